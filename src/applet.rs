@@ -1,0 +1,76 @@
+//! Which program is this? One table, matched exactly: on the base name of `argv[0]`, else on the first argument.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// A program inside the binary.
+struct Applet {
+    name: &'static str,
+    summary: &'static str,
+    /// Gets the arguments after the applet's name; answers the process' exit code.
+    run: fn(Vec<OsString>) -> u8,
+}
+
+/// The binary's own name; as `argv[0]` it is a program too, but its first argument may name another one.
+const OWN_NAME: &str = "tandem";
+
+const APPLETS: &[Applet] = &[
+    Applet { name: "podman-etcd", summary: "OCF resource agent: a two-member etcd in podman", run: crate::agent::run },
+    Applet { name: "fence_redfish_rs", summary: "fence agent: power through a Redfish BMC", run: crate::fence::run },
+    Applet { name: OWN_NAME, summary: "the operator's command", run: crate::admin::run },
+];
+
+/// Runs the program that `args` (with the program's name first) ask for.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let mut args = args.into_iter();
+    let invoked_as = args.next().unwrap_or_default();
+    let base_name = Path::new(&invoked_as).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let rest: Vec<OsString> = args.collect();
+    ExitCode::from(dispatch(&base_name, rest))
+}
+
+fn dispatch(base_name: &str, mut rest: Vec<OsString>) -> u8 {
+    if let Some(applet) = find(base_name).filter(|applet| applet.name != OWN_NAME) {
+        return (applet.run)(rest);
+    }
+    let first = rest.first().map(|arg| arg.to_string_lossy().into_owned());
+    match first.as_deref() {
+        Some("--list") => list(),
+        Some("--version" | "-V") => version(),
+        Some(name) if name != OWN_NAME && find(name).is_some() => {
+            rest.remove(0);
+            find(name).map_or(1, |applet| (applet.run)(rest))
+        }
+        _ => match find(base_name) {
+            Some(own) => (own.run)(rest),
+            None => unknown(base_name, first.as_deref()),
+        },
+    }
+}
+
+fn find(name: &str) -> Option<&'static Applet> {
+    APPLETS.iter().find(|applet| applet.name == name)
+}
+
+fn list() -> u8 {
+    for applet in APPLETS {
+        println!("{:<18} {}", applet.name, applet.summary);
+    }
+    0
+}
+
+fn version() -> u8 {
+    println!("tandem {}", env!("CARGO_PKG_VERSION"));
+    0
+}
+
+fn unknown(base_name: &str, first: Option<&str>) -> u8 {
+    let names: Vec<&str> = APPLETS.iter().map(|applet| applet.name).collect();
+    let asked = first.filter(|arg| !arg.starts_with('-')).unwrap_or(base_name);
+    eprintln!(
+        "tandem: no program is called '{asked}'; start it as one of {}, or type 'tandem --list'",
+        names.join(", ")
+    );
+    1
+}

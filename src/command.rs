@@ -1,0 +1,153 @@
+//! The only place that starts another program: by an absolute path, never through a shell, with a small environment,
+//! captured output and a time-out after which the child and all that it started are killed.
+
+use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use crate::clock::{self, Deadline};
+
+/// Where a program may be found: the service's own `PATH` is not asked, so that nobody else's program can stand in.
+const DIRECTORIES: &[&str] = &["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+/// Variables that the programs need from the caller's environment; everything else stays behind.
+const KEPT_VARIABLES: &[&str] = &["HOME", "TMPDIR", "XDG_RUNTIME_DIR", "CONTAINERS_CONF", "CIB_file", "LANG"];
+/// How much of a child's output is kept; the rest is read and dropped.
+const OUTPUT_LIMIT: u64 = 8 * 1024 * 1024;
+
+/// What a finished program left behind.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The exit code; 128 + the signal's number where a signal ended it.
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Output {
+    /// The last line of stderr (else of stdout) that says something: what went wrong, in the program's own words.
+    pub fn complaint(&self) -> &str {
+        [&self.stderr, &self.stdout]
+            .into_iter()
+            .find_map(|text| text.lines().rev().map(str::trim).find(|line| !line.is_empty()))
+            .unwrap_or("it said nothing")
+    }
+}
+
+/// Why a program gave no output at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{program} is not installed (looked in {})", DIRECTORIES.join(", "))]
+    NotInstalled { program: String },
+    #[error("{program} could not be started: {source}")]
+    Spawn { program: String, source: std::io::Error },
+    #[error("{program} gave no answer within {seconds:.1} s and was killed")]
+    TimedOut { program: String, seconds: f64 },
+}
+
+/// Runs `program` with `args` and waits for its end, at most `timeout`.
+pub fn run<A: AsRef<OsStr>>(program: &str, args: &[A], timeout: Duration) -> Result<Output, Error> {
+    run_with_input(program, args, &[], timeout)
+}
+
+/// As [`run`], with `input` on the program's standard input.
+pub fn run_with_input<A: AsRef<OsStr>>(
+    program: &str,
+    args: &[A],
+    input: &[u8],
+    timeout: Duration,
+) -> Result<Output, Error> {
+    let mut child = spawn(program, args)?;
+    let stdout = drain(child.stdout.take());
+    let stderr = drain(child.stderr.take());
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that does not read its input is no fault of ours: its exit code tells.
+        let _ = stdin.write_all(input);
+    }
+    let code = wait(program, &mut child, timeout)?;
+    Ok(Output { code, stdout: collect(stdout), stderr: collect(stderr) })
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
+fn spawn<A: AsRef<OsStr>>(program: &str, args: &[A]) -> Result<Child, Error> {
+    let path = find(program).ok_or_else(|| Error::NotInstalled { program: program.to_owned() })?;
+    let kept = KEPT_VARIABLES.iter().filter_map(|name| std::env::var_os(name).map(|value| (*name, value)));
+    Command::new(path)
+        .args(args)
+        .env_clear()
+        .env("PATH", DIRECTORIES.join(":"))
+        .envs(kept)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // A group of its own, so that a time-out ends the child's children too.
+        .process_group(0)
+        .spawn()
+        .map_err(|source| Error::Spawn { program: program.to_owned(), source })
+}
+
+/// The full path of `program`, if it is installed.
+pub fn find(program: &str) -> Option<PathBuf> {
+    DIRECTORIES.iter().map(|dir| PathBuf::from(dir).join(program)).find(|path| path.is_file())
+}
+
+fn drain(pipe: Option<impl Read + Send + 'static>) -> Option<JoinHandle<Vec<u8>>> {
+    pipe.map(|mut pipe| {
+        std::thread::spawn(move || {
+            let mut kept = Vec::new();
+            let _ = pipe.by_ref().take(OUTPUT_LIMIT).read_to_end(&mut kept);
+            let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+            kept
+        })
+    })
+}
+
+/// Waits for the reader only a moment: a daemon that the child left behind (conmon) may hold the pipe open for ever.
+fn collect(reader: Option<JoinHandle<Vec<u8>>>) -> String {
+    let Some(reader) = reader else { return String::new() };
+    let patience = Deadline::after(Duration::from_secs(2));
+    while !reader.is_finished() && !patience.has_passed() {
+        clock::sleep(Duration::from_millis(5));
+    }
+    if !reader.is_finished() {
+        return String::new();
+    }
+    reader.join().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+}
+
+fn wait(program: &str, child: &mut Child, timeout: Duration) -> Result<i32, Error> {
+    let deadline = Deadline::after(timeout);
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(exit_code(status)),
+            Ok(None) if deadline.has_passed() => {
+                kill_group(child);
+                return Err(Error::TimedOut { program: program.to_owned(), seconds: timeout.as_secs_f64() });
+            }
+            Ok(None) => {
+                deadline.sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(20));
+            }
+            Err(source) => return Err(Error::Spawn { program: program.to_owned(), source }),
+        }
+    }
+}
+
+fn kill_group(child: &mut Child) {
+    if let Ok(pid) = i32::try_from(child.id()) {
+        let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
+    }
+    let _ = child.wait();
+}
+
+fn exit_code(status: std::process::ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}

@@ -1,0 +1,17 @@
+//! Tandem: two agents that stock Pacemaker drives, and the operator's command, in one binary.
+//!
+//! The way through the house: [`applet`] picks the program by its name. `podman-etcd` is [`agent`]: it turns the
+//! environment into a request ([`ocf`]), gathers facts ([`observe`]), lets the pure core choose ([`decide`]) and
+//! performs what was chosen ([`act`]). Facts and effects go through one adapter for each outside program or format:
+//! [`pacemaker`], [`podman`], [`etcd`], [`data_dir`]. `fence_redfish_rs` is [`fence`] over [`redfish`].
+
+pub mod admin;
+pub mod agent;
+pub mod applet;
+pub mod clock;
+pub mod command;
+pub mod data_dir;
+pub mod fence;
+pub mod logging;
+pub mod redfish;
+pub mod xml;

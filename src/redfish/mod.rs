@@ -1,0 +1,1 @@
+//! The Redfish client: HTTPS to a BMC, its systems and their power.

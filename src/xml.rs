@@ -1,0 +1,104 @@
+//! Writes the small XML documents that agents print about themselves.
+
+use std::fmt::Write;
+
+/// Builds an indented document, element by element.
+#[derive(Debug, Default)]
+pub struct Writer {
+    text: String,
+    open: Vec<String>,
+}
+
+impl Writer {
+    /// A document that begins with the XML declaration and `prolog` (a DOCTYPE, or nothing).
+    pub fn document(prolog: &str) -> Self {
+        let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+        if !prolog.is_empty() {
+            text.push_str(prolog);
+            text.push('\n');
+        }
+        Self { text, open: Vec::new() }
+    }
+
+    /// Opens an element that holds others.
+    pub fn open(&mut self, name: &str, attributes: &[(&str, &str)]) -> &mut Self {
+        self.tag(name, attributes, ">\n");
+        self.open.push(name.to_owned());
+        self
+    }
+
+    /// Closes the element that was opened last.
+    pub fn close(&mut self) -> &mut Self {
+        if let Some(name) = self.open.pop() {
+            self.indent();
+            let _ = writeln!(self.text, "</{name}>");
+        }
+        self
+    }
+
+    /// An element without content.
+    pub fn empty(&mut self, name: &str, attributes: &[(&str, &str)]) -> &mut Self {
+        self.tag(name, attributes, " />\n");
+        self
+    }
+
+    /// An element that holds text.
+    pub fn text(&mut self, name: &str, attributes: &[(&str, &str)], content: &str) -> &mut Self {
+        self.tag(name, attributes, ">");
+        let _ = writeln!(self.text, "{}</{name}>", escape(content));
+        self
+    }
+
+    /// The document, with everything closed.
+    pub fn finish(mut self) -> String {
+        while !self.open.is_empty() {
+            self.close();
+        }
+        self.text
+    }
+
+    fn tag(&mut self, name: &str, attributes: &[(&str, &str)], end: &str) {
+        self.indent();
+        let _ = write!(self.text, "<{name}");
+        for (key, value) in attributes {
+            let _ = write!(self.text, " {key}=\"{}\"", escape(value));
+        }
+        self.text.push_str(end);
+    }
+
+    fn indent(&mut self) {
+        for _ in 0..self.open.len() {
+            self.text.push_str("  ");
+        }
+    }
+}
+
+/// `text` with the characters that XML gives a meaning replaced by entities.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nests_and_escapes() {
+        let mut xml = Writer::document("");
+        xml.open("a", &[("n", "x<y & \"z\"")]).text("b", &[], "1 > 0").empty("c", &[]);
+        assert_eq!(
+            xml.finish(),
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<a n=\"x&lt;y &amp; &quot;z&quot;\">\n  <b>1 &gt; 0</b>\n  <c />\n</a>\n"
+        );
+    }
+}

@@ -1,0 +1,3 @@
+//! The two-host lab.
+
+fn main() {}
