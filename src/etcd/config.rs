@@ -56,7 +56,7 @@ pub fn render(settings: &Settings, mode: &RunMode) -> String {
         ("client-transport-security", tls(&settings.cert_file, &settings.key_file)),
         ("peer-transport-security", tls(&settings.peer_cert_file, &settings.peer_key_file)),
     ];
-    lines.iter().map(|(key, value)| format!("{key}: {value}\n")).collect()
+    lines.iter().fold(String::new(), |text, (key, value)| text + &format!("{key}: {value}\n"))
 }
 
 fn initial_cluster(settings: &Settings, mode: &RunMode) -> (String, &'static str) {
@@ -108,7 +108,10 @@ mod tests {
         assert!(text.contains("initial-cluster: \"node1=https://192.0.2.1:2380\"\n"));
         assert!(forces_new_cluster(&text));
         assert!(!forces_new_cluster(&settled(&text)));
-        assert_eq!(settled(&text), render(&settings(), &RunMode::ForceNewCluster).replace(": true\ninit", ": false\ninit"));
+        assert_eq!(
+            settled(&text),
+            render(&settings(), &RunMode::ForceNewCluster).replace(": true\ninit", ": false\ninit")
+        );
     }
 
     #[test]
