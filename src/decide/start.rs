@@ -6,9 +6,7 @@ use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode, Via};
 use super::reason::{Health, Reason, Refusal, Rule, Step, Wait};
 use super::recover;
-use super::snapshot::{
-    BootMemory, Cib, DataDir, Etcd, Identity, NodeName, Note, Record, RunningVoter, Snapshot,
-};
+use super::snapshot::{BootMemory, Cib, DataDir, Etcd, Identity, NodeName, Note, Record, RunningVoter, Snapshot};
 
 /// How long a start waits for a peer that starts at the same time: its start runs beside ours.
 const PATIENCE_WITH_A_STARTING_PEER_MS: u64 = 60_000;
