@@ -78,8 +78,8 @@ fn stop_answers_success_only_when_nothing_runs() {
 }
 
 /// Whether a finished stop still claims the right to go on alone: in memory and in the record alike.
-fn keeps_its_claim(snapshot: Snapshot) -> bool {
-    let plan = first(Request::Stop, &snapshot);
+fn keeps_its_claim(snapshot: &Snapshot) -> bool {
+    let plan = first(Request::Stop, snapshot);
     let remembers = plan.effects.iter().any(|e| matches!(e, Effect::Remember(memory) if memory.voter.is_some()));
     let claims = plan.effects.iter().any(|e| matches!(e, Effect::PublishRecord(record) if record.claims));
     assert_eq!(remembers, claims);
@@ -90,10 +90,10 @@ fn keeps_its_claim(snapshot: Snapshot) -> bool {
 fn a_stop_that_the_peer_can_see_gives_up_the_claim_and_half_a_restart_does_not() {
     let stopped = || at_rest().seen_voting().with_disk(history(ME, &[ME, PEER], &[]));
     let alone = || stopped().notified(Moment::Outside, "", &[], &["node1"]);
-    assert!(!keeps_its_claim(alone().peer_is(PeerNode::Online, PeerAgent::Active)));
-    assert!(keeps_its_claim(stopped().notified(Moment::Outside, "", &["node1"], &["node1"])));
-    assert!(keeps_its_claim(alone().peer_is(PeerNode::Lost, PeerAgent::Active)));
-    assert!(keeps_its_claim(alone().peer_is(PeerNode::Down, PeerAgent::NoHistory)));
+    assert!(!keeps_its_claim(&alone().peer_is(PeerNode::Online, PeerAgent::Active)));
+    assert!(keeps_its_claim(&stopped().notified(Moment::Outside, "", &["node1"], &["node1"])));
+    assert!(keeps_its_claim(&alone().peer_is(PeerNode::Lost, PeerAgent::Active)));
+    assert!(keeps_its_claim(&alone().peer_is(PeerNode::Down, PeerAgent::NoHistory)));
     let unreadable = Snapshot { cib: Fact::Unknown("no answer".to_owned()), ..alone() };
-    assert!(!keeps_its_claim(unreadable));
+    assert!(!keeps_its_claim(&unreadable));
 }

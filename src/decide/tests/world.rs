@@ -56,8 +56,8 @@ pub(super) fn history(me: u64, voters: &[u64], learners: &[u64]) -> DataDir {
         last_term: 3,
         last_index: 1000,
         commit_index: 990,
-        voters: BTreeSet::from_iter(voters.iter().copied()),
-        learners: BTreeSet::from_iter(learners.iter().copied()),
+        voters: voters.iter().copied().collect(),
+        learners: learners.iter().copied().collect(),
         has_left: false,
         damage: Vec::new(),
     })
