@@ -9,7 +9,7 @@ use crate::node::{NODES, Node};
 use crate::sh::Result;
 use crate::state::{self, Lab};
 use crate::up::{self, Wish};
-use crate::{bmc, cluster, etcd, init, net, power, services, teardown, timeline};
+use crate::{bmc, cluster, demo, etcd, init, net, power, scenarios, self_test, services, teardown, timeline, writer};
 
 const HELP: &str = "\
 The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this machine. Needs root.
@@ -62,6 +62,11 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
             print!("{HELP}");
             Ok(())
         }
+        "list" => {
+            scenarios::list();
+            Ok(())
+        }
+        "self-test" => self_test::run(),
         "up" => {
             let wish = wish(words)?;
             nothing_more(words)?;
@@ -71,6 +76,18 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
         "down" => {
             nothing_more(words)?;
             down(&lab)
+        }
+        "demo" => {
+            let victim = demo::Victim::parse(take_option(words, "--victim")?.as_deref().unwrap_or("leader"))?;
+            let wish = wish(words)?;
+            nothing_more(words)?;
+            crate::interrupt::install()?;
+            demo::run(&lab, wish, victim)
+        }
+        "run" => {
+            let wish = wish(words)?;
+            crate::interrupt::install()?;
+            scenarios::run(&lab, wish, words)
         }
         "host-boot" => host::boot(&lab, node(words)?),
         "host-init" => init::run(&lab, node(words)?),
@@ -102,7 +119,10 @@ fn by_hand(lab: &Lab, verb: &str, words: &mut Vec<String>) -> Result<()> {
     }
     lab.must_exist()?;
     match verb {
-        "status" => status(lab),
+        "status" => {
+            status(lab);
+            Ok(())
+        }
         "crm_mon" => {
             let node = if words.is_empty() { host::any_running(lab)? } else { node(words)? };
             print!("{}", cluster::crm_mon(lab, node)?);
@@ -116,12 +136,13 @@ fn by_hand(lab: &Lab, verb: &str, words: &mut Vec<String>) -> Result<()> {
         "heal" => net::set_partition(lab, false),
         "kill-etcd" => etcd::kill(lab, node(words)?),
         "bmc" => bmc::set_mode(lab, node(words)?, words.first().map_or("", String::as_str)),
+        "write" => writer::by_hand(lab, words.first().map_or("10", String::as_str)),
         "logs" => {
             print!("{}", std::fs::read_to_string(lab.messages(node(words)?)).unwrap_or_default());
             Ok(())
         }
         _ => {
-            for line in timeline::merged(lab)? {
+            for line in timeline::merged(lab) {
                 println!("{line}");
             }
             Ok(())
@@ -203,7 +224,7 @@ fn down(lab: &Lab) -> Result<()> {
     Err(format!("still there: {}", left.join(", ")).into())
 }
 
-fn status(lab: &Lab) -> Result<()> {
+fn status(lab: &Lab) {
     let names = state::all_labs();
     println!("lab '{}' ({} on this machine), etcd {}", lab.name, names.len(), lab.setting("etcd").unwrap_or_default());
     for node in NODES {
@@ -215,5 +236,4 @@ fn status(lab: &Lab) -> Result<()> {
     if lab.setting("partition").as_deref() == Some("on") {
         println!("the cluster network is cut between the hosts; 'cargo lab heal' mends it");
     }
-    Ok(())
 }

@@ -1,9 +1,11 @@
 //! Corosync's configuration file and Pacemaker's configuration, as an operator would make them.
 
+use std::time::Duration;
+
 use crate::host;
 use crate::image;
 use crate::node::{BMC_PASSWORD, BMC_USER, NODES, Node};
-use crate::sh::Result;
+use crate::sh::{self, Result};
 use crate::state::Lab;
 
 /// How the etcd resource is created.
@@ -111,24 +113,39 @@ fn create_fence_device(lab: &Lab, node: Node, target: Node) -> Result<()> {
 }
 
 /// The etcd resource on both nodes.
-pub fn create_etcd(lab: &Lab, node: Node, kind: CloneKind, extra: &[&str]) -> Result<()> {
-    let version = lab.setting("etcd").unwrap_or_default();
+pub fn create_etcd(lab: &Lab, node: Node, kind: CloneKind) -> Result<()> {
+    create_etcd_with(lab, node, kind, &[], false)
+}
+
+/// The etcd resource with other values for some of its parameters; an empty value leaves the parameter out. With
+/// `force`, also what pcs itself would refuse.
+pub fn create_etcd_with(lab: &Lab, node: Node, kind: CloneKind, instead: &[(&str, &str)], force: bool) -> Result<()> {
+    let image = image::name(&lab.setting("etcd").unwrap_or_default());
     let map = NODES.map(|node| format!("{node}:{}", node.ip())).join(";");
-    let options = [format!("node_ip_map={map}"), format!("image={}", image::name(&version))];
+    let usual = [
+        ("node_ip_map", map.as_str()),
+        ("image", image.as_str()),
+        ("trusted_ca_file", "/etc/tandem/ca.crt"),
+        ("cert_file", "/etc/tandem/etcd.crt"),
+        ("key_file", "/etc/tandem/etcd.key"),
+        ("oom", "0"),
+    ];
+    let options: Vec<String> = usual
+        .iter()
+        .map(|(key, value)| (key, instead.iter().find(|(other, _)| other == key).map_or(*value, |(_, wrong)| *wrong)))
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
     let mut words = vec!["resource", "create", "etcd", "ocf:tandem:podman-etcd"];
     words.extend(options.iter().map(String::as_str));
-    words.extend([
-        "trusted_ca_file=/etc/tandem/ca.crt",
-        "cert_file=/etc/tandem/etcd.crt",
-        "key_file=/etc/tandem/etcd.key",
-        "oom=0",
-    ]);
-    words.extend(extra);
     match kind {
         CloneKind::Plain => words.extend(["clone", "interleave=true", "notify=true"]),
         CloneKind::Promotable => words.extend(["promotable", "promoted-max=2", "interleave=true", "notify=true"]),
     }
     words.extend(["meta", "migration-threshold=60"]);
+    if force {
+        words.push("--force");
+    }
     pcs(lab, node, &words)
 }
 
@@ -185,6 +202,18 @@ pub fn complaints(lab: &Lab, node: Node) -> Result<Vec<String>> {
         found.push(format!("{running} of {} etcd instances are running", NODES.len()));
     }
     Ok(found)
+}
+
+/// Waits until nothing is left to complain about, and answers what still is after a minute.
+pub fn wait_clean(lab: &Lab) -> Result<Vec<String>> {
+    let node = host::any_running(lab)?;
+    let mut last = Vec::new();
+    let clean = sh::wait_for("a clean cluster", Duration::from_secs(60), Duration::from_millis(500), || {
+        last = complaints(lab, node).unwrap_or_else(|error| vec![error.to_string()]);
+        last.is_empty().then_some(())
+    });
+    crate::interrupt::check()?;
+    Ok(if clean.is_ok() { Vec::new() } else { last })
 }
 
 /// The exit reasons and fail counts that Pacemaker keeps: one line each, for the record.

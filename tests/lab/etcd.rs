@@ -154,15 +154,17 @@ pub fn describe(lab: &Lab, node: Node) -> String {
     }
 }
 
+/// The number that the etcd process of the host's container has on that host; nothing if it does not run.
+pub fn pid(lab: &Lab, node: Node) -> Option<String> {
+    let said = host::must(lab, node, &["podman", "inspect", "--format", "{{.State.Pid}}", "etcd"]).ok()?;
+    Some(said.trim().to_owned()).filter(|pid| !pid.is_empty() && pid != "0")
+}
+
 /// SIGKILL to the etcd process of the host's container.
 pub fn kill(lab: &Lab, node: Node) -> Result<()> {
-    let pid = host::must(lab, node, &["podman", "inspect", "--format", "{{.State.Pid}}", "etcd"])?;
-    let pid = pid.trim();
-    if pid.is_empty() || pid == "0" {
-        return Err(format!("no etcd runs on {node}").into());
-    }
+    let pid = pid(lab, node).ok_or_else(|| format!("no etcd runs on {node}"))?;
     // The number is the host's own: the signal must be sent from inside.
-    host::must(lab, node, &["kill", "-9", pid])?;
+    host::must(lab, node, &["kill", "-9", &pid])?;
     lab.event(&format!("etcd on {node} got SIGKILL"));
     Ok(())
 }

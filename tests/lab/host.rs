@@ -138,14 +138,6 @@ pub fn import_image(lab: &Lab, node: Node, tar: &Path, name: &str) -> Result<()>
     Err(format!("{node} cannot import {name}: {}", String::from_utf8_lossy(&done.stderr).trim()).into())
 }
 
-/// Waits until the host's Corosync and Pacemaker answer.
-pub fn wait_ready(lab: &Lab, node: Node) -> Result<()> {
-    sh::wait_for(&format!("{node}'s Pacemaker"), Duration::from_secs(60), Duration::from_millis(300), || {
-        output(lab, node, &["crmadmin", "--status", node.name(), "--timeout=2"]).ok().filter(|done| done.ok)
-    })
-    .map(drop)
-}
-
 /// Removes the host's cgroups, leaves first. They are empty once its processes are gone.
 pub fn remove_cgroup(lab: &Lab, node: Node) {
     if let Ok(top) = cgroup(lab, node) {

@@ -12,8 +12,10 @@
 mod bmc;
 mod cli;
 mod cluster;
+mod demo;
 mod disks;
 mod etcd;
+mod history;
 mod host;
 mod image;
 mod init;
@@ -22,14 +24,18 @@ mod net;
 mod node;
 mod power;
 mod proc;
+mod scenarios;
+mod self_test;
 mod services;
 mod sh;
 mod state;
+mod story;
 mod syslog;
 mod teardown;
 mod timeline;
 mod tls;
 mod up;
+mod writer;
 
 use std::process::ExitCode;
 

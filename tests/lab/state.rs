@@ -153,3 +153,14 @@ fn civil(days: u64) -> (u64, u64, u64) {
     let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
     (year + era * 400 + u64::from(month <= 2), month, day)
 }
+
+/// The time between `since_epoch` and a stamp that was written less than half a day before or after it.
+pub fn since_stamp(stamp: &str, since_epoch: Duration) -> Duration {
+    const DAY: u64 = 86_400_000;
+    let number = |from: usize, to: usize| stamp.get(from..to).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    let of_day = ((number(11, 13) * 60 + number(14, 16)) * 60 + number(17, 19)) * 1000 + number(20, 23);
+    let base = u64::try_from(since_epoch.as_millis()).unwrap_or(0) % DAY;
+    let ahead = (of_day + DAY - base) % DAY;
+    // Written before: no time has passed.
+    Duration::from_millis(if ahead > DAY / 2 { 0 } else { ahead })
+}

@@ -97,7 +97,7 @@ pub fn keep_logs(lab: &Lab, what: &str) -> PathBuf {
     let label = state::stamp(state::since_epoch()).replace([':', '.'], "-");
     let kept = Path::new(FAILED_LOGS).join(format!("{label}-{}-{what}", lab.name));
     let _ = fs::create_dir_all(&kept);
-    let timeline = crate::timeline::merged(lab).unwrap_or_default();
+    let timeline = crate::timeline::merged(lab);
     let _ = fs::write(kept.join("timeline.log"), timeline.join("\n") + "\n");
     for file in [lab.events(), lab.bmc_log()] {
         if let Some(name) = file.file_name() {

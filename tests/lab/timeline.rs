@@ -3,11 +3,10 @@
 use std::fs;
 
 use crate::node::NODES;
-use crate::sh::Result;
 use crate::state::Lab;
 
 /// All lines by time; each begins with its time, then its source.
-pub fn merged(lab: &Lab) -> Result<Vec<String>> {
+pub fn merged(lab: &Lab) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut files = vec![lab.events(), lab.bmc_log()];
     files.extend(NODES.map(|node| lab.messages(node)));
@@ -17,5 +16,5 @@ pub fn merged(lab: &Lab) -> Result<Vec<String>> {
     }
     // Stable, and the stamps sort as text: lines of one source keep their order.
     lines.sort_by(|a, b| a.get(..24).cmp(&b.get(..24)));
-    Ok(lines)
+    lines
 }

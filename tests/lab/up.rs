@@ -78,7 +78,7 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
         return Ok(());
     }
     cluster::create_fencing(lab, Node::One)?;
-    cluster::create_etcd(lab, Node::One, wish.clone, &[])?;
+    cluster::create_etcd(lab, Node::One, wish.clone)?;
     let voters = etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     println!("etcd has two voters, {} leads", voters.leader);
     Ok(())
