@@ -95,7 +95,7 @@ pub fn power_cut(lab: &Lab, victim: Victim, print: bool, at_cut: impl FnOnce(Nod
     let survivor = victim.other();
     let mut writers = Writers::start(lab)?;
     sh::wait_for("the first writes", Duration::from_secs(20), Duration::from_millis(50), || {
-        (writers.count() > 200).then_some(())
+        (writers.count() > 1000).then_some(())
     })?;
     let mut story = Story::begin(lab, victim, print);
     let role = if victim == voters.leader { "leads etcd" } else { "follows" };

@@ -73,14 +73,17 @@ pub fn view(lab: &Lab, node: Node) -> Result<View> {
 async fn ask(tls: &TlsOptions, node: Node) -> Result<View> {
     let mut client = connect(tls, node).await?;
     let status = client.status().await?;
-    let members = client.member_list().await?;
     let mut view = View {
         member: status.header().map_or(0, etcd_client::ResponseHeader::member_id),
         leader: status.leader(),
         learner: status.is_learner(),
         ..View::default()
     };
-    for member in members.members() {
+    if view.learner {
+        // It neither lists members nor reads for anybody.
+        return Ok(view);
+    }
+    for member in client.member_list().await?.members() {
         if member.is_learner() || member.name().is_empty() {
             view.others += 1;
         } else {
@@ -108,7 +111,10 @@ pub fn two_voters(lab: &Lab) -> std::result::Result<Voters, String> {
     let mut members = vec![one.member, two.member];
     members.sort_unstable();
     for (node, view) in NODES.iter().zip(&views) {
-        if view.learner || view.voters != members || view.others != 0 {
+        if view.learner {
+            return Err(format!("{node} is a learner"));
+        }
+        if view.voters != members || view.others != 0 {
             return Err(format!("{node} sees {} voters and {} others", view.voters.len(), view.others));
         }
         if !view.reads {

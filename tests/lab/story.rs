@@ -127,7 +127,7 @@ impl Story {
         if has(&["pacemaker-fenced", "Operation", victim, "OK"]) {
             return Some(Step::Fenced);
         }
-        if has(&["podman-etcd", "forc"]) && has(&["new cluster"]) {
+        if has(&["podman-etcd", "forcing a new cluster"]) {
             return Some(Step::Forced);
         }
         None
