@@ -216,22 +216,43 @@ pub fn wait_clean(lab: &Lab) -> Result<Vec<String>> {
     Ok(if clean.is_ok() { Vec::new() } else { last })
 }
 
-/// The exit reasons and fail counts that Pacemaker keeps: one line each, for the record.
-pub fn failures(lab: &Lab, node: Node) -> Vec<String> {
+/// A failed action that Pacemaker remembers.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The action, such as `etcd_start_0`.
+    pub action: String,
+    node: String,
+    pub code: String,
+    pub reason: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} on {}: exit code {}: {}", self.action, self.node, self.code, self.reason)
+    }
+}
+
+/// The failures that Pacemaker keeps.
+pub fn failures(lab: &Lab, node: Node) -> Vec<Failure> {
     let Ok(xml) = host::must(lab, node, &["crm_mon", "-1", "-f", "--output-as=xml"]) else { return Vec::new() };
     let Ok(document) = roxmltree::Document::parse(&xml) else { return Vec::new() };
     let failures = document.descendants().filter(|element| element.has_tag_name("failure"));
     failures
         .map(|element| {
-            let get = |name: &str| element.attribute(name).unwrap_or("");
-            let what = if get("op_key").is_empty() { get("task") } else { get("op_key") };
-            format!(
-                "{what} on {}: {} (exit code {}) {}",
-                get("node"),
-                get("exitstatus"),
-                get("exitcode"),
-                get("exitreason")
-            )
+            let get = |name: &str| element.attribute(name).unwrap_or("").to_owned();
+            Failure {
+                action: if get("op_key").is_empty() { get("task") } else { get("op_key") },
+                node: get("node"),
+                code: get("exitcode"),
+                reason: unescape(&get("exitreason")),
+            }
         })
         .collect()
+}
+
+/// Pacemaker 2.1.5 escapes exit reasons twice.
+fn unescape(text: &str) -> String {
+    [("&apos;", "'"), ("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")]
+        .iter()
+        .fold(text.to_owned(), |text, (entity, character)| text.replace(entity, character))
 }

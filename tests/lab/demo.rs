@@ -11,7 +11,7 @@ use crate::state::Lab;
 use crate::story::{Step, Story};
 use crate::teardown;
 use crate::up::{self, Wish};
-use crate::writer::{Verdict, Writers};
+use crate::writer::{Load, STEADY, Verdict, Writers};
 
 /// Whose power is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub struct Outcome {
 }
 
 fn show(lab: &Lab, victim: Victim) -> Result<()> {
-    let outcome = power_cut(lab, victim, true, |_| Ok(()))?;
+    let outcome = power_cut(lab, victim, STEADY, true, |_| Ok(()))?;
     let complaints = cluster::wait_clean(lab)?;
     print!("\n{}", cluster::crm_mon(lab, NODES[0])?);
     table(&outcome);
@@ -89,13 +89,19 @@ fn show(lab: &Lab, victim: Victim) -> Result<()> {
 
 /// Cuts a node's power under a steady writer and waits until two voters are back. `at_cut` runs right after the cut,
 /// with the survivor.
-pub fn power_cut(lab: &Lab, victim: Victim, print: bool, at_cut: impl FnOnce(Node) -> Result<()>) -> Result<Outcome> {
+pub fn power_cut(
+    lab: &Lab,
+    victim: Victim,
+    load: Load,
+    print: bool,
+    at_cut: impl FnOnce(Node) -> Result<()>,
+) -> Result<Outcome> {
     let voters = etcd::wait_two_voters(lab, Duration::from_secs(60))?;
     let victim = victim.node(voters.leader);
     let survivor = victim.other();
-    let mut writers = Writers::start(lab)?;
+    let mut writers = Writers::start(lab, load)?;
     sh::wait_for("the first writes", Duration::from_secs(20), Duration::from_millis(50), || {
-        (writers.count() > 1000).then_some(())
+        (writers.count() > 500).then_some(())
     })?;
     let mut story = Story::begin(lab, victim, print);
     let role = if victim == voters.leader { "leads etcd" } else { "follows" };

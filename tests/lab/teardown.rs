@@ -70,18 +70,19 @@ pub fn leftovers(lab: &Lab) -> Vec<String> {
     found
 }
 
-/// Processes of this lab: by the command line of the lab's own daemons, and by the mounts of anything in a host (a
-/// container included), which name the lab's directory.
+/// Processes of this lab: everything on a host, its containers included, by its cgroup; the lab's own daemons outside
+/// of the hosts by their command line.
 fn processes(lab: &Lab) -> Vec<String> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let dir = format!("/tandem-lab/{}/", lab.name);
+    let cgroups = NODES.map(|node| format!("::/tandem-lab-{}-{node}", lab.name));
     let of_lab = |pid: &u32| {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<_> = words.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
         let daemon = words.iter().any(|word| matches!(word.as_ref(), "host-init" | "bmc-daemon"))
             && words.iter().any(|word| *word == lab.name);
-        daemon || fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap_or_default().contains(&dir)
+        let cgroup = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+        daemon || cgroups.iter().any(|of_host| cgroup.contains(of_host))
     };
     pids.filter(|pid| *pid != std::process::id())
         .filter(of_lab)

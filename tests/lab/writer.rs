@@ -19,17 +19,30 @@ use crate::node::{NODES, Node};
 use crate::sh::Result;
 use crate::state::{self, Lab};
 
-/// Writers at the same time; each turns to the other endpoint when a write fails.
-const WRITERS: usize = 4;
+/// How hard a run writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Writers at the same time; each turns to the other endpoint when a write fails.
+    writers: usize,
+    /// The pause between a writer's writes.
+    between: Duration,
+    /// How often the watch writes to each node.
+    watch_every: Duration,
+}
+
+/// Writes are always under way, and yet the machine's cores are left to the clusters.
+pub const STEADY: Load =
+    Load { writers: 4, between: Duration::from_millis(5), watch_every: Duration::from_millis(100) };
+
+/// One write after the other: between two of them the newest acknowledged entry is in both logs, and that it is
+/// committed in neither. With several writers the next entry, which carries that word, is nearly always there already.
+pub const ONE_BY_ONE: Load =
+    Load { writers: 1, between: Duration::from_millis(3), watch_every: Duration::from_secs(1) };
+
 /// After this a write counts as failed, and its key is written again through the other endpoint.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(700);
 /// A refused connection answers at once: no need to ask a thousand times a second.
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
-/// The pause between a writer's writes. Short enough that writes are always under way, long enough that the writers
-/// leave the machine's cores to the clusters.
-const BETWEEN: Duration = Duration::from_millis(5);
-/// How often the watch writes to each node.
-const WATCH_EVERY: Duration = Duration::from_millis(100);
 const PAGE: i64 = 2000;
 
 /// Writers and watch under way.
@@ -51,7 +64,7 @@ struct Shared {
 
 impl Writers {
     /// Starts them in the client's place on the network.
-    pub fn start(lab: &Lab) -> Result<Self> {
+    pub fn start(lab: &Lab, load: Load) -> Result<Self> {
         let label = state::since_epoch().as_millis();
         let path: PathBuf = lab.dir().join(format!("acks-{label}.tsv"));
         let shared = Arc::new(Shared {
@@ -66,7 +79,7 @@ impl Writers {
         let for_thread = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
             setns(network, CloneFlags::CLONE_NEWNET)?;
-            etcd::runtime()?.block_on(write_all(for_thread, tls));
+            etcd::runtime()?.block_on(write_all(for_thread, tls, load));
             Ok(())
         });
         Ok(Self { lab: lab.clone(), shared, thread: Some(thread) })
@@ -141,14 +154,14 @@ impl Shared {
     }
 }
 
-async fn write_all(shared: Arc<Shared>, tls: TlsOptions) {
+async fn write_all(shared: Arc<Shared>, tls: TlsOptions, load: Load) {
     let mut tasks = Vec::new();
-    for number in 0..WRITERS {
+    for number in 0..load.writers {
         let node = NODES[number % NODES.len()];
-        tasks.push(tokio::spawn(write(Arc::clone(&shared), tls.clone(), number, node)));
+        tasks.push(tokio::spawn(write(Arc::clone(&shared), tls.clone(), number, node, load.between)));
     }
     for node in NODES {
-        tasks.push(tokio::spawn(watch(Arc::clone(&shared), tls.clone(), node)));
+        tasks.push(tokio::spawn(watch(Arc::clone(&shared), tls.clone(), node, load.watch_every)));
     }
     for task in tasks {
         let _ = task.await;
@@ -156,7 +169,7 @@ async fn write_all(shared: Arc<Shared>, tls: TlsOptions) {
 }
 
 /// One writer: a key after the other, each until it is acknowledged, through either endpoint.
-async fn write(shared: Arc<Shared>, tls: TlsOptions, number: usize, first: Node) {
+async fn write(shared: Arc<Shared>, tls: TlsOptions, number: usize, first: Node, between: Duration) {
     let mut endpoint = Endpoint::new(first);
     let mut count = 0_u64;
     while !shared.stopped() {
@@ -169,12 +182,12 @@ async fn write(shared: Arc<Shared>, tls: TlsOptions, number: usize, first: Node)
             endpoint = Endpoint::new(endpoint.node.other());
             tokio::time::sleep(AFTER_FAILURE).await;
         }
-        tokio::time::sleep(BETWEEN).await;
+        tokio::time::sleep(between).await;
     }
 }
 
 /// The watch: writes through one node alone, so that a node which takes writes on its own is always caught at it.
-async fn watch(shared: Arc<Shared>, tls: TlsOptions, node: Node) {
+async fn watch(shared: Arc<Shared>, tls: TlsOptions, node: Node, every: Duration) {
     let mut endpoint = Endpoint::new(node);
     let mut count = 0_u64;
     while !shared.stopped() {
@@ -183,7 +196,7 @@ async fn watch(shared: Arc<Shared>, tls: TlsOptions, node: Node) {
         if !endpoint.put(&shared, &tls, &key).await {
             endpoint = Endpoint::new(node);
         }
-        tokio::time::sleep(WATCH_EVERY).await;
+        tokio::time::sleep(every).await;
     }
 }
 
@@ -268,7 +281,7 @@ impl Writers {
 /// `cargo lab write`.
 pub fn by_hand(lab: &Lab, seconds: &str) -> Result<()> {
     let seconds: u64 = seconds.parse().map_err(|_| format!("'{seconds}' is no number of seconds"))?;
-    let mut writers = Writers::start(lab)?;
+    let mut writers = Writers::start(lab, STEADY)?;
     for second in 1..=seconds {
         std::thread::sleep(Duration::from_secs(1));
         println!("{second:>4} s: {} writes acknowledged", writers.count());

@@ -5,6 +5,7 @@ mod both_stopped_and_started;
 mod etcd_killed;
 mod graceful_stop_and_return;
 mod node_failure;
+mod partition;
 mod survivor_etcd_killed_too;
 mod teardown_leaves_nothing;
 mod wrong_input;
@@ -20,7 +21,7 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::teardown;
 use crate::up::{self, Wish};
-use crate::writer::{Verdict, Writers};
+use crate::writer::{STEADY, Verdict, Writers};
 
 /// What a scenario needs to begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,6 +83,12 @@ const SCENARIOS: &[Scenario] = &[
         about: "one etcd process gets SIGKILL",
         needs: Needs::Healthy,
         run: etcd_killed::run,
+    },
+    Scenario {
+        name: "partition",
+        about: "the hosts lose each other: one fences the other, never do both take writes",
+        needs: Needs::Healthy,
+        run: partition::run,
     },
     Scenario {
         name: "survivor_etcd_killed_too",
@@ -203,7 +210,7 @@ fn prepare(lab: &Lab, wish: Wish, needs: Needs, current: &mut Option<Needs>) -> 
 
 /// Starts writers on a healthy lab and waits until they are at work.
 fn writing(lab: &Lab) -> Result<Writers> {
-    let writers = Writers::start(lab)?;
+    let writers = Writers::start(lab, STEADY)?;
     sh::wait_for("the first writes", Duration::from_secs(20), Duration::from_millis(50), || {
         (writers.count() > 100).then_some(())
     })?;

@@ -4,6 +4,7 @@ use crate::demo::{Victim, power_cut};
 use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
+use crate::writer::STEADY;
 
 pub fn leader(lab: &Lab, _: Wish) -> Result<()> {
     failure(lab, Victim::Leader)
@@ -14,6 +15,6 @@ pub fn follower(lab: &Lab, _: Wish) -> Result<()> {
 }
 
 fn failure(lab: &Lab, victim: Victim) -> Result<()> {
-    let outcome = power_cut(lab, victim, false, |_| Ok(()))?;
+    let outcome = power_cut(lab, victim, STEADY, false, |_| Ok(()))?;
     super::recovered(lab, &outcome)
 }

@@ -10,6 +10,7 @@ use crate::node::NODES;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
+use crate::writer::ONE_BY_ONE;
 
 /// Switches the agent's commit-index step off where it exists; for this test alone.
 const SWITCH: &str = "etc/tandem/test-skip-advance-commit";
@@ -46,7 +47,7 @@ pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
 fn cut_and_kill(lab: &Lab) -> Result<Outcome> {
     let pids = NODES.map(|node| etcd::pid(lab, node));
     let at = Cell::new(None);
-    power_cut(lab, Victim::Leader, false, |survivor| {
+    power_cut(lab, Victim::Leader, ONE_BY_ONE, false, |survivor| {
         at.set(Some(survivor));
         // Looked up beforehand: the signal must come before the survivor hears of anything.
         let pid = pids[usize::from(survivor.number() - 1)].as_deref().ok_or("no etcd runs on the survivor")?;
