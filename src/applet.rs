@@ -67,9 +67,9 @@ fn version() -> u8 {
 
 fn unknown(base_name: &str, first: Option<&str>) -> u8 {
     let names: Vec<&str> = APPLETS.iter().map(|applet| applet.name).collect();
-    let asked = first.filter(|arg| !arg.starts_with('-')).unwrap_or(base_name);
+    let argument = first.filter(|arg| !arg.starts_with('-')).map(|arg| format!(" (nor '{arg}')")).unwrap_or_default();
     eprintln!(
-        "tandem: no program is called '{asked}'; start it as one of {}, or type 'tandem --list'",
+        "tandem: no program is called '{base_name}'{argument}; start it as one of {}, or type 'tandem --list'",
         names.join(", ")
     );
     1
