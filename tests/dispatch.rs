@@ -1,6 +1,7 @@
 //! Which program the binary is, by the name that it is started under.
 
 #![expect(clippy::disallowed_methods, reason = "the tests start the binary as a user would")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::os::unix::fs::symlink;
 use std::path::Path;

@@ -5,9 +5,11 @@
 use std::path::Path;
 use std::process::Command;
 
+const APPLETS: &[&str] = &["podman-etcd"];
+
 #[test]
 fn the_committed_metadata_is_what_the_binary_prints() {
-    for applet in ["podman-etcd"] {
+    for applet in APPLETS {
         let output = Command::new(env!("CARGO_BIN_EXE_tandem")).args([applet, "meta-data"]).output().unwrap();
         assert!(output.status.success());
         assert!(output.stderr.is_empty());
