@@ -78,6 +78,8 @@ pub fn boot(lab: &Lab, node: Node) -> Result<()> {
             | CloneFlags::CLONE_NEWPID,
     )?;
     sh::write(&leaf.join("cgroup.procs"), &me)?;
+    // The new pid 1 shares our mounts and is about to replace /proc and /var/lib: it waits until its record is there.
+    let _ = fs::remove_file(lab.init_record(node));
     let init = Command::new("/proc/self/exe")
         .args(["--name", &lab.name, "host-init", node.name()])
         .stdin(Stdio::null())

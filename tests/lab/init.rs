@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
@@ -22,13 +23,17 @@ const DEADLY: &[&str] = &["/proc/sysrq-trigger", "/proc/sys/kernel/sysrq"];
 /// Does not come back while the host lives.
 pub fn run(lab: &Lab, node: Node) -> Result<()> {
     nix::unistd::sethostname(node.name())?;
+    let recorded = || lab.init_record(node).exists();
+    if !sh::wait_for_quietly(Duration::from_secs(10), Duration::from_millis(2), recorded) {
+        return Err("nobody recorded this host's pid 1".into());
+    }
     mount_all(lab, node)?;
     syslog::start(node)?;
     Command::new("/proc/self/exe").args(["host-services", node.name()]).spawn()?;
     loop {
         // Everybody's orphans end up here; nobody else will reap them.
         if wait() == Err(Errno::ECHILD) {
-            std::thread::sleep(std::time::Duration::from_secs(1));
+            std::thread::sleep(Duration::from_secs(1));
         }
     }
 }

@@ -34,7 +34,10 @@ impl Record {
     }
 
     pub fn save(&self, path: &Path) -> Result<()> {
-        sh::write(path, format!("{} {}\n", self.pid, self.started))
+        // Whole or not at all: somebody may be waiting for it.
+        let unfinished = path.with_extension("new");
+        sh::write(&unfinished, format!("{} {}\n", self.pid, self.started))?;
+        Ok(fs::rename(unfinished, path)?)
     }
 
     /// Whether this very process still exists and is not just waiting to be reaped.
@@ -52,6 +55,11 @@ impl Record {
             .then_some(())
             .ok_or_else(|| format!("process {} does not end after SIGKILL", self.pid).into())
     }
+}
+
+/// Whether a process has ended and only waits for its parent to take notice.
+pub fn is_zombie(pid: u32) -> bool {
+    i32::try_from(pid).ok().and_then(stat).is_none_or(|(state, _)| matches!(state, 'Z' | 'X'))
 }
 
 /// State letter and start time.

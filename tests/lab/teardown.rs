@@ -10,7 +10,7 @@ use crate::host;
 use crate::net;
 use crate::node::NODES;
 use crate::power;
-use crate::proc::Record;
+use crate::proc::{self, Record};
 use crate::sh;
 use crate::state::{self, FAILED_LOGS, Lab};
 
@@ -84,7 +84,8 @@ fn processes(lab: &Lab) -> Vec<String> {
         let cgroup = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
         daemon || cgroups.iter().any(|of_host| cgroup.contains(of_host))
     };
-    pids.filter(|pid| *pid != std::process::id())
+    // The machine's own init takes notice of ended orphans when it pleases; they hold nothing any more.
+    pids.filter(|pid| *pid != std::process::id() && !proc::is_zombie(*pid))
         .filter(of_lab)
         .map(|pid| {
             let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();

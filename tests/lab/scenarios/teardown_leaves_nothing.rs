@@ -14,16 +14,28 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     // Beside whatever else runs here, under a name of its own: two labs do not touch each other.
     let lab = Lab::named(&format!("{}-td", lab.name))?;
     let before = Machine::now();
-    up::up(&lab, Wish { bare: true, ..wish })?;
+    let broken = up_and_broken(&lab, wish);
+    let left = teardown::down(&lab);
+    broken?;
+    if !left.is_empty() {
+        return Err(format!("left behind: {}", left.join(", ")).into());
+    }
+    let new = Machine::now().beyond(&before);
+    if new.is_empty() { Ok(()) } else { Err(format!("new on the machine: {}", new.join(", ")).into()) }
+}
+
+/// A lab with a container on each host, and then as a crash would leave it.
+fn up_and_broken(lab: &Lab, wish: Wish) -> Result<()> {
+    up::up(lab, Wish { bare: true, ..wish })?;
     let image = crate::image::name(wish.etcd.number());
     for node in NODES {
         host::must(
-            &lab,
+            lab,
             node,
             &["podman", "run", "-d", "--name", "etcd", "--net", "host", &image, "etcd", "--data-dir", "/d"],
         )?;
     }
-    let with_it = teardown::leftovers(&lab);
+    let with_it = teardown::leftovers(lab);
     // The check must be able to see what it looks for, or an empty answer means nothing.
     for kind in ["directory", "network namespace", "cgroup", "(etcd)", "(conmon)", "(corosync)"] {
         if !with_it.iter().any(|found| found.contains(kind)) {
@@ -31,15 +43,10 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
         }
     }
     // As a crash would leave it: the BMCs and one host are dead, nothing was cleaned up after them.
-    for record in [Record::load(&lab.bmc_record()), host::running(&lab, Node::Two)].into_iter().flatten() {
+    for record in [Record::load(&lab.bmc_record()), host::running(lab, Node::Two)].into_iter().flatten() {
         record.kill()?;
     }
-    let left = teardown::down(&lab);
-    if !left.is_empty() {
-        return Err(format!("left behind: {}", left.join(", ")).into());
-    }
-    let new = Machine::now().beyond(&before);
-    if new.is_empty() { Ok(()) } else { Err(format!("new on the machine: {}", new.join(", ")).into()) }
+    Ok(())
 }
 
 /// What a lab could leave behind in places that do not carry its name.
