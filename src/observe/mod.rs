@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::agent::context::Context;
 use crate::data_dir;
 use crate::decide::fact::Fact;
-use crate::decide::snapshot::{Cib, Container, DataDir, Etcd, Snapshot};
+use crate::decide::snapshot::{Cib, Container, DataDir, Etcd, PeerNode, Snapshot};
 use crate::etcd::{client, config, log_line};
 use crate::notes;
 use crate::pacemaker::cib;
@@ -55,20 +55,21 @@ fn living_sources(context: &Context) -> (Fact<Etcd>, Fact<Etcd>, Fact<Cib>) {
             let timeout = context.deadline.at_most(OWN_ETCD_TIMEOUT);
             client::observe(&context.own_endpoint, &context.credentials, timeout)
         });
-        let peer = scope.spawn(|| match &context.peer_endpoint {
-            Some(endpoint) => {
-                let timeout = context.deadline.at_most(PEER_ETCD_TIMEOUT);
-                client::observe(endpoint, &context.credentials, timeout)
-            }
-            None => Fact::Absent,
-        });
         let cib = query_cib(context);
-        (joined(own.join()), joined(peer.join()), cib)
+        let peer = peer_etcd(context, &cib);
+        (own.join().unwrap_or_else(|_| Fact::Unknown("the observer failed".to_owned())), peer, cib)
     })
 }
 
-fn joined<T>(result: std::thread::Result<Fact<T>>) -> Fact<T> {
-    result.unwrap_or_else(|_| Fact::Unknown("the observer failed".to_owned()))
+/// A machine that is off does not even refuse: asking it costs each round of a recovery its whole time-out. Where
+/// Pacemaker says that it has left the membership, its etcd is not asked; nothing it says could be acted on.
+fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Fact<Etcd> {
+    let Some(endpoint) = &context.peer_endpoint else { return Fact::Absent };
+    let has_left = cib.known().is_some_and(|cib| matches!(cib.peer_node, PeerNode::Down | PeerNode::Lost));
+    if has_left {
+        return Fact::NotAsked;
+    }
+    client::observe(endpoint, &context.credentials, context.deadline.at_most(PEER_ETCD_TIMEOUT))
 }
 
 fn query_cib(context: &Context) -> Fact<Cib> {
