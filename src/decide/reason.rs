@@ -32,6 +32,7 @@ pub enum Rule {
     AlreadyServing,
     PeerServesAndListsThisMember,
     PeerServesAndThisDataIsNotIts,
+    PeerServesAndThisNodeIsBlank,
     TwoPlainStarts,
     SoleVoter,
     PeerIsSoleVoter,
@@ -66,6 +67,13 @@ pub enum Wait {
     /// A learner, to come close to the leader.
     LearnerToCatchUp {
         lag: u64,
+    },
+    /// A learner that was listed or started a moment ago, to answer for the first time.
+    Learner,
+    /// Before an action fails: Pacemaker's tries are counted, and what stands in the way may pass.
+    BeforeFailing {
+        refusal: Refusal,
+        peer: NodeName,
     },
     /// The peer's vote for our start; etcd runs until then without a leader.
     PeerVote {
@@ -181,6 +189,9 @@ impl Rule {
                     "R1: {peer} serves and this data is not a member's of its cluster: joining as a learner, the data dir is kept as a backup"
                 )
             }
+            Self::PeerServesAndThisNodeIsBlank => {
+                write!(f, "R1: {peer} serves and this node holds no data: joining as a learner")
+            }
             Self::TwoPlainStarts => {
                 write!(
                     f,
@@ -232,6 +243,11 @@ impl fmt::Display for Wait {
             Self::OwnLeader => write!(f, "our etcd to have a leader"),
             Self::OwnAnswer { why } => write!(f, "our etcd to answer ({why})"),
             Self::LearnerToCatchUp { lag } => write!(f, "the learner to catch up ({lag} entries behind)"),
+            Self::Learner => write!(f, "the learner to answer"),
+            Self::BeforeFailing { refusal, peer } => {
+                write!(f, "this to pass: ")?;
+                refusal.write(f, peer)
+            }
             Self::PeerVote { peer } => {
                 write!(f, "{peer}'s vote: etcd runs here and has no leader until its peer is there")
             }

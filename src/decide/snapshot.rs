@@ -88,6 +88,8 @@ pub struct Cib {
     pub lineage: Lineage,
     /// Whether a cluster was ever recorded here: then two blank disks are a loss, not a beginning.
     pub cluster_recorded: bool,
+    /// How many starts in a row Pacemaker counted as failed on this node.
+    pub own_start_failures: u64,
     /// The ids that this node published last.
     pub own_identity: Option<Identity>,
 }

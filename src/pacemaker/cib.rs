@@ -28,6 +28,7 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         learner_node: property(cib, LEARNER_NODE),
         lineage: newest_lineage(cib),
         cluster_recorded: nodes(cib).any(|node| attribute(node, CLUSTER_ID).is_some()),
+        own_start_failures: node_state(cib, node).map_or(0, |state| start_failures(state, resource)),
         own_identity: nodes(cib).find(|entry| is_named(*entry, node)).and_then(identity),
     })
 }
@@ -68,6 +69,12 @@ fn property(cib: Node<'_, '_>, name: &str) -> Option<String> {
 /// A record that cannot be read says nothing, like one that is not there: its writer is asked to write it again.
 fn record(state: Node<'_, '_>) -> Option<Record> {
     serde_json::from_str(attribute(child(state, "transient_attributes")?, RECORD)?).ok()
+}
+
+/// Pacemaker writes "INFINITY" once it has given up; that is many, too.
+fn start_failures(state: Node<'_, '_>, resource: &str) -> u64 {
+    let count = attribute(state, &format!("fail-count-{resource}#start_0"));
+    count.map_or(0, |count| count.parse().unwrap_or(u64::MAX))
 }
 
 fn newest_lineage(cib: Node<'_, '_>) -> Lineage {

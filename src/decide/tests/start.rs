@@ -262,3 +262,15 @@ fn the_force_is_taken_out_of_the_configuration_as_soon_as_etcd_serves() {
         assert!(first(request, &snapshot).effects.contains(&Effect::SettleConfig), "{request:?}");
     }
 }
+
+#[test]
+fn a_refusal_paces_itself_once_the_first_quick_tries_are_used_up() {
+    let refused = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    assert_eq!(exit(&first(Request::Start, &refused)), Some(Exit::Retriable));
+    let often = refused.cib_with(|cib| cib.own_start_failures = 3);
+    assert_eq!(exit(&first(Request::Start, &often)), None);
+    assert_eq!(exit(&first(Request::Start, &often.clone().after(16_000))), Some(Exit::Retriable));
+    // What stands in the way may pass meanwhile.
+    let returned = often.peer_is(PeerNode::Online, PeerAgent::Active);
+    assert_eq!(run_mode(&returned), RunMode::Normally);
+}

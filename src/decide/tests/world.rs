@@ -38,6 +38,7 @@ pub(super) fn at_rest() -> Snapshot {
             learner_node: None,
             lineage: Lineage::default(),
             cluster_recorded: false,
+            own_start_failures: 0,
             own_identity: Some(Identity { cluster_id: CLUSTER, member_id: ME }),
         }),
         container: Fact::Absent,
