@@ -51,9 +51,9 @@ fn have_image(context: &Context) -> Result<(), Error> {
     }
     log::info!("pulling {image}");
     podman::pull(image, context.deadline.left()).map_err(|error| {
-        Error::Unusable(format!(
-            "image {image} is not on this node and cannot be pulled ({error}): type 'podman pull {image}'"
-        ))
+        // podman's own words are long, and Pacemaker cuts an exit reason after 127 characters.
+        log::error!("{error}");
+        Error::Unusable(format!("image {image} is not here and cannot be pulled: type 'podman pull {image}'"))
     })
 }
 

@@ -40,7 +40,7 @@ fn readable_pem(name: &str, path: &Path) -> Result<(), Invalid> {
         code: Code::Generic,
         sentence: format!("{name}={} {why}: put a PEM file there, readable by root", path.display()),
     };
-    let file = File::open(path).map_err(|error| wrong(format!("cannot be read ({error})")))?;
-    let text = std::io::read_to_string(file).map_err(|error| wrong(format!("cannot be read ({error})")))?;
+    let unreadable = |error: std::io::Error| wrong(format!("cannot be read ({})", error.kind()));
+    let text = File::open(path).and_then(std::io::read_to_string).map_err(unreadable)?;
     if text.contains("-----BEGIN ") { Ok(()) } else { Err(wrong("is not a PEM file".to_owned())) }
 }

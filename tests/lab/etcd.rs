@@ -144,6 +144,30 @@ pub fn wait_two_voters(lab: &Lab, limit: Duration) -> Result<Voters> {
     found.map_err(|error| format!("{error}: {last}").into())
 }
 
+/// The hash of everything that each node's store holds up to the revision that both have, in the order of
+/// [`NODES`]. Members of one history have the same.
+pub fn hashes(lab: &Lab) -> Result<[u32; 2]> {
+    let tls = tls(lab)?;
+    as_client(lab, move || {
+        runtime()?.block_on(async {
+            tokio::time::timeout(PATIENCE * 5, hash_both(&tls)).await.map_err(|_| "no hash within 10 s")?
+        })
+    })
+}
+
+async fn hash_both(tls: &TlsOptions) -> Result<[u32; 2]> {
+    let mut revision = i64::MAX;
+    for node in NODES {
+        let answer = connect(tls, node).await?.get("lab/probe", None).await?;
+        revision = revision.min(answer.header().map_or(0, etcd_client::ResponseHeader::revision));
+    }
+    let mut hashes = [0; 2];
+    for (node, hash) in NODES.into_iter().zip(&mut hashes) {
+        *hash = connect(tls, node).await?.hash_kv(revision).await?.hash();
+    }
+    Ok(hashes)
+}
+
 /// One line for `status`.
 pub fn describe(lab: &Lab, node: Node) -> String {
     match view(lab, node) {

@@ -101,7 +101,9 @@ pub fn keep_logs(lab: &Lab, what: &str) -> PathBuf {
     let _ = fs::create_dir_all(&kept);
     let timeline = crate::timeline::merged(lab);
     let _ = fs::write(kept.join("timeline.log"), timeline.join("\n") + "\n");
-    for file in [lab.events(), lab.bmc_log()] {
+    let acks = fs::read_dir(lab.dir()).into_iter().flatten().flatten().map(|entry| entry.path());
+    let acks = acks.filter(|path| path.extension().is_some_and(|extension| extension == "tsv"));
+    for file in acks.chain([lab.events(), lab.bmc_log()]) {
         if let Some(name) = file.file_name() {
             let _ = fs::copy(&file, kept.join(name));
         }

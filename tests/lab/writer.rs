@@ -258,23 +258,47 @@ pub struct Verdict {
     pub acknowledged: usize,
     pub lost: Vec<Ack>,
     pub forks: Vec<history::Fork>,
+    /// Whether the stores of both nodes differ.
+    pub diverged: bool,
     /// The longest time without an acknowledgement.
     pub gap: Duration,
 }
 
+impl Verdict {
+    /// An error that says what is wrong, if anything is: two histories before lost writes, as those follow from them.
+    pub fn must_be_good(&self) -> Result<()> {
+        if let Some(fork) = self.forks.first() {
+            let tell = |ack: &Ack| format!("{} at revision {} from {}", ack.key, ack.revision, ack.node);
+            let (first, second) = (tell(&fork.first), tell(&fork.second));
+            return Err(format!("the acknowledged writes are not one history: {first}, {second}: {}", fork.why).into());
+        }
+        if let Some(ack) = self.lost.first() {
+            let (count, revision, node) = (self.lost.len(), ack.revision, ack.node);
+            return Err(
+                format!("{count} acknowledged writes are lost, the first at revision {revision} from {node}").into()
+            );
+        }
+        if self.diverged {
+            return Err("the two members hold different data".into());
+        }
+        Ok(())
+    }
+}
+
 impl Writers {
-    /// Stops, reads everything back from `from`, and judges.
-    pub fn judge(&mut self, from: &[Node]) -> Result<Verdict> {
+    /// Stops, reads everything back from both nodes, and judges. Both must be voters again.
+    pub fn judge(&mut self) -> Result<Verdict> {
         let acks = self.stop()?;
         let mut lost = Vec::new();
-        for node in from {
-            let present = self.read_back(*node)?;
+        for node in NODES {
+            let present = self.read_back(node)?;
             lost.extend(history::lost(&acks, &present).into_iter().cloned());
         }
         let last = acks.iter().map(|ack| ack.ended).max().unwrap_or_default();
         let first = acks.iter().map(|ack| ack.ended).min().unwrap_or_default();
         let (gap, _) = history::longest_gap(&acks, first, last);
-        Ok(Verdict { acknowledged: acks.len(), lost, forks: history::forks(&acks), gap })
+        let [one, two] = etcd::hashes(&self.lab)?;
+        Ok(Verdict { acknowledged: acks.len(), lost, forks: history::forks(&acks), diverged: one != two, gap })
     }
 }
 
@@ -286,7 +310,7 @@ pub fn by_hand(lab: &Lab, seconds: &str) -> Result<()> {
         std::thread::sleep(Duration::from_secs(1));
         println!("{second:>4} s: {} writes acknowledged", writers.count());
     }
-    let verdict = writers.judge(&NODES)?;
+    let verdict = writers.judge()?;
     println!(
         "{} acknowledged, {} lost, longest gap {:.2} s, {} signs of two histories",
         verdict.acknowledged,
@@ -294,5 +318,5 @@ pub fn by_hand(lab: &Lab, seconds: &str) -> Result<()> {
         verdict.gap.as_secs_f64(),
         verdict.forks.len()
     );
-    if verdict.lost.is_empty() && verdict.forks.is_empty() { Ok(()) } else { Err("writes were lost".into()) }
+    verdict.must_be_good()
 }

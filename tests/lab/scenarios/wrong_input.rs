@@ -97,7 +97,7 @@ fn refused_password(lab: &Lab) -> Result<()> {
         &[
             "sh",
             "-c",
-            "printf 'action=monitor\\nip=10.98.0.101\\nusername=admin\\npassword=wrong\\n' | fence_redfish_rs",
+            "printf 'action=monitor\\nip=10.98.0.101\\nusername=admin\\npassword=not-the-one\\n' | fence_redfish_rs",
         ],
     );
     let _ = host::must(lab, Node::Two, &["crm_resource", "--resource", "fence-node1", "--restart", "--timeout=30s"]);
