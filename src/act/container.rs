@@ -51,7 +51,9 @@ fn have_image(context: &Context) -> Result<(), Error> {
     }
     log::info!("pulling {image}");
     podman::pull(image, context.deadline.left()).map_err(|error| {
-        Error::Unusable(format!("image {image} is not on this node and cannot be pulled ({error}): type 'podman pull {image}'"))
+        Error::Unusable(format!(
+            "image {image} is not on this node and cannot be pulled ({error}): type 'podman pull {image}'"
+        ))
     })
 }
 

@@ -37,7 +37,8 @@ impl Context {
     pub fn new(env: &Env, params: Params, budget: Duration) -> Result<Self, Invalid> {
         let deadline = Deadline::after(budget);
         let name = local_name(env)?;
-        let own = params.nodes.iter().find(|node| node.name == name).cloned().ok_or_else(|| not_in_map(&name, &params))?;
+        let own =
+            params.nodes.iter().find(|node| node.name == name).cloned().ok_or_else(|| not_in_map(&name, &params))?;
         let peer = params.nodes.iter().find(|node| node.name != name).cloned();
         let credentials = Credentials {
             trusted_ca_file: params.trusted_ca_file.clone(),
@@ -91,13 +92,18 @@ impl Context {
 fn local_name(env: &Env) -> Result<String, Invalid> {
     match env.on_node() {
         Some(name) => Ok(name.to_owned()),
-        None => pacemaker::local_node().map_err(|error| Invalid::here(format!("cannot tell this node's name: {error}"))),
+        None => {
+            pacemaker::local_node().map_err(|error| Invalid::here(format!("cannot tell this node's name: {error}")))
+        }
     }
 }
 
 fn not_in_map(name: &str, params: &Params) -> Invalid {
     let known: Vec<&str> = params.nodes.iter().map(|node| node.name.as_str()).collect();
-    Invalid::here(format!("this node, {name}, is not in node_ip_map (which names {}): add '{name}:ADDRESS'", known.join(", ")))
+    Invalid::here(format!(
+        "this node, {name}, is not in node_ip_map (which names {}): add '{name}:ADDRESS'",
+        known.join(", ")
+    ))
 }
 
 fn address(node: &NodeIp, params: &Params) -> NodeAddress {

@@ -108,7 +108,11 @@ fn without_parameters(env: &Env, request: Request, invalid: &Invalid) -> Code {
     match request {
         Request::Stop | Request::Probe => match podman::inspect(&name) {
             Ok(state) if !state.as_ref().is_some_and(|state| state.running) => {
-                if request == Request::Stop { Code::Success } else { Code::NotRunning }
+                if request == Request::Stop {
+                    Code::Success
+                } else {
+                    Code::NotRunning
+                }
             }
             Ok(_) if request == Request::Stop => match podman::stop(&name, Duration::from_secs(8)) {
                 Ok(()) => Code::Success,

@@ -12,7 +12,9 @@ use crate::ocf::exit::Code;
 pub(super) fn validate(context: &Context) -> Result<(), Invalid> {
     for program in ["podman", "cibadmin", "crm_attribute", "attrd_updater"] {
         if command::find(program).is_none() {
-            return Err(Invalid::here(format!("{program} is not installed: install the packages podman and pacemaker")));
+            return Err(Invalid::here(format!(
+                "{program} is not installed: install the packages podman and pacemaker"
+            )));
         }
     }
     certificates(context)

@@ -70,7 +70,7 @@ pub(super) fn look(dir: &Path) -> Result<Layout, Error> {
         let why = format!("{} has snapshots of the log, but the database is missing", member.join("snap").display());
         return Ok(Layout::Broken(why));
     }
-    let damage = leftovers(&names, &wal_names, &snap_names);
+    let damage = leftovers(&names);
     Ok(Layout::Files(Files { wals, snaps: SnapDir(snaps), damage }))
 }
 
@@ -92,13 +92,10 @@ fn is_received(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(".snap.db"))
 }
 
-/// Traces of an interrupted or repaired run.
-fn leftovers(names: &[PathBuf], wal_names: &[PathBuf], snap_names: &[PathBuf]) -> Vec<String> {
+/// A trace of an interrupted run. What etcd set aside as `.broken` when it repaired its files is no damage any more.
+fn leftovers(names: &[PathBuf]) -> Vec<String> {
     let half = names.iter().filter(|path| path.file_name() == Some(OsStr::new("wal.tmp")));
-    let half = half.map(|path| format!("{}: a WAL that was never finished lies beside the real one", path.display()));
-    let broken = [wal_names, snap_names].into_iter().flatten().filter(|path| has_extension(path, "broken"));
-    let broken = broken.map(|path| format!("{}: set aside by etcd when it repaired its files", path.display()));
-    half.chain(broken).collect()
+    half.map(|path| format!("{}: a WAL that was never finished lies beside the real one", path.display())).collect()
 }
 
 fn has_extension(path: &Path, extension: &str) -> bool {

@@ -59,7 +59,9 @@ pub(super) fn answer(me: &Record, peer: &Record, i_am_first: bool, cluster_recor
     use Data::{Departed, Learner, Nothing, SoleVoter, VoterAmongMany, VoterBeside};
     match (classify(&me.disk), classify(&peer.disk)) {
         (VoterAmongMany, _) | (_, VoterAmongMany) => Answer::Refuse(Refusal::MoreThanTwoVoters),
-        (VoterBeside(other), VoterBeside(_) | Learner) if lists(me, other, peer) => Answer::StartNormally(Rule::TwoPlainStarts),
+        (VoterBeside(other), VoterBeside(_) | Learner) if lists(me, other, peer) => {
+            Answer::StartNormally(Rule::TwoPlainStarts)
+        }
         (Learner, VoterBeside(other)) if lists(peer, other, me) => Answer::StartNormally(Rule::TwoPlainStarts),
         (SoleVoter, SoleVoter) => Answer::Refuse(Refusal::HistoriesSplit),
         (SoleVoter, _) => Answer::StartNormally(Rule::SoleVoter),

@@ -47,7 +47,8 @@ fn after_start(snapshot: &Snapshot, progress: &Progress) -> Plan {
     if let Some(plan) = membership::promote_caught_up_learner(snapshot, progress, etcd) {
         return plan;
     }
-    let joiner_is_silent = membership::started_learner(snapshot, etcd).is_some() || is_unstarted_learner(snapshot, etcd);
+    let joiner_is_silent =
+        membership::started_learner(snapshot, etcd).is_some() || is_unstarted_learner(snapshot, etcd);
     if joiner_is_silent && snapshot.elapsed_ms < PATIENCE_WITH_A_JOINER_MS || etcd.is_learner {
         let wait = super::reason::Wait::LearnerToCatchUp { lag: 0 };
         return Plan::then_look(Vec::new(), 250, progress.clone(), Reason::Waiting(wait));

@@ -51,16 +51,26 @@ pub enum Rule {
 pub enum Wait {
     /// The record that was just published, to be visible to everyone.
     OwnRecord,
-    PeerRecord { peer: NodeName },
-    PeerToServe { peer: NodeName },
+    PeerRecord {
+        peer: NodeName,
+    },
+    PeerToServe {
+        peer: NodeName,
+    },
     /// Our etcd, to answer with a leader.
     OwnLeader,
     /// Our etcd, to answer.
-    OwnAnswer { why: String },
+    OwnAnswer {
+        why: String,
+    },
     /// A learner, to come close to the leader.
-    LearnerToCatchUp { lag: u64 },
+    LearnerToCatchUp {
+        lag: u64,
+    },
     /// The peer's vote for our start; etcd runs until then without a leader.
-    PeerVote { peer: NodeName },
+    PeerVote {
+        peer: NodeName,
+    },
     EtcdToStop,
 }
 
@@ -89,7 +99,9 @@ pub enum Health {
     SoleVoter,
     Learner,
     /// No leader, and the peer's fate is open: waiting is right.
-    LeaderlessPeerNotConfirmed { peer: NodeName },
+    LeaderlessPeerNotConfirmed {
+        peer: NodeName,
+    },
     NotRunning,
     Stopped,
 }
@@ -98,25 +110,47 @@ pub enum Health {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
-    CibUnreadable { why: String },
-    DiskUnreadable { why: String },
+    CibUnreadable {
+        why: String,
+    },
+    DiskUnreadable {
+        why: String,
+    },
     MoreThanTwoVoters,
     HistoriesSplit,
-    PeerWentOnAloneAndLostItsData { peer_forks: u64 },
+    PeerWentOnAloneAndLostItsData {
+        peer_forks: u64,
+    },
     DataOfARecordedClusterIsGone,
     NoVotersData,
     /// Voter data, the peer is confirmed gone, and nothing proves that it did not go on without us.
-    NoProofThatPeerDidNotGoOn { position: Position },
-    LearnerAlone { position: Position },
-    DepartedAlone { position: Position },
+    NoProofThatPeerDidNotGoOn {
+        position: Position,
+    },
+    LearnerAlone {
+        position: Position,
+    },
+    DepartedAlone {
+        position: Position,
+    },
     BlankAlone,
-    BrokenAlone { why: String },
+    BrokenAlone {
+        why: String,
+    },
     PeerSaysNothing,
     PeerDoesNotServe,
-    PeerNotConfirmed { why: String },
-    EtcdExited { last_words: String },
-    EtcdDoesNotAnswer { why: String },
-    ContainerUnknown { why: String },
+    PeerNotConfirmed {
+        why: String,
+    },
+    EtcdExited {
+        last_words: String,
+    },
+    EtcdDoesNotAnswer {
+        why: String,
+    },
+    ContainerUnknown {
+        why: String,
+    },
     NotAVoterYet,
     StillRunning,
 }
@@ -142,29 +176,47 @@ impl Rule {
                 write!(f, "R1: {peer} serves and lists this member: starting normally, nothing is wiped")
             }
             Self::PeerServesAndThisDataIsNotIts => {
-                write!(f, "R1: {peer} serves and this data is not a member's of its cluster: joining as a learner, the data dir is kept as a backup")
+                write!(
+                    f,
+                    "R1: {peer} serves and this data is not a member's of its cluster: joining as a learner, the data dir is kept as a backup"
+                )
             }
             Self::TwoPlainStarts => {
-                write!(f, "R2: this node and {peer} hold the data of two voters that name each other: both start normally, nothing is wiped or forced")
+                write!(
+                    f,
+                    "R2: this node and {peer} hold the data of two voters that name each other: both start normally, nothing is wiped or forced"
+                )
             }
             Self::SoleVoter => write!(f, "R2: this node is the sole voter of its data: starting normally"),
             Self::PeerIsSoleVoter => write!(f, "R2: {peer} is the sole voter: following it as a learner"),
             Self::PeerHasTheVotersData => write!(f, "R2: {peer} holds the voters' data: following it as a learner"),
             Self::PeerHasNoData => {
-                write!(f, "R2: {peer} holds no data and this node holds all that was acknowledged: going on alone with it")
+                write!(
+                    f,
+                    "R2: {peer} holds no data and this node holds all that was acknowledged: going on alone with it"
+                )
             }
             Self::PeerWentOnAlone => write!(f, "R2: {peer} went on alone since this data was written: following it"),
             Self::PeerWasLeftBehind => {
                 write!(f, "R2: this node went on alone since {peer}'s data was written: going on with ours")
             }
             Self::FirstByNameBootstraps => {
-                write!(f, "R2: both nodes are blank and no cluster was ever recorded: the first by name begins a new cluster, the other joins it")
+                write!(
+                    f,
+                    "R2: both nodes are blank and no cluster was ever recorded: the first by name begins a new cluster, the other joins it"
+                )
             }
             Self::SurvivorGoesOnAlone => {
-                write!(f, "R3: {peer} is confirmed stopped or fenced and could not have gone on without this voter: going on alone")
+                write!(
+                    f,
+                    "R3: {peer} is confirmed stopped or fenced and could not have gone on without this voter: going on alone"
+                )
             }
             Self::PeerActiveButWithoutLeader => {
-                write!(f, "R4: {peer}'s agent is active and its etcd has no leader: starting normally with our data, forcing nothing")
+                write!(
+                    f,
+                    "R4: {peer}'s agent is active and its etcd has no leader: starting normally with our data, forcing nothing"
+                )
             }
             Self::OnlyNode => write!(f, "this is the only node of node_ip_map"),
         }
@@ -180,7 +232,9 @@ impl fmt::Display for Wait {
             Self::OwnLeader => write!(f, "our etcd to have a leader"),
             Self::OwnAnswer { why } => write!(f, "our etcd to answer ({why})"),
             Self::LearnerToCatchUp { lag } => write!(f, "the learner to catch up ({lag} entries behind)"),
-            Self::PeerVote { peer } => write!(f, "{peer}'s vote: etcd runs here and has no leader until its peer is there"),
+            Self::PeerVote { peer } => {
+                write!(f, "{peer}'s vote: etcd runs here and has no leader until its peer is there")
+            }
             Self::EtcdToStop => write!(f, "etcd to be gone"),
         }
     }
@@ -190,11 +244,17 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AnnounceGoingOnAlone { peer, position: Position { term, index } } => {
-                write!(f, "R3: {peer} is confirmed stopped or fenced, etcd has no leader, and this voter ran until then: announcing that it goes on alone from term {term} index {index}")
+                write!(
+                    f,
+                    "R3: {peer} is confirmed stopped or fenced, etcd has no leader, and this voter ran until then: announcing that it goes on alone from term {term} index {index}"
+                )
             }
             Self::StopBeforeForce => write!(f, "stopping etcd, to force a new cluster from its data"),
             Self::AdvanceAndForce => {
-                write!(f, "advancing the commit index to the end of the log and forcing a new cluster: all that was acknowledged is in this log")
+                write!(
+                    f,
+                    "advancing the commit index to the end of the log and forcing a new cluster: all that was acknowledged is in this log"
+                )
             }
             Self::ListPeerAsLearner { peer } => write!(f, "{peer} returns: listing it as a learner"),
             Self::RemoveStaleEntry { id } => write!(f, "removing the stale member {id:x} that has our address"),
@@ -234,37 +294,66 @@ impl Refusal {
             Self::CibUnreadable { why } => write!(f, "cannot read the CIB ({why}); will try again"),
             Self::DiskUnreadable { why } => write!(f, "cannot read the data dir: {why}"),
             Self::MoreThanTwoVoters => {
-                write!(f, "the data names three or more voters; this agent keeps two: remove the others with 'etcdctl member remove' first")
+                write!(
+                    f,
+                    "the data names three or more voters; this agent keeps two: remove the others with 'etcdctl member remove' first"
+                )
             }
             Self::HistoriesSplit => {
-                write!(f, "this node and {peer} both went on alone and their histories split: choose one and move the other's aside, 'mv /var/lib/etcd/member /var/lib/etcd/member-kept' on the node that loses, then 'pcs resource cleanup'")
+                write!(
+                    f,
+                    "this node and {peer} both went on alone and their histories split: choose one and move the other's aside, 'mv /var/lib/etcd/member /var/lib/etcd/member-kept' on the node that loses, then 'pcs resource cleanup'"
+                )
             }
             Self::PeerWentOnAloneAndLostItsData { peer_forks } => {
-                write!(f, "{peer} went on alone (fork {peer_forks}) and holds no data now: writes since then are only in its backups; restore them there, or confirm the loss with 'tandem confirm-recovery --accept-loss'")
+                write!(
+                    f,
+                    "{peer} went on alone (fork {peer_forks}) and holds no data now: writes since then are only in its backups; restore them there, or confirm the loss with 'tandem confirm-recovery --accept-loss'"
+                )
             }
             Self::DataOfARecordedClusterIsGone => {
-                write!(f, "a cluster was recorded here and neither node holds its data: restore a snapshot with 'etcdutl snapshot restore', or delete the node attribute cluster_id on both nodes to begin a new one")
+                write!(
+                    f,
+                    "a cluster was recorded here and neither node holds its data: restore a snapshot with 'etcdutl snapshot restore', or delete the node attribute cluster_id on both nodes to begin a new one"
+                )
             }
             Self::NoVotersData => {
-                write!(f, "neither node holds a voter's data: move a backup back ('mv /var/lib/etcd/member-* /var/lib/etcd/member') or restore a snapshot")
+                write!(
+                    f,
+                    "neither node holds a voter's data: move a backup back ('mv /var/lib/etcd/member-* /var/lib/etcd/member') or restore a snapshot"
+                )
             }
             Self::NoProofThatPeerDidNotGoOn { position: Position { term, index } } => {
-                write!(f, "this node's data reaches term {term} index {index}, and {peer} may have gone on without it: start {peer} (nothing is lost then), or type 'tandem confirm-recovery' here")
+                write!(
+                    f,
+                    "this node's data reaches term {term} index {index}, and {peer} may have gone on without it: start {peer} (nothing is lost then), or type 'tandem confirm-recovery' here"
+                )
             }
             Self::LearnerAlone { position: Position { term, index } } => {
-                write!(f, "this node was a learner and its data (to term {term} index {index}) may lack acknowledged writes: start {peer}")
+                write!(
+                    f,
+                    "this node was a learner and its data (to term {term} index {index}) may lack acknowledged writes: start {peer}"
+                )
             }
             Self::DepartedAlone { position: Position { term, index } } => {
                 write!(f, "this member left the cluster at term {term} index {index} and {peer} went on: start {peer}")
             }
             Self::BlankAlone => write!(f, "this node holds no data: start {peer}, which is to serve first"),
-            Self::BrokenAlone { why } => write!(f, "this node's data dir is broken ({why}): start {peer}, which is to serve first"),
+            Self::BrokenAlone { why } => {
+                write!(f, "this node's data dir is broken ({why}): start {peer}, which is to serve first")
+            }
             Self::PeerSaysNothing => {
-                write!(f, "{peer} has not said what data it holds; see why its agent does not start with 'pcs status' and will try again")
+                write!(
+                    f,
+                    "{peer} has not said what data it holds; see why its agent does not start with 'pcs status' and will try again"
+                )
             }
             Self::PeerDoesNotServe => write!(f, "{peer} is to serve first and does not yet; will try again"),
             Self::PeerNotConfirmed { why } => {
-                write!(f, "{peer} is not confirmed stopped ({why}): fence it, or confirm that it is off with 'pcs stonith confirm {peer}'")
+                write!(
+                    f,
+                    "{peer} is not confirmed stopped ({why}): fence it, or confirm that it is off with 'pcs stonith confirm {peer}'"
+                )
             }
             Self::EtcdExited { last_words } => write!(f, "etcd exited: {last_words}"),
             Self::EtcdDoesNotAnswer { why } => write!(f, "etcd does not answer: {why}"),

@@ -31,8 +31,7 @@ fn begin(snapshot: &Snapshot) -> Option<Plan> {
         return None;
     }
     let position = snapshot.own_etcd.known().map(Etcd::position).unwrap_or_default();
-    let because =
-        Reason::Step(Step::AnnounceGoingOnAlone { peer: snapshot.peer_name().to_owned(), position });
+    let because = Reason::Step(Step::AnnounceGoingOnAlone { peer: snapshot.peer_name().to_owned(), position });
     Some(announce(snapshot, Vec::new(), because))
 }
 
@@ -104,9 +103,10 @@ fn announced_note(snapshot: &Snapshot) -> Note {
 /// Goes on only once the announcement is seen where others see it.
 pub(super) fn decide_announced(snapshot: &Snapshot, progress: &Progress) -> Plan {
     let lineage = snapshot.own_lineage();
-    let seen = snapshot.cib.known().is_some_and(|cib| {
-        cib.standalone_node.as_ref() == Some(&snapshot.me.name) && cib.lineage == lineage
-    });
+    let seen = snapshot
+        .cib
+        .known()
+        .is_some_and(|cib| cib.standalone_node.as_ref() == Some(&snapshot.me.name) && cib.lineage == lineage);
     if !seen {
         if progress.in_phase_ms(snapshot.elapsed_ms) > PATIENCE_WITH_THE_CIB_MS {
             let why = "the announcement does not appear in it".to_owned();

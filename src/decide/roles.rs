@@ -17,11 +17,7 @@ pub(super) fn decide_promote(snapshot: &Snapshot, progress: &Progress) -> Plan {
         return snapshot.refuse(Refusal::EtcdDoesNotAnswer { why: snapshot.own_etcd.why_unknown().to_owned() });
     };
     if !etcd.is_learner {
-        return Plan::exit(
-            vec![remember_voter(snapshot, etcd, true)],
-            Exit::Success,
-            Reason::Running(health(etcd)),
-        );
+        return Plan::exit(vec![remember_voter(snapshot, etcd, true)], Exit::Success, Reason::Running(health(etcd)));
     }
     if snapshot.elapsed_ms > PATIENCE_MS {
         return snapshot.refuse(Refusal::NotAVoterYet);
@@ -29,11 +25,8 @@ pub(super) fn decide_promote(snapshot: &Snapshot, progress: &Progress) -> Plan {
     let lag = snapshot.peer_etcd.known().map(|peer| peer.index.saturating_sub(etcd.index));
     let close = lag.is_some_and(|lag| lag <= snapshot.promote_max_lag);
     let polls = if close { progress.polls_caught_up + 1 } else { 0 };
-    let effects = if polls >= 2 {
-        vec![Effect::PromoteMember { id: etcd.member_id, via: Via::Peer }]
-    } else {
-        Vec::new()
-    };
+    let effects =
+        if polls >= 2 { vec![Effect::PromoteMember { id: etcd.member_id, via: Via::Peer }] } else { Vec::new() };
     let because = Reason::Step(Step::AskPeerToPromote { peer: snapshot.peer_name().to_owned() });
     Plan::then_look(effects, 250, Progress { polls_caught_up: polls, ..progress.clone() }, because)
 }
@@ -41,11 +34,7 @@ pub(super) fn decide_promote(snapshot: &Snapshot, progress: &Progress) -> Plan {
 /// A vote cannot be laid down without leaving, and leaving belongs to `stop`: only the role is given back.
 pub(super) fn decide_demote(snapshot: &Snapshot) -> Plan {
     let memory = snapshot.memory().cloned().unwrap_or_default();
-    let effects = vec![Effect::Remember(BootMemory {
-        boot_id: snapshot.boot_id.clone(),
-        promoted: false,
-        ..memory
-    })];
+    let effects = vec![Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), promoted: false, ..memory })];
     if snapshot.container_may_run() {
         return Plan::exit(effects, Exit::Success, Reason::NothingToDo);
     }

@@ -6,7 +6,9 @@ use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode, Via};
 use super::reason::{Health, Reason, Refusal, Rule, Step, Wait};
 use super::recover;
-use super::snapshot::{BootMemory, Cib, DataDir, Etcd, History, Identity, NodeName, Note, Record, RunningVoter, Snapshot};
+use super::snapshot::{
+    BootMemory, Cib, DataDir, Etcd, History, Identity, NodeName, Note, Record, RunningVoter, Snapshot,
+};
 
 /// How long a start waits for a peer that starts at the same time: its start runs beside ours.
 const PATIENCE_WITH_A_STARTING_PEER_MS: u64 = 60_000;
@@ -201,19 +203,11 @@ fn only_node(snapshot: &Snapshot, record: &Record) -> Plan {
         Data::SoleVoter => run(snapshot, RunMode::Normally, Rule::OnlyNode),
         // The administrator took the peer out of node_ip_map: that is the operator's word on it.
         Data::VoterBeside(_) => recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OnlyNode)),
-        Data::Nothing | Data::VoterAmongMany | Data::Learner | Data::Departed => {
-            snapshot.refuse(Refusal::NoVotersData)
-        }
+        Data::Nothing | Data::VoterAmongMany | Data::Learner | Data::Departed => snapshot.refuse(Refusal::NoVotersData),
     }
 }
 
-fn wait_or_refuse(
-    snapshot: &Snapshot,
-    progress: &Progress,
-    patience_ms: u64,
-    wait: Wait,
-    refusal: Refusal,
-) -> Plan {
+fn wait_or_refuse(snapshot: &Snapshot, progress: &Progress, patience_ms: u64, wait: Wait, refusal: Refusal) -> Plan {
     let patience_ms = patience_ms.min(snapshot.budget_ms.saturating_sub(RESERVE_MS));
     if progress.in_phase_ms(snapshot.elapsed_ms) > patience_ms {
         return snapshot.refuse(refusal);

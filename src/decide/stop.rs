@@ -50,13 +50,11 @@ fn leave(snapshot: &Snapshot, progress: &Progress, own: &Etcd) -> Plan {
     if own.leads() && !(trying && handed_over_for_ms > PATIENCE_WITH_THE_HANDOVER_MS) {
         let to = snapshot.peer_etcd.known().map(|etcd| etcd.member_id).unwrap_or_default();
         let effects = if trying { Vec::new() } else { vec![Effect::MoveLeader { to }] };
-        let progress =
-            if trying { progress.clone() } else { Progress::enter(Phase::HandedOver, snapshot.elapsed_ms) };
+        let progress = if trying { progress.clone() } else { Progress::enter(Phase::HandedOver, snapshot.elapsed_ms) };
         return Plan::then_look(effects, 50, progress, Reason::Step(Step::HandOverLeadership { peer }));
     }
     let note = Note { left_at: Some(own.position()), ..snapshot.note.known().cloned().unwrap_or_default() };
-    let effects =
-        vec![Effect::WriteNote(note), Effect::RemoveMember { id: own.member_id, via: Via::Peer }];
+    let effects = vec![Effect::WriteNote(note), Effect::RemoveMember { id: own.member_id, via: Via::Peer }];
     let progress = Progress::enter(Phase::Left, snapshot.elapsed_ms);
     Plan::then_look(effects, 0, progress, Reason::Step(Step::LeaveBeforeStop { peer }))
 }
@@ -64,12 +62,7 @@ fn leave(snapshot: &Snapshot, progress: &Progress, own: &Etcd) -> Plan {
 fn stop_container(snapshot: &Snapshot) -> Plan {
     let left_s = snapshot.budget_ms.saturating_sub(snapshot.elapsed_ms + RESERVE_MS) / 1000;
     let effects = vec![Effect::StopContainer { grace_s: GRACE_S.min(left_s) }];
-    Plan::then_look(
-        effects,
-        0,
-        Progress::enter(Phase::Stopped, snapshot.elapsed_ms),
-        Reason::Step(Step::StopEtcd),
-    )
+    Plan::then_look(effects, 0, Progress::enter(Phase::Stopped, snapshot.elapsed_ms), Reason::Step(Step::StopEtcd))
 }
 
 /// `stop` answers success only when no etcd process of ours is alive.
@@ -90,8 +83,7 @@ fn wait_for_the_end(snapshot: &Snapshot, progress: &Progress) -> Plan {
 fn finish(snapshot: &Snapshot) -> Plan {
     let voter = snapshot.memory().and_then(|memory| memory.voter.clone()).filter(|_| keeps_its_claim(snapshot));
     let claims = voter.is_some();
-    let mut effects =
-        vec![Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted: false })];
+    let mut effects = vec![Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted: false })];
     if let Some(record) = snapshot.record() {
         effects.push(Effect::PublishRecord(Record { claims, ..record }));
     }

@@ -54,24 +54,44 @@ pub fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration
 }
 
 /// Hands leadership from the etcd at `endpoint` to member `to`.
-pub fn move_leader(endpoint: &Endpoint, credentials: &Credentials, to: MemberId, timeout: Duration) -> Result<(), Error> {
+pub fn move_leader(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    to: MemberId,
+    timeout: Duration,
+) -> Result<(), Error> {
     ask(endpoint, credentials, timeout, async move |mut client| client.move_leader(to).await.map(drop))
 }
 
 /// Removes member `id`.
-pub fn remove_member(endpoint: &Endpoint, credentials: &Credentials, id: MemberId, timeout: Duration) -> Result<(), Error> {
+pub fn remove_member(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    id: MemberId,
+    timeout: Duration,
+) -> Result<(), Error> {
     ask(endpoint, credentials, timeout, async move |mut client| client.member_remove(id).await.map(drop))
 }
 
 /// Adds a learner that will be reached at `peer_url`.
-pub fn add_learner(endpoint: &Endpoint, credentials: &Credentials, peer_url: &str, timeout: Duration) -> Result<(), Error> {
+pub fn add_learner(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    peer_url: &str,
+    timeout: Duration,
+) -> Result<(), Error> {
     let urls = [peer_url.to_owned()];
     let options = MemberAddOptions::new().with_is_learner();
     ask(endpoint, credentials, timeout, async move |mut client| client.member_add(urls, Some(options)).await.map(drop))
 }
 
 /// Makes learner `id` a voter.
-pub fn promote_member(endpoint: &Endpoint, credentials: &Credentials, id: MemberId, timeout: Duration) -> Result<(), Error> {
+pub fn promote_member(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    id: MemberId,
+    timeout: Duration,
+) -> Result<(), Error> {
     ask(endpoint, credentials, timeout, async move |mut client| client.member_promote(id).await.map(drop))
 }
 

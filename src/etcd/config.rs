@@ -108,7 +108,10 @@ mod tests {
         assert!(text.contains("initial-cluster: \"node1=https://192.0.2.1:2380\"\n"));
         assert!(forces_new_cluster(&text));
         assert!(!forces_new_cluster(&settled(&text)));
-        assert_eq!(settled(&text), render(&settings(), &RunMode::ForceNewCluster).replace(": true\ninit", ": false\ninit"));
+        assert_eq!(
+            settled(&text),
+            render(&settings(), &RunMode::ForceNewCluster).replace(": true\ninit", ": false\ninit")
+        );
     }
 
     #[test]

@@ -16,8 +16,7 @@ impl Env {
     /// The process' own environment; what is not UTF-8 is nobody's parameter.
     pub fn from_process() -> Self {
         Self::from_pairs(
-            std::env::vars_os()
-                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
         )
     }
 

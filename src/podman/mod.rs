@@ -36,7 +36,8 @@ pub struct State {
 
 /// The state of container `name`; `None` where there is none of that name.
 pub fn inspect(name: &str) -> Result<Option<State>, Error> {
-    let output = command::run("podman", &["container", "inspect", "--format", "{{json .State}}", name], INSPECT_TIMEOUT)?;
+    let output =
+        command::run("podman", &["container", "inspect", "--format", "{{json .State}}", name], INSPECT_TIMEOUT)?;
     if output.code == NO_SUCH_CONTAINER && output.stderr.to_lowercase().contains("no such container") {
         return Ok(None);
     }
