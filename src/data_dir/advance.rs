@@ -98,7 +98,7 @@ fn inspect(dir: &Path) -> Result<Voter, Error> {
             "member {:x} is no voter, so its data may lack acknowledged writes: let it join again as a learner",
             history.member_id
         )),
-        Some(Reading::Whole { history, state, end, torn }) => {
+        Some(Reading::Whole { history, state, end, torn, .. }) => {
             Ok(Voter { history, state, end, is_torn: torn.is_some() })
         }
     }

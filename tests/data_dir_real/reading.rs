@@ -177,3 +177,39 @@ fn a_backup_can_be_put_back() {
         assert_eq!(voter.place.run(&[]).wait().keys("load/").len(), 1);
     });
 }
+
+#[test]
+fn a_first_start_that_failed_leaves_a_blank_dir() {
+    each_version(|version, root| {
+        let (one, two) = (Place::new(version, root, "one"), Place::new(version, root, "two"));
+        // Nobody is there whom it could join.
+        two.start(&[&one, &two], "existing", &[]).wait_for_exit();
+        assert!(two.dir.join("member/snap/db").exists(), "etcd no longer leaves a database; is our rule still needed?");
+        assert_eq!(data_dir::read(&two.dir).unwrap(), DataDir::Blank);
+    });
+}
+
+#[test]
+fn half_of_a_members_data_is_broken_for_etcd_and_for_us() {
+    each_version(|version, root| {
+        let (mut voter, mut client) = alone(version, root, &["--snapshot-count", "5"]);
+        for number in 0..20 {
+            client.put("key", vec![number]).unwrap();
+        }
+        until("a snapshot", || has_snapshot(&voter).then_some(()));
+        // The database is written every 100 ms.
+        clock::sleep(Duration::from_millis(500));
+        voter.kill();
+        let is_broken = |place: &Place| matches!(data_dir::read(&place.dir).unwrap(), DataDir::Broken { .. });
+        let without_wal = voter.place.copy("without-wal");
+        std::fs::remove_dir_all(without_wal.dir.join("member/wal")).unwrap();
+        assert!(is_broken(&without_wal));
+        let without_database = voter.place.copy("without-database");
+        std::fs::remove_file(without_database.dir.join("member/snap/db")).unwrap();
+        // Before etcd looks, and after it made an empty one and gave up.
+        assert!(is_broken(&without_database));
+        without_database.run(&[]).wait_for_exit();
+        assert!(without_database.dir.join("member/snap/db").exists() && is_broken(&without_database));
+        assert_eq!(present(&voter.place.dir), present(&voter.place.copy("whole").dir));
+    });
+}
