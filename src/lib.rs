@@ -21,5 +21,6 @@ pub mod observe;
 pub mod ocf;
 pub mod pacemaker;
 pub mod podman;
+pub mod record;
 pub mod redfish;
 pub mod xml;

@@ -10,7 +10,6 @@ pub const ACTIONS: &[Action] = &[
     Action { name: "stop", timeout_s: 90, interval_s: None, role: None },
     Action { name: "monitor", timeout_s: 25, interval_s: Some(5), role: None },
     Action { name: "monitor", timeout_s: 25, interval_s: Some(4), role: Some("Promoted") },
-    Action { name: "monitor", timeout_s: 25, interval_s: Some(6), role: Some("Unpromoted") },
     Action { name: "promote", timeout_s: 30, interval_s: None, role: None },
     Action { name: "demote", timeout_s: 30, interval_s: None, role: None },
     Action { name: "notify", timeout_s: 60, interval_s: None, role: None },

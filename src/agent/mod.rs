@@ -22,7 +22,7 @@ use params::Invalid;
 const USAGE: &str = "usage: podman-etcd {start|stop|monitor|notify|promote|demote|validate-all|meta-data}";
 
 /// Runs the agent; `args` follow the program's name. The first is the action, others are ignored as OCF has it.
-pub fn run(args: Vec<OsString>) -> u8 {
+pub fn run(args: &[OsString]) -> u8 {
     let action = args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
     if matches!(action.as_str(), "meta-data" | "metadata") {
         print!("{}", metadata::xml());

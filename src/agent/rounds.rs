@@ -1,12 +1,14 @@
 //! The rounds of one action: observe, decide, act, until the plan says that the action is answered.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::context::Context;
 use crate::act;
-use crate::decide::{self, Exit, Next, Plan, Progress, Reason, Request};
+use crate::decide::{self, Exit, Next, Plan, Progress, Reason, Request, Snapshot};
 use crate::observe;
 use crate::ocf::exit::{Code, print_reason};
+use crate::record::{self, Entry};
 
 /// How many rounds in a row may fail before the action does. A membership change meets a leader election now and then.
 const FAILURES_ALLOWED: u32 = 3;
@@ -37,12 +39,16 @@ impl Rounds<'_> {
     fn next(&mut self) -> Option<Code> {
         let snapshot = observe::observe(self.context);
         let plan = decide::decide(self.request, &snapshot, &self.progress);
-        self.log(&plan);
-        for effect in &plan.effects {
+        let is_news = self.log(&plan) || !plan.effects.is_empty();
+        let performed = plan.effects.iter().try_for_each(|effect| {
             log::debug!("effect: {effect:?}");
-            if let Err(error) = act::perform(self.context, effect) {
-                return self.failed(&error);
-            }
+            act::perform(self.context, effect)
+        });
+        if is_news {
+            self.record(snapshot, &plan, &performed);
+        }
+        if let Err(error) = performed {
+            return self.failed(&error);
         }
         self.failures = 0;
         match plan.next {
@@ -76,10 +82,20 @@ impl Rounds<'_> {
         Some(Code::Generic)
     }
 
-    /// What changes is told once. A monitor that finds what it found before has nothing to tell.
-    fn log(&mut self, plan: &Plan) {
+    /// A record that cannot be kept must not keep etcd from being kept.
+    fn record(&self, snapshot: Snapshot, plan: &Plan, performed: &Result<(), act::Error>) {
+        let outcome = performed.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
+        let entry = Entry::new(self.request, self.progress.clone(), snapshot, plan.clone(), outcome);
+        if let Err(error) = record::append(Path::new(record::DIRECTORY), &self.context.resource, &entry) {
+            log::debug!("this decision is not kept: {error}");
+        }
+    }
+
+    /// What changes is told once. A monitor that finds what it found before has nothing to tell. Answers whether there
+    /// was something to tell.
+    fn log(&mut self, plan: &Plan) -> bool {
         if self.last_because.as_ref() == Some(&plan.because) {
-            return;
+            return false;
         }
         let quiet = plan.effects.is_empty() && matches!(plan.because, Reason::Running(_) | Reason::NothingToDo);
         let level = match plan.next {
@@ -89,6 +105,7 @@ impl Rounds<'_> {
         };
         log::log!(level, "{}: {}", name(self.request), plan.because);
         self.last_because = Some(plan.because.clone());
+        level != log::Level::Debug
     }
 }
 

@@ -59,9 +59,11 @@ pub(super) fn answer(me: &Record, peer: &Record, i_am_first: bool, cluster_recor
     use Data::{Departed, Learner, Nothing, SoleVoter, VoterAmongMany, VoterBeside};
     match (classify(&me.disk), classify(&peer.disk)) {
         (VoterAmongMany, _) | (_, VoterAmongMany) => Answer::Refuse(Refusal::MoreThanTwoVoters),
-        (VoterBeside(other), VoterBeside(_) | Learner) if lists(me, other, peer) => {
+        (VoterBeside(a), VoterBeside(b)) if lists(me, a, peer) && lists(peer, b, me) => {
             Answer::StartNormally(Rule::TwoPlainStarts)
         }
+        // The promotion is in one log and not yet in the other.
+        (VoterBeside(other), Learner) if lists(me, other, peer) => Answer::StartNormally(Rule::TwoPlainStarts),
         (Learner, VoterBeside(other)) if lists(peer, other, me) => Answer::StartNormally(Rule::TwoPlainStarts),
         (SoleVoter, SoleVoter) => Answer::Refuse(Refusal::HistoriesSplit),
         (SoleVoter, _) => Answer::StartNormally(Rule::SoleVoter),

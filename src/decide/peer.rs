@@ -22,13 +22,6 @@ pub(super) enum PeerWord {
     Unknown(String),
 }
 
-impl PeerWord {
-    /// Whether the peer's etcd is confirmed not to run, and nobody is starting it.
-    pub(super) fn is_confirmed_stopped(&self) -> bool {
-        matches!(self, Self::Stopped | Self::Down)
-    }
-}
-
 /// Reads Pacemaker's word from the CIB's status section and, where they are given, from the notify variables.
 pub(super) fn peer_word(snapshot: &Snapshot) -> PeerWord {
     let Some(peer) = &snapshot.peer else { return PeerWord::Nobody };

@@ -7,7 +7,7 @@ use super::snapshot::{BootMemory, Snapshot};
 use super::start::{health, remember_voter};
 
 /// The promotion score of a voter. A learner has none, so Pacemaker does not promote it.
-pub const VOTER_SCORE: u32 = 1000;
+pub(super) const VOTER_SCORE: u32 = 1000;
 /// How long a promotion waits for the vote.
 const PATIENCE_MS: u64 = 15_000;
 

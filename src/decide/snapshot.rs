@@ -208,6 +208,7 @@ pub struct Etcd {
     /// Its last log index.
     pub index: u64,
     pub is_learner: bool,
+    /// Empty where it is a learner: those do not answer that question.
     pub members: Vec<Member>,
     /// Alarms and errors that it reports, in its words.
     pub alarms: Vec<String>,

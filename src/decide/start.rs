@@ -6,9 +6,7 @@ use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode, Via};
 use super::reason::{Health, Reason, Refusal, Rule, Step, Wait};
 use super::recover;
-use super::snapshot::{
-    BootMemory, Cib, DataDir, Etcd, History, Identity, NodeName, Note, Record, RunningVoter, Snapshot,
-};
+use super::snapshot::{BootMemory, Cib, DataDir, Etcd, Identity, NodeName, Note, Record, RunningVoter, Snapshot};
 
 /// How long a start waits for a peer that starts at the same time: its start runs beside ours.
 const PATIENCE_WITH_A_STARTING_PEER_MS: u64 = 60_000;
@@ -126,7 +124,7 @@ fn without_a_living_cluster(snapshot: &Snapshot, progress: &Progress, cib: &Cib,
         PeerWord::Nobody => only_node(snapshot, record),
         PeerWord::Starting => together(snapshot, progress, cib, record, PATIENCE_WITH_A_STARTING_PEER_MS),
         PeerWord::Stopped => together(snapshot, progress, cib, record, PATIENCE_WITH_A_BLOCKED_PEER_MS),
-        PeerWord::Active => beside_an_active_peer(snapshot, progress, cib, record),
+        PeerWord::Active => beside_an_active_peer(snapshot, progress, record),
         PeerWord::Down => alone(snapshot, record),
         PeerWord::Lost => not_confirmed(snapshot, progress, record, "its machine is lost and not fenced yet"),
         PeerWord::Unknown(why) => not_confirmed(snapshot, progress, record, &why),
@@ -152,12 +150,13 @@ fn together(snapshot: &Snapshot, progress: &Progress, cib: &Cib, record: &Record
     }
 }
 
-/// R4: never a force. A plain start of a voter is always safe; anyone else waits for the peer to serve.
-fn beside_an_active_peer(snapshot: &Snapshot, progress: &Progress, cib: &Cib, record: &Record) -> Plan {
-    let peer_is_sole = cib.peer_record.as_ref().is_some_and(|peer| classify(&peer.disk) == Data::SoleVoter);
+/// R4: never a force. A plain start of a voter is always safe; anyone else waits for the peer to serve. The peer's
+/// record is of its last start, so its living member list is asked instead, where it answers.
+fn beside_an_active_peer(snapshot: &Snapshot, progress: &Progress, record: &Record) -> Plan {
+    let left_out = snapshot.peer_etcd.known().is_some_and(|etcd| !etcd.is_learner && !is_listed(&record.disk, etcd));
     match classify(&record.disk) {
         Data::SoleVoter => run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader),
-        Data::VoterBeside(_) if !peer_is_sole => run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader),
+        Data::VoterBeside(_) if !left_out => run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader),
         Data::VoterAmongMany => snapshot.refuse(Refusal::MoreThanTwoVoters),
         Data::VoterBeside(_) | Data::Learner | Data::Departed | Data::Nothing => {
             let wait = Wait::PeerToServe { peer: snapshot.peer_name().to_owned() };
@@ -341,13 +340,5 @@ impl Snapshot {
 
     pub(super) fn rule(&self, rule: Rule) -> Reason {
         Reason::Rule { rule, peer: self.peer_name().to_owned() }
-    }
-}
-
-/// The history in a data dir, if it has one.
-pub(super) fn history(disk: &DataDir) -> Option<&History> {
-    match disk {
-        DataDir::Present(history) => Some(history),
-        DataDir::Blank | DataDir::Broken { .. } => None,
     }
 }

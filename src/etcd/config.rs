@@ -56,7 +56,7 @@ pub fn render(settings: &Settings, mode: &RunMode) -> String {
         ("client-transport-security", tls(&settings.cert_file, &settings.key_file)),
         ("peer-transport-security", tls(&settings.peer_cert_file, &settings.peer_key_file)),
     ];
-    lines.iter().map(|(key, value)| format!("{key}: {value}\n")).collect()
+    lines.iter().fold(String::new(), |text, (key, value)| text + &format!("{key}: {value}\n"))
 }
 
 fn initial_cluster(settings: &Settings, mode: &RunMode) -> (String, &'static str) {

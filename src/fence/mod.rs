@@ -3,6 +3,6 @@
 use std::ffi::OsString;
 
 /// Runs the fence agent; `args` follow the program's name.
-pub fn run(_args: Vec<OsString>) -> u8 {
+pub fn run(_args: &[OsString]) -> u8 {
     1
 }

@@ -138,6 +138,3 @@ fn after(operation: Option<&str>, rc: Option<&str>) -> PeerAgent {
         _ => PeerAgent::Active,
     }
 }
-
-#[cfg(test)]
-mod tests;
