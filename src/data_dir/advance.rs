@@ -86,20 +86,34 @@ impl Voter {
 
 /// Reads the data dir, and refuses unless it is a voter's.
 fn inspect(dir: &Path) -> Result<Voter, Error> {
-    let refused = |why: String| Err(Error::Refused { path: dir.to_owned(), why });
     match read_closely(dir)? {
-        None => refused("there is no data here whose commit index could be advanced".into()),
-        Some(Reading::Broken(why)) => refused(format!("the data is damaged, etcd would not start from it: {why}")),
-        Some(Reading::Whole { history, .. }) if history.has_left => refused(format!(
-            "member {:x} has left the cluster, so others may have gone on without it: let it join again as a learner",
-            history.member_id
-        )),
-        Some(Reading::Whole { history, .. }) if !history.is_voter() => refused(format!(
-            "member {:x} is no voter, so its data may lack acknowledged writes: let it join again as a learner",
-            history.member_id
-        )),
-        Some(Reading::Whole { history, state, end, torn, .. }) => {
+        Some(Reading::Whole { history, state, end, torn, .. }) if history.is_voter() => {
             Ok(Voter { history, state, end, is_torn: torn.is_some() })
+        }
+        other => Err(Error::Refused { path: dir.to_owned(), why: why_not(dir, other) }),
+    }
+}
+
+/// Why not on this, and what to do about it.
+fn why_not(dir: &Path, reading: Option<Reading>) -> String {
+    const REJOIN: &str = "start the peer and let this node join it as a learner, with 'pcs resource cleanup etcd'";
+    match reading {
+        None => format!("holds no data whose commit index could be advanced; look with 'ls {}'", dir.display()),
+        Some(Reading::Broken(why)) => {
+            let backup = dir.join("member-backup-...");
+            let (backup, member) = (backup.display(), dir.join(super::layout::MEMBER));
+            let member = member.display();
+            format!(
+                "holds damaged data ({why}); {REJOIN}, or move it away and put a backup back: 'mv {backup} {member}'"
+            )
+        }
+        Some(Reading::Whole { history, .. }) => {
+            let what = if history.has_left {
+                "has left the cluster, so others may have gone on without it"
+            } else {
+                "is no voter, so it may lack acknowledged writes"
+            };
+            format!("holds the data of member {:x}, which {what}; {REJOIN}", history.member_id)
         }
     }
 }
