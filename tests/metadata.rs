@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-const APPLETS: &[&str] = &["podman-etcd"];
+const APPLETS: &[&str] = &["podman-etcd", "fence_redfish_rs"];
 
 #[test]
 fn the_committed_metadata_is_what_the_binary_prints() {

@@ -1,1 +1,19 @@
-//! The Redfish client: HTTPS to a BMC, its systems and their power.
+//! A Redfish service as a fence agent needs it: find one computer system, read its power state, send it a reset.
+//!
+//! What an answer means is pure and separate from how it is fetched: [`resource`] and [`complaint`] read bodies,
+//! [`quirks`] holds what vendors do differently as data, [`select`] chooses among several systems. [`client`] speaks
+//! HTTP over one TLS connection ([`transport`], [`tls`]) to one host ([`address`]); [`bmc`] puts them together.
+
+pub mod address;
+pub mod bmc;
+pub mod client;
+pub mod complaint;
+pub mod discovery;
+pub mod failure;
+pub mod quirks;
+pub mod resource;
+pub mod secret;
+pub mod select;
+pub mod session;
+pub mod tls;
+pub mod transport;

@@ -158,8 +158,11 @@ pub fn run(lab: &Lab, mut wish: Wish, names: &[String]) -> Result<()> {
         println!("teardown left behind: {}", left.join(", "));
         failed.push("teardown");
     }
+    if !failed.is_empty() {
+        println!("failed: {}", failed.join(", "));
+    }
     println!("{passed} passed, {} failed", failed.len());
-    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", ")).into()) }
+    if failed.is_empty() { Ok(()) } else { Err("not every scenario passed".into()) }
 }
 
 fn choose(names: &[String]) -> Result<Vec<&'static Scenario>> {

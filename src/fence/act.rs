@@ -1,0 +1,364 @@
+//! Carries out an action: asks the plan for the next step, does it, and tells the plan what happened.
+
+use std::time::Duration;
+
+use super::config::{Action, Config, Method, Timing};
+use super::plan::{self, Event, Goal, Limits, Moment, Plan, Reached, Step};
+use crate::clock::Deadline;
+use crate::redfish::bmc::{Bmc, Host};
+use crate::redfish::discovery::Pointer;
+use crate::redfish::failure::{Failure, Kind};
+use crate::redfish::quirks::{PowerWord, Wish};
+use crate::redfish::resource::Power;
+use crate::redfish::select::{self, Candidate, Wanted};
+
+/// How an action ended that did not fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    pub code: u8,
+    /// For standard output; may be empty.
+    pub text: String,
+}
+
+impl Ending {
+    fn success(text: impl Into<String>) -> Self {
+        Self { code: 0, text: text.into() }
+    }
+}
+
+/// `status` answers this for a system that is off.
+const IS_OFF: u8 = 2;
+/// How long to knock at a BMC from which nothing useful was ever heard.
+const PATIENCE_ACTING: Duration = Duration::from_secs(10);
+const PATIENCE_ASKING: Duration = Duration::from_secs(4);
+/// Between two resets that were accepted; longer than the slowest service needs before it begins.
+const REPOST: Duration = Duration::from_secs(12);
+/// What powering on may take after a proven Off, where only the whole action is limited.
+const ON_AFTER_OFF: Duration = Duration::from_secs(15);
+/// What remains for the last words and for deleting a session.
+const RESERVE: Duration = Duration::from_secs(1);
+
+/// An action at work.
+#[derive(Debug)]
+pub struct Actor<'a> {
+    config: &'a Config,
+    bmc: &'a mut Bmc,
+    deadline: Deadline,
+    hosts: Vec<Host>,
+}
+
+impl<'a> Actor<'a> {
+    pub fn new(config: &'a Config, bmc: &'a mut Bmc, deadline: Deadline) -> Self {
+        let hosts = config.systems.iter().cloned().map(Host::new).collect();
+        Self { config, bmc, deadline, hosts }
+    }
+
+    /// Does what the configuration asks for.
+    pub fn run(&mut self) -> Result<Ending, Failure> {
+        match self.config.action {
+            Action::Status => self.status(),
+            Action::Monitor => self.monitor(),
+            Action::List => self.list(false),
+            Action::ListStatus => self.list(true),
+            Action::On => self.on(),
+            Action::Off => self.off(),
+            Action::Reboot => self.reboot(),
+            Action::Diag => self.diag(),
+            Action::ValidateAll | Action::Metadata | Action::Manpage => Ok(Ending::success("")),
+        }
+    }
+
+    fn status(&mut self) -> Result<Ending, Failure> {
+        let mut words = Vec::new();
+        for at in 0..self.hosts.len() {
+            words.push(self.know(at)?);
+        }
+        // As the fencing library: one plug that is on makes the whole on.
+        Ok(match words.iter().find(|power| !power.is(PowerWord::Off)) {
+            Some(power) if power.is(PowerWord::On) => Ending::success("Status: ON"),
+            Some(power) => Ending::success(format!("Status: ON ({power})")),
+            None => Ending { code: IS_OFF, text: "Status: OFF".to_owned() },
+        })
+    }
+
+    /// Proves what can be proven without acting; the power state itself does not matter.
+    fn monitor(&mut self) -> Result<Ending, Failure> {
+        if self.config.dynamic {
+            let candidates = self.candidates()?;
+            let systems: Vec<_> = select::resettable(&candidates).collect();
+            if let Some((at, system)) = systems.iter().find(|(_, system)| matches!(system.power, Power::Unclear(_))) {
+                let uri = candidates.get(*at).map_or("", |candidate| candidate.uri.as_str());
+                return Err(Failure::new(
+                    Kind::Garbled,
+                    format!("{uri} does not say whether it is on: {}", system.power),
+                ));
+            }
+            return if systems.is_empty() { Err(none_to_reset()) } else { Ok(Ending::success("")) };
+        }
+        for at in 0..self.hosts.len() {
+            self.know(at)?;
+            let Some(host) = self.hosts.get_mut(at) else { continue };
+            let Some(path) = host.path().map(str::to_owned) else { continue };
+            if host.system().is_some_and(|system| system.reset.is_none()) {
+                return Err(Failure::new(
+                    Kind::WrongSystem,
+                    format!("{path} offers no Reset action, so it cannot be fenced; check systems_uri and plug"),
+                ));
+            }
+            if let Some(allowed) = self.bmc.allowed(host).filter(|allowed| !allowed.iter().any(|one| one == "ForceOff"))
+            {
+                log::warn!("{path} does not list ForceOff, which fencing needs, but only {}", allowed.join(", "));
+            }
+        }
+        Ok(Ending::success(""))
+    }
+
+    fn list(&mut self, with_status: bool) -> Result<Ending, Failure> {
+        let candidates = self.candidates()?;
+        let separator = &self.config.separator;
+        let mut lines = Vec::new();
+        for (at, system) in select::resettable(&candidates) {
+            let uri = candidates.get(at).map_or("", |candidate| candidate.uri.trim_end_matches('/'));
+            let id = system.id.clone().unwrap_or_else(|| uri.rsplit('/').next().unwrap_or_default().to_owned());
+            let name = system.name.clone().unwrap_or_else(|| id.clone());
+            let mut line = format!("{id}{separator}{name}");
+            if with_status {
+                line.push_str(separator);
+                line.push_str(word_for_list(&system.power));
+            }
+            // One line for one system, whatever its name holds.
+            lines.push(
+                line.chars().map(|character| if character.is_control() { ' ' } else { character }).collect::<String>(),
+            );
+        }
+        if lines.is_empty() { Err(none_to_reset()) } else { Ok(Ending::success(lines.join("\n"))) }
+    }
+
+    fn candidates(&mut self) -> Result<Vec<Candidate>, Failure> {
+        let pointer = self.config.systems.first().cloned().unwrap_or_else(|| Pointer {
+            redfish_uri: self.config.redfish_uri.clone(),
+            systems_uri: None,
+            wanted: Wanted::Any,
+            uuid: None,
+            confirm_missing: false,
+        });
+        let plan = self.plan(Goal::Know, Vec::new());
+        let mut history = Vec::new();
+        let began = self.deadline.elapsed();
+        loop {
+            let failure = match self.bmc.list(&pointer) {
+                Ok(candidates) => return Ok(candidates),
+                Err(failure) => failure,
+            };
+            let now = self.deadline.elapsed().saturating_sub(began);
+            history.push(Moment { at: now, event: Event::Unread(failure) });
+            match plan.next(&history, now) {
+                Step::Read { not_before } => self.deadline.sleep(not_before.saturating_sub(now)),
+                Step::Fail(failure) => return Err(failure),
+                Step::Post { .. } | Step::Done(_) => return Err(Failure::new(Kind::Refused, "nothing to do")),
+            }
+        }
+    }
+
+    fn on(&mut self) -> Result<Ending, Failure> {
+        let mut reached = Reached::Already;
+        for at in 0..self.hosts.len() {
+            reached = worked(reached, self.pursue(at, Goal::On, self.limits(Goal::On))?);
+        }
+        Ok(Ending::success(if reached == Reached::Already { "Success: Already ON" } else { "Success: Powered ON" }))
+    }
+
+    fn off(&mut self) -> Result<Ending, Failure> {
+        let reached = self.all_off()?;
+        Ok(Ending::success(if reached == Reached::Already { "Success: Already OFF" } else { "Success: Powered OFF" }))
+    }
+
+    /// Off, proven, for every system; only then does anything else happen.
+    fn all_off(&mut self) -> Result<Reached, Failure> {
+        let mut reached = Reached::Already;
+        for at in 0..self.hosts.len() {
+            reached = worked(reached, self.pursue(at, Goal::Off, self.limits(Goal::Off))?);
+        }
+        Ok(reached)
+    }
+
+    fn reboot(&mut self) -> Result<Ending, Failure> {
+        match self.config.method {
+            Method::OnOff => {
+                self.all_off()?;
+            }
+            Method::Cycle => {
+                for at in 0..self.hosts.len() {
+                    self.pursue(at, Goal::Cycle, self.limits(Goal::Cycle))?;
+                }
+            }
+        }
+        // From here on the node is fenced: whatever happens to the other half, that stays true.
+        let mut trouble = None;
+        for at in 0..self.hosts.len() {
+            if let Err(failure) = self.pursue(at, Goal::On, self.on_after_off()) {
+                log::warn!("the node is fenced, but it could not be powered on again: {failure}");
+                trouble = Some(failure);
+            }
+        }
+        Ok(Ending::success(match trouble {
+            None => "Success: Rebooted".to_owned(),
+            Some(failure) => format!("Success: Rebooted (OFF is proven; powering ON failed: {failure})"),
+        }))
+    }
+
+    /// A non-maskable interrupt: whether it did anything cannot be seen from here.
+    fn diag(&mut self) -> Result<Ending, Failure> {
+        for at in 0..self.hosts.len() {
+            self.know(at)?;
+            let types = self.types(at, Wish::Diag);
+            let Some(host) = self.hosts.get(at) else { continue };
+            for reset_type in &types {
+                let answer = self.bmc.reset(host, reset_type)?;
+                log::info!("{reset_type} was accepted ({})", answer.status);
+            }
+        }
+        Ok(Ending::success("Success: Diagnostic interrupt sent"))
+    }
+
+    fn know(&mut self, at: usize) -> Result<Power, Failure> {
+        match self.pursue(at, Goal::Know, self.limits(Goal::Know))? {
+            Reached::State(power) => Ok(power),
+            Reached::Already | Reached::ByUs => Err(Failure::new(Kind::Garbled, "the power state is not known")),
+        }
+    }
+
+    fn types(&mut self, at: usize, wish: Wish) -> Vec<String> {
+        self.hosts.get_mut(at).map(|host| self.bmc.reset_types(host, wish)).unwrap_or_default()
+    }
+
+    fn plan(&self, goal: Goal, types: Vec<String>) -> Plan {
+        Plan { goal, types, limits: self.limits(goal) }
+    }
+
+    fn limits(&self, goal: Goal) -> Limits {
+        limits(goal, &self.config.timing, self.deadline.left())
+    }
+
+    fn on_after_off(&self) -> Limits {
+        let timing = Timing { retry_on: self.config.timing.retry_on.saturating_sub(1), ..self.config.timing };
+        let mut limits = limits(Goal::On, &timing, self.deadline.left());
+        if timing.power.is_none() {
+            limits.end = limits.end.min(ON_AFTER_OFF);
+        }
+        limits
+    }
+
+    /// Takes one system to a goal, step by step.
+    fn pursue(&mut self, at: usize, goal: Goal, limits: Limits) -> Result<Reached, Failure> {
+        let mut plan = Plan { goal, types: Vec::new(), limits };
+        let began = self.deadline.elapsed();
+        let mut history: Vec<Moment> = Vec::new();
+        loop {
+            let now = self.deadline.elapsed().saturating_sub(began);
+            let event = match plan.next(&history, now) {
+                Step::Read { not_before } => {
+                    self.deadline.sleep(not_before.min(plan.limits.end).saturating_sub(now));
+                    self.observe(at)
+                }
+                Step::Post { reset_type } => self.post(at, &reset_type),
+                Step::Done(reached) => {
+                    conclude(goal, &history);
+                    return Ok(reached);
+                }
+                Step::Fail(failure) => return Err(failure),
+            };
+            if plan.types.is_empty() && matches!(event, Event::Read { .. }) {
+                plan.types = self.types_for(at, goal);
+            }
+            history.push(Moment { at: self.deadline.elapsed().saturating_sub(began), event });
+        }
+    }
+
+    fn types_for(&mut self, at: usize, goal: Goal) -> Vec<String> {
+        match goal {
+            Goal::Know => Vec::new(),
+            Goal::Off => self.types(at, Wish::Off),
+            Goal::On => self.types(at, Wish::On),
+            Goal::Cycle => self.types(at, Wish::Cycle),
+        }
+    }
+
+    fn observe(&mut self, at: usize) -> Event {
+        let Some(host) = self.hosts.get_mut(at) else {
+            return Event::Unread(Failure::new(Kind::WrongSystem, "there is no such system"));
+        };
+        match self.bmc.observe(host) {
+            Ok(system) => Event::Read { power: system.power, last_reset: system.last_reset },
+            Err(missing) if missing.kind == Kind::NoSuchSystem && self.config.missing_as_off => {
+                log::info!("{missing}; missing_as_off takes it as off");
+                Event::Read { power: Power::Known(PowerWord::Off, "Off".to_owned()), last_reset: None }
+            }
+            Err(failure) => Event::Unread(failure),
+        }
+    }
+
+    fn post(&mut self, at: usize, reset_type: &str) -> Event {
+        let Some(host) = self.hosts.get(at) else {
+            return Event::Refused(Failure::new(Kind::WrongSystem, "there is no such system"));
+        };
+        match self.bmc.reset(host, reset_type) {
+            Ok(answer) => {
+                log::info!("{}: {reset_type} was accepted ({})", host.path().unwrap_or_default(), answer.status);
+                Event::Posted
+            }
+            Err(failure) => {
+                log::info!("{reset_type} was not accepted: {failure}");
+                Event::Refused(failure)
+            }
+        }
+    }
+}
+
+fn none_to_reset() -> Failure {
+    Failure::new(Kind::NoSuchSystem, "the BMC has no system that can be reset")
+}
+
+/// The line that tells a post-mortem when and how the goal was reached.
+fn conclude(goal: Goal, history: &[Moment]) {
+    if goal == Goal::Know {
+        return;
+    }
+    let resets = history.iter().filter(|moment| matches!(moment.event, Event::Posted | Event::Refused(_))).count();
+    let readings = history.iter().filter(|moment| matches!(moment.event, Event::Read { .. })).count();
+    let took = history.last().map_or(0.0, |moment| moment.at.as_secs_f64());
+    log::info!("{goal:?} proven after {took:.1} s: resets sent {resets}, readings {readings}");
+    if plan::came_back(history) && goal == Goal::Off {
+        log::warn!("the system came back by itself in between; is there a power restore policy?");
+    }
+}
+
+fn worked(before: Reached, now: Reached) -> Reached {
+    if before == Reached::ByUs { before } else { now }
+}
+
+fn word_for_list(power: &Power) -> &'static str {
+    match power {
+        Power::Known(PowerWord::Off, _) => "OFF",
+        Power::Known(PowerWord::On, _) => "ON",
+        _ => "UNKNOWN",
+    }
+}
+
+/// The bounds of a phase that begins with `left` of the action's time.
+fn limits(goal: Goal, timing: &Timing, left: Duration) -> Limits {
+    let attempts = if goal == Goal::On { timing.retry_on + 1 } else { u32::MAX };
+    let end = left.saturating_sub(RESERVE);
+    Limits {
+        end,
+        patience: if goal == Goal::Know { PATIENCE_ASKING } else { PATIENCE_ACTING },
+        after_post: timing.power.map(|limit| if goal == Goal::On { limit * attempts } else { limit }),
+        repost: match (goal, timing.power) {
+            (Goal::On, Some(limit)) => limit,
+            _ => REPOST,
+        },
+        attempts: if timing.power.is_some() { attempts } else { u32::MAX },
+        power_wait: timing.power_wait,
+        poll: timing.status_sleep,
+    }
+}

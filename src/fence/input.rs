@@ -1,0 +1,238 @@
+//! How options come in: as lines on standard input from the fencer, as arguments from a person. Pure.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+
+use clap::{Arg, ArgAction, Command, value_parser};
+
+use super::options::{Kind, OPTIONS, Opt, by_name};
+
+/// More than any configuration holds; what is longer is no configuration.
+pub const INPUT_LIMIT: usize = 256 * 1024;
+
+/// Options as they were given, the last one of each, with remarks about what was not understood.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    pub values: BTreeMap<Opt, Value>,
+    pub node: Option<String>,
+    /// How often `-v` was given.
+    pub verbosity: u32,
+    pub remarks: Vec<String>,
+}
+
+/// A value byte by byte; its text is never printed by accident.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Value(Vec<u8>);
+
+impl std::fmt::Debug for Value {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Value({} bytes)", self.0.len())
+    }
+}
+
+impl Value {
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The value as text; `None` where it is no UTF-8.
+    pub fn text(&self) -> Option<&str> {
+        std::str::from_utf8(&self.0).ok()
+    }
+}
+
+impl Given {
+    fn set(&mut self, opt: Opt, value: impl Into<Vec<u8>>) {
+        self.values.insert(opt, Value(value.into()));
+    }
+}
+
+/// Keys that Pacemaker or older tools add and that are nothing to us: not worth a remark.
+const SILENTLY_IGNORED: &[&str] = &["agent", "name", "domain"];
+
+/// Reads `key=value` lines: blanks around a line, comments and empty lines do not count, the last of a key wins.
+///
+/// A password is taken as it stands, up to the end of the line; any other value loses blanks and enclosing quotes.
+pub fn from_lines(input: &[u8]) -> Given {
+    let mut given = Given::default();
+    for line in input.split(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line).trim_ascii_start();
+        if line.is_empty() || line.starts_with(b"#") {
+            continue;
+        }
+        let Some(at) = line.iter().position(|byte| *byte == b'=') else {
+            given.remarks.push("a line without '=' was ignored".to_owned());
+            continue;
+        };
+        let (key, value) = (&line[..at], &line[at + 1..]);
+        // A key that is no text cannot be shown: it might be half a password.
+        let Ok(key) = std::str::from_utf8(key) else {
+            given.remarks.push("a line whose key is not text was ignored".to_owned());
+            continue;
+        };
+        accept(&mut given, key, value);
+    }
+    given
+}
+
+fn accept(given: &mut Given, key: &str, value: &[u8]) {
+    match by_name(key) {
+        Some(row) if row.kind == Kind::Secret => given.set(row.opt, value),
+        Some(row) => given.set(row.opt, unquoted(value)),
+        None if key == "nodename" => given.node = Some(String::from_utf8_lossy(unquoted(value)).into_owned()),
+        None if SILENTLY_IGNORED.contains(&key) => {}
+        None => given.remarks.push(format!("unknown option '{}' was ignored", shown(key))),
+    }
+}
+
+fn unquoted(value: &[u8]) -> &[u8] {
+    let value = value.trim_ascii();
+    value.strip_prefix(b"\"").and_then(|inner| inner.strip_suffix(b"\"")).unwrap_or(value)
+}
+
+fn shown(key: &str) -> String {
+    key.chars().filter(|character| !character.is_control()).take(40).collect()
+}
+
+/// Reads arguments as getopt would: short and long options, long ones also shortened, the last of each wins.
+pub fn from_arguments(arguments: Vec<OsString>) -> Result<Given, String> {
+    let matches = command().try_get_matches_from(arguments).map_err(|error| {
+        // Its first line says what is wrong; what follows is advice on usage.
+        let text = error.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        line.strip_prefix("error: ").unwrap_or(line).to_owned()
+    })?;
+    let mut given = Given::default();
+    for row in OPTIONS {
+        if row.opt == Opt::Verbose {
+            given.verbosity = u32::from(matches.get_count(row.name));
+            if given.verbosity > 0 {
+                given.set(row.opt, "1");
+            }
+        } else if let Some(value) = matches.get_one::<OsString>(row.name) {
+            given.set(row.opt, value.as_bytes());
+        }
+    }
+    if let Some(node) = matches.get_one::<OsString>("nodename") {
+        given.node = Some(node.to_string_lossy().into_owned());
+    }
+    if matches.contains_id("extra") {
+        given.remarks.push("words that are no options were ignored".to_owned());
+    }
+    Ok(given)
+}
+
+fn command() -> Command {
+    let mut command = Command::new("fence_redfish_rs")
+        .no_binary_name(true)
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .infer_long_args(true)
+        .args_override_self(true);
+    for row in OPTIONS {
+        let mut argument = Arg::new(row.name).long(row.long()).alias(row.name);
+        if let Some(old) = row.old {
+            argument = argument.alias(old).alias(old.replace('_', "-"));
+        }
+        if let Some(short) = row.short {
+            argument = argument.short(short);
+        }
+        let parser = value_parser!(OsString);
+        argument = match row.kind {
+            Kind::Flag if row.opt == Opt::Verbose => argument.action(ArgAction::Count),
+            // A switch may be given a value, with an equals sign only.
+            Kind::Flag => argument
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("1")
+                .value_parser(parser)
+                .action(ArgAction::Set),
+            // A password may begin with a dash.
+            _ => argument.num_args(1).allow_hyphen_values(true).value_parser(parser).action(ArgAction::Set),
+        };
+        command = command.arg(argument);
+    }
+    command
+        .arg(Arg::new("nodename").long("nodename").num_args(1).value_parser(value_parser!(OsString)))
+        .arg(Arg::new("extra").num_args(0..).value_parser(value_parser!(OsString)))
+}
+
+/// A value given by other means than the input, e.g. read from a file.
+pub fn value(bytes: OsString) -> Value {
+    Value(bytes.into_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> BTreeMap<Opt, String> {
+        texts(&from_lines(text.as_bytes()))
+    }
+
+    fn texts(given: &Given) -> BTreeMap<Opt, String> {
+        given.values.iter().map(|(opt, value)| (*opt, value.text().unwrap().to_owned())).collect()
+    }
+
+    fn arguments(words: &[&str]) -> Result<Given, String> {
+        from_arguments(words.iter().map(OsString::from).collect())
+    }
+
+    #[test]
+    fn lines_in_any_order_and_with_any_alias_are_the_same() {
+        let usual = lines("action=off\nip=bmc\nusername=admin\npassword=x\nplug=1\nsystems_uri=/s\n");
+        let old = lines(
+            "# from an old cluster\r\nport=1\r\n\r\n  systems-uri=/s\r\npasswd=x\r\nlogin=admin\r\nipaddr=bmc\r\naction=off",
+        );
+        assert_eq!(usual, old);
+        assert_eq!(lines("ip=a\nipaddr=b\n")[&Opt::Ip], "b", "the last one wins");
+        assert_eq!(lines("ip = a\n").get(&Opt::Ip), None, "a key has no blanks");
+    }
+
+    #[test]
+    fn a_password_is_taken_as_it_stands() {
+        for password in ["a=b#c", " leading", "trailing ", "\"quoted\"", "pä$$\\'\"", "-p", "#x"] {
+            assert_eq!(lines(&format!("password={password}\n"))[&Opt::Password], password);
+            assert_eq!(texts(&arguments(&["-p", password]).unwrap())[&Opt::Password], password);
+        }
+        let raw = from_lines(b"password=\xff\xfe\r\n");
+        assert_eq!(raw.values[&Opt::Password].bytes(), b"\xff\xfe");
+        assert_eq!(lines("ip=\"bmc\" \n")[&Opt::Ip], "bmc", "other values lose quotes and blanks");
+    }
+
+    #[test]
+    fn the_unknown_is_ignored_with_a_remark() {
+        let given = from_lines(b"nodename=node1\ncrm_thing=1\naction = status\noption=status\nnonsense\n");
+        assert!(given.values.is_empty());
+        assert_eq!(given.node.as_deref(), Some("node1"));
+        assert_eq!(given.remarks.len(), 4, "{:?}", given.remarks);
+    }
+
+    #[test]
+    fn arguments_are_read_as_getopt_would() {
+        let long =
+            arguments(&["--action", "off", "--ip=bmc", "--username", "u", "--ssl-insecure", "--plug", "1"]).unwrap();
+        let short = arguments(&["-o", "off", "-abmc", "-l", "u", "--ssl_insecure", "-n", "1"]).unwrap();
+        assert_eq!(texts(&long), texts(&short));
+        assert_eq!(texts(&long)[&Opt::SslInsecure], "1");
+        assert_eq!(texts(&arguments(&["--ssl-insecure=0"]).unwrap())[&Opt::SslInsecure], "0");
+        assert_eq!(texts(&arguments(&["--user", "u"]).unwrap())[&Opt::Username], "u", "shortened");
+        assert_eq!(texts(&arguments(&["-o", "on", "-o", "off"]).unwrap())[&Opt::Action], "off", "the last one wins");
+        assert_eq!(arguments(&["-vvv"]).unwrap().verbosity, 3);
+        assert_eq!(arguments(&["-o", "off", "stray"]).unwrap().remarks.len(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said_in_one_line_without_its_value() {
+        for words in [&["--pasword=hunter2"][..], &["-o"], &["--quuz"], &["--ip"]] {
+            let said = arguments(words).unwrap_err();
+            assert!(!said.contains('\n') && !said.contains("hunter2") && !said.is_empty(), "{said}");
+        }
+    }
+
+    #[test]
+    fn debug_output_shows_no_value() {
+        assert!(!format!("{:?}", from_lines(b"password=hunter2")).contains("hunter2"));
+    }
+}

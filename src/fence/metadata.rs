@@ -1,0 +1,192 @@
+//! What the agent says about itself: metadata for Pacemaker and pcs, help and a man page for people. All from the table.
+
+use std::fmt::Write as _;
+
+use super::config::ACTIONS;
+use super::options::{Kind, OPTIONS, Row};
+use crate::xml::Writer;
+
+const NAME: &str = "fence_redfish_rs";
+const SHORT: &str = "I/O Fencing agent for Redfish";
+const LONG: &str = "fence_redfish_rs is an I/O Fencing agent which can be used with Out-of-Band controllers that support \
+    Redfish APIs. These controllers provide remote access to control power on a server. It takes the options of \
+    fence_redfish. A node counts as fenced only when the controller says twice that the system is off.";
+
+/// The metadata that the fencer, pcs and stonith_admin read.
+pub fn metadata() -> String {
+    let mut xml = Writer::document("");
+    xml.open("resource-agent", &[("name", NAME), ("shortdesc", SHORT)]);
+    xml.text("longdesc", &[], LONG);
+    xml.text("vendor-url", &[], "https://www.dmtf.org/standards/redfish");
+    xml.open("parameters", &[]);
+    for row in OPTIONS {
+        parameter(&mut xml, row, row.name, row.old.map(|old| ("obsoletes", old)));
+        if let Some(old) = row.old {
+            parameter(&mut xml, row, old, Some(("deprecated", "1")));
+        }
+    }
+    xml.close();
+    xml.open("actions", &[]);
+    for (name, _, declared) in ACTIONS {
+        if *declared {
+            // A power fence agent is not for unfencing: "on" is never run on its own when a node joins.
+            let automatic = [("name", *name), ("automatic", "0")];
+            xml.empty("action", if *name == "on" { &automatic } else { &automatic[..1] });
+        }
+    }
+    xml.finish()
+}
+
+fn parameter(xml: &mut Writer, row: &Row, name: &str, relation: Option<(&str, &str)>) {
+    let mut attributes = vec![("name", name), ("unique", "0"), ("required", if row.required { "1" } else { "0" })];
+    attributes.extend(relation);
+    xml.open("parameter", &attributes);
+    xml.empty("getopt", &[("mixed", &usage(row))]);
+    let mut content = vec![("type", type_name(row.kind))];
+    content.extend(row.default.map(|default| ("default", default)));
+    match row.kind {
+        Kind::Choice(choices) => {
+            xml.open("content", &content);
+            for choice in choices {
+                xml.empty("option", &[("value", choice)]);
+            }
+            xml.close();
+        }
+        _ => {
+            xml.empty("content", &content);
+        }
+    }
+    xml.text("shortdesc", &[("lang", "en")], row.help);
+    xml.close();
+}
+
+fn type_name(kind: Kind) -> &'static str {
+    match kind {
+        // The fencing library, too, calls what takes "true/false" on the command line a string.
+        Kind::Text | Kind::Secret | Kind::Truth => "string",
+        Kind::Integer => "integer",
+        Kind::Seconds => "second",
+        Kind::Flag => "boolean",
+        Kind::Choice(_) => "select",
+    }
+}
+
+fn usage(row: &Row) -> String {
+    let value = if row.takes_value() { format!("=[{}]", row.value) } else { String::new() };
+    let short = row.short.map(|letter| format!("-{letter}, ")).unwrap_or_default();
+    format!("{short}--{}{value}", row.long())
+}
+
+/// What `-h` prints.
+pub fn help() -> String {
+    let mut text = format!("Usage:\n\t{NAME} [options]\nOptions:\n");
+    for row in OPTIONS {
+        let mut line = format!("   {:<34}", usage(row));
+        for word in help_of(row).split(' ') {
+            let start = line.rfind('\n').map_or(0, |at| at + 1);
+            if line.len() - start + word.len() > 110 {
+                let _ = write!(line, "\n{:<37}", "");
+            }
+            let _ = write!(line, " {word}");
+        }
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text.push_str("Without any option, key=value lines are read from standard input.\n");
+    text
+}
+
+fn help_of(row: &Row) -> String {
+    match row.default {
+        Some(default) => format!("{} (Default: {default})", row.help),
+        None => row.help.to_owned(),
+    }
+}
+
+/// A man page: `fence_redfish_rs -o manpage | man -l -`.
+pub fn manpage() -> String {
+    let mut page = format!(
+        ".TH FENCE_REDFISH_RS 8 \"\" \"tandem {}\" \"Fence agents\"\n.SH NAME\n{NAME} \\- {SHORT}\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    let _ = write!(
+        page,
+        ".SH SYNOPSIS\n.B {NAME}\n[options]\n.br\n.B {NAME}\n< key=value lines\n.SH DESCRIPTION\n{}\n",
+        roff(LONG)
+    );
+    page.push_str(".SH OPTIONS\nEach option is given on the command line, or by its name on standard input.\n");
+    for row in OPTIONS {
+        let old = row.old.map(|old| format!(" (formerly {old})")).unwrap_or_default();
+        let _ = write!(
+            page,
+            ".TP\n.B {}\n{}. On standard input:\n.IR {}{}.\n",
+            roff(&usage(row)),
+            roff(help_of(row).trim_end_matches('.')),
+            roff(row.name),
+            if old.is_empty() { String::new() } else { format!(" \"{}\"", roff(&old)) }
+        );
+        if let Kind::Choice(choices) = row.kind {
+            let _ = writeln!(page, "One of {}.", roff(&choices.join(", ")));
+        }
+    }
+    page.push_str(".SH ACTIONS\n");
+    for (name, _, declared) in ACTIONS {
+        if *declared {
+            let _ = write!(page, ".TP\n.B {}\n{}\n", roff(name), roff(what_it_does(name)));
+        }
+    }
+    page.push_str(".SH EXIT STATUS\n.TP\n0\nDone, and proven; for status: the system is on.\n.TP\n1\nNot done, or not known.\n.TP\n2\nstatus only: the system is off.\n");
+    page
+}
+
+fn what_it_does(action: &str) -> &'static str {
+    match action {
+        "on" => "Powers the system on and waits until it says On.",
+        "off" => "Powers the system off by force, and succeeds when it has said Off twice, a second apart.",
+        "reboot" => "Off as above, then on. Once Off is proven it succeeds, also where powering on fails.",
+        "status" => "Says whether the system is on.",
+        "list" => "Lists the systems behind the BMC that can be reset: id and name.",
+        "list-status" => "As list, with the power state of each.",
+        "monitor" => "Proves that fencing would work: login, the right system, its power state, its Reset action.",
+        "metadata" => "Prints what Pacemaker has to know about this agent.",
+        "manpage" => "Prints this page.",
+        "validate-all" => "Checks the options without asking the BMC.",
+        "diag" => "Sends a non-maskable interrupt, which makes most operating systems dump their memory.",
+        _ => "",
+    }
+}
+
+/// Text in which roff sees no request and no escape.
+fn roff(text: &str) -> String {
+    let escaped = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
+    if escaped.starts_with('.') { format!("\\&{escaped}") } else { escaped }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_is_in_every_text() {
+        let texts = [metadata(), help(), manpage().replace("\\-", "-")];
+        for row in OPTIONS {
+            for text in &texts {
+                assert!(text.contains(&format!("--{}", row.long())), "{} in {text}", row.name);
+            }
+            assert!(texts[0].contains(&format!("name=\"{}\"", row.name)));
+        }
+    }
+
+    #[test]
+    fn every_action_is_described() {
+        for (name, _, declared) in ACTIONS {
+            assert!(!declared || !what_it_does(name).is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn on_is_never_automatic() {
+        assert!(metadata().contains("<action name=\"on\" automatic=\"0\" />"));
+        assert_eq!(metadata().matches("automatic").count(), 1);
+    }
+}

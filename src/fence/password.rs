@@ -1,0 +1,108 @@
+//! Fetches the password from where the configuration says it is; it never passes through a shell or an argument.
+
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use super::config::PasswordSource;
+use crate::command;
+use crate::redfish::secret::Secret;
+
+/// A password program that talks to a vault needs some time; one that hangs must not take the whole action.
+const SCRIPT_LIMIT: Duration = Duration::from_secs(10);
+/// A first line longer than this is no password.
+const FILE_LIMIT: u64 = 64 * 1024;
+
+/// The password itself, or why there is none; neither text shows any part of it.
+pub fn fetch(source: &PasswordSource, limit: Duration) -> Result<Secret, String> {
+    let secret = match source {
+        PasswordSource::Given(secret) => secret.clone(),
+        PasswordSource::File(path) => from_file(path)?,
+        PasswordSource::Script(script) => from_script(script, limit.min(SCRIPT_LIMIT))?,
+    };
+    if secret.is_empty() { Err("the password is empty".to_owned()) } else { Ok(secret) }
+}
+
+/// What can be checked without running or reading anything.
+pub fn check(source: &PasswordSource) -> Result<(), String> {
+    match source {
+        PasswordSource::Given(_) => Ok(()),
+        PasswordSource::File(path) if path.is_file() => Ok(()),
+        PasswordSource::File(path) => Err(format!("password_file {} is no file", path.display())),
+        PasswordSource::Script(script) => {
+            let (program, _) = split(script);
+            let mode = std::fs::metadata(program).map(|data| (data.is_file(), data.permissions().mode()));
+            match mode {
+                Ok((true, mode)) if mode & 0o111 != 0 => Ok(()),
+                Ok((true, _)) => Err(format!("password_script {program} is not executable")),
+                _ => Err(format!("password_script {program} is no file")),
+            }
+        }
+    }
+}
+
+fn from_file(path: &Path) -> Result<Secret, String> {
+    let cannot = |why: String| format!("password_file {}: {why}", path.display());
+    let file = std::fs::File::open(path).map_err(|error| cannot(error.to_string()))?;
+    if file.metadata().is_ok_and(|data| data.permissions().mode() & 0o077 != 0) {
+        log::warn!("{}", cannot("others can read it; chmod 600 would be right".to_owned()));
+    }
+    let mut content = Vec::new();
+    file.take(FILE_LIMIT).read_to_end(&mut content).map_err(|error| cannot(error.to_string()))?;
+    Ok(first_line(&content))
+}
+
+fn from_script(script: &str, limit: Duration) -> Result<Secret, String> {
+    let (program, arguments) = split(script);
+    let output = command::run(program, &arguments, limit).map_err(|error| format!("password_script: {error}"))?;
+    // Neither its output nor its complaint is shown: either may hold the password.
+    if output.code != 0 {
+        return Err(format!("password_script {program} failed with exit code {}", output.code));
+    }
+    if output.stdout.contains(char::REPLACEMENT_CHARACTER) {
+        return Err(format!("password_script {program} printed something that is not UTF-8"));
+    }
+    let secret = first_line(output.stdout.as_bytes());
+    if secret.is_empty() { Err(format!("password_script {program} printed no password")) } else { Ok(secret) }
+}
+
+/// The program and its arguments, separated by blanks; a file whose name has blanks is taken as it is.
+fn split(script: &str) -> (&str, Vec<&str>) {
+    if Path::new(script).is_file() {
+        return (script, Vec::new());
+    }
+    let mut words = script.split_whitespace();
+    (words.next().unwrap_or_default(), words.collect())
+}
+
+fn first_line(content: &[u8]) -> Secret {
+    let line = content.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    Secret::new(line.strip_suffix(b"\r").unwrap_or(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_line_end_is_taken_off() {
+        assert_eq!(first_line(b"pass word \nsecond").reveal(), b"pass word ");
+        assert_eq!(first_line(b"x\r\n").reveal(), b"x");
+        assert_eq!(first_line(b"\xff").reveal(), b"\xff");
+        assert!(first_line(b"\nx").is_empty());
+    }
+
+    #[test]
+    fn a_script_may_have_arguments_but_no_shell() {
+        let echo = PasswordSource::Script("/bin/echo $HOME;x".into());
+        assert_eq!(fetch(&echo, SCRIPT_LIMIT).unwrap().reveal(), b"$HOME;x");
+        let failing = fetch(&PasswordSource::Script("/bin/false".into()), SCRIPT_LIMIT).unwrap_err();
+        assert!(failing.contains("exit code 1"), "{failing}");
+        let silent = fetch(&PasswordSource::Script("/bin/true".into()), SCRIPT_LIMIT).unwrap_err();
+        assert!(silent.contains("no password"), "{silent}");
+        let slow = fetch(&PasswordSource::Script("/bin/sleep 60".into()), Duration::from_millis(50)).unwrap_err();
+        assert!(slow.contains("killed"), "{slow}");
+        assert!(check(&PasswordSource::Script("/nonexistent".into())).is_err());
+    }
+}

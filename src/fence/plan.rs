@@ -1,0 +1,406 @@
+//! What an action does next: a pure function of its goal, of what was seen and done so far, and of the time.
+//!
+//! The rules that keep fencing honest are all here. Off is reached when the system says Off in two readings at least a
+//! second apart with nothing else between them. A reset that was accepted proves nothing. A reset whose answer was lost
+//! may have worked: the next step is always to read. Nothing is posted twice that is not idempotent.
+
+use std::time::Duration;
+
+use crate::redfish::failure::{Failure, Kind};
+use crate::redfish::quirks::PowerWord;
+use crate::redfish::resource::Power;
+
+/// What has to be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// To know the power state.
+    Know,
+    Off,
+    On,
+    /// A reset in one go, and evidence that it happened.
+    Cycle,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The system said its power state, and when it was reset last if it knows.
+    Read { power: Power, last_reset: Option<String> },
+    /// It could not be read.
+    Unread(Failure),
+    /// A reset was accepted.
+    Posted,
+    /// A reset was not accepted, or its answer did not arrive.
+    Refused(Failure),
+}
+
+/// An event with its time since the phase began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    pub at: Duration,
+    pub event: Event,
+}
+
+/// The bounds of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// All of it.
+    pub end: Duration,
+    /// How long to knock where nothing useful was ever heard.
+    pub patience: Duration,
+    /// From the first accepted reset to the goal.
+    pub after_post: Option<Duration>,
+    /// Between an accepted reset without effect and the next one.
+    pub repost: Duration,
+    /// Accepted resets at most.
+    pub attempts: u32,
+    /// After every accepted reset, before the first look.
+    pub power_wait: Duration,
+    /// Between two looks at most.
+    pub poll: Duration,
+}
+
+/// A phase of an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    pub goal: Goal,
+    /// Reset types that lead there, best first.
+    pub types: Vec<String>,
+    pub limits: Limits,
+}
+
+/// What comes next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Read the power state, not before this time.
+    Read {
+        not_before: Duration,
+    },
+    /// Post this reset type now.
+    Post {
+        reset_type: String,
+    },
+    Done(Reached),
+    /// Give up; the text says why.
+    Fail(Failure),
+}
+
+/// How the goal was reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// Nothing had to be done.
+    Already,
+    /// By what was posted.
+    ByUs,
+    /// The power state that was asked for.
+    State(Power),
+}
+
+/// Two readings this far apart prove a state: some BMCs say Off for a moment while they start themselves.
+pub const CONFIRM: Duration = Duration::from_secs(1);
+const FIRST_POLL: Duration = Duration::from_millis(250);
+const LEAST_POLL: Duration = Duration::from_millis(100);
+/// After a failed request, doubling.
+const FIRST_RETRY: Duration = Duration::from_millis(500);
+const LONGEST_RETRY: Duration = Duration::from_secs(4);
+/// After "not in this state": a system that has just been switched needs a moment.
+const STATE_RETRY: Duration = Duration::from_secs(2);
+/// Refusals without a reason that we understand, before they are believed.
+const DISLIKES: usize = 3;
+
+impl Plan {
+    /// The next step after `history` at `now`, both since the phase began.
+    pub fn next(&self, history: &[Moment], now: Duration) -> Step {
+        let Some(last) = history.last() else { return Step::Read { not_before: Duration::ZERO } };
+        if let Some(reached) = self.reached(history) {
+            return Step::Done(reached);
+        }
+        if let Some(failure) = self.hopeless(history, now) {
+            return Step::Fail(failure);
+        }
+        match &last.event {
+            Event::Unread(failure) => Step::Read { not_before: last.at + retry_pause(history, failure) },
+            Event::Posted => Step::Read { not_before: last.at + self.limits.power_wait.max(FIRST_POLL) },
+            Event::Refused(failure) => Step::Read { not_before: last.at + after_refusal(failure) },
+            Event::Read { power, .. } => self.after_reading(history, now, power),
+        }
+    }
+
+    /// What was reached, if it is reached and proven.
+    fn reached(&self, history: &[Moment]) -> Option<Reached> {
+        let last = last_reading(history)?;
+        let by_whom = || if posted(history).next().is_some() { Reached::ByUs } else { Reached::Already };
+        let is_last = matches!(history.last().map(|moment| &moment.event), Some(Event::Read { .. }));
+        match self.goal {
+            _ if !is_last => None,
+            Goal::Know => matches!(last, Power::Known(..)).then(|| Reached::State(last.clone())),
+            Goal::Off => proven_off(history).then(by_whom),
+            Goal::On => last.is(PowerWord::On).then(by_whom),
+            Goal::Cycle if proven_off(history) => Some(by_whom()),
+            Goal::Cycle => (last.is(PowerWord::On) && was_reset(history)).then_some(Reached::ByUs),
+        }
+    }
+
+    /// Why going on is pointless, if it is.
+    fn hopeless(&self, history: &[Moment], now: Duration) -> Option<Failure> {
+        let last = history.last()?;
+        let heard = last_reading(history).is_some();
+        match &last.event {
+            Event::Read { power: Power::Unclear(why), .. } if self.goal == Goal::Know => {
+                return Some(Failure::new(Kind::Garbled, format!("the system does not say whether it is on: {why}")));
+            }
+            Event::Unread(failure) if !may_pass(failure, heard) => return Some(failure.clone()),
+            Event::Unread(failure) if !heard && now >= self.limits.patience && !is_busy(failure) => {
+                return Some(failure.clone());
+            }
+            _ => {}
+        }
+        if now < self.end(history) {
+            return None;
+        }
+        Some(self.out_of_time(history))
+    }
+
+    /// When this phase is over.
+    fn end(&self, history: &[Moment]) -> Duration {
+        let first = posted(history).next();
+        match (first, self.limits.after_post) {
+            (Some(first), Some(limit)) => self.limits.end.min(first + self.limits.power_wait + limit),
+            _ => self.limits.end,
+        }
+    }
+
+    fn after_reading(&self, history: &[Moment], now: Duration, power: &Power) -> Step {
+        let later = Step::Read { not_before: now + self.poll_pause(history) };
+        // Half proven: the second reading.
+        if power.is(PowerWord::Off) && self.goal != Goal::On {
+            return Step::Read { not_before: first_of_run(history) + CONFIRM };
+        }
+        let waits = match self.goal {
+            Goal::Know => return later,
+            // A shutdown that somebody else began may never end, so it is waited for only after our own reset.
+            Goal::Off => power.is(PowerWord::Falling) && posted(history).next().is_some(),
+            Goal::On => power.is(PowerWord::Falling) || power.is(PowerWord::Rising),
+            Goal::Cycle => posted(history).next().is_some() || may_have_worked(history),
+        };
+        match tries(history).last() {
+            None if waits => later,
+            None => self.post(history),
+            Some(_) if waits && self.goal == Goal::On => later,
+            Some((at, Event::Refused(failure))) => self.after_refused(history, now, at, failure),
+            Some(_) if waits && self.goal == Goal::Cycle => later,
+            Some((at, _)) if now >= at + self.limits.repost => match posted(history).count() {
+                count if count >= self.limits.attempts as usize => Step::Fail(self.out_of_time(history)),
+                _ => self.post(history),
+            },
+            Some(_) => later,
+        }
+    }
+
+    fn after_refused(&self, history: &[Moment], now: Duration, at: Duration, failure: &Failure) -> Step {
+        let pause = match &failure.kind {
+            Kind::ValueRefused if type_index(history) < self.types.len() => Duration::ZERO,
+            Kind::WrongState => STATE_RETRY,
+            Kind::Disliked if dislikes(history) < DISLIKES => STATE_RETRY,
+            // The answer was lost: what may not be done twice is only watched from now on.
+            Kind::Interrupted | Kind::Silent | Kind::Garbled if self.goal == Goal::Cycle => {
+                return Step::Read { not_before: now + self.poll_pause(history) };
+            }
+            Kind::Interrupted | Kind::Silent | Kind::Garbled | Kind::Unreachable => FIRST_RETRY,
+            Kind::Busy { retry_after } => retry_after.unwrap_or(FIRST_RETRY).max(refusal_pause(history)),
+            _ => return Step::Fail(failure.clone()),
+        };
+        if now >= at + pause { self.post(history) } else { Step::Read { not_before: at + pause } }
+    }
+
+    fn post(&self, history: &[Moment]) -> Step {
+        match self.types.get(type_index(history)) {
+            Some(reset_type) => Step::Post { reset_type: reset_type.clone() },
+            None => Step::Fail(Failure::new(Kind::ValueRefused, "the BMC accepts none of the reset types")),
+        }
+    }
+
+    /// Short at first, as most systems are quick; then as long as the operator wants.
+    fn poll_pause(&self, history: &[Moment]) -> Duration {
+        let looks = history.iter().rev().take_while(|moment| matches!(moment.event, Event::Read { .. })).count();
+        let pause = FIRST_POLL * 2_u32.saturating_pow(u32::try_from(looks.saturating_sub(1)).unwrap_or(8).min(8));
+        pause.min(self.limits.poll).max(LEAST_POLL)
+    }
+
+    fn out_of_time(&self, history: &[Moment]) -> Failure {
+        let wanted = match self.goal {
+            Goal::Know => "to read the power state",
+            Goal::Off => "to power OFF",
+            Goal::On => "to power ON",
+            Goal::Cycle => "for evidence of the reset",
+        };
+        Failure::new(Kind::Silent, format!("Timed out waiting {wanted}: {}", story(history)))
+    }
+}
+
+/// Off, said twice, far enough apart, and nothing but failed readings between.
+pub fn proven_off(history: &[Moment]) -> bool {
+    let run = run_of_off(history);
+    match (run.first(), run.last()) {
+        (Some(newest), Some(oldest)) => *newest >= *oldest + CONFIRM,
+        _ => false,
+    }
+}
+
+/// Whether the system was seen off, and on again after it: a restore policy, or another hand.
+pub fn came_back(history: &[Moment]) -> bool {
+    let mut was_off = false;
+    history.iter().any(|moment| match &moment.event {
+        Event::Read { power, .. } if power.is(PowerWord::Off) => {
+            was_off = true;
+            false
+        }
+        Event::Read { power: Power::Known(..), .. } => was_off,
+        _ => false,
+    })
+}
+
+/// The times of the readings at the end that all say Off, newest first.
+fn run_of_off(history: &[Moment]) -> Vec<Duration> {
+    let mut run = Vec::new();
+    for moment in history.iter().rev() {
+        match &moment.event {
+            Event::Read { power, .. } if power.is(PowerWord::Off) => run.push(moment.at),
+            Event::Unread(_) => {}
+            _ => break,
+        }
+    }
+    run
+}
+
+fn first_of_run(history: &[Moment]) -> Duration {
+    run_of_off(history).last().copied().unwrap_or_default()
+}
+
+/// Evidence of a reset after the first post: another state than before, or another time of the last reset.
+fn was_reset(history: &[Moment]) -> bool {
+    let Some(at) = history.iter().position(|moment| matches!(moment.event, Event::Posted | Event::Refused(_))) else {
+        return false;
+    };
+    let (before, after) = history.split_at(at);
+    let known = before.iter().rev().find_map(|moment| match &moment.event {
+        Event::Read { last_reset, .. } => Some(last_reset.clone()),
+        _ => None,
+    });
+    after.iter().any(|moment| match &moment.event {
+        Event::Read { power: Power::Known(word, _), last_reset } => {
+            matches!(word, PowerWord::Off | PowerWord::Rising | PowerWord::Falling)
+                || (last_reset.is_some() && known.as_ref().is_some_and(|known| known.is_some() && known != last_reset))
+        }
+        _ => false,
+    })
+}
+
+/// Whether a reset is out whose answer was lost.
+fn may_have_worked(history: &[Moment]) -> bool {
+    tries(history).any(|(_, event)| {
+        matches!(event, Event::Refused(failure)
+            if matches!(failure.kind, Kind::Interrupted | Kind::Silent | Kind::Garbled))
+    })
+}
+
+fn last_reading(history: &[Moment]) -> Option<&Power> {
+    history.iter().rev().find_map(|moment| match &moment.event {
+        Event::Read { power, .. } => Some(power),
+        _ => None,
+    })
+}
+
+/// When resets were accepted.
+fn posted(history: &[Moment]) -> impl Iterator<Item = Duration> {
+    history.iter().filter(|moment| moment.event == Event::Posted).map(|moment| moment.at)
+}
+
+fn tries(history: &[Moment]) -> impl Iterator<Item = (Duration, &Event)> {
+    history
+        .iter()
+        .filter(|moment| matches!(moment.event, Event::Posted | Event::Refused(_)))
+        .map(|moment| (moment.at, &moment.event))
+}
+
+/// Each type whose value was refused makes place for the next.
+fn type_index(history: &[Moment]) -> usize {
+    tries(history)
+        .filter(|(_, event)| matches!(event, Event::Refused(failure) if failure.kind == Kind::ValueRefused))
+        .count()
+}
+
+fn dislikes(history: &[Moment]) -> usize {
+    tries(history)
+        .filter(|(_, event)| matches!(event, Event::Refused(failure) if failure.kind == Kind::Disliked))
+        .count()
+}
+
+fn is_busy(failure: &Failure) -> bool {
+    matches!(failure.kind, Kind::Busy { .. })
+}
+
+/// Whether a failed reading is worth another: a service that has answered before may lose a resource for a moment.
+fn may_pass(failure: &Failure, heard: bool) -> bool {
+    failure.is_passing() || (heard && failure.kind == Kind::Missing)
+}
+
+fn retry_pause(history: &[Moment], failure: &Failure) -> Duration {
+    let failed = history.iter().rev().take_while(|moment| matches!(moment.event, Event::Unread(_))).count();
+    doubled(failed).max(asked_pause(failure))
+}
+
+fn refusal_pause(history: &[Moment]) -> Duration {
+    doubled(tries(history).filter(|(_, event)| matches!(event, Event::Refused(_))).count())
+}
+
+fn doubled(count: usize) -> Duration {
+    let exponent = u32::try_from(count.saturating_sub(1)).unwrap_or(8).min(8);
+    (FIRST_RETRY * 2_u32.saturating_pow(exponent)).min(LONGEST_RETRY)
+}
+
+fn asked_pause(failure: &Failure) -> Duration {
+    match failure.kind {
+        Kind::Busy { retry_after } => retry_after.unwrap_or_default(),
+        _ => Duration::ZERO,
+    }
+}
+
+/// Whatever became of a reset, the power state is the truth, and soon.
+fn after_refusal(failure: &Failure) -> Duration {
+    match failure.kind {
+        Kind::ValueRefused => Duration::ZERO,
+        _ => FIRST_POLL,
+    }
+}
+
+/// What happened, in half a sentence.
+fn story(history: &[Moment]) -> String {
+    let accepted = posted(history).count();
+    let mut parts = Vec::new();
+    if accepted > 0 {
+        parts.push(format!("the BMC accepted the reset {}", times(accepted)));
+    }
+    let refusal = tries(history).filter_map(|(_, event)| match event {
+        Event::Refused(failure) => Some(failure),
+        _ => None,
+    });
+    if let Some(refusal) = refusal.last().filter(|_| accepted == 0) {
+        parts.push(format!("the last reset failed ({refusal})"));
+    }
+    if came_back(history) {
+        parts.push("the system was off and came back by itself (is there a power restore policy?)".to_owned());
+    }
+    match last_reading(history) {
+        Some(power) => parts.push(format!("its last power state was {power}")),
+        None => parts.push("its power state could not be read".to_owned()),
+    }
+    if let Some(Event::Unread(failure)) = history.last().map(|moment| &moment.event) {
+        parts.push(failure.to_string());
+    }
+    parts.join(", ")
+}
+
+fn times(count: usize) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}

@@ -1,0 +1,336 @@
+//! A BMC at work: the client with its login, and the systems behind it.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::address::Place;
+use super::client::{Answer, Client, Credentials, Method};
+use super::discovery::{self, Found, Pointer};
+use super::failure::{Failure, Kind};
+use super::quirks::{self, Wish};
+use super::resource::{self, System};
+use super::secret::Secret;
+use super::select::{self, Candidate};
+use super::session::Session;
+
+/// How to log in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoginMethod {
+    /// Basic authentication, and a session where that is refused.
+    Auto,
+    Basic,
+    Session,
+}
+
+/// Who we are to the BMC.
+#[derive(Clone, Debug)]
+pub struct Login {
+    pub user: String,
+    pub password: Secret,
+    pub method: LoginMethod,
+}
+
+/// A 401 now and then comes from a BMC that is starting; more of them lock the account.
+const SECOND_CHANCES: u32 = 2;
+/// Such a BMC knows its users again a second or two later.
+const BEFORE_SECOND_TRY: Duration = Duration::from_secs(1);
+
+/// One BMC.
+#[derive(Debug)]
+pub struct Bmc {
+    client: Client,
+    login: Login,
+    credentials: Credentials,
+    session: Option<Session>,
+    chances: u32,
+    redfish_uri: String,
+    systems: Option<Place>,
+}
+
+/// One system behind the BMC, found at the first look.
+#[derive(Clone, Debug)]
+pub struct Host {
+    pointer: Pointer,
+    found: Option<Found>,
+    /// Whether its UUID was seen to be the right one.
+    proven: bool,
+    allowed: Option<Vec<String>>,
+}
+
+impl Host {
+    pub fn new(pointer: Pointer) -> Self {
+        Self { pointer, found: None, proven: false, allowed: None }
+    }
+
+    /// Its path, once it was found.
+    pub fn path(&self) -> Option<&str> {
+        self.found.as_ref().map(|found| found.place.path.as_str())
+    }
+
+    /// What it said last.
+    pub fn system(&self) -> Option<&System> {
+        self.found.as_ref().map(|found| &found.system)
+    }
+}
+
+impl Bmc {
+    pub fn new(client: Client, login: Login, redfish_uri: &str) -> Self {
+        let credentials = match login.method {
+            LoginMethod::Auto | LoginMethod::Basic => Credentials::basic(&login.user, &login.password),
+            LoginMethod::Session => Credentials::None,
+        };
+        Self {
+            client,
+            login,
+            credentials,
+            session: None,
+            chances: SECOND_CHANCES,
+            redfish_uri: redfish_uri.to_owned(),
+            systems: None,
+        }
+    }
+
+    /// Reads a system afresh; at the first call it is looked for.
+    pub fn observe(&mut self, host: &mut Host) -> Result<System, Failure> {
+        let found = match &host.found {
+            None => discovery::locate(self, &host.pointer)?,
+            Some(found) => {
+                let place = found.place.clone();
+                let document = self.get(&place)?;
+                Found { system: discovery::read_system(&place, &document)?, place }
+            }
+        };
+        prove(host, &found)?;
+        host.found = Some(found.clone());
+        Ok(found.system)
+    }
+
+    /// Posts a reset to a system that was observed before.
+    pub fn reset(&mut self, host: &Host, reset_type: &str) -> Result<Answer, Failure> {
+        let found = host.found.as_ref().ok_or_else(|| Failure::new(Kind::WrongSystem, "no system was chosen yet"))?;
+        let action = found.system.reset.as_ref().ok_or_else(|| no_reset_action(found))?;
+        let place = if let Some(target) = &action.target {
+            self.follow(&found.place, target)?
+        } else {
+            log::info!("{} names no target for its Reset action; using the standard's", found.place.path);
+            let path = format!("{}/Actions/ComputerSystem.Reset", found.place.path.trim_end_matches('/'));
+            Place { path, ..found.place.clone() }
+        };
+        self.send(Method::Post, &place, Some(&json!({ "ResetType": reset_type })))
+    }
+
+    /// The reset types to try for `wish`, best first.
+    ///
+    /// Off does not ask: `ForceOff` is the only one that will do, and a list that lacks it is more often wrong than right.
+    pub fn reset_types(&mut self, host: &mut Host, wish: Wish) -> Vec<String> {
+        let best = quirks::reset_types(wish);
+        let allowed = if wish == Wish::Off { None } else { self.allowed(host) };
+        let mut types: Vec<String> = best
+            .iter()
+            .filter(|name| allowed.as_ref().is_none_or(|allowed| allowed.iter().any(|one| one == *name)))
+            .map(ToString::to_string)
+            .collect();
+        if types.is_empty() {
+            log::info!("none of {} is listed as allowed; trying nevertheless", best.join(", "));
+            types = best.iter().map(ToString::to_string).collect();
+        }
+        types
+    }
+
+    /// The reset types that the system allows, as far as it says; a missing list never stands in the way.
+    pub fn allowed(&mut self, host: &mut Host) -> Option<Vec<String>> {
+        if host.allowed.is_none() {
+            let found = host.found.clone()?;
+            let action = found.system.reset?;
+            host.allowed = action.allowed.or_else(|| {
+                let place = self.follow(&found.place, &action.action_info?).ok()?;
+                let document = self.get(&place).ok()?;
+                resource::allowed_by_action_info(&document)
+            });
+        }
+        host.allowed.clone()
+    }
+
+    /// Every system behind the BMC.
+    pub fn list(&mut self, pointer: &Pointer) -> Result<Vec<Candidate>, Failure> {
+        Ok(discovery::candidates(self, pointer)?.into_iter().map(|(_, candidate)| candidate).collect())
+    }
+
+    /// Ends what must not outlive the action.
+    pub fn close(&mut self) {
+        if let Some(session) = self.session.take() {
+            session.close(&self.client);
+        }
+    }
+
+    /// A resource, with our credentials.
+    pub fn get(&mut self, place: &Place) -> Result<Value, Failure> {
+        let first = self.authenticate().and_then(|()| self.client.get(place, &self.credentials));
+        let answer =
+            if self.after_refusal(first.as_ref().err())? { self.client.get(place, &self.credentials) } else { first };
+        answer.map_err(explain_401)
+    }
+
+    fn send(&mut self, method: Method, place: &Place, body: Option<&Value>) -> Result<Answer, Failure> {
+        let first = self.authenticate().and_then(|()| self.client.send(method, place, body, &self.credentials));
+        let answer = if self.after_refusal(first.as_ref().err())? {
+            self.client.send(method, place, body, &self.credentials)
+        } else {
+            first
+        };
+        answer.map_err(explain_401)
+    }
+
+    /// Makes sure that there is a session where one is asked for.
+    fn authenticate(&mut self) -> Result<(), Failure> {
+        if self.login.method == LoginMethod::Session && self.session.is_none() { self.open_session() } else { Ok(()) }
+    }
+
+    /// After a 401: whether the request is worth one more try, with whatever credentials are set then.
+    fn after_refusal(&mut self, failure: Option<&Failure>) -> Result<bool, Failure> {
+        let Some(failure) = failure.filter(|failure| failure.kind == Kind::Unauthorised) else { return Ok(false) };
+        if self.chances == 0 {
+            return Ok(false);
+        }
+        self.chances -= 1;
+        self.client.note(&format!("{failure}; once more"));
+        self.client.deadline().sleep(BEFORE_SECOND_TRY);
+        if self.login.method == LoginMethod::Basic {
+            return Ok(true);
+        }
+        if let Some(expired) = self.session.take() {
+            expired.close(&self.client);
+        }
+        match self.open_session() {
+            Ok(()) => Ok(true),
+            // There are no sessions here, so the second try is the same as the first.
+            Err(none) if self.login.method == LoginMethod::Auto && is_absence(&none) => Ok(true),
+            Err(other) => Err(explain_401(other)),
+        }
+    }
+
+    fn open_session(&mut self) -> Result<(), Failure> {
+        let sessions = self.sessions_collection()?;
+        let session = Session::open(&mut self.client, &sessions, &self.login.user, &self.login.password)?;
+        self.credentials = session.credentials();
+        self.session = Some(session);
+        Ok(())
+    }
+
+    /// Where sessions are opened: the service root says so, and has to say so to anybody.
+    fn sessions_collection(&mut self) -> Result<Place, Failure> {
+        let root = self.place(&self.redfish_uri.clone())?;
+        let document = self.client.get(&root, &Credentials::None)?;
+        let link = document
+            .get("Links")
+            .and_then(|links| resource::link(links, "Sessions"))
+            .ok_or_else(|| Failure::new(Kind::Missing, format!("the service root {} offers no sessions", root.path)))?;
+        self.follow(&root, &link)
+    }
+
+    pub(super) fn place(&self, uri: &str) -> Result<Place, Failure> {
+        self.client.address().place(uri)
+    }
+
+    pub(super) fn follow(&self, from: &Place, link: &str) -> Result<Place, Failure> {
+        self.client.follow(from, link)
+    }
+
+    pub(super) fn clean(&self, text: &str) -> String {
+        self.client.clean(text)
+    }
+
+    pub(super) fn systems(&self) -> Option<Place> {
+        self.systems.clone()
+    }
+
+    pub(super) fn remember_systems(&mut self, place: Place) {
+        self.systems = Some(place);
+    }
+}
+
+fn is_absence(failure: &Failure) -> bool {
+    matches!(failure.kind, Kind::Missing | Kind::Refused | Kind::Garbled)
+}
+
+fn explain_401(failure: Failure) -> Failure {
+    match failure.kind {
+        Kind::Unauthorised => Failure {
+            text: format!("unable to log in, the BMC does not accept this username and password: {failure}"),
+            ..failure
+        },
+        _ => failure,
+    }
+}
+
+fn no_reset_action(found: &Found) -> Failure {
+    Failure::new(Kind::WrongSystem, format!("{} offers no Reset action, so it cannot be fenced", found.place.path))
+}
+
+/// Refuses a system that is not the one with the configured UUID.
+///
+/// A system that was proven once may be silent about its UUID later, as some are while they are off; one that names
+/// another UUID is refused at any time.
+fn prove(host: &mut Host, found: &Found) -> Result<(), Failure> {
+    let Some(expected) = &host.pointer.uuid else { return Ok(()) };
+    let path = &found.place.path;
+    match &found.system.uuid {
+        Some(theirs) if select::same_uuid(expected, theirs) => {
+            host.proven = true;
+            Ok(())
+        }
+        Some(theirs) => Err(Failure::new(
+            Kind::WrongSystem,
+            format!(
+                "the system at {path} has the UUID {theirs}, not system_uuid={expected}: this BMC is another machine's"
+            ),
+        )),
+        None if host.proven => Ok(()),
+        None => Err(Failure::new(
+            Kind::WrongSystem,
+            format!("the system at {path} names no UUID, so it cannot be proven to be system_uuid={expected}"),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::select::Wanted;
+    use super::*;
+
+    const UUID: &str = "11111111-2222-3333-4444-555555555555";
+
+    fn host() -> Host {
+        Host::new(Pointer {
+            redfish_uri: "/redfish/v1".into(),
+            systems_uri: None,
+            wanted: Wanted::Any,
+            uuid: Some(UUID.into()),
+            confirm_missing: false,
+        })
+    }
+
+    fn found(uuid: &Value) -> Found {
+        let system = System::read(&json!({ "UUID": uuid, "PowerState": "On" })).unwrap();
+        Found { place: Place { port: 443, path: "/s".into() }, system }
+    }
+
+    #[test]
+    fn another_machine_is_refused_and_so_is_one_without_a_uuid() {
+        for uuid in [json!("66666666-7777-8888-9999-aaaaaaaaaaaa"), json!(null), json!(""), json!("x")] {
+            assert_eq!(prove(&mut host(), &found(&uuid)).unwrap_err().kind, Kind::WrongSystem);
+        }
+        assert!(prove(&mut host(), &found(&json!(UUID))).is_ok());
+    }
+
+    #[test]
+    fn a_proven_machine_may_fall_silent_but_not_change() {
+        let mut host = host();
+        prove(&mut host, &found(&json!(UUID))).unwrap();
+        assert!(prove(&mut host, &found(&json!(null))).is_ok());
+        assert!(prove(&mut host, &found(&json!("66666666-7777-8888-9999-aaaaaaaaaaaa"))).is_err());
+    }
+}

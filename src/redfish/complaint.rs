@@ -1,0 +1,163 @@
+//! What a service says in the body of an answer that is not the wanted resource. Pure.
+
+use serde_json::Value;
+
+use super::failure::Kind;
+use super::quirks::{self, Meaning};
+
+/// The messages of an error body.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Complaint {
+    /// `MessageId`s, in the order of the body.
+    pub ids: Vec<String>,
+    /// The service's own words, the most telling ones first.
+    pub words: Vec<String>,
+}
+
+/// How many messages of a body are looked at: a body may hold thousands.
+const MESSAGES_READ: usize = 16;
+
+/// Reads an error body; anything that is no such body gives an empty complaint.
+///
+/// Services differ: the list may be an object, keys may begin with a capital, messages may stand beside `error`, and
+/// one sends two JSON documents one after the other, of which the first counts.
+pub fn read(body: &[u8]) -> Complaint {
+    let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    let Some(Ok(document)) = serde_json::Deserializer::from_slice(text).into_iter::<Value>().next() else {
+        return Complaint::default();
+    };
+    let mut complaint = Complaint::default();
+    let error = get(&document, "error");
+    for holder in [error, Some(&document)].into_iter().flatten() {
+        for key in ["@Message.ExtendedInfo", "Messages"] {
+            match get(holder, key) {
+                Some(Value::Array(messages)) => {
+                    messages.iter().take(MESSAGES_READ).for_each(|message| complaint.add(message));
+                }
+                Some(message @ Value::Object(_)) => complaint.add(message),
+                _ => {}
+            }
+        }
+    }
+    if let Some(general) = error {
+        complaint.push_id(get(general, "code"));
+        complaint.push_words(get(general, "message"));
+    }
+    complaint
+}
+
+impl Complaint {
+    /// What the known messages mean; the first row of the table that occurs decides.
+    pub fn meaning(&self) -> Option<Meaning> {
+        self.row().map(|row| row.meaning)
+    }
+
+    /// The kind of failure for an answer with this body and `status`.
+    ///
+    /// 401 stays 401 whatever the words: what to do about it depends on nothing else. A known message decides over
+    /// any other status, as the same fault comes with 400, 403, 409 or 500 from different services.
+    pub fn kind(&self, status: u16) -> Kind {
+        if status == 401 {
+            return Kind::Unauthorised;
+        }
+        self.meaning()
+            .filter(|meaning| *meaning != Meaning::Success)
+            .map_or_else(|| quirks::status_kind(status), Meaning::kind)
+    }
+
+    /// The service's words and our hint, in one line; empty where it said nothing.
+    pub fn sentence(&self) -> String {
+        let words = self.words.first().map_or("", |words| words.trim()).trim_end_matches('.');
+        let id = self.ids.first().map_or("", String::as_str);
+        let hint = self.row().map_or("", |row| row.hint);
+        let said = match (words, id) {
+            ("", id) => id.to_owned(),
+            (words, "") => words.to_owned(),
+            (words, id) => format!("{words} ({id})"),
+        };
+        match (said.as_str(), hint) {
+            (_, "") => said,
+            ("", hint) => hint.to_owned(),
+            (said, hint) => format!("{said}; {hint}"),
+        }
+    }
+
+    fn row(&self) -> Option<&'static quirks::KnownMessage> {
+        quirks::MESSAGES
+            .iter()
+            .find(|row| self.ids.iter().any(|id| quirks::known_message(id).is_some_and(|known| known.id == row.id)))
+    }
+
+    fn add(&mut self, message: &Value) {
+        self.push_id(get(message, "MessageId"));
+        self.push_words(get(message, "Message"));
+    }
+
+    fn push_id(&mut self, id: Option<&Value>) {
+        if let Some(id) = id.and_then(Value::as_str).filter(|id| !id.is_empty()) {
+            self.ids.push(id.to_owned());
+        }
+    }
+
+    fn push_words(&mut self, words: Option<&Value>) {
+        if let Some(words) = words.and_then(Value::as_str).filter(|words| !words.trim().is_empty()) {
+            self.words.push(words.to_owned());
+        }
+    }
+}
+
+/// A member of an object, however its key is capitalised.
+fn get<'a>(object: &'a Value, key: &str) -> Option<&'a Value> {
+    object.as_object()?.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_list_and_an_object_alike() {
+        let list = br#"{"error":{"code":"Base.1.0.GeneralError","message":"A general error",
+            "@Message.ExtendedInfo":[{"MessageId":"IDRAC.2.8.PSU501","Message":"Already on."}]}}"#;
+        let complaint = read(list);
+        assert_eq!(complaint.meaning(), Some(Meaning::WrongState));
+        assert_eq!(complaint.sentence(), "Already on (IDRAC.2.8.PSU501)");
+        let object =
+            br#"{"Error":{"@message.extendedinfo":{"MessageID":"Base.1.8.InsufficientPrivilege","message":"No."}}}"#;
+        assert_eq!(read(object).kind(403), Kind::Forbidden);
+        assert_eq!(read(object).sentence(), "No (Base.1.8.InsufficientPrivilege); give the user the Operator role");
+    }
+
+    #[test]
+    fn a_message_decides_over_the_status_but_not_over_401() {
+        let ilo = br#"{"error":{"@Message.ExtendedInfo":[{"MessageID":"iLO.0.10.InvalidOperationForSystemState"}]}}"#;
+        assert_eq!(read(ilo).kind(400), Kind::WrongState);
+        assert_eq!(read(ilo).kind(401), Kind::Unauthorised);
+        assert_eq!(read(b"").kind(400), Kind::Disliked);
+        assert_eq!(read(b"").kind(405), Kind::Refused);
+        assert_eq!(read(b"").kind(507), Kind::Busy { retry_after: None });
+    }
+
+    #[test]
+    fn two_documents_one_after_the_other_are_read_as_the_first() {
+        let body = br#"{"error":{"message":"no licence"}}{"error":{"message":"again"}}"#;
+        assert_eq!(read(body).sentence(), "no licence");
+    }
+
+    #[test]
+    fn anything_else_says_nothing() {
+        for body in
+            [&b""[..], b"<html>", b"null", b"[]", b"{\"error\":7}", b"\xff\xfe", b"{\"error\":{\"message\":[]}}"]
+        {
+            assert_eq!(read(body), Complaint::default(), "{body:?}");
+        }
+    }
+
+    #[test]
+    fn success_in_an_error_object_is_no_failure_of_its_own() {
+        let body =
+            br#"{"error":{"code":"iLO.0.10.ExtendedInfo","@Message.ExtendedInfo":[{"MessageId":"Base.1.4.Success"}]}}"#;
+        assert_eq!(read(body).meaning(), Some(Meaning::Success));
+        assert_eq!(read(body).kind(503), Kind::Busy { retry_after: None });
+    }
+}

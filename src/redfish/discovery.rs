@@ -1,0 +1,199 @@
+//! The way from the service root to the system that is meant.
+
+use serde_json::Value;
+
+use super::address::Place;
+use super::bmc::Bmc;
+use super::failure::{Failure, Kind};
+use super::quirks::{HABITS, Habit};
+use super::resource::{Page, System, link};
+use super::select::{self, Candidate, NotChosen, Wanted};
+
+/// Bounds on what a service may make us read.
+const PAGES: usize = 16;
+const MEMBERS: usize = 64;
+
+/// How the configuration points at a system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    pub redfish_uri: String,
+    pub systems_uri: Option<String>,
+    pub wanted: Wanted,
+    /// The UUID that the system has to have.
+    pub uuid: Option<String>,
+    /// Whether a missing system has to be told apart from a service that only says so.
+    pub confirm_missing: bool,
+}
+
+/// A system that was found, with what it said on that occasion.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub place: Place,
+    pub system: System,
+}
+
+/// The one system that `pointer` means.
+pub fn locate(bmc: &mut Bmc, pointer: &Pointer) -> Result<Found, Failure> {
+    let Some(uri) = &pointer.systems_uri else {
+        let collection = systems_collection(bmc, &pointer.redfish_uri)?;
+        return choose(bmc, &collection, pointer);
+    };
+    let place = bmc.place(uri)?;
+    match bmc.get(&place) {
+        // The collection itself, where a system was asked for: good enough to choose from.
+        Ok(document) if is_collection(&document) => choose(bmc, &place, pointer),
+        Ok(document) => Ok(Found { system: read_system(&place, &document)?, place }),
+        Err(failure) if failure.kind == Kind::Missing => Err(explain_missing(bmc, pointer, &place, failure)),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Every system behind the BMC.
+pub fn candidates(bmc: &mut Bmc, pointer: &Pointer) -> Result<Vec<(Place, Candidate)>, Failure> {
+    if let Some(uri) = &pointer.systems_uri {
+        let place = bmc.place(uri)?;
+        let document = bmc.get(&place)?;
+        if !is_collection(&document) {
+            let system = read_system(&place, &document)?;
+            return Ok(vec![(place.clone(), Candidate { uri: place.path, system: Some(system) })]);
+        }
+        return members(bmc, &place, &document);
+    }
+    let collection = systems_collection(bmc, &pointer.redfish_uri)?;
+    let document = bmc.get(&collection)?;
+    members(bmc, &collection, &document)
+}
+
+/// Reads a system from its resource.
+pub fn read_system(place: &Place, document: &Value) -> Result<System, Failure> {
+    System::read(document).map_err(|why| Failure::new(Kind::Garbled, format!("{} {why}", place.path)))
+}
+
+/// The service root, with the trailing slash that this service likes.
+pub fn service_root(bmc: &mut Bmc, redfish_uri: &str) -> Result<(Place, Value), Failure> {
+    let place = bmc.place(redfish_uri)?;
+    match bmc.get(&place) {
+        Ok(document) => Ok((place, document)),
+        Err(failure) if failure.kind == Kind::Missing && picky_about_slash() => {
+            let path = match place.path.strip_suffix('/') {
+                Some(shorter) => shorter.to_owned(),
+                None => format!("{}/", place.path),
+            };
+            let other = Place { path, ..place };
+            match bmc.get(&other) {
+                Ok(document) => Ok((other, document)),
+                Err(second) if second.kind == Kind::Missing => Err(Failure {
+                    text: format!("{failure}; is Redfish enabled on the BMC, and is redfish_uri right?"),
+                    ..failure
+                }),
+                Err(second) => Err(second),
+            }
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+fn picky_about_slash() -> bool {
+    HABITS.iter().any(|(habit, _)| matches!(habit, Habit::PickyAboutRootSlash { .. }))
+}
+
+fn systems_collection(bmc: &mut Bmc, redfish_uri: &str) -> Result<Place, Failure> {
+    if let Some(known) = bmc.systems() {
+        return Ok(known);
+    }
+    let (root, document) = service_root(bmc, redfish_uri)?;
+    let link = link(&document, "Systems").ok_or_else(|| {
+        Failure::new(Kind::Garbled, format!("the service root {} names no Systems; check redfish_uri", root.path))
+    })?;
+    let place = bmc.follow(&root, &link)?;
+    bmc.remember_systems(place.clone());
+    Ok(place)
+}
+
+fn is_collection(document: &Value) -> bool {
+    document.get("PowerState").is_none() && document.get("Members").is_some()
+}
+
+fn choose(bmc: &mut Bmc, collection: &Place, pointer: &Pointer) -> Result<Found, Failure> {
+    let document = bmc.get(collection)?;
+    let found = members(bmc, collection, &document)?;
+    let (places, candidates): (Vec<Place>, Vec<Candidate>) = found.into_iter().unzip();
+    let at = select::choose(&candidates, &pointer.wanted, pointer.uuid.as_deref()).map_err(|why| match why {
+        NotChosen::Ambiguous(text) => Failure::new(Kind::WrongSystem, bmc.clean(&text)),
+        NotChosen::NoSuchSystem(text) => Failure::new(Kind::NoSuchSystem, bmc.clean(&text)),
+    })?;
+    let (Some(place), Some(candidate)) = (places.into_iter().nth(at), candidates.into_iter().nth(at)) else {
+        return Err(Failure::new(Kind::WrongSystem, "the chosen system is not on the list"));
+    };
+    if let Some(system) = candidate.system {
+        log::debug!("chose the system {}", place.path);
+        return Ok(Found { place, system });
+    }
+    // Chosen by its URI, but not readable a moment ago: now the reason counts.
+    let document = bmc.get(&place)?;
+    Ok(Found { system: read_system(&place, &document)?, place })
+}
+
+fn members(bmc: &mut Bmc, collection: &Place, document: &Value) -> Result<Vec<(Place, Candidate)>, Failure> {
+    let links = member_links(bmc, collection, document)?;
+    let alone = links.len() == 1;
+    let mut found = Vec::with_capacity(links.len());
+    for link in links {
+        let place = bmc.follow(collection, &link)?;
+        let read = bmc.get(&place).and_then(|document| read_system(&place, &document));
+        let system = match read {
+            Ok(system) => Some(system),
+            // One of several that cannot be read is no reason to give up on the others; the choice takes it into
+            // account. What concerns all of them is.
+            Err(failure) if !alone && concerns_one(&failure) => {
+                log::debug!("system {} could not be read: {failure}", place.path);
+                None
+            }
+            Err(failure) => return Err(failure),
+        };
+        found.push((place.clone(), Candidate { uri: place.path, system }));
+    }
+    Ok(found)
+}
+
+fn concerns_one(failure: &Failure) -> bool {
+    matches!(failure.kind, Kind::Busy { .. } | Kind::Missing | Kind::Garbled | Kind::Forbidden | Kind::Refused)
+}
+
+fn member_links(bmc: &mut Bmc, collection: &Place, document: &Value) -> Result<Vec<String>, Failure> {
+    let garbled =
+        |why: String| Failure::new(Kind::Garbled, format!("the systems collection {} {why}", collection.path));
+    let mut page = Page::read(document).map_err(&garbled)?;
+    let mut links = std::mem::take(&mut page.members);
+    for _ in 0..PAGES {
+        let Some(next) = page.next.take() else { return Ok(links) };
+        let place = bmc.follow(collection, &next)?;
+        let document = bmc.get(&place)?;
+        page = Page::read(&document).map_err(&garbled)?;
+        links.append(&mut page.members);
+        if links.len() > MEMBERS {
+            return Err(garbled(format!("has more than {MEMBERS} members; set systems_uri")));
+        }
+    }
+    Err(garbled(format!("has more than {PAGES} pages; set systems_uri")))
+}
+
+/// A 404 on the system: is it gone, or does the service say 404 to everything?
+fn explain_missing(bmc: &mut Bmc, pointer: &Pointer, place: &Place, failure: Failure) -> Failure {
+    let hint = Failure { text: format!("{failure}; check systems_uri"), ..failure };
+    if !pointer.confirm_missing {
+        return hint;
+    }
+    let listed = systems_collection(bmc, &pointer.redfish_uri).and_then(|collection| {
+        let document = bmc.get(&collection)?;
+        member_links(bmc, &collection, &document)
+    });
+    let path = place.path.trim_end_matches('/');
+    match listed {
+        Ok(links) if links.iter().all(|link| link.trim_end_matches('/') != path) => {
+            Failure { kind: Kind::NoSuchSystem, ..hint }
+        }
+        Ok(_) => hint,
+        Err(other) => other,
+    }
+}

@@ -1,0 +1,64 @@
+//! Why a request did not do what it should, in one sentence and one kind; the kind alone decides what comes next.
+
+use std::time::Duration;
+
+/// What went wrong, as far as it matters for the next step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// No connection: refused, no route, unknown name, or no answer to a connection attempt.
+    Unreachable,
+    /// The connection broke before the answer was complete.
+    Interrupted,
+    /// Connected, but no complete answer within the time.
+    Silent,
+    /// The certificate cannot be trusted, or TLS is not possible at all; a retry changes nothing.
+    Untrusted,
+    /// The service asks for patience (429, 5xx, a starting data source).
+    Busy { retry_after: Option<Duration> },
+    /// Who we are was not accepted, in two attempts.
+    Unauthorised,
+    /// We may not do this: privilege, licence, or a password that must be changed first.
+    Forbidden,
+    /// There is no such resource.
+    Missing,
+    /// Not possible in the present state, or already in that state: the power state tells which.
+    WrongState,
+    /// The service does not know this reset type.
+    ValueRefused,
+    /// The service does not like the request and does not say why (400, 412); some mean "not just now" by it.
+    Disliked,
+    /// Any other refusal.
+    Refused,
+    /// An answer that is not what Redfish promises: HTML, broken JSON, wrong types.
+    Garbled,
+    /// Never to be followed or trusted: another host, plain HTTP, a redirect loop.
+    Astray,
+    /// The system to act on is ambiguous, or another one than it has to be.
+    WrongSystem,
+    /// The BMC's list of systems was read completely, and the wanted one is not there.
+    NoSuchSystem,
+}
+
+/// A failed request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Failure {
+    pub kind: Kind,
+    pub text: String,
+}
+
+impl Failure {
+    pub fn new(kind: Kind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into() }
+    }
+
+    /// Whether the same request may succeed a moment later.
+    pub fn is_passing(&self) -> bool {
+        matches!(self.kind, Kind::Unreachable | Kind::Interrupted | Kind::Silent | Kind::Busy { .. } | Kind::Garbled)
+    }
+
+    /// Whether an answer of the service stands behind it: then somebody is there, only not willing yet.
+    pub fn is_an_answer(&self) -> bool {
+        !matches!(self.kind, Kind::Unreachable | Kind::Interrupted | Kind::Silent)
+    }
+}

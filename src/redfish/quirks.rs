@@ -1,0 +1,258 @@
+//! What services do differently, as data: each row says what is seen, what it means, and where that is known from.
+//!
+//! The code that reads answers asks this table; a new vendor's habit is a new row.
+
+use super::failure::Kind;
+
+/// What a message in an error body means for a fence agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// Already there, or not possible just now; the power state tells.
+    WrongState,
+    /// Try again in a moment.
+    Busy,
+    /// Credentials are not accepted.
+    Unauthorised,
+    /// We may not.
+    Forbidden,
+    /// The value of `ResetType` is not known there.
+    ValueRefused,
+    /// The request was carried out: some services say so inside an `error` object.
+    Success,
+}
+
+impl Meaning {
+    /// The kind of failure that it makes.
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::WrongState => Kind::WrongState,
+            Self::Busy => Kind::Busy { retry_after: None },
+            Self::Unauthorised => Kind::Unauthorised,
+            Self::Forbidden => Kind::Forbidden,
+            Self::ValueRefused => Kind::ValueRefused,
+            // A failing status with nothing but success messages is a contradiction, and stays a refusal.
+            Self::Success => Kind::Refused,
+        }
+    }
+}
+
+/// A message of a registry (the last part of its `MessageId`), whatever the HTTP status around it.
+#[derive(Debug)]
+pub struct KnownMessage {
+    pub id: &'static str,
+    pub meaning: Meaning,
+    /// What to tell the operator beyond the service's own words.
+    pub hint: &'static str,
+    pub source: &'static str,
+}
+
+const fn message(id: &'static str, meaning: Meaning, hint: &'static str, source: &'static str) -> KnownMessage {
+    KnownMessage { id, meaning, hint, source }
+}
+
+/// Rows are matched exactly, ignoring case; the first match of a body wins in the order of this table.
+pub static MESSAGES: &[KnownMessage] = &[
+    message(
+        "PasswordChangeRequired",
+        Meaning::Forbidden,
+        "log in to the BMC once and change the password",
+        "DMTF Base registry; AMI MegaRAC after factory reset (libredfish)",
+    ),
+    message(
+        "OemLicenseNotPassed",
+        Meaning::Forbidden,
+        "the BMC needs a licence for this",
+        "Supermicro SMC.1.0 (ironic-image issue 688)",
+    ),
+    message("InsufficientPrivilege", Meaning::Forbidden, "give the user the Operator role", "DMTF Base registry"),
+    message("AccessDenied", Meaning::Forbidden, "", "DMTF Base registry; Lenovo XCC"),
+    message("ResourceAtUriUnauthorized", Meaning::Unauthorised, "", "DMTF Base registry"),
+    message("NoValidSession", Meaning::Unauthorised, "", "DMTF Base registry"),
+    message(
+        "SYS415",
+        Meaning::Unauthorised,
+        "the iDRAC says this also when its sessions are used up",
+        "Dell iDRAC (hardware-observer-operator issue 136)",
+    ),
+    message(
+        "RAC0218",
+        Meaning::Busy,
+        "all sessions of the iDRAC are in use",
+        "Dell iDRAC (gofish issue 75, badfish issue 447)",
+    ),
+    message("SYS518", Meaning::Busy, "the iDRAC's data sources are starting", "Dell iDRAC (sushy connector)"),
+    message("SessionLimitExceeded", Meaning::Busy, "all sessions of the BMC are in use", "DMTF Base registry"),
+    message("CreateLimitReachedForResource", Meaning::Busy, "all sessions of the BMC are in use", "DMTF Base registry"),
+    message("ServiceTemporarilyUnavailable", Meaning::Busy, "", "DMTF Base registry"),
+    message("ServiceShuttingDown", Meaning::Busy, "", "DMTF Base registry"),
+    message("ResourceInUse", Meaning::Busy, "", "DMTF Base registry"),
+    message("ServiceInUnknownState", Meaning::Busy, "", "DMTF Base registry"),
+    message("ResourceInStandby", Meaning::Busy, "", "DMTF Base registry"),
+    message("PSU501", Meaning::WrongState, "", "Dell iDRAC: 409 when already in that state (libredfish)"),
+    message(
+        "InvalidOperationForSystemState",
+        Meaning::WrongState,
+        "",
+        "HPE iLO: 400 when already off, or too soon after the last power action (ansible-ilo issue 1)",
+    ),
+    message("ActionParameterValueNotInList", Meaning::ValueRefused, "", "DMTF Base registry"),
+    message("ActionParameterNotSupported", Meaning::ValueRefused, "", "DMTF Base registry"),
+    message("ActionParameterValueError", Meaning::ValueRefused, "", "DMTF Base registry"),
+    message("ActionParameterValueFormatError", Meaning::ValueRefused, "", "DMTF Base registry"),
+    message("ActionParameterUnknown", Meaning::ValueRefused, "", "DMTF Base registry"),
+    message("PropertyValueNotInList", Meaning::ValueRefused, "", "DMTF Base registry"),
+    message("PropertyValueFormatError", Meaning::ValueRefused, "", "DMTF Base registry"),
+    message("PropertyValueTypeError", Meaning::ValueRefused, "", "DMTF Base registry"),
+    message("Success", Meaning::Success, "", "DMTF Base registry; HPE iLO puts it into an 'error' object"),
+];
+
+/// What an HTTP status means where no known message says more.
+pub static STATUSES: &[(u16, Kind)] = &[
+    (400, Kind::Disliked),
+    (401, Kind::Unauthorised),
+    (403, Kind::Forbidden),
+    (404, Kind::Missing),
+    (409, Kind::WrongState),
+    (412, Kind::Disliked),
+    (501, Kind::Refused),
+    (505, Kind::Refused),
+    // RFC 9110: too early and too many; the rest is a service that is starting, overloaded or restarting.
+    (408, Kind::Busy { retry_after: None }),
+    (425, Kind::Busy { retry_after: None }),
+    (429, Kind::Busy { retry_after: None }),
+    (500, Kind::Busy { retry_after: None }),
+    (502, Kind::Busy { retry_after: None }),
+    (503, Kind::Busy { retry_after: None }),
+    (504, Kind::Busy { retry_after: None }),
+];
+
+/// What a power state's word means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PowerWord {
+    On,
+    Off,
+    /// On its way up.
+    Rising,
+    /// On its way down.
+    Falling,
+    /// Powered, and neither: it may go on at any moment.
+    Held,
+}
+
+/// Every word that is known; a word that is not here is no power state at all.
+pub static POWER_WORDS: &[(&str, PowerWord, &str)] = &[
+    ("On", PowerWord::On, "DMTF ComputerSystem"),
+    ("Off", PowerWord::Off, "DMTF ComputerSystem"),
+    ("PoweringOn", PowerWord::Rising, "DMTF ComputerSystem"),
+    ("PoweringOff", PowerWord::Falling, "DMTF ComputerSystem"),
+    ("Paused", PowerWord::Held, "DMTF ComputerSystem; OpenBMC says it for Standby"),
+    ("Reset", PowerWord::Held, "HPE iLO while the host is in reset (libredfish)"),
+];
+
+/// What a fence agent wants of a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    Off,
+    On,
+    Cycle,
+    Diag,
+}
+
+/// The reset types that fulfil a wish, best first.
+///
+/// Off has no second choice: a graceful shutdown asks the very node that has to be fenced. For a cycle, a restart
+/// without loss of power is second best (OpenBMC maps it to a warm reboot).
+pub static RESET_TYPES: &[(Wish, &[&str])] = &[
+    (Wish::Off, &["ForceOff"]),
+    (Wish::On, &["On", "ForceOn"]),
+    (Wish::Cycle, &["PowerCycle", "ForceRestart"]),
+    (Wish::Diag, &["Nmi"]),
+];
+
+/// The reset types that fulfil `wish`, best first.
+pub fn reset_types(wish: Wish) -> &'static [&'static str] {
+    RESET_TYPES.iter().find(|(of, _)| *of == wish).map_or(&[], |(_, types)| types)
+}
+
+/// How a service's list of allowed reset types is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListHabit {
+    /// One entry holds two types run together.
+    RunTogether { entry: &'static str, means: [&'static str; 2] },
+}
+
+pub static LIST_HABITS: &[(ListHabit, &str)] = &[(
+    ListHabit::RunTogether { entry: "GracefulShutdownGracefulRestart", means: ["GracefulShutdown", "GracefulRestart"] },
+    "Supermicro X12 firmware publishes two values as one string",
+)];
+
+/// How a service wants to be spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Habit {
+    /// Answers this status where it insists on choosing the encoding itself: ask again without `Accept-Encoding`.
+    DislikesIdentity { status: u16 },
+    /// Sends 301 or 308 also for a POST: the request goes there unchanged, it must not become a GET.
+    RedirectsPosts { statuses: [u16; 4] },
+    /// Closes a connection that was kept alive without a word: ask once more on a new one.
+    DropsIdleConnections,
+    /// The service root answers 404 with, or without, its trailing slash.
+    PickyAboutRootSlash { status: u16 },
+}
+
+pub static HABITS: &[(Habit, &str)] = &[
+    (Habit::DislikesIdentity { status: 406 }, "HPE iLO 5 (sushy connector)"),
+    (
+        Habit::RedirectsPosts { statuses: [301, 302, 307, 308] },
+        "Lenovo x3650 M5 to port 8080 (PegaProx issue 609), older Supermicro (check_redfish PR 187)",
+    ),
+    (Habit::DropsIdleConnections, "HPE iLO (libredfish), several (sushy)"),
+    (Habit::PickyAboutRootSlash { status: 404 }, "DSP0266 allows either form of the service root's URI"),
+];
+
+/// The row of [`MESSAGES`] for a `MessageId` such as `Base.1.8.InsufficientPrivilege`.
+pub fn known_message(message_id: &str) -> Option<&'static KnownMessage> {
+    let name = message_id.rsplit('.').next().unwrap_or(message_id);
+    MESSAGES.iter().find(|row| row.id.eq_ignore_ascii_case(name))
+}
+
+/// What a status means by itself.
+pub fn status_kind(status: u16) -> Kind {
+    STATUSES.iter().find(|(known, _)| *known == status).map_or_else(
+        || if status >= 500 { Kind::Busy { retry_after: None } } else { Kind::Refused },
+        |(_, kind)| kind.clone(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_names_its_source() {
+        assert!(MESSAGES.iter().all(|row| !row.source.is_empty()));
+        assert!(POWER_WORDS.iter().all(|row| !row.2.is_empty()));
+        assert!(HABITS.iter().all(|row| !row.1.is_empty()));
+        assert!(LIST_HABITS.iter().all(|row| !row.1.is_empty()));
+    }
+
+    #[test]
+    fn no_message_stands_twice() {
+        for (at, row) in MESSAGES.iter().enumerate() {
+            assert!(MESSAGES[..at].iter().all(|other| other.id != row.id), "{}", row.id);
+        }
+    }
+
+    #[test]
+    fn off_is_never_graceful() {
+        assert_eq!(reset_types(Wish::Off), ["ForceOff"]);
+        assert!(RESET_TYPES.iter().all(|(_, types)| types.iter().all(|name| !name.starts_with("Graceful"))));
+    }
+
+    #[test]
+    fn message_ids_are_found_by_their_last_part() {
+        assert_eq!(known_message("Base.1.8.InsufficientPrivilege").unwrap().meaning, Meaning::Forbidden);
+        assert_eq!(known_message("IDRAC.2.8.PSU501").unwrap().meaning, Meaning::WrongState);
+        assert_eq!(known_message("Base.v1_4_0.NoValidSession").unwrap().meaning, Meaning::Unauthorised);
+        assert!(known_message("Base.1.8.GeneralError").is_none());
+    }
+}

@@ -1,0 +1,234 @@
+//! What the resources say: the service root, a collection, a computer system, an action's parameters. Pure.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::quirks::{LIST_HABITS, ListHabit, POWER_WORDS, PowerWord};
+
+/// The state of a system's power, as the service words it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Power {
+    /// A word that the table knows, with the word itself.
+    Known(PowerWord, String),
+    /// Nothing that can be relied on: missing, empty, of the wrong type, or an unknown word.
+    Unclear(String),
+}
+
+impl Power {
+    /// Reads a `PowerState`. Only blanks around the word are forgiven: what is nearly "Off" is not Off.
+    pub fn read(value: Option<&Value>) -> Self {
+        match value {
+            None => Self::Unclear("it has no PowerState".to_owned()),
+            Some(Value::String(word)) => POWER_WORDS.iter().find(|(known, _, _)| *known == word.trim()).map_or_else(
+                || Self::Unclear(format!("its PowerState is \"{}\"", shorten(word))),
+                |(known, meaning, _)| Self::Known(*meaning, (*known).to_owned()),
+            ),
+            Some(other) => Self::Unclear(format!("its PowerState is {}", shorten(&other.to_string()))),
+        }
+    }
+
+    pub fn is(&self, word: PowerWord) -> bool {
+        matches!(self, Self::Known(known, _) if *known == word)
+    }
+}
+
+impl fmt::Display for Power {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(_, word) => formatter.write_str(word),
+            Self::Unclear(why) => write!(formatter, "unknown ({why})"),
+        }
+    }
+}
+
+/// A computer system, as far as fencing needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct System {
+    pub id: Option<String>,
+    pub name: Option<String>,
+    pub uuid: Option<String>,
+    pub serial: Option<String>,
+    pub power: Power,
+    /// When it was reset last, in the service's own words; only ever compared with itself.
+    pub last_reset: Option<String>,
+    pub reset: Option<ResetAction>,
+}
+
+/// The `#ComputerSystem.Reset` action of a system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResetAction {
+    /// Where to post; some services leave it out.
+    pub target: Option<String>,
+    /// The reset types that are allowed, where they stand in the action itself.
+    pub allowed: Option<Vec<String>>,
+    /// Where the allowed reset types stand otherwise.
+    pub action_info: Option<String>,
+}
+
+impl System {
+    /// Reads a system; `Err` says why this is none.
+    pub fn read(document: &Value) -> Result<Self, String> {
+        if !document.is_object() {
+            return Err(format!("is {} instead of a computer system", type_of(document)));
+        }
+        if document.get("PowerState").is_none() && document.get("Members").is_some() {
+            return Err("is a collection instead of a computer system".to_owned());
+        }
+        Ok(Self {
+            id: text(document, "Id"),
+            name: text(document, "Name"),
+            uuid: text(document, "UUID"),
+            serial: text(document, "SerialNumber"),
+            power: Power::read(document.get("PowerState")),
+            last_reset: text(document, "LastResetTime"),
+            reset: document.pointer("/Actions/#ComputerSystem.Reset").and_then(ResetAction::read),
+        })
+    }
+}
+
+impl ResetAction {
+    fn read(action: &Value) -> Option<Self> {
+        action.is_object().then(|| Self {
+            target: text(action, "target"),
+            allowed: action.get("ResetType@Redfish.AllowableValues").and_then(words),
+            action_info: text(action, "@Redfish.ActionInfo"),
+        })
+    }
+}
+
+/// The reset types that an `ActionInfo` resource allows.
+pub fn allowed_by_action_info(document: &Value) -> Option<Vec<String>> {
+    document
+        .get("Parameters")?
+        .as_array()?
+        .iter()
+        .find(|parameter| parameter.get("Name").and_then(Value::as_str) == Some("ResetType"))
+        .and_then(|parameter| parameter.get("AllowableValues"))
+        .and_then(words)
+}
+
+/// One page of a collection: the links to its members and to the next page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    pub members: Vec<String>,
+    pub next: Option<String>,
+}
+
+impl Page {
+    /// Reads a page; `Err` says what is wrong with it.
+    pub fn read(document: &Value) -> Result<Self, String> {
+        let members = match document.get("Members") {
+            Some(Value::Array(members)) => members,
+            Some(other) => return Err(format!("has {} as Members instead of a list", type_of(other))),
+            None => return Err("has no Members".to_owned()),
+        };
+        let links: Option<Vec<String>> = members.iter().map(|member| text(member, "@odata.id")).collect();
+        let members = links.ok_or("has a member without @odata.id")?;
+        Ok(Self { members, next: text(document, "Members@odata.nextLink") })
+    }
+}
+
+/// The link `name` of a resource, e.g. `Systems` of the service root.
+pub fn link(document: &Value, name: &str) -> Option<String> {
+    document.get(name).and_then(|link| text(link, "@odata.id"))
+}
+
+/// The non-blank text at `key`.
+fn text(document: &Value, key: &str) -> Option<String> {
+    document.get(key)?.as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned)
+}
+
+fn words(list: &Value) -> Option<Vec<String>> {
+    let list = list.as_array()?;
+    let mut found = Vec::new();
+    for word in list.iter().filter_map(Value::as_str).map(str::trim) {
+        match LIST_HABITS.iter().find(|(ListHabit::RunTogether { entry, .. }, _)| *entry == word) {
+            Some((ListHabit::RunTogether { means, .. }, _)) => found.extend(means.iter().map(ToString::to_string)),
+            None => found.push(word.to_owned()),
+        }
+    }
+    // An empty list says nothing rather than forbidding everything.
+    (!found.is_empty()).then_some(found)
+}
+
+/// What a JSON value is, for a sentence about it.
+pub fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a truth value",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn shorten(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).take(40).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_the_exact_word_is_a_power_state() {
+        let read = |value: Value| Power::read(Some(&value));
+        assert!(read(json!("On")).is(PowerWord::On));
+        assert!(read(json!("Off")).is(PowerWord::Off));
+        assert!(read(json!(" Off ")).is(PowerWord::Off));
+        assert!(read(json!("PoweringOff")).is(PowerWord::Falling));
+        assert!(read(json!("PoweringOn")).is(PowerWord::Rising));
+        assert!(read(json!("Paused")).is(PowerWord::Held));
+        for vague in
+            [json!("off"), json!("OFF"), json!(""), json!("Unknown"), json!(null), json!(0), json!([]), json!({})]
+        {
+            assert!(matches!(read(vague.clone()), Power::Unclear(_)), "{vague}");
+        }
+        assert!(matches!(Power::read(None), Power::Unclear(_)));
+    }
+
+    #[test]
+    fn a_system_without_anything_is_still_read() {
+        let system = System::read(&json!({})).unwrap();
+        assert_eq!(system.reset, None);
+        assert!(matches!(system.power, Power::Unclear(_)));
+        assert!(System::read(&json!([])).is_err());
+        assert!(System::read(&json!(null)).is_err());
+        assert!(System::read(&json!({"Members": []})).unwrap_err().contains("collection"));
+    }
+
+    #[test]
+    fn wrong_types_are_as_good_as_nothing() {
+        let system = System::read(&json!({
+            "Id": 7, "UUID": "  ", "PowerState": "On",
+            "Actions": {"#ComputerSystem.Reset": {"target": 1, "ResetType@Redfish.AllowableValues": "On"}}
+        }))
+        .unwrap();
+        assert_eq!((system.id, system.uuid), (None, None));
+        assert_eq!(system.reset, Some(ResetAction { target: None, allowed: None, action_info: None }));
+    }
+
+    #[test]
+    fn allowed_reset_types_are_read_with_their_habits() {
+        let system = System::read(&json!({"Actions": {"#ComputerSystem.Reset": {
+            "target": "/x", "ResetType@Redfish.AllowableValues": ["On", "GracefulShutdownGracefulRestart"]}}}))
+        .unwrap();
+        assert_eq!(system.reset.unwrap().allowed.unwrap(), ["On", "GracefulShutdown", "GracefulRestart"]);
+        let info = json!({"Parameters": [{"Name": "Other"}, {"Name": "ResetType", "AllowableValues": ["ForceOff"]}]});
+        assert_eq!(allowed_by_action_info(&info).unwrap(), ["ForceOff"]);
+        assert_eq!(allowed_by_action_info(&json!({"Parameters": 1})), None);
+    }
+
+    #[test]
+    fn a_page_is_whole_or_refused() {
+        let good = json!({"Members": [{"@odata.id": "/a"}], "Members@odata.nextLink": "/b"});
+        assert_eq!(Page::read(&good).unwrap(), Page { members: vec!["/a".into()], next: Some("/b".into()) });
+        for bad in [json!({}), json!({"Members": {}}), json!({"Members": [{}]}), json!({"Members": [1]}), json!(null)] {
+            assert!(Page::read(&bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Which of a BMC's systems is meant. Pure; never a guess: what is ambiguous is refused with a list.
+
+use super::resource::System;
+
+/// A member of the systems collection.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// Its path on the BMC.
+    pub uri: String,
+    /// What it says; `None` where it could not be read.
+    pub system: Option<System>,
+}
+
+/// What the caller knows about the system that is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Nothing: then there must be just one.
+    Any,
+    /// An identification that the operator gave.
+    Named(String),
+    /// The name of the cluster node, which the fencer puts in where nothing was given; it may mean nothing here.
+    Node(String),
+}
+
+/// Why no system was chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotChosen {
+    Ambiguous(String),
+    /// The collection was read completely, and no member is it.
+    NoSuchSystem(String),
+}
+
+/// The one candidate that is meant; `uuid` decides where nothing else does.
+pub fn choose(candidates: &[Candidate], wanted: &Wanted, uuid: Option<&str>) -> Result<usize, NotChosen> {
+    match wanted {
+        Wanted::Named(name) => match &matching(candidates, name)[..] {
+            [one] => Ok(*one),
+            [] if candidates.iter().all(|candidate| candidate.system.is_some()) => Err(NotChosen::NoSuchSystem(
+                format!("no system here is called '{name}'; set plug to one of: {}", list(candidates)),
+            )),
+            [] => Err(NotChosen::Ambiguous(format!(
+                "no readable system is called '{name}', and {} could not be read; set plug to one of: {}",
+                unreadable(candidates),
+                list(candidates)
+            ))),
+            _ => Err(NotChosen::Ambiguous(format!(
+                "'{name}' fits several systems; set plug to the id of one of: {}",
+                list(candidates)
+            ))),
+        },
+        Wanted::Node(name) => match &matching(candidates, name)[..] {
+            [one] => Ok(*one),
+            _ => the_only_one(candidates, uuid),
+        },
+        Wanted::Any => the_only_one(candidates, uuid),
+    }
+}
+
+/// Every system that can be reset, for actions that look at all of them.
+pub fn resettable(candidates: &[Candidate]) -> impl Iterator<Item = (usize, &System)> {
+    candidates.iter().enumerate().filter_map(|(at, candidate)| {
+        candidate.system.as_ref().filter(|system| system.reset.is_some()).map(|system| (at, system))
+    })
+}
+
+fn the_only_one(candidates: &[Candidate], uuid: Option<&str>) -> Result<usize, NotChosen> {
+    if let Some(uuid) = uuid {
+        let fitting: Vec<usize> =
+            indices(candidates, |system| system.uuid.as_deref().is_some_and(|theirs| same_uuid(uuid, theirs)));
+        if let [one] = fitting[..] {
+            return Ok(one);
+        }
+    }
+    if candidates.is_empty() {
+        return Err(NotChosen::NoSuchSystem("the BMC lists no system at all".to_owned()));
+    }
+    let lost = unreadable(candidates);
+    let able: Vec<usize> = resettable(candidates).map(|(at, _)| at).collect();
+    match (&able[..], candidates.len(), lost.is_empty()) {
+        ([one], _, true) => Ok(*one),
+        // A lone system without a Reset action: good enough to be asked; what needs the action says so itself.
+        ([], 1, true) => Ok(0),
+        ([], _, true) => {
+            Err(NotChosen::NoSuchSystem(format!("none of the systems offers a Reset action: {}", list(candidates))))
+        }
+        (_, _, false) => Err(NotChosen::Ambiguous(format!(
+            "{lost} could not be read, so it is not certain which system is meant; set plug to one of: {}",
+            list(candidates)
+        ))),
+        _ => Err(NotChosen::Ambiguous(format!(
+            "the BMC has {} systems that can be reset; set plug (or pcmk_host_map) to one of: {}",
+            able.len(),
+            list(candidates)
+        ))),
+    }
+}
+
+/// Those that `name` identifies: Id, name, UUID, serial number, or the URI or its last part.
+fn matching(candidates: &[Candidate], name: &str) -> Vec<usize> {
+    let name = name.trim();
+    let uri = name.trim_end_matches('/');
+    candidates
+        .iter()
+        .enumerate()
+        .filter(|(_, candidate)| {
+            let path = candidate.uri.trim_end_matches('/');
+            path == uri
+                || path.rsplit('/').next() == Some(name)
+                || candidate.system.as_ref().is_some_and(|system| {
+                    [&system.id, &system.name, &system.serial]
+                        .into_iter()
+                        .any(|field| field.as_deref().map(str::trim) == Some(name))
+                        || system.uuid.as_deref().is_some_and(|uuid| same_uuid(name, uuid))
+                })
+        })
+        .map(|(at, _)| at)
+        .collect()
+}
+
+fn indices(candidates: &[Candidate], fits: impl Fn(&System) -> bool) -> Vec<usize> {
+    (0..candidates.len()).filter(|at| candidates[*at].system.as_ref().is_some_and(&fits)).collect()
+}
+
+fn unreadable(candidates: &[Candidate]) -> String {
+    let lost: Vec<&str> = candidates
+        .iter()
+        .filter(|candidate| candidate.system.is_none())
+        .map(|candidate| candidate.uri.as_str())
+        .collect();
+    lost.join(", ")
+}
+
+/// What an operator would type, with what tells the systems apart.
+fn list(candidates: &[Candidate]) -> String {
+    let all: Vec<String> = candidates.iter().map(describe).collect();
+    all.join(", ")
+}
+
+fn describe(candidate: &Candidate) -> String {
+    let segment = candidate.uri.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let Some(system) = &candidate.system else { return format!("{segment} (not readable)") };
+    let id = system.id.as_deref().unwrap_or(segment);
+    let mut facts: Vec<String> = Vec::new();
+    if let Some(name) = system.name.as_deref().filter(|name| *name != id) {
+        facts.push(format!("name '{name}'"));
+    }
+    if let Some(uuid) = &system.uuid {
+        facts.push(format!("UUID {uuid}"));
+    }
+    if system.reset.is_none() {
+        facts.push("no Reset action".to_owned());
+    }
+    if facts.is_empty() { id.to_owned() } else { format!("{id} ({})", facts.join(", ")) }
+}
+
+/// Whether two texts are the same UUID, also where one side swaps the first three fields as SMBIOS stores them.
+pub fn same_uuid(ours: &str, theirs: &str) -> bool {
+    match (hex_digits(ours), hex_digits(theirs)) {
+        (Some(ours), Some(theirs)) => ours == theirs || swapped(&ours) == theirs,
+        _ => false,
+    }
+}
+
+/// The 32 hex digits of a UUID, if it is one and not all zeros or all ones.
+fn hex_digits(text: &str) -> Option<String> {
+    let text = text.trim().trim_start_matches("urn:uuid:");
+    let digits: String = text.chars().filter(|digit| *digit != '-').map(|digit| digit.to_ascii_lowercase()).collect();
+    let is_uuid = digits.len() == 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let is_blank = digits.bytes().all(|digit| digit == b'0') || digits.bytes().all(|digit| digit == b'f');
+    (is_uuid && !is_blank).then_some(digits)
+}
+
+/// Whether `text` can serve as `system_uuid` at all.
+pub fn is_uuid(text: &str) -> bool {
+    hex_digits(text).is_some()
+}
+
+fn swapped(digits: &str) -> String {
+    let turn =
+        |field: &str| -> String { (0..field.len()).step_by(2).rev().filter_map(|at| field.get(at..at + 2)).collect() };
+    format!("{}{}{}{}", turn(&digits[..8]), turn(&digits[8..12]), turn(&digits[12..16]), &digits[16..])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn candidate(id: &str, uuid: &str, resets: bool) -> Candidate {
+        let actions = if resets { json!({"#ComputerSystem.Reset": {"target": "/t"}}) } else { json!({}) };
+        let system = System::read(&json!({
+            "Id": id, "Name": format!("name of {id}"), "UUID": uuid, "SerialNumber": "shared",
+            "PowerState": "On", "Actions": actions
+        }));
+        Candidate { uri: format!("/redfish/v1/Systems/{id}"), system: system.ok() }
+    }
+
+    const ONE: &str = "11111111-2222-3333-4444-555555555555";
+    const TWO: &str = "66666666-7777-8888-9999-aaaaaaaaaaaa";
+
+    fn two_hosts() -> Vec<Candidate> {
+        vec![candidate("Node0", ONE, true), candidate("Node1", TWO, true)]
+    }
+
+    #[test]
+    fn a_single_system_needs_no_name_and_ignores_the_nodes() {
+        let one = [candidate("1", ONE, true)];
+        assert_eq!(choose(&one, &Wanted::Any, None), Ok(0));
+        assert_eq!(choose(&one, &Wanted::Node("node1".into()), None), Ok(0));
+        assert!(choose(&one, &Wanted::Named("node1".into()), None).is_err(), "a name that was given must fit");
+    }
+
+    #[test]
+    fn several_systems_are_refused_with_a_list() {
+        for wanted in [Wanted::Any, Wanted::Node("node1".into())] {
+            let Err(NotChosen::Ambiguous(said)) = choose(&two_hosts(), &wanted, None) else { panic!("{wanted:?}") };
+            assert!(said.contains("Node0") && said.contains("Node1") && said.contains("plug"), "{said}");
+        }
+    }
+
+    #[test]
+    fn every_identification_selects() {
+        let two = two_hosts();
+        for name in [
+            "Node1",
+            "name of Node1",
+            TWO,
+            &TWO.to_uppercase(),
+            "/redfish/v1/Systems/Node1",
+            "/redfish/v1/Systems/Node1/",
+        ] {
+            assert_eq!(choose(&two, &Wanted::Named(name.to_owned()), None), Ok(1), "{name}");
+        }
+        assert_eq!(choose(&two, &Wanted::Node("Node1".into()), None), Ok(1));
+        let Err(NotChosen::Ambiguous(_)) = choose(&two, &Wanted::Named("shared".into()), None) else { panic!() };
+        let Err(NotChosen::NoSuchSystem(_)) = choose(&two, &Wanted::Named("Node2".into()), None) else { panic!() };
+    }
+
+    #[test]
+    fn the_uuid_selects_where_nothing_else_does() {
+        assert_eq!(choose(&two_hosts(), &Wanted::Any, Some(TWO)), Ok(1));
+        assert_eq!(choose(&two_hosts(), &Wanted::Named("Node0".into()), Some(TWO)), Ok(0), "the check comes later");
+    }
+
+    #[test]
+    fn the_only_system_that_can_be_reset_is_meant() {
+        let board = [candidate("System_0", ONE, true), candidate("HGX_Baseboard_0", TWO, false)];
+        assert_eq!(choose(&board, &Wanted::Any, None), Ok(0));
+        assert_eq!(choose(&board[1..], &Wanted::Any, None), Ok(0));
+        let none = [candidate("a", ONE, false), candidate("b", TWO, false)];
+        assert!(choose(&none, &Wanted::Any, None).is_err());
+        assert!(choose(&[], &Wanted::Any, None).is_err());
+    }
+
+    #[test]
+    fn a_system_that_could_not_be_read_is_not_excluded() {
+        let mut systems = two_hosts();
+        systems[1].system = None;
+        assert!(choose(&systems, &Wanted::Any, None).is_err());
+        assert_eq!(choose(&systems, &Wanted::Named("Node0".into()), None), Ok(0));
+        assert_eq!(choose(&systems, &Wanted::Named("Node1".into()), None), Ok(1), "its URI names it");
+        let Err(NotChosen::Ambiguous(_)) = choose(&systems, &Wanted::Named("Node2".into()), None) else { panic!() };
+    }
+
+    #[test]
+    fn uuids_are_compared_as_numbers() {
+        assert!(same_uuid("33221100-5544-7766-8899-aabbccddeeff", "00112233-4455-6677-8899-AABBCCDDEEFF"));
+        assert!(same_uuid("00112233445566778899aabbccddeeff", "00112233-4455-6677-8899-aabbccddeeff"));
+        assert!(!same_uuid(ONE, TWO));
+        assert!(!same_uuid("Node1", "Node1"), "what is no UUID proves nothing");
+        let blank = "00000000-0000-0000-0000-000000000000";
+        assert!(!same_uuid(blank, blank), "a blank UUID proves nothing");
+        assert!(is_uuid(ONE) && !is_uuid("x"));
+    }
+}

@@ -1,0 +1,309 @@
+//! Whom to trust: the system's authorities, a CA file, a pinned fingerprint, or (asked for by name) anybody.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+
+use ring::digest;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use rustls::crypto::{CryptoProvider, ring as provider, verify_tls12_signature, verify_tls13_signature};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, OtherError, PeerIncompatible,
+    RootCertStore, SignatureScheme,
+};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+
+/// Which certificates are accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Signed by an authority that this machine trusts.
+    System,
+    /// Signed by a certificate of this list, or (a self-signed one) being on it.
+    Listed(Vec<CertificateDer<'static>>),
+    /// Having one of these SHA-256 fingerprints; then neither its name, its dates nor its issuer matter.
+    Pinned(Vec<Fingerprint>),
+    /// Any: the operator switched verification off.
+    Anyone,
+}
+
+/// SHA-256 over a certificate, as `openssl x509 -fingerprint -sha256` prints it.
+pub type Fingerprint = [u8; 32];
+
+/// The certificate that the BMC showed last, for the error text.
+pub type Shown = Arc<Mutex<Option<CertificateDer<'static>>>>;
+
+/// Reads `AB:CD:...` or `abcd...`, with or without `sha256:` in front; several are separated by commas or blanks.
+pub fn parse_fingerprints(text: &str) -> Result<Vec<Fingerprint>, String> {
+    let parsed: Option<Vec<Fingerprint>> =
+        text.split([',', ' ']).filter(|one| !one.is_empty()).map(parse_fingerprint).collect();
+    parsed.filter(|list| !list.is_empty()).ok_or_else(|| {
+        "ssl_fingerprint needs the 64 hex digits of a SHA-256 fingerprint, as 'openssl x509 -fingerprint -sha256' prints it"
+            .to_owned()
+    })
+}
+
+fn parse_fingerprint(text: &str) -> Option<Fingerprint> {
+    let lower = text.to_ascii_lowercase();
+    let digits: String = lower
+        .trim_start_matches("sha256")
+        .trim_start_matches([':', '='])
+        .chars()
+        .filter(|digit| *digit != ':')
+        .collect();
+    if digits.len() != 64 || !digits.is_ascii() {
+        return None;
+    }
+    let mut bytes = [0_u8; 32];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&digits[at * 2..at * 2 + 2], 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// The certificates of a PEM file.
+pub fn read_ca_file(path: &std::path::Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let cannot = |why: String| format!("ssl_ca_file {}: {why}", path.display());
+    let found: Result<Vec<_>, _> =
+        CertificateDer::pem_file_iter(path).map_err(|error| cannot(error.to_string()))?.collect();
+    match found {
+        Ok(certificates) if certificates.is_empty() => Err(cannot("it holds no certificate in PEM form".to_owned())),
+        Ok(certificates) => Ok(certificates),
+        Err(error) => Err(cannot(error.to_string())),
+    }
+}
+
+fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
+    let mut bytes = [0_u8; 32];
+    bytes.copy_from_slice(digest::digest(&digest::SHA256, certificate).as_ref());
+    bytes
+}
+
+fn display(fingerprint: Fingerprint) -> String {
+    let mut text = String::with_capacity(95);
+    for (at, byte) in fingerprint.iter().enumerate() {
+        let _ = write!(text, "{}{byte:02X}", if at == 0 { "" } else { ":" });
+    }
+    text
+}
+
+/// The client's side of TLS for `trust`; what the BMC shows is noted in `shown`.
+pub fn client_config(trust: Trust, check_name: bool, shown: Shown) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(provider::default_provider());
+    let verifier = Verifier { trust, check_name, provider: provider.clone(), shown };
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth())
+}
+
+#[derive(Debug)]
+struct Verifier {
+    trust: Trust,
+    check_name: bool,
+    provider: Arc<CryptoProvider>,
+    shown: Shown,
+}
+
+impl Verifier {
+    fn chain(
+        &self,
+        certificate: &ParsedCertificate<'_>,
+        intermediates: &[CertificateDer<'_>],
+        listed: &[CertificateDer<'static>],
+        now: UnixTime,
+    ) -> Result<(), rustls::Error> {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(listed.iter().cloned());
+        let algorithms = self.provider.signature_verification_algorithms.all;
+        verify_server_cert_signed_by_trust_anchor(certificate, &roots, intermediates, now, algorithms)
+    }
+
+    fn against_list(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        listed: &[CertificateDer<'static>],
+        name: &ServerName<'_>,
+        now: UnixTime,
+    ) -> Result<(), rustls::Error> {
+        let parsed = ParsedCertificate::try_from(certificate)?;
+        match self.chain(&parsed, intermediates, listed, now) {
+            // Factory certificates are often self-signed and marked as an authority. Where the file holds that very
+            // certificate it is trusted as itself; its dates were checked before its constraints.
+            Err(error) if is_ca_as_end_entity(&error) && listed.iter().any(|one| one == certificate) => {}
+            other => other?,
+        }
+        if self.check_name { verify_server_name(&parsed, name) } else { Ok(()) }
+    }
+}
+
+fn is_ca_as_end_entity(error: &rustls::Error) -> bool {
+    match error {
+        rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(inner))) => {
+            inner.to_string().contains("CaUsedAsEndEntity")
+        }
+        _ => false,
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        _ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if let Ok(mut shown) = self.shown.lock() {
+            *shown = Some(certificate.clone().into_owned());
+        }
+        match &self.trust {
+            Trust::Anyone => {}
+            Trust::Pinned(pins) if pins.contains(&fingerprint(certificate)) => {}
+            Trust::Pinned(_) => return Err(CertificateError::ApplicationVerificationFailure.into()),
+            Trust::Listed(listed) => self.against_list(certificate, intermediates, listed, name, now)?,
+            // Read only now: an action that never gets here does not pay for it.
+            Trust::System => {
+                let system = rustls_native_certs::load_native_certs();
+                self.against_list(certificate, intermediates, &system.certs, name, now)?;
+            }
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        match self.trust {
+            // Old BMCs sign with keys and certificates that are refused today; whoever trusts anyone accepts them.
+            Trust::Anyone => Ok(HandshakeSignatureValid::assertion()),
+            _ => verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms),
+        }
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        match self.trust {
+            Trust::Anyone => Ok(HandshakeSignatureValid::assertion()),
+            _ => verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms),
+        }
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        let mut schemes = self.provider.signature_verification_algorithms.supported_schemes();
+        if self.trust == Trust::Anyone {
+            schemes.extend([SignatureScheme::RSA_PKCS1_SHA1, SignatureScheme::ECDSA_SHA1_Legacy]);
+        }
+        schemes
+    }
+}
+
+/// What a TLS error means, and whether trying again is pointless.
+pub fn explain(error: &rustls::Error, shown: &Shown) -> (bool, String) {
+    match error {
+        rustls::Error::InvalidCertificate(reason) => (true, explain_certificate(reason, shown)),
+        rustls::Error::AlertReceived(
+            AlertDescription::HandshakeFailure
+            | AlertDescription::ProtocolVersion
+            | AlertDescription::InsufficientSecurity,
+        )
+        | rustls::Error::PeerIncompatible(
+            PeerIncompatible::ServerDoesNotSupportTls12Or13
+            | PeerIncompatible::NoCipherSuitesInCommon
+            | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
+            | PeerIncompatible::Tls12NotOffered
+            | PeerIncompatible::Tls12NotOfferedOrEnabled,
+        ) => (
+            true,
+            "the BMC offers neither TLS 1.3 nor TLS 1.2 with an ECDHE cipher suite with AES-GCM or ChaCha20; \
+             update its firmware or enable modern ciphers there"
+                .to_owned(),
+        ),
+        rustls::Error::InvalidMessage(_) => {
+            (true, "what listens there does not speak TLS; check ip and ipport".to_owned())
+        }
+        other => (false, format!("TLS failed: {other}")),
+    }
+}
+
+fn explain_certificate(reason: &CertificateError, shown: &Shown) -> String {
+    let print = shown.lock().ok().and_then(|shown| shown.as_ref().map(|shown| display(fingerprint(shown))));
+    let print = print.unwrap_or_else(|| "unknown".to_owned());
+    let ways = format!("give its CA as ssl_ca_file, or pin it with ssl_fingerprint={print}");
+    match reason {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            format!("the BMC's certificate has expired; renew it, or pin it with ssl_fingerprint={print}")
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "the BMC's certificate is not valid yet; check the clocks here and there".to_owned()
+        }
+        CertificateError::NotValidForName => wrong_name("another name", &print),
+        CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
+            wrong_name("no name at all", &print)
+        }
+        CertificateError::NotValidForNameContext { presented, .. } => wrong_name(&presented.join(", "), &print),
+        CertificateError::UnknownIssuer => {
+            format!("the BMC's certificate is not signed by a trusted authority; {ways}")
+        }
+        CertificateError::ApplicationVerificationFailure => {
+            format!(
+                "the BMC's certificate is not the pinned one: its fingerprint is {print}; if it was renewed, change ssl_fingerprint"
+            )
+        }
+        other => format!("the BMC's certificate cannot be verified ({}); {ways}", short(other)),
+    }
+}
+
+fn wrong_name(names: &str, print: &str) -> String {
+    format!(
+        "the BMC's certificate is for {names}, not for the address in ip; use the name it is for, or set \
+         ssl_verify_hostname=0, or pin it with ssl_fingerprint={print}"
+    )
+}
+
+fn short(reason: &CertificateError) -> String {
+    match reason {
+        CertificateError::Other(OtherError(inner)) => inner.to_string(),
+        CertificateError::BadEncoding => "it is malformed, or too old a kind".to_owned(),
+        CertificateError::BadSignature => "its signature is wrong".to_owned(),
+        other => {
+            let text = format!("{other:?}");
+            text.split([' ', '{', '(']).next().unwrap_or_default().to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprints_are_read_as_openssl_prints_them() {
+        let colons = (0..32).map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":");
+        let expected: Fingerprint = std::array::from_fn(|at| u8::try_from(at).unwrap());
+        for text in [
+            colons.clone(),
+            colons.replace(':', "").to_lowercase(),
+            format!("sha256:{colons}"),
+            format!("SHA256={colons}"),
+        ] {
+            assert_eq!(parse_fingerprints(&text).unwrap(), [expected], "{text}");
+        }
+        assert_eq!(parse_fingerprints(&format!("{colons},{colons}")).unwrap().len(), 2);
+        assert_eq!(display(expected), colons);
+        for bad in ["", "sha256:", "12:34", &"g".repeat(64), &"ä".repeat(32)] {
+            assert!(parse_fingerprints(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! How ureq reaches the BMC: name resolution that knows zones, and TLS with our own idea of trust.
+//!
+//! ureq's own TLS connector takes neither a fingerprint nor a host name of its own, so this one stands in for it.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use rustls_pki_types::ServerName;
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::time::{Duration, Instant};
+use ureq::unversioned::transport::{
+    Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport, TransportAdapter,
+};
+
+/// Resolves to the one host of this client, whatever the URL says; only the port is taken from there.
+#[derive(Debug)]
+pub struct OneHost {
+    pub host: String,
+}
+
+impl Resolver for OneHost {
+    fn resolve(&self, uri: &Uri, _: &Config, timeout: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let port = uri.port_u16().unwrap_or(443);
+        let found = match self.host.parse::<IpAddr>() {
+            Ok(address) => vec![SocketAddr::new(address, port)],
+            Err(_) => look_up(&self.host, port, timeout)?,
+        };
+        let mut addresses = self.empty();
+        for address in found.into_iter().take(MAX_ADDRESSES) {
+            addresses.push(address);
+        }
+        if addresses.is_empty() { Err(ureq::Error::HostNotFound) } else { Ok(addresses) }
+    }
+}
+
+/// As many as ureq's list holds.
+const MAX_ADDRESSES: usize = 16;
+
+/// The system's resolver knows no time-out of ours, so it runs in a thread that may be left behind.
+fn look_up(host: &str, port: u16, timeout: NextTimeout) -> Result<Vec<SocketAddr>, ureq::Error> {
+    let (answer, answers) = mpsc::sync_channel(1);
+    let host = host.to_owned();
+    std::thread::spawn(move || {
+        let found = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
+        let _ = answer.send(found);
+    });
+    match answers.recv_timeout(*timeout.after) {
+        Ok(Ok(found)) => Ok(found),
+        Ok(Err(_)) | Err(mpsc::RecvTimeoutError::Disconnected) => Err(ureq::Error::HostNotFound),
+        Err(mpsc::RecvTimeoutError::Timeout) => Err(ureq::Error::Timeout(timeout.reason)),
+    }
+}
+
+/// Wraps every connection in TLS, and counts them.
+pub struct TlsConnector {
+    pub config: Arc<ClientConfig>,
+    pub name: ServerName<'static>,
+    /// How many connections were made: it tells whether a request went over one that was kept alive.
+    pub made: Arc<AtomicUsize>,
+}
+
+impl fmt::Debug for TlsConnector {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("TlsConnector").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<In: Transport> Connector<In> for TlsConnector {
+    type Out = TlsTransport;
+
+    fn connect(
+        &self,
+        details: &ConnectionDetails<'_>,
+        chained: Option<In>,
+    ) -> Result<Option<TlsTransport>, ureq::Error> {
+        let Some(socket) = chained else { return Ok(None) };
+        self.made.fetch_add(1, Ordering::Relaxed);
+        let mut connection = ClientConnection::new(self.config.clone(), self.name.clone())?;
+        let mut socket = TransportAdapter::new(socket.boxed(), details.current_time.clone());
+        socket.set_timeout(what_is_left(details));
+        connection.complete_io(&mut socket)?;
+        let buffers = LazyBuffers::new(details.config.input_buffer_size(), details.config.output_buffer_size());
+        Ok(Some(TlsTransport { buffers, stream: StreamOwned::new(connection, socket) }))
+    }
+}
+
+/// The time for connecting, less what TCP took of it.
+fn what_is_left(details: &ConnectionDetails<'_>) -> NextTimeout {
+    let mut timeout = details.timeout;
+    let (now, began) = ((details.current_time)(), details.now);
+    if let (Duration::Exact(limit), Instant::Exact(now), Instant::Exact(began)) = (timeout.after, now, began) {
+        timeout.after = Duration::Exact(limit.saturating_sub(now.duration_since(began)));
+    }
+    timeout
+}
+
+/// A TLS connection in ureq's hands.
+pub struct TlsTransport {
+    buffers: LazyBuffers,
+    stream: StreamOwned<ClientConnection, TransportAdapter>,
+}
+
+impl fmt::Debug for TlsTransport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("TlsTransport").finish_non_exhaustive()
+    }
+}
+
+impl Transport for TlsTransport {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        &mut self.buffers
+    }
+
+    fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), ureq::Error> {
+        self.stream.sock.set_timeout(timeout);
+        let output = self.buffers.output();
+        let output = output.get(..amount).unwrap_or(output);
+        self.stream.write_all(output)?;
+        Ok(())
+    }
+
+    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, ureq::Error> {
+        self.stream.sock.set_timeout(timeout);
+        let input = self.buffers.input_append_buf();
+        match self.stream.read(input) {
+            Ok(amount) => {
+                self.buffers.input_appended(amount);
+                Ok(amount > 0)
+            }
+            // Many BMCs close without the goodbye of TLS. Whether the body was complete, its length and JSON tell.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn is_open(&mut self) -> bool {
+        self.stream.sock.get_mut().is_open()
+    }
+
+    fn is_tls(&self) -> bool {
+        true
+    }
+}
