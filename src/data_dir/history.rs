@@ -22,6 +22,8 @@ pub(super) enum Reading {
         end: Position,
         /// What lies there instead of a whole record, if anything does.
         torn: Option<String>,
+        /// The index of the snapshot that the log was read on top of.
+        snapshot_index: u64,
     },
     /// etcd would not start from it.
     Broken(String),
@@ -45,7 +47,7 @@ fn try_read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, Stop> {
     let metadata = log.verify(&snapshot)?;
     let (state, end, torn) = (log.state, log.end.clone(), log.torn.clone());
     let history = log.into_history(&snapshot, &metadata, damage);
-    Ok(Reading::Whole { history, state, end, torn })
+    Ok(Reading::Whole { history, state, end, torn, snapshot_index: snapshot.index })
 }
 
 /// The snapshots that the WAL vouches for: recorded, and not above what is committed.

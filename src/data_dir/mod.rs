@@ -6,6 +6,7 @@
 
 mod advance;
 mod aside;
+mod database;
 mod error;
 mod history;
 mod layout;
@@ -109,8 +110,11 @@ fn read_closely(dir: &Path) -> Result<Option<Reading>, Error> {
         Layout::Files(files) => files,
     };
     let mut reading = history::read(&files.wals, &files.snaps)?;
-    if let Reading::Whole { history, .. } = &mut reading {
+    if let Reading::Whole { history, snapshot_index, .. } = &mut reading {
         history.damage.extend(files.damage);
+        if let Some(why) = files.snaps.lack(*snapshot_index)? {
+            return Ok(Some(Reading::Broken(why)));
+        }
     }
     Ok(Some(reading))
 }

@@ -132,6 +132,17 @@ fn a_torn_tail_is_overwritten_and_nothing_of_it_stays() {
 }
 
 #[test]
+fn a_torn_tail_goes_even_if_all_else_is_committed() {
+    let mut writer = lagging();
+    writer.state(7);
+    writer.put(&[0x55; 2000]);
+    let end = writer.tail().len();
+    writer.tail()[end - 1200..].fill(0);
+    writer.preallocate();
+    advanced(&writer);
+}
+
+#[test]
 fn garbage_behind_the_end_is_cleared() {
     let mut writer = lagging();
     writer.preallocate();
