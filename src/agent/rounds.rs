@@ -115,7 +115,7 @@ fn finish(exit: Exit, because: &Reason) -> Code {
         Exit::Promoted => Code::RunningPromoted,
         Exit::NotRunning => Code::NotRunning,
         Exit::Retriable => {
-            print_reason(&because.to_string());
+            print_reason(&because.short());
             Code::Generic
         }
     }
