@@ -42,6 +42,7 @@ pub enum Rule {
     PeerWasLeftBehind,
     FirstByNameBootstraps,
     SurvivorGoesOnAlone,
+    OperatorConfirmed,
     PeerActiveButWithoutLeader,
     OnlyNode,
 }
@@ -222,6 +223,9 @@ impl Rule {
                     f,
                     "R3: {peer} is confirmed stopped or fenced and could not have gone on without this voter: going on alone"
                 )
+            }
+            Self::OperatorConfirmed => {
+                write!(f, "R3: an operator confirmed that {peer} is given up: going on alone with this node's data")
             }
             Self::PeerActiveButWithoutLeader => {
                 write!(

@@ -171,7 +171,17 @@ fn together(snapshot: &Snapshot, progress: &Progress, cib: &Cib, record: &Record
             let wait = Wait::PeerToServe { peer: snapshot.peer_name().to_owned() };
             wait_or_refuse(snapshot, progress, patience_ms, wait, Refusal::PeerDoesNotServe)
         }
+        Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { .. }) if accepts_the_loss(snapshot, record) => {
+            recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OperatorConfirmed))
+        }
         Answer::Refuse(refusal) => snapshot.refuse(refusal),
+    }
+}
+
+fn accepts_the_loss(snapshot: &Snapshot, record: &Record) -> bool {
+    match &record.disk {
+        DataDir::Present(history) => snapshot.authorised(history).is_some_and(|word| word.accept_loss),
+        DataDir::Blank | DataDir::Broken { .. } => false,
     }
 }
 
@@ -202,6 +212,9 @@ fn alone(snapshot: &Snapshot, record: &Record) -> Plan {
         Data::SoleVoter => run(snapshot, RunMode::Normally, Rule::SoleVoter),
         Data::VoterBeside(_) if recover::proves_that_the_peer_did_not_go_on(snapshot, history) => {
             recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::SurvivorGoesOnAlone))
+        }
+        Data::VoterBeside(_) if recover::operator_confirmed(snapshot, history) => {
+            recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OperatorConfirmed))
         }
         Data::VoterBeside(_) => snapshot.refuse(Refusal::NoProofThatPeerDidNotGoOn { position }),
         Data::Learner => snapshot.refuse(Refusal::LearnerAlone { position }),
@@ -297,6 +310,9 @@ fn serving(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd
     effects.extend(identity_as_seen(snapshot, etcd));
     effects.extend(standalone_as_seen(snapshot, etcd));
     effects.push(remember_voter(snapshot, etcd, false));
+    if snapshot.authorisation.known().is_some() {
+        effects.push(Effect::ConsumeAuthorisation);
+    }
     if snapshot.promotable {
         effects.push(Effect::SetPromotionScore((!etcd.is_learner).then_some(super::roles::VOTER_SCORE)));
     }

@@ -45,6 +45,7 @@ pub(super) fn at_rest() -> Snapshot {
         disk: Fact::Known(DataDir::Blank),
         note: Fact::Absent,
         boot_memory: Fact::Absent,
+        authorisation: Fact::Absent,
         own_etcd: Fact::Absent,
         peer_etcd: Fact::Absent,
     }
