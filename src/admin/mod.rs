@@ -3,7 +3,12 @@
 //! A subcommand is a [`Subcommand`] in [`SUBCOMMANDS`]. It prints its result to stdout; what keeps it from one is a
 //! [`Failure`], which goes to stderr as one sentence.
 
+mod confirm_recovery;
 mod data_dir;
+mod evidence;
+mod explain;
+mod node;
+mod replay;
 
 use std::ffi::OsString;
 
@@ -23,7 +28,8 @@ struct Subcommand {
 }
 
 /// What `tandem` can do.
-const SUBCOMMANDS: &[Subcommand] = &[data_dir::SUBCOMMAND];
+const SUBCOMMANDS: &[Subcommand] =
+    &[explain::SUBCOMMAND, confirm_recovery::SUBCOMMAND, data_dir::SUBCOMMAND, replay::SUBCOMMAND];
 
 /// Why a subcommand did not do what was asked: one sentence, with what to type instead.
 #[derive(Debug)]
