@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
 use super::{Failure, Subcommand, evidence, node};
-use crate::decide::{self, Exit, Next, Plan, Progress, Request, Snapshot};
+use crate::decide::{self, Exit, Next, Plan, Progress, Reason, Request, Snapshot};
 
 pub(super) const SUBCOMMAND: Subcommand = Subcommand { command, run };
 
@@ -40,7 +40,20 @@ fn run(matches: &ArgMatches) -> Result<(), Failure> {
     println!("evidence");
     print!("{}", evidence::text(&snapshot));
     print!("{}", decision(request, &plan));
+    if let Some(because) = after_waiting(request, &snapshot, &plan) {
+        println!("  if that lasts      {because}");
+    }
     Ok(())
+}
+
+/// What a wait comes to if nothing changes: that is what an administrator reads in `crm_mon`.
+fn after_waiting(request: Request, snapshot: &Snapshot, plan: &Plan) -> Option<Reason> {
+    if !plan.effects.is_empty() || !matches!(plan.next, Next::Reobserve { .. }) {
+        return None;
+    }
+    let late = Snapshot { elapsed_ms: snapshot.budget_ms, ..snapshot.clone() };
+    let because = decide::decide(request, &late, &Progress::default()).because;
+    (because != plan.because).then_some(because)
 }
 
 /// The decision as lines of text.
