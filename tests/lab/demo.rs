@@ -85,7 +85,7 @@ fn show(lab: &Lab, victim: Victim) -> Result<()> {
     if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ").into()) }
 }
 
-/// Cuts a node's power under a steady writer and waits until two voters are back. `at_cut` runs right after the cut,
+/// Cuts a node's power under a steady writer and waits until two voters are back. `at_cut` runs right before the cut,
 /// with the survivor.
 pub fn power_cut(
     lab: &Lab,
@@ -105,9 +105,9 @@ pub fn power_cut(
     let role = if victim == voters.leader { "leads etcd" } else { "follows" };
     story.tell(&format!("{} writes acknowledged; cutting the power of {victim}, which {role}", writers.count()));
     let cut_at = writers.now();
+    at_cut(survivor)?;
     power::cut(lab, victim)?;
     let dead_at = writers.now();
-    at_cut(survivor)?;
     let first =
         sh::wait_for("an acknowledged write after the power cut", RECOVERY_LIMIT, Duration::from_millis(50), || {
             story.follow();

@@ -140,6 +140,16 @@ pub fn import_image(lab: &Lab, node: Node, tar: &Path, name: &str) -> Result<()>
     Err(format!("{node} cannot import {name}: {}", String::from_utf8_lossy(&done.stderr).trim()).into())
 }
 
+/// Waits until no process of the host lives, its containers' included.
+pub fn wait_empty(lab: &Lab, node: Node) -> Result<()> {
+    let events = cgroup(lab, node)?.join("cgroup.events");
+    let empty = || fs::read_to_string(&events).map_or(true, |text| text.contains("populated 0"));
+    if sh::wait_for_quietly(Duration::from_secs(20), Duration::from_millis(5), empty) {
+        return Ok(());
+    }
+    Err(format!("processes of {node} survive the power cut").into())
+}
+
 /// Removes the host's cgroups, leaves first. They are empty once its processes are gone.
 pub fn remove_cgroup(lab: &Lab, node: Node) {
     if let Ok(top) = cgroup(lab, node) {

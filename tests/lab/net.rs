@@ -61,10 +61,12 @@ pub fn create(lab: &Lab) -> Result<()> {
     let (switch, client) = (switch(lab), client(lab));
     sh::run("ip", &["netns", "add", &switch])?;
     sh::run("ip", &["netns", "add", &client])?;
+    // Addresses of their own: a bridge takes its lowest port's otherwise, and changes it when a host goes; the BMCs,
+    // which live on the fencing bridge, would then be out of reach until the hosts ask for their address again.
     let mut batch = String::from(
         "link set lo up\n\
-         link add cluster type bridge forward_delay 0 stp_state 0\n\
-         link add fencing type bridge forward_delay 0 stp_state 0\n\
+         link add cluster address 02:7a:4e:00:00:fe type bridge forward_delay 0 stp_state 0\n\
+         link add fencing address 02:7a:4e:00:01:fe type bridge forward_delay 0 stp_state 0\n\
          link set cluster up\n\
          link set fencing up\n",
     );

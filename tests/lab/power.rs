@@ -32,10 +32,9 @@ fn cut_locked(lab: &Lab, node: Node) -> Result<()> {
         init.kill()?;
         lab.event(&format!("power of {node} is cut"));
     }
-    lab.set(&key(node), "off")?;
-    net::unplug(lab, node);
-    host::remove_cgroup(lab, node);
-    Ok(())
+    // Off means that nothing runs any more: that is what fencing relies on.
+    host::wait_empty(lab, node)?;
+    lab.set(&key(node), "off")
 }
 
 /// Presses the button. The host boots after the lab's boot delay; nothing happens if it runs already.
@@ -61,7 +60,9 @@ fn boot(lab: &Lab, node: Node) -> Result<()> {
     if host::running(lab, node).is_some() {
         return Ok(());
     }
+    // What the last power cut left of network and cgroup goes now: at that time nothing may keep the cut waiting.
     net::unplug(lab, node);
+    host::remove_cgroup(lab, node);
     net::plug_in(lab, node)?;
     host::start(lab, node)?;
     lab.event(&format!("{node} is switched on"));

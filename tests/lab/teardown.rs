@@ -27,6 +27,7 @@ pub fn down(lab: &Lab) -> Vec<String> {
         if let Some(init) = Record::load(&lab.init_record(node)) {
             let _ = init.kill();
         }
+        net::unplug(lab, node);
         host::remove_cgroup(lab, node);
     }
     for namespace in net::namespaces(lab) {

@@ -37,7 +37,7 @@ pub const STEADY: Load =
 /// One write after the other: between two of them the newest acknowledged entry is in both logs, and that it is
 /// committed in neither. With several writers the next entry, which carries that word, is nearly always there already.
 pub const ONE_BY_ONE: Load =
-    Load { writers: 1, between: Duration::from_millis(3), watch_every: Duration::from_secs(1) };
+    Load { writers: 1, between: Duration::from_millis(10), watch_every: Duration::from_secs(1) };
 
 /// After this a write counts as failed, and its key is written again through the other endpoint.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(700);

@@ -52,7 +52,7 @@ fn cut_and_kill(lab: &Lab) -> Result<Outcome> {
     let at = Cell::new(None);
     power_cut(lab, Victim::Leader, ONE_BY_ONE, false, |survivor| {
         at.set(Some(survivor));
-        // Looked up beforehand: the signal must come before the survivor hears of anything.
+        // Looked up beforehand: signal and power cut must come together.
         let pid = pids[usize::from(survivor.number() - 1)].as_deref().ok_or("no etcd runs on the survivor")?;
         host::must(lab, survivor, &["kill", "-9", pid])?;
         lab.event(&format!("etcd on {survivor} got SIGKILL"));
