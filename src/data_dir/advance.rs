@@ -87,7 +87,7 @@ impl Voter {
 /// Reads the data dir, and refuses unless it is a voter's.
 fn inspect(dir: &Path) -> Result<Voter, Error> {
     match read_closely(dir)? {
-        Some(Reading::Whole { history, state, end, torn, .. }) if history.is_voter() => {
+        Some(Reading::Whole { history, state, end, torn, pending_snapshot: None, .. }) if history.is_voter() => {
             Ok(Voter { history, state, end, is_torn: torn.is_some() })
         }
         other => Err(Error::Refused { path: dir.to_owned(), why: why_not(dir, other) }),
@@ -110,8 +110,11 @@ fn why_not(dir: &Path, reading: Option<Reading>) -> String {
         Some(Reading::Whole { history, .. }) => {
             let what = if history.has_left {
                 "has left the cluster, so others may have gone on without it"
-            } else {
+            } else if !history.is_voter() {
                 "is no voter, so it may lack acknowledged writes"
+            } else {
+                // With a higher commit index it would count, though what it replaces is still in the log.
+                "was taking over a snapshot from the leader when it stopped, so its log may be out of date"
             };
             format!("holds the data of member {:x}, which {what}; {REJOIN}", history.member_id)
         }

@@ -34,6 +34,19 @@ pub(super) enum Applied {
     Unreadable,
 }
 
+impl Applied {
+    /// What is wrong with a database that has come this far, if the log was compacted up to `snapshot_index`: it must
+    /// hold everything up to there. One that cannot be read proves nothing.
+    pub(super) fn lack(self, snapshot_index: u64) -> Option<String> {
+        let what = match self {
+            Self::UpTo(index) if index < snapshot_index => format!("reaches only up to index {index}"),
+            Self::Nothing if snapshot_index > 0 => "is missing or empty".into(),
+            Self::UpTo(_) | Self::Nothing | Self::Unreadable => return None,
+        };
+        Some(format!("the log was compacted up to index {snapshot_index}, but the database {what}"))
+    }
+}
+
 /// Reads the consistent index of the database at `path`.
 pub(super) fn applied(path: &Path) -> Result<Applied, Error> {
     let file = match File::open(path) {
@@ -44,11 +57,12 @@ pub(super) fn applied(path: &Path) -> Result<Applied, Error> {
 }
 
 /// As [`applied`], for any source.
-fn applied_in(source: impl Read + Seek) -> io::Result<Applied> {
-    let mut database = Database { source, page_size: 0 };
-    if database.source.seek(SeekFrom::End(0))? == 0 {
+pub(super) fn applied_in(mut source: impl Read + Seek) -> io::Result<Applied> {
+    let length = source.seek(SeekFrom::End(0))?;
+    if length == 0 {
         return Ok(Applied::Nothing);
     }
+    let mut database = Database { source, length, page_size: 0 };
     match database.consistent_index() {
         Ok(applied) => Ok(applied),
         Err(Fault::Io(error)) => Err(error),
@@ -69,6 +83,7 @@ enum Value {
 
 struct Database<S> {
     source: S,
+    length: u64,
     page_size: usize,
 }
 
@@ -149,12 +164,16 @@ impl<S: Read + Seek> Database<S> {
         child.map_or(Ok(None), |child| self.find(child, key, depth + 1))
     }
 
-    /// `length` bytes, which must be there; allocation is bounded by [`MAX_PAGE`].
+    /// `length` bytes, which must be there: nothing is allocated for what is not.
     fn read_at(&mut self, at: u64, length: usize) -> Result<Vec<u8>, Fault> {
+        if at.checked_add(length as u64).is_none_or(|end| end > self.length) {
+            return Err(Fault::Format);
+        }
         let mut bytes = vec![0; length];
-        self.source.seek(SeekFrom::Start(at)).map_err(|_| Fault::Format)?;
+        self.source.seek(SeekFrom::Start(at)).map_err(Fault::Io)?;
         match self.source.read_exact(&mut bytes) {
             Ok(()) => Ok(bytes),
+            // It shrank meanwhile.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Fault::Format),
             Err(error) => Err(Fault::Io(error)),
         }

@@ -49,17 +49,10 @@ impl SnapDir {
     /// data is in the database, or in one that the leader sent and that was not put in its place yet.
     pub(super) fn lack(&self, index: u64) -> Result<Option<String>, Error> {
         let received = self.dir.join(format!("{index:016x}.snap.db"));
-        if index == 0 || received.exists() {
+        if received.try_exists().map_err(Error::io("looking for", &received))? {
             return Ok(None);
         }
-        let database = self.dir.join("db");
-        let reaches = match database::applied(&database)? {
-            Applied::UpTo(applied) if applied < index => format!("reaches only up to index {applied}"),
-            Applied::Nothing => "is missing or empty".into(),
-            Applied::UpTo(_) | Applied::Unreadable => return Ok(None),
-        };
-        let database = database.display();
-        Ok(Some(format!("the log was compacted up to index {index}, but the database {database} {reaches}")))
+        Ok(database::applied(&self.dir.join("db"))?.lack(index))
     }
 }
 
@@ -82,8 +75,7 @@ pub(super) fn look(dir: &Path) -> Result<Layout, Error> {
     let Some(names) = list(&member)? else { return Ok(Layout::Blank) };
     let wal_names = list(&member.join("wal"))?.unwrap_or_default();
     let snap_names = list(&member.join("snap"))?.unwrap_or_default();
-    let mut wals: Vec<Segment> = wal_names.iter().filter_map(|path| Segment::from_path(path)).collect();
-    wals.sort_unstable_by_key(|segment| (segment.sequence, segment.first_index));
+    let wals = in_order(wal_names.iter().filter_map(|path| Segment::from_path(path)).collect());
     let snaps: Vec<PathBuf> = snap_names.iter().filter(|path| has_extension(path, "snap")).cloned().collect();
     if wals.is_empty() {
         return without_wal(&member, &wal_names, &snap_names);
@@ -105,6 +97,12 @@ fn without_wal(member: &Path, wal_names: &[PathBuf], snap_names: &[PathBuf]) -> 
         Applied::Unreadable => broken("has a database that cannot be read, and no WAL"),
         Applied::Nothing => Layout::Blank,
     })
+}
+
+/// WAL files as they follow each other.
+pub(super) fn in_order(mut wals: Vec<Segment>) -> Vec<Segment> {
+    wals.sort_unstable_by_key(|segment| (segment.sequence, segment.first_index));
+    wals
 }
 
 fn is_database(path: &Path) -> bool {

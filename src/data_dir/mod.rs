@@ -12,6 +12,7 @@ mod history;
 mod layout;
 mod lock;
 mod membership;
+mod memory;
 mod proto;
 mod snapshot;
 mod wal;
@@ -24,6 +25,8 @@ use serde::{Deserialize, Serialize};
 pub use advance::{Advanced, advance_commit};
 pub use aside::move_aside;
 pub use error::Error;
+#[doc(hidden)]
+pub use memory::MemoryDir;
 
 use history::Reading;
 use layout::Layout;

@@ -209,6 +209,22 @@ fn a_departed_members_data_is_refused() {
 }
 
 #[test]
+fn a_snapshot_that_was_being_taken_over_is_refused() {
+    let mut writer = lagging();
+    // Above what is committed, but below the end of a log that it was to replace.
+    writer.snapshot_record(5, 4);
+    let dir = writer.write();
+    dir.add_snapshot(5, 4, &[ME], &[], "");
+    assert_eq!(present(&dir).last_index, 7);
+    assert_refused(&dir, "was taking over a snapshot");
+    // One that was taken over completely is as good as any.
+    writer.state(5);
+    let dir = writer.write();
+    dir.add_snapshot(5, 4, &[ME], &[], "");
+    advance(&dir);
+}
+
+#[test]
 fn damaged_and_missing_data_are_refused() {
     let mut writer = lagging();
     writer.tail()[100] ^= 1;

@@ -88,7 +88,7 @@ impl Writer {
     }
 
     fn begin_file(&mut self, sequence: u64, id: u64) {
-        let first = if sequence == 0 { 0 } else { self.index + 1 };
+        let first = if sequence == 0 { 0 } else { self.index.wrapping_add(1) };
         self.files.push((format!("{sequence:016x}-{first:016x}.wal"), Vec::new()));
         let crc = self.crc;
         let body = Message::default().number(1, 4).number(2, u64::from(crc)).done();
@@ -152,6 +152,11 @@ impl Writer {
         self.record(5, &Message::default().number(1, index).number(2, term).done());
     }
 
+    /// All files, by name.
+    pub(crate) fn into_files(self) -> Vec<(String, Vec<u8>)> {
+        self.files
+    }
+
     /// The last file's bytes, to be damaged at will.
     pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
         &mut self.files.last_mut().unwrap().1
@@ -209,15 +214,21 @@ impl Dir {
 
     /// Adds a snapshot file.
     pub(crate) fn add_snapshot(&self, index: u64, term: u64, voters: &[u64], learners: &[u64], store: &str) -> PathBuf {
-        let state = voters.iter().fold(Message::default(), |state, id| state.number(1, *id));
-        let state = learners.iter().fold(state, |state, id| state.number(2, *id));
-        let metadata = Message::default().bytes(1, &state.done()).number(2, index).number(3, term);
-        let snapshot = Message::default().bytes(1, store.as_bytes()).bytes(2, &metadata.done()).done();
-        let file = Message::default().number(1, u64::from(crc32c(0, &snapshot))).bytes(2, &snapshot).done();
-        let path = self.snap().join(format!("{term:016x}-{index:016x}.snap"));
-        fs::write(&path, file).unwrap();
+        let (name, bytes) = snapshot(index, term, voters, learners, store);
+        let path = self.snap().join(name);
+        fs::write(&path, bytes).unwrap();
         path
     }
+}
+
+/// A snapshot file: its name and its bytes.
+pub(crate) fn snapshot(index: u64, term: u64, voters: &[u64], learners: &[u64], store: &str) -> (String, Vec<u8>) {
+    let state = voters.iter().fold(Message::default(), |state, id| state.number(1, *id));
+    let state = learners.iter().fold(state, |state, id| state.number(2, *id));
+    let metadata = Message::default().bytes(1, &state.done()).number(2, index).number(3, term);
+    let snapshot = Message::default().bytes(1, store.as_bytes()).bytes(2, &metadata.done()).done();
+    let file = Message::default().number(1, u64::from(crc32c(0, &snapshot))).bytes(2, &snapshot).done();
+    (format!("{term:016x}-{index:016x}.snap"), file)
 }
 
 /// What etcd sends along when a voter is added.
