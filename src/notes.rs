@@ -24,6 +24,11 @@ pub fn memory_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}.json"))
 }
 
+/// The operator's word for `resource`, where no reboot reaches.
+pub fn authorisation_path(volatile_dir: &Path, resource: &str) -> PathBuf {
+    volatile_dir.join(format!("podman-etcd-{resource}-recovery.json"))
+}
+
 /// Reads a file that [`write`] wrote.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Fact<T> {
     let text = match fs::read(path) {

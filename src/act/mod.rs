@@ -44,6 +44,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::SetPromotionScore(score) => Ok(attributes::set_promotion_score(&context.resource, node, *score)?),
         Effect::WriteNote(note) => written(&notes::note_path(&context.params.data_dir), note),
         Effect::Remember(memory) => written(&context.memory_path, memory),
+        Effect::ConsumeAuthorisation => consume(&context.authorisation_path),
         Effect::StopContainer { grace_s } => Ok(podman::stop(&context.params.name, Duration::from_secs(*grace_s))?),
         Effect::AdvanceCommit => advance_commit(context),
         Effect::MoveDataAside => move_data_aside(context),
@@ -78,6 +79,15 @@ where
     T: serde::Serialize + serde::de::DeserializeOwned + PartialEq,
 {
     notes::write(path, value).map_err(|source| Error::File { path: path.display().to_string(), source })
+}
+
+fn consume(path: &std::path::Path) -> Result<(), Error> {
+    match std::fs::remove_file(path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::File { path: path.display().to_string(), source })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Only the lab creates this file, to show that the check for lost writes can fail.

@@ -100,7 +100,7 @@ impl Rounds<'_> {
         let quiet = plan.effects.is_empty() && matches!(plan.because, Reason::Running(_) | Reason::NothingToDo);
         let level = match plan.next {
             Next::Exit(Exit::Retriable) => log::Level::Error,
-            _ if quiet && self.last_because.is_none() => log::Level::Debug,
+            _ if quiet && (self.last_because.is_none() || plan.because == Reason::NothingToDo) => log::Level::Debug,
             _ => log::Level::Info,
         };
         log::log!(level, "{}: {}", name(self.request), plan.because);
@@ -115,7 +115,7 @@ fn finish(exit: Exit, because: &Reason) -> Code {
         Exit::Promoted => Code::RunningPromoted,
         Exit::NotRunning => Code::NotRunning,
         Exit::Retriable => {
-            print_reason(&because.to_string());
+            print_reason(&because.short());
             Code::Generic
         }
     }

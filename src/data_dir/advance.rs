@@ -41,22 +41,22 @@ pub struct Advanced {
 /// Refuses while etcd has the files open, and on data of a member that is no voter.
 pub fn advance_commit(dir: &Path) -> Result<Advanced, Error> {
     refuse_if_open(dir)?;
-    let (_, _, end) = inspect(dir)?;
+    let end = inspect(dir)?.end;
     let mut file = lock::open_locked(&end.path)?;
     // Once more, now that no etcd can come in between.
-    let (history, state, now) = inspect(dir)?;
-    if now.path != end.path {
+    let voter = inspect(dir)?;
+    if voter.end.path != end.path {
         return Err(Error::Changing { path: dir.to_owned() });
     }
-    let (from, to) = (history.commit_index, history.last_index);
-    if from == to {
+    let (from, to) = (voter.history.commit_index, voter.history.last_index);
+    if from == to && !voter.is_torn {
         return Ok(Advanced { from, to, kept_copy: None });
     }
-    let kept_copy = keep_copy(dir, &mut file, &now)?;
-    let record = frame(record_type::STATE, now.crc, &advanced(&history, state).encode_to_vec());
-    append(&mut file, now.offset, &record).map_err(Error::io("appending to", &now.path))?;
+    let kept_copy = keep_copy(dir, &mut file, &voter.end)?;
+    let record = frame(record_type::STATE, voter.end.crc, &voter.advanced().encode_to_vec());
+    append(&mut file, voter.end.offset, &record).map_err(Error::io("appending to", &end.path))?;
     drop(file);
-    aside::sync_parent(&now.path)?;
+    aside::sync_parent(&end.path)?;
     verify(dir, to)?;
     Ok(Advanced { from, to, kept_copy: Some(kept_copy) })
 }
@@ -65,29 +65,60 @@ fn refuse_if_open(dir: &Path) -> Result<(), Error> {
     lock::holder(dir)?.map_or(Ok(()), |path| Err(Error::Open { path }))
 }
 
-/// Reads the data dir, and refuses unless it is a voter's.
-fn inspect(dir: &Path) -> Result<(History, HardState, Position), Error> {
-    let refused = |why: String| Err(Error::Refused { path: dir.to_owned(), why });
-    match read_closely(dir)? {
-        None => refused("there is no data here whose commit index could be advanced".into()),
-        Some(Reading::Broken(why)) => refused(format!("the data is damaged, etcd would not start from it: {why}")),
-        Some(Reading::Whole { history, .. }) if history.has_left => refused(format!(
-            "member {:x} has left the cluster, so others may have gone on without it: let it join again as a learner",
-            history.member_id
-        )),
-        Some(Reading::Whole { history, .. }) if !history.is_voter() => refused(format!(
-            "member {:x} is no voter, so its data may lack acknowledged writes: let it join again as a learner",
-            history.member_id
-        )),
-        Some(Reading::Whole { history, state, end, .. }) => Ok((history, state, end)),
+/// A voter's data.
+struct Voter {
+    history: History,
+    state: HardState,
+    end: Position,
+    is_torn: bool,
+}
+
+impl Voter {
+    /// The state that the record is to state.
+    fn advanced(&self) -> HardState {
+        let (last_term, state) = (self.history.last_term, self.state);
+        // A power cut can have kept entries of a term and lost the state that came with them. A vote belongs to its
+        // term.
+        let vote = if last_term > state.term { 0 } else { state.vote };
+        HardState { term: state.term.max(last_term), vote, commit: self.history.last_index }
     }
 }
 
-/// The state that the record states.
-fn advanced(history: &History, state: HardState) -> HardState {
-    // A power cut can have kept entries of a term and lost the state that came with them. A vote belongs to its term.
-    let vote = if history.last_term > state.term { 0 } else { state.vote };
-    HardState { term: state.term.max(history.last_term), vote, commit: history.last_index }
+/// Reads the data dir, and refuses unless it is a voter's.
+fn inspect(dir: &Path) -> Result<Voter, Error> {
+    match read_closely(dir)? {
+        Some(Reading::Whole { history, state, end, torn, pending_snapshot: None, .. }) if history.is_voter() => {
+            Ok(Voter { history, state, end, is_torn: torn.is_some() })
+        }
+        other => Err(Error::Refused { path: dir.to_owned(), why: why_not(dir, other) }),
+    }
+}
+
+/// Why not on this, and what to do about it.
+fn why_not(dir: &Path, reading: Option<Reading>) -> String {
+    const REJOIN: &str = "start the peer and let this node join it as a learner, with 'pcs resource cleanup etcd'";
+    match reading {
+        None => format!("holds no data whose commit index could be advanced; look with 'ls {}'", dir.display()),
+        Some(Reading::Broken(why)) => {
+            let backup = dir.join("member-backup-...");
+            let (backup, member) = (backup.display(), dir.join(super::layout::MEMBER));
+            let member = member.display();
+            format!(
+                "holds damaged data ({why}); {REJOIN}, or move it away and put a backup back: 'mv {backup} {member}'"
+            )
+        }
+        Some(Reading::Whole { history, .. }) => {
+            let what = if history.has_left {
+                "has left the cluster, so others may have gone on without it"
+            } else if !history.is_voter() {
+                "is no voter, so it may lack acknowledged writes"
+            } else {
+                // With a higher commit index it would count, though what it replaces is still in the log.
+                "was taking over a snapshot from the leader when it stopped, so its log may be out of date"
+            };
+            format!("holds the data of member {:x}, which {what}; {REJOIN}", history.member_id)
+        }
+    }
 }
 
 /// Saves what the change may overwrite: from the page of the last record to the last byte that is not zero.
@@ -144,11 +175,10 @@ fn is_zero_from(file: &mut File, offset: u64) -> io::Result<bool> {
 
 /// Reads back what was written.
 fn verify(dir: &Path, commit: u64) -> Result<(), Error> {
-    let (history, ..) = inspect(dir)?;
-    if history.commit_index == commit {
+    let found = inspect(dir)?.history.commit_index;
+    if found == commit {
         return Ok(());
     }
-    let found = history.commit_index;
     let why =
         format!("the commit index reads {found} after {commit} was written: the disk does not keep what it is given");
     Err(Error::Refused { path: dir.to_owned(), why })

@@ -37,7 +37,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A change was asked for that must not be made on what this data dir holds.
-    #[error("{}: {why}", path.display())]
+    #[error("{} {why}", path.display())]
     Refused {
         /// The data dir.
         path: PathBuf,

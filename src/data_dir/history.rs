@@ -22,6 +22,11 @@ pub(super) enum Reading {
         end: Position,
         /// What lies there instead of a whole record, if anything does.
         torn: Option<String>,
+        /// The index of the snapshot that the log was read on top of.
+        snapshot_index: u64,
+        /// The index of a snapshot that the WAL records but does not vouch for yet, as it lies between what is
+        /// committed and the end of the log: this member was taking it over from the leader when it stopped.
+        pending_snapshot: Option<u64>,
     },
     /// etcd would not start from it.
     Broken(String),
@@ -38,18 +43,19 @@ pub(super) fn read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, 
 
 fn try_read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, Stop> {
     let mut damage = Vec::new();
-    let valid = valid_snapshots(wals)?;
+    let (valid, above) = recorded_snapshots(wals)?;
     let snapshot = snaps.newest_of(&valid, &mut damage)?.unwrap_or_default();
     let wals = select(wals, snapshot.index)?;
     let log = Log::read(wals, &snapshot)?;
     let metadata = log.verify(&snapshot)?;
     let (state, end, torn) = (log.state, log.end.clone(), log.torn.clone());
     let history = log.into_history(&snapshot, &metadata, damage);
-    Ok(Reading::Whole { history, state, end, torn })
+    let pending_snapshot = above.iter().map(|snapshot| snapshot.index).find(|index| *index <= history.last_index);
+    Ok(Reading::Whole { history, state, end, torn, snapshot_index: snapshot.index, pending_snapshot })
 }
 
-/// The snapshots that the WAL vouches for: recorded, and not above what is committed.
-fn valid_snapshots(wals: &[Segment]) -> Result<Vec<WalSnapshot>, Stop> {
+/// The snapshots that the WAL vouches for, as they are not above what is committed; and those that it only records.
+fn recorded_snapshots(wals: &[Segment]) -> Result<(Vec<WalSnapshot>, Vec<WalSnapshot>), Stop> {
     let (mut snapshots, mut commit) = (Vec::new(), 0);
     for_each(wals, |record| {
         match record.kind {
@@ -59,8 +65,7 @@ fn valid_snapshots(wals: &[Segment]) -> Result<Vec<WalSnapshot>, Stop> {
         }
         Ok(())
     })?;
-    snapshots.retain(|snapshot| snapshot.index <= commit);
-    Ok(snapshots)
+    Ok(snapshots.into_iter().partition(|snapshot| snapshot.index <= commit))
 }
 
 /// Calls `visit` with each record; answers where the WAL ends, and how it is torn.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use prost::bytes::Bytes;
 
+use super::database::{self, Applied};
 use super::error::Error;
 use super::snapshot::SnapSource;
 use super::wal::Segment;
@@ -38,11 +39,26 @@ pub(super) struct Files {
 
 /// The `.snap` files of a directory.
 #[derive(Debug)]
-pub(super) struct SnapDir(Vec<PathBuf>);
+pub(super) struct SnapDir {
+    dir: PathBuf,
+    snaps: Vec<PathBuf>,
+}
+
+impl SnapDir {
+    /// Why etcd cannot start on top of the snapshot at `index`, if it cannot: a snapshot only names the members, the
+    /// data is in the database, or in one that the leader sent and that was not put in its place yet.
+    pub(super) fn lack(&self, index: u64) -> Result<Option<String>, Error> {
+        let received = self.dir.join(format!("{index:016x}.snap.db"));
+        if received.try_exists().map_err(Error::io("looking for", &received))? {
+            return Ok(None);
+        }
+        Ok(database::applied(&self.dir.join("db"))?.lack(index))
+    }
+}
 
 impl SnapSource for SnapDir {
     fn names(&self) -> Result<Vec<PathBuf>, Error> {
-        Ok(self.0.clone())
+        Ok(self.snaps.clone())
     }
 
     fn load(&self, path: &Path) -> Result<Bytes, Error> {
@@ -59,46 +75,44 @@ pub(super) fn look(dir: &Path) -> Result<Layout, Error> {
     let Some(names) = list(&member)? else { return Ok(Layout::Blank) };
     let wal_names = list(&member.join("wal"))?.unwrap_or_default();
     let snap_names = list(&member.join("snap"))?.unwrap_or_default();
-    let mut wals: Vec<Segment> = wal_names.iter().filter_map(|path| Segment::from_path(path)).collect();
-    wals.sort_unstable_by_key(|segment| (segment.sequence, segment.first_index));
+    let wals = in_order(wal_names.iter().filter_map(|path| Segment::from_path(path)).collect());
     let snaps: Vec<PathBuf> = snap_names.iter().filter(|path| has_extension(path, "snap")).cloned().collect();
     if wals.is_empty() {
-        return Ok(without_wal(&member, &names, &wal_names, &snap_names));
+        return without_wal(&member, &wal_names, &snap_names);
     }
-    let has_database = snap_names.iter().any(|path| path.file_name() == Some(OsStr::new("db")) || is_received(path));
-    if !has_database && !snaps.is_empty() {
-        let why = format!("{} has snapshots of the log, but the database is missing", member.join("snap").display());
-        return Ok(Layout::Broken(why));
-    }
-    let damage = leftovers(&names, &wal_names, &snap_names);
-    Ok(Layout::Files(Files { wals, snaps: SnapDir(snaps), damage }))
+    let damage = leftovers(&names);
+    Ok(Layout::Files(Files { wals, snaps: SnapDir { dir: member.join("snap"), snaps }, damage }))
 }
 
-/// A data dir without WAL files: never used, or the half of one?
-fn without_wal(member: &Path, names: &[PathBuf], wal_names: &[PathBuf], snap_names: &[PathBuf]) -> Layout {
-    // etcd makes the WAL under this name first: it has never come so far as to write an entry.
-    let is_first_start = names.iter().any(|path| path.file_name() == Some(OsStr::new("wal.tmp")));
-    let only_database = snap_names.iter().all(|path| path.file_name() == Some(OsStr::new("db")));
-    if wal_names.is_empty() && (snap_names.is_empty() || (is_first_start && only_database)) {
-        return Layout::Blank;
-    }
-    let what =
-        if wal_names.is_empty() { "has a database or snapshots, but no WAL" } else { "has no readable WAL file" };
-    Layout::Broken(format!("{} {what}: a part of it is missing", member.display()))
+/// A data dir without WAL files: never used, or the half of one? A first start that failed leaves a database, as etcd
+/// makes that before it knows whether it can join, and the WAL last.
+fn without_wal(member: &Path, wal_names: &[PathBuf], snap_names: &[PathBuf]) -> Result<Layout, Error> {
+    let broken = |what: &str| Layout::Broken(format!("{} {what}: a part of it is missing", member.display()));
+    let database = snap_names.iter().find(|path| is_database(path));
+    let applied = database.map_or(Ok(Applied::Nothing), |path| database::applied(path))?;
+    Ok(match applied {
+        _ if !wal_names.is_empty() => broken("has no readable WAL file"),
+        _ if snap_names.iter().any(|path| !is_database(path)) => broken("has snapshots, but no WAL"),
+        Applied::UpTo(_) => broken("has a database, but no WAL"),
+        Applied::Unreadable => broken("has a database that cannot be read, and no WAL"),
+        Applied::Nothing => Layout::Blank,
+    })
 }
 
-/// A database that the leader sent, not yet put in its place.
-fn is_received(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(".snap.db"))
+/// WAL files as they follow each other.
+pub(super) fn in_order(mut wals: Vec<Segment>) -> Vec<Segment> {
+    wals.sort_unstable_by_key(|segment| (segment.sequence, segment.first_index));
+    wals
 }
 
-/// Traces of an interrupted or repaired run.
-fn leftovers(names: &[PathBuf], wal_names: &[PathBuf], snap_names: &[PathBuf]) -> Vec<String> {
+fn is_database(path: &Path) -> bool {
+    path.file_name() == Some(OsStr::new("db"))
+}
+
+/// A trace of an interrupted run. What etcd set aside as `.broken` when it repaired its files is no damage any more.
+fn leftovers(names: &[PathBuf]) -> Vec<String> {
     let half = names.iter().filter(|path| path.file_name() == Some(OsStr::new("wal.tmp")));
-    let half = half.map(|path| format!("{}: a WAL that was never finished lies beside the real one", path.display()));
-    let broken = [wal_names, snap_names].into_iter().flatten().filter(|path| has_extension(path, "broken"));
-    let broken = broken.map(|path| format!("{}: set aside by etcd when it repaired its files", path.display()));
-    half.chain(broken).collect()
+    half.map(|path| format!("{}: a WAL that was never finished lies beside the real one", path.display())).collect()
 }
 
 fn has_extension(path: &Path, extension: &str) -> bool {

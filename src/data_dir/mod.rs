@@ -6,11 +6,13 @@
 
 mod advance;
 mod aside;
+mod database;
 mod error;
 mod history;
 mod layout;
 mod lock;
 mod membership;
+mod memory;
 mod proto;
 mod snapshot;
 mod wal;
@@ -23,6 +25,8 @@ use serde::{Deserialize, Serialize};
 pub use advance::{Advanced, advance_commit};
 pub use aside::move_aside;
 pub use error::Error;
+#[doc(hidden)]
+pub use memory::MemoryDir;
 
 use history::Reading;
 use layout::Layout;
@@ -109,8 +113,11 @@ fn read_closely(dir: &Path) -> Result<Option<Reading>, Error> {
         Layout::Files(files) => files,
     };
     let mut reading = history::read(&files.wals, &files.snaps)?;
-    if let Reading::Whole { history, .. } = &mut reading {
+    if let Reading::Whole { history, snapshot_index, .. } = &mut reading {
         history.damage.extend(files.damage);
+        if let Some(why) = files.snaps.lack(*snapshot_index)? {
+            return Ok(Some(Reading::Broken(why)));
+        }
     }
     Ok(Some(reading))
 }

@@ -48,6 +48,10 @@ impl dyn SnapSource + '_ {
                         return Err(Stop::Failed(Error::Unsupported { path, what }));
                     }
                     let membership = Membership::from_snapshot(&state, &snapshot.data);
+                    if !membership.voters.is_disjoint(&membership.learners) {
+                        let why = format!("{} names a member as both voter and learner", path.display());
+                        return Err(Stop::Damaged(why));
+                    }
                     return Ok(Some(Loaded { index: metadata.index, term: metadata.term, membership }));
                 }
             }

@@ -4,7 +4,7 @@ use super::fact::Fact;
 use super::membership;
 use super::monitor;
 use super::plan::{Exit, Phase, Plan, Progress};
-use super::reason::Reason;
+use super::reason::{Reason, Wait};
 use super::recover;
 use super::snapshot::{Etcd, Moment, Notify, Snapshot};
 
@@ -50,8 +50,7 @@ fn after_start(snapshot: &Snapshot, progress: &Progress) -> Plan {
     let joiner_is_silent =
         membership::started_learner(snapshot, etcd).is_some() || is_unstarted_learner(snapshot, etcd);
     if joiner_is_silent && snapshot.elapsed_ms < PATIENCE_WITH_A_JOINER_MS || etcd.is_learner {
-        let wait = super::reason::Wait::LearnerToCatchUp { lag: 0 };
-        return Plan::then_look(Vec::new(), 250, progress.clone(), Reason::Waiting(wait));
+        return Plan::then_look(Vec::new(), 250, progress.clone(), Reason::Waiting(Wait::Learner));
     }
     let effects = monitor::upkeep(snapshot, etcd);
     Plan::exit(effects, Exit::Success, Reason::Running(super::start::health(etcd)))

@@ -114,6 +114,8 @@ pub enum Effect {
     WriteNote(Note),
     /// Writes what this boot remembers.
     Remember(BootMemory),
+    /// Takes the operator's word back: it has been used.
+    ConsumeAuthorisation,
     /// Tells Pacemaker how well this node serves as a promoted instance; `None` takes the score back.
     SetPromotionScore(Option<u32>),
     /// Stops the container: SIGTERM, and SIGKILL after `grace_s` seconds.

@@ -32,6 +32,7 @@ pub enum Rule {
     AlreadyServing,
     PeerServesAndListsThisMember,
     PeerServesAndThisDataIsNotIts,
+    PeerServesAndThisNodeIsBlank,
     TwoPlainStarts,
     SoleVoter,
     PeerIsSoleVoter,
@@ -41,6 +42,7 @@ pub enum Rule {
     PeerWasLeftBehind,
     FirstByNameBootstraps,
     SurvivorGoesOnAlone,
+    OperatorConfirmed,
     PeerActiveButWithoutLeader,
     OnlyNode,
 }
@@ -66,6 +68,13 @@ pub enum Wait {
     /// A learner, to come close to the leader.
     LearnerToCatchUp {
         lag: u64,
+    },
+    /// A learner that was listed or started a moment ago, to answer for the first time.
+    Learner,
+    /// Before an action fails: Pacemaker's tries are counted, and what stands in the way may pass.
+    BeforeFailing {
+        refusal: Refusal,
+        peer: NodeName,
     },
     /// The peer's vote for our start; etcd runs until then without a leader.
     PeerVote {
@@ -181,6 +190,9 @@ impl Rule {
                     "R1: {peer} serves and this data is not a member's of its cluster: joining as a learner, the data dir is kept as a backup"
                 )
             }
+            Self::PeerServesAndThisNodeIsBlank => {
+                write!(f, "R1: {peer} serves and this node holds no data: joining as a learner")
+            }
             Self::TwoPlainStarts => {
                 write!(
                     f,
@@ -212,6 +224,9 @@ impl Rule {
                     "R3: {peer} is confirmed stopped or fenced and could not have gone on without this voter: going on alone"
                 )
             }
+            Self::OperatorConfirmed => {
+                write!(f, "R3: an operator confirmed that {peer} is given up: going on alone with this node's data")
+            }
             Self::PeerActiveButWithoutLeader => {
                 write!(
                     f,
@@ -232,6 +247,11 @@ impl fmt::Display for Wait {
             Self::OwnLeader => write!(f, "our etcd to have a leader"),
             Self::OwnAnswer { why } => write!(f, "our etcd to answer ({why})"),
             Self::LearnerToCatchUp { lag } => write!(f, "the learner to catch up ({lag} entries behind)"),
+            Self::Learner => write!(f, "the learner to answer"),
+            Self::BeforeFailing { refusal, peer } => {
+                write!(f, "this to pass: ")?;
+                refusal.write(f, peer)
+            }
             Self::PeerVote { peer } => {
                 write!(f, "{peer}'s vote: etcd runs here and has no leader until its peer is there")
             }
@@ -287,7 +307,61 @@ impl fmt::Display for Health {
     }
 }
 
+impl Reason {
+    /// The sentence for `crm_mon`: Pacemaker keeps 127 bytes of an exit reason, so this one says what to type, and the
+    /// log says the rest.
+    pub fn short(&self) -> String {
+        match self {
+            Self::Refused { refusal, peer } => refusal.short(peer),
+            Self::Rule { .. } | Self::Waiting(_) | Self::Step(_) | Self::Running(_) | Self::NothingToDo => {
+                self.to_string()
+            }
+        }
+    }
+}
+
 impl Refusal {
+    fn short(&self, peer: &str) -> String {
+        match self {
+            Self::CibUnreadable { why } => format!("cannot read the CIB: {why}"),
+            Self::DiskUnreadable { why } => format!("cannot read the data dir: {why}"),
+            Self::MoreThanTwoVoters => "three or more voters: 'etcdctl member remove' all but two".to_owned(),
+            Self::HistoriesSplit => {
+                format!("this node and {peer} both went on alone: move one's member dir aside, see 'tandem explain'")
+            }
+            Self::PeerWentOnAloneAndLostItsData { .. } => {
+                format!(
+                    "{peer} went on alone and lost its data: restore it, or 'tandem confirm-recovery --accept-loss'"
+                )
+            }
+            Self::DataOfARecordedClusterIsGone => {
+                "both nodes lost their data: restore one with 'etcdutl snapshot restore'".to_owned()
+            }
+            Self::NoVotersData => {
+                "neither node holds a voter's data: move a backup back, see 'tandem explain'".to_owned()
+            }
+            Self::NoProofThatPeerDidNotGoOn { position: Position { term, index } } => {
+                format!(
+                    "{peer} may have gone on since term {term} index {index}: start {peer}, or 'tandem confirm-recovery'"
+                )
+            }
+            Self::LearnerAlone { .. } => format!("this node was only a learner: start {peer}"),
+            Self::DepartedAlone { .. } => format!("this member left the cluster: start {peer}"),
+            Self::BlankAlone => format!("this node holds no data: start {peer}"),
+            Self::BrokenAlone { .. } => format!("this node's data dir is broken: start {peer}"),
+            Self::PeerSaysNothing => format!("{peer} has not said what data it holds: see its agent in 'pcs status'"),
+            Self::PeerDoesNotServe => format!("{peer} is to serve first and does not yet: see 'pcs status'"),
+            Self::PeerNotConfirmed { .. } => {
+                format!("{peer} is not confirmed off: fence it, or 'pcs stonith confirm {peer}'")
+            }
+            Self::EtcdExited { last_words } => format!("etcd exited: {last_words}"),
+            Self::EtcdDoesNotAnswer { why } => format!("etcd does not answer: {why}"),
+            Self::ContainerUnknown { why } => format!("cannot tell whether etcd runs: {why}"),
+            Self::NotAVoterYet => format!("still a learner: not caught up with {peer} yet"),
+            Self::StillRunning => "etcd does not end: see 'podman ps' and 'podman kill'".to_owned(),
+        }
+    }
+
     #[expect(clippy::too_many_lines, reason = "a table of sentences")]
     fn write(&self, f: &mut fmt::Formatter<'_>, peer: &str) -> fmt::Result {
         match self {

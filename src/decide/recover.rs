@@ -67,9 +67,14 @@ pub(super) fn proves_that_the_peer_did_not_go_on(snapshot: &Snapshot, history: &
 
 fn has_proof(snapshot: &Snapshot, cluster_id: u64, member_id: MemberId) -> bool {
     let Some(voter) = snapshot.memory().and_then(|memory| memory.voter.as_ref()) else { return false };
-    let Some(cib) = snapshot.cib.known() else { return false };
-    let own = snapshot.own_lineage();
-    voter.cluster_id == cluster_id && voter.member_id == member_id && cib.lineage.forks <= own.forks
+    snapshot.cib.known().is_some()
+        && (voter.cluster_id, voter.member_id) == (cluster_id, member_id)
+        && !snapshot.was_left_behind()
+}
+
+/// Whether an operator gave up the peer by name; where somebody is known to have gone on without us, the loss as well.
+pub(super) fn operator_confirmed(snapshot: &Snapshot, history: &History) -> bool {
+    snapshot.authorised(history).is_some_and(|word| word.accept_loss || !snapshot.was_left_behind())
 }
 
 /// Writes down that this node goes on alone, in the note and in the CIB, before it does.
@@ -96,7 +101,9 @@ fn announced_note(snapshot: &Snapshot) -> Note {
         (_, Fact::Known(etcd)) => etcd.position(),
         _ => Position::default(),
     };
-    let lineage = Lineage { forks: note.lineage.forks + 1, by: snapshot.me.name.clone() };
+    // Above every fork that anyone recorded: where an operator gave those up, ours is the history that counts.
+    let known = snapshot.cib.known().map_or(0, |cib| cib.lineage.forks).max(note.lineage.forks);
+    let lineage = Lineage { forks: known + 1, by: snapshot.me.name.clone() };
     Note { lineage, alone_since: Some(position), left_at: None }
 }
 

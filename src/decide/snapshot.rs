@@ -36,6 +36,8 @@ pub struct Snapshot {
     pub note: Fact<Note>,
     /// What this boot remembers, in a file that no reboot survives.
     pub boot_memory: Fact<BootMemory>,
+    /// The operator's word that this node may go on alone.
+    pub authorisation: Fact<Authorisation>,
     pub own_etcd: Fact<Etcd>,
     pub peer_etcd: Fact<Etcd>,
 }
@@ -88,6 +90,8 @@ pub struct Cib {
     pub lineage: Lineage,
     /// Whether a cluster was ever recorded here: then two blank disks are a loss, not a beginning.
     pub cluster_recorded: bool,
+    /// How many starts in a row Pacemaker counted as failed on this node.
+    pub own_start_failures: u64,
     /// The ids that this node published last.
     pub own_identity: Option<Identity>,
 }
@@ -189,6 +193,19 @@ pub struct BootMemory {
     pub promoted: bool,
 }
 
+/// The operator's word, given with `tandem confirm-recovery`: for one use, in one boot, for the data as it was then.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Authorisation {
+    pub boot_id: String,
+    /// The node that is given up, by name.
+    pub lost_node: NodeName,
+    pub cluster_id: u64,
+    pub member_id: MemberId,
+    pub position: Position,
+    /// Whether the operator accepts that the lost node went on alone, and that those writes are lost.
+    pub accept_loss: bool,
+}
+
 /// A voter that was seen running.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RunningVoter {
@@ -276,6 +293,22 @@ impl Snapshot {
             Fact::Absent => false,
             Fact::Unknown(_) | Fact::NotAsked => true,
         }
+    }
+
+    /// The operator's word, where it is of this boot and about this data and this peer.
+    pub fn authorised(&self, history: &History) -> Option<&Authorisation> {
+        let position = Position { term: history.last_term, index: history.last_index };
+        self.authorisation.known().filter(|word| {
+            word.boot_id == self.boot_id
+                && word.lost_node == self.peer_name()
+                && (word.cluster_id, word.member_id) == (history.cluster_id, history.member_id)
+                && word.position == position
+        })
+    }
+
+    /// Whether the cluster knows of more forks than our own data does: somebody went on without us.
+    pub fn was_left_behind(&self) -> bool {
+        self.cib.known().is_some_and(|cib| cib.lineage.forks > self.own_lineage().forks)
     }
 
     /// The lineage of our own data.

@@ -3,7 +3,7 @@
 use super::cold_start::{self, Answer, Data, classify};
 use super::fact::Fact;
 use super::peer::{PeerWord, peer_word};
-use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode, Via};
+use super::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode, Via};
 use super::reason::{Health, Reason, Refusal, Rule, Step, Wait};
 use super::recover;
 use super::snapshot::{BootMemory, Cib, DataDir, Etcd, Identity, NodeName, Note, Record, RunningVoter, Snapshot};
@@ -19,7 +19,30 @@ const PATIENCE_WITH_THE_CIB_MS: u64 = 15_000;
 /// What is kept of the action's time for its last steps.
 const RESERVE_MS: u64 = 10_000;
 
+/// The first failed starts come quickly, as what stands in the way is mostly a peer that boots at the same time. Then
+/// each takes this long, so that Pacemaker's `migration-threshold` (60 in OpenShift) lasts for a quarter of an hour.
+const PACE_MS: u64 = 16_000;
+const QUICK_FAILURES: u64 = 3;
+
 pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
+    paced(by_phase(snapshot, progress), snapshot, progress)
+}
+
+/// A refusal is given only once its time has come; until then we keep looking, and go on when its reason has passed.
+fn paced(plan: Plan, snapshot: &Snapshot, progress: &Progress) -> Plan {
+    let failures = snapshot.cib.known().map_or(0, |cib| cib.own_start_failures);
+    let pace_ms = PACE_MS.min(snapshot.budget_ms.saturating_sub(RESERVE_MS));
+    match plan {
+        Plan { effects, next: Next::Exit(Exit::Retriable), because: Reason::Refused { refusal, peer } }
+            if failures >= QUICK_FAILURES && snapshot.elapsed_ms < pace_ms =>
+        {
+            Plan::then_look(effects, 500, progress.clone(), Reason::Waiting(Wait::BeforeFailing { refusal, peer }))
+        }
+        plan => plan,
+    }
+}
+
+fn by_phase(snapshot: &Snapshot, progress: &Progress) -> Plan {
     match &progress.phase {
         Phase::Started(mode) => started(snapshot, progress, mode),
         Phase::Announced => recover::decide_announced(snapshot, progress),
@@ -97,16 +120,18 @@ fn is_listed(disk: &DataDir, etcd: &Etcd) -> bool {
 
 /// Only here is a data dir moved aside: the peer serves as a voter and has listed us.
 fn join(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
-    let mut effects = Vec::new();
-    if *disk != DataDir::Blank {
-        effects.push(Effect::MoveDataAside);
-    }
+    let (mut effects, rule) = match disk {
+        DataDir::Blank => (Vec::new(), Rule::PeerServesAndThisNodeIsBlank),
+        DataDir::Present(_) | DataDir::Broken { .. } => {
+            (vec![Effect::MoveDataAside], Rule::PeerServesAndThisDataIsNotIts)
+        }
+    };
     // From here on our data is the peer's history, forks included.
     effects.push(Effect::WriteNote(Note { lineage: cib.lineage.clone(), ..Note::default() }));
     let mode = RunMode::JoinAsLearner { initial_cluster: initial_cluster(snapshot, peer_etcd) };
     effects.push(Effect::RunContainer(mode.clone()));
     let progress = Progress::enter(Phase::Started(mode), snapshot.elapsed_ms);
-    Plan::then_look(effects, 100, progress, snapshot.rule(Rule::PeerServesAndThisDataIsNotIts))
+    Plan::then_look(effects, 100, progress, snapshot.rule(rule))
 }
 
 /// etcd compares this with the member list, entry by entry.
@@ -146,7 +171,17 @@ fn together(snapshot: &Snapshot, progress: &Progress, cib: &Cib, record: &Record
             let wait = Wait::PeerToServe { peer: snapshot.peer_name().to_owned() };
             wait_or_refuse(snapshot, progress, patience_ms, wait, Refusal::PeerDoesNotServe)
         }
+        Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { .. }) if accepts_the_loss(snapshot, record) => {
+            recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OperatorConfirmed))
+        }
         Answer::Refuse(refusal) => snapshot.refuse(refusal),
+    }
+}
+
+fn accepts_the_loss(snapshot: &Snapshot, record: &Record) -> bool {
+    match &record.disk {
+        DataDir::Present(history) => snapshot.authorised(history).is_some_and(|word| word.accept_loss),
+        DataDir::Blank | DataDir::Broken { .. } => false,
     }
 }
 
@@ -177,6 +212,9 @@ fn alone(snapshot: &Snapshot, record: &Record) -> Plan {
         Data::SoleVoter => run(snapshot, RunMode::Normally, Rule::SoleVoter),
         Data::VoterBeside(_) if recover::proves_that_the_peer_did_not_go_on(snapshot, history) => {
             recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::SurvivorGoesOnAlone))
+        }
+        Data::VoterBeside(_) if recover::operator_confirmed(snapshot, history) => {
+            recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OperatorConfirmed))
         }
         Data::VoterBeside(_) => snapshot.refuse(Refusal::NoProofThatPeerDidNotGoOn { position }),
         Data::Learner => snapshot.refuse(Refusal::LearnerAlone { position }),
@@ -272,6 +310,9 @@ fn serving(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd
     effects.extend(identity_as_seen(snapshot, etcd));
     effects.extend(standalone_as_seen(snapshot, etcd));
     effects.push(remember_voter(snapshot, etcd, false));
+    if snapshot.authorisation.known().is_some() {
+        effects.push(Effect::ConsumeAuthorisation);
+    }
     if snapshot.promotable {
         effects.push(Effect::SetPromotionScore((!etcd.is_learner).then_some(super::roles::VOTER_SCORE)));
     }

@@ -2,6 +2,7 @@
 
 mod cold_start;
 mod monitor_and_notify;
+mod reasons;
 mod start;
 mod stop;
 mod world;

@@ -39,6 +39,7 @@ pub fn observe(context: &Context) -> Snapshot {
         disk: if is_stopped { disk(context) } else { Fact::NotAsked },
         note: notes::read(&notes::note_path(&context.params.data_dir)),
         boot_memory: notes::read(&context.memory_path),
+        authorisation: notes::read(&context.authorisation_path),
         own_etcd,
         peer_etcd,
     }

@@ -26,12 +26,34 @@ impl Code {
     }
 }
 
-/// Longest exit reason: Pacemaker keeps it in the CIB and people read it in one line of `crm_mon`.
-const REASON_LIMIT: usize = 400;
+/// Pacemaker keeps this many bytes of an exit reason and cuts the rest off.
+pub const REASON_LIMIT: usize = 127;
 
 /// Prints the one line that Pacemaker takes as the reason of a failure; only the last one counts.
 pub fn print_reason(reason: &str) {
     let prefix = std::env::var("OCF_EXIT_REASON_PREFIX").unwrap_or_else(|_| "ocf-exit-reason:".to_owned());
-    let line: String = reason.chars().map(|c| if c.is_control() { ' ' } else { c }).take(REASON_LIMIT).collect();
-    let _ = writeln!(std::io::stderr(), "{prefix}{line}");
+    let _ = writeln!(std::io::stderr(), "{prefix}{}", one_line(reason));
+}
+
+/// `reason` without line breaks, cut where Pacemaker would cut it, but visibly.
+fn one_line(reason: &str) -> String {
+    let line: String = reason.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if line.len() <= REASON_LIMIT {
+        return line;
+    }
+    let ellipsis = "...";
+    let end = (0..=REASON_LIMIT - ellipsis.len()).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}{ellipsis}", &line[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_reason_is_cut_visibly_and_between_characters() {
+        assert_eq!(one_line("a\nb"), "a b");
+        let cut = one_line(&"é".repeat(100));
+        assert!(cut.len() <= REASON_LIMIT && cut.ends_with("é..."));
+    }
 }

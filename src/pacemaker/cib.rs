@@ -28,6 +28,7 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         learner_node: property(cib, LEARNER_NODE),
         lineage: newest_lineage(cib),
         cluster_recorded: nodes(cib).any(|node| attribute(node, CLUSTER_ID).is_some()),
+        own_start_failures: node_state(cib, node).map_or(0, |state| start_failures(state, resource)),
         own_identity: nodes(cib).find(|entry| is_named(*entry, node)).and_then(identity),
     })
 }
@@ -68,6 +69,12 @@ fn property(cib: Node<'_, '_>, name: &str) -> Option<String> {
 /// A record that cannot be read says nothing, like one that is not there: its writer is asked to write it again.
 fn record(state: Node<'_, '_>) -> Option<Record> {
     serde_json::from_str(attribute(child(state, "transient_attributes")?, RECORD)?).ok()
+}
+
+/// Pacemaker writes "INFINITY" once it has given up; that is many, too.
+fn start_failures(state: Node<'_, '_>, resource: &str) -> u64 {
+    let count = attribute(state, &format!("fail-count-{resource}#start_0"));
+    count.map_or(0, |count| count.parse().unwrap_or(u64::MAX))
 }
 
 fn newest_lineage(cib: Node<'_, '_>) -> Lineage {
@@ -136,5 +143,87 @@ fn after(operation: Option<&str>, rc: Option<&str>) -> PeerAgent {
     match (operation, rc) {
         (Some("stop"), Some("0")) | (Some("monitor"), Some("7")) => PeerAgent::Stopped,
         _ => PeerAgent::Active,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CIBs of a real two-node cluster (Pacemaker 2.1.5), as node2 saw them.
+    const TWO_VOTERS: &str = include_str!("../../tests/fixtures/cib/two-voters.xml");
+    const PEER_LOST: &str = include_str!("../../tests/fixtures/cib/peer-lost.xml");
+    const PEER_FENCED: &str = include_str!("../../tests/fixtures/cib/peer-fenced.xml");
+    const PEER_JOINING: &str = include_str!("../../tests/fixtures/cib/peer-joining.xml");
+
+    fn seen(xml: &str) -> Cib {
+        parse(xml, "etcd", "node2", Some("node1")).unwrap()
+    }
+
+    #[test]
+    fn a_lost_node_is_lost_until_fencing_says_that_it_is_down() {
+        let seen = [TWO_VOTERS, PEER_LOST, PEER_FENCED].map(|xml| seen(xml).peer_node);
+        assert_eq!(seen, [PeerNode::Online, PeerNode::Lost, PeerNode::Down]);
+    }
+
+    #[test]
+    fn fencing_takes_back_the_peers_record_and_its_history() {
+        let (before, after) = (seen(TWO_VOTERS), seen(PEER_FENCED));
+        assert!(before.peer_record.is_some_and(|record| record.claims));
+        assert_eq!(after.peer_record, None);
+        assert_eq!((before.peer_agent, after.peer_agent), (PeerAgent::Active, PeerAgent::NoHistory));
+        assert!(after.own_record.is_some());
+    }
+
+    #[test]
+    fn another_resources_pending_start_is_not_ours() {
+        assert!(PEER_JOINING.contains("op-status=\"-1\""));
+        assert_eq!(seen(PEER_JOINING).peer_agent, PeerAgent::NoHistory);
+    }
+
+    #[test]
+    fn the_last_word_counts_and_only_success_confirms_a_stop() {
+        let state = |operations: &str| {
+            format!(
+                "<cib><status><node_state uname=\"node1\" in_ccm=\"1700000000\" crmd=\"1700000001\" expected=\"member\">\
+                 <lrm><lrm_resources><lrm_resource id=\"etcd:0\">{operations}</lrm_resource>\
+                 <lrm_resource id=\"etcd2\"><lrm_rsc_op operation=\"start\" call-id=\"99\" rc-code=\"0\"/></lrm_resource>\
+                 </lrm_resources></lrm></node_state></status></cib>"
+            )
+        };
+        let op = |name: &str, call: i32, rc: i32| {
+            format!("<lrm_rsc_op operation=\"{name}\" call-id=\"{call}\" rc-code=\"{rc}\" op-status=\"0\"/>")
+        };
+        for (operations, expected) in [
+            (String::new(), PeerAgent::NoHistory),
+            (op("monitor", 5, 7), PeerAgent::Stopped),
+            (op("start", 9, 0) + &op("monitor", 5, 7), PeerAgent::Active),
+            (op("start", 9, 0) + &op("stop", 12, 0), PeerAgent::Stopped),
+            (op("start", 9, 0) + &op("stop", 12, 1), PeerAgent::Active),
+            (op("start", 9, 1), PeerAgent::Active),
+            (
+                op("stop", 9, 0) + "<lrm_rsc_op operation=\"start\" call-id=\"-1\" op-status=\"-1\"/>",
+                PeerAgent::Starting,
+            ),
+            (
+                op("start", 9, 0) + "<lrm_rsc_op operation=\"stop\" call-id=\"-1\" op-status=\"-1\"/>",
+                PeerAgent::Stopping,
+            ),
+        ] {
+            let cib = seen(&state(&operations));
+            assert_eq!((cib.peer_node, cib.peer_agent), (PeerNode::Online, expected), "{operations}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_cib_is_an_error_and_no_empty_cluster() {
+        assert!(parse("<html/>", "etcd", "node2", None).is_err());
+        assert!(parse("<cib", "etcd", "node2", None).is_err());
+    }
+
+    #[test]
+    fn names_are_compared_exactly() {
+        let cib = parse(PEER_FENCED, "etcd", "node2", Some("node10")).unwrap();
+        assert_eq!(cib.peer_node, PeerNode::NeverSeen);
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod attributes;
 pub mod cib;
+pub mod resource;
 
 use std::time::Duration;
 

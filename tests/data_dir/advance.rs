@@ -132,6 +132,17 @@ fn a_torn_tail_is_overwritten_and_nothing_of_it_stays() {
 }
 
 #[test]
+fn a_torn_tail_goes_even_if_all_else_is_committed() {
+    let mut writer = lagging();
+    writer.state(7);
+    writer.put(&[0x55; 2000]);
+    let end = writer.tail().len();
+    writer.tail()[end - 1200..].fill(0);
+    writer.preallocate();
+    advanced(&writer);
+}
+
+#[test]
 fn garbage_behind_the_end_is_cleared() {
     let mut writer = lagging();
     writer.preallocate();
@@ -195,6 +206,22 @@ fn a_departed_members_data_is_refused() {
     let mut writer = lagging();
     writer.change(REMOVE, ME, "");
     assert_refused(&writer.write(), "has left the cluster");
+}
+
+#[test]
+fn a_snapshot_that_was_being_taken_over_is_refused() {
+    let mut writer = lagging();
+    // Above what is committed, but below the end of a log that it was to replace.
+    writer.snapshot_record(5, 4);
+    let dir = writer.write();
+    dir.add_snapshot(5, 4, &[ME], &[], "");
+    assert_eq!(present(&dir).last_index, 7);
+    assert_refused(&dir, "was taking over a snapshot");
+    // One that was taken over completely is as good as any.
+    writer.state(5);
+    let dir = writer.write();
+    dir.add_snapshot(5, 4, &[ME], &[], "");
+    advance(&dir);
 }
 
 #[test]

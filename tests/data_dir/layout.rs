@@ -8,7 +8,7 @@ use nix::fcntl::{FcntlArg, Flock, FlockArg, fcntl};
 use nix::libc;
 use tandem::data_dir::{self, DataDir, Error};
 
-use crate::writer::{Dir, ME, Writer};
+use crate::writer::{Dir, ME, Writer, database};
 use crate::{broken, present, read};
 
 /// Takes the lock that etcd takes on its WAL files.
@@ -36,12 +36,17 @@ fn nothing_at_all_is_blank() {
 }
 
 #[test]
-fn a_first_start_that_was_cut_short_is_blank() {
+fn what_a_failed_first_start_leaves_is_blank() {
     let dir = tempfile::tempdir().unwrap();
-    fs::create_dir_all(dir.path().join("member/wal.tmp")).unwrap();
     fs::create_dir_all(dir.path().join("member/snap")).unwrap();
-    fs::write(dir.path().join("member/snap/db"), b"").unwrap();
-    assert_eq!(data_dir::read(dir.path()).unwrap(), DataDir::Blank);
+    // A WAL that was never finished may be there or not.
+    for _ in 0..2 {
+        for bytes in [Vec::new(), database(None, true), database(None, false)] {
+            fs::write(dir.path().join("member/snap/db"), bytes).unwrap();
+            assert_eq!(data_dir::read(dir.path()).unwrap(), DataDir::Blank);
+        }
+        fs::create_dir_all(dir.path().join("member/wal.tmp")).unwrap();
+    }
 }
 
 fn two_voters() -> Dir {
@@ -51,28 +56,42 @@ fn two_voters() -> Dir {
 #[test]
 fn half_a_data_dir_is_broken_and_not_blank() {
     let dir = two_voters();
-    fs::remove_dir_all(dir.wal()).unwrap();
-    assert!(broken(&dir).contains("no WAL"));
-    let dir = two_voters();
     let wal = dir.wals().remove(0);
     fs::rename(&wal, wal.with_extension("wal.broken")).unwrap();
     assert!(broken(&dir).contains("no readable WAL file"));
     let dir = two_voters();
-    dir.add_snapshot(2, 1, &[ME], &[], "");
     fs::remove_dir_all(dir.wal()).unwrap();
-    fs::create_dir(dir.path().join("member/wal.tmp")).unwrap();
-    assert!(broken(&dir).contains("no WAL"));
+    assert!(broken(&dir).contains("cannot be read, and no WAL"));
+    for inline in [true, false] {
+        fs::write(dir.snap().join("db"), database(Some(9), inline)).unwrap();
+        assert!(broken(&dir).contains("has a database, but no WAL"));
+    }
+    fs::write(dir.snap().join("db"), database(None, true)).unwrap();
+    assert_eq!(read(&dir), DataDir::Blank);
+    dir.add_snapshot(2, 1, &[ME], &[], "");
+    assert!(broken(&dir).contains("has snapshots, but no WAL"));
 }
 
 #[test]
-fn a_compacted_log_without_its_database_is_broken() {
-    let dir = two_voters();
+fn a_compacted_log_needs_a_database_that_reaches_its_snapshot() {
+    let mut writer = Writer::two_voters();
+    writer.puts(8);
+    writer.state(10);
+    writer.snapshot_record(9, 1);
+    let dir = writer.write();
+    dir.add_snapshot(9, 1, &[ME], &[], "");
+    for applied in [9, 10] {
+        fs::write(dir.snap().join("db"), database(Some(applied), true)).unwrap();
+        assert_eq!(present(&dir).last_index, 10);
+    }
+    fs::write(dir.snap().join("db"), database(Some(8), false)).unwrap();
+    assert!(broken(&dir).contains("reaches only up to index 8"));
+    fs::write(dir.snap().join("db"), database(None, false)).unwrap();
+    assert!(broken(&dir).contains("missing or empty"));
     fs::remove_file(dir.snap().join("db")).unwrap();
-    present(&dir);
-    dir.add_snapshot(0, 0, &[], &[], "");
-    assert!(broken(&dir).contains("database is missing"));
+    assert!(broken(&dir).contains("missing or empty"));
     // A database that the leader sent is as good.
-    fs::write(dir.snap().join("0000000000000064.snap.db"), b"").unwrap();
+    fs::write(dir.snap().join("0000000000000009.snap.db"), b"").unwrap();
     present(&dir);
 }
 
@@ -108,14 +127,14 @@ fn what_could_not_be_looked_at_is_unknown() {
 }
 
 #[test]
-fn leftovers_are_named_but_do_no_harm() {
+fn leftovers_do_no_harm() {
     let dir = two_voters();
     fs::create_dir(dir.path().join("member/wal.tmp")).unwrap();
     fs::write(dir.wal().join("0000000000000000-0000000000000000.wal.broken"), b"").unwrap();
     fs::write(dir.snap().join("0000000000000001-0000000000000009.snap.broken"), b"").unwrap();
     fs::write(dir.wal().join("0.tmp"), b"").unwrap();
     let history = present(&dir);
-    assert_eq!((history.last_index, history.damage.len()), (2, 3), "{:?}", history.damage);
+    assert_eq!((history.last_index, history.damage.len()), (2, 1), "{:?}", history.damage);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod advance;
 mod aside;
+mod command;
 mod layout;
 mod log;
 mod members;

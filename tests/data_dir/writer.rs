@@ -88,7 +88,7 @@ impl Writer {
     }
 
     fn begin_file(&mut self, sequence: u64, id: u64) {
-        let first = if sequence == 0 { 0 } else { self.index + 1 };
+        let first = if sequence == 0 { 0 } else { self.index.wrapping_add(1) };
         self.files.push((format!("{sequence:016x}-{first:016x}.wal"), Vec::new()));
         let crc = self.crc;
         let body = Message::default().number(1, 4).number(2, u64::from(crc)).done();
@@ -152,6 +152,11 @@ impl Writer {
         self.record(5, &Message::default().number(1, index).number(2, term).done());
     }
 
+    /// All files, by name.
+    pub(crate) fn into_files(self) -> Vec<(String, Vec<u8>)> {
+        self.files
+    }
+
     /// The last file's bytes, to be damaged at will.
     pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
         &mut self.files.last_mut().unwrap().1
@@ -209,15 +214,21 @@ impl Dir {
 
     /// Adds a snapshot file.
     pub(crate) fn add_snapshot(&self, index: u64, term: u64, voters: &[u64], learners: &[u64], store: &str) -> PathBuf {
-        let state = voters.iter().fold(Message::default(), |state, id| state.number(1, *id));
-        let state = learners.iter().fold(state, |state, id| state.number(2, *id));
-        let metadata = Message::default().bytes(1, &state.done()).number(2, index).number(3, term);
-        let snapshot = Message::default().bytes(1, store.as_bytes()).bytes(2, &metadata.done()).done();
-        let file = Message::default().number(1, u64::from(crc32c(0, &snapshot))).bytes(2, &snapshot).done();
-        let path = self.snap().join(format!("{term:016x}-{index:016x}.snap"));
-        fs::write(&path, file).unwrap();
+        let (name, bytes) = snapshot(index, term, voters, learners, store);
+        let path = self.snap().join(name);
+        fs::write(&path, bytes).unwrap();
         path
     }
+}
+
+/// A snapshot file: its name and its bytes.
+pub(crate) fn snapshot(index: u64, term: u64, voters: &[u64], learners: &[u64], store: &str) -> (String, Vec<u8>) {
+    let state = voters.iter().fold(Message::default(), |state, id| state.number(1, *id));
+    let state = learners.iter().fold(state, |state, id| state.number(2, *id));
+    let metadata = Message::default().bytes(1, &state.done()).number(2, index).number(3, term);
+    let snapshot = Message::default().bytes(1, store.as_bytes()).bytes(2, &metadata.done()).done();
+    let file = Message::default().number(1, u64::from(crc32c(0, &snapshot))).bytes(2, &snapshot).done();
+    (format!("{term:016x}-{index:016x}.snap"), file)
 }
 
 /// What etcd sends along when a voter is added.
@@ -233,4 +244,62 @@ pub(crate) fn learner(url: &str) -> String {
 /// What etcd sends along when a learner is promoted.
 pub(crate) fn promotion() -> &'static str {
     r#"{"id":1,"peerURLs":null,"isPromote":true}"#
+}
+
+/// A database file as bbolt makes it, in which everything up to log index `applied` is; none for one that etcd has just
+/// made. `inline` says whether the bucket lies in its parent's page, as a small one does, or in a page of its own.
+pub(crate) fn database(applied: Option<u64>, inline: bool) -> Vec<u8> {
+    let entry = applied.map(u64::to_be_bytes);
+    let entries: Vec<(u32, &[u8], &[u8])> =
+        entry.iter().map(|value| (0, &b"consistent_index"[..], &value[..])).collect();
+    let bucket = page(5, 2, &entries);
+    let header = |root: u64| [root.to_le_bytes(), [0; 8]].concat();
+    let value = if inline { [header(0), bucket.clone()].concat() } else { header(5) };
+    let root = page(4, 2, &[(1, b"cluster", &header(9)), (1, b"meta", &value)]);
+    // The root is a branch here, to be found from the newer of the two meta pages.
+    let branch = branch(3, &[(b"alarm", 9), (b"cluster", 4), (b"zone", 9)]);
+    [meta_page(0, 8, 9), meta_page(1, 9, 3), page(2, 16, &[]), branch, root, bucket]
+        .iter()
+        .flat_map(|page| page.iter().copied().chain(std::iter::repeat(0)).take(4096).collect::<Vec<_>>())
+        .collect()
+}
+
+fn page_header(id: u64, flags: u16, count: usize) -> Vec<u8> {
+    let count = u16::try_from(count).unwrap();
+    [&id.to_le_bytes()[..], &flags.to_le_bytes(), &count.to_le_bytes(), &[0; 4]].concat()
+}
+
+fn meta_page(id: u64, transaction: u64, root: u64) -> Vec<u8> {
+    let words = [0xed0c_daed_u32, 2, 4096, 0].into_iter().flat_map(u32::to_le_bytes);
+    let longs = [root, 0, 2, 6, transaction].into_iter().flat_map(u64::to_le_bytes);
+    let meta: Vec<u8> = words.chain(longs).collect();
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in &meta {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    }
+    [page_header(id, 4, 0), meta, hash.to_le_bytes().to_vec()].concat()
+}
+
+fn page(id: u64, flags: u16, entries: &[(u32, &[u8], &[u8])]) -> Vec<u8> {
+    let (mut elements, mut data) = (page_header(id, flags, entries.len()), Vec::new());
+    for (number, (flags, key, value)) in entries.iter().enumerate() {
+        let position = (entries.len() - number) * 16 + data.len();
+        for word in [*flags as usize, position, key.len(), value.len()] {
+            elements.extend(u32::try_from(word).unwrap().to_le_bytes());
+        }
+        data.extend([*key, *value].concat());
+    }
+    [elements, data].concat()
+}
+
+fn branch(id: u64, entries: &[(&[u8], u64)]) -> Vec<u8> {
+    let (mut elements, mut keys) = (page_header(id, 1, entries.len()), Vec::new());
+    for (number, (key, child)) in entries.iter().enumerate() {
+        let position = (entries.len() - number) * 16 + keys.len();
+        elements.extend(u32::try_from(position).unwrap().to_le_bytes());
+        elements.extend(u32::try_from(key.len()).unwrap().to_le_bytes());
+        elements.extend(child.to_le_bytes());
+        keys.extend(*key);
+    }
+    [elements, keys].concat()
 }

@@ -262,3 +262,67 @@ fn the_force_is_taken_out_of_the_configuration_as_soon_as_etcd_serves() {
         assert!(first(request, &snapshot).effects.contains(&Effect::SettleConfig), "{request:?}");
     }
 }
+
+#[test]
+fn a_refusal_paces_itself_once_the_first_quick_tries_are_used_up() {
+    let refused = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    assert_eq!(exit(&first(Request::Start, &refused)), Some(Exit::Retriable));
+    let often = refused.cib_with(|cib| cib.own_start_failures = 3);
+    assert_eq!(exit(&first(Request::Start, &often)), None);
+    assert_eq!(exit(&first(Request::Start, &often.clone().after(16_000))), Some(Exit::Retriable));
+    // What stands in the way may pass meanwhile.
+    let returned = often.peer_is(PeerNode::Online, PeerAgent::Active);
+    assert_eq!(run_mode(&returned), RunMode::Normally);
+}
+
+fn word(accept_loss: bool) -> Authorisation {
+    Authorisation {
+        boot_id: "boot1".to_owned(),
+        lost_node: "node2".to_owned(),
+        cluster_id: CLUSTER,
+        member_id: ME,
+        position: Position { term: 3, index: 1000 },
+        accept_loss,
+    }
+}
+
+#[test]
+fn r3_an_operators_word_leads_on_and_is_used_up() {
+    let mut alone = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    alone.authorisation = Fact::Known(word(false));
+    assert_eq!(first(Request::Start, &alone).because, alone.rule(Rule::OperatorConfirmed));
+    let mut serving = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
+    serving.authorisation = Fact::Known(word(false));
+    assert!(first(Request::Start, &serving).effects.contains(&Effect::ConsumeAuthorisation));
+}
+
+#[test]
+fn r3_an_operators_word_is_for_one_boot_one_node_and_one_state_of_the_data() {
+    let alone = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let wrong = [
+        Authorisation { boot_id: "boot0".to_owned(), ..word(true) },
+        Authorisation { lost_node: "node3".to_owned(), ..word(true) },
+        Authorisation { cluster_id: 7, ..word(true) },
+        Authorisation { member_id: 7, ..word(true) },
+        Authorisation { position: Position { term: 3, index: 999 }, ..word(true) },
+    ];
+    for word in wrong {
+        let snapshot = Snapshot { authorisation: Fact::Known(word.clone()), ..alone.clone() };
+        assert!(matches!(refusal(&snapshot), Refusal::NoProofThatPeerDidNotGoOn { .. }), "{word:?}");
+    }
+    // The word is about the peer's data; that its machine is off is fencing's business.
+    let lost = Snapshot { authorisation: Fact::Known(word(true)), ..alone };
+    let lost = lost.peer_is(PeerNode::Lost, PeerAgent::Active);
+    assert!(first(Request::Start, &lost).effects.is_empty());
+}
+
+#[test]
+fn r3_a_known_loss_is_accepted_by_name_or_not_at_all() {
+    let mut alone = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    alone = alone.cib_with(|cib| cib.lineage = forks(4, "node2"));
+    alone.authorisation = Fact::Known(word(false));
+    assert!(matches!(refusal(&alone), Refusal::NoProofThatPeerDidNotGoOn { .. }));
+    alone.authorisation = Fact::Known(word(true));
+    let plan = first(Request::Start, &alone);
+    assert!(plan.effects.contains(&Effect::PublishLineage(forks(5, "node1"))), "ours counts from now on");
+}
