@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::cluster;
 use crate::etcd;
+use crate::host;
 use crate::node::{NODES, Node};
 use crate::power;
 use crate::sh::{self, Result};
@@ -76,7 +77,7 @@ pub struct Outcome {
 fn show(lab: &Lab, victim: Victim) -> Result<()> {
     let outcome = power_cut(lab, victim, STEADY, true, |_| Ok(()))?;
     let complaints = cluster::wait_clean(lab)?;
-    print!("\n{}", cluster::crm_mon(lab, NODES[0])?);
+    print!("\n{}", host::must(lab, NODES[0], &["crm_mon", "-1", "--exclude=summary", "--group-by-node"])?);
     table(&outcome);
     outcome.verdict.must_be_good()?;
     if outcome.lost_alone > 0 {
