@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::context::Context;
 use crate::act;
-use crate::decide::{self, Exit, Next, Plan, Progress, Reason, Request, Snapshot};
+use crate::decide::{self, Exit, Next, Phase, Plan, Progress, Reason, Request, Snapshot};
 use crate::observe;
 use crate::ocf::exit::{Code, print_reason};
 use crate::record::{self, Entry};
@@ -44,11 +44,15 @@ impl Rounds<'_> {
             log::debug!("effect: {effect:?}");
             act::perform(self.context, effect)
         });
+        let upkeep_exit = decide::after_failed_upkeep(&snapshot);
         if is_news {
             self.record(snapshot, &plan, &performed);
         }
         if let Err(error) = performed {
-            return self.failed(&error);
+            return match self.request {
+                Request::Monitor if self.progress.phase == Phase::Begin => Some(failed_upkeep(upkeep_exit, &error)),
+                _ => self.failed(&error),
+            };
         }
         self.failures = 0;
         match plan.next {
@@ -106,6 +110,19 @@ impl Rounds<'_> {
         log::log!(level, "{}: {}", name(self.request), plan.because);
         self.last_because = Some(plan.because.clone());
         level != log::Level::Debug
+    }
+}
+
+fn failed_upkeep(exit: Exit, error: &act::Error) -> Code {
+    log::warn!("{error}; the next monitor tries again");
+    match exit {
+        Exit::Retriable => {
+            print_reason(&error.to_string());
+            Code::Generic
+        }
+        Exit::Promoted => Code::RunningPromoted,
+        Exit::NotRunning => Code::NotRunning,
+        Exit::Success => Code::Success,
     }
 }
 

@@ -24,6 +24,11 @@ pub use plan::{Effect, Exit, Next, Phase, Plan, Progress, Request, RunMode, Via}
 pub use reason::Reason;
 pub use snapshot::Snapshot;
 
+/// The answer of a monitor whose effects failed.
+pub fn after_failed_upkeep(snapshot: &Snapshot) -> Exit {
+    monitor::decide_after_failed_upkeep(snapshot)
+}
+
 /// One round's decision.
 pub fn decide(request: Request, snapshot: &Snapshot, progress: &Progress) -> Plan {
     match request {

@@ -2,12 +2,13 @@
 
 use super::fact::Fact;
 use super::membership;
+use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress};
 use super::reason::{Health, Reason, Refusal, Wait};
 use super::recover;
 use super::roles::VOTER_SCORE;
 use super::snapshot::{Etcd, Snapshot};
-use super::start::{health, identity_as_seen, remember_voter, standalone_as_seen};
+use super::start::{health, identity_as_seen, missing_claim, remember_voter, standalone_as_seen};
 
 /// How long one monitor keeps asking an etcd that does not answer, before it says so.
 const PATIENCE_WITH_A_SILENT_ETCD_MS: u64 = 12_000;
@@ -79,24 +80,31 @@ fn claim_and_remember(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
     if Effect::Remember(snapshot.memory().cloned().unwrap_or_default()) == wanted {
         return None;
     }
-    match snapshot.cib.known().and_then(|cib| cib.own_record.as_ref()) {
-        Some(record) if !record.claims && !etcd.is_learner && snapshot.peer.is_some() => {
-            let record = record.clone();
-            Some(Effect::PublishRecord(super::snapshot::Record {
-                claims: true,
-                lineage: snapshot.own_lineage(),
-                ..record
-            }))
-        }
-        _ => Some(wanted),
-    }
+    Some(missing_claim(snapshot, etcd).unwrap_or(wanted))
+}
+
+/// The answer of a monitor whose upkeep failed: what could not be written down does not make a serving etcd fail, as
+/// Pacemaker would restart it.
+pub(super) fn decide_after_failed_upkeep(snapshot: &Snapshot) -> Exit {
+    if snapshot.own_etcd.known().is_some() { running_exit(snapshot) } else { Exit::Retriable }
 }
 
 fn without_a_leader(snapshot: &Snapshot, progress: &Progress) -> Plan {
-    if let Some(plan) = recover::decide(snapshot, progress) {
+    if let Some(plan) = recover::decide(snapshot, progress).or_else(|| without_proof(snapshot)) {
         return plan;
     }
     Plan::exit(Vec::new(), running_exit(snapshot), Reason::Running(leaderless(snapshot)))
+}
+
+/// A voter that never had a leader in this boot, and whose peer is confirmed down: it waits for an operator, and that
+/// is to be seen. A learner only waits for its voter.
+fn without_proof(snapshot: &Snapshot) -> Option<Plan> {
+    let learner = snapshot.own_etcd.known().is_some_and(|etcd| etcd.is_learner);
+    if learner || peer_word(snapshot) != PeerWord::Down {
+        return None;
+    }
+    let position = snapshot.own_etcd.known().map(Etcd::position).unwrap_or_default();
+    Some(snapshot.refuse(Refusal::NoProofThatPeerDidNotGoOn { position }))
 }
 
 fn leaderless(snapshot: &Snapshot) -> Health {
@@ -110,6 +118,9 @@ fn silent(snapshot: &Snapshot, progress: &Progress, why: &str) -> Plan {
     }
     let served = snapshot.memory().is_some_and(|memory| memory.voter.is_some());
     let listens = !snapshot.own_etcd.is_absent();
+    if !served && let Some(plan) = without_proof(snapshot) {
+        return plan;
+    }
     if !served && listens {
         let wait = Wait::PeerVote { peer: snapshot.peer_name().to_owned() };
         return Plan::exit(Vec::new(), running_exit(snapshot), Reason::Waiting(wait));

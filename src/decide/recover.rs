@@ -26,8 +26,8 @@ pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Option<Plan> {
 }
 
 fn begin(snapshot: &Snapshot) -> Option<Plan> {
-    let voter = leaderless_voter(snapshot)?;
-    if !peer_is_out_of_the_way(snapshot) || !has_proof(snapshot, voter.cluster_id, voter.member_id) {
+    let proven = leaderless_voter(snapshot).is_some_and(|voter| has_proof(snapshot, voter.cluster_id, voter.member_id));
+    if !peer_is_out_of_the_way(snapshot) || !(proven || may_be_authorised(snapshot)) {
         return None;
     }
     let position = snapshot.own_etcd.known().map(Etcd::position).unwrap_or_default();
@@ -41,10 +41,25 @@ fn leaderless_voter(snapshot: &Snapshot) -> Option<RunningVoter> {
     let remembered = snapshot.memory().and_then(|memory| memory.voter.clone())?;
     match &snapshot.own_etcd {
         Fact::Known(etcd) if etcd.leader.is_some() || etcd.is_learner => None,
-        Fact::Known(etcd) if etcd.member_id != remembered.member_id => None,
-        Fact::Known(_) | Fact::Unknown(_) => Some(remembered),
-        Fact::Absent | Fact::NotAsked => None,
+        // A sole voter needs nobody's vote; it has no leader for a moment after its start.
+        Fact::Known(etcd) if etcd.voters().count() < 2 || etcd.member_id != remembered.member_id => None,
+        Fact::Known(_) => Some(remembered),
+        // A sole voter that does not answer is slow or stuck, and forcing it once more mends nothing.
+        Fact::Unknown(_) if !remembered.sole => Some(remembered),
+        Fact::Unknown(_) | Fact::Absent | Fact::NotAsked => None,
     }
+}
+
+/// An operator's word about a member that runs and has no leader. What its data says, once it is stopped, is compared
+/// with the word then.
+fn may_be_authorised(snapshot: &Snapshot) -> bool {
+    let leaderless = match &snapshot.own_etcd {
+        Fact::Known(etcd) => etcd.leader.is_none() && !etcd.is_learner,
+        Fact::Unknown(_) => true,
+        Fact::Absent | Fact::NotAsked => false,
+    };
+    let word = snapshot.authorisation.known();
+    leaderless && word.is_some_and(|word| word.boot_id == snapshot.boot_id && word.lost_node == snapshot.peer_name())
 }
 
 /// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to go on alone given up.
@@ -141,6 +156,9 @@ fn decide_stopped(snapshot: &Snapshot) -> Plan {
         return snapshot.refuse(Refusal::DiskUnreadable { why: snapshot.disk.why_unknown().to_owned() });
     };
     let (effects, mode, because) = match classify(disk) {
+        Data::VoterBeside(_) if !may_force(snapshot, disk) => {
+            return snapshot.refuse(Refusal::NoProofThatPeerDidNotGoOn { position: history_position(disk) });
+        }
         Data::VoterBeside(_) => (
             vec![Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)],
             RunMode::ForceNewCluster,
@@ -154,6 +172,28 @@ fn decide_stopped(snapshot: &Snapshot) -> Plan {
     };
     let progress = Progress::enter(Phase::Started(mode), snapshot.elapsed_ms);
     Plan::then_look(effects, 50, progress, because)
+}
+
+/// Whether what announced the force still holds for the data as it is now that etcd is gone.
+fn may_force(snapshot: &Snapshot, disk: &DataDir) -> bool {
+    let DataDir::Present(history) = disk else { return false };
+    // A force that R2 answers has its proof in the peer's record, and one node alone in the administrator's map.
+    let peer_holds_nothing = snapshot
+        .cib
+        .known()
+        .and_then(|cib| cib.peer_record.as_ref())
+        .is_some_and(|record| !record.claims && !matches!(classify(&record.disk), Data::SoleVoter));
+    snapshot.peer.is_none()
+        || peer_holds_nothing
+        || proves_that_the_peer_did_not_go_on(snapshot, history)
+        || operator_confirmed(snapshot, history)
+}
+
+fn history_position(disk: &DataDir) -> Position {
+    match disk {
+        DataDir::Present(history) => position(history),
+        DataDir::Blank | DataDir::Broken { .. } => Position::default(),
+    }
 }
 
 /// How far a history reaches.

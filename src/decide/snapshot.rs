@@ -212,6 +212,8 @@ pub struct RunningVoter {
     pub cluster_id: u64,
     pub member_id: MemberId,
     pub lineage: Lineage,
+    /// Whether it was the only voter.
+    pub sole: bool,
 }
 
 /// What an etcd answers about itself.
@@ -319,6 +321,26 @@ impl Snapshot {
     /// What this boot remembers, if it was this boot that wrote it.
     pub fn memory(&self) -> Option<&BootMemory> {
         self.boot_memory.known().filter(|memory| memory.boot_id == self.boot_id)
+    }
+
+    /// The record that this node publishes while `etcd`, its own, runs as a voter: the same facts, from the living.
+    pub fn living_record(&self, etcd: &Etcd) -> Record {
+        let ids = |learners: bool| {
+            etcd.members.iter().filter(|member| member.is_learner == learners).map(|member| member.id).collect()
+        };
+        let history = History {
+            cluster_id: etcd.cluster_id,
+            member_id: etcd.member_id,
+            last_term: etcd.term,
+            last_index: etcd.index,
+            commit_index: etcd.index,
+            voters: ids(false),
+            learners: ids(true),
+            has_left: false,
+            damage: Vec::new(),
+        };
+        let disk = DataDir::Present(history);
+        Record { boot_id: self.boot_id.clone(), disk, lineage: self.own_lineage(), claims: true }
     }
 
     /// The record that this node should be publishing now.

@@ -322,20 +322,20 @@ fn serving(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd
 
 /// A voter's claim to go on alone is visible in the CIB before anything counts on it: see [`Record::claims`].
 fn claim(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd, first: &[Effect]) -> Option<Plan> {
-    if etcd.is_learner || snapshot.peer.is_none() {
-        return None;
-    }
-    let record = snapshot.cib.known().and_then(|cib| cib.own_record.clone())?;
-    if record.claims {
-        return None;
-    }
     let mut effects = first.to_vec();
-    effects.push(Effect::PublishRecord(Record { claims: true, lineage: snapshot.own_lineage(), ..record }));
+    effects.push(missing_claim(snapshot, etcd)?);
     let progress = match progress.phase {
         Phase::Started(_) => progress.clone(),
         _ => Progress::enter(Phase::Started(mode.clone()), snapshot.elapsed_ms),
     };
     Some(Plan::then_look(effects, 50, progress, Reason::Waiting(Wait::OwnRecord)))
+}
+
+/// The claim of a voter, where the CIB does not have it.
+pub(super) fn missing_claim(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
+    let has_claim = snapshot.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
+    let may_claim = !etcd.is_learner && snapshot.peer.is_some();
+    (may_claim && !has_claim).then(|| Effect::PublishRecord(snapshot.living_record(etcd)))
 }
 
 /// What this boot remembers of a serving etcd.
@@ -344,6 +344,7 @@ pub(super) fn remember_voter(snapshot: &Snapshot, etcd: &Etcd, promoted: bool) -
         cluster_id: etcd.cluster_id,
         member_id: etcd.member_id,
         lineage: snapshot.own_lineage(),
+        sole: etcd.voters().count() == 1,
     });
     Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted })
 }

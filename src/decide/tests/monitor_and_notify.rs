@@ -2,7 +2,7 @@
 
 use super::world::*;
 use crate::decide::fact::Fact;
-use crate::decide::plan::{Effect, Exit, Request, RunMode, Via};
+use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode, Via};
 use crate::decide::snapshot::*;
 use crate::decide::{Progress, decide};
 
@@ -202,4 +202,67 @@ fn two_voters_take_back_what_was_said_of_one() {
 fn a_healthy_monitor_writes_nothing() {
     let snapshot = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();
     assert_eq!(first(Request::Monitor, &snapshot).effects, []);
+}
+
+#[test]
+fn a_sole_voter_that_is_slow_or_has_just_started_is_not_forced_once_more() {
+    let mut sole = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    if let Fact::Known(memory) = &mut sole.boot_memory {
+        memory.voter.as_mut().unwrap().sole = true;
+    }
+    let silent = Snapshot { own_etcd: Fact::Unknown("no answer".to_owned()), ..sole.clone() };
+    assert!(!recovers(Request::Monitor, &silent));
+    let starting = Snapshot { own_etcd: Fact::Known(etcd(ME, None, &[ME], &[])), ..sole };
+    assert!(!recovers(Request::Monitor, &starting));
+}
+
+#[test]
+fn a_voter_that_waits_for_an_operator_says_so_and_goes_on_at_his_word() {
+    let down = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let mut unproven = Snapshot { boot_memory: Fact::Absent, ..down };
+    for own in [Fact::Known(etcd(ME, None, &[ME, PEER], &[])), Fact::Unknown("no answer".to_owned())] {
+        unproven.own_etcd = own;
+        let plan = first(Request::Monitor, &unproven);
+        assert_eq!(exit(&plan), Some(Exit::Retriable));
+        assert!(plan.because.short().contains("tandem confirm-recovery"), "{}", plan.because.short());
+        let position = Position { term: 3, index: 1000 };
+        let word = Authorisation {
+            boot_id: "boot1".to_owned(),
+            lost_node: "node2".to_owned(),
+            cluster_id: CLUSTER,
+            member_id: ME,
+            position,
+            accept_loss: false,
+        };
+        let authorised = Snapshot { authorisation: Fact::Known(word.clone()), ..unproven.clone() };
+        assert!(recovers(Request::Monitor, &authorised));
+        // The word is about data, which is read once etcd is gone.
+        let stopped =
+            Snapshot { container: Fact::Absent, disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..authorised };
+        let progress = Progress::enter(Phase::Stopped, 0);
+        assert!(!is_harmless(&decide(Request::Monitor, &stopped, &progress)));
+        let other = Authorisation { position: Position { term: 3, index: 7 }, ..word };
+        let other = Snapshot { authorisation: Fact::Known(other), ..stopped };
+        assert!(is_harmless(&decide(Request::Monitor, &other, &progress)));
+    }
+}
+
+#[test]
+fn what_cannot_be_written_down_does_not_make_a_serving_etcd_fail() {
+    let serving = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[])));
+    assert_eq!(crate::decide::after_failed_upkeep(&serving), Exit::Success);
+    assert_eq!(crate::decide::after_failed_upkeep(&leaderless()), Exit::Success);
+    let silent = Snapshot { own_etcd: Fact::Unknown("no answer".to_owned()), ..serving };
+    assert_eq!(crate::decide::after_failed_upkeep(&silent), Exit::Retriable);
+}
+
+#[test]
+fn a_voter_that_is_found_running_claims_before_it_remembers() {
+    let found = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[])));
+    for request in [Request::Start, Request::Monitor] {
+        let effects = first(request, &found).effects;
+        let claims = effects.iter().any(|effect| matches!(effect, Effect::PublishRecord(record) if record.claims));
+        let remembers = effects.iter().any(|effect| matches!(effect, Effect::Remember(_)));
+        assert!(claims && !remembers, "{request:?}");
+    }
 }

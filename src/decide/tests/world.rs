@@ -155,7 +155,7 @@ impl Snapshot {
     pub(super) fn seen_voting(mut self) -> Self {
         self.boot_memory = Fact::Known(BootMemory {
             boot_id: self.boot_id.clone(),
-            voter: Some(RunningVoter { cluster_id: CLUSTER, member_id: ME, lineage: Lineage::default() }),
+            voter: Some(RunningVoter { cluster_id: CLUSTER, member_id: ME, lineage: Lineage::default(), sole: false }),
             promoted: false,
         });
         let own = Record { claims: true, ..record(history(ME, &[ME, PEER], &[])) };
