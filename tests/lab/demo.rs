@@ -50,6 +50,7 @@ pub fn run(lab: &Lab, mut wish: Wish, victim: Victim) -> Result<()> {
         wish.boot_delay = BOOT_DELAY;
     }
     up::up(lab, wish)?;
+    let _guard = teardown::AtEnd(lab);
     let shown = show(lab, victim);
     if shown.is_err() {
         println!("logs are kept in {}", teardown::keep_logs(lab, "demo").display());
