@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::cluster;
 use crate::etcd;
+use crate::host;
 use crate::node::{NODES, Node};
 use crate::power;
 use crate::sh::{self, Result};
@@ -49,6 +50,7 @@ pub fn run(lab: &Lab, mut wish: Wish, victim: Victim) -> Result<()> {
         wish.boot_delay = BOOT_DELAY;
     }
     up::up(lab, wish)?;
+    let _guard = teardown::AtEnd(lab);
     let shown = show(lab, victim);
     if shown.is_err() {
         println!("logs are kept in {}", teardown::keep_logs(lab, "demo").display());
@@ -76,7 +78,7 @@ pub struct Outcome {
 fn show(lab: &Lab, victim: Victim) -> Result<()> {
     let outcome = power_cut(lab, victim, STEADY, true, |_| Ok(()))?;
     let complaints = cluster::wait_clean(lab)?;
-    print!("\n{}", cluster::crm_mon(lab, NODES[0])?);
+    print!("\n{}", host::must(lab, NODES[0], &["crm_mon", "-1", "--exclude=summary", "--group-by-node"])?);
     table(&outcome);
     outcome.verdict.must_be_good()?;
     if outcome.lost_alone > 0 {

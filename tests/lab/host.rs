@@ -140,9 +140,12 @@ pub fn import_image(lab: &Lab, node: Node, tar: &Path, name: &str) -> Result<()>
     Err(format!("{node} cannot import {name}: {}", String::from_utf8_lossy(&done.stderr).trim()).into())
 }
 
-/// Waits until no process of the host lives, its containers' included.
-pub fn wait_empty(lab: &Lab, node: Node) -> Result<()> {
-    let events = cgroup(lab, node)?.join("cgroup.events");
+/// Ends every process of the host, its containers' included, and waits until none lives. Killing pid 1 has done that
+/// already, but for a host whose record a crash of the lab has lost, and for programs that `exec` brought in.
+pub fn empty(lab: &Lab, node: Node) -> Result<()> {
+    let cgroup = cgroup(lab, node)?;
+    let _ = fs::write(cgroup.join("cgroup.kill"), "1");
+    let events = cgroup.join("cgroup.events");
     let empty = || fs::read_to_string(&events).map_or(true, |text| text.contains("populated 0"));
     if sh::wait_for_quietly(Duration::from_secs(20), Duration::from_millis(5), empty) {
         return Ok(());

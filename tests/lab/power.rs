@@ -33,7 +33,7 @@ fn cut_locked(lab: &Lab, node: Node) -> Result<()> {
         lab.event(&format!("power of {node} is cut"));
     }
     // Off means that nothing runs any more: that is what fencing relies on.
-    host::wait_empty(lab, node)?;
+    host::empty(lab, node)?;
     lab.set(&key(node), "off")
 }
 

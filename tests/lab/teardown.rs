@@ -14,6 +14,17 @@ use crate::proc::{self, Record};
 use crate::sh;
 use crate::state::{self, FAILED_LOGS, Lab};
 
+/// Takes the lab away when it goes out of scope: also when a print into a closed pipe panics.
+pub struct AtEnd<'a>(pub &'a Lab);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        if self.0.exists() {
+            down(self.0);
+        }
+    }
+}
+
 /// Takes everything away and answers what could not be.
 pub fn down(lab: &Lab) -> Vec<String> {
     if let Some(bmc) = Record::load(&lab.bmc_record()) {
@@ -27,6 +38,7 @@ pub fn down(lab: &Lab) -> Vec<String> {
         if let Some(init) = Record::load(&lab.init_record(node)) {
             let _ = init.kill();
         }
+        let _ = host::empty(lab, node);
         net::unplug(lab, node);
         host::remove_cgroup(lab, node);
     }

@@ -146,6 +146,7 @@ pub fn run(lab: &Lab, mut wish: Wish, names: &[String]) -> Result<()> {
     if wish.boot_delay == 0 {
         wish.boot_delay = crate::demo::BOOT_DELAY;
     }
+    let _guard = teardown::AtEnd(lab);
     let mut current: Option<Needs> = None;
     let mut failed = Vec::new();
     let mut passed = 0;

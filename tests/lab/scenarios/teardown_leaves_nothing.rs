@@ -42,10 +42,12 @@ fn up_and_broken(lab: &Lab, wish: Wish) -> Result<()> {
             return Err(format!("the check for leftovers does not see {kind} of a lab that is up").into());
         }
     }
-    // As a crash would leave it: the BMCs and one host are dead, nothing was cleaned up after them.
+    // As a crash would leave it: the BMCs and one host are dead, nothing was cleaned up after them, and nobody wrote
+    // down which process the other host's pid 1 is.
     for record in [Record::load(&lab.bmc_record()), host::running(lab, Node::Two)].into_iter().flatten() {
         record.kill()?;
     }
+    fs::remove_file(lab.init_record(Node::One))?;
     Ok(())
 }
 
