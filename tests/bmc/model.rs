@@ -136,6 +136,8 @@ pub enum Misbehaviour {
     EndlessBody,
     /// A body of this many bytes of JSON.
     Huge(usize),
+    /// A refusal that sends back everything that came in, and the password in every way that it can be written.
+    Echo(u16),
 }
 
 /// A rule that makes requests go wrong.
@@ -287,6 +289,17 @@ impl World {
                 head: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec(),
                 chunk: format!("400\r\n{}\r\n", "a".repeat(1024)).into_bytes(),
             },
+            Misbehaviour::Echo(status) => {
+                let words = format!(
+                    "you sent {:?} with {}; the password is {} or {:?}",
+                    request.headers,
+                    String::from_utf8_lossy(&request.body),
+                    String::from_utf8_lossy(&self.password),
+                    String::from_utf8_lossy(&self.password)
+                );
+                let location = format!("/redfish/v1/{}", words.replace(' ', "/"));
+                Reply::json(status, &[("X-Echo", "1"), ("Link", &location)], &error_body("Base.1.8.Echo", &words))
+            }
             Misbehaviour::Huge(size) => {
                 let body = format!("{{\"PowerState\":\"On\",\"x\":\"{}\"}}", "a".repeat(size));
                 Reply::Whole { bytes: message(200, &[], body.as_bytes()), close: true }
