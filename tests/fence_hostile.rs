@@ -111,7 +111,11 @@ fn a_broken_collection_has_its_sentence() {
 
 #[test]
 fn a_tolerant_reader_where_the_standard_allows_it() {
-    for body in ["\u{feff}{\"PowerState\":\"On\"}", "{\"PowerState\":\"Off\",\"PowerState\":\"On\"}", " {\"PowerState\":\"On\"}\n"] {
+    for body in [
+        "\u{feff}{\"PowerState\":\"On\"}",
+        "{\"PowerState\":\"Off\",\"PowerState\":\"On\"}",
+        " {\"PowerState\":\"On\"}\n",
+    ] {
         let server = Server::with_world(World::one_system().with(Fault::always(
             "GET",
             "/Systems/1",
@@ -204,8 +208,11 @@ fn not_http_at_all() {
 #[test]
 fn a_body_without_length_and_goodbye_is_read() {
     let body = b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n{\"PowerState\":\"On\",\"Actions\":{\"#ComputerSystem.Reset\":{}}}";
-    let server =
-        Server::with_world(World::one_system().with(Fault::always("GET", "/Systems/1", Misbehaviour::Raw(body.to_vec()))));
+    let server = Server::with_world(World::one_system().with(Fault::always(
+        "GET",
+        "/Systems/1",
+        Misbehaviour::Raw(body.to_vec()),
+    )));
     status(&server).run().succeeds("Status: ON");
 }
 
@@ -215,7 +222,8 @@ fn redirect(status: u16, location: &str) -> Misbehaviour {
 
 #[test]
 fn redirects_stay_on_the_host() {
-    for location in ["https://evil.example/redfish/v1", "http://127.0.0.1:80/redfish/v1", "//evil.example/x", "ftp://127.0.0.1/"]
+    for location in
+        ["https://evil.example/redfish/v1", "http://127.0.0.1:80/redfish/v1", "//evil.example/x", "ftp://127.0.0.1/"]
     {
         for status_code in [301, 302, 307, 308] {
             let server = everywhere(redirect(status_code, location));
@@ -253,7 +261,8 @@ fn redirects_on_the_host_are_followed() {
 fn a_redirected_post_stays_a_post() {
     let target = "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset/";
     for status_code in [301, 302, 307, 308] {
-        let server = Server::with_world(World::one_system().with(Fault::once("POST", "Reset", redirect(status_code, target))));
+        let server =
+            Server::with_world(World::one_system().with(Fault::once("POST", "Reset", redirect(status_code, target))));
         Call::new(&server, "off").run().succeeds("Success: Powered OFF");
         assert_eq!(server.posted(), ["ForceOff"]);
     }

@@ -142,16 +142,25 @@ fn a_refused_login_says_why() {
 fn passwords_reach_the_bmc_unchanged() {
     let long = "x".repeat(128);
     let passwords: &[&[u8]] = &[
-        b"a=b", b"#hash", b"in\"side", b"\"around\"", b"trailing ", b" leading", "p\u{e4}\u{df}\u{1f511}".as_bytes(), b"a:b",
-        b"-dash", b"\xff\xfe", b"$HOME`id`;", long.as_bytes(),
+        b"a=b",
+        b"#hash",
+        b"in\"side",
+        b"\"around\"",
+        b"trailing ",
+        b" leading",
+        "p\u{e4}\u{df}\u{1f511}".as_bytes(),
+        b"a:b",
+        b"-dash",
+        b"\xff\xfe",
+        b"$HOME`id`;",
+        long.as_bytes(),
     ];
     for password in passwords {
         let server = Server::with_world(World { password: password.to_vec(), ..World::one_system() });
         Call::new(&server, "status").bytes("password", password).run().succeeds("Status: ON");
         Call::new(&server, "status").bytes("password", password).run_as_arguments().succeeds("Status: ON");
         if std::str::from_utf8(password).is_ok() {
-            let server =
-                Server::with_world(World { password: password.to_vec(), ..accessible_by(Access::Session) });
+            let server = Server::with_world(World { password: password.to_vec(), ..accessible_by(Access::Session) });
             Call::new(&server, "status").bytes("password", password).run().succeeds("Status: ON");
         }
     }
@@ -170,7 +179,10 @@ fn a_password_comes_from_a_script_or_a_file() {
     let server = Server::start();
     let directory = tempfile::tempdir().unwrap();
     let call = Call::new(&server, "status").without("password");
-    call.clone().set("password_script", &script(directory.path(), &format!("echo '{PASSWORD}'"))).run().succeeds("Status: ON");
+    call.clone()
+        .set("password_script", &script(directory.path(), &format!("echo '{PASSWORD}'")))
+        .run()
+        .succeeds("Status: ON");
     let file = directory.path().join("password");
     std::fs::write(&file, format!("{PASSWORD}\n")).unwrap();
     call.clone().set("password_file", file.to_str().unwrap()).run().succeeds("Status: ON");
@@ -179,7 +191,9 @@ fn a_password_comes_from_a_script_or_a_file() {
     both.set("password_script", &script(directory.path(), &format!("echo '{PASSWORD}'"))).run().succeeds("Status: ON");
 
     let before = server.requests().len();
-    for (body, words) in [("exit 3", "exit code 3"), ("true", "printed no password"), ("echo; echo x", "printed no password")] {
+    for (body, words) in
+        [("exit 3", "exit code 3"), ("true", "printed no password"), ("echo; echo x", "printed no password")]
+    {
         call.clone().set("password_script", &script(directory.path(), body)).run().fails(&["password_script", words]);
     }
     call.clone().set("password_script", "relative").run().fails(&["absolute path"]);
@@ -204,7 +218,8 @@ fn no_secret_is_shown_anywhere() {
     let basic = base64::engine::general_purpose::STANDARD.encode(format!("admin:{PASSWORD}"));
     let secrets = [PASSWORD, basic.as_str(), "token-1-secret", "token-2-secret"];
     for access in [Access::Basic, Access::Session] {
-        for (method, path, status) in [("GET", "/Systems", 403), ("POST", "Reset", 400), ("GET", "/Systems/1", 503), ("DELETE", "", 500)]
+        for (method, path, status) in
+            [("GET", "/Systems", 403), ("POST", "Reset", 400), ("GET", "/Systems/1", 503), ("DELETE", "", 500)]
         {
             for action in ["off", "status"] {
                 let server = Server::with_world(accessible_by(access).with(Fault::always(
@@ -234,7 +249,11 @@ fn no_secret_is_shown_anywhere() {
 
 #[test]
 fn mistakes_in_the_input_do_not_show_the_password() {
-    for input in ["passwordx=hunter2\naction=status\n", "action=status\npassword=hunter2\nip=bad host\n", "hunter2\naction=status\n"] {
+    for input in [
+        "passwordx=hunter2\naction=status\n",
+        "action=status\npassword=hunter2\nip=bad host\n",
+        "hunter2\naction=status\n",
+    ] {
         let output = Call::default().with_input(input.as_bytes());
         assert_eq!(output.code, 1);
         assert!(!output.stderr.contains("hunter2"), "{}", output.stderr);

@@ -218,8 +218,7 @@ impl Bmc {
 
     fn open_session(&mut self) -> Result<(), Failure> {
         let sessions = self.sessions_collection()?;
-        self.credentials =
-            self.session.open(&mut self.client, &sessions, &self.login.user, &self.login.password)?;
+        self.credentials = self.session.open(&mut self.client, &sessions, &self.login.user, &self.login.password)?;
         Ok(())
     }
 
@@ -256,7 +255,7 @@ impl Bmc {
 }
 
 fn is_absence(failure: &Failure) -> bool {
-    matches!(failure.kind, Kind::Missing | Kind::Refused | Kind::Garbled)
+    matches!(failure.kind, Kind::Missing | Kind::Refused)
 }
 
 fn explain_401(failure: Failure) -> Failure {

@@ -109,14 +109,13 @@ impl Call {
 
     /// With the options on standard input.
     pub fn run(&self) -> Output {
-        let mut input = Vec::new();
-        for (name, value) in &self.options {
-            input.extend_from_slice(name.as_bytes());
-            input.push(b'=');
-            input.extend_from_slice(value);
-            input.push(b'\n');
-        }
-        self.with_input(&input)
+        self.with_input(&self.input())
+    }
+
+    /// The options as lines.
+    pub fn input(&self) -> Vec<u8> {
+        let line = |(name, value): &(String, Vec<u8>)| [name.as_bytes(), b"=", value, b"\n"].concat();
+        self.options.iter().flat_map(line).collect()
     }
 
     /// With these bytes on standard input.
@@ -146,12 +145,7 @@ impl Call {
     /// Started with the options on standard input, not waited for.
     pub fn start(&self) -> Child {
         let mut child = spawn(&[] as &[&str], &self.environment);
-        let mut stdin = child.stdin.take().unwrap();
-        for (name, value) in &self.options {
-            stdin.write_all(format!("{name}=").as_bytes()).unwrap();
-            stdin.write_all(value).unwrap();
-            stdin.write_all(b"\n").unwrap();
-        }
+        child.stdin.take().unwrap().write_all(&self.input()).unwrap();
         child
     }
 }
