@@ -1,5 +1,7 @@
 //! The contract of a fence agent with Pacemaker, pcs and people: input, output, metadata, exit codes.
 
+#![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
+
 mod bmc;
 
 use std::fs::OpenOptions;

@@ -1,5 +1,7 @@
 //! Who we are to the BMC: basic authentication, sessions that leave nothing behind, and passwords that leak nowhere.
 
+#![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
+
 mod bmc;
 
 use std::io::Write as _;

@@ -1,5 +1,7 @@
 //! Truth about power: what counts as off, on and fenced, against a BMC that behaves and one that does not.
 
+#![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
+
 mod bmc;
 
 use std::time::Duration;

@@ -156,6 +156,7 @@ impl Client {
     }
 
     /// The same client with a little time of its own, for what must be tidied up when the action's time is over.
+    #[must_use]
     pub fn for_farewell(&self) -> Self {
         let mut farewell = self.clone();
         farewell.settings.deadline = Deadline::after(FAREWELL);

@@ -4,6 +4,7 @@
 //! wrong, [`agent`] runs the binary under test against it.
 
 #![allow(dead_code, unused_imports, reason = "each test program uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what fails here ends the test")]
 #![allow(unreachable_pub, missing_debug_implementations, reason = "a part of each test program, not a library")]
 
 pub mod agent;

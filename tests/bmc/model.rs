@@ -39,7 +39,7 @@ impl System {
         Self {
             id: id.to_owned(),
             name: format!("System {id}"),
-            uuid: json!(format!("00000000-0000-4000-8000-{:0>12}", hex(id))),
+            uuid: json!(format!("00000000-0000-4000-8000-{:012x}", number(id))),
             serial: format!("SN-{id}"),
             power: json!("On"),
             when_off: vec![(Duration::ZERO, "Off")],
@@ -105,8 +105,9 @@ impl System {
     }
 }
 
-fn hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>().chars().take(12).collect()
+/// A number out of a name, so that each system has a UUID of its own.
+fn number(name: &str) -> u64 {
+    name.bytes().fold(0, |number, byte| (number << 8 | u64::from(byte)) & 0xffff_ffff_ffff)
 }
 
 /// How one request goes wrong.

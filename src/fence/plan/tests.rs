@@ -261,6 +261,16 @@ fn attempts_and_their_length_are_bounded() {
 }
 
 #[test]
+fn the_pause_between_looks_is_bounded() {
+    let mut slow = plan(Goal::Off);
+    slow.limits.poll = seconds("5");
+    check_with(&slow, &[("0:On 0:+ 1:On 2:On 3:On 4:On 5:On 6:On", "6", "read 11")]);
+    let mut fast = plan(Goal::Off);
+    fast.limits.poll = Duration::ZERO;
+    check_with(&fast, &[("0:On 0:+ 1:On 2:On", "2", "read 2.1")]);
+}
+
+#[test]
 fn a_cycle_is_sent_once_and_needs_evidence() {
     check(
         Goal::Cycle,
