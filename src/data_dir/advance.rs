@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use prost::Message;
 
 use super::error::Error;
-use super::history::Reading;
+use super::history::{Reading, Whole};
 use super::proto::{HardState, record_type};
 use super::wal::{Position, frame};
 use super::{History, aside, lock, read_closely};
@@ -49,11 +49,11 @@ pub fn advance_commit(dir: &Path) -> Result<Advanced, Error> {
         return Err(Error::Changing { path: dir.to_owned() });
     }
     let (from, to) = (voter.history.commit_index, voter.history.last_index);
-    if from == to && !voter.is_torn {
+    if from == to && voter.torn.is_none() {
         return Ok(Advanced { from, to, kept_copy: None });
     }
     let kept_copy = keep_copy(dir, &mut file, &voter.end)?;
-    let record = frame(record_type::STATE, voter.end.crc, &voter.advanced().encode_to_vec());
+    let record = frame(record_type::STATE, voter.end.crc, &advanced(&voter.history, voter.state).encode_to_vec());
     append(&mut file, voter.end.offset, &record).map_err(Error::io("appending to", &end.path))?;
     drop(file);
     aside::sync_parent(&end.path)?;
@@ -65,31 +65,17 @@ fn refuse_if_open(dir: &Path) -> Result<(), Error> {
     lock::holder(dir)?.map_or(Ok(()), |path| Err(Error::Open { path }))
 }
 
-/// A voter's data.
-struct Voter {
-    history: History,
-    state: HardState,
-    end: Position,
-    is_torn: bool,
-}
-
-impl Voter {
-    /// The state that the record is to state.
-    fn advanced(&self) -> HardState {
-        let (last_term, state) = (self.history.last_term, self.state);
-        // A power cut can have kept entries of a term and lost the state that came with them. A vote belongs to its
-        // term.
-        let vote = if last_term > state.term { 0 } else { state.vote };
-        HardState { term: state.term.max(last_term), vote, commit: self.history.last_index }
-    }
+/// The state that the record is to state.
+fn advanced(history: &History, state: HardState) -> HardState {
+    // A power cut can have kept entries of a term and lost the state that came with them. A vote belongs to its term.
+    let vote = if history.last_term > state.term { 0 } else { state.vote };
+    HardState { term: state.term.max(history.last_term), vote, commit: history.last_index }
 }
 
 /// Reads the data dir, and refuses unless it is a voter's.
-fn inspect(dir: &Path) -> Result<Voter, Error> {
+fn inspect(dir: &Path) -> Result<Box<Whole>, Error> {
     match read_closely(dir)? {
-        Some(Reading::Whole { history, state, end, torn, pending_snapshot: None, .. }) if history.is_voter() => {
-            Ok(Voter { history, state, end, is_torn: torn.is_some() })
-        }
+        Some(Reading::Whole(whole)) if whole.history.is_voter() && whole.pending_snapshot.is_none() => Ok(whole),
         other => Err(Error::Refused { path: dir.to_owned(), why: why_not(dir, other) }),
     }
 }
@@ -107,7 +93,8 @@ fn why_not(dir: &Path, reading: Option<Reading>) -> String {
                 "holds damaged data ({why}); {REJOIN}, or move it away and put a backup back: 'mv {backup} {member}'"
             )
         }
-        Some(Reading::Whole { history, .. }) => {
+        Some(Reading::Whole(whole)) => {
+            let history = whole.history;
             let what = if history.has_left {
                 "has left the cluster, so others may have gone on without it"
             } else if !history.is_voter() {

@@ -9,27 +9,40 @@ use super::wal::{Position, Reader, Segment, Stop};
 use prost::Message;
 use prost::bytes::Bytes;
 
-/// What was read, with what only a change of the WAL needs.
+/// What was read.
 #[derive(Clone, Debug)]
 pub(super) enum Reading {
     /// etcd would start from it.
-    Whole {
-        /// What the data dir holds.
-        history: History,
-        /// Raft's state as the WAL has it.
-        state: HardState,
-        /// Where the next record belongs.
-        end: Position,
-        /// What lies there instead of a whole record, if anything does.
-        torn: Option<String>,
-        /// The index of the snapshot that the log was read on top of.
-        snapshot_index: u64,
-        /// The index of a snapshot that the WAL records but does not vouch for yet, as it lies between what is
-        /// committed and the end of the log: this member was taking it over from the leader when it stopped.
-        pending_snapshot: Option<u64>,
-    },
+    Whole(Box<Whole>),
     /// etcd would not start from it.
     Broken(String),
+}
+
+/// What the data dir holds, with what only a change of the WAL needs.
+#[derive(Clone, Debug)]
+pub(super) struct Whole {
+    /// What it holds, but for a torn tail in its damage.
+    pub(super) history: History,
+    /// Raft's state as the WAL has it.
+    pub(super) state: HardState,
+    /// Where the next record belongs.
+    pub(super) end: Position,
+    /// What lies there instead of a whole record, if anything does.
+    pub(super) torn: Option<String>,
+    /// The index of the snapshot that the log was read on top of.
+    pub(super) snapshot_index: u64,
+    /// The index of a snapshot that the WAL records but does not vouch for yet, as it lies between what is committed
+    /// and the end of the log: this member was taking it over from the leader when it stopped.
+    pub(super) pending_snapshot: Option<u64>,
+}
+
+impl Whole {
+    /// The history, with a torn tail as damage.
+    pub(super) fn into_history(self) -> History {
+        let mut history = self.history;
+        history.damage.extend(self.torn.map(|what| format!("{what}; etcd cuts it off")));
+        history
+    }
 }
 
 /// Reads `wals`, in the order of their sequence, with the snapshots of `snaps`.
@@ -51,7 +64,8 @@ fn try_read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, Stop> {
     let (state, end, torn) = (log.state, log.end.clone(), log.torn.clone());
     let history = log.into_history(&snapshot, &metadata, damage);
     let pending_snapshot = above.iter().map(|snapshot| snapshot.index).find(|index| *index <= history.last_index);
-    Ok(Reading::Whole { history, state, end, torn, snapshot_index: snapshot.index, pending_snapshot })
+    let snapshot_index = snapshot.index;
+    Ok(Reading::Whole(Box::new(Whole { history, state, end, torn, snapshot_index, pending_snapshot })))
 }
 
 /// The snapshots that the WAL vouches for, as they are not above what is committed; and those that it only records.

@@ -32,15 +32,12 @@ impl MemoryDir {
         };
         let segments = layout::in_order(self.wals.iter().filter_map(segment).collect());
         let applied = database::applied_in(Cursor::new(&self.database)).unwrap_or(Applied::Unreadable);
-        let (mut history, torn, snapshot_index) = match history::read(&segments, self)? {
-            Reading::Broken(why) => return Ok(DataDir::Broken { why }),
-            Reading::Whole { history, torn, snapshot_index, .. } => (history, torn, snapshot_index),
-        };
-        if let Some(why) = applied.lack(snapshot_index) {
-            return Ok(DataDir::Broken { why });
-        }
-        history.damage.extend(torn);
-        Ok(DataDir::Present(history))
+        Ok(match history::read(&segments, self)? {
+            Reading::Broken(why) => DataDir::Broken { why },
+            Reading::Whole(whole) => applied
+                .lack(whole.snapshot_index)
+                .map_or_else(|| DataDir::Present(whole.into_history()), |why| DataDir::Broken { why }),
+        })
     }
 }
 

@@ -90,13 +90,10 @@ pub fn read(dir: &Path) -> Result<DataDir, Error> {
         match reading {
             None => return Ok(DataDir::Blank),
             // A running etcd is in the middle of writing a record; on its own that is no damage.
-            Some(Reading::Whole { history, torn: Some(_), .. }) if is_open(dir)? => {
-                return Ok(DataDir::Present(history));
+            Some(Reading::Whole(whole)) if whole.torn.is_some() && is_open(dir)? => {
+                return Ok(DataDir::Present(whole.history));
             }
-            Some(Reading::Whole { mut history, torn, .. }) => {
-                history.damage.extend(torn.map(|what| format!("{what}; etcd cuts it off")));
-                return Ok(DataDir::Present(history));
-            }
+            Some(Reading::Whole(whole)) => return Ok(DataDir::Present(whole.into_history())),
             // Files that change while they are read may look damaged.
             Some(Reading::Broken(_)) if attempt < ATTEMPTS && is_open(dir)? => {}
             Some(Reading::Broken(why)) => return Ok(DataDir::Broken { why }),
@@ -113,9 +110,9 @@ fn read_closely(dir: &Path) -> Result<Option<Reading>, Error> {
         Layout::Files(files) => files,
     };
     let mut reading = history::read(&files.wals, &files.snaps)?;
-    if let Reading::Whole { history, snapshot_index, .. } = &mut reading {
-        history.damage.extend(files.damage);
-        if let Some(why) = files.snaps.lack(*snapshot_index)? {
+    if let Reading::Whole(whole) = &mut reading {
+        whole.history.damage.extend(files.damage);
+        if let Some(why) = files.snaps.lack(whole.snapshot_index)? {
             return Ok(Some(Reading::Broken(why)));
         }
     }

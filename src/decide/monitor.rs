@@ -6,7 +6,7 @@ use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress};
 use super::reason::{Health, Reason, Refusal, Wait};
 use super::recover;
-use super::roles::VOTER_SCORE;
+use super::roles;
 use super::snapshot::{Etcd, Snapshot};
 use super::start::{health, identity_as_seen, missing_claim, remember_voter, standalone_as_seen};
 
@@ -67,9 +67,7 @@ pub(super) fn upkeep(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
     effects.extend(standalone_as_seen(snapshot, etcd));
     effects.extend(membership::settle(snapshot, etcd));
     effects.extend(claim_and_remember(snapshot, etcd));
-    if snapshot.promotable {
-        effects.push(Effect::SetPromotionScore((!etcd.is_learner).then_some(VOTER_SCORE)));
-    }
+    effects.extend(roles::score_as_seen(snapshot, etcd));
     effects
 }
 

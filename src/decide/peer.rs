@@ -12,6 +12,9 @@ pub(super) enum PeerWord {
     Active,
     /// Its agent is starting now.
     Starting,
+    /// Its agent is to start in this transition and has not begun. Under load Pacemaker runs one action at a time, so
+    /// our own may be what it waits for.
+    Planned,
     /// Its machine is a member, and its agent is confirmed stopped.
     Stopped,
     /// Its machine is confirmed down: shut down cleanly or fenced.
@@ -42,8 +45,8 @@ pub(super) fn peer_word(snapshot: &Snapshot) -> PeerWord {
 /// The transition's own plan for a peer whose machine is there.
 fn refined_by(notify: &Notify, peer: &str, word: PeerWord) -> PeerWord {
     if notify.start.contains(peer) {
-        // Its start may have ended by now; then it is active.
-        return if word == PeerWord::Active { PeerWord::Active } else { PeerWord::Starting };
+        // Its start may have begun, or ended, by now.
+        return if matches!(word, PeerWord::Active | PeerWord::Starting) { word } else { PeerWord::Planned };
     }
     if notify.stop.contains(peer) && notify.operation == "stop" && notify.moment == Moment::Post {
         return PeerWord::Stopped;

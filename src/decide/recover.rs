@@ -70,7 +70,12 @@ fn peer_is_out_of_the_way(snapshot: &Snapshot) -> bool {
             let record = snapshot.cib.known().and_then(|cib| cib.peer_record.as_ref());
             record.is_some_and(|record| !record.claims)
         }
-        PeerWord::Nobody | PeerWord::Active | PeerWord::Starting | PeerWord::Lost | PeerWord::Unknown(_) => false,
+        PeerWord::Nobody
+        | PeerWord::Active
+        | PeerWord::Starting
+        | PeerWord::Planned
+        | PeerWord::Lost
+        | PeerWord::Unknown(_) => false,
     }
 }
 

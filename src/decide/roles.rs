@@ -3,11 +3,18 @@
 use super::fact::Fact;
 use super::plan::{Effect, Exit, Plan, Progress, Via};
 use super::reason::{Health, Reason, Refusal, Step};
-use super::snapshot::{BootMemory, Snapshot};
+use super::snapshot::{BootMemory, Etcd, Snapshot};
 use super::start::{health, remember_voter};
 
 /// The promotion score of a voter. A learner has none, so Pacemaker does not promote it.
-pub(super) const VOTER_SCORE: u32 = 1000;
+const VOTER_SCORE: u32 = 1000;
+/// A voter has the score, a learner has none.
+pub(super) fn score_as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
+    let wanted = (!etcd.is_learner).then_some(VOTER_SCORE);
+    let seen = snapshot.cib.known()?.own_promotion_score;
+    (snapshot.promotable && seen != wanted).then_some(Effect::SetPromotionScore(wanted))
+}
+
 /// How long a promotion waits for the vote.
 const PATIENCE_MS: u64 = 15_000;
 

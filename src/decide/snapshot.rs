@@ -92,6 +92,8 @@ pub struct Cib {
     pub cluster_recorded: bool,
     /// How many starts in a row Pacemaker counted as failed on this node.
     pub own_start_failures: u64,
+    /// The promotion score that this node has.
+    pub own_promotion_score: Option<u32>,
     /// The ids that this node published last.
     pub own_identity: Option<Identity>,
 }

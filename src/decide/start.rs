@@ -6,6 +6,7 @@ use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode, Via};
 use super::reason::{Health, Reason, Refusal, Rule, Step, Wait};
 use super::recover;
+use super::roles;
 use super::snapshot::{BootMemory, Cib, DataDir, Etcd, Identity, NodeName, Note, Record, RunningVoter, Snapshot};
 
 /// How long a start waits for a peer that starts at the same time: its start runs beside ours.
@@ -148,7 +149,9 @@ fn without_a_living_cluster(snapshot: &Snapshot, progress: &Progress, cib: &Cib,
     match peer_word(snapshot) {
         PeerWord::Nobody => only_node(snapshot, record),
         PeerWord::Starting => together(snapshot, progress, cib, record, PATIENCE_WITH_A_STARTING_PEER_MS),
-        PeerWord::Stopped => together(snapshot, progress, cib, record, PATIENCE_WITH_A_BLOCKED_PEER_MS),
+        PeerWord::Planned | PeerWord::Stopped => {
+            together(snapshot, progress, cib, record, PATIENCE_WITH_A_BLOCKED_PEER_MS)
+        }
         PeerWord::Active => beside_an_active_peer(snapshot, progress, record),
         PeerWord::Down => alone(snapshot, record),
         PeerWord::Lost => not_confirmed(snapshot, progress, record, "its machine is lost and not fenced yet"),
@@ -309,13 +312,12 @@ fn serving(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd
     }
     effects.extend(identity_as_seen(snapshot, etcd));
     effects.extend(standalone_as_seen(snapshot, etcd));
-    effects.push(remember_voter(snapshot, etcd, false));
+    let promoted = snapshot.memory().is_some_and(|memory| memory.promoted);
+    effects.push(remember_voter(snapshot, etcd, promoted));
     if snapshot.authorisation.known().is_some() {
         effects.push(Effect::ConsumeAuthorisation);
     }
-    if snapshot.promotable {
-        effects.push(Effect::SetPromotionScore((!etcd.is_learner).then_some(super::roles::VOTER_SCORE)));
-    }
+    effects.extend(roles::score_as_seen(snapshot, etcd));
     let health = health(etcd);
     Plan::exit(effects, Exit::Success, Reason::Running(health))
 }

@@ -35,6 +35,8 @@ const PATIENCE_ASKING: Duration = Duration::from_secs(4);
 const REPOST: Duration = Duration::from_secs(12);
 /// What powering on may take after a proven Off, where only the whole action is limited.
 const ON_AFTER_OFF: Duration = Duration::from_secs(15);
+/// How long a BMC may take to power a system on again in the middle of a cycle.
+const CYCLE_GRACE: Duration = Duration::from_secs(8);
 /// What remains for the last words and for deleting a session.
 const RESERVE: Duration = Duration::from_secs(1);
 
@@ -182,21 +184,27 @@ impl<'a> Actor<'a> {
         Ok(reached)
     }
 
+    fn cycle(&mut self) -> Result<Reached, Failure> {
+        let mut reached = Reached::Already;
+        for at in 0..self.hosts.len() {
+            reached = worked(reached, self.pursue(at, Goal::Cycle, self.limits(Goal::Cycle))?);
+        }
+        Ok(reached)
+    }
+
     fn reboot(&mut self) -> Result<Ending, Failure> {
-        match self.config.method {
-            Method::OnOff => {
-                self.all_off()?;
-            }
-            Method::Cycle => {
-                for at in 0..self.hosts.len() {
-                    self.pursue(at, Goal::Cycle, self.limits(Goal::Cycle))?;
-                }
-            }
+        let reached = match self.config.method {
+            Method::OnOff => self.all_off()?,
+            Method::Cycle => self.cycle()?,
+        };
+        let mut limits = self.on_after_off();
+        if self.config.method == Method::Cycle && reached == Reached::ByUs {
+            limits.grace = CYCLE_GRACE;
         }
         // From here on the node is fenced: whatever happens to the other half, that stays true.
         let mut trouble = None;
         for at in 0..self.hosts.len() {
-            if let Err(failure) = self.pursue(at, Goal::On, self.on_after_off()) {
+            if let Err(failure) = self.pursue(at, Goal::On, limits) {
                 log::warn!("the node is fenced, but it could not be powered on again: {failure}");
                 trouble = Some(failure);
             }
@@ -299,7 +307,7 @@ impl<'a> Actor<'a> {
     }
 
     fn post(&mut self, at: usize, reset_type: &str) -> Event {
-        let Some(host) = self.hosts.get(at) else {
+        let Some(host) = self.hosts.get_mut(at) else {
             return Event::Refused(Failure::new(Kind::WrongSystem, "there is no such system"));
         };
         match self.bmc.reset(host, reset_type) {
@@ -307,7 +315,13 @@ impl<'a> Actor<'a> {
                 log::info!("{}: {reset_type} was accepted ({})", host.path().unwrap_or_default(), answer.status);
                 Event::Posted
             }
-            Err(failure) => {
+            Err(mut failure) => {
+                if failure.kind == Kind::ValueRefused {
+                    let allowed =
+                        self.bmc.allowed(host).map_or_else(|| "not listed".to_owned(), |list| list.join(", "));
+                    failure.text =
+                        format!("{failure}; the reset type was {reset_type}, the allowed ones are {allowed}");
+                }
                 log::info!("{reset_type} was not accepted: {failure}");
                 Event::Refused(failure)
             }
@@ -360,5 +374,6 @@ fn limits(goal: Goal, timing: &Timing, left: Duration) -> Limits {
         attempts: if timing.power.is_some() { attempts } else { u32::MAX },
         power_wait: timing.power_wait,
         poll: timing.status_sleep,
+        grace: Duration::ZERO,
     }
 }

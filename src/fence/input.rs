@@ -42,7 +42,16 @@ impl Value {
     }
 }
 
+/// So many remarks are kept: the input decides how many there could be.
+const REMARKS: usize = 20;
+
 impl Given {
+    fn remark(&mut self, remark: String) {
+        if self.remarks.len() < REMARKS {
+            self.remarks.push(remark);
+        }
+    }
+
     fn set(&mut self, opt: Opt, value: impl Into<Vec<u8>>) {
         self.values.insert(opt, Value(value.into()));
     }
@@ -62,13 +71,13 @@ pub fn from_lines(input: &[u8]) -> Given {
             continue;
         }
         let Some(at) = line.iter().position(|byte| *byte == b'=') else {
-            given.remarks.push("a line without '=' was ignored".to_owned());
+            given.remark("a line without '=' was ignored".to_owned());
             continue;
         };
         let (key, value) = (&line[..at], &line[at + 1..]);
         // A key that is no text cannot be shown: it might be half a password.
         let Ok(key) = std::str::from_utf8(key) else {
-            given.remarks.push("a line whose key is not text was ignored".to_owned());
+            given.remark("a line whose key is not text was ignored".to_owned());
             continue;
         };
         accept(&mut given, key, value);
@@ -82,7 +91,7 @@ fn accept(given: &mut Given, key: &str, value: &[u8]) {
         Some(row) => given.set(row.opt, unquoted(value)),
         None if key == "nodename" => given.node = Some(String::from_utf8_lossy(unquoted(value)).into_owned()),
         None if SILENTLY_IGNORED.contains(&key) => {}
-        None => given.remarks.push(format!("unknown option '{}' was ignored", shown(key))),
+        None => given.remark(format!("unknown option '{}' was ignored", shown(key))),
     }
 }
 
@@ -118,7 +127,7 @@ pub fn from_arguments(arguments: Vec<OsString>) -> Result<Given, String> {
         given.node = Some(node.to_string_lossy().into_owned());
     }
     if matches.contains_id("extra") {
-        given.remarks.push("words that are no options were ignored".to_owned());
+        given.remark("words that are no options were ignored".to_owned());
     }
     Ok(given)
 }

@@ -58,6 +58,8 @@ pub struct Limits {
     pub power_wait: Duration,
     /// Between two looks at most.
     pub poll: Duration,
+    /// Before the first reset: a system in the middle of a power cycle comes back by itself.
+    pub grace: Duration,
 }
 
 /// A phase of an action.
@@ -129,7 +131,8 @@ impl Plan {
     /// What was reached, if it is reached and proven.
     fn reached(&self, history: &[Moment]) -> Option<Reached> {
         let last = last_reading(history)?;
-        let by_whom = || if posted(history).next().is_some() { Reached::ByUs } else { Reached::Already };
+        let ours = || posted(history).next().is_some() || may_have_worked(history);
+        let by_whom = || if ours() { Reached::ByUs } else { Reached::Already };
         let is_last = matches!(history.last().map(|moment| &moment.event), Some(Event::Read { .. }));
         match self.goal {
             _ if !is_last => None,
@@ -184,7 +187,7 @@ impl Plan {
             Goal::Cycle => posted(history).next().is_some() || may_have_worked(history),
         };
         match tries(history).last() {
-            None if waits => later,
+            None if waits || now < self.limits.grace => later,
             None => self.post(history),
             Some(_) if waits && self.goal == Goal::On => later,
             Some((at, Event::Refused(failure))) => self.after_refused(history, now, at, failure),
@@ -404,3 +407,6 @@ fn story(history: &[Moment]) -> String {
 fn times(count: usize) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
+
+#[cfg(test)]
+mod tests;

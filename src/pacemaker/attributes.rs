@@ -52,6 +52,11 @@ pub fn set_property(name: &str, value: Option<&str>) -> Result<(), Error> {
     run("crm_attribute", &args).map(drop)
 }
 
+/// The node attribute in which Pacemaker keeps the promotion score of `resource`.
+pub fn promotion_score(resource: &str) -> String {
+    format!("master-{resource}")
+}
+
 /// Sets or deletes the promotion score of `resource` on `node`.
 pub fn set_promotion_score(resource: &str, node: &str, score: Option<u32>) -> Result<(), Error> {
     let promotion = format!("--promotion={resource}");

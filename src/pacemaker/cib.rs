@@ -29,6 +29,8 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         lineage: newest_lineage(cib),
         cluster_recorded: nodes(cib).any(|node| attribute(node, CLUSTER_ID).is_some()),
         own_start_failures: node_state(cib, node).map_or(0, |state| start_failures(state, resource)),
+        own_promotion_score: node_state(cib, node)
+            .and_then(|state| attribute(state, &attributes::promotion_score(resource))?.parse().ok()),
         own_identity: nodes(cib).find(|entry| is_named(*entry, node)).and_then(identity),
     })
 }

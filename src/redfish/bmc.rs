@@ -12,7 +12,7 @@ use super::quirks::{self, Wish};
 use super::resource::{self, System};
 use super::secret::Secret;
 use super::select::{self, Candidate};
-use super::session::Session;
+use super::session::Keeper;
 
 /// How to log in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,9 @@ pub struct Bmc {
     client: Client,
     login: Login,
     credentials: Credentials,
-    session: Option<Session>,
+    session: Keeper,
+    /// Basic authentication was refused where sessions are offered: it is not tried again.
+    needs_session: bool,
     chances: u32,
     redfish_uri: String,
     systems: Option<Place>,
@@ -80,11 +82,13 @@ impl Bmc {
             LoginMethod::Auto | LoginMethod::Basic => Credentials::basic(&login.user, &login.password),
             LoginMethod::Session => Credentials::None,
         };
+        let needs_session = login.method == LoginMethod::Session;
         Self {
             client,
             login,
             credentials,
-            session: None,
+            session: Keeper::default(),
+            needs_session,
             chances: SECOND_CHANCES,
             redfish_uri: redfish_uri.to_owned(),
             systems: None,
@@ -159,9 +163,7 @@ impl Bmc {
 
     /// Ends what must not outlive the action.
     pub fn close(&mut self) {
-        if let Some(session) = self.session.take() {
-            session.close(&self.client);
-        }
+        self.session.close(&self.client);
     }
 
     /// A resource, with our credentials.
@@ -184,7 +186,7 @@ impl Bmc {
 
     /// Makes sure that there is a session where one is asked for.
     fn authenticate(&mut self) -> Result<(), Failure> {
-        if self.login.method == LoginMethod::Session && self.session.is_none() { self.open_session() } else { Ok(()) }
+        if self.needs_session && !self.session.is_open() { self.open_session() } else { Ok(()) }
     }
 
     /// After a 401: whether the request is worth one more try, with whatever credentials are set then.
@@ -199,22 +201,24 @@ impl Bmc {
         if self.login.method == LoginMethod::Basic {
             return Ok(true);
         }
-        if let Some(expired) = self.session.take() {
-            expired.close(&self.client);
-        }
+        self.session.close(&self.client);
         match self.open_session() {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.needs_session = true;
+                Ok(true)
+            }
             // There are no sessions here, so the second try is the same as the first.
             Err(none) if self.login.method == LoginMethod::Auto && is_absence(&none) => Ok(true),
-            Err(other) => Err(explain_401(other)),
+            Err(other) => {
+                self.needs_session = true;
+                Err(explain_401(other))
+            }
         }
     }
 
     fn open_session(&mut self) -> Result<(), Failure> {
         let sessions = self.sessions_collection()?;
-        let session = Session::open(&mut self.client, &sessions, &self.login.user, &self.login.password)?;
-        self.credentials = session.credentials();
-        self.session = Some(session);
+        self.credentials = self.session.open(&mut self.client, &sessions, &self.login.user, &self.login.password)?;
         Ok(())
     }
 
@@ -251,7 +255,7 @@ impl Bmc {
 }
 
 fn is_absence(failure: &Failure) -> bool {
-    matches!(failure.kind, Kind::Missing | Kind::Refused | Kind::Garbled)
+    matches!(failure.kind, Kind::Missing | Kind::Refused)
 }
 
 fn explain_401(failure: Failure) -> Failure {

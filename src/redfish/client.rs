@@ -29,6 +29,8 @@ const HOPS: usize = 3;
 const WORDS: usize = 300;
 /// How much of a body goes into the debug file.
 const TRACED: usize = 4000;
+/// For deleting a session after everything else.
+const FAREWELL: Duration = Duration::from_secs(3);
 /// The longest that a service may make us wait by `Retry-After`.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -151,6 +153,14 @@ impl Client {
     /// The end of the action that this client serves.
     pub fn deadline(&self) -> Deadline {
         self.settings.deadline
+    }
+
+    /// The same client with a little time of its own, for what must be tidied up when the action's time is over.
+    #[must_use]
+    pub fn for_farewell(&self) -> Self {
+        let mut farewell = self.clone();
+        farewell.settings.deadline = Deadline::after(FAREWELL);
+        farewell
     }
 
     /// From now on `word` appears in no text of this client.

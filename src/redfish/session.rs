@@ -1,5 +1,8 @@
 //! A Redfish session, for services that have basic authentication switched off. Whoever opens one deletes it.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nix::sys::signal::{SigSet, Signal};
 use serde_json::json;
 
 use super::address::Place;
@@ -7,42 +10,106 @@ use super::client::{Answer, Client, Credentials, Method};
 use super::failure::{Failure, Kind};
 use super::secret::Secret;
 
+/// Signals by which a person or a service manager ends us early.
+const ENDINGS: &[Signal] = &[Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP];
+
 /// An open session.
 #[derive(Clone, Debug)]
-pub struct Session {
+struct Session {
     token: Secret,
     /// What to delete in the end; a service that does not say where leaves us nothing to delete.
     place: Option<Place>,
 }
 
-impl Session {
+/// Keeps the one session of an action, and deletes it on every way out that a process is told of.
+///
+/// A BMC has few sessions (eight on some), and keeps a forgotten one for up to half an hour.
+#[derive(Debug, Default)]
+pub struct Keeper {
+    /// Locked while a session is being opened or closed, so that a signal finds it open or gone, never in between.
+    slot: Arc<Mutex<Option<Session>>>,
+    watched: bool,
+}
+
+impl Keeper {
     /// Logs in at `sessions`, the collection of sessions. The password goes out here and nowhere else.
-    pub fn open(client: &mut Client, sessions: &Place, user: &str, password: &Secret) -> Result<Self, Failure> {
-        let password = std::str::from_utf8(password.reveal())
-            .map_err(|_| Failure::new(Kind::Refused, "a session needs a password in UTF-8, and this one is not"))?;
-        let body = json!({ "UserName": user, "Password": password });
-        // Some services answer 415 where a login carries other credentials too.
-        let answer = client.send(Method::Post, sessions, Some(&body), &Credentials::None)?;
-        let token = answer.token.clone().ok_or_else(|| {
-            Failure::new(Kind::Garbled, format!("POST {}: the BMC opened a session without a token", sessions.path))
-        })?;
-        client.hide(token.reveal());
-        let place = location(client, sessions, &answer);
-        client.note("session opened");
-        Ok(Self { token, place })
+    pub fn open(
+        &mut self,
+        client: &mut Client,
+        sessions: &Place,
+        user: &str,
+        password: &Secret,
+    ) -> Result<Credentials, Failure> {
+        self.watch(client);
+        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = log_in(client, sessions, user, password)?;
+        let credentials = session.credentials();
+        *slot = Some(session);
+        Ok(credentials)
     }
 
-    pub fn credentials(&self) -> Credentials {
-        Credentials::Token(self.token.clone())
+    pub fn is_open(&self) -> bool {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Deletes the session. That it cannot be deleted changes nothing about what the action has reached.
-    pub fn close(self, client: &Client) {
-        let Some(place) = &self.place else { return };
-        match client.send(Method::Delete, place, None, &self.credentials()) {
-            Ok(_) => client.note("session deleted"),
-            Err(failure) => log::warn!("the session on the BMC could not be deleted: {failure}"),
+    /// Deletes the session, if there is one. That it cannot be deleted changes nothing about what was reached.
+    pub fn close(&mut self, client: &Client) {
+        log_out(&self.slot, client);
+    }
+
+    /// From the first session on, a signal that would end us deletes it first.
+    fn watch(&mut self, client: &Client) {
+        if self.watched {
+            return;
         }
+        self.watched = true;
+        let signals: SigSet = ENDINGS.iter().copied().collect();
+        if signals.thread_block().is_err() {
+            return;
+        }
+        let (slot, client) = (self.slot.clone(), client.clone());
+        std::thread::spawn(move || {
+            if let Ok(signal) = signals.wait() {
+                log_out(&slot, &client);
+                end_by(signal);
+            }
+        });
+    }
+}
+
+#[expect(clippy::exit, reason = "a signal ends the process, whatever its other threads are waiting for")]
+fn end_by(signal: Signal) {
+    std::process::exit(128 + signal as i32)
+}
+
+fn log_in(client: &mut Client, sessions: &Place, user: &str, password: &Secret) -> Result<Session, Failure> {
+    let password = std::str::from_utf8(password.reveal())
+        .map_err(|_| Failure::new(Kind::Refused, "a session needs a password in UTF-8, and this one is not"))?;
+    let body = json!({ "UserName": user, "Password": password });
+    // Some services answer 415 where a login carries other credentials too.
+    let answer = client.send(Method::Post, sessions, Some(&body), &Credentials::None)?;
+    let token = answer.token.clone().ok_or_else(|| {
+        Failure::new(Kind::Garbled, format!("POST {}: the BMC opened a session without a token", sessions.path))
+    })?;
+    client.hide(token.reveal());
+    client.note("session opened");
+    Ok(Session { token, place: location(client, sessions, &answer) })
+}
+
+fn log_out(slot: &Mutex<Option<Session>>, client: &Client) {
+    let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(session) = slot.take() else { return };
+    let Some(place) = &session.place else { return };
+    let farewell = client.for_farewell();
+    match farewell.send(Method::Delete, place, None, &session.credentials()) {
+        Ok(_) => client.note("session deleted"),
+        Err(failure) => log::warn!("the session on the BMC could not be deleted: {failure}"),
+    }
+}
+
+impl Session {
+    fn credentials(&self) -> Credentials {
+        Credentials::Token(self.token.clone())
     }
 }
 

@@ -252,7 +252,10 @@ fn explain_certificate(reason: &CertificateError, shown: &Shown) -> String {
         CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
             wrong_name("no name at all", &print)
         }
-        CertificateError::NotValidForNameContext { presented, .. } => wrong_name(&presented.join(", "), &print),
+        CertificateError::NotValidForNameContext { presented, .. } => {
+            let names: Vec<&str> = presented.iter().map(|name| bare_name(name)).collect();
+            wrong_name(&names.join(", "), &print)
+        }
         CertificateError::UnknownIssuer => {
             format!("the BMC's certificate is not signed by a trusted authority; {ways}")
         }
@@ -270,6 +273,12 @@ fn wrong_name(names: &str, print: &str) -> String {
         "the BMC's certificate is for {names}, not for the address in ip; use the name it is for, or set \
          ssl_verify_hostname=0, or pin it with ssl_fingerprint={print}"
     )
+}
+
+/// `other.example` out of `DnsName("other.example")`, as the names of a certificate are handed to us.
+fn bare_name(name: &str) -> &str {
+    let inner = name.split_once('(').map_or(name, |(_, inner)| inner.trim_end_matches(')'));
+    inner.trim_matches('"')
 }
 
 fn short(reason: &CertificateError) -> String {

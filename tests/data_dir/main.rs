@@ -5,6 +5,7 @@
 mod advance;
 mod aside;
 mod command;
+mod fixtures;
 mod layout;
 mod log;
 mod members;

@@ -47,12 +47,25 @@ impl Message {
     }
 }
 
-/// CRC-32C, bit by bit.
+/// CRC-32C, from its definition.
 pub(crate) fn crc32c(crc: u32, bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(!crc, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 })
-    })
+    !bytes.iter().fold(!crc, |crc, byte| crc >> 8 ^ CRC_OF_BYTE[usize::from(crc.to_le_bytes()[0] ^ byte)])
 }
+
+const CRC_OF_BYTE: [u32; 256] = {
+    let (mut table, mut byte, mut number) = ([0; 256], 0, 0);
+    while byte < 256 {
+        let (mut crc, mut bit) = (number, 0);
+        while bit < 8 {
+            crc = if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 };
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+        number += 1;
+    }
+    table
+};
 
 /// A data dir in the making.
 pub(crate) struct Writer {
@@ -153,8 +166,8 @@ impl Writer {
     }
 
     /// All files, by name.
-    pub(crate) fn into_files(self) -> Vec<(String, Vec<u8>)> {
-        self.files
+    pub(crate) fn files(&self) -> &[(String, Vec<u8>)] {
+        &self.files
     }
 
     /// The last file's bytes, to be damaged at will.
@@ -182,7 +195,7 @@ impl Writer {
         fs::create_dir_all(dir.wal()).unwrap();
         fs::create_dir_all(dir.snap()).unwrap();
         fs::write(dir.snap().join("db"), b"not looked into").unwrap();
-        for (name, bytes) in &self.files {
+        for (name, bytes) in self.files() {
             fs::write(dir.wal().join(name), bytes).unwrap();
         }
         dir
@@ -258,10 +271,14 @@ pub(crate) fn database(applied: Option<u64>, inline: bool) -> Vec<u8> {
     let root = page(4, 2, &[(1, b"cluster", &header(9)), (1, b"meta", &value)]);
     // The root is a branch here, to be found from the newer of the two meta pages.
     let branch = branch(3, &[(b"alarm", 9), (b"cluster", 4), (b"zone", 9)]);
-    [meta_page(0, 8, 9), meta_page(1, 9, 3), page(2, 16, &[]), branch, root, bucket]
-        .iter()
-        .flat_map(|page| page.iter().copied().chain(std::iter::repeat(0)).take(4096).collect::<Vec<_>>())
-        .collect()
+    let mut file = Vec::new();
+    for (number, page) in
+        [meta_page(0, 8, 9), meta_page(1, 9, 3), page(2, 16, &[]), branch, root, bucket].iter().enumerate()
+    {
+        file.extend(page);
+        file.resize((number + 1) * 4096, 0);
+    }
+    file
 }
 
 fn page_header(id: u64, flags: u16, count: usize) -> Vec<u8> {
@@ -302,4 +319,18 @@ fn branch(id: u64, entries: &[(&[u8], u64)]) -> Vec<u8> {
         keys.extend(*key);
     }
     [elements, keys].concat()
+}
+
+/// Copies a directory with all that is in it.
+pub(crate) fn copy_dir(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_dir(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), &target).unwrap();
+        }
+    }
 }

@@ -88,7 +88,7 @@ pub(crate) fn data_dir(input: &[u8]) -> MemoryDir {
         let kind = if mode & 16 == 0 { SOUND[usize::from(kind)] } else { kind };
         step(kind, &mut choices, &mut writer, &mut dir);
     }
-    dir.wals = writer.into_files();
+    dir.wals = writer.files().to_vec();
     let mut damage = Choices(input.get(1..).unwrap_or_default());
     for _ in 0..mode / 64 {
         let number = damage.below(dir.wals.len());
@@ -127,7 +127,7 @@ fn step(kind: u8, choices: &mut Choices<'_>, writer: &mut Writer, dir: &mut Memo
         11 => add_snapshot(choices, writer, dir),
         12 => writer.record(choices.number(), choices.some_bytes()),
         13 => writer.term = choices.number(),
-        14 => dir.database = database(Some(choices.number()), choices.byte() % 2 == 0),
+        14 => dir.database = database(Some(choices.number()), choices.byte() & 1 == 0),
         _ => {
             let zeros = choices.below(1024);
             let length = writer.tail().len();

@@ -31,7 +31,12 @@ fn cases(few: u32) -> u32 {
 fn for_all(few: u32, check: impl Fn(MemoryDir)) {
     let config = Config { cases: cases(few), failure_persistence: None, ..Config::default() };
     let inputs = proptest::collection::vec(any::<u8>(), 0..400);
-    TestRunner::new(config).run(&inputs, |input| Ok(check(cases::data_dir(&input)))).unwrap();
+    TestRunner::new(config)
+        .run(&inputs, |input| {
+            check(cases::data_dir(&input));
+            Ok(())
+        })
+        .unwrap();
 }
 
 fn size(dir: &MemoryDir) -> usize {

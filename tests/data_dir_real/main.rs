@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
 mod etcd;
+mod fixtures;
 mod loss;
 mod reading;
 

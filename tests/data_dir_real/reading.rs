@@ -10,7 +10,7 @@ use crate::etcd::{Asker, Etcd, Place, Version, until};
 use crate::{each_version, present};
 
 /// A cluster of one.
-fn alone(version: &Version, root: &Path, more: &[&str]) -> (Etcd, Asker) {
+pub(crate) fn alone(version: &Version, root: &Path, more: &[&str]) -> (Etcd, Asker) {
     let place = Place::new(version, root, "one");
     let mut etcd = place.start(&[&place], "new", more);
     let client = etcd.wait();
@@ -18,7 +18,13 @@ fn alone(version: &Version, root: &Path, more: &[&str]) -> (Etcd, Asker) {
 }
 
 /// Adds a learner to the cluster of `voter` and waits until it has everything.
-fn with_learner(version: &Version, root: &Path, voter: &Etcd, client: &mut Asker, more: &[&str]) -> (Etcd, u64) {
+pub(crate) fn with_learner(
+    version: &Version,
+    root: &Path,
+    voter: &Etcd,
+    client: &mut Asker,
+    more: &[&str],
+) -> (Etcd, u64) {
     let place = Place::new(version, root, "two");
     let id = client.add(&place, true);
     let mut learner = place.start(&[&voter.place, &place], "existing", more);
@@ -28,7 +34,7 @@ fn with_learner(version: &Version, root: &Path, voter: &Etcd, client: &mut Asker
 }
 
 /// Waits until the data of `etcd` reaches as far as the leader's.
-fn caught_up(client: &mut Asker, etcd: &Etcd) {
+pub(crate) fn caught_up(client: &mut Asker, etcd: &Etcd) {
     let index = client.status().unwrap().raft_index();
     until("the data to catch up", || (present(&etcd.place.dir).last_index >= index).then_some(()));
 }

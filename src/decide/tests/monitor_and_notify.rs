@@ -266,3 +266,39 @@ fn a_voter_that_is_found_running_claims_before_it_remembers() {
         assert!(claims && !remembers, "{request:?}");
     }
 }
+
+#[test]
+fn a_voter_has_the_promotion_score_and_a_learner_has_none() {
+    let score = |own: Etcd, seen: Option<u32>| {
+        let mut snapshot = at_rest().running(Fact::Known(own)).seen_voting();
+        snapshot.promotable = true;
+        let snapshot = snapshot.cib_with(|cib| cib.own_promotion_score = seen);
+        let effects = first(Request::Monitor, &snapshot).effects;
+        effects.into_iter().find_map(|effect| match effect {
+            Effect::SetPromotionScore(score) => Some(score),
+            _ => None,
+        })
+    };
+    let (voter, learner) = (etcd(ME, Some(ME), &[ME, PEER], &[]), etcd(ME, Some(PEER), &[PEER], &[ME]));
+    assert_eq!(score(voter.clone(), None), Some(Some(1000)));
+    assert_eq!(score(voter, Some(1000)), None, "a monitor writes only what differs");
+    assert_eq!(score(learner.clone(), Some(1000)), Some(None));
+    assert_eq!(score(learner, None), None);
+}
+
+#[test]
+fn a_recovery_does_not_forget_that_pacemaker_promoted_us() {
+    let mut recovered = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
+    recovered.promotable = true;
+    if let Fact::Known(memory) = &mut recovered.boot_memory {
+        memory.promoted = true;
+    }
+    let progress = Progress::enter(Phase::Started(RunMode::ForceNewCluster), 0);
+    let recovered = post_stop(recovered);
+    let effects = decide(Request::Notify, &recovered, &progress).effects;
+    let remembered = effects.iter().find_map(|effect| match effect {
+        Effect::Remember(memory) => Some(memory.promoted),
+        _ => None,
+    });
+    assert_eq!(remembered, Some(true));
+}

@@ -119,10 +119,20 @@ fn r2_both_start_from_their_records() {
 
 #[test]
 fn r2_a_peer_that_never_says_anything_ends_in_a_retriable_refusal() {
-    let snapshot = at_rest().both_start().with_disk(history(ME, &[ME, PEER], &[])).after(61_000);
-    let plan = first(Request::Start, &snapshot);
-    assert_eq!(exit(&plan), Some(Exit::Retriable));
-    assert_eq!(refusal(&snapshot), Refusal::PeerSaysNothing);
+    let starting = at_rest().both_start().with_disk(history(ME, &[ME, PEER], &[]));
+    let starting = starting.peer_is(PeerNode::Online, PeerAgent::Starting);
+    assert_eq!(exit(&first(Request::Start, &starting.clone().after(59_000))), None);
+    assert_eq!(exit(&first(Request::Start, &starting.clone().after(61_000))), Some(Exit::Retriable));
+    assert_eq!(refusal(&starting.after(61_000)), Refusal::PeerSaysNothing);
+}
+
+#[test]
+fn r2_a_peer_whose_start_has_not_begun_may_be_waiting_for_ours_to_end() {
+    let planned = at_rest().both_start().with_disk(DataDir::Blank).with_peer_record(history(PEER, &[PEER], &[]));
+    assert_eq!(exit(&first(Request::Start, &planned)), None);
+    assert_eq!(exit(&first(Request::Start, &planned.clone().after(5_000))), Some(Exit::Retriable));
+    let begun = planned.peer_is(PeerNode::Online, PeerAgent::Starting);
+    assert_eq!(exit(&first(Request::Start, &begun.after(5_000))), None);
 }
 
 #[test]

@@ -39,6 +39,7 @@ pub(super) fn at_rest() -> Snapshot {
             lineage: Lineage::default(),
             cluster_recorded: false,
             own_start_failures: 0,
+            own_promotion_score: None,
             own_identity: Some(Identity { cluster_id: CLUSTER, member_id: ME }),
         }),
         container: Fact::Absent,

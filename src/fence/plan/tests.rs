@@ -1,0 +1,358 @@
+//! The plan as tables: a goal, a history in short, the time, and the step that has to follow.
+//!
+//! A history reads `0:On 0.1:+ 0.4:?reset 0.9:Off`: seconds, then a power state, `+` for an accepted reset, `?` for a
+//! reading that failed, `!` for a reset that failed. `On@x` carries the time of the last reset.
+
+use super::*;
+
+fn failure(name: &str) -> Failure {
+    let kind = match name {
+        "unreachable" => Kind::Unreachable,
+        "reset" => Kind::Interrupted,
+        "silent" => Kind::Silent,
+        "busy" => Kind::Busy { retry_after: None },
+        "busy3" => Kind::Busy { retry_after: Some(Duration::from_secs(3)) },
+        "garbled" => Kind::Garbled,
+        "401" => Kind::Unauthorised,
+        "403" => Kind::Forbidden,
+        "404" => Kind::Missing,
+        "state" => Kind::WrongState,
+        "value" => Kind::ValueRefused,
+        "400" => Kind::Disliked,
+        "405" => Kind::Refused,
+        "tls" => Kind::Untrusted,
+        "system" => Kind::WrongSystem,
+        other => panic!("unknown failure {other}"),
+    };
+    Failure::new(kind, name)
+}
+
+fn seconds(text: &str) -> Duration {
+    Duration::from_secs_f64(text.parse().unwrap())
+}
+
+fn history(text: &str) -> Vec<Moment> {
+    let event = |word: &str| match word.chars().next().unwrap() {
+        '+' => Event::Posted,
+        '?' => Event::Unread(failure(&word[1..])),
+        '!' => Event::Refused(failure(&word[1..])),
+        _ => {
+            let (word, last_reset) =
+                word.split_once('@').map_or((word, None), |(word, last)| (word, Some(last.to_owned())));
+            Event::Read { power: Power::read(Some(&word.into())), last_reset }
+        }
+    };
+    let moment = |token: &str| {
+        let (at, word) = token.split_once(':').unwrap();
+        Moment { at: seconds(at), event: event(word) }
+    };
+    text.split_whitespace().map(moment).collect()
+}
+
+fn plan(goal: Goal) -> Plan {
+    let types: &[&str] = match goal {
+        Goal::Know => &[],
+        Goal::Off => &["ForceOff"],
+        Goal::On => &["On", "ForceOn"],
+        Goal::Cycle => &["PowerCycle", "ForceRestart"],
+    };
+    Plan {
+        goal,
+        types: types.iter().map(ToString::to_string).collect(),
+        limits: Limits {
+            end: seconds("50"),
+            patience: seconds("10"),
+            after_post: None,
+            repost: seconds("12"),
+            attempts: u32::MAX,
+            power_wait: Duration::ZERO,
+            poll: seconds("1"),
+            grace: Duration::ZERO,
+        },
+    }
+}
+
+/// A step in short: `read 1.25`, `post ForceOff`, `already`, `by us`, `is On`, `fail ...`.
+fn short(step: &Step) -> String {
+    match step {
+        Step::Read { not_before } => format!("read {}", not_before.as_secs_f64()),
+        Step::Post { reset_type } => format!("post {reset_type}"),
+        Step::Done(Reached::Already) => "already".to_owned(),
+        Step::Done(Reached::ByUs) => "by us".to_owned(),
+        Step::Done(Reached::State(power)) => format!("is {power}"),
+        Step::Fail(failure) => format!("fail {failure}"),
+    }
+}
+
+#[track_caller]
+fn check_with(plan: &Plan, rows: &[(&str, &str, &str)]) {
+    for (past, now, expected) in rows {
+        let step = short(&plan.next(&history(past), seconds(now)));
+        let fits = step == *expected || (expected.ends_with('*') && step.starts_with(expected.trim_end_matches('*')));
+        assert!(fits, "after '{past}' at {now}: expected '{expected}', got '{step}'");
+    }
+}
+
+#[track_caller]
+fn check(goal: Goal, rows: &[(&str, &str, &str)]) {
+    check_with(&plan(goal), rows);
+}
+
+#[test]
+fn everything_begins_with_a_reading() {
+    for goal in [Goal::Know, Goal::Off, Goal::On, Goal::Cycle] {
+        check(goal, &[("", "0", "read 0")]);
+    }
+}
+
+#[test]
+fn off_needs_two_readings_a_second_apart() {
+    check(
+        Goal::Off,
+        &[
+            ("0:Off", "0", "read 1"),
+            ("0:Off 0.5:Off", "0.5", "read 1"),
+            ("0:Off 1:Off", "1", "already"),
+            ("0:Off 0.5:Off 1:Off", "1", "already"),
+            ("0:On 0.1:+ 0.4:Off", "0.4", "read 1.4"),
+            ("0:On 0.1:+ 0.4:Off 1.4:Off", "1.4", "by us"),
+            // A reading that failed in between takes nothing away; one that says something else does.
+            ("0:Off 0.5:?busy 1:Off", "1", "already"),
+            ("0:Off 0.5:On 1:Off", "1", "read 2"),
+            ("0:Off 0.5:PoweringOn 1:Off", "1", "read 2"),
+            ("0:Off 0.5:nonsense 1:Off", "1", "read 2"),
+            // The proof has to be the last thing that was seen.
+            ("0:Off 1:?reset", "1", "read 1.5"),
+        ],
+    );
+}
+
+#[test]
+fn off_is_posted_to_whatever_is_not_off() {
+    for state in ["On", "PoweringOn", "PoweringOff", "Paused", "Reset", "off", "OFF", "Unknown", "null"] {
+        check(Goal::Off, &[(&format!("0:{state}"), "0", "post ForceOff")]);
+    }
+}
+
+#[test]
+fn an_accepted_reset_proves_nothing() {
+    check(
+        Goal::Off,
+        &[
+            ("0:On 0.1:+", "0.1", "read 0.35"),
+            ("0:On 0.1:+ 0.4:On", "0.4", "read 0.65"),
+            ("0:On 0.1:+ 0.4:On 0.7:On", "0.7", "read 1.2"),
+            ("0:On 0.1:+ 0.4:On 0.7:On 1.2:On 2.2:On", "2.2", "read 3.2"),
+            ("0:On 0.1:+ 12:On", "12", "read 12.25"),
+            ("0:On 0.1:+ 12.2:On", "12.2", "post ForceOff"),
+            ("0:On 0.1:+ 9:PoweringOff", "9", "read 9.25"),
+            ("0:On 0.1:+ 13:PoweringOff", "13", "post ForceOff"),
+            ("0:On 0.1:+ 49:On", "50", "fail Timed out waiting to power OFF: the BMC accepted the reset once*"),
+            ("0:On 0.1:+ 50:Off", "50", "fail Timed out*"),
+        ],
+    );
+}
+
+#[test]
+fn what_a_refusal_means_decides() {
+    check(
+        Goal::Off,
+        &[
+            // Whatever was answered, the power state is read first.
+            ("0:On 0.1:!403", "0.1", "read 0.35"),
+            ("0:On 0.1:!403 0.4:Off", "0.4", "read 1.4"),
+            ("0:On 0.1:!403 0.4:On", "0.4", "fail 403"),
+            ("0:On 0.1:!401 0.4:On", "0.4", "fail 401"),
+            ("0:On 0.1:!404 0.4:On", "0.4", "fail 404"),
+            ("0:On 0.1:!405 0.4:On", "0.4", "fail 405"),
+            ("0:On 0.1:!tls 0.4:On", "0.4", "fail tls"),
+            ("0:On 0.1:!value 0.1:On", "0.1", "fail value"),
+            ("0:On 0.1:!state 0.4:On", "0.4", "read 2.1"),
+            ("0:On 0.1:!state 2.1:On", "2.1", "post ForceOff"),
+            ("0:On 0.1:!400 2.1:On", "2.1", "post ForceOff"),
+            ("0:On 0.1:!400 2.1:On 2.2:!400 4.2:On 4.3:!400 6.3:On", "6.3", "fail 400"),
+            ("0:On 0.1:!busy 0.6:On", "0.6", "post ForceOff"),
+            ("0:On 0.1:!busy3 0.4:On", "0.4", "read 3.1"),
+            ("0:On 0:!busy 1:On 1:!busy 1.5:On", "1.5", "read 2"),
+            ("0:On 0.1:!reset 0.4:On", "0.4", "read 0.6"),
+            ("0:On 0.1:!reset 0.6:On", "0.6", "post ForceOff"),
+            ("0:On 0.1:!silent 0.4:Off 1.4:Off", "1.4", "by us"),
+            ("0:On 0.1:!state 0.4:Off 1.4:Off", "1.4", "already"),
+        ],
+    );
+}
+
+#[test]
+fn failed_readings_are_repeated_as_long_as_it_makes_sense() {
+    check(
+        Goal::Off,
+        &[
+            ("0:?unreachable", "0", "read 0.5"),
+            ("0:?unreachable 0.5:?unreachable", "0.5", "read 1.5"),
+            ("9:?unreachable 10:?unreachable", "10", "fail unreachable"),
+            ("9:?silent 10:?silent", "10", "fail silent"),
+            // Somebody is there and asks for patience.
+            ("9:?busy 20:?busy", "20", "read 21"),
+            ("0:?busy3", "0", "read 3"),
+            // It was heard before, so it may come back.
+            ("0:On 0.1:+ 30:?unreachable", "30", "read 30.5"),
+            ("0:On 0.1:+ 30:?404", "30", "read 30.5"),
+            ("0:?401", "0", "fail 401"),
+            ("0:?403", "0", "fail 403"),
+            ("0:?404", "0", "fail 404"),
+            ("0:?tls", "0", "fail tls"),
+            ("0:?system", "0", "fail system"),
+            ("0:On 0.1:+ 30:?401", "30", "fail 401"),
+            ("0:On 0.1:+ 30:?system", "30", "fail system"),
+            ("49:?busy", "50", "fail Timed out waiting to power OFF: its power state could not be read, busy"),
+        ],
+    );
+}
+
+#[test]
+fn on_waits_out_transitions_and_never_posts_into_them() {
+    check(
+        Goal::On,
+        &[
+            ("0:On", "0", "already"),
+            ("0:Off", "0", "post On"),
+            ("0:nonsense", "0", "post On"),
+            ("0:PoweringOff", "0", "read 0.25"),
+            ("0:PoweringOn", "0", "read 0.25"),
+            ("0:Off 0.1:+ 0.4:PoweringOn", "0.4", "read 0.65"),
+            ("0:Off 0.1:+ 13:PoweringOn", "13", "read 13.25"),
+            ("0:Off 0.1:!state 3:PoweringOff", "3", "read 3.25"),
+            ("0:Off 0.1:+ 12.2:Off", "12.2", "post On"),
+            ("0:Off 0.1:+ 1:On", "1", "by us"),
+            ("0:Off 0.1:!value", "0.1", "read 0.1"),
+            ("0:Off 0.1:!value 0.1:Off", "0.1", "post ForceOn"),
+            ("0:Off 0.1:!value 0.1:Off 0.2:!value 0.2:Off", "0.2", "fail value"),
+        ],
+    );
+}
+
+#[test]
+fn attempts_and_their_length_are_bounded() {
+    let mut limited = plan(Goal::On);
+    limited.limits = Limits { after_post: Some(seconds("6")), repost: seconds("3"), attempts: 2, ..limited.limits };
+    check_with(
+        &limited,
+        &[
+            ("0:Off 0:+ 2:Off", "2", "read 2.25"),
+            ("0:Off 0:+ 3:Off", "3", "post On"),
+            ("0:Off 0:+ 3:+ 5:Off", "5", "read 5.25"),
+            ("0:Off 0:+ 3:+ 6:Off", "6", "fail Timed out waiting to power ON*"),
+            ("0:Off 0:+ 3:+ 6:On", "6", "by us"),
+        ],
+    );
+    let mut off = plan(Goal::Off);
+    off.limits = Limits { after_post: Some(seconds("20")), power_wait: seconds("5"), ..off.limits };
+    check_with(
+        &off,
+        &[
+            ("0:On 1:+", "1", "read 6"),
+            ("0:On 1:+ 25:On", "25", "post ForceOff"),
+            ("0:On 1:+ 26:On", "26", "fail Timed out*"),
+        ],
+    );
+    let mut graceful = plan(Goal::On);
+    graceful.limits.grace = seconds("8");
+    check_with(&graceful, &[("0:Off", "0", "read 0.25"), ("7:Off 8:Off", "8", "post On")]);
+}
+
+#[test]
+fn the_pause_between_looks_is_bounded() {
+    let mut slow = plan(Goal::Off);
+    slow.limits.poll = seconds("5");
+    check_with(&slow, &[("0:On 0:+ 1:On 2:On 3:On 4:On 5:On 6:On", "6", "read 11")]);
+    let mut fast = plan(Goal::Off);
+    fast.limits.poll = Duration::ZERO;
+    check_with(&fast, &[("0:On 0:+ 1:On 2:On", "2", "read 2.1")]);
+}
+
+#[test]
+fn a_cycle_is_sent_once_and_needs_evidence() {
+    check(
+        Goal::Cycle,
+        &[
+            ("0:On", "0", "post PowerCycle"),
+            ("0:Off", "0", "read 1"),
+            ("0:Off 1:Off", "1", "already"),
+            ("0:On 0.1:+ 0.4:On", "0.4", "read 0.65"),
+            ("0:On 0.1:+ 40:On", "40", "read 40.25"),
+            ("0:On 0.1:+ 49:On", "50", "fail Timed out waiting for evidence of the reset*"),
+            ("0:On 0.1:+ 0.4:Off 0.7:On", "0.7", "by us"),
+            ("0:On 0.1:+ 0.4:PoweringOn", "0.4", "read 0.65"),
+            ("0:On 0.1:+ 0.4:PoweringOn 0.7:On", "0.7", "by us"),
+            ("0:On@monday 0.1:+ 0.4:On@monday", "0.4", "read 0.65"),
+            ("0:On@monday 0.1:+ 0.4:On@tuesday", "0.4", "by us"),
+            ("0:On 0.1:+ 0.4:On@tuesday", "0.4", "read 0.65"),
+            ("0:PoweringOff 0.1:+ 0.4:On", "0.4", "read 0.65"),
+            ("0:On 0.1:!reset 5:On", "5", "read 5.25"),
+            ("0:On 0.1:!silent 40:On", "40", "read 40.25"),
+            ("0:On 0.1:!unreachable 0.7:On", "0.7", "post PowerCycle"),
+            ("0:On 0.1:!busy 0.7:On", "0.7", "post PowerCycle"),
+            ("0:On 0.1:!value 0.1:On", "0.1", "post ForceRestart"),
+            ("0:On 0.1:!403 0.4:On", "0.4", "fail 403"),
+        ],
+    );
+}
+
+#[test]
+fn a_question_is_answered_or_given_up() {
+    check(
+        Goal::Know,
+        &[
+            ("0:On", "0", "is On"),
+            ("0:Off", "0", "is Off"),
+            ("0:PoweringOff", "0", "is PoweringOff"),
+            ("0:nonsense", "0", "fail the system does not say whether it is on: its PowerState is \"nonsense\""),
+            ("0:?busy 0.5:On", "0.5", "is On"),
+            ("0:?garbled", "0", "read 0.5"),
+            ("10:?garbled", "10", "fail garbled"),
+        ],
+    );
+}
+
+#[test]
+fn coming_back_is_noticed() {
+    assert!(came_back(&history("0:On 0.1:+ 0.4:Off 1.4:On")));
+    assert!(came_back(&history("0:Off 1:PoweringOn")));
+    assert!(!came_back(&history("0:On 0.1:+ 0.4:Off 1.4:Off")));
+    assert!(!came_back(&history("0:Off 0.5:nonsense")));
+}
+
+#[test]
+fn every_history_leads_somewhere_in_time() {
+    // Whatever the system says, a plan that is followed ends: here each of its readings is the next of a cycle of words.
+    let words = ["On", "Off", "PoweringOff", "PoweringOn", "nonsense", "?busy", "?reset", "!state", "+"];
+    for goal in [Goal::Know, Goal::Off, Goal::On, Goal::Cycle] {
+        for first in 0..words.len() {
+            for second in 0..words.len() {
+                let plan = plan(goal);
+                let mut past: Vec<Moment> = Vec::new();
+                let mut now = Duration::ZERO;
+                let mut steps = 0;
+                loop {
+                    steps += 1;
+                    assert!(steps < 1000, "{goal:?} {first} {second} does not end: {past:?}");
+                    let word = words[if steps % 2 == 0 { first } else { second }];
+                    match plan.next(&past, now) {
+                        Step::Read { not_before } => {
+                            now = now.max(not_before.min(plan.limits.end)) + Duration::from_millis(10);
+                            let reading = word.trim_start_matches(['!', '+']);
+                            let reading = if reading == "state" || reading.is_empty() { "On" } else { reading };
+                            past.extend(history(&format!("{}:{reading}", now.as_secs_f64())));
+                        }
+                        Step::Post { .. } => {
+                            now += Duration::from_millis(10);
+                            let answer = if word.starts_with('!') { word } else { "+" };
+                            past.extend(history(&format!("{}:{answer}", now.as_secs_f64())));
+                        }
+                        Step::Done(_) | Step::Fail(_) => break,
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! What the BMC believes: its systems, their power over time, who may log in, and what goes wrong next.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::http::{Reply, Request, message};
+
+/// A change of power that is due.
+type Due = (Instant, String);
+
+/// A computer system of the model.
+#[derive(Clone, Debug)]
+pub struct System {
+    pub id: String,
+    pub name: String,
+    pub uuid: Value,
+    pub serial: String,
+    /// Any JSON, as BMCs put anything here.
+    pub power: Value,
+    /// What follows a `ForceOff`, after how long.
+    pub when_off: Vec<(Duration, &'static str)>,
+    pub when_on: Vec<(Duration, &'static str)>,
+    pub when_cycled: Vec<(Duration, &'static str)>,
+    /// The inline list of reset types; `None` leaves it out.
+    pub allowed: Option<Vec<&'static str>>,
+    /// The list in an ActionInfo resource; `None` has no such resource.
+    pub action_info: Option<Vec<&'static str>>,
+    /// Reset types that are refused as unknown values, whatever the lists say.
+    pub refuses: Vec<&'static str>,
+    pub can_reset: bool,
+    pub names_target: bool,
+    pub last_reset: Option<String>,
+    due: Vec<Due>,
+}
+
+impl System {
+    pub fn new(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            name: format!("System {id}"),
+            uuid: json!(format!("00000000-0000-4000-8000-{:012x}", number(id))),
+            serial: format!("SN-{id}"),
+            power: json!("On"),
+            when_off: vec![(Duration::ZERO, "Off")],
+            when_on: vec![(Duration::ZERO, "On")],
+            when_cycled: vec![(Duration::from_millis(100), "Off"), (Duration::from_millis(1500), "On")],
+            allowed: Some(vec!["On", "ForceOff", "GracefulShutdown", "ForceRestart", "Nmi", "PowerCycle"]),
+            action_info: None,
+            refuses: Vec::new(),
+            can_reset: true,
+            names_target: true,
+            last_reset: None,
+            due: Vec::new(),
+        }
+    }
+
+    pub fn uri(&self) -> String {
+        format!("/redfish/v1/Systems/{}", self.id)
+    }
+
+    fn settle(&mut self) {
+        let now = Instant::now();
+        self.due.sort_by_key(|(at, _)| *at);
+        while self.due.first().is_some_and(|(at, _)| *at <= now) {
+            self.power = Value::String(self.due.remove(0).1);
+        }
+    }
+
+    fn reset(&mut self, reset_type: &str) -> bool {
+        let steps = match reset_type {
+            "ForceOff" => self.when_off.clone(),
+            "On" | "ForceOn" => self.when_on.clone(),
+            "PowerCycle" | "ForceRestart" => self.when_cycled.clone(),
+            "Nmi" => Vec::new(),
+            _ => return false,
+        };
+        self.due = steps.iter().map(|(after, word)| (Instant::now() + *after, (*word).to_owned())).collect();
+        self.settle();
+        true
+    }
+
+    fn document(&self) -> Value {
+        let mut action = json!({});
+        if self.names_target {
+            action["target"] = json!(format!("{}/Actions/ComputerSystem.Reset", self.uri()));
+        }
+        if let Some(allowed) = &self.allowed {
+            action["ResetType@Redfish.AllowableValues"] = json!(allowed);
+        }
+        if self.action_info.is_some() {
+            action["@Redfish.ActionInfo"] = json!(format!("{}/ResetActionInfo", self.uri()));
+        }
+        let mut document = json!({
+            "@odata.id": self.uri(), "Id": self.id, "Name": self.name, "UUID": self.uuid,
+            "SerialNumber": self.serial, "PowerState": self.power, "Actions": {},
+        });
+        if self.can_reset {
+            document["Actions"]["#ComputerSystem.Reset"] = action;
+        }
+        if let Some(last_reset) = &self.last_reset {
+            document["LastResetTime"] = json!(last_reset);
+        }
+        document
+    }
+}
+
+/// A number out of a name, so that each system has a UUID of its own.
+fn number(name: &str) -> u64 {
+    name.bytes().fold(0, |number, byte| (number << 8 | u64::from(byte)) & 0xffff_ffff_ffff)
+}
+
+/// How one request goes wrong.
+#[derive(Clone, Debug)]
+pub enum Misbehaviour {
+    /// A status with a body, instead of doing anything.
+    Status(u16, String),
+    StatusWith(u16, Vec<(&'static str, String)>, String),
+    /// 200 with this body.
+    Body(Vec<u8>),
+    /// These bytes and the end.
+    Raw(Vec<u8>),
+    Reset,
+    Close,
+    Silence,
+    /// Does what it should, and then resets the connection.
+    DoneThenReset,
+    /// Does what it should, but answers so late.
+    Late(Duration),
+    /// Accepts a reset (204) and does nothing.
+    Ignored,
+    /// One byte after the other.
+    Drip(Duration),
+    /// Header lines without end.
+    EndlessHeader,
+    /// A body without end.
+    EndlessBody,
+    /// A body of this many bytes of JSON.
+    Huge(usize),
+    /// A refusal that sends back everything that came in, and the password in every way that it can be written.
+    Echo(u16),
+}
+
+/// A rule that makes requests go wrong.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    pub method: &'static str,
+    /// A part of the path; empty fits all.
+    pub path: &'static str,
+    /// How many fitting requests go well first.
+    pub after: usize,
+    /// How many go wrong then.
+    pub count: usize,
+    pub how: Misbehaviour,
+}
+
+impl Fault {
+    pub fn always(method: &'static str, path: &'static str, how: Misbehaviour) -> Self {
+        Self { method, path, after: 0, count: usize::MAX, how }
+    }
+
+    pub fn once(method: &'static str, path: &'static str, how: Misbehaviour) -> Self {
+        Self { method, path, after: 0, count: 1, how }
+    }
+
+    pub fn times(mut self, count: usize) -> Self {
+        self.count = count;
+        self
+    }
+
+    pub fn after(mut self, after: usize) -> Self {
+        self.after = after;
+        self
+    }
+}
+
+/// Who may log in how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Basic,
+    /// Sessions only.
+    Session,
+    Both,
+}
+
+/// The BMC.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub systems: Vec<System>,
+    pub faults: Vec<Fault>,
+    pub access: Access,
+    pub user: String,
+    pub password: Vec<u8>,
+    pub log: Vec<Request>,
+    pub resets: Vec<String>,
+    /// Tokens of the sessions that are open.
+    pub sessions: Vec<String>,
+    pub sessions_opened: usize,
+    /// Resources as they are, e.g. of a capture; asked before the model.
+    pub fixed: Vec<(String, String)>,
+}
+
+impl World {
+    pub fn one_system() -> Self {
+        Self::of(vec![System::new("1")])
+    }
+
+    pub fn of(systems: Vec<System>) -> Self {
+        Self {
+            systems,
+            faults: Vec::new(),
+            access: Access::Basic,
+            user: "admin".to_owned(),
+            password: b"s3cret-pass".to_vec(),
+            log: Vec::new(),
+            resets: Vec::new(),
+            sessions: Vec::new(),
+            sessions_opened: 0,
+            fixed: Vec::new(),
+        }
+    }
+
+    pub fn with(mut self, fault: Fault) -> Self {
+        self.faults.push(fault);
+        self
+    }
+
+    /// The one system of a world that has one.
+    pub fn system(&mut self) -> &mut System {
+        let system = &mut self.systems[0];
+        system.settle();
+        system
+    }
+
+    /// The answer to a request, and everything that it changes.
+    pub fn answer(&mut self, request: &Request) -> Reply {
+        self.log.push(request.clone());
+        self.systems.iter_mut().for_each(System::settle);
+        let fault = self.faults.iter_mut().find_map(|fault| {
+            if fault.method != request.method || !request.path.contains(fault.path) {
+                return None;
+            }
+            if fault.after > 0 {
+                fault.after -= 1;
+                return None;
+            }
+            (fault.count > 0).then(|| {
+                fault.count = fault.count.saturating_sub(1);
+                fault.how.clone()
+            })
+        });
+        match fault {
+            Some(how) => self.misbehave(request, how),
+            None => self.behave(request),
+        }
+    }
+
+    fn misbehave(&mut self, request: &Request, how: Misbehaviour) -> Reply {
+        match how {
+            Misbehaviour::Status(status, body) => Reply::json(status, &[], &body),
+            Misbehaviour::StatusWith(status, headers, body) => {
+                let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                Reply::json(status, &headers, &body)
+            }
+            Misbehaviour::Body(body) => Reply::Whole { bytes: message(200, &[], &body), close: false },
+            Misbehaviour::Raw(bytes) => Reply::Whole { bytes, close: true },
+            Misbehaviour::Reset => Reply::Reset,
+            Misbehaviour::Close => Reply::Close,
+            Misbehaviour::Silence => Reply::Silence,
+            Misbehaviour::DoneThenReset => {
+                self.behave(request);
+                Reply::Reset
+            }
+            Misbehaviour::Late(after) => match self.behave(request) {
+                Reply::Whole { bytes, .. } => Reply::Later { after, bytes },
+                other => other,
+            },
+            Misbehaviour::Ignored => {
+                self.note_reset(request);
+                Reply::json(204, &[], "")
+            }
+            Misbehaviour::Drip(every) => match self.behave(request) {
+                Reply::Whole { bytes, .. } => Reply::Drip { bytes, every },
+                other => other,
+            },
+            Misbehaviour::EndlessHeader => {
+                Reply::Endless { head: b"HTTP/1.1 200 OK\r\n".to_vec(), chunk: b"X-More: and more\r\n".repeat(50) }
+            }
+            Misbehaviour::EndlessBody => Reply::Endless {
+                head: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec(),
+                chunk: format!("400\r\n{}\r\n", "a".repeat(1024)).into_bytes(),
+            },
+            Misbehaviour::Echo(status) => {
+                let words = format!(
+                    "you sent {:?} with {}; the password is {} or {:?}",
+                    request.headers,
+                    String::from_utf8_lossy(&request.body),
+                    String::from_utf8_lossy(&self.password),
+                    String::from_utf8_lossy(&self.password)
+                );
+                let location = format!("/redfish/v1/{}", words.replace(' ', "/"));
+                Reply::json(status, &[("X-Echo", "1"), ("Link", &location)], &error_body("Base.1.8.Echo", &words))
+            }
+            Misbehaviour::Huge(size) => {
+                let body = format!("{{\"PowerState\":\"On\",\"x\":\"{}\"}}", "a".repeat(size));
+                Reply::Whole { bytes: message(200, &[], body.as_bytes()), close: true }
+            }
+        }
+    }
+
+    fn behave(&mut self, request: &Request) -> Reply {
+        let path = request.path.trim_end_matches('/').to_owned();
+        if path == "/redfish/v1/SessionService/Sessions" && request.method == "POST" {
+            return self.log_in(request);
+        }
+        if path != "/redfish/v1" && !self.is_known(request) {
+            return error(401, "Base.1.8.NoValidSession", "There is no valid session established.");
+        }
+        if let Some((_, body)) = self.fixed.iter().find(|(uri, _)| *uri == path).filter(|_| request.method == "GET") {
+            return Reply::json(200, &[], body);
+        }
+        match (request.method.as_str(), path.as_str()) {
+            ("GET", "/redfish/v1") => Reply::json(200, &[], &self.root().to_string()),
+            ("GET", "/redfish/v1/Systems") => {
+                let members: Vec<Value> =
+                    self.systems.iter().map(|system| json!({"@odata.id": system.uri()})).collect();
+                Reply::json(200, &[], &json!({"Members": members, "Members@odata.count": members.len()}).to_string())
+            }
+            ("GET", _) => self.resource(&path),
+            ("POST", _) => self.reset(request, &path),
+            ("DELETE", _) => self.log_out(request, &path),
+            _ => error(405, "Base.1.8.OperationNotAllowed", "Not allowed."),
+        }
+    }
+
+    fn root(&self) -> Value {
+        let mut root = json!({"Systems": {"@odata.id": "/redfish/v1/Systems"}, "RedfishVersion": "1.8.0"});
+        if self.access != Access::Basic {
+            root["Links"] = json!({"Sessions": {"@odata.id": "/redfish/v1/SessionService/Sessions"}});
+        }
+        root
+    }
+
+    fn resource(&self, path: &str) -> Reply {
+        let system = self.systems.iter().find(|system| path.starts_with(&system.uri()));
+        match system {
+            Some(system) if path == system.uri() => Reply::json(200, &[], &system.document().to_string()),
+            Some(system) if path.ends_with("/ResetActionInfo") && system.action_info.is_some() => {
+                let values = json!({"Parameters": [{"Name": "ResetType", "AllowableValues": system.action_info}]});
+                Reply::json(200, &[], &values.to_string())
+            }
+            _ => error(404, "Base.1.8.ResourceMissingAtURI", "The resource was not found."),
+        }
+    }
+
+    fn note_reset(&mut self, request: &Request) -> String {
+        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let reset_type = body["ResetType"].as_str().unwrap_or("(none)").to_owned();
+        self.resets.push(reset_type.clone());
+        reset_type
+    }
+
+    fn reset(&mut self, request: &Request, path: &str) -> Reply {
+        let reset_type = self.note_reset(request);
+        let Some(system) =
+            self.systems.iter_mut().find(|system| path == format!("{}/Actions/ComputerSystem.Reset", system.uri()))
+        else {
+            return error(404, "Base.1.8.ResourceMissingAtURI", "The resource was not found.");
+        };
+        if system.refuses.contains(&reset_type.as_str()) || !system.reset(&reset_type) {
+            return error(400, "Base.1.8.ActionParameterValueNotInList", "The value is not in the list.");
+        }
+        Reply::json(204, &[], "")
+    }
+
+    fn is_known(&self, request: &Request) -> bool {
+        let token = request.header("X-Auth-Token");
+        let by_token = token.is_some_and(|token| self.sessions.iter().any(|session| session == token));
+        by_token || (self.access != Access::Session && self.is_basic(request))
+    }
+
+    fn is_basic(&self, request: &Request) -> bool {
+        use base64::Engine as _;
+        let mut both = format!("{}:", self.user).into_bytes();
+        both.extend_from_slice(&self.password);
+        let expected = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(both));
+        request.header("Authorization") == Some(expected.as_str())
+    }
+
+    fn log_in(&mut self, request: &Request) -> Reply {
+        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        if self.access == Access::Basic {
+            return error(404, "Base.1.8.ResourceMissingAtURI", "The resource was not found.");
+        }
+        if body["UserName"] != self.user.as_str()
+            || body["Password"].as_str().map(str::as_bytes) != Some(self.password.as_slice())
+        {
+            return error(401, "Base.1.8.ResourceAtUriUnauthorized", "Invalid user name or password.");
+        }
+        self.sessions_opened += 1;
+        let token = format!("token-{}-secret", self.sessions_opened);
+        self.sessions.push(token.clone());
+        let uri = format!("/redfish/v1/SessionService/Sessions/{}", self.sessions_opened);
+        Reply::json(201, &[("X-Auth-Token", &token), ("Location", &uri)], &json!({"@odata.id": uri}).to_string())
+    }
+
+    fn log_out(&mut self, request: &Request, path: &str) -> Reply {
+        let number = path.rsplit('/').next().unwrap_or_default();
+        let token = format!("token-{number}-secret");
+        if request.header("X-Auth-Token") == Some(token.as_str()) {
+            self.sessions.retain(|open| *open != token);
+            return Reply::json(204, &[], "");
+        }
+        error(404, "Base.1.8.ResourceMissingAtURI", "The resource was not found.")
+    }
+}
+
+/// An error as the standard has it.
+pub fn error_body(id: &str, words: &str) -> String {
+    json!({"error": {"code": "Base.1.8.GeneralError", "message": "A general error has occurred.",
+        "@Message.ExtendedInfo": [{"MessageId": id, "Message": words, "Severity": "Critical"}]}})
+    .to_string()
+}
+
+fn error(status: u16, id: &str, words: &str) -> Reply {
+    Reply::json(status, &[], &error_body(id, words))
+}
