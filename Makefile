@@ -27,7 +27,7 @@ demo: setup ## two nodes, one power cut, and etcd takes writes again (root; VICT
 	$(LAB) demo --victim $(VICTIM) $(LAB_OPTIONS)
 
 .PHONY: test
-test: setup check lab ## every test, the lab's scenarios included (root)
+test: setup check real lab ## every test, the lab's scenarios included (root)
 
 .PHONY: check
 check: ## formatting, lints and all tests that need neither root nor a lab
@@ -35,6 +35,19 @@ check: ## formatting, lints and all tests that need neither root nor a lab
 	$(CARGO) clippy --quiet --all-targets -- --deny warnings
 	$(CARGO) test --quiet
 	$(LAB) self-test
+
+.PHONY: real
+real: setup ## the parts that are tested against real etcds, an emulator of BMCs and Pacemaker's own fencer (root)
+	tests/fence/setup
+	tests/data_dir_etcd35.sh target/etcd-3.5
+	$(CARGO) test --quiet --test fence_emulator --test fence_fencer
+	$(CARGO) test --quiet --test data_dir_real -- --test-threads 1
+
+.PHONY: bench-fence
+bench-fence: setup ## the fence agent side by side with the Python one, against one emulator (root)
+	tests/fence/setup
+	$(CARGO) build --release
+	tests/bench/fence
 
 .PHONY: lab
 lab: setup ## the lab's scenarios (root; SCENARIO="name ..." for some of them)
