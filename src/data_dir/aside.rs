@@ -50,7 +50,7 @@ fn try_prune(dir: &Path, prefix: &str, keep: usize, made: &Path) -> Result<(), E
         discard(&half_deleted)?;
     }
     let all = numbered(dir, prefix)?;
-    let surplus = all.len().saturating_sub(keep.max(1));
+    let surplus = all.len().saturating_sub(keep);
     for (_, path) in all.into_iter().take(surplus).filter(|(_, path)| path != made) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         // Deleting takes a while: under its own name, half of a backup would pass for a whole one after a power cut.

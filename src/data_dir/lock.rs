@@ -68,3 +68,22 @@ fn whole_file(kind: i32) -> libc::flock {
         l_pid: 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What keeps etcd out while a WAL file is changed.
+    #[test]
+    fn our_lock_is_seen_as_etcds_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("member/wal/0000000000000000-0000000000000000.wal");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, b"").unwrap();
+        let file = open_locked(&path).unwrap();
+        assert_eq!(holder(dir.path()).unwrap(), Some(path.clone()));
+        assert!(matches!(open_locked(&path), Err(Error::Open { .. })));
+        drop(file);
+        assert_eq!(holder(dir.path()).unwrap(), None);
+    }
+}

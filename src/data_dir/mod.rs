@@ -123,3 +123,27 @@ fn read_closely(dir: &Path) -> Result<Option<Reading>, Error> {
 pub fn is_open(dir: &Path) -> Result<bool, Error> {
     Ok(lock::holder(dir)?.is_some())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A log that contradicts itself, e.g. in a record that someone edited, must not make a voter of a departed member.
+    #[test]
+    fn who_has_left_is_no_voter() {
+        let voter = History {
+            cluster_id: 1,
+            member_id: 2,
+            last_term: 3,
+            last_index: 4,
+            commit_index: 4,
+            voters: [2].into(),
+            learners: BTreeSet::new(),
+            has_left: false,
+            damage: Vec::new(),
+        };
+        assert!(voter.is_voter());
+        assert!(!History { has_left: true, ..voter.clone() }.is_voter());
+        assert!(!History { voters: [5].into(), ..voter }.is_voter());
+    }
+}

@@ -61,7 +61,7 @@ fn what_etcd_rejects_does_not_count() {
     // An addition of one that is there.
     taken.change(ADD, PEER, &member(OTHER_URL));
     taken.change(ADD_LEARNER, ME, &learner(OTHER_URL));
-    taken.change(REMOVE, OTHER, "");
+    taken.change(REMOVE, 77, "");
     taken.change(ADD, 0, &member(OTHER_URL));
     let history = present(&taken.write());
     assert_eq!((history.voters, history.learners), (ids(&[ME]), ids(&[PEER])));
