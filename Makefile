@@ -35,6 +35,7 @@ check: ## formatting, lints and all tests that need neither root nor a lab
 	$(CARGO) clippy --quiet --all-targets -- --deny warnings
 	$(CARGO) test --quiet
 	$(LAB) self-test
+	shellspec/run
 
 .PHONY: real
 real: setup ## the parts that are tested against real etcds, an emulator of BMCs and Pacemaker's own fencer (root)
@@ -64,3 +65,13 @@ setup: ## install the Debian packages that building and the lab need (root)
 .PHONY: build
 build: ## the optimised binary
 	$(CARGO) build --release
+
+# Where the binary and its names go; DESTDIR as usual. The names are those in ocf/links.
+DESTDIR ?=
+.PHONY: install
+install: build ## install the binary and the names that Pacemaker knows it by (root)
+	install -D --mode=755 target/release/tandem $(DESTDIR)/usr/sbin/tandem
+	@grep --invert-match '^#' ocf/links | while read -r link target; do \
+		mkdir --parents "$(DESTDIR)$${link%/*}" && ln --symbolic --force --no-dereference "$$target" "$(DESTDIR)$$link" || exit 1; \
+		echo "$(DESTDIR)$$link -> $$target"; \
+	done
