@@ -4,6 +4,7 @@ mod both_powered_off_and_on;
 mod both_stopped_and_started;
 mod etcd_killed;
 mod graceful_stop_and_return;
+mod left_behind;
 mod node_failure;
 mod partition;
 mod survivor_etcd_killed_too;
@@ -106,6 +107,13 @@ const SCENARIOS: &[Scenario] = &[
         needs: Needs::Healthy,
         leaves_healthy: true,
         run: survivor_etcd_killed_too::nothing_lost,
+    },
+    Scenario {
+        name: "left_behind",
+        about: "a node returns after its peer went on alone and died: it refuses, until an operator confirms",
+        needs: Needs::Healthy,
+        leaves_healthy: true,
+        run: left_behind::run,
     },
     Scenario {
         name: "loss_is_seen",
