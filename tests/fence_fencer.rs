@@ -180,6 +180,45 @@ fn inner_tools() {
 }
 
 #[test]
+fn pcs_creates_devices_as_it_does_for_the_original() {
+    in_namespaces("inner_pcs");
+}
+
+#[test]
+#[ignore = "run inside namespaces by pcs_creates_devices_as_it_does_for_the_original"]
+fn inner_pcs() {
+    let _fencer = Fencer::start();
+    shell("cibadmin --empty > /run/fence/cib.xml");
+    let create = |name: &str, options: &[&str]| {
+        let fixed = ["-f", "/run/fence/cib.xml", "stonith", "create", name, "fence_redfish_rs", "pcmk_host_list=node1"];
+        let output = program("/usr/sbin/pcs").args(fixed).args(options).stdin(Stdio::null()).output().unwrap();
+        (
+            output.status.success(),
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)),
+        )
+    };
+    let current = [
+        "ip=bmc",
+        "ipport=443",
+        "username=u",
+        "password=p",
+        "systems_uri=/redfish/v1/Systems/1",
+        "pcmk_delay_base=10s",
+        "ssl_insecure=0",
+    ];
+    let (created, text) = create("current", &current);
+    assert!(created && text.is_empty(), "{text}");
+    let (created, text) = create("old", &["ipaddr=bmc", "login=u", "passwd=p"]);
+    assert!(created && text.contains("use 'ip' instead"), "{text}");
+    let (created, text) = create("unknown", &["ip=bmc", "username=u", "password=p", "bogus=1"]);
+    assert!(!created && text.contains("invalid stonith option 'bogus'"), "{text}");
+    let (created, text) = create("nameless", &["ip=bmc", "password=p"]);
+    assert!(!created && text.contains("'username'"), "{text}");
+    let (created, text) = create("checked", &["ip=bmc", "username=u", "password=p", "delay=x", "--agent-validation"]);
+    assert!(!created && text.contains("delay='x' is not a whole number"), "{text}");
+}
+
+#[test]
 fn a_node_is_fenced_and_unfenced() {
     in_namespaces("inner_fencing");
 }
