@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bmc::agent::Call;
 use bmc::model::error_body;
-use bmc::{CertificateKind, Fault, Listening, Misbehaviour, Server, Setup, World};
+use bmc::{CertificateKind, Fault, Listening, Misbehaviour, Server, Setup, World, at_once};
 
 fn listening(listening: Listening) -> Server {
     Server::with(World::one_system(), Setup { listening, ..Setup::default() })
@@ -26,14 +26,8 @@ fn status(server: &Server) -> Call {
     Call::new(server, "status").set("action_timeout", "6")
 }
 
-/// Runs every row at once: most of their time is waiting.
-fn at_once(rows: Vec<Box<dyn FnOnce() + Send>>) {
-    std::thread::scope(|scope| {
-        let running: Vec<_> = rows.into_iter().map(|row| scope.spawn(row)).collect();
-        for one in running {
-            one.join().unwrap();
-        }
-    });
+fn all(rows: Vec<Box<dyn FnOnce() + Send>>) {
+    at_once(rows, |row| row());
 }
 
 #[test]
@@ -46,7 +40,7 @@ fn every_status_has_its_sentence() {
             output.fails(words).fails(&["The service says why"]).within(least, most);
         })
     };
-    at_once(vec![
+    all(vec![
         row(401, &["unable to log in", "401"], 1.0, 3.0),
         row(403, &["403 Forbidden"], 0.0, 1.5),
         row(404, &["404 Not Found", "is Redfish enabled"], 0.0, 1.5),
@@ -65,7 +59,7 @@ fn every_broken_body_has_its_sentence() {
             status(&server).run().fails(&[words]).within(0.0, 7.0);
         })
     };
-    at_once(vec![
+    all(vec![
         row(b"<html><body>Welcome</body></html>", "the answer is HTML, not JSON"),
         row(b"", "the answer is empty"),
         row(b"{\"Systems\":{\"@odata.id\":\"/redf", "cut off in the middle"),
@@ -99,7 +93,7 @@ fn a_broken_collection_has_its_sentence() {
             status(&server).run().fails(&[words]).within(0.0, 7.0);
         })
     };
-    at_once(vec![
+    all(vec![
         row("{}", "has no Members"),
         row("{\"Members\":[]}", "lists no system"),
         row("{\"Members\":{}}", "an object as Members"),
@@ -129,7 +123,7 @@ fn a_tolerant_reader_where_the_standard_allows_it() {
 
 #[test]
 fn connections_that_fail_have_their_sentence() {
-    at_once(vec![
+    all(vec![
         Box::new(|| {
             let server = everywhere(Misbehaviour::Reset);
             status(&server).run().fails(&["reset the connection"]).within(0.0, 7.0);
@@ -162,7 +156,7 @@ fn connections_that_fail_have_their_sentence() {
 
 #[test]
 fn slowness_is_bounded() {
-    at_once(vec![
+    all(vec![
         Box::new(|| {
             let server = everywhere(Misbehaviour::Drip(Duration::from_millis(200)));
             status(&server).run().fails(&["timed out"]).within(4.0, 7.0);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bmc::agent::{Call, finish};
 use bmc::model::{Access, error_body};
-use bmc::{Fault, Misbehaviour, Server, World};
+use bmc::{Fault, Misbehaviour, Server, World, at_once};
 
 const PASSWORD: &str = "s3cret-pass";
 
@@ -53,14 +53,14 @@ fn a_session_is_opened_where_basic_is_refused_and_deleted_on_every_path() {
         ("status", Some(Fault::always("GET", "/Systems/1", Misbehaviour::Silence)), 1),
         ("status", Some(Fault::always("GET", "/Systems/1", Misbehaviour::Body(b"{}".to_vec()))), 1),
     ];
-    for (action, fault, code) in faults {
+    at_once(faults, |(action, fault, code)| {
         let mut world = accessible_by(Access::Session);
         world.faults.extend(fault);
         let server = Server::with_world(world);
         let output = Call::new(&server, action).set("action_timeout", "6").run();
         assert_eq!(output.code, code, "{output:?}");
         assert_eq!(sessions(&server), (1, 0), "{action}: {output:?}");
-    }
+    });
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_session_can_be_asked_for_and_then_no_password_goes_anywhere_else() {
 
 #[test]
 fn a_wrong_password_is_tried_twice_and_not_again() {
-    for access in [Access::Basic, Access::Session, Access::Both] {
+    at_once([Access::Basic, Access::Session, Access::Both], |access| {
         for action in ["status", "off", "monitor"] {
             let server = Server::with_world(accessible_by(access));
             let output = Call::new(&server, action).set("password", "wrong").run();
@@ -106,7 +106,7 @@ fn a_wrong_password_is_tried_twice_and_not_again() {
             assert!(attempts(&server) <= 2, "{access:?}: {:?}", server.requests());
             assert!(server.posted().is_empty());
         }
-    }
+    });
 }
 
 #[test]
@@ -219,34 +219,35 @@ fn no_secret_is_shown_anywhere() {
     use base64::Engine as _;
     let basic = base64::engine::general_purpose::STANDARD.encode(format!("admin:{PASSWORD}"));
     let secrets = [PASSWORD, basic.as_str(), "token-1-secret", "token-2-secret"];
-    for access in [Access::Basic, Access::Session] {
-        for (method, path, status) in
-            [("GET", "/Systems", 403), ("POST", "Reset", 400), ("GET", "/Systems/1", 503), ("DELETE", "", 500)]
-        {
-            for action in ["off", "status"] {
-                let server = Server::with_world(accessible_by(access).with(Fault::always(
-                    method,
-                    path,
-                    Misbehaviour::Echo(status),
-                )));
-                let directory = tempfile::tempdir().unwrap();
-                let debug_file = directory.path().join("debug");
-                let call = Call::new(&server, action)
-                    .set("action_timeout", "4")
-                    .set("verbose", "1")
-                    .set("debug_file", debug_file.to_str().unwrap());
-                let output = call.run();
-                let written = std::fs::read_to_string(&debug_file).unwrap();
-                assert!(written.contains("GET https://"), "the debug file tells what was done: {written}");
-                for secret in secrets {
-                    assert!(!output.stderr.contains(secret), "{}", output.stderr);
-                    assert!(!output.stdout.contains(secret), "{}", output.stdout);
-                    assert!(!written.contains(secret), "{written}");
+    at_once([Access::Basic, Access::Session], |access| {
+        at_once(
+            [("GET", "/Systems", 403), ("POST", "Reset", 400), ("GET", "/Systems/1", 503), ("DELETE", "", 500)],
+            |(method, path, status)| {
+                for action in ["off", "status"] {
+                    let server = Server::with_world(accessible_by(access).with(Fault::always(
+                        method,
+                        path,
+                        Misbehaviour::Echo(status),
+                    )));
+                    let directory = tempfile::tempdir().unwrap();
+                    let debug_file = directory.path().join("debug");
+                    let call = Call::new(&server, action)
+                        .set("action_timeout", "4")
+                        .set("verbose", "1")
+                        .set("debug_file", debug_file.to_str().unwrap());
+                    let output = call.run();
+                    let written = std::fs::read_to_string(&debug_file).unwrap();
+                    assert!(written.contains("GET https://"), "the debug file tells what was done: {written}");
+                    for secret in secrets {
+                        assert!(!output.stderr.contains(secret), "{}", output.stderr);
+                        assert!(!output.stdout.contains(secret), "{}", output.stdout);
+                        assert!(!written.contains(secret), "{written}");
+                    }
+                    assert_eq!(std::fs::metadata(&debug_file).unwrap().permissions().mode() & 0o777, 0o600);
                 }
-                assert_eq!(std::fs::metadata(&debug_file).unwrap().permissions().mode() & 0o777, 0o600);
-            }
-        }
-    }
+            },
+        );
+    });
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bmc::agent::Call;
 use bmc::model::error_body;
-use bmc::{Fault, Misbehaviour, Server, System, World};
+use bmc::{Fault, Misbehaviour, Server, System, World, at_once};
 use serde_json::json;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -102,7 +102,7 @@ fn a_reset_that_is_ignored_at_first_is_sent_again() {
 
 #[test]
 fn no_power_state_is_guessed_to_be_off() {
-    for state in [json!("off"), json!("OFF"), json!(""), json!("Unknown"), json!(null), json!(0)] {
+    at_once([json!("off"), json!("OFF"), json!(""), json!("Unknown"), json!(null), json!(0)], |state| {
         let server = Server::with_world(world(|system| {
             system.power = state.clone();
             system.when_off = Vec::new();
@@ -110,16 +110,16 @@ fn no_power_state_is_guessed_to_be_off() {
         let output = Call::new(&server, "off").set("action_timeout", "4").run();
         output.fails(&["Timed out waiting to power OFF"]);
         assert_eq!(server.posted().first().map(String::as_str), Some("ForceOff"), "{state}: it is fenced all the same");
-    }
+    });
 }
 
 #[test]
 fn a_busy_bmc_is_asked_again() {
     let busy = |status| Fault::always("POST", "Reset", Misbehaviour::Status(status, String::new())).times(2);
-    for status in [500, 503, 429] {
+    at_once([500, 503, 429], |status| {
         let server = Server::with_world(World::one_system().with(busy(status)));
         Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(2.0, 7.0);
-    }
+    });
 }
 
 #[test]
@@ -157,17 +157,20 @@ fn not_in_this_state_is_checked_against_the_state() {
 
 #[test]
 fn a_refusal_is_final_at_once_with_the_reason() {
-    for (status, id, words) in [
-        (403, "Base.1.8.InsufficientPrivilege", "Operator role"),
-        (403, "SMC.1.0.OemLicenseNotPassed", "licence"),
-        (403, "Base.1.8.PasswordChangeRequired", "change the password"),
-        (404, "Base.1.8.ResourceMissingAtURI", "404"),
-        (405, "Base.1.8.OperationNotAllowed", "405"),
-    ] {
-        let body = error_body(id, "The service says no");
-        let server = Server::with_world(World::one_system().with(resets(Misbehaviour::Status(status, body))));
-        Call::new(&server, "off").run().fails(&["The service says no", words]).within(0.0, 2.0);
-    }
+    at_once(
+        [
+            (403, "Base.1.8.InsufficientPrivilege", "Operator role"),
+            (403, "SMC.1.0.OemLicenseNotPassed", "licence"),
+            (403, "Base.1.8.PasswordChangeRequired", "change the password"),
+            (404, "Base.1.8.ResourceMissingAtURI", "404"),
+            (405, "Base.1.8.OperationNotAllowed", "405"),
+        ],
+        |(status, id, words)| {
+            let body = error_body(id, "The service says no");
+            let server = Server::with_world(World::one_system().with(resets(Misbehaviour::Status(status, body))));
+            Call::new(&server, "off").run().fails(&["The service says no", words]).within(0.0, 2.0);
+        },
+    );
 }
 
 #[test]
@@ -199,19 +202,22 @@ fn a_reset_whose_answer_is_lost_is_looked_for_in_the_power_state() {
 
 #[test]
 fn one_bad_answer_while_polling_is_tolerated() {
-    for fault in [
-        Misbehaviour::Reset,
-        Misbehaviour::Close,
-        Misbehaviour::Status(503, String::new()),
-        Misbehaviour::Status(404, String::new()),
-        Misbehaviour::Status(401, String::new()),
-        Misbehaviour::Body(b"<html>starting</html>".to_vec()),
-        Misbehaviour::Body(b"{\"PowerState\":\"O".to_vec()),
-    ] {
-        let bad = Fault::once("GET", "/Systems/1", fault).after(1);
-        let server = Server::with_world(world(|system| system.when_off = vec![(MS(700), "Off")]).with(bad));
-        Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(1.5, 6.0);
-    }
+    at_once(
+        [
+            Misbehaviour::Reset,
+            Misbehaviour::Close,
+            Misbehaviour::Status(503, String::new()),
+            Misbehaviour::Status(404, String::new()),
+            Misbehaviour::Status(401, String::new()),
+            Misbehaviour::Body(b"<html>starting</html>".to_vec()),
+            Misbehaviour::Body(b"{\"PowerState\":\"O".to_vec()),
+        ],
+        |fault| {
+            let bad = Fault::once("GET", "/Systems/1", fault).after(1);
+            let server = Server::with_world(world(|system| system.when_off = vec![(MS(700), "Off")]).with(bad));
+            Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(1.5, 6.0);
+        },
+    );
 }
 
 #[test]
@@ -261,7 +267,7 @@ fn on_waits_for_a_shutdown_to_end() {
 
 #[test]
 fn on_is_tried_as_often_as_retry_on_says() {
-    for (retry_on, tries) in [("0", 1), ("2", 3)] {
+    at_once([("0", 1), ("2", 3)], |(retry_on, tries)| {
         let server =
             Server::with_world(world(|system| system.power = json!("Off")).with(resets(Misbehaviour::Ignored)));
         let output = Call::new(&server, "on").set("retry_on", retry_on).set("power_timeout", "2").run();
@@ -269,7 +275,7 @@ fn on_is_tried_as_often_as_retry_on_says() {
             .fails(&["Timed out waiting to power ON"])
             .within(f64::from(tries) * 2.0 - 0.5, f64::from(tries) * 2.0 + 2.0);
         assert_eq!(server.posted().len(), usize::try_from(tries).unwrap());
-    }
+    });
 }
 
 #[test]
@@ -301,16 +307,18 @@ fn the_best_allowed_type_is_taken_for_on() {
 
 #[test]
 fn an_action_info_that_cannot_be_read_never_stands_in_the_way() {
-    for fault in [Misbehaviour::Status(404, String::new()), Misbehaviour::Body(b"<html>".to_vec()), Misbehaviour::Reset]
-    {
-        let world = world(|system| {
-            system.power = json!("Off");
-            system.allowed = None;
-            system.action_info = Some(vec!["On"]);
-        });
-        let server = Server::with_world(world.with(Fault::always("GET", "ResetActionInfo", fault)));
-        Call::new(&server, "on").run().succeeds("Success: Powered ON");
-    }
+    at_once(
+        [Misbehaviour::Status(404, String::new()), Misbehaviour::Body(b"<html>".to_vec()), Misbehaviour::Reset],
+        |fault| {
+            let world = world(|system| {
+                system.power = json!("Off");
+                system.allowed = None;
+                system.action_info = Some(vec!["On"]);
+            });
+            let server = Server::with_world(world.with(Fault::always("GET", "ResetActionInfo", fault)));
+            Call::new(&server, "on").run().succeeds("Success: Powered ON");
+        },
+    );
 }
 
 #[test]
@@ -332,14 +340,15 @@ fn reboot_of_a_host_that_is_off_only_powers_it_on() {
 
 #[test]
 fn no_on_is_sent_before_off_is_proven() {
-    for fault in
-        [Misbehaviour::Ignored, Misbehaviour::Status(503, String::new()), Misbehaviour::Status(403, String::new())]
-    {
-        let server = Server::with_world(World::one_system().with(resets(fault)));
-        let output = Call::new(&server, "reboot").set("action_timeout", "5").run();
-        assert_eq!(output.code, 1, "{output:?}");
-        assert!(!server.posted().iter().any(|reset| reset == "On"), "{:?}", server.posted());
-    }
+    at_once(
+        [Misbehaviour::Ignored, Misbehaviour::Status(503, String::new()), Misbehaviour::Status(403, String::new())],
+        |fault| {
+            let server = Server::with_world(World::one_system().with(resets(fault)));
+            let output = Call::new(&server, "reboot").set("action_timeout", "5").run();
+            assert_eq!(output.code, 1, "{output:?}");
+            assert!(!server.posted().iter().any(|reset| reset == "On"), "{:?}", server.posted());
+        },
+    );
     // Off is reached, but every second look says something else.
     let server = Server::with_world(world(|system| system.when_off = vec![(MS(0), "Off"), (MS(500), "On")]));
     assert_eq!(Call::new(&server, "reboot").set("action_timeout", "5").run().code, 1);
@@ -348,19 +357,26 @@ fn no_on_is_sent_before_off_is_proven() {
 
 #[test]
 fn reboot_counts_as_fenced_once_off_is_proven_even_if_on_fails() {
-    for fault in [
-        Misbehaviour::Status(500, String::new()),
-        Misbehaviour::Status(403, error_body("Base.1.8.InsufficientPrivilege", "no")),
-        Misbehaviour::Reset,
-        Misbehaviour::Ignored,
-    ] {
-        let after_off = Fault::always("POST", "Reset", fault).after(1);
-        let server = Server::with_world(World::one_system().with(after_off));
-        let output = Call::new(&server, "reboot").under_fencer().run();
-        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
-        assert!(output.stdout.starts_with("Success: Rebooted (OFF is proven; powering ON failed"), "{}", output.stdout);
-        output.within(1.0, 20.0);
-    }
+    at_once(
+        [
+            Misbehaviour::Status(500, String::new()),
+            Misbehaviour::Status(403, error_body("Base.1.8.InsufficientPrivilege", "no")),
+            Misbehaviour::Reset,
+            Misbehaviour::Ignored,
+        ],
+        |fault| {
+            let after_off = Fault::always("POST", "Reset", fault).after(1);
+            let server = Server::with_world(World::one_system().with(after_off));
+            let output = Call::new(&server, "reboot").under_fencer().run();
+            assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+            assert!(
+                output.stdout.starts_with("Success: Rebooted (OFF is proven; powering ON failed"),
+                "{}",
+                output.stdout
+            );
+            output.within(1.0, 20.0);
+        },
+    );
 }
 
 #[test]

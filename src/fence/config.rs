@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::input::Given;
+use super::input::{DYNAMIC, Given};
 use super::options::{Kind, Opt, row_of, truth};
 use crate::redfish::address::Address;
 use crate::redfish::bmc::LoginMethod;
@@ -153,7 +153,7 @@ const LONGEST: u64 = 24 * 60 * 60;
 impl Config {
     /// Checks everything that was given for `action`.
     pub fn read(action: Action, given: &Given, environment: Environment) -> Result<Self, Vec<String>> {
-        let mut reader = Reader { given, faults: Vec::new() };
+        let mut reader = Reader { given, faults: given.faults.clone() };
         let config = reader.config(action, environment);
         match config {
             Some(config) if reader.faults.is_empty() => Ok(config),
@@ -237,7 +237,7 @@ impl Reader<'_> {
             ));
         }
         let plug = if port_as_ip { None } else { self.text(Opt::Plug) };
-        let dynamic = plug.as_deref() == Some("dynamic");
+        let dynamic = plug.as_deref() == Some(DYNAMIC);
         let separator = self.text_or_default(Opt::PlugSeparator);
         let wanted = wanted(plug.filter(|_| !dynamic), self.given.node.as_deref(), &separator);
         if uuid.is_some() && wanted.len() > 1 {

@@ -19,6 +19,10 @@ pub struct Given {
     /// How often `-v` was given.
     pub verbosity: u32,
     pub remarks: Vec<String>,
+    /// What cannot be right, whatever the action.
+    pub faults: Vec<String>,
+    /// Values of `plug` by the name that they were given by.
+    plugs: BTreeMap<&'static str, Value>,
 }
 
 /// A value byte by byte; its text is never printed by accident.
@@ -42,6 +46,8 @@ impl Value {
     }
 }
 
+/// The plug that says: each action names its own.
+pub const DYNAMIC: &str = "dynamic";
 /// So many remarks are kept: the input decides how many there could be.
 const REMARKS: usize = 20;
 
@@ -49,6 +55,37 @@ impl Given {
     fn remark(&mut self, remark: String) {
         if self.remarks.len() < REMARKS {
             self.remarks.push(remark);
+        }
+    }
+
+    /// Settles on one plug. Pacemaker adds the name of the node, or what `pcmk_host_map` makes of it, as `port` or as
+    /// `plug` where the operator used the other name, and sends both in any order.
+    fn settle_plug(&mut self) {
+        let mut rivals: Vec<Value> = Vec::new();
+        for value in self.plugs.values() {
+            if !rivals.contains(value) {
+                rivals.push(value.clone());
+            }
+        }
+        let weaker = |value: &Value, rank: u8| match rank {
+            0 => value.text() == Some(DYNAMIC),
+            _ => value.text().is_some() && value.text() == self.node.as_deref(),
+        };
+        for rank in 0..2 {
+            if rivals.iter().any(|value| !weaker(value, rank)) {
+                rivals.retain(|value| !weaker(value, rank));
+            }
+        }
+        if let [first, second, ..] = &rivals[..] {
+            let shown = |value: &Value| shown(&String::from_utf8_lossy(value.bytes()));
+            self.faults.push(format!(
+                "port and plug contradict each other: '{}' and '{}'",
+                shown(first),
+                shown(second)
+            ));
+        }
+        if let Some(plug) = rivals.into_iter().next() {
+            self.values.insert(Opt::Plug, plug);
         }
     }
 
@@ -82,12 +119,17 @@ pub fn from_lines(input: &[u8]) -> Given {
         };
         accept(&mut given, key, value);
     }
+    given.settle_plug();
     given
 }
 
 fn accept(given: &mut Given, key: &str, value: &[u8]) {
     match by_name(key) {
         Some(row) if row.kind == Kind::Secret => given.set(row.opt, value),
+        Some(row) if row.opt == Opt::Plug => {
+            let name = if key == row.name { row.name } else { row.old.unwrap_or(row.name) };
+            given.plugs.insert(name, Value(unquoted(value).to_vec()));
+        }
         Some(row) => given.set(row.opt, unquoted(value)),
         None if key == "nodename" => given.node = Some(String::from_utf8_lossy(unquoted(value)).into_owned()),
         None if SILENTLY_IGNORED.contains(&key) => {}
@@ -216,6 +258,26 @@ mod tests {
         assert!(given.values.is_empty());
         assert_eq!(given.node.as_deref(), Some("node1"));
         assert_eq!(given.remarks.len(), 4, "{:?}", given.remarks);
+    }
+
+    #[test]
+    fn the_plug_of_an_operator_beats_what_the_fencer_adds() {
+        for (text, plug) in [
+            ("plug=sysA\nport=node1\nnodename=node1\n", "sysA"),
+            ("port=node1\nplug=sysA\nnodename=node1\n", "sysA"),
+            ("port=sysA\nplug=node1\nnodename=node1\n", "sysA"),
+            ("plug=dynamic\nport=sysA\nnodename=node1\n", "sysA"),
+            ("port=sysA\nplug=dynamic\nnodename=node1\n", "sysA"),
+            ("plug=dynamic\nport=node1\nnodename=node1\n", "node1"),
+            ("port=node1\nnodename=node1\n", "node1"),
+            ("plug=dynamic\n", "dynamic"),
+            ("plug=a\nplug=b\n", "b"),
+            ("plug=a\nport=a\n", "a"),
+        ] {
+            let given = from_lines(text.as_bytes());
+            assert_eq!((texts(&given)[&Opt::Plug].as_str(), given.faults.len()), (plug, 0), "{text}");
+        }
+        assert_eq!(from_lines(b"plug=a\nport=b\nnodename=node1\n").faults.len(), 1);
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::{Arc, Mutex};
 
+use time::OffsetDateTime;
+
 use crate::clock;
 use crate::redfish::client::Trace;
 
@@ -31,19 +33,16 @@ pub fn open(path: Option<&str>) -> Result<Trace, String> {
     }))
 }
 
-/// `2026-11-21 07:00:00` in UTC.
+/// `2026-11-21 07:00:00Z`.
 fn stamp(seconds: u64) -> String {
-    let (days, second) = (seconds / 86400, seconds % 86400);
-    // Days since 0000-03-01, so that the leap day is the last of its year; years come in groups of 400.
-    let shifted = days + 719_468;
-    let era_day = shifted % 146_097;
-    let era_year = (era_day - era_day / 1460 + era_day / 36_524 - era_day / 146_096) / 365;
-    let year_day = era_day - (365 * era_year + era_year / 4 - era_year / 100);
-    let month_index = (5 * year_day + 2) / 153;
-    let day = year_day - (153 * month_index + 2) / 5 + 1;
-    let month = if month_index < 10 { month_index + 3 } else { month_index - 9 };
-    let year = shifted / 146_097 * 400 + era_year + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
+    let known = i64::try_from(seconds).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    known.map_or_else(
+        || seconds.to_string(),
+        |at| {
+            let (date, (hour, minute, second)) = (at.date(), at.to_hms());
+            format!("{date} {hour:02}:{minute:02}:{second:02}Z")
+        },
+    )
 }
 
 #[cfg(test)]

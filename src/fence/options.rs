@@ -122,7 +122,7 @@ pub const OPTIONS: &[Row] = &[
     row(Opt::IpPort, "ipport", Kind::Integer, "port", "TCP/UDP port to use for connection with device").short('u').default("443"),
     row(Opt::Username, "username", Kind::Text, "name", "Login name").old("login").short('l').required(),
     row(Opt::Password, "password", Kind::Secret, "password", "Login password or passphrase").old("passwd").short('p'),
-    row(Opt::PasswordScript, "password_script", Kind::Text, "script", "Program to run to retrieve password: an absolute path, run without a shell and without arguments; it prints the password")
+    row(Opt::PasswordScript, "password_script", Kind::Text, "script", "Script to run to retrieve password: an absolute path and arguments separated by blanks, run without a shell; its first line of output is the password")
         .old("passwd_script")
         .short('S'),
     row(Opt::PasswordFile, "password_file", Kind::Text, "file", "File whose first line is the password"),

@@ -1,7 +1,7 @@
 //! Whom to trust: the system's authorities, a CA file, a pinned fingerprint, or (asked for by name) anybody.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use ring::digest;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -91,7 +91,7 @@ fn display(fingerprint: Fingerprint) -> String {
 /// The client's side of TLS for `trust`; what the BMC shows is noted in `shown`.
 pub fn client_config(trust: Trust, check_name: bool, shown: Shown) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(provider::default_provider());
-    let verifier = Verifier { trust, check_name, provider: provider.clone(), shown };
+    let verifier = Verifier { trust, check_name, provider: provider.clone(), shown, roots: OnceLock::new() };
     Ok(ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .dangerous()
@@ -105,33 +105,36 @@ struct Verifier {
     check_name: bool,
     provider: Arc<CryptoProvider>,
     shown: Shown,
+    /// The authorities, made ready at the first handshake: an action that never gets there does not pay for them.
+    roots: OnceLock<(Vec<CertificateDer<'static>>, RootCertStore)>,
 }
 
 impl Verifier {
-    fn chain(
-        &self,
-        certificate: &ParsedCertificate<'_>,
-        intermediates: &[CertificateDer<'_>],
-        listed: &[CertificateDer<'static>],
-        now: UnixTime,
-    ) -> Result<(), rustls::Error> {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(listed.iter().cloned());
-        let algorithms = self.provider.signature_verification_algorithms.all;
-        verify_server_cert_signed_by_trust_anchor(certificate, &roots, intermediates, now, algorithms)
+    /// The certificates to trust, and as authorities.
+    fn roots(&self) -> &(Vec<CertificateDer<'static>>, RootCertStore) {
+        self.roots.get_or_init(|| {
+            let certificates = match &self.trust {
+                Trust::Listed(listed) => listed.clone(),
+                _ => rustls_native_certs::load_native_certs().certs,
+            };
+            let mut store = RootCertStore::empty();
+            store.add_parsable_certificates(certificates.iter().cloned());
+            (certificates, store)
+        })
     }
 
-    fn against_list(
+    fn by_authority(
         &self,
         certificate: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
-        listed: &[CertificateDer<'static>],
         name: &ServerName<'_>,
         now: UnixTime,
     ) -> Result<(), rustls::Error> {
+        let (listed, store) = self.roots();
         let parsed = ParsedCertificate::try_from(certificate)?;
-        match self.chain(&parsed, intermediates, listed, now) {
-            // Factory certificates are often self-signed and marked as an authority. Where the file holds that very
+        let algorithms = self.provider.signature_verification_algorithms.all;
+        match verify_server_cert_signed_by_trust_anchor(&parsed, store, intermediates, now, algorithms) {
+            // Factory certificates are often self-signed and marked as an authority. Where the list holds that very
             // certificate it is trusted as itself; its dates were checked before its constraints.
             Err(error) if is_ca_as_end_entity(&error) && listed.iter().any(|one| one == certificate) => {}
             other => other?,
@@ -165,12 +168,7 @@ impl ServerCertVerifier for Verifier {
             Trust::Anyone => {}
             Trust::Pinned(pins) if pins.contains(&fingerprint(certificate)) => {}
             Trust::Pinned(_) => return Err(CertificateError::ApplicationVerificationFailure.into()),
-            Trust::Listed(listed) => self.against_list(certificate, intermediates, listed, name, now)?,
-            // Read only now: an action that never gets here does not pay for it.
-            Trust::System => {
-                let system = rustls_native_certs::load_native_certs();
-                self.against_list(certificate, intermediates, &system.certs, name, now)?;
-            }
+            Trust::Listed(_) | Trust::System => self.by_authority(certificate, intermediates, name, now)?,
         }
         Ok(ServerCertVerified::assertion())
     }

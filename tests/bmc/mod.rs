@@ -237,6 +237,16 @@ enum Parting {
     Rude,
 }
 
+/// Runs every row at once: most of their time is waiting.
+pub fn at_once<Row: Send>(rows: impl IntoIterator<Item = Row>, check: impl Fn(Row) + Sync) {
+    std::thread::scope(|scope| {
+        let running: Vec<_> = rows.into_iter().map(|row| scope.spawn(|| check(row))).collect();
+        for one in running {
+            one.join().unwrap();
+        }
+    });
+}
+
 fn wait_for(stop: &AtomicBool, time: Duration) {
     let deadline = tandem::clock::Deadline::after(time);
     while !stop.load(Ordering::Relaxed) && !deadline.has_passed() {

@@ -59,7 +59,8 @@ impl System {
         format!("/redfish/v1/Systems/{}", self.id)
     }
 
-    fn settle(&mut self) {
+    /// Lets everything happen that is due.
+    pub fn settle(&mut self) {
         let now = Instant::now();
         self.due.sort_by_key(|(at, _)| *at);
         while self.due.first().is_some_and(|(at, _)| *at <= now) {
