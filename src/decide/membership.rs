@@ -70,8 +70,16 @@ pub(super) fn settle(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
     if snapshot.cib.known().is_some_and(|cib| cib.learner_node.is_some()) {
         effects.push(Effect::SetLearner(None));
     }
-    if let Some(note) = snapshot.note.known().filter(|note| note.alone_since.is_some()) {
-        effects.push(Effect::WriteNote(Note { alone_since: None, ..note.clone() }));
+    let note = snapshot.note.known().cloned().unwrap_or_default();
+    // Two voters with a leader have one history, forks included: a fork that was announced and not carried out, or one
+    // that this node missed to write down when it joined, is now its own.
+    let lineage = match snapshot.cib.known() {
+        Some(cib) if etcd.leader.is_some() => cib.lineage.clone().max(note.lineage.clone()),
+        _ => note.lineage.clone(),
+    };
+    let settled = Note { lineage, alone_since: None, ..note.clone() };
+    if settled != note {
+        effects.push(Effect::WriteNote(settled));
     }
     effects
 }

@@ -43,6 +43,7 @@ pub enum Rule {
     FirstByNameBootstraps,
     SurvivorGoesOnAlone,
     OperatorConfirmed,
+    PeerCameBack,
     PeerActiveButWithoutLeader,
     OnlyNode,
 }
@@ -223,6 +224,9 @@ impl Rule {
                     f,
                     "R3: {peer} is confirmed stopped or fenced and could not have gone on without this voter: going on alone"
                 )
+            }
+            Self::PeerCameBack => {
+                write!(f, "R3: {peer} came back before this node went on alone: starting normally with our data")
             }
             Self::OperatorConfirmed => {
                 write!(f, "R3: an operator confirmed that {peer} is given up: going on alone with this node's data")

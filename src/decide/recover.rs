@@ -1,7 +1,7 @@
 //! Going on alone (rule R3 and the force of R2): announced first, for good, then etcd is stopped, its commit index
 //! advanced, and a new cluster forced from its data.
 
-use super::cold_start::{Data, classify};
+use super::cold_start::{self, Answer, Data, classify};
 use super::fact::Fact;
 use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Phase, Plan, Progress, RunMode};
@@ -144,6 +144,11 @@ pub(super) fn decide_announced(snapshot: &Snapshot, progress: &Progress) -> Plan
     if !snapshot.container_may_run() {
         return decide_stopped(snapshot);
     }
+    let has_a_leader = snapshot.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
+    if has_a_leader || !peer_is_out_of_the_way(snapshot) {
+        // The peer came back meanwhile: it may vote with us by now, and claim as much as we do.
+        return Plan::then_look(Vec::new(), 0, Progress::default(), Reason::Waiting(Wait::OwnLeader));
+    }
     Plan::then_look(
         vec![Effect::StopContainer { grace_s: GRACE_S }],
         0,
@@ -161,6 +166,9 @@ fn decide_stopped(snapshot: &Snapshot) -> Plan {
         return snapshot.refuse(Refusal::DiskUnreadable { why: snapshot.disk.why_unknown().to_owned() });
     };
     let (effects, mode, because) = match classify(disk) {
+        Data::VoterBeside(_) if peer_came_back(snapshot) => {
+            (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, snapshot.rule(Rule::PeerCameBack))
+        }
         Data::VoterBeside(_) if !may_force(snapshot, disk) => {
             return snapshot.refuse(Refusal::NoProofThatPeerDidNotGoOn { position: history_position(disk) });
         }
@@ -179,17 +187,23 @@ fn decide_stopped(snapshot: &Snapshot) -> Plan {
     Plan::then_look(effects, 50, progress, because)
 }
 
+/// Whether the peer is there again, and may hold data: then a plain start is right, which is always safe.
+fn peer_came_back(snapshot: &Snapshot) -> bool {
+    snapshot.peer.is_some() && !peer_is_out_of_the_way(snapshot) && !r2_says_force(snapshot)
+}
+
+/// R2's force has its proof in the two records, and the table says so still; a peer that claims is a running voter.
+fn r2_says_force(snapshot: &Snapshot) -> bool {
+    let peer = snapshot.cib.known().and_then(|cib| cib.peer_record.as_ref());
+    let (Some(me), Some(peer)) = (snapshot.record(), peer) else { return false };
+    !peer.claims && matches!(cold_start::answer(&me, peer, false, true), Answer::ForceNewCluster(_))
+}
+
 /// Whether what announced the force still holds for the data as it is now that etcd is gone.
 fn may_force(snapshot: &Snapshot, disk: &DataDir) -> bool {
     let DataDir::Present(history) = disk else { return false };
-    // A force that R2 answers has its proof in the peer's record, and one node alone in the administrator's map.
-    let peer_holds_nothing = snapshot
-        .cib
-        .known()
-        .and_then(|cib| cib.peer_record.as_ref())
-        .is_some_and(|record| !record.claims && !matches!(classify(&record.disk), Data::SoleVoter));
     snapshot.peer.is_none()
-        || peer_holds_nothing
+        || r2_says_force(snapshot)
         || proves_that_the_peer_did_not_go_on(snapshot, history)
         || operator_confirmed(snapshot, history)
 }

@@ -194,7 +194,10 @@ fn beside_an_active_peer(snapshot: &Snapshot, progress: &Progress, record: &Reco
     let left_out = snapshot.peer_etcd.known().is_some_and(|etcd| !etcd.is_learner && !is_listed(&record.disk, etcd));
     match classify(&record.disk) {
         Data::SoleVoter => run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader),
-        Data::VoterBeside(_) if !left_out => run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader),
+        // A learner too: its own log may not know yet that it was promoted, and then the peer waits for its vote.
+        Data::VoterBeside(_) | Data::Learner if !left_out => {
+            run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader)
+        }
         Data::VoterAmongMany => snapshot.refuse(Refusal::MoreThanTwoVoters),
         Data::VoterBeside(_) | Data::Learner | Data::Departed | Data::Nothing => {
             let wait = Wait::PeerToServe { peer: snapshot.peer_name().to_owned() };

@@ -302,3 +302,32 @@ fn a_recovery_does_not_forget_that_pacemaker_promoted_us() {
     });
     assert_eq!(remembered, Some(true));
 }
+
+#[test]
+fn a_recovery_ends_where_the_peer_comes_back_meanwhile() {
+    let announced = Progress::enter(Phase::Announced, 0);
+    let mut seen = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory).cib_with(|cib| {
+        cib.lineage = forks(1, "node1");
+        cib.standalone_node = Some("node1".to_owned());
+    });
+    seen.note = Fact::Known(Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), left_at: None });
+    assert!(!is_harmless(&decide(Request::Monitor, &seen, &announced)), "nothing stands in the way");
+    let back = seen.clone().peer_is(PeerNode::Online, PeerAgent::Active);
+    assert!(is_harmless(&decide(Request::Monitor, &back, &announced)));
+    let led = Snapshot { own_etcd: Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[])), ..seen.clone() };
+    assert!(is_harmless(&decide(Request::Monitor, &led, &announced)));
+    // Once etcd is stopped, a plain start is what is always safe.
+    let stopped = Snapshot { container: Fact::Absent, disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..back };
+    let plan = decide(Request::Monitor, &stopped, &Progress::enter(Phase::Stopped, 0));
+    assert_eq!(plan.effects, [Effect::RunContainer(RunMode::Normally)]);
+}
+
+#[test]
+fn two_voters_with_a_leader_have_one_history_and_one_count_of_its_forks() {
+    let voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
+    let voter = voter.cib_with(|cib| cib.lineage = forks(2, "node2"));
+    let adopted = Effect::WriteNote(Note { lineage: forks(2, "node2"), ..Note::default() });
+    assert!(first(Request::Monitor, &voter).effects.contains(&adopted));
+    let leaderless = Snapshot { own_etcd: Fact::Known(etcd(ME, None, &[ME, PEER], &[])), ..voter };
+    assert!(!first(Request::Monitor, &leaderless).effects.contains(&adopted));
+}
