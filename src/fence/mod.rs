@@ -82,7 +82,7 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
         deadline.sleep(config.timing.delay);
     }
     let password = password::fetch(&config.password, deadline.left())?;
-    let mut scrubber = Scrubber::default();
+    let scrubber = Scrubber::default();
     scrubber.hide(password.reveal());
     if let Credentials::Basic(header) = Credentials::basic(&config.username, &password) {
         scrubber.hide(header.reveal().strip_prefix(b"Basic ").unwrap_or_default());
