@@ -9,7 +9,7 @@ struct Applet {
     name: &'static str,
     summary: &'static str,
     /// Gets the arguments after the applet's name; answers the process' exit code.
-    run: fn(Vec<OsString>) -> u8,
+    run: fn(&[OsString]) -> u8,
 }
 
 /// The binary's own name; as `argv[0]` it is a program too, but its first argument may name another one.
@@ -32,7 +32,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn dispatch(base_name: &str, mut rest: Vec<OsString>) -> u8 {
     if let Some(applet) = find(base_name).filter(|applet| applet.name != OWN_NAME) {
-        return (applet.run)(rest);
+        return (applet.run)(&rest);
     }
     let first = rest.first().map(|arg| arg.to_string_lossy().into_owned());
     match first.as_deref() {
@@ -40,10 +40,10 @@ fn dispatch(base_name: &str, mut rest: Vec<OsString>) -> u8 {
         Some("--version" | "-V") => version(),
         Some(name) if name != OWN_NAME && find(name).is_some() => {
             rest.remove(0);
-            find(name).map_or(1, |applet| (applet.run)(rest))
+            find(name).map_or(1, |applet| (applet.run)(&rest))
         }
         _ => match find(base_name) {
-            Some(own) => (own.run)(rest),
+            Some(own) => (own.run)(&rest),
             None => unknown(base_name, first.as_deref()),
         },
     }
@@ -67,9 +67,9 @@ fn version() -> u8 {
 
 fn unknown(base_name: &str, first: Option<&str>) -> u8 {
     let names: Vec<&str> = APPLETS.iter().map(|applet| applet.name).collect();
-    let asked = first.filter(|arg| !arg.starts_with('-')).unwrap_or(base_name);
+    let argument = first.filter(|arg| !arg.starts_with('-')).map(|arg| format!(" (nor '{arg}')")).unwrap_or_default();
     eprintln!(
-        "tandem: no program is called '{asked}'; start it as one of {}, or type 'tandem --list'",
+        "tandem: no program is called '{base_name}'{argument}; start it as one of {}, or type 'tandem --list'",
         names.join(", ")
     );
     1

@@ -52,3 +52,12 @@ pub fn sleep(wanted: Duration) {
 pub fn wall_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
+
+/// Wall time as `20260131T235959Z`, for the names of files; in the order of time only while the clock is right.
+pub fn utc_stamp() -> String {
+    let seconds = i64::try_from(wall_seconds()).unwrap_or_default();
+    let at = time::OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(time::OffsetDateTime::UNIX_EPOCH);
+    let (year, month, day) = at.to_calendar_date();
+    let (hour, minute, second) = at.to_hms();
+    format!("{year:04}{:02}{day:02}T{hour:02}{minute:02}{second:02}Z", u8::from(month))
+}

@@ -5,13 +5,22 @@
 //! performs what was chosen ([`act`]). Facts and effects go through one adapter for each outside program or format:
 //! [`pacemaker`], [`podman`], [`etcd`], [`data_dir`]. `fence_redfish_rs` is [`fence`] over [`redfish`].
 
+pub mod act;
 pub mod admin;
 pub mod agent;
 pub mod applet;
 pub mod clock;
 pub mod command;
 pub mod data_dir;
+pub mod decide;
+pub mod etcd;
 pub mod fence;
 pub mod logging;
+pub mod notes;
+pub mod observe;
+pub mod ocf;
+pub mod pacemaker;
+pub mod podman;
+pub mod record;
 pub mod redfish;
 pub mod xml;

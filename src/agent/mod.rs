@@ -1,8 +1,128 @@
 //! `podman-etcd`, the OCF resource agent: observe, decide, act, until the action is answered.
 
-use std::ffi::OsString;
+pub mod context;
+pub mod metadata;
+pub mod params;
+mod rounds;
+mod validate;
 
-/// Runs the agent; `args` follow the program's name.
-pub fn run(_args: Vec<OsString>) -> u8 {
-    3
+use std::ffi::OsString;
+use std::time::Duration;
+
+use log::LevelFilter;
+
+use crate::decide::Request;
+use crate::logging;
+use crate::ocf::env::Env;
+use crate::ocf::exit::{Code, print_reason};
+use crate::podman;
+use context::Context;
+use params::Invalid;
+
+const USAGE: &str = "usage: podman-etcd {start|stop|monitor|notify|promote|demote|validate-all|meta-data}";
+
+/// Runs the agent; `args` follow the program's name. The first is the action, others are ignored as OCF has it.
+pub fn run(args: &[OsString]) -> u8 {
+    let action = args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
+    if matches!(action.as_str(), "meta-data" | "metadata") {
+        print!("{}", metadata::xml());
+        return Code::Success.status();
+    }
+    if matches!(action.as_str(), "usage" | "help" | "--help" | "-h") {
+        println!("{USAGE}");
+        return Code::Success.status();
+    }
+    let env = Env::from_process();
+    init_logging(&env);
+    let code = match action.as_str() {
+        "validate-all" => validate_all(&env),
+        "start" => answer(&env, Request::Start),
+        "stop" => answer(&env, Request::Stop),
+        "monitor" | "status" => answer(&env, if env.is_recurring() { Request::Monitor } else { Request::Probe }),
+        "notify" => answer(&env, Request::Notify),
+        "promote" => answer(&env, Request::Promote),
+        "demote" => answer(&env, Request::Demote),
+        _ => {
+            eprintln!("{USAGE}");
+            print_reason(&format!("'{action}' is no action of this agent"));
+            Code::Unimplemented
+        }
+    };
+    code.status()
+}
+
+fn init_logging(env: &Env) {
+    let level = if env.debug() { LevelFilter::Debug } else { LevelFilter::Info };
+    logging::init(logging::Settings {
+        tag: format!("podman-etcd({})", env.resource()),
+        stderr: level,
+        syslog: level,
+        file: env.log_file(),
+    });
+}
+
+fn validate_all(env: &Env) -> Code {
+    let checked = params::parse(env).and_then(|params| {
+        let context = Context::new(env, params, Duration::from_secs(20))?;
+        validate::validate(&context)
+    });
+    match checked {
+        Ok(()) => Code::Success,
+        Err(invalid) => refuse(&invalid),
+    }
+}
+
+fn answer(env: &Env, request: Request) -> Code {
+    let name = match request {
+        Request::Start => "start",
+        Request::Stop => "stop",
+        Request::Monitor | Request::Probe => "monitor",
+        Request::Notify => "notify",
+        Request::Promote => "promote",
+        Request::Demote => "demote",
+    };
+    let advertised = Duration::from_secs(u64::from(metadata::advertised_timeout_s(name)));
+    let budget = env.timeout().unwrap_or(advertised);
+    let context = params::parse(env).and_then(|params| Context::new(env, params, budget));
+    let context = match context {
+        Ok(context) => context,
+        Err(invalid) => return without_parameters(env, request, &invalid),
+    };
+    if request == Request::Start
+        && let Err(invalid) = validate::certificates(&context)
+    {
+        return refuse(&invalid);
+    }
+    rounds::run(&context, request)
+}
+
+fn refuse(invalid: &Invalid) -> Code {
+    log::error!("{invalid}");
+    print_reason(&invalid.sentence);
+    invalid.code
+}
+
+/// A wrong parameter must not keep etcd from being stopped, nor make a probe fail where nothing runs.
+fn without_parameters(env: &Env, request: Request, invalid: &Invalid) -> Code {
+    let name = params::container_name(env);
+    match request {
+        Request::Stop | Request::Probe => match podman::inspect(&name) {
+            Ok(state) if !state.as_ref().is_some_and(|state| state.running) => {
+                if request == Request::Stop {
+                    Code::Success
+                } else {
+                    Code::NotRunning
+                }
+            }
+            Ok(_) if request == Request::Stop => match podman::stop(&name, Duration::from_secs(8)) {
+                Ok(()) => Code::Success,
+                Err(error) => {
+                    print_reason(&error.to_string());
+                    Code::Generic
+                }
+            },
+            Ok(_) | Err(_) => refuse(invalid),
+        },
+        Request::Start | Request::Monitor | Request::Notify | Request::Promote | Request::Demote => refuse(invalid),
+    }
 }

@@ -36,7 +36,7 @@ const FAILED: u8 = 1;
 const INPUT_TIME: Duration = Duration::from_secs(10);
 
 /// Runs the fence agent; `args` follow the program's name.
-pub fn run(args: Vec<OsString>) -> u8 {
+pub fn run(args: &[OsString]) -> u8 {
     let given = match read_input(args) {
         Ok(given) => given,
         Err(fault) => {
@@ -155,9 +155,9 @@ fn start_logging(given: &Given) {
 }
 
 /// Options come from the command line if there is one, else from standard input.
-fn read_input(args: Vec<OsString>) -> Result<Given, String> {
+fn read_input(args: &[OsString]) -> Result<Given, String> {
     if !args.is_empty() {
-        return input::from_arguments(args);
+        return input::from_arguments(args.to_vec());
     }
     if std::io::stdin().is_terminal() {
         let _ = writeln!(

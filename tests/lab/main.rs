@@ -1,3 +1,44 @@
-//! The two-host lab.
+//! The two-host lab: two real hosts on one machine, each with its own Corosync, Pacemaker, podman and etcd, and a
+//! Redfish BMC beside each of them that really cuts its power. `cargo lab help` lists what it can do.
 
-fn main() {}
+#![allow(
+    clippy::disallowed_methods,
+    clippy::exit,
+    clippy::format_push_string,
+    reason = "the lab drives outside programs, sleeps and labels logs with wall time; the rules are for the agents"
+)]
+#![allow(unreachable_pub, missing_debug_implementations, reason = "a program, not a library: nothing is exported")]
+
+mod bmc;
+mod cli;
+mod cluster;
+mod demo;
+mod disks;
+mod etcd;
+mod history;
+mod host;
+mod image;
+mod init;
+mod interrupt;
+mod net;
+mod node;
+mod power;
+mod proc;
+mod scenarios;
+mod self_test;
+mod services;
+mod sh;
+mod state;
+mod story;
+mod syslog;
+mod teardown;
+mod timeline;
+mod tls;
+mod up;
+mod writer;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

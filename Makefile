@@ -1,0 +1,77 @@
+# Tandem's tasks; `make help` lists them. Each does its own set-up.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+CARGO := $(shell command -v cargo || echo "$${CARGO_HOME:-$$HOME/.cargo}/bin/cargo")
+# Whose power the demo cuts: leader or follower.
+VICTIM ?= leader
+# The etcd release line in the lab: 3.5 or 3.4.
+ETCD ?= 3.5
+# How the lab creates the resource: plain or promotable.
+CLONE ?= plain
+# Scenarios to run; all if empty.
+SCENARIO ?=
+
+LAB = $(CARGO) test --quiet --test lab --
+LAB_OPTIONS = --etcd $(ETCD) --clone $(CLONE)
+
+.PHONY: help
+help: ## this list
+	@grep --extended-regexp '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed --regexp-extended 's/^([a-z-]+):.*## /  make \1\t/' | expand --tabs=20
+	@echo
+	@echo '  Variables: VICTIM=leader|follower (demo), ETCD=3.5|3.4, CLONE=plain|promotable, SCENARIO="name ..." (lab)'
+
+.PHONY: demo
+demo: setup ## two nodes, one power cut, and etcd takes writes again (root; VICTIM=follower for the other node)
+	$(LAB) demo --victim $(VICTIM) $(LAB_OPTIONS)
+
+.PHONY: test
+test: setup check real lab ## every test, the lab's scenarios included (root)
+
+.PHONY: check
+check: ## formatting, lints and all tests that need neither root nor a lab
+	$(CARGO) fmt --check
+	$(CARGO) clippy --quiet --all-targets -- --deny warnings
+	$(CARGO) test --quiet
+	$(LAB) self-test
+	shellspec/run
+
+.PHONY: real
+real: setup ## the parts that are tested against real etcds, an emulator of BMCs and Pacemaker's own fencer (root)
+	tests/fence/setup
+	tests/data_dir_etcd35.sh target/etcd-3.5
+	$(CARGO) test --quiet --test fence_emulator --test fence_fencer
+	$(CARGO) test --quiet --test data_dir_real -- --test-threads 1
+
+.PHONY: bench-fence
+bench-fence: setup ## the fence agent side by side with the Python one, against one emulator (root)
+	tests/fence/setup
+	$(CARGO) build --release
+	tests/bench/fence
+
+.PHONY: lab
+lab: setup ## the lab's scenarios (root; SCENARIO="name ..." for some of them)
+	$(LAB) run $(LAB_OPTIONS) $(SCENARIO)
+
+.PHONY: lab-down
+lab-down: ## take the lab away, also one that a crash left half made (root)
+	$(LAB) down
+
+.PHONY: setup
+setup: ## install the Debian packages that building and the lab need (root)
+	tests/lab/setup
+
+.PHONY: build
+build: ## the optimised binary
+	$(CARGO) build --release
+
+# Where the binary and its names go; DESTDIR as usual. The names are those in ocf/links.
+DESTDIR ?=
+.PHONY: install
+install: build ## install the binary and the names that Pacemaker knows it by (root)
+	install -D --mode=755 target/release/tandem $(DESTDIR)/usr/sbin/tandem
+	@grep --invert-match '^#' ocf/links | while read -r link target; do \
+		mkdir --parents "$(DESTDIR)$${link%/*}" && ln --symbolic --force --no-dereference "$$target" "$(DESTDIR)$$link" || exit 1; \
+		echo "$(DESTDIR)$$link -> $$target"; \
+	done

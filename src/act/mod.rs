@@ -1,0 +1,111 @@
+//! Performs effects: one match, in order, and no decision.
+
+mod container;
+
+use std::time::Duration;
+
+use crate::agent::context::Context;
+use crate::data_dir;
+use crate::decide::plan::{Effect, Via};
+use crate::etcd::client::{self, Endpoint};
+use crate::notes;
+use crate::pacemaker::{self, attributes};
+use crate::podman;
+
+/// How long etcd has to answer a change of its membership.
+const MEMBERSHIP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An effect that failed: the round ends with it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Pacemaker(#[from] pacemaker::Error),
+    #[error(transparent)]
+    Podman(#[from] podman::Error),
+    #[error(transparent)]
+    Etcd(#[from] client::Error),
+    #[error(transparent)]
+    DataDir(#[from] data_dir::Error),
+    #[error("{path}: {source}")]
+    File { path: String, source: std::io::Error },
+    #[error("{0}")]
+    Unusable(String),
+}
+
+/// Performs one effect.
+pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
+    let node = context.me.name.as_str();
+    match effect {
+        Effect::PublishRecord(record) => Ok(attributes::publish_record(node, record)?),
+        Effect::PublishIdentity(identity) => Ok(attributes::publish_identity(node, *identity)?),
+        Effect::PublishLineage(lineage) => Ok(attributes::publish_lineage(node, lineage)?),
+        Effect::SetStandalone(name) => Ok(attributes::set_property(attributes::STANDALONE_NODE, name.as_deref())?),
+        Effect::SetLearner(name) => Ok(attributes::set_property(attributes::LEARNER_NODE, name.as_deref())?),
+        Effect::SetPromotionScore(score) => Ok(attributes::set_promotion_score(&context.resource, node, *score)?),
+        Effect::WriteNote(note) => written(&notes::note_path(&context.params.data_dir), note),
+        Effect::Remember(memory) => written(&context.memory_path, memory),
+        Effect::ConsumeAuthorisation => consume(&context.authorisation_path),
+        Effect::StopContainer { grace_s } => Ok(podman::stop(&context.params.name, Duration::from_secs(*grace_s))?),
+        Effect::AdvanceCommit => advance_commit(context),
+        Effect::MoveDataAside => move_data_aside(context),
+        Effect::RunContainer(mode) => container::run(context, mode),
+        Effect::SettleConfig => container::settle_config(context),
+        Effect::MoveLeader { to } => {
+            Ok(client::move_leader(&context.own_endpoint, &context.credentials, *to, MEMBERSHIP_TIMEOUT)?)
+        }
+        Effect::RemoveMember { id, via } => {
+            Ok(client::remove_member(endpoint(context, *via)?, &context.credentials, *id, MEMBERSHIP_TIMEOUT)?)
+        }
+        Effect::AddLearner { peer_url, via } => {
+            Ok(client::add_learner(endpoint(context, *via)?, &context.credentials, peer_url, MEMBERSHIP_TIMEOUT)?)
+        }
+        Effect::PromoteMember { id, via } => {
+            Ok(client::promote_member(endpoint(context, *via)?, &context.credentials, *id, MEMBERSHIP_TIMEOUT)?)
+        }
+    }
+}
+
+fn endpoint(context: &Context, via: Via) -> Result<&Endpoint, Error> {
+    match via {
+        Via::Own => Ok(&context.own_endpoint),
+        Via::Peer => {
+            context.peer_endpoint.as_ref().ok_or_else(|| Error::Unusable("this cluster has one node".to_owned()))
+        }
+    }
+}
+
+fn written<T>(path: &std::path::Path, value: &T) -> Result<(), Error>
+where
+    T: serde::Serialize + serde::de::DeserializeOwned + PartialEq,
+{
+    notes::write(path, value).map_err(|source| Error::File { path: path.display().to_string(), source })
+}
+
+fn consume(path: &std::path::Path) -> Result<(), Error> {
+    match std::fs::remove_file(path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::File { path: path.display().to_string(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Only the lab creates this file, to show that the check for lost writes can fail.
+const SKIP_ADVANCE_COMMIT: &str = "/etc/tandem/test-skip-advance-commit";
+
+fn advance_commit(context: &Context) -> Result<(), Error> {
+    if std::path::Path::new(SKIP_ADVANCE_COMMIT).exists() {
+        log::warn!("{SKIP_ADVANCE_COMMIT} exists: the commit index is NOT advanced, acknowledged writes may be lost");
+        return Ok(());
+    }
+    let advanced = data_dir::advance_commit(&context.params.data_dir)?;
+    log::info!("commit index advanced from {} to {}", advanced.from, advanced.to);
+    Ok(())
+}
+
+fn move_data_aside(context: &Context) -> Result<(), Error> {
+    if let Some(backup) = data_dir::move_aside(&context.params.data_dir, context.params.max_backups)? {
+        log::info!("the data dir is kept as {}", backup.display());
+    }
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! `tandem confirm-recovery`: the operator's word in rule R3. It shows the evidence, says what could be lost, and asks
+//! for the lost node's name to be typed; quorum and fencing are asked for separately, and only where they are missing.
+
+use std::io::{BufRead, Write};
+use std::time::Duration;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use super::{Failure, Subcommand, evidence, explain, node};
+use crate::agent::context::Context;
+use crate::command;
+use crate::data_dir::{DataDir, History};
+use crate::decide::snapshot::{Authorisation, PeerNode, Position, Snapshot};
+use crate::decide::{self, Progress, Request};
+use crate::notes;
+use crate::pacemaker::resource;
+
+pub(super) const SUBCOMMAND: Subcommand = Subcommand { command: declare, run };
+
+const TOOL_TIMEOUT: Duration = Duration::from_secs(60);
+
+fn declare() -> Command {
+    let help = "Accepts that the lost node went on alone and that its writes since then are lost";
+    Command::new("confirm-recovery")
+        .about("Lets this node's etcd go on alone although nothing proves that its peer did not: your word, by name")
+        .arg(node::resource_argument())
+        .arg(Arg::new("accept-loss").long("accept-loss").action(ArgAction::SetTrue).help(help))
+}
+
+fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let context = node::context(matches)?;
+    let snapshot = node::look(&context).0;
+    println!("evidence");
+    print!("{}", evidence::text(&snapshot));
+    let accept_loss = matches.get_flag("accept-loss");
+    let history = recoverable(&snapshot, accept_loss)?;
+    let peer = snapshot.peer_name().to_owned();
+    warn(&snapshot, history, accept_loss);
+    let asked = format!("Type the name of the node that is given up ({peer}) to go on without it");
+    if ask(&asked)? != peer {
+        return Err(Failure(format!("nothing was done: '{peer}' was not typed")));
+    }
+    authorise(&context, &snapshot, history, accept_loss)?;
+    println!("The word is given, for this boot and for the data as it is now.");
+    grant_quorum()?;
+    confirm_fencing(&snapshot, &peer)?;
+    retry(&context)?;
+    let (snapshot, _) = node::look(&context);
+    print!("{}", explain::decision(Request::Start, &decide::decide(Request::Start, &snapshot, &Progress::default())));
+    Ok(())
+}
+
+/// The data that may be gone on with, or why not.
+fn recoverable(snapshot: &Snapshot, accept_loss: bool) -> Result<&History, Failure> {
+    let peer = snapshot.peer_name();
+    if snapshot.container_may_run() {
+        return Err(Failure(
+            "etcd runs here, or may run: there is nothing to recover; see 'tandem explain'".to_owned(),
+        ));
+    }
+    if snapshot.peer_etcd.known().is_some_and(|etcd| etcd.leader.is_some()) {
+        return Err(Failure(format!("{peer}'s etcd serves: it is to be joined, see 'pcs status'")));
+    }
+    let history = match snapshot.disk.known() {
+        Some(DataDir::Present(history)) => history,
+        Some(DataDir::Blank | DataDir::Broken { .. }) | None => {
+            return Err(Failure(format!("this node holds no data to go on with: start {peer}, or restore a snapshot")));
+        }
+    };
+    if !history.is_voter() {
+        return Err(Failure(format!(
+            "this node's data is a learner's or a departed member's, which etcd cannot go on with: start {peer}, or restore this data with 'etcdutl snapshot restore --skip-hash-check member/snap/db'"
+        )));
+    }
+    if snapshot.was_left_behind() && !accept_loss {
+        return Err(Failure(format!(
+            "{peer} went on alone, so writes that it acknowledged are missing here: start it, or accept that they are lost with --accept-loss"
+        )));
+    }
+    Ok(history)
+}
+
+fn warn(snapshot: &Snapshot, history: &History, accept_loss: bool) {
+    let peer = snapshot.peer_name();
+    println!("This node's data reaches term {} index {}.", history.last_term, history.last_index);
+    if accept_loss {
+        println!("Every write that {peer} acknowledged after that WILL BE LOST.");
+    } else {
+        println!("If {peer} went on alone after that, every write that it acknowledged since is lost.");
+    }
+    println!("Nothing is lost if you start {peer} instead.");
+}
+
+fn ask(question: &str) -> Result<String, Failure> {
+    print!("{question}: ");
+    std::io::stdout().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(answer.trim().to_owned())
+}
+
+fn authorise(context: &Context, snapshot: &Snapshot, history: &History, accept_loss: bool) -> Result<(), Failure> {
+    let word = Authorisation {
+        boot_id: snapshot.boot_id.clone(),
+        lost_node: snapshot.peer_name().to_owned(),
+        cluster_id: history.cluster_id,
+        member_id: history.member_id,
+        position: Position { term: history.last_term, index: history.last_index },
+        accept_loss,
+    };
+    notes::write(&context.authorisation_path, &word)?;
+    Ok(())
+}
+
+/// A node that boots alone waits for its peer before anything may run (`wait_for_all`).
+fn grant_quorum() -> Result<(), Failure> {
+    if resource::has_quorum()? {
+        return Ok(());
+    }
+    println!("This node has no quorum: Pacemaker starts nothing here until it has seen its peer.");
+    if ask("Type 'yes' to grant it quorum alone")? != "yes" {
+        println!("Quorum is not granted; when you want it: 'pcs quorum unblock'.");
+        return Ok(());
+    }
+    tool("corosync-cmapctl", &["-s", "quorum.cancel_wait_for_all", "u8", "1"])
+}
+
+/// Pacemaker starts nothing while a node may still be running that it cannot fence.
+fn confirm_fencing(snapshot: &Snapshot, peer: &str) -> Result<(), Failure> {
+    let node = snapshot.cib.known().map(|cib| cib.peer_node);
+    if !matches!(node, Some(PeerNode::Lost | PeerNode::NeverSeen)) {
+        return Ok(());
+    }
+    println!("Pacemaker has no confirmation that {peer} is off. It fences {peer} by itself if its BMC answers.");
+    if ask(&format!("If you have seen yourself that {peer} is off, type its name; else press Enter"))? != peer {
+        println!("Fencing is left to Pacemaker; when you have seen that {peer} is off: 'pcs stonith confirm {peer}'.");
+        return Ok(());
+    }
+    tool("stonith_admin", &["--confirm", peer])
+}
+
+/// Old failures must not keep Pacemaker from trying again.
+fn retry(context: &Context) -> Result<(), Failure> {
+    tool("crm_resource", &["--cleanup", "--resource", &context.resource, "--node", &context.me.name])
+}
+
+fn tool(program: &str, args: &[&str]) -> Result<(), Failure> {
+    let output = command::run(program, args, TOOL_TIMEOUT)?;
+    if output.code == 0 {
+        return Ok(());
+    }
+    Err(Failure(format!("'{program} {}' failed: {}", args.join(" "), output.complaint())))
+}

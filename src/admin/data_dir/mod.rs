@@ -1,0 +1,47 @@
+//! `tandem data-dir`: etcd's data dir, looked at and repaired without etcd.
+
+mod advance_commit;
+mod show;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::builder::PathBufValueParser;
+use clap::{Arg, ArgMatches};
+
+use super::{Failure, Subcommand, dispatch, tree};
+
+pub(super) const SUBCOMMAND: Subcommand = Subcommand {
+    command: || tree("data-dir", SUBCOMMANDS).about("Looks into etcd's data dir, or repairs it, without etcd"),
+    run: |matches| dispatch(matches, SUBCOMMANDS),
+};
+
+const SUBCOMMANDS: &[Subcommand] = &[show::SUBCOMMAND, advance_commit::SUBCOMMAND];
+
+/// The argument that names the data dir.
+fn dir_argument() -> Arg {
+    let help = "etcd's --data-dir: the directory that holds 'member'";
+    Arg::new("DIR").required(true).value_parser(PathBufValueParser::new()).help(help)
+}
+
+/// The directory that was named, if it can be one that is meant. The library takes a missing one for blank, as etcd
+/// would make it; here it is a slip of the pen.
+fn dir(matches: &ArgMatches) -> Result<&Path, Failure> {
+    let dir = matches.get_one::<PathBuf>("DIR").map_or(Path::new(""), PathBuf::as_path);
+    let found =
+        fs::metadata(dir).map_err(|error| Failure(format!("{}: {error}; type etcd's --data-dir", dir.display())))?;
+    if !found.is_dir() {
+        return Err(Failure(format!("{} is not a directory; type etcd's --data-dir", dir.display())));
+    }
+    if dir.join("wal").is_dir() && !dir.join("member").exists() {
+        let whole = fs::canonicalize(dir)?;
+        let parent = whole.parent().unwrap_or(&whole).display();
+        return Err(Failure(format!("{} is a part of a data dir; type {parent} instead", dir.display())));
+    }
+    Ok(dir)
+}
+
+/// An id as etcd prints it, and as JSON and some tools do.
+fn id(id: u64) -> String {
+    format!("{id:x} ({id})")
+}

@@ -1,0 +1,147 @@
+//! The evidence of a snapshot, for people: one line for each source, strongest first.
+
+use std::fmt::Write;
+
+use crate::data_dir::DataDir;
+use crate::decide::fact::Fact;
+use crate::decide::snapshot::{
+    BootMemory, Cib, Container, Etcd, MemberId, Note, PeerAgent, PeerNode, Record, Snapshot,
+};
+
+/// The evidence as lines of text.
+pub(super) fn text(snapshot: &Snapshot) -> String {
+    let mut lines = String::new();
+    let mut line = |what: &str, fact: String| {
+        let _ = writeln!(lines, "  {what:<18} {fact}");
+    };
+    let peer = snapshot.peer_name();
+    line("own etcd", fact(&snapshot.own_etcd, "does not run", etcd));
+    line(&format!("{peer}'s etcd"), fact(&snapshot.peer_etcd, "does not run", etcd));
+    line("container", fact(&snapshot.container, "there is none", container));
+    line("data dir", fact(&snapshot.disk, "blank", data));
+    line("durable note", fact(&snapshot.note, "none", note));
+    line("this boot", fact(&snapshot.boot_memory, "remembers nothing", |memory| boot_memory(snapshot, memory)));
+    if let Fact::Known(word) = &snapshot.authorisation {
+        let loss = if word.accept_loss { ", accepting the loss" } else { "" };
+        line("operator's word", format!("{} is given up{loss}", word.lost_node));
+    }
+    match &snapshot.cib {
+        Fact::Known(cib) => write_cib(cib, peer, &mut line),
+        _ => line("Pacemaker", format!("unknown: {}", snapshot.cib.why_unknown())),
+    }
+    lines
+}
+
+fn write_cib(cib: &Cib, peer: &str, line: &mut impl FnMut(&str, String)) {
+    line("Pacemaker", format!("{peer}'s machine {}, its agent {}", machine(cib.peer_node), agent(cib.peer_agent)));
+    line("own record", cib.own_record.as_ref().map_or("none".to_owned(), record));
+    line(&format!("{peer}'s record"), cib.peer_record.as_ref().map_or("none".to_owned(), record));
+    let forks = if cib.lineage.forks == 0 {
+        "none".to_owned()
+    } else {
+        format!("{} (last by {})", cib.lineage.forks, cib.lineage.by)
+    };
+    line("forks recorded", forks);
+    line("standalone_node", cib.standalone_node.clone().unwrap_or_else(|| "not set".to_owned()));
+}
+
+fn fact<T>(fact: &Fact<T>, absent: &str, describe: impl Fn(&T) -> String) -> String {
+    match fact {
+        Fact::Known(value) => describe(value),
+        Fact::Absent => absent.to_owned(),
+        Fact::Unknown(why) => format!("unknown: {why}"),
+        Fact::NotAsked => "not asked".to_owned(),
+    }
+}
+
+fn etcd(etcd: &Etcd) -> String {
+    let role = if etcd.is_learner { "learner" } else { "voter" };
+    let leader = etcd.leader.map_or("no leader".to_owned(), |leader| format!("leader {leader:x}"));
+    let voters = ids(etcd.voters().map(|member| member.id));
+    let mut text = format!("{role} {:x}, {leader}, term {} index {}", etcd.member_id, etcd.term, etcd.index);
+    if !etcd.members.is_empty() {
+        let _ = write!(text, ", voters {voters}");
+    }
+    for alarm in &etcd.alarms {
+        let _ = write!(text, ", reports '{alarm}'");
+    }
+    text
+}
+
+fn ids(ids: impl Iterator<Item = MemberId>) -> String {
+    let ids: Vec<String> = ids.map(|id| format!("{id:x}")).collect();
+    if ids.is_empty() { "none".to_owned() } else { ids.join(" ") }
+}
+
+fn container(container: &Container) -> String {
+    let state = if container.running { "runs" } else { "does not run" };
+    let exit = container.exit.as_ref().map(|exit| format!(" ({exit})")).unwrap_or_default();
+    let force = if container.forces_new_cluster { ", configured to force a new cluster" } else { "" };
+    format!("{state}{exit}{force}")
+}
+
+/// What a data dir holds, in one line.
+pub(super) fn data(disk: &DataDir) -> String {
+    match disk {
+        DataDir::Blank => "blank".to_owned(),
+        DataDir::Broken { why } => format!("broken: {why}"),
+        DataDir::Present(history) => {
+            let left = if history.has_left { ", has left" } else { "" };
+            format!(
+                "member {:x}, to term {} index {} (committed {}), voters {}, learners {}{left}",
+                history.member_id,
+                history.last_term,
+                history.last_index,
+                history.commit_index,
+                ids(history.voters.iter().copied()),
+                ids(history.learners.iter().copied()),
+            )
+        }
+    }
+}
+
+fn note(note: &Note) -> String {
+    let mut text = format!("{} forks", note.lineage.forks);
+    if let Some(since) = note.alone_since {
+        let _ = write!(text, ", alone since term {} index {}", since.term, since.index);
+    }
+    if let Some(left) = note.left_at {
+        let _ = write!(text, ", left at term {} index {}", left.term, left.index);
+    }
+    text
+}
+
+fn boot_memory(snapshot: &Snapshot, memory: &BootMemory) -> String {
+    if memory.boot_id != snapshot.boot_id {
+        return "remembers only an earlier boot".to_owned();
+    }
+    match &memory.voter {
+        Some(voter) => format!("saw member {:x} vote, and may go on alone with its data", voter.member_id),
+        None => "saw no voter run, or gave its claim up".to_owned(),
+    }
+}
+
+fn record(record: &Record) -> String {
+    let claim = if record.claims { "; claims to go on alone" } else { "" };
+    format!("{}; {} forks{claim}", data(&record.disk), record.lineage.forks)
+}
+
+fn machine(node: PeerNode) -> &'static str {
+    match node {
+        PeerNode::Online => "is online",
+        PeerNode::Pending => "is joining or leaving",
+        PeerNode::Down => "is confirmed down",
+        PeerNode::Lost => "is lost and not confirmed down",
+        PeerNode::NeverSeen => "was not seen since the cluster started",
+    }
+}
+
+fn agent(agent: PeerAgent) -> &'static str {
+    match agent {
+        PeerAgent::Active => "is active",
+        PeerAgent::Starting => "is starting",
+        PeerAgent::Stopping => "is stopping",
+        PeerAgent::Stopped => "is stopped",
+        PeerAgent::NoHistory => "has no history",
+    }
+}

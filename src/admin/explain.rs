@@ -1,0 +1,80 @@
+//! `tandem explain`: what the agent would do now on this node, and why, without doing it.
+
+use std::fmt::Write;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use serde::Serialize;
+
+use super::{Failure, Subcommand, evidence, node};
+use crate::decide::{self, Exit, Next, Plan, Progress, Reason, Request, Snapshot};
+
+pub(super) const SUBCOMMAND: Subcommand = Subcommand { command, run };
+
+fn command() -> Command {
+    Command::new("explain")
+        .about("Shows what the agent would do on this node now, and why, without doing it")
+        .arg(node::resource_argument())
+        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Prints evidence and decision as JSON"))
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Explanation<'a> {
+    request: Request,
+    snapshot: &'a Snapshot,
+    plan: &'a Plan,
+    because: String,
+}
+
+fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let context = node::context(matches)?;
+    let (snapshot, request) = node::look(&context);
+    let plan = decide::decide(request, &snapshot, &Progress::default());
+    if matches.get_flag("json") {
+        let because = plan.because.to_string();
+        let explanation = Explanation { request, snapshot: &snapshot, plan: &plan, because };
+        println!("{}", serde_json::to_string_pretty(&explanation)?);
+        return Ok(());
+    }
+    println!("resource {} on {}", context.resource, context.me.name);
+    println!("evidence");
+    print!("{}", evidence::text(&snapshot));
+    print!("{}", decision(request, &plan));
+    if let Some(because) = after_waiting(request, &snapshot, &plan) {
+        println!("  if that lasts      {because}");
+    }
+    Ok(())
+}
+
+/// What a wait comes to if nothing changes: that is what an administrator reads in `crm_mon`.
+fn after_waiting(request: Request, snapshot: &Snapshot, plan: &Plan) -> Option<Reason> {
+    if !plan.effects.is_empty() || !matches!(plan.next, Next::Reobserve { .. }) {
+        return None;
+    }
+    let late = Snapshot { elapsed_ms: snapshot.budget_ms, ..snapshot.clone() };
+    let because = decide::decide(request, &late, &Progress::default()).because;
+    (because != plan.because).then_some(because)
+}
+
+/// The decision as lines of text.
+pub(super) fn decision(request: Request, plan: &Plan) -> String {
+    let asked = match request {
+        Request::Start => "if Pacemaker asked for a start now",
+        _ => "if Pacemaker asked for a monitor now",
+    };
+    let mut text = format!("decision, {asked}\n  because            {}\n", plan.because);
+    for effect in &plan.effects {
+        let _ = writeln!(text, "  effect             {effect:?}");
+    }
+    if plan.effects.is_empty() {
+        text += "  effect             none\n";
+    }
+    let next = match plan.next {
+        Next::Exit(Exit::Success) => "success".to_owned(),
+        Next::Exit(Exit::Promoted) => "running, promoted".to_owned(),
+        Next::Exit(Exit::NotRunning) => "not running".to_owned(),
+        Next::Exit(Exit::Retriable) => "failed for now; Pacemaker tries again".to_owned(),
+        Next::Reobserve { after_ms, .. } => format!("looks again after {after_ms} ms"),
+    };
+    text + &format!("  then               {next}\n")
+}

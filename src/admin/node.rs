@@ -1,0 +1,75 @@
+//! This node and its etcd resource, as an operator's command sees them.
+
+use std::time::Duration;
+
+use clap::{Arg, ArgMatches};
+
+use super::Failure;
+use crate::agent::context::Context;
+use crate::agent::params;
+use crate::decide::{Fact, Request, Snapshot};
+use crate::observe;
+use crate::pacemaker::resource::{self, Configured};
+
+/// How long a look at everything may take.
+const BUDGET: Duration = Duration::from_secs(600);
+
+/// The argument that names a resource, where there are several.
+pub(super) fn resource_argument() -> Arg {
+    Arg::new("resource").long("resource").value_name("ID").help("The resource, where the cluster has several")
+}
+
+/// The context in which the agent would decide now.
+pub(super) fn context(matches: &ArgMatches) -> Result<Context, Failure> {
+    let wanted = matches.get_one::<String>("resource").map(String::as_str);
+    let env = choose(resource::configured()?, wanted)?.env();
+    Ok(Context::new(&env, params::parse(&env)?, BUDGET)?)
+}
+
+fn choose(mut found: Vec<Configured>, wanted: Option<&str>) -> Result<Configured, Failure> {
+    let ids: Vec<String> = found.iter().map(|resource| resource.id.clone()).collect();
+    if let Some(wanted) = wanted {
+        let chosen = found.into_iter().find(|resource| resource.id == wanted);
+        return chosen.ok_or_else(|| {
+            Failure(format!("no podman-etcd resource is called '{wanted}'; there are: {}", ids.join(", ")))
+        });
+    }
+    match (found.pop(), found.len()) {
+        (Some(only), 0) => Ok(only),
+        (Some(_), _) => Err(Failure(format!("there are several resources: add --resource {}", ids.join(" or ")))),
+        (None, _) => Err(Failure("this cluster has no podman-etcd resource: see 'pcs resource create'".to_owned())),
+    }
+}
+
+/// All evidence, and what Pacemaker would ask first: a start where nothing runs, else a monitor. A start publishes
+/// this node's record before it decides anything; here that is taken as done.
+pub(super) fn look(context: &Context) -> (Snapshot, Request) {
+    let mut snapshot = observe::observe(context);
+    if snapshot.container_may_run() {
+        return (snapshot, Request::Monitor);
+    }
+    let record = snapshot.record();
+    if let Fact::Known(cib) = &mut snapshot.cib {
+        cib.own_record = record;
+    }
+    (snapshot, Request::Start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn configured(id: &str) -> Configured {
+        Configured { id: id.to_owned(), parameters: Vec::new(), promotable: false }
+    }
+
+    #[test]
+    fn one_resource_is_meant_and_of_several_one_is_named() {
+        assert!(choose(vec![configured("a")], None).is_ok_and(|chosen| chosen.id == "a"));
+        assert!(choose(vec![configured("a"), configured("b")], Some("b")).is_ok_and(|chosen| chosen.id == "b"));
+        let several = choose(vec![configured("a"), configured("b")], None).unwrap_err().0;
+        assert!(several.contains("--resource a or b"), "{several}");
+        assert!(choose(vec![configured("a")], Some("c")).unwrap_err().0.contains("there are: a"));
+        assert!(choose(Vec::new(), None).unwrap_err().0.contains("pcs resource create"));
+    }
+}

@@ -1,0 +1,172 @@
+//! Advancing the commit index: every entry of the WAL becomes one that a forced new cluster keeps.
+//!
+//! `--force-new-cluster` drops what the WAL holds above the commit index that it records. In a cluster of two voters
+//! that can be a write that was acknowledged: see section 2 of the design.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use prost::Message;
+
+use super::error::Error;
+use super::history::{Reading, Whole};
+use super::proto::{HardState, record_type};
+use super::wal::{Position, frame};
+use super::{History, aside, lock, read_closely};
+
+/// The copies of WAL tails begin with this; they lie in the data dir, beside `member`.
+const COPY_PREFIX: &str = "wal-tail-before-advance-";
+/// How many of them are kept.
+const COPIES: usize = 5;
+/// A copy begins at a multiple of this, as some of the bytes before the change help whoever looks into it.
+const PAGE: u64 = 4096;
+
+/// What [`advance_commit`] did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advanced {
+    /// The commit index before.
+    pub from: u64,
+    /// The commit index now: the index of the last entry.
+    pub to: u64,
+    /// The bytes of the WAL's last file as they were before, named by file, offset and length; `None` when nothing had
+    /// to be changed.
+    pub kept_copy: Option<PathBuf>,
+}
+
+/// Records every entry of the WAL as committed, so that `--force-new-cluster` keeps them all.
+///
+/// Only right when the other voter is confirmed dead and will come back without its data: that is the caller's duty.
+/// Refuses while etcd has the files open, and on data of a member that is no voter.
+pub fn advance_commit(dir: &Path) -> Result<Advanced, Error> {
+    refuse_if_open(dir)?;
+    let end = inspect(dir)?.end;
+    let mut file = lock::open_locked(&end.path)?;
+    // Once more, now that no etcd can come in between.
+    let voter = inspect(dir)?;
+    if voter.end.path != end.path {
+        return Err(Error::Changing { path: dir.to_owned() });
+    }
+    let (from, to) = (voter.history.commit_index, voter.history.last_index);
+    if from == to && voter.torn.is_none() {
+        return Ok(Advanced { from, to, kept_copy: None });
+    }
+    let kept_copy = keep_copy(dir, &mut file, &voter.end)?;
+    let record = frame(record_type::STATE, voter.end.crc, &advanced(&voter.history, voter.state).encode_to_vec());
+    append(&mut file, voter.end.offset, &record).map_err(Error::io("appending to", &end.path))?;
+    drop(file);
+    aside::sync_parent(&end.path)?;
+    verify(dir, to)?;
+    Ok(Advanced { from, to, kept_copy: Some(kept_copy) })
+}
+
+fn refuse_if_open(dir: &Path) -> Result<(), Error> {
+    lock::holder(dir)?.map_or(Ok(()), |path| Err(Error::Open { path }))
+}
+
+/// The state that the record is to state.
+fn advanced(history: &History, state: HardState) -> HardState {
+    // A power cut can have kept entries of a term and lost the state that came with them. A vote belongs to its term.
+    let vote = if history.last_term > state.term { 0 } else { state.vote };
+    HardState { term: state.term.max(history.last_term), vote, commit: history.last_index }
+}
+
+/// Reads the data dir, and refuses unless it is a voter's.
+fn inspect(dir: &Path) -> Result<Box<Whole>, Error> {
+    match read_closely(dir)? {
+        Some(Reading::Whole(whole)) if whole.history.is_voter() && whole.pending_snapshot.is_none() => Ok(whole),
+        other => Err(Error::Refused { path: dir.to_owned(), why: why_not(dir, other) }),
+    }
+}
+
+/// Why not on this, and what to do about it.
+fn why_not(dir: &Path, reading: Option<Reading>) -> String {
+    const REJOIN: &str = "start the peer and let this node join it as a learner, with 'pcs resource cleanup etcd'";
+    match reading {
+        None => format!("holds no data whose commit index could be advanced; look with 'ls {}'", dir.display()),
+        Some(Reading::Broken(why)) => {
+            let backup = dir.join("member-backup-...");
+            let (backup, member) = (backup.display(), dir.join(super::layout::MEMBER));
+            let member = member.display();
+            format!(
+                "holds damaged data ({why}); {REJOIN}, or move it away and put a backup back: 'mv {backup} {member}'"
+            )
+        }
+        Some(Reading::Whole(whole)) => {
+            let history = whole.history;
+            let what = if history.has_left {
+                "has left the cluster, so others may have gone on without it"
+            } else if !history.is_voter() {
+                "is no voter, so it may lack acknowledged writes"
+            } else {
+                // With a higher commit index it would count, though what it replaces is still in the log.
+                "was taking over a snapshot from the leader when it stopped, so its log may be out of date"
+            };
+            format!("holds the data of member {:x}, which {what}; {REJOIN}", history.member_id)
+        }
+    }
+}
+
+/// Saves what the change may overwrite: from the page of the last record to the last byte that is not zero.
+fn keep_copy(dir: &Path, file: &mut File, end: &Position) -> Result<PathBuf, Error> {
+    let start = end.offset - end.offset % PAGE;
+    let mut tail = Vec::new();
+    file.seek(SeekFrom::Start(start)).map_err(Error::io("seeking in", &end.path))?;
+    file.read_to_end(&mut tail).map_err(Error::io("reading", &end.path))?;
+    let length = start + tail.len() as u64;
+    tail.truncate(tail.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
+    let name = end.path.file_name().unwrap_or_default().to_string_lossy();
+    let label = format!("-{name}-offset-{start}-length-{length}");
+    let copy = aside::next_name(dir, COPY_PREFIX, &label)?;
+    write_synced(&copy, &tail).map_err(Error::io("writing", &copy))?;
+    aside::sync_parent(&copy)?;
+    aside::prune(dir, COPY_PREFIX, COPIES, &copy);
+    Ok(copy)
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Puts `record` at `offset`, with nothing but zeros behind it.
+fn append(file: &mut File, offset: u64, record: &[u8]) -> io::Result<()> {
+    if !is_zero_from(file, offset)? {
+        // Half of a record that never was acknowledged, as it is torn. It goes first and for sure: what is left of it
+        // behind the new record would be damage. The file keeps its length, as etcd allocates it in advance.
+        let length = file.metadata()?.len();
+        file.set_len(offset)?;
+        file.set_len(length)?;
+        file.sync_all()?;
+    }
+    file.seek(SeekFrom::Start(offset))?;
+    file.write_all(record)?;
+    file.sync_all()
+}
+
+fn is_zero_from(file: &mut File, offset: u64) -> io::Result<bool> {
+    file.seek(SeekFrom::Start(offset))?;
+    let mut chunk = vec![0; 1 << 20];
+    loop {
+        let read = file.read(&mut chunk)?;
+        if read == 0 {
+            return Ok(true);
+        }
+        if chunk.iter().take(read).any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+    }
+}
+
+/// Reads back what was written.
+fn verify(dir: &Path, commit: u64) -> Result<(), Error> {
+    let found = inspect(dir)?.history.commit_index;
+    if found == commit {
+        return Ok(());
+    }
+    let why =
+        format!("the commit index reads {found} after {commit} was written: the disk does not keep what it is given");
+    Err(Error::Refused { path: dir.to_owned(), why })
+}

@@ -1,0 +1,252 @@
+//! From the bytes of a data dir to what they say: the same two passes over the WAL that etcd makes when it starts.
+
+use super::History;
+use super::error::Error;
+use super::membership::{Change, Membership};
+use super::proto::{Entry, HardState, Metadata, Record, WalSnapshot, entry_type, record_type};
+use super::snapshot::{Loaded, SnapSource};
+use super::wal::{Position, Reader, Segment, Stop};
+use prost::Message;
+use prost::bytes::Bytes;
+
+/// What was read.
+#[derive(Clone, Debug)]
+pub(super) enum Reading {
+    /// etcd would start from it.
+    Whole(Box<Whole>),
+    /// etcd would not start from it.
+    Broken(String),
+}
+
+/// What the data dir holds, with what only a change of the WAL needs.
+#[derive(Clone, Debug)]
+pub(super) struct Whole {
+    /// What it holds, but for a torn tail in its damage.
+    pub(super) history: History,
+    /// Raft's state as the WAL has it.
+    pub(super) state: HardState,
+    /// Where the next record belongs.
+    pub(super) end: Position,
+    /// What lies there instead of a whole record, if anything does.
+    pub(super) torn: Option<String>,
+    /// The index of the snapshot that the log was read on top of.
+    pub(super) snapshot_index: u64,
+    /// The index of a snapshot that the WAL records but does not vouch for yet, as it lies between what is committed
+    /// and the end of the log: this member was taking it over from the leader when it stopped.
+    pub(super) pending_snapshot: Option<u64>,
+}
+
+impl Whole {
+    /// The history, with a torn tail as damage.
+    pub(super) fn into_history(self) -> History {
+        let mut history = self.history;
+        history.damage.extend(self.torn.map(|what| format!("{what}; etcd cuts it off")));
+        history
+    }
+}
+
+/// Reads `wals`, in the order of their sequence, with the snapshots of `snaps`.
+pub(super) fn read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, Error> {
+    match try_read(wals, snaps) {
+        Ok(reading) => Ok(reading),
+        Err(Stop::Damaged(why) | Stop::Torn(why)) => Ok(Reading::Broken(why)),
+        Err(Stop::Failed(error)) => Err(error),
+    }
+}
+
+fn try_read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, Stop> {
+    let mut damage = Vec::new();
+    let (valid, above) = recorded_snapshots(wals)?;
+    let snapshot = snaps.newest_of(&valid, &mut damage)?.unwrap_or_default();
+    let wals = select(wals, snapshot.index)?;
+    let log = Log::read(wals, &snapshot)?;
+    let metadata = log.verify(&snapshot)?;
+    let (state, end, torn) = (log.state, log.end.clone(), log.torn.clone());
+    let history = log.into_history(&snapshot, &metadata, damage);
+    let pending_snapshot = above.iter().map(|snapshot| snapshot.index).find(|index| *index <= history.last_index);
+    let snapshot_index = snapshot.index;
+    Ok(Reading::Whole(Box::new(Whole { history, state, end, torn, snapshot_index, pending_snapshot })))
+}
+
+/// The snapshots that the WAL vouches for, as they are not above what is committed; and those that it only records.
+fn recorded_snapshots(wals: &[Segment]) -> Result<(Vec<WalSnapshot>, Vec<WalSnapshot>), Stop> {
+    let (mut snapshots, mut commit) = (Vec::new(), 0);
+    for_each(wals, |record| {
+        match record.kind {
+            record_type::SNAPSHOT => snapshots.push(decode::<WalSnapshot>(record.data, "a snapshot record")?),
+            record_type::STATE => commit = decode::<HardState>(record.data, "a state record")?.commit,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(snapshots.into_iter().partition(|snapshot| snapshot.index <= commit))
+}
+
+/// Calls `visit` with each record; answers where the WAL ends, and how it is torn.
+fn for_each(
+    wals: &[Segment],
+    mut visit: impl FnMut(Record) -> Result<(), Stop>,
+) -> Result<(Position, Option<String>), Stop> {
+    let reader = Reader::open(wals)?;
+    let Some(mut reader) = reader else { return Err(Stop::Damaged("there is no WAL file".into())) };
+    loop {
+        match reader.next() {
+            Ok(Some(record)) => visit(record)?,
+            Ok(None) => return Ok((reader.position(), None)),
+            Err(Stop::Torn(what)) => return Ok((reader.position(), Some(what))),
+            Err(stop) => return Err(stop),
+        }
+    }
+}
+
+/// The files that hold what comes after `index`.
+fn select(wals: &[Segment], index: u64) -> Result<&[Segment], Stop> {
+    let first = wals.iter().rposition(|segment| segment.first_index <= index);
+    let Some(wals) = first.and_then(|first| wals.get(first..)) else {
+        return Err(Stop::Damaged(format!("the WAL file that continues at index {index} is missing")));
+    };
+    let gap =
+        wals.windows(2).find(|pair| matches!(pair, [one, next] if one.sequence.checked_add(1) != Some(next.sequence)));
+    match gap {
+        Some([one, _]) => Err(Stop::Damaged(format!("the WAL file after {} is missing", one.path.display()))),
+        _ => Ok(wals),
+    }
+}
+
+/// Decodes what a checksum has already vouched for.
+fn decode<M: Message + Default>(data: Bytes, what: &str) -> Result<M, Stop> {
+    M::decode(data).map_err(|error| Stop::Damaged(format!("{what} of the WAL cannot be decoded: {error}")))
+}
+
+/// The log behind one snapshot.
+struct Log {
+    start: u64,
+    metadata: Option<Bytes>,
+    state: HardState,
+    last_term: u64,
+    last_index: u64,
+    /// With the index of each; entries that were overwritten are gone.
+    changes: Vec<(u64, Change)>,
+    is_snapshot_recorded: bool,
+    end: Position,
+    torn: Option<String>,
+}
+
+impl Log {
+    fn read(wals: &[Segment], snapshot: &Loaded) -> Result<Self, Stop> {
+        let mut log = Self {
+            start: snapshot.index,
+            metadata: None,
+            state: HardState::default(),
+            last_term: snapshot.term,
+            last_index: snapshot.index,
+            changes: Vec::new(),
+            is_snapshot_recorded: false,
+            end: Position { path: std::path::PathBuf::new(), offset: 0, crc: 0 },
+            torn: None,
+        };
+        let path = wals.first().map(|segment| segment.path.clone()).unwrap_or_default();
+        (log.end, log.torn) = for_each(wals, |record| log.take(record, snapshot, &path))?;
+        Ok(log)
+    }
+
+    fn take(&mut self, record: Record, snapshot: &Loaded, path: &std::path::Path) -> Result<(), Stop> {
+        match record.kind {
+            record_type::METADATA => return self.take_metadata(record.data),
+            record_type::ENTRY => return self.take_entry(decode(record.data, "an entry")?, path),
+            record_type::STATE => self.state = decode(record.data, "a state record")?,
+            record_type::CRC => {}
+            record_type::SNAPSHOT => {
+                let recorded: WalSnapshot = decode(record.data, "a snapshot record")?;
+                if recorded.index == snapshot.index {
+                    if recorded.term != snapshot.term {
+                        let index = snapshot.index;
+                        return Err(Stop::Damaged(format!("WAL and snapshot name different terms for index {index}")));
+                    }
+                    self.is_snapshot_recorded = true;
+                }
+            }
+            // The checksum was right: this is no damage, but a newer etcd's format.
+            kind => return Err(unsupported(path, format!("a WAL record of type {kind}"))),
+        }
+        Ok(())
+    }
+
+    fn take_metadata(&mut self, data: Bytes) -> Result<(), Stop> {
+        if self.metadata.as_ref().is_some_and(|known| *known != data) {
+            return Err(Stop::Damaged("the WAL files belong to different members".into()));
+        }
+        self.metadata = Some(data);
+        Ok(())
+    }
+
+    /// Appends an entry; one that was there before makes way, with all behind it.
+    fn take_entry(&mut self, entry: Entry, path: &std::path::Path) -> Result<(), Stop> {
+        if entry.index <= self.start {
+            return Ok(());
+        }
+        if entry.index - 1 > self.last_index {
+            let (last, next) = (self.last_index, entry.index);
+            return Err(Stop::Damaged(format!("entries are missing in the WAL: {next} follows {last}")));
+        }
+        while self.changes.last().is_some_and(|(index, _)| *index >= entry.index) {
+            self.changes.pop();
+        }
+        (self.last_term, self.last_index) = (entry.term, entry.index);
+        let changes = match entry.kind {
+            entry_type::CONF_CHANGE => Change::decode(entry.data).map(|change| vec![change]),
+            entry_type::CONF_CHANGE_V2 => Change::decode_v2(entry.data),
+            _ => return Ok(()),
+        };
+        let Some(changes) = changes else {
+            return Err(Stop::Damaged(format!("the change of members at index {} cannot be decoded", entry.index)));
+        };
+        if changes.iter().any(|change| !change.is_known()) {
+            return Err(unsupported(path, format!("a change of members of an unknown kind at index {}", entry.index)));
+        }
+        self.changes.extend(changes.into_iter().map(|change| (entry.index, change)));
+        Ok(())
+    }
+
+    /// What etcd insists on before it starts.
+    fn verify(&self, snapshot: &Loaded) -> Result<Metadata, Stop> {
+        if !self.is_snapshot_recorded {
+            return Err(Stop::Damaged(format!("the WAL does not record the snapshot at index {}", snapshot.index)));
+        }
+        let Some(metadata) = &self.metadata else {
+            return Err(Stop::Damaged("the WAL does not say whose it is".into()));
+        };
+        let (commit, last) = (self.state.commit, self.last_index);
+        if commit > last {
+            let why = format!("the WAL ends at index {last}, but index {commit} was committed: its end is lost");
+            return Err(Stop::Damaged(why));
+        }
+        decode(metadata.clone(), "the metadata")
+    }
+
+    fn into_history(self, snapshot: &Loaded, metadata: &Metadata, damage: Vec<String>) -> History {
+        let mut membership = snapshot.membership.clone();
+        for (_, change) in &self.changes {
+            membership.apply(change);
+        }
+        let me = metadata.node_id;
+        let Membership { voters, learners, removed, .. } = membership;
+        // A snapshot without this member can only be one from after its removal: Raft takes none from before it joined.
+        let is_missing = snapshot.index > 0 && !voters.contains(&me) && !learners.contains(&me);
+        History {
+            cluster_id: metadata.cluster_id,
+            member_id: me,
+            last_term: self.last_term,
+            last_index: self.last_index,
+            commit_index: self.state.commit,
+            has_left: is_missing || removed.contains(&me),
+            voters,
+            learners,
+            damage,
+        }
+    }
+}
+
+fn unsupported(path: &std::path::Path, what: String) -> Stop {
+    Stop::Failed(Error::Unsupported { path: path.to_owned(), what })
+}

@@ -1,0 +1,89 @@
+//! Does an etcd process use these files? etcd holds a lock on the WAL file that it writes, and on its database.
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, Flock, FlockArg, fcntl};
+use nix::libc;
+
+use super::error::Error;
+use super::layout::{MEMBER, list};
+
+/// The first file of the data dir that a process holds locked.
+///
+/// Asks without taking etcd's kind of lock, so that an etcd that starts at this moment is not turned away.
+pub(super) fn holder(dir: &Path) -> Result<Option<PathBuf>, Error> {
+    let member = dir.join(MEMBER);
+    let mut paths = list(&member.join("wal"))?.unwrap_or_default();
+    paths.extend(list(&member.join("wal.tmp"))?.unwrap_or_default());
+    paths.extend(list(&member.join("snap"))?.unwrap_or_default().into_iter().filter(|path| path.ends_with("db")));
+    for path in paths {
+        let file = match File::open(&path) {
+            // Renamed or purged since it was listed: that is etcd at work, and its other files tell.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            file => file.map_err(Error::io("opening", &path))?,
+        };
+        if is_locked(file).map_err(Error::io("looking for locks on", &path))? {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// etcd locks WAL files with an open-file-description lock where the kernel has them (else with flock), the database
+/// with flock.
+fn is_locked(file: File) -> std::io::Result<bool> {
+    let mut query = whole_file(libc::F_WRLCK);
+    fcntl(file.as_fd(), FcntlArg::F_OFD_GETLK(&mut query))?;
+    if i32::from(query.l_type) != libc::F_UNLCK {
+        return Ok(true);
+    }
+    // A shared lock conflicts with etcd's exclusive one only, and goes when it is dropped.
+    match Flock::lock(file, FlockArg::LockSharedNonblock) {
+        Ok(_) => Ok(false),
+        Err((_, Errno::EWOULDBLOCK)) => Ok(true),
+        Err((_, error)) => Err(error.into()),
+    }
+}
+
+/// Opens a WAL file for writing, locked as etcd would lock it: until it is closed, no etcd can open it.
+pub(super) fn open_locked(path: &Path) -> Result<File, Error> {
+    let file = OpenOptions::new().read(true).write(true).open(path).map_err(Error::io("opening", path))?;
+    match fcntl(file.as_fd(), FcntlArg::F_OFD_SETLK(&whole_file(libc::F_WRLCK))) {
+        Ok(_) => Ok(file),
+        Err(Errno::EAGAIN | Errno::EACCES) => Err(Error::Open { path: path.to_owned() }),
+        Err(error) => Err(Error::io("locking", path)(error.into())),
+    }
+}
+
+fn whole_file(kind: i32) -> libc::flock {
+    libc::flock {
+        // The constants are 0 to 2 in every libc.
+        l_type: i16::try_from(kind).unwrap_or_default(),
+        l_whence: i16::try_from(libc::SEEK_SET).unwrap_or_default(),
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What keeps etcd out while a WAL file is changed.
+    #[test]
+    fn our_lock_is_seen_as_etcds_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("member/wal/0000000000000000-0000000000000000.wal");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, b"").unwrap();
+        let file = open_locked(&path).unwrap();
+        assert_eq!(holder(dir.path()).unwrap(), Some(path.clone()));
+        assert!(matches!(open_locked(&path), Err(Error::Open { .. })));
+        drop(file);
+        assert_eq!(holder(dir.path()).unwrap(), None);
+    }
+}

@@ -1,0 +1,219 @@
+//! Who the members are: a snapshot's configuration, and every change behind it in the log.
+//!
+//! Raft would apply each change as it stands. etcd looks at it first and drops the ones that contradict its member
+//! list (a second `member add` with a peer URL that is taken, a change of a member that was removed), so the same
+//! is done here; else a rejected `member add` would count as a member for ever.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use prost::Message;
+use prost::bytes::Bytes;
+use serde::Deserialize;
+
+use super::proto::{ConfChange, ConfChangeV2, ConfState};
+
+/// What a change does; etcd's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Add,
+    Remove,
+    Update,
+    AddLearner,
+    Unknown,
+}
+
+impl From<u64> for Kind {
+    fn from(number: u64) -> Self {
+        match number {
+            0 => Self::Add,
+            1 => Self::Remove,
+            2 => Self::Update,
+            3 => Self::AddLearner,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// A change of one member, found in the log.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    kind: Kind,
+    id: u64,
+    /// What etcd decides by; Raft alone would not look at it.
+    context: Option<Context>,
+}
+
+impl Change {
+    /// Decodes etcd's own kind of configuration-change entry.
+    pub(super) fn decode(data: Bytes) -> Option<Self> {
+        let change = ConfChange::decode(data).ok()?;
+        let context = serde_json::from_slice(&change.context).ok();
+        Some(Self { kind: change.kind.into(), id: change.node_id, context })
+    }
+
+    /// Decodes Raft's newer kind, which may hold several changes.
+    pub(super) fn decode_v2(data: Bytes) -> Option<Vec<Self>> {
+        let change = ConfChangeV2::decode(data).ok()?;
+        let single = |single: &super::proto::ConfChangeSingle| Self {
+            kind: single.kind.into(),
+            id: single.node_id,
+            context: None,
+        };
+        Some(change.changes.iter().map(single).collect())
+    }
+
+    fn urls(&self) -> Vec<String> {
+        self.context.as_ref().and_then(|context| context.peer_urls.clone()).unwrap_or_default()
+    }
+
+    /// Whether this version of tandem knows what the change means.
+    pub(super) fn is_known(&self) -> bool {
+        self.kind != Kind::Unknown
+    }
+}
+
+/// What etcd sends along with a change.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Context {
+    #[serde(rename = "peerURLs")]
+    peer_urls: Option<Vec<String>>,
+    #[serde(rename = "isPromote")]
+    is_promote: bool,
+}
+
+/// The configuration, as far as it was replayed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Membership {
+    pub(super) voters: BTreeSet<u64>,
+    pub(super) learners: BTreeSet<u64>,
+    pub(super) removed: BTreeSet<u64>,
+    peer_urls: BTreeMap<u64, Vec<String>>,
+}
+
+impl Membership {
+    /// The configuration of a snapshot; `store` is etcd's member list in it, of which the URLs are taken.
+    pub(super) fn from_snapshot(state: &ConfState, store: &[u8]) -> Self {
+        let store = Store::parse(store);
+        Self {
+            voters: state.voters.iter().copied().collect(),
+            learners: state.learners.iter().copied().collect(),
+            removed: store.removed,
+            peer_urls: store.peer_urls,
+        }
+    }
+
+    /// Applies one change, unless etcd would drop it.
+    pub(super) fn apply(&mut self, change: &Change) {
+        let id = change.id;
+        if id == 0 || self.removed.contains(&id) {
+            return;
+        }
+        match change.kind {
+            Kind::Add | Kind::AddLearner if !self.accepts(change) => {}
+            Kind::Add => {
+                self.learners.remove(&id);
+                self.voters.insert(id);
+                self.peer_urls.entry(id).or_insert_with(|| change.urls());
+            }
+            Kind::AddLearner => {
+                self.voters.remove(&id);
+                self.learners.insert(id);
+                self.peer_urls.insert(id, change.urls());
+            }
+            Kind::Remove if self.is_member(id) => {
+                self.voters.remove(&id);
+                self.learners.remove(&id);
+                self.peer_urls.remove(&id);
+                self.removed.insert(id);
+            }
+            Kind::Update if self.is_member(id) => {
+                self.peer_urls.insert(id, change.urls());
+            }
+            Kind::Remove | Kind::Update | Kind::Unknown => {}
+        }
+    }
+
+    /// etcd's own look at an addition or promotion. Without a context there is nothing that it could look at.
+    fn accepts(&self, change: &Change) -> bool {
+        match &change.context {
+            None => true,
+            Some(context) if context.is_promote => self.learners.contains(&change.id),
+            Some(_) => !self.is_member(change.id) && !self.is_url_taken(&change.urls()),
+        }
+    }
+
+    fn is_member(&self, id: u64) -> bool {
+        self.voters.contains(&id) || self.learners.contains(&id)
+    }
+
+    fn is_url_taken(&self, urls: &[String]) -> bool {
+        self.peer_urls.values().flatten().any(|taken| urls.contains(taken))
+    }
+}
+
+/// The part of a snapshot's key-value tree (etcd's v2 store, as JSON) that holds the members.
+#[derive(Debug, Default)]
+struct Store {
+    peer_urls: BTreeMap<u64, Vec<String>>,
+    removed: BTreeSet<u64>,
+}
+
+/// A directory of the tree; what is not asked for is skipped, so its size costs nothing.
+#[derive(Deserialize)]
+struct Directory<T> {
+    #[serde(rename = "Children")]
+    children: Option<T>,
+}
+
+#[derive(Deserialize)]
+struct Tree {
+    #[serde(rename = "Root")]
+    root: Directory<Top>,
+}
+
+#[derive(Deserialize)]
+struct Top {
+    #[serde(rename = "0")]
+    cluster: Option<Directory<Cluster>>,
+}
+
+#[derive(Deserialize)]
+struct Cluster {
+    members: Option<Directory<BTreeMap<String, Directory<Member>>>>,
+    #[expect(clippy::zero_sized_map_values, reason = "the JSON is a map of which only the keys are wanted")]
+    removed_members: Option<Directory<BTreeMap<String, serde::de::IgnoredAny>>>,
+}
+
+#[derive(Deserialize)]
+struct Member {
+    #[serde(rename = "raftAttributes")]
+    raft: Option<Leaf>,
+}
+
+#[derive(Deserialize)]
+struct Leaf {
+    #[serde(rename = "Value")]
+    value: String,
+}
+
+impl Store {
+    /// What can be read of it: an unreadable tree leaves the URLs unknown, which only keeps changes from being
+    /// dropped. Raft's own configuration does not come from here.
+    fn parse(json: &[u8]) -> Self {
+        let Ok(tree) = serde_json::from_slice::<Tree>(json) else { return Self::default() };
+        let cluster = tree.root.children.and_then(|top| top.cluster).and_then(|cluster| cluster.children);
+        let Some(cluster) = cluster else { return Self::default() };
+        let id = |key: &str| u64::from_str_radix(key, 16).ok();
+        let urls = |member: Directory<Member>| {
+            let context = serde_json::from_str::<Context>(&member.children?.raft?.value).ok()?;
+            context.peer_urls
+        };
+        let members = cluster.members.and_then(|members| members.children).unwrap_or_default();
+        let removed = cluster.removed_members.and_then(|removed| removed.children).unwrap_or_default();
+        Self {
+            peer_urls: members.into_iter().filter_map(|(key, member)| Some((id(&key)?, urls(member)?))).collect(),
+            removed: removed.keys().filter_map(|key| id(key)).collect(),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! A data dir in memory: the readers without a file system, for fuzzing and property tests.
+
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+use prost::bytes::Bytes;
+
+use super::database::{self, Applied};
+use super::error::Error;
+use super::history::{self, Reading};
+use super::snapshot::SnapSource;
+use super::wal::Segment;
+use super::{DataDir, layout};
+
+/// The files of a data dir, by name.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryDir {
+    /// What would be in `member/wal`.
+    pub wals: Vec<(String, Vec<u8>)>,
+    /// The `.snap` files that would be in `member/snap`.
+    pub snaps: Vec<(String, Vec<u8>)>,
+    /// What would be `member/snap/db`.
+    pub database: Vec<u8>,
+}
+
+impl MemoryDir {
+    /// As [`read`](super::read).
+    pub fn read(&self) -> Result<DataDir, Error> {
+        let segment = |(name, bytes): &(String, Vec<u8>)| {
+            let segment = Segment::from_path(Path::new(name))?;
+            Some(Segment { bytes: Some(Bytes::from(bytes.clone())), ..segment })
+        };
+        let segments = layout::in_order(self.wals.iter().filter_map(segment).collect());
+        let applied = database::applied_in(Cursor::new(&self.database)).unwrap_or(Applied::Unreadable);
+        Ok(match history::read(&segments, self)? {
+            Reading::Broken(why) => DataDir::Broken { why },
+            Reading::Whole(whole) => applied
+                .lack(whole.snapshot_index)
+                .map_or_else(|| DataDir::Present(whole.into_history()), |why| DataDir::Broken { why }),
+        })
+    }
+}
+
+impl SnapSource for MemoryDir {
+    fn names(&self) -> Result<Vec<PathBuf>, Error> {
+        Ok(self.snaps.iter().map(|(name, _)| PathBuf::from(name)).collect())
+    }
+
+    fn load(&self, path: &Path) -> Result<Bytes, Error> {
+        let found = self.snaps.iter().find(|(name, _)| Path::new(name) == path);
+        Ok(found.map(|(_, bytes)| Bytes::from(bytes.clone())).unwrap_or_default())
+    }
+}

@@ -1,0 +1,143 @@
+//! The protobuf messages inside etcd's WAL and snapshot files: only the fields that are read or written here.
+//!
+//! Field numbers are etcd's (`raftpb`, `walpb`, `snappb`), the same from 3.4 to 3.6. Fields that are left out are
+//! skipped when decoding.
+
+use prost::Message;
+use prost::bytes::Bytes;
+
+/// The kinds of [`Record`].
+pub(super) mod record_type {
+    pub(crate) const METADATA: i64 = 1;
+    pub(crate) const ENTRY: i64 = 2;
+    pub(crate) const STATE: i64 = 3;
+    pub(crate) const CRC: i64 = 4;
+    pub(crate) const SNAPSHOT: i64 = 5;
+}
+
+/// The kinds of [`Entry`]; all others carry client data.
+pub(super) mod entry_type {
+    pub(crate) const CONF_CHANGE: u64 = 1;
+    pub(crate) const CONF_CHANGE_V2: u64 = 2;
+}
+
+/// One record of the WAL, inside its frame.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Record {
+    #[prost(int64, tag = "1")]
+    pub(crate) kind: i64,
+    #[prost(uint32, tag = "2")]
+    pub(crate) crc: u32,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub(crate) data: Bytes,
+}
+
+/// Whose WAL it is.
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct Metadata {
+    #[prost(uint64, tag = "1")]
+    pub(crate) node_id: u64,
+    #[prost(uint64, tag = "2")]
+    pub(crate) cluster_id: u64,
+}
+
+/// What Raft must not forget besides its log.
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct HardState {
+    #[prost(uint64, tag = "1")]
+    pub(crate) term: u64,
+    #[prost(uint64, tag = "2")]
+    pub(crate) vote: u64,
+    #[prost(uint64, tag = "3")]
+    pub(crate) commit: u64,
+}
+
+/// One entry of the Raft log.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Entry {
+    // An enumeration in etcd's schema; any varint is legal on the wire, as for `kind` of the changes below.
+    #[prost(uint64, tag = "1")]
+    pub(crate) kind: u64,
+    #[prost(uint64, tag = "2")]
+    pub(crate) term: u64,
+    #[prost(uint64, tag = "3")]
+    pub(crate) index: u64,
+    #[prost(bytes = "bytes", tag = "4")]
+    pub(crate) data: Bytes,
+}
+
+/// A change of one member, as etcd proposes it.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ConfChange {
+    #[prost(uint64, tag = "2")]
+    pub(crate) kind: u64,
+    #[prost(uint64, tag = "3")]
+    pub(crate) node_id: u64,
+    #[prost(bytes = "bytes", tag = "4")]
+    pub(crate) context: Bytes,
+}
+
+/// A change of several members at once; etcd does not propose it, Raft can.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ConfChangeV2 {
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) changes: Vec<ConfChangeSingle>,
+}
+
+/// One member's part of a [`ConfChangeV2`].
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct ConfChangeSingle {
+    #[prost(uint64, tag = "1")]
+    pub(crate) kind: u64,
+    #[prost(uint64, tag = "2")]
+    pub(crate) node_id: u64,
+}
+
+/// The members at one index of the log.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct ConfState {
+    #[prost(uint64, repeated, packed = "false", tag = "1")]
+    pub(crate) voters: Vec<u64>,
+    #[prost(uint64, repeated, packed = "false", tag = "2")]
+    pub(crate) learners: Vec<u64>,
+    #[prost(uint64, repeated, packed = "false", tag = "3")]
+    pub(crate) voters_outgoing: Vec<u64>,
+}
+
+/// The WAL's word that a snapshot was taken.
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct WalSnapshot {
+    #[prost(uint64, tag = "1")]
+    pub(crate) index: u64,
+    #[prost(uint64, tag = "2")]
+    pub(crate) term: u64,
+}
+
+/// A `.snap` file.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SnapFile {
+    #[prost(uint32, tag = "1")]
+    pub(crate) crc: u32,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub(crate) data: Bytes,
+}
+
+/// What a [`SnapFile`] wraps.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Snapshot {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub(crate) data: Bytes,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) metadata: Option<SnapshotMetadata>,
+}
+
+/// Where in the log a [`Snapshot`] stands.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct SnapshotMetadata {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) conf_state: Option<ConfState>,
+    #[prost(uint64, tag = "2")]
+    pub(crate) index: u64,
+    #[prost(uint64, tag = "3")]
+    pub(crate) term: u64,
+}

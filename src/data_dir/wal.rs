@@ -1,0 +1,228 @@
+//! The WAL's records, one after the other, through all files.
+//!
+//! Judges what it meets as etcd does when it opens its WAL: what etcd repairs by itself is a torn tail, what makes
+//! etcd refuse to start is damage.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use prost::Message;
+use prost::bytes::Bytes;
+
+use super::error::Error;
+use super::proto::{Record, record_type};
+
+/// Bytes of the length field in front of each record.
+const FRAME: u64 = 8;
+/// A disk writes at least this much at once; etcd's own measure for a torn write.
+const SECTOR: u64 = 512;
+/// What is allocated at most before the bytes are there; a length field alone must not cost memory.
+const FIRST_CHUNK: usize = 64 * 1024;
+
+/// One WAL file to be read.
+#[derive(Clone, Debug)]
+pub(super) struct Segment {
+    /// The file, also for messages.
+    pub(super) path: PathBuf,
+    /// Position in the sequence of files, from the name.
+    pub(super) sequence: u64,
+    /// Index of the first entry that may be in this file, from the name.
+    pub(super) first_index: u64,
+    /// The file's bytes where they do not come from the disk.
+    pub(super) bytes: Option<Bytes>,
+}
+
+impl Segment {
+    /// Takes a file's name apart; `None` for what etcd does not take for a WAL file either.
+    pub(super) fn from_path(path: &Path) -> Option<Self> {
+        let stem = path.file_name()?.to_str()?.strip_suffix(".wal")?;
+        let (sequence, first_index) = stem.split_once('-')?;
+        let hex = |text: &str| {
+            let whole = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+            whole.then(|| u64::from_str_radix(text, 16).ok()).flatten()
+        };
+        Some(Self { path: path.to_owned(), sequence: hex(sequence)?, first_index: hex(first_index)?, bytes: None })
+    }
+
+    fn open(&self) -> Result<Input, Error> {
+        if let Some(bytes) = &self.bytes {
+            let length = bytes.len() as u64;
+            return Ok(Input { source: Box::new(io::Cursor::new(bytes.clone())), length });
+        }
+        let file = File::open(&self.path).map_err(Error::io("opening", &self.path))?;
+        let length = file.metadata().map_err(Error::io("reading the size of", &self.path))?.len();
+        Ok(Input { source: Box::new(BufReader::with_capacity(FIRST_CHUNK, file)), length })
+    }
+}
+
+struct Input {
+    source: Box<dyn Read>,
+    length: u64,
+}
+
+/// Why reading stopped before the end.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The last file ends in a record that was not written completely; etcd cuts it off.
+    Torn(String),
+    /// etcd does not start from this.
+    Damaged(String),
+    /// Could not look, or do not know.
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Where the next record belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    /// The last file.
+    pub(super) path: PathBuf,
+    /// Behind its last whole record.
+    pub(super) offset: u64,
+    /// The rolling checksum up to there.
+    pub(super) crc: u32,
+}
+
+/// Reads records until the last file's end.
+pub(super) struct Reader<'a> {
+    segment: &'a Segment,
+    rest: &'a [Segment],
+    input: Input,
+    offset: u64,
+    crc: u32,
+}
+
+impl<'a> Reader<'a> {
+    /// Begins at the first of `segments`; `None` without any.
+    pub(super) fn open(segments: &'a [Segment]) -> Result<Option<Self>, Error> {
+        let Some((segment, rest)) = segments.split_first() else { return Ok(None) };
+        Ok(Some(Self { segment, rest, input: segment.open()?, offset: 0, crc: 0 }))
+    }
+
+    /// Behind the last whole record that was read.
+    pub(super) fn position(&self) -> Position {
+        Position { path: self.segment.path.clone(), offset: self.offset, crc: self.crc }
+    }
+
+    /// The next record with its checksum verified, or `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<Record>, Stop> {
+        loop {
+            if let Some(record) = self.next_in_file()? {
+                return Ok(Some(record));
+            }
+            let Some((segment, rest)) = self.rest.split_first() else { return Ok(None) };
+            (self.segment, self.rest, self.input, self.offset) = (segment, rest, segment.open()?, 0);
+        }
+    }
+
+    fn next_in_file(&mut self) -> Result<Option<Record>, Stop> {
+        let frame = self.read(FRAME)?;
+        let Ok(field) = <[u8; 8]>::try_from(frame.as_slice()) else {
+            return if frame.is_empty() { Ok(None) } else { Err(self.incomplete("the file ends inside a length")) };
+        };
+        let field = u64::from_le_bytes(field);
+        if field == 0 {
+            return Ok(None);
+        }
+        let (length, padding) = split_frame(field);
+        // The subtraction cannot wrap: a whole frame was just read at this offset.
+        let left = self.input.length.saturating_sub(self.offset + FRAME);
+        if length.checked_add(padding).is_none_or(|wanted| wanted > left) {
+            return Err(self.incomplete("a record's length reaches past the end of the file"));
+        }
+        let body = self.read(length + padding)?;
+        if (body.len() as u64) < length + padding {
+            return Err(self.incomplete("the file ends inside a record"));
+        }
+        let body = Bytes::from(body);
+        // `length` fits: that many bytes are in memory.
+        let record = usize::try_from(length).ok().and_then(|length| Record::decode(body.slice(..length)).ok());
+        let Some(record) = record else { return Err(self.unreadable(&body, "a record cannot be decoded")) };
+        self.check(&record, &body)?;
+        self.offset += FRAME + length + padding;
+        Ok(Some(record))
+    }
+
+    /// Verifies the checksum and carries it on.
+    fn check(&mut self, record: &Record, body: &[u8]) -> Result<(), Stop> {
+        if record.kind == record_type::CRC {
+            // At the very first record nothing is known yet that it could be compared with.
+            if self.crc != 0 && record.crc != self.crc {
+                return Err(Stop::Damaged(self.place("the checksum does not continue that of the file before")));
+            }
+            self.crc = record.crc;
+            return Ok(());
+        }
+        let crc = crc32c::crc32c_append(self.crc, &record.data);
+        if record.crc != crc {
+            return Err(self.unreadable(body, "a record's checksum is wrong"));
+        }
+        self.crc = crc;
+        Ok(())
+    }
+
+    /// At most `wanted` bytes; fewer only at the end of the file. Memory grows with what is really there.
+    fn read(&mut self, wanted: u64) -> Result<Vec<u8>, Stop> {
+        let mut bytes = Vec::with_capacity(usize::try_from(wanted).unwrap_or(FIRST_CHUNK).min(FIRST_CHUNK));
+        let read = (&mut self.input.source).take(wanted).read_to_end(&mut bytes);
+        read.map_err(Error::io("reading", &self.segment.path))?;
+        Ok(bytes)
+    }
+
+    /// A record that the file is too short for.
+    fn incomplete(&self, what: &str) -> Stop {
+        if self.is_last() { Stop::Torn(self.place(what)) } else { Stop::Damaged(self.place(what)) }
+    }
+
+    /// A record with wrong content: torn if a whole sector of it never reached the disk.
+    fn unreadable(&self, body: &[u8], what: &str) -> Stop {
+        let torn = self.is_last() && has_unwritten_sector(self.offset + FRAME, body);
+        if torn { Stop::Torn(self.place(what)) } else { Stop::Damaged(self.place(what)) }
+    }
+
+    fn is_last(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// `what`, with file and offset.
+    fn place(&self, what: &str) -> String {
+        format!("{} at byte {}: {what}", self.segment.path.display(), self.offset)
+    }
+}
+
+/// Length of the record and of the padding behind it.
+fn split_frame(field: u64) -> (u64, u64) {
+    let length = field & ((1 << 56) - 1);
+    let padding = if field >> 63 == 1 { (field >> 56) & 7 } else { 0 };
+    (length, padding)
+}
+
+/// Whether one of the disk sectors that `body`, written at `offset`, covers holds nothing but zeros.
+fn has_unwritten_sector(offset: u64, body: &[u8]) -> bool {
+    // The remainder is below 512.
+    let head = usize::try_from(SECTOR - offset % SECTOR).unwrap_or_default().min(body.len());
+    let (head, tail) = body.split_at(head);
+    let zero = |part: &[u8]| part.iter().all(|byte| *byte == 0);
+    (!head.is_empty() && zero(head)) || tail.chunks(usize::try_from(SECTOR).unwrap_or(usize::MAX)).any(zero)
+}
+
+/// A state record as etcd would append it behind `position`, in its frame.
+pub(super) fn frame(kind: i64, crc: u32, data: &[u8]) -> Vec<u8> {
+    let record = Record { kind, crc: crc32c::crc32c_append(crc, data), data: Bytes::copy_from_slice(data) };
+    let body = record.encode_to_vec();
+    let padding = (8 - body.len() % 8) % 8;
+    let mut field = body.len() as u64;
+    if padding != 0 {
+        field |= (0x80 | padding as u64) << 56;
+    }
+    let mut bytes = field.to_le_bytes().to_vec();
+    bytes.extend_from_slice(&body);
+    bytes.resize(bytes.len() + padding, 0);
+    bytes
+}

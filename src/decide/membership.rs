@@ -1,0 +1,77 @@
+//! The member list, kept by whoever votes: a returning peer is listed as a learner, and a learner that has caught up
+//! becomes a voter.
+
+use super::plan::{Effect, Plan, Progress, Via};
+use super::reason::{Reason, Step, Wait};
+use super::snapshot::{Etcd, Member, Note, Snapshot};
+
+/// etcd promotes a learner at 90 % of the leader's index, which can be a million entries short; we ask for two polls
+/// in a row with a small absolute lag.
+const POLLS_NEEDED: u8 = 2;
+const POLL_EVERY_MS: u64 = 250;
+
+/// Lists the peer as a learner if it is not listed at all. A member that is listed is never touched here.
+pub(super) fn list_returning_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
+    let peer = snapshot.peer.as_ref()?;
+    if !etcd.is_voter_with_leader() || etcd.member_at(peer).is_some() {
+        return None;
+    }
+    let effects = vec![
+        Effect::AddLearner { peer_url: peer.peer_url.clone(), via: Via::Own },
+        Effect::SetLearner(Some(peer.name.clone())),
+    ];
+    let because = Reason::Step(Step::ListPeerAsLearner { peer: peer.name.clone() });
+    Some(Plan::then_look(effects, 0, Progress::default(), because))
+}
+
+/// Promotes the peer if it is a learner that has caught up; looks again while it is close. `None` where there is no
+/// learner, or none that answers.
+pub(super) fn promote_caught_up_learner(snapshot: &Snapshot, progress: &Progress, etcd: &Etcd) -> Option<Plan> {
+    let peer = snapshot.peer.as_ref()?;
+    let learner = started_learner(snapshot, etcd)?;
+    let lag = lag_of(snapshot, etcd, learner)?;
+    if lag > snapshot.promote_max_lag {
+        let progress = Progress { polls_caught_up: 0, ..progress.clone() };
+        return Some(look_again(progress, lag));
+    }
+    let polls = progress.polls_caught_up + 1;
+    if polls < POLLS_NEEDED {
+        return Some(look_again(Progress { polls_caught_up: polls, ..progress.clone() }, lag));
+    }
+    let effects = vec![Effect::PromoteMember { id: learner.id, via: Via::Own }];
+    let because = Reason::Step(Step::PromoteLearner { peer: peer.name.clone(), lag });
+    Some(Plan::then_look(effects, 50, Progress { polls_caught_up: 0, ..progress.clone() }, because))
+}
+
+fn look_again(progress: Progress, lag: u64) -> Plan {
+    Plan::then_look(Vec::new(), POLL_EVERY_MS, progress, Reason::Waiting(Wait::LearnerToCatchUp { lag }))
+}
+
+/// The peer's entry, where it is a learner that has started and we may promote it.
+pub(super) fn started_learner<'a>(snapshot: &Snapshot, etcd: &'a Etcd) -> Option<&'a Member> {
+    let peer = snapshot.peer.as_ref()?;
+    let entry = etcd.member_at(peer)?;
+    (etcd.is_voter_with_leader() && entry.is_learner && entry.has_started()).then_some(entry)
+}
+
+/// How many entries the learner lacks, by its own word: only the learner that is listed may speak.
+fn lag_of(snapshot: &Snapshot, etcd: &Etcd, learner: &Member) -> Option<u64> {
+    let answer = snapshot.peer_etcd.known()?;
+    let same = answer.member_id == learner.id && answer.cluster_id == etcd.cluster_id && answer.leader.is_some();
+    same.then(|| etcd.index.saturating_sub(answer.index))
+}
+
+/// What is taken back once there are two voters: nobody is alone, nobody is a learner.
+pub(super) fn settle(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    if etcd.is_learner || etcd.voters().count() < 2 {
+        return effects;
+    }
+    if snapshot.cib.known().is_some_and(|cib| cib.learner_node.is_some()) {
+        effects.push(Effect::SetLearner(None));
+    }
+    if let Some(note) = snapshot.note.known().filter(|note| note.alone_since.is_some()) {
+        effects.push(Effect::WriteNote(Note { alone_since: None, ..note.clone() }));
+    }
+    effects
+}

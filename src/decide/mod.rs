@@ -1,0 +1,43 @@
+//! The pure core: what to do, given what is known. Nothing in here reads a file, a clock or a socket; the agent, the
+//! operator's command and the tests all call [`decide`], and no rule stands anywhere else.
+
+pub mod fact;
+pub mod plan;
+pub mod reason;
+pub mod snapshot;
+
+mod cold_start;
+mod membership;
+mod monitor;
+mod notify;
+mod peer;
+mod recover;
+mod roles;
+mod start;
+mod stop;
+
+#[cfg(test)]
+mod tests;
+
+pub use fact::Fact;
+pub use plan::{Effect, Exit, Next, Phase, Plan, Progress, Request, RunMode, Via};
+pub use reason::Reason;
+pub use snapshot::Snapshot;
+
+/// The answer of a monitor whose effects failed.
+pub fn after_failed_upkeep(snapshot: &Snapshot) -> Exit {
+    monitor::decide_after_failed_upkeep(snapshot)
+}
+
+/// One round's decision.
+pub fn decide(request: Request, snapshot: &Snapshot, progress: &Progress) -> Plan {
+    match request {
+        Request::Start => start::decide(snapshot, progress),
+        Request::Stop => stop::decide(snapshot, progress),
+        Request::Monitor => monitor::decide(snapshot, progress),
+        Request::Probe => monitor::decide_probe(snapshot),
+        Request::Notify => notify::decide(snapshot, progress),
+        Request::Promote => roles::decide_promote(snapshot, progress),
+        Request::Demote => roles::decide_demote(snapshot),
+    }
+}

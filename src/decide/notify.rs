@@ -1,0 +1,74 @@
+//! Notifications: the moments at which Pacemaker tells a running member what happens to the other one.
+
+use super::fact::Fact;
+use super::membership;
+use super::monitor;
+use super::plan::{Exit, Phase, Plan, Progress};
+use super::reason::{Reason, Wait};
+use super::recover;
+use super::snapshot::{Etcd, Moment, Notify, Snapshot};
+
+/// How long a post-start notification watches a learner that is catching up; `monitor` goes on afterwards.
+const PATIENCE_WITH_A_LEARNER_MS: u64 = 15_000;
+/// How long it waits for the joiner's first answer.
+const PATIENCE_WITH_A_JOINER_MS: u64 = 3_000;
+
+pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
+    let Some(notify) = &snapshot.notify else { return nothing() };
+    if progress.phase != Phase::Begin {
+        return recover::decide(snapshot, progress).unwrap_or_else(nothing);
+    }
+    match (notify.moment, notify.operation.as_str()) {
+        (Moment::Pre, "start") => before_start(snapshot, notify),
+        (Moment::Post, "start") => after_start(snapshot, progress),
+        (Moment::Post, "stop") => after_stop(snapshot, progress, notify),
+        // Pre-stop and pre-demote come before fencing, under a partition on both sides: they prove nothing.
+        _ => nothing(),
+    }
+}
+
+/// The peer is about to start: it finds itself listed.
+fn before_start(snapshot: &Snapshot, notify: &Notify) -> Plan {
+    let listed = match &snapshot.own_etcd {
+        Fact::Known(etcd) if notify.start.contains(snapshot.peer_name()) => {
+            membership::list_returning_peer(snapshot, etcd)
+        }
+        _ => None,
+    };
+    listed.unwrap_or_else(nothing)
+}
+
+/// Somebody has started: a learner is watched until it votes, and the one who starts learns that it does.
+fn after_start(snapshot: &Snapshot, progress: &Progress) -> Plan {
+    let Fact::Known(etcd) = &snapshot.own_etcd else { return nothing() };
+    if etcd.leader.is_none() || snapshot.elapsed_ms > PATIENCE_WITH_A_LEARNER_MS {
+        return nothing();
+    }
+    if let Some(plan) = membership::promote_caught_up_learner(snapshot, progress, etcd) {
+        return plan;
+    }
+    let joiner_is_silent =
+        membership::started_learner(snapshot, etcd).is_some() || is_unstarted_learner(snapshot, etcd);
+    if joiner_is_silent && snapshot.elapsed_ms < PATIENCE_WITH_A_JOINER_MS || etcd.is_learner {
+        return Plan::then_look(Vec::new(), 250, progress.clone(), Reason::Waiting(Wait::Learner));
+    }
+    let effects = monitor::upkeep(snapshot, etcd);
+    Plan::exit(effects, Exit::Success, Reason::Running(super::start::health(etcd)))
+}
+
+fn is_unstarted_learner(snapshot: &Snapshot, etcd: &Etcd) -> bool {
+    let entry = snapshot.peer.as_ref().and_then(|peer| etcd.member_at(peer));
+    entry.is_some_and(|entry| entry.is_learner && !entry.has_started())
+}
+
+/// The peer's instance is stopped, which also follows fencing: if that cost us the leader, go on alone at once.
+fn after_stop(snapshot: &Snapshot, progress: &Progress, notify: &Notify) -> Plan {
+    if !notify.stop.contains(snapshot.peer_name()) {
+        return nothing();
+    }
+    recover::decide(snapshot, progress).unwrap_or_else(nothing)
+}
+
+fn nothing() -> Plan {
+    Plan::exit(Vec::new(), Exit::Success, Reason::NothingToDo)
+}

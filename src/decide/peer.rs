@@ -1,0 +1,72 @@
+//! Pacemaker's word on the peer: is its agent active, starting, or confirmed stopped? Never guessed.
+
+use super::snapshot::{Cib, Moment, Notify, PeerAgent, PeerNode, Snapshot};
+use crate::decide::fact::Fact;
+
+/// What Pacemaker vouches for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PeerWord {
+    /// There is no second node in this cluster.
+    Nobody,
+    /// Its agent was started and not stopped since.
+    Active,
+    /// Its agent is starting now.
+    Starting,
+    /// Its agent is to start in this transition and has not begun. Under load Pacemaker runs one action at a time, so
+    /// our own may be what it waits for.
+    Planned,
+    /// Its machine is a member, and its agent is confirmed stopped.
+    Stopped,
+    /// Its machine is confirmed down: shut down cleanly or fenced.
+    Down,
+    /// Its machine is gone and nobody has confirmed that it is off.
+    Lost,
+    /// Could not be asked.
+    Unknown(String),
+}
+
+/// Reads Pacemaker's word from the CIB's status section and, where they are given, from the notify variables.
+pub(super) fn peer_word(snapshot: &Snapshot) -> PeerWord {
+    let Some(peer) = &snapshot.peer else { return PeerWord::Nobody };
+    let cib = match &snapshot.cib {
+        Fact::Known(cib) => cib,
+        Fact::Absent | Fact::Unknown(_) | Fact::NotAsked => {
+            return PeerWord::Unknown(snapshot.cib.why_unknown().to_owned());
+        }
+    };
+    let Some(notify) = &snapshot.notify else { return from_cib(cib) };
+    match from_cib(cib) {
+        // The machine's state is newer than the transition's variables, and stronger.
+        word @ (PeerWord::Lost | PeerWord::Down | PeerWord::Unknown(_)) => word,
+        word => refined_by(notify, &peer.name, word),
+    }
+}
+
+/// The transition's own plan for a peer whose machine is there.
+fn refined_by(notify: &Notify, peer: &str, word: PeerWord) -> PeerWord {
+    if notify.start.contains(peer) {
+        // Its start may have begun, or ended, by now.
+        return if matches!(word, PeerWord::Active | PeerWord::Starting) { word } else { PeerWord::Planned };
+    }
+    if notify.stop.contains(peer) && notify.operation == "stop" && notify.moment == Moment::Post {
+        return PeerWord::Stopped;
+    }
+    if notify.active.contains(peer) && !notify.stop.contains(peer) {
+        return PeerWord::Active;
+    }
+    word
+}
+
+fn from_cib(cib: &Cib) -> PeerWord {
+    match cib.peer_node {
+        PeerNode::Down => PeerWord::Down,
+        PeerNode::Lost | PeerNode::NeverSeen => PeerWord::Lost,
+        PeerNode::Pending => PeerWord::Unknown("its machine is joining the cluster".to_owned()),
+        PeerNode::Online => match cib.peer_agent {
+            PeerAgent::Active | PeerAgent::Stopping => PeerWord::Active,
+            PeerAgent::Starting => PeerWord::Starting,
+            PeerAgent::Stopped => PeerWord::Stopped,
+            PeerAgent::NoHistory => PeerWord::Unknown("Pacemaker has not asked its agent yet".to_owned()),
+        },
+    }
+}

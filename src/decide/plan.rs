@@ -1,0 +1,176 @@
+//! What a decision answers: effects in order, what comes next, and because of what.
+
+use serde::{Deserialize, Serialize};
+
+use super::reason::Reason;
+use super::snapshot::{BootMemory, Identity, Lineage, MemberId, NodeName, Note, Record};
+
+/// What Pacemaker asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    Start,
+    Stop,
+    /// A recurring monitor.
+    Monitor,
+    /// A monitor that asks what is there before anything was started.
+    Probe,
+    Notify,
+    Promote,
+    Demote,
+}
+
+/// One round's answer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Plan {
+    /// Performed in order; the first that fails ends the round.
+    pub effects: Vec<Effect>,
+    pub next: Next,
+    pub because: Reason,
+}
+
+/// What follows the effects.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Next {
+    /// The action is answered.
+    Exit(Exit),
+    /// Look again after a pause.
+    Reobserve { after_ms: u64, progress: Progress },
+}
+
+/// How an action is answered. The numbers are the OCF resource-agent API's; see `crate::ocf::exit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    Success,
+    /// Running as a voter that Pacemaker promoted.
+    Promoted,
+    NotRunning,
+    /// Failed, and worth another try: every refusal is one of these.
+    Retriable,
+}
+
+/// What one action remembers between its rounds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Progress {
+    pub phase: Phase,
+    /// When the phase began, in milliseconds since the action began.
+    pub since_ms: u64,
+    /// How many polls in a row saw the learner close enough to the leader.
+    pub polls_caught_up: u8,
+}
+
+/// Where an action is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    #[default]
+    Begin,
+    /// The container was started; its etcd is awaited.
+    Started(RunMode),
+    /// The step to one voter was announced; etcd is to be stopped and forced.
+    Announced,
+    /// Leadership was handed to the peer, or tried to.
+    HandedOver,
+    /// This member has left the member list, or tried to.
+    Left,
+    /// The container was told to stop.
+    Stopped,
+}
+
+/// How etcd is started.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunMode {
+    /// With the data that is there.
+    Normally,
+    /// The first member of a new cluster, on a blank data dir.
+    Bootstrap,
+    /// With the data that is there, as the only voter of a new cluster that goes on from it.
+    ForceNewCluster,
+    /// On a blank data dir, as a learner of the peer's cluster.
+    JoinAsLearner {
+        /// `name=peer URL` of every member, as the peer's member list has them.
+        initial_cluster: Vec<(NodeName, String)>,
+    },
+}
+
+/// One thing to do. Each is idempotent: a crash after any of them leaves a state from which the next action goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Publishes this node's record in the CIB, in one write.
+    PublishRecord(Record),
+    /// Publishes what others read in the CIB: this member's id and cluster id.
+    PublishIdentity(Identity),
+    /// Publishes the lineage in the CIB, for good.
+    PublishLineage(Lineage),
+    /// Says in the CIB who is the sole voter; `None` takes it back.
+    SetStandalone(Option<NodeName>),
+    /// Says in the CIB who may start as a learner; `None` takes it back.
+    SetLearner(Option<NodeName>),
+    /// Writes the durable note and reads it back.
+    WriteNote(Note),
+    /// Writes what this boot remembers.
+    Remember(BootMemory),
+    /// Takes the operator's word back: it has been used.
+    ConsumeAuthorisation,
+    /// Tells Pacemaker how well this node serves as a promoted instance; `None` takes the score back.
+    SetPromotionScore(Option<u32>),
+    /// Stops the container: SIGTERM, and SIGKILL after `grace_s` seconds.
+    StopContainer { grace_s: u64 },
+    /// Treats every entry of our write-ahead log as committed (nothing acknowledged may be above the commit index).
+    AdvanceCommit,
+    /// Renames the data dir's `member` to a backup.
+    MoveDataAside,
+    /// Writes etcd's configuration and runs the container.
+    RunContainer(RunMode),
+    /// Takes `force-new-cluster` out of the configuration, so that no later restart forces once more.
+    SettleConfig,
+    /// Hands leadership to another member.
+    MoveLeader { to: MemberId },
+    /// Removes a member from the list, asking the etcd at `via`.
+    RemoveMember { id: MemberId, via: Via },
+    /// Adds the node at `peer_url` to the list as a learner, asking the etcd at `via`.
+    AddLearner { peer_url: String, via: Via },
+    /// Makes a learner a voter, asking the etcd at `via`.
+    PromoteMember { id: MemberId, via: Via },
+}
+
+/// Whose etcd is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Via {
+    Own,
+    Peer,
+}
+
+impl Plan {
+    /// The action is answered; `effects` come first.
+    pub fn exit(effects: Vec<Effect>, exit: Exit, because: Reason) -> Self {
+        Self { effects, next: Next::Exit(exit), because }
+    }
+
+    /// Nothing is done, and the action fails for now.
+    pub fn refuse(because: Reason) -> Self {
+        Self::exit(Vec::new(), Exit::Retriable, because)
+    }
+
+    /// The effects, then another look.
+    pub fn then_look(effects: Vec<Effect>, after_ms: u64, progress: Progress, because: Reason) -> Self {
+        Self { effects, next: Next::Reobserve { after_ms, progress }, because }
+    }
+}
+
+impl Progress {
+    /// A phase that begins now.
+    pub fn enter(phase: Phase, now_ms: u64) -> Self {
+        Self { phase, since_ms: now_ms, polls_caught_up: 0 }
+    }
+
+    /// How long the phase has lasted.
+    pub fn in_phase_ms(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.since_ms)
+    }
+}

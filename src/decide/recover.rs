@@ -1,0 +1,207 @@
+//! Going on alone (rule R3 and the force of R2): announced first, for good, then etcd is stopped, its commit index
+//! advanced, and a new cluster forced from its data.
+
+use super::cold_start::{Data, classify};
+use super::fact::Fact;
+use super::peer::{PeerWord, peer_word};
+use super::plan::{Effect, Phase, Plan, Progress, RunMode};
+use super::reason::{Reason, Refusal, Rule, Step, Wait};
+use super::snapshot::{DataDir, Etcd, History, Lineage, MemberId, Note, Position, Record, RunningVoter, Snapshot};
+use super::start;
+
+/// A leaderless etcd has nothing to finish; what it has not written is covered by advancing the commit index.
+const GRACE_S: u64 = 1;
+/// How long the announcement may take to be visible in our own CIB.
+const PATIENCE_WITH_THE_CIB_MS: u64 = 15_000;
+
+/// A running etcd that may have to go on alone: the post-stop notification and, as the backstop, `monitor` ask this.
+/// `None` where nothing is to be recovered.
+pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Option<Plan> {
+    match &progress.phase {
+        Phase::Announced => Some(decide_announced(snapshot, progress)),
+        Phase::Stopped => Some(decide_stopped(snapshot)),
+        Phase::Started(mode) => Some(start::started(snapshot, progress, mode)),
+        Phase::Begin | Phase::HandedOver | Phase::Left => begin(snapshot),
+    }
+}
+
+fn begin(snapshot: &Snapshot) -> Option<Plan> {
+    let proven = leaderless_voter(snapshot).is_some_and(|voter| has_proof(snapshot, voter.cluster_id, voter.member_id));
+    if !peer_is_out_of_the_way(snapshot) || !(proven || may_be_authorised(snapshot)) {
+        return None;
+    }
+    let position = snapshot.own_etcd.known().map(Etcd::position).unwrap_or_default();
+    let because = Reason::Step(Step::AnnounceGoingOnAlone { peer: snapshot.peer_name().to_owned(), position });
+    Some(announce(snapshot, Vec::new(), because))
+}
+
+/// Our member, where it runs without a leader and is known to be a voter: by its own word or, where it has not
+/// answered anybody since it started, by this boot's memory of it.
+fn leaderless_voter(snapshot: &Snapshot) -> Option<RunningVoter> {
+    let remembered = snapshot.memory().and_then(|memory| memory.voter.clone())?;
+    match &snapshot.own_etcd {
+        Fact::Known(etcd) if etcd.leader.is_some() || etcd.is_learner => None,
+        // A sole voter needs nobody's vote; it has no leader for a moment after its start.
+        Fact::Known(etcd) if etcd.voters().count() < 2 || etcd.member_id != remembered.member_id => None,
+        Fact::Known(_) => Some(remembered),
+        // A sole voter that does not answer is slow or stuck, and forcing it once more mends nothing.
+        Fact::Unknown(_) if !remembered.sole => Some(remembered),
+        Fact::Unknown(_) | Fact::Absent | Fact::NotAsked => None,
+    }
+}
+
+/// An operator's word about a member that runs and has no leader. What its data says, once it is stopped, is compared
+/// with the word then.
+fn may_be_authorised(snapshot: &Snapshot) -> bool {
+    let leaderless = match &snapshot.own_etcd {
+        Fact::Known(etcd) => etcd.leader.is_none() && !etcd.is_learner,
+        Fact::Unknown(_) => true,
+        Fact::Absent | Fact::NotAsked => false,
+    };
+    let word = snapshot.authorisation.known();
+    leaderless && word.is_some_and(|word| word.boot_id == snapshot.boot_id && word.lost_node == snapshot.peer_name())
+}
+
+/// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to go on alone given up.
+fn peer_is_out_of_the_way(snapshot: &Snapshot) -> bool {
+    match peer_word(snapshot) {
+        PeerWord::Down => true,
+        PeerWord::Stopped => {
+            let record = snapshot.cib.known().and_then(|cib| cib.peer_record.as_ref());
+            record.is_some_and(|record| !record.claims)
+        }
+        PeerWord::Nobody
+        | PeerWord::Active
+        | PeerWord::Starting
+        | PeerWord::Planned
+        | PeerWord::Lost
+        | PeerWord::Unknown(_) => false,
+    }
+}
+
+/// Whether this node's data is proven to hold all that was acknowledged: our etcd ran as a voter in this boot until
+/// the peer was lost, so nothing was acknowledged without it; and nobody has recorded a fork that we do not know.
+pub(super) fn proves_that_the_peer_did_not_go_on(snapshot: &Snapshot, history: &History) -> bool {
+    has_proof(snapshot, history.cluster_id, history.member_id)
+}
+
+fn has_proof(snapshot: &Snapshot, cluster_id: u64, member_id: MemberId) -> bool {
+    let Some(voter) = snapshot.memory().and_then(|memory| memory.voter.as_ref()) else { return false };
+    snapshot.cib.known().is_some()
+        && (voter.cluster_id, voter.member_id) == (cluster_id, member_id)
+        && !snapshot.was_left_behind()
+}
+
+/// Whether an operator gave up the peer by name; where somebody is known to have gone on without us, the loss as well.
+pub(super) fn operator_confirmed(snapshot: &Snapshot, history: &History) -> bool {
+    snapshot.authorised(history).is_some_and(|word| word.accept_loss || !snapshot.was_left_behind())
+}
+
+/// Writes down that this node goes on alone, in the note and in the CIB, before it does.
+pub(super) fn announce(snapshot: &Snapshot, first: Vec<Effect>, because: Reason) -> Plan {
+    let note = announced_note(snapshot);
+    let mut effects = first;
+    effects.push(Effect::WriteNote(note.clone()));
+    effects.push(Effect::PublishLineage(note.lineage.clone()));
+    effects.push(Effect::SetStandalone(Some(snapshot.me.name.clone())));
+    if let Some(record) = snapshot.cib.known().and_then(|cib| cib.own_record.clone()) {
+        effects.push(Effect::PublishRecord(Record { lineage: note.lineage, ..record }));
+    }
+    Plan::then_look(effects, 20, Progress::enter(Phase::Announced, snapshot.elapsed_ms), because)
+}
+
+/// An announcement that was made and not carried out is not made twice: the fork that it counts never happened.
+fn announced_note(snapshot: &Snapshot) -> Note {
+    let note = snapshot.note.known().cloned().unwrap_or_default();
+    if note.alone_since.is_some() && note.lineage.by == snapshot.me.name {
+        return note;
+    }
+    let position = match (&snapshot.disk, &snapshot.own_etcd) {
+        (Fact::Known(DataDir::Present(history)), _) => position(history),
+        (_, Fact::Known(etcd)) => etcd.position(),
+        _ => Position::default(),
+    };
+    // Above every fork that anyone recorded: where an operator gave those up, ours is the history that counts.
+    let known = snapshot.cib.known().map_or(0, |cib| cib.lineage.forks).max(note.lineage.forks);
+    let lineage = Lineage { forks: known + 1, by: snapshot.me.name.clone() };
+    Note { lineage, alone_since: Some(position), left_at: None }
+}
+
+/// Goes on only once the announcement is seen where others see it.
+pub(super) fn decide_announced(snapshot: &Snapshot, progress: &Progress) -> Plan {
+    let lineage = snapshot.own_lineage();
+    let seen = snapshot
+        .cib
+        .known()
+        .is_some_and(|cib| cib.standalone_node.as_ref() == Some(&snapshot.me.name) && cib.lineage == lineage);
+    if !seen {
+        if progress.in_phase_ms(snapshot.elapsed_ms) > PATIENCE_WITH_THE_CIB_MS {
+            let why = "the announcement does not appear in it".to_owned();
+            return snapshot.refuse(Refusal::CibUnreadable { why });
+        }
+        return Plan::then_look(Vec::new(), 50, progress.clone(), Reason::Waiting(Wait::OwnRecord));
+    }
+    if !snapshot.container_may_run() {
+        return decide_stopped(snapshot);
+    }
+    Plan::then_look(
+        vec![Effect::StopContainer { grace_s: GRACE_S }],
+        0,
+        Progress::enter(Phase::Stopped, snapshot.elapsed_ms),
+        Reason::Step(Step::StopBeforeForce),
+    )
+}
+
+/// etcd is gone: what its data says decides, once more, whether it may be forced.
+fn decide_stopped(snapshot: &Snapshot) -> Plan {
+    if snapshot.container_may_run() {
+        return snapshot.refuse(Refusal::StillRunning);
+    }
+    let Some(disk) = snapshot.disk.known() else {
+        return snapshot.refuse(Refusal::DiskUnreadable { why: snapshot.disk.why_unknown().to_owned() });
+    };
+    let (effects, mode, because) = match classify(disk) {
+        Data::VoterBeside(_) if !may_force(snapshot, disk) => {
+            return snapshot.refuse(Refusal::NoProofThatPeerDidNotGoOn { position: history_position(disk) });
+        }
+        Data::VoterBeside(_) => (
+            vec![Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)],
+            RunMode::ForceNewCluster,
+            Reason::Step(Step::AdvanceAndForce),
+        ),
+        Data::SoleVoter => {
+            (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, snapshot.rule(Rule::SoleVoter))
+        }
+        Data::VoterAmongMany => return snapshot.refuse(Refusal::MoreThanTwoVoters),
+        Data::Nothing | Data::Learner | Data::Departed => return snapshot.refuse(Refusal::NoVotersData),
+    };
+    let progress = Progress::enter(Phase::Started(mode), snapshot.elapsed_ms);
+    Plan::then_look(effects, 50, progress, because)
+}
+
+/// Whether what announced the force still holds for the data as it is now that etcd is gone.
+fn may_force(snapshot: &Snapshot, disk: &DataDir) -> bool {
+    let DataDir::Present(history) = disk else { return false };
+    // A force that R2 answers has its proof in the peer's record, and one node alone in the administrator's map.
+    let peer_holds_nothing = snapshot
+        .cib
+        .known()
+        .and_then(|cib| cib.peer_record.as_ref())
+        .is_some_and(|record| !record.claims && !matches!(classify(&record.disk), Data::SoleVoter));
+    snapshot.peer.is_none()
+        || peer_holds_nothing
+        || proves_that_the_peer_did_not_go_on(snapshot, history)
+        || operator_confirmed(snapshot, history)
+}
+
+fn history_position(disk: &DataDir) -> Position {
+    match disk {
+        DataDir::Present(history) => position(history),
+        DataDir::Blank | DataDir::Broken { .. } => Position::default(),
+    }
+}
+
+/// How far a history reaches.
+pub(super) fn position(history: &History) -> Position {
+    Position { term: history.last_term, index: history.last_index }
+}

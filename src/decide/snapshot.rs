@@ -1,0 +1,357 @@
+//! Everything that one round knows. Data only: no handles, no clocks, no secrets.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::fact::Fact;
+pub use crate::data_dir::{DataDir, History};
+
+/// A cluster node's name, as Pacemaker has it. Compared exactly.
+pub type NodeName = String;
+/// An etcd member's id.
+pub type MemberId = u64;
+
+/// What the agent knows when it decides.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Milliseconds since the action began, and how many it has in all.
+    pub elapsed_ms: u64,
+    pub budget_ms: u64,
+    pub me: NodeAddress,
+    /// Absent in a cluster of one node.
+    pub peer: Option<NodeAddress>,
+    /// This boot of this machine, as the kernel names it.
+    pub boot_id: String,
+    /// Whether Pacemaker runs us as a promotable clone.
+    pub promotable: bool,
+    /// How far a learner may be behind the leader, in log entries, to be promoted.
+    pub promote_max_lag: u64,
+    /// What Pacemaker said about its transition; `None` when the agent was started by hand.
+    pub notify: Option<Notify>,
+    pub cib: Fact<Cib>,
+    pub container: Fact<Container>,
+    /// The data dir, read offline; asked only while no etcd runs.
+    pub disk: Fact<DataDir>,
+    pub note: Fact<Note>,
+    /// What this boot remembers, in a file that no reboot survives.
+    pub boot_memory: Fact<BootMemory>,
+    /// The operator's word that this node may go on alone.
+    pub authorisation: Fact<Authorisation>,
+    pub own_etcd: Fact<Etcd>,
+    pub peer_etcd: Fact<Etcd>,
+}
+
+/// A node and where its etcd is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct NodeAddress {
+    pub name: NodeName,
+    /// The URL under which the members reach it, e.g. `https://192.0.2.1:2380`.
+    pub peer_url: String,
+    /// The URL under which clients reach it.
+    pub client_url: String,
+}
+
+/// Pacemaker's notify variables: what the transition of this action starts and stops. A snapshot of the transition
+/// when it was computed, not live state.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Notify {
+    pub moment: Moment,
+    /// `start`, `stop`, `promote` or `demote`; empty outside the notify action.
+    pub operation: String,
+    pub active: BTreeSet<NodeName>,
+    pub start: BTreeSet<NodeName>,
+    pub stop: BTreeSet<NodeName>,
+}
+
+/// Which side of an operation a notification is on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moment {
+    Pre,
+    Post,
+    #[default]
+    Outside,
+}
+
+/// The part of the CIB that matters here.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Cib {
+    /// How Pacemaker sees the peer's machine.
+    pub peer_node: PeerNode,
+    /// What the peer's operation history says of its agent.
+    pub peer_agent: PeerAgent,
+    pub own_record: Option<Record>,
+    pub peer_record: Option<Record>,
+    /// The sole voter, where the cluster runs on one.
+    pub standalone_node: Option<NodeName>,
+    pub learner_node: Option<NodeName>,
+    /// The most forks that any node recorded for good: a node whose own data knows fewer was left behind.
+    pub lineage: Lineage,
+    /// Whether a cluster was ever recorded here: then two blank disks are a loss, not a beginning.
+    pub cluster_recorded: bool,
+    /// How many starts in a row Pacemaker counted as failed on this node.
+    pub own_start_failures: u64,
+    /// The promotion score that this node has.
+    pub own_promotion_score: Option<u32>,
+    /// The ids that this node published last.
+    pub own_identity: Option<Identity>,
+}
+
+/// The ids of a member, as a node publishes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Identity {
+    pub cluster_id: u64,
+    pub member_id: MemberId,
+}
+
+/// How Pacemaker sees the peer's machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeerNode {
+    /// A member of the membership, with Pacemaker running.
+    Online,
+    /// In the membership, but Pacemaker has not joined (or has left) there.
+    Pending,
+    /// Gone and confirmed: shut down cleanly, or fenced.
+    Down,
+    /// Gone, and not confirmed: it may be running.
+    Lost,
+    /// Never seen since the cluster started.
+    NeverSeen,
+}
+
+/// What the peer's operation history says of its agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeerAgent {
+    /// A start has succeeded, and no stop since; or a failed operation left it in doubt.
+    Active,
+    /// A start is on its way.
+    Starting,
+    /// A stop on its way: it may still be running.
+    Stopping,
+    /// A stop, or a probe that found nothing, was the last word.
+    Stopped,
+    /// No operation is recorded.
+    NoHistory,
+}
+
+/// What a node publishes about its data when it starts, in one write, and takes back by leaving the membership.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Record {
+    /// The boot that it was written in.
+    pub boot_id: String,
+    pub disk: DataDir,
+    pub lineage: Lineage,
+    /// Whether this node reserves the right to go on alone: it was a running voter in this boot and did not give that
+    /// up by a stop. While it claims, only fencing (which ends its boot) lets the peer go on without it.
+    pub claims: bool,
+}
+
+/// How often a new cluster was forced in this history, and by whom last: it tells a fork of the history where ids,
+/// terms and indexes can be equal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Lineage {
+    pub forks: u64,
+    pub by: NodeName,
+}
+
+/// The container that runs etcd.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Container {
+    pub running: bool,
+    /// Where it is not running: its exit code and the last thing that etcd said.
+    pub exit: Option<String>,
+    /// Whether its configuration file would force a new cluster at the next start.
+    pub forces_new_cluster: bool,
+}
+
+/// The durable note beside the data dir.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Note {
+    pub lineage: Lineage,
+    /// Set before this node goes on alone: how far its data reached then.
+    pub alone_since: Option<Position>,
+    /// Set before this member leaves the member list.
+    pub left_at: Option<Position>,
+}
+
+/// A place in a Raft log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Position {
+    pub term: u64,
+    pub index: u64,
+}
+
+/// What this boot remembers of its etcd; gone after a reboot, by being kept where no reboot reaches.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct BootMemory {
+    pub boot_id: String,
+    /// Set once our etcd, as a voter of a cluster with a leader, has been seen in this boot; taken back by a stop
+    /// that the peer could see. While it stands, the peer cannot have gone on alone.
+    pub voter: Option<RunningVoter>,
+    /// Whether Pacemaker promoted this instance.
+    pub promoted: bool,
+}
+
+/// The operator's word, given with `tandem confirm-recovery`: for one use, in one boot, for the data as it was then.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Authorisation {
+    pub boot_id: String,
+    /// The node that is given up, by name.
+    pub lost_node: NodeName,
+    pub cluster_id: u64,
+    pub member_id: MemberId,
+    pub position: Position,
+    /// Whether the operator accepts that the lost node went on alone, and that those writes are lost.
+    pub accept_loss: bool,
+}
+
+/// A voter that was seen running.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RunningVoter {
+    pub cluster_id: u64,
+    pub member_id: MemberId,
+    pub lineage: Lineage,
+    /// Whether it was the only voter.
+    pub sole: bool,
+}
+
+/// What an etcd answers about itself.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Etcd {
+    pub cluster_id: u64,
+    pub member_id: MemberId,
+    /// `None` while it has no leader.
+    pub leader: Option<MemberId>,
+    pub term: u64,
+    /// Its last log index.
+    pub index: u64,
+    pub is_learner: bool,
+    /// Empty where it is a learner: those do not answer that question.
+    pub members: Vec<Member>,
+    /// Alarms and errors that it reports, in its words.
+    pub alarms: Vec<String>,
+}
+
+/// One line of a member list.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Member {
+    pub id: MemberId,
+    /// Empty until the member has started once.
+    pub name: String,
+    pub peer_urls: Vec<String>,
+    pub is_learner: bool,
+}
+
+impl Member {
+    /// Whether this entry is the node at `address`: by its peer URL, exactly.
+    pub fn is_at(&self, address: &NodeAddress) -> bool {
+        self.peer_urls.contains(&address.peer_url)
+    }
+
+    /// Whether the member has ever started.
+    pub fn has_started(&self) -> bool {
+        !self.name.is_empty()
+    }
+}
+
+impl Etcd {
+    /// The voters of its member list.
+    pub fn voters(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| !member.is_learner)
+    }
+
+    /// Whether it can accept writes, as far as it knows.
+    pub fn is_voter_with_leader(&self) -> bool {
+        !self.is_learner && self.leader.is_some()
+    }
+
+    /// Whether it leads.
+    pub fn leads(&self) -> bool {
+        self.leader == Some(self.member_id)
+    }
+
+    /// The entry of the node at `address`.
+    pub fn member_at(&self, address: &NodeAddress) -> Option<&Member> {
+        self.members.iter().find(|member| member.is_at(address))
+    }
+
+    /// How far its log reaches.
+    pub fn position(&self) -> Position {
+        Position { term: self.term, index: self.index }
+    }
+}
+
+impl Snapshot {
+    /// The peer's name, for sentences.
+    pub fn peer_name(&self) -> &str {
+        self.peer.as_ref().map_or("the peer", |peer| peer.name.as_str())
+    }
+
+    /// Whether our container runs; unknown counts as running, so that nothing is started twice.
+    pub fn container_may_run(&self) -> bool {
+        match &self.container {
+            Fact::Known(container) => container.running,
+            Fact::Absent => false,
+            Fact::Unknown(_) | Fact::NotAsked => true,
+        }
+    }
+
+    /// The operator's word, where it is of this boot and about this data and this peer.
+    pub fn authorised(&self, history: &History) -> Option<&Authorisation> {
+        let position = Position { term: history.last_term, index: history.last_index };
+        self.authorisation.known().filter(|word| {
+            word.boot_id == self.boot_id
+                && word.lost_node == self.peer_name()
+                && (word.cluster_id, word.member_id) == (history.cluster_id, history.member_id)
+                && word.position == position
+        })
+    }
+
+    /// Whether the cluster knows of more forks than our own data does: somebody went on without us.
+    pub fn was_left_behind(&self) -> bool {
+        self.cib.known().is_some_and(|cib| cib.lineage.forks > self.own_lineage().forks)
+    }
+
+    /// The lineage of our own data.
+    pub fn own_lineage(&self) -> Lineage {
+        self.note.known().map(|note| note.lineage.clone()).unwrap_or_default()
+    }
+
+    /// What this boot remembers, if it was this boot that wrote it.
+    pub fn memory(&self) -> Option<&BootMemory> {
+        self.boot_memory.known().filter(|memory| memory.boot_id == self.boot_id)
+    }
+
+    /// The record that this node publishes while `etcd`, its own, runs as a voter: the same facts, from the living.
+    pub fn living_record(&self, etcd: &Etcd) -> Record {
+        let ids = |learners: bool| {
+            etcd.members.iter().filter(|member| member.is_learner == learners).map(|member| member.id).collect()
+        };
+        let history = History {
+            cluster_id: etcd.cluster_id,
+            member_id: etcd.member_id,
+            last_term: etcd.term,
+            last_index: etcd.index,
+            commit_index: etcd.index,
+            voters: ids(false),
+            learners: ids(true),
+            has_left: false,
+            damage: Vec::new(),
+        };
+        let disk = DataDir::Present(history);
+        Record { boot_id: self.boot_id.clone(), disk, lineage: self.own_lineage(), claims: true }
+    }
+
+    /// The record that this node should be publishing now.
+    pub fn record(&self) -> Option<Record> {
+        self.disk.known().map(|disk| Record {
+            boot_id: self.boot_id.clone(),
+            disk: disk.clone(),
+            lineage: self.own_lineage(),
+            claims: self.memory().is_some_and(|memory| memory.voter.is_some()),
+        })
+    }
+}

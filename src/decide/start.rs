@@ -1,0 +1,388 @@
+//! The rules of a start, R0 to R4.
+
+use super::cold_start::{self, Answer, Data, classify};
+use super::fact::Fact;
+use super::peer::{PeerWord, peer_word};
+use super::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode, Via};
+use super::reason::{Health, Reason, Refusal, Rule, Step, Wait};
+use super::recover;
+use super::roles;
+use super::snapshot::{BootMemory, Cib, DataDir, Etcd, Identity, NodeName, Note, Record, RunningVoter, Snapshot};
+
+/// How long a start waits for a peer that starts at the same time: its start runs beside ours.
+const PATIENCE_WITH_A_STARTING_PEER_MS: u64 = 60_000;
+/// How long a start waits for a peer that can only act once our start has ended. Waiting longer would block it.
+const PATIENCE_WITH_A_BLOCKED_PEER_MS: u64 = 4_000;
+/// How long a plain start waits for a leader. Without one etcd runs on and waits for its peer's vote.
+const PATIENCE_FOR_A_LEADER_MS: u64 = 5_000;
+/// How long our own record may take to appear in our own CIB.
+const PATIENCE_WITH_THE_CIB_MS: u64 = 15_000;
+/// What is kept of the action's time for its last steps.
+const RESERVE_MS: u64 = 10_000;
+
+/// The first failed starts come quickly, as what stands in the way is mostly a peer that boots at the same time. Then
+/// each takes this long, so that Pacemaker's `migration-threshold` (60 in OpenShift) lasts for a quarter of an hour.
+const PACE_MS: u64 = 16_000;
+const QUICK_FAILURES: u64 = 3;
+
+pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
+    paced(by_phase(snapshot, progress), snapshot, progress)
+}
+
+/// A refusal is given only once its time has come; until then we keep looking, and go on when its reason has passed.
+fn paced(plan: Plan, snapshot: &Snapshot, progress: &Progress) -> Plan {
+    let failures = snapshot.cib.known().map_or(0, |cib| cib.own_start_failures);
+    let pace_ms = PACE_MS.min(snapshot.budget_ms.saturating_sub(RESERVE_MS));
+    match plan {
+        Plan { effects, next: Next::Exit(Exit::Retriable), because: Reason::Refused { refusal, peer } }
+            if failures >= QUICK_FAILURES && snapshot.elapsed_ms < pace_ms =>
+        {
+            Plan::then_look(effects, 500, progress.clone(), Reason::Waiting(Wait::BeforeFailing { refusal, peer }))
+        }
+        plan => plan,
+    }
+}
+
+fn by_phase(snapshot: &Snapshot, progress: &Progress) -> Plan {
+    match &progress.phase {
+        Phase::Started(mode) => started(snapshot, progress, mode),
+        Phase::Announced => recover::decide_announced(snapshot, progress),
+        Phase::Begin | Phase::HandedOver | Phase::Left | Phase::Stopped => begin(snapshot, progress),
+    }
+}
+
+fn begin(snapshot: &Snapshot, progress: &Progress) -> Plan {
+    if let Fact::Unknown(why) = &snapshot.container {
+        return snapshot.refuse(Refusal::ContainerUnknown { why: why.clone() });
+    }
+    if snapshot.container_may_run() {
+        return started(snapshot, progress, &RunMode::Normally);
+    }
+    let Some(disk) = snapshot.disk.known() else {
+        return snapshot.refuse(Refusal::DiskUnreadable { why: snapshot.disk.why_unknown().to_owned() });
+    };
+    let (Some(cib), Some(record)) = (snapshot.cib.known(), snapshot.record()) else {
+        return snapshot.refuse(Refusal::CibUnreadable { why: snapshot.cib.why_unknown().to_owned() });
+    };
+    if cib.own_record.as_ref() != Some(&record) {
+        return publish(snapshot, progress, record);
+    }
+    match snapshot.peer_etcd.known() {
+        Some(etcd) if etcd.is_voter_with_leader() => follow(snapshot, disk, etcd, cib),
+        _ => without_a_living_cluster(snapshot, progress, cib, &record),
+    }
+}
+
+/// The record goes out first, and nothing else happens until it is visible: the peer decides from it.
+fn publish(snapshot: &Snapshot, progress: &Progress, record: Record) -> Plan {
+    if snapshot.elapsed_ms > PATIENCE_WITH_THE_CIB_MS {
+        let why = "our own record does not appear in it".to_owned();
+        return snapshot.refuse(Refusal::CibUnreadable { why });
+    }
+    Plan::then_look(vec![Effect::PublishRecord(record)], 50, progress.clone(), Reason::Waiting(Wait::OwnRecord))
+}
+
+/// R1: the peer serves with a leader. Follow it.
+fn follow(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
+    if is_listed(disk, peer_etcd) {
+        return run(snapshot, RunMode::Normally, Rule::PeerServesAndListsThisMember);
+    }
+    match peer_etcd.member_at(&snapshot.me) {
+        Some(entry) if entry.is_learner && !entry.has_started() => join(snapshot, disk, peer_etcd, cib),
+        Some(entry) => Plan::then_look(
+            vec![Effect::RemoveMember { id: entry.id, via: Via::Peer }],
+            100,
+            Progress::default(),
+            Reason::Step(Step::RemoveStaleEntry { id: entry.id }),
+        ),
+        None => Plan::then_look(
+            vec![
+                Effect::AddLearner { peer_url: snapshot.me.peer_url.clone(), via: Via::Peer },
+                Effect::SetLearner(Some(snapshot.me.name.clone())),
+            ],
+            100,
+            Progress::default(),
+            Reason::Step(Step::ListOurselvesAsLearner),
+        ),
+    }
+}
+
+/// Whether the data dir holds a member that the living cluster still lists.
+fn is_listed(disk: &DataDir, etcd: &Etcd) -> bool {
+    match disk {
+        DataDir::Present(history) => {
+            !history.has_left
+                && history.cluster_id == etcd.cluster_id
+                && etcd.members.iter().any(|member| member.id == history.member_id)
+        }
+        DataDir::Blank | DataDir::Broken { .. } => false,
+    }
+}
+
+/// Only here is a data dir moved aside: the peer serves as a voter and has listed us.
+fn join(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
+    let (mut effects, rule) = match disk {
+        DataDir::Blank => (Vec::new(), Rule::PeerServesAndThisNodeIsBlank),
+        DataDir::Present(_) | DataDir::Broken { .. } => {
+            (vec![Effect::MoveDataAside], Rule::PeerServesAndThisDataIsNotIts)
+        }
+    };
+    // From here on our data is the peer's history, forks included.
+    effects.push(Effect::WriteNote(Note { lineage: cib.lineage.clone(), ..Note::default() }));
+    let mode = RunMode::JoinAsLearner { initial_cluster: initial_cluster(snapshot, peer_etcd) };
+    effects.push(Effect::RunContainer(mode.clone()));
+    let progress = Progress::enter(Phase::Started(mode), snapshot.elapsed_ms);
+    Plan::then_look(effects, 100, progress, snapshot.rule(rule))
+}
+
+/// etcd compares this with the member list, entry by entry.
+fn initial_cluster(snapshot: &Snapshot, etcd: &Etcd) -> Vec<(NodeName, String)> {
+    let named = |member: &super::snapshot::Member| {
+        let name = if member.is_at(&snapshot.me) { snapshot.me.name.clone() } else { member.name.clone() };
+        member.peer_urls.iter().map(move |url| (name.clone(), url.clone())).collect::<Vec<_>>()
+    };
+    etcd.members.iter().flat_map(named).collect()
+}
+
+/// R2 to R4: no etcd with a leader answers.
+fn without_a_living_cluster(snapshot: &Snapshot, progress: &Progress, cib: &Cib, record: &Record) -> Plan {
+    match peer_word(snapshot) {
+        PeerWord::Nobody => only_node(snapshot, record),
+        PeerWord::Starting => together(snapshot, progress, cib, record, PATIENCE_WITH_A_STARTING_PEER_MS),
+        PeerWord::Planned | PeerWord::Stopped => {
+            together(snapshot, progress, cib, record, PATIENCE_WITH_A_BLOCKED_PEER_MS)
+        }
+        PeerWord::Active => beside_an_active_peer(snapshot, progress, record),
+        PeerWord::Down => alone(snapshot, record),
+        PeerWord::Lost => not_confirmed(snapshot, progress, record, "its machine is lost and not fenced yet"),
+        PeerWord::Unknown(why) => not_confirmed(snapshot, progress, record, &why),
+    }
+}
+
+/// R2.
+fn together(snapshot: &Snapshot, progress: &Progress, cib: &Cib, record: &Record, patience_ms: u64) -> Plan {
+    let Some(peer_record) = &cib.peer_record else {
+        let wait = Wait::PeerRecord { peer: snapshot.peer_name().to_owned() };
+        return wait_or_refuse(snapshot, progress, patience_ms, wait, Refusal::PeerSaysNothing);
+    };
+    let i_am_first = snapshot.me.name.as_str() < snapshot.peer_name();
+    match cold_start::answer(record, peer_record, i_am_first, cib.cluster_recorded) {
+        Answer::StartNormally(rule) => run(snapshot, RunMode::Normally, rule),
+        Answer::Bootstrap(rule) => run(snapshot, RunMode::Bootstrap, rule),
+        Answer::ForceNewCluster(rule) => recover::announce(snapshot, Vec::new(), snapshot.rule(rule)),
+        Answer::FollowThePeer(_) => {
+            let wait = Wait::PeerToServe { peer: snapshot.peer_name().to_owned() };
+            wait_or_refuse(snapshot, progress, patience_ms, wait, Refusal::PeerDoesNotServe)
+        }
+        Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { .. }) if accepts_the_loss(snapshot, record) => {
+            recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OperatorConfirmed))
+        }
+        Answer::Refuse(refusal) => snapshot.refuse(refusal),
+    }
+}
+
+fn accepts_the_loss(snapshot: &Snapshot, record: &Record) -> bool {
+    match &record.disk {
+        DataDir::Present(history) => snapshot.authorised(history).is_some_and(|word| word.accept_loss),
+        DataDir::Blank | DataDir::Broken { .. } => false,
+    }
+}
+
+/// R4: never a force. A plain start of a voter is always safe; anyone else waits for the peer to serve. The peer's
+/// record is of its last start, so its living member list is asked instead, where it answers.
+fn beside_an_active_peer(snapshot: &Snapshot, progress: &Progress, record: &Record) -> Plan {
+    let left_out = snapshot.peer_etcd.known().is_some_and(|etcd| !etcd.is_learner && !is_listed(&record.disk, etcd));
+    match classify(&record.disk) {
+        Data::SoleVoter => run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader),
+        Data::VoterBeside(_) if !left_out => run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader),
+        Data::VoterAmongMany => snapshot.refuse(Refusal::MoreThanTwoVoters),
+        Data::VoterBeside(_) | Data::Learner | Data::Departed | Data::Nothing => {
+            let wait = Wait::PeerToServe { peer: snapshot.peer_name().to_owned() };
+            wait_or_refuse(snapshot, progress, PATIENCE_WITH_A_BLOCKED_PEER_MS, wait, Refusal::PeerDoesNotServe)
+        }
+    }
+}
+
+/// R3: the peer is confirmed down and is not starting.
+fn alone(snapshot: &Snapshot, record: &Record) -> Plan {
+    let history = match &record.disk {
+        DataDir::Present(history) => history,
+        DataDir::Blank => return snapshot.refuse(Refusal::BlankAlone),
+        DataDir::Broken { why } => return snapshot.refuse(Refusal::BrokenAlone { why: why.clone() }),
+    };
+    let position = recover::position(history);
+    match classify(&record.disk) {
+        Data::SoleVoter => run(snapshot, RunMode::Normally, Rule::SoleVoter),
+        Data::VoterBeside(_) if recover::proves_that_the_peer_did_not_go_on(snapshot, history) => {
+            recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::SurvivorGoesOnAlone))
+        }
+        Data::VoterBeside(_) if recover::operator_confirmed(snapshot, history) => {
+            recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OperatorConfirmed))
+        }
+        Data::VoterBeside(_) => snapshot.refuse(Refusal::NoProofThatPeerDidNotGoOn { position }),
+        Data::Learner => snapshot.refuse(Refusal::LearnerAlone { position }),
+        Data::Departed => snapshot.refuse(Refusal::DepartedAlone { position }),
+        Data::VoterAmongMany => snapshot.refuse(Refusal::MoreThanTwoVoters),
+        Data::Nothing => snapshot.refuse(Refusal::BlankAlone),
+    }
+}
+
+/// Nobody vouches for the peer. A sole voter needs nobody; everyone else waits for fencing.
+fn not_confirmed(snapshot: &Snapshot, progress: &Progress, record: &Record, why: &str) -> Plan {
+    if classify(&record.disk) == Data::SoleVoter {
+        return run(snapshot, RunMode::Normally, Rule::SoleVoter);
+    }
+    let wait = Wait::PeerRecord { peer: snapshot.peer_name().to_owned() };
+    let refusal = Refusal::PeerNotConfirmed { why: why.to_owned() };
+    wait_or_refuse(snapshot, progress, PATIENCE_WITH_A_BLOCKED_PEER_MS, wait, refusal)
+}
+
+fn only_node(snapshot: &Snapshot, record: &Record) -> Plan {
+    match classify(&record.disk) {
+        Data::Nothing if record.disk == DataDir::Blank => run(snapshot, RunMode::Bootstrap, Rule::OnlyNode),
+        Data::SoleVoter => run(snapshot, RunMode::Normally, Rule::OnlyNode),
+        // The administrator took the peer out of node_ip_map: that is the operator's word on it.
+        Data::VoterBeside(_) => recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OnlyNode)),
+        Data::Nothing | Data::VoterAmongMany | Data::Learner | Data::Departed => snapshot.refuse(Refusal::NoVotersData),
+    }
+}
+
+fn wait_or_refuse(snapshot: &Snapshot, progress: &Progress, patience_ms: u64, wait: Wait, refusal: Refusal) -> Plan {
+    let patience_ms = patience_ms.min(snapshot.budget_ms.saturating_sub(RESERVE_MS));
+    if progress.in_phase_ms(snapshot.elapsed_ms) > patience_ms {
+        return snapshot.refuse(refusal);
+    }
+    Plan::then_look(Vec::new(), 200, progress.clone(), Reason::Waiting(wait))
+}
+
+fn run(snapshot: &Snapshot, mode: RunMode, rule: Rule) -> Plan {
+    let progress = Progress::enter(Phase::Started(mode.clone()), snapshot.elapsed_ms);
+    Plan::then_look(vec![Effect::RunContainer(mode)], 100, progress, snapshot.rule(rule))
+}
+
+/// The container was started, by us or before us: its etcd is to answer.
+pub(super) fn started(snapshot: &Snapshot, progress: &Progress, mode: &RunMode) -> Plan {
+    if !snapshot.container_may_run() {
+        let exit = snapshot.container.known().and_then(|container| container.exit.clone());
+        let last_words = exit.unwrap_or_else(|| "the container is gone".to_owned());
+        return snapshot.refuse(Refusal::EtcdExited { last_words });
+    }
+    match &snapshot.own_etcd {
+        Fact::Known(etcd) if etcd.leader.is_some() => serving(snapshot, progress, mode, etcd),
+        Fact::Known(_) => await_leader(snapshot, progress, mode, Wait::OwnLeader),
+        Fact::Absent => {
+            let why = "nothing listens on its client port".to_owned();
+            await_leader(snapshot, progress, mode, Wait::OwnAnswer { why })
+        }
+        Fact::Unknown(_) | Fact::NotAsked => {
+            let why = snapshot.own_etcd.why_unknown().to_owned();
+            await_leader(snapshot, progress, mode, Wait::OwnAnswer { why })
+        }
+    }
+}
+
+/// etcd answers clients only once it has seen a leader. A plain start without the peer has none; it runs on, and the
+/// peer's start, which may come only after ours has ended, gives it one.
+fn await_leader(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, wait: Wait) -> Plan {
+    let waited_ms = progress.in_phase_ms(snapshot.elapsed_ms);
+    let needs_the_peer = *mode == RunMode::Normally && !peer_leads(snapshot);
+    if needs_the_peer && waited_ms > PATIENCE_FOR_A_LEADER_MS {
+        let wait = Wait::PeerVote { peer: snapshot.peer_name().to_owned() };
+        return Plan::exit(Vec::new(), Exit::Success, Reason::Waiting(wait));
+    }
+    if snapshot.elapsed_ms + RESERVE_MS > snapshot.budget_ms {
+        return snapshot.refuse(Refusal::EtcdDoesNotAnswer { why: wait.to_string() });
+    }
+    Plan::then_look(Vec::new(), 100, progress.clone(), Reason::Waiting(wait))
+}
+
+fn peer_leads(snapshot: &Snapshot) -> bool {
+    snapshot.peer_etcd.known().is_some_and(|etcd| etcd.leader.is_some())
+}
+
+/// Our etcd serves: write down what must be known of it, in the order in which others may rely on it.
+fn serving(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Plan {
+    let mut effects = Vec::new();
+    let forces = snapshot.container.known().is_some_and(|container| container.forces_new_cluster);
+    if forces {
+        effects.push(Effect::SettleConfig);
+    }
+    if let Some(plan) = claim(snapshot, progress, mode, etcd, &effects) {
+        return plan;
+    }
+    effects.extend(identity_as_seen(snapshot, etcd));
+    effects.extend(standalone_as_seen(snapshot, etcd));
+    let promoted = snapshot.memory().is_some_and(|memory| memory.promoted);
+    effects.push(remember_voter(snapshot, etcd, promoted));
+    if snapshot.authorisation.known().is_some() {
+        effects.push(Effect::ConsumeAuthorisation);
+    }
+    effects.extend(roles::score_as_seen(snapshot, etcd));
+    let health = health(etcd);
+    Plan::exit(effects, Exit::Success, Reason::Running(health))
+}
+
+/// A voter's claim to go on alone is visible in the CIB before anything counts on it: see [`Record::claims`].
+fn claim(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd, first: &[Effect]) -> Option<Plan> {
+    let mut effects = first.to_vec();
+    effects.push(missing_claim(snapshot, etcd)?);
+    let progress = match progress.phase {
+        Phase::Started(_) => progress.clone(),
+        _ => Progress::enter(Phase::Started(mode.clone()), snapshot.elapsed_ms),
+    };
+    Some(Plan::then_look(effects, 50, progress, Reason::Waiting(Wait::OwnRecord)))
+}
+
+/// The claim of a voter, where the CIB does not have it.
+pub(super) fn missing_claim(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
+    let has_claim = snapshot.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
+    let may_claim = !etcd.is_learner && snapshot.peer.is_some();
+    (may_claim && !has_claim).then(|| Effect::PublishRecord(snapshot.living_record(etcd)))
+}
+
+/// What this boot remembers of a serving etcd.
+pub(super) fn remember_voter(snapshot: &Snapshot, etcd: &Etcd, promoted: bool) -> Effect {
+    let voter = (!etcd.is_learner).then(|| RunningVoter {
+        cluster_id: etcd.cluster_id,
+        member_id: etcd.member_id,
+        lineage: snapshot.own_lineage(),
+        sole: etcd.voters().count() == 1,
+    });
+    Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted })
+}
+
+/// The ids that others read in the CIB are those of the member that runs.
+pub(super) fn identity_as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
+    let seen = Identity { cluster_id: etcd.cluster_id, member_id: etcd.member_id };
+    let published = snapshot.cib.known()?.own_identity;
+    (published != Some(seen)).then_some(Effect::PublishIdentity(seen))
+}
+
+/// `standalone_node` names the sole voter, and nobody while there are two.
+pub(super) fn standalone_as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
+    let cib = snapshot.cib.known()?;
+    if etcd.is_learner {
+        return None;
+    }
+    let wanted = (etcd.voters().count() == 1).then(|| snapshot.me.name.clone());
+    (cib.standalone_node != wanted).then_some(Effect::SetStandalone(wanted))
+}
+
+/// How a serving member stands.
+pub(super) fn health(etcd: &Etcd) -> Health {
+    match (etcd.is_learner, etcd.voters().count()) {
+        (true, _) => Health::Learner,
+        (false, 1) => Health::SoleVoter,
+        (false, _) => Health::VoterOfTwo,
+    }
+}
+
+impl Snapshot {
+    pub(super) fn refuse(&self, refusal: Refusal) -> Plan {
+        Plan::refuse(Reason::Refused { refusal, peer: self.peer_name().to_owned() })
+    }
+
+    pub(super) fn rule(&self, rule: Rule) -> Reason {
+        Reason::Rule { rule, peer: self.peer_name().to_owned() }
+    }
+}

@@ -1,0 +1,105 @@
+//! Stopping: a voter leaves first, where the peer can go on without a pause; the last voter never leaves, and two that
+//! stop together both stay listed.
+
+use super::fact::Fact;
+use super::peer::{PeerWord, peer_word};
+use super::plan::{Effect, Exit, Phase, Plan, Progress, Via};
+use super::reason::{Health, Reason, Refusal, Step, Wait};
+use super::snapshot::{BootMemory, Etcd, Note, Record, Snapshot};
+
+/// How long handing over leadership may take before we leave all the same.
+const PATIENCE_WITH_THE_HANDOVER_MS: u64 = 2_000;
+/// How long leaving may take in all: a peer that does not answer must not eat the time of the stop.
+const PATIENCE_WITH_LEAVING_MS: u64 = 10_000;
+/// The grace of a stop that comes with a chance to write: etcd needs well under a second where nothing hangs.
+const GRACE_S: u64 = 8;
+/// Kept for what comes after etcd is gone.
+const RESERVE_MS: u64 = 5_000;
+
+pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
+    if !snapshot.container_may_run() {
+        return finish(snapshot);
+    }
+    if progress.phase == Phase::Stopped {
+        return wait_for_the_end(snapshot, progress);
+    }
+    match may_leave(snapshot) {
+        Some(etcd) if snapshot.elapsed_ms < PATIENCE_WITH_LEAVING_MS => leave(snapshot, progress, etcd),
+        _ => stop_container(snapshot),
+    }
+}
+
+/// Our etcd, where it may leave: it is one of two voters, and the other is started, serves, and is not stopping too.
+fn may_leave(snapshot: &Snapshot) -> Option<&Etcd> {
+    let own = snapshot.own_etcd.known().filter(|etcd| etcd.is_voter_with_leader())?;
+    let peer = snapshot.peer.as_ref()?;
+    let others = snapshot.peer_etcd.known().filter(|etcd| etcd.is_voter_with_leader())?;
+    let entry = own.member_at(peer)?;
+    let both_vote = own.voters().count() == 2 && !entry.is_learner && entry.has_started();
+    let peer_stays = match &snapshot.notify {
+        Some(notify) => !notify.stop.contains(&peer.name) && peer_word(snapshot) == PeerWord::Active,
+        None => peer_word(snapshot) == PeerWord::Active,
+    };
+    (both_vote && peer_stays && others.member_id == entry.id && others.cluster_id == own.cluster_id).then_some(own)
+}
+
+fn leave(snapshot: &Snapshot, progress: &Progress, own: &Etcd) -> Plan {
+    let peer = snapshot.peer_name().to_owned();
+    let handed_over_for_ms = progress.in_phase_ms(snapshot.elapsed_ms);
+    let trying = progress.phase == Phase::HandedOver;
+    if own.leads() && !(trying && handed_over_for_ms > PATIENCE_WITH_THE_HANDOVER_MS) {
+        let to = snapshot.peer_etcd.known().map(|etcd| etcd.member_id).unwrap_or_default();
+        let effects = if trying { Vec::new() } else { vec![Effect::MoveLeader { to }] };
+        let progress = if trying { progress.clone() } else { Progress::enter(Phase::HandedOver, snapshot.elapsed_ms) };
+        return Plan::then_look(effects, 50, progress, Reason::Step(Step::HandOverLeadership { peer }));
+    }
+    let note = Note { left_at: Some(own.position()), ..snapshot.note.known().cloned().unwrap_or_default() };
+    let effects = vec![Effect::WriteNote(note), Effect::RemoveMember { id: own.member_id, via: Via::Peer }];
+    let progress = Progress::enter(Phase::Left, snapshot.elapsed_ms);
+    Plan::then_look(effects, 0, progress, Reason::Step(Step::LeaveBeforeStop { peer }))
+}
+
+fn stop_container(snapshot: &Snapshot) -> Plan {
+    let left_s = snapshot.budget_ms.saturating_sub(snapshot.elapsed_ms + RESERVE_MS) / 1000;
+    let effects = vec![Effect::StopContainer { grace_s: GRACE_S.min(left_s) }];
+    Plan::then_look(effects, 0, Progress::enter(Phase::Stopped, snapshot.elapsed_ms), Reason::Step(Step::StopEtcd))
+}
+
+/// `stop` answers success only when no etcd process of ours is alive.
+fn wait_for_the_end(snapshot: &Snapshot, progress: &Progress) -> Plan {
+    if snapshot.elapsed_ms + RESERVE_MS > snapshot.budget_ms {
+        return match &snapshot.container {
+            Fact::Unknown(why) => snapshot.refuse(Refusal::ContainerUnknown { why: why.clone() }),
+            _ => snapshot.refuse(Refusal::StillRunning),
+        };
+    }
+    if progress.in_phase_ms(snapshot.elapsed_ms) > GRACE_S * 1000 {
+        return stop_container(snapshot);
+    }
+    Plan::then_look(Vec::new(), 200, progress.clone(), Reason::Waiting(Wait::EtcdToStop))
+}
+
+/// etcd is gone. What this node may count on later is written down before the stop is answered.
+fn finish(snapshot: &Snapshot) -> Plan {
+    let voter = snapshot.memory().and_then(|memory| memory.voter.clone()).filter(|_| keeps_its_claim(snapshot));
+    let claims = voter.is_some();
+    let mut effects = vec![Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted: false })];
+    if let Some(record) = snapshot.record() {
+        effects.push(Effect::PublishRecord(Record { claims, ..record }));
+    }
+    let learner = snapshot.cib.known().and_then(|cib| cib.learner_node.as_ref());
+    if learner == Some(&snapshot.me.name) {
+        effects.push(Effect::SetLearner(None));
+    }
+    if snapshot.promotable {
+        effects.push(Effect::SetPromotionScore(None));
+    }
+    Plan::exit(effects, Exit::Success, Reason::Running(Health::Stopped))
+}
+
+/// A stop that is half of a restart keeps the claim to go on alone, and so does one that the peer cannot see because
+/// its machine has left the membership. Any other stop gives it up, so that the peer may go on without us.
+fn keeps_its_claim(snapshot: &Snapshot) -> bool {
+    let restarts = snapshot.notify.as_ref().is_some_and(|notify| notify.start.contains(&snapshot.me.name));
+    restarts || matches!(peer_word(snapshot), PeerWord::Down | PeerWord::Lost)
+}

@@ -1,0 +1,145 @@
+//! The table of R2, from both sides at once: the two answers must fit together.
+
+use super::world::*;
+use crate::decide::cold_start::{Answer, answer};
+use crate::decide::reason::{Refusal, Rule};
+use crate::decide::snapshot::{DataDir, Record};
+
+fn broken() -> DataDir {
+    DataDir::Broken { why: "no wal".to_owned() }
+}
+
+/// What each node answers: `(node1's, node2's)`.
+fn both(first: &Record, second: &Record) -> (Answer, Answer) {
+    (answer(first, second, true, false), answer(second, first, false, false))
+}
+
+fn normally(rule: Rule) -> Answer {
+    Answer::StartNormally(rule)
+}
+
+#[test]
+fn each_row_gives_two_answers_that_fit() {
+    use Answer::{FollowThePeer, ForceNewCluster};
+    use Rule::*;
+    let pair = |me| history(me, &[ME, PEER], &[]);
+    for (name, first, second, expected) in [
+        ("two voters that name each other", pair(ME), pair(PEER), (normally(TwoPlainStarts), normally(TwoPlainStarts))),
+        (
+            "its own log does not know yet that it is a voter",
+            pair(ME),
+            history(PEER, &[ME], &[PEER]),
+            (normally(TwoPlainStarts), normally(TwoPlainStarts)),
+        ),
+        (
+            "sole voter and its learner",
+            history(ME, &[ME], &[PEER]),
+            history(PEER, &[ME], &[PEER]),
+            (normally(SoleVoter), FollowThePeer(PeerIsSoleVoter)),
+        ),
+        (
+            "sole voter and an older voter",
+            history(ME, &[ME], &[]),
+            pair(PEER),
+            (normally(SoleVoter), FollowThePeer(PeerIsSoleVoter)),
+        ),
+        (
+            "sole voter and a departed member",
+            history(ME, &[ME], &[]),
+            departed(PEER),
+            (normally(SoleVoter), FollowThePeer(PeerIsSoleVoter)),
+        ),
+        (
+            "sole voter and nothing",
+            history(ME, &[ME], &[]),
+            DataDir::Blank,
+            (normally(SoleVoter), FollowThePeer(PeerIsSoleVoter)),
+        ),
+        (
+            "voter and nothing",
+            pair(ME),
+            DataDir::Blank,
+            (ForceNewCluster(PeerHasNoData), FollowThePeer(PeerHasTheVotersData)),
+        ),
+        (
+            "voter and a broken data dir",
+            pair(ME),
+            broken(),
+            (ForceNewCluster(PeerHasNoData), FollowThePeer(PeerHasTheVotersData)),
+        ),
+        (
+            "voter and one whose log holds its own removal",
+            pair(ME),
+            departed(PEER),
+            (ForceNewCluster(PeerHasNoData), FollowThePeer(PeerHasTheVotersData)),
+        ),
+        (
+            "nothing and nothing",
+            DataDir::Blank,
+            DataDir::Blank,
+            (Answer::Bootstrap(FirstByNameBootstraps), FollowThePeer(FirstByNameBootstraps)),
+        ),
+    ] {
+        assert_eq!(both(&record(first), &record(second)), expected, "{name}");
+    }
+}
+
+#[test]
+fn the_order_of_the_nodes_changes_nothing_but_who_bootstraps() {
+    let answers = both(&record(DataDir::Blank), &record(history(PEER, &[PEER, ME], &[])));
+    let expected = (Answer::FollowThePeer(Rule::PeerHasTheVotersData), Answer::ForceNewCluster(Rule::PeerHasNoData));
+    assert_eq!(answers, expected);
+}
+
+#[test]
+fn nobody_chooses_between_two_histories() {
+    let answers = both(&record(history(ME, &[ME], &[])), &record(history(PEER, &[PEER], &[])));
+    assert_eq!(answers, (Answer::Refuse(Refusal::HistoriesSplit), Answer::Refuse(Refusal::HistoriesSplit)));
+}
+
+#[test]
+fn without_a_voters_data_nobody_begins() {
+    let learner = |me: u64| history(me, &[3 - me], &[me]);
+    for (first, second) in [
+        (learner(ME), DataDir::Blank),
+        (learner(ME), learner(PEER)),
+        (departed(ME), DataDir::Blank),
+        (departed(ME), departed(PEER)),
+    ] {
+        let answers = both(&record(first), &record(second));
+        assert_eq!(answers, (Answer::Refuse(Refusal::NoVotersData), Answer::Refuse(Refusal::NoVotersData)));
+    }
+}
+
+#[test]
+fn two_blank_disks_of_a_recorded_cluster_are_a_loss_and_not_a_beginning() {
+    let blank = record(DataDir::Blank);
+    assert_eq!(answer(&blank, &blank, true, true), Answer::Refuse(Refusal::DataOfARecordedClusterIsGone));
+}
+
+#[test]
+fn a_peer_that_went_on_alone_and_lost_its_disk_is_not_forgotten() {
+    let me = record(history(ME, &[ME, PEER], &[]));
+    let peer = Record { lineage: forks(1, "node2"), ..record(DataDir::Blank) };
+    let expected = Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: 1 });
+    assert_eq!(answer(&me, &peer, true, true), expected);
+}
+
+#[test]
+fn of_two_voters_that_do_not_name_each_other_the_one_with_more_forks_goes_on() {
+    let newer = Record { lineage: forks(2, "node1"), ..record(history(ME, &[ME, 7], &[])) };
+    let older = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER], &[])) };
+    let expected = (Answer::ForceNewCluster(Rule::PeerWasLeftBehind), Answer::FollowThePeer(Rule::PeerWentOnAlone));
+    assert_eq!(both(&newer, &older), expected);
+    let equal = Record { lineage: forks(2, "node2"), ..older };
+    assert_eq!(
+        both(&newer, &equal),
+        (Answer::Refuse(Refusal::HistoriesSplit), Answer::Refuse(Refusal::HistoriesSplit))
+    );
+}
+
+#[test]
+fn three_voters_are_nobodys_business_here() {
+    let many = record(history(ME, &[ME, PEER, 3], &[]));
+    assert_eq!(answer(&many, &record(DataDir::Blank), true, true), Answer::Refuse(Refusal::MoreThanTwoVoters));
+}

@@ -1,0 +1,304 @@
+//! Recovery in the post-stop notification with `monitor` as backstop, learners, and honest answers.
+
+use super::world::*;
+use crate::decide::fact::Fact;
+use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode, Via};
+use crate::decide::snapshot::*;
+use crate::decide::{Progress, decide};
+
+/// A voter of two whose peer was just lost: no leader.
+fn leaderless() -> Snapshot {
+    at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting()
+}
+
+fn post_stop(snapshot: Snapshot) -> Snapshot {
+    snapshot.notified(Moment::Post, "stop", &[], &["node2"])
+}
+
+fn recovers(request: Request, snapshot: &Snapshot) -> bool {
+    matches!(first(request, snapshot).effects.first(), Some(Effect::WriteNote(_)))
+}
+
+#[test]
+fn the_survivor_recovers_in_the_notification_that_follows_fencing() {
+    let snapshot = post_stop(leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory));
+    let plan = first(Request::Notify, &snapshot);
+    assert!(matches!(plan.effects[0], Effect::WriteNote(_)));
+    let announced = progress(plan);
+    let mut seen = snapshot.cib_with(|cib| {
+        cib.lineage = forks(1, "node1");
+        cib.standalone_node = Some("node1".to_owned());
+    });
+    seen.note = Fact::Known(Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), left_at: None });
+    let plan = decide(Request::Notify, &seen, &announced);
+    assert!(matches!(plan.effects[..], [Effect::StopContainer { .. }]));
+    let stopped = progress(plan);
+    seen.container = Fact::Known(Container { running: false, exit: None, forces_new_cluster: false });
+    seen.disk = Fact::Known(history(ME, &[ME, PEER], &[]));
+    let plan = decide(Request::Notify, &seen, &stopped);
+    assert_eq!(plan.effects, [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)]);
+    // What the data says once etcd is gone has the last word.
+    seen.disk = Fact::Known(history(ME, &[PEER], &[ME]));
+    assert!(is_harmless(&decide(Request::Notify, &seen, &stopped)));
+}
+
+#[test]
+fn monitor_is_the_backstop() {
+    let down = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    assert!(recovers(Request::Monitor, &down));
+    let silent = Snapshot { own_etcd: Fact::Unknown("no answer".to_owned()), ..down };
+    assert!(recovers(Request::Monitor, &silent), "an etcd that was restarted has answered nobody yet");
+}
+
+#[test]
+fn nobody_forces_before_the_peer_is_confirmed() {
+    for (name, snapshot) in [
+        ("lost, not fenced", leaderless().peer_is(PeerNode::Lost, PeerAgent::Active)),
+        ("active", leaderless().peer_is(PeerNode::Online, PeerAgent::Active)),
+        ("starting", leaderless().peer_is(PeerNode::Online, PeerAgent::Starting)),
+        ("stopping", leaderless().peer_is(PeerNode::Online, PeerAgent::Stopping)),
+        ("stopped without a word", leaderless().peer_is(PeerNode::Online, PeerAgent::Stopped)),
+        ("unread", Snapshot { cib: Fact::Unknown("no answer".to_owned()), ..leaderless() }),
+    ] {
+        for request in [Request::Monitor, Request::Notify] {
+            assert!(!recovers(request, &post_stop(snapshot.clone())), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_stopped_peer_is_passed_over_only_once_it_gave_up_its_claim() {
+    let stopped = leaderless().with_peer_record(history(PEER, &[ME, PEER], &[]));
+    assert!(recovers(Request::Monitor, &stopped));
+    let claiming = stopped.cib_with(|cib| {
+        if let Some(record) = &mut cib.peer_record {
+            record.claims = true;
+        }
+    });
+    assert!(!recovers(Request::Monitor, &claiming));
+}
+
+#[test]
+fn a_peer_that_is_only_restarted_is_waited_for() {
+    let snapshot = leaderless().with_peer_record(history(PEER, &[ME, PEER], &[])).notified(
+        Moment::Post,
+        "stop",
+        &["node2"],
+        &["node2"],
+    );
+    assert!(!recovers(Request::Notify, &snapshot));
+}
+
+#[test]
+fn the_notifications_before_a_stop_prove_nothing() {
+    let down = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    for (moment, operation) in [(Moment::Pre, "stop"), (Moment::Pre, "demote"), (Moment::Post, "demote")] {
+        let plan = first(Request::Notify, &down.clone().notified(moment, operation, &[], &["node2"]));
+        assert!(plan.effects.is_empty(), "{operation}");
+    }
+}
+
+#[test]
+fn a_learner_and_a_member_that_this_boot_never_saw_vote_do_not_recover() {
+    let down = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let learner = Snapshot { own_etcd: Fact::Known(etcd(ME, None, &[PEER], &[ME])), ..down.clone() };
+    let unseen = Snapshot { boot_memory: Fact::Absent, ..down.clone() };
+    let forked = down.cib_with(|cib| cib.lineage = forks(1, "node2"));
+    for (name, snapshot) in [("learner", learner), ("unseen", unseen), ("the peer went on alone", forked)] {
+        assert!(!recovers(Request::Monitor, &snapshot), "{name}");
+        assert!(!recovers(Request::Notify, &post_stop(snapshot)), "{name}");
+    }
+}
+
+#[test]
+fn monitor_answers_not_running_only_when_it_is_sure() {
+    assert_eq!(exit(&first(Request::Monitor, &at_rest())), Some(Exit::NotRunning));
+    let unknown = Snapshot { container: Fact::Unknown("podman hangs".to_owned()), ..at_rest() };
+    assert_eq!(exit(&first(Request::Monitor, &unknown)), Some(Exit::Retriable));
+    assert_eq!(exit(&first(Request::Probe, &unknown)), Some(Exit::Retriable));
+}
+
+#[test]
+fn an_etcd_that_served_and_fell_silent_is_reported_within_its_time() {
+    let silent = Snapshot { own_etcd: Fact::Unknown("no answer".to_owned()), ..leaderless() };
+    let silent = silent.peer_is(PeerNode::Online, PeerAgent::Active);
+    assert_eq!(exit(&first(Request::Monitor, &silent)), None);
+    assert_eq!(exit(&first(Request::Monitor, &silent.after(13_000))), Some(Exit::Retriable));
+}
+
+#[test]
+fn a_probe_publishes_what_a_starting_peer_would_wait_for() {
+    let snapshot = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
+    let plan = first(Request::Probe, &snapshot);
+    assert!(matches!(plan.effects[..], [Effect::PublishRecord(_)]));
+    assert_eq!(exit(&plan), Some(Exit::NotRunning));
+}
+
+#[test]
+fn a_returning_peer_is_listed_before_it_starts_and_never_twice() {
+    let sole = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
+    let starting = sole.notified(Moment::Pre, "start", &["node2"], &[]);
+    let plan = first(Request::Notify, &starting);
+    assert_eq!(plan.effects[0], Effect::AddLearner { peer_url: "https://node2:2380".to_owned(), via: Via::Own });
+    let listed = Snapshot { own_etcd: Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER])), ..starting };
+    assert!(first(Request::Notify, &listed).effects.is_empty());
+}
+
+#[test]
+fn a_learner_is_promoted_after_two_polls_with_a_small_absolute_lag() {
+    let learner = |index| {
+        let mut snapshot = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
+        let answer = Etcd { index, ..etcd(PEER, Some(ME), &[ME], &[PEER]) };
+        snapshot.peer_etcd = Fact::Known(answer);
+        snapshot
+    };
+    let far = first(Request::Monitor, &learner(899));
+    assert!(far.effects.is_empty(), "101 entries behind");
+    let near = first(Request::Monitor, &learner(950));
+    assert!(near.effects.is_empty(), "one poll is not enough");
+    let after_far = decide(Request::Monitor, &learner(899), &progress(near.clone()));
+    assert_eq!(progress(after_far).polls_caught_up, 0);
+    let second = decide(Request::Monitor, &learner(950), &progress(near));
+    assert_eq!(second.effects, [Effect::PromoteMember { id: PEER, via: Via::Own }]);
+}
+
+#[test]
+fn a_stranger_that_answers_in_the_learners_place_is_not_promoted() {
+    let mut snapshot = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
+    snapshot.peer_etcd = Fact::Known(Etcd { member_id: 9, ..etcd(PEER, Some(ME), &[ME], &[PEER]) });
+    let progress = Progress { polls_caught_up: 1, ..Progress::default() };
+    let effects = decide(Request::Monitor, &snapshot, &progress).effects;
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::PromoteMember { .. })));
+}
+
+#[test]
+fn promoted_is_what_pacemaker_promoted() {
+    let voter = || at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();
+    let promoted = |promoted, promotable| {
+        let mut snapshot = voter();
+        snapshot.promotable = promotable;
+        if let Fact::Known(memory) = &mut snapshot.boot_memory {
+            memory.promoted = promoted;
+        }
+        exit(&first(Request::Monitor, &snapshot))
+    };
+    assert_eq!(promoted(true, true), Some(Exit::Promoted));
+    assert_eq!(promoted(false, true), Some(Exit::Success));
+    assert_eq!(promoted(true, false), Some(Exit::Success));
+}
+
+#[test]
+fn two_voters_take_back_what_was_said_of_one() {
+    let mut snapshot = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();
+    snapshot = snapshot.cib_with(|cib| {
+        cib.standalone_node = Some("node1".to_owned());
+        cib.learner_node = Some("node2".to_owned());
+    });
+    let effects = first(Request::Monitor, &snapshot).effects;
+    assert!(effects.contains(&Effect::SetStandalone(None)) && effects.contains(&Effect::SetLearner(None)));
+}
+
+#[test]
+fn a_healthy_monitor_writes_nothing() {
+    let snapshot = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();
+    assert_eq!(first(Request::Monitor, &snapshot).effects, []);
+}
+
+#[test]
+fn a_sole_voter_that_is_slow_or_has_just_started_is_not_forced_once_more() {
+    let mut sole = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    if let Fact::Known(memory) = &mut sole.boot_memory {
+        memory.voter.as_mut().unwrap().sole = true;
+    }
+    let silent = Snapshot { own_etcd: Fact::Unknown("no answer".to_owned()), ..sole.clone() };
+    assert!(!recovers(Request::Monitor, &silent));
+    let starting = Snapshot { own_etcd: Fact::Known(etcd(ME, None, &[ME], &[])), ..sole };
+    assert!(!recovers(Request::Monitor, &starting));
+}
+
+#[test]
+fn a_voter_that_waits_for_an_operator_says_so_and_goes_on_at_his_word() {
+    let down = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let mut unproven = Snapshot { boot_memory: Fact::Absent, ..down };
+    for own in [Fact::Known(etcd(ME, None, &[ME, PEER], &[])), Fact::Unknown("no answer".to_owned())] {
+        unproven.own_etcd = own;
+        let plan = first(Request::Monitor, &unproven);
+        assert_eq!(exit(&plan), Some(Exit::Retriable));
+        assert!(plan.because.short().contains("tandem confirm-recovery"), "{}", plan.because.short());
+        let position = Position { term: 3, index: 1000 };
+        let word = Authorisation {
+            boot_id: "boot1".to_owned(),
+            lost_node: "node2".to_owned(),
+            cluster_id: CLUSTER,
+            member_id: ME,
+            position,
+            accept_loss: false,
+        };
+        let authorised = Snapshot { authorisation: Fact::Known(word.clone()), ..unproven.clone() };
+        assert!(recovers(Request::Monitor, &authorised));
+        // The word is about data, which is read once etcd is gone.
+        let stopped =
+            Snapshot { container: Fact::Absent, disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..authorised };
+        let progress = Progress::enter(Phase::Stopped, 0);
+        assert!(!is_harmless(&decide(Request::Monitor, &stopped, &progress)));
+        let other = Authorisation { position: Position { term: 3, index: 7 }, ..word };
+        let other = Snapshot { authorisation: Fact::Known(other), ..stopped };
+        assert!(is_harmless(&decide(Request::Monitor, &other, &progress)));
+    }
+}
+
+#[test]
+fn what_cannot_be_written_down_does_not_make_a_serving_etcd_fail() {
+    let serving = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[])));
+    assert_eq!(crate::decide::after_failed_upkeep(&serving), Exit::Success);
+    assert_eq!(crate::decide::after_failed_upkeep(&leaderless()), Exit::Success);
+    let silent = Snapshot { own_etcd: Fact::Unknown("no answer".to_owned()), ..serving };
+    assert_eq!(crate::decide::after_failed_upkeep(&silent), Exit::Retriable);
+}
+
+#[test]
+fn a_voter_that_is_found_running_claims_before_it_remembers() {
+    let found = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[])));
+    for request in [Request::Start, Request::Monitor] {
+        let effects = first(request, &found).effects;
+        let claims = effects.iter().any(|effect| matches!(effect, Effect::PublishRecord(record) if record.claims));
+        let remembers = effects.iter().any(|effect| matches!(effect, Effect::Remember(_)));
+        assert!(claims && !remembers, "{request:?}");
+    }
+}
+
+#[test]
+fn a_voter_has_the_promotion_score_and_a_learner_has_none() {
+    let score = |own: Etcd, seen: Option<u32>| {
+        let mut snapshot = at_rest().running(Fact::Known(own)).seen_voting();
+        snapshot.promotable = true;
+        let snapshot = snapshot.cib_with(|cib| cib.own_promotion_score = seen);
+        let effects = first(Request::Monitor, &snapshot).effects;
+        effects.into_iter().find_map(|effect| match effect {
+            Effect::SetPromotionScore(score) => Some(score),
+            _ => None,
+        })
+    };
+    let (voter, learner) = (etcd(ME, Some(ME), &[ME, PEER], &[]), etcd(ME, Some(PEER), &[PEER], &[ME]));
+    assert_eq!(score(voter.clone(), None), Some(Some(1000)));
+    assert_eq!(score(voter, Some(1000)), None, "a monitor writes only what differs");
+    assert_eq!(score(learner.clone(), Some(1000)), Some(None));
+    assert_eq!(score(learner, None), None);
+}
+
+#[test]
+fn a_recovery_does_not_forget_that_pacemaker_promoted_us() {
+    let mut recovered = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
+    recovered.promotable = true;
+    if let Fact::Known(memory) = &mut recovered.boot_memory {
+        memory.promoted = true;
+    }
+    let progress = Progress::enter(Phase::Started(RunMode::ForceNewCluster), 0);
+    let recovered = post_stop(recovered);
+    let effects = decide(Request::Notify, &recovered, &progress).effects;
+    let remembered = effects.iter().find_map(|effect| match effect {
+        Effect::Remember(memory) => Some(memory.promoted),
+        _ => None,
+    });
+    assert_eq!(remembered, Some(true));
+}

@@ -1,0 +1,338 @@
+//! R0, R1, R3 and R4, and the order in which a start does what it does.
+
+use super::world::*;
+use crate::decide::fact::Fact;
+use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode, Via};
+use crate::decide::reason::{Reason, Refusal, Rule};
+use crate::decide::snapshot::*;
+use crate::decide::{Progress, decide};
+
+fn refusal(snapshot: &Snapshot) -> Refusal {
+    match first(Request::Start, snapshot).because {
+        Reason::Refused { refusal, .. } => refusal,
+        other => panic!("not refused: {other}"),
+    }
+}
+
+fn run_mode(snapshot: &Snapshot) -> RunMode {
+    match first(Request::Start, snapshot).effects.last() {
+        Some(Effect::RunContainer(mode)) => mode.clone(),
+        other => panic!("no container is run: {other:?}"),
+    }
+}
+
+#[test]
+fn nothing_happens_before_the_own_record_is_seen_in_the_cib() {
+    let mut snapshot = at_rest().with_disk(history(ME, &[ME, PEER], &[])).both_start();
+    snapshot = snapshot.cib_with(|cib| cib.own_record = None);
+    let plan = first(Request::Start, &snapshot);
+    assert_eq!(plan.effects, [Effect::PublishRecord(snapshot.record().unwrap())]);
+    assert_eq!(exit(&plan), None);
+}
+
+#[test]
+fn what_cannot_be_read_is_never_taken_for_nothing() {
+    let mut snapshot = at_rest().both_start();
+    snapshot.disk = Fact::Unknown("I/O error".to_owned());
+    assert!(matches!(refusal(&snapshot), Refusal::DiskUnreadable { .. }));
+    let mut snapshot = at_rest().both_start();
+    snapshot.cib = Fact::Unknown("no answer".to_owned());
+    assert!(matches!(refusal(&snapshot), Refusal::CibUnreadable { .. }));
+    let mut snapshot = at_rest().both_start();
+    snapshot.container = Fact::Unknown("podman hangs".to_owned());
+    assert!(matches!(refusal(&snapshot), Refusal::ContainerUnknown { .. }));
+}
+
+#[test]
+fn r0_a_serving_etcd_is_left_alone() {
+    let snapshot = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
+    let plan = first(Request::Start, &snapshot);
+    assert_eq!(exit(&plan), Some(Exit::Success));
+    assert!(is_harmless(&plan));
+}
+
+#[test]
+fn r1_a_listed_member_starts_with_its_data() {
+    for (voters, learners) in [(&[ME, PEER][..], &[][..]), (&[PEER], &[ME])] {
+        let mut snapshot =
+            at_rest().with_disk(history(ME, voters, learners)).peer_is(PeerNode::Online, PeerAgent::Active);
+        snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), voters, learners));
+        let plan = first(Request::Start, &snapshot);
+        assert_eq!(plan.effects, [Effect::RunContainer(RunMode::Normally)]);
+        assert!(is_harmless(&plan));
+    }
+}
+
+#[test]
+fn r1_a_stranger_is_listed_first_and_only_then_moves_its_data_aside() {
+    let mut snapshot = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Online, PeerAgent::Active);
+    snapshot = snapshot.cib_with(|cib| cib.lineage = forks(1, "node2"));
+    snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[]));
+    let plan = first(Request::Start, &snapshot);
+    assert!(is_harmless(&plan));
+    assert_eq!(plan.effects[0], Effect::AddLearner { peer_url: "https://node1:2380".to_owned(), via: Via::Peer });
+
+    let listed =
+        Member { id: 9, name: String::new(), peer_urls: vec!["https://node1:2380".to_owned()], is_learner: true };
+    let mut serving = etcd(PEER, Some(PEER), &[PEER], &[]);
+    serving.members.push(listed);
+    snapshot.peer_etcd = Fact::Known(serving);
+    let plan = first(Request::Start, &snapshot);
+    let initial_cluster = vec![
+        ("node2".to_owned(), "https://node2:2380".to_owned()),
+        ("node1".to_owned(), "https://node1:2380".to_owned()),
+    ];
+    assert_eq!(
+        plan.effects,
+        [
+            Effect::MoveDataAside,
+            Effect::WriteNote(Note { lineage: forks(1, "node2"), ..Note::default() }),
+            Effect::RunContainer(RunMode::JoinAsLearner { initial_cluster }),
+        ]
+    );
+}
+
+#[test]
+fn r1_a_stale_entry_with_our_address_is_removed_first() {
+    let mut snapshot = at_rest().with_disk(DataDir::Blank).peer_is(PeerNode::Online, PeerAgent::Active);
+    snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[ME]));
+    let plan = first(Request::Start, &snapshot);
+    assert_eq!(plan.effects, [Effect::RemoveMember { id: ME, via: Via::Peer }]);
+}
+
+#[test]
+fn r1_a_learner_that_leads_nothing_is_not_followed() {
+    let mut snapshot = at_rest().with_disk(DataDir::Blank).peer_is(PeerNode::Online, PeerAgent::Active);
+    snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(ME), &[ME], &[PEER]));
+    assert!(is_harmless(&first(Request::Start, &snapshot)));
+}
+
+#[test]
+fn r2_both_start_from_their_records() {
+    let pair = at_rest().both_start().with_disk(history(ME, &[ME, PEER], &[]));
+    let plan = first(Request::Start, &pair);
+    assert!(plan.effects.is_empty(), "the peer's record is not there yet");
+    assert_eq!(run_mode(&pair.clone().with_peer_record(history(PEER, &[ME, PEER], &[]))), RunMode::Normally);
+    let blank = at_rest().both_start().with_disk(DataDir::Blank).with_peer_record(DataDir::Blank);
+    assert_eq!(run_mode(&blank), RunMode::Bootstrap);
+}
+
+#[test]
+fn r2_a_peer_that_never_says_anything_ends_in_a_retriable_refusal() {
+    let starting = at_rest().both_start().with_disk(history(ME, &[ME, PEER], &[]));
+    let starting = starting.peer_is(PeerNode::Online, PeerAgent::Starting);
+    assert_eq!(exit(&first(Request::Start, &starting.clone().after(59_000))), None);
+    assert_eq!(exit(&first(Request::Start, &starting.clone().after(61_000))), Some(Exit::Retriable));
+    assert_eq!(refusal(&starting.after(61_000)), Refusal::PeerSaysNothing);
+}
+
+#[test]
+fn r2_a_peer_whose_start_has_not_begun_may_be_waiting_for_ours_to_end() {
+    let planned = at_rest().both_start().with_disk(DataDir::Blank).with_peer_record(history(PEER, &[PEER], &[]));
+    assert_eq!(exit(&first(Request::Start, &planned)), None);
+    assert_eq!(exit(&first(Request::Start, &planned.clone().after(5_000))), Some(Exit::Retriable));
+    let begun = planned.peer_is(PeerNode::Online, PeerAgent::Starting);
+    assert_eq!(exit(&first(Request::Start, &begun.after(5_000))), None);
+}
+
+#[test]
+fn r2_the_force_is_announced_seen_and_only_then_done() {
+    let snapshot = at_rest().both_start().with_disk(history(ME, &[ME, PEER], &[])).with_peer_record(DataDir::Blank);
+    let plan = first(Request::Start, &snapshot);
+    assert!(!plan.effects.contains(&Effect::AdvanceCommit));
+    let note = Note { lineage: forks(1, "node1"), alone_since: Some(Position { term: 3, index: 1000 }), left_at: None };
+    assert_eq!(plan.effects[0], Effect::WriteNote(note.clone()));
+    assert_eq!(plan.effects[1], Effect::PublishLineage(forks(1, "node1")));
+    assert_eq!(plan.effects[2], Effect::SetStandalone(Some("node1".to_owned())));
+
+    let progress = progress(plan);
+    let mut unseen = snapshot.clone();
+    unseen.note = Fact::Known(note);
+    assert!(decide(Request::Start, &unseen, &progress).effects.is_empty(), "not visible in the CIB yet");
+    let seen = unseen.cib_with(|cib| {
+        cib.lineage = forks(1, "node1");
+        cib.standalone_node = Some("node1".to_owned());
+    });
+    let plan = decide(Request::Start, &seen, &progress);
+    assert_eq!(plan.effects, [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)]);
+}
+
+#[test]
+fn r3_a_sole_voter_needs_no_proof_and_no_force() {
+    let snapshot = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    assert_eq!(run_mode(&snapshot), RunMode::Normally);
+}
+
+#[test]
+fn r3_a_voter_that_was_itself_killed_refuses_alone() {
+    let snapshot = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    assert_eq!(refusal(&snapshot), Refusal::NoProofThatPeerDidNotGoOn { position: Position { term: 3, index: 1000 } });
+    assert_eq!(exit(&first(Request::Start, &snapshot)), Some(Exit::Retriable));
+    let sentence = first(Request::Start, &snapshot).because.to_string();
+    assert!(sentence.contains("start node2") && sentence.contains("tandem confirm-recovery"), "{sentence}");
+}
+
+#[test]
+fn r3_a_voter_that_ran_until_the_peer_was_fenced_goes_on_alone() {
+    let down = at_rest().peer_is(PeerNode::Down, PeerAgent::NoHistory).seen_voting();
+    let snapshot = down.with_disk(history(ME, &[ME, PEER], &[]));
+    let plan = first(Request::Start, &snapshot);
+    assert_eq!(plan.because, snapshot.rule(Rule::SurvivorGoesOnAlone));
+    assert!(matches!(plan.effects[0], Effect::WriteNote(_)));
+}
+
+#[test]
+fn r3_the_memory_of_another_boot_or_member_or_history_proves_nothing() {
+    let down = at_rest().peer_is(PeerNode::Down, PeerAgent::NoHistory).seen_voting();
+    let mut other_boot = down.clone();
+    other_boot.boot_id = "boot2".to_owned();
+    let other_boot = other_boot.with_disk(history(ME, &[ME, PEER], &[]));
+    let other_member = down.clone().with_disk(history(7, &[7, PEER], &[]));
+    let other_fork = down.with_disk(history(ME, &[ME, PEER], &[])).cib_with(|cib| cib.lineage = forks(1, "node2"));
+    for snapshot in [other_boot, other_member, other_fork] {
+        assert!(matches!(refusal(&snapshot), Refusal::NoProofThatPeerDidNotGoOn { .. }));
+    }
+}
+
+#[test]
+fn r3_a_learners_or_departed_members_data_is_never_forced() {
+    let down = || at_rest().peer_is(PeerNode::Down, PeerAgent::NoHistory).seen_voting();
+    assert!(matches!(refusal(&down().with_disk(history(ME, &[PEER], &[ME]))), Refusal::LearnerAlone { .. }));
+    assert!(matches!(refusal(&down().with_disk(departed(ME))), Refusal::DepartedAlone { .. }));
+    assert_eq!(refusal(&down().with_disk(DataDir::Blank)), Refusal::BlankAlone);
+}
+
+#[test]
+fn a_lost_peer_that_nobody_confirmed_is_waited_for_and_never_forced() {
+    for word in [PeerNode::Lost, PeerNode::NeverSeen, PeerNode::Pending] {
+        let snapshot =
+            at_rest().peer_is(word, PeerAgent::NoHistory).seen_voting().with_disk(history(ME, &[ME, PEER], &[]));
+        let plan = first(Request::Start, &snapshot);
+        assert!(plan.effects.is_empty() && exit(&plan).is_none(), "{word:?}");
+        assert!(matches!(refusal(&snapshot.after(5_000)), Refusal::PeerNotConfirmed { .. }), "{word:?}");
+    }
+}
+
+#[test]
+fn r4_beside_an_active_peer_nothing_is_forced() {
+    let active = at_rest().peer_is(PeerNode::Online, PeerAgent::Active).seen_voting();
+    assert_eq!(run_mode(&active.clone().with_disk(history(ME, &[ME, PEER], &[]))), RunMode::Normally);
+    assert_eq!(run_mode(&active.clone().with_disk(history(ME, &[ME], &[]))), RunMode::Normally);
+    for disk in [history(ME, &[PEER], &[ME]), DataDir::Blank, departed(ME)] {
+        let plan = first(Request::Start, &active.clone().with_disk(disk));
+        assert!(plan.effects.is_empty() && exit(&plan).is_none());
+    }
+    // The record of a running peer is of its start: it may have been the sole voter then.
+    let mut pair = active.with_disk(history(ME, &[ME, PEER], &[])).with_peer_record(history(PEER, &[PEER], &[]));
+    assert_eq!(run_mode(&pair), RunMode::Normally);
+    pair.peer_etcd = Fact::Known(etcd(PEER, None, &[PEER], &[]));
+    assert!(first(Request::Start, &pair).effects.is_empty(), "the peer goes on alone: it serves first");
+}
+
+#[test]
+fn a_plain_start_without_a_leader_runs_on_and_does_not_block_the_peers_start() {
+    let snapshot = at_rest().running(Fact::Unknown("no answer".to_owned())).after(6_000);
+    let progress = Progress::enter(Phase::Started(RunMode::Normally), 500);
+    assert_eq!(exit(&decide(Request::Start, &snapshot, &progress)), Some(Exit::Success));
+    let forced = Progress::enter(Phase::Started(RunMode::ForceNewCluster), 500);
+    assert_eq!(exit(&decide(Request::Start, &snapshot, &forced)), None);
+}
+
+#[test]
+fn an_etcd_that_exits_says_why() {
+    let mut snapshot = at_rest();
+    let exit = Some("exit code 1: member count is unequal".to_owned());
+    snapshot.container = Fact::Known(Container { running: false, exit, forces_new_cluster: false });
+    let progress = Progress::enter(Phase::Started(RunMode::Normally), 0);
+    let plan = decide(Request::Start, &snapshot, &progress);
+    assert_eq!(plan.because.to_string(), "etcd exited: exit code 1: member count is unequal");
+}
+
+#[test]
+fn a_voter_counts_on_its_claim_only_once_the_claim_is_published() {
+    let fresh = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
+    let snapshot = fresh.running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[])));
+    let plan = first(Request::Start, &snapshot);
+    assert!(matches!(&plan.effects[..], [Effect::PublishRecord(record)] if record.claims));
+    let claimed = snapshot.cib_with(|cib| {
+        if let Some(record) = &mut cib.own_record {
+            record.claims = true;
+        }
+    });
+    let plan = first(Request::Start, &claimed);
+    assert!(plan.effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if memory.voter.is_some())));
+    assert_eq!(exit(&plan), Some(Exit::Success));
+}
+
+#[test]
+fn the_force_is_taken_out_of_the_configuration_as_soon_as_etcd_serves() {
+    let mut snapshot = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
+    snapshot.container = Fact::Known(Container { running: true, exit: None, forces_new_cluster: true });
+    for request in [Request::Start, Request::Monitor] {
+        assert!(first(request, &snapshot).effects.contains(&Effect::SettleConfig), "{request:?}");
+    }
+}
+
+#[test]
+fn a_refusal_paces_itself_once_the_first_quick_tries_are_used_up() {
+    let refused = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    assert_eq!(exit(&first(Request::Start, &refused)), Some(Exit::Retriable));
+    let often = refused.cib_with(|cib| cib.own_start_failures = 3);
+    assert_eq!(exit(&first(Request::Start, &often)), None);
+    assert_eq!(exit(&first(Request::Start, &often.clone().after(16_000))), Some(Exit::Retriable));
+    // What stands in the way may pass meanwhile.
+    let returned = often.peer_is(PeerNode::Online, PeerAgent::Active);
+    assert_eq!(run_mode(&returned), RunMode::Normally);
+}
+
+fn word(accept_loss: bool) -> Authorisation {
+    Authorisation {
+        boot_id: "boot1".to_owned(),
+        lost_node: "node2".to_owned(),
+        cluster_id: CLUSTER,
+        member_id: ME,
+        position: Position { term: 3, index: 1000 },
+        accept_loss,
+    }
+}
+
+#[test]
+fn r3_an_operators_word_leads_on_and_is_used_up() {
+    let mut alone = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    alone.authorisation = Fact::Known(word(false));
+    assert_eq!(first(Request::Start, &alone).because, alone.rule(Rule::OperatorConfirmed));
+    let mut serving = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
+    serving.authorisation = Fact::Known(word(false));
+    assert!(first(Request::Start, &serving).effects.contains(&Effect::ConsumeAuthorisation));
+}
+
+#[test]
+fn r3_an_operators_word_is_for_one_boot_one_node_and_one_state_of_the_data() {
+    let alone = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let wrong = [
+        Authorisation { boot_id: "boot0".to_owned(), ..word(true) },
+        Authorisation { lost_node: "node3".to_owned(), ..word(true) },
+        Authorisation { cluster_id: 7, ..word(true) },
+        Authorisation { member_id: 7, ..word(true) },
+        Authorisation { position: Position { term: 3, index: 999 }, ..word(true) },
+    ];
+    for word in wrong {
+        let snapshot = Snapshot { authorisation: Fact::Known(word.clone()), ..alone.clone() };
+        assert!(matches!(refusal(&snapshot), Refusal::NoProofThatPeerDidNotGoOn { .. }), "{word:?}");
+    }
+    // The word is about the peer's data; that its machine is off is fencing's business.
+    let lost = Snapshot { authorisation: Fact::Known(word(true)), ..alone };
+    let lost = lost.peer_is(PeerNode::Lost, PeerAgent::Active);
+    assert!(first(Request::Start, &lost).effects.is_empty());
+}
+
+#[test]
+fn r3_a_known_loss_is_accepted_by_name_or_not_at_all() {
+    let mut alone = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    alone = alone.cib_with(|cib| cib.lineage = forks(4, "node2"));
+    alone.authorisation = Fact::Known(word(false));
+    assert!(matches!(refusal(&alone), Refusal::NoProofThatPeerDidNotGoOn { .. }));
+    alone.authorisation = Fact::Known(word(true));
+    let plan = first(Request::Start, &alone);
+    assert!(plan.effects.contains(&Effect::PublishLineage(forks(5, "node1"))), "ours counts from now on");
+}

@@ -1,0 +1,99 @@
+//! Leaving before a stop, and what a stop gives up.
+
+use super::world::*;
+use crate::decide::fact::Fact;
+use crate::decide::plan::{Effect, Exit, Phase, Request, Via};
+use crate::decide::snapshot::*;
+use crate::decide::{Progress, decide};
+
+/// One of two voters, with a peer that serves and whose agent is active.
+fn one_of_two(leader: u64) -> Snapshot {
+    let mut snapshot = at_rest()
+        .running(Fact::Known(etcd(ME, Some(leader), &[ME, PEER], &[])))
+        .seen_voting()
+        .peer_is(PeerNode::Online, PeerAgent::Active)
+        .notified(Moment::Outside, "", &[], &["node1"]);
+    snapshot.budget_ms = 90_000;
+    snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(leader), &[ME, PEER], &[]));
+    snapshot
+}
+
+fn leaves(snapshot: &Snapshot) -> bool {
+    let effects = first(Request::Stop, snapshot).effects;
+    effects.iter().any(|effect| matches!(effect, Effect::RemoveMember { .. } | Effect::MoveLeader { .. }))
+}
+
+#[test]
+fn the_follower_leaves_with_a_note_before_it_stops() {
+    let plan = first(Request::Stop, &one_of_two(PEER));
+    assert!(matches!(plan.effects[0], Effect::WriteNote(Note { left_at: Some(_), .. })));
+    assert_eq!(plan.effects[1], Effect::RemoveMember { id: ME, via: Via::Peer });
+}
+
+#[test]
+fn the_leader_hands_over_first_and_not_for_ever() {
+    let snapshot = one_of_two(ME);
+    let plan = first(Request::Stop, &snapshot);
+    assert_eq!(plan.effects, [Effect::MoveLeader { to: PEER }]);
+    let waiting = progress(plan);
+    assert!(decide(Request::Stop, &snapshot.clone().after(1_000), &waiting).effects.is_empty());
+    let plan = decide(Request::Stop, &snapshot.after(3_000), &waiting);
+    assert!(matches!(plan.effects[1], Effect::RemoveMember { .. }));
+}
+
+#[test]
+fn nobody_leaves_a_peer_that_cannot_go_on() {
+    let sole = {
+        let mut snapshot = one_of_two(ME);
+        snapshot.own_etcd = Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]));
+        snapshot
+    };
+    let unanswered = Snapshot { peer_etcd: Fact::Unknown("silent".to_owned()), ..one_of_two(PEER) };
+    let both_stop = one_of_two(PEER).notified(Moment::Outside, "", &[], &["node1", "node2"]);
+    let gone = one_of_two(PEER).peer_is(PeerNode::Lost, PeerAgent::Active);
+    for (name, snapshot) in
+        [("last voter", sole), ("silent peer", unanswered), ("both stop", both_stop), ("gone", gone)]
+    {
+        assert!(!leaves(&snapshot), "{name}");
+        let effects = first(Request::Stop, &snapshot).effects;
+        assert!(matches!(effects[..], [Effect::StopContainer { .. }]), "{name}");
+    }
+}
+
+#[test]
+fn leaving_does_not_eat_the_time_of_the_stop() {
+    let late = one_of_two(PEER).after(11_000);
+    assert!(matches!(first(Request::Stop, &late).effects[..], [Effect::StopContainer { .. }]));
+}
+
+#[test]
+fn stop_answers_success_only_when_nothing_runs() {
+    let progress = Progress::enter(Phase::Stopped, 0);
+    let running = one_of_two(PEER).after(1_000);
+    assert_eq!(exit(&decide(Request::Stop, &running, &progress)), None);
+    assert_eq!(exit(&decide(Request::Stop, &running.after(86_000), &progress)), Some(Exit::Retriable));
+    let unknown = Snapshot { container: Fact::Unknown("podman hangs".to_owned()), ..one_of_two(PEER) };
+    assert_eq!(exit(&decide(Request::Stop, &unknown.after(86_000), &progress)), Some(Exit::Retriable));
+    assert_eq!(exit(&first(Request::Stop, &at_rest())), Some(Exit::Success));
+}
+
+/// Whether a finished stop still claims the right to go on alone: in memory and in the record alike.
+fn keeps_its_claim(snapshot: &Snapshot) -> bool {
+    let plan = first(Request::Stop, snapshot);
+    let remembers = plan.effects.iter().any(|e| matches!(e, Effect::Remember(memory) if memory.voter.is_some()));
+    let claims = plan.effects.iter().any(|e| matches!(e, Effect::PublishRecord(record) if record.claims));
+    assert_eq!(remembers, claims);
+    remembers
+}
+
+#[test]
+fn a_stop_that_the_peer_can_see_gives_up_the_claim_and_half_a_restart_does_not() {
+    let stopped = || at_rest().seen_voting().with_disk(history(ME, &[ME, PEER], &[]));
+    let alone = || stopped().notified(Moment::Outside, "", &[], &["node1"]);
+    assert!(!keeps_its_claim(&alone().peer_is(PeerNode::Online, PeerAgent::Active)));
+    assert!(keeps_its_claim(&stopped().notified(Moment::Outside, "", &["node1"], &["node1"])));
+    assert!(keeps_its_claim(&alone().peer_is(PeerNode::Lost, PeerAgent::Active)));
+    assert!(keeps_its_claim(&alone().peer_is(PeerNode::Down, PeerAgent::NoHistory)));
+    let unreadable = Snapshot { cib: Fact::Unknown("no answer".to_owned()), ..alone() };
+    assert!(!keeps_its_claim(&unreadable));
+}

@@ -1,0 +1,204 @@
+//! Situations in a few words. Node `node1` (member 1) decides, `node2` (member 2) is its peer.
+
+use std::collections::BTreeSet;
+
+use crate::decide::fact::Fact;
+use crate::decide::plan::{Effect, Exit, Next, Plan, Progress, Request};
+use crate::decide::snapshot::*;
+
+pub(super) const CLUSTER: u64 = 0xc1;
+pub(super) const ME: u64 = 1;
+pub(super) const PEER: u64 = 2;
+
+pub(super) fn address(name: &str) -> NodeAddress {
+    NodeAddress {
+        name: name.to_owned(),
+        peer_url: format!("https://{name}:2380"),
+        client_url: format!("https://{name}:2379"),
+    }
+}
+
+/// A machine on which nothing runs, with a readable, empty CIB; its peer's machine is online, its agent stopped.
+pub(super) fn at_rest() -> Snapshot {
+    Snapshot {
+        elapsed_ms: 0,
+        budget_ms: 600_000,
+        me: address("node1"),
+        peer: Some(address("node2")),
+        boot_id: "boot1".to_owned(),
+        promotable: false,
+        promote_max_lag: 100,
+        notify: Some(Notify::default()),
+        cib: Fact::Known(Cib {
+            peer_node: PeerNode::Online,
+            peer_agent: PeerAgent::Stopped,
+            own_record: None,
+            peer_record: None,
+            standalone_node: None,
+            learner_node: None,
+            lineage: Lineage::default(),
+            cluster_recorded: false,
+            own_start_failures: 0,
+            own_promotion_score: None,
+            own_identity: Some(Identity { cluster_id: CLUSTER, member_id: ME }),
+        }),
+        container: Fact::Absent,
+        disk: Fact::Known(DataDir::Blank),
+        note: Fact::Absent,
+        boot_memory: Fact::Absent,
+        authorisation: Fact::Absent,
+        own_etcd: Fact::Absent,
+        peer_etcd: Fact::Absent,
+    }
+}
+
+pub(super) fn history(me: u64, voters: &[u64], learners: &[u64]) -> DataDir {
+    DataDir::Present(History {
+        cluster_id: CLUSTER,
+        member_id: me,
+        last_term: 3,
+        last_index: 1000,
+        commit_index: 990,
+        voters: voters.iter().copied().collect(),
+        learners: learners.iter().copied().collect(),
+        has_left: false,
+        damage: Vec::new(),
+    })
+}
+
+pub(super) fn departed(me: u64) -> DataDir {
+    match history(me, &[3 - me], &[]) {
+        DataDir::Present(history) => DataDir::Present(History { has_left: true, ..history }),
+        other => other,
+    }
+}
+
+pub(super) fn record(disk: DataDir) -> Record {
+    Record { boot_id: "boot".to_owned(), disk, lineage: Lineage::default(), claims: false }
+}
+
+pub(super) fn forks(forks: u64, by: &str) -> Lineage {
+    Lineage { forks, by: by.to_owned() }
+}
+
+pub(super) fn etcd(me: u64, leader: Option<u64>, voters: &[u64], learners: &[u64]) -> Etcd {
+    let member = |id: &u64, is_learner| Member {
+        id: *id,
+        name: format!("node{id}"),
+        peer_urls: vec![format!("https://node{id}:2380")],
+        is_learner,
+    };
+    let mut members: Vec<Member> = voters.iter().map(|id| member(id, false)).collect();
+    members.extend(learners.iter().map(|id| member(id, true)));
+    Etcd {
+        cluster_id: CLUSTER,
+        member_id: me,
+        leader,
+        term: 3,
+        index: 1000,
+        is_learner: learners.contains(&me),
+        members,
+        alarms: Vec::new(),
+    }
+}
+
+pub(super) fn nodes(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+impl Snapshot {
+    pub(super) fn cib_with(mut self, change: impl FnOnce(&mut Cib)) -> Self {
+        if let Fact::Known(cib) = &mut self.cib {
+            change(cib);
+        }
+        self
+    }
+
+    /// The data dir, already published.
+    pub(super) fn with_disk(mut self, disk: DataDir) -> Self {
+        self.disk = Fact::Known(disk);
+        let record = self.record();
+        self.cib_with(|cib| cib.own_record = record)
+    }
+
+    pub(super) fn with_peer_record(self, disk: DataDir) -> Self {
+        self.cib_with(|cib| cib.peer_record = Some(record(disk)))
+    }
+
+    pub(super) fn peer_is(self, node: PeerNode, agent: PeerAgent) -> Self {
+        self.cib_with(|cib| (cib.peer_node, cib.peer_agent) = (node, agent))
+    }
+
+    pub(super) fn both_start(mut self) -> Self {
+        self.notify = Some(Notify { start: nodes(&["node1", "node2"]), ..Notify::default() });
+        self
+    }
+
+    pub(super) fn notified(mut self, moment: Moment, operation: &str, start: &[&str], stop: &[&str]) -> Self {
+        self.notify = Some(Notify {
+            moment,
+            operation: operation.to_owned(),
+            active: nodes(&["node1", "node2"]),
+            start: nodes(start),
+            stop: nodes(stop),
+        });
+        self
+    }
+
+    pub(super) fn running(mut self, own: Fact<Etcd>) -> Self {
+        self.container = Fact::Known(Container { running: true, exit: None, forces_new_cluster: false });
+        self.disk = Fact::NotAsked;
+        self.own_etcd = own;
+        self
+    }
+
+    /// This boot saw our etcd serve as a voter, and the claim was published.
+    pub(super) fn seen_voting(mut self) -> Self {
+        self.boot_memory = Fact::Known(BootMemory {
+            boot_id: self.boot_id.clone(),
+            voter: Some(RunningVoter { cluster_id: CLUSTER, member_id: ME, lineage: Lineage::default(), sole: false }),
+            promoted: false,
+        });
+        let own = Record { claims: true, ..record(history(ME, &[ME, PEER], &[])) };
+        self.cib_with(|cib| cib.own_record = Some(own))
+    }
+
+    pub(super) fn after(mut self, elapsed_ms: u64) -> Self {
+        self.elapsed_ms = elapsed_ms;
+        self
+    }
+}
+
+/// The first round's plan.
+pub(super) fn first(request: Request, snapshot: &Snapshot) -> Plan {
+    crate::decide::decide(request, snapshot, &Progress::default())
+}
+
+pub(super) fn exit(plan: &Plan) -> Option<Exit> {
+    match plan.next {
+        Next::Exit(exit) => Some(exit),
+        Next::Reobserve { .. } => None,
+    }
+}
+
+pub(super) fn progress(plan: Plan) -> Progress {
+    match plan.next {
+        Next::Reobserve { progress, .. } => progress,
+        Next::Exit(_) => panic!("the action has ended: {plan:?}"),
+    }
+}
+
+/// Whether a plan may destroy or fork anything.
+pub(super) fn is_harmless(plan: &Plan) -> bool {
+    use crate::decide::plan::RunMode;
+    !plan.effects.iter().any(|effect| {
+        matches!(
+            effect,
+            Effect::AdvanceCommit
+                | Effect::MoveDataAside
+                | Effect::RunContainer(RunMode::ForceNewCluster | RunMode::Bootstrap)
+                | Effect::StopContainer { .. }
+                | Effect::WriteNote(_)
+        )
+    })
+}

@@ -1,0 +1,187 @@
+//! One etcd, asked over TLS. The async client lives behind this file: everybody else waits for an answer, bounded.
+
+use std::future::Future;
+use std::io::ErrorKind;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use etcd_client::{Certificate, Client, ConnectOptions, Identity, MemberAddOptions, TlsOptions};
+
+use crate::decide::fact::Fact;
+use crate::decide::snapshot::{Etcd, Member, MemberId};
+
+/// The certificates that an etcd is asked with.
+#[derive(Clone, Debug)]
+pub struct Credentials {
+    pub trusted_ca_file: PathBuf,
+    pub cert_file: PathBuf,
+    pub key_file: PathBuf,
+}
+
+/// An etcd that can be asked.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// `https://host:port`
+    pub url: String,
+    /// `host:port`, for a look whether anything listens there at all.
+    pub address: String,
+}
+
+/// An etcd did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot read {path}: {source}")]
+    Certificate { path: String, source: std::io::Error },
+    #[error("cannot ask {url}: {why}")]
+    Client { url: String, why: String },
+    #[error("{url} gave no answer within {seconds:.1} s")]
+    TimedOut { url: String, seconds: f64 },
+}
+
+/// Asks the etcd at `endpoint` for its state and its member list. Refused is absent; silence is unknown.
+pub fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Fact<Etcd> {
+    match listens(&endpoint.address, timeout) {
+        Fact::Known(()) => {}
+        Fact::Absent => return Fact::Absent,
+        Fact::Unknown(why) => return Fact::Unknown(why),
+        Fact::NotAsked => return Fact::NotAsked,
+    }
+    match ask(endpoint, credentials, timeout, state) {
+        Ok(etcd) => Fact::Known(etcd),
+        Err(error) => Fact::Unknown(error.to_string()),
+    }
+}
+
+/// Hands leadership from the etcd at `endpoint` to member `to`.
+pub fn move_leader(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    to: MemberId,
+    timeout: Duration,
+) -> Result<(), Error> {
+    ask(endpoint, credentials, timeout, async move |mut client| client.move_leader(to).await.map(drop))
+}
+
+/// Removes member `id`.
+pub fn remove_member(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    id: MemberId,
+    timeout: Duration,
+) -> Result<(), Error> {
+    ask(endpoint, credentials, timeout, async move |mut client| client.member_remove(id).await.map(drop))
+}
+
+/// Adds a learner that will be reached at `peer_url`.
+pub fn add_learner(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    peer_url: &str,
+    timeout: Duration,
+) -> Result<(), Error> {
+    let urls = [peer_url.to_owned()];
+    let options = MemberAddOptions::new().with_is_learner();
+    ask(endpoint, credentials, timeout, async move |mut client| client.member_add(urls, Some(options)).await.map(drop))
+}
+
+/// Makes learner `id` a voter.
+pub fn promote_member(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    id: MemberId,
+    timeout: Duration,
+) -> Result<(), Error> {
+    ask(endpoint, credentials, timeout, async move |mut client| client.member_promote(id).await.map(drop))
+}
+
+async fn state(mut client: Client) -> Result<Etcd, etcd_client::Error> {
+    let status = client.status().await?;
+    // A learner answers nobody's question for the member list ("rpc not supported for learner").
+    let members = if status.is_learner() { Vec::new() } else { client.member_list().await?.members().to_vec() };
+    let member = |member: &etcd_client::Member| Member {
+        id: member.id(),
+        name: member.name().to_owned(),
+        peer_urls: member.peer_urls().to_vec(),
+        is_learner: member.is_learner(),
+    };
+    Ok(Etcd {
+        cluster_id: status.header().map(etcd_client::ResponseHeader::cluster_id).unwrap_or_default(),
+        member_id: status.header().map(etcd_client::ResponseHeader::member_id).unwrap_or_default(),
+        leader: Some(status.leader()).filter(|leader| *leader != 0),
+        term: status.raft_term(),
+        index: status.raft_index(),
+        is_learner: status.is_learner(),
+        members: members.iter().map(member).collect(),
+        alarms: status.errors().to_vec(),
+    })
+}
+
+/// Whether anything accepts connections at `address`.
+fn listens(address: &str, timeout: Duration) -> Fact<()> {
+    let resolved = match address.to_socket_addrs() {
+        Ok(mut addresses) => addresses.next(),
+        Err(error) => return Fact::Unknown(format!("{address} is no address: {error}")),
+    };
+    let Some(resolved) = resolved else { return Fact::Unknown(format!("{address} is no address")) };
+    match TcpStream::connect_timeout(&resolved, timeout) {
+        Ok(_) => Fact::Known(()),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Fact::Absent,
+        Err(error) => Fact::Unknown(format!("cannot connect to {address}: {error}")),
+    }
+}
+
+/// Runs one conversation with the etcd at `endpoint`, on a runtime of its own, for at most `timeout`.
+fn ask<T, F>(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    timeout: Duration,
+    conversation: impl FnOnce(Client) -> F,
+) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, etcd_client::Error>>,
+{
+    let url = endpoint.url.clone();
+    let client_error = |why: String| Error::Client { url: url.clone(), why };
+    let options = ConnectOptions::new().with_tls(tls(credentials)?).with_connect_timeout(timeout).with_timeout(timeout);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| client_error(error.to_string()))?;
+    let whole = async {
+        let client = Client::connect([endpoint.url.as_str()], Some(options)).await?;
+        conversation(client).await
+    };
+    let answer = runtime.block_on(async { tokio::time::timeout(timeout, whole).await });
+    match answer {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(client_error(sentence(&error))),
+        Err(_) => Err(Error::TimedOut { url: endpoint.url.clone(), seconds: timeout.as_secs_f64() }),
+    }
+}
+
+/// The error's own words, without the scaffolding of the transport.
+fn sentence(error: &etcd_client::Error) -> String {
+    if let etcd_client::Error::GRpcStatus(status) = error {
+        return status.message().to_owned();
+    }
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+fn tls(credentials: &Credentials) -> Result<TlsOptions, Error> {
+    let read = |path: &PathBuf| {
+        std::fs::read(path).map_err(|source| Error::Certificate { path: path.display().to_string(), source })
+    };
+    Ok(TlsOptions::new()
+        .ca_certificate(Certificate::from_pem(read(&credentials.trusted_ca_file)?))
+        .identity(Identity::from_pem(read(&credentials.cert_file)?, read(&credentials.key_file)?)))
+}

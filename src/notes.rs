@@ -1,0 +1,90 @@
+//! The two small files that the agent keeps for itself: the durable note beside the data dir, and this boot's memory
+//! where no reboot reaches. Both are replaced whole, so that a crash leaves the old or the new one.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::decide::fact::Fact;
+
+/// The durable note's name, beside etcd's `member` directory.
+const NOTE: &str = "tandem-note.json";
+
+/// The durable note's path.
+pub fn note_path(data_dir: &Path) -> PathBuf {
+    data_dir.join(NOTE)
+}
+
+/// This boot's memory of `resource`.
+pub fn memory_path(volatile_dir: &Path, resource: &str) -> PathBuf {
+    volatile_dir.join(format!("podman-etcd-{resource}.json"))
+}
+
+/// The operator's word for `resource`, where no reboot reaches.
+pub fn authorisation_path(volatile_dir: &Path, resource: &str) -> PathBuf {
+    volatile_dir.join(format!("podman-etcd-{resource}-recovery.json"))
+}
+
+/// Reads a file that [`write`] wrote.
+pub fn read<T: DeserializeOwned>(path: &Path) -> Fact<T> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Fact::Absent,
+        Err(error) => return Fact::Unknown(format!("cannot read {}: {error}", path.display())),
+    };
+    match serde_json::from_slice(&text) {
+        Ok(value) => Fact::Known(value),
+        Err(error) => Fact::Unknown(format!("{} is damaged: {error}", path.display())),
+    }
+}
+
+/// Replaces a file and reads it back: what counts on it later must be there now.
+pub fn write<T: Serialize + DeserializeOwned + PartialEq>(path: &Path, value: &T) -> io::Result<()> {
+    let text = serde_json::to_vec(value)?;
+    replace(path, &text, 0o600)?;
+    match read::<T>(path) {
+        Fact::Known(found) if found == *value => Ok(()),
+        _ => Err(io::Error::other(format!("{} does not read back as it was written", path.display()))),
+    }
+}
+
+/// Replaces the file at `path` with `text`, durably: written aside, synced, renamed, and the directory synced.
+pub fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(directory)?;
+    let aside = path.with_extension("new");
+    let _ = fs::remove_file(&aside);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&aside)?;
+    file.write_all(text)?;
+    file.sync_all()?;
+    fs::rename(&aside, path)?;
+    File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::snapshot::{Lineage, Note};
+
+    #[test]
+    fn what_is_written_reads_back_and_nothing_is_left_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = note_path(dir.path());
+        assert!(read::<Note>(&path).is_absent());
+        let note = Note { lineage: Lineage { forks: 2, by: "node1".to_owned() }, ..Note::default() };
+        write(&path, &note).unwrap();
+        assert_eq!(read(&path), Fact::Known(note));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_damaged_note_is_unknown_not_absent() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(note_path(dir.path()), "{").unwrap();
+        assert!(matches!(read::<Note>(&note_path(dir.path())), Fact::Unknown(_)));
+    }
+}

@@ -1,0 +1,121 @@
+//! Gathers the facts of one round: all I/O, each source within its own time, and no decision.
+
+use std::time::Duration;
+
+use crate::agent::context::Context;
+use crate::data_dir;
+use crate::decide::fact::Fact;
+use crate::decide::snapshot::{Cib, Container, DataDir, Etcd, PeerNode, Snapshot};
+use crate::etcd::{client, config, log_line};
+use crate::notes;
+use crate::pacemaker::cib;
+use crate::podman;
+
+/// How long our own etcd has for its answer; it is on this machine.
+const OWN_ETCD_TIMEOUT: Duration = Duration::from_millis(2500);
+/// How long the peer's has. A machine that lost its power does not even refuse.
+const PEER_ETCD_TIMEOUT: Duration = Duration::from_millis(1500);
+
+/// Looks at everything that a decision may rest on.
+pub fn observe(context: &Context) -> Snapshot {
+    let (own_etcd, peer_etcd, cib) = living_sources(context);
+    let container = container(context, &own_etcd);
+    let is_stopped = match &container {
+        Fact::Known(container) => !container.running,
+        Fact::Absent => true,
+        Fact::Unknown(_) | Fact::NotAsked => false,
+    };
+    Snapshot {
+        elapsed_ms: millis(context.deadline.elapsed()),
+        budget_ms: millis(context.budget),
+        me: context.me.clone(),
+        peer: context.peer.clone(),
+        boot_id: context.boot_id.clone(),
+        promotable: context.promotable,
+        promote_max_lag: context.params.promote_max_lag,
+        notify: context.notify.clone(),
+        cib,
+        container,
+        disk: if is_stopped { disk(context) } else { Fact::NotAsked },
+        note: notes::read(&notes::note_path(&context.params.data_dir)),
+        boot_memory: notes::read(&context.memory_path),
+        authorisation: notes::read(&context.authorisation_path),
+        own_etcd,
+        peer_etcd,
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The sources that can make us wait are asked side by side.
+fn living_sources(context: &Context) -> (Fact<Etcd>, Fact<Etcd>, Fact<Cib>) {
+    std::thread::scope(|scope| {
+        let own = scope.spawn(|| {
+            let timeout = context.deadline.at_most(OWN_ETCD_TIMEOUT);
+            client::observe(&context.own_endpoint, &context.credentials, timeout)
+        });
+        let cib = query_cib(context);
+        let peer = peer_etcd(context, &cib);
+        (own.join().unwrap_or_else(|_| Fact::Unknown("the observer failed".to_owned())), peer, cib)
+    })
+}
+
+/// A machine that is off does not even refuse: asking it costs each round of a recovery its whole time-out. Where
+/// Pacemaker says that it has left the membership, its etcd is not asked; nothing it says could be acted on.
+fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Fact<Etcd> {
+    let Some(endpoint) = &context.peer_endpoint else { return Fact::Absent };
+    let has_left = cib.known().is_some_and(|cib| matches!(cib.peer_node, PeerNode::Down | PeerNode::Lost));
+    if has_left {
+        return Fact::NotAsked;
+    }
+    client::observe(endpoint, &context.credentials, context.deadline.at_most(PEER_ETCD_TIMEOUT))
+}
+
+fn query_cib(context: &Context) -> Fact<Cib> {
+    let peer = context.peer.as_ref().map(|peer| peer.name.as_str());
+    match cib::query(&context.resource, &context.me.name, peer) {
+        Ok(cib) => Fact::Known(cib),
+        Err(error) => Fact::Unknown(error.to_string()),
+    }
+}
+
+/// An etcd that answers runs: podman is asked only where it does not.
+fn container(context: &Context, own_etcd: &Fact<Etcd>) -> Fact<Container> {
+    let text = std::fs::read_to_string(context.config_path()).unwrap_or_default();
+    let forces_new_cluster = config::forces_new_cluster(&text);
+    if own_etcd.known().is_some() {
+        return Fact::Known(Container { running: true, exit: None, forces_new_cluster });
+    }
+    let state = match podman::inspect(&context.params.name) {
+        Ok(state) => state,
+        Err(error) => return Fact::Unknown(error.to_string()),
+    };
+    // podman may have lost a process that still holds the data.
+    let running = match data_dir::is_open(&context.params.data_dir) {
+        Ok(open) => open || state.as_ref().is_some_and(|state| state.running),
+        Err(error) => return Fact::Unknown(error.to_string()),
+    };
+    match state {
+        None if !running => Fact::Absent,
+        None => Fact::Known(Container { running, exit: None, forces_new_cluster }),
+        Some(state) => {
+            let exit = (!running).then(|| exit_words(context, &state));
+            Fact::Known(Container { running, exit, forces_new_cluster })
+        }
+    }
+}
+
+fn exit_words(context: &Context, state: &podman::State) -> String {
+    let words = podman::last_words(&context.params.name).as_deref().and_then(log_line::most_telling);
+    let words = words.or_else(|| (!state.error.is_empty()).then(|| state.error.clone()));
+    format!("exit code {}: {}", state.exit_code, words.unwrap_or_else(|| "it said nothing".to_owned()))
+}
+
+fn disk(context: &Context) -> Fact<DataDir> {
+    match data_dir::read(&context.params.data_dir) {
+        Ok(disk) => Fact::Known(disk),
+        Err(error) => Fact::Unknown(error.to_string()),
+    }
+}

@@ -1,0 +1,59 @@
+//! Exit codes and the exit reason of the OCF resource-agent API 1.1.
+
+use std::io::Write;
+
+/// The API's exit codes that this product answers with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Code {
+    Success = 0,
+    /// Failed for now; Pacemaker tries again.
+    Generic = 1,
+    /// The parameters do not fit this machine: Pacemaker does not try this node again until a cleanup.
+    Args = 2,
+    Unimplemented = 3,
+    /// The parameters can fit no machine: Pacemaker tries no node again until a cleanup.
+    Configured = 6,
+    /// Surely stopped.
+    NotRunning = 7,
+    RunningPromoted = 8,
+}
+
+impl Code {
+    /// The process' exit status.
+    pub fn status(self) -> u8 {
+        self as u8
+    }
+}
+
+/// Pacemaker keeps this many bytes of an exit reason and cuts the rest off.
+pub const REASON_LIMIT: usize = 127;
+
+/// Prints the one line that Pacemaker takes as the reason of a failure; only the last one counts.
+pub fn print_reason(reason: &str) {
+    let prefix = std::env::var("OCF_EXIT_REASON_PREFIX").unwrap_or_else(|_| "ocf-exit-reason:".to_owned());
+    let _ = writeln!(std::io::stderr(), "{prefix}{}", one_line(reason));
+}
+
+/// `reason` without line breaks, cut where Pacemaker would cut it, but visibly.
+fn one_line(reason: &str) -> String {
+    let line: String = reason.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if line.len() <= REASON_LIMIT {
+        return line;
+    }
+    let ellipsis = "...";
+    let end = (0..=REASON_LIMIT - ellipsis.len()).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}{ellipsis}", &line[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_reason_is_cut_visibly_and_between_characters() {
+        assert_eq!(one_line("a\nb"), "a b");
+        let cut = one_line(&"é".repeat(100));
+        assert!(cut.len() <= REASON_LIMIT && cut.ends_with("é..."));
+    }
+}

@@ -1,0 +1,69 @@
+//! What the agent writes to the CIB. Names that other programs read are the ones that they know.
+
+use super::{Error, run};
+use crate::decide::snapshot::{Identity, Lineage, Record};
+
+/// A node's record of its data: transient, so that Pacemaker takes it back when the node leaves the membership.
+pub const RECORD: &str = "etcd_record";
+/// The forks of a node's history: permanent.
+pub const LINEAGE: &str = "etcd_lineage";
+/// The sole voter; a cluster property.
+pub const STANDALONE_NODE: &str = "standalone_node";
+/// The node that may start as a learner; a cluster property.
+pub const LEARNER_NODE: &str = "learner_node";
+/// A node's cluster id, decimal; permanent.
+pub const CLUSTER_ID: &str = "cluster_id";
+/// A node's member id, hexadecimal; permanent.
+pub const MEMBER_ID: &str = "member_id";
+
+/// Publishes `record` for `node`, in one write.
+pub fn publish_record(node: &str, record: &Record) -> Result<(), Error> {
+    let value = serde_json::to_string(record).map_err(|error| Error::Parse(error.to_string()))?;
+    run("attrd_updater", &["--node", node, "--name", RECORD, "--update", &value]).map(drop)
+}
+
+/// Publishes `lineage` for `node`, for good.
+pub fn publish_lineage(node: &str, lineage: &Lineage) -> Result<(), Error> {
+    set_permanent(node, LINEAGE, &format!("{}:{}", lineage.forks, lineage.by))
+}
+
+/// The lineage as [`publish_lineage`] writes it.
+pub fn parse_lineage(value: &str) -> Option<Lineage> {
+    let (forks, by) = value.split_once(':')?;
+    Some(Lineage { forks: forks.parse().ok()?, by: by.to_owned() })
+}
+
+/// Publishes this member's ids, where others look for them.
+pub fn publish_identity(node: &str, identity: Identity) -> Result<(), Error> {
+    set_permanent(node, CLUSTER_ID, &identity.cluster_id.to_string())?;
+    set_permanent(node, MEMBER_ID, &format!("{:x}", identity.member_id))
+}
+
+fn set_permanent(node: &str, name: &str, value: &str) -> Result<(), Error> {
+    run("crm_attribute", &["--node", node, "--lifetime", "forever", "--name", name, "--update", value]).map(drop)
+}
+
+/// Sets or deletes a cluster property.
+pub fn set_property(name: &str, value: Option<&str>) -> Result<(), Error> {
+    let args = match value {
+        Some(value) => vec!["--type", "crm_config", "--name", name, "--update", value],
+        None => vec!["--type", "crm_config", "--name", name, "--delete"],
+    };
+    run("crm_attribute", &args).map(drop)
+}
+
+/// The node attribute in which Pacemaker keeps the promotion score of `resource`.
+pub fn promotion_score(resource: &str) -> String {
+    format!("master-{resource}")
+}
+
+/// Sets or deletes the promotion score of `resource` on `node`.
+pub fn set_promotion_score(resource: &str, node: &str, score: Option<u32>) -> Result<(), Error> {
+    let promotion = format!("--promotion={resource}");
+    let score = score.map(|score| score.to_string());
+    let args = match &score {
+        Some(score) => vec![promotion.as_str(), "--node", node, "--lifetime", "reboot", "--update", score],
+        None => vec![promotion.as_str(), "--node", node, "--lifetime", "reboot", "--delete"],
+    };
+    run("crm_attribute", &args).map(drop)
+}

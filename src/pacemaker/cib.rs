@@ -1,0 +1,231 @@
+//! The CIB, read whole from this node's own replica in one query, so that all of it is of one moment.
+
+use roxmltree::{Document, Node};
+
+use super::attributes::{self, CLUSTER_ID, LEARNER_NODE, LINEAGE, MEMBER_ID, RECORD, STANDALONE_NODE};
+use super::{Error, run};
+use crate::decide::snapshot::{Cib, Identity, Lineage, PeerAgent, PeerNode, Record};
+
+/// Asks the CIB's manager for its replica and reads what matters to `resource` on `node` and `peer`.
+pub fn query(resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
+    parse(&run("cibadmin", &["--query", "--local"])?, resource, node, peer)
+}
+
+/// Reads a CIB document.
+pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
+    let document = Document::parse(xml).map_err(|error| Error::Parse(error.to_string()))?;
+    let cib = document.root_element();
+    if !cib.has_tag_name("cib") {
+        return Err(Error::Parse(format!("its root is '{}'", cib.tag_name().name())));
+    }
+    let peer_state = peer.and_then(|peer| node_state(cib, peer));
+    Ok(Cib {
+        peer_node: peer_state.map_or(PeerNode::NeverSeen, peer_node),
+        peer_agent: peer_state.map_or(PeerAgent::NoHistory, |state| peer_agent(state, resource)),
+        own_record: node_state(cib, node).and_then(record),
+        peer_record: peer_state.and_then(record),
+        standalone_node: property(cib, STANDALONE_NODE),
+        learner_node: property(cib, LEARNER_NODE),
+        lineage: newest_lineage(cib),
+        cluster_recorded: nodes(cib).any(|node| attribute(node, CLUSTER_ID).is_some()),
+        own_start_failures: node_state(cib, node).map_or(0, |state| start_failures(state, resource)),
+        own_promotion_score: node_state(cib, node)
+            .and_then(|state| attribute(state, &attributes::promotion_score(resource))?.parse().ok()),
+        own_identity: nodes(cib).find(|entry| is_named(*entry, node)).and_then(identity),
+    })
+}
+
+fn child<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
+    node.children().find(|child| child.has_tag_name(name))
+}
+
+fn nodes<'a, 'i>(cib: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
+    child(cib, "configuration")
+        .and_then(|configuration| child(configuration, "nodes"))
+        .into_iter()
+        .flat_map(|nodes| nodes.children())
+        .filter(|node| node.has_tag_name("node"))
+}
+
+fn is_named(node: Node<'_, '_>, name: &str) -> bool {
+    node.attribute("uname") == Some(name)
+}
+
+fn node_state<'a, 'i>(cib: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
+    child(cib, "status")?.children().find(|state| state.has_tag_name("node_state") && is_named(*state, name))
+}
+
+/// The value of an nvpair below `node`, whichever set it is in.
+fn attribute<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
+    node.descendants()
+        .find(|pair| pair.has_tag_name("nvpair") && pair.attribute("name") == Some(name))
+        .and_then(|pair| pair.attribute("value"))
+        .filter(|value| !value.is_empty())
+}
+
+fn property(cib: Node<'_, '_>, name: &str) -> Option<String> {
+    let crm_config = child(child(cib, "configuration")?, "crm_config")?;
+    attribute(crm_config, name).map(str::to_owned)
+}
+
+/// A record that cannot be read says nothing, like one that is not there: its writer is asked to write it again.
+fn record(state: Node<'_, '_>) -> Option<Record> {
+    serde_json::from_str(attribute(child(state, "transient_attributes")?, RECORD)?).ok()
+}
+
+/// Pacemaker writes "INFINITY" once it has given up; that is many, too.
+fn start_failures(state: Node<'_, '_>, resource: &str) -> u64 {
+    let count = attribute(state, &format!("fail-count-{resource}#start_0"));
+    count.map_or(0, |count| count.parse().unwrap_or(u64::MAX))
+}
+
+fn newest_lineage(cib: Node<'_, '_>) -> Lineage {
+    nodes(cib).filter_map(|node| attributes::parse_lineage(attribute(node, LINEAGE)?)).max().unwrap_or_default()
+}
+
+fn identity(node: Node<'_, '_>) -> Option<Identity> {
+    Some(Identity {
+        cluster_id: attribute(node, CLUSTER_ID)?.parse().ok()?,
+        member_id: u64::from_str_radix(attribute(node, MEMBER_ID)?, 16).ok()?,
+    })
+}
+
+/// Pacemaker up to 2.1.7 writes words where later versions write the time since when; 0 is "not".
+fn is_set(value: Option<&str>, word: &str) -> bool {
+    value.is_some_and(|value| value == word || value.parse::<u64>().is_ok_and(|since| since > 0))
+}
+
+/// The rule of Pacemaker's own scheduler: a node that is gone although it is expected to be a member is unclean until
+/// it was fenced, and fencing sets what is expected of it to "down".
+fn peer_node(state: Node<'_, '_>) -> PeerNode {
+    let in_membership = is_set(state.attribute("in_ccm"), "true");
+    let has_pacemaker = is_set(state.attribute("crmd"), "online");
+    let expected_up = state.attribute("expected") == Some("member");
+    match (in_membership, has_pacemaker) {
+        (true, true) => PeerNode::Online,
+        (true, false) => PeerNode::Pending,
+        (false, _) if expected_up || has_pacemaker => PeerNode::Lost,
+        (false, _) if state.attribute("expected") == Some("down") => PeerNode::Down,
+        (false, _) => PeerNode::NeverSeen,
+    }
+}
+
+/// What the operation history says: a pending operation first, else the last one that ended.
+fn peer_agent(state: Node<'_, '_>, resource: &str) -> PeerAgent {
+    let operations: Vec<Node<'_, '_>> = state
+        .descendants()
+        .filter(|entry| entry.has_tag_name("lrm_resource") && is_instance_of(entry.attribute("id"), resource))
+        .flat_map(|entry| entry.children())
+        .filter(|operation| operation.has_tag_name("lrm_rsc_op"))
+        .collect();
+    let pending = |name: &str| {
+        operations.iter().any(|op| op.attribute("op-status") == Some("-1") && op.attribute("operation") == Some(name))
+    };
+    if pending("start") {
+        return PeerAgent::Starting;
+    }
+    if pending("stop") {
+        return PeerAgent::Stopping;
+    }
+    let last = operations.iter().filter(|op| call_id(op) >= 0).max_by_key(|op| call_id(op));
+    last.map_or(PeerAgent::NoHistory, |op| after(op.attribute("operation"), op.attribute("rc-code")))
+}
+
+fn is_instance_of(id: Option<&str>, resource: &str) -> bool {
+    let Some(rest) = id.and_then(|id| id.strip_prefix(resource)) else { return false };
+    rest.is_empty() || rest.strip_prefix(':').is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn call_id(operation: &Node<'_, '_>) -> i64 {
+    operation.attribute("call-id").and_then(|id| id.parse().ok()).unwrap_or(-1)
+}
+
+/// Only a stop that succeeded, or a monitor that found nothing, is a confirmed stop.
+fn after(operation: Option<&str>, rc: Option<&str>) -> PeerAgent {
+    match (operation, rc) {
+        (Some("stop"), Some("0")) | (Some("monitor"), Some("7")) => PeerAgent::Stopped,
+        _ => PeerAgent::Active,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CIBs of a real two-node cluster (Pacemaker 2.1.5), as node2 saw them.
+    const TWO_VOTERS: &str = include_str!("../../tests/fixtures/cib/two-voters.xml");
+    const PEER_LOST: &str = include_str!("../../tests/fixtures/cib/peer-lost.xml");
+    const PEER_FENCED: &str = include_str!("../../tests/fixtures/cib/peer-fenced.xml");
+    const PEER_JOINING: &str = include_str!("../../tests/fixtures/cib/peer-joining.xml");
+
+    fn seen(xml: &str) -> Cib {
+        parse(xml, "etcd", "node2", Some("node1")).unwrap()
+    }
+
+    #[test]
+    fn a_lost_node_is_lost_until_fencing_says_that_it_is_down() {
+        let seen = [TWO_VOTERS, PEER_LOST, PEER_FENCED].map(|xml| seen(xml).peer_node);
+        assert_eq!(seen, [PeerNode::Online, PeerNode::Lost, PeerNode::Down]);
+    }
+
+    #[test]
+    fn fencing_takes_back_the_peers_record_and_its_history() {
+        let (before, after) = (seen(TWO_VOTERS), seen(PEER_FENCED));
+        assert!(before.peer_record.is_some_and(|record| record.claims));
+        assert_eq!(after.peer_record, None);
+        assert_eq!((before.peer_agent, after.peer_agent), (PeerAgent::Active, PeerAgent::NoHistory));
+        assert!(after.own_record.is_some());
+    }
+
+    #[test]
+    fn another_resources_pending_start_is_not_ours() {
+        assert!(PEER_JOINING.contains("op-status=\"-1\""));
+        assert_eq!(seen(PEER_JOINING).peer_agent, PeerAgent::NoHistory);
+    }
+
+    #[test]
+    fn the_last_word_counts_and_only_success_confirms_a_stop() {
+        let state = |operations: &str| {
+            format!(
+                "<cib><status><node_state uname=\"node1\" in_ccm=\"1700000000\" crmd=\"1700000001\" expected=\"member\">\
+                 <lrm><lrm_resources><lrm_resource id=\"etcd:0\">{operations}</lrm_resource>\
+                 <lrm_resource id=\"etcd2\"><lrm_rsc_op operation=\"start\" call-id=\"99\" rc-code=\"0\"/></lrm_resource>\
+                 </lrm_resources></lrm></node_state></status></cib>"
+            )
+        };
+        let op = |name: &str, call: i32, rc: i32| {
+            format!("<lrm_rsc_op operation=\"{name}\" call-id=\"{call}\" rc-code=\"{rc}\" op-status=\"0\"/>")
+        };
+        for (operations, expected) in [
+            (String::new(), PeerAgent::NoHistory),
+            (op("monitor", 5, 7), PeerAgent::Stopped),
+            (op("start", 9, 0) + &op("monitor", 5, 7), PeerAgent::Active),
+            (op("start", 9, 0) + &op("stop", 12, 0), PeerAgent::Stopped),
+            (op("start", 9, 0) + &op("stop", 12, 1), PeerAgent::Active),
+            (op("start", 9, 1), PeerAgent::Active),
+            (
+                op("stop", 9, 0) + "<lrm_rsc_op operation=\"start\" call-id=\"-1\" op-status=\"-1\"/>",
+                PeerAgent::Starting,
+            ),
+            (
+                op("start", 9, 0) + "<lrm_rsc_op operation=\"stop\" call-id=\"-1\" op-status=\"-1\"/>",
+                PeerAgent::Stopping,
+            ),
+        ] {
+            let cib = seen(&state(&operations));
+            assert_eq!((cib.peer_node, cib.peer_agent), (PeerNode::Online, expected), "{operations}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_cib_is_an_error_and_no_empty_cluster() {
+        assert!(parse("<html/>", "etcd", "node2", None).is_err());
+        assert!(parse("<cib", "etcd", "node2", None).is_err());
+    }
+
+    #[test]
+    fn names_are_compared_exactly() {
+        let cib = parse(PEER_FENCED, "etcd", "node2", Some("node10")).unwrap();
+        assert_eq!(cib.peer_node, PeerNode::NeverSeen);
+    }
+}

@@ -1,0 +1,173 @@
+//! `tandem data-dir`, as an operator types it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::layout::lock_as_etcd;
+use crate::writer::{ADD, ADD_LEARNER, CLUSTER, Dir, ME, PEER, REMOVE, Writer, learner, member};
+
+#[expect(clippy::disallowed_methods, reason = "the program under test is what is started")]
+fn tandem(words: &[&str], dir: &Path) -> Output {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tandem"));
+    command.arg("data-dir").args(words).arg(dir).output().unwrap()
+}
+
+/// What it printed; it must have succeeded, without a word on stderr.
+fn printed(words: &[&str], dir: &Dir) -> String {
+    let output = tandem(words, dir.path());
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && stderr.is_empty(), "{stderr}");
+    String::from_utf8(output.stdout).unwrap().replace(&dir.path().display().to_string(), "DIR")
+}
+
+/// The one sentence with which it failed.
+fn refusal(words: &[&str], dir: &Path) -> String {
+    let output = tandem(words, dir);
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    stderr.replace(&dir.display().to_string(), "DIR")
+}
+
+fn shown_json(dir: &Dir) -> Value {
+    serde_json::from_str(&printed(&["show", "--json"], dir)).unwrap()
+}
+
+fn lagging() -> Writer {
+    let mut writer = Writer::two_voters();
+    writer.state(1);
+    writer.term = 2;
+    writer.puts(3);
+    writer
+}
+
+#[test]
+fn people_see_everything() {
+    let text = printed(&["show"], &lagging().write());
+    let expected = "\
+data dir      DIR
+etcd          does not have it open
+cluster       cdf81818e32e3b5b (14841639067169209179)
+member        fedcba9876543210 (18364758544493064720), a voter
+last entry    index 5, term 2
+commit index  1
+voters        8000000000000001 (9223372036854775809)
+              fedcba9876543210 (18364758544493064720), this member
+learners      none
+damage        none
+";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn roles_damage_and_a_running_etcd_are_told() {
+    let mut writer = Writer::new(ME);
+    writer.change(ADD, PEER, &member("http://10.0.0.2:2380"));
+    assert!(printed(&["show"], &writer.write()).contains(", not yet in its own log\n"));
+    writer.change(ADD_LEARNER, ME, &learner("http://10.0.0.1:2380"));
+    assert!(printed(&["show"], &writer.write()).contains(", a learner\n"));
+    writer.change(REMOVE, ME, "");
+    writer.tail().extend([1, 2, 3]);
+    let dir = writer.write();
+    let text = printed(&["show"], &dir);
+    assert!(text.contains(", has left the cluster\n"), "{text}");
+    assert!(text.contains("\ndamage        DIR/member/wal/0000000000000000-0000000000000000.wal at byte "), "{text}");
+    let _lock = lock_as_etcd(&dir.wals()[0]);
+    assert!(printed(&["show"], &dir).contains("\netcd          runs"));
+}
+
+#[test]
+fn json_has_its_keys_and_exact_numbers() {
+    let expected = json!({
+        "cluster_id": CLUSTER, "member_id": ME, "last_term": 2, "last_index": 5, "commit_index": 1,
+        "voters": [PEER, ME], "learners": [], "has_left": false, "damage": []
+    });
+    assert_eq!(shown_json(&lagging().write()), expected);
+    let text = printed(&["show", "--json"], &lagging().write());
+    assert!(text.contains("\"member_id\": 18364758544493064720,"), "{text}");
+}
+
+#[test]
+fn nothing_there_is_no_failure() {
+    let dir = lagging().write();
+    fs::remove_dir_all(dir.path().join("member")).unwrap();
+    assert_eq!(printed(&["show"], &dir), "DIR holds no data of a member\n");
+    let shown = shown_json(&dir);
+    let keys: Vec<_> =
+        shown.as_object().unwrap().iter().filter(|(_, value)| value.is_null()).map(|(key, _)| key).collect();
+    assert_eq!(keys.len(), 8, "{shown}");
+    assert_eq!(shown["damage"], json!([]));
+}
+
+#[test]
+fn what_cannot_be_used_or_read_is_a_failure() {
+    let mut writer = lagging();
+    writer.tail()[100] ^= 1;
+    let dir = writer.write();
+    let why = refusal(&["show"], dir.path());
+    assert!(why.starts_with("tandem: etcd cannot start from DIR: ") && why.contains("checksum"), "{why}");
+    let output = tandem(&["show", "--json"], dir.path());
+    assert_eq!(output.status.code(), Some(1));
+    let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(shown["damage"][0].as_str().unwrap().contains("checksum") && shown["member_id"].is_null(), "{shown}");
+    // Unknown is neither blank nor broken: no object at all.
+    let mut writer = lagging();
+    writer.record(9, b"");
+    let output = tandem(&["show", "--json"], writer.write().path());
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+}
+
+#[test]
+fn a_slip_of_the_pen_is_answered() {
+    let dir = lagging().write();
+    let missing = dir.path().join("missing");
+    assert!(refusal(&["show"], &missing).contains("type etcd's --data-dir"));
+    assert!(refusal(&["show"], &dir.wals()[0]).contains("is not a directory; type etcd's --data-dir"));
+    let part = refusal(&["show"], &dir.path().join("member"));
+    assert!(part.contains(&format!("type {} instead", dir.path().display())), "{part}");
+    let output = tandem(&["shwo"], dir.path());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("'show'"));
+}
+
+#[test]
+fn an_advance_tells_before_after_and_the_copy() {
+    let dir = lagging().write();
+    let text = printed(&["advance-commit"], &dir);
+    let copy = text.strip_prefix("commit index before  1\ncommit index now     5\ncopy kept            DIR/").unwrap();
+    assert!(dir.path().join(copy.trim_end()).exists(), "{copy}");
+    let text = printed(&["advance-commit"], &dir);
+    assert!(text.starts_with("commit index before  5\ncommit index now     5\nnothing had to be changed"), "{text}");
+}
+
+#[test]
+fn a_refusal_names_the_command_that_resolves_it() {
+    let dir = lagging().write();
+    let lock = lock_as_etcd(&dir.wals()[0]);
+    let why = refusal(&["advance-commit"], dir.path());
+    assert!(
+        why.contains("0000000000000000-0000000000000000.wal open") && why.contains("'pcs resource disable etcd'"),
+        "{why}"
+    );
+    drop(lock);
+    let mut departed = lagging();
+    departed.change(REMOVE, ME, "");
+    let why = refusal(&["advance-commit"], departed.write().path());
+    assert!(
+        why.contains("member fedcba9876543210, which has left") && why.contains("'pcs resource cleanup etcd'"),
+        "{why}"
+    );
+    let mut learning = Writer::new(ME);
+    learning.change(ADD_LEARNER, ME, &learner("http://10.0.0.1:2380"));
+    let why = refusal(&["advance-commit"], learning.write().path());
+    assert!(why.contains("is no voter") && why.contains("'pcs resource cleanup etcd'"), "{why}");
+    let mut damaged = lagging();
+    damaged.tail()[100] ^= 1;
+    let why = refusal(&["advance-commit"], damaged.write().path());
+    assert!(why.contains("damaged") && why.contains("'mv DIR/member-backup-... DIR/member'"), "{why}");
+    fs::remove_dir_all(dir.path().join("member")).unwrap();
+    assert!(refusal(&["advance-commit"], dir.path()).contains("'ls DIR'"));
+}

@@ -1,0 +1,41 @@
+//! The offline reader of etcd's data dir, on data dirs that are made here and on pieces of real ones.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
+
+mod advance;
+mod aside;
+mod command;
+mod fixtures;
+mod layout;
+mod log;
+mod members;
+mod writer;
+
+use std::collections::BTreeSet;
+
+use tandem::data_dir::{self, DataDir, History};
+use writer::Dir;
+
+fn read(dir: &Dir) -> DataDir {
+    data_dir::read(dir.path()).unwrap()
+}
+
+/// The history, which must be there.
+fn present(dir: &Dir) -> History {
+    match read(dir) {
+        DataDir::Present(history) => history,
+        other => panic!("no history: {other:?}"),
+    }
+}
+
+/// Why it is broken, which it must be.
+fn broken(dir: &Dir) -> String {
+    match read(dir) {
+        DataDir::Broken { why } => why,
+        other => panic!("not broken: {other:?}"),
+    }
+}
+
+fn ids(ids: &[u64]) -> BTreeSet<u64> {
+    ids.iter().copied().collect()
+}

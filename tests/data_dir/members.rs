@@ -1,0 +1,197 @@
+//! Who the members are: snapshots, and the changes behind them.
+
+use std::fs;
+
+use crate::writer::{ADD, ADD_LEARNER, ME, Message, OTHER, PEER, REMOVE, UPDATE, Writer, learner, member, promotion};
+use crate::{broken, ids, present};
+
+const MY_URL: &str = "http://10.0.0.1:2380";
+const PEER_URL: &str = "http://10.0.0.2:2380";
+const OTHER_URL: &str = "http://10.0.0.3:2380";
+
+/// A cluster of one, which took its peer in as a learner.
+fn voter_and_learner() -> Writer {
+    let mut writer = Writer::new(ME);
+    writer.change(ADD, ME, &member(MY_URL));
+    writer.change(ADD_LEARNER, PEER, &learner(PEER_URL));
+    writer
+}
+
+#[test]
+fn a_learner_is_a_voter_once_its_promotion_is_in_the_log() {
+    let mut writer = voter_and_learner();
+    let history = present(&writer.write());
+    assert_eq!((history.voters, history.learners), (ids(&[ME]), ids(&[PEER])));
+    writer.change(ADD, PEER, promotion());
+    let history = present(&writer.write());
+    assert_eq!((history.voters, history.learners), (ids(&[ME, PEER]), ids(&[])));
+    assert_eq!(history.commit_index, 0, "nothing of this is committed");
+}
+
+#[test]
+fn a_member_has_left_once_its_removal_is_in_the_log() {
+    let mut writer = Writer::two_voters();
+    writer.change(REMOVE, PEER, "");
+    let history = present(&writer.write());
+    assert!(history.voters == ids(&[ME]) && !history.has_left && history.is_voter());
+    let mut writer = Writer::two_voters();
+    writer.change(REMOVE, ME, "");
+    let history = present(&writer.write());
+    assert!(history.voters == ids(&[PEER]) && history.has_left && !history.is_voter());
+}
+
+#[test]
+fn a_removed_id_never_comes_back() {
+    let mut writer = Writer::two_voters();
+    writer.change(REMOVE, ME, "");
+    writer.change(ADD, ME, &member(MY_URL));
+    let history = present(&writer.write());
+    assert!(history.has_left && history.voters == ids(&[PEER]));
+}
+
+#[test]
+fn what_etcd_rejects_does_not_count() {
+    // A second `member add` with the same peer URL, as scripts that retry make it.
+    let mut taken = voter_and_learner();
+    taken.change(ADD_LEARNER, OTHER, &learner(PEER_URL));
+    taken.change(ADD, OTHER, &member(MY_URL));
+    // The promotion of no learner, and one of a member that does not exist.
+    taken.change(ADD, ME, promotion());
+    taken.change(ADD, OTHER, promotion());
+    // An addition of one that is there.
+    taken.change(ADD, PEER, &member(OTHER_URL));
+    taken.change(ADD_LEARNER, ME, &learner(OTHER_URL));
+    taken.change(REMOVE, 77, "");
+    taken.change(ADD, 0, &member(OTHER_URL));
+    let history = present(&taken.write());
+    assert_eq!((history.voters, history.learners), (ids(&[ME]), ids(&[PEER])));
+}
+
+#[test]
+fn a_url_is_free_again_after_removal_or_update() {
+    let mut writer = voter_and_learner();
+    writer.change(REMOVE, PEER, "");
+    writer.change(ADD_LEARNER, OTHER, &learner(PEER_URL));
+    assert_eq!(present(&writer.write()).learners, ids(&[OTHER]));
+    let mut writer = voter_and_learner();
+    writer.change(UPDATE, PEER, &member(OTHER_URL));
+    writer.change(ADD, OTHER, &member(PEER_URL));
+    let history = present(&writer.write());
+    assert_eq!((history.voters, history.learners), (ids(&[ME, OTHER]), ids(&[PEER])));
+}
+
+#[test]
+fn rafts_newer_kind_of_change_counts_too() {
+    let mut writer = voter_and_learner();
+    let single = |kind, id| Message::default().number(1, kind).number(2, id).done();
+    let change = Message::default().bytes(2, &single(ADD, PEER)).bytes(2, &single(REMOVE, ME)).done();
+    writer.entry_at(writer.index + 1, 2, &change);
+    // One without content ends a change in two steps.
+    writer.entry_at(writer.index + 1, 2, b"");
+    let history = present(&writer.write());
+    assert!(history.voters == ids(&[PEER]) && history.has_left);
+}
+
+#[test]
+fn a_change_that_cannot_be_decoded_is_damage() {
+    let mut writer = Writer::two_voters();
+    writer.entry_at(writer.index + 1, 1, &[0xff; 9]);
+    assert!(broken(&writer.write()).contains("at index 3"));
+}
+
+/// A long log whose beginning is gone, with a snapshot at index 100 of term 4.
+fn compacted() -> Writer {
+    let mut writer = Writer::purged(ME, 5, 90, 4);
+    writer.puts(10);
+    writer.snapshot_record(100, 4);
+    writer.puts(3);
+    writer.state(102);
+    writer
+}
+
+#[test]
+fn a_snapshot_and_the_changes_behind_it_give_the_members() {
+    let mut writer = compacted();
+    let dir = writer.write();
+    dir.add_snapshot(100, 4, &[ME], &[PEER], "");
+    let history = present(&dir);
+    assert_eq!((history.voters, history.learners), (ids(&[ME]), ids(&[PEER])));
+    assert_eq!((history.last_term, history.last_index, history.commit_index), (4, 103, 102));
+    writer.change(ADD, PEER, promotion());
+    let dir = writer.write();
+    dir.add_snapshot(100, 4, &[ME], &[PEER], "");
+    assert_eq!(present(&dir).voters, ids(&[ME, PEER]));
+}
+
+#[test]
+fn changes_before_the_snapshot_are_in_it() {
+    let mut writer = Writer::two_voters();
+    writer.change(REMOVE, PEER, "");
+    writer.snapshot_record(3, 1);
+    writer.state(3);
+    let dir = writer.write();
+    dir.add_snapshot(3, 1, &[ME], &[], "");
+    let history = present(&dir);
+    assert_eq!((history.voters, history.last_index, history.last_term), (ids(&[ME]), 3, 1));
+}
+
+#[test]
+fn the_snapshots_member_list_names_urls_and_removed_ids() {
+    let store = r#"{"Root":{"Path":"/","Children":{"0":{"Path":"/0","Children":{"members":{"Children":{
+        "fedcba9876543210":{"Children":{"raftAttributes":{"Value":"{\"peerURLs\":[\"http://10.0.0.1:2380\"]}"},
+        "attributes":{"Value":"{\"name\":\"one\"}"}}},"8000000000000001":{"Children":{"raftAttributes":{"Value":
+        "{\"peerURLs\":[\"http://10.0.0.2:2380\"],\"isLearner\":true}"}}}}},
+        "removed_members":{"Children":{"9000000000000002":{"Value":""}}}}},"1":{"Children":{}}}},"WatcherHub":{}}"#;
+    let mut writer = compacted();
+    writer.change(ADD_LEARNER, 77, &learner(PEER_URL));
+    writer.change(ADD, OTHER, &member(OTHER_URL));
+    let dir = writer.write();
+    dir.add_snapshot(100, 4, &[ME], &[PEER], store);
+    let history = present(&dir);
+    assert_eq!((history.voters, history.learners), (ids(&[ME]), ids(&[PEER])));
+}
+
+#[test]
+fn a_snapshot_without_this_member_is_from_after_it_left() {
+    let dir = compacted().write();
+    dir.add_snapshot(100, 4, &[PEER], &[], "");
+    assert!(present(&dir).has_left);
+}
+
+#[test]
+fn a_snapshot_that_the_wal_does_not_vouch_for_is_not_used() {
+    let mut writer = compacted();
+    writer.snapshot_record(103, 4);
+    let dir = writer.write();
+    dir.add_snapshot(100, 4, &[ME, PEER], &[], "");
+    // Not recorded; of another term; not committed.
+    for (index, term) in [(101, 4), (100, 5), (103, 4)] {
+        dir.add_snapshot(index, term, &[OTHER], &[], "");
+    }
+    let history = present(&dir);
+    assert_eq!((history.voters, history.damage.len()), (ids(&[ME, PEER]), 0));
+}
+
+#[test]
+fn an_unreadable_snapshot_is_skipped_and_named() {
+    let mut writer = compacted();
+    writer.snapshot_record(102, 4);
+    let dir = writer.write();
+    dir.add_snapshot(100, 4, &[ME, PEER], &[], "");
+    let newer = dir.add_snapshot(102, 4, &[OTHER], &[], "");
+    let whole = fs::read(&newer).unwrap();
+    let mut flipped = whole.clone();
+    *flipped.last_mut().unwrap() ^= 1;
+    for bytes in [&b""[..], &whole[..whole.len() - 1], &flipped] {
+        fs::write(&newer, bytes).unwrap();
+        let history = present(&dir);
+        assert_eq!(history.voters, ids(&[ME, PEER]));
+        assert!(history.damage[0].contains("0000000000000004-0000000000000066.snap"), "{:?}", history.damage);
+    }
+}
+
+#[test]
+fn without_its_snapshot_a_compacted_log_is_broken() {
+    let why = broken(&compacted().write());
+    assert!(why.contains("index 0 is missing"), "{why}");
+}

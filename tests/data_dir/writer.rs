@@ -1,0 +1,336 @@
+//! Writes data dirs as etcd would, byte by byte and without the code under test, to craft the cases that a real etcd
+//! does not make on demand.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Member ids that need all 64 bits, as etcd's do.
+pub(crate) const ME: u64 = 0xfedc_ba98_7654_3210;
+pub(crate) const PEER: u64 = 0x8000_0000_0000_0001;
+pub(crate) const OTHER: u64 = 0x9000_0000_0000_0002;
+pub(crate) const CLUSTER: u64 = 0xcdf8_1818_e32e_3b5b;
+
+/// What a configuration change does, in etcd's numbers.
+pub(crate) const ADD: u64 = 0;
+pub(crate) const REMOVE: u64 = 1;
+pub(crate) const UPDATE: u64 = 2;
+pub(crate) const ADD_LEARNER: u64 = 3;
+
+/// A protobuf message under construction.
+#[derive(Clone, Default)]
+pub(crate) struct Message(Vec<u8>);
+
+impl Message {
+    pub(crate) fn number(mut self, field: u64, value: u64) -> Self {
+        self.varint(field << 3);
+        self.varint(value);
+        self
+    }
+
+    pub(crate) fn bytes(mut self, field: u64, value: &[u8]) -> Self {
+        self.varint(field << 3 | 2);
+        self.varint(value.len() as u64);
+        self.0.extend_from_slice(value);
+        self
+    }
+
+    pub(crate) fn done(self) -> Vec<u8> {
+        self.0
+    }
+
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value.to_le_bytes()[0] | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value.to_le_bytes()[0]);
+    }
+}
+
+/// CRC-32C, from its definition.
+pub(crate) fn crc32c(crc: u32, bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!crc, |crc, byte| crc >> 8 ^ CRC_OF_BYTE[usize::from(crc.to_le_bytes()[0] ^ byte)])
+}
+
+const CRC_OF_BYTE: [u32; 256] = {
+    let (mut table, mut byte, mut number) = ([0; 256], 0, 0);
+    while byte < 256 {
+        let (mut crc, mut bit) = (number, 0);
+        while bit < 8 {
+            crc = if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 };
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+        number += 1;
+    }
+    table
+};
+
+/// A data dir in the making.
+pub(crate) struct Writer {
+    files: Vec<(String, Vec<u8>)>,
+    crc: u32,
+    state: Option<Vec<u8>>,
+    pub(crate) index: u64,
+    pub(crate) term: u64,
+}
+
+impl Writer {
+    /// An empty WAL of member `id`, as etcd makes it.
+    pub(crate) fn new(id: u64) -> Self {
+        let mut writer = Self { files: Vec::new(), crc: 0, state: None, index: 0, term: 1 };
+        writer.begin_file(0, id);
+        writer.snapshot_record(0, 0);
+        writer
+    }
+
+    /// As [`Writer::new`], with a cluster of the two voters [`ME`] and [`PEER`].
+    pub(crate) fn two_voters() -> Self {
+        let mut writer = Self::new(ME);
+        writer.change(ADD, ME, &member("http://10.0.0.1:2380"));
+        writer.change(ADD, PEER, &member("http://10.0.0.2:2380"));
+        writer
+    }
+
+    /// A WAL that begins at file `sequence` and index `index`, the files before having been purged.
+    pub(crate) fn purged(id: u64, sequence: u64, index: u64, term: u64) -> Self {
+        let mut writer = Self { files: Vec::new(), crc: 0xdead_beef, state: None, index, term };
+        writer.begin_file(sequence, id);
+        writer
+    }
+
+    fn begin_file(&mut self, sequence: u64, id: u64) {
+        let first = if sequence == 0 { 0 } else { self.index.wrapping_add(1) };
+        self.files.push((format!("{sequence:016x}-{first:016x}.wal"), Vec::new()));
+        let crc = self.crc;
+        let body = Message::default().number(1, 4).number(2, u64::from(crc)).done();
+        self.frame(&body);
+        self.record(1, &Message::default().number(1, id).number(2, CLUSTER).done());
+    }
+
+    /// Goes on in a new file, as etcd does when one is full.
+    pub(crate) fn cut(&mut self, id: u64) {
+        let sequence = u64::from_str_radix(&self.files.last().unwrap().0[..16], 16).unwrap() + 1;
+        self.begin_file(sequence, id);
+        if let Some(state) = self.state.clone() {
+            self.record(3, &state);
+        }
+    }
+
+    /// Appends a record with its checksum.
+    pub(crate) fn record(&mut self, kind: u64, data: &[u8]) {
+        self.crc = crc32c(self.crc, data);
+        let body = Message::default().number(1, kind).number(2, u64::from(self.crc)).bytes(3, data).done();
+        self.frame(&body);
+    }
+
+    fn frame(&mut self, body: &[u8]) {
+        let padding = (8 - body.len() % 8) % 8;
+        let flag = if padding == 0 { 0 } else { (0x80 | padding as u64) << 56 };
+        let tail = self.tail();
+        tail.extend((body.len() as u64 | flag).to_le_bytes());
+        tail.extend(body);
+        tail.resize(tail.len() + padding, 0);
+    }
+
+    pub(crate) fn entry_at(&mut self, index: u64, kind: u64, data: &[u8]) {
+        self.index = index;
+        let entry = Message::default().number(1, kind).number(2, self.term).number(3, index).bytes(4, data);
+        self.record(2, &entry.done());
+    }
+
+    /// Appends an entry with client data.
+    pub(crate) fn put(&mut self, data: &[u8]) {
+        self.entry_at(self.index + 1, 0, data);
+    }
+
+    pub(crate) fn puts(&mut self, count: usize) {
+        (0..count).for_each(|number| self.put(format!("value {number}").as_bytes()));
+    }
+
+    /// Appends a change of members.
+    pub(crate) fn change(&mut self, kind: u64, id: u64, context: &str) {
+        let change = Message::default().number(1, 7).number(2, kind).number(3, id).bytes(4, context.as_bytes());
+        self.entry_at(self.index + 1, 1, &change.done());
+    }
+
+    pub(crate) fn state(&mut self, commit: u64) {
+        let state = Message::default().number(1, self.term).number(2, PEER).number(3, commit).done();
+        self.record(3, &state);
+        self.state = Some(state);
+    }
+
+    pub(crate) fn snapshot_record(&mut self, index: u64, term: u64) {
+        self.record(5, &Message::default().number(1, index).number(2, term).done());
+    }
+
+    /// All files, by name.
+    pub(crate) fn files(&self) -> &[(String, Vec<u8>)] {
+        &self.files
+    }
+
+    /// The last file's bytes, to be damaged at will.
+    pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
+        &mut self.files.last_mut().unwrap().1
+    }
+
+    pub(crate) fn file(&mut self, number: usize) -> &mut Vec<u8> {
+        &mut self.files[number].1
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.files.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Appends what etcd allocates in advance, shorter than its 64 MB.
+    pub(crate) fn preallocate(&mut self) {
+        let length = self.tail().len().next_multiple_of(4096) + 64 * 1024;
+        self.tail().resize(length, 0);
+    }
+
+    /// Writes everything to a new data dir.
+    pub(crate) fn write(&self) -> Dir {
+        let dir = Dir(tempfile::tempdir().unwrap());
+        fs::create_dir_all(dir.wal()).unwrap();
+        fs::create_dir_all(dir.snap()).unwrap();
+        fs::write(dir.snap().join("db"), b"not looked into").unwrap();
+        for (name, bytes) in self.files() {
+            fs::write(dir.wal().join(name), bytes).unwrap();
+        }
+        dir
+    }
+}
+
+/// A data dir that goes with the test.
+pub(crate) struct Dir(tempfile::TempDir);
+
+impl Dir {
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn wal(&self) -> PathBuf {
+        self.path().join("member/wal")
+    }
+
+    pub(crate) fn snap(&self) -> PathBuf {
+        self.path().join("member/snap")
+    }
+
+    /// The WAL files, in order.
+    pub(crate) fn wals(&self) -> Vec<PathBuf> {
+        let mut paths: Vec<_> = fs::read_dir(self.wal()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths
+    }
+
+    /// Adds a snapshot file.
+    pub(crate) fn add_snapshot(&self, index: u64, term: u64, voters: &[u64], learners: &[u64], store: &str) -> PathBuf {
+        let (name, bytes) = snapshot(index, term, voters, learners, store);
+        let path = self.snap().join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+}
+
+/// A snapshot file: its name and its bytes.
+pub(crate) fn snapshot(index: u64, term: u64, voters: &[u64], learners: &[u64], store: &str) -> (String, Vec<u8>) {
+    let state = voters.iter().fold(Message::default(), |state, id| state.number(1, *id));
+    let state = learners.iter().fold(state, |state, id| state.number(2, *id));
+    let metadata = Message::default().bytes(1, &state.done()).number(2, index).number(3, term);
+    let snapshot = Message::default().bytes(1, store.as_bytes()).bytes(2, &metadata.done()).done();
+    let file = Message::default().number(1, u64::from(crc32c(0, &snapshot))).bytes(2, &snapshot).done();
+    (format!("{term:016x}-{index:016x}.snap"), file)
+}
+
+/// What etcd sends along when a voter is added.
+pub(crate) fn member(url: &str) -> String {
+    format!(r#"{{"id":1,"peerURLs":["{url}"]}}"#)
+}
+
+/// What etcd sends along when a learner is added.
+pub(crate) fn learner(url: &str) -> String {
+    format!(r#"{{"id":1,"peerURLs":["{url}"],"isLearner":true,"isPromote":false}}"#)
+}
+
+/// What etcd sends along when a learner is promoted.
+pub(crate) fn promotion() -> &'static str {
+    r#"{"id":1,"peerURLs":null,"isPromote":true}"#
+}
+
+/// A database file as bbolt makes it, in which everything up to log index `applied` is; none for one that etcd has just
+/// made. `inline` says whether the bucket lies in its parent's page, as a small one does, or in a page of its own.
+pub(crate) fn database(applied: Option<u64>, inline: bool) -> Vec<u8> {
+    let entry = applied.map(u64::to_be_bytes);
+    let entries: Vec<(u32, &[u8], &[u8])> =
+        entry.iter().map(|value| (0, &b"consistent_index"[..], &value[..])).collect();
+    let bucket = page(5, 2, &entries);
+    let header = |root: u64| [root.to_le_bytes(), [0; 8]].concat();
+    let value = if inline { [header(0), bucket.clone()].concat() } else { header(5) };
+    let root = page(4, 2, &[(1, b"cluster", &header(9)), (1, b"meta", &value)]);
+    // The root is a branch here, to be found from the newer of the two meta pages.
+    let branch = branch(3, &[(b"alarm", 9), (b"cluster", 4), (b"zone", 9)]);
+    let mut file = Vec::new();
+    for (number, page) in
+        [meta_page(0, 8, 9), meta_page(1, 9, 3), page(2, 16, &[]), branch, root, bucket].iter().enumerate()
+    {
+        file.extend(page);
+        file.resize((number + 1) * 4096, 0);
+    }
+    file
+}
+
+fn page_header(id: u64, flags: u16, count: usize) -> Vec<u8> {
+    let count = u16::try_from(count).unwrap();
+    [&id.to_le_bytes()[..], &flags.to_le_bytes(), &count.to_le_bytes(), &[0; 4]].concat()
+}
+
+fn meta_page(id: u64, transaction: u64, root: u64) -> Vec<u8> {
+    let words = [0xed0c_daed_u32, 2, 4096, 0].into_iter().flat_map(u32::to_le_bytes);
+    let longs = [root, 0, 2, 6, transaction].into_iter().flat_map(u64::to_le_bytes);
+    let meta: Vec<u8> = words.chain(longs).collect();
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in &meta {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    }
+    [page_header(id, 4, 0), meta, hash.to_le_bytes().to_vec()].concat()
+}
+
+fn page(id: u64, flags: u16, entries: &[(u32, &[u8], &[u8])]) -> Vec<u8> {
+    let (mut elements, mut data) = (page_header(id, flags, entries.len()), Vec::new());
+    for (number, (flags, key, value)) in entries.iter().enumerate() {
+        let position = (entries.len() - number) * 16 + data.len();
+        for word in [*flags as usize, position, key.len(), value.len()] {
+            elements.extend(u32::try_from(word).unwrap().to_le_bytes());
+        }
+        data.extend([*key, *value].concat());
+    }
+    [elements, data].concat()
+}
+
+fn branch(id: u64, entries: &[(&[u8], u64)]) -> Vec<u8> {
+    let (mut elements, mut keys) = (page_header(id, 1, entries.len()), Vec::new());
+    for (number, (key, child)) in entries.iter().enumerate() {
+        let position = (entries.len() - number) * 16 + keys.len();
+        elements.extend(u32::try_from(position).unwrap().to_le_bytes());
+        elements.extend(u32::try_from(key.len()).unwrap().to_le_bytes());
+        elements.extend(child.to_le_bytes());
+        keys.extend(*key);
+    }
+    [elements, keys].concat()
+}
+
+/// Copies a directory with all that is in it.
+pub(crate) fn copy_dir(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_dir(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), &target).unwrap();
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Real etcd processes on loopback, and a client that is asked one thing at a time.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use etcd_client::{Client, ConnectOptions, Error, GetOptions, Member, MemberAddOptions, StatusResponse};
+use tandem::clock;
+
+/// How long anything may take here.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An etcd to test with.
+#[derive(Clone, Debug)]
+pub(crate) struct Version {
+    pub(crate) number: &'static str,
+    binary: PathBuf,
+}
+
+/// Both versions; a missing one is a failure, as a test that does not run proves nothing.
+pub(crate) fn versions() -> Vec<Version> {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/etcd-3.5/etcd");
+    let binary = |variable, default: &Path| std::env::var_os(variable).map_or(default.to_owned(), PathBuf::from);
+    let all = vec![
+        Version { number: "3.4", binary: binary("TANDEM_ETCD_3_4", Path::new("/usr/bin/etcd")) },
+        Version { number: "3.5", binary: binary("TANDEM_ETCD_3_5", &built) },
+    ];
+    for version in &all {
+        let help = "install Debian 12's etcd-server for 3.4, run tests/data_dir_etcd35.sh target/etcd-3.5 for 3.5";
+        let answer = command(&version.binary).arg("--version").output();
+        let answer = answer.unwrap_or_else(|error| panic!("{}: {error}; {help}", version.binary.display()));
+        let text = String::from_utf8_lossy(&answer.stdout).into_owned();
+        let wanted = format!("etcd Version: {}.", version.number);
+        assert!(text.starts_with(&wanted), "{} is not {}: {help}", version.binary.display(), version.number);
+    }
+    all
+}
+
+#[expect(clippy::disallowed_methods, reason = "etcd here is a daemon that is killed, not a command that answers")]
+fn command(binary: &Path) -> Command {
+    Command::new(binary)
+}
+
+/// Where a member lives.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    version: Version,
+    pub(crate) name: String,
+    pub(crate) dir: PathBuf,
+    client_url: String,
+    pub(crate) peer_url: String,
+}
+
+impl Place {
+    /// A place below `root`, with ports that are free now.
+    pub(crate) fn new(version: &Version, root: &Path, name: &str) -> Self {
+        let url = || format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+        let (name, dir) = (name.to_owned(), root.join(name));
+        Self { version: version.clone(), name, dir, client_url: url(), peer_url: url() }
+    }
+
+    /// The same member, on a copy of its data.
+    pub(crate) fn copy(&self, name: &str) -> Self {
+        let mut copy = Self::new(&self.version, self.dir.parent().unwrap(), name);
+        copy_dir(&self.dir.join("member"), &copy.dir.join("member"));
+        copy.name.clone_from(&self.name);
+        copy
+    }
+
+    /// Starts etcd here; `cluster` are the places of the initial cluster.
+    pub(crate) fn start(&self, cluster: &[&Place], state: &str, more: &[&str]) -> Etcd {
+        let initial: Vec<_> = cluster.iter().map(|place| format!("{}={}", place.name, place.peer_url)).collect();
+        self.run(&[&["--initial-cluster", &initial.join(","), "--initial-cluster-state", state], more].concat())
+    }
+
+    /// Starts etcd on the data that is here.
+    pub(crate) fn run(&self, more: &[&str]) -> Etcd {
+        let log = self.dir.with_extension("log");
+        let output = File::options().append(true).create(true).open(&log).unwrap();
+        let child = command(&self.version.binary)
+            .args(["--name", &self.name, "--data-dir"])
+            .arg(&self.dir)
+            .args(["--listen-client-urls", &self.client_url, "--advertise-client-urls", &self.client_url])
+            .args(["--listen-peer-urls", &self.peer_url, "--initial-advertise-peer-urls", &self.peer_url])
+            .args(["--logger", "zap"])
+            .args(more)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().unwrap())
+            .stderr(output)
+            .spawn()
+            .unwrap();
+        Etcd { child, place: self.clone(), log }
+    }
+
+    /// Starts etcd on the data that is here as the only member of its cluster.
+    pub(crate) fn force_new_cluster(&self) -> Etcd {
+        self.run(&["--force-new-cluster"])
+    }
+}
+
+/// A running etcd; killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Etcd {
+    child: Child,
+    pub(crate) place: Place,
+    log: PathBuf,
+}
+
+impl Etcd {
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits until it ends by itself.
+    pub(crate) fn wait_for_exit(&mut self) {
+        until("etcd to end by itself", || self.child.try_wait().unwrap().map(drop));
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap()
+    }
+
+    pub(crate) fn client(&self) -> Asker {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let options = ConnectOptions::new().with_timeout(Duration::from_secs(3));
+        let client = runtime.block_on(Client::connect([&self.place.client_url], Some(options))).unwrap();
+        Asker { runtime, client }
+    }
+
+    /// Waits until it serves with a leader, and answers a client.
+    pub(crate) fn wait(&mut self) -> Asker {
+        let mut client = self.client();
+        let began = Instant::now();
+        while client.status().is_none_or(|status| status.leader() == 0) {
+            let ended = self.child.try_wait().unwrap();
+            let late = began.elapsed() > PATIENCE;
+            assert!(ended.is_none() && !late, "{} does not serve ({ended:?}):\n{}", self.place.name, tail(&self.log()));
+            clock::sleep(Duration::from_millis(50));
+        }
+        client
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn tail(text: &str) -> &str {
+    text.char_indices().rev().nth(3000).map_or(text, |(at, _)| &text[at..])
+}
+
+/// A client that blocks.
+pub(crate) struct Asker {
+    runtime: tokio::runtime::Runtime,
+    client: Client,
+}
+
+impl Asker {
+    pub(crate) fn status(&mut self) -> Option<StatusResponse> {
+        self.runtime.block_on(self.client.status()).ok()
+    }
+
+    pub(crate) fn members(&mut self) -> Vec<Member> {
+        self.runtime.block_on(self.client.member_list()).unwrap().members().to_vec()
+    }
+
+    pub(crate) fn put(&mut self, key: &str, value: Vec<u8>) -> Result<(), Error> {
+        self.runtime.block_on(self.client.put(key, value, None)).map(drop)
+    }
+
+    /// Retries what etcd refuses for a while, such as a change of members right after an election.
+    fn insist<T>(&mut self, what: &str, mut ask: impl FnMut(&mut Self) -> Result<T, Error>) -> T {
+        let began = Instant::now();
+        loop {
+            match ask(self) {
+                Ok(answer) => return answer,
+                Err(error) => assert!(began.elapsed() < PATIENCE, "{what}: {error}"),
+            }
+            clock::sleep(Duration::from_millis(200));
+        }
+    }
+
+    /// Adds a member, and answers its id.
+    pub(crate) fn add(&mut self, place: &Place, is_learner: bool) -> u64 {
+        let options = MemberAddOptions::new();
+        let options = if is_learner { options.with_is_learner() } else { options };
+        self.insist("member add", |asker| {
+            let added = asker.client.member_add([&place.peer_url], Some(options.clone()));
+            asker.runtime.block_on(added).map(|answer| answer.member().unwrap().id())
+        })
+    }
+
+    pub(crate) fn promote(&mut self, id: u64) {
+        self.insist("member promote", |asker| asker.runtime.block_on(asker.client.member_promote(id)).map(drop));
+    }
+
+    pub(crate) fn remove(&mut self, id: u64) {
+        self.insist("member remove", |asker| asker.runtime.block_on(asker.client.member_remove(id)).map(drop));
+    }
+
+    /// Whether adding `place` is answered with an error.
+    pub(crate) fn is_add_refused(&mut self, place: &Place) -> bool {
+        self.runtime.block_on(self.client.member_add([&place.peer_url], None)).is_err()
+    }
+
+    /// The keys below `prefix`.
+    pub(crate) fn keys(&mut self, prefix: &str) -> Vec<String> {
+        let options = GetOptions::new().with_prefix().with_keys_only();
+        let answer =
+            self.insist("get", |asker| asker.runtime.block_on(asker.client.get(prefix, Some(options.clone()))));
+        answer.kvs().iter().map(|pair| pair.key_str().unwrap().to_owned()).collect()
+    }
+}
+
+/// Waits until `ask` gives something.
+pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(began.elapsed() < 2 * PATIENCE, "waited in vain for {what}");
+        clock::sleep(Duration::from_millis(100));
+    }
+}
+
+pub(crate) fn copy_dir(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_dir(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), &target).unwrap();
+        }
+    }
+    fs::set_permissions(to, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+}

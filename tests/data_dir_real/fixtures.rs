@@ -1,0 +1,116 @@
+//! Makes the real data dirs that the hermetic tests read (`tests/fixtures/data_dir`), and checks on every run that
+//! etcd still writes the like. With `TANDEM_WRITE_FIXTURES=1` they are written anew.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tandem::clock;
+use tandem::data_dir::{self, DataDir};
+
+use crate::etcd::{Asker, Etcd, Place, Version};
+use crate::reading::{alone, caught_up, with_learner};
+use crate::{each_version, present, two_voters};
+
+/// What etcd says of its member `etcd`, with what `client`, on the leader, knows.
+fn said(client: &mut Asker, etcd: &Etcd) -> Value {
+    let status = client.status().unwrap();
+    let members = client.members();
+    let ids = |is_learner| -> BTreeSet<u64> {
+        members.iter().filter(|member| member.is_learner() == is_learner).map(etcd_client::Member::id).collect()
+    };
+    let me = members.iter().find(|member| member.peer_urls().contains(&etcd.place.peer_url));
+    json!({
+        "cluster_id": status.header().unwrap().cluster_id(), "member_id": me.map(etcd_client::Member::id),
+        "last_term": status.raft_term(), "last_index": status.raft_index(),
+        "voters": ids(false), "learners": ids(true), "has_left": me.is_none(), "damage": []
+    })
+}
+
+/// Compares what is read with what etcd said, and stores both if asked to.
+fn check(version: &Version, name: &str, place: &Place, mut expected: Value) {
+    let history = present(&place.dir);
+    assert!(history.commit_index <= history.last_index);
+    let read = serde_json::to_value(&history).unwrap();
+    if expected["member_id"].is_null() {
+        // Of a member that left, etcd says nothing any more.
+        expected["member_id"] = read["member_id"].clone();
+    }
+    for (key, value) in expected.as_object().unwrap() {
+        assert_eq!(read[key], *value, "{key} of the {name}");
+    }
+    if std::env::var_os("TANDEM_WRITE_FIXTURES").is_some() {
+        let to = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/data_dir").join(version.number).join(name);
+        let _ = fs::remove_dir_all(&to);
+        store(&place.dir, &to);
+        fs::write(to.join("expected.json"), serde_json::to_string_pretty(&expected).unwrap() + "\n").unwrap();
+        assert_eq!(data_dir::read(&to).unwrap(), DataDir::Present(history));
+    }
+}
+
+/// Copies a data dir without the zeros that etcd allocates in advance.
+fn store(from: &Path, to: &Path) {
+    for part in ["member/wal", "member/snap"] {
+        fs::create_dir_all(to.join(part)).unwrap();
+        for entry in fs::read_dir(from.join(part)).unwrap() {
+            let path = entry.unwrap().path();
+            let mut bytes = fs::read(&path).unwrap();
+            // Spare WAL files end in .tmp.
+            if path.extension().is_none_or(|extension| extension != "tmp") {
+                // A record of the WAL ends at a multiple of 8, a page of the database at one of 4096.
+                let unit = if path.ends_with("db") { 4096 } else { 8 };
+                let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+                bytes.truncate(used.next_multiple_of(unit));
+                fs::write(to.join(part).join(path.file_name().unwrap()), bytes).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_voter_killed_under_load() {
+    each_version(|version, root| {
+        let (mut leader, mut follower) = two_voters(version, root, &["--snapshot-count", "10"]);
+        let mut client = leader.wait();
+        for number in 0..40 {
+            client.put("key", vec![number]).unwrap();
+        }
+        // A snapshot flushes the WAL when it is taken, and with it what is known to be committed.
+        clock::sleep(Duration::from_millis(500));
+        let mut expected = said(&mut client, &follower);
+        // Nothing may come after the last write: with it, the follower would learn that it is committed.
+        client.put("key", b"acknowledged".to_vec()).unwrap();
+        expected["last_index"] = json!(expected["last_index"].as_u64().unwrap() + 1);
+        leader.kill();
+        follower.kill();
+        check(version, "voter", &follower.place, expected);
+    });
+}
+
+#[test]
+fn a_learner_killed() {
+    each_version(|version, root| {
+        let (voter, mut client) = alone(version, root, &[]);
+        client.put("key", b"value".to_vec()).unwrap();
+        let (mut learner, _) = with_learner(version, root, &voter, &mut client, &[]);
+        let expected = said(&mut client, &learner);
+        learner.kill();
+        check(version, "learner", &learner.place, expected);
+    });
+}
+
+#[test]
+fn a_member_removed() {
+    each_version(|version, root| {
+        let (voter, mut client) = alone(version, root, &[]);
+        let (mut learner, id) = with_learner(version, root, &voter, &mut client, &[]);
+        client.promote(id);
+        caught_up(&mut client, &learner);
+        client.remove(id);
+        learner.wait_for_exit();
+        let expected = said(&mut client, &learner);
+        check(version, "departed", &learner.place, expected);
+    });
+}

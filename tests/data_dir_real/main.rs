@@ -1,0 +1,54 @@
+//! The offline reader and the advance of the commit index, on data dirs that real etcds of both supported Debian
+//! versions wrote, and judged by what a real etcd makes of them afterwards.
+//!
+//! A tier of its own, as it needs both etcds and takes minutes:
+//! `cargo test --test data_dir_real -- --test-threads 1 --nocapture`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
+
+mod etcd;
+mod fixtures;
+mod loss;
+mod reading;
+
+use std::path::{Path, PathBuf};
+
+use etcd::{Etcd, Place, Version};
+use tandem::data_dir::{self, DataDir, History};
+
+/// A directory for one test's data, on a real disk.
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn present(dir: &Path) -> History {
+    match data_dir::read(dir).unwrap() {
+        DataDir::Present(history) => history,
+        other => panic!("{}: no history: {other:?}", dir.display()),
+    }
+}
+
+/// Runs `test` with every version.
+fn each_version(test: impl Fn(&Version, &Path)) {
+    for version in etcd::versions() {
+        let root = scratch();
+        test(&version, root.path());
+    }
+}
+
+/// A cluster of two voters: the leader comes first.
+fn two_voters(version: &Version, root: &Path, more: &[&str]) -> (Etcd, Etcd) {
+    let (one, two) = (Place::new(version, root, "one"), Place::new(version, root, "two"));
+    let start = |place: &Place| place.start(&[&one, &two], "new", more);
+    let (mut first, mut second) = (start(&one), start(&two));
+    let leader = first.wait().status().unwrap().leader();
+    let status = second.wait().status().unwrap();
+    let is_second = status.header().unwrap().member_id() == leader;
+    if is_second { (second, first) } else { (first, second) }
+}
+
+/// The file that etcd writes to.
+fn last_wal(dir: &Path) -> PathBuf {
+    let names = std::fs::read_dir(dir.join("member/wal")).unwrap().map(|entry| entry.unwrap().path());
+    names.filter(|path| path.extension().is_some_and(|end| end == "wal")).max().unwrap()
+}

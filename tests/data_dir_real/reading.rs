@@ -1,0 +1,221 @@
+//! What is read is what etcd says, at every stage of a member's life.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tandem::clock;
+use tandem::data_dir::{self, DataDir};
+
+use crate::etcd::{Asker, Etcd, Place, Version, until};
+use crate::{each_version, present};
+
+/// A cluster of one.
+pub(crate) fn alone(version: &Version, root: &Path, more: &[&str]) -> (Etcd, Asker) {
+    let place = Place::new(version, root, "one");
+    let mut etcd = place.start(&[&place], "new", more);
+    let client = etcd.wait();
+    (etcd, client)
+}
+
+/// Adds a learner to the cluster of `voter` and waits until it has everything.
+pub(crate) fn with_learner(
+    version: &Version,
+    root: &Path,
+    voter: &Etcd,
+    client: &mut Asker,
+    more: &[&str],
+) -> (Etcd, u64) {
+    let place = Place::new(version, root, "two");
+    let id = client.add(&place, true);
+    let mut learner = place.start(&[&voter.place, &place], "existing", more);
+    learner.wait();
+    caught_up(client, &learner);
+    (learner, id)
+}
+
+/// Waits until the data of `etcd` reaches as far as the leader's.
+pub(crate) fn caught_up(client: &mut Asker, etcd: &Etcd) {
+    let index = client.status().unwrap().raft_index();
+    until("the data to catch up", || (present(&etcd.place.dir).last_index >= index).then_some(()));
+}
+
+#[test]
+fn ids_members_and_indexes_are_etcds() {
+    each_version(|version, root| {
+        let (voter, mut client) = alone(version, root, &["--snapshot-count", "10"]);
+        for number in 0..25 {
+            client.put("key", vec![number]).unwrap();
+        }
+        let (mut learner, id) = with_learner(version, root, &voter, &mut client, &[]);
+        let status = client.status().unwrap();
+        let header = status.header().unwrap();
+        for etcd in [&voter, &learner] {
+            let history = present(&etcd.place.dir);
+            let (me, ids) = (header.member_id(), (history.voters.clone(), history.learners.clone()));
+            assert_eq!((history.cluster_id, ids), (header.cluster_id(), ([me].into(), [id].into())));
+            assert_eq!((history.last_term, history.last_index), (status.raft_term(), status.raft_index()));
+            assert!(!history.has_left && history.damage.is_empty(), "{history:?}");
+            assert!(data_dir::is_open(&etcd.place.dir).unwrap());
+            let error = data_dir::advance_commit(&etcd.place.dir).unwrap_err();
+            assert!(matches!(error, data_dir::Error::Open { .. }), "{error}");
+        }
+        assert_eq!(present(&learner.place.dir).member_id, id);
+        learner.kill();
+        assert!(!data_dir::is_open(&learner.place.dir).unwrap());
+    });
+}
+
+#[test]
+fn a_learner_cannot_be_forced_and_its_data_is_refused() {
+    each_version(|version, root| {
+        let (voter, mut client) = alone(version, root, &[]);
+        let (mut learner, _) = with_learner(version, root, &voter, &mut client, &[]);
+        learner.kill();
+        let error = data_dir::advance_commit(&learner.place.dir).unwrap_err().to_string();
+        assert!(error.contains("is no voter"), "{error}");
+        let mut forced = learner.place.copy("forced").force_new_cluster();
+        forced.wait_for_exit();
+        assert!(forced.log().contains("removed all voters"), "etcd no longer refuses; is our rule still right?");
+    });
+}
+
+#[test]
+fn a_promoted_learner_is_a_voter() {
+    each_version(|version, root| {
+        let (mut voter, mut client) = alone(version, root, &[]);
+        let (mut learner, id) = with_learner(version, root, &voter, &mut client, &[]);
+        client.promote(id);
+        client.put("load/1", b"by both".to_vec()).unwrap();
+        caught_up(&mut client, &learner);
+        voter.kill();
+        learner.kill();
+        let (mine, its) = (present(&voter.place.dir), present(&learner.place.dir));
+        assert_eq!(mine.voters, [mine.member_id, id].into());
+        assert_eq!((&its.voters, its.is_voter()), (&mine.voters, true));
+        data_dir::advance_commit(&learner.place.dir).unwrap();
+        let mut forced = learner.place.force_new_cluster();
+        assert_eq!(forced.wait().keys("load/").len(), 1);
+    });
+}
+
+#[test]
+fn a_departed_member_knows_that_it_left_and_is_refused() {
+    each_version(|version, root| {
+        let (voter, mut client) = alone(version, root, &[]);
+        let (mut learner, id) = with_learner(version, root, &voter, &mut client, &[]);
+        client.promote(id);
+        caught_up(&mut client, &learner);
+        client.remove(id);
+        learner.wait_for_exit();
+        let (mine, its) = (present(&voter.place.dir), present(&learner.place.dir));
+        assert!(mine.voters == [mine.member_id].into() && mine.is_voter(), "{mine:?}");
+        assert!(its.has_left && !its.is_voter(), "{its:?}");
+        let error = data_dir::advance_commit(&learner.place.dir).unwrap_err().to_string();
+        assert!(error.contains("has left"), "{error}");
+    });
+}
+
+#[test]
+fn a_member_add_that_etcd_rejects_adds_nobody() {
+    each_version(|version, root| {
+        let (voter, mut client) = alone(version, root, &["--snapshot-count", "5"]);
+        let place = Place::new(version, root, "two");
+        let id = client.add(&place, true);
+        assert!(client.is_add_refused(&place) && client.is_add_refused(&voter.place));
+        let after = |client: &mut Asker| {
+            let index = client.status().unwrap().raft_index();
+            until("the log to reach the disk", || Some(present(&voter.place.dir)).filter(|it| it.last_index >= index))
+        };
+        let history = after(&mut client);
+        assert_eq!((history.voters, history.learners), ([history.member_id].into(), [id].into()));
+        // The same with the member list from a snapshot in between.
+        for number in 0..20 {
+            client.put("key", vec![number]).unwrap();
+        }
+        until("a snapshot", || has_snapshot(&voter).then_some(()));
+        assert!(client.is_add_refused(&place));
+        let history = after(&mut client);
+        assert_eq!((history.voters, history.learners), ([history.member_id].into(), [id].into()));
+    });
+}
+
+fn has_snapshot(etcd: &Etcd) -> bool {
+    let names = std::fs::read_dir(etcd.place.dir.join("member/snap")).unwrap();
+    names.map(|entry| entry.unwrap().path()).any(|path| path.extension().is_some_and(|end| end == "snap"))
+}
+
+#[test]
+fn reading_does_not_mind_a_running_etcd() {
+    each_version(|version, root| {
+        let (voter, mut client) = alone(version, root, &["--snapshot-count", "20"]);
+        let reader = std::thread::spawn(move || {
+            let mut last = 0;
+            for _ in 0..300 {
+                let history = present(&voter.place.dir);
+                assert!(history.damage.is_empty() && history.last_index >= last, "{history:?} after {last}");
+                last = history.last_index;
+                clock::sleep(Duration::from_millis(5));
+            }
+            last
+        });
+        let mut writes = 0;
+        while !reader.is_finished() {
+            // Of several pages, so that a record is on its way for a while.
+            client.put(&format!("key/{}", writes % 7), vec![b'x'; 60_000]).unwrap_or_default();
+            writes += 1;
+        }
+        assert!(reader.join().unwrap() > 100);
+    });
+}
+
+#[test]
+fn a_backup_can_be_put_back() {
+    each_version(|version, root| {
+        let (mut voter, mut client) = alone(version, root, &[]);
+        client.put("load/1", b"kept".to_vec()).unwrap();
+        let dir = voter.place.dir.clone();
+        let error = data_dir::move_aside(&dir, 3).unwrap_err();
+        assert!(matches!(error, data_dir::Error::Open { .. }), "{error}");
+        voter.kill();
+        let backup = data_dir::move_aside(&dir, 3).unwrap().unwrap();
+        assert_eq!(data_dir::read(&dir).unwrap(), DataDir::Blank);
+        std::fs::rename(backup, dir.join("member")).unwrap();
+        assert_eq!(voter.place.run(&[]).wait().keys("load/").len(), 1);
+    });
+}
+
+#[test]
+fn a_first_start_that_failed_leaves_a_blank_dir() {
+    each_version(|version, root| {
+        let (one, two) = (Place::new(version, root, "one"), Place::new(version, root, "two"));
+        // Nobody is there whom it could join.
+        two.start(&[&one, &two], "existing", &[]).wait_for_exit();
+        assert!(two.dir.join("member/snap/db").exists(), "etcd no longer leaves a database; is our rule still needed?");
+        assert_eq!(data_dir::read(&two.dir).unwrap(), DataDir::Blank);
+    });
+}
+
+#[test]
+fn half_of_a_members_data_is_broken_for_etcd_and_for_us() {
+    each_version(|version, root| {
+        let (mut voter, mut client) = alone(version, root, &["--snapshot-count", "5"]);
+        for number in 0..20 {
+            client.put("key", vec![number]).unwrap();
+        }
+        until("a snapshot", || has_snapshot(&voter).then_some(()));
+        // The database is written every 100 ms.
+        clock::sleep(Duration::from_millis(500));
+        voter.kill();
+        let is_broken = |place: &Place| matches!(data_dir::read(&place.dir).unwrap(), DataDir::Broken { .. });
+        let without_wal = voter.place.copy("without-wal");
+        std::fs::remove_dir_all(without_wal.dir.join("member/wal")).unwrap();
+        assert!(is_broken(&without_wal));
+        let without_database = voter.place.copy("without-database");
+        std::fs::remove_file(without_database.dir.join("member/snap/db")).unwrap();
+        // Before etcd looks, and after it made an empty one and gave up.
+        assert!(is_broken(&without_database));
+        without_database.run(&[]).wait_for_exit();
+        assert!(without_database.dir.join("member/snap/db").exists() && is_broken(&without_database));
+        assert_eq!(present(&voter.place.dir), present(&voter.place.copy("whole").dir));
+    });
+}

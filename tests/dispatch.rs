@@ -1,0 +1,73 @@
+//! Which program the binary is, by the name that it is started under.
+
+#![expect(clippy::disallowed_methods, reason = "the tests start the binary as a user would")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn started_as(name: &str, args: &[&str]) -> Output {
+    let dir = tempfile::tempdir().unwrap();
+    let link = dir.path().join(name);
+    symlink(env!("CARGO_BIN_EXE_tandem"), &link).unwrap();
+    run(&link, args)
+}
+
+fn run(path: &Path, args: &[&str]) -> Output {
+    Command::new(path).args(args).env_remove("OCF_RESKEY_node_ip_map").output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn the_name_decides_else_the_first_argument() {
+    let by_name = started_as("podman-etcd", &["meta-data"]);
+    let by_argument = started_as("tandem", &["podman-etcd", "meta-data"]);
+    let by_any_name = started_as("something", &["podman-etcd", "meta-data"]);
+    assert!(text(&by_name.stdout).contains("<resource-agent name=\"podman-etcd\""));
+    assert_eq!(by_name.stdout, by_argument.stdout);
+    assert_eq!(by_name.stdout, by_any_name.stdout);
+}
+
+#[test]
+fn names_match_exactly() {
+    for name in ["podman-etcd2", "my-podman-etcd", "podman-etc"] {
+        let output = started_as(name, &["meta-data"]);
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        let stderr = text(&output.stderr);
+        assert!(stderr.contains(&format!("no program is called '{name}'")), "{stderr}");
+        assert!(stderr.contains("podman-etcd, fence_redfish_rs, tandem"), "{stderr}");
+    }
+}
+
+#[test]
+fn the_applets_are_listed() {
+    let list = text(&started_as("tandem", &["--list"]).stdout);
+    let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["podman-etcd", "fence_redfish_rs", "tandem"]);
+}
+
+#[test]
+fn an_action_that_does_not_exist_is_unimplemented() {
+    let output = started_as("podman-etcd", &["migrate_to"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("ocf-exit-reason:'migrate_to' is no action of this agent"));
+}
+
+#[test]
+fn a_missing_parameter_is_one_sentence_and_the_code_for_it() {
+    for action in ["start", "validate-all"] {
+        let output = started_as("podman-etcd", &[action]);
+        assert_eq!(output.status.code(), Some(6), "{action}");
+        let reasons: Vec<String> = text(&output.stderr)
+            .lines()
+            .filter(|line| line.starts_with("ocf-exit-reason:"))
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(reasons.len(), 1, "{action}");
+        assert!(reasons[0].contains("is not set: 'pcs resource update etcd "), "{}", reasons[0]);
+    }
+}

@@ -1,0 +1,292 @@
+//! A BMC beside each host: Redfish over HTTPS, whose buttons are the lab's own power commands. One background process
+//! serves both, in the switch's network namespace, so that it lives on when the hosts' power is cut.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nix::sched::{CloneFlags, setns};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use serde_json::{Value, json};
+
+use crate::net;
+use crate::node::{BMC_PASSWORD, BMC_USER, NODES, Node};
+use crate::power;
+use crate::proc::Record;
+use crate::sh::{self, Result};
+use crate::state::{Lab, append_stamped};
+use crate::tls;
+
+/// What a BMC can be made to do; the last word is what it does on its own.
+const MODES: &[&str] = &["refuse", "hang", "unreachable", "ok"];
+const RESET_TYPES: &[&str] = &["On", "ForceOff", "ForceRestart"];
+/// A BMC that hangs lets go of a caller after this.
+const HANG: Duration = Duration::from_secs(120);
+const BODY_LIMIT: usize = 64 * 1024;
+
+/// Starts the daemon and waits until it listens.
+pub fn start(lab: &Lab) -> Result<()> {
+    let log = std::fs::OpenOptions::new().append(true).create(true).open(lab.dir().join("bmc.err"))?;
+    let child = Command::new("/proc/self/exe")
+        .args(["--name", &lab.name, "bmc-daemon"])
+        .env_clear()
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .spawn()?;
+    Record::of(child.id())?.save(&lab.bmc_record())?;
+    sh::wait_for("the BMCs to listen", Duration::from_secs(10), Duration::from_millis(20), || {
+        lab.setting("bmc-listens").map(drop)
+    })
+}
+
+/// What the BMC does at the moment.
+pub fn mode(lab: &Lab, node: Node) -> String {
+    lab.setting(&format!("bmc-{node}")).unwrap_or_else(|| "ok".to_owned())
+}
+
+/// Makes a BMC refuse the password, hang, vanish, or work again.
+pub fn set_mode(lab: &Lab, node: Node, mode: &str) -> Result<()> {
+    if !MODES.contains(&mode) {
+        return Err(format!("a BMC cannot be '{mode}'; type one of {}", MODES.join(", ")).into());
+    }
+    lab.set(&format!("bmc-{node}"), mode)?;
+    lab.event(&format!("BMC of {node}: {mode}"));
+    net::set_bmc_address(lab, node, mode != "unreachable")
+}
+
+/// The daemon itself; does not come back.
+pub fn daemon(lab: &Lab) -> Result<()> {
+    nix::unistd::setsid()?;
+    let network = std::fs::File::open(net::switch_handle(lab))?;
+    setns(network, CloneFlags::CLONE_NEWNET)?;
+    let listeners = NODES.map(|node| -> Result<_> {
+        let listener = TcpListener::bind((node.bmc_ip().as_str(), 443))?;
+        Ok((node, listener, Arc::new(tls_config(lab, node)?)))
+    });
+    for prepared in listeners {
+        let (node, listener, config) = prepared?;
+        let lab = lab.clone();
+        std::thread::spawn(move || serve(&lab, node, &listener, &config));
+    }
+    lab.set("bmc-listens", "yes")?;
+    loop {
+        std::thread::park();
+    }
+}
+
+fn tls_config(lab: &Lab, node: Node) -> Result<ServerConfig> {
+    let file = |extension: &str| lab.pki().join(format!("{}.{extension}", tls::bmc_name(node)));
+    let certificate = CertificateDer::from_pem_file(file("crt"))?;
+    let key = PrivateKeyDer::from_pem_file(file("key"))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    Ok(ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)?)
+}
+
+fn serve(lab: &Lab, node: Node, listener: &TcpListener, config: &Arc<ServerConfig>) {
+    for stream in listener.incoming().flatten() {
+        let (lab, config) = (lab.clone(), Arc::clone(config));
+        std::thread::spawn(move || {
+            // A caller that hangs up early is its own business.
+            let _ = converse(&lab, node, stream, config);
+        });
+    }
+}
+
+/// Answers requests on one connection until the caller ends it.
+fn converse(lab: &Lab, node: Node, stream: TcpStream, config: Arc<ServerConfig>) -> Result<()> {
+    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+    stream.set_nodelay(true)?;
+    let mut tls = BufReader::new(StreamOwned::new(ServerConnection::new(config)?, stream));
+    while let Some(request) = Request::read(&mut tls)? {
+        if mode(lab, node) == "hang" {
+            log(lab, node, &format!("{} {}: hangs", request.method, request.path));
+            let began = Instant::now();
+            while mode(lab, node) == "hang" && began.elapsed() < HANG {
+                std::thread::sleep(Duration::from_millis(200));
+            }
+            return Ok(());
+        }
+        let reply = answer(lab, node, &request);
+        log(lab, node, &format!("{} {} {}-> {}", request.method, request.path, request.brief(), reply.status));
+        reply.write(tls.get_mut())?;
+        if let Some(action) = reply.action {
+            press(lab, node, action);
+        }
+    }
+    Ok(())
+}
+
+fn log(lab: &Lab, node: Node, text: &str) {
+    append_stamped(&lab.bmc_log(), &format!("bmc-{node}"), text);
+}
+
+/// Presses the button after the caller has its answer, as a BMC does: power goes when the host is off, not before.
+fn press(lab: &Lab, node: Node, action: &'static str) {
+    let lab = lab.clone();
+    std::thread::spawn(move || {
+        let done = match action {
+            "On" => power::on(&lab, node),
+            "ForceOff" => power::cut(&lab, node),
+            _ => power::cut(&lab, node).and_then(|()| power::on(&lab, node)),
+        };
+        match done {
+            Ok(()) => log(&lab, node, &format!("{action} done")),
+            Err(error) => log(&lab, node, &format!("{action} failed: {error}")),
+        }
+    });
+}
+
+struct Request {
+    method: String,
+    path: String,
+    authorization: String,
+    body: Vec<u8>,
+}
+
+impl Request {
+    /// The next request, or nothing where the caller has hung up.
+    fn read(from: &mut impl BufRead) -> Result<Option<Self>> {
+        let mut line = String::new();
+        // An end without TLS's good-bye is still an end.
+        if from.read_line(&mut line).unwrap_or(0) == 0 {
+            return Ok(None);
+        }
+        let mut words = line.split_whitespace();
+        let (Some(method), Some(path)) = (words.next(), words.next()) else { return Ok(None) };
+        let mut request =
+            Self { method: method.to_owned(), path: path.to_owned(), authorization: String::new(), body: Vec::new() };
+        let mut length = 0;
+        loop {
+            let mut header = String::new();
+            if from.read_line(&mut header)? == 0 || header.trim().is_empty() {
+                break;
+            }
+            let Some((name, value)) = header.split_once(':') else { continue };
+            match name.to_ascii_lowercase().as_str() {
+                "content-length" => length = value.trim().parse().unwrap_or(0),
+                "authorization" => value.trim().clone_into(&mut request.authorization),
+                _ => {}
+            }
+        }
+        request.body = vec![0; usize::min(length, BODY_LIMIT)];
+        from.read_exact(&mut request.body)?;
+        Ok(Some(request))
+    }
+
+    fn reset_type(&self) -> Option<String> {
+        let body: Value = serde_json::from_slice(&self.body).ok()?;
+        Some(body.get("ResetType")?.as_str()?.to_owned())
+    }
+
+    /// For the log: what the body asks for.
+    fn brief(&self) -> String {
+        self.reset_type().map(|kind| format!("{kind} ")).unwrap_or_default()
+    }
+}
+
+struct Reply {
+    status: u16,
+    body: Option<Value>,
+    action: Option<&'static str>,
+}
+
+impl Reply {
+    fn json(body: Value) -> Self {
+        Self { status: 200, body: Some(body), action: None }
+    }
+
+    fn error(status: u16, message: &str) -> Self {
+        let body = json!({"error": {"code": "Base.1.0.GeneralError", "message": message}});
+        Self { status, body: Some(body), action: None }
+    }
+
+    fn write(&self, to: &mut impl Write) -> Result<()> {
+        let body = self.body.as_ref().map(Value::to_string).unwrap_or_default();
+        let phrase = match self.status {
+            200 => "OK",
+            204 => "No Content",
+            400 => "Bad Request",
+            401 => "Unauthorized",
+            405 => "Method Not Allowed",
+            _ => "Not Found",
+        };
+        let mut head = format!("HTTP/1.1 {} {phrase}\r\nOData-Version: 4.0\r\n", self.status);
+        if self.status == 401 {
+            head.push_str("WWW-Authenticate: Basic realm=\"lab\"\r\n");
+        }
+        if self.status != 204 {
+            head.push_str(&format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len()));
+        }
+        to.write_all(format!("{head}\r\n{body}").as_bytes())?;
+        Ok(to.flush()?)
+    }
+}
+
+fn answer(lab: &Lab, node: Node, request: &Request) -> Reply {
+    let path = request.path.trim_end_matches('/');
+    let root = "/redfish/v1";
+    // The service root is open to everyone, as the standard has it.
+    if path == root && request.method == "GET" {
+        return Reply::json(json!({
+            "@odata.id": root, "@odata.type": "#ServiceRoot.v1_5_0.ServiceRoot", "Id": "RootService",
+            "Name": "Tandem lab BMC", "RedfishVersion": "1.6.0", "Systems": {"@odata.id": "/redfish/v1/Systems"},
+        }));
+    }
+    let wanted = format!("Basic {}", base64(format!("{BMC_USER}:{BMC_PASSWORD}").as_bytes()));
+    if mode(lab, node) == "refuse" || request.authorization != wanted {
+        return Reply::error(401, "the user name or password is wrong");
+    }
+    let systems = format!("{root}/Systems");
+    let system = format!("{systems}/{}", node.system_id());
+    let reset = format!("{system}/Actions/ComputerSystem.Reset");
+    match (request.method.as_str(), path) {
+        ("GET", p) if p == systems => Reply::json(json!({
+            "@odata.id": systems, "Name": "Systems", "Members@odata.count": 1, "Members": [{"@odata.id": system}],
+        })),
+        ("GET", p) if p == system => Reply::json(describe(lab, node, &system, &reset)),
+        ("POST", p) if p == reset => match request.reset_type() {
+            Some(kind) => match RESET_TYPES.iter().find(|known| **known == kind) {
+                Some(action) => Reply { status: 204, body: None, action: Some(action) },
+                None => Reply::error(400, "this ResetType is not among the allowable values"),
+            },
+            None => Reply::error(400, "the body has no ResetType"),
+        },
+        (_, p) if p == systems || p == system || p == reset => Reply::error(405, "this method is not allowed here"),
+        _ => Reply::error(404, "there is no such resource"),
+    }
+}
+
+fn describe(lab: &Lab, node: Node, system: &str, reset: &str) -> Value {
+    json!({
+        "@odata.id": system, "@odata.type": "#ComputerSystem.v1_10_0.ComputerSystem",
+        "Id": node.system_id(), "Name": node.name(), "HostName": node.name(), "UUID": node.uuid(),
+        "SystemType": "Physical", "PowerState": if power::is_on(lab, node) { "On" } else { "Off" },
+        "Actions": {"#ComputerSystem.Reset": {"target": reset, "ResetType@Redfish.AllowableValues": RESET_TYPES}},
+    })
+}
+
+/// RFC 4648, for the one header that needs it.
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for position in 0..4 {
+            if position <= chunk.len() {
+                text.push(char::from(ALPHABET[(bits >> (18 - 6 * position) & 63) as usize]));
+            } else {
+                text.push('=');
+            }
+        }
+    }
+    text
+}

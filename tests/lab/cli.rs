@@ -1,0 +1,239 @@
+//! The command line: one word says what, one clear sentence says what was wrong.
+
+use std::process::{Command, ExitCode};
+
+use crate::cluster::CloneKind;
+use crate::host;
+use crate::image::Version;
+use crate::node::{NODES, Node};
+use crate::sh::Result;
+use crate::state::{self, Lab};
+use crate::up::{self, Wish};
+use crate::{bmc, cluster, demo, etcd, init, net, power, scenarios, self_test, services, teardown, timeline, writer};
+
+const HELP: &str = "\
+The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this machine. Needs root.
+
+  cargo lab up [--etcd 3.4|3.5] [--clone plain|promotable] [--bare] [--boot-delay SECONDS]
+                              bring two hosts, their cluster and etcd up (--bare: without fence devices and etcd)
+  cargo lab down              take everything away
+  cargo lab status            hosts, BMCs, etcd as each side sees it
+  cargo lab crm_mon [NODE]    what Pacemaker shows
+  cargo lab shell NODE        a shell on a host
+  cargo lab exec NODE -- CMD  a command on a host
+  cargo lab cut NODE          cut a host's power
+  cargo lab on NODE           switch it on
+  cargo lab partition         cut the cluster network between the hosts (BMCs stay reachable)
+  cargo lab heal              mend it
+  cargo lab kill-etcd NODE    SIGKILL to the host's etcd process
+  cargo lab bmc NODE MODE     make a BMC ok, refuse (the password), hang or unreachable
+  cargo lab write [SECONDS]   write to etcd without pause, then read every acknowledged write back
+  cargo lab logs NODE         a host's syslog
+  cargo lab timeline          both hosts' logs, BMCs and power in one story
+  cargo lab demo [--victim leader|follower]
+                              the main job: cut a node's power and watch (brings its own lab up and down)
+  cargo lab run [SCENARIO...] scenarios; all of them if none is named
+  cargo lab list              the scenarios
+  cargo lab self-test         the lab's own checks, without a lab
+
+A lab has a name (--name LAB before the command, default 'tandem'); labs of different names do not touch each other.
+";
+
+pub fn main() -> ExitCode {
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&mut words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lab: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(words: &mut Vec<String>) -> Result<()> {
+    let name = take_option(words, "--name")?.unwrap_or_else(|| "tandem".to_owned());
+    let lab = Lab::named(&name)?;
+    if words.is_empty() {
+        words.push("help".to_owned());
+    }
+    let verb = words.remove(0);
+    match verb.as_str() {
+        "help" | "--help" | "-h" => {
+            print!("{HELP}");
+            Ok(())
+        }
+        "list" => {
+            scenarios::list();
+            Ok(())
+        }
+        "self-test" => self_test::run(),
+        "up" => {
+            let wish = wish(words)?;
+            nothing_more(words)?;
+            crate::interrupt::install()?;
+            up::up(&lab, wish)
+        }
+        "down" => {
+            nothing_more(words)?;
+            down(&lab)
+        }
+        "demo" => {
+            let victim = demo::Victim::parse(take_option(words, "--victim")?.as_deref().unwrap_or("leader"))?;
+            let wish = wish(words)?;
+            nothing_more(words)?;
+            crate::interrupt::install()?;
+            demo::run(&lab, wish, victim)
+        }
+        "run" => {
+            let wish = wish(words)?;
+            crate::interrupt::install()?;
+            scenarios::run(&lab, wish, words)
+        }
+        "host-boot" => host::boot(&lab, node(words)?),
+        "host-init" => init::run(&lab, node(words)?),
+        "host-services" => services::run(node(words)?),
+        "bmc-daemon" => bmc::daemon(&lab),
+        other => by_hand(&lab, other, words),
+    }
+}
+
+/// Commands that need a lab that is up.
+fn by_hand(lab: &Lab, verb: &str, words: &mut Vec<String>) -> Result<()> {
+    const VERBS: &[&str] = &[
+        "status",
+        "crm_mon",
+        "shell",
+        "exec",
+        "cut",
+        "on",
+        "partition",
+        "heal",
+        "kill-etcd",
+        "bmc",
+        "write",
+        "logs",
+        "timeline",
+    ];
+    if !VERBS.contains(&verb) {
+        return Err(format!("there is no command '{verb}'; type 'cargo lab help' for those there are").into());
+    }
+    lab.must_exist()?;
+    match verb {
+        "status" => {
+            status(lab);
+            Ok(())
+        }
+        "crm_mon" => {
+            let node = if words.is_empty() { host::any_running(lab)? } else { node(words)? };
+            print!("{}", cluster::crm_mon(lab, node)?);
+            Ok(())
+        }
+        "shell" => interactive(host::command(lab, node(words)?, &["bash", "--login"])?),
+        "exec" => exec(lab, words),
+        "cut" => power::cut(lab, node(words)?),
+        "on" => power::on(lab, node(words)?),
+        "partition" => net::set_partition(lab, true),
+        "heal" => net::set_partition(lab, false),
+        "kill-etcd" => etcd::kill(lab, node(words)?),
+        "bmc" => bmc::set_mode(lab, node(words)?, words.first().map_or("", String::as_str)),
+        "write" => writer::by_hand(lab, words.first().map_or("10", String::as_str)),
+        "logs" => {
+            print!("{}", std::fs::read_to_string(lab.messages(node(words)?)).unwrap_or_default());
+            Ok(())
+        }
+        _ => {
+            for line in timeline::merged(lab) {
+                println!("{line}");
+            }
+            Ok(())
+        }
+    }
+}
+
+fn wish(words: &mut Vec<String>) -> Result<Wish> {
+    let mut wish = Wish::default();
+    if let Some(version) = take_option(words, "--etcd")? {
+        wish.etcd = Version::parse(&version)?;
+    }
+    if let Some(kind) = take_option(words, "--clone")? {
+        wish.clone = CloneKind::parse(&kind)?;
+    }
+    if let Some(seconds) = take_option(words, "--boot-delay")? {
+        wish.boot_delay = seconds.parse().map_err(|_| format!("--boot-delay takes seconds, not '{seconds}'"))?;
+    }
+    if let Some(at) = words.iter().position(|word| word == "--bare") {
+        words.remove(at);
+        wish.bare = true;
+    }
+    Ok(wish)
+}
+
+/// Takes `--option VALUE` out of the words.
+fn take_option(words: &mut Vec<String>, option: &str) -> Result<Option<String>> {
+    // What follows `--` belongs to a command on a host.
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let Some(at) = words[..end].iter().position(|word| word == option) else { return Ok(None) };
+    if at + 1 >= end {
+        return Err(format!("{option} needs a value; type 'cargo lab help'").into());
+    }
+    words.remove(at);
+    Ok(Some(words.remove(at)))
+}
+
+fn node(words: &mut Vec<String>) -> Result<Node> {
+    if words.is_empty() {
+        return Err("which node? type node1 or node2".into());
+    }
+    words.remove(0).parse()
+}
+
+fn nothing_more(words: &[String]) -> Result<()> {
+    match words.first() {
+        None => Ok(()),
+        Some(word) => Err(format!("'{word}' means nothing here; type 'cargo lab help'").into()),
+    }
+}
+
+fn exec(lab: &Lab, words: &mut Vec<String>) -> Result<()> {
+    let node = node(words)?;
+    if words.first().is_some_and(|word| word == "--") {
+        words.remove(0);
+    }
+    if words.is_empty() {
+        return Err("which command? type 'cargo lab exec NODE -- COMMAND'".into());
+    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    interactive(host::command(lab, node, &words)?)
+}
+
+/// Hands terminal and exit code through.
+fn interactive(mut command: Command) -> Result<()> {
+    let status = command.status()?;
+    if !status.success() {
+        std::process::exit(status.code().unwrap_or(1));
+    }
+    Ok(())
+}
+
+fn down(lab: &Lab) -> Result<()> {
+    let left = teardown::down(lab);
+    if left.is_empty() {
+        println!("the lab is down, nothing is left of it");
+        return Ok(());
+    }
+    Err(format!("still there: {}", left.join(", ")).into())
+}
+
+fn status(lab: &Lab) {
+    let names = state::all_labs();
+    println!("lab '{}' ({} on this machine), etcd {}", lab.name, names.len(), lab.setting("etcd").unwrap_or_default());
+    for node in NODES {
+        let power = if power::is_on(lab, node) { "on" } else { "off" };
+        let runs = if host::running(lab, node).is_some() { "running" } else { "not running" };
+        println!("{node}: power {power}, {runs}; BMC {}: {}", node.bmc_ip(), bmc::mode(lab, node));
+        println!("       etcd: {}", etcd::describe(lab, node));
+    }
+    if lab.setting("partition").as_deref() == Some("on") {
+        println!("the cluster network is cut between the hosts; 'cargo lab heal' mends it");
+    }
+}

@@ -1,0 +1,258 @@
+//! Corosync's configuration file and Pacemaker's configuration, as an operator would make them.
+
+use std::time::Duration;
+
+use crate::host;
+use crate::image;
+use crate::node::{BMC_PASSWORD, BMC_USER, NODES, Node};
+use crate::sh::{self, Result};
+use crate::state::Lab;
+
+/// How the etcd resource is created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloneKind {
+    /// As Two Node OpenShift creates it.
+    Plain,
+    /// Voters are *Promoted*, learners *Unpromoted*.
+    Promotable,
+}
+
+impl CloneKind {
+    pub fn parse(text: &str) -> Result<Self> {
+        match text {
+            "plain" => Ok(Self::Plain),
+            "promotable" => Ok(Self::Promotable),
+            other => Err(format!("'{other}' is no kind of clone; type --clone plain or --clone promotable").into()),
+        }
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Promotable => "promotable",
+        }
+    }
+}
+
+/// `two_node` implies `wait_for_all`: after both were off, neither starts anything before it has seen the other.
+pub fn corosync_conf(lab: &Lab) -> String {
+    let mut nodes = String::new();
+    for node in NODES {
+        nodes.push_str(&format!(
+            "    node {{\n        ring0_addr: {}\n        name: {node}\n        nodeid: {}\n    }}\n",
+            node.ip(),
+            node.number()
+        ));
+    }
+    format!(
+        "totem {{
+    version: 2
+    cluster_name: {}
+    transport: knet
+    crypto_cipher: aes256
+    crypto_hash: sha256
+    token: 3000
+}}
+nodelist {{
+{nodes}}}
+quorum {{
+    provider: corosync_votequorum
+    two_node: 1
+}}
+logging {{
+    to_logfile: yes
+    logfile: /var/log/corosync/corosync.log
+    to_syslog: yes
+    timestamp: hires
+}}
+",
+        lab.name
+    )
+}
+
+/// The configuration that a host's Pacemaker finds on its first boot: properties only. With it on disk, the first
+/// election does not wait out the 20 s that `dc-deadtime` takes by default.
+pub const FIRST_CIB: &str = r#"<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.9" admin_epoch="0" epoch="1" num_updates="0">
+  <configuration>
+    <crm_config>
+      <cluster_property_set id="cib-bootstrap-options">
+        <nvpair id="cib-bootstrap-options-dc-deadtime" name="dc-deadtime" value="5s"/>
+        <nvpair id="cib-bootstrap-options-start-failure-is-fatal" name="start-failure-is-fatal" value="false"/>
+        <nvpair id="cib-bootstrap-options-stonith-enabled" name="stonith-enabled" value="true"/>
+      </cluster_property_set>
+    </crm_config>
+    <nodes/>
+    <resources/>
+    <constraints/>
+  </configuration>
+  <status/>
+</cib>
+"#;
+
+/// One fence device per node, with a short delay that differs, so that two nodes which lose each other do not shoot
+/// each other at once.
+pub fn create_fencing(lab: &Lab, node: Node) -> Result<()> {
+    NODES.into_iter().try_for_each(|target| create_fence_device(lab, node, target))
+}
+
+fn create_fence_device(lab: &Lab, node: Node, target: Node) -> Result<()> {
+    let delay = 3 - target.number();
+    let options = [
+        format!("ip={}", target.bmc_ip()),
+        format!("username={BMC_USER}"),
+        // pcs knows no other way to take it; a site does the same.
+        format!("password={BMC_PASSWORD}"),
+        format!("systems_uri=/redfish/v1/Systems/{}", target.system_id()),
+        format!("pcmk_host_list={target}"),
+        format!("pcmk_delay_base={delay}s"),
+    ];
+    let name = format!("fence-{target}");
+    let mut words = vec!["stonith", "create", &name, "fence_redfish_rs"];
+    words.extend(options.iter().map(String::as_str));
+    pcs(lab, node, &words)
+}
+
+/// The etcd resource on both nodes.
+pub fn create_etcd(lab: &Lab, node: Node, kind: CloneKind) -> Result<()> {
+    create_etcd_with(lab, node, kind, &[], false)
+}
+
+/// The etcd resource with other values for some of its parameters; an empty value leaves the parameter out. With
+/// `force`, also what pcs itself would refuse.
+pub fn create_etcd_with(lab: &Lab, node: Node, kind: CloneKind, instead: &[(&str, &str)], force: bool) -> Result<()> {
+    let image = image::name(&lab.setting("etcd").unwrap_or_default());
+    let map = NODES.map(|node| format!("{node}:{}", node.ip())).join(";");
+    let usual = [
+        ("node_ip_map", map.as_str()),
+        ("image", image.as_str()),
+        ("trusted_ca_file", "/etc/tandem/ca.crt"),
+        ("cert_file", "/etc/tandem/etcd.crt"),
+        ("key_file", "/etc/tandem/etcd.key"),
+        ("oom", "0"),
+    ];
+    let options: Vec<String> = usual
+        .iter()
+        .map(|(key, value)| (key, instead.iter().find(|(other, _)| other == key).map_or(*value, |(_, wrong)| *wrong)))
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let mut words = vec!["resource", "create", "etcd", "ocf:tandem:podman-etcd"];
+    words.extend(options.iter().map(String::as_str));
+    match kind {
+        CloneKind::Plain => words.extend(["clone", "interleave=true", "notify=true"]),
+        CloneKind::Promotable => words.extend(["promotable", "promoted-max=2", "interleave=true", "notify=true"]),
+    }
+    words.extend(["meta", "migration-threshold=60"]);
+    if force {
+        words.push("--force");
+    }
+    pcs(lab, node, &words)
+}
+
+/// The name that pcs gives the clone.
+pub const ETCD_CLONE: &str = "etcd-clone";
+
+/// Runs pcs on a node.
+pub fn pcs(lab: &Lab, node: Node, words: &[&str]) -> Result<()> {
+    let mut command = vec!["pcs"];
+    command.extend(words);
+    host::must(lab, node, &command).map(drop)
+}
+
+/// What `crm_mon` shows on a node that runs, failures and attributes included.
+pub fn crm_mon(lab: &Lab, node: Node) -> Result<String> {
+    host::must(lab, node, &["crm_mon", "-1", "-A", "-f", "-r", "-n"])
+}
+
+/// The names of the nodes that Pacemaker has online, as `node` sees it.
+pub fn online(lab: &Lab, node: Node) -> Vec<Node> {
+    let Ok(xml) = host::must(lab, node, &["crm_mon", "-1", "--output-as=xml"]) else { return Vec::new() };
+    let Ok(document) = roxmltree::Document::parse(&xml) else { return Vec::new() };
+    let nodes = document.descendants().filter(|element| element.has_tag_name("node"));
+    nodes
+        .filter(|element| element.attribute("online") == Some("true") && element.attribute("pending") != Some("true"))
+        .filter_map(|element| element.attribute("name")?.parse().ok())
+        .collect()
+}
+
+/// Failures that Pacemaker still shows, and instances of etcd that it does not have running; empty when all is well.
+pub fn complaints(lab: &Lab, node: Node) -> Result<Vec<String>> {
+    let xml = host::must(lab, node, &["crm_mon", "-1", "-r", "-f", "--output-as=xml"])?;
+    let document = roxmltree::Document::parse(&xml)?;
+    let mut found = Vec::new();
+    let mut running = 0;
+    for element in document.descendants() {
+        let is = |name: &str| element.attribute(name) == Some("true");
+        if element.has_tag_name("resource") {
+            let id = element.attribute("id").unwrap_or("?");
+            if is("blocked") || is("failed") || is("failure_ignored") {
+                found.push(format!("resource {id} is failed or blocked"));
+            }
+            let started =
+                matches!(element.attribute("role"), Some("Started" | "Promoted" | "Unpromoted" | "Master" | "Slave"));
+            if element.attribute("resource_agent") == Some("ocf:tandem:podman-etcd") && started && is("active") {
+                running += 1;
+            }
+            if element.attribute("resource_agent").is_some_and(|agent| agent.starts_with("stonith:")) && !is("active") {
+                found.push(format!("fence device {id} is not running"));
+            }
+        }
+    }
+    if running != NODES.len() {
+        found.push(format!("{running} of {} etcd instances are running", NODES.len()));
+    }
+    Ok(found)
+}
+
+/// Waits until nothing is left to complain about, and answers what still is after a minute.
+pub fn wait_clean(lab: &Lab) -> Result<Vec<String>> {
+    let node = host::any_running(lab)?;
+    let mut last = Vec::new();
+    let clean = sh::wait_for("a clean cluster", Duration::from_secs(60), Duration::from_millis(500), || {
+        last = complaints(lab, node).unwrap_or_else(|error| vec![error.to_string()]);
+        last.is_empty().then_some(())
+    });
+    crate::interrupt::check()?;
+    Ok(if clean.is_ok() { Vec::new() } else { last })
+}
+
+/// A failed action that Pacemaker remembers.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The action, such as `etcd_start_0`.
+    pub action: String,
+    node: String,
+    pub code: String,
+    pub reason: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} on {}: exit code {}: {}", self.action, self.node, self.code, self.reason)
+    }
+}
+
+/// The failures that Pacemaker keeps.
+pub fn failures(lab: &Lab, node: Node) -> Vec<Failure> {
+    let Ok(xml) = host::must(lab, node, &["crm_mon", "-1", "-f", "--output-as=xml"]) else { return Vec::new() };
+    let Ok(document) = roxmltree::Document::parse(&xml) else { return Vec::new() };
+    let failures = document.descendants().filter(|element| element.has_tag_name("failure"));
+    failures
+        .map(|element| {
+            let get = |name: &str| element.attribute(name).unwrap_or("").to_owned();
+            Failure {
+                action: if get("op_key").is_empty() { get("task") } else { get("op_key") },
+                node: get("node"),
+                code: get("exitcode"),
+                reason: unescape(&get("exitreason")),
+            }
+        })
+        .collect()
+}
+
+/// Pacemaker 2.1.5 escapes exit reasons twice.
+fn unescape(text: &str) -> String {
+    [("&apos;", "'"), ("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")]
+        .iter()
+        .fold(text.to_owned(), |text, (entity, character)| text.replace(entity, character))
+}

@@ -1,0 +1,176 @@
+//! The main job, shown: cut the power of one node under a steady writer, and watch the other one take over.
+
+use std::time::Duration;
+
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::power;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::story::{Step, Story};
+use crate::teardown;
+use crate::up::{self, Wish};
+use crate::writer::{Load, STEADY, Verdict, Writers};
+
+/// Whose power is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Victim {
+    Leader,
+    Follower,
+}
+
+impl Victim {
+    pub fn parse(text: &str) -> Result<Self> {
+        match text {
+            "leader" => Ok(Self::Leader),
+            "follower" => Ok(Self::Follower),
+            other => Err(format!("'{other}' is no victim; type --victim leader or --victim follower").into()),
+        }
+    }
+
+    /// The node that this means at the moment.
+    pub fn node(self, leader: Node) -> Node {
+        match self {
+            Self::Leader => leader,
+            Self::Follower => leader.other(),
+        }
+    }
+}
+
+/// Long enough after fencing to see that the survivor recovers by itself, as servers take minutes to boot.
+pub const BOOT_DELAY: u64 = 15;
+const RECOVERY_LIMIT: Duration = Duration::from_secs(120);
+const RETURN_LIMIT: Duration = Duration::from_secs(180);
+
+/// Brings a lab up, shows the main job and takes the lab away again, whatever happens.
+pub fn run(lab: &Lab, mut wish: Wish, victim: Victim) -> Result<()> {
+    if wish.boot_delay == 0 {
+        wish.boot_delay = BOOT_DELAY;
+    }
+    up::up(lab, wish)?;
+    let _guard = teardown::AtEnd(lab);
+    let shown = show(lab, victim);
+    if shown.is_err() {
+        println!("logs are kept in {}", teardown::keep_logs(lab, "demo").display());
+    }
+    let left = teardown::down(lab);
+    if !left.is_empty() {
+        println!("teardown left behind: {}", left.join(", "));
+    }
+    shown?;
+    if left.is_empty() { Ok(()) } else { Err("the lab could not be taken away entirely".into()) }
+}
+
+/// What one power cut came to.
+pub struct Outcome {
+    pub story: Story,
+    /// From the cut to the first write that was acknowledged after it.
+    pub first_write: Duration,
+    pub verdict: Verdict,
+    /// Acknowledged writes that the survivor had lost when it was alone.
+    pub lost_alone: usize,
+    /// From the cut to two voters.
+    pub voters_after: Duration,
+}
+
+fn show(lab: &Lab, victim: Victim) -> Result<()> {
+    let outcome = power_cut(lab, victim, STEADY, true, |_| Ok(()))?;
+    let complaints = cluster::wait_clean(lab)?;
+    print!("\n{}", host::must(lab, NODES[0], &["crm_mon", "-1", "--exclude=summary", "--group-by-node"])?);
+    table(&outcome);
+    outcome.verdict.must_be_good()?;
+    if outcome.lost_alone > 0 {
+        return Err("the survivor alone had lost acknowledged writes".into());
+    }
+    if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ").into()) }
+}
+
+/// Cuts a node's power under a steady writer and waits until two voters are back. `at_cut` runs right before the cut,
+/// with the survivor.
+pub fn power_cut(
+    lab: &Lab,
+    victim: Victim,
+    load: Load,
+    print: bool,
+    at_cut: impl FnOnce(Node) -> Result<()>,
+) -> Result<Outcome> {
+    let voters = etcd::wait_two_voters(lab, Duration::from_secs(60))?;
+    let victim = victim.node(voters.leader);
+    let survivor = victim.other();
+    let mut writers = Writers::start(lab, load)?;
+    sh::wait_for("the first writes", Duration::from_secs(20), Duration::from_millis(50), || {
+        (writers.count() > 500).then_some(())
+    })?;
+    let mut story = Story::begin(lab, victim, print);
+    let role = if victim == voters.leader { "leads etcd" } else { "follows" };
+    story.tell(&format!("{} writes acknowledged; cutting the power of {victim}, which {role}", writers.count()));
+    let cut_at = writers.now();
+    at_cut(survivor)?;
+    power::cut(lab, victim)?;
+    let dead_at = writers.now();
+    let first =
+        sh::wait_for("an acknowledged write after the power cut", RECOVERY_LIMIT, Duration::from_millis(50), || {
+            story.follow();
+            writers.first_after(dead_at)
+        })?;
+    let first_write = first.ended.saturating_sub(cut_at);
+    story.tell(&format!(
+        "first write acknowledged by {} ({:.2} s after the cut)",
+        first.node,
+        first_write.as_secs_f64()
+    ));
+    let lost_alone = lost_now(&writers, survivor, &story)?;
+    if !power::is_on(lab, victim) {
+        // Fencing may have switched it on already.
+        power::on(lab, victim)?;
+        story.tell(&format!("{victim} is switched on"));
+    }
+    let mut last = String::new();
+    let back = sh::wait_for("two voters", RETURN_LIMIT, Duration::from_millis(300), || {
+        story.follow();
+        etcd::two_voters(lab).map_err(|why| last = why).ok()
+    });
+    back.map_err(|error| format!("{error}: {last}"))?;
+    let voters_after = writers.now().saturating_sub(cut_at);
+    story.tell("two voters, as both nodes say");
+    // Writes through the returned member belong to the proof.
+    std::thread::sleep(Duration::from_secs(2));
+    let verdict = writers.judge()?;
+    story.follow();
+    Ok(Outcome { story, first_write, verdict, lost_alone, voters_after })
+}
+
+/// Reads from the survivor what was acknowledged so far, while it is alone and writing goes on.
+fn lost_now(writers: &Writers, survivor: Node, story: &Story) -> Result<usize> {
+    let acks = writers.acknowledged();
+    let present = writers.read_back(survivor)?;
+    let lost = crate::history::lost(&acks, &present).len();
+    story.tell(&format!("read back from {survivor} alone: {} acknowledged writes, {lost} of them lost", acks.len()));
+    Ok(lost)
+}
+
+fn table(outcome: &Outcome) {
+    let at = |step: Step| outcome.story.steps.get(&step).copied();
+    let lost_node = at(Step::NodeLost).or(at(Step::FencingAsked));
+    let fenced = at(Step::Fenced);
+    let seconds =
+        |time: Option<Duration>| time.map_or_else(|| "not seen".to_owned(), |t| format!("{:.1}", t.as_secs_f64()));
+    let between = |from: Option<Duration>, to: Option<Duration>| from.zip(to).map(|(from, to)| to.saturating_sub(from));
+    println!();
+    println!("  detection (power cut to node lost)            {:>9} s", seconds(lost_node));
+    println!("  fencing (node lost to fencing confirmed)      {:>9} s", seconds(between(lost_node, fenced)));
+    println!(
+        "  recovery (fencing confirmed to first write)   {:>9} s",
+        seconds(between(fenced, Some(outcome.first_write)))
+    );
+    println!("  power cut to two voters again                 {:>9} s", seconds(Some(outcome.voters_after)));
+    println!("  longest gap between acknowledged writes       {:>9} s", seconds(Some(outcome.verdict.gap)));
+    println!("  writes acknowledged                           {:>9}", outcome.verdict.acknowledged);
+    println!(
+        "  acknowledged writes lost                      {:>9}",
+        outcome.verdict.lost.len().max(outcome.lost_alone)
+    );
+    println!();
+}

@@ -1,0 +1,124 @@
+//! What a host's disks hold before its first boot: configuration, certificates, and our program in place.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::Path;
+
+use nix::unistd::{Group, User};
+
+use crate::cluster;
+use crate::node::Node;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::tls;
+
+/// Directories that Pacemaker's own user must be able to write, relative to `/var`.
+const CLUSTER_USERS: &[&str] = &[
+    "lib/pacemaker",
+    "lib/pacemaker/blackbox",
+    "lib/pacemaker/cib",
+    "lib/pacemaker/cores",
+    "lib/pacemaker/pengine",
+    "log/pacemaker",
+];
+const ROOTS: &[&str] =
+    &["lib/corosync", "lib/etcd", "lib/containers", "lib/cni", "lib/pcsd", "log/corosync", "log/pcsd", "log/cluster"];
+
+/// podman in a host: `runc` (crun needs more of the cgroup tree than a plain container host has), no systemd to ask
+/// for cgroups or a journal, and limits that hold where raising them is not allowed.
+const CONTAINERS_CONF: &str = r#"[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+
+[containers]
+default_ulimits = ["nofile=1024:4096", "nproc=1024:4096"]
+pids_limit = 0
+log_driver = "k8s-file"
+"#;
+
+/// Fills the disks of one host.
+pub fn create(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
+    for role in ["etc", "usr", "var-lib", "var-log", "var-tmp"] {
+        sh::make_dir(&lab.disk(node, role))?;
+    }
+    for overlay in ["etc", "usr"] {
+        sh::make_dir(&lab.node_dir(node).join("work").join(overlay))?;
+        // The overlay's root takes its mode from here.
+        fs::set_permissions(lab.disk(node, overlay), fs::Permissions::from_mode(0o755))?;
+    }
+    fs::set_permissions(lab.disk(node, "var-tmp"), fs::Permissions::from_mode(0o1777))?;
+    make_var(lab, node)?;
+    make_etc(lab, node, authkey)?;
+    install_program(lab, node)
+}
+
+fn make_var(lab: &Lab, node: Node) -> Result<()> {
+    let place = |path: &str| {
+        let (role, rest) = path.split_once('/').unwrap_or((path, ""));
+        lab.disk(node, &format!("var-{role}")).join(rest)
+    };
+    let user = User::from_name("hacluster")?.ok_or("user hacluster is missing; run tests/lab/setup")?;
+    let group = Group::from_name("haclient")?.ok_or("group haclient is missing; run tests/lab/setup")?;
+    for path in CLUSTER_USERS {
+        let dir = place(path);
+        sh::make_dir(&dir)?;
+        chown(&dir, Some(user.uid.as_raw()), Some(group.gid.as_raw()))?;
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o770))?;
+    }
+    let cib = place("lib/pacemaker/cib/cib.xml");
+    tls::write_secret(&cib, cluster::FIRST_CIB.as_bytes())?;
+    chown(&cib, Some(user.uid.as_raw()), Some(group.gid.as_raw()))?;
+    for path in ROOTS {
+        sh::make_dir(&place(path))?;
+    }
+    fs::set_permissions(place("lib/etcd"), fs::Permissions::from_mode(0o700))?;
+    Ok(())
+}
+
+fn make_etc(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
+    let etc = lab.disk(node, "etc");
+    for dir in ["corosync", "containers", "tandem", "ssl/certs"] {
+        sh::make_dir(&etc.join(dir))?;
+    }
+    sh::write(&etc.join("corosync/corosync.conf"), cluster::corosync_conf(lab))?;
+    tls::write_secret(&etc.join("corosync/authkey"), authkey)?;
+    sh::write(&etc.join("containers/containers.conf"), CONTAINERS_CONF)?;
+    sh::write(&etc.join("hostname"), format!("{node}\n"))?;
+    sh::write(&etc.join("hosts"), "127.0.0.1 localhost\n10.99.0.1 node1\n10.99.0.2 node2\n")?;
+    copy(&lab.pki().join("ca.crt"), &etc.join("tandem/ca.crt"))?;
+    copy(&lab.pki().join(format!("{}.crt", tls::etcd_name(node))), &etc.join("tandem/etcd.crt"))?;
+    tls::write_secret(
+        &etc.join("tandem/etcd.key"),
+        &fs::read(lab.pki().join(format!("{}.key", tls::etcd_name(node))))?,
+    )?;
+    // The hosts trust the lab's CA as a site's hosts trust the site's: BMC certificates are verified, not waved through.
+    let mut trusted = fs::read("/etc/ssl/certs/ca-certificates.crt").unwrap_or_default();
+    trusted.extend(fs::read(lab.pki().join("ca.crt"))?);
+    sh::write(&etc.join("ssl/certs/ca-certificates.crt"), trusted)
+}
+
+/// The binary and its names, where the package puts them.
+fn install_program(lab: &Lab, node: Node) -> Result<()> {
+    let binary =
+        std::env::var_os("TANDEM_BIN").map_or_else(|| env!("CARGO_BIN_EXE_tandem").into(), std::path::PathBuf::from);
+    let usr = lab.disk(node, "usr");
+    for dir in ["sbin", "lib/ocf/resource.d/tandem"] {
+        sh::make_dir(&usr.join(dir))?;
+    }
+    let installed = usr.join("sbin/tandem");
+    copy(&binary, &installed)?;
+    fs::set_permissions(&installed, fs::Permissions::from_mode(0o755))?;
+    link("/usr/sbin/tandem", &usr.join("lib/ocf/resource.d/tandem/podman-etcd"))?;
+    link("tandem", &usr.join("sbin/fence_redfish_rs"))
+}
+
+fn link(target: &str, link: &Path) -> Result<()> {
+    symlink(target, link).map_err(|error| format!("cannot link {}: {error}", link.display()).into())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to)
+        .map(drop)
+        .map_err(|error| format!("cannot copy {} to {}: {error}", from.display(), to.display()).into())
+}

@@ -1,0 +1,200 @@
+//! What etcd itself says, asked over TLS from the client's place on the network, one node at a time.
+
+use std::time::Duration;
+
+use etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions};
+use nix::sched::{CloneFlags, setns};
+
+use crate::host;
+use crate::net;
+use crate::node::{NODES, Node};
+use crate::sh::{self, Result};
+use crate::state::Lab;
+
+/// How long one question may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Runs `work` in a thread that lives in the client's network namespace; its sockets are the client's.
+pub fn as_client<T: Send + 'static>(lab: &Lab, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let network = std::fs::File::open(net::client_handle(lab))?;
+    let thread = std::thread::spawn(move || {
+        setns(network, CloneFlags::CLONE_NEWNET)?;
+        work()
+    });
+    thread.join().map_err(|_| "a client thread panicked")?
+}
+
+/// A runtime on the calling thread alone: other threads would be in another network.
+pub fn runtime() -> Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+}
+
+/// The client's certificate and what it trusts.
+pub fn tls(lab: &Lab) -> Result<TlsOptions> {
+    let read = |name: &str| std::fs::read(lab.pki().join(name));
+    Ok(TlsOptions::new()
+        .ca_certificate(Certificate::from_pem(read("ca.crt")?))
+        .identity(Identity::from_pem(read("client.crt")?, read("client.key")?)))
+}
+
+/// A client that knows this one node only: what it is told, this node said.
+pub async fn connect(tls: &TlsOptions, node: Node) -> Result<Client> {
+    let options = ConnectOptions::new()
+        .with_tls(tls.clone())
+        .with_connect_timeout(Duration::from_millis(400))
+        .with_keep_alive(Duration::from_secs(1), Duration::from_secs(1));
+    Ok(Client::connect([node.endpoint()], Some(options)).await?)
+}
+
+/// What one node's etcd says about itself and its cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct View {
+    pub member: u64,
+    pub leader: u64,
+    pub learner: bool,
+    /// Started voters by member id, in order.
+    pub voters: Vec<u64>,
+    /// Learners, and members that are listed but never started.
+    pub others: usize,
+    /// Whether a linearizable read came back: only a node in touch with a quorum can do that.
+    pub reads: bool,
+}
+
+/// Asks one node.
+pub fn view(lab: &Lab, node: Node) -> Result<View> {
+    let tls = tls(lab)?;
+    as_client(lab, move || {
+        runtime()?.block_on(async {
+            tokio::time::timeout(PATIENCE, ask(&tls, node)).await.map_err(|_| "no answer within 2 s")?
+        })
+    })
+}
+
+async fn ask(tls: &TlsOptions, node: Node) -> Result<View> {
+    let mut client = connect(tls, node).await?;
+    let status = client.status().await?;
+    let mut view = View {
+        member: status.header().map_or(0, etcd_client::ResponseHeader::member_id),
+        leader: status.leader(),
+        learner: status.is_learner(),
+        ..View::default()
+    };
+    if view.learner {
+        // It neither lists members nor reads for anybody.
+        return Ok(view);
+    }
+    for member in client.member_list().await?.members() {
+        if member.is_learner() || member.name().is_empty() {
+            view.others += 1;
+        } else {
+            view.voters.push(member.id());
+        }
+    }
+    view.voters.sort_unstable();
+    view.reads = client.get("lab/probe", None).await.is_ok();
+    Ok(view)
+}
+
+/// The two voters, and which of the nodes leads.
+#[derive(Clone, Copy, Debug)]
+pub struct Voters {
+    pub leader: Node,
+}
+
+/// Whether both nodes say, each for itself, that exactly the two of them are voters of one cluster with one leader.
+pub fn two_voters(lab: &Lab) -> std::result::Result<Voters, String> {
+    let mut views = Vec::new();
+    for node in NODES {
+        views.push(view(lab, node).map_err(|error| format!("{node}: {error}"))?);
+    }
+    let (one, two) = (&views[0], &views[1]);
+    let mut members = vec![one.member, two.member];
+    members.sort_unstable();
+    for (node, view) in NODES.iter().zip(&views) {
+        if view.learner {
+            return Err(format!("{node} is a learner"));
+        }
+        if view.voters != members || view.others != 0 {
+            return Err(format!("{node} sees {} voters and {} others", view.voters.len(), view.others));
+        }
+        if !view.reads {
+            return Err(format!("{node} cannot read"));
+        }
+    }
+    if one.leader != two.leader {
+        return Err("the nodes follow different leaders".to_owned());
+    }
+    match one.leader {
+        0 => Err("there is no leader".to_owned()),
+        leader if leader == one.member => Ok(Voters { leader: Node::One }),
+        _ => Ok(Voters { leader: Node::Two }),
+    }
+}
+
+/// Waits until [`two_voters`] holds.
+pub fn wait_two_voters(lab: &Lab, limit: Duration) -> Result<Voters> {
+    let mut last = String::new();
+    let found = sh::wait_for("two voters", limit, Duration::from_millis(300), || match two_voters(lab) {
+        Ok(voters) => Some(voters),
+        Err(why) => {
+            last = why;
+            None
+        }
+    });
+    found.map_err(|error| format!("{error}: {last}").into())
+}
+
+/// The hash of everything that each node's store holds up to the revision that both have, in the order of
+/// [`NODES`]. Members of one history have the same.
+pub fn hashes(lab: &Lab) -> Result<[u32; 2]> {
+    let tls = tls(lab)?;
+    as_client(lab, move || {
+        runtime()?.block_on(async {
+            tokio::time::timeout(PATIENCE * 5, hash_both(&tls)).await.map_err(|_| "no hash within 10 s")?
+        })
+    })
+}
+
+async fn hash_both(tls: &TlsOptions) -> Result<[u32; 2]> {
+    let mut revision = i64::MAX;
+    for node in NODES {
+        let answer = connect(tls, node).await?.get("lab/probe", None).await?;
+        revision = revision.min(answer.header().map_or(0, etcd_client::ResponseHeader::revision));
+    }
+    let mut hashes = [0; 2];
+    for (node, hash) in NODES.into_iter().zip(&mut hashes) {
+        *hash = connect(tls, node).await?.hash_kv(revision).await?.hash();
+    }
+    Ok(hashes)
+}
+
+/// One line for `status`.
+pub fn describe(lab: &Lab, node: Node) -> String {
+    match view(lab, node) {
+        Ok(view) => format!(
+            "member {:x}, {}, leader {:x}, {} voters, {} others{}",
+            view.member,
+            if view.learner { "learner" } else { "voter" },
+            view.leader,
+            view.voters.len(),
+            view.others,
+            if view.reads { "" } else { ", cannot read" }
+        ),
+        Err(error) => format!("no answer ({error})"),
+    }
+}
+
+/// The number that the etcd process of the host's container has on that host; nothing if it does not run.
+pub fn pid(lab: &Lab, node: Node) -> Option<String> {
+    let said = host::must(lab, node, &["podman", "inspect", "--format", "{{.State.Pid}}", "etcd"]).ok()?;
+    Some(said.trim().to_owned()).filter(|pid| !pid.is_empty() && pid != "0")
+}
+
+/// SIGKILL to the etcd process of the host's container.
+pub fn kill(lab: &Lab, node: Node) -> Result<()> {
+    let pid = pid(lab, node).ok_or_else(|| format!("no etcd runs on {node}"))?;
+    // The number is the host's own: the signal must be sent from inside.
+    host::must(lab, node, &["kill", "-9", &pid])?;
+    lab.event(&format!("etcd on {node} got SIGKILL"));
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! The lab's networks: a switch in a namespace of its own with two bridges, cluster and fencing, and one cable from
+//! each host to each bridge. Nothing of it shows in the machine's own network namespace.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::node::{CLIENT_IP, NODES, Node};
+use crate::sh::{self, Result};
+use crate::state::Lab;
+
+const CLUSTER: u8 = 0;
+const FENCING: u8 = 1;
+
+fn switch(lab: &Lab) -> String {
+    format!("{}-switch", lab.name)
+}
+
+fn client(lab: &Lab) -> String {
+    format!("{}-client", lab.name)
+}
+
+fn host(lab: &Lab, node: Node) -> String {
+    format!("{}-{node}", lab.name)
+}
+
+fn handle(namespace: &str) -> PathBuf {
+    PathBuf::from("/run/netns").join(namespace)
+}
+
+/// The file that stands for the host's network namespace.
+pub fn host_handle(lab: &Lab, node: Node) -> PathBuf {
+    handle(&host(lab, node))
+}
+
+/// The file that stands for the client's network namespace.
+pub fn client_handle(lab: &Lab) -> PathBuf {
+    handle(&client(lab))
+}
+
+/// The file that stands for the switch's network namespace, where the BMCs listen.
+pub fn switch_handle(lab: &Lab) -> PathBuf {
+    handle(&switch(lab))
+}
+
+/// Every namespace that this lab can have.
+pub fn namespaces(lab: &Lab) -> Vec<String> {
+    let mut names = vec![client(lab), switch(lab)];
+    names.extend(NODES.map(|node| host(lab, node)));
+    names
+}
+
+/// Runs a batch of `ip` commands inside a namespace. `nsenter`, since `ip netns exec` would remount /sys.
+fn ip(namespace: &str, batch: &str) -> Result<()> {
+    let mut command = Command::new("nsenter");
+    command.arg(format!("--net={}", handle(namespace).display())).args(["ip", "-batch", "-"]);
+    sh::feed(&mut command, batch).map(drop)
+}
+
+/// Makes switch and client; the hosts get their cables when they are switched on.
+pub fn create(lab: &Lab) -> Result<()> {
+    let (switch, client) = (switch(lab), client(lab));
+    sh::run("ip", &["netns", "add", &switch])?;
+    sh::run("ip", &["netns", "add", &client])?;
+    // Addresses of their own: a bridge takes its lowest port's otherwise, and changes it when a host goes; the BMCs,
+    // which live on the fencing bridge, would then be out of reach until the hosts ask for their address again.
+    let mut batch = String::from(
+        "link set lo up\n\
+         link add cluster address 02:7a:4e:00:00:fe type bridge forward_delay 0 stp_state 0\n\
+         link add fencing address 02:7a:4e:00:01:fe type bridge forward_delay 0 stp_state 0\n\
+         link set cluster up\n\
+         link set fencing up\n",
+    );
+    for node in NODES {
+        batch.push_str(&format!("addr add {}/24 dev fencing\n", node.bmc_ip()));
+    }
+    batch.push_str(&format!(
+        "link add client type veth peer name eth0 netns {client}\n\
+         link set client master cluster up\n"
+    ));
+    ip(&switch, &batch)?;
+    ip(&client, &format!("link set lo up\naddr add {CLIENT_IP}/24 dev eth0\nlink set eth0 up\n"))
+}
+
+fn ports(node: Node) -> [String; 2] {
+    [format!("{node}-cluster"), format!("{node}-fence")]
+}
+
+/// A network namespace for the host, with a cable to each bridge.
+pub fn plug_in(lab: &Lab, node: Node) -> Result<()> {
+    let (switch, host) = (switch(lab), host(lab, node));
+    let [cluster, fence] = ports(node);
+    sh::run("ip", &["netns", "add", &host])?;
+    ip(
+        &switch,
+        &format!(
+            "link add {cluster} type veth peer name eth0 address {} netns {host}\n\
+             link add {fence} type veth peer name eth1 address {} netns {host}\n\
+             link set {cluster} master cluster up\n\
+             link set {fence} master fencing up\n",
+            node.mac(CLUSTER),
+            node.mac(FENCING)
+        ),
+    )?;
+    if lab.setting("partition").as_deref() == Some("on") {
+        ip(&switch, &format!("link set {cluster} type bridge_slave isolated on\n"))?;
+    }
+    ip(
+        &host,
+        &format!(
+            "link set lo up\n\
+             addr add {}/24 dev eth0\n\
+             addr add {}/24 dev eth1\n\
+             link set eth0 up\n\
+             link set eth1 up\n",
+            node.ip(),
+            node.fence_ip()
+        ),
+    )
+}
+
+/// Deadens both cables of a host at the switch, in one go: what dies afterwards can tell nobody.
+pub fn deaden(lab: &Lab, node: Node) -> Result<()> {
+    let [cluster, fence] = ports(node);
+    ip(&switch(lab), &format!("link set {cluster} down\nlink set {fence} down\n"))
+}
+
+/// Takes the host's namespace and cables away. What is gone already is no error.
+pub fn unplug(lab: &Lab, node: Node) {
+    for port in ports(node) {
+        let _ = ip(&switch(lab), &format!("link del {port}\n"));
+    }
+    delete(&host(lab, node));
+}
+
+/// Removes a namespace if it is there.
+pub fn delete(namespace: &str) {
+    if handle(namespace).exists() {
+        let _ = sh::run("ip", &["netns", "del", namespace]);
+    }
+}
+
+/// Cuts the cluster network between the hosts: they lose each other, but reach the client and the BMCs as before. An
+/// isolated port keeps its carrier; with the link down Corosync would rebind to loopback.
+pub fn set_partition(lab: &Lab, on: bool) -> Result<()> {
+    let word = if on { "on" } else { "off" };
+    lab.set("partition", word)?;
+    lab.event(if on { "cluster network cut between the hosts" } else { "cluster network healed" });
+    for node in NODES {
+        let [cluster, _] = ports(node);
+        if host_handle(lab, node).exists() {
+            ip(&switch(lab), &format!("link set {cluster} type bridge_slave isolated {word}\n"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a BMC answers on its address at all.
+pub fn set_bmc_address(lab: &Lab, node: Node, present: bool) -> Result<()> {
+    let verb = if present { "replace" } else { "del" };
+    match ip(&switch(lab), &format!("addr {verb} {}/24 dev fencing\n", node.bmc_ip())) {
+        Err(error) if present => Err(error),
+        _ => Ok(()),
+    }
+}

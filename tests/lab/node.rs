@@ -1,0 +1,92 @@
+//! The two hosts, and every name and address that belongs to them.
+
+use crate::sh::{Error, Result};
+
+/// One of the two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Node {
+    One,
+    Two,
+}
+
+pub const NODES: [Node; 2] = [Node::One, Node::Two];
+/// Where the writers and the watch live: a third machine on the cluster network.
+pub const CLIENT_IP: &str = "10.99.0.254";
+pub const BMC_USER: &str = "admin";
+/// Known to anyone who reads this; it guards an emulator that only this machine can reach.
+pub const BMC_PASSWORD: &str = "lab-secret";
+
+impl Node {
+    pub fn number(self) -> u8 {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+        }
+    }
+
+    pub fn other(self) -> Self {
+        match self {
+            Self::One => Self::Two,
+            Self::Two => Self::One,
+        }
+    }
+
+    /// The name in Corosync and Pacemaker, and the host name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::One => "node1",
+            Self::Two => "node2",
+        }
+    }
+
+    /// On the cluster network.
+    pub fn ip(self) -> String {
+        format!("10.99.0.{}", self.number())
+    }
+
+    /// On the fencing network.
+    pub fn fence_ip(self) -> String {
+        format!("10.98.0.{}", self.number())
+    }
+
+    /// Of the BMC that holds this host's power button.
+    pub fn bmc_ip(self) -> String {
+        format!("10.98.0.10{}", self.number())
+    }
+
+    pub fn endpoint(self) -> String {
+        format!("https://{}:2379", self.ip())
+    }
+
+    /// The Redfish id of the system, different on each BMC as on real ones.
+    pub fn system_id(self) -> String {
+        format!("System.Embedded.{}", self.number())
+    }
+
+    pub fn uuid(self) -> String {
+        format!("7a4e1000-0000-4000-8000-00000000000{}", self.number())
+    }
+
+    /// Fixed, so that a rebooted host is not hidden behind a stale neighbour entry.
+    pub fn mac(self, network: u8) -> String {
+        format!("02:7a:4e:00:0{network}:0{}", self.number())
+    }
+}
+
+impl std::fmt::Display for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Node {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "node1" | "1" => Ok(Self::One),
+            "node2" | "2" => Ok(Self::Two),
+            other => Err(format!("there is no node '{other}'; type node1 or node2").into()),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Processes that the lab started and must end again: each is recorded as pid and start time, so that a number that
+//! was given to somebody else's process meanwhile is never signalled.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::sh::{self, Result};
+
+/// A process, told apart from later ones with the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub pid: i32,
+    /// Clock ticks since boot, field 22 of `/proc/PID/stat`.
+    started: u64,
+}
+
+impl Record {
+    /// The record of a process that lives now.
+    pub fn of(pid: u32) -> Result<Self> {
+        let pid = i32::try_from(pid)?;
+        let (_, started) = stat(pid).ok_or_else(|| format!("process {pid} has ended already"))?;
+        Ok(Self { pid, started })
+    }
+
+    /// Reads what [`Record::save`] wrote; nothing if there is no such file.
+    pub fn load(path: &Path) -> Option<Self> {
+        let text = fs::read_to_string(path).ok()?;
+        let (pid, started) = text.trim().split_once(' ')?;
+        Some(Self { pid: pid.parse().ok()?, started: started.parse().ok()? })
+    }
+
+    pub fn save(&self, path: &Path) -> Result<()> {
+        // Whole or not at all: somebody may be waiting for it.
+        let unfinished = path.with_extension("new");
+        sh::write(&unfinished, format!("{} {}\n", self.pid, self.started))?;
+        Ok(fs::rename(unfinished, path)?)
+    }
+
+    /// Whether this very process still exists and is not just waiting to be reaped.
+    pub fn alive(&self) -> bool {
+        stat(self.pid).is_some_and(|(state, started)| started == self.started && state != 'Z' && state != 'X')
+    }
+
+    /// Sends SIGKILL if the process is still the recorded one, and waits until it is gone with all its namespace.
+    pub fn kill(&self) -> Result<()> {
+        if !self.alive() {
+            return Ok(());
+        }
+        let _ = kill(Pid::from_raw(self.pid), Signal::SIGKILL);
+        sh::wait_for_quietly(Duration::from_secs(20), Duration::from_millis(5), || !self.alive())
+            .then_some(())
+            .ok_or_else(|| format!("process {} does not end after SIGKILL", self.pid).into())
+    }
+}
+
+/// Whether a process has ended and only waits for its parent to take notice.
+pub fn is_zombie(pid: u32) -> bool {
+    i32::try_from(pid).ok().and_then(stat).is_none_or(|(state, _)| matches!(state, 'Z' | 'X'))
+}
+
+/// State letter and start time.
+fn stat(pid: i32) -> Option<(char, u64)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The program's name may hold blanks and brackets: the fields begin after the last bracket.
+    let rest = text.get(text.rfind(')')? + 2..)?;
+    let mut fields = rest.split(' ');
+    let state = fields.next()?.chars().next()?;
+    Some((state, fields.nth(18)?.parse().ok()?))
+}

@@ -1,0 +1,113 @@
+//! A node that returns after its peer went on alone and then died: nothing proves that its data is all there is, so it
+//! refuses and says why, `tandem explain` agrees, and an operator's word leads on. What was acknowledged before the
+//! peer went on alone is not lost even then, and the peer's own data is kept when it returns.
+
+use std::time::Duration;
+
+use crate::bmc;
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::node::Node;
+use crate::power;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+use crate::writer::Writers;
+
+const LEFT: Node = Node::One;
+const PEER: Node = Node::Two;
+
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    let mut writers = super::writing(lab)?;
+    let cut_at = writers.now();
+    leave_behind(lab, &writers)?;
+    let acknowledged = writers.stop()?;
+    let before: Vec<_> = acknowledged.into_iter().filter(|ack| ack.ended < cut_at).collect();
+
+    refuses(lab)?;
+    confirm(lab, "nobody\n", false)?;
+    refuses(lab)?;
+    confirm(lab, "node2\nyes\nnode2\n", true)?;
+    sh::wait_for("the left node to go on alone", Duration::from_secs(60), Duration::from_millis(500), || {
+        serves_alone(lab)
+    })?;
+    let present = writers.read_back(LEFT)?;
+    let lost = before.iter().filter(|ack| !present.contains(&ack.key)).count();
+    println!("   {} writes acknowledged before the cut, {lost} of them lost", before.len());
+    if lost > 0 {
+        return Err(format!("{lost} writes are lost that both members had acknowledged").into());
+    }
+    peer_returns(lab, wish)
+}
+
+/// Node 1 loses power for long, node 2 goes on alone and takes writes, then node 2 dies and its BMC with it.
+fn leave_behind(lab: &Lab, writers: &Writers) -> Result<()> {
+    lab.set("boot-delay", "3600")?;
+    power::cut(lab, LEFT)?;
+    let cut_at = writers.now();
+    sh::wait_for("node2 to take writes alone", Duration::from_secs(60), Duration::from_millis(100), || {
+        writers.first_after(cut_at)
+    })?;
+    std::thread::sleep(Duration::from_secs(2));
+    bmc::set_mode(lab, PEER, "unreachable")?;
+    power::cut(lab, PEER)?;
+    lab.set("boot-delay", "0")?;
+    power::on(lab, LEFT)
+}
+
+/// Alone, etcd does not come up, and the operator is told why.
+fn refuses(lab: &Lab) -> Result<()> {
+    sh::wait_for("Pacemaker on node1", Duration::from_secs(60), Duration::from_millis(500), || {
+        cluster::online(lab, LEFT).contains(&LEFT).then_some(())
+    })?;
+    for _ in 0..5 {
+        std::thread::sleep(Duration::from_secs(1));
+        if let Ok(view) = etcd::view(lab, LEFT) {
+            return Err(format!("etcd serves on the node that was left behind: {view:?}").into());
+        }
+    }
+    let explained = host::must(lab, LEFT, &["tandem", "explain"])?;
+    for words in ["if that lasts", "node2 is not confirmed stopped", "pcs stonith confirm node2"] {
+        if !explained.contains(words) {
+            return Err(format!("'tandem explain' does not say '{words}': {explained}").into());
+        }
+    }
+    Ok(())
+}
+
+/// Types `answers` to `tandem confirm-recovery`.
+fn confirm(lab: &Lab, answers: &str, succeeds: bool) -> Result<()> {
+    let script = format!("printf '{}' | tandem confirm-recovery", answers.replace('\n', "\\n"));
+    let output = host::output(lab, LEFT, &["sh", "-c", &script])?;
+    let told = output.stdout;
+    if output.ok != succeeds {
+        return Err(format!(
+            "'tandem confirm-recovery' should have {}: {told} {}",
+            if succeeds { "succeeded" } else { "refused" },
+            output.stderr
+        )
+        .into());
+    }
+    let warns = told.contains("every write that it acknowledged since is lost")
+        && told.contains("Nothing is lost if you start node2");
+    if warns { Ok(()) } else { Err(format!("'tandem confirm-recovery' does not say what may be lost: {told}").into()) }
+}
+
+fn serves_alone(lab: &Lab) -> Option<()> {
+    let view = etcd::view(lab, LEFT).ok()?;
+    (view.voters.len() == 1 && view.reads).then_some(())
+}
+
+/// The given-up node comes back: it joins, and what it had is kept beside its data dir.
+fn peer_returns(lab: &Lab, wish: Wish) -> Result<()> {
+    bmc::set_mode(lab, PEER, "ok")?;
+    power::on(lab, PEER)?;
+    etcd::wait_two_voters(lab, Duration::from_secs(120))?;
+    let kept = host::must(lab, PEER, &["sh", "-c", "ls -d /var/lib/etcd/member-backup-*"])?;
+    if kept.trim().is_empty() {
+        return Err("the data of the node that was given up is not kept".into());
+    }
+    lab.set("boot-delay", &wish.boot_delay.to_string())?;
+    super::clean(lab)
+}

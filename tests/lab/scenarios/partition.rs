@@ -1,0 +1,54 @@
+//! The hosts lose each other, while client and BMCs reach both: one fences the other, and at no time do both take
+//! writes on their own.
+
+use std::time::Duration;
+
+use crate::net;
+use crate::node::NODES;
+use crate::power;
+use crate::sh::{self, Result};
+use crate::state::{self, Lab};
+use crate::story::{Step, Story};
+use crate::up::Wish;
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let mut writers = super::writing(lab)?;
+    let mut stories = NODES.map(|victim| Story::begin(lab, victim, false));
+    net::set_partition(lab, true)?;
+    let healed = cut_off(lab, &mut writers, &mut stories);
+    // Mended also after a failure, so that the logs show how it went on.
+    net::set_partition(lab, false)?;
+    healed?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// Until one node is fenced and the other takes writes, and a while longer.
+fn cut_off(lab: &Lab, writers: &mut crate::writer::Writers, stories: &mut [Story; 2]) -> Result<()> {
+    let began = state::since_epoch();
+    let winner = sh::wait_for("one node to be fenced", Duration::from_secs(60), Duration::from_millis(100), || {
+        stories.iter_mut().for_each(Story::follow);
+        let fenced = NODES.into_iter().zip(stories.iter()).find(|(_, story)| story.steps.contains_key(&Step::Fenced));
+        fenced.map(|(victim, _)| victim.other())
+    })?;
+    let fenced_at = writers.now();
+    let first =
+        sh::wait_for("the other one to take writes", Duration::from_secs(60), Duration::from_millis(50), || {
+            writers.first_after(fenced_at)
+        })?;
+    let seconds = (state::since_epoch().saturating_sub(began)).as_secs_f64();
+    println!("   {} fenced, first write to {} after {seconds:.1} s", winner.other(), first.node);
+    if first.node != winner {
+        return Err(format!("{winner} fenced its peer, but {} took the first write", first.node).into());
+    }
+    // The fenced node boots into the partition: it must not begin anything on its own.
+    let booted = || power::is_on(lab, winner.other()) && crate::host::running(lab, winner.other()).is_some();
+    sh::wait_for("the fenced node to boot", Duration::from_secs(60), Duration::from_millis(200), || {
+        booted().then_some(())
+    })?;
+    std::thread::sleep(Duration::from_secs(10));
+    let strays = writers.acknowledged().iter().filter(|ack| ack.began > fenced_at && ack.node != winner).count();
+    if strays > 0 {
+        return Err(format!("{strays} writes were taken by the fenced node while it was cut off").into());
+    }
+    Ok(())
+}

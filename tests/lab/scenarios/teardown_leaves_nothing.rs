@@ -1,0 +1,76 @@
+//! A lab whose parts have died in odd ways is taken away, and nothing of it is left on the machine.
+
+use std::fs;
+
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::proc::Record;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::teardown;
+use crate::up::{self, Wish};
+
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    // Beside whatever else runs here, under a name of its own: two labs do not touch each other.
+    let lab = Lab::named(&format!("{}-td", lab.name))?;
+    let before = Machine::now();
+    let broken = up_and_broken(&lab, wish);
+    let left = teardown::down(&lab);
+    broken?;
+    if !left.is_empty() {
+        return Err(format!("left behind: {}", left.join(", ")).into());
+    }
+    let new = Machine::now().beyond(&before);
+    if new.is_empty() { Ok(()) } else { Err(format!("new on the machine: {}", new.join(", ")).into()) }
+}
+
+/// A lab with a container on each host, and then as a crash would leave it.
+fn up_and_broken(lab: &Lab, wish: Wish) -> Result<()> {
+    up::up(lab, Wish { bare: true, ..wish })?;
+    let image = crate::image::name(wish.etcd.number());
+    for node in NODES {
+        host::must(
+            lab,
+            node,
+            &["podman", "run", "-d", "--name", "etcd", "--net", "host", &image, "etcd", "--data-dir", "/d"],
+        )?;
+    }
+    let with_it = teardown::leftovers(lab);
+    // The check must be able to see what it looks for, or an empty answer means nothing.
+    for kind in ["directory", "network namespace", "cgroup", "(etcd)", "(conmon)", "(corosync)"] {
+        if !with_it.iter().any(|found| found.contains(kind)) {
+            return Err(format!("the check for leftovers does not see {kind} of a lab that is up").into());
+        }
+    }
+    // As a crash would leave it: the BMCs and one host are dead, nothing was cleaned up after them, and nobody wrote
+    // down which process the other host's pid 1 is.
+    for record in [Record::load(&lab.bmc_record()), host::running(lab, Node::Two)].into_iter().flatten() {
+        record.kill()?;
+    }
+    fs::remove_file(lab.init_record(Node::One))?;
+    Ok(())
+}
+
+/// What a lab could leave behind in places that do not carry its name.
+struct Machine {
+    namespaces: Vec<String>,
+    mounts: Vec<String>,
+}
+
+impl Machine {
+    fn now() -> Self {
+        let names = fs::read_dir("/run/netns")
+            .map(|entries| entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect());
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        Self { namespaces: names.unwrap_or_default(), mounts: mounts.lines().map(str::to_owned).collect() }
+    }
+
+    fn beyond(&self, before: &Self) -> Vec<String> {
+        let mut new: Vec<String> =
+            self.namespaces.iter().filter(|name| !before.namespaces.contains(name)).cloned().collect();
+        // /run/netns itself is mounted once by `ip netns` and stays, whoever used it first.
+        let stays = |line: &&String| !before.mounts.contains(line) && !line.contains(" /run/netns ");
+        new.extend(self.mounts.iter().filter(stays).cloned());
+        new
+    }
+}

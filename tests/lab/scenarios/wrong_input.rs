@@ -1,0 +1,121 @@
+//! Wrong input, each as an operator meets it: one clear sentence in the exit reason, and the exit code that tells
+//! Pacemaker what to do about it.
+
+use std::time::Duration;
+
+use crate::bmc;
+use crate::cluster::{self, Failure};
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// Worth another try: what is missing can be put there at any moment, and the retry finds it.
+const GENERIC: &str = "1";
+/// Wrong on this node, until somebody changes the configuration.
+const ARGS: &str = "2";
+/// Wrong on every node.
+const CONFIGURED: &str = "6";
+/// Pacemaker cuts exit reasons here; a sentence that is cut is not clear.
+const LONGEST_REASON: usize = 126;
+
+struct Case {
+    what: &'static str,
+    /// Parameters in place of the right ones; an empty value leaves the parameter out.
+    wrong: &'static [(&'static str, &'static str)],
+    code: &'static str,
+    /// All of these words must be in the exit reason.
+    words: &'static [&'static str],
+}
+
+const CASES: &[Case] = &[
+    Case { what: "no node_ip_map", wrong: &[("node_ip_map", "")], code: CONFIGURED, words: &["node_ip_map"] },
+    Case {
+        what: "a node that is not in the map",
+        wrong: &[("node_ip_map", "node1:10.99.0.1;other:10.99.0.2")],
+        code: ARGS,
+        words: &["node_ip_map", "node2"],
+    },
+    Case {
+        what: "a certificate that is not there",
+        wrong: &[("cert_file", "/etc/tandem/nothing.crt")],
+        code: GENERIC,
+        words: &["/etc/tandem/nothing.crt"],
+    },
+    Case {
+        what: "an image that is not there",
+        wrong: &[("image", "localhost/tandem/nothing:1")],
+        code: GENERIC,
+        words: &["localhost/tandem/nothing:1"],
+    },
+];
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let mut wrong = Vec::new();
+    for case in CASES {
+        if let Err(error) = try_case(lab, case) {
+            wrong.push(format!("{}: {error}", case.what));
+        }
+        let _ = cluster::pcs(lab, NODES[0], &["resource", "delete", "--force", "etcd"]);
+        let _ = cluster::pcs(lab, NODES[0], &["resource", "cleanup"]);
+    }
+    if let Err(error) = refused_password(lab) {
+        wrong.push(format!("a BMC that refuses the password: {error}"));
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ").into()) }
+}
+
+fn try_case(lab: &Lab, case: &Case) -> Result<()> {
+    cluster::create_etcd_with(lab, NODES[0], cluster::CloneKind::Plain, case.wrong, true)?;
+    let failure = sh::wait_for("its failure in crm_mon", Duration::from_secs(60), Duration::from_millis(500), || {
+        let of_case = |failure: &Failure| {
+            failure.action.starts_with("etcd") && case.words.iter().all(|word| failure.reason.contains(word))
+        };
+        cluster::failures(lab, NODES[0]).into_iter().find(of_case)
+    });
+    let failure = failure.map_err(|error| {
+        let there: Vec<String> = cluster::failures(lab, NODES[0]).iter().map(ToString::to_string).collect();
+        format!("{error}; there is: {}", there.join(" | "))
+    })?;
+    println!("   {}: {failure}", case.what);
+    if failure.code != case.code {
+        return Err(format!("the exit code should be {}: {failure}", case.code).into());
+    }
+    if failure.reason.len() > LONGEST_REASON {
+        return Err(format!("Pacemaker has cut the exit reason: {failure}").into());
+    }
+    Ok(())
+}
+
+/// As the operator sees it who creates the device, and as Pacemaker records it.
+fn refused_password(lab: &Lab) -> Result<()> {
+    bmc::set_mode(lab, Node::One, "refuse")?;
+    let status = host::output(
+        lab,
+        Node::Two,
+        &[
+            "sh",
+            "-c",
+            "printf 'action=monitor\\nip=10.98.0.101\\nusername=admin\\npassword=not-the-one\\n' | fence_redfish_rs",
+        ],
+    );
+    let _ = host::must(lab, Node::Two, &["crm_resource", "--resource", "fence-node1", "--restart", "--timeout=30s"]);
+    let noted =
+        sh::wait_for("a failure of the fence device", Duration::from_secs(60), Duration::from_millis(500), || {
+            cluster::failures(lab, NODES[0]).into_iter().find(|failure| failure.action.starts_with("fence-node1"))
+        });
+    bmc::set_mode(lab, Node::One, "ok")?;
+    let status = status?;
+    let said = status.text();
+    println!("   a BMC that refuses the password: {}", said.trim());
+    println!("   in Pacemaker: {}", noted?);
+    let sentences = said.lines().filter(|line| !line.trim().is_empty()).count();
+    if status.ok {
+        return Err("the fence agent answered success".into());
+    }
+    if sentences != 1 || !said.contains("password") || said.contains("lab-secret") {
+        return Err(format!("not one clear sentence about the password: {said}").into());
+    }
+    Ok(())
+}

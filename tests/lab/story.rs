@@ -1,0 +1,160 @@
+//! Follows the logs while things happen and picks out the lines that a reader needs.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::node::Node;
+use crate::state::{self, Lab};
+
+/// The steps of a recovery, in the order in which they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    TokenLost,
+    NodeLost,
+    FencingAsked,
+    BmcAsked,
+    Fenced,
+    Forced,
+}
+
+impl Step {
+    fn words(self) -> &'static str {
+        match self {
+            Self::TokenLost => "corosync hears nothing from it",
+            Self::NodeLost => "pacemaker counts it as lost",
+            Self::FencingAsked => "fencing asked for",
+            Self::BmcAsked => "its BMC is asked",
+            Self::Fenced => "fencing confirmed",
+            Self::Forced => "new cluster forced",
+        }
+    }
+}
+
+struct Log {
+    path: PathBuf,
+    offset: u64,
+    /// The beginning of a line whose end is not written yet.
+    partial: String,
+}
+
+/// Watches the survivor's log and the victim's BMC from a moment on.
+pub struct Story {
+    victim: Node,
+    began: Duration,
+    logs: Vec<Log>,
+    /// When each step was first seen, since the beginning.
+    pub steps: BTreeMap<Step, Duration>,
+    print: bool,
+}
+
+impl Story {
+    /// Begins now. With `print`, every step and every word of the agent is shown as it comes.
+    pub fn begin(lab: &Lab, victim: Node, print: bool) -> Self {
+        let open = |path: PathBuf| {
+            let offset = std::fs::metadata(&path).map_or(0, |meta| meta.len());
+            Log { path, offset, partial: String::new() }
+        };
+        Self {
+            victim,
+            began: state::since_epoch(),
+            logs: vec![open(lab.messages(victim.other())), open(lab.bmc_log()), open(lab.events())],
+            steps: BTreeMap::new(),
+            print,
+        }
+    }
+
+    /// Prints a line of the story with the seconds since the beginning.
+    pub fn tell(&self, text: &str) {
+        let since = state::since_epoch().saturating_sub(self.began);
+        self.tell_at(since, text);
+    }
+
+    fn tell_at(&self, since: Duration, text: &str) {
+        if self.print {
+            println!("{:>8.2} s  {text}", since.as_secs_f64());
+        }
+    }
+
+    /// Takes in what was logged since the last call.
+    pub fn follow(&mut self) {
+        let mut lines = Vec::new();
+        for log in &mut self.logs {
+            lines.extend(log.news());
+        }
+        lines.sort();
+        for line in lines {
+            self.hear(&line);
+        }
+    }
+
+    fn hear(&mut self, line: &str) {
+        let Some((time, rest)) = line.split_once(' ') else { return };
+        let Some((source, text)) = rest.split_once(": ") else { return };
+        let since = state::since_stamp(time, self.began);
+        if let Some(step) = self.step(source, text)
+            && let Entry::Vacant(unseen) = self.steps.entry(step)
+        {
+            unseen.insert(since);
+            self.tell_at(since, &format!("{}  [{}]", step.words(), shorten(text)));
+            return;
+        }
+        let spoken = text.contains("podman-etcd") && !text.contains("pacemaker-") && !text.contains("DEBUG");
+        if spoken || source == "lab" || source.starts_with("bmc-") && text.starts_with("POST") {
+            self.tell_at(since, &format!("  {source}: {}", shorten(text)));
+        }
+    }
+
+    /// Which step a line tells of.
+    fn step(&self, source: &str, text: &str) -> Option<Step> {
+        let victim = self.victim.name();
+        let has = |words: &[&str]| words.iter().all(|word| text.contains(word));
+        if source == format!("bmc-{victim}") {
+            return Some(Step::BmcAsked);
+        }
+        if has(&["corosync", "Token has not been received"]) || has(&["corosync", "A processor failed"]) {
+            return Some(Step::TokenLost);
+        }
+        if has(&["pacemaker-controld", victim, "state is now lost"]) {
+            return Some(Step::NodeLost);
+        }
+        if has(&["pacemaker-fenced", "Requesting peer fencing", victim]) {
+            return Some(Step::FencingAsked);
+        }
+        if has(&["pacemaker-fenced", "Operation", victim, "OK"]) {
+            return Some(Step::Fenced);
+        }
+        if has(&["podman-etcd", "forcing a new cluster"]) {
+            return Some(Step::Forced);
+        }
+        None
+    }
+}
+
+impl Log {
+    fn news(&mut self) -> Vec<String> {
+        let mut text = std::mem::take(&mut self.partial);
+        if let Ok(mut file) = File::open(&self.path) {
+            let mut bytes = Vec::new();
+            if file.seek(SeekFrom::Start(self.offset)).is_ok() && file.read_to_end(&mut bytes).is_ok() {
+                self.offset += bytes.len() as u64;
+                text.push_str(&String::from_utf8_lossy(&bytes));
+            }
+        }
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        text.get(whole..).unwrap_or_default().clone_into(&mut self.partial);
+        text.get(..whole).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+}
+
+/// A log line cut to what fits beside the time.
+fn shorten(text: &str) -> String {
+    let text = text.trim();
+    if text.chars().count() <= 150 {
+        return text.to_owned();
+    }
+    text.chars().take(149).chain(['…']).collect()
+}

@@ -1,0 +1,143 @@
+//! Takes a lab away, also one that a crash left half made. Nothing in here stops at an error: each step takes away
+//! what it can, and what is left is said at the end.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::host;
+use crate::net;
+use crate::node::NODES;
+use crate::power;
+use crate::proc::{self, Record};
+use crate::sh;
+use crate::state::{self, FAILED_LOGS, Lab};
+
+/// Takes the lab away when it goes out of scope: also when a print into a closed pipe panics.
+pub struct AtEnd<'a>(pub &'a Lab);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        if self.0.exists() {
+            down(self.0);
+        }
+    }
+}
+
+/// Takes everything away and answers what could not be.
+pub fn down(lab: &Lab) -> Vec<String> {
+    if let Some(bmc) = Record::load(&lab.bmc_record()) {
+        // First, so that no fencing request boots a host that was just ended.
+        let _ = bmc.kill();
+    }
+    for node in NODES {
+        if lab.node_dir(node).is_dir() {
+            let _ = power::cut(lab, node);
+        }
+        if let Some(init) = Record::load(&lab.init_record(node)) {
+            let _ = init.kill();
+        }
+        let _ = host::empty(lab, node);
+        net::unplug(lab, node);
+        host::remove_cgroup(lab, node);
+    }
+    for namespace in net::namespaces(lab) {
+        net::delete(&namespace);
+    }
+    // Mounts of a host vanish with its last process, a moment after its pid 1.
+    sh::wait_for_quietly(Duration::from_secs(5), Duration::from_millis(50), || {
+        let _ = fs::remove_dir_all(lab.dir());
+        !lab.dir().exists()
+    });
+    state::remove_root_if_empty();
+    leftovers(lab)
+}
+
+/// What of this lab is still on the machine: directory, namespaces, mounts, processes, cgroups.
+pub fn leftovers(lab: &Lab) -> Vec<String> {
+    let mut found = Vec::new();
+    let dir = lab.dir();
+    if dir.exists() {
+        found.push(format!("directory {}", dir.display()));
+    }
+    for namespace in net::namespaces(lab) {
+        if Path::new("/run/netns").join(&namespace).exists() {
+            found.push(format!("network namespace {namespace}"));
+        }
+    }
+    let dir_text = format!("{}/", dir.display());
+    for line in fs::read_to_string("/proc/self/mounts").unwrap_or_default().lines() {
+        if line.contains(&dir_text) {
+            found.push(format!("mount {line}"));
+        }
+    }
+    for node in NODES {
+        if let Ok(cgroup) = host::cgroup(lab, node)
+            && cgroup.exists()
+        {
+            found.push(format!("cgroup {}", cgroup.display()));
+        }
+    }
+    found.extend(processes(lab));
+    found
+}
+
+/// Processes of this lab: everything on a host, its containers included, by its cgroup; the lab's own daemons outside
+/// of the hosts by their command line.
+fn processes(lab: &Lab) -> Vec<String> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let cgroups = NODES.map(|node| format!("::/tandem-lab-{}-{node}", lab.name));
+    let of_lab = |pid: &u32| {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<_> = words.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+        let daemon = words.iter().any(|word| matches!(word.as_ref(), "host-init" | "bmc-daemon"))
+            && words.iter().any(|word| *word == lab.name);
+        let cgroup = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+        daemon || cgroups.iter().any(|of_host| cgroup.contains(of_host))
+    };
+    // The machine's own init takes notice of ended orphans when it pleases; they hold nothing any more.
+    pids.filter(|pid| *pid != std::process::id() && !proc::is_zombie(*pid))
+        .filter(of_lab)
+        .map(|pid| {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            format!("process {pid} ({})", name.trim())
+        })
+        .collect()
+}
+
+/// Copies the logs of a failed run out of the lab and answers where they are. Keys and data stay behind.
+pub fn keep_logs(lab: &Lab, what: &str) -> PathBuf {
+    let label = state::stamp(state::since_epoch()).replace([':', '.'], "-");
+    let kept = Path::new(FAILED_LOGS).join(format!("{label}-{}-{what}", lab.name));
+    let _ = fs::create_dir_all(&kept);
+    let timeline = crate::timeline::merged(lab);
+    let _ = fs::write(kept.join("timeline.log"), timeline.join("\n") + "\n");
+    let acks = fs::read_dir(lab.dir()).into_iter().flatten().flatten().map(|entry| entry.path());
+    let acks = acks.filter(|path| path.extension().is_some_and(|extension| extension == "tsv"));
+    for file in acks.chain([lab.events(), lab.bmc_log()]) {
+        if let Some(name) = file.file_name() {
+            let _ = fs::copy(&file, kept.join(name));
+        }
+    }
+    for node in NODES {
+        let _ = copy_tree(&lab.disk(node, "var-log"), &kept.join(node.name()));
+        let _ = fs::copy(lab.node_dir(node).join("boot.log"), kept.join(node.name()).join("boot.log"));
+        if host::running(lab, node).is_some() {
+            for (file, words) in [
+                ("crm_mon.txt", &["crm_mon", "-1", "-A", "-f", "-r"][..]),
+                ("cib.xml", &["cibadmin", "--query"]),
+                ("podman-logs.txt", &["podman", "logs", "--timestamps", "etcd"]),
+            ] {
+                let said = host::output(lab, node, words).map_or_else(|error| error.to_string(), |done| done.text());
+                let _ = fs::write(kept.join(node.name()).join(file), said);
+            }
+        }
+    }
+    kept
+}
+
+fn copy_tree(from: &Path, to: &Path) -> sh::Result<()> {
+    sh::must(Command::new("cp").arg("-r").arg("--no-preserve=ownership").arg(from).arg(to)).map(drop)
+}

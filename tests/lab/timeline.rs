@@ -1,0 +1,20 @@
+//! One story out of many logs: both hosts' syslog, the BMCs, and what the lab did, by time.
+
+use std::fs;
+
+use crate::node::NODES;
+use crate::state::Lab;
+
+/// All lines by time; each begins with its time, then its source.
+pub fn merged(lab: &Lab) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut files = vec![lab.events(), lab.bmc_log()];
+    files.extend(NODES.map(|node| lab.messages(node)));
+    for file in files {
+        // A host that never booted has no log yet.
+        lines.extend(fs::read_to_string(file).unwrap_or_default().lines().map(str::to_owned));
+    }
+    // Stable, and the stamps sort as text: lines of one source keep their order.
+    lines.sort_by(|a, b| a.get(..24).cmp(&b.get(..24)));
+    lines
+}

@@ -1,0 +1,123 @@
+//! Brings a lab up: networks, BMCs, disks, both hosts, the cluster, etcd.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::bmc;
+use crate::cluster::{self, CloneKind};
+use crate::disks;
+use crate::etcd;
+use crate::host;
+use crate::image::{self, Version};
+use crate::net;
+use crate::node::{NODES, Node};
+use crate::power;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::teardown;
+use crate::tls;
+
+/// What `up` is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish {
+    pub etcd: Version,
+    pub clone: CloneKind,
+    /// Hosts and Pacemaker only: no fence devices, no etcd.
+    pub bare: bool,
+    /// Seconds from the power button until a host boots; counts from the first power cut on.
+    pub boot_delay: u64,
+}
+
+impl Default for Wish {
+    fn default() -> Self {
+        Self { etcd: Version::V3_5, clone: CloneKind::Plain, bare: false, boot_delay: 0 }
+    }
+}
+
+/// Brings it up, or takes away what it had made until it failed.
+pub fn up(lab: &Lab, wish: Wish) -> Result<()> {
+    if lab.exists() {
+        return Err("the lab is up already; type 'cargo lab status' to see it or 'cargo lab down' to end it".into());
+    }
+    let began = Instant::now();
+    let done = build(lab, wish);
+    if let Err(error) = &done {
+        let kept = teardown::keep_logs(lab, "up");
+        teardown::down(lab);
+        return Err(format!("{error} (logs: {})", kept.display()).into());
+    }
+    println!("the lab is up after {:.0} s", began.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn build(lab: &Lab, wish: Wish) -> Result<()> {
+    check_machine()?;
+    let rootfs = image::rootfs(wish.etcd)?;
+    sh::make_dir(&lab.dir())?;
+    fs::set_permissions(lab.dir(), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    lab.set("etcd", wish.etcd.number())?;
+    lab.set("clone", wish.clone.word())?;
+    tls::create(lab)?;
+    let authkey = random_key()?;
+    for node in NODES {
+        disks::create(lab, node, &authkey)?;
+    }
+    net::create(lab)?;
+    bmc::start(lab)?;
+    for node in NODES {
+        power::on(lab, node)?;
+    }
+    println!("hosts are on, waiting for Pacemaker");
+    import_images(lab, &rootfs, wish.etcd)?;
+    wait_online(lab)?;
+    println!("two nodes are online in Pacemaker");
+    lab.set("boot-delay", &wish.boot_delay.to_string())?;
+    if wish.bare {
+        return Ok(());
+    }
+    cluster::create_fencing(lab, Node::One)?;
+    cluster::create_etcd(lab, Node::One, wish.clone)?;
+    let voters = etcd::wait_two_voters(lab, Duration::from_secs(120))?;
+    println!("etcd has two voters, {} leads", voters.leader);
+    Ok(())
+}
+
+fn check_machine() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return Err("the lab makes namespaces and needs root; type 'sudo -E cargo lab ...' or become root".into());
+    }
+    for program in ["corosync", "pacemakerd", "pcs", "podman", "runc", "ip", "nsenter", "dpkg"] {
+        let found = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].iter().any(|dir| Path::new(dir).join(program).is_file());
+        if !found {
+            return Err(format!("{program} is not installed; run tests/lab/setup").into());
+        }
+    }
+    Ok(())
+}
+
+fn random_key() -> Result<Vec<u8>> {
+    let mut key = vec![0_u8; 256];
+    fs::File::open("/dev/urandom")?.read_exact(&mut key)?;
+    Ok(key)
+}
+
+/// Both hosts at the same time: unpacking the image is most of the work.
+fn import_images(lab: &Lab, rootfs: &Path, version: Version) -> Result<()> {
+    let name = image::name(version.number());
+    std::thread::scope(|scope| {
+        let imports = NODES.map(|node| {
+            let name = &name;
+            scope.spawn(move || host::import_image(lab, node, rootfs, name))
+        });
+        imports.into_iter().try_for_each(|import| import.join().map_err(|_| "an import panicked")?)
+    })
+}
+
+/// Waits until both see both online.
+pub fn wait_online(lab: &Lab) -> Result<()> {
+    sh::wait_for("both nodes online in Pacemaker", Duration::from_secs(120), Duration::from_millis(500), || {
+        NODES.iter().all(|node| cluster::online(lab, *node).len() == NODES.len()).then_some(())
+    })
+}
