@@ -157,7 +157,7 @@ fn start_logging(given: &Given) {
 /// Options come from the command line if there is one, else from standard input.
 fn read_input(args: &[OsString]) -> Result<Given, String> {
     if !args.is_empty() {
-        return input::from_arguments(args.to_vec());
+        return input::from_arguments(args);
     }
     if std::io::stdin().is_terminal() {
         let _ = writeln!(

@@ -45,9 +45,7 @@ fn by_io(what: &str, error: &std::io::Error) -> Failure {
         ErrorKind::NetworkDown | ErrorKind::AddrNotAvailable | ErrorKind::PermissionDenied => {
             (Kind::Unreachable, format!("no connection: {error}"))
         }
-        ErrorKind::TimedOut | ErrorKind::WouldBlock => {
-            (Kind::Silent, "timed out without a complete answer".to_owned())
-        }
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => (Kind::Silent, "timed out without a complete answer".to_owned()),
         ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => {
             (Kind::Interrupted, "the BMC closed the connection before it had answered".to_owned())
         }
