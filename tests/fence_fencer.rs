@@ -273,7 +273,7 @@ fn inner_failures() {
     fencer.register("silent", &silent, &["pcmk_host_list=node3", "action_timeout=4"]);
     let (code, text, took) = fence("--fence", "node3", "60");
     assert!(code != 0 && took < Duration::from_secs(20), "{took:?} {text}");
-    assert!(fencer.log().contains("no complete answer within the time"), "{}", fencer.log());
+    assert!(fencer.log().contains("timed out without a complete answer"), "{}", fencer.log());
 }
 
 #[test]

@@ -131,7 +131,7 @@ proptest! {
             1 => vec![OsString::from_vec([b"--".to_vec(), key, b"=".to_vec(), value].concat())],
             _ => vec![OsString::from_vec(value)],
         }).collect();
-        bounded(|| match from_arguments(words) {
+        bounded(|| match from_arguments(&words) {
             Ok(given) => drop(Config::read(Action::Off, &given, Environment::default())),
             Err(fault) => assert!(!fault.is_empty() && !fault.contains('\n')),
         });

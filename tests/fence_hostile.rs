@@ -294,6 +294,16 @@ fn certificates_are_verified_unless_that_is_switched_off() {
 }
 
 #[test]
+fn the_systems_authorities_are_trusted() {
+    let server = certificate(CertificateKind::Good);
+    let call = status(&server).without("ssl_ca_file");
+    // As the administrator of this machine may have set it.
+    let file = server.authority.file();
+    call.clone().env("SSL_CERT_FILE", file.to_str().unwrap()).run().succeeds("Status: ON");
+    call.run().fails(&["not signed by a trusted authority"]);
+}
+
+#[test]
 fn a_pinned_certificate_is_that_one_only() {
     let (server, other) = (certificate(CertificateKind::SelfSigned), certificate(CertificateKind::SelfSigned));
     let call = status(&server).without("ssl_ca_file");

@@ -121,6 +121,21 @@ fn a_single_401_is_forgiven() {
 }
 
 #[test]
+fn a_bmc_that_refuses_again_and_again_is_left_alone_before_it_locks_the_account() {
+    // Every second reading is refused: each refusal alone would be forgiven.
+    let mut world = World::one_system();
+    world.systems[0].when_off = Vec::new();
+    for nth in 1..20 {
+        let refused = Misbehaviour::Status(401, String::new());
+        world.faults.push(Fault::once("GET", "/Systems/1", refused).after(nth));
+    }
+    let server = Server::with_world(world);
+    Call::new(&server, "off").run().fails(&["unable to log in"]).within(2.0, 12.0);
+    let left = server.world().faults.iter().filter(|fault| fault.count > 0).count();
+    assert_eq!(19 - left, 3, "so many refusals were seen");
+}
+
+#[test]
 fn a_session_that_expires_is_renewed_once() {
     let once = Fault::once("GET", "/Systems/1", Misbehaviour::Status(401, String::new())).after(1);
     let server = Server::with_world(accessible_by(Access::Session).with(once));

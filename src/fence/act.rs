@@ -271,7 +271,7 @@ impl<'a> Actor<'a> {
                 }
                 Step::Post { reset_type } => self.post(at, &reset_type),
                 Step::Done(reached) => {
-                    conclude(goal, &history);
+                    conclude(goal, self.hosts.get(at).and_then(Host::path), &history);
                     return Ok(reached);
                 }
                 Step::Fail(failure) => return Err(failure),
@@ -334,14 +334,15 @@ fn none_to_reset() -> Failure {
 }
 
 /// The line that tells a post-mortem when and how the goal was reached.
-fn conclude(goal: Goal, history: &[Moment]) {
+fn conclude(goal: Goal, path: Option<&str>, history: &[Moment]) {
     if goal == Goal::Know {
         return;
     }
     let resets = history.iter().filter(|moment| matches!(moment.event, Event::Posted | Event::Refused(_))).count();
     let readings = history.iter().filter(|moment| matches!(moment.event, Event::Read { .. })).count();
     let took = history.last().map_or(0.0, |moment| moment.at.as_secs_f64());
-    log::info!("{goal:?} proven after {took:.1} s: resets sent {resets}, readings {readings}");
+    let path = path.unwrap_or("a system that is not there");
+    log::info!("{goal:?} proven: system={path} seconds={took:.1} resets={resets} readings={readings}");
     if plan::came_back(history) && goal == Goal::Off {
         log::warn!("the system came back by itself in between; is there a power restore policy?");
     }

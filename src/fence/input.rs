@@ -48,6 +48,8 @@ impl Value {
 
 /// The plug that says: each action names its own.
 pub const DYNAMIC: &str = "dynamic";
+/// Actions that may be named without `-o`.
+const HARMLESS_WORDS: &[&str] = &["metadata", "meta-data", "manpage"];
 /// So many remarks are kept: the input decides how many there could be.
 const REMARKS: usize = 20;
 
@@ -147,7 +149,7 @@ fn shown(key: &str) -> String {
 }
 
 /// Reads arguments as getopt would: short and long options, long ones also shortened, the last of each wins.
-pub fn from_arguments(arguments: Vec<OsString>) -> Result<Given, String> {
+pub fn from_arguments(arguments: &[OsString]) -> Result<Given, String> {
     let matches = command().try_get_matches_from(arguments).map_err(|error| {
         // Its first line says what is wrong; what follows is advice on usage.
         let text = error.to_string();
@@ -168,8 +170,13 @@ pub fn from_arguments(arguments: Vec<OsString>) -> Result<Given, String> {
     if let Some(node) = matches.get_one::<OsString>("nodename") {
         given.node = Some(node.to_string_lossy().into_owned());
     }
-    if matches.contains_id("extra") {
-        given.remark("words that are no options were ignored".to_owned());
+    for word in matches.get_many::<OsString>("extra").into_iter().flatten() {
+        // What other agents take as their first word; no action that does anything is ever read from a stray word.
+        if !given.values.contains_key(&Opt::Action) && HARMLESS_WORDS.iter().any(|harmless| word == harmless) {
+            given.set(Opt::Action, word.as_bytes());
+        } else {
+            given.remark("a word that is no option was ignored".to_owned());
+        }
     }
     Ok(given)
 }
@@ -227,7 +234,7 @@ mod tests {
     }
 
     fn arguments(words: &[&str]) -> Result<Given, String> {
-        from_arguments(words.iter().map(OsString::from).collect())
+        from_arguments(&words.iter().map(OsString::from).collect::<Vec<_>>())
     }
 
     #[test]
@@ -292,6 +299,9 @@ mod tests {
         assert_eq!(texts(&arguments(&["-o", "on", "-o", "off"]).unwrap())[&Opt::Action], "off", "the last one wins");
         assert_eq!(arguments(&["-vvv"]).unwrap().verbosity, 3);
         assert_eq!(arguments(&["-o", "off", "stray"]).unwrap().remarks.len(), 1);
+        assert_eq!(texts(&arguments(&["meta-data"]).unwrap())[&Opt::Action], "meta-data");
+        assert_eq!(texts(&arguments(&["-o", "on", "metadata"]).unwrap())[&Opt::Action], "on");
+        assert!(!texts(&arguments(&["off"]).unwrap()).contains_key(&Opt::Action), "nothing acts by a stray word");
     }
 
     #[test]

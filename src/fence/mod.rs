@@ -82,7 +82,7 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
         deadline.sleep(config.timing.delay);
     }
     let password = password::fetch(&config.password, deadline.left())?;
-    let mut scrubber = Scrubber::default();
+    let scrubber = Scrubber::default();
     scrubber.hide(password.reveal());
     if let Credentials::Basic(header) = Credentials::basic(&config.username, &password) {
         scrubber.hide(header.reveal().strip_prefix(b"Basic ").unwrap_or_default());
@@ -157,7 +157,7 @@ fn start_logging(given: &Given) {
 /// Options come from the command line if there is one, else from standard input.
 fn read_input(args: &[OsString]) -> Result<Given, String> {
     if !args.is_empty() {
-        return input::from_arguments(args.to_vec());
+        return input::from_arguments(args);
     }
     if std::io::stdin().is_terminal() {
         let _ = writeln!(

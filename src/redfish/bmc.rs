@@ -218,7 +218,7 @@ impl Bmc {
 
     fn open_session(&mut self) -> Result<(), Failure> {
         let sessions = self.sessions_collection()?;
-        self.credentials = self.session.open(&mut self.client, &sessions, &self.login.user, &self.login.password)?;
+        self.credentials = self.session.open(&self.client, &sessions, &self.login.user, &self.login.password)?;
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use ureq::{Agent, Body};
 
 use super::address::{Address, Place};
 use super::complaint;
+use super::explain;
 use super::failure::{Failure, Kind};
 use super::quirks::{HABITS, Habit};
 use super::resource::type_of;
@@ -21,12 +22,12 @@ use super::transport::{OneHost, TlsConnector};
 use crate::clock::Deadline;
 
 /// More than any answer that a fence agent reads; a larger one is a fault.
-const BODY_LIMIT: u64 = 1024 * 1024;
-const HEADER_LIMIT: usize = 32 * 1024;
+pub(super) const BODY_LIMIT: u64 = 1024 * 1024;
+pub(super) const HEADER_LIMIT: usize = 32 * 1024;
 /// Redirects that are followed for one request.
 const HOPS: usize = 3;
 /// How much of a service's own words goes into a sentence.
-const WORDS: usize = 300;
+pub(super) const WORDS: usize = 300;
 /// How much of a body goes into the debug file.
 const TRACED: usize = 4000;
 /// For deleting a session after everything else.
@@ -164,7 +165,7 @@ impl Client {
     }
 
     /// From now on `word` appears in no text of this client.
-    pub fn hide(&mut self, word: &[u8]) {
+    pub fn hide(&self, word: &[u8]) {
         self.scrubber.hide(word);
     }
 
@@ -191,7 +192,8 @@ impl Client {
             let response = self.exchange(method, &place, body, credentials)?;
             match self.redirect(method, &place, &response)? {
                 Some(next) => {
-                    self.note(&format!("redirected to {}{}", self.settings.address.origin(next.port), next.path));
+                    let origin = self.settings.address.origin(next.port);
+                    self.note(&format!("redirected to {origin}{}", self.clean(&next.path)));
                     place = next;
                 }
                 None => return self.judge(method, &place, response),
@@ -268,7 +270,7 @@ impl Client {
                 let body = response.body_mut().with_config().limit(BODY_LIMIT).read_to_vec()?;
                 Ok(Reply::new(&response, body))
             })
-            .map_err(|error| self.understand(&what, &error));
+            .map_err(|error| explain::transport(&what, &error, &self.shown, &self.scrubber));
         let took = deadline.elapsed().saturating_sub(began).as_millis();
         match &result {
             Ok(reply) => self.note(&format!(
@@ -352,57 +354,6 @@ impl Client {
         }
         Err(Failure::new(kind, text))
     }
-
-    fn understand(&self, what: &str, error: &ureq::Error) -> Failure {
-        let fail = |kind, text: String| Failure::new(kind, format!("{what}: {text}"));
-        let over_tls = |inner: &rustls::Error| {
-            let (hopeless, text) = tls::explain(inner, &self.shown);
-            fail(if hopeless { Kind::Untrusted } else { Kind::Interrupted }, text)
-        };
-        match error {
-            ureq::Error::Rustls(inner) => over_tls(inner),
-            ureq::Error::Io(io) => match io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-                Some(inner) => over_tls(inner),
-                None => understand_io(what, io),
-            },
-            ureq::Error::HostNotFound => fail(Kind::Unreachable, "the name of the BMC cannot be resolved".to_owned()),
-            ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
-                fail(Kind::Unreachable, "no connection within the time (timed out)".to_owned())
-            }
-            ureq::Error::Timeout(_) => fail(Kind::Silent, "no complete answer within the time (timed out)".to_owned()),
-            ureq::Error::ConnectionFailed => fail(Kind::Unreachable, "no connection".to_owned()),
-            ureq::Error::BodyExceedsLimit(_) => {
-                fail(Kind::Refused, format!("the answer is larger than {} KiB", BODY_LIMIT / 1024))
-            }
-            ureq::Error::LargeResponseHeader(..) => {
-                fail(Kind::Refused, format!("the header of the answer is larger than {} KiB", HEADER_LIMIT / 1024))
-            }
-            ureq::Error::Protocol(_) | ureq::Error::Http(_) => {
-                fail(Kind::Garbled, format!("the answer is not HTTP ({})", self.clean(&error.to_string())))
-            }
-            other => fail(Kind::Interrupted, self.clean(&other.to_string())),
-        }
-    }
-}
-
-fn understand_io(what: &str, error: &std::io::Error) -> Failure {
-    use std::io::ErrorKind;
-    let (kind, text) = match error.kind() {
-        ErrorKind::ConnectionRefused => (Kind::Unreachable, "connection refused".to_owned()),
-        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => (Kind::Unreachable, "no route to it".to_owned()),
-        ErrorKind::NetworkDown | ErrorKind::AddrNotAvailable | ErrorKind::PermissionDenied => {
-            (Kind::Unreachable, format!("no connection: {error}"))
-        }
-        ErrorKind::TimedOut | ErrorKind::WouldBlock => {
-            (Kind::Silent, "no complete answer within the time (timed out)".to_owned())
-        }
-        ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => {
-            (Kind::Interrupted, "the BMC closed the connection before it had answered".to_owned())
-        }
-        ErrorKind::ConnectionReset => (Kind::Interrupted, "the BMC reset the connection".to_owned()),
-        _ => (Kind::Interrupted, format!("the connection failed: {error}")),
-    };
-    Failure::new(kind, format!("{what}: {text}"))
 }
 
 fn bounded<S: ureq::AsSendBody>(agent: &Agent, request: Request<S>, limit: Duration, connect: Duration) -> Request<S> {

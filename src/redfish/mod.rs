@@ -9,6 +9,7 @@ pub mod bmc;
 pub mod client;
 pub mod complaint;
 pub mod discovery;
+pub mod explain;
 pub mod failure;
 pub mod quirks;
 pub mod resource;

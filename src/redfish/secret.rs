@@ -1,6 +1,7 @@
 //! Passwords and tokens: values that no log, error or debug file may show.
 
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes that are never printed.
 #[derive(Clone, PartialEq, Eq)]
@@ -28,23 +29,26 @@ impl fmt::Debug for Secret {
 }
 
 /// Takes secrets out of text that comes from elsewhere: a BMC may send back what it was sent.
+///
+/// Clones share their words: what one learns to hide, all hide.
 #[derive(Clone, Debug, Default)]
 pub struct Scrubber {
-    words: Vec<Secret>,
+    words: Arc<Mutex<Vec<Secret>>>,
 }
 
 impl Scrubber {
     /// From now on `word` is replaced wherever it turns up.
-    pub fn hide(&mut self, word: &[u8]) {
-        if !word.is_empty() && !self.words.iter().any(|known| known.reveal() == word) {
-            self.words.push(Secret::new(word));
+    pub fn hide(&self, word: &[u8]) {
+        let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        if !word.is_empty() && !words.iter().any(|known| known.reveal() == word) {
+            words.push(Secret::new(word));
         }
     }
 
     /// `text` without any hidden word, on one line, at most `limit` characters.
     pub fn clean(&self, text: &str, limit: usize) -> String {
         let mut cleaned = text.to_owned();
-        for word in &self.words {
+        for word in self.words.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             if let Ok(word) = std::str::from_utf8(word.reveal()) {
                 cleaned = cleaned.replace(word, "***");
                 // The same word as JSON writes it.
@@ -70,7 +74,7 @@ mod tests {
 
     #[test]
     fn hidden_words_leave_no_trace() {
-        let mut scrubber = Scrubber::default();
+        let scrubber = Scrubber::default();
         scrubber.hide(b"s3\"cret");
         scrubber.hide(b"dG9rZW4=");
         let text = "you sent s3\"cret,\n\tor \"s3\\\"cret\" or dG9rZW4= \u{7}";

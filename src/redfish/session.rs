@@ -35,7 +35,7 @@ impl Keeper {
     /// Logs in at `sessions`, the collection of sessions. The password goes out here and nowhere else.
     pub fn open(
         &mut self,
-        client: &mut Client,
+        client: &Client,
         sessions: &Place,
         user: &str,
         password: &Secret,
@@ -82,7 +82,7 @@ fn end_by(signal: Signal) {
     std::process::exit(128 + signal as i32)
 }
 
-fn log_in(client: &mut Client, sessions: &Place, user: &str, password: &Secret) -> Result<Session, Failure> {
+fn log_in(client: &Client, sessions: &Place, user: &str, password: &Secret) -> Result<Session, Failure> {
     let password = std::str::from_utf8(password.reveal())
         .map_err(|_| Failure::new(Kind::Refused, "a session needs a password in UTF-8, and this one is not"))?;
     let body = json!({ "UserName": user, "Password": password });

@@ -1,6 +1,7 @@
 //! Whom to trust: the system's authorities, a CA file, a pinned fingerprint, or (asked for by name) anybody.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use ring::digest;
@@ -12,6 +13,7 @@ use rustls::{
     AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, OtherError, PeerIncompatible,
     RootCertStore, SignatureScheme,
 };
+use rustls_native_certs::load_certs_from_paths;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
@@ -63,7 +65,7 @@ fn parse_fingerprint(text: &str) -> Option<Fingerprint> {
 }
 
 /// The certificates of a PEM file.
-pub fn read_ca_file(path: &std::path::Path) -> Result<Vec<CertificateDer<'static>>, String> {
+pub fn read_ca_file(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let cannot = |why: String| format!("ssl_ca_file {}: {why}", path.display());
     let found: Result<Vec<_>, _> =
         CertificateDer::pem_file_iter(path).map_err(|error| cannot(error.to_string()))?.collect();
@@ -91,7 +93,7 @@ fn display(fingerprint: Fingerprint) -> String {
 /// The client's side of TLS for `trust`; what the BMC shows is noted in `shown`.
 pub fn client_config(trust: Trust, check_name: bool, shown: Shown) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(provider::default_provider());
-    let verifier = Verifier { trust, check_name, provider: provider.clone(), shown, roots: OnceLock::new() };
+    let verifier = Verifier { trust, check_name, provider: provider.clone(), shown, authorities: OnceLock::new() };
     Ok(ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .dangerous()
@@ -106,23 +108,10 @@ struct Verifier {
     provider: Arc<CryptoProvider>,
     shown: Shown,
     /// The authorities, made ready at the first handshake: an action that never gets there does not pay for them.
-    roots: OnceLock<(Vec<CertificateDer<'static>>, RootCertStore)>,
+    authorities: OnceLock<Authorities>,
 }
 
 impl Verifier {
-    /// The certificates to trust, and as authorities.
-    fn roots(&self) -> &(Vec<CertificateDer<'static>>, RootCertStore) {
-        self.roots.get_or_init(|| {
-            let certificates = match &self.trust {
-                Trust::Listed(listed) => listed.clone(),
-                _ => rustls_native_certs::load_native_certs().certs,
-            };
-            let mut store = RootCertStore::empty();
-            store.add_parsable_certificates(certificates.iter().cloned());
-            (certificates, store)
-        })
-    }
-
     fn by_authority(
         &self,
         certificate: &CertificateDer<'_>,
@@ -130,18 +119,66 @@ impl Verifier {
         name: &ServerName<'_>,
         now: UnixTime,
     ) -> Result<(), rustls::Error> {
-        let (listed, store) = self.roots();
         let parsed = ParsedCertificate::try_from(certificate)?;
-        let algorithms = self.provider.signature_verification_algorithms.all;
-        match verify_server_cert_signed_by_trust_anchor(&parsed, store, intermediates, now, algorithms) {
-            // Factory certificates are often self-signed and marked as an authority. Where the list holds that very
-            // certificate it is trusted as itself; its dates were checked before its constraints.
-            Err(error) if is_ca_as_end_entity(&error) && listed.iter().any(|one| one == certificate) => {}
-            other => other?,
+        let signed_by = |authorities: &Authorities| self.chain(&parsed, certificate, intermediates, authorities, now);
+        match &self.trust {
+            Trust::Listed(listed) => signed_by(self.authorities.get_or_init(|| Authorities::of(listed.clone())))?,
+            // Nearly always the bundle is enough; the directories beside it take ten times as long to read.
+            _ => match signed_by(self.authorities.get_or_init(Authorities::of_bundle)) {
+                Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+                    signed_by(&Authorities::of(rustls_native_certs::load_native_certs().certs))?;
+                }
+                other => other?,
+            },
         }
         if self.check_name { verify_server_name(&parsed, name) } else { Ok(()) }
     }
+
+    fn chain(
+        &self,
+        parsed: &ParsedCertificate<'_>,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        authorities: &Authorities,
+        now: UnixTime,
+    ) -> Result<(), rustls::Error> {
+        let algorithms = self.provider.signature_verification_algorithms.all;
+        match verify_server_cert_signed_by_trust_anchor(parsed, &authorities.store, intermediates, now, algorithms) {
+            // Factory certificates are often self-signed and marked as an authority. Where the list holds that very
+            // certificate it is trusted as itself; its dates were checked before its constraints.
+            Err(error) if is_ca_as_end_entity(&error) && authorities.listed.iter().any(|one| one == certificate) => {
+                Ok(())
+            }
+            other => other,
+        }
+    }
 }
+
+/// Certificates to trust, and the same as trust anchors.
+#[derive(Debug)]
+struct Authorities {
+    listed: Vec<CertificateDer<'static>>,
+    store: RootCertStore,
+}
+
+impl Authorities {
+    fn of(listed: Vec<CertificateDer<'static>>) -> Self {
+        let mut store = RootCertStore::empty();
+        store.add_parsable_certificates(listed.iter().cloned());
+        Self { listed, store }
+    }
+
+    /// The system's bundle; none where the environment names other places, which are read otherwise.
+    fn of_bundle() -> Self {
+        let chosen = ["SSL_CERT_FILE", "SSL_CERT_DIR"].iter().any(|name| std::env::var_os(name).is_some());
+        let bundle = BUNDLES.iter().map(Path::new).find(|path| !chosen && path.is_file());
+        Self::of(bundle.map(|path| load_certs_from_paths(Some(path), None).certs).unwrap_or_default())
+    }
+}
+
+/// Where distributions keep all authorities in one file: Debian, Fedora and RHEL, SUSE.
+const BUNDLES: &[&str] =
+    &["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
 
 fn is_ca_as_end_entity(error: &rustls::Error) -> bool {
     match error {

@@ -1,0 +1,302 @@
+//! Reads each option with its rules; a fault does not stop the reading, so that all are named at once.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{Action, Config, Environment, Method, PasswordSource, Timing, TrustSource};
+use crate::fence::input::{DYNAMIC, Given};
+use crate::fence::options::{Kind, Opt, row_of, truth};
+use crate::redfish::address::Address;
+use crate::redfish::bmc::LoginMethod;
+use crate::redfish::discovery::Pointer;
+use crate::redfish::secret::Secret;
+use crate::redfish::select::{self, Wanted};
+use crate::redfish::tls;
+
+/// What the fencer grants an action by default is 60 s, and 20 s for a monitor.
+const ACTING: u64 = 50;
+const ASKING_UNDER_FENCER: u64 = 15;
+const ASKING_BY_HAND: u64 = 30;
+/// What an action needs beside waiting for the power: finding the system, two confirmations, a session.
+const OVERHEAD: u64 = 15;
+/// What must remain of an action after its delay.
+const AFTER_DELAY: u64 = 30;
+/// With the time-outs disabled, one request still does not get all of the action's time.
+const UNLIMITED_CONNECT: u64 = 15;
+const UNLIMITED_ANSWER: u64 = 30;
+/// No time-out or delay needs to be longer than a day.
+const LONGEST: u64 = 24 * 60 * 60;
+
+/// Reads a configuration, and collects what is wrong with it on the way.
+pub(super) struct Reader<'a> {
+    given: &'a Given,
+    faults: Vec<String>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(given: &'a Given) -> Self {
+        Self { given, faults: given.faults.clone() }
+    }
+
+    pub(super) fn read(mut self, action: Action, environment: Environment) -> Result<Config, Vec<String>> {
+        match self.config(action, environment) {
+            Some(config) if self.faults.is_empty() => Ok(config),
+            _ => Err(self.faults),
+        }
+    }
+
+    fn config(&mut self, action: Action, environment: Environment) -> Option<Config> {
+        let port_as_ip = self.flag(Opt::PortAsIp);
+        let address = self.address(port_as_ip);
+        let username = self.required(Opt::Username);
+        let password = self.password();
+        let (systems, dynamic) = self.systems(port_as_ip);
+        let trust = self.trust();
+        let auth = match self.choice(Opt::Auth).as_str() {
+            "basic" => LoginMethod::Basic,
+            "session" => LoginMethod::Session,
+            _ => LoginMethod::Auto,
+        };
+        let method = if self.choice(Opt::Method) == "cycle" { Method::Cycle } else { Method::OnOff };
+        let timing = self.timing(action, environment);
+        Some(Config {
+            action,
+            auth,
+            check_name: self.truth(Opt::SslVerifyHostname),
+            redfish_uri: self.text_or_default(Opt::RedfishUri),
+            dynamic,
+            method,
+            missing_as_off: self.flag(Opt::MissingAsOff),
+            separator: self.text_or_default(Opt::Separator),
+            timing,
+            address: address?,
+            username: username?,
+            password: password?,
+            systems,
+            trust: trust?,
+        })
+    }
+
+    fn address(&mut self, port_as_ip: bool) -> Option<Address> {
+        let port = self.number(Opt::IpPort, 1, 65535).and_then(|port| u16::try_from(port).ok()).unwrap_or(443);
+        let opt = if port_as_ip && self.text(Opt::Plug).is_some() { Opt::Plug } else { Opt::Ip };
+        let text = self.text(opt).or_else(|| {
+            self.faults.push("ip is missing: give ip= (or -a) the BMC's host name or address".to_owned());
+            None
+        })?;
+        Address::parse(&text, port).map_err(|fault| self.faults.push(fault)).ok()
+    }
+
+    fn password(&mut self) -> Option<PasswordSource> {
+        if let Some(script) = self.text(Opt::PasswordScript) {
+            if !script.starts_with('/') {
+                self.faults.push("password_script must be an absolute path: it is run without a shell".to_owned());
+            }
+            return Some(PasswordSource::Script(script));
+        }
+        if let Some(file) = self.text(Opt::PasswordFile) {
+            return Some(PasswordSource::File(PathBuf::from(file)));
+        }
+        let password = self.given.values.get(&Opt::Password).map(|value| Secret::new(value.bytes()));
+        if let Some(password) = password.filter(|password| !password.is_empty()) {
+            Some(PasswordSource::Given(password))
+        } else {
+            self.faults.push("password is missing: give password, password_file or password_script".to_owned());
+            None
+        }
+    }
+
+    fn systems(&mut self, port_as_ip: bool) -> (Vec<Pointer>, bool) {
+        let uuid = self.text(Opt::SystemUuid);
+        if let Some(uuid) = uuid.as_deref().filter(|uuid| !select::is_uuid(uuid)) {
+            self.faults.push(format!(
+                "system_uuid={uuid} is no UUID; on the node, 'dmidecode -s system-uuid' prints the right one"
+            ));
+        }
+        let plug = if port_as_ip { None } else { self.text(Opt::Plug) };
+        let dynamic = plug.as_deref() == Some(DYNAMIC);
+        let separator = self.text_or_default(Opt::PlugSeparator);
+        let wanted = wanted(plug.filter(|_| !dynamic), self.given.node.as_deref(), &separator);
+        if uuid.is_some() && wanted.len() > 1 {
+            self.faults.push(format!("system_uuid names one system, but plug names {}", wanted.len()));
+        }
+        let systems_uri = self.text(Opt::SystemsUri);
+        let redfish_uri = self.text_or_default(Opt::RedfishUri);
+        let confirm_missing = self.flag(Opt::MissingAsOff);
+        let pointer = |wanted| Pointer {
+            redfish_uri: redfish_uri.clone(),
+            systems_uri: systems_uri.clone(),
+            wanted,
+            uuid: uuid.clone(),
+            confirm_missing,
+        };
+        (wanted.into_iter().map(pointer).collect(), dynamic)
+    }
+
+    fn trust(&mut self) -> Option<TrustSource> {
+        let insecure = self.flag(Opt::SslInsecure);
+        let ca_file = self.text(Opt::SslCaFile);
+        let fingerprint = self.text(Opt::SslFingerprint);
+        if insecure && (ca_file.is_some() || fingerprint.is_some()) {
+            self.faults.push(
+                "ssl_insecure=1 trusts anybody, so ssl_ca_file and ssl_fingerprint would mean nothing: remove one of them"
+                    .to_owned(),
+            );
+        }
+        match (insecure, fingerprint, ca_file) {
+            (true, _, _) => Some(TrustSource::Anyone),
+            (_, Some(text), _) => match tls::parse_fingerprints(&text) {
+                Ok(pins) => Some(TrustSource::Pinned(pins)),
+                Err(fault) => {
+                    self.faults.push(fault);
+                    None
+                }
+            },
+            (_, _, Some(file)) => Some(TrustSource::CaFile(PathBuf::from(file))),
+            _ => Some(TrustSource::System),
+        }
+    }
+
+    fn timing(&mut self, action: Action, environment: Environment) -> Timing {
+        let disabled = match self.text(Opt::DisableTimeout) {
+            Some(_) => self.truth(Opt::DisableTimeout),
+            None => environment.under_fencer,
+        };
+        let [delay, power, power_wait] = [Opt::Delay, Opt::PowerTimeout, Opt::PowerWait].map(|opt| self.seconds(opt));
+        let retry_on = self.number(Opt::RetryOn, 0, 100).and_then(|count| u32::try_from(count).ok()).unwrap_or(1);
+        let [connect, answer] = [Opt::LoginTimeout, Opt::ShellTimeout].map(|opt| self.seconds(opt));
+        // Zero has always meant "no limit" here.
+        let limit = |wanted: u64, unlimited: u64| if disabled || wanted == 0 { unlimited } else { wanted };
+        let power_limit = (!disabled && power > 0).then_some(power);
+        let counted = power_limit.or_else(|| self.text(Opt::PowerTimeout).map(|_| power)).unwrap_or(0);
+        let phases = match action {
+            Action::Off | Action::Diag => 1,
+            Action::On => u64::from(1 + retry_on),
+            _ if disabled => 1,
+            _ => u64::from(1 + retry_on.max(1)),
+        };
+        let acting = ACTING.max(delay + AFTER_DELAY).max(delay + phases * (power_wait + counted) + OVERHEAD);
+        let asking = if environment.under_fencer { ASKING_UNDER_FENCER } else { ASKING_BY_HAND };
+        let total = match self.text(Opt::ActionTimeout) {
+            Some(_) => self.action_timeout(delay),
+            None if action.acts() => acting,
+            None => asking,
+        };
+        Timing {
+            delay: Duration::from_secs(delay),
+            total: Duration::from_secs(total),
+            connect: Duration::from_secs(limit(connect, UNLIMITED_CONNECT)),
+            answer: Duration::from_secs(limit(answer, UNLIMITED_ANSWER)),
+            power: power_limit.map(Duration::from_secs),
+            power_wait: Duration::from_secs(power_wait),
+            status_sleep: Duration::from_secs(self.seconds(Opt::StatusSleep)),
+            retry_on,
+        }
+    }
+
+    fn action_timeout(&mut self, delay: u64) -> u64 {
+        let seconds = self.number(Opt::ActionTimeout, 1, LONGEST).unwrap_or(LONGEST);
+        if seconds <= delay {
+            self.faults.push(format!("delay={delay} leaves nothing of action_timeout={seconds}: raise action_timeout"));
+        }
+        seconds
+    }
+
+    /// A text, if it was given and is not empty.
+    fn text(&mut self, opt: Opt) -> Option<String> {
+        let value = self.given.values.get(&opt)?;
+        if let Some(text) = value.text() {
+            Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+        } else {
+            self.fault_once(format!("{} is not valid UTF-8", name(opt)));
+            None
+        }
+    }
+
+    fn text_or_default(&mut self, opt: Opt) -> String {
+        self.text(opt).unwrap_or_else(|| default(opt).to_owned())
+    }
+
+    fn required(&mut self, opt: Opt) -> Option<String> {
+        let text = self.text(opt);
+        if text.is_none() {
+            self.faults.push(format!("{0} is missing: give {0}=", name(opt)));
+        }
+        text
+    }
+
+    fn flag(&mut self, opt: Opt) -> bool {
+        let Some(text) = self.given.values.get(&opt).map(|value| value.text().unwrap_or_default().to_owned()) else {
+            return false;
+        };
+        truth(&text).unwrap_or_else(|| {
+            self.fault_once(format!("{}={} is neither true nor false: give 1 or 0", name(opt), shown(&text)));
+            false
+        })
+    }
+
+    fn truth(&mut self, opt: Opt) -> bool {
+        if self.given.values.contains_key(&opt) { self.flag(opt) } else { truth(default(opt)).unwrap_or(false) }
+    }
+
+    fn choice(&mut self, opt: Opt) -> String {
+        let Some(Kind::Choice(choices)) = row_of(opt).map(|row| row.kind) else { return String::new() };
+        let text = self.text_or_default(opt).to_ascii_lowercase();
+        if !choices.contains(&text.as_str()) {
+            self.faults.push(format!("{}={} is not one of {}", name(opt), shown(&text), choices.join(", ")));
+        }
+        text
+    }
+
+    fn seconds(&mut self, opt: Opt) -> u64 {
+        self.number(opt, 0, LONGEST).unwrap_or(0)
+    }
+
+    fn number(&mut self, opt: Opt, least: u64, most: u64) -> Option<u64> {
+        let text = self.text_or_default(opt);
+        match text.parse::<u64>() {
+            Ok(number) if (least..=most).contains(&number) => Some(number),
+            _ => {
+                self.fault_once(format!("{}={} is not a whole number from {least} to {most}", name(opt), shown(&text)));
+                None
+            }
+        }
+    }
+
+    fn fault_once(&mut self, fault: String) {
+        if !self.faults.contains(&fault) {
+            self.faults.push(fault);
+        }
+    }
+}
+
+/// The systems that `plug` means. What equals the node's name was put there by the fencer, not by an operator.
+fn wanted(plug: Option<String>, node: Option<&str>, separator: &str) -> Vec<Wanted> {
+    let Some(plug) = plug else {
+        return vec![node.map_or(Wanted::Any, |node| Wanted::Node(node.to_owned()))];
+    };
+    if Some(plug.as_str()) == node {
+        return vec![Wanted::Node(plug)];
+    }
+    let separator = if separator.is_empty() { "," } else { separator };
+    let mut all: Vec<Wanted> = Vec::new();
+    for one in plug.split(separator).map(str::trim).filter(|one| !one.is_empty()) {
+        let one = Wanted::Named(one.to_owned());
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    if all.is_empty() { vec![Wanted::Any] } else { all }
+}
+
+fn name(opt: Opt) -> &'static str {
+    row_of(opt).map_or("option", |row| row.name)
+}
+
+fn default(opt: Opt) -> &'static str {
+    row_of(opt).and_then(|row| row.default).unwrap_or_default()
+}
+
+fn shown(text: &str) -> String {
+    format!("'{}'", text.chars().filter(|character| !character.is_control()).take(40).collect::<String>())
+}

@@ -1,0 +1,56 @@
+//! From what ureq and rustls report to a kind and a sentence. Pure.
+
+use super::client::{BODY_LIMIT, HEADER_LIMIT, WORDS};
+use super::failure::{Failure, Kind};
+use super::secret::Scrubber;
+use super::tls::{self, Shown};
+
+/// What kept a request from having any answer, in one sentence.
+pub fn transport(what: &str, error: &ureq::Error, shown: &Shown, scrubber: &Scrubber) -> Failure {
+    let fail = |kind, text: String| Failure::new(kind, format!("{what}: {text}"));
+    let over_tls = |inner: &rustls::Error| {
+        let (hopeless, text) = tls::explain(inner, shown);
+        fail(if hopeless { Kind::Untrusted } else { Kind::Interrupted }, text)
+    };
+    match error {
+        ureq::Error::Rustls(inner) => over_tls(inner),
+        ureq::Error::Io(io) => match io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+            Some(inner) => over_tls(inner),
+            None => by_io(what, io),
+        },
+        ureq::Error::HostNotFound => fail(Kind::Unreachable, "the name of the BMC cannot be resolved".to_owned()),
+        ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
+            fail(Kind::Unreachable, "timed out without a connection".to_owned())
+        }
+        ureq::Error::Timeout(_) => fail(Kind::Silent, "timed out without a complete answer".to_owned()),
+        ureq::Error::ConnectionFailed => fail(Kind::Unreachable, "no connection".to_owned()),
+        ureq::Error::BodyExceedsLimit(_) => {
+            fail(Kind::Refused, format!("the answer is larger than {} KiB", BODY_LIMIT / 1024))
+        }
+        ureq::Error::LargeResponseHeader(..) => {
+            fail(Kind::Refused, format!("the header of the answer is larger than {} KiB", HEADER_LIMIT / 1024))
+        }
+        ureq::Error::Protocol(_) | ureq::Error::Http(_) => {
+            fail(Kind::Garbled, format!("the answer is not HTTP ({})", scrubber.clean(&error.to_string(), WORDS)))
+        }
+        other => fail(Kind::Interrupted, scrubber.clean(&other.to_string(), WORDS)),
+    }
+}
+
+fn by_io(what: &str, error: &std::io::Error) -> Failure {
+    use std::io::ErrorKind;
+    let (kind, text) = match error.kind() {
+        ErrorKind::ConnectionRefused => (Kind::Unreachable, "connection refused".to_owned()),
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => (Kind::Unreachable, "no route to it".to_owned()),
+        ErrorKind::NetworkDown | ErrorKind::AddrNotAvailable | ErrorKind::PermissionDenied => {
+            (Kind::Unreachable, format!("no connection: {error}"))
+        }
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => (Kind::Silent, "timed out without a complete answer".to_owned()),
+        ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => {
+            (Kind::Interrupted, "the BMC closed the connection before it had answered".to_owned())
+        }
+        ErrorKind::ConnectionReset => (Kind::Interrupted, "the BMC reset the connection".to_owned()),
+        _ => (Kind::Interrupted, format!("the connection failed: {error}")),
+    };
+    Failure::new(kind, format!("{what}: {text}"))
+}
