@@ -139,6 +139,11 @@ pub(super) fn decide_announced(snapshot: &Snapshot, progress: &Progress) -> Plan
     if !snapshot.container_may_run() {
         return decide_stopped(snapshot);
     }
+    let has_a_leader = snapshot.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
+    if has_a_leader || !peer_is_out_of_the_way(snapshot) {
+        // The peer came back meanwhile: it may vote with us by now, and claim as much as we do.
+        return Plan::then_look(Vec::new(), 0, Progress::default(), Reason::Waiting(Wait::OwnLeader));
+    }
     Plan::then_look(
         vec![Effect::StopContainer { grace_s: GRACE_S }],
         0,
@@ -185,8 +190,8 @@ fn may_force(snapshot: &Snapshot, disk: &DataDir) -> bool {
         .is_some_and(|record| !record.claims && !matches!(classify(&record.disk), Data::SoleVoter));
     snapshot.peer.is_none()
         || peer_holds_nothing
-        || proves_that_the_peer_did_not_go_on(snapshot, history)
-        || operator_confirmed(snapshot, history)
+        || peer_is_out_of_the_way(snapshot)
+            && (proves_that_the_peer_did_not_go_on(snapshot, history) || operator_confirmed(snapshot, history))
 }
 
 fn history_position(disk: &DataDir) -> Position {

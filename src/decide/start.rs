@@ -149,7 +149,7 @@ fn without_a_living_cluster(snapshot: &Snapshot, progress: &Progress, cib: &Cib,
         PeerWord::Nobody => only_node(snapshot, record),
         PeerWord::Starting => together(snapshot, progress, cib, record, PATIENCE_WITH_A_STARTING_PEER_MS),
         PeerWord::Stopped => together(snapshot, progress, cib, record, PATIENCE_WITH_A_BLOCKED_PEER_MS),
-        PeerWord::Active => beside_an_active_peer(snapshot, progress, record),
+        PeerWord::Active => beside_an_active_peer(snapshot, progress, cib, record),
         PeerWord::Down => alone(snapshot, record),
         PeerWord::Lost => not_confirmed(snapshot, progress, record, "its machine is lost and not fenced yet"),
         PeerWord::Unknown(why) => not_confirmed(snapshot, progress, record, &why),
@@ -187,10 +187,17 @@ fn accepts_the_loss(snapshot: &Snapshot, record: &Record) -> bool {
 
 /// R4: never a force. A plain start of a voter is always safe; anyone else waits for the peer to serve. The peer's
 /// record is of its last start, so its living member list is asked instead, where it answers.
-fn beside_an_active_peer(snapshot: &Snapshot, progress: &Progress, record: &Record) -> Plan {
+fn beside_an_active_peer(snapshot: &Snapshot, progress: &Progress, cib: &Cib, record: &Record) -> Plan {
     let left_out = snapshot.peer_etcd.known().is_some_and(|etcd| !etcd.is_learner && !is_listed(&record.disk, etcd));
+    // The peer made this learner a voter, and our log does not know it yet: the peer waits for our vote.
+    let votes_by_peers_log = cib.peer_record.as_ref().is_some_and(|peer| {
+        cold_start::answer(record, peer, false, true) == Answer::StartNormally(Rule::TwoPlainStarts)
+    });
     match classify(&record.disk) {
         Data::SoleVoter => run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader),
+        Data::Learner if votes_by_peers_log && !left_out => {
+            run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader)
+        }
         Data::VoterBeside(_) if !left_out => run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader),
         Data::VoterAmongMany => snapshot.refuse(Refusal::MoreThanTwoVoters),
         Data::VoterBeside(_) | Data::Learner | Data::Departed | Data::Nothing => {

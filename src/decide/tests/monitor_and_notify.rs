@@ -43,6 +43,30 @@ fn the_survivor_recovers_in_the_notification_that_follows_fencing() {
 }
 
 #[test]
+fn an_announced_recovery_is_given_up_when_the_peer_is_back() {
+    let announced = Progress::enter(Phase::Announced, 0);
+    let mut down = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory).cib_with(|cib| {
+        cib.lineage = forks(1, "node1");
+        cib.standalone_node = Some("node1".to_owned());
+    });
+    down.note = Fact::Known(Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), left_at: None });
+    assert!(!is_harmless(&decide(Request::Monitor, &down, &announced)));
+    for (name, back) in [
+        ("active", down.clone().peer_is(PeerNode::Online, PeerAgent::Active)),
+        ("lost", down.clone().peer_is(PeerNode::Lost, PeerAgent::Active)),
+        ("a leader", Snapshot { own_etcd: Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[])), ..down.clone() }),
+    ] {
+        let plan = decide(Request::Monitor, &back, &announced);
+        assert!(is_harmless(&plan) && progress(plan) == Progress::default(), "{name}");
+    }
+    // And once more when etcd is stopped.
+    let mut stopped = down.peer_is(PeerNode::Lost, PeerAgent::Active);
+    stopped.container = Fact::Known(Container { running: false, exit: None, forces_new_cluster: false });
+    stopped.disk = Fact::Known(history(ME, &[ME, PEER], &[]));
+    assert!(is_harmless(&decide(Request::Monitor, &stopped, &Progress::enter(Phase::Stopped, 0))));
+}
+
+#[test]
 fn monitor_is_the_backstop() {
     let down = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
     assert!(recovers(Request::Monitor, &down));

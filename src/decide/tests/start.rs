@@ -220,6 +220,15 @@ fn r4_beside_an_active_peer_nothing_is_forced() {
 }
 
 #[test]
+fn r4_a_learner_that_the_peers_log_made_a_voter_gives_it_its_vote() {
+    let learner = at_rest().peer_is(PeerNode::Online, PeerAgent::Active).with_disk(history(ME, &[PEER], &[ME]));
+    let promoted = learner.clone().with_peer_record(history(PEER, &[ME, PEER], &[]));
+    assert_eq!(run_mode(&promoted), RunMode::Normally);
+    let not_promoted = learner.with_peer_record(history(PEER, &[PEER], &[ME]));
+    assert!(first(Request::Start, &not_promoted).effects.is_empty());
+}
+
+#[test]
 fn a_plain_start_without_a_leader_runs_on_and_does_not_block_the_peers_start() {
     let snapshot = at_rest().running(Fact::Unknown("no answer".to_owned())).after(6_000);
     let progress = Progress::enter(Phase::Started(RunMode::Normally), 500);
