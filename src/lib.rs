@@ -23,4 +23,5 @@ pub mod pacemaker;
 pub mod podman;
 pub mod record;
 pub mod redfish;
+pub mod sim;
 pub mod xml;

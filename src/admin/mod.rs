@@ -9,6 +9,7 @@ mod evidence;
 mod explain;
 mod node;
 mod replay;
+mod sim;
 
 use std::ffi::OsString;
 
@@ -29,7 +30,7 @@ struct Subcommand {
 
 /// What `tandem` can do.
 const SUBCOMMANDS: &[Subcommand] =
-    &[explain::SUBCOMMAND, confirm_recovery::SUBCOMMAND, data_dir::SUBCOMMAND, replay::SUBCOMMAND];
+    &[explain::SUBCOMMAND, confirm_recovery::SUBCOMMAND, data_dir::SUBCOMMAND, replay::SUBCOMMAND, sim::SUBCOMMAND];
 
 /// Why a subcommand did not do what was asked: one sentence, with what to type instead.
 #[derive(Debug)]

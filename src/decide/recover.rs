@@ -68,7 +68,8 @@ fn peer_is_out_of_the_way(snapshot: &Snapshot) -> bool {
         PeerWord::Down => true,
         PeerWord::Stopped => {
             let record = snapshot.cib.known().and_then(|cib| cib.peer_record.as_ref());
-            record.is_some_and(|record| !record.claims)
+            // A sole voter has a history of its own, whatever an operator said when it was away.
+            record.is_some_and(|record| !record.claims && classify(&record.disk) != Data::SoleVoter)
         }
         PeerWord::Nobody
         | PeerWord::Active

@@ -331,3 +331,10 @@ fn two_voters_with_a_leader_have_one_history_and_one_count_of_its_forks() {
     let leaderless = Snapshot { own_etcd: Fact::Known(etcd(ME, None, &[ME, PEER], &[])), ..voter };
     assert!(!first(Request::Monitor, &leaderless).effects.contains(&adopted));
 }
+
+#[test]
+fn a_stopped_peer_that_is_a_sole_voter_is_never_passed_over() {
+    let stopped = leaderless().with_peer_record(history(PEER, &[ME, PEER], &[]));
+    assert!(recovers(Request::Monitor, &stopped));
+    assert!(!recovers(Request::Monitor, &stopped.with_peer_record(history(PEER, &[PEER], &[]))));
+}

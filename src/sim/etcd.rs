@@ -1,0 +1,357 @@
+//! etcd in the model: elections, replication, membership, and what a process leaves on its disk when it ends.
+
+use super::Sim;
+use super::Violation;
+use super::log::{self, Conf, Data, Entry, Mid, bit, first_mid};
+use super::view::NAMES;
+use super::world::{Run, Word, World};
+use crate::decide::plan::RunMode;
+
+/// Brings what follows at once into line: who still has a leader, and logs folded.
+pub fn settle(sim: &mut Sim, world: &mut World) {
+    for n in 0..2 {
+        let conf = applied(sim, world, n);
+        let may_lead = conf.votes(world.nodes[n].data.mid) && (conf.has_one_voter() || is_followed(world, n, conf));
+        if world.nodes[n].etcd == Run::Leader && !may_lead {
+            world.nodes[n].etcd = Run::Leaderless;
+        }
+    }
+    for n in 0..2 {
+        let led = world.link
+            && world.nodes[1 - n].etcd == Run::Leader
+            && applied(sim, world, 1 - n).lists(world.nodes[n].data.mid);
+        if world.nodes[n].etcd == Run::Follower && !led {
+            world.nodes[n].etcd = Run::Leaderless;
+        }
+    }
+    let [a, b] = &mut world.nodes;
+    log::fold(&mut sim.logs, &mut a.data, &mut b.data);
+}
+
+fn is_followed(world: &World, leader: usize, conf: Conf) -> bool {
+    let other = &world.nodes[1 - leader];
+    world.link && other.etcd == Run::Follower && conf.votes(other.data.mid)
+}
+
+fn applied(sim: &Sim, world: &World, n: usize) -> Conf {
+    world.nodes[n].data.applied(&sim.logs).conf
+}
+
+/// The node that leads, if one does.
+pub fn leader(world: &World) -> Option<usize> {
+    (0..2).find(|n| world.nodes[*n].etcd == Run::Leader)
+}
+
+/// Whether a cluster that serves has a learner.
+pub fn has_learner(sim: &Sim, world: &World) -> bool {
+    leader(world).is_some_and(|n| applied(sim, world, n).learners != 0)
+}
+
+/// Whether etcd has something to do that takes it no time that anybody would notice.
+pub fn is_busy(sim: &mut Sim, world: &World) -> bool {
+    let mut scratch = *world;
+    replicate(sim, &mut scratch)
+        || learn(sim, &mut scratch)
+        || (0..2).any(|n| elect(sim, &mut scratch, n) || leave(sim, &mut scratch, n))
+}
+
+/// A client's write reaches the leader.
+pub fn write(sim: &mut Sim, world: &mut World) -> bool {
+    let Some(n) = leader(world) else { return false };
+    if world.writes >= sim.bounds.writes {
+        return false;
+    }
+    let number = world.writes;
+    world.writes += 1;
+    append(sim, world, n, Entry::Write(number));
+    true
+}
+
+/// The leader takes an entry; a sole voter commits it at once.
+fn append(sim: &mut Sim, world: &mut World, n: usize, entry: Entry) {
+    world.nodes[n].data.append(&mut sim.logs, entry);
+    changed(world, n);
+    if applied(sim, world, n).has_one_voter() {
+        commit_all(sim, world, n);
+    }
+}
+
+/// The operator's word was about the data as it was.
+fn changed(world: &mut World, n: usize) {
+    if let Word::Given { accept_loss } = world.nodes[n].word {
+        world.nodes[n].word = Word::Outdated { accept_loss };
+    }
+}
+
+/// The leader commits what it has, and its clients hear of it.
+fn commit_all(sim: &Sim, world: &mut World, n: usize) {
+    let data = &mut world.nodes[n].data;
+    data.commit = data.len(&sim.logs);
+    world.acked |= data.applied(&sim.logs).writes;
+}
+
+/// Whether `shorter`'s log is the beginning of `longer`'s.
+fn is_prefix(sim: &Sim, shorter: Data, longer: Data) -> bool {
+    longer.entries(&sim.logs).starts_with(shorter.entries(&sim.logs))
+}
+
+/// The leader's entries reach the other member, which joins it or goes on following it.
+pub fn replicate(sim: &mut Sim, world: &mut World) -> bool {
+    let Some(n) = leader(world) else { return false };
+    let (leads, other) = (world.nodes[n].data, world.nodes[1 - n].data);
+    let conf = applied(sim, world, n);
+    if !world.link || !world.nodes[1 - n].etcd.is_on() || leads.cluster != other.cluster {
+        return false;
+    }
+    let is_current = world.nodes[1 - n].etcd == Run::Follower
+        && leads.log == other.log
+        && (leads.commit == leads.len(&sim.logs) || !conf.votes(other.mid));
+    if !conf.lists(other.mid) || is_current || !is_prefix(sim, other, leads) {
+        return false;
+    }
+    if conf.started & bit(other.mid) == 0 && conf.learners & bit(other.mid) != 0 {
+        append(sim, world, n, Entry::Started(other.mid));
+    }
+    let log = world.nodes[n].data.log;
+    let node = &mut world.nodes[1 - n];
+    if node.data.log != log {
+        node.data.log = log;
+        node.data.durable = node.data.commit;
+        changed(world, 1 - n);
+    }
+    world.nodes[1 - n].etcd = Run::Follower;
+    if conf.votes(other.mid) {
+        commit_all(sim, world, n);
+    }
+    true
+}
+
+/// The follower hears how far its leader has committed.
+pub fn learn(sim: &mut Sim, world: &mut World) -> bool {
+    let Some(n) = leader(world) else { return false };
+    let committed = world.nodes[n].data.commit;
+    let follower = &mut world.nodes[1 - n];
+    if follower.etcd != Run::Follower {
+        return false;
+    }
+    let known = committed.min(follower.data.len(&sim.logs)).max(follower.data.commit);
+    let is_news = follower.data.commit != known || follower.data.durable != known;
+    (follower.data.commit, follower.data.durable) = (known, known);
+    // By then the leader has written it down, too.
+    world.nodes[n].data.durable = committed;
+    is_news
+}
+
+/// A sole voter's knowledge of what is committed reaches its disk with a later record.
+pub fn persist(sim: &Sim, world: &mut World, n: usize) -> bool {
+    let is_sole = applied(sim, world, n).has_one_voter();
+    let node = &mut world.nodes[n];
+    let is_behind = node.etcd == Run::Leader && is_sole && node.data.durable < node.data.commit;
+    node.data.durable = if is_behind { node.data.commit } else { node.data.durable };
+    is_behind
+}
+
+/// `n` asks for votes, and gets what it needs.
+pub fn elect(sim: &mut Sim, world: &mut World, n: usize) -> bool {
+    let (me, other) = (world.nodes[n], world.nodes[1 - n]);
+    let conf = applied(sim, world, n);
+    if !matches!(me.etcd, Run::Fresh | Run::Leaderless) || !conf.votes(me.data.mid) {
+        return false;
+    }
+    if conf.has_one_voter() {
+        world.nodes[n].etcd = Run::Leader;
+        commit_all(sim, world, n);
+        return true;
+    }
+    let gets_the_vote = world.link
+        && matches!(other.etcd, Run::Fresh | Run::Leaderless)
+        && conf.votes(other.data.mid)
+        && other.data.cluster == me.data.cluster
+        && is_prefix(sim, other.data, me.data);
+    if gets_the_vote {
+        world.nodes[n].etcd = Run::Leader;
+        world.nodes[1 - n].etcd = Run::Follower;
+    }
+    gets_the_vote
+}
+
+/// A member that was removed, and hears of it, ends.
+pub fn leave(sim: &Sim, world: &mut World, n: usize) -> bool {
+    let me = world.nodes[n];
+    if !me.etcd.is_on() {
+        return false;
+    }
+    let other = &world.nodes[1 - n];
+    let told = world.link
+        && other.etcd == Run::Leader
+        && other.data.cluster == me.data.cluster
+        && !applied(sim, world, 1 - n).lists(me.data.mid);
+    let knows = me.data.commit > 0 && !applied(sim, world, n).lists(me.data.mid);
+    if told || knows {
+        stop(world, n);
+    }
+    told || knows
+}
+
+/// The process ends in good order.
+pub fn stop(world: &mut World, n: usize) {
+    let node = &mut world.nodes[n];
+    if node.etcd.is_on() {
+        node.etcd = Run::Off;
+        node.data.durable = node.data.commit;
+    }
+}
+
+/// The process ends at once: what it had not written down is lost.
+pub fn kill(world: &mut World, n: usize) {
+    let node = &mut world.nodes[n];
+    if node.etcd.is_on() {
+        node.etcd = Run::Off;
+        node.data.commit = node.data.durable;
+    }
+}
+
+/// Runs etcd on a node.
+pub fn run(sim: &mut Sim, world: &mut World, n: usize, mode: &RunMode) -> Result<(), Violation> {
+    if world.nodes[n].etcd.is_on() {
+        // `podman run --replace` ends what ran.
+        stop(world, n);
+    }
+    world.nodes[n].forces = *mode == RunMode::ForceNewCluster;
+    match mode {
+        RunMode::Normally => run_plainly(sim, world, n),
+        RunMode::Bootstrap => bootstrap(sim, world, n),
+        RunMode::ForceNewCluster => force(sim, world, n),
+        RunMode::JoinAsLearner { initial_cluster } => join(sim, world, n, initial_cluster.len()),
+    }
+}
+
+fn run_plainly(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
+    let data = world.nodes[n].data;
+    if data.is_blank() {
+        return Err(Violation::new(format!("{}: etcd is started plainly on a blank data dir", NAMES[n])));
+    }
+    let knows_that_it_left = data.commit > 0 && !applied(sim, world, n).lists(data.mid);
+    world.nodes[n].etcd = if knows_that_it_left { Run::Off } else { Run::Fresh };
+    Ok(())
+}
+
+fn bootstrap(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
+    if !world.nodes[n].data.is_blank() {
+        return Err(Violation::new(format!("{}: a new cluster is bootstrapped over data", NAMES[n])));
+    }
+    let mid = first_mid(n);
+    let conf = Conf { voters: bit(mid), learners: 0, started: bit(mid) };
+    let log = sim.logs.id(vec![Entry::Base { writes: 0, conf }]);
+    let cluster = if n == 0 { 0xb1 } else { 0xb2 };
+    world.nodes[n].data = Data { mid, cluster, log, commit: 1, durable: 1 };
+    world.nodes[n].etcd = Run::Fresh;
+    Ok(())
+}
+
+/// Drops what is above the commit index, and makes this member the only one.
+fn force(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
+    let name = NAMES[n];
+    let mut data = world.nodes[n].data;
+    let kept = data.entries(&sim.logs)[..usize::from(data.commit)].to_vec();
+    let conf = log::sum(&kept).conf;
+    if data.is_blank() || !conf.votes(data.mid) {
+        return Err(Violation::new(format!(
+            "{name}: a new cluster is forced on data that is no voter's: etcd panics (removed all voters)"
+        )));
+    }
+    if world.nodes[1 - n].etcd.is_led() {
+        return Err(Violation::new(format!("{name}: a new cluster is forced while {}'s etcd serves", NAMES[1 - n])));
+    }
+    let others = (1..16).filter(|mid| conf.lists(*mid) && *mid != data.mid).map(Entry::Remove);
+    let entries: Vec<Entry> = kept.into_iter().chain(others).collect();
+    data.log = sim.logs.id(entries);
+    data.commit = data.len(&sim.logs);
+    data.durable = data.commit;
+    world.nodes[n].data = data;
+    world.nodes[n].etcd = Run::Fresh;
+    if world.nodes[n].word != Word::None {
+        world.given_up |= world.acked & !data.newest(&sim.logs).writes;
+        world.overridden = true;
+    }
+    changed(world, n);
+    Ok(())
+}
+
+/// Takes the place that the peer's cluster has for this node; without one, etcd ends at once.
+fn join(sim: &Sim, world: &mut World, n: usize, named: usize) -> Result<(), Violation> {
+    if !world.nodes[n].data.is_blank() {
+        return Err(Violation::new(format!("{}: etcd joins with data in its data dir", NAMES[n])));
+    }
+    let Some(leader) = leader(world).filter(|leader| *leader != n && world.link) else { return Ok(()) };
+    let conf = applied(sim, world, leader);
+    let listed = (1..16).find(|mid: &Mid| conf.lists(*mid) && log::node_of(*mid) == n);
+    let members = (conf.voters | conf.learners).count_ones() as usize;
+    if let Some(mid) = listed.filter(|mid| conf.started & bit(*mid) == 0 && members == named) {
+        let cluster = world.nodes[leader].data.cluster;
+        world.nodes[n].data = Data { mid, cluster, log: 0, commit: 0, durable: 0 };
+        world.nodes[n].etcd = Run::Fresh;
+        changed(world, n);
+    }
+    Ok(())
+}
+
+/// What a request to change the membership comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    Done,
+    /// Asked, and not committed yet.
+    NotYet,
+    Failed,
+}
+
+/// Asks the etcd of node `via` to change the membership.
+pub fn change(sim: &mut Sim, world: &mut World, via: usize, from: usize, entry: Entry) -> Reply {
+    let reachable = via == from || (world.link && world.nodes[via].on);
+    let Some(leader) = leader(world).filter(|_| reachable && world.nodes[via].etcd.is_led()) else {
+        return Reply::Failed;
+    };
+    let data = world.nodes[leader].data;
+    let (now, soon) = (data.applied(&sim.logs).conf, data.newest(&sim.logs).conf);
+    let (is_done, is_asked, may) = match entry {
+        Entry::Remove(mid) => (!now.lists(mid), !soon.lists(mid), now.lists(mid)),
+        Entry::Promote(mid) => (now.votes(mid), soon.votes(mid), is_caught_up(world, leader, now, mid)),
+        Entry::AddLearner(mid) => (now.lists(mid), soon.lists(mid), !names(soon, log::node_of(mid))),
+        Entry::Base { .. } | Entry::Write(_) | Entry::Started(_) => (false, false, false),
+    };
+    match (is_done, is_asked, may) {
+        (true, ..) => Reply::Done,
+        (false, true, _) => Reply::NotYet,
+        (false, false, false) => Reply::Failed,
+        (false, false, true) => {
+            append(sim, world, leader, entry);
+            if applied(sim, world, leader).has_one_voter() || matches!(entry, Entry::Promote(_)) {
+                Reply::Done
+            } else {
+                Reply::NotYet
+            }
+        }
+    }
+}
+
+fn names(conf: Conf, node: usize) -> bool {
+    (1..16).any(|mid| conf.lists(mid) && log::node_of(mid) == node)
+}
+
+/// etcd's own rule is 90 % of the leader's index; here it is all of it or not.
+fn is_caught_up(world: &World, leader: usize, conf: Conf, mid: Mid) -> bool {
+    let learner = &world.nodes[1 - leader];
+    conf.learners & bit(mid) != 0 && learner.data.mid == mid && learner.etcd == Run::Follower
+}
+
+/// Hands leadership from `n` to the other member.
+pub fn hand_over(world: &mut World, n: usize) -> bool {
+    let can = world.nodes[n].etcd == Run::Leader
+        && world.nodes[1 - n].etcd == Run::Follower
+        && world.nodes[0].data.log == world.nodes[1].data.log;
+    if can {
+        world.nodes[n].etcd = Run::Follower;
+        world.nodes[1 - n].etcd = Run::Leader;
+    }
+    can
+}

@@ -1,0 +1,305 @@
+//! Everything that can happen, as a list: each move has a line of text, which is what scenario files are made of.
+
+use super::agent::{self, MOMENTS};
+use super::pacemaker::{self, BEGINNINGS, Begin};
+use super::view::NAMES;
+use super::world::{Wanted, Word, World};
+use super::{Sim, Violation, etcd};
+use crate::decide::Request;
+
+/// One thing that happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Move {
+    Write,
+    Replicate,
+    Learn,
+    Persist(usize),
+    Elect(usize),
+    Leave(usize),
+    PowerCut(usize),
+    Boot(usize),
+    KillEtcd(usize),
+    KillAgent(usize),
+    CutLink,
+    HealLink,
+    Lag(usize),
+    CatchUp,
+    Notice,
+    Meet(usize),
+    Fence(usize),
+    Begin(usize, Begin, usize),
+    Decide(usize, usize),
+    Effect(usize),
+    GiveUp(usize),
+    Want(usize, Wanted),
+    Confirm(usize, bool),
+}
+
+/// Every move that there is.
+pub fn all() -> Vec<Move> {
+    let mut moves = vec![Move::Write, Move::Replicate, Move::Learn, Move::CutLink, Move::HealLink];
+    moves.extend([Move::CatchUp, Move::Notice]);
+    for n in 0..2 {
+        moves.extend([Move::Persist(n), Move::Elect(n), Move::Leave(n), Move::PowerCut(n), Move::Boot(n)]);
+        moves.extend([Move::KillEtcd(n), Move::KillAgent(n), Move::Lag(n), Move::Meet(n), Move::Fence(n)]);
+        moves.extend([Move::Effect(n), Move::GiveUp(n), Move::Confirm(n, false), Move::Confirm(n, true)]);
+        moves.extend([Wanted::Running, Wanted::Standby, Wanted::Shutdown].map(|wanted| Move::Want(n, wanted)));
+        for moment in 0..MOMENTS.len() {
+            moves.push(Move::Decide(n, moment));
+        }
+        for begin in BEGINNINGS {
+            let moments = if is_pending(begin) { 1 } else { MOMENTS.len() };
+            moves.extend((0..moments).map(|moment| Move::Begin(n, begin, moment)));
+        }
+    }
+    moves
+}
+
+/// A start and a stop are seen by others as soon as they begin; of the rest only what they do is seen.
+fn is_pending(begin: Begin) -> bool {
+    matches!(begin, Begin::Start { .. } | Begin::Stop { .. })
+}
+
+impl Move {
+    /// Whether it is a fault or an operator's doing, which a search has only so many of.
+    pub fn is_fault(self) -> bool {
+        matches!(
+            self,
+            Self::PowerCut(_)
+                | Self::KillEtcd(_)
+                | Self::KillAgent(_)
+                | Self::CutLink
+                | Self::Lag(_)
+                | Self::Confirm(..)
+                | Self::Want(_, Wanted::Standby | Wanted::Shutdown)
+        )
+    }
+
+    /// The line of a scenario.
+    pub fn text(self) -> String {
+        let later = |moment: usize| {
+            let (when, _) = MOMENTS[moment];
+            if when.is_empty() { String::new() } else { format!(" {when}") }
+        };
+        match self {
+            Self::Write => "client writes".to_owned(),
+            Self::Replicate => "etcd replicates".to_owned(),
+            Self::Learn => "etcd follower hears what is committed".to_owned(),
+            Self::Persist(n) => format!("etcd on {} writes down what is committed", NAMES[n]),
+            Self::Elect(n) => format!("etcd on {} asks for votes", NAMES[n]),
+            Self::Leave(n) => format!("etcd on {} finds itself removed", NAMES[n]),
+            Self::PowerCut(n) => format!("power of {} is cut", NAMES[n]),
+            Self::Boot(n) => format!("power of {} is back", NAMES[n]),
+            Self::KillEtcd(n) => format!("etcd on {} is killed", NAMES[n]),
+            Self::KillAgent(n) => format!("agent on {} is killed", NAMES[n]),
+            Self::CutLink => "net is cut".to_owned(),
+            Self::HealLink => "net is back".to_owned(),
+            Self::Lag(n) => format!("cib on {} stands still", NAMES[n]),
+            Self::CatchUp => "cib catches up".to_owned(),
+            Self::Notice => "pacemaker notices the loss".to_owned(),
+            Self::Meet(n) => format!("pacemaker forms one membership, by the cib of {}", NAMES[n]),
+            Self::Fence(n) => format!("pacemaker on {} fences its peer", NAMES[n]),
+            Self::Begin(n, begin, moment) => {
+                format!("pacemaker begins {} on {}{}", begin_text(begin), NAMES[n], later(moment))
+            }
+            Self::Decide(n, moment) => format!("agent on {} decides{}", NAMES[n], later(moment)),
+            Self::Effect(n) => format!("agent on {} acts", NAMES[n]),
+            Self::GiveUp(n) => format!("agent on {} acts and gives up", NAMES[n]),
+            Self::Want(n, Wanted::Running) => format!("operator wants {} to run", NAMES[n]),
+            Self::Want(n, Wanted::Standby) => format!("operator sets {} to standby", NAMES[n]),
+            Self::Want(n, Wanted::Shutdown) => format!("operator shuts {} down", NAMES[n]),
+            Self::Confirm(n, false) => format!("operator confirms the recovery of {}", NAMES[n]),
+            Self::Confirm(n, true) => format!("operator confirms the recovery of {}, accepting the loss", NAMES[n]),
+        }
+    }
+}
+
+fn begin_text(begin: Begin) -> &'static str {
+    match begin {
+        Begin::Probe => "probe",
+        Begin::Start { both: true } => "start (with its peer's)",
+        Begin::Start { both: false } => "start",
+        Begin::Monitor => "monitor",
+        Begin::Stop { restart: true, both: false } => "stop (of a restart)",
+        Begin::Stop { restart: false, both: false } => "stop",
+        Begin::Stop { restart: true, both: true } => "stop (of a restart of both)",
+        Begin::Stop { restart: false, both: true } => "stop (with its peer's)",
+        Begin::BeforeStart => "notification before a start",
+        Begin::AfterStart => "notification after a start",
+        Begin::AfterStop => "notification after a stop",
+    }
+}
+
+/// Everything that can come of a state, each with its move. What only time changes is not tried where it changes
+/// nothing.
+pub fn apply_all(sim: &mut Sim, world: &World, moves: &[Move], mut tell: impl FnMut(Move, Result<World, Violation>)) {
+    let acting = if sim.bounds.fine { None } else { acting(sim, world) };
+    for what in moves {
+        let is_between_effects = |n: usize| what.is_fault() || *what == Move::Effect(n) || *what == Move::GiveUp(n);
+        if acting.is_some_and(|n| !is_between_effects(n)) {
+            continue;
+        }
+        let (n, scratch) = match *what {
+            Move::Decide(n, 0) => (n, *world),
+            Move::Begin(n, begin, 0) if !is_pending(begin) => {
+                let mut begun = *world;
+                if !pacemaker::begin(&mut begun, n, begin, etcd::has_learner(sim, world)) {
+                    continue;
+                }
+                (n, begun)
+            }
+            Move::Decide(..) => continue,
+            Move::Begin(_, begin, _) if !is_pending(begin) => continue,
+            what => {
+                if let Some(result) = apply(sim, world, what).transpose() {
+                    tell(what, result);
+                }
+                continue;
+            }
+        };
+        let Some(action) = scratch.nodes[n].action else { continue };
+        let has_time = agent::may_wait(sim, &scratch);
+        for (moment, plan) in agent::choices(sim, &scratch, n) {
+            if moment > 0 && !has_time {
+                break;
+            }
+            let mut next = scratch;
+            let result = agent::carry_out(sim, &mut next, n, action, plan);
+            let result = result.and_then(|is_news| if is_news { settled(sim, world, next) } else { Ok(None) });
+            if let Some(result) = result.transpose() {
+                tell(at_moment(*what, moment), result);
+            }
+        }
+    }
+}
+
+/// The node in the middle of a round whose next effect can happen: nothing but a fault comes between.
+fn acting(sim: &mut Sim, world: &World) -> Option<usize> {
+    (0..2).find(|n| {
+        let is_acting = world.nodes[*n].action.is_some_and(|action| action.plan.is_some());
+        is_acting && !matches!(apply(sim, world, Move::Effect(*n)), Ok(None))
+    })
+}
+
+fn at_moment(what: Move, moment: usize) -> Move {
+    match what {
+        Move::Decide(n, _) => Move::Decide(n, moment),
+        Move::Begin(n, begin, _) => Move::Begin(n, begin, moment),
+        what => what,
+    }
+}
+
+/// What comes of a move: the next state, or nothing where it cannot happen or changes nothing.
+pub fn apply(sim: &mut Sim, world: &World, what: Move) -> Result<Option<World>, Violation> {
+    if what.is_fault() && world.faults == 0 {
+        return Ok(None);
+    }
+    let mut next = *world;
+    if what.is_fault() {
+        next.faults -= 1;
+    }
+    if !happens(sim, &mut next, what)? {
+        return Ok(None);
+    }
+    settled(sim, world, next)
+}
+
+fn settled(sim: &mut Sim, world: &World, mut next: World) -> Result<Option<World>, Violation> {
+    etcd::settle(sim, &mut next);
+    agent::check(sim, &next)?;
+    Ok((next != *world).then_some(next))
+}
+
+fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violation> {
+    Ok(match what {
+        Move::Write => etcd::write(sim, world),
+        Move::Replicate => etcd::replicate(sim, world),
+        Move::Learn => etcd::learn(sim, world),
+        Move::Persist(n) => etcd::persist(sim, world, n),
+        Move::Elect(n) => etcd::elect(sim, world, n),
+        Move::Leave(n) => etcd::leave(sim, world, n),
+        Move::PowerCut(n) => cut_power(world, n),
+        Move::Boot(n) => pacemaker::boot(world, n),
+        Move::KillEtcd(n) => kill_etcd(world, n),
+        Move::KillAgent(n) => return kill_agent(world, n),
+        Move::CutLink => {
+            pacemaker::part(world);
+            std::mem::replace(&mut world.link, false)
+        }
+        Move::HealLink => !std::mem::replace(&mut world.link, true),
+        Move::Lag(n) => lag(world, n),
+        Move::CatchUp => pacemaker::catch_up(world),
+        Move::Notice => pacemaker::notice(world),
+        Move::Meet(n) => pacemaker::meet(world, n),
+        Move::Fence(n) => pacemaker::fence(world, n),
+        Move::Begin(n, begin, moment) => {
+            let has_learner = etcd::has_learner(sim, world);
+            let begins = pacemaker::begin(world, n, begin, has_learner);
+            return Ok(begins && (is_pending(begin) || agent::round(sim, world, n, moment)?));
+        }
+        Move::Decide(n, moment) => return agent::round(sim, world, n, moment),
+        Move::Effect(n) => return agent::effect(sim, world, n, false),
+        Move::GiveUp(n) => return agent::effect(sim, world, n, true),
+        Move::Want(n, wanted) => want(sim, world, n, wanted),
+        Move::Confirm(n, accept_loss) => confirm(sim, world, n, accept_loss),
+    })
+}
+
+fn cut_power(world: &mut World, n: usize) -> bool {
+    let was_on = world.nodes[n].on;
+    if was_on {
+        pacemaker::power_off(world, n);
+    }
+    was_on
+}
+
+fn kill_etcd(world: &mut World, n: usize) -> bool {
+    let ran = world.nodes[n].etcd.is_on();
+    etcd::kill(world, n);
+    ran
+}
+
+/// Pacemaker takes an action that ends without an answer for a failed one.
+fn kill_agent(world: &mut World, n: usize) -> Result<bool, Violation> {
+    if world.nodes[n].action.is_none() {
+        return Ok(false);
+    }
+    pacemaker::answered(world, n, crate::decide::Exit::Retriable)?;
+    Ok(true)
+}
+
+fn lag(world: &mut World, n: usize) -> bool {
+    let can = world.joined && world.link && world.lagging.is_none() && world.nodes.iter().all(|node| node.on);
+    world.lagging = u8::try_from(n).ok().filter(|_| can);
+    can
+}
+
+fn want(sim: &Sim, world: &mut World, n: usize, wanted: Wanted) -> bool {
+    let node = &mut world.nodes[n];
+    let can = sim.bounds.operators && node.on && node.wanted != wanted;
+    node.wanted = if can { wanted } else { node.wanted };
+    can
+}
+
+/// `tandem confirm-recovery`, by its own rules; what it asks of Pacemaker besides is quorum.
+fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool) -> bool {
+    let node = &world.nodes[n];
+    let newest = node.data.newest(&sim.logs).conf;
+    let forks = |node: usize| world.nodes[n].cib.lineage[node].0;
+    let own_forks = if node.note == 0 { 0 } else { sim.notes.get(node.note).lineage.forks };
+    let was_left_behind = u64::from(forks(0).max(forks(1))) > own_forks;
+    let peer_serves = world.link && world.nodes[1 - n].etcd.is_led();
+    let is_between_actions = node.action.is_none_or(|action| action.request == Request::Start);
+    let can = sim.bounds.operators
+        && node.on
+        && !node.etcd.is_on()
+        && is_between_actions
+        && !peer_serves
+        && newest.votes(node.data.mid)
+        && (accept_loss == was_left_behind);
+    if can {
+        world.nodes[n].word = Word::Given { accept_loss };
+        world.nodes[n].quorum = true;
+    }
+    can
+}

@@ -1,0 +1,286 @@
+//! What one node sees, as the agent's own [`Snapshot`]. A [`View`] holds the same facts without strings, so that equal
+//! situations are decided once.
+
+use super::Sim;
+use super::intern::Id;
+use super::log::{self, Conf, Mid};
+use super::world::{Action, Cib, Operation, Run, Vars, Word, World};
+use crate::decide::Request;
+use crate::decide::fact::Fact;
+use crate::decide::snapshot::{
+    self, Authorisation, Container, DataDir, Etcd, History, Identity, Lineage, Member, NodeAddress, NodeName, Notify,
+    PeerNode, Position, Snapshot,
+};
+
+/// The two machines' names.
+pub const NAMES: [&str; 2] = ["node1", "node2"];
+/// The boot that runs, in a snapshot. Another boot's memory is never found, as no reboot leaves it.
+pub const THIS_BOOT: &str = "this boot";
+
+/// Everything that a decision on one node can depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct View {
+    me: u8,
+    pub request: Request,
+    vars: Vars,
+    pub progress: Id,
+    cib: Cib,
+    runs: bool,
+    forces: bool,
+    disk: Option<Disk>,
+    note: Id,
+    memory: Id,
+    word: Word,
+    own: Answer,
+    peer: Answer,
+}
+
+/// The data dir, read offline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Disk {
+    mid: Mid,
+    cluster: u8,
+    conf: Conf,
+    has_left: bool,
+    above_commit: u8,
+}
+
+/// What comes of asking an etcd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Answer {
+    NotAsked,
+    Refused,
+    Silent,
+    Etcd { mid: Mid, cluster: u8, leader: Mid, index: u8, is_learner: bool, conf: Conf },
+}
+
+/// Looks at everything at once.
+pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
+    let node = &world.nodes[me];
+    let peer_is_gone = matches!(node.cib.machine[1 - me], PeerNode::Down | PeerNode::Lost);
+    View {
+        me: u8::try_from(me).unwrap_or_default(),
+        request: action.request,
+        vars: action.notify,
+        progress: action.progress,
+        cib: node.cib,
+        runs: node.etcd.is_on(),
+        forces: node.forces,
+        disk: (!node.etcd.is_on()).then(|| disk(sim, world, me)),
+        note: node.note,
+        memory: node.memory,
+        word: node.word,
+        own: answer(sim, world, me),
+        peer: match (peer_is_gone, world.link && world.nodes[1 - me].on) {
+            (true, _) => Answer::NotAsked,
+            (false, false) => Answer::Silent,
+            (false, true) => answer(sim, world, 1 - me),
+        },
+    }
+}
+
+fn disk(sim: &Sim, world: &World, me: usize) -> Disk {
+    let data = world.nodes[me].data;
+    let entries = data.entries(&sim.logs);
+    let conf = log::sum(entries).conf;
+    // A joiner that was cut off before its first entry knows of nobody.
+    let has_left = !entries.is_empty() && !conf.lists(data.mid);
+    Disk { mid: data.mid, cluster: data.cluster, conf, has_left, above_commit: data.len(&sim.logs) - data.commit }
+}
+
+fn answer(sim: &Sim, world: &World, whose: usize) -> Answer {
+    let node = &world.nodes[whose];
+    let leader = match node.etcd {
+        Run::Off => return Answer::Refused,
+        Run::Fresh => return Answer::Silent,
+        // From etcd 3.5 on the member list is asked of the leader, and without one there is no answer.
+        Run::Leaderless if sim.bounds.silent_without_leader => return Answer::Silent,
+        Run::Leaderless => 0,
+        Run::Leader => node.data.mid,
+        Run::Follower => world.nodes[1 - whose].data.mid,
+    };
+    let conf = node.data.applied(&sim.logs).conf;
+    let is_learner = !conf.votes(node.data.mid);
+    let conf = if is_learner { Conf::default() } else { conf };
+    Answer::Etcd {
+        mid: node.data.mid,
+        cluster: node.data.cluster,
+        leader,
+        index: node.data.len(&sim.logs),
+        is_learner,
+        conf,
+    }
+}
+
+/// The agent's snapshot of a view, `elapsed_ms` into the action.
+pub fn snapshot(sim: &Sim, view: &View, elapsed_ms: u64) -> Snapshot {
+    let (me, peer) = (usize::from(view.me), 1 - usize::from(view.me));
+    let stored = |id: Id| id != 0;
+    Snapshot {
+        elapsed_ms,
+        budget_ms: budget_ms(view.request),
+        me: address(me),
+        peer: Some(address(peer)),
+        boot_id: THIS_BOOT.to_owned(),
+        promotable: false,
+        promote_max_lag: 0,
+        notify: view.vars.given.then(|| notify(view.vars)),
+        cib: Fact::Known(cib(sim, &view.cib, me, identity(view.own))),
+        container: if view.runs {
+            Fact::Known(Container { running: true, exit: None, forces_new_cluster: view.forces })
+        } else {
+            Fact::Absent
+        },
+        disk: view.disk.map_or(Fact::NotAsked, |disk| Fact::Known(data_dir(&disk))),
+        note: if stored(view.note) { Fact::Known(sim.notes.get(view.note).clone()) } else { Fact::Absent },
+        boot_memory: if stored(view.memory) {
+            Fact::Known(sim.memories.get(view.memory).clone())
+        } else {
+            Fact::Absent
+        },
+        authorisation: word(view, peer),
+        own_etcd: etcd(view.own),
+        peer_etcd: etcd(view.peer),
+    }
+}
+
+/// The time that Pacemaker gives an action.
+pub fn budget_ms(request: Request) -> u64 {
+    match request {
+        Request::Start => 600_000,
+        Request::Stop | Request::Notify => 90_000,
+        Request::Monitor | Request::Probe | Request::Promote | Request::Demote => 25_000,
+    }
+}
+
+fn address(node: usize) -> NodeAddress {
+    NodeAddress {
+        name: NAMES[node].to_owned(),
+        peer_url: peer_url(node),
+        client_url: format!("https://{}:2379", NAMES[node]),
+    }
+}
+
+fn peer_url(node: usize) -> String {
+    format!("https://{}:2380", NAMES[node])
+}
+
+fn notify(vars: Vars) -> Notify {
+    let names = |set: u8| (0..2).filter(|node| set & (1 << node) != 0).map(|node| NAMES[node].to_owned()).collect();
+    Notify {
+        moment: vars.moment,
+        operation: match vars.operation {
+            Operation::None => String::new(),
+            Operation::Start => "start".to_owned(),
+            Operation::Stop => "stop".to_owned(),
+        },
+        active: names(vars.active),
+        start: names(vars.start),
+        stop: names(vars.stop),
+    }
+}
+
+/// The ids that are published are those of the member that runs, once there are any.
+fn identity(own: Answer) -> Option<Identity> {
+    match own {
+        Answer::Etcd { mid, cluster, .. } => Some(Identity { cluster_id: cluster.into(), member_id: mid.into() }),
+        Answer::NotAsked | Answer::Refused | Answer::Silent => None,
+    }
+}
+
+fn cib(sim: &Sim, cib: &Cib, me: usize, identity: Option<Identity>) -> snapshot::Cib {
+    let peer = 1 - me;
+    let record = |node: usize| (cib.record[node] != 0).then(|| sim.records.get(cib.record[node]).clone()).flatten();
+    snapshot::Cib {
+        own_promotion_score: None,
+        peer_node: cib.machine[peer],
+        peer_agent: cib.agent[peer],
+        own_record: record(me),
+        peer_record: record(peer),
+        standalone_node: cib.standalone.map(name),
+        learner_node: None,
+        lineage: cib.lineage.iter().map(|lineage| self::lineage(*lineage)).max().unwrap_or_default(),
+        cluster_recorded: cib.recorded.contains(&true),
+        own_start_failures: 0,
+        own_identity: identity.filter(|_| cib.recorded[me]),
+    }
+}
+
+fn name(node: u8) -> NodeName {
+    NAMES[usize::from(node)].to_owned()
+}
+
+fn lineage((forks, by): (u8, u8)) -> Lineage {
+    Lineage { forks: forks.into(), by: if by == 0 { String::new() } else { name(by - 1) } }
+}
+
+/// Terms and indices decide nothing in the core but how far a learner is behind, so a data dir's are kept small: how
+/// much of it lies above what it knows to be committed.
+fn data_dir(disk: &Disk) -> DataDir {
+    if disk.mid == 0 {
+        return DataDir::Blank;
+    }
+    DataDir::Present(History {
+        cluster_id: disk.cluster.into(),
+        member_id: disk.mid.into(),
+        last_term: 1,
+        last_index: disk.above_commit.into(),
+        commit_index: 0,
+        voters: mids(disk.conf.voters).map(u64::from).collect(),
+        learners: mids(disk.conf.learners).map(u64::from).collect(),
+        has_left: disk.has_left,
+        damage: Vec::new(),
+    })
+}
+
+fn mids(set: u16) -> impl Iterator<Item = Mid> {
+    (0..16).filter(move |mid| set & log::bit(*mid) != 0)
+}
+
+fn word(view: &View, peer: usize) -> Fact<Authorisation> {
+    let (accept_loss, fits) = match view.word {
+        Word::None => return Fact::Absent,
+        Word::Given { accept_loss } => (accept_loss, true),
+        Word::Outdated { accept_loss } => (accept_loss, false),
+    };
+    let disk = view.disk;
+    Fact::Known(Authorisation {
+        boot_id: THIS_BOOT.to_owned(),
+        lost_node: NAMES[peer].to_owned(),
+        cluster_id: disk.map_or(0, |disk| disk.cluster.into()),
+        member_id: disk.map_or(0, |disk| disk.mid.into()),
+        position: Position { term: u64::from(fits), index: disk.map_or(0, |disk| disk.above_commit.into()) },
+        accept_loss,
+    })
+}
+
+fn etcd(answer: Answer) -> Fact<Etcd> {
+    let (mid, cluster, leader, index, is_learner, conf) = match answer {
+        Answer::NotAsked => return Fact::NotAsked,
+        Answer::Refused => return Fact::Absent,
+        Answer::Silent => return Fact::Unknown("it does not answer".to_owned()),
+        Answer::Etcd { mid, cluster, leader, index, is_learner, conf } => {
+            (mid, cluster, leader, index, is_learner, conf)
+        }
+    };
+    let member = |mid: Mid| {
+        let node = log::node_of(mid);
+        let started = conf.started & log::bit(mid) != 0;
+        Member {
+            id: mid.into(),
+            name: if started { NAMES[node].to_owned() } else { String::new() },
+            peer_urls: vec![peer_url(node)],
+            is_learner: conf.learners & log::bit(mid) != 0,
+        }
+    };
+    Fact::Known(Etcd {
+        cluster_id: cluster.into(),
+        member_id: mid.into(),
+        leader: (leader != 0).then(|| leader.into()),
+        term: 1,
+        index: index.into(),
+        is_learner,
+        members: mids(conf.voters | conf.learners).map(member).collect(),
+        alarms: Vec::new(),
+    })
+}

@@ -1,0 +1,152 @@
+//! The state of the two machines and of Pacemaker between them: small, without strings, equal where nothing that can
+//! still happen differs.
+
+use super::intern::Id;
+use super::log::Data;
+use crate::decide::snapshot::{PeerAgent, PeerNode};
+use crate::decide::{Request, snapshot::Moment};
+
+/// Both machines and what is between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct World {
+    pub nodes: [Node; 2],
+    /// The cluster network. Fencing has its own.
+    pub link: bool,
+    /// Whether the two Pacemakers are one membership, as far as they know.
+    pub joined: bool,
+    /// The node whose replica of the CIB stands still.
+    pub lagging: Option<u8>,
+    /// Whose CIB was written last while they were apart.
+    pub newer: Newer,
+    /// Ghost: writes that a client saw acknowledged, and those that an operator gave up by name.
+    pub acked: u8,
+    pub given_up: u8,
+    /// Ghost: an operator's word made a second history.
+    pub overridden: bool,
+    /// How many writes were begun, and how many faults are left.
+    pub writes: u8,
+    pub faults: u8,
+}
+
+/// Which of two CIBs wins when they meet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Newer {
+    #[default]
+    Equal,
+    Of(u8),
+    Diverged,
+}
+
+/// One machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a machine")]
+pub struct Node {
+    pub on: bool,
+    /// Whether Pacemaker may act here: it has seen its peer since it booted, or an operator said so.
+    pub quorum: bool,
+    pub cib: Cib,
+    pub data: Data,
+    pub etcd: Run,
+    /// Whether etcd's configuration file still says "force".
+    pub forces: bool,
+    /// Numbers of the durable note and of this boot's memory; 0 is none.
+    pub note: Id,
+    pub memory: Id,
+    pub word: Word,
+    pub action: Option<Action>,
+    /// The last operation failed: Pacemaker stops the instance and starts it again.
+    pub failed: bool,
+    /// A stop failed: Pacemaker fences the machine.
+    pub unclean: bool,
+    pub wanted: Wanted,
+}
+
+/// What the administrator wants of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Wanted {
+    #[default]
+    Running,
+    Standby,
+    Shutdown,
+}
+
+/// The operator's word on a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Word {
+    #[default]
+    None,
+    /// About the data as it is.
+    Given { accept_loss: bool },
+    /// About data that has changed since.
+    Outdated { accept_loss: bool },
+}
+
+/// etcd's process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Run {
+    #[default]
+    Off,
+    /// Runs and never had a leader: it answers nobody.
+    Fresh,
+    /// Had a leader and has none.
+    Leaderless,
+    Follower,
+    Leader,
+}
+
+impl Run {
+    /// Whether the process lives.
+    pub fn is_on(self) -> bool {
+        self != Self::Off
+    }
+
+    /// Whether it has a leader.
+    pub fn is_led(self) -> bool {
+        matches!(self, Self::Follower | Self::Leader)
+    }
+}
+
+/// One node's replica of the CIB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cib {
+    pub machine: [PeerNode; 2],
+    pub agent: [PeerAgent; 2],
+    /// Numbers of the records; 0 is none.
+    pub record: [Id; 2],
+    pub standalone: Option<u8>,
+    /// Forks and, as 1 or 2, by whom last; 0 is nobody.
+    pub lineage: [(u8, u8); 2],
+    /// Whether a node has ever published its member's ids.
+    pub recorded: [bool; 2],
+}
+
+/// An action of the agent that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Action {
+    pub request: Request,
+    pub notify: Vars,
+    pub progress: Id,
+    /// The number of the plan whose effects are being performed, and how many of them are done; none between rounds.
+    pub plan: Option<(Id, u8)>,
+}
+
+/// The notify variables; sets of nodes are bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Vars {
+    /// Whether there are any: a recurring monitor has none.
+    pub given: bool,
+    pub moment: Moment,
+    pub operation: Operation,
+    pub active: u8,
+    pub start: u8,
+    pub stop: u8,
+}
+
+/// The operation that a notification is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Operation {
+    #[default]
+    None,
+    Start,
+    Stop,
+}
