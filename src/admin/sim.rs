@@ -9,11 +9,15 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use super::{Failure, Subcommand, dispatch, tree};
 use crate::sim::check::{self, Limits, Outcome, Trace};
 use crate::sim::mutant::{self, Mutant};
-use crate::sim::{Bounds, Sim, story};
+use crate::sim::{Bounds, Sim, explore, scenario, story};
 
 pub(super) const SUBCOMMAND: Subcommand = Subcommand { command: declare, run };
 
-const SUBCOMMANDS: &[Subcommand] = &[Subcommand { command: declare_check, run: run_check }];
+const SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand { command: declare_check, run: run_check },
+    Subcommand { command: declare_run, run: run_scenario },
+    Subcommand { command: declare_explore, run: run_explore },
+];
 
 fn declare() -> Command {
     tree("sim", SUBCOMMANDS).about("Runs the agent's own decisions in a model of two machines")
@@ -43,19 +47,78 @@ fn declare_check() -> Command {
         .arg(flag("first", "Ends with the first violation"))
         .arg(size("max-states", "20000000", "How many states are too many"))
         .arg(size("max-seconds", "600", "How long is too long"))
-        .arg(
-            Arg::new("mutant")
-                .long("mutant")
-                .value_parser(mutant::ALL.map(|(name, _)| name))
-                .help("Breaks a rule, to see it caught"),
-        )
-        .arg(
-            Arg::new("save")
-                .long("save")
-                .value_parser(PathBufValueParser::new())
-                .default_value("violation.scn")
-                .help("Where the way to a violation is saved, as a scenario"),
-        )
+        .arg(mutant_argument())
+        .arg(save_argument())
+}
+
+fn declare_run() -> Command {
+    Command::new("run")
+        .about("Replays a scenario, and checks every invariant after every line")
+        .arg(Arg::new("SCENARIO").required(true).value_parser(PathBufValueParser::new()))
+        .arg(mutant_argument())
+}
+
+fn run_scenario(matches: &ArgMatches) -> Result<(), Failure> {
+    let path = matches.get_one::<PathBuf>("SCENARIO").cloned().unwrap_or_default();
+    let text = std::fs::read_to_string(&path).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+    let trace = scenario::parse(&text).map_err(|error| Failure(format!("{}, {error}", path.display())))?;
+    let mut sim = Sim::new(Bounds::for_scenarios(), mutant(matches));
+    let (story, result) = story::tell(&mut sim, &trace);
+    print!("{story}");
+    result.map_err(|violation| Failure(violation.0))
+}
+
+fn declare_explore() -> Command {
+    let number = |name: &'static str, default: &'static str, help: &'static str| {
+        Arg::new(name).long(name).default_value(default).value_parser(value_parser!(u64)).help(help)
+    };
+    Command::new("explore")
+        .about("Makes seeded random runs; what breaks an invariant is shrunk and saved as a scenario")
+        .arg(number("seed", "1", "Equal seeds make equal runs"))
+        .arg(number("steps", "100000", "How many moves"))
+        .arg(mutant_argument())
+        .arg(save_argument())
+}
+
+fn run_explore(matches: &ArgMatches) -> Result<(), Failure> {
+    let number = |name: &str| matches.get_one::<u64>(name).copied().unwrap_or_default();
+    let mut sim = Sim::new(Bounds::for_scenarios(), mutant(matches));
+    match explore::explore(&mut sim, number("seed"), number("steps")) {
+        Ok(steps) => {
+            println!("{steps} moves, no violation");
+            Ok(())
+        }
+        Err((violation, trace)) => {
+            println!("{}", story::tell(&mut sim, &trace).0);
+            Err(saved(matches, &violation.0, &trace)?)
+        }
+    }
+}
+
+fn save_argument() -> Arg {
+    Arg::new("save")
+        .long("save")
+        .value_parser(PathBufValueParser::new())
+        .default_value("violation.scn")
+        .help("Where the way to a violation is saved, as a scenario")
+}
+
+fn saved(matches: &ArgMatches, what: &str, trace: &Trace) -> Result<Failure, Failure> {
+    let path = matches.get_one::<PathBuf>("save").cloned().unwrap_or_default();
+    std::fs::write(&path, scenario::format(trace))?;
+    Ok(Failure(format!("{what}; the way to it is saved as {}", path.display())))
+}
+
+fn mutant_argument() -> Arg {
+    Arg::new("mutant")
+        .long("mutant")
+        .value_parser(mutant::ALL.map(|(name, _)| name))
+        .help("Breaks a rule, to see it caught")
+}
+
+fn mutant(matches: &ArgMatches) -> Mutant {
+    let wanted = matches.get_one::<String>("mutant").map_or("", String::as_str);
+    mutant::ALL.iter().find(|(name, _)| *name == wanted).map_or(Mutant::None, |(_, mutant)| *mutant)
 }
 
 fn run_check(matches: &ArgMatches) -> Result<(), Failure> {
@@ -70,25 +133,19 @@ fn run_check(matches: &ArgMatches) -> Result<(), Failure> {
         slow_fencing: matches.get_flag("slow-fencing"),
         fine: matches.get_flag("fine"),
     };
-    let wanted = matches.get_one::<String>("mutant").map_or("", String::as_str);
-    let mutant = mutant::ALL.iter().find(|(name, _)| *name == wanted).map_or(Mutant::None, |(_, mutant)| *mutant);
     let limits = Limits {
         states: usize::try_from(size("max-states")).unwrap_or(usize::MAX),
         time: Duration::from_secs(size("max-seconds")),
         stop_at_first: matches.get_flag("first"),
     };
-    let mut sim = Sim::new(bounds, mutant);
+    let mut sim = Sim::new(bounds, mutant(matches));
     let outcome = check::check(&mut sim, limits);
     print(&outcome);
     let Some((what, trace)) = worst(&outcome) else {
         return outcome.cut_short.map_or(Ok(()), |why| Err(Failure(format!("the search is not complete: {why}"))));
     };
     println!("{what}\n{}", story::tell(&mut sim, trace).0);
-    let path = matches.get_one::<PathBuf>("save").cloned().unwrap_or_default();
-    let lines: String = trace.moves.iter().map(|what| what.text() + "\n").collect();
-    let root = if trace.from_blank { "blank" } else { "two voters" };
-    std::fs::write(&path, format!("begin with {root}\n{lines}"))?;
-    Err(Failure(format!("{what}; the way to it is saved as {}", path.display())))
+    Err(saved(matches, &what, trace)?)
 }
 
 fn print(outcome: &Outcome) {

@@ -26,6 +26,7 @@
 pub mod agent;
 pub mod check;
 pub mod etcd;
+pub mod explore;
 pub mod hash;
 pub mod intern;
 pub mod log;
@@ -33,6 +34,7 @@ pub mod moves;
 pub mod mutant;
 pub mod pacemaker;
 pub mod roots;
+pub mod scenario;
 pub mod story;
 pub mod view;
 pub mod world;
@@ -65,6 +67,21 @@ pub struct Bounds {
     pub slow_fencing: bool,
     /// Whether the other node's steps come between any two effects, too, and not only faults.
     pub fine: bool,
+}
+
+impl Bounds {
+    /// A scenario says itself how much happens.
+    pub fn for_scenarios() -> Self {
+        Self {
+            faults: u8::MAX,
+            writes: 7,
+            silent_without_leader: true,
+            operators: true,
+            blank: true,
+            slow_fencing: true,
+            fine: true,
+        }
+    }
 }
 
 /// What a search shares: the tables behind the numbers of its states, and the decisions that it has taken.

@@ -34,10 +34,13 @@ pub enum Mutant {
     LearnerNeverPromoted,
     LearnerNeverListed,
     SurvivorNeverGoesOn,
+    JoinerStartsPlainly,
+    PlainStartForces,
+    RecordNotPublished,
 }
 
 /// Every broken rule, by the name that `--mutant` takes.
-pub const ALL: [(&str, Mutant); 21] = [
+pub const ALL: [(&str, Mutant); 24] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),
     ("stopped-counts-as-down", Mutant::StoppedCountsAsDown),
@@ -59,6 +62,9 @@ pub const ALL: [(&str, Mutant); 21] = [
     ("learner-never-promoted", Mutant::LearnerNeverPromoted),
     ("learner-never-listed", Mutant::LearnerNeverListed),
     ("survivor-never-goes-on", Mutant::SurvivorNeverGoesOn),
+    ("joiner-starts-plainly", Mutant::JoinerStartsPlainly),
+    ("plain-start-forces", Mutant::PlainStartForces),
+    ("record-not-published", Mutant::RecordNotPublished),
 ];
 
 impl Mutant {
@@ -106,6 +112,13 @@ impl Mutant {
             Self::LearnerNeverPromoted => {
                 plan.effects.retain(|effect| !matches!(effect, Effect::PromoteMember { .. }));
             }
+            Self::JoinerStartsPlainly => {
+                run_otherwise(&mut plan, &RunMode::Normally, |mode| matches!(mode, RunMode::JoinAsLearner { .. }));
+            }
+            Self::PlainStartForces => {
+                run_otherwise(&mut plan, &RunMode::ForceNewCluster, |mode| *mode == RunMode::Normally);
+            }
+            Self::RecordNotPublished => plan.effects.retain(|effect| !matches!(effect, Effect::PublishRecord(_))),
             Self::LearnerNeverListed => plan.effects.retain(|effect| !matches!(effect, Effect::AddLearner { .. })),
             Self::DataMovedAsideEarly if waits_for_the_peer_to_serve(&plan) && has_data(snapshot) => {
                 plan.effects.push(Effect::MoveDataAside);
@@ -130,6 +143,14 @@ impl Mutant {
             _ => {}
         }
         plan
+    }
+}
+
+fn run_otherwise(plan: &mut Plan, instead: &RunMode, which: impl Fn(&RunMode) -> bool) {
+    for effect in &mut plan.effects {
+        if matches!(effect, Effect::RunContainer(mode) if which(mode)) {
+            *effect = Effect::RunContainer(instead.clone());
+        }
     }
 }
 
