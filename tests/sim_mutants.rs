@@ -60,7 +60,8 @@ fn one_fault_is_enough_to_catch() {
 
 #[test]
 fn two_faults_are_enough_to_catch() {
-    let caught = [("stopped-counts-as-down", "lost and not fenced"), ("peers-claim-ignored", "lost and not fenced")];
+    let caught =
+        [("stopped-counts-as-down", "lost and not fenced"), ("peers-claim-ignored", "acknowledged write w1 is lost")];
     assert_caught(&caught, bounds(2, false));
 }
 

@@ -68,7 +68,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 
 fn try_case(lab: &Lab, case: &Case) -> Result<()> {
     cluster::create_etcd_with(lab, NODES[0], cluster::CloneKind::Plain, case.wrong, true)?;
-    let failure = sh::wait_for("its failure in crm_mon", Duration::from_secs(60), Duration::from_millis(500), || {
+    let failure = sh::wait_for("its failure in crm_mon", Duration::from_secs(150), Duration::from_millis(500), || {
         let of_case = |failure: &Failure| {
             failure.action.starts_with("etcd") && case.words.iter().all(|word| failure.reason.contains(word))
         };
@@ -102,7 +102,7 @@ fn refused_password(lab: &Lab) -> Result<()> {
     );
     let _ = host::must(lab, Node::Two, &["crm_resource", "--resource", "fence-node1", "--restart", "--timeout=30s"]);
     let noted =
-        sh::wait_for("a failure of the fence device", Duration::from_secs(60), Duration::from_millis(500), || {
+        sh::wait_for("a failure of the fence device", Duration::from_secs(150), Duration::from_millis(500), || {
             cluster::failures(lab, NODES[0]).into_iter().find(|failure| failure.action.starts_with("fence-node1"))
         });
     bmc::set_mode(lab, Node::One, "ok")?;
