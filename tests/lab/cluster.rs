@@ -71,12 +71,14 @@ logging {{
 }
 
 /// The configuration that a host's Pacemaker finds on its first boot: properties only. With it on disk, the first
-/// election does not wait out the 20 s that `dc-deadtime` takes by default.
+/// election does not wait out the 20 s that `dc-deadtime` takes by default. Both hosts share the machine's CPUs, and
+/// whatever else runs on it: with the default `load-threshold` a busy machine makes Pacemaker run one action at a time.
 pub const FIRST_CIB: &str = r#"<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.9" admin_epoch="0" epoch="1" num_updates="0">
   <configuration>
     <crm_config>
       <cluster_property_set id="cib-bootstrap-options">
         <nvpair id="cib-bootstrap-options-dc-deadtime" name="dc-deadtime" value="5s"/>
+        <nvpair id="cib-bootstrap-options-load-threshold" name="load-threshold" value="1000%"/>
         <nvpair id="cib-bootstrap-options-start-failure-is-fatal" name="start-failure-is-fatal" value="false"/>
         <nvpair id="cib-bootstrap-options-stonith-enabled" name="stonith-enabled" value="true"/>
       </cluster_property_set>
