@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::reason::{Refusal, Rule};
-use super::snapshot::{DataDir, History, MemberId, Record};
+use super::snapshot::{Cib, DataDir, History, MemberId, Record, Snapshot};
 
 /// What a record's data is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,27 @@ pub(super) enum Answer {
     Refuse(Refusal),
 }
 
+/// What the cluster knows beside the two records.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cluster {
+    /// Orders the two nodes by name.
+    pub(super) i_am_first: bool,
+    /// Whether data existed once.
+    pub(super) recorded: bool,
+    /// The most forks that any node recorded for good, which a blank disk does not undo.
+    pub(super) forks: u64,
+}
+
+impl Cluster {
+    pub(super) fn seen_in(snapshot: &Snapshot, cib: &Cib) -> Self {
+        Self {
+            i_am_first: snapshot.me.name.as_str() < snapshot.peer_name(),
+            recorded: cib.cluster_recorded,
+            forks: cib.lineage.forks,
+        }
+    }
+}
+
 /// What the data dir's history makes of this member.
 pub(super) fn classify(disk: &DataDir) -> Data {
     let DataDir::Present(history) = disk else { return Data::Nothing };
@@ -54,9 +75,11 @@ pub(super) fn classify(disk: &DataDir) -> Data {
 /// The table. Member ids are never given twice, so two voters that name each other have one history, whatever else
 /// is written anywhere: two plain starts keep every entry of it, and nothing is wiped or forced.
 ///
-/// `i_am_first` orders the two nodes by name; `cluster_recorded` says that data existed once.
-pub(super) fn answer(me: &Record, peer: &Record, i_am_first: bool, cluster_recorded: bool) -> Answer {
+/// Data that knows fewer forks than were recorded is not the newest: somebody went on without it. Whoever did and has
+/// no data now took writes that nobody has, which only an operator gives up.
+pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
     use Data::{Departed, Learner, Nothing, SoleVoter, VoterAmongMany, VoterBeside};
+    let forks = cluster.forks.max(me.lineage.forks).max(peer.lineage.forks);
     match (classify(&me.disk), classify(&peer.disk)) {
         (VoterAmongMany, _) | (_, VoterAmongMany) => Answer::Refuse(Refusal::MoreThanTwoVoters),
         (VoterBeside(a), VoterBeside(b)) if lists(me, a, peer) && lists(peer, b, me) => {
@@ -65,25 +88,23 @@ pub(super) fn answer(me: &Record, peer: &Record, i_am_first: bool, cluster_recor
         // The promotion is in one log and not yet in the other.
         (VoterBeside(other), Learner) if lists(me, other, peer) => Answer::StartNormally(Rule::TwoPlainStarts),
         (Learner, VoterBeside(other)) if lists(peer, other, me) => Answer::StartNormally(Rule::TwoPlainStarts),
-        (SoleVoter, SoleVoter) => Answer::Refuse(Refusal::HistoriesSplit),
+        (SoleVoter, SoleVoter) => split(),
+        (SoleVoter, VoterBeside(_)) if peer.lineage.forks > me.lineage.forks => split(),
+        (VoterBeside(_), SoleVoter) if me.lineage.forks > peer.lineage.forks => split(),
+        (SoleVoter | VoterBeside(_), Nothing | Departed) if forks > me.lineage.forks => {
+            Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: forks })
+        }
         (SoleVoter, _) => Answer::StartNormally(Rule::SoleVoter),
         (_, SoleVoter) => Answer::FollowThePeer(Rule::PeerIsSoleVoter),
-        (VoterBeside(_), Nothing | Departed) => voter_alone_with_data(me, peer),
+        // The peer has nothing that could hold more than we do: all that a cluster of two acknowledged is in our log.
+        (VoterBeside(_), Nothing | Departed) => Answer::ForceNewCluster(Rule::PeerHasNoData),
         (Nothing | Departed, VoterBeside(_)) => Answer::FollowThePeer(Rule::PeerHasTheVotersData),
         (VoterBeside(_), VoterBeside(_) | Learner) | (Learner, VoterBeside(_)) => unrelated(me, peer),
-        (Nothing, Nothing) if cluster_recorded => Answer::Refuse(Refusal::DataOfARecordedClusterIsGone),
-        (Nothing, Nothing) if i_am_first => Answer::Bootstrap(Rule::FirstByNameBootstraps),
+        (Nothing, Nothing) if cluster.recorded => Answer::Refuse(Refusal::DataOfARecordedClusterIsGone),
+        (Nothing, Nothing) if cluster.i_am_first => Answer::Bootstrap(Rule::FirstByNameBootstraps),
         (Nothing, Nothing) => Answer::FollowThePeer(Rule::FirstByNameBootstraps),
         (Nothing | Learner | Departed, Nothing | Learner | Departed) => Answer::Refuse(Refusal::NoVotersData),
     }
-}
-
-/// The peer has nothing that could hold more than we do: everything acknowledged in a cluster of two is in our log.
-fn voter_alone_with_data(me: &Record, peer: &Record) -> Answer {
-    if peer.lineage.forks > me.lineage.forks {
-        return Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: peer.lineage.forks });
-    }
-    Answer::ForceNewCluster(Rule::PeerHasNoData)
 }
 
 /// Two voters' data that do not name each other: the one with more forks behind it is the newer history.
@@ -91,8 +112,12 @@ fn unrelated(me: &Record, peer: &Record) -> Answer {
     match (classify(&me.disk), me.lineage.forks.cmp(&peer.lineage.forks)) {
         (Data::VoterBeside(_), std::cmp::Ordering::Greater) => Answer::ForceNewCluster(Rule::PeerWasLeftBehind),
         (_, std::cmp::Ordering::Less) => Answer::FollowThePeer(Rule::PeerWentOnAlone),
-        _ => Answer::Refuse(Refusal::HistoriesSplit),
+        _ => split(),
     }
+}
+
+fn split() -> Answer {
+    Answer::Refuse(Refusal::HistoriesSplit)
 }
 
 /// Whether `other`, the second voter that `lister` names, is the member whose data `listed` holds.

@@ -1,7 +1,7 @@
 //! Going on alone (rule R3 and the force of R2): announced first, for good, then etcd is stopped, its commit index
 //! advanced, and a new cluster forced from its data.
 
-use super::cold_start::{self, Answer, Data, classify};
+use super::cold_start::{self, Answer, Cluster, Data, classify};
 use super::fact::Fact;
 use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Phase, Plan, Progress, RunMode};
@@ -195,9 +195,10 @@ fn peer_came_back(snapshot: &Snapshot) -> bool {
 
 /// R2's force has its proof in the two records, and the table says so still; a peer that claims is a running voter.
 fn r2_says_force(snapshot: &Snapshot) -> bool {
-    let peer = snapshot.cib.known().and_then(|cib| cib.peer_record.as_ref());
-    let (Some(me), Some(peer)) = (snapshot.record(), peer) else { return false };
-    !peer.claims && matches!(cold_start::answer(&me, peer, false, true), Answer::ForceNewCluster(_))
+    let Some(cib) = snapshot.cib.known() else { return false };
+    let (Some(me), Some(peer)) = (snapshot.record(), &cib.peer_record) else { return false };
+    let answer = cold_start::answer(&me, peer, &Cluster::seen_in(snapshot, cib));
+    !peer.claims && matches!(answer, Answer::ForceNewCluster(_))
 }
 
 /// Whether what announced the force still holds for the data as it is now that etcd is gone.

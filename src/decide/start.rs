@@ -1,6 +1,6 @@
 //! The rules of a start, R0 to R4.
 
-use super::cold_start::{self, Answer, Data, classify};
+use super::cold_start::{self, Answer, Cluster, Data, classify};
 use super::fact::Fact;
 use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode, Via};
@@ -165,8 +165,7 @@ fn together(snapshot: &Snapshot, progress: &Progress, cib: &Cib, record: &Record
         let wait = Wait::PeerRecord { peer: snapshot.peer_name().to_owned() };
         return wait_or_refuse(snapshot, progress, patience_ms, wait, Refusal::PeerSaysNothing);
     };
-    let i_am_first = snapshot.me.name.as_str() < snapshot.peer_name();
-    match cold_start::answer(record, peer_record, i_am_first, cib.cluster_recorded) {
+    match cold_start::answer(record, peer_record, &Cluster::seen_in(snapshot, cib)) {
         Answer::StartNormally(rule) => run(snapshot, RunMode::Normally, rule),
         Answer::Bootstrap(rule) => run(snapshot, RunMode::Bootstrap, rule),
         Answer::ForceNewCluster(rule) => recover::announce(snapshot, Vec::new(), snapshot.rule(rule)),
@@ -193,13 +192,15 @@ fn accepts_the_loss(snapshot: &Snapshot, record: &Record) -> bool {
 fn beside_an_active_peer(snapshot: &Snapshot, progress: &Progress, record: &Record) -> Plan {
     let left_out = snapshot.peer_etcd.known().is_some_and(|etcd| !etcd.is_learner && !is_listed(&record.disk, etcd));
     match classify(&record.disk) {
-        Data::SoleVoter => run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader),
+        Data::SoleVoter if !snapshot.was_left_behind() => {
+            run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader)
+        }
         // A learner too: its own log may not know yet that it was promoted, and then the peer waits for its vote.
         Data::VoterBeside(_) | Data::Learner if !left_out => {
             run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader)
         }
         Data::VoterAmongMany => snapshot.refuse(Refusal::MoreThanTwoVoters),
-        Data::VoterBeside(_) | Data::Learner | Data::Departed | Data::Nothing => {
+        Data::SoleVoter | Data::VoterBeside(_) | Data::Learner | Data::Departed | Data::Nothing => {
             let wait = Wait::PeerToServe { peer: snapshot.peer_name().to_owned() };
             wait_or_refuse(snapshot, progress, PATIENCE_WITH_A_BLOCKED_PEER_MS, wait, Refusal::PeerDoesNotServe)
         }
@@ -215,14 +216,14 @@ fn alone(snapshot: &Snapshot, record: &Record) -> Plan {
     };
     let position = recover::position(history);
     match classify(&record.disk) {
-        Data::SoleVoter => run(snapshot, RunMode::Normally, Rule::SoleVoter),
+        Data::SoleVoter if !snapshot.was_left_behind() => run(snapshot, RunMode::Normally, Rule::SoleVoter),
         Data::VoterBeside(_) if recover::proves_that_the_peer_did_not_go_on(snapshot, history) => {
             recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::SurvivorGoesOnAlone))
         }
-        Data::VoterBeside(_) if recover::operator_confirmed(snapshot, history) => {
+        Data::SoleVoter | Data::VoterBeside(_) if recover::operator_confirmed(snapshot, history) => {
             recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OperatorConfirmed))
         }
-        Data::VoterBeside(_) => snapshot.refuse(Refusal::NoProofThatPeerDidNotGoOn { position }),
+        Data::SoleVoter | Data::VoterBeside(_) => snapshot.refuse(Refusal::NoProofThatPeerDidNotGoOn { position }),
         Data::Learner => snapshot.refuse(Refusal::LearnerAlone { position }),
         Data::Departed => snapshot.refuse(Refusal::DepartedAlone { position }),
         Data::VoterAmongMany => snapshot.refuse(Refusal::MoreThanTwoVoters),
@@ -232,7 +233,7 @@ fn alone(snapshot: &Snapshot, record: &Record) -> Plan {
 
 /// Nobody vouches for the peer. A sole voter needs nobody; everyone else waits for fencing.
 fn not_confirmed(snapshot: &Snapshot, progress: &Progress, record: &Record, why: &str) -> Plan {
-    if classify(&record.disk) == Data::SoleVoter {
+    if classify(&record.disk) == Data::SoleVoter && !snapshot.was_left_behind() {
         return run(snapshot, RunMode::Normally, Rule::SoleVoter);
     }
     let wait = Wait::PeerRecord { peer: snapshot.peer_name().to_owned() };

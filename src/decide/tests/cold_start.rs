@@ -1,7 +1,7 @@
 //! The table of R2, from both sides at once: the two answers must fit together.
 
 use super::world::*;
-use crate::decide::cold_start::{Answer, answer};
+use crate::decide::cold_start::{Answer, Cluster, answer};
 use crate::decide::reason::{Refusal, Rule};
 use crate::decide::snapshot::{DataDir, Record};
 
@@ -11,7 +11,11 @@ fn broken() -> DataDir {
 
 /// What each node answers: `(node1's, node2's)`.
 fn both(first: &Record, second: &Record) -> (Answer, Answer) {
-    (answer(first, second, true, false), answer(second, first, false, false))
+    (answer(first, second, &cluster(true)), answer(second, first, &cluster(false)))
+}
+
+fn cluster(i_am_first: bool) -> Cluster {
+    Cluster { i_am_first, recorded: false, forks: 0 }
 }
 
 fn normally(rule: Rule) -> Answer {
@@ -114,15 +118,34 @@ fn without_a_voters_data_nobody_begins() {
 #[test]
 fn two_blank_disks_of_a_recorded_cluster_are_a_loss_and_not_a_beginning() {
     let blank = record(DataDir::Blank);
-    assert_eq!(answer(&blank, &blank, true, true), Answer::Refuse(Refusal::DataOfARecordedClusterIsGone));
+    assert_eq!(
+        answer(&blank, &blank, &Cluster { recorded: true, ..cluster(true) }),
+        Answer::Refuse(Refusal::DataOfARecordedClusterIsGone)
+    );
 }
 
 #[test]
 fn a_peer_that_went_on_alone_and_lost_its_disk_is_not_forgotten() {
-    let me = record(history(ME, &[ME, PEER], &[]));
-    let peer = Record { lineage: forks(1, "node2"), ..record(DataDir::Blank) };
     let expected = Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: 1 });
-    assert_eq!(answer(&me, &peer, true, true), expected);
+    // A new disk has no note: what the cluster recorded for good counts.
+    for (peer, recorded) in [(forks(1, "node2"), 0), (forks(0, ""), 1)] {
+        for me in [history(ME, &[ME, PEER], &[]), history(ME, &[ME], &[])] {
+            for lost in [DataDir::Blank, departed(PEER)] {
+                let peer = Record { lineage: peer.clone(), ..record(lost) };
+                assert_eq!(answer(&record(me.clone()), &peer, &Cluster { forks: recorded, ..cluster(true) }), expected);
+            }
+        }
+    }
+    let me = Record { lineage: forks(1, "node1"), ..record(history(ME, &[ME, PEER], &[])) };
+    let own_fork = answer(&me, &record(DataDir::Blank), &Cluster { forks: 1, ..cluster(true) });
+    assert_eq!(own_fork, Answer::ForceNewCluster(Rule::PeerHasNoData));
+}
+
+#[test]
+fn a_sole_voter_that_was_left_behind_is_not_followed() {
+    let old = record(history(ME, &[ME], &[]));
+    let newer = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[7, PEER], &[])) };
+    assert_eq!(both(&old, &newer), (Answer::Refuse(Refusal::HistoriesSplit), Answer::Refuse(Refusal::HistoriesSplit)));
 }
 
 #[test]
@@ -141,5 +164,5 @@ fn of_two_voters_that_do_not_name_each_other_the_one_with_more_forks_goes_on() {
 #[test]
 fn three_voters_are_nobodys_business_here() {
     let many = record(history(ME, &[ME, PEER, 3], &[]));
-    assert_eq!(answer(&many, &record(DataDir::Blank), true, true), Answer::Refuse(Refusal::MoreThanTwoVoters));
+    assert_eq!(answer(&many, &record(DataDir::Blank), &cluster(true)), Answer::Refuse(Refusal::MoreThanTwoVoters));
 }

@@ -164,6 +164,25 @@ fn r3_a_sole_voter_needs_no_proof_and_no_force() {
 }
 
 #[test]
+fn a_sole_voter_that_was_left_behind_is_no_longer_sure_of_itself() {
+    let left_behind = |agent, node| {
+        let sole = at_rest().with_disk(history(ME, &[ME], &[]));
+        sole.cib_with(|cib| {
+            (cib.lineage, cib.peer_agent, cib.peer_node) = (forks(1, "node2"), agent, node);
+        })
+    };
+    let alone = left_behind(PeerAgent::Stopped, PeerNode::Down);
+    assert!(matches!(refusal(&alone), Refusal::NoProofThatPeerDidNotGoOn { .. }));
+    for (agent, node) in [(PeerAgent::Stopped, PeerNode::Lost), (PeerAgent::Active, PeerNode::Online)] {
+        let plan = first(Request::Start, &left_behind(agent, node));
+        assert_eq!(plan.effects, Vec::new(), "{agent:?} {node:?}");
+        assert!(matches!(plan.because, Reason::Waiting(_)), "{agent:?} {node:?}: {:?}", plan.because);
+    }
+    let accepted = Snapshot { authorisation: Fact::Known(word(true)), ..alone };
+    assert!(first(Request::Start, &accepted).effects.iter().any(|effect| matches!(effect, Effect::PublishLineage(_))));
+}
+
+#[test]
 fn r3_a_voter_that_was_itself_killed_refuses_alone() {
     let snapshot = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
     assert_eq!(refusal(&snapshot), Refusal::NoProofThatPeerDidNotGoOn { position: Position { term: 3, index: 1000 } });
