@@ -12,6 +12,10 @@ ETCD ?= 3.5
 CLONE ?= plain
 # Scenarios to run; all if empty.
 SCENARIO ?=
+# How many power cuts, the first one's seed (drawn if empty), and which kind (all if empty).
+N ?= 50
+SEED ?=
+KIND ?=
 
 LAB = $(CARGO) test --quiet --test lab --
 LAB_OPTIONS = --etcd $(ETCD) --clone $(CLONE)
@@ -21,13 +25,20 @@ help: ## this list
 	@grep --extended-regexp '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed --regexp-extended 's/^([a-z-]+):.*## /  make \1\t/' | expand --tabs=20
 	@echo
 	@echo '  Variables: VICTIM=leader|follower (demo), ETCD=3.5|3.4, CLONE=plain|promotable, SCENARIO="name ..." (lab)'
+	@echo '             N=50, SEED=number, KIND=leader-cut|follower-cut|both-cut|survivor-killed|disk-lost (power-cuts)'
 
 .PHONY: demo
 demo: setup ## two nodes, one power cut, and etcd takes writes again (root; VICTIM=follower for the other node)
 	$(LAB) demo --victim $(VICTIM) $(LAB_OPTIONS)
 
 .PHONY: test
-test: setup check real lab ## every test, the lab's scenarios included (root)
+test: setup check real lab ## every test, the lab's scenarios and some power cuts included (root)
+	$(MAKE) power-cuts N=3
+
+.PHONY: nightly
+nightly: test ## everything that takes hours (root)
+	$(MAKE) power-cuts ETCD=3.5
+	$(MAKE) power-cuts ETCD=3.4
 
 .PHONY: check
 check: ## formatting, lints and all tests that need neither root nor a lab
@@ -53,6 +64,10 @@ bench-fence: setup ## the fence agent side by side with the Python one, against 
 .PHONY: lab
 lab: setup ## the lab's scenarios (root; SCENARIO="name ..." for some of them)
 	$(LAB) run $(LAB_OPTIONS) $(SCENARIO)
+
+.PHONY: power-cuts
+power-cuts: setup ## N power cuts at random moments under sixteen writers: none may lose an acknowledged write (root)
+	$(LAB) power-cuts --runs $(N) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND)) $(LAB_OPTIONS)
 
 .PHONY: lab-down
 lab-down: ## take the lab away, also one that a crash left half made (root)

@@ -6,10 +6,13 @@ use crate::cluster::CloneKind;
 use crate::host;
 use crate::image::Version;
 use crate::node::{NODES, Node};
+use crate::power_cuts::{Kind, Series};
 use crate::sh::Result;
 use crate::state::{self, Lab};
 use crate::up::{self, Wish};
-use crate::{bmc, cluster, demo, etcd, init, net, power, scenarios, self_test, services, teardown, timeline, writer};
+use crate::{
+    bmc, cluster, demo, etcd, init, net, power, power_cuts, scenarios, self_test, services, teardown, timeline, writer,
+};
 
 const HELP: &str = "\
 The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this machine. Needs root.
@@ -34,6 +37,8 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
                               the main job: cut a node's power and watch (brings its own lab up and down)
   cargo lab run [SCENARIO...] scenarios; all of them if none is named
   cargo lab list              the scenarios
+  cargo lab power-cuts [--runs N] [--seed SEED] [--kind KIND]
+                              N power cuts at random moments; fails if an acknowledged write is lost
   cargo lab self-test         the lab's own checks, without a lab
 
 A lab has a name (--name LAB before the command, default 'tandem'); labs of different names do not touch each other.
@@ -88,6 +93,13 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
             let wish = wish(words)?;
             crate::interrupt::install()?;
             scenarios::run(&lab, wish, words)
+        }
+        "power-cuts" => {
+            let series = series(words)?;
+            let wish = wish(words)?;
+            nothing_more(words)?;
+            crate::interrupt::install()?;
+            power_cuts::run(&lab, wish, series)
         }
         "host-boot" => host::boot(&lab, node(words)?),
         "host-init" => init::run(&lab, node(words)?),
@@ -166,6 +178,19 @@ fn wish(words: &mut Vec<String>) -> Result<Wish> {
         wish.bare = true;
     }
     Ok(wish)
+}
+
+fn series(words: &mut Vec<String>) -> Result<Series> {
+    let runs = take_option(words, "--runs")?.unwrap_or_else(|| "5".to_owned());
+    let seed = take_option(words, "--seed")?;
+    let number = |option: &str, text: &str| -> Result<u64> {
+        text.parse().map_err(|_| format!("{option} takes a number, not '{text}'").into())
+    };
+    Ok(Series {
+        runs: number("--runs", &runs)?.max(1),
+        seed: seed.map(|seed| number("--seed", &seed)).transpose()?,
+        kind: take_option(words, "--kind")?.map(|kind| Kind::parse(&kind)).transpose()?,
+    })
 }
 
 /// Takes `--option VALUE` out of the words.

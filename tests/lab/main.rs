@@ -23,6 +23,7 @@ mod interrupt;
 mod net;
 mod node;
 mod power;
+mod power_cuts;
 mod proc;
 mod scenarios;
 mod self_test;

@@ -39,6 +39,10 @@ pub const STEADY: Load =
 pub const ONE_BY_ONE: Load =
     Load { writers: 1, between: Duration::from_millis(10), watch_every: Duration::from_secs(1) };
 
+/// Many at the same time, as the clients of a busy API server: entries are always on their way between the members.
+pub const SIXTEEN: Load =
+    Load { writers: 16, between: Duration::from_millis(20), watch_every: Duration::from_millis(100) };
+
 /// After this a write counts as failed, and its key is written again through the other endpoint.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(700);
 /// A refused connection answers at once: no need to ask a thousand times a second.
@@ -288,17 +292,28 @@ impl Verdict {
 impl Writers {
     /// Stops, reads everything back from both nodes, and judges. Both must be voters again.
     pub fn judge(&mut self) -> Result<Verdict> {
-        let acks = self.stop()?;
-        let mut lost = Vec::new();
+        self.judge_without(|_| false).map(|(verdict, _)| verdict)
+    }
+
+    /// As [`Self::judge`], without what an operator gave up by name; answers also how many writes those were.
+    pub fn judge_without(&mut self, given_up: impl Fn(&Ack) -> bool) -> Result<(Verdict, usize)> {
+        let mut acks = self.stop()?;
+        let all = acks.len();
+        acks.retain(|ack| !given_up(ack));
+        let mut lost: Vec<Ack> = Vec::new();
         for node in NODES {
             let present = self.read_back(node)?;
-            lost.extend(history::lost(&acks, &present).into_iter().cloned());
+            let missing = history::lost(&acks, &present).into_iter().filter(|ack| !lost.contains(ack));
+            let missing: Vec<Ack> = missing.cloned().collect();
+            lost.extend(missing);
         }
         let last = acks.iter().map(|ack| ack.ended).max().unwrap_or_default();
         let first = acks.iter().map(|ack| ack.ended).min().unwrap_or_default();
         let (gap, _) = history::longest_gap(&acks, first, last);
         let [one, two] = etcd::hashes(&self.lab)?;
-        Ok(Verdict { acknowledged: acks.len(), lost, forks: history::forks(&acks), diverged: one != two, gap })
+        let verdict =
+            Verdict { acknowledged: acks.len(), lost, forks: history::forks(&acks), diverged: one != two, gap };
+        Ok((verdict, all - acks.len()))
     }
 }
 

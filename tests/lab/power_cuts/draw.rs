@@ -1,0 +1,182 @@
+//! What one run does, drawn from its seed: the same seed is the same run, as far as two machines can repeat anything.
+
+use std::time::Duration;
+
+use crate::sh::Result;
+
+/// A node by what it is when the run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Leader,
+    Follower,
+}
+
+/// The kinds of runs, by the names that `--kind` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    LeaderCut,
+    FollowerCut,
+    BothCut,
+    SurvivorKilled,
+    DiskLost,
+}
+
+pub const KINDS: [Kind; 5] = [Kind::LeaderCut, Kind::FollowerCut, Kind::BothCut, Kind::SurvivorKilled, Kind::DiskLost];
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LeaderCut => "leader-cut",
+            Self::FollowerCut => "follower-cut",
+            Self::BothCut => "both-cut",
+            Self::SurvivorKilled => "survivor-killed",
+            Self::DiskLost => "disk-lost",
+        }
+    }
+
+    pub fn parse(text: &str) -> Result<Self> {
+        KINDS.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
+            let names = KINDS.map(Self::name).join(", ");
+            format!("there is no kind '{text}' of power cut; type one of {names}").into()
+        })
+    }
+}
+
+/// How two nodes that were both cut come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Back {
+    /// Both are switched on, `first` that much earlier.
+    Both { first: Role, apart: Duration },
+    /// Only this one, which is to refuse; then the other one too.
+    OneThenTheOther(Role),
+    /// Only this one, which is to refuse; then an operator gives the other one up by name.
+    OneByConfirmation(Role),
+}
+
+/// What happens in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blow {
+    /// One node loses power.
+    Cut(Role),
+    /// Both lose power, `first` that much earlier.
+    Both { first: Role, apart: Duration, back: Back },
+    /// One node loses power, and a moment later the other one's etcd gets SIGKILL.
+    SurvivorKilled { victim: Role, after: Duration },
+    /// One node loses power and etcd's disk with it.
+    Disk(Role),
+    /// Both lose power at once, and one of them etcd's disk with it.
+    BothAndDisk(Role),
+}
+
+/// A run, drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draw {
+    pub seed: u64,
+    pub kind: Kind,
+    /// How long the writers are at work before the blow.
+    pub before: Duration,
+    /// From the power button until a host boots.
+    pub boot_delay: u64,
+    pub blow: Blow,
+}
+
+impl Draw {
+    /// `only` fixes the kind; `confirms` says whether an operator can be asked (the shell agent knows no such word).
+    pub fn new(seed: u64, only: Option<Kind>, confirms: bool) -> Self {
+        let mut random = Random(seed);
+        let drawn = match random.below(20) {
+            0..4 => Kind::LeaderCut,
+            4..7 => Kind::FollowerCut,
+            7..13 => Kind::BothCut,
+            13..17 => Kind::SurvivorKilled,
+            _ => Kind::DiskLost,
+        };
+        let kind = only.unwrap_or(drawn);
+        let before = random.up_to(Duration::from_secs(3));
+        let boot_delay = random.below(7);
+        let blow = match kind {
+            Kind::LeaderCut => Blow::Cut(Role::Leader),
+            Kind::FollowerCut => Blow::Cut(Role::Follower),
+            Kind::BothCut => both(&mut random, confirms),
+            Kind::SurvivorKilled => Blow::SurvivorKilled {
+                victim: random.role(),
+                // From the cut itself to some time after the recovery.
+                after: if random.below(2) == 0 { Duration::ZERO } else { random.up_to(Duration::from_secs(14)) },
+            },
+            Kind::DiskLost if random.below(2) == 0 => Blow::Disk(random.role()),
+            Kind::DiskLost => Blow::BothAndDisk(random.role()),
+        };
+        Self { seed, kind, before, boot_delay, blow }
+    }
+
+    /// What happens, in words.
+    pub fn words(&self) -> String {
+        let s = |time: Duration| format!("{:.1} s", time.as_secs_f64());
+        match self.blow {
+            Blow::Cut(role) => format!("{} cut", role.word()),
+            Blow::SurvivorKilled { victim, after } => {
+                format!("{} cut, the other's etcd killed {} later", victim.word(), s(after))
+            }
+            Blow::Disk(role) => format!("{} cut, its disk lost", role.word()),
+            Blow::BothAndDisk(role) => format!("both cut at once, the {}'s disk lost", role.word()),
+            Blow::Both { first, apart, back } => {
+                let cut = format!("{} cut, the other {} later", first.word(), s(apart));
+                let back = match back {
+                    Back::Both { first, apart } => format!("both on, {} {} earlier", first.word(), s(apart)),
+                    Back::OneThenTheOther(role) => format!("{} on alone, then both", role.word()),
+                    Back::OneByConfirmation(role) => format!("{} on alone, the other given up", role.word()),
+                };
+                format!("{cut}; {back}")
+            }
+        }
+    }
+}
+
+/// Half of them within the first seconds, in which nobody has noticed anything; half of them spread over detection,
+/// fencing, recovery and the first life alone.
+fn both(random: &mut Random, confirms: bool) -> Blow {
+    let longest = if random.below(2) == 0 { Duration::from_secs(3) } else { Duration::from_secs(14) };
+    let first = random.role();
+    let apart = random.up_to(longest);
+    let back = match random.below(if confirms { 4 } else { 3 }) {
+        0 | 1 => Back::Both { first: random.role(), apart: random.up_to(Duration::from_secs(4)) },
+        2 => Back::OneThenTheOther(random.role()),
+        _ => Back::OneByConfirmation(random.role()),
+    };
+    Blow::Both { first, apart, back }
+}
+
+impl Role {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Leader => "leader",
+            Self::Follower => "follower",
+        }
+    }
+}
+
+/// SplitMix64: every seed is as good as any other, so the runs of a series take neighbouring ones.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    fn up_to(&mut self, longest: Duration) -> Duration {
+        let millis = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX - 1);
+        Duration::from_millis(self.below(millis + 1))
+    }
+
+    fn role(&mut self) -> Role {
+        if self.below(2) == 0 { Role::Leader } else { Role::Follower }
+    }
+}

@@ -1,0 +1,82 @@
+//! Power cuts at random moments under sixteen writers: whatever is cut, killed or lost, every acknowledged write must be
+//! there afterwards, wherever one voter's disk survived. Every run is drawn from a seed that it prints.
+
+mod draw;
+mod run;
+mod summary;
+
+use std::time::Instant;
+
+use crate::interrupt;
+use crate::sh::Result;
+use crate::state::{self, Lab};
+use crate::teardown;
+use crate::up::{self, Wish};
+use draw::Draw;
+pub use draw::Kind;
+use summary::Summary;
+
+/// What a series of runs is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Series {
+    pub runs: u64,
+    /// The first run's; each run after it takes the next number. Drawn from the clock where it is not given.
+    pub seed: Option<u64>,
+    /// Only runs of this kind.
+    pub kind: Option<Kind>,
+}
+
+/// What one run came to, where nothing stood in its way.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    pub acknowledged: usize,
+    pub lost: usize,
+    /// Writes that an operator gave up by name.
+    pub given_up: usize,
+    /// The longest time without an acknowledged write.
+    pub gap: std::time::Duration,
+    /// What is wrong, if anything is.
+    pub wrong: Option<String>,
+}
+
+/// Runs the series; goes on after a failure, and fails at the end if there was one.
+pub fn run(lab: &Lab, wish: Wish, series: Series) -> Result<()> {
+    if lab.exists() {
+        return Err("the lab is up already; type 'cargo lab down' first, or use another --name".into());
+    }
+    let first = series.seed.unwrap_or_else(|| state::since_epoch().as_secs());
+    println!("{} power cuts, seeds {first} to {}, etcd {}", series.runs, first + series.runs - 1, wish.etcd.number());
+    let _guard = teardown::AtEnd(lab);
+    let mut summary = Summary::default();
+    for number in 0..series.runs {
+        let draw = Draw::new(first + number, series.kind, true);
+        println!("run {:>3}  seed {}  {}: {}", number + 1, draw.seed, draw.kind.name(), draw.words());
+        let began = Instant::now();
+        let outcome = one(lab, wish, &draw);
+        interrupt::check()?;
+        let outcome = outcome.unwrap_or_else(|error| Outcome { wrong: Some(error.to_string()), ..Outcome::default() });
+        println!("         {} ({:.0} s)", summary::line(&outcome), began.elapsed().as_secs_f64());
+        if outcome.wrong.is_some() && lab.exists() {
+            let kept = teardown::keep_logs(lab, &format!("power-cut-{}", draw.seed));
+            println!("         logs: {}", kept.display());
+            // What lost writes may have left two different stores: nobody goes on with them.
+            teardown::down(lab);
+        }
+        summary.add(&draw, outcome);
+    }
+    let left = if lab.exists() { teardown::down(lab) } else { Vec::new() };
+    summary.print();
+    if !left.is_empty() {
+        return Err(format!("teardown left behind: {}", left.join(", ")).into());
+    }
+    summary.verdict()
+}
+
+fn one(lab: &Lab, wish: Wish, draw: &Draw) -> Result<Outcome> {
+    if !lab.exists() {
+        up::up(lab, wish)?;
+    }
+    lab.event(&format!("seed {}: {}", draw.seed, draw.words()));
+    lab.set("boot-delay", &draw.boot_delay.to_string())?;
+    run::run(lab, draw)
+}

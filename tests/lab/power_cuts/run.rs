@@ -1,0 +1,237 @@
+//! One run: write, strike, wait for two voters, read everything back.
+
+use std::time::Duration;
+
+use super::Outcome;
+use super::draw::{Back, Blow, Draw, Role};
+use crate::bmc;
+use crate::cluster;
+use crate::etcd;
+use crate::history::Ack;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::power;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::writer::{SIXTEEN, Writers};
+
+const RETURN_LIMIT: Duration = Duration::from_secs(240);
+/// Long enough for a node that would wrongly go on alone to do so.
+const LOOKED_AT_ALONE: Duration = Duration::from_secs(5);
+/// Some writes through both members belong to the proof.
+const AFTERWARDS: Duration = Duration::from_secs(1);
+
+/// What a run is about.
+struct Scene<'a> {
+    lab: &'a Lab,
+    leader: Node,
+    writers: Writers,
+    /// From when on, and until when, writes were taken by a node that an operator gave up afterwards.
+    given_up: Option<(Duration, Duration)>,
+}
+
+pub(super) fn run(lab: &Lab, draw: &Draw) -> Result<Outcome> {
+    let leader = etcd::wait_two_voters(lab, RETURN_LIMIT)?.leader;
+    let writers = Writers::start(lab, SIXTEEN)?;
+    sh::wait_for("the first writes", Duration::from_secs(20), Duration::from_millis(20), || {
+        (writers.count() > 100).then_some(())
+    })?;
+    std::thread::sleep(draw.before);
+    let mut scene = Scene { lab, leader, writers, given_up: None };
+    scene.strike(draw.blow)?;
+    etcd::wait_two_voters(lab, RETURN_LIMIT)?;
+    std::thread::sleep(AFTERWARDS);
+    scene.judge()
+}
+
+impl Scene<'_> {
+    fn node(&self, role: Role) -> Node {
+        match role {
+            Role::Leader => self.leader,
+            Role::Follower => self.leader.other(),
+        }
+    }
+
+    fn strike(&mut self, blow: Blow) -> Result<()> {
+        match blow {
+            Blow::Cut(role) => {
+                power::cut(self.lab, self.node(role))?;
+                self.on_after_recovery(role)
+            }
+            Blow::SurvivorKilled { victim, after } => {
+                let survivor = self.node(victim).other();
+                // Looked up beforehand: the blows must come together where nothing lies between them.
+                let pid = etcd::pid(self.lab, survivor).ok_or("no etcd runs on the survivor")?;
+                power::cut(self.lab, self.node(victim))?;
+                std::thread::sleep(after);
+                self.kill(survivor, after, &pid)?;
+                self.on_after_recovery(victim)
+            }
+            Blow::Disk(role) => {
+                power::cut(self.lab, self.node(role))?;
+                self.lose_disk(self.node(role))?;
+                self.on_after_recovery(role)
+            }
+            Blow::BothAndDisk(role) => {
+                self.cut_both(Role::Leader, Duration::ZERO)?;
+                self.lose_disk(self.node(role))?;
+                self.on(Role::Leader)?;
+                self.on(Role::Follower)
+            }
+            Blow::Both { first, apart, back } => {
+                let alone = self.cut_both(first, apart)?;
+                self.back(back, first, alone)
+            }
+        }
+    }
+
+    /// Cuts one, then the other. Answers from when to when the second one was alone.
+    fn cut_both(&self, first: Role, apart: Duration) -> Result<(Duration, Duration)> {
+        let (first, second) = (self.node(first), self.node(first).other());
+        power::cut(self.lab, first)?;
+        let from = self.writers.now();
+        std::thread::sleep(apart);
+        power::cut(self.lab, second)?;
+        let to = self.writers.now();
+        // Fencing may have pressed the first one's button, and a BMC does what it was asked even then.
+        std::thread::sleep(Duration::from_secs(1));
+        power::cut(self.lab, first)?;
+        Ok((from, to))
+    }
+
+    fn kill(&self, survivor: Node, after: Duration, pid: &str) -> Result<()> {
+        if after > Duration::ZERO {
+            // It may be another process by now, or none for a moment: a recovery is under way.
+            let _ = etcd::kill(self.lab, survivor);
+            return Ok(());
+        }
+        host::must(self.lab, survivor, &["kill", "-9", pid])?;
+        self.lab.event(&format!("etcd on {survivor} got SIGKILL"));
+        Ok(())
+    }
+
+    fn lose_disk(&self, node: Node) -> Result<()> {
+        let disk = self.lab.disk(node, "var-lib").join("etcd");
+        for entry in std::fs::read_dir(&disk)?.flatten() {
+            let path = entry.path();
+            if path.is_dir() { std::fs::remove_dir_all(&path)? } else { std::fs::remove_file(&path)? }
+        }
+        self.lab.event(&format!("etcd's disk of {node} is lost"));
+        Ok(())
+    }
+
+    /// Fencing switches the lost node on again; a person does so where it has not.
+    fn on_after_recovery(&self, role: Role) -> Result<()> {
+        let cut_at = self.writers.now();
+        sh::wait_for("an acknowledged write after the power cut", RETURN_LIMIT, Duration::from_millis(50), || {
+            self.writers.first_after(cut_at)
+        })?;
+        if power::is_on(self.lab, self.node(role)) { Ok(()) } else { self.on(role) }
+    }
+
+    fn on(&self, role: Role) -> Result<()> {
+        power::on(self.lab, self.node(role))
+    }
+
+    fn back(&mut self, back: Back, cut_first: Role, alone: (Duration, Duration)) -> Result<()> {
+        match back {
+            Back::Both { first, apart } => {
+                // Whoever presses the buttons does not wait for a boot.
+                self.lab.set("boot-delay", "0")?;
+                self.on(first)?;
+                std::thread::sleep(apart);
+                self.on(other(first))
+            }
+            Back::OneThenTheOther(role) => {
+                self.lab.set("boot-delay", "0")?;
+                self.on(role)?;
+                self.refuses(self.node(role))?;
+                self.on(other(role))
+            }
+            Back::OneByConfirmation(role) => {
+                let (stays, lost) = (self.node(role), self.node(other(role)));
+                self.lab.set("boot-delay", "0")?;
+                bmc::set_mode(self.lab, lost, "unreachable")?;
+                self.on(role)?;
+                self.refuses(stays)?;
+                if role == cut_first && self.took_writes(alone) {
+                    self.given_up = Some(alone);
+                }
+                if self.confirm(stays, lost)? {
+                    self.serves_alone(stays)?;
+                } else {
+                    self.given_up = None;
+                }
+                bmc::set_mode(self.lab, lost, "ok")?;
+                self.on(other(role))
+            }
+        }
+    }
+
+    fn took_writes(&self, (from, to): (Duration, Duration)) -> bool {
+        self.writers.first_after(from).is_some_and(|ack| ack.ended < to)
+    }
+
+    /// A node that boots alone after both were cut does not serve: its peer may hold more than it does.
+    fn refuses(&self, node: Node) -> Result<()> {
+        sh::wait_for("Pacemaker on the node that is on", Duration::from_secs(60), Duration::from_millis(500), || {
+            cluster::online(self.lab, node).contains(&node).then_some(())
+        })?;
+        let until = self.writers.now() + LOOKED_AT_ALONE;
+        while self.writers.now() < until {
+            if let Ok(view) = etcd::view(self.lab, node) {
+                return Err(format!("etcd serves on {node}, which booted alone: {view:?}").into());
+            }
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        Ok(())
+    }
+
+    /// The operator's word, in the words that `tandem confirm-recovery` asks for. Answers false where it is declined,
+    /// as the node's data is a learner's: it had been fenced, and was joining when the second power cut came.
+    fn confirm(&self, stays: Node, lost: Node) -> Result<bool> {
+        let script = |flag: &str| format!("printf '{lost}\\nyes\\n{lost}\\n' | tandem confirm-recovery {flag}");
+        let mut output = host::output(self.lab, stays, &["sh", "-c", &script("")])?;
+        if !output.ok && output.text().contains("--accept-loss") {
+            if self.given_up.is_none() {
+                return Err(format!("{stays} counts writes as lost although {lost} took none alone").into());
+            }
+            output = host::output(self.lab, stays, &["sh", "-c", &script("--accept-loss")])?;
+        }
+        match output.ok {
+            false if output.text().contains("a learner's") => Ok(false),
+            false => Err(format!("confirm-recovery on {stays} failed: {}", output.text()).into()),
+            true => Ok(true),
+        }
+    }
+
+    fn serves_alone(&self, node: Node) -> Result<()> {
+        sh::wait_for("the confirmed node to serve", Duration::from_secs(90), Duration::from_millis(300), || {
+            etcd::view(self.lab, node).ok().filter(|view| view.reads).map(drop)
+        })
+    }
+
+    fn judge(mut self) -> Result<Outcome> {
+        let given_up = self.given_up;
+        let gone = |ack: &Ack| given_up.is_some_and(|(from, to)| ack.began > from && ack.began < to);
+        let (verdict, given_up) = self.writers.judge_without(gone)?;
+        let wrong = verdict.must_be_good().and_then(|()| clean(self.lab)).err().map(|error| error.to_string());
+        Ok(Outcome { acknowledged: verdict.acknowledged, lost: verdict.lost.len(), given_up, gap: verdict.gap, wrong })
+    }
+}
+
+fn other(role: Role) -> Role {
+    match role {
+        Role::Leader => Role::Follower,
+        Role::Follower => Role::Leader,
+    }
+}
+
+/// Nothing in Pacemaker needs a human.
+fn clean(lab: &Lab) -> Result<()> {
+    let complaints = cluster::wait_clean(lab)?;
+    for node in NODES {
+        bmc::set_mode(lab, node, "ok")?;
+    }
+    if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ").into()) }
+}

@@ -1,0 +1,82 @@
+//! What a series of power cuts came to.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::Outcome;
+use super::draw::{Draw, Kind};
+use crate::sh::Result;
+
+/// The runs of a series, kind by kind.
+#[derive(Default)]
+pub(super) struct Summary {
+    by_kind: BTreeMap<Kind, Vec<Outcome>>,
+    failed_seeds: Vec<u64>,
+}
+
+/// One run's result.
+pub(super) fn line(outcome: &Outcome) -> String {
+    let given_up =
+        if outcome.given_up > 0 { format!(", {} given up by name", outcome.given_up) } else { String::new() };
+    let counted = format!(
+        "{} acknowledged, {} lost{given_up}, longest gap {:.1} s",
+        outcome.acknowledged,
+        outcome.lost,
+        outcome.gap.as_secs_f64()
+    );
+    match &outcome.wrong {
+        None => format!("ok: {counted}"),
+        Some(wrong) if outcome.acknowledged == 0 => format!("FAILED: {wrong}"),
+        Some(wrong) => format!("FAILED: {wrong}; {counted}"),
+    }
+}
+
+impl Summary {
+    pub(super) fn add(&mut self, draw: &Draw, outcome: Outcome) {
+        if outcome.wrong.is_some() {
+            self.failed_seeds.push(draw.seed);
+        }
+        self.by_kind.entry(draw.kind).or_default().push(outcome);
+    }
+
+    pub(super) fn print(&self) {
+        println!();
+        println!("  kind              runs  failed  acknowledged    lost  given up   gap median      max");
+        for (kind, outcomes) in &self.by_kind {
+            print_row(kind.name(), &outcomes.iter().collect::<Vec<_>>());
+        }
+        print_row("all", &self.by_kind.values().flatten().collect::<Vec<_>>());
+        println!();
+    }
+
+    /// An error if a run failed, with the seeds that show it.
+    pub(super) fn verdict(&self) -> Result<()> {
+        if self.failed_seeds.is_empty() {
+            return Ok(());
+        }
+        let outcomes = self.by_kind.values().flatten();
+        let lost: usize = outcomes.map(|outcome| outcome.lost).sum();
+        let seeds: Vec<String> = self.failed_seeds.iter().map(u64::to_string).collect();
+        let (failed, seeds) = (seeds.len(), seeds.join(", "));
+        Err(format!("{failed} runs failed (seeds {seeds}), {lost} acknowledged writes are lost").into())
+    }
+}
+
+fn print_row(name: &str, outcomes: &[&Outcome]) {
+    let sum = |count: fn(&Outcome) -> usize| outcomes.iter().map(|outcome| count(outcome)).sum::<usize>();
+    let mut gaps: Vec<Duration> =
+        outcomes.iter().filter(|outcome| outcome.acknowledged > 0).map(|outcome| outcome.gap).collect();
+    gaps.sort_unstable();
+    let seconds =
+        |gap: Option<&Duration>| gap.map_or_else(|| "-".to_owned(), |gap| format!("{:.1} s", gap.as_secs_f64()));
+    println!(
+        "  {name:<16} {:>5} {:>7} {:>13} {:>7} {:>9} {:>12} {:>8}",
+        outcomes.len(),
+        outcomes.iter().filter(|outcome| outcome.wrong.is_some()).count(),
+        sum(|outcome| outcome.acknowledged),
+        sum(|outcome| outcome.lost),
+        sum(|outcome| outcome.given_up),
+        seconds(gaps.get(gaps.len() / 2)),
+        seconds(gaps.last())
+    );
+}
