@@ -32,7 +32,7 @@ demo: setup ## two nodes, one power cut, and etcd takes writes again (root; VICT
 	$(LAB) demo --victim $(VICTIM) $(LAB_OPTIONS)
 
 .PHONY: test
-test: setup check real lab ## every test, the lab's scenarios and some power cuts included (root)
+test: setup check deny real lab ## every test, the lab's scenarios and some power cuts included (root)
 	$(MAKE) power-cuts N=3
 
 .PHONY: nightly
@@ -54,6 +54,10 @@ real: setup ## the parts that are tested against real etcds, an emulator of BMCs
 	tests/data_dir_etcd35.sh target/etcd-3.5
 	$(CARGO) test --quiet --test fence_emulator --test fence_fencer
 	$(CARGO) test --quiet --test data_dir_real -- --test-threads 1
+
+.PHONY: deny
+deny: ## licences, origins, duplicates and known faults of the dependencies
+	.ci/deny
 
 .PHONY: bench-fence
 bench-fence: setup ## the fence agent side by side with the Python one, against one emulator (root)
