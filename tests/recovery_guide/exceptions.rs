@@ -1,0 +1,69 @@
+//! What the sources hold besides refusals. Everything counts as a refusal unless a row here says why it is none.
+
+/// Files that print no refusal of their own.
+const FILES: &[(&str, &str)] = &[
+    ("src/admin/evidence.rs", "shows what was found"),
+    ("src/admin/explain.rs", "shows what was decided"),
+    ("src/admin/replay.rs", "for developers"),
+    ("src/admin/sim.rs", "for developers"),
+    ("src/fence/metadata.rs", "meta-data, help and the man page"),
+    ("src/fence/journal.rs", "the debug file's lines; its one refusal is checked by name"),
+];
+
+/// Functions that make other texts: `Type::function` or `function`.
+const FUNCTIONS: &[(&str, &str)] = &[
+    ("Refusal::write", "the journal's longer words for what Refusal::short says"),
+    ("Rule::write", "a decision, not a refusal: the README explains the rules"),
+    ("Step::fmt", "a step on the way"),
+    ("Reason::fmt", "frames for the others"),
+    ("command", "help"),
+    ("for_people", "tandem data-dir show"),
+    ("dir_argument", "help"),
+    ("resource_argument", "help"),
+    ("declare", "help"),
+    ("ask", "a question"),
+    ("grant_quorum", "questions"),
+    ("confirm_fencing", "questions"),
+    ("type_name", "fills a hole"),
+    ("type_of", "fills a hole"),
+    ("describe", "fills a hole"),
+];
+
+/// Texts that are fragments, progress or success.
+const TEXTS: &[&str] = &[
+    "container inspect",
+    "image exists",
+    "no such container",
+    "{json .State}",
+    "it said nothing",
+    "Success: ",
+    "Status: ",
+    "Type the name of the node that is given up",
+    "fence_redfish_rs: type options",
+    "fence_redfish_rs {}",
+    "error: {}",
+    "Value({} bytes)",
+    "Basic {}",
+    "session opened",
+    "session deleted",
+    "redirected to {}{}",
+    "{}: {} in {} ms: {}",
+    "{} (after {} ms)",
+    "{}; once more",
+    "a system that is not there",
+    "not listed",
+    "nothing to do",
+    "unknown ({})",
+    "unknown status",
+    "its root is '{}'",
+    "its PowerState is \"{}\"",
+    "{} times",
+    "Looks after a two-member etcd",
+];
+
+/// Whether `text`, in `function` of `file`, is no refusal.
+pub(crate) fn is_none_of(file: &str, function: &str, text: &str) -> bool {
+    FILES.iter().any(|(name, _)| file == *name)
+        || FUNCTIONS.iter().any(|(name, _)| function == *name)
+        || TEXTS.iter().any(|known| text.starts_with(known))
+}
