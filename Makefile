@@ -16,6 +16,10 @@ SCENARIO ?=
 N ?= 50
 SEED ?=
 KIND ?=
+# How often the bench of the agents strikes each blow.
+RUNS ?= 5
+# Which agent keeps etcd in the power cuts: tandem, or shell for the one of Debian unstable's resource-agents.
+AGENT ?= tandem
 
 LAB = $(CARGO) test --quiet --test lab --
 LAB_OPTIONS = --etcd $(ETCD) --clone $(CLONE)
@@ -25,7 +29,8 @@ help: ## this list
 	@grep --extended-regexp '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed --regexp-extended 's/^([a-z-]+):.*## /  make \1\t/' | expand --tabs=20
 	@echo
 	@echo '  Variables: VICTIM=leader|follower (demo), ETCD=3.5|3.4, CLONE=plain|promotable, SCENARIO="name ..." (lab)'
-	@echo '             N=50, SEED=number, KIND=leader-cut|follower-cut|both-cut|survivor-killed|disk-lost (power-cuts)'
+	@echo '             N=50, SEED=number, KIND=leader-cut|follower-cut|both-cut|survivor-killed|disk-lost,'
+	@echo '             AGENT=tandem|shell (power-cuts)'
 
 .PHONY: demo
 demo: setup ## two nodes, one power cut, and etcd takes writes again (root; VICTIM=follower for the other node)
@@ -71,7 +76,11 @@ lab: setup ## the lab's scenarios (root; SCENARIO="name ..." for some of them)
 
 .PHONY: power-cuts
 power-cuts: setup ## N power cuts at random moments under sixteen writers: none may lose an acknowledged write (root)
-	$(LAB) power-cuts --runs $(N) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND)) $(LAB_OPTIONS)
+	$(LAB) power-cuts --agent $(AGENT) --runs $(N) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND)) $(LAB_OPTIONS)
+
+.PHONY: bench-agent
+bench-agent: setup ## both agents side by side in one lab: how long etcd takes no writes (root; more than half an hour)
+	$(LAB) bench-agent --runs $(RUNS) --etcd $(ETCD)
 
 .PHONY: lab-down
 lab-down: ## take the lab away, also one that a crash left half made (root)

@@ -8,17 +8,20 @@ use crate::image::Version;
 use crate::node::{NODES, Node};
 use crate::power_cuts::{Kind, Series};
 use crate::sh::Result;
+use crate::shell_agent::Agent;
 use crate::state::{self, Lab};
 use crate::up::{self, Wish};
 use crate::{
-    bmc, cluster, demo, etcd, init, net, power, power_cuts, scenarios, self_test, services, teardown, timeline, writer,
+    bench_agent, bmc, cluster, demo, etcd, init, net, power, power_cuts, scenarios, self_test, services, teardown,
+    timeline, writer,
 };
 
 const HELP: &str = "\
 The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this machine. Needs root.
 
-  cargo lab up [--etcd 3.4|3.5] [--clone plain|promotable] [--bare] [--boot-delay SECONDS]
-                              bring two hosts, their cluster and etcd up (--bare: without fence devices and etcd)
+  cargo lab up [--etcd 3.4|3.5] [--clone plain|promotable] [--agent tandem|shell] [--bare] [--boot-delay SECONDS]
+                              bring two hosts, their cluster and etcd up (--bare: without fence devices and etcd;
+                              --agent shell: with the shell agent from Debian unstable)
   cargo lab down              take everything away
   cargo lab status            hosts, BMCs, etcd as each side sees it
   cargo lab crm_mon [NODE]    what Pacemaker shows
@@ -39,6 +42,8 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
   cargo lab list              the scenarios
   cargo lab power-cuts [--runs N] [--seed SEED] [--kind KIND]
                               N power cuts at random moments; fails if an acknowledged write is lost
+  cargo lab bench-agent [--runs N] [--agent tandem|shell]
+                              both agents side by side, and how long etcd takes no writes
   cargo lab self-test         the lab's own checks, without a lab
 
 A lab has a name (--name LAB before the command, default 'tandem'); labs of different names do not touch each other.
@@ -100,6 +105,18 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
             nothing_more(words)?;
             crate::interrupt::install()?;
             power_cuts::run(&lab, wish, series)
+        }
+        "bench-agent" => {
+            let agents = match take_option(words, "--agent")? {
+                Some(agent) => vec![Agent::parse(&agent)?],
+                None => vec![Agent::Shell, Agent::Tandem],
+            };
+            let runs = take_option(words, "--runs")?.unwrap_or_else(|| "5".to_owned());
+            let runs = runs.parse().map_err(|_| format!("--runs takes a number, not '{runs}'"))?;
+            let wish = wish(words)?;
+            nothing_more(words)?;
+            crate::interrupt::install()?;
+            bench_agent::run(&lab, wish, &agents, runs)
         }
         "host-boot" => host::boot(&lab, node(words)?),
         "host-init" => init::run(&lab, node(words)?),
@@ -169,6 +186,9 @@ fn wish(words: &mut Vec<String>) -> Result<Wish> {
     }
     if let Some(kind) = take_option(words, "--clone")? {
         wish.clone = CloneKind::parse(&kind)?;
+    }
+    if let Some(agent) = take_option(words, "--agent")? {
+        wish.agent = Agent::parse(&agent)?;
     }
     if let Some(seconds) = take_option(words, "--boot-delay")? {
         wish.boot_delay = seconds.parse().map_err(|_| format!("--boot-delay takes seconds, not '{seconds}'"))?;

@@ -108,10 +108,15 @@ fn create_fence_device(lab: &Lab, node: Node, target: Node) -> Result<()> {
         format!("pcmk_host_list={target}"),
         format!("pcmk_delay_base={delay}s"),
     ];
-    let name = format!("fence-{target}");
+    let name = fence_device(target);
     let mut words = vec!["stonith", "create", &name, "fence_redfish_rs"];
     words.extend(options.iter().map(String::as_str));
     pcs(lab, node, &words)
+}
+
+/// The name of the device that fences `target`.
+pub fn fence_device(target: Node) -> String {
+    format!("fence-{target}")
 }
 
 /// The etcd resource on both nodes.
@@ -151,6 +156,8 @@ pub fn create_etcd_with(lab: &Lab, node: Node, kind: CloneKind, instead: &[(&str
     pcs(lab, node, &words)
 }
 
+/// The resource's name, and its container's.
+pub const ETCD: &str = "etcd";
 /// The name that pcs gives the clone.
 pub const ETCD_CLONE: &str = "etcd-clone";
 
@@ -192,7 +199,10 @@ pub fn complaints(lab: &Lab, node: Node) -> Result<Vec<String>> {
             }
             let started =
                 matches!(element.attribute("role"), Some("Started" | "Promoted" | "Unpromoted" | "Master" | "Slave"));
-            if element.attribute("resource_agent") == Some("ocf:tandem:podman-etcd") && started && is("active") {
+            if element.attribute("resource_agent").is_some_and(|agent| agent.ends_with(":podman-etcd"))
+                && started
+                && is("active")
+            {
                 running += 1;
             }
             if element.attribute("resource_agent").is_some_and(|agent| agent.starts_with("stonith:")) && !is("active") {

@@ -1,19 +1,13 @@
 //! The etcd image: a root file system of Debian's etcd with its libraries and nothing else. No registry is asked; the
-//! package comes from the machine's own suite (3.4) or from Debian 13 (3.5) through a private apt configuration that
-//! leaves the machine's packages alone.
+//! package comes from the machine's own suite (3.4) or from Debian 13 (3.5).
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::debian::{self, CACHE};
 use crate::sh::{self, Result};
-
-const CACHE: &str = "/var/cache/tandem-lab";
-const KEYRINGS: &str = "/usr/share/keyrings/debian-archive-trixie-automatic.gpg,\
-                        /usr/share/keyrings/debian-archive-trixie-stable.gpg,\
-                        /usr/share/keyrings/debian-archive-bookworm-automatic.gpg,\
-                        /usr/share/keyrings/debian-archive-bookworm-stable.gpg";
 
 /// An etcd release line that the lab can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,16 +46,43 @@ pub fn name(version: &str) -> String {
     format!("localhost/tandem/etcd:{version}")
 }
 
+/// What is in the image beside etcd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tools {
+    /// Nothing: Tandem runs no program in the container.
+    None,
+    /// `etcdctl` and `true`, which the shell agent runs there.
+    ForTheShellAgent,
+}
+
+impl Tools {
+    /// Of which packages they are, and where they lie in them.
+    fn files(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::None => &[],
+            Self::ForTheShellAgent => &[("etcd-client", "usr/bin/etcdctl"), ("coreutils", "usr/bin/true")],
+        }
+    }
+
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::ForTheShellAgent => "-tools",
+        }
+    }
+}
+
 /// The root file system as a tar file, made on first use and kept.
-pub fn rootfs(version: Version) -> Result<PathBuf> {
-    let tar = Path::new(CACHE).join(format!("etcd-{}.tar", version.number()));
+pub fn rootfs(version: Version, tools: Tools) -> Result<PathBuf> {
+    let name = format!("etcd-{}{}", version.number(), tools.suffix());
+    let tar = Path::new(CACHE).join(format!("{name}.tar"));
     if tar.is_file() {
         return Ok(tar);
     }
     println!("making the etcd {} image from Debian's packages", version.number());
-    let work = Path::new(CACHE).join(format!("work-{}-{}", version.number(), std::process::id()));
+    let work = Path::new(CACHE).join(format!("work-{name}-{}", std::process::id()));
     sh::make_dir(&work)?;
-    let made = build(version, &work, &tar);
+    let made = build(version, tools, &work, &tar);
     let _ = fs::remove_dir_all(&work);
     made.map_err(|error| {
         format!("cannot make the etcd {} image: {error}; are Debian's packages reachable?", version.number())
@@ -69,51 +90,23 @@ pub fn rootfs(version: Version) -> Result<PathBuf> {
     Ok(tar)
 }
 
-fn build(version: Version, work: &Path, tar: &Path) -> Result<()> {
-    download(version, work)?;
-    let unpacked = work.join("unpacked");
-    for entry in fs::read_dir(work)?.flatten() {
-        if entry.path().extension().is_some_and(|extension| extension == "deb") {
-            sh::must(Command::new("dpkg").arg("-x").arg(entry.path()).arg(&unpacked))?;
-        }
-    }
-    let root = work.join("root");
+fn build(version: Version, tools: Tools, work: &Path, tar: &Path) -> Result<()> {
+    let mut packages = vec!["etcd-server", "libc6"];
+    packages.extend(tools.files().iter().map(|(package, _)| *package));
+    debian::unpack(version.suite(), &packages, work)?;
+    let (unpacked, root) = (work.join("unpacked"), work.join("root"));
     assemble(&unpacked, &root)?;
+    for (_, file) in tools.files() {
+        // Older releases have some programs in /bin, newer ones in /usr/bin.
+        let path = [unpacked.join(file), unpacked.join(file.trim_start_matches("usr/"))];
+        let path =
+            path.iter().find(|path| path.is_file()).ok_or_else(|| format!("Debian's packages have no {file}"))?;
+        fs::copy(path, root.join(file))?;
+    }
     let unfinished = work.join("rootfs.tar");
     sh::must(Command::new("tar").arg("-C").arg(&root).arg("-cf").arg(&unfinished).arg("."))?;
     // Named only when whole: a broken run leaves no half image behind.
     Ok(fs::rename(&unfinished, tar)?)
-}
-
-fn download(version: Version, work: &Path) -> Result<()> {
-    for dir in ["lists/partial", "cache/archives/partial"] {
-        sh::make_dir(&work.join(dir))?;
-    }
-    let suite = version.suite();
-    let source = format!("deb [signed-by={KEYRINGS}] http://deb.debian.org/debian {suite} main\n");
-    sh::write(&work.join("sources.list"), source)?;
-    sh::write(&work.join("status"), "")?;
-    let at = |path: &str| work.join(path).display().to_string();
-    let options = [
-        format!("Dir::Etc::sourcelist={}", at("sources.list")),
-        "Dir::Etc::sourceparts=/dev/null".to_owned(),
-        "Dir::Etc::preferences=/dev/null".to_owned(),
-        "Dir::Etc::preferencesparts=/dev/null".to_owned(),
-        format!("Dir::State::lists={}", at("lists")),
-        format!("Dir::State::status={}", at("status")),
-        format!("Dir::Cache={}", at("cache")),
-        "Acquire::Languages=none".to_owned(),
-        "APT::Sandbox::User=root".to_owned(),
-    ];
-    for words in [&["update"][..], &["download", "etcd-server", "libc6"][..]] {
-        let mut command = Command::new("apt-get");
-        command.current_dir(work).arg("-q");
-        for option in &options {
-            command.arg("-o").arg(option);
-        }
-        sh::must(command.args(words))?;
-    }
-    Ok(())
 }
 
 /// etcd, the loader and the few libraries that a Go program with cgo opens, all from the same release.

@@ -9,9 +9,11 @@
 )]
 #![allow(unreachable_pub, missing_debug_implementations, reason = "a program, not a library: nothing is exported")]
 
+mod bench_agent;
 mod bmc;
 mod cli;
 mod cluster;
+mod debian;
 mod demo;
 mod disks;
 mod etcd;
@@ -22,6 +24,7 @@ mod init;
 mod interrupt;
 mod net;
 mod node;
+mod openshift;
 mod power;
 mod power_cuts;
 mod proc;
@@ -29,6 +32,8 @@ mod scenarios;
 mod self_test;
 mod services;
 mod sh;
+mod shell_agent;
+mod sidecar;
 mod state;
 mod story;
 mod syslog;

@@ -27,6 +27,7 @@ pub fn run(node: Node) -> Result<()> {
         .spawn()?;
     syslog::say(node, "boot", "pacemaker is started");
     watch(node, "pacemakerd", pacemaker);
+    crate::sidecar::run(node);
     loop {
         std::thread::park();
     }

@@ -10,11 +10,12 @@ use crate::cluster::{self, CloneKind};
 use crate::disks;
 use crate::etcd;
 use crate::host;
-use crate::image::{self, Version};
+use crate::image::{self, Tools, Version};
 use crate::net;
 use crate::node::{NODES, Node};
 use crate::power;
 use crate::sh::{self, Result};
+use crate::shell_agent::{self, Agent};
 use crate::state::Lab;
 use crate::teardown;
 use crate::tls;
@@ -28,11 +29,13 @@ pub struct Wish {
     pub bare: bool,
     /// Seconds from the power button until a host boots; counts from the first power cut on.
     pub boot_delay: u64,
+    /// Who keeps etcd.
+    pub agent: Agent,
 }
 
 impl Default for Wish {
     fn default() -> Self {
-        Self { etcd: Version::V3_5, clone: CloneKind::Plain, bare: false, boot_delay: 0 }
+        Self { etcd: Version::V3_5, clone: CloneKind::Plain, bare: false, boot_delay: 0, agent: Agent::Tandem }
     }
 }
 
@@ -54,7 +57,11 @@ pub fn up(lab: &Lab, wish: Wish) -> Result<()> {
 
 fn build(lab: &Lab, wish: Wish) -> Result<()> {
     check_machine()?;
-    let rootfs = image::rootfs(wish.etcd)?;
+    let tools = match wish.agent {
+        Agent::Tandem => Tools::None,
+        Agent::Shell => Tools::ForTheShellAgent,
+    };
+    let rootfs = image::rootfs(wish.etcd, tools)?;
     sh::make_dir(&lab.dir())?;
     fs::set_permissions(lab.dir(), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
     lab.set("etcd", wish.etcd.number())?;
@@ -63,6 +70,9 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
     let authkey = random_key()?;
     for node in NODES {
         disks::create(lab, node, &authkey)?;
+        if wish.agent == Agent::Shell {
+            shell_agent::install(lab, node)?;
+        }
     }
     net::create(lab)?;
     bmc::start(lab)?;
@@ -78,7 +88,10 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
         return Ok(());
     }
     cluster::create_fencing(lab, Node::One)?;
-    cluster::create_etcd(lab, Node::One, wish.clone)?;
+    match wish.agent {
+        Agent::Tandem => cluster::create_etcd(lab, Node::One, wish.clone)?,
+        Agent::Shell => shell_agent::create(lab, Node::One)?,
+    }
     let voters = etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     println!("etcd has two voters, {} leads", voters.leader);
     Ok(())

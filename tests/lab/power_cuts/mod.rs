@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use crate::interrupt;
 use crate::sh::Result;
+use crate::shell_agent::Agent;
 use crate::state::{self, Lab};
 use crate::teardown;
 use crate::up::{self, Wish};
@@ -45,11 +46,12 @@ pub fn run(lab: &Lab, wish: Wish, series: Series) -> Result<()> {
         return Err("the lab is up already; type 'cargo lab down' first, or use another --name".into());
     }
     let first = series.seed.unwrap_or_else(|| state::since_epoch().as_secs());
-    println!("{} power cuts, seeds {first} to {}, etcd {}", series.runs, first + series.runs - 1, wish.etcd.number());
+    let (last, etcd, agent) = (first + series.runs - 1, wish.etcd.number(), wish.agent.word());
+    println!("{} power cuts, seeds {first} to {last}, etcd {etcd}, {agent} agent", series.runs);
     let _guard = teardown::AtEnd(lab);
     let mut summary = Summary::default();
     for number in 0..series.runs {
-        let draw = Draw::new(first + number, series.kind, true);
+        let draw = Draw::new(first + number, series.kind, wish.agent == Agent::Tandem);
         println!("run {:>3}  seed {}  {}: {}", number + 1, draw.seed, draw.kind.name(), draw.words());
         let began = Instant::now();
         let outcome = one(lab, wish, &draw);

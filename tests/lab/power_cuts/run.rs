@@ -163,6 +163,9 @@ impl Scene<'_> {
                     self.given_up = None;
                 }
                 bmc::set_mode(self.lab, lost, "ok")?;
+                // Pacemaker has given up on a device whose BMC was away; who mends the BMC says so.
+                let device = cluster::fence_device(lost);
+                host::must(self.lab, stays, &["crm_resource", "--cleanup", "--resource", &device])?;
                 self.on(other(role))
             }
         }

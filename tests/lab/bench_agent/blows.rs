@@ -1,0 +1,152 @@
+//! What is done to the hosts, and the times that are taken.
+
+use std::time::Duration;
+
+use super::table::{Figure, Sheet};
+use crate::cluster;
+use crate::etcd;
+use crate::history;
+use crate::node::{NODES, Node};
+use crate::power;
+use crate::sh::{self, Result};
+use crate::state::{self, Lab};
+use crate::story::{Step, Story};
+use crate::writer::{STEADY, Writers};
+
+const LIMIT: Duration = Duration::from_secs(300);
+/// No lost node boots by itself: its return is measured on its own.
+const NEVER: &str = "86400";
+/// How often the members are asked whether they are two voters.
+const POLL: Duration = Duration::from_millis(100);
+/// What Pacemaker logs when it calls the agent, whoever that is.
+const START: &str = "Requesting local execution of start operation for etcd";
+
+/// A run's writers, with its beginning on the hosts' clock.
+struct Run<'a> {
+    lab: &'a Lab,
+    writers: Writers,
+    began: Duration,
+    leader: Node,
+}
+
+/// Every other run strikes the leader.
+fn victim(leader: Node, run: u32) -> Node {
+    if run.is_multiple_of(2) { leader } else { leader.other() }
+}
+
+pub(super) fn power_cut(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()> {
+    let mut this = Run::begin(lab)?;
+    let victim = victim(this.leader, run);
+    lab.set("boot-delay", NEVER)?;
+    let mut story = Story::begin(lab, victim, false);
+    let cut_at = this.writers.now();
+    power::cut(lab, victim)?;
+    let dead_at = this.writers.now();
+    let first = this.first_write(dead_at)?;
+    sheet.add(Figure::CutToWrite, first.saturating_sub(cut_at).as_secs_f64());
+    sh::wait_for("word of the fencing", LIMIT, POLL, || {
+        story.follow();
+        story.steps.get(&Step::Fenced).copied()
+    })?;
+    if let Some(fenced) = story.steps.get(&Step::Fenced) {
+        sheet.add(Figure::FencedToWrite, first.saturating_sub(cut_at).saturating_sub(*fenced).as_secs_f64());
+    }
+    lab.set("boot-delay", "0")?;
+    let on_at = this.writers.now();
+    power::on(lab, victim)?;
+    let returned = this.returned(victim, on_at)?;
+    sheet.add(Figure::CutReturn, returned.as_secs_f64());
+    this.end(sheet)
+}
+
+pub(super) fn etcd_killed(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()> {
+    let mut this = Run::begin(lab)?;
+    etcd::kill(lab, victim(this.leader, run))?;
+    let killed_at = this.writers.now();
+    let first = this.first_write(killed_at)?;
+    sheet.add(Figure::KilledToWrite, first.saturating_sub(killed_at).as_secs_f64());
+    this.two_voters()?;
+    this.end(sheet)
+}
+
+pub(super) fn graceful_stop(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()> {
+    let mut this = Run::begin(lab)?;
+    let node = victim(this.leader, run);
+    let from = this.writers.now();
+    cluster::pcs(lab, node.other(), &["node", "standby", node.name()])?;
+    let asked_at = this.writers.now();
+    sh::wait_for("etcd to stop", LIMIT, POLL, || etcd::pid(lab, node).is_none().then_some(()))?;
+    this.first_write(asked_at)?;
+    std::thread::sleep(Duration::from_secs(5));
+    let (gap, _) = history::longest_gap(&this.writers.acknowledged(), from, this.writers.now());
+    sheet.add(Figure::StopGap, gap.as_secs_f64());
+    let back_at = this.writers.now();
+    cluster::pcs(lab, node.other(), &["node", "unstandby", node.name()])?;
+    let returned = this.returned(node, back_at)?;
+    sheet.add(Figure::StopReturn, returned.as_secs_f64());
+    this.end(sheet)
+}
+
+pub(super) fn both_cut(lab: &Lab, _: u32, sheet: &mut Sheet) -> Result<()> {
+    let mut this = Run::begin(lab)?;
+    for node in NODES {
+        power::cut(lab, node)?;
+    }
+    std::thread::sleep(Duration::from_secs(3));
+    lab.set("boot-delay", "0")?;
+    let on_at = this.writers.now();
+    for node in NODES {
+        power::on(lab, node)?;
+    }
+    let first = this.first_write(on_at)?;
+    let starts = NODES.map(|node| this.start_of(node, on_at));
+    let later = starts.into_iter().collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or_default();
+    sheet.add(Figure::BothToWrite, first.saturating_sub(later).as_secs_f64());
+    this.two_voters()?;
+    this.end(sheet)
+}
+
+impl<'a> Run<'a> {
+    fn begin(lab: &'a Lab) -> Result<Self> {
+        let leader = etcd::wait_two_voters(lab, LIMIT)?.leader;
+        let (writers, began) = (Writers::start(lab, STEADY)?, state::since_epoch());
+        sh::wait_for("the first writes", Duration::from_secs(20), Duration::from_millis(20), || {
+            (writers.count() > 300).then_some(())
+        })?;
+        Ok(Self { lab, writers, began, leader })
+    }
+
+    /// When the first write that began after `moment` was acknowledged.
+    fn first_write(&self, moment: Duration) -> Result<Duration> {
+        sh::wait_for("an acknowledged write", LIMIT, Duration::from_millis(20), || {
+            self.writers.first_after(moment).map(|ack| ack.ended)
+        })
+    }
+
+    /// When Pacemaker first asked for a start on `node` after `moment`.
+    fn start_of(&self, node: Node, moment: Duration) -> Result<Duration> {
+        sh::wait_for("the agent's start", LIMIT, POLL, || {
+            let log = std::fs::read_to_string(self.lab.messages(node)).unwrap_or_default();
+            let starts = log.lines().rev().take(5000).filter(|line| line.contains(START));
+            let times = starts.filter_map(|line| Some(state::since_stamp(line.split_once(' ')?.0, self.began)));
+            times.filter(|time| *time > moment).min()
+        })
+    }
+
+    fn two_voters(&self) -> Result<Duration> {
+        sh::wait_for("two voters", LIMIT, POLL, || etcd::two_voters(self.lab).ok())?;
+        Ok(self.writers.now())
+    }
+
+    /// From the agent's start on `node`, asked for after `moment`, to two voters.
+    fn returned(&self, node: Node, moment: Duration) -> Result<Duration> {
+        let start = self.start_of(node, moment)?;
+        Ok(self.two_voters()?.saturating_sub(start))
+    }
+
+    fn end(&mut self, sheet: &mut Sheet) -> Result<()> {
+        let verdict = self.writers.judge()?;
+        sheet.add(Figure::Lost, f64::from(u32::try_from(verdict.lost.len())?));
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! Tandem and the shell agent side by side: the same lab, fence devices and time-outs, one agent after the other, and
+//! the median of each figure.
+
+mod blows;
+mod cost;
+mod table;
+
+use std::time::{Duration, Instant};
+
+use crate::interrupt;
+use crate::sh::Result;
+use crate::shell_agent::Agent;
+use crate::state::Lab;
+use crate::teardown;
+use crate::up::{self, Wish};
+use table::{Figure, Sheet};
+
+/// What is struck, in this order.
+type Blow = fn(&Lab, u32, &mut Sheet) -> Result<()>;
+
+const BLOWS: &[(&str, Blow)] = &[
+    ("power cut of a node", blows::power_cut),
+    ("etcd killed", blows::etcd_killed),
+    ("graceful stop of a node", blows::graceful_stop),
+    ("power cut of both", blows::both_cut),
+];
+/// How often `monitor` is called for its cost.
+const MONITORS: usize = 9;
+/// The shell agent reads its member id anew in a monitor some time after its promotion, every 30 s; a stop before that
+/// removes a member that is not there any more. That is known and not what is measured here.
+const SHELL_SETTLES: Duration = Duration::from_secs(40);
+
+/// Measures the agents that are asked for, `runs` times each.
+pub fn run(lab: &Lab, wish: Wish, agents: &[Agent], runs: u32) -> Result<()> {
+    if lab.exists() {
+        return Err("the lab is up already; type 'cargo lab down' first, or use another --name".into());
+    }
+    let _guard = teardown::AtEnd(lab);
+    let mut sheets = Vec::new();
+    for agent in agents {
+        sheets.push(measure(lab, Wish { agent: *agent, ..wish }, runs)?);
+    }
+    table::print(&sheets);
+    let missed = sheets.iter().filter(|sheet| sheet.agent == Agent::Tandem).map(Sheet::missed).sum::<usize>();
+    if missed == 0 { Ok(()) } else { Err(format!("{missed} targets are missed").into()) }
+}
+
+fn measure(lab: &Lab, wish: Wish, runs: u32) -> Result<Sheet> {
+    let mut sheet = Sheet::new(wish.agent);
+    up::up(lab, wish)?;
+    cost::measure(lab, MONITORS, &mut sheet)?;
+    for (name, blow) in BLOWS {
+        for run in 0..runs {
+            if !lab.exists() {
+                up::up(lab, wish)?;
+            }
+            if wish.agent == Agent::Shell {
+                std::thread::sleep(SHELL_SETTLES);
+            }
+            let began = Instant::now();
+            let done = blow(lab, run, &mut sheet);
+            interrupt::check()?;
+            let (seconds, agent) = (began.elapsed().as_secs_f64(), wish.agent.word());
+            match done {
+                Ok(()) => {
+                    println!("{agent}: {name}, run {}: {} ({seconds:.0} s)", run + 1, sheet.newest());
+                }
+                Err(error) => {
+                    println!("{agent}: {name}, run {}: FAILED: {error}", run + 1);
+                    println!("   logs: {}", teardown::keep_logs(lab, "bench-agent").display());
+                    sheet.add(Figure::Failed, 1.0);
+                    teardown::down(lab);
+                }
+            }
+        }
+    }
+    teardown::down(lab);
+    Ok(sheet)
+}

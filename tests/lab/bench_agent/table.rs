@@ -1,0 +1,154 @@
+//! The figures, what they should be, and the table.
+
+use std::collections::BTreeMap;
+
+use crate::shell_agent::Agent;
+
+/// What is measured, in the table's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Figure {
+    CutToWrite,
+    FencedToWrite,
+    CutReturn,
+    KilledToWrite,
+    StopGap,
+    StopReturn,
+    BothToWrite,
+    MonitorPrograms,
+    MonitorCpu,
+    Lost,
+    Failed,
+}
+
+const FIGURES: [Figure; 11] = [
+    Figure::CutToWrite,
+    Figure::FencedToWrite,
+    Figure::CutReturn,
+    Figure::KilledToWrite,
+    Figure::StopGap,
+    Figure::StopReturn,
+    Figure::BothToWrite,
+    Figure::MonitorPrograms,
+    Figure::MonitorCpu,
+    Figure::Lost,
+    Figure::Failed,
+];
+
+/// The targets were set against the shell agent as it was measured once: 114 s from power cut to write, 410 ms of CPU.
+const CUT_TO_WRITE_S: f64 = 114.0 / 5.0;
+const MONITOR_CPU_MS: f64 = 410.0 / 15.0;
+
+impl Figure {
+    fn name(self) -> &'static str {
+        match self {
+            Self::CutToWrite => "power cut of a node: to the next acknowledged write, s",
+            Self::FencedToWrite => "    of which after fencing was confirmed, s",
+            Self::KilledToWrite => "etcd killed: to the next acknowledged write, s",
+            Self::StopGap => "graceful stop of a node: longest gap in the writes, s",
+            Self::CutReturn | Self::StopReturn => "    its return: agent's start to two voters, s",
+            Self::BothToWrite => "both cut, both on: later agent's start to first write, s",
+            Self::MonitorPrograms => "monitor: programs executed",
+            Self::MonitorCpu => "monitor: CPU time, ms",
+            Self::Lost => "acknowledged writes lost, all runs",
+            Self::Failed => "runs that did not come back",
+        }
+    }
+
+    /// At most this.
+    fn target(self) -> f64 {
+        match self {
+            Self::CutToWrite => CUT_TO_WRITE_S,
+            Self::FencedToWrite | Self::BothToWrite | Self::MonitorPrograms => 3.0,
+            Self::CutReturn | Self::StopReturn => 10.0,
+            Self::KilledToWrite => 8.0,
+            Self::StopGap => 0.5,
+            Self::MonitorCpu => MONITOR_CPU_MS,
+            Self::Lost | Self::Failed => 0.0,
+        }
+    }
+
+    fn decimals(self) -> usize {
+        match self {
+            Self::MonitorPrograms | Self::Lost | Self::Failed => 0,
+            Self::StopGap => 2,
+            _ => 1,
+        }
+    }
+
+    /// Counted over all runs, where the others have a median.
+    fn is_sum(self) -> bool {
+        matches!(self, Self::Lost | Self::Failed)
+    }
+}
+
+/// One agent's figures.
+pub(super) struct Sheet {
+    pub(super) agent: Agent,
+    values: BTreeMap<Figure, Vec<f64>>,
+    newest: Vec<Figure>,
+}
+
+impl Sheet {
+    pub(super) fn new(agent: Agent) -> Self {
+        Self { agent, values: BTreeMap::new(), newest: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, figure: Figure, value: f64) {
+        self.values.entry(figure).or_default().push(value);
+        self.newest.push(figure);
+    }
+
+    /// What was added since this was last asked.
+    pub(super) fn newest(&mut self) -> String {
+        let last = |figure: &Figure| self.values.get(figure).and_then(|values| values.last()).copied().unwrap_or(0.0);
+        let words: Vec<String> = self.newest.iter().map(|figure| format!("{figure:?} {:.2}", last(figure))).collect();
+        self.newest.clear();
+        words.join(", ")
+    }
+
+    fn value(&self, figure: Figure) -> Option<f64> {
+        let values = self.values.get(&figure);
+        if figure.is_sum() {
+            return Some(values.map_or(0.0, |values| values.iter().sum()));
+        }
+        let mut values = values?.clone();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied()
+    }
+
+    fn cell(&self, figure: Figure) -> String {
+        let Some(value) = self.value(figure) else { return "-".to_owned() };
+        let digits = figure.decimals();
+        if figure.is_sum() {
+            return format!("{value:.digits$}");
+        }
+        let values = self.values.get(&figure).map(Vec::as_slice).unwrap_or_default();
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(0.0, f64::max);
+        format!("{value:.digits$} ({least:.digits$}-{most:.digits$})")
+    }
+
+    fn misses(&self, figure: Figure) -> bool {
+        self.value(figure).is_none_or(|value| value > figure.target())
+    }
+
+    /// How many figures are above their target.
+    pub(super) fn missed(&self) -> usize {
+        FIGURES.iter().filter(|figure| self.misses(**figure)).count()
+    }
+}
+
+/// Median (least-most) for each agent, beside the target.
+pub(super) fn print(sheets: &[Sheet]) {
+    let heads: Vec<String> = sheets.iter().map(|sheet| format!("{:>22}", sheet.agent.word())).collect();
+    println!();
+    println!("  {:<58}{}{:>9}", "median (least-most)", heads.concat(), "target");
+    for figure in FIGURES {
+        let cells: Vec<String> = sheets.iter().map(|sheet| format!("{:>22}", sheet.cell(figure))).collect();
+        let tandem = sheets.iter().find(|sheet| sheet.agent == Agent::Tandem);
+        let missed = if tandem.is_some_and(|sheet| sheet.misses(figure)) { "  MISSED" } else { "" };
+        let target = format!("<= {:.*}", usize::from(figure.target().fract() > 0.0), figure.target());
+        println!("  {:<58}{}{target:>9}{missed}", figure.name(), cells.concat());
+    }
+    println!();
+}
