@@ -24,6 +24,15 @@ pub(super) fn list_returning_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Pl
     Some(Plan::then_look(effects, 0, Progress::default(), because))
 }
 
+/// Names a peer that is listed as a learner and has not started: an agent of another kind starts only then.
+pub(super) fn name_listed_learner(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
+    let peer = snapshot.peer.as_ref()?;
+    let waits = etcd.is_voter_with_leader()
+        && etcd.member_at(peer).is_some_and(|entry| entry.is_learner && !entry.has_started());
+    let named = snapshot.cib.known()?.learner_node.as_ref() == Some(&peer.name);
+    (waits && !named).then(|| Effect::SetLearner(Some(peer.name.clone())))
+}
+
 /// Promotes the peer if it is a learner that has caught up; looks again while it is close. `None` where there is no
 /// learner, or none that answers.
 pub(super) fn promote_caught_up_learner(snapshot: &Snapshot, progress: &Progress, etcd: &Etcd) -> Option<Plan> {

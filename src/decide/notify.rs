@@ -31,7 +31,10 @@ pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
 fn before_start(snapshot: &Snapshot, notify: &Notify) -> Plan {
     let listed = match &snapshot.own_etcd {
         Fact::Known(etcd) if notify.start.contains(snapshot.peer_name()) => {
-            membership::list_returning_peer(snapshot, etcd)
+            membership::list_returning_peer(snapshot, etcd).or_else(|| {
+                let named = membership::name_listed_learner(snapshot, etcd)?;
+                Some(Plan::exit(vec![named], Exit::Success, Reason::NothingToDo))
+            })
         }
         _ => None,
     };

@@ -353,7 +353,9 @@ impl Refusal {
             Self::DepartedAlone { .. } => format!("this member left the cluster: start {peer}"),
             Self::BlankAlone => format!("this node holds no data: start {peer}"),
             Self::BrokenAlone { .. } => format!("this node's data dir is broken: start {peer}"),
-            Self::PeerSaysNothing => format!("{peer} has not said what data it holds: see its agent in 'pcs status'"),
+            Self::PeerSaysNothing => {
+                format!("{peer} has not said what data it holds: does Tandem run there? See 'pcs status'")
+            }
             Self::PeerDoesNotServe => format!("{peer} is to serve first and does not yet: see 'pcs status'"),
             Self::PeerNotConfirmed { .. } => {
                 format!("{peer} is not confirmed off: fence it, or 'pcs stonith confirm {peer}'")
@@ -423,7 +425,7 @@ impl Refusal {
             Self::PeerSaysNothing => {
                 write!(
                     f,
-                    "{peer} has not said what data it holds; see why its agent does not start with 'pcs status' and will try again"
+                    "{peer} has not said what data it holds, as Tandem does before it starts; see with 'pcs status' why its agent does not start, and whether it is Tandem ('tandem explain' there); will try again"
                 )
             }
             Self::PeerDoesNotServe => write!(f, "{peer} is to serve first and does not yet; will try again"),

@@ -6,7 +6,7 @@ use super::fact::Fact;
 use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Phase, Plan, Progress, RunMode};
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
-use super::snapshot::{DataDir, Etcd, History, Lineage, MemberId, Note, Position, Record, RunningVoter, Snapshot};
+use super::snapshot::{Cib, DataDir, Etcd, History, Lineage, MemberId, Note, Position, Record, RunningVoter, Snapshot};
 use super::start;
 
 /// A leaderless etcd has nothing to finish; what it has not written is covered by advancing the commit index.
@@ -81,14 +81,17 @@ fn peer_is_out_of_the_way(snapshot: &Snapshot) -> bool {
 }
 
 /// Whether this node's data is proven to hold all that was acknowledged: our etcd ran as a voter in this boot until
-/// the peer was lost, so nothing was acknowledged without it; and nobody has recorded a fork that we do not know.
+/// the peer was lost, so nothing was acknowledged without it; and nobody has recorded a fork that we do not know, nor
+/// said that it is the sole voter. The latter is all that an agent of another kind says before it forces a new cluster;
+/// what is left of an earlier life was taken back before this boot remembered a voter (see `upkeep`).
 pub(super) fn proves_that_the_peer_did_not_go_on(snapshot: &Snapshot, history: &History) -> bool {
     has_proof(snapshot, history.cluster_id, history.member_id)
 }
 
 fn has_proof(snapshot: &Snapshot, cluster_id: u64, member_id: MemberId) -> bool {
     let Some(voter) = snapshot.memory().and_then(|memory| memory.voter.as_ref()) else { return false };
-    snapshot.cib.known().is_some()
+    let peer_is_alone = |cib: &Cib| cib.standalone_node.as_deref() == Some(snapshot.peer_name());
+    snapshot.cib.known().is_some_and(|cib| !peer_is_alone(cib))
         && (voter.cluster_id, voter.member_id) == (cluster_id, member_id)
         && !snapshot.was_left_behind()
 }

@@ -338,3 +338,30 @@ fn a_stopped_peer_that_is_a_sole_voter_is_never_passed_over() {
     assert!(recovers(Request::Monitor, &stopped));
     assert!(!recovers(Request::Monitor, &stopped.with_peer_record(history(PEER, &[PEER], &[]))));
 }
+
+#[test]
+fn a_peer_of_another_kind_that_said_it_is_alone_may_have_gone_on() {
+    let fenced = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    assert!(recovers(Request::Monitor, &fenced));
+    let alone = fenced.clone().cib_with(|cib| cib.standalone_node = Some("node2".to_owned()));
+    assert!(!recovers(Request::Monitor, &alone));
+    assert!(!recovers(Request::Notify, &post_stop(alone)));
+    let own_announcement = fenced.cib_with(|cib| cib.standalone_node = Some("node1".to_owned()));
+    assert!(recovers(Request::Monitor, &own_announcement));
+}
+
+#[test]
+fn a_listed_learner_is_named_so_that_an_agent_of_another_kind_starts_it() {
+    let mut listed = etcd(ME, Some(ME), &[ME], &[PEER]);
+    listed.members[1].name.clear();
+    let named = Effect::SetLearner(Some("node2".to_owned()));
+    let serving = at_rest().running(Fact::Known(listed)).seen_voting();
+    let monitored = first(Request::Monitor, &serving);
+    assert!(monitored.effects.contains(&named), "{monitored:?}");
+    let returns = serving.clone().notified(Moment::Pre, "start", &["node2"], &[]);
+    assert_eq!(first(Request::Notify, &returns).effects, [named.clone()]);
+    let known = serving.cib_with(|cib| cib.learner_node = Some("node2".to_owned()));
+    assert!(!first(Request::Monitor, &known).effects.contains(&named));
+    let started = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
+    assert!(!first(Request::Monitor, &started).effects.contains(&named));
+}
