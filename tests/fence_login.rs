@@ -97,6 +97,46 @@ fn a_session_can_be_asked_for_and_then_no_password_goes_anywhere_else() {
 }
 
 #[test]
+fn a_session_is_deleted_whatever_the_service_calls_itself() {
+    let world = World { own_name: "https://ilo-4711.example", ..accessible_by(Access::Session) };
+    let server = Server::with_world(world);
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF");
+    assert_eq!(sessions(&server), (1, 0));
+}
+
+#[test]
+fn a_service_root_that_answers_nobody_is_no_obstacle() {
+    at_once([Access::Basic, Access::Session, Access::Both], |access| {
+        let server = Server::with_world(World { root_is_open: false, ..accessible_by(access) });
+        Call::new(&server, "off").run().succeeds("Success: Powered OFF");
+        let open = server.world().sessions.len();
+        assert_eq!(open, 0, "{access:?}");
+    });
+}
+
+#[test]
+fn a_bmc_without_free_sessions_still_takes_basic_authentication() {
+    // A single 401, as of an iDRAC that is starting, while leaked sessions fill its table.
+    let full = error_body("IDRAC.2.2.RAC0218", "The maximum number of user sessions is reached.");
+    let world = accessible_by(Access::Both)
+        .with(Fault::once("GET", "/Systems/1", Misbehaviour::Status(401, String::new())))
+        .with(Fault::always("POST", "/Sessions", Misbehaviour::Status(503, full)));
+    let server = Server::with_world(world);
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(2.0, 5.0);
+}
+
+#[test]
+fn a_locked_account_is_said_at_once() {
+    let locked = error_body("Base.1.8.AccessDenied", "The account is locked out.");
+    let server = Server::with_world(World::one_system().with(Fault::always(
+        "GET",
+        "/Systems",
+        Misbehaviour::Status(403, locked),
+    )));
+    Call::new(&server, "off").run().fails(&["403 Forbidden", "The account is locked out"]).within(0.0, 1.5);
+}
+
+#[test]
 fn a_wrong_password_is_tried_twice_and_not_again() {
     at_once([Access::Basic, Access::Session, Access::Both], |access| {
         for action in ["status", "off", "monitor"] {
@@ -262,6 +302,48 @@ fn no_secret_is_shown_anywhere() {
                 }
             },
         );
+    });
+}
+
+#[test]
+fn no_core_file_holds_the_password() {
+    use std::os::unix::process::ExitStatusExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let quit = |call: &Call| {
+        #[expect(clippy::disallowed_methods, reason = "a test starts the program under test itself")]
+        let mut child = std::process::Command::new("/bin/sh")
+            .args(["-c", "ulimit -c unlimited; exec \"$0\""])
+            .arg(bmc::agent::program())
+            .current_dir(directory.path())
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(&call.input()).unwrap();
+        tandem::clock::sleep(Duration::from_millis(700));
+        let pid = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGQUIT).unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(status.signal(), Some(nix::sys::signal::Signal::SIGQUIT as i32));
+        status.core_dumped()
+    };
+    let silent = Server::with_world(World::one_system().with(Fault::always("GET", "", Misbehaviour::Silence)));
+    assert!(!quit(&Call::new(&silent, "off")), "while the BMC is asked");
+    assert!(!quit(&Call::new(&silent, "off").set("delay", "5")), "during the delay");
+}
+
+#[test]
+fn what_hangs_on_this_machine_is_bounded_too() {
+    let server = Server::start();
+    let directory = tempfile::tempdir().unwrap();
+    let call = Call::new(&server, "status").set("action_timeout", "1");
+    at_once(["password_file", "debug_file", "ssl_ca_file"], |option| {
+        let pipe = directory.path().join(option);
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let call = if option == "password_file" { call.clone().without("password") } else { call.clone() };
+        let output = call.set(option, pipe.to_str().unwrap()).run();
+        output.fails(&["Timed out after 5 s", "on this machine"]).within(4.0, 7.0);
     });
 }
 

@@ -7,7 +7,7 @@ mod bmc;
 use std::time::Duration;
 
 use bmc::agent::Call;
-use bmc::model::error_body;
+use bmc::model::{TASK, error_body};
 use bmc::{Fault, Misbehaviour, Server, System, World, at_once};
 use serde_json::json;
 
@@ -120,6 +120,58 @@ fn a_busy_bmc_is_asked_again() {
         let server = Server::with_world(World::one_system().with(busy(status)));
         Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(2.0, 7.0);
     });
+}
+
+/// A task that ended as `state`, as a BMC shows it to whoever asks.
+fn task(state: &str) -> (String, String) {
+    let message = json!([{"MessageId": "Base.1.8.InternalError", "Message": "The power controller is asleep."}]);
+    (TASK.into(), json!({"@odata.id": TASK, "TaskState": state, "Messages": message}).to_string())
+}
+
+fn accepted_as_task() -> Misbehaviour {
+    Misbehaviour::StatusWith(202, vec![("Location", TASK.to_owned())], String::new())
+}
+
+#[test]
+fn a_reset_that_becomes_a_task_is_followed() {
+    let slowly = || world(|system| system.when_off = vec![(MS(1500), "Off")]);
+    // It works, and takes its time; and so it does where its task cannot be found.
+    for fixed in [vec![task("Running")], Vec::new()] {
+        let server = Server::with_world(World { fixed, ..slowly() }.with(resets(Misbehaviour::AsTask)));
+        Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(2.5, 6.0);
+        assert_eq!(server.posted(), ["ForceOff"]);
+    }
+    // It fails once: the reset is sent again soon, not after the time that a working one may take.
+    let failing = || World { fixed: vec![task("Exception")], ..World::one_system() };
+    let server = Server::with_world(failing().with(Fault::once("POST", "Reset", accepted_as_task())));
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(2.0, 8.0);
+    // It fails again and again.
+    let server = Server::with_world(failing().with(resets(accepted_as_task())));
+    Call::new(&server, "off").run().fails(&["controller is asleep"]).within(0.0, 12.0);
+    // Its monitor ends with what the answer to the reset would have been.
+    let refused = Fault::always("GET", TASK, Misbehaviour::Status(403, String::new()));
+    let server = Server::with_world(World::one_system().with(resets(accepted_as_task())).with(refused));
+    Call::new(&server, "off").run().fails(&["403 Forbidden"]).within(0.0, 4.0);
+}
+
+#[test]
+fn an_answer_that_is_put_off_is_asked_for_again() {
+    let later = Fault::once("GET", "/Systems/1", Misbehaviour::Status(202, "{}".to_owned()));
+    let server = Server::with_world(World::one_system().with(later));
+    Call::new(&server, "status").run().succeeds("Status: ON");
+}
+
+#[test]
+fn a_service_that_wants_to_know_for_which_state_is_told() {
+    at_once([412, 428], |status| {
+        let server = Server::with_world(World { wants_etag: Some(status), ..World::one_system() });
+        Call::new(&server, "reboot").run().succeeds("Success: Rebooted");
+        assert_eq!(server.posted(), ["ForceOff", "ForceOff", "On", "On"], "each is sent without and with the state");
+    });
+    // One that dislikes the header never sees it.
+    let server = Server::start();
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF");
+    assert!(server.world().log.iter().all(|request| request.header("If-Match").is_none()));
 }
 
 #[test]

@@ -98,6 +98,48 @@ fn a_member_that_cannot_be_read_makes_the_choice_uncertain() {
 }
 
 #[test]
+fn a_member_that_cannot_be_read_just_now_is_waited_for() {
+    let busy = |times| Fault::always("GET", "/Systems/Node1", Misbehaviour::Status(503, String::new())).times(times);
+    let server = Server::with_world(two_hosts().with(busy(2)));
+    Call::new(&server, "off").set("plug", "System Node1").run().succeeds("Success: Powered OFF").within(2.0, 6.0);
+    assert_eq!((resets_of(&server, "Node0"), resets_of(&server, "Node1")), (0, 1));
+    let server = Server::with_world(two_hosts().with(busy(usize::MAX)));
+    let output = Call::new(&server, "off").set("action_timeout", "4").run();
+    output.fails(&["could not be read"]).within(2.0, 6.0);
+    assert!(server.posted().is_empty());
+}
+
+#[test]
+fn a_system_that_is_listed_twice_is_one() {
+    let mut world = World::one_system();
+    let twice = json!({"Members": [{"@odata.id": "/redfish/v1/Systems/1"}, {"@odata.id": "/redfish/v1/Systems/1/"}],
+        "Members@odata.nextLink": "/redfish/v1/Systems?page=2"});
+    let again = json!({"Members": [{"@odata.id": "/redfish/v1/Systems/1"}]});
+    world.fixed = vec![
+        ("/redfish/v1/Systems".into(), twice.to_string()),
+        ("/redfish/v1/Systems?page=2".into(), again.to_string()),
+    ];
+    Call::new(&Server::with_world(world), "status").run().succeeds("Status: ON");
+}
+
+#[test]
+fn a_plug_and_a_systems_uri_must_mean_the_same() {
+    for action in ["status", "monitor", "off"] {
+        let server = Server::with_world(two_hosts());
+        let call = Call::new(&server, action).set("systems_uri", "/redfish/v1/Systems/Node0");
+        call.clone().set("plug", "Node1").run().fails(&["plug=Node1 does not fit", "/redfish/v1/Systems/Node0"]);
+        call.clone().set("plug", "Node0,Node1").run().fails(&["plug=Node1"]);
+        let output = call.set("plug", "System Node0").run();
+        assert_eq!(output.stderr, "");
+        assert_eq!(resets_of(&server, "Node1"), 0);
+    }
+    // What the fencer adds is no choice of an operator.
+    let server = Server::with_world(two_hosts());
+    let call = Call::new(&server, "off").set("systems_uri", "/redfish/v1/Systems/Node0");
+    call.set("nodename", "n1").set("port", "n1").run().succeeds("Success: Powered OFF");
+}
+
+#[test]
 fn all_pages_of_a_collection_are_read() {
     let mut world = two_hosts();
     world.fixed = vec![
@@ -237,9 +279,18 @@ fn a_target_that_is_missing_or_elsewhere() {
         Misbehaviour::Body(evil.to_string().into_bytes()),
     )));
     Call::new(&server, "off").run().fails(&["another host"]).within(0.0, 2.0);
-    let absolute = json!({"PowerState": "On", "Actions": {"#ComputerSystem.Reset":
-        {"target": format!("https://127.0.0.1:{}/redfish/v1/Systems/1/Actions/ComputerSystem.Reset", 0)}}});
-    assert!(absolute.is_object());
+    // In full, relative, and with a slash at the end: all of that is this system's action.
+    for target in ["https://127.0.0.1:{port}{target}", "1/Actions/ComputerSystem.Reset", "{target}/"] {
+        let server = Server::start();
+        let usual = "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset";
+        let target = target.replace("{port}", &server.port.to_string()).replace("{target}", usual);
+        let system = json!({"PowerState": "On", "Actions": {"#ComputerSystem.Reset": {"target": target}}});
+        let first = Fault::once("GET", "/Systems/1", Misbehaviour::Body(system.to_string().into_bytes()));
+        server.world().faults.push(first);
+        Call::new(&server, "off").run().succeeds("Success: Powered OFF");
+        let posts: Vec<String> = server.requests().into_iter().filter(|one| one.starts_with("POST")).collect();
+        assert_eq!(posts, [format!("POST {usual}{}", if target.ends_with('/') { "/" } else { "" })]);
+    }
 }
 
 #[test]

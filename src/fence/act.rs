@@ -220,7 +220,7 @@ impl<'a> Actor<'a> {
         for at in 0..self.hosts.len() {
             self.know(at)?;
             let types = self.types(at, Wish::Diag);
-            let Some(host) = self.hosts.get(at) else { continue };
+            let Some(host) = self.hosts.get_mut(at) else { continue };
             for reset_type in &types {
                 let answer = self.bmc.reset(host, reset_type)?;
                 log::info!("{reset_type} was accepted ({})", answer.status);
@@ -267,7 +267,10 @@ impl<'a> Actor<'a> {
             let event = match plan.next(&history, now) {
                 Step::Read { not_before } => {
                     self.deadline.sleep(not_before.min(plan.limits.end).saturating_sub(now));
-                    self.observe(at)
+                    match self.failed_task(at, &history) {
+                        Some(failure) => Event::Refused(failure),
+                        None => self.observe(at),
+                    }
                 }
                 Step::Post { reset_type } => self.post(at, &reset_type),
                 Step::Done(reached) => {
@@ -303,6 +306,14 @@ impl<'a> Actor<'a> {
                 Event::Read { power: Power::Known(PowerWord::Off, "Off".to_owned()), last_reset: None }
             }
             Err(failure) => Event::Unread(failure),
+        }
+    }
+
+    /// Asks about the task of an accepted reset from the second look on, unless the system is on its way off already.
+    fn failed_task(&mut self, at: usize, history: &[Moment]) -> Option<Failure> {
+        match &history.last()?.event {
+            Event::Read { power, .. } if !power.is(PowerWord::Off) => self.bmc.failed_task(self.hosts.get_mut(at)?),
+            _ => None,
         }
     }
 

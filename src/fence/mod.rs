@@ -6,6 +6,7 @@
 
 pub mod act;
 pub mod config;
+pub mod guard;
 pub mod input;
 pub mod journal;
 pub mod metadata;
@@ -27,7 +28,8 @@ use self::options::{Opt, truth};
 use crate::clock::Deadline;
 use crate::logging;
 use crate::redfish::bmc::{Bmc, Login};
-use crate::redfish::client::{Client, Credentials, Settings};
+use crate::redfish::client::{Client, Settings};
+use crate::redfish::request::Credentials;
 use crate::redfish::secret::Scrubber;
 use crate::redfish::tls::{self, Trust};
 
@@ -71,17 +73,19 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
     }
     let under_fencer = std::env::var_os("PCMK_service").is_some_and(|service| service == "pacemaker-fenced");
     let config = Config::read(action, given, Environment { under_fencer }).map_err(|faults| faults.join("; "))?;
+    guard::end_after(config.timing.total);
     let trust = trust(&config.trust)?;
     if action == Action::ValidateAll {
         return password::check(&config.password).map(|()| 0);
     }
     let deadline = Deadline::after(config.timing.total);
     let trace = journal::open(given.values.get(&Opt::DebugFile).and_then(|path| path.text()))?;
+    let password = password::fetch(&config.password, deadline.left())?;
+    guard::keep_memory_private();
     if matches!(action, Action::Off | Action::Reboot) && !config.timing.delay.is_zero() {
         log::info!("waiting {} s before fencing, as delay says", config.timing.delay.as_secs());
         deadline.sleep(config.timing.delay);
     }
-    let password = password::fetch(&config.password, deadline.left())?;
     let scrubber = Scrubber::default();
     scrubber.hide(password.reveal());
     if let Credentials::Basic(header) = Credentials::basic(&config.username, &password) {

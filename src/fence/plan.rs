@@ -204,7 +204,7 @@ impl Plan {
         let pause = match &failure.kind {
             Kind::ValueRefused if type_index(history) < self.types.len() => Duration::ZERO,
             Kind::WrongState => STATE_RETRY,
-            Kind::Disliked if dislikes(history) < DISLIKES => STATE_RETRY,
+            Kind::Disliked | Kind::Precondition if dislikes(history) < DISLIKES => STATE_RETRY,
             // The answer was lost: what may not be done twice is only watched from now on.
             Kind::Interrupted | Kind::Silent | Kind::Garbled if self.goal == Goal::Cycle => {
                 return Step::Read { not_before: now + self.poll_pause(history) };
@@ -335,7 +335,10 @@ fn type_index(history: &[Moment]) -> usize {
 
 fn dislikes(history: &[Moment]) -> usize {
     tries(history)
-        .filter(|(_, event)| matches!(event, Event::Refused(failure) if failure.kind == Kind::Disliked))
+        .filter(|(_, event)| {
+            matches!(event, Event::Refused(failure)
+            if matches!(failure.kind, Kind::Disliked | Kind::Precondition))
+        })
         .count()
 }
 

@@ -107,6 +107,15 @@ impl Address {
         Ok(Place { port: from.port, path: encode(&path) })
     }
 
+    /// The path of `link` on this very service, whatever host it names.
+    pub fn here(&self, from: &Place, link: &str) -> Option<Place> {
+        let path = match link.split_once("://") {
+            Some((_, rest)) => rest.find('/').map(|at| &rest[at..])?,
+            None => link,
+        };
+        self.follow(from, path).ok()
+    }
+
     fn on_this_host(&self, link: &str, rest: &str) -> Result<Place, Failure> {
         let refuse = |why: &str| {
             Failure::new(Kind::Astray, format!("the BMC at {} sends us to '{link}', {why}: refused", self.host))
@@ -219,6 +228,19 @@ mod tests {
             let refused = bmc().follow(&from, link).unwrap_err();
             assert_eq!(refused.kind, Kind::Astray, "{link}");
         }
+    }
+
+    #[test]
+    fn what_was_made_here_is_here_whatever_the_service_calls_itself() {
+        let from = Place { port: 8443, path: "/redfish/v1/SessionService/Sessions".into() };
+        for link in ["https://ilo-4711/redfish/v1/SessionService/Sessions/1", "/redfish/v1/SessionService/Sessions/1"] {
+            let place = bmc().here(&from, link).unwrap();
+            assert_eq!(place, Place { port: 8443, path: "/redfish/v1/SessionService/Sessions/1".into() });
+        }
+        for link in ["https://ilo-4711", "https://ilo-4711?x", "mailto:x"] {
+            assert_eq!(bmc().here(&from, link), None, "{link}");
+        }
+        assert_eq!(bmc().here(&from, "x://y//evil.example/z"), None);
     }
 
     #[test]

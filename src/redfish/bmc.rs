@@ -5,14 +5,17 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::address::Place;
-use super::client::{Answer, Client, Credentials, Method};
+use super::client::{ACCEPTED, Client};
 use super::discovery::{self, Found, Pointer};
 use super::failure::{Failure, Kind};
 use super::quirks::{self, Wish};
+use super::reply::Answer;
+use super::request::{Ask, Credentials};
 use super::resource::{self, System};
 use super::secret::Secret;
 use super::select::{self, Candidate};
 use super::session::Keeper;
+use super::task;
 
 /// How to log in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,10 @@ pub struct Login {
 
 /// A 401 now and then comes from a BMC that is starting; more of them lock the account.
 const SECOND_CHANCES: u32 = 2;
+/// Where the standard has sessions opened; asked where the service root does not say it.
+const SESSIONS: &str = "SessionService/Sessions";
+/// `If-Match` for a resource whose state has no name.
+const ANY_STATE: &str = "*";
 /// Such a BMC knows its users again a second or two later.
 const BEFORE_SECOND_TRY: Duration = Duration::from_secs(1);
 
@@ -58,11 +65,13 @@ pub struct Host {
     /// Whether its UUID was seen to be the right one.
     proven: bool,
     allowed: Option<Vec<String>>,
+    /// What a reset was accepted as, where the BMC works on it after its answer.
+    task: Option<Place>,
 }
 
 impl Host {
     pub fn new(pointer: Pointer) -> Self {
-        Self { pointer, found: None, proven: false, allowed: None }
+        Self { pointer, found: None, proven: false, allowed: None, task: None }
     }
 
     /// Its path, once it was found.
@@ -111,7 +120,7 @@ impl Bmc {
     }
 
     /// Posts a reset to a system that was observed before.
-    pub fn reset(&mut self, host: &Host, reset_type: &str) -> Result<Answer, Failure> {
+    pub fn reset(&mut self, host: &mut Host, reset_type: &str) -> Result<Answer, Failure> {
         let found = host.found.as_ref().ok_or_else(|| Failure::new(Kind::WrongSystem, "no system was chosen yet"))?;
         let action = found.system.reset.as_ref().ok_or_else(|| no_reset_action(found))?;
         let place = if let Some(target) = &action.target {
@@ -121,7 +130,41 @@ impl Bmc {
             let path = format!("{}/Actions/ComputerSystem.Reset", found.place.path.trim_end_matches('/'));
             Place { path, ..found.place.clone() }
         };
-        self.send(Method::Post, &place, Some(&json!({ "ResetType": reset_type })))
+        let body = json!({ "ResetType": reset_type });
+        let etag = found.system.etag.as_deref().unwrap_or(ANY_STATE);
+        let answer = match self.post(&place, &body, None) {
+            Err(failure) if failure.kind == Kind::Precondition => self.post(&place, &body, Some(etag)),
+            other => other,
+        }?;
+        host.task = match answer.status {
+            ACCEPTED => task::place(answer.location.as_deref(), &answer.body)
+                .and_then(|link| self.client.address().here(&place, &link)),
+            _ => None,
+        };
+        Ok(answer)
+    }
+
+    /// Why the task of the last reset has failed, if it has; it is not asked about again then.
+    pub fn failed_task(&mut self, host: &mut Host) -> Option<Failure> {
+        let place = host.task.clone()?;
+        let failure = match self.with_login(|client, credentials| client.send(Ask::get(&place, credentials))) {
+            Ok(answer) => {
+                if answer.status != ACCEPTED {
+                    host.task = None;
+                }
+                let failure = task::failure(&place.path, &answer.body)?;
+                Failure { text: self.clean(&failure.text), ..failure }
+            }
+            // A task's monitor ends with the answer to the request itself. What says nothing about that is passed over.
+            Err(failure) if failure.is_passing() => return None,
+            Err(failure) if matches!(failure.kind, Kind::Missing | Kind::Unauthorised | Kind::Astray) => {
+                host.task = None;
+                return None;
+            }
+            Err(failure) => failure,
+        };
+        host.task = None;
+        Some(failure)
     }
 
     /// The reset types to try for `wish`, best first.
@@ -168,20 +211,32 @@ impl Bmc {
 
     /// A resource, with our credentials.
     pub fn get(&mut self, place: &Place) -> Result<Value, Failure> {
-        let first = self.authenticate().and_then(|()| self.client.get(place, &self.credentials));
-        let answer =
-            if self.after_refusal(first.as_ref().err())? { self.client.get(place, &self.credentials) } else { first };
-        answer.map_err(explain_401)
+        self.with_login(|client, credentials| client.get(place, credentials))
     }
 
-    fn send(&mut self, method: Method, place: &Place, body: Option<&Value>) -> Result<Answer, Failure> {
-        let first = self.authenticate().and_then(|()| self.client.send(method, place, body, &self.credentials));
-        let answer = if self.after_refusal(first.as_ref().err())? {
-            self.client.send(method, place, body, &self.credentials)
-        } else {
-            first
+    fn post(&mut self, place: &Place, body: &Value, if_match: Option<&str>) -> Result<Answer, Failure> {
+        self.with_login(|client, credentials| client.send(Ask { if_match, ..Ask::post(place, body, credentials) }))
+    }
+
+    /// Sends a request with our credentials, and after a 401 once more with whatever they are then.
+    fn with_login<T>(&mut self, request: impl Fn(&Client, &Credentials) -> Result<T, Failure>) -> Result<T, Failure> {
+        let first = self.authenticate().and_then(|()| request(&self.client, &self.credentials));
+        let refused = match first {
+            Err(failure) if failure.kind == Kind::Unauthorised && self.chances > 0 => failure,
+            other => return other.map_err(explain_401),
         };
-        answer.map_err(explain_401)
+        self.chances -= 1;
+        self.client.note(&format!("{refused}; once more"));
+        self.client.deadline().sleep(BEFORE_SECOND_TRY);
+        let no_session = self.renew_login()?;
+        match (request(&self.client, &self.credentials), no_session) {
+            // Basic authentication is off here, so it is the session that would be needed.
+            (Err(second), Some(no_session)) if second.kind == Kind::Unauthorised => {
+                self.needs_session = true;
+                Err(no_session)
+            }
+            (second, _) => second.map_err(explain_401),
+        }
     }
 
     /// Makes sure that there is a session where one is asked for.
@@ -189,26 +244,21 @@ impl Bmc {
         if self.needs_session && !self.session.is_open() { self.open_session() } else { Ok(()) }
     }
 
-    /// After a 401: whether the request is worth one more try, with whatever credentials are set then.
-    fn after_refusal(&mut self, failure: Option<&Failure>) -> Result<bool, Failure> {
-        let Some(failure) = failure.filter(|failure| failure.kind == Kind::Unauthorised) else { return Ok(false) };
-        if self.chances == 0 {
-            return Ok(false);
-        }
-        self.chances -= 1;
-        self.client.note(&format!("{failure}; once more"));
-        self.client.deadline().sleep(BEFORE_SECOND_TRY);
+    /// After a 401: a new session where there are sessions. Answers why there is none just now where the same
+    /// credentials are worth another try, as a BMC that is starting, or whose sessions are used up, still takes those.
+    fn renew_login(&mut self) -> Result<Option<Failure>, Failure> {
         if self.login.method == LoginMethod::Basic {
-            return Ok(true);
+            return Ok(None);
         }
         self.session.close(&self.client);
+        let may_be_basic = self.login.method == LoginMethod::Auto && !self.needs_session;
         match self.open_session() {
             Ok(()) => {
                 self.needs_session = true;
-                Ok(true)
+                Ok(None)
             }
-            // There are no sessions here, so the second try is the same as the first.
-            Err(none) if self.login.method == LoginMethod::Auto && is_absence(&none) => Ok(true),
+            Err(none) if may_be_basic && is_absence(&none) => Ok(None),
+            Err(full) if may_be_basic && full.is_passing() => Ok(Some(full)),
             Err(other) => {
                 self.needs_session = true;
                 Err(explain_401(other))
@@ -222,10 +272,17 @@ impl Bmc {
         Ok(())
     }
 
-    /// Where sessions are opened: the service root says so, and has to say so to anybody.
+    /// Where sessions are opened. The service root says so, and should to anybody; where it does not, there is a
+    /// place for them in the standard.
     fn sessions_collection(&mut self) -> Result<Place, Failure> {
         let root = self.place(&self.redfish_uri.clone())?;
-        let document = self.client.get(&root, &Credentials::None)?;
+        let document = match self.client.get(&root, &Credentials::None) {
+            Ok(document) => document,
+            Err(failure) if matches!(failure.kind, Kind::Unauthorised | Kind::Forbidden | Kind::Missing) => {
+                return self.place(&format!("{}/{SESSIONS}", root.path.trim_end_matches('/')));
+            }
+            Err(failure) => return Err(failure),
+        };
         let link = document
             .get("Links")
             .and_then(|links| resource::link(links, "Sessions"))

@@ -1,5 +1,7 @@
 //! The way from the service root to the system that is meant.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::address::Place;
@@ -42,10 +44,20 @@ pub fn locate(bmc: &mut Bmc, pointer: &Pointer) -> Result<Found, Failure> {
     match bmc.get(&place) {
         // The collection itself, where a system was asked for: good enough to choose from.
         Ok(document) if is_collection(&document) => choose(bmc, &place, pointer),
-        Ok(document) => Ok(Found { system: read_system(&place, &document)?, place }),
+        Ok(document) => named_as_wanted(Found { system: read_system(&place, &document)?, place }, pointer),
         Err(failure) if failure.kind == Kind::Missing => Err(explain_missing(bmc, pointer, &place, failure)),
         Err(failure) => Err(failure),
     }
+}
+
+/// A system that was named twice must be one: a `plug` that an operator gave beside `systems_uri` has to fit it.
+fn named_as_wanted(found: Found, pointer: &Pointer) -> Result<Found, Failure> {
+    let Wanted::Named(name) = &pointer.wanted else { return Ok(found) };
+    if Candidate::read(&found.place.path, found.system.clone()).is_called(name) {
+        return Ok(found);
+    }
+    let text = format!("plug={name} does not fit the system at systems_uri={}; remove one of them", found.place.path);
+    Err(Failure::new(Kind::WrongSystem, text))
 }
 
 /// Every system behind the BMC.
@@ -55,7 +67,7 @@ pub fn candidates(bmc: &mut Bmc, pointer: &Pointer) -> Result<Vec<(Place, Candid
         let document = bmc.get(&place)?;
         if !is_collection(&document) {
             let system = read_system(&place, &document)?;
-            return Ok(vec![(place.clone(), Candidate { uri: place.path, system: Some(system) })]);
+            return Ok(vec![(place.clone(), Candidate::read(place.path, system))]);
         }
         return members(bmc, &place, &document);
     }
@@ -120,6 +132,7 @@ fn choose(bmc: &mut Bmc, collection: &Place, pointer: &Pointer) -> Result<Found,
     let (places, candidates): (Vec<Place>, Vec<Candidate>) = found.into_iter().unzip();
     let at = select::choose(&candidates, &pointer.wanted, pointer.uuid.as_deref()).map_err(|why| match why {
         NotChosen::Ambiguous(text) => Failure::new(Kind::WrongSystem, bmc.clean(&text)),
+        NotChosen::NotYetClear(text) => Failure::new(Kind::Busy { retry_after: None }, bmc.clean(&text)),
         NotChosen::NoSuchSystem(text) => Failure::new(Kind::NoSuchSystem, bmc.clean(&text)),
     })?;
     let (Some(place), Some(candidate)) = (places.into_iter().nth(at), candidates.into_iter().nth(at)) else {
@@ -141,17 +154,17 @@ fn members(bmc: &mut Bmc, collection: &Place, document: &Value) -> Result<Vec<(P
     for link in links {
         let place = bmc.follow(collection, &link)?;
         let read = bmc.get(&place).and_then(|document| read_system(&place, &document));
-        let system = match read {
-            Ok(system) => Some(system),
+        let candidate = match read {
+            Ok(system) => Candidate::read(&place.path, system),
             // One of several that cannot be read is no reason to give up on the others; the choice takes it into
             // account. What concerns all of them is.
             Err(failure) if !alone && concerns_one(&failure) => {
                 log::debug!("system {} could not be read: {failure}", place.path);
-                None
+                Candidate { uri: place.path.clone(), system: None, may_return: failure.is_passing() }
             }
             Err(failure) => return Err(failure),
         };
-        found.push((place.clone(), Candidate { uri: place.path, system }));
+        found.push((place, candidate));
     }
     Ok(found)
 }
@@ -165,17 +178,25 @@ fn member_links(bmc: &mut Bmc, collection: &Place, document: &Value) -> Result<V
         |why: String| Failure::new(Kind::Garbled, format!("the systems collection {} {why}", collection.path));
     let mut page = Page::read(document).map_err(&garbled)?;
     let mut links = std::mem::take(&mut page.members);
+    without_repetition(&mut links);
     for _ in 0..PAGES {
         let Some(next) = page.next.take() else { return Ok(links) };
         let place = bmc.follow(collection, &next)?;
         let document = bmc.get(&place)?;
         page = Page::read(&document).map_err(&garbled)?;
         links.append(&mut page.members);
+        without_repetition(&mut links);
         if links.len() > MEMBERS {
             return Err(garbled(format!("has more than {MEMBERS} members; set systems_uri")));
         }
     }
     Err(garbled(format!("has more than {PAGES} pages; set systems_uri")))
+}
+
+/// A system that is listed twice, or on two pages, is still one.
+fn without_repetition(links: &mut Vec<String>) {
+    let mut seen = BTreeSet::new();
+    links.retain(|link| seen.insert(link.trim_end_matches('/').to_owned()));
 }
 
 /// A 404 on the system: is it gone, or does the service say 404 to everything?

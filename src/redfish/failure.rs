@@ -25,8 +25,10 @@ pub enum Kind {
     WrongState,
     /// The service does not know this reset type.
     ValueRefused,
-    /// The service does not like the request and does not say why (400, 412); some mean "not just now" by it.
+    /// The service does not like the request and does not say why (400); some mean "not just now" by it.
     Disliked,
+    /// The service wants to know for which state of the resource the request is meant, or that state has changed.
+    Precondition,
     /// Any other refusal.
     Refused,
     /// An answer that is not what Redfish promises: HTML, broken JSON, wrong types.

@@ -2,7 +2,8 @@
 //!
 //! What an answer means is pure and separate from how it is fetched: [`resource`] and [`complaint`] read bodies,
 //! [`quirks`] holds what vendors do differently as data, [`select`] chooses among several systems. [`client`] speaks
-//! HTTP over one TLS connection ([`transport`], [`tls`]) to one host ([`address`]); [`bmc`] puts them together.
+//! HTTP (a [`request`], its [`reply`]) over one TLS connection ([`transport`], [`tls`]) to one host ([`address`]);
+//! [`bmc`] puts them together.
 
 pub mod address;
 pub mod bmc;
@@ -12,9 +13,12 @@ pub mod discovery;
 pub mod explain;
 pub mod failure;
 pub mod quirks;
+pub mod reply;
+pub mod request;
 pub mod resource;
 pub mod secret;
 pub mod select;
 pub mod session;
+pub mod task;
 pub mod tls;
 pub mod transport;

@@ -17,6 +17,8 @@ pub enum Meaning {
     Forbidden,
     /// The value of `ResetType` is not known there.
     ValueRefused,
+    /// The request has to say for which state of the resource it is meant.
+    Precondition,
     /// The request was carried out: some services say so inside an `error` object.
     Success,
 }
@@ -30,6 +32,7 @@ impl Meaning {
             Self::Unauthorised => Kind::Unauthorised,
             Self::Forbidden => Kind::Forbidden,
             Self::ValueRefused => Kind::ValueRefused,
+            Self::Precondition => Kind::Precondition,
             // A failing status with nothing but success messages is a contradiction, and stays a refusal.
             Self::Success => Kind::Refused,
         }
@@ -66,8 +69,11 @@ pub static MESSAGES: &[KnownMessage] = &[
     ),
     message("InsufficientPrivilege", Meaning::Forbidden, "give the user the Operator role", "DMTF Base registry"),
     message("AccessDenied", Meaning::Forbidden, "", "DMTF Base registry; Lenovo XCC"),
+    message("RestrictedPrivilege", Meaning::Forbidden, "", "DMTF Base registry"),
+    message("LicenseRequired", Meaning::Forbidden, "the BMC needs a licence for this", "DMTF Base registry"),
     message("ResourceAtUriUnauthorized", Meaning::Unauthorised, "", "DMTF Base registry"),
     message("NoValidSession", Meaning::Unauthorised, "", "DMTF Base registry"),
+    message("SessionTerminated", Meaning::Unauthorised, "", "DMTF Base registry"),
     message(
         "SYS415",
         Meaning::Unauthorised,
@@ -88,6 +94,8 @@ pub static MESSAGES: &[KnownMessage] = &[
     message("ResourceInUse", Meaning::Busy, "", "DMTF Base registry"),
     message("ServiceInUnknownState", Meaning::Busy, "", "DMTF Base registry"),
     message("ResourceInStandby", Meaning::Busy, "", "DMTF Base registry"),
+    message("ResourceExhaustion", Meaning::Busy, "", "DMTF Base registry"),
+    message("OperationTimeout", Meaning::Busy, "", "DMTF Base registry"),
     message("PSU501", Meaning::WrongState, "", "Dell iDRAC: 409 when already in that state (libredfish)"),
     message(
         "InvalidOperationForSystemState",
@@ -95,6 +103,12 @@ pub static MESSAGES: &[KnownMessage] = &[
         "",
         "HPE iLO: 400 when already off, or too soon after the last power action (ansible-ilo issue 1)",
     ),
+    message("NoOperation", Meaning::WrongState, "", "DMTF Base registry"),
+    message("ChassisPowerStateOnRequired", Meaning::WrongState, "", "DMTF Base registry; OpenBMC (bmcweb) with 400"),
+    message("ChassisPowerStateOffRequired", Meaning::WrongState, "", "DMTF Base registry; OpenBMC (bmcweb) with 400"),
+    message("PreconditionHeaderMissing", Meaning::Precondition, "", "AMI MegaRAC, Ami.1.0 (gofish issue 171)"),
+    message("PreconditionRequired", Meaning::Precondition, "", "DMTF Base registry"),
+    message("PreconditionFailed", Meaning::Precondition, "", "DMTF Base registry"),
     message("ActionParameterValueNotInList", Meaning::ValueRefused, "", "DMTF Base registry"),
     message("ActionParameterNotSupported", Meaning::ValueRefused, "", "DMTF Base registry"),
     message("ActionParameterValueError", Meaning::ValueRefused, "", "DMTF Base registry"),
@@ -113,7 +127,9 @@ pub static STATUSES: &[(u16, Kind)] = &[
     (403, Kind::Forbidden),
     (404, Kind::Missing),
     (409, Kind::WrongState),
-    (412, Kind::Disliked),
+    // RFC 6585, and what Huawei iBMC says instead (ansible issue 60031).
+    (412, Kind::Precondition),
+    (428, Kind::Precondition),
     (501, Kind::Refused),
     (505, Kind::Refused),
     // RFC 9110: too early and too many; the rest is a service that is starting, overloaded or restarting.

@@ -53,7 +53,12 @@ pub struct System {
     /// When it was reset last, in the service's own words; only ever compared with itself.
     pub last_reset: Option<String>,
     pub reset: Option<ResetAction>,
+    /// Which state of the resource this is, for services that want to be told with a request.
+    pub etag: Option<String>,
 }
+
+/// Where the state of a resource is named in it.
+pub const ETAG: &str = "@odata.etag";
 
 /// The `#ComputerSystem.Reset` action of a system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +88,7 @@ impl System {
             power: Power::read(document.get("PowerState")),
             last_reset: text(document, "LastResetTime"),
             reset: document.pointer("/Actions/#ComputerSystem.Reset").and_then(ResetAction::read),
+            etag: text(document, ETAG),
         })
     }
 }

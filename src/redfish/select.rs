@@ -9,6 +9,28 @@ pub struct Candidate {
     pub uri: String,
     /// What it says; `None` where it could not be read.
     pub system: Option<System>,
+    /// Whether one that could not be read may be readable in a moment.
+    pub may_return: bool,
+}
+
+impl Candidate {
+    pub fn read(uri: impl Into<String>, system: System) -> Self {
+        Self { uri: uri.into(), system: Some(system), may_return: false }
+    }
+
+    /// Whether `name` identifies it: Id, name, UUID, serial number, or the URI or its last part.
+    pub fn is_called(&self, name: &str) -> bool {
+        let name = name.trim();
+        let path = self.uri.trim_end_matches('/');
+        path == name.trim_end_matches('/')
+            || path.rsplit('/').next() == Some(name)
+            || self.system.as_ref().is_some_and(|system| {
+                [&system.id, &system.name, &system.serial]
+                    .into_iter()
+                    .any(|field| field.as_deref().map(str::trim) == Some(name))
+                    || system.uuid.as_deref().is_some_and(|uuid| same_uuid(name, uuid))
+            })
+    }
 }
 
 /// What the caller knows about the system that is meant.
@@ -26,6 +48,8 @@ pub enum Wanted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotChosen {
     Ambiguous(String),
+    /// It would be clearer if every member could be read, and one that cannot may be readable in a moment.
+    NotYetClear(String),
     /// The collection was read completely, and no member is it.
     NoSuchSystem(String),
 }
@@ -38,11 +62,14 @@ pub fn choose(candidates: &[Candidate], wanted: &Wanted, uuid: Option<&str>) -> 
             [] if candidates.iter().all(|candidate| candidate.system.is_some()) => Err(NotChosen::NoSuchSystem(
                 format!("no system here is called '{name}'; set plug to one of: {}", list(candidates)),
             )),
-            [] => Err(NotChosen::Ambiguous(format!(
-                "no readable system is called '{name}', and {} could not be read; set plug to one of: {}",
-                unreadable(candidates),
-                list(candidates)
-            ))),
+            [] => Err(unclear(
+                candidates,
+                format!(
+                    "no readable system is called '{name}', and {} could not be read; set plug to one of: {}",
+                    unreadable(candidates),
+                    list(candidates)
+                ),
+            )),
             _ => Err(NotChosen::Ambiguous(format!(
                 "'{name}' fits several systems; set plug to the id of one of: {}",
                 list(candidates)
@@ -83,10 +110,13 @@ fn the_only_one(candidates: &[Candidate], uuid: Option<&str>) -> Result<usize, N
         ([], _, true) => {
             Err(NotChosen::NoSuchSystem(format!("none of the systems offers a Reset action: {}", list(candidates))))
         }
-        (_, _, false) => Err(NotChosen::Ambiguous(format!(
-            "{lost} could not be read, so it is not certain which system is meant; set plug to one of: {}",
-            list(candidates)
-        ))),
+        (_, _, false) => Err(unclear(
+            candidates,
+            format!(
+                "{lost} could not be read, so it is not certain which system is meant; set plug to one of: {}",
+                list(candidates)
+            ),
+        )),
         _ => Err(NotChosen::Ambiguous(format!(
             "the BMC has {} systems that can be reset; set plug (or pcmk_host_map) to one of: {}",
             able.len(),
@@ -95,30 +125,18 @@ fn the_only_one(candidates: &[Candidate], uuid: Option<&str>) -> Result<usize, N
     }
 }
 
-/// Those that `name` identifies: Id, name, UUID, serial number, or the URI or its last part.
 fn matching(candidates: &[Candidate], name: &str) -> Vec<usize> {
-    let name = name.trim();
-    let uri = name.trim_end_matches('/');
-    candidates
-        .iter()
-        .enumerate()
-        .filter(|(_, candidate)| {
-            let path = candidate.uri.trim_end_matches('/');
-            path == uri
-                || path.rsplit('/').next() == Some(name)
-                || candidate.system.as_ref().is_some_and(|system| {
-                    [&system.id, &system.name, &system.serial]
-                        .into_iter()
-                        .any(|field| field.as_deref().map(str::trim) == Some(name))
-                        || system.uuid.as_deref().is_some_and(|uuid| same_uuid(name, uuid))
-                })
-        })
-        .map(|(at, _)| at)
-        .collect()
+    (0..candidates.len()).filter(|at| candidates[*at].is_called(name)).collect()
 }
 
 fn indices(candidates: &[Candidate], fits: impl Fn(&System) -> bool) -> Vec<usize> {
     (0..candidates.len()).filter(|at| candidates[*at].system.as_ref().is_some_and(&fits)).collect()
+}
+
+/// Not every member could be read, so the choice is not certain.
+fn unclear(candidates: &[Candidate], why: String) -> NotChosen {
+    let passing = candidates.iter().any(|candidate| candidate.system.is_none() && candidate.may_return);
+    if passing { NotChosen::NotYetClear(why) } else { NotChosen::Ambiguous(why) }
 }
 
 fn unreadable(candidates: &[Candidate]) -> String {
@@ -193,7 +211,7 @@ mod tests {
             "Id": id, "Name": format!("name of {id}"), "UUID": uuid, "SerialNumber": "shared",
             "PowerState": "On", "Actions": actions
         }));
-        Candidate { uri: format!("/redfish/v1/Systems/{id}"), system: system.ok() }
+        Candidate::read(format!("/redfish/v1/Systems/{id}"), system.unwrap())
     }
 
     const ONE: &str = "11111111-2222-3333-4444-555555555555";
@@ -261,6 +279,10 @@ mod tests {
         assert_eq!(choose(&systems, &Wanted::Named("Node0".into()), None), Ok(0));
         assert_eq!(choose(&systems, &Wanted::Named("Node1".into()), None), Ok(1), "its URI names it");
         let Err(NotChosen::Ambiguous(_)) = choose(&systems, &Wanted::Named("Node2".into()), None) else { panic!() };
+        systems[1].may_return = true;
+        for wanted in [Wanted::Any, Wanted::Named("Node2".into()), Wanted::Node("node1".into())] {
+            let Err(NotChosen::NotYetClear(_)) = choose(&systems, &wanted, None) else { panic!("{wanted:?}") };
+        }
     }
 
     #[test]

@@ -6,8 +6,10 @@ use nix::sys::signal::{SigSet, Signal};
 use serde_json::json;
 
 use super::address::Place;
-use super::client::{Answer, Client, Credentials, Method};
+use super::client::Client;
 use super::failure::{Failure, Kind};
+use super::reply::Answer;
+use super::request::{Ask, Credentials};
 use super::secret::Secret;
 
 /// Signals by which a person or a service manager ends us early.
@@ -87,11 +89,10 @@ fn log_in(client: &Client, sessions: &Place, user: &str, password: &Secret) -> R
         .map_err(|_| Failure::new(Kind::Refused, "a session needs a password in UTF-8, and this one is not"))?;
     let body = json!({ "UserName": user, "Password": password });
     // Some services answer 415 where a login carries other credentials too.
-    let answer = client.send(Method::Post, sessions, Some(&body), &Credentials::None)?;
+    let answer = client.send(Ask::post(sessions, &body, &Credentials::None))?;
     let token = answer.token.clone().ok_or_else(|| {
         Failure::new(Kind::Garbled, format!("POST {}: the BMC opened a session without a token", sessions.path))
     })?;
-    client.hide(token.reveal());
     client.note("session opened");
     Ok(Session { token, place: location(client, sessions, &answer) })
 }
@@ -101,7 +102,7 @@ fn log_out(slot: &Mutex<Option<Session>>, client: &Client) {
     let Some(session) = slot.take() else { return };
     let Some(place) = &session.place else { return };
     let farewell = client.for_farewell();
-    match farewell.send(Method::Delete, place, None, &session.credentials()) {
+    match farewell.send(Ask::delete(place, &session.credentials())) {
         Ok(_) => client.note("session deleted"),
         Err(failure) => log::warn!("the session on the BMC could not be deleted: {failure}"),
     }
@@ -113,11 +114,13 @@ impl Session {
     }
 }
 
+/// Where the session is. Some services name themselves otherwise than we reach them, so only the path counts: the
+/// request that deletes the session goes to the BMC that opened it.
 fn location(client: &Client, sessions: &Place, answer: &Answer) -> Option<Place> {
     let in_body = || {
         let body: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
         Some(body.get("@odata.id")?.as_str()?.to_owned())
     };
     let link = answer.location.clone().or_else(in_body)?;
-    client.follow(sessions, &link).ok()
+    client.address().here(sessions, &link)
 }

@@ -59,6 +59,11 @@ impl System {
         format!("/redfish/v1/Systems/{}", self.id)
     }
 
+    /// The name of its present state.
+    fn etag(&self) -> String {
+        format!("W/\"{}\"", self.power.as_str().unwrap_or_default())
+    }
+
     /// Lets everything happen that is due.
     pub fn settle(&mut self) {
         let now = Instant::now();
@@ -130,6 +135,8 @@ pub enum Misbehaviour {
     Late(Duration),
     /// Accepts a reset (204) and does nothing.
     Ignored,
+    /// Does what it should, and answers 202 with the place of a task.
+    AsTask,
     /// One byte after the other.
     Drip(Duration),
     /// Header lines without end.
@@ -141,6 +148,9 @@ pub enum Misbehaviour {
     /// A refusal that sends back everything that came in, and the password in every way that it can be written.
     Echo(u16),
 }
+
+/// The place of the one task that there is.
+pub const TASK: &str = "/redfish/v1/TaskService/Tasks/1";
 
 /// A rule that makes requests go wrong.
 #[derive(Clone, Debug)]
@@ -197,6 +207,12 @@ pub struct World {
     /// Tokens of the sessions that are open.
     pub sessions: Vec<String>,
     pub sessions_opened: usize,
+    /// Whether the service root answers anybody, as the standard has it.
+    pub root_is_open: bool,
+    /// What the service calls itself in the place of a new session.
+    pub own_name: &'static str,
+    /// The status of a reset that does not say, by `If-Match`, for which state of the system it is meant.
+    pub wants_etag: Option<u16>,
     /// Resources as they are, e.g. of a capture; asked before the model.
     pub fixed: Vec<(String, String)>,
 }
@@ -217,6 +233,9 @@ impl World {
             resets: Vec::new(),
             sessions: Vec::new(),
             sessions_opened: 0,
+            root_is_open: true,
+            own_name: "",
+            wants_etag: None,
             fixed: Vec::new(),
         }
     }
@@ -280,6 +299,10 @@ impl World {
                 self.note_reset(request);
                 Reply::json(204, &[], "")
             }
+            Misbehaviour::AsTask => {
+                self.behave(request);
+                Reply::json(202, &[("Location", TASK)], "")
+            }
             Misbehaviour::Drip(every) => match self.behave(request) {
                 Reply::Whole { bytes, .. } => Reply::Drip { bytes, every },
                 other => other,
@@ -314,7 +337,8 @@ impl World {
         if path == "/redfish/v1/SessionService/Sessions" && request.method == "POST" {
             return self.log_in(request);
         }
-        if path != "/redfish/v1" && !self.is_known(request) {
+        let open_to_all = path == "/redfish/v1" && self.root_is_open;
+        if !open_to_all && !self.is_known(request) {
             return error(401, "Base.1.8.NoValidSession", "There is no valid session established.");
         }
         if let Some((_, body)) = self.fixed.iter().find(|(uri, _)| *uri == path).filter(|_| request.method == "GET") {
@@ -345,7 +369,9 @@ impl World {
     fn resource(&self, path: &str) -> Reply {
         let system = self.systems.iter().find(|system| path.starts_with(&system.uri()));
         match system {
-            Some(system) if path == system.uri() => Reply::json(200, &[], &system.document().to_string()),
+            Some(system) if path == system.uri() => {
+                Reply::json(200, &[("ETag", &system.etag())], &system.document().to_string())
+            }
             Some(system) if path.ends_with("/ResetActionInfo") && system.action_info.is_some() => {
                 let values = json!({"Parameters": [{"Name": "ResetType", "AllowableValues": system.action_info}]});
                 Reply::json(200, &[], &values.to_string())
@@ -368,6 +394,9 @@ impl World {
         else {
             return error(404, "Base.1.8.ResourceMissingAtURI", "The resource was not found.");
         };
+        if let Some(status) = self.wants_etag.filter(|_| request.header("If-Match") != Some(system.etag().as_str())) {
+            return Reply::json(status, &[], "{}");
+        }
         if system.refuses.contains(&reset_type.as_str()) || !system.reset(&reset_type) {
             return error(400, "Base.1.8.ActionParameterValueNotInList", "The value is not in the list.");
         }
@@ -402,7 +431,9 @@ impl World {
         let token = format!("token-{}-secret", self.sessions_opened);
         self.sessions.push(token.clone());
         let uri = format!("/redfish/v1/SessionService/Sessions/{}", self.sessions_opened);
-        Reply::json(201, &[("X-Auth-Token", &token), ("Location", &uri)], &json!({"@odata.id": uri}).to_string())
+        let place = format!("{}{uri}", self.own_name);
+        let session = json!({"@odata.id": uri, "Token": token});
+        Reply::json(201, &[("X-Auth-Token", &token), ("Location", &place)], &session.to_string())
     }
 
     fn log_out(&mut self, request: &Request, path: &str) -> Reply {

@@ -24,6 +24,8 @@ const AFTER_DELAY: u64 = 30;
 /// With the time-outs disabled, one request still does not get all of the action's time.
 const UNLIMITED_CONNECT: u64 = 15;
 const UNLIMITED_ANSWER: u64 = 30;
+/// So many systems may be named at once.
+const PLUGS: usize = 64;
 /// No time-out or delay needs to be longer than a day.
 const LONGEST: u64 = 24 * 60 * 60;
 
@@ -117,6 +119,9 @@ impl<'a> Reader<'a> {
         let dynamic = plug.as_deref() == Some(DYNAMIC);
         let separator = self.text_or_default(Opt::PlugSeparator);
         let wanted = wanted(plug.filter(|_| !dynamic), self.given.node.as_deref(), &separator);
+        if wanted.len() > PLUGS {
+            self.faults.push(format!("plug names more than {PLUGS} systems; no BMC has so many"));
+        }
         if uuid.is_some() && wanted.len() > 1 {
             self.faults.push(format!("system_uuid names one system, but plug names {}", wanted.len()));
         }
@@ -282,7 +287,7 @@ fn wanted(plug: Option<String>, node: Option<&str>, separator: &str) -> Vec<Want
     let mut all: Vec<Wanted> = Vec::new();
     for one in plug.split(separator).map(str::trim).filter(|one| !one.is_empty()) {
         let one = Wanted::Named(one.to_owned());
-        if !all.contains(&one) {
+        if all.len() <= PLUGS && !all.contains(&one) {
             all.push(one);
         }
     }

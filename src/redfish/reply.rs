@@ -1,0 +1,82 @@
+//! What came back: an answer of any status, and what it says if it is a good one or a refusal.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use ureq::http::{HeaderMap, StatusCode};
+
+use super::complaint;
+use super::failure::Kind;
+use super::resource::type_of;
+use super::secret::Secret;
+
+/// The longest that a service may make us wait by `Retry-After`.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A complete answer with a status below 300.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub location: Option<String>,
+    pub token: Option<Secret>,
+    pub etag: Option<String>,
+    pub body: Vec<u8>,
+}
+
+/// An answer of any status.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) location: Option<String>,
+    pub(super) token: Option<Secret>,
+    etag: Option<String>,
+    retry_after: Option<Duration>,
+    pub(super) body: Vec<u8>,
+}
+
+impl Reply {
+    pub(super) fn new(status: u16, headers: &HeaderMap, body: Vec<u8>) -> Self {
+        Self {
+            status,
+            location: text_of(headers, "Location"),
+            token: headers.get("X-Auth-Token").map(|token| Secret::new(token.as_bytes())),
+            etag: text_of(headers, "ETag"),
+            retry_after: text_of(headers, "Retry-After")
+                .and_then(|seconds| seconds.trim().parse().ok())
+                .map(|seconds| Duration::from_secs(seconds).min(PATIENCE)),
+            body,
+        }
+    }
+
+    /// The answer, or what kind of refusal it is and in what words: the status with its name, and what the service says.
+    pub(super) fn judge(self) -> Result<Answer, (Kind, String, String)> {
+        let Self { status, location, token, etag, retry_after, body } = self;
+        if status < 300 {
+            return Ok(Answer { status, location, token, etag, body });
+        }
+        let complaint = complaint::read(&body);
+        let mut kind = complaint.kind(status);
+        if let Kind::Busy { retry_after: wait } = &mut kind {
+            *wait = retry_after;
+        }
+        let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+        Err((kind, format!("{status} {}", reason.unwrap_or("unknown status")), complaint.sentence()))
+    }
+}
+
+fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers.get(name)?.to_str().ok().map(str::to_owned)
+}
+
+/// The JSON object in a body, or what is there instead.
+pub(super) fn document(body: &[u8]) -> Result<Value, String> {
+    let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    match serde_json::from_slice::<Value>(text) {
+        Ok(document) if document.is_object() => Ok(document),
+        Ok(other) => Err(format!("the answer is {} instead of a resource", type_of(&other))),
+        Err(_) if text.is_empty() => Err("the answer is empty".to_owned()),
+        Err(_) if text.trim_ascii_start().starts_with(b"<") => Err("the answer is HTML, not JSON".to_owned()),
+        Err(error) if error.is_eof() => Err("the answer is cut off in the middle of its JSON".to_owned()),
+        Err(_) => Err("the answer is not valid JSON".to_owned()),
+    }
+}

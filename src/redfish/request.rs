@@ -1,0 +1,97 @@
+//! One request to a BMC: what is asked, where, and as whom.
+
+use base64::Engine as _;
+use serde_json::Value;
+use ureq::http::request::Builder;
+use ureq::http::{self, HeaderValue};
+
+use super::address::Place;
+use super::secret::Secret;
+
+/// The method of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Get,
+    Post,
+    Delete,
+}
+
+impl Method {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// How a request shows who we are.
+#[derive(Clone, Debug, Default)]
+pub enum Credentials {
+    #[default]
+    None,
+    /// The value of the `Authorization` header.
+    Basic(Secret),
+    /// The value of the `X-Auth-Token` header.
+    Token(Secret),
+}
+
+impl Credentials {
+    /// Basic authentication; the password goes out as the bytes that were given.
+    pub fn basic(user: &str, password: &Secret) -> Self {
+        let mut both = format!("{user}:").into_bytes();
+        both.extend_from_slice(password.reveal());
+        Self::Basic(Secret::new(format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(both))))
+    }
+}
+
+/// A request.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    pub method: Method,
+    pub place: &'a Place,
+    pub body: Option<&'a Value>,
+    pub credentials: &'a Credentials,
+    /// The state of the resource that the request is meant for, where the service insists on it.
+    pub if_match: Option<&'a str>,
+}
+
+impl<'a> Ask<'a> {
+    pub fn get(place: &'a Place, credentials: &'a Credentials) -> Self {
+        Self { method: Method::Get, place, body: None, credentials, if_match: None }
+    }
+
+    pub fn post(place: &'a Place, body: &'a Value, credentials: &'a Credentials) -> Self {
+        Self { method: Method::Post, place, body: Some(body), credentials, if_match: None }
+    }
+
+    pub fn delete(place: &'a Place, credentials: &'a Credentials) -> Self {
+        Self { method: Method::Delete, place, body: None, credentials, if_match: None }
+    }
+
+    /// Method, URL and headers; with `identity`, compression is declined.
+    pub(super) fn head(&self, url: String, identity: bool) -> Result<Builder, http::Error> {
+        let mut head = http::Request::builder().uri(url).method(self.method.word()).header("OData-Version", "4.0");
+        if identity {
+            head = head.header("Accept-Encoding", "identity");
+        }
+        if let Some(etag) = self.if_match {
+            head = head.header("If-Match", etag);
+        }
+        if self.body.is_some() {
+            head = head.header("Content-Type", "application/json");
+        }
+        Ok(match self.credentials {
+            Credentials::None => head,
+            Credentials::Basic(value) => head.header("Authorization", sensitive(value)?),
+            Credentials::Token(value) => head.header("X-Auth-Token", sensitive(value)?),
+        })
+    }
+}
+
+fn sensitive(value: &Secret) -> Result<HeaderValue, http::Error> {
+    let mut header = HeaderValue::from_bytes(value.reveal())?;
+    header.set_sensitive(true);
+    Ok(header)
+}

@@ -1,0 +1,77 @@
+//! A task: what a service answers with 202 about work that goes on. Pure.
+
+use serde_json::Value;
+
+use super::complaint;
+use super::failure::{Failure, Kind};
+use super::quirks::Meaning;
+
+/// How a task came to its end without doing its work, as the standard words it.
+const FAILED: &[&str] = &["Exception", "Killed", "Cancelled"];
+
+/// Why the task in `body` has failed, if it has. One that runs or is completed proves nothing about the power.
+pub fn failure(path: &str, body: &[u8]) -> Option<Failure> {
+    let task: Value = serde_json::from_slice(body).ok()?;
+    let said = |key: &str| task.get(key).and_then(Value::as_str);
+    let state = said("TaskState")?;
+    let in_vain = state == "Completed" && said("TaskStatus") == Some("Critical");
+    if !in_vain && !FAILED.contains(&state) {
+        return None;
+    }
+    let complaint = complaint::read(body);
+    // What the service says decides; without a known word the failure is one that may pass.
+    let kind = complaint.meaning().map_or(Kind::Disliked, Meaning::kind);
+    let words = complaint.sentence();
+    let words = if words.is_empty() { words } else { format!(": {words}") };
+    Some(Failure::new(kind, format!("the BMC's task {path} for the reset ended as {state}{words}")))
+}
+
+/// Where to ask about the work that was accepted: the header says it, or the task in the body names itself.
+pub fn place(location: Option<&str>, body: &[u8]) -> Option<String> {
+    let named = || {
+        let task: Value = serde_json::from_slice(body).ok()?;
+        task.get("TaskState")?;
+        Some(task.get("@odata.id")?.as_str()?.to_owned())
+    };
+    location.map(str::to_owned).or_else(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn failed(task: &Value) -> Option<Failure> {
+        failure("/t", task.to_string().as_bytes())
+    }
+
+    #[test]
+    fn only_an_end_in_failure_is_one() {
+        for state in ["New", "Running", "Pending", "Completed", "Stopping", "unheard-of"] {
+            assert_eq!(failed(&json!({"TaskState": state, "TaskStatus": "OK"})), None, "{state}");
+        }
+        assert_eq!(failed(&json!({"TaskState": 7})), None);
+        assert_eq!(failure("/t", b"<html>"), None);
+        for task in [json!({"TaskState": "Exception"}), json!({"TaskState": "Completed", "TaskStatus": "Critical"})] {
+            assert_eq!(failed(&task).unwrap().kind, Kind::Disliked);
+        }
+    }
+
+    #[test]
+    fn its_messages_say_why() {
+        let message = json!([{"MessageId": "IDRAC.2.8.PSU501", "Message": "Already off."}]);
+        let failure = failed(&json!({"TaskState": "Exception", "Messages": message})).unwrap();
+        assert_eq!(failure.kind, Kind::WrongState);
+        assert_eq!(failure.text, "the BMC's task /t for the reset ended as Exception: Already off (IDRAC.2.8.PSU501)");
+    }
+
+    #[test]
+    fn it_is_found_by_the_header_or_by_itself() {
+        let body = json!({"@odata.id": "/t/1", "TaskState": "New"}).to_string();
+        assert_eq!(place(Some("/t/2"), body.as_bytes()).as_deref(), Some("/t/2"));
+        assert_eq!(place(None, body.as_bytes()).as_deref(), Some("/t/1"));
+        assert_eq!(place(None, br#"{"@odata.id":"/systems/1"}"#), None);
+        assert_eq!(place(None, b""), None);
+    }
+}
