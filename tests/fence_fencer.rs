@@ -1,7 +1,7 @@
 //! The agent driven by a real fencer of Pacemaker, stand-alone, in mount, network, PID and IPC namespaces of its own.
 //!
-//! Needs root and the packages pacemaker and pacemaker-cli-utils. Each outer test starts this program again inside the
-//! namespaces for one inner test; everything ends with the namespace's first process.
+//! Needs root and the packages pacemaker and pacemaker-cli-utils. Each test starts this program again inside the
+//! namespaces, for itself alone; everything ends with the namespaces' first process.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -24,8 +24,14 @@ fn program(path: impl AsRef<Path>) -> Command {
 /// Two fencers at once would only slow each other down.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Runs the ignored test `inner` of this program inside fresh namespaces.
-fn in_namespaces(inner: &str) {
+/// What tells a test that it runs inside the namespaces already.
+const INSIDE: &str = "TANDEM_INSIDE";
+
+/// Runs `inner` inside fresh namespaces: this program is started again there, for the one test `name`, which asks for it.
+fn in_namespaces(name: &str, inner: fn()) {
+    if std::env::var_os(INSIDE).is_some() {
+        return inner();
+    }
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     assert!(nix::unistd::Uid::effective().is_root(), "this tier needs root");
     for needed in ["/usr/sbin/stonith_admin", "/usr/lib/pacemaker/pacemaker-fenced"] {
@@ -46,8 +52,8 @@ fn in_namespaces(inner: &str) {
             "--mount-proc",
         ])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", inner, "--ignored", "--nocapture", "--test-threads=1"])
-        .env("TANDEM_INSIDE", "1")
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(INSIDE, "1")
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -62,7 +68,6 @@ struct Fencer {
 
 impl Fencer {
     fn start() -> Self {
-        assert!(std::env::var_os("TANDEM_INSIDE").is_some(), "an inner test runs in namespaces only");
         shell(
             "set -e
              ip link set lo up
@@ -154,11 +159,9 @@ fn power(server: &Server, at: usize) -> String {
 
 #[test]
 fn the_tools_know_the_agent() {
-    in_namespaces("inner_tools");
+    in_namespaces("the_tools_know_the_agent", inner_tools);
 }
 
-#[test]
-#[ignore = "run inside namespaces by the_tools_know_the_agent"]
 fn inner_tools() {
     let fencer = Fencer::start();
     let (code, text) = admin(&["--list-installed"]);
@@ -181,11 +184,9 @@ fn inner_tools() {
 
 #[test]
 fn pcs_creates_devices_as_it_does_for_the_original() {
-    in_namespaces("inner_pcs");
+    in_namespaces("pcs_creates_devices_as_it_does_for_the_original", inner_pcs);
 }
 
-#[test]
-#[ignore = "run inside namespaces by pcs_creates_devices_as_it_does_for_the_original"]
 fn inner_pcs() {
     let _fencer = Fencer::start();
     shell("cibadmin --empty > /run/fence/cib.xml");
@@ -220,11 +221,9 @@ fn inner_pcs() {
 
 #[test]
 fn a_node_is_fenced_and_unfenced() {
-    in_namespaces("inner_fencing");
+    in_namespaces("a_node_is_fenced_and_unfenced", inner_fencing);
 }
 
-#[test]
-#[ignore = "run inside namespaces by a_node_is_fenced_and_unfenced"]
 fn inner_fencing() {
     let fencer = Fencer::start();
     let server = Server::start();
@@ -243,11 +242,9 @@ fn inner_fencing() {
 
 #[test]
 fn failures_are_reported_in_time_and_in_words() {
-    in_namespaces("inner_failures");
+    in_namespaces("failures_are_reported_in_time_and_in_words", inner_failures);
 }
 
-#[test]
-#[ignore = "run inside namespaces by failures_are_reported_in_time_and_in_words"]
 fn inner_failures() {
     let fencer = Fencer::start();
     // On fails after a proven Off: fenced, within the fencer's time.
@@ -278,11 +275,9 @@ fn inner_failures() {
 
 #[test]
 fn one_device_serves_several_systems() {
-    in_namespaces("inner_systems");
+    in_namespaces("one_device_serves_several_systems", inner_systems);
 }
 
-#[test]
-#[ignore = "run inside namespaces by one_device_serves_several_systems"]
 fn inner_systems() {
     let fencer = Fencer::start();
     let server = Server::with_world(World::of(vec![System::new("Node0"), System::new("Node1")]));
@@ -310,12 +305,10 @@ fn inner_systems() {
 
 #[test]
 fn the_next_device_is_tried_and_a_delay_is_kept() {
-    in_namespaces("inner_devices");
+    in_namespaces("the_next_device_is_tried_and_a_delay_is_kept", inner_devices);
 }
 
 /// Topology levels are not looked at by a stand-alone fencer; they belong to a cluster.
-#[test]
-#[ignore = "run inside namespaces by the_next_device_is_tried_and_a_delay_is_kept"]
 fn inner_devices() {
     let fencer = Fencer::start();
     let refusal = Fault::always("POST", "Reset", Misbehaviour::Status(403, String::new()));
