@@ -1,28 +1,33 @@
 //! Whatever comes in from outside: no panic, no hang, and no more memory than the input justifies.
+//!
+//! `TANDEM_FUZZ_CASES` sets the number of cases for each property; a plain run does a share that CI can afford.
 
-#![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what fails here ends the test")]
+
+#[path = "../data_dir_fuzz/allocation.rs"]
+mod allocation;
+mod cases;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use tandem::fence::config::{Action, Config, Environment};
-use tandem::fence::input::{from_arguments, from_lines};
 use tandem::fence::options::OPTIONS;
-use tandem::redfish::address::{Address, Place};
-use tandem::redfish::resource::{Page, System, allowed_by_action_info, link};
-use tandem::redfish::secret::Scrubber;
-use tandem::redfish::select::{Candidate, Wanted, choose, same_uuid};
-use tandem::redfish::{complaint, tls};
 
 /// One input may take this long at most; a parser that is worse than linear shows here.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-fn bounded(parse: impl FnOnce()) {
+/// A JSON document in memory: an object of one small member takes the most for what it is, about a hundred times its text.
+const FACTOR: usize = 120;
+/// The tables of options, and what a message needs.
+const CONSTANT: usize = 512 * 1024;
+
+fn bounded(size: usize, parse: impl FnOnce()) {
     let began = Instant::now();
-    parse();
+    let (peak, ()) = allocation::peak(parse);
     assert!(began.elapsed() < PATIENCE, "took {:?}", began.elapsed());
+    assert!(peak <= CONSTANT + FACTOR * size, "{peak} bytes for an input of {size}");
 }
 
 /// Names that mean something, mixed with ones that do not.
@@ -106,22 +111,17 @@ fn json() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+fn config() -> ProptestConfig {
+    let cases = std::env::var("TANDEM_FUZZ_CASES").map_or(2000, |cases| cases.parse().expect("a number of cases"));
+    ProptestConfig { cases, max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn lines_on_standard_input(input in lines()) {
-        bounded(|| {
-            let given = from_lines(&input);
-            let kept: usize = given.values.values().map(|value| value.bytes().len()).sum();
-            assert!(kept <= input.len() && given.remarks.len() <= 20);
-            for action in [Action::Off, Action::Status] {
-                let config = Config::read(action, &given, Environment::default());
-                if let Err(faults) = config {
-                    assert!(!faults.is_empty() && faults.iter().all(|fault| !fault.contains('\n')));
-                }
-            }
-        });
+        bounded(input.len(), || cases::lines(&input));
     }
 
     #[test]
@@ -131,47 +131,44 @@ proptest! {
             1 => vec![OsString::from_vec([b"--".to_vec(), key, b"=".to_vec(), value].concat())],
             _ => vec![OsString::from_vec(value)],
         }).collect();
-        bounded(|| match from_arguments(&words) {
-            Ok(given) => drop(Config::read(Action::Off, &given, Environment::default())),
-            Err(fault) => assert!(!fault.is_empty() && !fault.contains('\n')),
-        });
+        bounded(words.iter().map(|word| word.len()).sum(), || cases::words(&words));
     }
 
     #[test]
     fn bodies(body in json()) {
-        bounded(|| {
-            let said = complaint::read(&body);
-            drop((said.sentence(), said.kind(400), said.meaning()));
-            let scrubbed = Scrubber::default().clean(&String::from_utf8_lossy(&body), 300);
-            assert!(scrubbed.chars().count() <= 303 && !scrubbed.contains('\n'));
-            let Ok(document) = serde_json::from_slice::<serde_json::Value>(&body) else { return };
-            drop((Page::read(&document), allowed_by_action_info(&document), link(&document, "Systems")));
-            let system = System::read(&document).ok();
-            let candidates = [Candidate { uri: "/a".into(), system: system.clone() }, Candidate { uri: "/b".into(), system }];
-            for wanted in [Wanted::Any, Wanted::Named("x".into()), Wanted::Node("a".into())] {
-                drop(choose(&candidates, &wanted, Some("11111111-2222-3333-4444-555555555555")));
-            }
-        });
+        bounded(body.len(), || cases::body(&body));
     }
 
     #[test]
     fn arbitrary_bytes_as_a_body(body in proptest::collection::vec(any::<u8>(), 0..2048)) {
-        bounded(|| drop(complaint::read(&body)));
+        bounded(body.len(), || cases::body(&body));
     }
 
     #[test]
     fn addresses_links_and_fingerprints(text in "\\PC{0,60}", other in "[-a-zA-Z0-9./:%\\[\\]#?]{0,60}") {
-        bounded(|| {
-            for text in [&text, &other] {
-                drop((Address::parse(text, 443), tls::parse_fingerprints(text), same_uuid(text, &other)));
-                let bmc = Address::parse("bmc.example", 443).unwrap();
-                let from = Place { port: 443, path: "/redfish/v1/Systems".into() };
-                if let Ok(place) = bmc.follow(&from, text) {
-                    // What may be followed can be sent, and stays here.
-                    assert!(place.path.starts_with('/') && place.path.bytes().all(|byte| byte.is_ascii_graphic()), "{place:?}");
-                    format!("{}{}", bmc.origin(place.port), place.path).parse::<ureq::http::Uri>().unwrap();
-                }
-            }
+        bounded(text.len() + other.len(), || {
+            cases::text(&text);
+            cases::text(&other);
         });
+    }
+}
+
+/// The largest inputs that are let in at all, of the kinds that would show what is worse than linear.
+#[test]
+fn the_largest_inputs() {
+    let large = 256 * 1024;
+    let names: String = (0..).map(|number| format!("{number:x},")).take(large / 5).collect();
+    let keys: String = (0..).map(|number| format!("k{number:x}=1\n")).take(large / 8).collect();
+    for input in [format!("plug={names}\n"), keys, "=".repeat(large), "\n".repeat(large), "ip=x\n".repeat(large / 5)] {
+        bounded(input.len(), || cases::lines(input.as_bytes()));
+    }
+    let large = 1024 * 1024;
+    for unit in ["[", "{\"\":", "[],", "{\"a\":1},", "\"secret\",", " ", "\\u0000", "1,", "\"@odata.id\","] {
+        let many = unit.repeat(large / unit.len());
+        for body in
+            [many.clone(), format!("[{many}0]"), format!("{{\"error\":{{\"@Message.ExtendedInfo\":[{many}0]}}}}")]
+        {
+            bounded(body.len(), || cases::body(body.as_bytes()));
+        }
     }
 }

@@ -1,0 +1,63 @@
+//! What every input from outside must leave true, whatever it is. proptest and cargo-fuzz both feed it.
+
+use std::ffi::OsString;
+
+use tandem::fence::config::{Action, Config, Environment};
+use tandem::fence::input::{from_arguments, from_lines};
+use tandem::redfish::address::{Address, Place};
+use tandem::redfish::resource::{Page, System, allowed_by_action_info, link};
+use tandem::redfish::secret::Scrubber;
+use tandem::redfish::select::{Candidate, Wanted, choose, same_uuid};
+use tandem::redfish::{complaint, task, tls};
+
+/// Options on standard input.
+pub(crate) fn lines(input: &[u8]) {
+    let given = from_lines(input);
+    let kept: usize = given.values.values().map(|value| value.bytes().len()).sum();
+    assert!(kept <= input.len() && given.remarks.len() <= 20);
+    for action in [Action::Off, Action::Status] {
+        let config = Config::read(action, &given, Environment::default());
+        if let Err(faults) = config {
+            assert!(!faults.is_empty() && faults.iter().all(|fault| !fault.contains('\n')));
+        }
+    }
+}
+
+/// Options on the command line.
+pub(crate) fn words(words: &[OsString]) {
+    match from_arguments(words) {
+        Ok(given) => drop(Config::read(Action::Off, &given, Environment::default())),
+        Err(fault) => assert!(!fault.is_empty() && !fault.contains('\n')),
+    }
+}
+
+/// The body of an answer, wherever it may be read.
+pub(crate) fn body(body: &[u8]) {
+    let said = complaint::read(body);
+    drop((said.sentence(), said.kind(400), said.meaning(), task::failure("/task", body), task::place(None, body)));
+    let scrubber = Scrubber::default();
+    scrubber.hide(b"secret");
+    let scrubbed = scrubber.clean(&String::from_utf8_lossy(body), 300);
+    assert!(scrubbed.chars().count() <= 303 && !scrubbed.contains('\n') && !scrubbed.contains("secret"));
+    let Ok(document) = serde_json::from_slice::<serde_json::Value>(body) else { return };
+    drop((Page::read(&document), allowed_by_action_info(&document), link(&document, "Systems")));
+    let system = System::read(&document).ok();
+    let candidate = |uri: &str| Candidate { uri: uri.into(), system: system.clone(), may_return: false };
+    let candidates = [candidate("/a"), candidate("/b")];
+    for wanted in [Wanted::Any, Wanted::Named("x".into()), Wanted::Node("a".into())] {
+        drop(choose(&candidates, &wanted, Some("11111111-2222-3333-4444-555555555555")));
+    }
+}
+
+/// An address, a link or a fingerprint.
+pub(crate) fn text(text: &str) {
+    drop((Address::parse(text, 443), tls::parse_fingerprints(text), same_uuid(text, text)));
+    let Ok(bmc) = Address::parse("bmc.example", 443) else { return };
+    let from = Place { port: 443, path: "/redfish/v1/Systems".into() };
+    for place in [bmc.follow(&from, text).ok(), bmc.here(&from, text)].into_iter().flatten() {
+        // What may be followed can be sent, and stays here.
+        assert!(place.path.starts_with('/') && place.path.bytes().all(|byte| byte.is_ascii_graphic()), "{place:?}");
+        let uri = format!("{}{}", bmc.origin(place.port), place.path).parse::<ureq::http::Uri>();
+        assert_eq!(uri.ok().as_ref().and_then(|uri| uri.host()), Some("bmc.example"), "{place:?}");
+    }
+}
