@@ -299,7 +299,22 @@ fn explain_certificate(reason: &CertificateError, shown: &Shown) -> String {
                 "the BMC's certificate is not the pinned one: its fingerprint is {print}; if it was renewed, change ssl_fingerprint"
             )
         }
+        // Nobody can prove with such a key that the certificate is his own, so pinning it would mean nothing.
+        hopeless if is_too_old(hopeless) => format!(
+            "the BMC's certificate cannot be verified ({}); renew it there, as X.509 version 3 and with a key of 2048 bits \
+             or more, or set ssl_insecure=1 to trust anybody at that address",
+            short(hopeless)
+        ),
         other => format!("the BMC's certificate cannot be verified ({}); {ways}", short(other)),
+    }
+}
+
+/// X.509 version 1, or a key that is too short to be accepted as proof.
+fn is_too_old(reason: &CertificateError) -> bool {
+    match reason {
+        CertificateError::BadSignature => true,
+        CertificateError::Other(OtherError(inner)) => inner.to_string().contains("UnsupportedCertVersion"),
+        _ => false,
     }
 }
 
@@ -331,6 +346,14 @@ fn short(reason: &CertificateError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_pinning_cannot_help_is_not_said_to_be_pinned() {
+        let said = explain_certificate(&CertificateError::BadSignature, &Shown::default());
+        assert!(said.contains("ssl_insecure=1") && !said.contains("ssl_fingerprint"), "{said}");
+        let said = explain_certificate(&CertificateError::UnknownIssuer, &Shown::default());
+        assert!(said.contains("ssl_fingerprint") && !said.contains("ssl_insecure"), "{said}");
+    }
 
     #[test]
     fn fingerprints_are_read_as_openssl_prints_them() {
