@@ -2,6 +2,7 @@
 
 use std::process::{Command, ExitCode};
 
+use crate::bench_agent::Bench;
 use crate::cluster::CloneKind;
 use crate::host;
 use crate::image::Version;
@@ -42,7 +43,7 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
   cargo lab list              the scenarios
   cargo lab power-cuts [--runs N] [--seed SEED] [--kind KIND]
                               N power cuts at random moments; fails if an acknowledged write is lost
-  cargo lab bench-agent [--runs N] [--agent tandem|shell]
+  cargo lab bench-agent [--runs N] [--agent tandem|shell] [--only power-cut|etcd-killed|graceful-stop|both-cut]
                               both agents side by side, and how long etcd takes no writes
   cargo lab self-test         the lab's own checks, without a lab
 
@@ -107,16 +108,11 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
             power_cuts::run(&lab, wish, series)
         }
         "bench-agent" => {
-            let agents = match take_option(words, "--agent")? {
-                Some(agent) => vec![Agent::parse(&agent)?],
-                None => vec![Agent::Shell, Agent::Tandem],
-            };
-            let runs = take_option(words, "--runs")?.unwrap_or_else(|| "5".to_owned());
-            let runs = runs.parse().map_err(|_| format!("--runs takes a number, not '{runs}'"))?;
+            let bench = bench(words)?;
             let wish = wish(words)?;
             nothing_more(words)?;
             crate::interrupt::install()?;
-            bench_agent::run(&lab, wish, &agents, runs)
+            bench_agent::run(&lab, wish, &bench)
         }
         "host-boot" => host::boot(&lab, node(words)?),
         "host-init" => init::run(&lab, node(words)?),
@@ -198,6 +194,16 @@ fn wish(words: &mut Vec<String>) -> Result<Wish> {
         wish.bare = true;
     }
     Ok(wish)
+}
+
+fn bench(words: &mut Vec<String>) -> Result<Bench> {
+    let agents = match take_option(words, "--agent")? {
+        Some(agent) => vec![Agent::parse(&agent)?],
+        None => vec![Agent::Shell, Agent::Tandem],
+    };
+    let runs = take_option(words, "--runs")?.unwrap_or_else(|| "5".to_owned());
+    let runs = runs.parse().map_err(|_| format!("--runs takes a number, not '{runs}'"))?;
+    Ok(Bench { agents, runs, only: take_option(words, "--only")? })
 }
 
 fn series(words: &mut Vec<String>) -> Result<Series> {

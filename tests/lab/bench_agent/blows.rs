@@ -14,6 +14,8 @@ use crate::story::{Step, Story};
 use crate::writer::{STEADY, Writers};
 
 const LIMIT: Duration = Duration::from_secs(300);
+/// A crash that nothing else goes with: who is not back by then does not come back.
+const CRASH_LIMIT: Duration = Duration::from_secs(90);
 /// No lost node boots by itself: its return is measured on its own.
 const NEVER: &str = "86400";
 /// How often the members are asked whether they are two voters.
@@ -65,7 +67,7 @@ pub(super) fn etcd_killed(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()> 
     let killed_at = this.writers.now();
     let first = this.first_write(killed_at)?;
     sheet.add(Figure::KilledToWrite, first.saturating_sub(killed_at).as_secs_f64());
-    this.two_voters()?;
+    sh::wait_for("two voters", CRASH_LIMIT, POLL, || etcd::two_voters(lab).ok())?;
     this.end(sheet)
 }
 

@@ -19,10 +19,10 @@ use table::{Figure, Sheet};
 type Blow = fn(&Lab, u32, &mut Sheet) -> Result<()>;
 
 const BLOWS: &[(&str, Blow)] = &[
-    ("power cut of a node", blows::power_cut),
-    ("etcd killed", blows::etcd_killed),
-    ("graceful stop of a node", blows::graceful_stop),
-    ("power cut of both", blows::both_cut),
+    ("power-cut", blows::power_cut),
+    ("etcd-killed", blows::etcd_killed),
+    ("graceful-stop", blows::graceful_stop),
+    ("both-cut", blows::both_cut),
 ];
 /// How often `monitor` is called for its cost.
 const MONITORS: usize = 9;
@@ -30,31 +30,46 @@ const MONITORS: usize = 9;
 /// removes a member that is not there any more. That is known and not what is measured here.
 const SHELL_SETTLES: Duration = Duration::from_secs(40);
 
-/// Measures the agents that are asked for, `runs` times each.
-pub fn run(lab: &Lab, wish: Wish, agents: &[Agent], runs: u32) -> Result<()> {
+/// What the bench is asked for.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    pub agents: Vec<Agent>,
+    /// How often each blow is struck.
+    pub runs: u32,
+    /// Only this blow.
+    pub only: Option<String>,
+}
+
+/// Measures the agents that are asked for, one after the other.
+pub fn run(lab: &Lab, wish: Wish, bench: &Bench) -> Result<()> {
+    let blows: Vec<_> = BLOWS.iter().filter(|(name, _)| bench.only.as_ref().is_none_or(|only| only == name)).collect();
+    if blows.is_empty() {
+        let names: Vec<&str> = BLOWS.iter().map(|(name, _)| *name).collect();
+        return Err(format!("there is no such blow; type --only with one of {}", names.join(", ")).into());
+    }
     if lab.exists() {
         return Err("the lab is up already; type 'cargo lab down' first, or use another --name".into());
     }
     let _guard = teardown::AtEnd(lab);
     let mut sheets = Vec::new();
-    for agent in agents {
-        sheets.push(measure(lab, Wish { agent: *agent, ..wish }, runs)?);
+    for agent in &bench.agents {
+        sheets.push(measure(lab, Wish { agent: *agent, ..wish }, &blows, bench.runs)?);
     }
     table::print(&sheets);
     let missed = sheets.iter().filter(|sheet| sheet.agent == Agent::Tandem).map(Sheet::missed).sum::<usize>();
     if missed == 0 { Ok(()) } else { Err(format!("{missed} targets are missed").into()) }
 }
 
-fn measure(lab: &Lab, wish: Wish, runs: u32) -> Result<Sheet> {
+fn measure(lab: &Lab, wish: Wish, blows: &[&(&str, Blow)], runs: u32) -> Result<Sheet> {
     let mut sheet = Sheet::new(wish.agent);
     up::up(lab, wish)?;
     cost::measure(lab, MONITORS, &mut sheet)?;
-    for (name, blow) in BLOWS {
+    for (name, blow) in blows {
         for run in 0..runs {
             if !lab.exists() {
                 up::up(lab, wish)?;
             }
-            if wish.agent == Agent::Shell {
+            if wish.agent == Agent::Shell && *name == "graceful-stop" {
                 std::thread::sleep(SHELL_SETTLES);
             }
             let began = Instant::now();
@@ -66,7 +81,7 @@ fn measure(lab: &Lab, wish: Wish, runs: u32) -> Result<Sheet> {
                     println!("{agent}: {name}, run {}: {} ({seconds:.0} s)", run + 1, sheet.newest());
                 }
                 Err(error) => {
-                    println!("{agent}: {name}, run {}: FAILED: {error}", run + 1);
+                    println!("{agent}: {name}, run {}: {}; FAILED: {error}", run + 1, sheet.newest());
                     println!("   logs: {}", teardown::keep_logs(lab, "bench-agent").display());
                     sheet.add(Figure::Failed, 1.0);
                     teardown::down(lab);

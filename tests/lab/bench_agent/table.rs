@@ -85,6 +85,7 @@ impl Figure {
 pub(super) struct Sheet {
     pub(super) agent: Agent,
     values: BTreeMap<Figure, Vec<f64>>,
+    /// What was added since [`Self::newest`] was last asked.
     newest: Vec<Figure>,
 }
 
@@ -129,7 +130,7 @@ impl Sheet {
     }
 
     fn misses(&self, figure: Figure) -> bool {
-        self.value(figure).is_none_or(|value| value > figure.target())
+        self.value(figure).is_some_and(|value| value > figure.target())
     }
 
     /// How many figures are above their target.
