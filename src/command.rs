@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -51,6 +52,15 @@ pub enum Error {
     TimedOut { program: String, seconds: f64 },
 }
 
+/// When the whole process must be done, where it must.
+static END: OnceLock<Deadline> = OnceLock::new();
+
+/// No program that is run from now on outlasts the action that it is run for: `left` is that action's time.
+pub fn end_by(left: Duration) {
+    // Set once: a process performs one action.
+    let _ = END.set(Deadline::after(left));
+}
+
 /// Runs `program` with `args` and waits for its end, at most `timeout`.
 pub fn run<A: AsRef<OsStr>>(program: &str, args: &[A], timeout: Duration) -> Result<Output, Error> {
     run_with_input(program, args, &[], timeout)
@@ -63,6 +73,7 @@ pub fn run_with_input<A: AsRef<OsStr>>(
     input: &[u8],
     timeout: Duration,
 ) -> Result<Output, Error> {
+    let timeout = END.get().map_or(timeout, |end| end.at_most(timeout));
     let mut child = spawn(program, args)?;
     let stdout = drain(child.stdout.take());
     let stderr = drain(child.stderr.take());

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Error;
 use crate::agent::context::Context;
+use crate::data_dir;
 use crate::decide::plan::RunMode;
 use crate::etcd::config;
 use crate::notes;
@@ -22,6 +23,20 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     write_config(context, &text)?;
     podman::run(&arguments(context), context.deadline.at_most(RUN_TIMEOUT))?;
     log::info!("container '{}' runs from {}", params.name, params.image);
+    Ok(())
+}
+
+/// Ends etcd, by podman or without it: a podman that hangs, or that has lost a process which lives, must not keep the
+/// stop from its end.
+pub(super) fn stop(context: &Context, grace: Duration) -> Result<(), Error> {
+    let stopped = podman::stop(&context.params.name, grace);
+    if let Err(error) = &stopped {
+        log::warn!("{error}; ending etcd's process without podman");
+    }
+    let ended = data_dir::end_holders(&context.params.data_dir, context.deadline.at_most(grace))?;
+    if ended > 0 {
+        log::warn!("{ended} etcd process that podman did not end was ended");
+    }
     Ok(())
 }
 

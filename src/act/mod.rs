@@ -45,9 +45,13 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::WriteNote(note) => written(&notes::note_path(&context.params.data_dir), note),
         Effect::Remember(memory) => written(&context.memory_path, memory),
         Effect::ConsumeAuthorisation => consume(&context.authorisation_path),
-        Effect::StopContainer { grace_s } => Ok(podman::stop(&context.params.name, Duration::from_secs(*grace_s))?),
+        Effect::StopContainer { grace_s } => container::stop(context, Duration::from_secs(*grace_s)),
         Effect::AdvanceCommit => advance_commit(context),
         Effect::MoveDataAside => move_data_aside(context),
+        Effect::DropBackups(names) => Ok(data_dir::drop_backups(&context.params.data_dir, names)?),
+        Effect::PruneBackups => Ok(data_dir::prune_backups(&context.params.data_dir, context.params.max_backups)?),
+        Effect::SetAlarm(alarm) => Ok(attributes::show_alarm(node, alarm.as_deref())?),
+        Effect::ForgetPrimary => Ok(attributes::set_property(attributes::PRIMARY, None)?),
         Effect::RunContainer(mode) => container::run(context, mode),
         Effect::SettleConfig => container::settle_config(context),
         Effect::MoveLeader { to } => {
@@ -104,7 +108,7 @@ fn advance_commit(context: &Context) -> Result<(), Error> {
 }
 
 fn move_data_aside(context: &Context) -> Result<(), Error> {
-    if let Some(backup) = data_dir::move_aside(&context.params.data_dir, context.params.max_backups)? {
+    if let Some(backup) = data_dir::move_aside(&context.params.data_dir)? {
         log::info!("the data dir is kept as {}", backup.display());
     }
     Ok(())

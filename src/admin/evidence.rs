@@ -9,7 +9,7 @@ use crate::decide::snapshot::{
 };
 
 /// The evidence as lines of text.
-pub(super) fn text(snapshot: &Snapshot) -> String {
+pub(crate) fn text(snapshot: &Snapshot) -> String {
     let mut lines = String::new();
     let mut line = |what: &str, fact: String| {
         let _ = writeln!(lines, "  {what:<18} {fact}");
@@ -42,6 +42,9 @@ fn write_cib(cib: &Cib, peer: &str, line: &mut impl FnMut(&str, String)) {
         format!("{} (last by {})", cib.lineage.forks, cib.lineage.by)
     };
     line("forks recorded", forks);
+    if let Some(primary) = &cib.primary {
+        line("etcd_primary", format!("an operator chose the data of {primary}"));
+    }
     line("standalone_node", cib.standalone_node.clone().unwrap_or_else(|| "not set".to_owned()));
 }
 

@@ -5,7 +5,7 @@
 
 mod confirm_recovery;
 mod data_dir;
-mod evidence;
+pub(crate) mod evidence;
 mod explain;
 mod node;
 mod replay;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use log::LevelFilter;
 
+use crate::command;
 use crate::decide::Request;
 use crate::logging;
 use crate::ocf::env::Env;
@@ -20,6 +21,9 @@ use context::Context;
 use params::Invalid;
 
 const USAGE: &str = "usage: podman-etcd {start|stop|monitor|notify|promote|demote|validate-all|meta-data}";
+
+/// Kept of an action's time: its answer must be there before Pacemaker ends it.
+const FOR_THE_ANSWER: Duration = Duration::from_secs(2);
 
 /// Runs the agent; `args` follow the program's name. The first is the action, others are ignored as OCF has it.
 pub fn run(args: &[OsString]) -> u8 {
@@ -82,7 +86,8 @@ fn answer(env: &Env, request: Request) -> Code {
         Request::Demote => "demote",
     };
     let advertised = Duration::from_secs(u64::from(metadata::advertised_timeout_s(name)));
-    let budget = env.timeout().unwrap_or(advertised);
+    let budget = env.timeout().unwrap_or(advertised).saturating_sub(FOR_THE_ANSWER);
+    command::end_by(budget);
     let context = params::parse(env).and_then(|params| Context::new(env, params, budget));
     let context = match context {
         Ok(context) => context,

@@ -127,7 +127,7 @@ pub const PARAMETERS: &[Parameter] = &[
         required: false,
         default: Some("3"),
         short: "Backups to keep",
-        long: "How many data dirs that were moved aside are kept.",
+        long: "How many data dirs that were moved aside are kept once this node votes again. Until then none is deleted, unless the disk has no room for the data that it is to get; then the oldest go first, and never one that may still be needed.",
     },
     Parameter {
         name: "allow_pull",

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::context::Context;
 use crate::act;
-use crate::decide::{self, Exit, Next, Phase, Plan, Progress, Reason, Request, Snapshot};
+use crate::decide::{self, Effect, Exit, Next, Phase, Plan, Progress, Reason, Request, Snapshot};
 use crate::observe;
 use crate::ocf::exit::{Code, print_reason};
 use crate::record::{self, Entry};
@@ -67,7 +67,8 @@ impl Rounds<'_> {
     /// The same decision is taken again from what is found then: every effect can be repeated.
     fn failed(&mut self, error: &act::Error) -> Option<Code> {
         self.failures += 1;
-        if self.failures >= FAILURES_ALLOWED {
+        // A stop goes on to its deadline: what cannot be done first (leaving, say) gives way in time.
+        if self.failures >= FAILURES_ALLOWED && self.request != Request::Stop {
             log::error!("{error}");
             print_reason(&error.to_string());
             return Some(Code::Generic);
@@ -104,6 +105,7 @@ impl Rounds<'_> {
         let quiet = plan.effects.is_empty() && matches!(plan.because, Reason::Running(_) | Reason::NothingToDo);
         let level = match plan.next {
             Next::Exit(Exit::Retriable) => log::Level::Error,
+            _ if plan.effects.iter().any(|effect| matches!(effect, Effect::SetAlarm(Some(_)))) => log::Level::Warn,
             _ if quiet && (self.last_because.is_none() || plan.because == Reason::NothingToDo) => log::Level::Debug,
             _ => log::Level::Info,
         };

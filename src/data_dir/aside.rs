@@ -1,7 +1,11 @@
-//! Moving a member's data aside: renamed, never deleted at once, and bounded in number.
+//! Moving a member's data aside: renamed, and deleted only when the agent knows that it is not needed any more.
 
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use nix::sys::statvfs::statvfs;
+use serde::{Deserialize, Serialize};
 
 use super::error::Error;
 use super::layout::{MEMBER, list};
@@ -13,9 +17,25 @@ const BACKUP_PREFIX: &str = "member-backup-";
 /// A backup that is being deleted; one with this name is not whole.
 const DISCARD_PREFIX: &str = "member-discard-";
 
-/// Moves `member` aside inside `dir` and keeps the newest `keep` of such backups, the one just made always. Answers
-/// where it is now, or `None` if there was nothing to move. Refuses while etcd has the files open.
-pub fn move_aside(dir: &Path, keep: usize) -> Result<Option<PathBuf>, Error> {
+/// The file system that holds the data dir and its backups.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Room {
+    pub free_bytes: u64,
+    /// Data that was moved aside, oldest first.
+    pub backups: Vec<Backup>,
+}
+
+/// Data that was moved aside.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Backup {
+    /// Its directory's name, beside `member`.
+    pub name: String,
+    pub bytes: u64,
+}
+
+/// Moves `member` aside inside `dir`. Answers where it is now, or `None` if there was nothing to move. Refuses while etcd
+/// has the files open.
+pub fn move_aside(dir: &Path) -> Result<Option<PathBuf>, Error> {
     let member = dir.join(MEMBER);
     if list(dir)?.is_none() || list(&member)?.is_none() {
         return Ok(None);
@@ -26,8 +46,38 @@ pub fn move_aside(dir: &Path, keep: usize) -> Result<Option<PathBuf>, Error> {
     let backup = next_name(dir, BACKUP_PREFIX, "")?;
     fs::rename(&member, &backup).map_err(Error::io("moving aside", &member))?;
     sync_parent(&backup)?;
-    prune(dir, BACKUP_PREFIX, keep, &backup);
     Ok(Some(backup))
+}
+
+/// Deletes the oldest backups but for the newest `keep`.
+pub fn prune_backups(dir: &Path, keep: usize) -> Result<(), Error> {
+    try_prune(dir, BACKUP_PREFIX, keep, None)
+}
+
+/// Deletes the backups of these names; what is no backup's name is left alone.
+pub fn drop_backups(dir: &Path, names: &[String]) -> Result<(), Error> {
+    let all = numbered(dir, BACKUP_PREFIX)?;
+    let doomed = all.into_iter().filter(|(_, path)| names.iter().any(|name| path.ends_with(name)));
+    doomed.into_iter().try_for_each(|(_, path)| delete(dir, &path))
+}
+
+/// How much is free where the data dir is, and what the backups in it hold.
+pub fn room(dir: &Path) -> Result<Room, Error> {
+    let free = statvfs(dir).map_err(|errno| Error::io("asking for the room in", dir)(errno.into()))?;
+    let mut backups = Vec::new();
+    for (_, path) in numbered(dir, BACKUP_PREFIX)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        backups.push(Backup { name, bytes: size(&path)? });
+    }
+    Ok(Room { free_bytes: free.blocks_available() * free.fragment_size(), backups })
+}
+
+/// What a file or a directory takes on the disk: preallocated files take more than they hold.
+fn size(path: &Path) -> Result<u64, Error> {
+    const BLOCK: u64 = 512;
+    let metadata = fs::symlink_metadata(path).map_err(Error::io("looking at", path))?;
+    let inside = if metadata.is_dir() { list(path)?.unwrap_or_default() } else { Vec::new() };
+    inside.iter().try_fold(metadata.blocks() * BLOCK, |sum, entry| Ok(sum + size(entry)?))
 }
 
 /// A name with the next number: `<prefix><number>-<UTC time><label>`. Order comes from the number, as a clock that was
@@ -40,25 +90,27 @@ pub(super) fn next_name(dir: &Path, prefix: &str, label: &str) -> Result<PathBuf
 /// Deletes the oldest of what [`next_name`] named, but for the newest `keep` and never `made`. A failure is only
 /// logged: what was asked for is done by now.
 pub(super) fn prune(dir: &Path, prefix: &str, keep: usize, made: &Path) {
-    if let Err(error) = try_prune(dir, prefix, keep, made) {
+    if let Err(error) = try_prune(dir, prefix, keep, Some(made)) {
         log::warn!("old backups stay: {error}");
     }
 }
 
-fn try_prune(dir: &Path, prefix: &str, keep: usize, made: &Path) -> Result<(), Error> {
+fn try_prune(dir: &Path, prefix: &str, keep: usize, made: Option<&Path>) -> Result<(), Error> {
     for half_deleted in with_prefix(dir, DISCARD_PREFIX)? {
         discard(&half_deleted)?;
     }
     let all = numbered(dir, prefix)?;
     let surplus = all.len().saturating_sub(keep);
-    for (_, path) in all.into_iter().take(surplus).filter(|(_, path)| path != made) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // Deleting takes a while: under its own name, half of a backup would pass for a whole one after a power cut.
-        let doomed = dir.join(format!("{DISCARD_PREFIX}{name}"));
-        fs::rename(&path, &doomed).map_err(Error::io("renaming", &path))?;
-        discard(&doomed)?;
-    }
-    Ok(())
+    let mut doomed = all.into_iter().take(surplus).filter(|(_, path)| Some(path.as_path()) != made);
+    doomed.try_for_each(|(_, path)| delete(dir, &path))
+}
+
+/// Deleting takes a while: under its own name, half of a backup would pass for a whole one after a power cut.
+fn delete(dir: &Path, path: &Path) -> Result<(), Error> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let doomed = dir.join(format!("{DISCARD_PREFIX}{name}"));
+    fs::rename(path, &doomed).map_err(Error::io("renaming", path))?;
+    discard(&doomed)
 }
 
 fn discard(path: &Path) -> Result<(), Error> {

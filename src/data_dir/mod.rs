@@ -9,6 +9,7 @@ mod aside;
 mod database;
 mod error;
 mod history;
+mod holders;
 mod layout;
 mod lock;
 mod membership;
@@ -19,11 +20,12 @@ mod wal;
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 pub use advance::{Advanced, advance_commit};
-pub use aside::move_aside;
+pub use aside::{Backup, Room, drop_backups, move_aside, prune_backups, room};
 pub use error::Error;
 #[doc(hidden)]
 pub use memory::MemoryDir;
@@ -117,6 +119,11 @@ fn read_closely(dir: &Path) -> Result<Option<Reading>, Error> {
         }
     }
     Ok(Some(reading))
+}
+
+/// Ends whatever has the data dir's files open: SIGTERM, and SIGKILL after `grace`. Answers how many processes that were.
+pub fn end_holders(dir: &Path, grace: Duration) -> Result<usize, Error> {
+    holders::end(dir, grace)
 }
 
 /// Whether a process, which can only be etcd, has the data dir's files locked.

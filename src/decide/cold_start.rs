@@ -43,6 +43,7 @@ pub(super) struct Cluster {
     pub(super) recorded: bool,
     /// The most forks that any node recorded for good, which a blank disk does not undo.
     pub(super) forks: u64,
+    pub(super) chosen: Chosen,
 }
 
 impl Cluster {
@@ -51,6 +52,7 @@ impl Cluster {
             i_am_first: snapshot.me.name.as_str() < snapshot.peer_name(),
             recorded: cib.cluster_recorded,
             forks: cib.lineage.forks,
+            chosen: Chosen::seen_in(snapshot, cib),
         }
     }
 }
@@ -72,6 +74,24 @@ pub(super) fn classify(disk: &DataDir) -> Data {
     }
 }
 
+/// An operator's choice between two histories that split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chosen {
+    Nobody,
+    Me,
+    ThePeer,
+}
+
+impl Chosen {
+    pub(super) fn seen_in(snapshot: &Snapshot, cib: &Cib) -> Self {
+        match cib.primary.as_deref() {
+            Some(name) if name == snapshot.me.name => Self::Me,
+            Some(name) if snapshot.peer.as_ref().is_some_and(|peer| peer.name == name) => Self::ThePeer,
+            Some(_) | None => Self::Nobody,
+        }
+    }
+}
+
 /// The table. Member ids are never given twice, so two voters that name each other have one history, whatever else
 /// is written anywhere: two plain starts keep every entry of it, and nothing is wiped or forced.
 ///
@@ -88,9 +108,9 @@ pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
         // The promotion is in one log and not yet in the other.
         (VoterBeside(other), Learner) if lists(me, other, peer) => Answer::StartNormally(Rule::TwoPlainStarts),
         (Learner, VoterBeside(other)) if lists(peer, other, me) => Answer::StartNormally(Rule::TwoPlainStarts),
-        (SoleVoter, SoleVoter) => split(),
-        (SoleVoter, VoterBeside(_)) if peer.lineage.forks > me.lineage.forks => split(),
-        (VoterBeside(_), SoleVoter) if me.lineage.forks > peer.lineage.forks => split(),
+        (SoleVoter, SoleVoter) => split(cluster.chosen),
+        (SoleVoter, VoterBeside(_)) if peer.lineage.forks > me.lineage.forks => split(cluster.chosen),
+        (VoterBeside(_), SoleVoter) if me.lineage.forks > peer.lineage.forks => split(cluster.chosen),
         (SoleVoter | VoterBeside(_), Nothing | Departed) if forks > me.lineage.forks => {
             Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: forks })
         }
@@ -99,7 +119,7 @@ pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
         // The peer has nothing that could hold more than we do: all that a cluster of two acknowledged is in our log.
         (VoterBeside(_), Nothing | Departed) => Answer::ForceNewCluster(Rule::PeerHasNoData),
         (Nothing | Departed, VoterBeside(_)) => Answer::FollowThePeer(Rule::PeerHasTheVotersData),
-        (VoterBeside(_), VoterBeside(_) | Learner) | (Learner, VoterBeside(_)) => unrelated(me, peer),
+        (VoterBeside(_), VoterBeside(_) | Learner) | (Learner, VoterBeside(_)) => unrelated(me, peer, cluster.chosen),
         (Nothing, Nothing) if cluster.recorded => Answer::Refuse(Refusal::DataOfARecordedClusterIsGone),
         (Nothing, Nothing) if cluster.i_am_first => Answer::Bootstrap(Rule::FirstByNameBootstraps),
         (Nothing, Nothing) => Answer::FollowThePeer(Rule::FirstByNameBootstraps),
@@ -108,16 +128,23 @@ pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
 }
 
 /// Two voters' data that do not name each other: the one with more forks behind it is the newer history.
-fn unrelated(me: &Record, peer: &Record) -> Answer {
+fn unrelated(me: &Record, peer: &Record, chosen: Chosen) -> Answer {
     match (classify(&me.disk), me.lineage.forks.cmp(&peer.lineage.forks)) {
         (Data::VoterBeside(_), std::cmp::Ordering::Greater) => Answer::ForceNewCluster(Rule::PeerWasLeftBehind),
         (_, std::cmp::Ordering::Less) => Answer::FollowThePeer(Rule::PeerWentOnAlone),
-        _ => split(),
+        _ if classify(&me.disk) == Data::Learner && chosen == Chosen::Me => Answer::Refuse(Refusal::NoVotersData),
+        _ => split(chosen),
     }
 }
 
-fn split() -> Answer {
-    Answer::Refuse(Refusal::HistoriesSplit)
+/// Two histories that nothing ranks: only an operator can choose. What was chosen is announced as a fork of its own, so
+/// that it counts from then on.
+fn split(chosen: Chosen) -> Answer {
+    match chosen {
+        Chosen::Nobody => Answer::Refuse(Refusal::HistoriesSplit),
+        Chosen::Me => Answer::ForceNewCluster(Rule::ChosenPrimary),
+        Chosen::ThePeer => Answer::FollowThePeer(Rule::PeerIsChosenPrimary),
+    }
 }
 
 /// Whether `other`, the second voter that `lister` names, is the member whose data `listed` holds.

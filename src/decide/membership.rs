@@ -16,6 +16,9 @@ pub(super) fn list_returning_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Pl
     if !etcd.is_voter_with_leader() || etcd.member_at(peer).is_some() {
         return None;
     }
+    if let Some(stranger) = stranger(snapshot, etcd) {
+        return Some(stranger);
+    }
     let effects = vec![
         Effect::AddLearner { peer_url: peer.peer_url.clone(), via: Via::Own },
         Effect::SetLearner(Some(peer.name.clone())),
@@ -31,6 +34,19 @@ pub(super) fn name_listed_learner(snapshot: &Snapshot, etcd: &Etcd) -> Option<Ef
         && etcd.member_at(peer).is_some_and(|entry| entry.is_learner && !entry.has_started());
     let named = snapshot.cib.known()?.learner_node.as_ref() == Some(&peer.name);
     (waits && !named).then(|| Effect::SetLearner(Some(peer.name.clone())))
+}
+
+/// etcd allows one learner, so one at an address that is nobody's any more (a node that was replaced, or taken out of
+/// `node_ip_map`) would keep the peer out. A stranger that votes is never touched.
+pub(super) fn stranger(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
+    let is_known = |entry: &Member| {
+        entry.id == etcd.member_id
+            || entry.is_at(&snapshot.me)
+            || snapshot.peer.as_ref().is_some_and(|peer| entry.is_at(peer))
+    };
+    let entry = etcd.members.iter().find(|entry| entry.is_learner && !is_known(entry))?;
+    let effects = vec![Effect::RemoveMember { id: entry.id, via: Via::Own }];
+    Some(Plan::then_look(effects, 100, Progress::default(), Reason::Step(Step::RemoveStranger { id: entry.id })))
 }
 
 /// Promotes the peer if it is a learner that has caught up; looks again while it is close. `None` where there is no
@@ -79,6 +95,9 @@ pub(super) fn settle(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
     if snapshot.cib.known().is_some_and(|cib| cib.learner_node.is_some()) {
         effects.push(Effect::SetLearner(None));
     }
+    if etcd.leader.is_some() && snapshot.cib.known().is_some_and(|cib| cib.primary.is_some()) {
+        effects.push(Effect::ForgetPrimary);
+    }
     let note = snapshot.note.known().cloned().unwrap_or_default();
     // Two voters with a leader have one history, forks included: a fork that was announced and not carried out, or one
     // that this node missed to write down when it joined, is now its own.
@@ -86,7 +105,10 @@ pub(super) fn settle(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
         Some(cib) if etcd.leader.is_some() => cib.lineage.clone().max(note.lineage.clone()),
         _ => note.lineage.clone(),
     };
-    let settled = Note { lineage, alone_since: None, ..note.clone() };
+    let settled = Note { lineage, alone_since: None, joins: false, ..note.clone() };
+    if note.joins {
+        effects.push(Effect::PruneBackups);
+    }
     if settled != note {
         effects.push(Effect::WriteNote(settled));
     }

@@ -6,6 +6,7 @@ pub mod plan;
 pub mod reason;
 pub mod snapshot;
 
+mod alarm;
 mod cold_start;
 mod membership;
 mod monitor;
@@ -13,6 +14,7 @@ mod notify;
 mod peer;
 mod recover;
 mod roles;
+mod room;
 mod start;
 mod stop;
 

@@ -1,5 +1,6 @@
 //! `monitor` asks etcd itself. It is also the backstop: what a notification missed is found and done here.
 
+use super::alarm;
 use super::fact::Fact;
 use super::membership;
 use super::peer::{PeerWord, peer_word};
@@ -54,7 +55,12 @@ fn with_a_leader(snapshot: &Snapshot, progress: &Progress, etcd: &Etcd) -> Plan 
     {
         return plan;
     }
-    Plan::exit(upkeep(snapshot, etcd), running_exit(snapshot), Reason::Running(health(etcd)))
+    if etcd.is_voter_with_leader()
+        && let Some(plan) = membership::stranger(snapshot, etcd)
+    {
+        return plan;
+    }
+    Plan::exit(upkeep(snapshot, etcd), running_exit(snapshot), Reason::Running(alarm::health(etcd)))
 }
 
 /// What a healthy member writes down, and only where it differs: a monitor runs often.
@@ -69,6 +75,7 @@ pub(super) fn upkeep(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
     effects.extend(membership::settle(snapshot, etcd));
     effects.extend(claim_and_remember(snapshot, etcd));
     effects.extend(roles::score_as_seen(snapshot, etcd));
+    effects.extend(alarm::as_seen(snapshot, etcd));
     effects
 }
 
@@ -103,7 +110,7 @@ fn without_proof(snapshot: &Snapshot) -> Option<Plan> {
         return None;
     }
     let position = snapshot.own_etcd.known().map(Etcd::position).unwrap_or_default();
-    Some(snapshot.refuse(Refusal::NoProofThatPeerDidNotGoOn { position }))
+    Some(snapshot.refuse(recover::without_proof(snapshot, position)))
 }
 
 fn leaderless(snapshot: &Snapshot) -> Health {

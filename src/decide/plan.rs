@@ -116,6 +116,10 @@ pub enum Effect {
     Remember(BootMemory),
     /// Takes the operator's word back: it has been used.
     ConsumeAuthorisation,
+    /// Shows etcd's alarms as an attribute of this node; `None` takes them back.
+    SetAlarm(Option<String>),
+    /// Takes the operator's choice between two histories back: there is one history again.
+    ForgetPrimary,
     /// Tells Pacemaker how well this node serves as a promoted instance; `None` takes the score back.
     SetPromotionScore(Option<u32>),
     /// Stops the container: SIGTERM, and SIGKILL after `grace_s` seconds.
@@ -124,6 +128,10 @@ pub enum Effect {
     AdvanceCommit,
     /// Renames the data dir's `member` to a backup.
     MoveDataAside,
+    /// Deletes these backups, to make room.
+    DropBackups(Vec<String>),
+    /// Deletes the oldest backups, but for as many as the administrator wants kept.
+    PruneBackups,
     /// Writes etcd's configuration and runs the container.
     RunContainer(RunMode),
     /// Takes `force-new-cluster` out of the configuration, so that no later restart forces once more.

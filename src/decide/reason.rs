@@ -1,6 +1,8 @@
 //! Because of what: each decision's reason, as an enum so that tests match on meaning, with the sentence that
 //! becomes the log line and the exit reason.
 
+mod refusal;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -36,6 +38,8 @@ pub enum Rule {
     TwoPlainStarts,
     SoleVoter,
     PeerIsSoleVoter,
+    ChosenPrimary,
+    PeerIsChosenPrimary,
     PeerHasTheVotersData,
     PeerHasNoData,
     PeerWentOnAlone,
@@ -59,6 +63,11 @@ pub enum Wait {
     },
     PeerToServe {
         peer: NodeName,
+    },
+    /// Fencing, or the peer itself: whether it runs is not known.
+    PeerConfirmed {
+        peer: NodeName,
+        why: String,
     },
     /// Our etcd, to answer with a leader.
     OwnLeader,
@@ -95,6 +104,8 @@ pub enum Step {
     RemoveStaleEntry { id: MemberId },
     ListOurselvesAsLearner,
     PromoteLearner { peer: NodeName, lag: u64 },
+    RemoveStranger { id: MemberId },
+    DropBackups { names: Vec<String>, needed_bytes: u64 },
     HandOverLeadership { peer: NodeName },
     LeaveBeforeStop { peer: NodeName },
     StopEtcd,
@@ -108,6 +119,10 @@ pub enum Health {
     VoterOfTwo,
     SoleVoter,
     Learner,
+    /// Serves, and raises alarms.
+    Alarm {
+        alarms: String,
+    },
     /// No leader, and the peer's fate is open: waiting is right.
     LeaderlessPeerNotConfirmed {
         peer: NodeName,
@@ -137,6 +152,10 @@ pub enum Refusal {
     NoProofThatPeerDidNotGoOn {
         position: Position,
     },
+    /// As above, and somebody recorded that the peer did go on.
+    PeerWentOnWithoutUs {
+        position: Position,
+    },
     LearnerAlone {
         position: Position,
     },
@@ -163,6 +182,15 @@ pub enum Refusal {
     },
     NotAVoterYet,
     StillRunning,
+    /// A learner's copy of the data does not fit on the disk.
+    NoRoomToJoin {
+        needed_bytes: u64,
+        free_bytes: u64,
+    },
+    /// An operator chose this node's data, and the peer serves another history.
+    PeerServesThoughNotChosen,
+    /// The only voter went away before its learner had the data.
+    PeerLostWhileJoining,
 }
 
 impl fmt::Display for Reason {
@@ -200,8 +228,14 @@ impl Rule {
                     "R2: this node and {peer} hold the data of two voters that name each other: both start normally, nothing is wiped or forced"
                 )
             }
-            Self::SoleVoter => write!(f, "R2: this node is the sole voter of its data: starting normally"),
+            Self::SoleVoter => write!(f, "R2/R3: this node is the sole voter of its data: starting normally"),
             Self::PeerIsSoleVoter => write!(f, "R2: {peer} is the sole voter: following it as a learner"),
+            Self::ChosenPrimary => {
+                write!(f, "R2: the histories split and an operator chose this node's: going on with it")
+            }
+            Self::PeerIsChosenPrimary => {
+                write!(f, "R2: the histories split and an operator chose {peer}'s: following it")
+            }
             Self::PeerHasTheVotersData => write!(f, "R2: {peer} holds the voters' data: following it as a learner"),
             Self::PeerHasNoData => {
                 write!(
@@ -248,6 +282,7 @@ impl fmt::Display for Wait {
             Self::OwnRecord => write!(f, "our own record to be visible in the CIB"),
             Self::PeerRecord { peer } => write!(f, "{peer} to say what data it holds"),
             Self::PeerToServe { peer } => write!(f, "{peer} to serve"),
+            Self::PeerConfirmed { peer, why } => write!(f, "{peer} to be back, or confirmed off ({why})"),
             Self::OwnLeader => write!(f, "our etcd to have a leader"),
             Self::OwnAnswer { why } => write!(f, "our etcd to answer ({why})"),
             Self::LearnerToCatchUp { lag } => write!(f, "the learner to catch up ({lag} entries behind)"),
@@ -281,6 +316,17 @@ impl fmt::Display for Step {
                 )
             }
             Self::ListPeerAsLearner { peer } => write!(f, "{peer} returns: listing it as a learner"),
+            Self::RemoveStranger { id } => {
+                write!(f, "removing the learner {id:x}, which is at neither node's address, to make place for the peer")
+            }
+            Self::DropBackups { names, needed_bytes } => {
+                write!(
+                    f,
+                    "joining needs about {} MB: deleting the oldest backups, {}",
+                    megabytes(*needed_bytes),
+                    names.join(", ")
+                )
+            }
             Self::RemoveStaleEntry { id } => write!(f, "removing the stale member {id:x} that has our address"),
             Self::ListOurselvesAsLearner => write!(f, "R1: asking the peer to list this node as a learner"),
             Self::PromoteLearner { peer, lag } => {
@@ -302,6 +348,16 @@ impl fmt::Display for Health {
             Self::VoterOfTwo => write!(f, "a voter of two"),
             Self::SoleVoter => write!(f, "the sole voter"),
             Self::Learner => write!(f, "a learner"),
+            Self::Alarm { alarms } => {
+                write!(f, "etcd raises the alarm {alarms}: see 'etcdctl alarm list'")?;
+                if alarms.contains(NO_SPACE) {
+                    write!(
+                        f,
+                        "; it takes no writes until 'etcdctl compact' and 'etcdctl defrag' have made room and 'etcdctl alarm disarm' was typed"
+                    )?;
+                }
+                Ok(())
+            }
             Self::LeaderlessPeerNotConfirmed { peer } => {
                 write!(f, "etcd has no leader; waiting until {peer} is back or confirmed stopped or fenced")
             }
@@ -309,6 +365,13 @@ impl fmt::Display for Health {
             Self::Stopped => write!(f, "etcd is stopped"),
         }
     }
+}
+
+/// etcd's word for a database that has reached its quota.
+const NO_SPACE: &str = "NOSPACE";
+
+fn megabytes(bytes: u64) -> u64 {
+    bytes >> 20
 }
 
 impl Reason {
@@ -320,126 +383,6 @@ impl Reason {
             Self::Rule { .. } | Self::Waiting(_) | Self::Step(_) | Self::Running(_) | Self::NothingToDo => {
                 self.to_string()
             }
-        }
-    }
-}
-
-impl Refusal {
-    fn short(&self, peer: &str) -> String {
-        match self {
-            Self::CibUnreadable { why } => format!("cannot read the CIB: {why}"),
-            Self::DiskUnreadable { why } => format!("cannot read the data dir: {why}"),
-            Self::MoreThanTwoVoters => "three or more voters: 'etcdctl member remove' all but two".to_owned(),
-            Self::HistoriesSplit => {
-                format!("this node and {peer} both went on alone: move one's member dir aside, see 'tandem explain'")
-            }
-            Self::PeerWentOnAloneAndLostItsData { .. } => {
-                format!(
-                    "{peer} went on alone and lost its data: restore it, or 'tandem confirm-recovery --accept-loss'"
-                )
-            }
-            Self::DataOfARecordedClusterIsGone => {
-                "both nodes lost their data: restore one with 'etcdutl snapshot restore'".to_owned()
-            }
-            Self::NoVotersData => {
-                "neither node holds a voter's data: move a backup back, see 'tandem explain'".to_owned()
-            }
-            Self::NoProofThatPeerDidNotGoOn { position: Position { term, index } } => {
-                format!(
-                    "{peer} may have gone on since term {term} index {index}: start {peer}, or 'tandem confirm-recovery'"
-                )
-            }
-            Self::LearnerAlone { .. } => format!("this node was only a learner: start {peer}"),
-            Self::DepartedAlone { .. } => format!("this member left the cluster: start {peer}"),
-            Self::BlankAlone => format!("this node holds no data: start {peer}"),
-            Self::BrokenAlone { .. } => format!("this node's data dir is broken: start {peer}"),
-            Self::PeerSaysNothing => {
-                format!("{peer} has not said what data it holds: does Tandem run there? See 'pcs status'")
-            }
-            Self::PeerDoesNotServe => format!("{peer} is to serve first and does not yet: see 'pcs status'"),
-            Self::PeerNotConfirmed { .. } => {
-                format!("{peer} is not confirmed off: fence it, or 'pcs stonith confirm {peer}'")
-            }
-            Self::EtcdExited { last_words } => format!("etcd exited: {last_words}"),
-            Self::EtcdDoesNotAnswer { why } => format!("etcd does not answer: {why}"),
-            Self::ContainerUnknown { why } => format!("cannot tell whether etcd runs: {why}"),
-            Self::NotAVoterYet => format!("still a learner: not caught up with {peer} yet"),
-            Self::StillRunning => "etcd does not end: see 'podman ps' and 'podman kill'".to_owned(),
-        }
-    }
-
-    #[expect(clippy::too_many_lines, reason = "a table of sentences")]
-    fn write(&self, f: &mut fmt::Formatter<'_>, peer: &str) -> fmt::Result {
-        match self {
-            Self::CibUnreadable { why } => write!(f, "cannot read the CIB ({why}); will try again"),
-            Self::DiskUnreadable { why } => write!(f, "cannot read the data dir: {why}"),
-            Self::MoreThanTwoVoters => {
-                write!(
-                    f,
-                    "the data names three or more voters; this agent keeps two: remove the others with 'etcdctl member remove' first"
-                )
-            }
-            Self::HistoriesSplit => {
-                write!(
-                    f,
-                    "this node and {peer} both went on alone and their histories split: choose one and move the other's aside, 'mv /var/lib/etcd/member /var/lib/etcd/member-kept' on the node that loses, then 'pcs resource cleanup'"
-                )
-            }
-            Self::PeerWentOnAloneAndLostItsData { peer_forks } => {
-                write!(
-                    f,
-                    "{peer} went on alone (fork {peer_forks}) and holds no data now: writes since then are only in its backups; restore them there, or confirm the loss with 'tandem confirm-recovery --accept-loss'"
-                )
-            }
-            Self::DataOfARecordedClusterIsGone => {
-                write!(
-                    f,
-                    "a cluster was recorded here and neither node holds its data: restore a snapshot with 'etcdutl snapshot restore', or delete the node attribute cluster_id on both nodes to begin a new one"
-                )
-            }
-            Self::NoVotersData => {
-                write!(
-                    f,
-                    "neither node holds a voter's data: move a backup back ('mv /var/lib/etcd/member-* /var/lib/etcd/member') or restore a snapshot"
-                )
-            }
-            Self::NoProofThatPeerDidNotGoOn { position: Position { term, index } } => {
-                write!(
-                    f,
-                    "this node's data reaches term {term} index {index}, and {peer} may have gone on without it: start {peer} (nothing is lost then), or type 'tandem confirm-recovery' here"
-                )
-            }
-            Self::LearnerAlone { position: Position { term, index } } => {
-                write!(
-                    f,
-                    "this node was a learner and its data (to term {term} index {index}) may lack acknowledged writes: start {peer}"
-                )
-            }
-            Self::DepartedAlone { position: Position { term, index } } => {
-                write!(f, "this member left the cluster at term {term} index {index} and {peer} went on: start {peer}")
-            }
-            Self::BlankAlone => write!(f, "this node holds no data: start {peer}, which is to serve first"),
-            Self::BrokenAlone { why } => {
-                write!(f, "this node's data dir is broken ({why}): start {peer}, which is to serve first")
-            }
-            Self::PeerSaysNothing => {
-                write!(
-                    f,
-                    "{peer} has not said what data it holds, as Tandem does before it starts; see with 'pcs status' why its agent does not start, and whether it is Tandem ('tandem explain' there); will try again"
-                )
-            }
-            Self::PeerDoesNotServe => write!(f, "{peer} is to serve first and does not yet; will try again"),
-            Self::PeerNotConfirmed { why } => {
-                write!(
-                    f,
-                    "{peer} is not confirmed stopped ({why}): fence it, or confirm that it is off with 'pcs stonith confirm {peer}'"
-                )
-            }
-            Self::EtcdExited { last_words } => write!(f, "etcd exited: {last_words}"),
-            Self::EtcdDoesNotAnswer { why } => write!(f, "etcd does not answer: {why}"),
-            Self::ContainerUnknown { why } => write!(f, "cannot tell whether the container runs: {why}"),
-            Self::NotAVoterYet => write!(f, "this member is still a learner: it has not caught up with {peer}"),
-            Self::StillRunning => write!(f, "etcd does not end"),
         }
     }
 }

@@ -128,7 +128,7 @@ fn announced_note(snapshot: &Snapshot) -> Note {
     // Above every fork that anyone recorded: where an operator gave those up, ours is the history that counts.
     let known = snapshot.cib.known().map_or(0, |cib| cib.lineage.forks).max(note.lineage.forks);
     let lineage = Lineage { forks: known + 1, by: snapshot.me.name.clone() };
-    Note { lineage, alone_since: Some(position), left_at: None }
+    Note { lineage, alone_since: Some(position), left_at: None, joins: note.joins }
 }
 
 /// Goes on only once the announcement is seen where others see it.
@@ -174,7 +174,7 @@ fn decide_stopped(snapshot: &Snapshot) -> Plan {
             (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, snapshot.rule(Rule::PeerCameBack))
         }
         Data::VoterBeside(_) if !may_force(snapshot, disk) => {
-            return snapshot.refuse(Refusal::NoProofThatPeerDidNotGoOn { position: history_position(disk) });
+            return snapshot.refuse(without_proof(snapshot, history_position(disk)));
         }
         Data::VoterBeside(_) => (
             vec![Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)],
@@ -211,6 +211,15 @@ fn may_force(snapshot: &Snapshot, disk: &DataDir) -> bool {
         || r2_says_force(snapshot)
         || proves_that_the_peer_did_not_go_on(snapshot, history)
         || operator_confirmed(snapshot, history)
+}
+
+/// Why a voter's data is not gone on with: nothing proves that it is all there is, or it is known not to be.
+pub(super) fn without_proof(snapshot: &Snapshot, position: Position) -> Refusal {
+    if snapshot.was_left_behind() {
+        Refusal::PeerWentOnWithoutUs { position }
+    } else {
+        Refusal::NoProofThatPeerDidNotGoOn { position }
+    }
 }
 
 fn history_position(disk: &DataDir) -> Position {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::fact::Fact;
-pub use crate::data_dir::{DataDir, History};
+pub use crate::data_dir::{Backup, DataDir, History, Room};
 
 /// A cluster node's name, as Pacemaker has it. Compared exactly.
 pub type NodeName = String;
@@ -31,8 +31,14 @@ pub struct Snapshot {
     pub notify: Option<Notify>,
     pub cib: Fact<Cib>,
     pub container: Fact<Container>,
+    /// Whether a process has the data dir's files locked; that process is an etcd, whatever podman says.
+    #[serde(default)]
+    pub data_in_use: Fact<bool>,
     /// The data dir, read offline; asked only while no etcd runs.
     pub disk: Fact<DataDir>,
+    /// The room beside the data dir; asked like `disk`.
+    #[serde(default)]
+    pub room: Fact<Room>,
     pub note: Fact<Note>,
     /// What this boot remembers, in a file that no reboot survives.
     pub boot_memory: Fact<BootMemory>,
@@ -96,6 +102,12 @@ pub struct Cib {
     pub own_promotion_score: Option<u32>,
     /// The ids that this node published last.
     pub own_identity: Option<Identity>,
+    /// The alarms of etcd that this node shows.
+    #[serde(default)]
+    pub own_alarm: Option<String>,
+    /// The node whose data an operator chose where the histories split.
+    #[serde(default)]
+    pub primary: Option<NodeName>,
 }
 
 /// The ids of a member, as a node publishes them.
@@ -175,6 +187,9 @@ pub struct Note {
     pub alone_since: Option<Position>,
     /// Set before this member leaves the member list.
     pub left_at: Option<Position>,
+    /// Set when this node joins, until it votes again: what was moved aside meanwhile may be the last copy but one.
+    #[serde(default)]
+    pub joins: bool,
 }
 
 /// A place in a Raft log.
@@ -231,6 +246,9 @@ pub struct Etcd {
     pub is_learner: bool,
     /// Empty where it is a learner: those do not answer that question.
     pub members: Vec<Member>,
+    /// How large its database is.
+    #[serde(default)]
+    pub db_bytes: u64,
     /// Alarms and errors that it reports, in its words.
     pub alarms: Vec<String>,
 }

@@ -1,12 +1,13 @@
 //! The rules of a start, R0 to R4.
 
-use super::cold_start::{self, Answer, Cluster, Data, classify};
+use super::cold_start::{self, Answer, Chosen, Cluster, Data, classify};
 use super::fact::Fact;
 use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode, Via};
 use super::reason::{Health, Reason, Refusal, Rule, Step, Wait};
 use super::recover;
 use super::roles;
+use super::room;
 use super::snapshot::{BootMemory, Cib, DataDir, Etcd, Identity, NodeName, Note, Record, RunningVoter, Snapshot};
 
 /// How long a start waits for a peer that starts at the same time: its start runs beside ours.
@@ -87,8 +88,14 @@ fn follow(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
     if is_listed(disk, peer_etcd) {
         return run(snapshot, RunMode::Normally, Rule::PeerServesAndListsThisMember);
     }
+    if Chosen::seen_in(snapshot, cib) == Chosen::Me && matches!(classify(disk), Data::SoleVoter | Data::VoterBeside(_))
+    {
+        return snapshot.refuse(Refusal::PeerServesThoughNotChosen);
+    }
     match peer_etcd.member_at(&snapshot.me) {
-        Some(entry) if entry.is_learner && !entry.has_started() => join(snapshot, disk, peer_etcd, cib),
+        Some(entry) if entry.is_learner && !entry.has_started() => {
+            room::make(snapshot, disk, peer_etcd).unwrap_or_else(|| join(snapshot, disk, peer_etcd, cib))
+        }
         Some(entry) => Plan::then_look(
             vec![Effect::RemoveMember { id: entry.id, via: Via::Peer }],
             100,
@@ -128,7 +135,7 @@ fn join(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Pla
         }
     };
     // From here on our data is the peer's history, forks included.
-    effects.push(Effect::WriteNote(Note { lineage: cib.lineage.clone(), ..Note::default() }));
+    effects.push(Effect::WriteNote(Note { lineage: cib.lineage.clone(), joins: true, ..Note::default() }));
     let mode = RunMode::JoinAsLearner { initial_cluster: initial_cluster(snapshot, peer_etcd) };
     effects.push(Effect::RunContainer(mode.clone()));
     let progress = Progress::enter(Phase::Started(mode), snapshot.elapsed_ms);
@@ -192,7 +199,8 @@ fn accepts_the_loss(snapshot: &Snapshot, record: &Record) -> bool {
 fn beside_an_active_peer(snapshot: &Snapshot, progress: &Progress, record: &Record) -> Plan {
     let left_out = snapshot.peer_etcd.known().is_some_and(|etcd| !etcd.is_learner && !is_listed(&record.disk, etcd));
     match classify(&record.disk) {
-        Data::SoleVoter if !snapshot.was_left_behind() => {
+        // Two sole voters are two histories, and only one may serve: the one that runs.
+        Data::SoleVoter if !snapshot.was_left_behind() && !peer_claims_to_be_sole(snapshot) => {
             run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader)
         }
         // A learner too: its own log may not know yet that it was promoted, and then the peer waits for its vote.
@@ -205,6 +213,11 @@ fn beside_an_active_peer(snapshot: &Snapshot, progress: &Progress, record: &Reco
             wait_or_refuse(snapshot, progress, PATIENCE_WITH_A_BLOCKED_PEER_MS, wait, Refusal::PeerDoesNotServe)
         }
     }
+}
+
+fn peer_claims_to_be_sole(snapshot: &Snapshot) -> bool {
+    let record = snapshot.cib.known().and_then(|cib| cib.peer_record.as_ref());
+    record.is_some_and(|record| record.claims && classify(&record.disk) == Data::SoleVoter)
 }
 
 /// R3: the peer is confirmed down and is not starting.
@@ -223,7 +236,7 @@ fn alone(snapshot: &Snapshot, record: &Record) -> Plan {
         Data::SoleVoter | Data::VoterBeside(_) if recover::operator_confirmed(snapshot, history) => {
             recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OperatorConfirmed))
         }
-        Data::SoleVoter | Data::VoterBeside(_) => snapshot.refuse(Refusal::NoProofThatPeerDidNotGoOn { position }),
+        Data::SoleVoter | Data::VoterBeside(_) => snapshot.refuse(recover::without_proof(snapshot, position)),
         Data::Learner => snapshot.refuse(Refusal::LearnerAlone { position }),
         Data::Departed => snapshot.refuse(Refusal::DepartedAlone { position }),
         Data::VoterAmongMany => snapshot.refuse(Refusal::MoreThanTwoVoters),
@@ -236,7 +249,7 @@ fn not_confirmed(snapshot: &Snapshot, progress: &Progress, record: &Record, why:
     if classify(&record.disk) == Data::SoleVoter && !snapshot.was_left_behind() {
         return run(snapshot, RunMode::Normally, Rule::SoleVoter);
     }
-    let wait = Wait::PeerRecord { peer: snapshot.peer_name().to_owned() };
+    let wait = Wait::PeerConfirmed { peer: snapshot.peer_name().to_owned(), why: why.to_owned() };
     let refusal = Refusal::PeerNotConfirmed { why: why.to_owned() };
     wait_or_refuse(snapshot, progress, PATIENCE_WITH_A_BLOCKED_PEER_MS, wait, refusal)
 }
@@ -293,6 +306,11 @@ fn await_leader(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, wait: 
     if needs_the_peer && waited_ms > PATIENCE_FOR_A_LEADER_MS {
         let wait = Wait::PeerVote { peer: snapshot.peer_name().to_owned() };
         return Plan::exit(Vec::new(), Exit::Success, Reason::Waiting(wait));
+    }
+    // Nobody will send the data, and while this action runs Pacemaker does not even fence the peer.
+    let peer_is_lost = matches!(peer_word(snapshot), PeerWord::Lost | PeerWord::Down);
+    if matches!(mode, RunMode::JoinAsLearner { .. }) && peer_is_lost {
+        return snapshot.refuse(Refusal::PeerLostWhileJoining);
     }
     if snapshot.elapsed_ms + RESERVE_MS > snapshot.budget_ms {
         return snapshot.refuse(Refusal::EtcdDoesNotAnswer { why: wait.to_string() });

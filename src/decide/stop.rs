@@ -17,7 +17,7 @@ const GRACE_S: u64 = 8;
 const RESERVE_MS: u64 = 5_000;
 
 pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
-    if !snapshot.container_may_run() {
+    if is_gone(snapshot, progress) {
         return finish(snapshot);
     }
     if progress.phase == Phase::Stopped {
@@ -27,6 +27,14 @@ pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
         Some(etcd) if snapshot.elapsed_ms < PATIENCE_WITH_LEAVING_MS => leave(snapshot, progress, etcd),
         _ => stop_container(snapshot),
     }
+}
+
+/// podman says so; or, where it does not answer even after etcd was ended without it, nothing holds the data and
+/// nothing listens.
+fn is_gone(snapshot: &Snapshot, progress: &Progress) -> bool {
+    let podman_is_mute = matches!(snapshot.container, Fact::Unknown(_));
+    let nothing_lives = snapshot.data_in_use == Fact::Known(false) && snapshot.own_etcd.is_absent();
+    !snapshot.container_may_run() || (progress.phase == Phase::Stopped && podman_is_mute && nothing_lives)
 }
 
 /// Our etcd, where it may leave: it is one of two voters, and the other is started, serves, and is not stopping too.
@@ -93,6 +101,9 @@ fn finish(snapshot: &Snapshot) -> Plan {
     }
     if snapshot.promotable {
         effects.push(Effect::SetPromotionScore(None));
+    }
+    if snapshot.cib.known().is_some_and(|cib| cib.own_alarm.is_some()) {
+        effects.push(Effect::SetAlarm(None));
     }
     Plan::exit(effects, Exit::Success, Reason::Running(Health::Stopped))
 }

@@ -1,8 +1,10 @@
 //! The rules, as tables: a situation in a few words, and the plan that must come out of it.
 
+mod alarms;
 mod cold_start;
 mod monitor_and_notify;
 mod reasons;
+mod room;
 mod start;
 mod stop;
 mod world;

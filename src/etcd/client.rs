@@ -113,6 +113,7 @@ async fn state(mut client: Client) -> Result<Etcd, etcd_client::Error> {
         index: status.raft_index(),
         is_learner: status.is_learner(),
         members: members.iter().map(member).collect(),
+        db_bytes: u64::try_from(status.db_size()).unwrap_or_default(),
         alarms: status.errors().to_vec(),
     })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::agent::context::Context;
 use crate::data_dir;
 use crate::decide::fact::Fact;
-use crate::decide::snapshot::{Cib, Container, DataDir, Etcd, PeerNode, Snapshot};
+use crate::decide::snapshot::{Cib, Container, DataDir, Etcd, PeerNode, Room, Snapshot};
 use crate::etcd::{client, config, log_line};
 use crate::notes;
 use crate::pacemaker::cib;
@@ -19,11 +19,13 @@ const PEER_ETCD_TIMEOUT: Duration = Duration::from_millis(1500);
 /// Looks at everything that a decision may rest on.
 pub fn observe(context: &Context) -> Snapshot {
     let (own_etcd, peer_etcd, cib) = living_sources(context);
-    let container = container(context, &own_etcd);
+    let data_in_use = data_in_use(context);
+    let container = container(context, &own_etcd, &data_in_use);
     let is_stopped = match &container {
         Fact::Known(container) => !container.running,
         Fact::Absent => true,
-        Fact::Unknown(_) | Fact::NotAsked => false,
+        // podman does not answer; what nobody holds open can be read all the same.
+        Fact::Unknown(_) | Fact::NotAsked => data_in_use == Fact::Known(false) && own_etcd.is_absent(),
     };
     Snapshot {
         elapsed_ms: millis(context.deadline.elapsed()),
@@ -36,7 +38,9 @@ pub fn observe(context: &Context) -> Snapshot {
         notify: context.notify.clone(),
         cib,
         container,
+        data_in_use,
         disk: if is_stopped { disk(context) } else { Fact::NotAsked },
+        room: if is_stopped { room(context) } else { Fact::NotAsked },
         note: notes::read(&notes::note_path(&context.params.data_dir)),
         boot_memory: notes::read(&context.memory_path),
         authorisation: notes::read(&context.authorisation_path),
@@ -82,20 +86,22 @@ fn query_cib(context: &Context) -> Fact<Cib> {
 }
 
 /// An etcd that answers runs: podman is asked only where it does not.
-fn container(context: &Context, own_etcd: &Fact<Etcd>) -> Fact<Container> {
+fn container(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fact<bool>) -> Fact<Container> {
     let text = std::fs::read_to_string(context.config_path()).unwrap_or_default();
     let forces_new_cluster = config::forces_new_cluster(&text);
     if own_etcd.known().is_some() {
         return Fact::Known(Container { running: true, exit: None, forces_new_cluster });
     }
-    let state = match podman::inspect(&context.params.name) {
-        Ok(state) => state,
-        Err(error) => return Fact::Unknown(error.to_string()),
+    let state = match (podman::inspect(&context.params.name), data_in_use) {
+        (Ok(state), _) => state,
+        // Whoever holds the data is an etcd, also where podman does not answer.
+        (Err(_), Fact::Known(true)) => return Fact::Known(Container { running: true, exit: None, forces_new_cluster }),
+        (Err(error), _) => return Fact::Unknown(error.to_string()),
     };
     // podman may have lost a process that still holds the data.
-    let running = match data_dir::is_open(&context.params.data_dir) {
-        Ok(open) => open || state.as_ref().is_some_and(|state| state.running),
-        Err(error) => return Fact::Unknown(error.to_string()),
+    let running = match data_in_use {
+        Fact::Known(in_use) => *in_use || state.as_ref().is_some_and(|state| state.running),
+        _ => return Fact::Unknown(data_in_use.why_unknown().to_owned()),
     };
     match state {
         None if !running => Fact::Absent,
@@ -107,10 +113,24 @@ fn container(context: &Context, own_etcd: &Fact<Etcd>) -> Fact<Container> {
     }
 }
 
+fn data_in_use(context: &Context) -> Fact<bool> {
+    match data_dir::is_open(&context.params.data_dir) {
+        Ok(open) => Fact::Known(open),
+        Err(error) => Fact::Unknown(error.to_string()),
+    }
+}
+
 fn exit_words(context: &Context, state: &podman::State) -> String {
     let words = podman::last_words(&context.params.name).as_deref().and_then(log_line::most_telling);
     let words = words.or_else(|| (!state.error.is_empty()).then(|| state.error.clone()));
     format!("exit code {}: {}", state.exit_code, words.unwrap_or_else(|| "it said nothing".to_owned()))
+}
+
+fn room(context: &Context) -> Fact<Room> {
+    match data_dir::room(&context.params.data_dir) {
+        Ok(room) => Fact::Known(room),
+        Err(error) => Fact::Unknown(error.to_string()),
+    }
 }
 
 fn disk(context: &Context) -> Fact<DataDir> {

@@ -11,6 +11,10 @@ pub const LINEAGE: &str = "etcd_lineage";
 pub const STANDALONE_NODE: &str = "standalone_node";
 /// The node that may start as a learner; a cluster property.
 pub const LEARNER_NODE: &str = "learner_node";
+/// The node whose data an operator chose where the histories split; a cluster property.
+pub const PRIMARY: &str = "etcd_primary";
+/// The alarms that a node's etcd raises; transient.
+pub const ALARM: &str = "etcd_alarm";
 /// A node's cluster id, decimal; permanent.
 pub const CLUSTER_ID: &str = "cluster_id";
 /// A node's member id, hexadecimal; permanent.
@@ -20,6 +24,15 @@ pub const MEMBER_ID: &str = "member_id";
 pub fn publish_record(node: &str, record: &Record) -> Result<(), Error> {
     let value = serde_json::to_string(record).map_err(|error| Error::Parse(error.to_string()))?;
     run("attrd_updater", &["--node", node, "--name", RECORD, "--update", &value]).map(drop)
+}
+
+/// Shows what alarms `node`'s etcd raises, or takes them back.
+pub fn show_alarm(node: &str, alarm: Option<&str>) -> Result<(), Error> {
+    let args = match alarm {
+        Some(alarm) => vec!["--node", node, "--name", ALARM, "--update", alarm],
+        None => vec!["--node", node, "--name", ALARM, "--delete"],
+    };
+    run("attrd_updater", &args).map(drop)
 }
 
 /// Publishes `lineage` for `node`, for good.

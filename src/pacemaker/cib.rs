@@ -2,7 +2,7 @@
 
 use roxmltree::{Document, Node};
 
-use super::attributes::{self, CLUSTER_ID, LEARNER_NODE, LINEAGE, MEMBER_ID, RECORD, STANDALONE_NODE};
+use super::attributes::{self, ALARM, CLUSTER_ID, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, RECORD, STANDALONE_NODE};
 use super::{Error, run};
 use crate::decide::snapshot::{Cib, Identity, Lineage, PeerAgent, PeerNode, Record};
 
@@ -32,6 +32,9 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         own_promotion_score: node_state(cib, node)
             .and_then(|state| attribute(state, &attributes::promotion_score(resource))?.parse().ok()),
         own_identity: nodes(cib).find(|entry| is_named(*entry, node)).and_then(identity),
+        own_alarm: node_state(cib, node)
+            .and_then(|state| attribute(child(state, "transient_attributes")?, ALARM).map(str::to_owned)),
+        primary: property(cib, PRIMARY),
     })
 }
 

@@ -199,7 +199,11 @@ pub fn effect(sim: &mut Sim, world: &mut World, n: usize, gives_up: bool) -> Res
 fn is_for_show(effect: &Effect) -> bool {
     matches!(
         effect,
-        Effect::SetLearner(_) | Effect::SettleConfig | Effect::SetPromotionScore(_) | Effect::PublishIdentity(_)
+        Effect::SetLearner(_)
+            | Effect::SettleConfig
+            | Effect::SetPromotionScore(_)
+            | Effect::PublishIdentity(_)
+            | Effect::PruneBackups
     )
 }
 
@@ -247,8 +251,13 @@ fn perform(sim: &mut Sim, world: &mut World, n: usize, effect: &Effect) -> Resul
             let name = name.as_deref().map(by);
             pacemaker::write(world, n, |cib| cib.standalone = name);
         }
-        // These tell people something, and no decision here rests on them.
-        Effect::SetLearner(_) | Effect::SetPromotionScore(_) => {}
+        // These tell people something, or keep the disk from filling; no decision here rests on them.
+        Effect::SetLearner(_)
+        | Effect::SetPromotionScore(_)
+        | Effect::SetAlarm(_)
+        | Effect::ForgetPrimary
+        | Effect::DropBackups(_)
+        | Effect::PruneBackups => {}
         Effect::WriteNote(note) => world.nodes[n].note = sim.notes.id(note.clone()),
         Effect::Remember(memory) => world.nodes[n].memory = sim.memories.id(memory.clone()),
         Effect::ConsumeAuthorisation => world.nodes[n].word = super::world::Word::None,

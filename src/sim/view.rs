@@ -131,6 +131,8 @@ pub fn snapshot(sim: &Sim, view: &View, elapsed_ms: u64) -> Snapshot {
         } else {
             Fact::Absent
         },
+        data_in_use: Fact::NotAsked,
+        room: Fact::NotAsked,
         disk: view.disk.map_or(Fact::NotAsked, |disk| Fact::Known(data_dir(&disk))),
         note: if stored(view.note) { Fact::Known(sim.notes.get(view.note).clone()) } else { Fact::Absent },
         boot_memory: if stored(view.memory) {
@@ -203,6 +205,8 @@ fn cib(sim: &Sim, cib: &Cib, me: usize, identity: Option<Identity>) -> snapshot:
         cluster_recorded: cib.recorded.contains(&true),
         own_start_failures: 0,
         own_identity: identity.filter(|_| cib.recorded[me]),
+        own_alarm: None,
+        primary: None,
     }
 }
 
@@ -281,6 +285,7 @@ fn etcd(answer: Answer) -> Fact<Etcd> {
         index: index.into(),
         is_learner,
         members: mids(conf.voters | conf.learners).map(member).collect(),
+        db_bytes: 0,
         alarms: Vec::new(),
     })
 }

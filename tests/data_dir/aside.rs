@@ -1,7 +1,11 @@
 //! Moving a member's data aside.
 
 use std::fs;
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use tandem::data_dir::{self, DataDir, Error};
 
@@ -15,15 +19,19 @@ fn refill(dir: &Dir, mark: usize) {
     fs::write(dir.path().join("member/mark"), mark.to_string()).unwrap();
 }
 
-fn aside(dir: &Dir, keep: usize) -> Option<PathBuf> {
-    data_dir::move_aside(dir.path(), keep).unwrap()
+fn aside(dir: &Dir) -> Option<PathBuf> {
+    data_dir::move_aside(dir.path()).unwrap()
+}
+
+fn prune(dir: &Dir, keep: usize) {
+    data_dir::prune_backups(dir.path(), keep).unwrap();
 }
 
 #[test]
 fn the_data_is_elsewhere_and_whole() {
     let dir = Writer::two_voters().write();
     let before = read(&dir);
-    let backup = aside(&dir, 3).unwrap();
+    let backup = aside(&dir).unwrap();
     assert_eq!(backup.parent(), Some(dir.path()));
     assert!(backup.file_name().unwrap().to_str().unwrap().starts_with("member-backup-0001-"), "{}", backup.display());
     assert_eq!(read(&dir), DataDir::Blank);
@@ -34,8 +42,8 @@ fn the_data_is_elsewhere_and_whole() {
 #[test]
 fn nothing_there_is_nothing_moved() {
     let dir = tempfile::tempdir().unwrap();
-    assert_eq!(data_dir::move_aside(dir.path(), 1).unwrap(), None);
-    assert_eq!(data_dir::move_aside(&dir.path().join("missing"), 1).unwrap(), None);
+    assert_eq!(data_dir::move_aside(dir.path()).unwrap(), None);
+    assert_eq!(data_dir::move_aside(&dir.path().join("missing")).unwrap(), None);
 }
 
 #[test]
@@ -44,16 +52,16 @@ fn the_oldest_go_and_the_newest_stays() {
     let backups: Vec<_> = (0..12)
         .map(|mark| {
             refill(&dir, mark);
-            aside(&dir, 3).unwrap()
+            aside(&dir).unwrap()
         })
         .collect();
+    assert!(backups.iter().all(|path| path.exists()), "moving aside deletes nothing");
+    prune(&dir, 3);
     let kept: Vec<_> = backups.iter().map(|path| path.exists()).collect();
     assert_eq!(kept, [[false; 9].as_slice(), &[true; 3]].concat());
     assert_eq!(fs::read_to_string(backups[11].join("mark")).unwrap(), "11");
-    refill(&dir, 12);
-    let newest = aside(&dir, 0).unwrap();
-    assert!(newest.exists(), "the one just made is never pruned");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    prune(&dir, 0);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
 #[test]
@@ -63,9 +71,10 @@ fn order_does_not_come_from_the_clock() {
     fs::create_dir(&from_the_future).unwrap();
     let foreign = dir.path().join("member-backup-by-hand");
     fs::create_dir(&foreign).unwrap();
-    let first = aside(&dir, 2).unwrap();
+    let first = aside(&dir).unwrap();
     refill(&dir, 1);
-    let second = aside(&dir, 2).unwrap();
+    let second = aside(&dir).unwrap();
+    prune(&dir, 2);
     assert!(first.exists() && second.exists() && foreign.exists() && !from_the_future.exists());
 }
 
@@ -74,7 +83,7 @@ fn what_was_half_deleted_goes() {
     let dir = Writer::two_voters().write();
     let half = dir.path().join("member-discard-member-backup-0001-20250101T000000Z");
     fs::create_dir(&half).unwrap();
-    aside(&dir, 2).unwrap();
+    prune(&dir, 2);
     assert!(!half.exists());
 }
 
@@ -82,7 +91,42 @@ fn what_was_half_deleted_goes() {
 fn an_open_data_dir_is_refused() {
     let dir = Writer::two_voters().write();
     let _lock = lock_as_etcd(&dir.wals()[0]);
-    let error = data_dir::move_aside(dir.path(), 3).unwrap_err();
+    let error = data_dir::move_aside(dir.path()).unwrap_err();
     assert!(matches!(error, Error::Open { .. }), "{error}");
     assert!(dir.wal().exists());
+}
+
+#[test]
+fn the_room_is_told_and_made() {
+    let dir = Writer::two_voters().write();
+    let first = aside(&dir).unwrap();
+    refill(&dir, 1);
+    let second = aside(&dir).unwrap();
+    let foreign = dir.path().join("member-backup-by-hand");
+    fs::create_dir(&foreign).unwrap();
+    let room = data_dir::room(dir.path()).unwrap();
+    assert!(room.free_bytes > 0);
+    let names: Vec<_> = room.backups.iter().map(|backup| dir.path().join(&backup.name)).collect();
+    assert_eq!(names, [first.clone(), second.clone()]);
+    assert!(room.backups.iter().all(|backup| backup.bytes > 0));
+    let doomed = [room.backups[0].name.clone(), "member-backup-by-hand".to_owned(), "member".to_owned()];
+    data_dir::drop_backups(dir.path(), &doomed).unwrap();
+    assert!(!first.exists() && second.exists() && foreign.exists());
+}
+
+/// As a podman that hangs leaves it: a process that has the data open, and nobody who would end it.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a process that holds a file is what is to be found")]
+fn who_has_the_data_open_is_found_and_ended() {
+    let dir = Writer::two_voters().write();
+    let wal = dir.wals()[0].clone();
+    assert_eq!(data_dir::end_holders(dir.path(), Duration::ZERO).unwrap(), 0, "nobody");
+    let script = "exec 9<>\"$1\"; flock --exclusive 9; echo held; exec sleep 60";
+    let mut holder = Command::new("sh").args(["-c", script, "sh"]).arg(&wal).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = [0; 5];
+    holder.stdout.take().unwrap().read_exact(&mut said).unwrap();
+    assert!(data_dir::is_open(dir.path()).unwrap());
+    assert_eq!(data_dir::end_holders(dir.path(), Duration::from_secs(5)).unwrap(), 1);
+    assert!(!data_dir::is_open(dir.path()).unwrap());
+    assert_eq!(holder.wait().unwrap().signal(), Some(15));
 }

@@ -1,7 +1,7 @@
 //! The table of R2, from both sides at once: the two answers must fit together.
 
 use super::world::*;
-use crate::decide::cold_start::{Answer, Cluster, answer};
+use crate::decide::cold_start::{Answer, Chosen, Cluster, answer};
 use crate::decide::reason::{Refusal, Rule};
 use crate::decide::snapshot::{DataDir, Record};
 
@@ -15,7 +15,7 @@ fn both(first: &Record, second: &Record) -> (Answer, Answer) {
 }
 
 fn cluster(i_am_first: bool) -> Cluster {
-    Cluster { i_am_first, recorded: false, forks: 0 }
+    Cluster { i_am_first, recorded: false, forks: 0, chosen: Chosen::Nobody }
 }
 
 fn normally(rule: Rule) -> Answer {
@@ -99,6 +99,22 @@ fn the_order_of_the_nodes_changes_nothing_but_who_bootstraps() {
 fn nobody_chooses_between_two_histories() {
     let answers = both(&record(history(ME, &[ME], &[])), &record(history(PEER, &[PEER], &[])));
     assert_eq!(answers, (Answer::Refuse(Refusal::HistoriesSplit), Answer::Refuse(Refusal::HistoriesSplit)));
+}
+
+#[test]
+fn an_operator_chooses_between_two_histories() {
+    let chosen = |chosen| Cluster { chosen, ..cluster(true) };
+    let sole = (record(history(ME, &[ME], &[])), record(history(PEER, &[PEER], &[])));
+    let strangers = (record(history(ME, &[ME, 7], &[])), record(history(PEER, &[PEER, 8], &[])));
+    for (first, second) in [sole, strangers] {
+        let goes_on = Answer::ForceNewCluster(Rule::ChosenPrimary);
+        assert_eq!(answer(&first, &second, &chosen(Chosen::Me)), goes_on);
+        let follows = Answer::FollowThePeer(Rule::PeerIsChosenPrimary);
+        assert_eq!(answer(&second, &first, &chosen(Chosen::ThePeer)), follows);
+    }
+    // Where the evidence ranks the two, it is not asked for.
+    let (older, newer) = (record(history(PEER, &[ME, PEER], &[])), record(history(ME, &[ME], &[])));
+    assert_eq!(answer(&newer, &older, &chosen(Chosen::ThePeer)), normally(Rule::SoleVoter));
 }
 
 #[test]

@@ -29,7 +29,8 @@ fn the_survivor_recovers_in_the_notification_that_follows_fencing() {
         cib.lineage = forks(1, "node1");
         cib.standalone_node = Some("node1".to_owned());
     });
-    seen.note = Fact::Known(Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), left_at: None });
+    seen.note =
+        Fact::Known(Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), ..Note::default() });
     let plan = decide(Request::Notify, &seen, &announced);
     assert!(matches!(plan.effects[..], [Effect::StopContainer { .. }]));
     let stopped = progress(plan);
@@ -310,7 +311,8 @@ fn a_recovery_ends_where_the_peer_comes_back_meanwhile() {
         cib.lineage = forks(1, "node1");
         cib.standalone_node = Some("node1".to_owned());
     });
-    seen.note = Fact::Known(Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), left_at: None });
+    seen.note =
+        Fact::Known(Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), ..Note::default() });
     assert!(!is_harmless(&decide(Request::Monitor, &seen, &announced)), "nothing stands in the way");
     let back = seen.clone().peer_is(PeerNode::Online, PeerAgent::Active);
     assert!(is_harmless(&decide(Request::Monitor, &back, &announced)));
@@ -364,4 +366,22 @@ fn a_listed_learner_is_named_so_that_an_agent_of_another_kind_starts_it() {
     assert!(!first(Request::Monitor, &known).effects.contains(&named));
     let started = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
     assert!(!first(Request::Monitor, &started).effects.contains(&named));
+}
+
+#[test]
+fn a_learner_at_nobodys_address_makes_place_and_a_voter_there_is_not_touched() {
+    let sole = |voters: &[u64], learners: &[u64]| {
+        at_rest().running(Fact::Known(etcd(ME, Some(ME), voters, learners))).seen_voting()
+    };
+    let stranger = sole(&[ME], &[7]);
+    let removed = [Effect::RemoveMember { id: 7, via: Via::Own }];
+    assert_eq!(first(Request::Monitor, &stranger).effects, removed);
+    let starting = stranger.notified(Moment::Pre, "start", &["node2"], &[]);
+    assert_eq!(first(Request::Notify, &starting).effects, removed);
+    let only_node = Snapshot { peer: None, ..sole(&[ME], &[PEER]) };
+    assert_eq!(first(Request::Monitor, &only_node).effects, [Effect::RemoveMember { id: PEER, via: Via::Own }]);
+    for (voters, learners) in [(&[ME, 7][..], &[][..]), (&[ME, PEER, 7], &[]), (&[ME], &[PEER])] {
+        let effects = first(Request::Monitor, &sole(voters, learners)).effects;
+        assert!(!effects.iter().any(|effect| matches!(effect, Effect::RemoveMember { .. })), "{voters:?} {learners:?}");
+    }
 }

@@ -13,6 +13,7 @@ fn refusals() -> Vec<Refusal> {
         Refusal::DataOfARecordedClusterIsGone,
         Refusal::NoVotersData,
         Refusal::NoProofThatPeerDidNotGoOn { position },
+        Refusal::PeerWentOnWithoutUs { position },
         Refusal::LearnerAlone { position },
         Refusal::DepartedAlone { position },
         Refusal::BlankAlone,
@@ -22,6 +23,9 @@ fn refusals() -> Vec<Refusal> {
         Refusal::PeerNotConfirmed { why: "it is lost".to_owned() },
         Refusal::NotAVoterYet,
         Refusal::StillRunning,
+        Refusal::NoRoomToJoin { needed_bytes: 9 << 30, free_bytes: 5 << 30 },
+        Refusal::PeerServesThoughNotChosen,
+        Refusal::PeerLostWhileJoining,
     ]
 }
 

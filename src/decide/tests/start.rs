@@ -86,7 +86,7 @@ fn r1_a_stranger_is_listed_first_and_only_then_moves_its_data_aside() {
         plan.effects,
         [
             Effect::MoveDataAside,
-            Effect::WriteNote(Note { lineage: forks(1, "node2"), ..Note::default() }),
+            Effect::WriteNote(Note { lineage: forks(1, "node2"), joins: true, ..Note::default() }),
             Effect::RunContainer(RunMode::JoinAsLearner { initial_cluster }),
         ]
     );
@@ -140,7 +140,8 @@ fn r2_the_force_is_announced_seen_and_only_then_done() {
     let snapshot = at_rest().both_start().with_disk(history(ME, &[ME, PEER], &[])).with_peer_record(DataDir::Blank);
     let plan = first(Request::Start, &snapshot);
     assert!(!plan.effects.contains(&Effect::AdvanceCommit));
-    let note = Note { lineage: forks(1, "node1"), alone_since: Some(Position { term: 3, index: 1000 }), left_at: None };
+    let note =
+        Note { lineage: forks(1, "node1"), alone_since: Some(Position { term: 3, index: 1000 }), ..Note::default() };
     assert_eq!(plan.effects[0], Effect::WriteNote(note.clone()));
     assert_eq!(plan.effects[1], Effect::PublishLineage(forks(1, "node1")));
     assert_eq!(plan.effects[2], Effect::SetStandalone(Some("node1".to_owned())));
@@ -172,7 +173,7 @@ fn a_sole_voter_that_was_left_behind_is_no_longer_sure_of_itself() {
         })
     };
     let alone = left_behind(PeerAgent::Stopped, PeerNode::Down);
-    assert!(matches!(refusal(&alone), Refusal::NoProofThatPeerDidNotGoOn { .. }));
+    assert!(matches!(refusal(&alone), Refusal::PeerWentOnWithoutUs { .. }));
     for (agent, node) in [(PeerAgent::Stopped, PeerNode::Lost), (PeerAgent::Active, PeerNode::Online)] {
         let plan = first(Request::Start, &left_behind(agent, node));
         assert_eq!(plan.effects, Vec::new(), "{agent:?} {node:?}");
@@ -209,7 +210,11 @@ fn r3_the_memory_of_another_boot_or_member_or_history_proves_nothing() {
     let other_member = down.clone().with_disk(history(7, &[7, PEER], &[]));
     let other_fork = down.with_disk(history(ME, &[ME, PEER], &[])).cib_with(|cib| cib.lineage = forks(1, "node2"));
     for snapshot in [other_boot, other_member, other_fork] {
-        assert!(matches!(refusal(&snapshot), Refusal::NoProofThatPeerDidNotGoOn { .. }));
+        let refused = refusal(&snapshot);
+        assert!(
+            matches!(refused, Refusal::NoProofThatPeerDidNotGoOn { .. } | Refusal::PeerWentOnWithoutUs { .. }),
+            "{refused:?}"
+        );
     }
 }
 
@@ -351,8 +356,49 @@ fn r3_a_known_loss_is_accepted_by_name_or_not_at_all() {
     let mut alone = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
     alone = alone.cib_with(|cib| cib.lineage = forks(4, "node2"));
     alone.authorisation = Fact::Known(word(false));
-    assert!(matches!(refusal(&alone), Refusal::NoProofThatPeerDidNotGoOn { .. }));
+    assert!(matches!(refusal(&alone), Refusal::PeerWentOnWithoutUs { .. }));
     alone.authorisation = Fact::Known(word(true));
     let plan = first(Request::Start, &alone);
     assert!(plan.effects.contains(&Effect::PublishLineage(forks(5, "node1"))), "ours counts from now on");
+}
+
+#[test]
+fn r4_of_two_sole_voters_only_the_one_that_runs_serves() {
+    let sole = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Online, PeerAgent::Active);
+    assert_eq!(run_mode(&sole), RunMode::Normally);
+    let split = sole.with_peer_record(history(PEER, &[PEER], &[]));
+    let claims = |claims: bool| {
+        split.clone().cib_with(|cib| {
+            if let Some(record) = &mut cib.peer_record {
+                record.claims = claims;
+            }
+        })
+    };
+    assert!(first(Request::Start, &claims(true)).effects.is_empty());
+    assert_eq!(run_mode(&claims(false)), RunMode::Normally, "what it held when it started, before it joined us");
+}
+
+#[test]
+fn r1_chosen_data_is_never_moved_aside() {
+    let mut split = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Online, PeerAgent::Active);
+    split.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[]));
+    let chosen = |name: &str| split.clone().cib_with(|cib| cib.primary = Some(name.to_owned()));
+    assert_eq!(refusal(&chosen("node1")), Refusal::PeerServesThoughNotChosen);
+    assert!(matches!(first(Request::Start, &chosen("node2")).effects[..], [Effect::AddLearner { .. }, _]));
+    assert!(matches!(first(Request::Start, &chosen("node10")).effects[..], [Effect::AddLearner { .. }, _]));
+}
+
+#[test]
+fn a_joiner_whose_voter_is_lost_gives_up_so_that_it_can_be_fenced() {
+    let mode = RunMode::JoinAsLearner { initial_cluster: Vec::new() };
+    let started = Progress::enter(Phase::Started(mode), 0);
+    let joiner = |peer: PeerNode| {
+        at_rest().running(Fact::Unknown("silent".to_owned())).peer_is(peer, PeerAgent::Active).after(3_000)
+    };
+    assert_eq!(exit(&decide(Request::Start, &joiner(PeerNode::Online), &started)), None);
+    for gone in [PeerNode::Lost, PeerNode::Down] {
+        let plan = decide(Request::Start, &joiner(gone), &started);
+        assert_eq!(exit(&plan), Some(Exit::Retriable));
+        assert!(matches!(plan.because, Reason::Refused { refusal: Refusal::PeerLostWhileJoining, .. }));
+    }
 }

@@ -97,3 +97,17 @@ fn a_stop_that_the_peer_can_see_gives_up_the_claim_and_half_a_restart_does_not()
     let unreadable = Snapshot { cib: Fact::Unknown("no answer".to_owned()), ..alone() };
     assert!(!keeps_its_claim(&unreadable));
 }
+
+#[test]
+fn a_podman_that_hangs_does_not_keep_a_stop_from_its_end() {
+    let mute = Snapshot { container: Fact::Unknown("podman hangs".to_owned()), ..at_rest() }.after(40_000);
+    assert!(matches!(first(Request::Stop, &mute).effects[..], [Effect::StopContainer { .. }]), "etcd is ended first");
+    let ended = Progress::enter(Phase::Stopped, 30_000);
+    assert_eq!(exit(&decide(Request::Stop, &mute, &ended)), Some(Exit::Success));
+    let held = Snapshot { data_in_use: Fact::Known(true), ..mute.clone() };
+    let unread = Snapshot { data_in_use: Fact::Unknown("I/O error".to_owned()), ..mute.clone() };
+    let listening = Snapshot { own_etcd: Fact::Unknown("silent".to_owned()), ..mute };
+    for (name, snapshot) in [("held", held), ("unread", unread), ("listening", listening)] {
+        assert_ne!(exit(&decide(Request::Stop, &snapshot, &ended)), Some(Exit::Success), "{name}");
+    }
+}

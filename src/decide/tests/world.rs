@@ -41,9 +41,13 @@ pub(super) fn at_rest() -> Snapshot {
             own_start_failures: 0,
             own_promotion_score: None,
             own_identity: Some(Identity { cluster_id: CLUSTER, member_id: ME }),
+            own_alarm: None,
+            primary: None,
         }),
         container: Fact::Absent,
+        data_in_use: Fact::Known(false),
         disk: Fact::Known(DataDir::Blank),
+        room: Fact::NotAsked,
         note: Fact::Absent,
         boot_memory: Fact::Absent,
         authorisation: Fact::Absent,
@@ -98,6 +102,7 @@ pub(super) fn etcd(me: u64, leader: Option<u64>, voters: &[u64], learners: &[u64
         index: 1000,
         is_learner: learners.contains(&me),
         members,
+        db_bytes: 0,
         alarms: Vec::new(),
     }
 }

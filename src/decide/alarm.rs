@@ -1,0 +1,44 @@
+//! etcd's alarms, shown where an administrator looks. An alarm is no failure of the member: a restart does not mend it.
+
+use std::collections::BTreeSet;
+
+use super::plan::Effect;
+use super::reason::Health;
+use super::snapshot::{Etcd, Snapshot};
+
+/// How etcd words an alarm among its errors: `memberID:10501334649042878790 alarm:NOSPACE`.
+const KIND: &str = "alarm:";
+const RAISED_BY: &str = "memberID:";
+
+/// The alarms that are raised, each with the node that raised it; `None` where there are none.
+pub(super) fn raised(etcd: &Etcd) -> Option<String> {
+    let all: BTreeSet<String> = etcd.alarms.iter().filter_map(|error| described(etcd, error)).collect();
+    (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+fn described(etcd: &Etcd, error: &str) -> Option<String> {
+    let kind = error.split_whitespace().find_map(|word| word.strip_prefix(KIND))?;
+    let by = error.split_whitespace().find_map(|word| word.strip_prefix(RAISED_BY));
+    let member = by.and_then(|id| id.parse::<u64>().ok());
+    let listed = member.and_then(|id| etcd.members.iter().find(|entry| entry.id == id));
+    let name = listed.map(|entry| entry.name.clone()).filter(|name| !name.is_empty());
+    Some(match name.or_else(|| member.map(|id| format!("member {id:x}"))) {
+        Some(name) => format!("{kind} of {name}"),
+        None => kind.to_owned(),
+    })
+}
+
+/// What is shown differs from what is raised.
+pub(super) fn as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
+    let raised = raised(etcd);
+    let shown = snapshot.cib.known()?.own_alarm.clone();
+    (shown != raised).then_some(Effect::SetAlarm(raised))
+}
+
+/// The state of a serving member, alarms first.
+pub(super) fn health(etcd: &Etcd) -> Health {
+    match raised(etcd) {
+        Some(alarms) => Health::Alarm { alarms },
+        None => super::start::health(etcd),
+    }
+}

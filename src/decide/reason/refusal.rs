@@ -1,0 +1,166 @@
+//! The words of a refusal: what stands in the way, and what resolves it.
+
+use std::fmt;
+
+use super::{Refusal, megabytes};
+use crate::decide::snapshot::Position;
+
+impl Refusal {
+    /// In as few words as Pacemaker keeps, with what to type.
+    pub(super) fn short(&self, peer: &str) -> String {
+        match self {
+            Self::CibUnreadable { why } => format!("cannot read the CIB: {why}"),
+            Self::DiskUnreadable { why } => format!("cannot read the data dir: {why}"),
+            Self::MoreThanTwoVoters => "three or more voters: 'etcdctl member remove' all but two".to_owned(),
+            Self::HistoriesSplit => {
+                format!("{peer} and this node both went on alone: 'crm_attribute -n etcd_primary -v NODE' chooses one")
+            }
+            Self::PeerWentOnAloneAndLostItsData { .. } => {
+                format!(
+                    "{peer} went on alone and lost its data: restore it, or 'tandem confirm-recovery --accept-loss'"
+                )
+            }
+            Self::DataOfARecordedClusterIsGone => {
+                "both nodes lost their data: restore one with 'etcdutl snapshot restore'".to_owned()
+            }
+            Self::NoVotersData => {
+                "neither node holds a voter's data: move a backup back, see 'tandem explain'".to_owned()
+            }
+            Self::NoProofThatPeerDidNotGoOn { position: Position { term, index } } => {
+                format!(
+                    "{peer} may have gone on since term {term} index {index}: start {peer}, or 'tandem confirm-recovery'"
+                )
+            }
+            Self::PeerWentOnWithoutUs { position: Position { term, index } } => {
+                format!(
+                    "{peer} went on alone after term {term} index {index}: start {peer}, or 'tandem confirm-recovery --accept-loss'"
+                )
+            }
+            Self::LearnerAlone { .. } => format!("this node was only a learner: start {peer}"),
+            Self::DepartedAlone { .. } => format!("this member left the cluster: start {peer}"),
+            Self::BlankAlone => format!("this node holds no data: start {peer}"),
+            Self::BrokenAlone { .. } => format!("this node's data dir is broken: start {peer}"),
+            Self::PeerSaysNothing => {
+                format!("{peer} has not said what data it holds: does Tandem run there? See 'pcs status'")
+            }
+            Self::PeerDoesNotServe => format!("{peer} is to serve first and does not yet: see 'pcs status'"),
+            Self::PeerNotConfirmed { .. } => {
+                format!("{peer} is not confirmed off: fence it, or 'pcs stonith confirm {peer}'")
+            }
+            Self::EtcdExited { last_words } => format!("etcd exited: {last_words}"),
+            Self::EtcdDoesNotAnswer { why } => format!("etcd does not answer: {why}"),
+            Self::ContainerUnknown { why } => format!("cannot tell whether etcd runs: {why}"),
+            Self::NotAVoterYet => format!("still a learner: not caught up with {peer} yet"),
+            Self::StillRunning => "etcd does not end: see 'podman ps' and 'podman kill'".to_owned(),
+            Self::NoRoomToJoin { needed_bytes, free_bytes } => {
+                format!(
+                    "joining needs about {} MB beside 'member', {} MB are free: make room",
+                    megabytes(*needed_bytes),
+                    megabytes(*free_bytes)
+                )
+            }
+            Self::PeerLostWhileJoining => format!("{peer} was lost before this node had its data: start {peer}"),
+            Self::PeerServesThoughNotChosen => {
+                format!("this node's data was chosen, but {peer} serves: 'pcs resource disable' and 'enable' the clone")
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_lines, reason = "a table of sentences")]
+    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, peer: &str) -> fmt::Result {
+        match self {
+            Self::CibUnreadable { why } => write!(f, "cannot read the CIB ({why}); will try again"),
+            Self::DiskUnreadable { why } => write!(f, "cannot read the data dir: {why}"),
+            Self::MoreThanTwoVoters => {
+                write!(
+                    f,
+                    "the data names three or more voters; this agent keeps two: remove the others with 'etcdctl member remove' first"
+                )
+            }
+            Self::HistoriesSplit => {
+                write!(
+                    f,
+                    "this node and {peer} both went on alone and their histories split: choose one with 'crm_attribute --name etcd_primary --update NODE', and the other's data is kept as a backup"
+                )
+            }
+            Self::PeerWentOnAloneAndLostItsData { peer_forks } => {
+                write!(
+                    f,
+                    "{peer} went on alone (fork {peer_forks}) and holds no data now: writes since then are only in its backups; restore them there, or confirm the loss with 'tandem confirm-recovery --accept-loss'"
+                )
+            }
+            Self::DataOfARecordedClusterIsGone => {
+                write!(
+                    f,
+                    "a cluster was recorded here and neither node holds its data: restore a snapshot with 'etcdutl snapshot restore', or delete the node attribute cluster_id on both nodes to begin a new one"
+                )
+            }
+            Self::NoVotersData => {
+                write!(
+                    f,
+                    "neither node holds a voter's data: move a backup back ('mv /var/lib/etcd/member-* /var/lib/etcd/member') or restore a snapshot"
+                )
+            }
+            Self::NoProofThatPeerDidNotGoOn { position: Position { term, index } } => {
+                write!(
+                    f,
+                    "this node's data reaches term {term} index {index}, and {peer} may have gone on without it: start {peer} (nothing is lost then), or type 'tandem confirm-recovery' here"
+                )
+            }
+            Self::PeerWentOnWithoutUs { position: Position { term, index } } => {
+                write!(
+                    f,
+                    "this node's data reaches term {term} index {index}, and {peer} is known to have gone on without it: start {peer} (nothing is lost then), or give up what it took with 'tandem confirm-recovery --accept-loss'"
+                )
+            }
+            Self::LearnerAlone { position: Position { term, index } } => {
+                write!(
+                    f,
+                    "this node was a learner and its data (to term {term} index {index}) may lack acknowledged writes: start {peer}"
+                )
+            }
+            Self::DepartedAlone { position: Position { term, index } } => {
+                write!(f, "this member left the cluster at term {term} index {index} and {peer} went on: start {peer}")
+            }
+            Self::BlankAlone => write!(f, "this node holds no data: start {peer}, which is to serve first"),
+            Self::BrokenAlone { why } => {
+                write!(f, "this node's data dir is broken ({why}): start {peer}, which is to serve first")
+            }
+            Self::PeerSaysNothing => {
+                write!(
+                    f,
+                    "{peer} has not said what data it holds, as Tandem does before it starts; see with 'pcs status' why its agent does not start, and whether it is Tandem ('tandem explain' there); will try again"
+                )
+            }
+            Self::PeerDoesNotServe => write!(f, "{peer} is to serve first and does not yet; will try again"),
+            Self::PeerNotConfirmed { why } => {
+                write!(
+                    f,
+                    "{peer} is not confirmed stopped ({why}): fence it, or confirm that it is off with 'pcs stonith confirm {peer}'"
+                )
+            }
+            Self::EtcdExited { last_words } => write!(f, "etcd exited: {last_words}"),
+            Self::EtcdDoesNotAnswer { why } => write!(f, "etcd does not answer: {why}"),
+            Self::ContainerUnknown { why } => write!(f, "cannot tell whether the container runs: {why}"),
+            Self::NotAVoterYet => write!(f, "this member is still a learner: it has not caught up with {peer}"),
+            Self::StillRunning => write!(f, "etcd does not end"),
+            Self::NoRoomToJoin { needed_bytes, free_bytes } => {
+                write!(
+                    f,
+                    "joining needs about {} MB on the data dir's file system and {} MB are free; no backup there is old enough to be deleted: make room",
+                    megabytes(*needed_bytes),
+                    megabytes(*free_bytes)
+                )
+            }
+            Self::PeerLostWhileJoining => {
+                write!(f, "{peer} was lost before this node had got its data from it: start {peer}; will try again")
+            }
+            Self::PeerServesThoughNotChosen => {
+                write!(
+                    f,
+                    "an operator chose this node's data (etcd_primary), and {peer} serves another history: stop both with 'pcs resource disable' and start them with 'pcs resource enable'"
+                )
+            }
+        }
+    }
+}

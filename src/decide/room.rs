@@ -1,0 +1,49 @@
+//! Room on the disk for a learner's copy of the data. Moving data aside is a rename and takes none, but keeps what it
+//! held; where the new copy does not fit beside it, the oldest backups go, and never one that may still be needed.
+
+use super::plan::{Effect, Plan, Progress};
+use super::reason::{Reason, Refusal, Step};
+use super::snapshot::{DataDir, Etcd, Room, Snapshot};
+
+/// What etcd takes besides its database: two preallocated files of its write-ahead log, and a little for the rest.
+const BESIDE_THE_DATABASE: u64 = 160 << 20;
+
+/// What stands before joining for want of room; `None` where the learner's copy fits.
+pub(super) fn make(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd) -> Option<Plan> {
+    let room = snapshot.room.known()?;
+    let needed = peer_etcd.db_bytes.saturating_add(BESIDE_THE_DATABASE);
+    if room.free_bytes >= needed {
+        return None;
+    }
+    let doomed = oldest(room, dispensable(snapshot, disk, room), needed - room.free_bytes);
+    if doomed.is_empty() {
+        let refusal = Refusal::NoRoomToJoin { needed_bytes: needed, free_bytes: room.free_bytes };
+        return Some(snapshot.refuse(refusal));
+    }
+    let because = Reason::Step(Step::DropBackups { names: doomed.clone(), needed_bytes: needed });
+    Some(Plan::then_look(vec![Effect::DropBackups(doomed)], 0, Progress::default(), because))
+}
+
+/// How many of the backups, oldest first, are from before this node voted last. The newest may be what a join that was
+/// cut short has just moved aside; and while a join is under way nothing is dispensable.
+fn dispensable(snapshot: &Snapshot, disk: &DataDir, room: &Room) -> usize {
+    let joins = snapshot.note.known().is_some_and(|note| note.joins);
+    match disk {
+        _ if joins || snapshot.note.known().is_none() && !snapshot.note.is_absent() => 0,
+        DataDir::Present(_) | DataDir::Broken { .. } => room.backups.len(),
+        DataDir::Blank => room.backups.len().saturating_sub(1),
+    }
+}
+
+fn oldest(room: &Room, dispensable: usize, lacking: u64) -> Vec<String> {
+    let mut freed = 0_u64;
+    let mut names = Vec::new();
+    for backup in room.backups.iter().take(dispensable) {
+        if freed >= lacking {
+            break;
+        }
+        freed = freed.saturating_add(backup.bytes);
+        names.push(backup.name.clone());
+    }
+    names
+}
