@@ -1,0 +1,316 @@
+//! The story of each rule, as a person reads it: what is known, what is decided and why, what `crm_mon` shows, and what is
+//! done. One file for each situation in `tests/golden/decisions`; `TANDEM_BLESS=1` writes them anew, to be read.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use super::world::*;
+use crate::admin::evidence;
+use crate::decide::decide;
+use crate::decide::fact::Fact;
+use crate::decide::plan::{Exit, Next, Phase, Plan, Progress, Request};
+use crate::decide::snapshot::*;
+
+struct Situation {
+    name: &'static str,
+    request: Request,
+    progress: Progress,
+    snapshot: Snapshot,
+}
+
+fn begin(name: &'static str, request: Request, snapshot: Snapshot) -> Situation {
+    Situation { name, request, progress: Progress::default(), snapshot }
+}
+
+fn story(situation: &Situation) -> String {
+    let Situation { request, progress, snapshot, .. } = situation;
+    let plan = decide(*request, snapshot, progress);
+    let mut text = format!("asked for: {request:?}, after {} ms", snapshot.elapsed_ms);
+    if progress.phase != Phase::Begin {
+        let _ = write!(text, ", phase {:?}", progress.phase);
+    }
+    let _ = write!(text, "\n\nevidence\n{}", evidence::text(snapshot));
+    if let Some(notify) = &snapshot.notify {
+        let _ = writeln!(
+            text,
+            "  {:<18} {:?} {}: start {:?}, stop {:?}",
+            "transition", notify.moment, notify.operation, notify.start, notify.stop
+        );
+    }
+    text + &decision(&plan)
+}
+
+fn decision(plan: &Plan) -> String {
+    let mut text = format!("\nlog\n  {}\n", plan.because);
+    match &plan.next {
+        Next::Exit(Exit::Retriable) => {
+            let _ = write!(text, "\nexit reason\n  {}\n", plan.because.short());
+        }
+        Next::Exit(exit) => {
+            let _ = write!(text, "\nanswer\n  {exit:?}\n");
+        }
+        Next::Reobserve { after_ms, progress } => {
+            let _ = write!(text, "\nthen\n  looks again after {after_ms} ms, phase {:?}\n", progress.phase);
+        }
+    }
+    text += "\neffects\n";
+    for effect in &plan.effects {
+        let _ = writeln!(text, "  {effect:?}");
+    }
+    if plan.effects.is_empty() { text + "  none\n" } else { text }
+}
+
+fn pair(me: u64) -> DataDir {
+    history(me, &[ME, PEER], &[])
+}
+
+fn together(mine: DataDir, peers: DataDir) -> Snapshot {
+    at_rest().both_start().with_disk(mine).with_peer_record(peers)
+}
+
+fn beside_serving(disk: DataDir, voters: &[u64], learners: &[u64]) -> Snapshot {
+    let mut snapshot = at_rest().with_disk(disk).peer_is(PeerNode::Online, PeerAgent::Active);
+    snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), voters, learners));
+    snapshot
+}
+
+fn listed_learner(disk: DataDir) -> Snapshot {
+    let mut snapshot = beside_serving(disk, &[PEER], &[]);
+    let peer_urls = vec!["https://node1:2380".to_owned()];
+    if let Fact::Known(serving) = &mut snapshot.peer_etcd {
+        serving.members.push(Member { id: 9, name: String::new(), peer_urls, is_learner: true });
+    }
+    snapshot
+}
+
+fn alone(disk: DataDir) -> Snapshot {
+    at_rest().with_disk(disk).peer_is(PeerNode::Down, PeerAgent::NoHistory)
+}
+
+fn voter(leader: Option<u64>) -> Snapshot {
+    at_rest().running(Fact::Known(etcd(ME, leader, &[ME, PEER], &[]))).seen_voting()
+}
+
+fn word(accept_loss: bool) -> Fact<Authorisation> {
+    Fact::Known(Authorisation {
+        boot_id: "boot1".to_owned(),
+        lost_node: "node2".to_owned(),
+        cluster_id: CLUSTER,
+        member_id: ME,
+        position: Position { term: 3, index: 1000 },
+        accept_loss,
+    })
+}
+
+fn starts() -> Vec<Situation> {
+    let start = |name, snapshot| begin(name, Request::Start, snapshot);
+    let full = Room {
+        free_bytes: 50 << 20,
+        backups: vec![Backup { name: "member-backup-0001".to_owned(), bytes: 300 << 20 }],
+    };
+    vec![
+        start("r0-etcd-runs-and-answers", voter(Some(PEER)).peer_is(PeerNode::Online, PeerAgent::Active)),
+        start("r1-listed-member-starts-with-its-data", beside_serving(pair(ME), &[ME, PEER], &[])),
+        start("r1-stranger-is-listed-first", beside_serving(pair(ME), &[PEER], &[])),
+        start("r1-listed-learner-joins-and-keeps-its-data-aside", listed_learner(pair(ME))),
+        start("r1-replaced-node-joins-with-an-empty-disk", listed_learner(DataDir::Blank)),
+        start(
+            "r1-short-disk-drops-the-oldest-backup",
+            Snapshot { room: Fact::Known(full.clone()), ..listed_learner(pair(ME)) },
+        ),
+        start(
+            "r1-short-disk-without-a-backup-to-drop-refuses",
+            Snapshot { room: Fact::Known(Room { backups: Vec::new(), ..full }), ..listed_learner(pair(ME)) },
+        ),
+        start("r2-two-voters-start-plainly", together(pair(ME), pair(PEER))),
+        start("r2-sole-voter-beside-its-learner", together(history(ME, &[ME], &[PEER]), history(PEER, &[ME], &[PEER]))),
+        start(
+            "r2-learner-beside-the-sole-voter-waits",
+            together(history(ME, &[PEER], &[ME]), history(PEER, &[PEER], &[ME])),
+        ),
+        start("r2-voter-beside-an-empty-disk-goes-on", together(pair(ME), DataDir::Blank)),
+        start("r2-empty-disk-beside-a-voter-waits", together(DataDir::Blank, pair(PEER))),
+        start("r2-two-histories-refuse", together(history(ME, &[ME], &[]), history(PEER, &[PEER], &[]))),
+        start(
+            "r2-two-histories-and-a-choice",
+            together(history(ME, &[ME], &[]), history(PEER, &[PEER], &[]))
+                .cib_with(|cib| cib.primary = Some("node1".to_owned())),
+        ),
+        start("r2-two-blank-disks-begin", together(DataDir::Blank, DataDir::Blank)),
+        start(
+            "r2-two-blank-disks-of-a-cluster-refuse",
+            together(DataDir::Blank, DataDir::Blank).cib_with(|cib| cib.cluster_recorded = true),
+        ),
+        start("r2-two-learners-refuse", together(history(ME, &[7], &[ME]), DataDir::Blank)),
+        start("r2-peer-says-nothing-is-waited-for", at_rest().both_start().with_disk(pair(ME))),
+    ]
+}
+
+fn starts_without_a_peer() -> Vec<Situation> {
+    let start = |name, snapshot| begin(name, Request::Start, snapshot);
+    vec![
+        start("r3-sole-voter-starts-alone", alone(history(ME, &[ME], &[]))),
+        start("r3-survivor-announces", alone(pair(ME)).seen_voting().with_disk(pair(ME))),
+        start("r3-after-a-reboot-refuses", alone(pair(ME))),
+        start("r3-operators-word-announces", Snapshot { authorisation: word(false), ..alone(pair(ME)) }),
+        start(
+            "r3-operators-word-without-the-loss-refuses",
+            Snapshot { authorisation: word(false), ..alone(pair(ME)) }.cib_with(|cib| cib.lineage = forks(1, "node2")),
+        ),
+        start(
+            "r3-operators-word-with-the-loss-announces",
+            Snapshot { authorisation: word(true), ..alone(pair(ME)) }.cib_with(|cib| cib.lineage = forks(1, "node2")),
+        ),
+        start("r3-learner-alone-refuses", alone(history(ME, &[PEER], &[ME]))),
+        start("r3-departed-member-alone-refuses", alone(departed(ME))),
+        start("r3-empty-disk-alone-refuses", alone(DataDir::Blank)),
+        start("r3-lost-and-not-fenced-waits", at_rest().with_disk(pair(ME)).peer_is(PeerNode::Lost, PeerAgent::Active)),
+        start(
+            "r4-voter-starts-beside-a-leaderless-peer",
+            at_rest().with_disk(pair(ME)).peer_is(PeerNode::Online, PeerAgent::Active),
+        ),
+        start(
+            "r4-empty-disk-waits-for-a-leaderless-peer",
+            at_rest().with_disk(DataDir::Blank).peer_is(PeerNode::Online, PeerAgent::Active),
+        ),
+        start(
+            "an-unreadable-cib-refuses",
+            Snapshot {
+                cib: Fact::Unknown("cibadmin gave no answer within 8.0 s and was killed".to_owned()),
+                ..together(pair(ME), pair(PEER))
+            },
+        ),
+        start(
+            "an-unreadable-disk-refuses",
+            Snapshot {
+                disk: Fact::Unknown("reading /var/lib/etcd/member/wal: Input/output error".to_owned()),
+                ..together(pair(ME), pair(PEER))
+            },
+        ),
+    ]
+}
+
+fn while_running() -> Vec<Situation> {
+    let fenced = voter(None).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let announced = Snapshot {
+        note: Fact::Known(Note {
+            lineage: forks(1, "node1"),
+            alone_since: Some(Position { term: 3, index: 1000 }),
+            ..Note::default()
+        }),
+        ..fenced.clone().cib_with(|cib| {
+            cib.lineage = forks(1, "node1");
+            cib.standalone_node = Some("node1".to_owned());
+        })
+    };
+    let stopped =
+        Snapshot { container: Fact::Absent, own_etcd: Fact::Absent, disk: Fact::Known(pair(ME)), ..announced.clone() };
+    let with_alarm = {
+        let alarms = vec!["memberID:2 alarm:NOSPACE ".to_owned()];
+        let own = Etcd { alarms, ..etcd(ME, Some(ME), &[ME, PEER], &[]) };
+        Snapshot { own_etcd: Fact::Known(own), ..voter(Some(ME)) }
+    };
+    let learner = |polls_caught_up| {
+        let mut snapshot = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
+        snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(ME), &[ME], &[PEER]));
+        let progress = Progress { polls_caught_up, ..Progress::default() };
+        Situation { name: "monitor-promotes-a-learner-that-caught-up", request: Request::Monitor, progress, snapshot }
+    };
+    let in_phase =
+        |name, request, phase, snapshot| Situation { name, request, progress: Progress::enter(phase, 0), snapshot };
+    let sole = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
+    vec![
+        begin(
+            "notify-after-fencing-announces",
+            Request::Notify,
+            fenced.clone().notified(Moment::Post, "stop", &[], &["node2"]),
+        ),
+        in_phase("recovery-2-stops-etcd", Request::Notify, Phase::Announced, announced),
+        in_phase("recovery-3-advances-and-forces", Request::Notify, Phase::Stopped, stopped),
+        begin(
+            "notify-before-a-stop-proves-nothing",
+            Request::Notify,
+            fenced.clone().notified(Moment::Pre, "stop", &[], &["node2"]),
+        ),
+        begin("notify-lists-a-returning-peer", Request::Notify, sole.notified(Moment::Pre, "start", &["node2"], &[])),
+        begin("monitor-is-the-backstop", Request::Monitor, fenced),
+        begin("monitor-waits-for-fencing", Request::Monitor, voter(None).peer_is(PeerNode::Lost, PeerAgent::Active)),
+        begin("monitor-shows-an-alarm", Request::Monitor, with_alarm),
+        begin(
+            "monitor-finds-a-hung-etcd",
+            Request::Monitor,
+            Snapshot {
+                own_etcd: Fact::Unknown("https://192.0.2.1:2379 gave no answer within 2.5 s".to_owned()),
+                ..voter(Some(ME))
+            }
+            .peer_is(PeerNode::Online, PeerAgent::Active)
+            .after(13_000),
+        ),
+        learner(1),
+    ]
+}
+
+fn stops_and_roles() -> Vec<Situation> {
+    let leaving = |leader| {
+        let mut snapshot = voter(Some(leader)).peer_is(PeerNode::Online, PeerAgent::Active).notified(
+            Moment::Outside,
+            "",
+            &[],
+            &["node1"],
+        );
+        snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(leader), &[ME, PEER], &[]));
+        snapshot
+    };
+    let mute = Snapshot {
+        container: Fact::Unknown("podman gave no answer within 8.0 s and was killed".to_owned()),
+        ..at_rest()
+    }
+    .with_disk(pair(ME))
+    .after(40_000);
+    let asks = {
+        let mut snapshot = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[PEER], &[ME])));
+        snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[ME]));
+        let progress = Progress { polls_caught_up: 1, ..Progress::default() };
+        Situation { name: "promote-asks-the-peer", request: Request::Promote, progress, snapshot }
+    };
+    vec![
+        begin("stop-leader-hands-over", Request::Stop, leaving(ME)),
+        begin("stop-follower-leaves", Request::Stop, leaving(PEER)),
+        begin(
+            "stop-of-both-leaves-nobody-out",
+            Request::Stop,
+            leaving(PEER).notified(Moment::Outside, "", &[], &["node1", "node2"]),
+        ),
+        Situation {
+            name: "stop-ends-though-podman-hangs",
+            request: Request::Stop,
+            progress: Progress::enter(Phase::Stopped, 30_000),
+            snapshot: mute,
+        },
+        asks,
+    ]
+}
+
+#[test]
+fn each_rule_tells_its_story() {
+    let bless = std::env::var_os("TANDEM_BLESS").is_some();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/decisions");
+    let mut expected_files = Vec::new();
+    for situation in starts().into_iter().chain(starts_without_a_peer()).chain(while_running()).chain(stops_and_roles())
+    {
+        let path = directory.join(format!("{}.txt", situation.name));
+        let story = story(&situation);
+        if bless {
+            fs::create_dir_all(&directory).unwrap();
+            fs::write(&path, &story).unwrap();
+        }
+        let golden = fs::read_to_string(&path).unwrap_or_default();
+        assert!(story == golden, "{} tells another story now:\n{story}", path.display());
+        expected_files.push(path);
+    }
+    expected_files.sort();
+    let mut files: Vec<_> = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert_eq!(files, expected_files, "a story that nothing tells");
+}
