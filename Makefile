@@ -82,6 +82,10 @@ power-cuts: setup ## N power cuts at random moments under sixteen writers: none 
 bench-agent: setup ## both agents side by side in one lab: how long etcd takes no writes (root; more than half an hour)
 	$(LAB) bench-agent --runs $(RUNS) --etcd $(ETCD)
 
+.PHONY: lab-nightly
+lab-nightly: setup ## all of the lab's scenarios, those that cut power at random moments too (root)
+	$(LAB) run --nightly $(LAB_OPTIONS)
+
 .PHONY: lab-down
 lab-down: ## take the lab away, also one that a crash left half made (root)
 	$(LAB) down

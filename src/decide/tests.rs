@@ -2,6 +2,7 @@
 
 mod alarms;
 mod cold_start;
+mod golden;
 mod monitor_and_notify;
 mod reasons;
 mod room;

@@ -8,13 +8,14 @@ use crate::host;
 use crate::image::Version;
 use crate::node::{NODES, Node};
 use crate::power_cuts::{Kind, Series};
+use crate::scenarios::{self, Wanted};
 use crate::sh::Result;
 use crate::shell_agent::Agent;
 use crate::state::{self, Lab};
 use crate::up::{self, Wish};
 use crate::{
-    bench_agent, bmc, cluster, demo, etcd, init, net, power, power_cuts, scenarios, self_test, services, teardown,
-    timeline, writer,
+    bench_agent, bmc, cluster, demo, etcd, init, net, power, power_cuts, self_test, services, teardown, timeline,
+    writer,
 };
 
 const HELP: &str = "\
@@ -39,7 +40,7 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
   cargo lab timeline          both hosts' logs, BMCs and power in one story
   cargo lab demo [--victim leader|follower]
                               the main job: cut a node's power and watch (brings its own lab up and down)
-  cargo lab run [SCENARIO...] scenarios; all of them if none is named
+  cargo lab run [SCENARIO...] scenarios; those of every day if none is named, all of them with --nightly
   cargo lab list              the scenarios
   cargo lab power-cuts [--runs N] [--seed SEED] [--kind KIND]
                               N power cuts at random moments; fails if an acknowledged write is lost
@@ -97,8 +98,9 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
         }
         "run" => {
             let wish = wish(words)?;
+            let wanted = wanted(words);
             crate::interrupt::install()?;
-            scenarios::run(&lab, wish, words)
+            scenarios::run(&lab, wish, &wanted)
         }
         "power-cuts" => {
             let series = series(words)?;
@@ -172,6 +174,14 @@ fn by_hand(lab: &Lab, verb: &str, words: &mut Vec<String>) -> Result<()> {
             }
             Ok(())
         }
+    }
+}
+
+fn wanted(words: &[String]) -> Wanted {
+    match words {
+        [] => Wanted::Daily,
+        [only] if only == "--nightly" => Wanted::Nightly,
+        names => Wanted::Named(names.to_vec()),
     }
 }
 

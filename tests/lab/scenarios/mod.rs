@@ -1,19 +1,37 @@
 //! The scenarios: what happens to two hosts, and what must hold afterwards.
 
+mod alarm;
+mod bmc_refuses;
+mod both_etcds_killed;
 mod both_powered_off_and_on;
 mod both_stopped_and_started;
+mod both_stopped_one_returns;
+mod cold_boot;
+mod cut_at_random;
+mod disk_full;
+mod disk_lost;
+mod etcd_hung;
 mod etcd_killed;
 mod graceful_stop_and_return;
+mod kubelet_failure;
 mod left_behind;
+mod new_voters_peer_dies;
 mod node_failure;
 mod partition;
+mod partition_without_fencing;
+mod podman_hangs;
+mod stale_attributes;
+mod steps;
 mod survivor_etcd_killed_too;
+mod table;
 mod teardown_leaves_nothing;
+mod two_failures;
+mod voter_wins_the_race;
 mod wrong_input;
 
 use std::time::{Duration, Instant};
 
-use crate::cluster;
+use crate::cluster::{self, CloneKind};
 use crate::demo::Outcome;
 use crate::etcd;
 use crate::interrupt;
@@ -23,131 +41,28 @@ use crate::state::Lab;
 use crate::teardown;
 use crate::up::{self, Wish};
 use crate::writer::{STEADY, Writers};
-
-/// What a scenario needs to begin.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Needs {
-    /// Two voters, nothing to complain about; a lab that a healthy scenario left serves.
-    Healthy,
-    /// Hosts and fencing, but no etcd resource yet.
-    NoEtcd,
-    /// No lab at all: it makes its own.
-    Nothing,
-}
-
-struct Scenario {
-    name: &'static str,
-    about: &'static str,
-    needs: Needs,
-    /// Whether the next scenario may go on in the lab that this one left.
-    leaves_healthy: bool,
-    run: fn(&Lab, Wish) -> Result<()>,
-}
-
-const SCENARIOS: &[Scenario] = &[
-    Scenario {
-        name: "node_failure_leader",
-        about: "the power of the node that leads etcd is cut",
-        needs: Needs::Healthy,
-        leaves_healthy: true,
-        run: node_failure::leader,
-    },
-    Scenario {
-        name: "node_failure_follower",
-        about: "the power of the node that follows is cut",
-        needs: Needs::Healthy,
-        leaves_healthy: true,
-        run: node_failure::follower,
-    },
-    Scenario {
-        name: "graceful_stop_and_return_leader",
-        about: "the leader's node goes to standby and comes back",
-        needs: Needs::Healthy,
-        leaves_healthy: true,
-        run: graceful_stop_and_return::leader,
-    },
-    Scenario {
-        name: "graceful_stop_and_return_follower",
-        about: "the follower's node goes to standby and comes back",
-        needs: Needs::Healthy,
-        leaves_healthy: true,
-        run: graceful_stop_and_return::follower,
-    },
-    Scenario {
-        name: "both_stopped_and_started",
-        about: "the etcd resource is disabled and enabled",
-        needs: Needs::Healthy,
-        leaves_healthy: true,
-        run: both_stopped_and_started::run,
-    },
-    Scenario {
-        name: "both_powered_off_and_on",
-        about: "both nodes lose power under writes and get it back",
-        needs: Needs::Healthy,
-        leaves_healthy: true,
-        run: both_powered_off_and_on::run,
-    },
-    Scenario {
-        name: "etcd_killed",
-        about: "one etcd process gets SIGKILL",
-        needs: Needs::Healthy,
-        leaves_healthy: true,
-        run: etcd_killed::run,
-    },
-    Scenario {
-        name: "partition",
-        about: "the hosts lose each other: one fences the other, never do both take writes",
-        needs: Needs::Healthy,
-        leaves_healthy: true,
-        run: partition::run,
-    },
-    Scenario {
-        name: "survivor_etcd_killed_too",
-        about: "the leader loses power and the survivor's etcd gets SIGKILL: nothing acknowledged is lost",
-        needs: Needs::Healthy,
-        leaves_healthy: true,
-        run: survivor_etcd_killed_too::nothing_lost,
-    },
-    Scenario {
-        name: "left_behind",
-        about: "a node returns after its peer went on alone and died: it refuses, until an operator confirms",
-        needs: Needs::Healthy,
-        leaves_healthy: true,
-        run: left_behind::run,
-    },
-    Scenario {
-        name: "loss_is_seen",
-        about: "the same with the commit-index step switched off: the loss is reported",
-        needs: Needs::Healthy,
-        leaves_healthy: false,
-        run: survivor_etcd_killed_too::loss_is_seen,
-    },
-    Scenario {
-        name: "wrong_input",
-        about: "wrong parameters, files, image and password: one clear sentence each",
-        needs: Needs::NoEtcd,
-        leaves_healthy: false,
-        run: wrong_input::run,
-    },
-    Scenario {
-        name: "teardown_leaves_nothing",
-        about: "after a lab with dead parts is taken away, nothing of it is on the machine",
-        needs: Needs::Nothing,
-        leaves_healthy: false,
-        run: teardown_leaves_nothing::run,
-    },
-];
+use table::{Needs, SCENARIOS, Scenario};
 
 /// Prints names and descriptions.
 pub fn list() {
     for scenario in SCENARIOS {
-        println!("{:<36} {}", scenario.name, scenario.about);
+        let nightly = if scenario.nightly { " (nightly)" } else { "" };
+        println!("{:<36} {}{nightly}", scenario.name, scenario.about);
     }
 }
 
-/// Runs the named scenarios, or all; goes on after a failure and says at the end how many there were.
-pub fn run(lab: &Lab, mut wish: Wish, names: &[String]) -> Result<()> {
-    let chosen = choose(names)?;
+/// Which scenarios are meant.
+pub enum Wanted {
+    /// Those of every day.
+    Daily,
+    /// The long ones, and those that need chance on their side, too.
+    Nightly,
+    Named(Vec<String>),
+}
+
+/// Runs scenarios; goes on after a failure and says at the end how many there were.
+pub fn run(lab: &Lab, mut wish: Wish, wanted: &Wanted) -> Result<()> {
+    let chosen = choose(wanted)?;
     if lab.exists() {
         return Err("the lab is up already; type 'cargo lab down' first, or use another --name".into());
     }
@@ -198,10 +113,12 @@ pub fn run(lab: &Lab, mut wish: Wish, names: &[String]) -> Result<()> {
     if failed.is_empty() { Ok(()) } else { Err("not every scenario passed".into()) }
 }
 
-fn choose(names: &[String]) -> Result<Vec<&'static Scenario>> {
-    if names.is_empty() {
-        return Ok(SCENARIOS.iter().collect());
-    }
+fn choose(wanted: &Wanted) -> Result<Vec<&'static Scenario>> {
+    let names = match wanted {
+        Wanted::Daily => return Ok(SCENARIOS.iter().filter(|scenario| !scenario.nightly).collect()),
+        Wanted::Nightly => return Ok(SCENARIOS.iter().collect()),
+        Wanted::Named(names) => names,
+    };
     let find = |name: &String| {
         SCENARIOS
             .iter()
@@ -213,7 +130,7 @@ fn choose(names: &[String]) -> Result<Vec<&'static Scenario>> {
 
 /// Brings the lab into the state that the scenario begins with; one that fits already is used as it is.
 fn prepare(lab: &Lab, wish: Wish, needs: Needs, current: &mut Option<Needs>) -> Result<()> {
-    if needs == Needs::Healthy && *current == Some(Needs::Healthy) {
+    if matches!(needs, Needs::Healthy | Needs::Promotable) && *current == Some(needs) {
         return Ok(());
     }
     if lab.exists() {
@@ -223,6 +140,7 @@ fn prepare(lab: &Lab, wish: Wish, needs: Needs, current: &mut Option<Needs>) -> 
     match needs {
         Needs::Nothing => return Ok(()),
         Needs::Healthy => up::up(lab, wish)?,
+        Needs::Promotable => up::up(lab, Wish { clone: CloneKind::Promotable, ..wish })?,
         Needs::NoEtcd => {
             up::up(lab, Wish { bare: true, ..wish })?;
             cluster::create_fencing(lab, NODES[0])?;

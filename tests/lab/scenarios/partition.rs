@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use crate::etcd;
 use crate::net;
-use crate::node::NODES;
+use crate::node::{NODES, Node};
 use crate::power;
 use crate::sh::{self, Result};
 use crate::state::{self, Lab};
@@ -45,10 +46,25 @@ fn cut_off(lab: &Lab, writers: &mut crate::writer::Writers, stories: &mut [Story
     sh::wait_for("the fenced node to boot", Duration::from_secs(60), Duration::from_millis(200), || {
         booted().then_some(())
     })?;
-    std::thread::sleep(Duration::from_secs(10));
+    only_the_winner_serves(lab, winner)?;
     let strays = writers.acknowledged().iter().filter(|ack| ack.began > fenced_at && ack.node != winner).count();
     if strays > 0 {
         return Err(format!("{strays} writes were taken by the fenced node while it was cut off").into());
+    }
+    Ok(())
+}
+
+/// Both sides are asked directly, for a while: the winner is the only voter and reads; nobody answers on the other side.
+fn only_the_winner_serves(lab: &Lab, winner: Node) -> Result<()> {
+    for _ in 0..10 {
+        std::thread::sleep(Duration::from_secs(1));
+        let view = etcd::view(lab, winner)?;
+        if view.voters.len() != 1 || !view.reads {
+            return Err(format!("the winner, {winner}, does not serve alone: {view:?}").into());
+        }
+        if let Ok(view) = etcd::view(lab, winner.other()) {
+            return Err(format!("{} answers while it is cut off: {view:?}", winner.other()).into());
+        }
     }
     Ok(())
 }

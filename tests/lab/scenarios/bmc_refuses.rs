@@ -1,0 +1,33 @@
+//! A node loses power, and its BMC refuses the password: whether it is off is not known, so its peer waits, and says so.
+//! An operator who has seen that it is off says so, and the peer goes on alone.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::bmc;
+use crate::etcd;
+use crate::host;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    let victim = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    let survivor = victim.other();
+    let logs = crate::node::NODES.map(|node| steps::log_length(lab, node));
+    let mut writers = super::writing(lab)?;
+    bmc::set_mode(lab, victim, "refuse")?;
+    steps::cut(lab, victim)?;
+    steps::nobody_writes(&writers, Duration::from_secs(20))?;
+    steps::nothing_forced(lab, logs)?;
+    let explained = host::must(lab, survivor, &["tandem", "explain"])?;
+    if !explained.contains("is lost and not confirmed down") {
+        return Err(format!("'tandem explain' does not say what is missing: {explained}").into());
+    }
+    host::must(lab, survivor, &["stonith_admin", "--confirm", victim.name()])?;
+    lab.event(&format!("an operator confirms that {victim} is off"));
+    steps::wait_write(&writers, Duration::from_secs(60))?;
+    bmc::set_mode(lab, victim, "ok")?;
+    steps::on(lab, victim, wish.boot_delay)?;
+    super::ends_well(lab, &mut writers)
+}

@@ -1,0 +1,35 @@
+//! Both are stopped together, and only one comes back: both stayed listed, so its etcd runs and waits for the other's
+//! vote. It forces nothing, says what it waits for, and with the other one everything is there again.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::cluster::{self, ETCD_CLONE};
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+const RETURNS: Node = Node::One;
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let before = steps::members(lab)?;
+    let logs = NODES.map(|node| steps::log_length(lab, node));
+    let mut writers = super::writing(lab)?;
+    cluster::pcs(lab, RETURNS, &["resource", "disable", ETCD_CLONE])?;
+    sh::wait_for("both etcds to stop", Duration::from_secs(120), Duration::from_millis(300), || {
+        NODES.iter().all(|node| etcd::pid(lab, *node).is_none()).then_some(())
+    })?;
+    steps::standby(lab, RETURNS.other(), true)?;
+    cluster::pcs(lab, RETURNS, &["resource", "enable", ETCD_CLONE])?;
+    sh::wait_for("one etcd to run", Duration::from_secs(60), Duration::from_millis(300), || etcd::pid(lab, RETURNS))?;
+    steps::nobody_writes(&writers, Duration::from_secs(10))?;
+    let explained = host::must(lab, RETURNS, &["tandem", "explain"])?;
+    println!("   {}", explained.lines().find(|line| line.contains("because")).unwrap_or("it explains nothing").trim());
+    steps::standby(lab, RETURNS.other(), false)?;
+    super::ends_well(lab, &mut writers)?;
+    steps::same_members(lab, before)?;
+    steps::nothing_forced(lab, logs)
+}

@@ -1,0 +1,24 @@
+//! Cold boot: both nodes were off, and one boots long before the other. It has no quorum and stays inert; once both are
+//! there, two plain starts bring every write back.
+
+use super::steps;
+use crate::node::{NODES, Node};
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    let before = steps::members(lab)?;
+    let logs = NODES.map(|node| steps::log_length(lab, node));
+    let mut writers = super::writing(lab)?;
+    for node in NODES {
+        steps::cut(lab, node)?;
+    }
+    steps::on(lab, Node::One, wish.boot_delay)?;
+    steps::wait_pacemaker(lab, Node::One)?;
+    steps::stays_inert(lab, Node::One, 8)?;
+    steps::on(lab, Node::Two, wish.boot_delay)?;
+    super::ends_well(lab, &mut writers)?;
+    steps::same_members(lab, before)?;
+    steps::nothing_forced(lab, logs)
+}

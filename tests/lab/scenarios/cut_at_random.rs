@@ -1,0 +1,63 @@
+//! Power is cut at a random moment of an action. Every prefix of an action must leave a state from which the next one
+//! goes on.
+
+use std::time::Duration;
+
+use super::steps::{self, Chance};
+use crate::node::{NODES, Node};
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// Seconds from the power button to a host that boots: fencing switches on, nobody else does.
+const BOOT_DELAY: u64 = 3;
+
+pub fn start(lab: &Lab, wish: Wish) -> Result<()> {
+    let mut chance = Chance::begin()?;
+    let mut writers = super::writing(lab)?;
+    let node = away(lab, &mut chance)?;
+    steps::standby(lab, node, false)?;
+    cut_after(lab, node, chance.pause(Duration::from_secs(4)))?;
+    super::ends_well(lab, &mut writers)?;
+    lab.set("boot-delay", &wish.boot_delay.to_string())
+}
+
+pub fn stop(lab: &Lab, wish: Wish) -> Result<()> {
+    let mut chance = Chance::begin()?;
+    let mut writers = super::writing(lab)?;
+    let node = NODES[usize::from(chance.below(2) == 1)];
+    lab.set("boot-delay", &BOOT_DELAY.to_string())?;
+    steps::standby(lab, node, true)?;
+    cut_after(lab, node, chance.pause(Duration::from_millis(1500)))?;
+    steps::standby(lab, node, false)?;
+    super::ends_well(lab, &mut writers)?;
+    lab.set("boot-delay", &wish.boot_delay.to_string())
+}
+
+pub fn promote(lab: &Lab, wish: Wish) -> Result<()> {
+    let mut chance = Chance::begin()?;
+    let mut writers = super::writing(lab)?;
+    let node = away(lab, &mut chance)?;
+    let log = steps::log_length(lab, node);
+    steps::standby(lab, node, false)?;
+    steps::wait_said(lab, node, log, "joining as a learner", Duration::from_secs(60))?;
+    let victim = if chance.below(2) == 1 { node } else { node.other() };
+    cut_after(lab, victim, chance.pause(Duration::from_secs(3)))?;
+    super::ends_well(lab, &mut writers)?;
+    lab.set("boot-delay", &wish.boot_delay.to_string())
+}
+
+/// One of the nodes goes to standby, the other one is the only member.
+fn away(lab: &Lab, chance: &mut Chance) -> Result<Node> {
+    let node = NODES[usize::from(chance.below(2) == 1)];
+    lab.set("boot-delay", &BOOT_DELAY.to_string())?;
+    steps::standby(lab, node, true)?;
+    steps::wait_alone(lab, node.other())?;
+    Ok(node)
+}
+
+fn cut_after(lab: &Lab, node: Node, pause: Duration) -> Result<()> {
+    println!("   {node} loses power after {:.2} s", pause.as_secs_f64());
+    std::thread::sleep(pause);
+    steps::cut(lab, node)
+}

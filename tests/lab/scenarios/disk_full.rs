@@ -1,0 +1,45 @@
+//! The file system of one node's data dir runs full. etcd there dies and cannot start; the reason says so, and once there
+//! is room it comes back without anybody's help.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::cluster::{self, Failure};
+use crate::etcd;
+use crate::host;
+use crate::node::Node;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+const DATA_DIR: &str = "/var/lib/etcd";
+const FILLER: &str = "/var/lib/etcd/filler";
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let node = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader.other();
+    small_disk(lab, node)?;
+    etcd::wait_two_voters(lab, Duration::from_secs(60))?;
+    let mut writers = super::writing(lab)?;
+    let fill = format!("fallocate --length $(df --output=avail --block-size=1 {DATA_DIR} | tail -n 1) {FILLER}");
+    host::must(lab, node, &["sh", "-c", &fill])?;
+    lab.event(&format!("the disk of {node} is full"));
+    let failure = sh::wait_for("a reason that says so", Duration::from_secs(150), Duration::from_millis(500), || {
+        let tells = |failure: &Failure| failure.reason.to_lowercase().contains("no space left");
+        cluster::failures(lab, node.other()).into_iter().find(tells)
+    });
+    host::must(lab, node, &["rm", FILLER])?;
+    lab.event(&format!("the disk of {node} has room again"));
+    println!("   {}", failure?);
+    super::ends_well(lab, &mut writers)
+}
+
+/// A small file system under the data dir, blank as a new disk is.
+fn small_disk(lab: &Lab, node: Node) -> Result<()> {
+    steps::standby(lab, node, true)?;
+    steps::wait_alone(lab, node.other())?;
+    sh::wait_for("etcd to be stopped", Duration::from_secs(60), Duration::from_millis(300), || {
+        etcd::pid(lab, node).is_none().then_some(())
+    })?;
+    host::must(lab, node, &["mount", "-t", "tmpfs", "-o", "size=400m,mode=0700", "tmpfs", DATA_DIR])?;
+    steps::standby(lab, node, false)
+}

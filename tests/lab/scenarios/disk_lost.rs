@@ -1,0 +1,39 @@
+//! Both nodes lose power, and the one that led its etcd disk as well: a replaced node with an empty disk, and whatever
+//! the CIB still says of the old one. The other's log holds all that was acknowledged; it goes on, and the empty one joins.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use super::steps;
+use crate::etcd;
+use crate::node::NODES;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    let loser = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    let before = steps::members(lab)?;
+    let mut writers = super::writing(lab)?;
+    for node in NODES {
+        steps::cut(lab, node)?;
+    }
+    let disk = lab.disk(loser, "var-lib").join("etcd");
+    fs::remove_dir_all(&disk)?;
+    sh::make_dir(&disk)?;
+    fs::set_permissions(&disk, fs::Permissions::from_mode(0o700))?;
+    lab.event(&format!("the etcd disk of {loser} is replaced by an empty one"));
+    for node in NODES {
+        steps::on(lab, node, wish.boot_delay)?;
+    }
+    super::ends_well(lab, &mut writers)?;
+    let after = steps::members(lab)?;
+    for node in NODES {
+        let number = usize::from(node.number() - 1);
+        if (before[number] == after[number]) == (node == loser) {
+            return Err(format!("{node} was member {:x} and is {:x}", before[number], after[number]).into());
+        }
+    }
+    Ok(())
+}

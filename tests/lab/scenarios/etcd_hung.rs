@@ -1,0 +1,27 @@
+//! An etcd hangs: its process is there and says nothing. `monitor` asks etcd itself, so that this is found out; the stop
+//! ends it within its time, and it comes back as the member it was.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::etcd;
+use crate::host;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let node = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    let before = steps::members(lab)?;
+    let booted = host::running(lab, node).map(|init| init.pid);
+    let mut writers = super::writing(lab)?;
+    let pid = etcd::pid(lab, node).ok_or_else(|| format!("no etcd runs on {node}"))?;
+    host::must(lab, node, &["kill", "-STOP", &pid])?;
+    lab.event(&format!("etcd on {node} got SIGSTOP"));
+    steps::wait_write(&writers, Duration::from_secs(150))?;
+    super::ends_well(lab, &mut writers)?;
+    if host::running(lab, node).map(|init| init.pid) != booted {
+        return Err(format!("{node} was fenced: its stop did not end in time").into());
+    }
+    steps::same_members(lab, before)
+}

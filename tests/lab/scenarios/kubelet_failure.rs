@@ -1,0 +1,66 @@
+//! A service that is ordered before etcd, as kubelet is, fails on one node: Pacemaker restarts it and, with it, etcd,
+//! which leaves in order before it stops. The other node goes on without a recovery.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::cluster::{self, ETCD_CLONE};
+use crate::etcd;
+use crate::host;
+use crate::node::NODES;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+const CLONE: &str = "kubelet-clone";
+/// A leader's hand-over and a few retries.
+const LONGEST_GAP: Duration = Duration::from_secs(8);
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let by = NODES[0];
+    cluster::pcs(
+        lab,
+        by,
+        &[
+            "resource",
+            "create",
+            "kubelet",
+            "ocf:heartbeat:Dummy",
+            "op",
+            "monitor",
+            "interval=5s",
+            "clone",
+            "interleave=true",
+            "meta",
+            "migration-threshold=60",
+        ],
+    )?;
+    cluster::pcs(lab, by, &["constraint", "order", CLONE, "then", ETCD_CLONE])?;
+    cluster::pcs(lab, by, &["constraint", "colocation", "add", ETCD_CLONE, "with", CLONE])?;
+    let done = fail_and_return(lab);
+    for kind in ["rsc_order", "rsc_colocation"] {
+        host::must(lab, by, &["cibadmin", "--delete-all", "--force", "--xpath", &format!("//{kind}")])?;
+    }
+    cluster::pcs(lab, by, &["resource", "delete", "--force", "kubelet"])?;
+    done
+}
+
+fn fail_and_return(lab: &Lab) -> Result<()> {
+    let node = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    let runs = |node| host::must(lab, node, &["sh", "-c", "ls /run/resource-agents/Dummy-kubelet*"]).is_ok();
+    sh::wait_for("the service on both nodes", Duration::from_secs(30), Duration::from_millis(300), || {
+        NODES.into_iter().all(runs).then_some(())
+    })?;
+    let logs = NODES.map(|node| steps::log_length(lab, node));
+    let mut writers = super::writing(lab)?;
+    let failed_at = writers.now();
+    host::must(lab, node, &["sh", "-c", "rm /run/resource-agents/Dummy-kubelet*"])?;
+    lab.event(&format!("the service before etcd fails on {node}"));
+    steps::wait_said(lab, node, logs[usize::from(node.number() - 1)], "joining as a learner", Duration::from_secs(90))?;
+    super::ends_well(lab, &mut writers)?;
+    let (gap, _) = crate::history::longest_gap(&writers.acknowledged(), failed_at, writers.now());
+    if gap > LONGEST_GAP {
+        return Err(format!("an orderly restart kept writers waiting for {:.1} s", gap.as_secs_f64()).into());
+    }
+    steps::nothing_forced(lab, logs)
+}

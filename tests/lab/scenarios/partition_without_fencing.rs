@@ -1,0 +1,32 @@
+//! The hosts lose each other, and neither reaches a BMC. Nobody knows whether the other still runs, so nobody forces
+//! anything and nobody takes writes; it heals with the network.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::bmc;
+use crate::net;
+use crate::node::NODES;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// Beyond the token's loss, fencing's delays and a first failure of it.
+const CUT_OFF: Duration = Duration::from_secs(25);
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let logs = NODES.map(|node| steps::log_length(lab, node));
+    let mut writers = super::writing(lab)?;
+    for node in NODES {
+        bmc::set_mode(lab, node, "unreachable")?;
+    }
+    net::set_partition(lab, true)?;
+    std::thread::sleep(Duration::from_secs(3));
+    let quiet = steps::nobody_writes(&writers, CUT_OFF).and_then(|()| steps::nothing_forced(lab, logs));
+    net::set_partition(lab, false)?;
+    for node in NODES {
+        bmc::set_mode(lab, node, "ok")?;
+    }
+    quiet?;
+    super::ends_well(lab, &mut writers)
+}

@@ -1,0 +1,45 @@
+//! podman hangs on one node, whatever it is asked. A stop must not hang with it: etcd is ended without podman, the node
+//! is not fenced, and once podman works again the node comes back.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::etcd;
+use crate::host;
+use crate::node::Node;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// Found before the real one in every search.
+const IN_ITS_PLACE: &str = "/usr/sbin/podman";
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let node = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    let booted = host::running(lab, node).map(|init| init.pid);
+    let mut writers = super::writing(lab)?;
+    let script = format!("printf '#!/bin/sh\\nexec sleep 3600\\n' > {IN_ITS_PLACE} && chmod 755 {IN_ITS_PLACE}");
+    host::must(lab, node, &["sh", "-c", &script])?;
+    lab.event(&format!("podman on {node} hangs"));
+    let stopped = steps::standby(lab, node, true).and_then(|()| stops(lab, node));
+    host::must(lab, node, &["rm", "-f", IN_ITS_PLACE])?;
+    stopped?;
+    if host::running(lab, node).map(|init| init.pid) != booted {
+        return Err(format!("{node} was fenced: its stop did not end in time").into());
+    }
+    steps::standby(lab, node, false)?;
+    super::ends_well(lab, &mut writers)
+}
+
+fn stops(lab: &Lab, node: Node) -> Result<()> {
+    let stays = node.other();
+    let what = format!("Pacemaker to have etcd stopped on {node}");
+    sh::wait_for(&what, Duration::from_secs(100), Duration::from_millis(500), || {
+        let told = host::must(lab, stays, &["crm_resource", "--resource", "etcd", "--locate"]).ok()?;
+        (!told.contains(node.name())).then_some(())
+    })?;
+    if etcd::view(lab, node).is_ok() {
+        return Err(format!("the stop of {node} was answered, and its etcd runs").into());
+    }
+    steps::wait_alone(lab, stays).map(drop)
+}

@@ -1,0 +1,88 @@
+//! Attributes of another time, another agent or a tired hand: none of them makes anybody force, wipe or refuse, and those
+//! that are ours are put right.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::cluster::{self, ETCD_CLONE};
+use crate::etcd;
+use crate::host;
+use crate::node::NODES;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// Cluster properties: name and value.
+const PROPERTIES: &[(&str, &str)] =
+    &[("standalone_node", "node2"), ("learner_node", "node1"), ("etcd_primary", "node7")];
+/// Attributes of a node: name, value, lifetime.
+const ATTRIBUTES: &[(&str, &str, &str)] = &[
+    ("force_new_cluster", "rubbish", "reboot"),
+    ("restart_no_leave", "1", "reboot"),
+    ("etcd_record", "{", "reboot"),
+    ("member_removal_lock", "1700000000", "forever"),
+    ("revision", "999999999", "forever"),
+    ("cluster_id", "rubbish", "forever"),
+    ("member_id", "0", "forever"),
+    ("etcd_lineage", "many:node1", "forever"),
+];
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let before = steps::members(lab)?;
+    let logs = NODES.map(|node| steps::log_length(lab, node));
+    let mut writers = super::writing(lab)?;
+    cluster::pcs(lab, NODES[0], &["resource", "disable", ETCD_CLONE])?;
+    sh::wait_for("both etcds to stop", Duration::from_secs(120), Duration::from_millis(300), || {
+        NODES.iter().all(|node| etcd::pid(lab, *node).is_none()).then_some(())
+    })?;
+    leave(lab)?;
+    cluster::pcs(lab, NODES[0], &["resource", "enable", ETCD_CLONE])?;
+    super::ends_well(lab, &mut writers)?;
+    steps::same_members(lab, before)?;
+    steps::nothing_forced(lab, logs)?;
+    put_right(lab)?;
+    for (name, _, lifetime) in
+        ATTRIBUTES.iter().filter(|(name, ..)| !name.starts_with("etcd_") && !name.ends_with("_id"))
+    {
+        for node in NODES {
+            host::must(
+                lab,
+                node,
+                &["crm_attribute", "--node", node.name(), "--lifetime", lifetime, "--name", name, "--delete"],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn leave(lab: &Lab) -> Result<()> {
+    for (name, value) in PROPERTIES {
+        host::must(lab, NODES[0], &["crm_attribute", "--type", "crm_config", "--name", name, "--update", value])?;
+    }
+    for (name, value, lifetime) in ATTRIBUTES {
+        for node in NODES {
+            host::must(
+                lab,
+                NODES[0],
+                &["crm_attribute", "--node", node.name(), "--lifetime", lifetime, "--name", name, "--update", value],
+            )?;
+        }
+    }
+    lab.event("attributes of another time are left");
+    Ok(())
+}
+
+/// In a monitor at the latest: there are two voters, so nobody is alone, nobody learns, and nothing is to be chosen.
+fn put_right(lab: &Lab) -> Result<()> {
+    let query = |name: &str| {
+        let words = ["crm_attribute", "--type", "crm_config", "--name", name, "--query", "--quiet"];
+        host::must(lab, NODES[0], &words).ok().map(|value| value.trim().to_owned())
+    };
+    for (name, _) in PROPERTIES {
+        let what = format!("{name} to be taken back");
+        sh::wait_for(&what, Duration::from_secs(75), Duration::from_millis(500), || {
+            query(name).is_none_or(|value| value.is_empty()).then_some(())
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! Steps that several scenarios take.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::cluster;
+use crate::etcd::{self, View};
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::power;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::writer::Writers;
+
+/// The environment variable that repeats a random run.
+const SEED: &str = "LAB_SEED";
+
+/// Numbers that look random and can be had again.
+pub(super) struct Chance(u64);
+
+impl Chance {
+    /// From the environment, else from the clock; printed, so that a failure can be repeated.
+    pub(super) fn begin() -> Result<Self> {
+        let seed = match std::env::var(SEED) {
+            Ok(text) => text.parse().map_err(|_| format!("{SEED}={text} is no number"))?,
+            Err(_) => u64::from(SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_nanos()),
+        };
+        println!("   {SEED}={seed} repeats this");
+        Ok(Self(seed))
+    }
+
+    /// A number below `end`: the generator of Steele, Lea and Flood (`SplitMix64`).
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % end
+    }
+
+    /// A pause of less than `end`.
+    pub(super) fn pause(&mut self, end: Duration) -> Duration {
+        Duration::from_millis(self.below(u64::try_from(end.as_millis()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// The member ids of both nodes, in the order of [`NODES`].
+pub(super) fn members(lab: &Lab) -> Result<[u64; 2]> {
+    Ok([etcd::view(lab, NODES[0])?.member, etcd::view(lab, NODES[1])?.member])
+}
+
+/// Fails where a member is another one than before: its data was thrown away without need.
+pub(super) fn same_members(lab: &Lab, before: [u64; 2]) -> Result<()> {
+    let after = members(lab)?;
+    if after == before {
+        return Ok(());
+    }
+    Err(format!("the members were {before:x?} and are {after:x?}: data was thrown away without need").into())
+}
+
+pub(super) fn standby(lab: &Lab, node: Node, on: bool) -> Result<()> {
+    let by = host::any_running(lab)?;
+    cluster::pcs(lab, by, &["node", if on { "standby" } else { "unstandby" }, node.name()])
+}
+
+/// Waits until `node` is the only member and takes writes alone.
+pub(super) fn wait_alone(lab: &Lab, node: Node) -> Result<View> {
+    let what = format!("{node} to be the only member");
+    sh::wait_for(&what, Duration::from_secs(120), Duration::from_millis(200), || {
+        let view = etcd::view(lab, node).ok()?;
+        (view.voters.len() == 1 && view.others == 0 && view.reads).then_some(view)
+    })
+}
+
+/// Waits for a write that begins after this moment.
+pub(super) fn wait_write(writers: &Writers, limit: Duration) -> Result<Node> {
+    let moment = writers.now();
+    let first =
+        sh::wait_for("an acknowledged write", limit, Duration::from_millis(50), || writers.first_after(moment))?;
+    println!("   first write after {:.1} s, by {}", first.ended.saturating_sub(moment).as_secs_f64(), first.node);
+    Ok(first.node)
+}
+
+/// For this long, nobody acknowledges anything.
+pub(super) fn nobody_writes(writers: &Writers, time: Duration) -> Result<()> {
+    let moment = writers.now();
+    std::thread::sleep(time);
+    match writers.first_after(moment) {
+        None => Ok(()),
+        Some(ack) => Err(format!("{} acknowledged a write that nobody may", ack.node).into()),
+    }
+}
+
+/// Cuts the power without BMC or button remembering it as wanted: nothing switches the node on but fencing or [`on`].
+pub(super) fn cut(lab: &Lab, node: Node) -> Result<()> {
+    power::cut(lab, node)
+}
+
+/// Switches a node on at once, whatever the lab's boot delay is.
+pub(super) fn on(lab: &Lab, node: Node, delay: u64) -> Result<()> {
+    lab.set("boot-delay", "0")?;
+    power::on(lab, node)?;
+    lab.set("boot-delay", &delay.to_string())
+}
+
+/// Waits until Pacemaker on `node` has itself online.
+pub(super) fn wait_pacemaker(lab: &Lab, node: Node) -> Result<()> {
+    let what = format!("Pacemaker on {node}");
+    sh::wait_for(&what, Duration::from_secs(60), Duration::from_millis(500), || {
+        cluster::online(lab, node).contains(&node).then_some(())
+    })
+}
+
+/// For this long, no etcd answers on `node`.
+pub(super) fn stays_inert(lab: &Lab, node: Node, seconds: u64) -> Result<()> {
+    for _ in 0..seconds {
+        std::thread::sleep(Duration::from_secs(1));
+        if etcd::pid(lab, node).is_some() {
+            return Err(format!("an etcd runs on {node}, which nobody may have started").into());
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the words stand in the node's own log, after `from` bytes of it.
+pub(super) fn wait_said(lab: &Lab, node: Node, from: usize, words: &str, limit: Duration) -> Result<()> {
+    let what = format!("{node} to say '{words}'");
+    sh::wait_for(&what, limit, Duration::from_millis(30), || said(lab, node, from).contains(words).then_some(()))
+}
+
+/// What the node's log has after `from` bytes.
+pub(super) fn said(lab: &Lab, node: Node, from: usize) -> String {
+    let text = std::fs::read_to_string(lab.messages(node)).unwrap_or_default();
+    text.get(from..).unwrap_or_default().to_owned()
+}
+
+/// How long the node's log is by now.
+pub(super) fn log_length(lab: &Lab, node: Node) -> usize {
+    std::fs::read_to_string(lab.messages(node)).unwrap_or_default().len()
+}
+
+/// Nothing in any node's log from `from` on tells of a forced new cluster.
+pub(super) fn nothing_forced(lab: &Lab, from: [usize; 2]) -> Result<()> {
+    for (node, from) in NODES.into_iter().zip(from) {
+        if said(lab, node, from).contains("forcing a new cluster") {
+            return Err(format!("{node} forced a new cluster without need").into());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! Every scenario: its name, what it is about, and what it needs.
+
+use super::*;
+
+/// What a scenario needs to begin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// Two voters, nothing to complain about; a lab that a healthy scenario left serves.
+    Healthy,
+    /// As above, with the resource as a promotable clone.
+    Promotable,
+    /// Hosts and fencing, but no etcd resource yet.
+    NoEtcd,
+    /// No lab at all: it makes its own.
+    Nothing,
+}
+
+pub(super) struct Scenario {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) needs: Needs,
+    /// Whether the next scenario may go on in the lab that this one left.
+    pub(super) leaves_healthy: bool,
+    /// Whether it is left to the nightly run, for its length or its randomness.
+    pub(super) nightly: bool,
+    pub(super) run: fn(&Lab, Wish) -> Result<()>,
+}
+
+const fn scenario(name: &'static str, about: &'static str, run: fn(&Lab, Wish) -> Result<()>) -> Scenario {
+    Scenario { name, about, needs: Needs::Healthy, leaves_healthy: true, nightly: false, run }
+}
+
+impl Scenario {
+    const fn nightly(self) -> Self {
+        Self { nightly: true, ..self }
+    }
+
+    const fn needs(self, needs: Needs) -> Self {
+        Self { needs, ..self }
+    }
+
+    const fn leaves_a_mess(self) -> Self {
+        Self { leaves_healthy: false, ..self }
+    }
+}
+
+/// In the order in which they run: those that go on in each other's lab together.
+pub(super) const SCENARIOS: &[Scenario] = &[
+    scenario("node_failure_leader", "the power of the node that leads etcd is cut", node_failure::leader),
+    scenario("node_failure_follower", "the power of the node that follows is cut", node_failure::follower),
+    scenario(
+        "graceful_stop_and_return_leader",
+        "the leader's node goes to standby and comes back",
+        graceful_stop_and_return::leader,
+    ),
+    scenario(
+        "graceful_stop_and_return_follower",
+        "the follower's node goes to standby and comes back",
+        graceful_stop_and_return::follower,
+    ),
+    scenario("both_stopped_and_started", "the etcd resource is disabled and enabled", both_stopped_and_started::run),
+    scenario(
+        "both_stopped_one_returns",
+        "both are stopped together and one comes back first: it waits, and nothing is forced",
+        both_stopped_one_returns::run,
+    ),
+    scenario(
+        "both_powered_off_and_on",
+        "both nodes lose power under writes and get it back",
+        both_powered_off_and_on::run,
+    ),
+    scenario(
+        "cold_boot",
+        "both nodes were off and one boots long before the other: it stays inert until then",
+        cold_boot::run,
+    ),
+    scenario("disk_lost", "both nodes lose power, and one of them its etcd disk as well", disk_lost::run),
+    scenario(
+        "two_failures",
+        "one node is lost, then the survivor; it alone gets power back, and an operator grants it quorum",
+        two_failures::run,
+    ),
+    scenario("etcd_killed", "one etcd process gets SIGKILL", etcd_killed::run),
+    scenario("both_etcds_killed", "both etcd processes get SIGKILL within two seconds", both_etcds_killed::run),
+    scenario("etcd_hung", "one etcd process gets SIGSTOP: it is found out and restarted", etcd_hung::run),
+    scenario("kubelet_failure", "a service that is ordered before etcd fails", kubelet_failure::run),
+    scenario("podman_hangs", "podman hangs: a stop ends etcd all the same, and in time", podman_hangs::run),
+    scenario("alarm", "etcd raises NOSPACE: it is shown, and the member does not fail", alarm::run),
+    scenario("stale_attributes", "attributes of another time are left by hand", stale_attributes::run),
+    scenario("partition", "the hosts lose each other: one fences the other, never do both take writes", partition::run),
+    scenario(
+        "partition_without_fencing",
+        "the hosts lose each other and both BMCs: nobody forces anything, and it heals",
+        partition_without_fencing::run,
+    ),
+    scenario(
+        "bmc_refuses",
+        "a node is lost and its BMC refuses the password: the other waits until it is confirmed off",
+        bmc_refuses::run,
+    ),
+    scenario(
+        "new_voters_peer_dies",
+        "a learner's only voter loses power during the initial transfer",
+        new_voters_peer_dies::run,
+    ),
+    scenario(
+        "survivor_etcd_killed_too",
+        "the leader loses power and the survivor's etcd gets SIGKILL: nothing acknowledged is lost",
+        survivor_etcd_killed_too::nothing_lost,
+    ),
+    scenario(
+        "left_behind",
+        "a node returns after its peer went on alone and died: it refuses, until an operator confirms",
+        left_behind::run,
+    ),
+    scenario("cut_during_start", "power is cut at a random moment of a start", cut_at_random::start).nightly(),
+    scenario("cut_during_stop", "power is cut at a random moment of a stop", cut_at_random::stop).nightly(),
+    scenario(
+        "cut_during_promote",
+        "power is cut at a random moment of a promotion, on either side of it",
+        cut_at_random::promote,
+    )
+    .needs(Needs::Promotable)
+    .nightly(),
+    scenario(
+        "voter_wins_the_race",
+        "the hosts lose each other while one is a learner: its voter survives (priority-fencing-delay)",
+        voter_wins_the_race::run,
+    )
+    .needs(Needs::Promotable),
+    scenario("disk_full", "the file system of one data dir runs full, and is given room again", disk_full::run)
+        .leaves_a_mess(),
+    scenario(
+        "loss_is_seen",
+        "the same as survivor_etcd_killed_too with the commit-index step switched off: the loss is reported",
+        survivor_etcd_killed_too::loss_is_seen,
+    )
+    .leaves_a_mess(),
+    scenario("wrong_input", "wrong parameters, files, image and password: one clear sentence each", wrong_input::run)
+        .needs(Needs::NoEtcd)
+        .leaves_a_mess(),
+    scenario(
+        "teardown_leaves_nothing",
+        "after a lab with dead parts is taken away, nothing of it is on the machine",
+        teardown_leaves_nothing::run,
+    )
+    .needs(Needs::Nothing)
+    .leaves_a_mess(),
+];

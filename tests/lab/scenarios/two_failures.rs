@@ -1,0 +1,36 @@
+//! One node is lost for long, its peer goes on alone and loses power too. It alone gets power back: it has no quorum and
+//! stays inert until an operator grants it; as the sole voter of its data it then serves, and nothing is lost.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::host;
+use crate::node::Node;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+const FIRST: Node = Node::Two;
+const SECOND: Node = Node::One;
+
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    let mut writers = super::writing(lab)?;
+    lab.set("boot-delay", "3600")?;
+    steps::cut(lab, FIRST)?;
+    steps::wait_write(&writers, Duration::from_secs(90))?;
+    std::thread::sleep(Duration::from_secs(2));
+    steps::cut(lab, SECOND)?;
+    // From here on the first one boots when it is told to, which is what fencing does.
+    steps::on(lab, SECOND, 20)?;
+    steps::wait_pacemaker(lab, SECOND)?;
+    steps::stays_inert(lab, SECOND, 6)?;
+    // What 'pcs quorum unblock' does, but for fencing, which is the cluster's own here.
+    host::must(lab, SECOND, &["corosync-cmapctl", "-s", "quorum.cancel_wait_for_all", "u8", "1"])?;
+    lab.event(&format!("{SECOND} is granted quorum"));
+    let served_by = steps::wait_write(&writers, Duration::from_secs(90))?;
+    if served_by != SECOND {
+        return Err(format!("{served_by} took the first write, which cannot know of all others").into());
+    }
+    lab.set("boot-delay", &wish.boot_delay.to_string())?;
+    super::ends_well(lab, &mut writers)
+}

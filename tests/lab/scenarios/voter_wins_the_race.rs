@@ -1,0 +1,62 @@
+//! Two nodes lose each other while one of them is a learner. Its voter holds the only whole data: with
+//! `priority-fencing-delay`, Pacemaker lets the node with the promoted instance win, although the fence devices' own
+//! delays favour the other one.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::cluster::{self, ETCD_CLONE};
+use crate::etcd;
+use crate::host;
+use crate::net;
+use crate::node::Node;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::story::{Step, Story};
+use crate::up::Wish;
+use crate::writer::Writers;
+
+/// Without priorities this one wins: the device that would fence it has the longer delay.
+const LEARNER: Node = Node::One;
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let voter = LEARNER.other();
+    cluster::pcs(lab, voter, &["property", "set", "priority-fencing-delay=10s"])?;
+    cluster::pcs(lab, voter, &["resource", "meta", ETCD_CLONE, "priority=10"])?;
+    let mut writers = super::writing(lab)?;
+    steps::standby(lab, LEARNER, true)?;
+    steps::wait_alone(lab, voter)?;
+    steps::standby(lab, LEARNER, false)?;
+    hold_as_learner(lab)?;
+    let raced = race(lab, &writers);
+    // Mended also after a failure, so that the logs show how it went on.
+    net::set_partition(lab, false)?;
+    raced?;
+    super::ends_well(lab, &mut writers)?;
+    cluster::pcs(lab, voter, &["property", "set", "priority-fencing-delay="])
+}
+
+/// Stops the learner's etcd in its tracks, so that it does not catch up and become a voter.
+fn hold_as_learner(lab: &Lab) -> Result<()> {
+    sh::wait_for("a learner", Duration::from_secs(60), Duration::from_millis(10), || {
+        etcd::view(lab, LEARNER).is_ok_and(|view| view.learner).then_some(())
+    })?;
+    let pid = etcd::pid(lab, LEARNER).ok_or("the learner's etcd is gone")?;
+    host::must(lab, LEARNER, &["kill", "-STOP", &pid])?;
+    lab.event(&format!("the learner on {LEARNER} got SIGSTOP"));
+    let view = etcd::view(lab, LEARNER.other())?;
+    if view.voters.len() == 1 { Ok(()) } else { Err("the learner was promoted before it could be held".into()) }
+}
+
+fn race(lab: &Lab, writers: &Writers) -> Result<()> {
+    let mut stories = [LEARNER, LEARNER.other()].map(|victim| (victim, Story::begin(lab, victim, false)));
+    net::set_partition(lab, true)?;
+    let fenced = sh::wait_for("one node to be fenced", Duration::from_secs(60), Duration::from_millis(100), || {
+        stories.iter_mut().for_each(|(_, story)| story.follow());
+        stories.iter().find(|(_, story)| story.steps.contains_key(&Step::Fenced)).map(|(victim, _)| *victim)
+    })?;
+    if fenced != LEARNER {
+        return Err(format!("{fenced} was fenced, which held the only whole data").into());
+    }
+    steps::wait_write(writers, Duration::from_secs(60)).map(drop)
+}
