@@ -15,6 +15,7 @@ const SOURCES: &[&str] = &[
     "src/agent",
     "src/command.rs",
     "src/data_dir/error.rs",
+    "src/decide/reason",
     "src/decide/reason.rs",
     "src/etcd/client.rs",
     "src/fence",

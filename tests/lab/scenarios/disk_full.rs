@@ -20,7 +20,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     small_disk(lab, node)?;
     etcd::wait_two_voters(lab, Duration::from_secs(60))?;
     let mut writers = super::writing(lab)?;
-    let fill = format!("fallocate --length $(df --output=avail --block-size=1 {DATA_DIR} | tail -n 1) {FILLER}");
+    // It ends when there is no more room, which is what it is for.
+    let fill = format!("dd if=/dev/zero of={FILLER} bs=64k; true");
     host::must(lab, node, &["sh", "-c", &fill])?;
     lab.event(&format!("the disk of {node} is full"));
     let failure = sh::wait_for("a reason that says so", Duration::from_secs(150), Duration::from_millis(500), || {
