@@ -86,7 +86,9 @@ fn answer(env: &Env, request: Request) -> Code {
         Request::Demote => "demote",
     };
     let advertised = Duration::from_secs(u64::from(metadata::advertised_timeout_s(name)));
-    let budget = env.timeout().unwrap_or(advertised).saturating_sub(FOR_THE_ANSWER);
+    let timeout = env.timeout().unwrap_or(advertised);
+    // Of a short time, not all of it.
+    let budget = timeout.saturating_sub(FOR_THE_ANSWER.min(timeout / 4));
     command::end_by(budget);
     let context = params::parse(env).and_then(|params| Context::new(env, params, budget));
     let context = match context {

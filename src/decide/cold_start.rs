@@ -120,7 +120,9 @@ pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
         (VoterBeside(_), Nothing | Departed) => Answer::ForceNewCluster(Rule::PeerHasNoData),
         (Nothing | Departed, VoterBeside(_)) => Answer::FollowThePeer(Rule::PeerHasTheVotersData),
         (VoterBeside(_), VoterBeside(_) | Learner) | (Learner, VoterBeside(_)) => unrelated(me, peer, cluster.chosen),
-        (Nothing, Nothing) if cluster.recorded => Answer::Refuse(Refusal::DataOfARecordedClusterIsGone),
+        (Nothing, Nothing) if cluster.recorded || is_broken(me) || is_broken(peer) => {
+            Answer::Refuse(Refusal::DataOfARecordedClusterIsGone)
+        }
         (Nothing, Nothing) if cluster.i_am_first => Answer::Bootstrap(Rule::FirstByNameBootstraps),
         (Nothing, Nothing) => Answer::FollowThePeer(Rule::FirstByNameBootstraps),
         (Nothing | Learner | Departed, Nothing | Learner | Departed) => Answer::Refuse(Refusal::NoVotersData),
@@ -153,6 +155,11 @@ fn lists(lister: &Record, other: MemberId, listed: &Record) -> bool {
         (Some(lister), Some(listed)) => listed.member_id == other && listed.cluster_id == lister.cluster_id,
         _ => false,
     }
+}
+
+/// What etcd cannot read was a cluster's data once.
+fn is_broken(record: &Record) -> bool {
+    matches!(record.disk, DataDir::Broken { .. })
 }
 
 fn history(record: &Record) -> Option<&History> {

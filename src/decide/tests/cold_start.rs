@@ -141,6 +141,14 @@ fn two_blank_disks_of_a_recorded_cluster_are_a_loss_and_not_a_beginning() {
 }
 
 #[test]
+fn two_broken_data_dirs_are_never_begun_over() {
+    let gone = || Answer::Refuse(Refusal::DataOfARecordedClusterIsGone);
+    for (first, second) in [(broken(), broken()), (broken(), DataDir::Blank), (DataDir::Blank, broken())] {
+        assert_eq!(both(&record(first), &record(second)), (gone(), gone()));
+    }
+}
+
+#[test]
 fn a_peer_that_went_on_alone_and_lost_its_disk_is_not_forgotten() {
     let expected = Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: 1 });
     // A new disk has no note: what the cluster recorded for good counts.

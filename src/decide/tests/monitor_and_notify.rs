@@ -361,7 +361,7 @@ fn a_listed_learner_is_named_so_that_an_agent_of_another_kind_starts_it() {
     let monitored = first(Request::Monitor, &serving);
     assert!(monitored.effects.contains(&named), "{monitored:?}");
     let returns = serving.clone().notified(Moment::Pre, "start", &["node2"], &[]);
-    assert_eq!(first(Request::Notify, &returns).effects, [named.clone()]);
+    assert_eq!(first(Request::Notify, &returns).effects, std::slice::from_ref(&named));
     let known = serving.cib_with(|cib| cib.learner_node = Some("node2".to_owned()));
     assert!(!first(Request::Monitor, &known).effects.contains(&named));
     let started = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();

@@ -1,0 +1,91 @@
+//! `tests/scenarios/README.md` maps every situation of the catalogue to what tests it. Here: no number is missing, and
+//! everything that it names exists.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How many situations the catalogue has.
+const SITUATIONS: usize = 128;
+/// What a row says that names no test.
+const WITHOUT_A_TEST: [&str; 2] = ["cannot occur: ", "open: "];
+
+struct Row {
+    number: usize,
+    /// What stands in the last column.
+    cover: String,
+}
+
+impl Row {
+    /// The words in backticks.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.cover.split('`').skip(1).step_by(2)
+    }
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn rows() -> Vec<Row> {
+    let text = fs::read_to_string(root().join("tests/scenarios/README.md")).unwrap();
+    let cells = text.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
+    let row = |cells: Vec<&str>| match cells[..] {
+        ["", number, situation, cover, ""] if !situation.is_empty() => {
+            Some(Row { number: number.parse().ok()?, cover: cover.to_owned() })
+        }
+        _ => None,
+    };
+    cells.filter_map(row).collect()
+}
+
+/// The names of all test functions: those that follow a `#[test]`, attributes in between.
+fn test_functions(dir: &Path, found: &mut BTreeSet<String>) {
+    for path in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            test_functions(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            for rest in text.split("#[test]\n").skip(1) {
+                let function = rest.lines().map(str::trim).find(|line| !line.starts_with("#[")).unwrap_or_default();
+                let name = function.strip_prefix("fn ").and_then(|rest| rest.split_once('('));
+                found.extend(name.map(|(name, _)| name.to_owned()));
+            }
+        }
+    }
+}
+
+fn exists(name: &str, functions: &BTreeSet<String>, lab: &str) -> bool {
+    match name.split_once('/') {
+        Some(("lab", scenario)) => lab.contains(&format!("\"{scenario}\"")),
+        Some(("model", scenario)) => root().join(format!("tests/scenarios/{scenario}.scn")).is_file(),
+        Some(("golden", story)) => root().join(format!("tests/golden/decisions/{story}.txt")).is_file(),
+        Some(_) => false,
+        None => functions.contains(name),
+    }
+}
+
+#[test]
+fn every_situation_of_the_catalogue_has_its_row() {
+    let numbers: Vec<usize> = rows().iter().map(|row| row.number).collect();
+    assert_eq!(numbers, (1..=SITUATIONS).collect::<Vec<_>>());
+}
+
+#[test]
+fn everything_that_a_row_names_exists() {
+    let mut functions = BTreeSet::new();
+    test_functions(&root().join("src"), &mut functions);
+    test_functions(&root().join("tests"), &mut functions);
+    let lab = fs::read_to_string(root().join("tests/lab/scenarios/table.rs")).unwrap();
+    let mut wrong = Vec::new();
+    for row in rows() {
+        let missing = row.names().filter(|name| !exists(name, &functions, &lab));
+        wrong.extend(missing.map(|name| format!("{}: there is no '{name}'", row.number)));
+        if row.names().count() == 0 && !WITHOUT_A_TEST.iter().any(|words| row.cover.starts_with(words)) {
+            wrong.push(format!("{}: neither a test nor a reason", row.number));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
