@@ -6,7 +6,7 @@ use crate::host;
 use crate::net;
 use crate::node::Node;
 use crate::sh::Result;
-use crate::state::Lab;
+use crate::state::{self, Lab};
 
 /// Whether the BMC would say that this host is switched on: the button's state, not how far it has booted.
 pub fn is_on(lab: &Lab, node: Node) -> bool {
@@ -47,11 +47,15 @@ pub fn on(lab: &Lab, node: Node) -> Result<()> {
     let delay = lab.setting("boot-delay").and_then(|text| text.parse().ok()).unwrap_or(0);
     if delay > 0 {
         lab.event(&format!("{node} is switched on and boots in {delay} s"));
+        // A machine that is switched off and on again meanwhile begins anew: only the last press of the button counts.
+        let press = format!("{:?}", state::since_epoch());
+        lab.set(&format!("press-{node}"), &press)?;
         // Not under the lock: a machine can be switched off while it boots.
         drop(lock);
         std::thread::sleep(Duration::from_secs(delay));
         let _lock = lab.lock(node)?;
-        return if is_on(lab, node) { boot(lab, node) } else { Ok(()) };
+        let is_last = lab.setting(&format!("press-{node}")) == Some(press);
+        return if is_last && is_on(lab, node) { boot(lab, node) } else { Ok(()) };
     }
     boot(lab, node)
 }

@@ -12,6 +12,7 @@ mod disk_full;
 mod disk_lost;
 mod etcd_hung;
 mod etcd_killed;
+mod fencing_by_hand;
 mod graceful_stop_and_return;
 mod kubelet_failure;
 mod left_behind;

@@ -136,6 +136,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         survivor_etcd_killed_too::loss_is_seen,
     )
     .leaves_a_mess(),
+    scenario(
+        "fencing_by_hand",
+        "pcs, stonith_admin and the shell: levels, a delay, an unfence, a refusal",
+        fencing_by_hand::run,
+    )
+    .needs(Needs::NoEtcd)
+    .leaves_a_mess(),
     scenario("wrong_input", "wrong parameters, files, image and password: one clear sentence each", wrong_input::run)
         .needs(Needs::NoEtcd)
         .leaves_a_mess(),

@@ -1,0 +1,243 @@
+//! Fencing as an administrator sets it up, tries it out and relies on it: the tools of stock Pacemaker, the agent from
+//! the shell, topology levels, a delay, and a node that is switched on again.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::bmc;
+use crate::cluster;
+use crate::host;
+use crate::node::{BMC_PASSWORD, BMC_USER, Node};
+use crate::power;
+use crate::sh::{self, Output, Result};
+use crate::state::{self, Lab};
+use crate::up::{self, Wish};
+
+/// The node that is fenced, and the one where the administrator sits.
+const VICTIM: Node = Node::One;
+const SEAT: Node = Node::Two;
+const PASSWORD_FILE: &str = "/etc/tandem/bmc-password";
+/// Long enough to be told from a slow machine.
+const DELAY: Duration = Duration::from_secs(7);
+/// A refusal is reported in this time; the fencer's patience is a minute.
+const AT_ONCE: Duration = Duration::from_secs(30);
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    tools(lab)?;
+    from_the_shell(lab)?;
+    fenced_by_name(lab)?;
+    kept_off_and_switched_on(lab)?;
+    delayed(lab)?;
+    refused(lab)?;
+    second_level(lab)?;
+    nothing_is_told(lab)
+}
+
+/// What a command at the administrator's shell says, with its exit code as the last line.
+fn shell(lab: &Lab, command: &str) -> Result<String> {
+    let output = host::output(lab, SEAT, &["sh", "-c", &format!("{command}; echo \"code $?\"")])?;
+    Ok(output.text().trim().to_owned())
+}
+
+fn expect(what: &str, said: &str, wanted: &str) -> Result<()> {
+    if said == wanted { Ok(()) } else { Err(format!("{what}: '{said}' instead of '{wanted}'").into()) }
+}
+
+fn contains(what: &str, said: &str, words: &[&str]) -> Result<()> {
+    match words.iter().find(|word| !said.contains(**word)) {
+        Some(word) => Err(format!("{what}: no '{word}' in: {said}").into()),
+        None => Ok(()),
+    }
+}
+
+/// The agent's options for the victim's BMC, as `stonith_admin` takes them.
+fn options(password: &str) -> String {
+    let ip = VICTIM.bmc_ip();
+    format!("-o ip={ip} -o username={BMC_USER} -o password={password} -o system_uuid={}", VICTIM.uuid())
+}
+
+fn tools(lab: &Lab) -> Result<()> {
+    contains("--list-installed", &shell(lab, "stonith_admin --list-installed")?, &["fence_redfish_rs", "code 0"])?;
+    let metadata = shell(lab, "stonith_admin --metadata --agent fence_redfish_rs")?;
+    contains(
+        "--metadata",
+        &metadata,
+        &["<resource-agent name=\"fence_redfish_rs\"", "name=\"system_uuid\"", "code 0"],
+    )?;
+    contains("pcs describe", &shell(lab, "pcs stonith describe fence_redfish_rs")?, &["system_uuid", "code 0"])?;
+    let validate = |more: &str| {
+        shell(lab, &format!("stonith_admin --validate --agent fence_redfish_rs {} {more}", options("any")))
+    };
+    contains("--validate", &validate("")?, &["succeeded", "code 0"])?;
+    contains("--validate with a fault", &validate("-o delay=soon")?, &["delay='soon'"])?;
+    let create = "pcs stonith create wrong fence_redfish_rs ip=10.98.0.101 username=u password=p";
+    let refused = shell(lab, &format!("{create} system_uuid=x pcmk_host_list=node1 --agent-validation"))?;
+    contains("pcs create with a fault", &refused, &["system_uuid=x is no UUID", "dmidecode", "code 1"])?;
+    contains("the fence devices", &shell(lab, "pcs stonith status")?, &["fence-node1", "Started", "code 0"])
+}
+
+fn from_the_shell(lab: &Lab) -> Result<()> {
+    let (ip, uuid, id) = (VICTIM.bmc_ip(), VICTIM.uuid(), VICTIM.system_id());
+    shell(lab, &format!("umask 077; echo '{BMC_PASSWORD}' > {PASSWORD_FILE}"))?;
+    let by_hand = |action: &str, more: &str| {
+        let call = format!("fence_redfish_rs -o {action} -a {ip} -l {BMC_USER} --password-file {PASSWORD_FILE} {more}");
+        shell(lab, &call)
+    };
+    expect("status", &by_hand("status", "")?, "Status: ON\ncode 0")?;
+    expect("monitor", &by_hand("monitor", "")?, "code 0")?;
+    expect("list", &by_hand("list", "")?, &format!("{id},{VICTIM}\ncode 0"))?;
+    expect("list-status", &by_hand("list-status", "")?, &format!("{id},{VICTIM},ON\ncode 0"))?;
+    expect("status by UUID", &by_hand("status", &format!("--system-uuid {uuid}"))?, "Status: ON\ncode 0")?;
+    let other = by_hand("off", &format!("--system-uuid {}", SEAT.uuid()))?;
+    contains("off of another machine", &other, &["this BMC is another machine's", "code 1"])?;
+    let lines =
+        format!("printf 'action=status\\nip={ip}\\nlogin={BMC_USER}\\npasswd_script=/bin/cat {PASSWORD_FILE}\\n'");
+    expect("options on standard input", &shell(lab, &format!("{lines} | fence_redfish_rs"))?, "Status: ON\ncode 0")?;
+    if !power::is_on(lab, VICTIM) {
+        return Err("the machine was powered off although the agent refused".into());
+    }
+    let began = state::since_epoch();
+    expect("reboot", &by_hand("reboot", "")?, "Success: Rebooted\ncode 0")?;
+    let resets = resets(lab, began);
+    if resets.iter().map(|(_, kind)| kind.as_str()).collect::<Vec<_>>() != ["ForceOff", "On"] {
+        return Err(format!("reboot by hand sent {resets:?}").into());
+    }
+    up::wait_online(lab)
+}
+
+/// The resets that the victim's BMC has got since then, each with its time.
+fn resets(lab: &Lab, since: Duration) -> Vec<(Duration, String)> {
+    let log = fs::read_to_string(lab.bmc_log()).unwrap_or_default();
+    let source = format!("bmc-{VICTIM}: POST ");
+    let after = state::stamp(since);
+    let lines = log.lines().filter_map(|line| line.split_once(' ')).filter(|(stamp, _)| **stamp >= *after);
+    lines
+        .filter_map(|(stamp, rest)| {
+            let kind = rest.strip_prefix(&source)?.split(' ').nth(1)?;
+            Some((state::since_stamp(stamp, since), kind.to_owned()))
+        })
+        .collect()
+}
+
+/// Runs `pcs stonith fence` or the like, which must succeed, and answers how long the first reset took to come.
+fn fence(lab: &Lab, command: &str) -> Result<Duration> {
+    let began = state::since_epoch();
+    let said = shell(lab, command)?;
+    let took = state::since_epoch().saturating_sub(began);
+    println!("   {command}: {:.1} s: {}", took.as_secs_f64(), said.replace('\n', " "));
+    contains(command, &said, &["code 0"])?;
+    let first = resets(lab, began).into_iter().next();
+    first.map(|(at, _)| at).ok_or_else(|| format!("{command}: no reset reached the BMC").into())
+}
+
+fn fenced_by_name(lab: &Lab) -> Result<()> {
+    fence(lab, "pcs stonith fence node1")?;
+    contains("the history", &shell(lab, "stonith_admin --history node1")?, &["reboot of node1 successful"])?;
+    up::wait_online(lab)
+}
+
+/// A node that is fenced with *off* stays off, until somebody asks for it; to Pacemaker that is an unfence.
+fn kept_off_and_switched_on(lab: &Lab) -> Result<()> {
+    fence(lab, "pcs stonith fence node1 --off")?;
+    if power::is_on(lab, VICTIM) {
+        return Err("the node was fenced with off, and is on".into());
+    }
+    let by_hand = format!("fence_redfish_rs -o status -a {} -l admin --password-file {PASSWORD_FILE}", VICTIM.bmc_ip());
+    expect("status of a node that is off", &shell(lab, &by_hand)?, "Status: OFF\ncode 2")?;
+    let off = by_hand.replace("status", "off");
+    expect("off of a node that is off", &shell(lab, &off)?, "Success: Already OFF\ncode 0")?;
+    fence(lab, "stonith_admin --unfence node1 --timeout 60")?;
+    if !power::is_on(lab, VICTIM) {
+        return Err("the node was unfenced, and is off".into());
+    }
+    up::wait_online(lab)
+}
+
+fn delayed(lab: &Lab) -> Result<()> {
+    let seconds = DELAY.as_secs();
+    cluster::pcs(lab, SEAT, &["stonith", "update", "fence-node1", &format!("pcmk_delay_base={seconds}s")])?;
+    let first = fence(lab, "pcs stonith fence node1")?;
+    cluster::pcs(lab, SEAT, &["stonith", "update", "fence-node1", "pcmk_delay_base=0s"])?;
+    if first < DELAY {
+        return Err(format!("the reset came after {:.1} s in spite of the delay", first.as_secs_f64()).into());
+    }
+    up::wait_online(lab)
+}
+
+/// A BMC that refuses the password: fencing fails soon, and its reason is in the history and in the log.
+fn refused(lab: &Lab) -> Result<()> {
+    bmc::set_mode(lab, VICTIM, "refuse")?;
+    let began = state::since_epoch();
+    let said = shell(lab, "stonith_admin --fence node1 --timeout 60");
+    let took = state::since_epoch().saturating_sub(began);
+    bmc::set_mode(lab, VICTIM, "ok")?;
+    let said = said?;
+    println!("   a BMC that refuses the password: {:.1} s: {}", took.as_secs_f64(), said.replace('\n', " "));
+    if said.contains("code 0") || took > AT_ONCE || !power::is_on(lab, VICTIM) {
+        return Err(format!("fencing without a password: {:.1} s, {said}", took.as_secs_f64()).into());
+    }
+    wait_for_words(lab, "the BMC does not accept this username and password")?;
+    cluster::pcs(lab, SEAT, &["stonith", "history", "cleanup", "node1"])
+}
+
+fn wait_for_words(lab: &Lab, words: &str) -> Result<()> {
+    let what = format!("'{words}' in the syslog of {SEAT} or {VICTIM}");
+    sh::wait_for(&what, Duration::from_secs(10), Duration::from_millis(200), || {
+        [SEAT, VICTIM].iter().any(|node| messages(lab, *node).contains(words)).then_some(())
+    })
+}
+
+fn messages(lab: &Lab, node: Node) -> String {
+    fs::read(lab.messages(node)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+}
+
+/// Somebody changed the BMC's password and told only one of two devices: the second level fences all the same.
+fn second_level(lab: &Lab) -> Result<()> {
+    let set_password = |password: &str| -> Result<()> {
+        let command = format!("umask 077; echo '{password}' > {PASSWORD_FILE}");
+        [SEAT, VICTIM].iter().try_for_each(|node| host::must(lab, *node, &["sh", "-c", &command]).map(drop))
+    };
+    set_password(BMC_PASSWORD)?;
+    let file = format!("password_file={PASSWORD_FILE}");
+    let ip = format!("ip={}", VICTIM.bmc_ip());
+    let user = format!("username={BMC_USER}");
+    let create = ["stonith", "create", "first-node1", "fence_redfish_rs", &ip, &user, &file, "pcmk_host_list=node1"];
+    // Long between two monitors, so that fencing is what meets the wrong password.
+    let create = [&create[..], &["op", "monitor", "interval=10min", "--wait=60"]].concat();
+    let said: Output = host::output(lab, SEAT, &[&["pcs"], &create[..]].concat())?;
+    contains("create with a password file", &said.text(), &["is running"])?;
+    for level in [["1", "node1", "first-node1"], ["2", "node1", "fence-node1"]] {
+        cluster::pcs(lab, SEAT, &[&["stonith", "level", "add"], &level[..]].concat())?;
+    }
+    cluster::pcs(lab, SEAT, &["stonith", "level", "verify"])?;
+    set_password("an-older-one")?;
+    let began = state::since_epoch();
+    fence(lab, "pcs stonith fence node1")?;
+    let refusals = refusals(lab, began);
+    println!("   the first level was refused {refusals} times");
+    if refusals == 0 {
+        return Err("the first level was not tried".into());
+    }
+    up::wait_online(lab)?;
+    cluster::pcs(lab, SEAT, &["stonith", "level", "clear"])?;
+    cluster::pcs(lab, SEAT, &["stonith", "delete", "first-node1"])
+}
+
+fn refusals(lab: &Lab, since: Duration) -> usize {
+    let log = fs::read_to_string(lab.bmc_log()).unwrap_or_default();
+    let (after, source) = (state::stamp(since), format!(" bmc-{VICTIM}: "));
+    let of_victim = log.lines().filter(|line| **line > *after && line.contains(&source));
+    of_victim.filter(|line| line.ends_with("-> 401")).count()
+}
+
+fn nothing_is_told(lab: &Lab) -> Result<()> {
+    for node in [SEAT, VICTIM] {
+        let logs = "cat /var/log/messages /var/log/pacemaker/pacemaker.log /var/log/cluster/* 2>/dev/null";
+        let said = host::output(lab, node, &["sh", "-c", logs])?.stdout;
+        let told = said.lines().find(|line| line.contains("fence_redfish_rs") && line.contains(BMC_PASSWORD));
+        if let Some(line) = told {
+            return Err(format!("the password is in a log of {node}: {line}").into());
+        }
+    }
+    Ok(())
+}
