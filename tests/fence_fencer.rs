@@ -8,7 +8,7 @@
 mod bmc;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -64,6 +64,14 @@ fn in_namespaces(name: &str, inner: fn()) {
 /// A fencer inside the namespaces.
 struct Fencer {
     log: String,
+    daemon: Child,
+}
+
+impl Drop for Fencer {
+    fn drop(&mut self) {
+        let _ = self.daemon.kill();
+        let _ = self.daemon.wait();
+    }
 }
 
 impl Fencer {
@@ -83,7 +91,7 @@ impl Fencer {
         let _ = std::fs::remove_file("/usr/sbin/fence_redfish_rs");
         std::os::unix::fs::symlink("/run/fence/tandem", "/usr/sbin/fence_redfish_rs").unwrap();
         let log = "/run/fence/log".to_owned();
-        program("/usr/lib/pacemaker/pacemaker-fenced")
+        let daemon = program("/usr/lib/pacemaker/pacemaker-fenced")
             .args(["-s", "-V", "-l", &log])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -95,7 +103,7 @@ impl Fencer {
             assert!(!patience.has_passed(), "the fencer does not answer");
             patience.sleep(Duration::from_millis(200));
         }
-        Self { log }
+        Self { log, daemon }
     }
 
     fn log(&self) -> String {
