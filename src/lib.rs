@@ -23,5 +23,6 @@ pub mod pacemaker;
 pub mod podman;
 pub mod record;
 pub mod redfish;
+pub mod roff;
 pub mod sim;
 pub mod xml;

@@ -7,6 +7,7 @@ mod confirm_recovery;
 mod data_dir;
 pub(crate) mod evidence;
 mod explain;
+mod generate;
 mod node;
 mod replay;
 mod sim;
@@ -29,8 +30,14 @@ struct Subcommand {
 }
 
 /// What `tandem` can do.
-const SUBCOMMANDS: &[Subcommand] =
-    &[explain::SUBCOMMAND, confirm_recovery::SUBCOMMAND, data_dir::SUBCOMMAND, replay::SUBCOMMAND, sim::SUBCOMMAND];
+const SUBCOMMANDS: &[Subcommand] = &[
+    explain::SUBCOMMAND,
+    confirm_recovery::SUBCOMMAND,
+    data_dir::SUBCOMMAND,
+    replay::SUBCOMMAND,
+    sim::SUBCOMMAND,
+    generate::SUBCOMMAND,
+];
 
 /// Why a subcommand did not do what was asked: one sentence, with what to type instead.
 #[derive(Debug)]
@@ -44,9 +51,8 @@ impl<E: std::error::Error> From<E> for Failure {
 
 /// Runs the command; `args` follow the program's name.
 pub fn run(args: &[OsString]) -> u8 {
-    let command = tree("tandem", SUBCOMMANDS).about("Looks after a two-member etcd on two machines");
     let name = OsString::from("tandem");
-    let matches = match command.try_get_matches_from(std::iter::once(&name).chain(args)) {
+    let matches = match command_line().try_get_matches_from(std::iter::once(&name).chain(args)) {
         Ok(matches) => matches,
         Err(answer) => {
             // Help that was asked for comes this way too. Nothing is left to do if it cannot be printed.
@@ -61,6 +67,12 @@ pub fn run(args: &[OsString]) -> u8 {
             FAILED
         }
     }
+}
+
+/// All of it, as it is parsed, as the man pages show it and as shells complete it.
+fn command_line() -> Command {
+    let version = env!("CARGO_PKG_VERSION");
+    tree("tandem", SUBCOMMANDS).version(version).about("Looks after a two-member etcd on two machines")
 }
 
 /// A command that needs one of `subcommands`.

@@ -1,6 +1,7 @@
 //! What the agent says of itself: the actions with their times, and the meta-data.
 
 use super::params::PARAMETERS;
+use crate::ocf::manpage;
 use crate::ocf::metadata::{self, Action, Agent};
 
 /// The actions, with the times that Pacemaker uses where nobody sets others. A stop that overruns is answered with
@@ -17,6 +18,9 @@ pub const ACTIONS: &[Action] = &[
     Action { name: "meta-data", timeout_s: 5, interval_s: None, role: None },
 ];
 
+/// Who provides the agent: `ocf:tandem:podman-etcd`.
+const PROVIDER: &str = "tandem";
+
 const AGENT: Agent = Agent {
     name: "podman-etcd",
     short: "Two-member etcd in podman",
@@ -28,6 +32,11 @@ const AGENT: Agent = Agent {
 /// The XML that `meta-data` prints.
 pub fn xml() -> String {
     metadata::xml(&AGENT)
+}
+
+/// The man page, in section 7 as those of other resource agents.
+pub fn man_page() -> String {
+    manpage::page(&AGENT, PROVIDER)
 }
 
 /// The time that the meta-data advertises for an action.

@@ -181,7 +181,8 @@ pub fn from_arguments(arguments: &[OsString]) -> Result<Given, String> {
     Ok(given)
 }
 
-fn command() -> Command {
+/// The command line, as it is parsed and as shells complete it.
+pub(crate) fn command() -> Command {
     let mut command = Command::new("fence_redfish_rs")
         .no_binary_name(true)
         .disable_help_flag(true)
@@ -189,7 +190,7 @@ fn command() -> Command {
         .infer_long_args(true)
         .args_override_self(true);
     for row in OPTIONS {
-        let mut argument = Arg::new(row.name).long(row.long()).alias(row.name);
+        let mut argument = Arg::new(row.name).long(row.long()).alias(row.name).help(row.help);
         if let Some(old) = row.old {
             argument = argument.alias(old).alias(old.replace('_', "-"));
         }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::config::ACTIONS;
 use super::options::{Kind, OPTIONS, Row};
+use crate::roff::escaped as roff;
 use crate::xml::Writer;
 
 const NAME: &str = "fence_redfish_rs";
@@ -154,12 +155,6 @@ fn what_it_does(action: &str) -> &'static str {
         "diag" => "Sends a non-maskable interrupt, which makes most operating systems dump their memory.",
         _ => "",
     }
-}
-
-/// Text in which roff sees no request and no escape.
-fn roff(text: &str) -> String {
-    let escaped = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
-    if escaped.starts_with('.') { format!("\\&{escaped}") } else { escaped }
 }
 
 #[cfg(test)]

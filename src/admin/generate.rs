@@ -1,0 +1,79 @@
+//! `tandem generate`, hidden: the man pages and shell completions that the packages install, from the tables that parse
+//! the options. `make install` calls it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::builder::PathBufValueParser;
+use clap::{Arg, ArgMatches, Command};
+use clap_complete::{Generator, Shell};
+use clap_mangen::Man;
+
+use super::{Failure, Subcommand, command_line};
+use crate::{agent, fence};
+
+pub(super) const SUBCOMMAND: Subcommand = Subcommand { command, run };
+
+/// Each shell, and where below `/usr/share` it looks.
+const COMPLETIONS: &[(Shell, &str)] = &[
+    (Shell::Bash, "bash-completion/completions"),
+    (Shell::Fish, "fish/vendor_completions.d"),
+    (Shell::Zsh, "zsh/site-functions"),
+];
+
+fn command() -> Command {
+    let dir = Arg::new("DIR").required(true).value_parser(PathBufValueParser::new()).help("As /usr/share");
+    Command::new("generate").hide(true).about("Writes man pages and shell completions").arg(dir)
+}
+
+fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let share = matches.get_one::<PathBuf>("DIR").map_or(Path::new("."), PathBuf::as_path);
+    let agent_page = agent::metadata::man_page();
+    put(&share.join("man/man7/ocf_tandem_podman-etcd.7"), agent_page.as_bytes())?;
+    let fence_page = fence::metadata::manpage();
+    put(&share.join("man/man8/fence_redfish_rs.8"), fence_page.as_bytes())?;
+    let mut own = visible();
+    own.build();
+    man_pages(&own, &share.join("man/man8"))?;
+    for (shell, place) in COMPLETIONS {
+        completion(*shell, &mut visible(), "tandem", &share.join(place))?;
+        completion(*shell, &mut fence::input::command(), "fence_redfish_rs", &share.join(place))?;
+    }
+    Ok(())
+}
+
+/// A page for `command`, and one for each of its subcommands.
+fn man_pages(command: &Command, dir: &Path) -> std::io::Result<()> {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+    let page = Man::new(command.clone()).title(name).section("8").manual("Tandem");
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    put(&dir.join(format!("{name}.8")), &text)?;
+    command.get_subcommands().try_for_each(|subcommand| man_pages(subcommand, dir))
+}
+
+fn completion(shell: Shell, command: &mut Command, name: &str, dir: &Path) -> std::io::Result<()> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, command, name, &mut text);
+    let file = match shell {
+        // bash looks for a file with the command's own name.
+        Shell::Bash => name.to_owned(),
+        _ => shell.file_name(name),
+    };
+    put(&dir.join(file), &text)
+}
+
+fn put(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    fs::write(path, text)
+}
+
+/// The command line without what is hidden.
+fn visible() -> Command {
+    let all = command_line();
+    let shown: Vec<Command> = all.get_subcommands().filter(|one| !one.is_hide_set()).cloned().collect();
+    let about = all.get_about().cloned().unwrap_or_default();
+    let version = env!("CARGO_PKG_VERSION");
+    let tandem = Command::new("tandem").version(version).about(about).disable_help_subcommand(true);
+    tandem.subcommand_required(true).subcommands(shown)
+}
