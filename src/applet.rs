@@ -7,6 +7,8 @@ use std::process::ExitCode;
 /// A program inside the binary.
 struct Applet {
     name: &'static str,
+    /// The name of what it replaces, where it stands in that one's place.
+    replaces: Option<&'static str>,
     summary: &'static str,
     /// Gets the arguments after the applet's name; answers the process' exit code.
     run: fn(&[OsString]) -> u8,
@@ -16,18 +18,35 @@ struct Applet {
 const OWN_NAME: &str = "tandem";
 
 const APPLETS: &[Applet] = &[
-    Applet { name: "podman-etcd", summary: "OCF resource agent: a two-member etcd in podman", run: crate::agent::run },
-    Applet { name: "fence_redfish_rs", summary: "fence agent: power through a Redfish BMC", run: crate::fence::run },
-    Applet { name: OWN_NAME, summary: "the operator's command", run: crate::admin::run },
+    Applet {
+        name: "podman-etcd",
+        replaces: None,
+        summary: "OCF resource agent: a two-member etcd in podman",
+        run: crate::agent::run,
+    },
+    Applet {
+        name: "fence_redfish_rs",
+        replaces: Some("fence_redfish"),
+        summary: "fence agent: power through a Redfish BMC",
+        run: crate::fence::run,
+    },
+    Applet { name: OWN_NAME, replaces: None, summary: "the operator's command", run: crate::admin::run },
 ];
 
 /// Runs the program that `args` (with the program's name first) ask for.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    keep_memory_private();
     let mut args = args.into_iter();
     let invoked_as = args.next().unwrap_or_default();
     let base_name = Path::new(&invoked_as).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let rest: Vec<OsString> = args.collect();
     ExitCode::from(dispatch(&base_name, rest))
+}
+
+/// No core dump: passwords and private keys pass through this memory. Programs that are started from here are not
+/// concerned. Where the kernel refuses, the work goes on all the same.
+fn keep_memory_private() {
+    let _ = nix::sys::prctl::set_dumpable(false);
 }
 
 fn dispatch(base_name: &str, mut rest: Vec<OsString>) -> u8 {
@@ -50,7 +69,7 @@ fn dispatch(base_name: &str, mut rest: Vec<OsString>) -> u8 {
 }
 
 fn find(name: &str) -> Option<&'static Applet> {
-    APPLETS.iter().find(|applet| applet.name == name)
+    APPLETS.iter().find(|applet| applet.name == name || applet.replaces == Some(name))
 }
 
 fn list() -> u8 {

@@ -33,8 +33,14 @@ fn the_name_decides_else_the_first_argument() {
 }
 
 #[test]
+fn in_the_place_of_what_it_replaces_it_is_the_same_program() {
+    let own = started_as("fence_redfish_rs", &["-o", "metadata"]);
+    assert_eq!(started_as("fence_redfish", &["-o", "metadata"]).stdout, own.stdout);
+}
+
+#[test]
 fn names_match_exactly() {
-    for name in ["podman-etcd2", "my-podman-etcd", "podman-etc"] {
+    for name in ["podman-etcd2", "my-podman-etcd", "podman-etc", "fence_redfish_r", "fence_redfis"] {
         let output = started_as(name, &["meta-data"]);
         assert_eq!(output.status.code(), Some(1), "{name}");
         let stderr = text(&output.stderr);

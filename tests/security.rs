@@ -1,0 +1,100 @@
+//! What SECURITY.md promises about the program itself: no shell, a small environment for its children, no core dump.
+
+#![expect(clippy::disallowed_methods, reason = "the tests start the binary as a user would")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Every file of the program, and its text.
+fn sources() -> Vec<(PathBuf, String)> {
+    fn walk(dir: &Path, found: &mut Vec<(PathBuf, String)>) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push((path.clone(), fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+    assert!(found.len() > 50);
+    found
+}
+
+#[test]
+fn no_shell_is_started_anywhere() {
+    let shells = ["\"sh\"", "\"bash\"", "\"dash\"", "/bin/sh", "/bin/bash", "\"-c\"", "libc::system", "libc::exec"];
+    for (path, text) in sources() {
+        for shell in shells {
+            assert!(
+                !text.contains(shell),
+                "{} has {shell}: programs are run directly, by src/command.rs",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn one_place_starts_programs() {
+    let starts =
+        |text: &str| text.matches("Command::new(path)").count() + text.matches("process::Command::new").count();
+    for (path, text) in sources() {
+        let expected = usize::from(path.ends_with("src/command.rs"));
+        assert_eq!(starts(&text), expected, "{} starts programs by itself", path.display());
+        // The lint sees every other spelling; only that one place may silence it.
+        let silenced = text.matches("disallowed_methods").count();
+        let clock = path.ends_with("src/clock.rs");
+        assert!(silenced <= expected || clock, "{} silences the lint that watches over this", path.display());
+    }
+}
+
+#[test]
+fn a_child_gets_a_small_environment() {
+    // This test's own environment holds much more: cargo's, the user's, perhaps credentials.
+    assert!(std::env::vars().any(|(name, _)| name.starts_with("CARGO_")));
+    let output = tandem::command::run::<&str>("env", &[], Duration::from_secs(10)).unwrap();
+    let allowed = ["PATH", "HOME", "TMPDIR", "XDG_RUNTIME_DIR", "CONTAINERS_CONF", "CIB_file", "LANG"];
+    for line in output.stdout.lines() {
+        let name = line.split('=').next().unwrap();
+        assert!(allowed.contains(&name), "a child gets {name}");
+    }
+    assert!(output.stdout.contains("PATH=/usr/sbin:/usr/bin:/sbin:/bin\n"), "{}", output.stdout);
+}
+
+/// The kernel gives `/proc/PID` of a process that may be dumped to its user, and of one that may not to root. Started as
+/// another user where the test is root, so that the two differ.
+#[test]
+fn a_crash_leaves_no_memory_behind() {
+    const NOBODY: u32 = 65_534;
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let binary = dir.path().join("fence_redfish_rs");
+    fs::copy(env!("CARGO_BIN_EXE_tandem"), &binary).unwrap();
+    let mut command = Command::new(&binary);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    if fs::metadata(dir.path()).unwrap().uid() == 0 {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let mut agent = command.spawn().unwrap();
+    // It waits for the rest of its input, with a password in its memory.
+    agent.stdin.as_mut().unwrap().write_all(b"password=hunter2\n").unwrap();
+    let proc = PathBuf::from(format!("/proc/{}/mem", agent.id()));
+    let limit = Instant::now() + Duration::from_secs(5);
+    let mut owner = fs::metadata(&proc).unwrap().uid();
+    while owner != 0 && Instant::now() < limit {
+        std::thread::sleep(Duration::from_millis(20));
+        owner = fs::metadata(&proc).unwrap().uid();
+    }
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    assert_eq!(owner, 0, "the agent's memory can be dumped by its user");
+}
