@@ -26,7 +26,7 @@ LAB_OPTIONS = --etcd $(ETCD) --clone $(CLONE)
 
 .PHONY: help
 help: ## this list
-	@grep --extended-regexp '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed --regexp-extended 's/^([a-z-]+):.*## /  make \1\t/' | expand --tabs=20
+	@grep --no-filename --extended-regexp '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed --regexp-extended 's/^([a-z-]+):.*## /  make \1\t/' | expand --tabs=20
 	@echo
 	@echo '  Variables: VICTIM=leader|follower (demo), ETCD=3.5|3.4, CLONE=plain|promotable, SCENARIO="name ..." (lab)'
 	@echo '             N=50, SEED=number, KIND=leader-cut|follower-cut|both-cut|survivor-killed|disk-lost,'
@@ -37,13 +37,14 @@ demo: setup ## two nodes, one power cut, and etcd takes writes again (root; VICT
 	$(LAB) demo --victim $(VICTIM) $(LAB_OPTIONS)
 
 .PHONY: test
-test: setup check deny real lab ## every test, the lab's scenarios and some power cuts included (root)
+test: setup check deny real package lab ## every test, the lab's scenarios and some power cuts included (root)
 	$(MAKE) power-cuts N=3
 
 .PHONY: nightly
 nightly: test ## everything that takes hours (root)
 	$(MAKE) power-cuts ETCD=3.5
 	$(MAKE) power-cuts ETCD=3.4
+	$(MAKE) rpm-vendored
 
 .PHONY: check
 check: ## formatting, lints and all tests that need neither root nor a lab
@@ -94,16 +95,35 @@ lab-down: ## take the lab away, also one that a crash left half made (root)
 setup: ## install the Debian packages that building and the lab need (root)
 	tests/lab/setup
 
+# Where cargo builds; a package's build may share it.
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+
 .PHONY: build
 build: ## the optimised binary
-	$(CARGO) build --release
+	$(CARGO) build --release --locked $(CARGO_FLAGS)
 
-# Where the binary and its names go; DESTDIR as usual. The names are those in ocf/links.
+# Where the binary and its names go; DESTDIR as usual.
 DESTDIR ?=
 .PHONY: install
-install: build ## install the binary and the names that Pacemaker knows it by (root)
-	install -D --mode=755 target/release/tandem $(DESTDIR)/usr/sbin/tandem
-	@grep --invert-match '^#' ocf/links | while read -r link target; do \
-		mkdir --parents "$(DESTDIR)$${link%/*}" && ln --symbolic --force --no-dereference "$$target" "$(DESTDIR)$$link" || exit 1; \
-		echo "$(DESTDIR)$$link -> $$target"; \
-	done
+install: build ## install the binary, the names that Pacemaker knows it by, man pages and shell completions (root)
+	install -D --mode=755 $(TARGET)/release/tandem $(DESTDIR)/usr/sbin/tandem
+	@$(call make-links,ocf/links)
+	umask 022 && $(TARGET)/release/tandem generate $(DESTDIR)/usr/share
+
+.PHONY: install-dropin
+install-dropin: ## install the names of the shell agent and of the Python fence_redfish, in their places (root)
+	@$(call make-links,ocf/links-dropin)
+
+# The names in a list become links; $(1) is the list.
+make-links = grep --invert-match '^\#' $(1) | while read -r link target; do \
+	install -d --mode=755 "$(DESTDIR)$${link%/*}" && \
+	ln --symbolic --force --no-dereference "$$target" "$(DESTDIR)$$link" || exit 1; \
+	echo "$(DESTDIR)$$link -> $$target"; \
+done
+
+.PHONY: package
+package: deb rpm ## the Debian packages and the RPMs, in target/packages, checked and measured
+	$(CARGO) test --quiet --test packages
+	$(CARGO) test --quiet --test figures -- --nocapture --test-threads 1
+
+include rpm/package.mk

@@ -1,0 +1,236 @@
+//! What `make package` has made: the files, their modes and owners, what is required, and that nothing runs when a
+//! package is installed. The expected files come from the lists in `ocf/` and from the binary's own generator.
+
+#![expect(clippy::disallowed_methods, reason = "the test asks the tools of the packages")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What the packages add to what is installed: their own documentation, named by each distribution.
+const DOC_PLACES: &[&str] = &["/usr/share/doc/", "/usr/share/licenses/", "/usr/share/lintian/"];
+/// Mode and owner of everything but links, by whether it is to be run.
+const FILE: &str = "-rw-r--r-- root";
+const PROGRAM: &str = "-rwxr-xr-x root";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn said(program: &str, args: &[&str]) -> String {
+    let output = Command::new(program).args(args).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{program} {args:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+/// The one package whose file name begins and ends so.
+fn package(begin: &str, end: &str) -> String {
+    let dir = root().join("target/packages");
+    let entries = fs::read_dir(&dir).unwrap_or_else(|_| panic!("{} is missing: type 'make package'", dir.display()));
+    let fits = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        name.strip_prefix(begin).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+            && name.ends_with(end)
+    };
+    let found: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(fits).collect();
+    assert_eq!(found.len(), 1, "{begin}*{end}: {found:?}");
+    found[0].to_str().unwrap().to_owned()
+}
+
+/// Path to "mode owner", or to "-> target" for a link.
+type Contents = BTreeMap<String, String>;
+
+fn links(list: &str) -> Contents {
+    let text = fs::read_to_string(root().join("ocf").join(list)).unwrap();
+    let rows = text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split_once('\t').unwrap());
+    rows.map(|(link, target)| (link.to_owned(), format!("-> {target}"))).collect()
+}
+
+/// What the package `tandem` has to hold, besides its documentation.
+fn expected() -> Contents {
+    let mut all = links("links");
+    all.insert("/usr/sbin/tandem".to_owned(), PROGRAM.to_owned());
+    let share = tempfile::tempdir().unwrap();
+    said(env!("CARGO_BIN_EXE_tandem"), &["generate", share.path().to_str().unwrap()]);
+    walk(share.path(), share.path(), &mut all);
+    assert!(all.len() > 15, "{all:?}");
+    all
+}
+
+fn walk(top: &Path, dir: &Path, all: &mut Contents) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            walk(top, &path, all);
+        } else {
+            let name = path.strip_prefix(top).unwrap().display().to_string();
+            all.insert(format!("/usr/share/{name}"), FILE.to_owned());
+        }
+    }
+}
+
+/// Without compression's endings, documentation and directories, which must be open to all and writable by root alone.
+fn comparable(contents: Contents) -> Contents {
+    let mut kept = Contents::new();
+    for (path, about) in contents {
+        if about.starts_with('d') {
+            assert_eq!(about, "drwxr-xr-x root", "{path}");
+        } else if DOC_PLACES.iter().any(|place| path.starts_with(place)) {
+            assert_eq!(about, FILE, "{path}");
+        } else {
+            kept.insert(
+                path.trim_end_matches(".gz").replace("/zsh/vendor-completions/", "/zsh/site-functions/"),
+                about,
+            );
+        }
+    }
+    kept
+}
+
+fn of_rpm(path: &str) -> Contents {
+    let format = "[%{FILEMODES:perms} %{FILEUSERNAME}\t%{FILENAMES}\t%{FILELINKTOS}\n]";
+    let text = said("rpm", &["--query", "--package", "--queryformat", format, path]);
+    let entry = |line: &str| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let about = if fields[2].is_empty() { fields[0].to_owned() } else { format!("-> {}", fields[2]) };
+        (fields[1].to_owned(), about)
+    };
+    text.lines().map(entry).collect()
+}
+
+fn of_deb(path: &str) -> Contents {
+    let entry = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        // By name or by number.
+        let owner = if ["root/root", "0/0"].contains(&fields[1]) { "root" } else { fields[1] };
+        let name = fields[5].trim_start_matches('.').trim_end_matches('/').to_owned();
+        let about = fields.get(7).map_or_else(|| format!("{} {owner}", fields[0]), |target| format!("-> {target}"));
+        (name, about)
+    };
+    said("dpkg-deb", &["--contents", path]).lines().map(entry).collect()
+}
+
+/// What differs, one line each.
+fn difference(expected: &Contents, actual: &Contents) -> String {
+    let mut text = String::new();
+    for (path, about) in expected {
+        if actual.get(path) != Some(about) {
+            let _ = writeln!(text, "{path} should be '{about}' and is {:?}", actual.get(path));
+        }
+    }
+    for path in actual.keys().filter(|path| !expected.contains_key(*path)) {
+        let _ = writeln!(text, "{path} should not be there");
+    }
+    text
+}
+
+#[test]
+fn each_package_holds_what_is_installed_and_nothing_else() {
+    for (list, begin) in [(expected(), "tandem"), (links("links-dropin"), "tandem-dropin")] {
+        let rpm = comparable(of_rpm(&package(&format!("{begin}-"), ".rpm")));
+        assert_eq!(difference(&list, &rpm), "", "the RPM {begin}");
+        let deb = comparable(of_deb(&package(&format!("{begin}_"), ".deb")));
+        assert_eq!(difference(&list, &deb), "", "the Debian package {begin}");
+    }
+}
+
+#[test]
+fn nothing_runs_when_a_package_comes_or_goes() {
+    for begin in ["tandem", "tandem-dropin"] {
+        let rpm = package(&format!("{begin}-"), ".rpm");
+        assert_eq!(said("rpm", &["--query", "--package", "--scripts", "--triggers", &rpm]), "", "{rpm}");
+        let deb = package(&format!("{begin}_"), ".deb");
+        let control = tempfile::tempdir().unwrap();
+        said("dpkg-deb", &["--control", &deb, control.path().to_str().unwrap()]);
+        let files: Vec<String> = fs::read_dir(control.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .filter(|name| !["control", "md5sums"].contains(&name.as_str()))
+            .collect();
+        assert!(files.is_empty(), "{deb} runs {files:?}");
+    }
+}
+
+#[test]
+fn the_documentation_is_there() {
+    for (contents, names) in [
+        (of_rpm(&package("tandem-", ".rpm")), ["README.md", "RECOVERY.md", "CHANGELOG.md", "LICENSE"]),
+        (of_deb(&package("tandem_", ".deb")), ["README.md", "RECOVERY.md", "CHANGELOG.md", "copyright"]),
+    ] {
+        for name in names {
+            assert!(contents.keys().any(|path| path.trim_end_matches(".gz").ends_with(&format!("/{name}"))), "{name}");
+        }
+    }
+}
+
+/// Names of programs in calls such as `run("podman", ...)`.
+fn called_programs(dir: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            called_programs(&path, found);
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for call in ["run(\"", "tool(\"", "run_with_input(\""] {
+            let names = text.split(call).skip(1).filter_map(|rest| rest.split('"').next());
+            found.extend(names.map(str::to_owned));
+        }
+    }
+    found.sort();
+    found.dedup();
+}
+
+/// Where Debian keeps each program, and the RPM that has it where the names differ.
+#[test]
+fn what_is_called_is_required() {
+    let mut programs = Vec::new();
+    called_programs(&root().join("src"), &mut programs);
+    assert!(programs.contains(&"podman".to_owned()) && programs.len() > 5, "{programs:?}");
+    let depends = said("dpkg-deb", &["--field", &package("tandem_", ".deb"), "Depends"]);
+    let requires = said("rpm", &["--query", "--package", "--requires", &package("tandem-", ".rpm")]);
+    for program in programs {
+        let path = ["/usr/sbin", "/usr/bin"].map(|dir| format!("{dir}/{program}"));
+        let path = path.iter().find(|path| Path::new(path).exists()).unwrap_or_else(|| panic!("{program} is nowhere"));
+        let owner = said("dpkg-query", &["--search", path]);
+        let owner = owner.split(':').next().unwrap();
+        assert!(depends.split(", ").any(|one| one.split(' ').next() == Some(owner)), "{program}: {owner}: {depends}");
+        let rpm = owner.replace("-cli-utils", "-cli");
+        assert!(requires.lines().any(|one| one.split(' ').next() == Some(&rpm)), "{program}: {rpm}: {requires}");
+    }
+}
+
+#[test]
+fn the_dropin_conflicts_with_what_it_replaces() {
+    let rpm = said("rpm", &["--query", "--package", "--conflicts", &package("tandem-dropin-", ".rpm")]);
+    let deb = said("dpkg-deb", &["--field", &package("tandem-dropin_", ".deb"), "Conflicts"]);
+    for conflicts in [rpm, deb] {
+        assert!(conflicts.contains("fence-agents-redfish") && conflicts.contains("resource-agents"), "{conflicts}");
+    }
+}
+
+#[test]
+fn all_packages_have_the_version_that_the_binary_tells() {
+    let version = env!("CARGO_PKG_VERSION");
+    for begin in ["tandem", "tandem-dropin"] {
+        let rpm = package(&format!("{begin}-"), ".rpm");
+        assert_eq!(said("rpm", &["--query", "--package", "--queryformat", "%{VERSION}", &rpm]), version);
+        let deb = said("dpkg-deb", &["--field", &package(&format!("{begin}_"), ".deb"), "Version"]);
+        assert_eq!(deb.trim(), format!("{version}-1"));
+    }
+    let depends = said("dpkg-deb", &["--field", &package("tandem-dropin_", ".deb"), "Depends"]);
+    assert!(depends.contains(&format!("tandem (= {version}-1)")), "{depends}");
+}
+
+#[test]
+fn rpmlint_has_nothing_to_say_that_is_not_explained() {
+    let spec = root().join("rpm/tandem.spec");
+    let config = root().join("rpm/rpmlint.toml");
+    let (tandem, dropin) = (package("tandem-", ".rpm"), package("tandem-dropin-", ".rpm"));
+    let text = said("rpmlint", &["--config", config.to_str().unwrap(), spec.to_str().unwrap(), &tandem, &dropin]);
+    assert!(text.contains("0 errors, 0 warnings"), "{text}");
+}
