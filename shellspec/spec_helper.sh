@@ -11,7 +11,7 @@ fi
 
 names=$tandem_root/target/shellspec-names
 mkdir -p "$names"
-for name in tandem podman-etcd fence_redfish_rs; do
+for name in tandem podman-etcd fence_redfish_rs fence_redfish; do
     ln -sfn "$tandem_bin" "$names/$name"
 done
 PATH=$names:$PATH

@@ -1,4 +1,4 @@
-//! The files in `metadata/` are what the binary prints.
+//! The files in `metadata/` are what the binary prints, and fit the schemas that Pacemaker's and pcs' packages bring.
 
 #![expect(clippy::disallowed_methods, reason = "the tests start the binary as a user would")]
 
@@ -24,5 +24,22 @@ fn the_committed_metadata_is_what_the_binary_prints() {
             arguments.join(" "),
             path.display()
         );
+    }
+}
+
+/// The resource-agent API 1.0 as a document type, and 1.0 and 1.1 as pcs reads them.
+const SCHEMAS: &[(&str, &str)] = &[
+    ("--dtdvalid", "/usr/share/resource-agents/ra-api-1.dtd"),
+    ("--relaxng", "/usr/share/pcs/data/ocf-1.0.rng"),
+    ("--relaxng", "/usr/share/pcs/data/ocf-1.1.rng"),
+];
+
+#[test]
+fn the_resource_agents_metadata_fits_the_schemas() {
+    for (how, schema) in SCHEMAS {
+        assert!(Path::new(schema).exists(), "{schema} is missing: run tests/lab/setup");
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("metadata/podman-etcd.xml");
+        let output = Command::new("xmllint").args(["--noout", how, schema]).arg(file).output().unwrap();
+        assert!(output.status.success(), "{schema}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }
