@@ -30,10 +30,3 @@ pub fn end_after(total: Duration) {
         std::process::exit(i32::from(super::FAILED));
     });
 }
-
-/// From now on the kernel writes no core file of this process and lets nobody but root look into its memory.
-pub fn keep_memory_private() {
-    if let Err(error) = nix::sys::prctl::set_dumpable(false) {
-        log::debug!("core files cannot be switched off: {error}");
-    }
-}

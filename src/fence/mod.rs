@@ -81,7 +81,6 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
     let deadline = Deadline::after(config.timing.total);
     let trace = journal::open(given.values.get(&Opt::DebugFile).and_then(|path| path.text()))?;
     let password = password::fetch(&config.password, deadline.left())?;
-    guard::keep_memory_private();
     if matches!(action, Action::Off | Action::Reboot) && !config.timing.delay.is_zero() {
         log::info!("waiting {} s before fencing, as delay says", config.timing.delay.as_secs());
         deadline.sleep(config.timing.delay);
