@@ -37,7 +37,7 @@ demo: setup ## two nodes, one power cut, and etcd takes writes again (root; VICT
 	$(LAB) demo --victim $(VICTIM) $(LAB_OPTIONS)
 
 .PHONY: test
-test: setup check deny real package lab ## every test, the lab's scenarios and some power cuts included (root)
+test: setup check deny real package lab lab-installed ## every test, the lab's scenarios and some power cuts included (root)
 	$(MAKE) power-cuts N=3
 
 .PHONY: nightly
@@ -125,5 +125,9 @@ done
 package: deb rpm ## the Debian packages and the RPMs, in target/packages, checked and measured
 	$(CARGO) test --quiet --test packages
 	$(CARGO) test --quiet --test figures -- --nocapture --test-threads 1
+
+.PHONY: lab-installed
+lab-installed: ## what is in the Debian package, in the lab: a power cut, and the README's commands (root; after package)
+	TANDEM_DEB=$$(echo $(CURDIR)/target/packages/tandem_*.deb) $(LAB) run $(LAB_OPTIONS) node_failure_leader readme
 
 include rpm/package.mk

@@ -70,11 +70,9 @@ pub fn create(lab: &Lab) -> Result<()> {
          link set cluster up\n\
          link set fencing up\n",
     );
-    // Each stands for itself: of two addresses in one subnet, the second goes with the first when that one is taken away.
     for node in NODES {
-        batch.push_str(&format!("addr add {}/32 dev fencing\n", node.bmc_ip()));
+        batch.push_str(&format!("addr add {}/24 dev fencing\n", node.bmc_ip()));
     }
-    batch.push_str("route add 10.98.0.0/24 dev fencing\n");
     batch.push_str(&format!(
         "link add client type veth peer name eth0 netns {client}\n\
          link set client master cluster up\n"
@@ -159,7 +157,7 @@ pub fn set_partition(lab: &Lab, on: bool) -> Result<()> {
 /// Whether a BMC answers on its address at all.
 pub fn set_bmc_address(lab: &Lab, node: Node, present: bool) -> Result<()> {
     let verb = if present { "replace" } else { "del" };
-    match ip(&switch(lab), &format!("addr {verb} {}/32 dev fencing\n", node.bmc_ip())) {
+    match ip(&switch(lab), &format!("addr {verb} {}/24 dev fencing\n", node.bmc_ip())) {
         Err(error) if present => Err(error),
         _ => Ok(()),
     }

@@ -128,6 +128,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         voter_wins_the_race::run,
     )
     .needs(Needs::Promotable),
+    scenario("contracts", "pcs, crm_resource and ocf-tester find in both agents what they look for", contracts::run),
     scenario("disk_full", "the file system of one data dir runs full, and is given room again", disk_full::run)
         .leaves_a_mess(),
     scenario(
@@ -146,6 +147,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     scenario("wrong_input", "wrong parameters, files, image and password: one clear sentence each", wrong_input::run)
         .needs(Needs::NoEtcd)
         .leaves_a_mess(),
+    // After `make package`: `make lab-installed` runs it by name.
+    scenario("readme", "the commands in README.md, as printed, from the packages to two voters", readme::run)
+        .needs(Needs::Nothing)
+        .leaves_a_mess()
+        .nightly(),
     scenario(
         "teardown_leaves_nothing",
         "after a lab with dead parts is taken away, nothing of it is on the machine",

@@ -1,0 +1,147 @@
+//! What the tools that administrators have make of the two agents: meta-data, validation, debugging by hand, and the
+//! tester of OCF agents.
+
+use std::time::Duration;
+
+use crate::cluster;
+use crate::demo::Victim;
+use crate::etcd;
+use crate::host;
+use crate::image;
+use crate::node::{NODES, Node};
+use crate::sh::{self, Output, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+const AGENT: &str = "/usr/lib/ocf/resource.d/tandem/podman-etcd";
+const RESOURCE_METADATA: &str = include_str!("../../../metadata/podman-etcd.xml");
+const FENCE_METADATA: &str = include_str!("../../../metadata/fence_redfish_rs.xml");
+/// What Pacemaker's tools say where a resource is not running: OCF's code 7 by name.
+const NOT_RUNNING: &str = "not running";
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    described(lab)?;
+    validated(lab)?;
+    debugged(lab)?;
+    tested(lab)?;
+    etcd::wait_two_voters(lab, Duration::from_secs(180))?;
+    super::clean(lab)
+}
+
+fn described(lab: &Lab) -> Result<()> {
+    for (metadata, describe, show) in [
+        (RESOURCE_METADATA, ["resource", "describe", "ocf:tandem:podman-etcd"], "ocf:tandem:podman-etcd"),
+        (FENCE_METADATA, ["stonith", "describe", "fence_redfish_rs"], "stonith:fence_redfish_rs"),
+    ] {
+        // Pacemaker writes a fence agent's anew, with actions of its own added.
+        let shown = host::must(lab, Node::One, &["crm_resource", "--show-metadata", show])?;
+        if names(&shown)? != names(metadata)? {
+            return Err(format!("'crm_resource --show-metadata {show}' differs from metadata/: {shown}").into());
+        }
+        let mut words = vec!["pcs"];
+        words.extend(describe);
+        let text = host::must(lab, Node::One, &words)?;
+        let names = names(metadata)?;
+        // pcs does not offer what makes no sense in a cluster.
+        let provided = ["action", "help", "version"];
+        let missing: Vec<&String> =
+            names.iter().filter(|name| !provided.contains(&name.as_str()) && !text.contains(*name)).collect();
+        if !missing.is_empty() || names.len() < 10 {
+            return Err(format!("'pcs {}' leaves out {missing:?}: {text}", describe.join(" ")).into());
+        }
+        println!("   pcs {}: {} parameters", describe.join(" "), names.len());
+    }
+    Ok(())
+}
+
+/// The parameters that a document describes, but for the deprecated names of some.
+fn names(metadata: &str) -> Result<Vec<String>> {
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    let document = roxmltree::Document::parse_with_options(metadata, options)?;
+    let parameters = document
+        .descendants()
+        .filter(|element| element.has_tag_name("parameter") && element.attribute("deprecated").is_none());
+    Ok(parameters.filter_map(|element| element.attribute("name")).map(str::to_owned).collect())
+}
+
+/// Parameters that fit a host, for one node or for both.
+fn parameters(lab: &Lab, map: &str) -> Vec<String> {
+    vec![
+        format!("node_ip_map={map}"),
+        format!("image={}", image::name(&lab.setting("etcd").unwrap_or_default())),
+        "trusted_ca_file=/etc/tandem/ca.crt".to_owned(),
+        "cert_file=/etc/tandem/etcd.crt".to_owned(),
+        "key_file=/etc/tandem/etcd.key".to_owned(),
+        "oom=0".to_owned(),
+    ]
+}
+
+fn validated(lab: &Lab) -> Result<()> {
+    let map = NODES.map(|node| format!("{node}:{}", node.ip())).join(";");
+    let right = crm_resource_validate(lab, &parameters(lab, &map))?;
+    if !right.ok {
+        return Err(format!("crm_resource --validate does not like what is right: {}", right.text()).into());
+    }
+    let wrong = crm_resource_validate(lab, &parameters(lab, "node1"))?;
+    if wrong.ok || !wrong.text().contains("is not 'name:address'") {
+        return Err(format!("crm_resource --validate lets a wrong node_ip_map pass: {}", wrong.text()).into());
+    }
+    println!("   crm_resource --validate: right and wrong are told apart");
+    Ok(())
+}
+
+fn crm_resource_validate(lab: &Lab, parameters: &[String]) -> Result<Output> {
+    let mut words = vec!["crm_resource", "--validate", "--class=ocf", "--provider=tandem", "--agent=podman-etcd"];
+    for parameter in parameters {
+        words.extend(["--option", parameter]);
+    }
+    host::output(lab, Node::One, &words)
+}
+
+/// By hand, with the resource unmanaged (but monitored: monitors list and promote learners), on the node that follows:
+/// stop, see that it is stopped, start, see that it runs.
+fn debugged(lab: &Lab) -> Result<()> {
+    let node = Victim::Follower.node(etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader);
+    cluster::pcs(lab, node, &["resource", "unmanage", "etcd"])?;
+    debug(lab, node, "debug-monitor", true)?;
+    debug(lab, node, "debug-stop", true)?;
+    let stopped = host::output(lab, node, &["pcs", "resource", "debug-monitor", "etcd"])?;
+    if stopped.ok || !stopped.text().contains(NOT_RUNNING) {
+        return Err(format!("debug-monitor of a stopped etcd should say '{NOT_RUNNING}': {}", stopped.text()).into());
+    }
+    debug(lab, node, "debug-start", true)?;
+    debug(lab, node, "debug-monitor", true)?;
+    etcd::wait_two_voters(lab, Duration::from_secs(120))?;
+    cluster::pcs(lab, node, &["resource", "manage", "etcd"])?;
+    cluster::pcs(lab, node, &["resource", "cleanup", "etcd"])?;
+    println!("   pcs resource debug-stop, debug-monitor and debug-start on {node}");
+    etcd::wait_two_voters(lab, Duration::from_secs(120)).map(drop)
+}
+
+fn debug(lab: &Lab, node: Node, verb: &str, succeeds: bool) -> Result<()> {
+    let said = host::output(lab, node, &["pcs", "resource", verb, "etcd"])?;
+    if said.ok == succeeds {
+        return Ok(());
+    }
+    Err(format!("'pcs resource {verb} etcd' on {node}: {}", said.text()).into())
+}
+
+/// The tester of OCF agents, with a member of its own beside the cluster's, which rests meanwhile.
+fn tested(lab: &Lab) -> Result<()> {
+    cluster::pcs(lab, Node::One, &["resource", "disable", "etcd", "--wait=120"])?;
+    let mut options = parameters(lab, &format!("{}:{}", Node::One, Node::One.ip()));
+    options.push("name=etcd-tester".to_owned());
+    options.push("data_dir=/var/lib/etcd-tester".to_owned());
+    sh::make_dir(&lab.disk(Node::One, "var-lib").join("etcd-tester"))?;
+    let mut words = vec!["ocf-tester", "-n", "tester"];
+    for option in &options {
+        words.extend(["-o", option]);
+    }
+    words.push(AGENT);
+    let said = host::output(lab, Node::One, &words)?;
+    if !said.ok || !said.stdout.contains("passed all tests") {
+        return Err(format!("ocf-tester: {}", said.text()).into());
+    }
+    println!("   ocf-tester: {}", said.stdout.lines().last().unwrap_or_default());
+    cluster::pcs(lab, Node::One, &["resource", "enable", "etcd"])
+}

@@ -1,0 +1,131 @@
+//! The commands in README.md do what it says, typed as they are printed, on hosts that know nothing of Tandem yet.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::image;
+use crate::node::{BMC_PASSWORD, NODES, Node};
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::teardown;
+use crate::tls;
+use crate::up::{self, Wish};
+
+const README: &str = include_str!("../../../README.md");
+/// The comment that says where the block below it runs; whoever reads the page does not see it.
+const MARK: &str = "<!-- runs: ";
+/// Where the commands are typed on a host, as if the clone were there.
+const CLONE: &str = "/var/tmp";
+
+/// A block of commands.
+struct Block {
+    /// `machine`, names of nodes, or why it does not run here.
+    place: String,
+    commands: String,
+    line: usize,
+}
+
+/// What README's commands begin with.
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    let blocks = blocks()?;
+    for block in blocks.iter().filter(|block| block.place == "machine") {
+        on_machine(block)?;
+    }
+    up::up(lab, Wish { bare: true, ..wish })?;
+    for node in NODES {
+        make_ready(lab, node)?;
+    }
+    on_nodes(lab, &blocks, "")?;
+    etcd::wait_two_voters(lab, Duration::from_secs(120))?;
+    super::clean(lab)?;
+    // The page offers another kind of clone instead of the first.
+    for resource in ["client", "etcd"] {
+        cluster::pcs(lab, Node::One, &["resource", "delete", resource])?;
+    }
+    on_nodes(lab, &blocks, " instead")?;
+    etcd::wait_two_voters(lab, Duration::from_secs(120))?;
+    super::clean(lab)?;
+    let left = teardown::down(lab);
+    if left.is_empty() { Ok(()) } else { Err(format!("left behind: {}", left.join(", ")).into()) }
+}
+
+/// All blocks of shell commands, in order. One without a mark is an error: it would never be tried.
+fn blocks() -> Result<Vec<Block>> {
+    let mut found: Vec<Block> = Vec::new();
+    let mut mark: Option<String> = None;
+    let mut inside = false;
+    for (at, line) in README.lines().enumerate() {
+        if let Some(place) = line.strip_prefix(MARK).and_then(|rest| rest.strip_suffix(" -->")) {
+            mark = Some(place.to_owned());
+        } else if line == "```sh" {
+            let place = mark.take().ok_or_else(|| format!("README.md, line {}: no '{MARK}...' above it", at + 1))?;
+            found.push(Block { place, commands: String::new(), line: at + 1 });
+            inside = true;
+        } else if line.starts_with("```") {
+            inside = false;
+        } else if inside && let Some(block) = found.last_mut() {
+            block.commands.push_str(line);
+            block.commands.push('\n');
+        }
+    }
+    if found.len() < 8 { Err("README.md has lost its commands".into()) } else { Ok(found) }
+}
+
+fn on_machine(block: &Block) -> Result<()> {
+    println!("   README.md:{}: {}", block.line, block.commands.trim());
+    let mut command = Command::new("bash");
+    command.args(["-e", "-c", &block.commands]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    sh::must(&mut command).map(drop)
+}
+
+/// Runs the blocks that are marked with a node's name and `suffix`.
+fn on_nodes(lab: &Lab, blocks: &[Block], suffix: &str) -> Result<()> {
+    for block in blocks {
+        let Some(names) = block.place.strip_suffix(suffix) else { continue };
+        let nodes: Option<Vec<Node>> = names.split(' ').map(|name| name.parse().ok()).collect();
+        for node in nodes.unwrap_or_default() {
+            println!("   README.md:{} on {node}: {}", block.line, block.commands.lines().next().unwrap_or_default());
+            let commands = fitted(lab, &block.commands)?;
+            host::must(lab, node, &["bash", "-e", "-c", &format!("cd {CLONE}\n{commands}")])?;
+        }
+    }
+    Ok(())
+}
+
+/// As printed; but where this machine may not lower a process' OOM score, etcd has to do without.
+fn fitted(lab: &Lab, commands: &str) -> Result<String> {
+    const LAST_PARAMETER: &str = "key_file=/etc/etcd/etcd.key ";
+    let lowered = host::output(lab, Node::One, &["sh", "-c", "echo -997 > /proc/self/oom_score_adj"])?;
+    let more = format!("{LAST_PARAMETER}oom=0 ");
+    Ok(if lowered.ok { commands.to_owned() } else { commands.replace(LAST_PARAMETER, &more) })
+}
+
+/// What the page takes for granted: packages that are needed, certificates, the BMCs' password, an image. And nothing of
+/// Tandem.
+fn make_ready(lab: &Lab, node: Node) -> Result<()> {
+    let remove = "rm /usr/sbin/tandem /usr/sbin/fence_redfish_rs /usr/lib/ocf/resource.d/tandem/podman-etcd";
+    host::must(lab, node, &["sh", "-c", remove])?;
+    sh::run("cp", &[Path::new("--archive"), Path::new("/var/lib/dpkg"), &lab.disk(node, "var-lib")])?;
+    let packages = lab.disk(node, "var-tmp").join("target/packages");
+    sh::make_dir(&packages)?;
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("target/packages"))
+        .map_err(|error| format!("target/packages: {error}; type 'make package'"))?
+    {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "deb") {
+            sh::run("cp", &[path.as_path(), &packages])?;
+        }
+    }
+    let etc = lab.disk(node, "etc");
+    sh::run("cp", &[Path::new("--archive"), &etc.join("tandem"), &etc.join("etcd")])?;
+    fs::set_permissions(etc.join("etcd"), fs::Permissions::from_mode(0o700))?;
+    tls::write_secret(&etc.join("tandem/bmc-password"), BMC_PASSWORD.as_bytes())?;
+    let image = image::name(&lab.setting("etcd").unwrap_or_default());
+    host::must(lab, node, &["podman", "tag", &image, "registry.example.com/etcd:v3.5"]).map(drop)
+}
