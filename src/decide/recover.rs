@@ -62,21 +62,17 @@ fn may_be_authorised(snapshot: &Snapshot) -> bool {
     leaderless && word.is_some_and(|word| word.boot_id == snapshot.boot_id && word.lost_node == snapshot.peer_name())
 }
 
-/// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to go on alone given up.
+/// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to go on alone given up; or it says
+/// that it holds no data at all, and no etcd runs there: then it waits for us, however often it is started.
 fn peer_is_out_of_the_way(snapshot: &Snapshot) -> bool {
+    let record = snapshot.cib.known().and_then(|cib| cib.peer_record.as_ref()).filter(|record| !record.claims);
+    let data = record.map(|record| classify(&record.disk));
     match peer_word(snapshot) {
         PeerWord::Down => true,
-        PeerWord::Stopped => {
-            let record = snapshot.cib.known().and_then(|cib| cib.peer_record.as_ref());
-            // A sole voter has a history of its own, whatever an operator said when it was away.
-            record.is_some_and(|record| !record.claims && classify(&record.disk) != Data::SoleVoter)
-        }
-        PeerWord::Nobody
-        | PeerWord::Active
-        | PeerWord::Starting
-        | PeerWord::Planned
-        | PeerWord::Lost
-        | PeerWord::Unknown(_) => false,
+        // A sole voter has a history of its own, whatever an operator said when it was away.
+        PeerWord::Stopped => data.is_some_and(|data| data != Data::SoleVoter),
+        PeerWord::Starting | PeerWord::Planned => data == Some(Data::Nothing) && snapshot.peer_etcd.is_absent(),
+        PeerWord::Nobody | PeerWord::Active | PeerWord::Lost | PeerWord::Unknown(_) => false,
     }
 }
 

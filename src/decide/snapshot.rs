@@ -369,7 +369,8 @@ impl Snapshot {
             boot_id: self.boot_id.clone(),
             disk: disk.clone(),
             lineage: self.own_lineage(),
-            claims: self.memory().is_some_and(|memory| memory.voter.is_some()),
+            // Without data there is nothing to go on with.
+            claims: matches!(disk, DataDir::Present(_)) && self.memory().is_some_and(|memory| memory.voter.is_some()),
         })
     }
 }

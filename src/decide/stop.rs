@@ -93,7 +93,7 @@ fn finish(snapshot: &Snapshot) -> Plan {
     let claims = voter.is_some();
     let mut effects = vec![Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted: false })];
     if let Some(record) = snapshot.record() {
-        effects.push(Effect::PublishRecord(Record { claims, ..record }));
+        effects.push(Effect::PublishRecord(Record { claims: claims && record.claims, ..record }));
     }
     let learner = snapshot.cib.known().and_then(|cib| cib.learner_node.as_ref());
     if learner == Some(&snapshot.me.name) {

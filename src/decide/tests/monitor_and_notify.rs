@@ -385,3 +385,25 @@ fn a_learner_at_nobodys_address_makes_place_and_a_voter_there_is_not_touched() {
         assert!(!effects.iter().any(|effect| matches!(effect, Effect::RemoveMember { .. })), "{voters:?} {learners:?}");
     }
 }
+
+#[test]
+fn a_peer_that_lost_its_disk_while_it_ran_is_not_waited_for() {
+    for (node, agent) in [(PeerNode::Online, PeerAgent::Starting), (PeerNode::Online, PeerAgent::Stopped)] {
+        for lost in [DataDir::Blank, DataDir::Broken { why: "no wal".to_owned() }] {
+            let starting = leaderless().with_peer_record(lost).peer_is(node, agent);
+            assert!(recovers(Request::Monitor, &starting), "{agent:?}");
+        }
+    }
+    let starting = || leaderless().peer_is(PeerNode::Online, PeerAgent::Starting);
+    let whole = starting().with_peer_record(history(PEER, &[ME, PEER], &[]));
+    let blank = starting().with_peer_record(DataDir::Blank);
+    let runs = Snapshot { peer_etcd: Fact::Unknown("no answer".to_owned()), ..blank.clone() };
+    let claims = blank.cib_with(|cib| {
+        if let Some(record) = &mut cib.peer_record {
+            record.claims = true;
+        }
+    });
+    for (name, snapshot) in [("whole", whole), ("runs", runs), ("claims", claims), ("silent", starting())] {
+        assert!(!recovers(Request::Monitor, &snapshot), "{name}");
+    }
+}

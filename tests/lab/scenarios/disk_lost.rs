@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use super::steps;
 use crate::etcd;
+use crate::host;
 use crate::node::NODES;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
-pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+pub fn with_the_power(lab: &Lab, wish: Wish) -> Result<()> {
     let loser = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let before = steps::members(lab)?;
     let mut writers = super::writing(lab)?;
@@ -36,4 +37,16 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// One etcd dies and its data with it, while its machine lives: the other one waits for nobody who has nothing.
+pub fn while_it_runs(lab: &Lab, _: Wish) -> Result<()> {
+    let loser = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    let mut writers = super::writing(lab)?;
+    let pid = etcd::pid(lab, loser).ok_or_else(|| format!("no etcd runs on {loser}"))?;
+    let script = format!("kill -9 {pid}; rm -r /var/lib/etcd/member");
+    host::must(lab, loser, &["sh", "-c", &script])?;
+    lab.event(&format!("etcd on {loser} dies, and its data is gone"));
+    steps::wait_write(&writers, Duration::from_secs(60))?;
+    super::ends_well(lab, &mut writers)
 }

@@ -74,7 +74,12 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "both nodes were off and one boots long before the other: it stays inert until then",
         cold_boot::run,
     ),
-    scenario("disk_lost", "both nodes lose power, and one of them its etcd disk as well", disk_lost::run),
+    scenario("disk_lost", "both nodes lose power, and one of them its etcd disk as well", disk_lost::with_the_power),
+    scenario(
+        "disk_lost_while_running",
+        "an etcd dies and its data is gone, while its node lives",
+        disk_lost::while_it_runs,
+    ),
     scenario(
         "two_failures",
         "one node is lost, then the survivor; it alone gets power back, and an operator grants it quorum",
