@@ -109,8 +109,8 @@ pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
         (VoterBeside(other), Learner) if lists(me, other, peer) => Answer::StartNormally(Rule::TwoPlainStarts),
         (Learner, VoterBeside(other)) if lists(peer, other, me) => Answer::StartNormally(Rule::TwoPlainStarts),
         (SoleVoter, SoleVoter) => split(cluster.chosen),
-        (SoleVoter, VoterBeside(_)) if peer.lineage.forks > me.lineage.forks => split(cluster.chosen),
-        (VoterBeside(_), SoleVoter) if me.lineage.forks > peer.lineage.forks => split(cluster.chosen),
+        (SoleVoter, VoterBeside(_)) if forked_beyond(peer, me) => split(cluster.chosen),
+        (VoterBeside(_), SoleVoter) if forked_beyond(me, peer) => split(cluster.chosen),
         (SoleVoter | VoterBeside(_), Nothing | Departed) if forks > me.lineage.forks => {
             Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: forks })
         }
@@ -137,6 +137,12 @@ fn unrelated(me: &Record, peer: &Record, chosen: Chosen) -> Answer {
         _ if classify(&me.disk) == Data::Learner && chosen == Chosen::Me => Answer::Refuse(Refusal::NoVotersData),
         _ => split(chosen),
     }
+}
+
+/// Whether `one` went on alone beyond what `other` knows, or beside it: as many forks, made by another node.
+fn forked_beyond(one: &Record, other: &Record) -> bool {
+    let (one, other) = (&one.lineage, &other.lineage);
+    one.forks > other.forks || (one.forks == other.forks && one.by != other.by)
 }
 
 /// Two histories that nothing ranks: only an operator can choose. What was chosen is announced as a fork of its own, so

@@ -186,6 +186,17 @@ fn of_two_voters_that_do_not_name_each_other_the_one_with_more_forks_goes_on() {
 }
 
 #[test]
+fn as_many_forks_made_by_another_node_are_another_history() {
+    let refused = || Answer::Refuse(Refusal::HistoriesSplit);
+    let sole = |lineage| Record { lineage, ..record(history(ME, &[ME], &[])) };
+    let announced = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER], &[])) };
+    assert_eq!(both(&sole(forks(1, "node1")), &announced), (refused(), refused()));
+    let same = (normally(Rule::SoleVoter), Answer::FollowThePeer(Rule::PeerIsSoleVoter));
+    assert_eq!(both(&sole(forks(1, "node2")), &announced), same);
+    assert_eq!(both(&sole(forks(2, "node1")), &announced), same);
+}
+
+#[test]
 fn three_voters_are_nobodys_business_here() {
     let many = record(history(ME, &[ME, PEER, 3], &[]));
     assert_eq!(answer(&many, &record(DataDir::Blank), &cluster(true)), Answer::Refuse(Refusal::MoreThanTwoVoters));
