@@ -150,3 +150,14 @@ fn create_resource(lab: &Lab, node: Node) -> Result<()> {
         ],
     )
 }
+
+/// Puts Tandem, or the shell agent again, into the place of that name on one host.
+pub fn put(lab: &Lab, node: Node, agent: Agent) -> Result<()> {
+    let words = match agent {
+        Agent::Tandem => ["ln", "--symbolic", "--force", "/usr/sbin/tandem", PLACE],
+        Agent::Shell => ["cp", "--remove-destination", "--preserve", KEPT, PLACE],
+    };
+    host::must(lab, node, &words)?;
+    lab.event(&format!("{node} has the {} agent in place", agent.word()));
+    Ok(())
+}

@@ -17,6 +17,7 @@ mod fencing_by_hand;
 mod graceful_stop_and_return;
 mod kubelet_failure;
 mod left_behind;
+mod mixed_pair;
 mod new_voters_peer_dies;
 mod node_failure;
 mod partition;
@@ -27,6 +28,7 @@ mod stale_attributes;
 mod steps;
 mod survivor_etcd_killed_too;
 mod table;
+mod takeover;
 mod teardown_leaves_nothing;
 mod two_failures;
 mod voter_wins_the_race;
@@ -40,6 +42,7 @@ use crate::etcd;
 use crate::interrupt;
 use crate::node::NODES;
 use crate::sh::{self, Result};
+use crate::shell_agent::Agent;
 use crate::state::Lab;
 use crate::teardown;
 use crate::up::{self, Wish};
@@ -143,6 +146,7 @@ fn prepare(lab: &Lab, wish: Wish, needs: Needs, current: &mut Option<Needs>) -> 
     match needs {
         Needs::Nothing => return Ok(()),
         Needs::Healthy => up::up(lab, wish)?,
+        Needs::ShellAgent => up::up(lab, Wish { agent: Agent::Shell, ..wish })?,
         Needs::Promotable => up::up(lab, Wish { clone: CloneKind::Promotable, ..wish })?,
         Needs::NoEtcd => {
             up::up(lab, Wish { bare: true, ..wish })?;

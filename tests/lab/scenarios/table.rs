@@ -9,6 +9,8 @@ pub(super) enum Needs {
     Healthy,
     /// As above, with the resource as a promotable clone.
     Promotable,
+    /// As `Healthy`, kept by the shell agent.
+    ShellAgent,
     /// Hosts and fencing, but no etcd resource yet.
     NoEtcd,
     /// No lab at all: it makes its own.
@@ -149,6 +151,29 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     )
     .needs(Needs::NoEtcd)
     .leaves_a_mess(),
+    scenario(
+        "takeover_there_and_back",
+        "the shell agent's cluster is taken over in maintenance mode and handed back, and etcd never stops",
+        takeover::there_and_back,
+    )
+    .needs(Needs::ShellAgent)
+    .leaves_a_mess(),
+    scenario(
+        "takeover_and_kept",
+        "the shell agent's cluster is taken over in maintenance mode, and survives a power cut",
+        takeover::and_kept,
+    )
+    .needs(Needs::ShellAgent)
+    .leaves_a_mess()
+    .nightly(),
+    scenario(
+        "mixed_pair",
+        "the shell agent on one host and Tandem on the other: either loses power, then both",
+        mixed_pair::run,
+    )
+    .needs(Needs::ShellAgent)
+    .leaves_a_mess()
+    .nightly(),
     scenario("wrong_input", "wrong parameters, files, image and password: one clear sentence each", wrong_input::run)
         .needs(Needs::NoEtcd)
         .leaves_a_mess(),

@@ -1,0 +1,81 @@
+//! One host has the shell agent, the other one Tandem in its place: whichever loses power, the other goes on, it returns,
+//! and nothing is lost. After both lost power Tandem forces nothing, as it cannot know what the other one will do; where
+//! that leads nowhere, it says why, and Tandem on both hosts leads on.
+
+use std::time::Duration;
+
+use super::takeover::{ONE_MONITOR, hand_over};
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::power;
+use crate::sh::{self, Result};
+use crate::shell_agent::{self, Agent};
+use crate::state::Lab;
+use crate::up::Wish;
+use crate::writer::Writers;
+
+const SHELL: Node = Node::One;
+const TANDEM: Node = Node::Two;
+const LIMIT: Duration = Duration::from_secs(240);
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    hand_over(lab, &[TANDEM], Agent::Tandem)?;
+    std::thread::sleep(ONE_MONITOR);
+    lab.set("boot-delay", "2")?;
+    for victim in [SHELL, TANDEM] {
+        println!("   {victim} loses power");
+        let mut writers = super::writing(lab)?;
+        lose_power(lab, &writers, victim)?;
+        super::ends_well(lab, &mut writers)?;
+        // The shell agent learns its member's new id in a monitor after its return.
+        std::thread::sleep(ONE_MONITOR);
+    }
+    println!("   both lose power");
+    both_lose_power(lab)
+}
+
+fn lose_power(lab: &Lab, writers: &Writers, victim: Node) -> Result<()> {
+    power::cut(lab, victim)?;
+    let cut_at = writers.now();
+    sh::wait_for("an acknowledged write after the power cut", LIMIT, Duration::from_millis(50), || {
+        writers.first_after(cut_at)
+    })?;
+    etcd::wait_two_voters(lab, LIMIT).map(drop)
+}
+
+fn both_lose_power(lab: &Lab) -> Result<()> {
+    let forced = |lab: &Lab| {
+        std::fs::read_to_string(lab.messages(TANDEM)).unwrap_or_default().matches("and forcing a new cluster").count()
+    };
+    let before = forced(lab);
+    let mut writers = super::writing(lab)?;
+    for node in NODES {
+        power::cut(lab, node)?;
+    }
+    lab.set("boot-delay", "0")?;
+    std::thread::sleep(Duration::from_secs(2));
+    for node in NODES {
+        power::on(lab, node)?;
+    }
+    let back = etcd::wait_two_voters(lab, Duration::from_secs(120));
+    // What the shell agent's own forced start discards is not Tandem's to keep.
+    writers.stop()?;
+    if forced(lab) > before {
+        return Err("Tandem forced a new cluster beside an agent that it knows nothing of".into());
+    }
+    if back.is_err() {
+        explains_itself(lab)?;
+        println!("   Tandem refuses and says why; it takes the other host as well");
+        shell_agent::put(lab, SHELL, Agent::Tandem)?;
+        host::must(lab, TANDEM, &["crm_resource", "--cleanup", "--resource", "etcd"])?;
+        etcd::wait_two_voters(lab, LIMIT)?;
+    }
+    super::clean(lab)
+}
+
+fn explains_itself(lab: &Lab) -> Result<()> {
+    let log = std::fs::read_to_string(lab.messages(TANDEM)).unwrap_or_default();
+    let words = "has not said what data it holds";
+    if log.contains(words) { Ok(()) } else { Err(format!("Tandem does not say '{words}'").into()) }
+}

@@ -1,0 +1,91 @@
+//! A cluster that the shell agent runs is taken over by Tandem in maintenance mode and handed back, and etcd never
+//! stops: the same processes, and writers that notice nothing.
+
+use std::time::Duration;
+
+use crate::cluster;
+use crate::etcd;
+use crate::history;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::power;
+use crate::sh::{self, Result};
+use crate::shell_agent::{self, Agent};
+use crate::state::Lab;
+use crate::up::Wish;
+use crate::writer::Writers;
+
+/// What writers may notice.
+const LONGEST_GAP: Duration = Duration::from_secs(1);
+/// The shell agent's `monitor` comes every 30 s; one of the new agent's must have passed judgement on what it found.
+pub(super) const ONE_MONITOR: Duration = Duration::from_secs(40);
+
+pub fn there_and_back(lab: &Lab, _: Wish) -> Result<()> {
+    let mut writers = super::writing(lab)?;
+    let before = processes(lab)?;
+    hand_over(lab, &NODES, Agent::Tandem)?;
+    monitored(lab, "monitor: a voter of two")?;
+    no_gap(&writers)?;
+    hand_over(lab, &NODES, Agent::Shell)?;
+    monitored(lab, "member list:")?;
+    no_gap(&writers)?;
+    if processes(lab)? != before {
+        return Err("etcd was started anew".into());
+    }
+    super::ends_well(lab, &mut writers)
+}
+
+/// What was taken over is kept: a node loses power, the other goes on, and both are voters again.
+pub fn and_kept(lab: &Lab, _: Wish) -> Result<()> {
+    let mut writers = super::writing(lab)?;
+    hand_over(lab, &NODES, Agent::Tandem)?;
+    monitored(lab, "monitor: a voter of two")?;
+    no_gap(&writers)?;
+    // Two monitors: the first one claims, the second one counts on the claim.
+    std::thread::sleep(ONE_MONITOR);
+    lab.set("boot-delay", "0")?;
+    power::cut(lab, Node::Two)?;
+    let cut_at = writers.now();
+    sh::wait_for(
+        "an acknowledged write after the power cut",
+        Duration::from_secs(90),
+        Duration::from_millis(50),
+        || writers.first_after(cut_at),
+    )?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// The number and the start of each host's etcd process.
+fn processes(lab: &Lab) -> Result<Vec<String>> {
+    NODES
+        .into_iter()
+        .map(|node| host::must(lab, node, &["podman", "inspect", "--format", "{{.Id}} {{.State.Pid}}", "etcd"]))
+        .collect()
+}
+
+/// As an administrator does it: Pacemaker lets go, the file is replaced, Pacemaker takes hold again.
+pub(super) fn hand_over(lab: &Lab, nodes: &[Node], agent: Agent) -> Result<()> {
+    cluster::pcs(lab, Node::One, &["property", "set", "maintenance-mode=true"])?;
+    nodes.iter().try_for_each(|node| shell_agent::put(lab, *node, agent))?;
+    cluster::pcs(lab, Node::One, &["property", "set", "maintenance-mode=false"])
+}
+
+/// Waits until the agent that is in place has said `words` in a monitor on both hosts.
+fn monitored(lab: &Lab, words: &str) -> Result<()> {
+    let seen = |node: Node| std::fs::read_to_string(lab.messages(node)).unwrap_or_default().matches(words).count();
+    let before = NODES.map(seen);
+    let limit = ONE_MONITOR * 2;
+    sh::wait_for("a monitor of the agent in place", limit, Duration::from_millis(500), || {
+        (0..NODES.len()).all(|at| seen(NODES[at]) > before[at]).then_some(())
+    })?;
+    etcd::wait_two_voters(lab, Duration::from_secs(10)).map(drop)
+}
+
+fn no_gap(writers: &Writers) -> Result<()> {
+    let (gap, at) = history::longest_gap(&writers.acknowledged(), Duration::ZERO, writers.now());
+    println!("   longest gap between writes so far {:.2} s", gap.as_secs_f64());
+    if gap <= LONGEST_GAP {
+        return Ok(());
+    }
+    Err(format!("writers waited for {:.1} s, {:.1} s after they began", gap.as_secs_f64(), at.as_secs_f64()).into())
+}
