@@ -157,7 +157,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         takeover::there_and_back,
     )
     .needs(Needs::ShellAgent)
-    .leaves_a_mess(),
+    .leaves_a_mess()
+    .nightly(),
     scenario(
         "takeover_and_kept",
         "the shell agent's cluster is taken over in maintenance mode, and survives a power cut",
