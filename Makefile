@@ -26,7 +26,7 @@ LAB_OPTIONS = --etcd $(ETCD) --clone $(CLONE)
 
 .PHONY: help
 help: ## this list
-	@grep --no-filename --extended-regexp '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed --regexp-extended 's/^([a-z-]+):.*## /  make \1\t/' | expand --tabs=20
+	@grep --no-filename --extended-regexp '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed --regexp-extended 's/^([a-z-]+):.*## /  make \1\t/' | expand --tabs=24
 	@echo
 	@echo '  Variables: VICTIM=leader|follower (demo), ETCD=3.5|3.4, CLONE=plain|promotable, SCENARIO="name ..." (lab)'
 	@echo '             N=50, SEED=number, KIND=leader-cut|follower-cut|both-cut|survivor-killed|disk-lost,'
