@@ -109,9 +109,9 @@ pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
         (VoterBeside(other), Learner) if lists(me, other, peer) => Answer::StartNormally(Rule::TwoPlainStarts),
         (Learner, VoterBeside(other)) if lists(peer, other, me) => Answer::StartNormally(Rule::TwoPlainStarts),
         (SoleVoter, SoleVoter) => split(cluster.chosen),
-        (SoleVoter, VoterBeside(_)) if forked_beyond(peer, me) => split(cluster.chosen),
-        (VoterBeside(_), SoleVoter) if forked_beyond(me, peer) => split(cluster.chosen),
-        (SoleVoter | VoterBeside(_), Nothing | Departed) if forks > me.lineage.forks => {
+        (SoleVoter, VoterBeside(other)) if went_its_own_way(peer, other, me) => split(cluster.chosen),
+        (VoterBeside(other), SoleVoter) if went_its_own_way(me, other, peer) => split(cluster.chosen),
+        (SoleVoter | VoterBeside(_), Nothing | Departed) if forks > me.lineage.forks && !left_to(peer, me) => {
             Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: forks })
         }
         (SoleVoter, _) => Answer::StartNormally(Rule::SoleVoter),
@@ -126,6 +126,22 @@ pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
         (Nothing, Nothing) if cluster.i_am_first => Answer::Bootstrap(Rule::FirstByNameBootstraps),
         (Nothing, Nothing) => Answer::FollowThePeer(Rule::FirstByNameBootstraps),
         (Nothing | Learner | Departed, Nothing | Learner | Departed) => Answer::Refuse(Refusal::NoVotersData),
+    }
+}
+
+/// Whether `voter`, who names `other` beside itself, comes from a fork that the sole voter's data does not know: one
+/// without the sole voter's member, or one that it has announced and still claims. An operator had it do so, and by now
+/// it may be the only voter of a history of its own, which its record says only after its next start.
+fn went_its_own_way(voter: &Record, other: MemberId, sole: &Record) -> bool {
+    forked_beyond(voter, sole) && (voter.claims || !lists(voter, other, sole))
+}
+
+/// Whether a peer that has left did so from a cluster of which this member was the rest: then no fork is between them,
+/// whatever was announced and not done.
+pub(super) fn left_to(peer: &Record, me: &Record) -> bool {
+    match (history(peer), history(me)) {
+        (Some(peer), Some(me)) => peer.cluster_id == me.cluster_id && peer.voters.contains(&me.member_id),
+        _ => false,
     }
 }
 

@@ -105,7 +105,9 @@ pub(super) fn settle(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
         Some(cib) if etcd.leader.is_some() => cib.lineage.clone().max(note.lineage.clone()),
         _ => note.lineage.clone(),
     };
-    let settled = Note { lineage, alone_since: None, joins: false, ..note.clone() };
+    // So has a member that asked to leave and still votes.
+    let left_at = note.left_at.filter(|_| etcd.leader.is_none());
+    let settled = Note { lineage, alone_since: None, left_at, joins: false };
     if note.joins {
         effects.push(Effect::PruneBackups);
     }

@@ -65,7 +65,8 @@ fn may_be_authorised(snapshot: &Snapshot) -> bool {
 /// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to go on alone given up; or it says
 /// that it holds no data at all, and no etcd runs there: then it waits for us, however often it is started.
 fn peer_is_out_of_the_way(snapshot: &Snapshot) -> bool {
-    let record = snapshot.cib.known().and_then(|cib| cib.peer_record.as_ref()).filter(|record| !record.claims);
+    let record = snapshot.cib.known().and_then(|cib| cib.peer_record.as_ref());
+    let record = record.filter(|record| !record.claims && is_of_the_other_voter(snapshot, record));
     let data = record.map(|record| classify(&record.disk));
     match peer_word(snapshot) {
         PeerWord::Down => true,
@@ -73,6 +74,15 @@ fn peer_is_out_of_the_way(snapshot: &Snapshot) -> bool {
         PeerWord::Stopped => data.is_some_and(|data| data != Data::SoleVoter),
         PeerWord::Starting | PeerWord::Planned => data == Some(Data::Nothing) && snapshot.peer_etcd.is_absent(),
         PeerWord::Nobody | PeerWord::Active | PeerWord::Lost | PeerWord::Unknown(_) => false,
+    }
+}
+
+/// Whether a record is of the member that our data has as the other voter, where we can read our data: a record of
+/// another one is older than that membership, and so is whatever else this CIB says of the peer.
+fn is_of_the_other_voter(snapshot: &Snapshot, record: &Record) -> bool {
+    match (snapshot.disk.known().map(classify), &record.disk) {
+        (Some(Data::VoterBeside(other)), DataDir::Present(history)) => history.member_id == other,
+        _ => true,
     }
 }
 
@@ -88,6 +98,7 @@ fn has_proof(snapshot: &Snapshot, cluster_id: u64, member_id: MemberId) -> bool 
     let Some(voter) = snapshot.memory().and_then(|memory| memory.voter.as_ref()) else { return false };
     let peer_is_alone = |cib: &Cib| cib.standalone_node.as_deref() == Some(snapshot.peer_name());
     snapshot.cib.known().is_some_and(|cib| !peer_is_alone(cib))
+        && !snapshot.may_have_left()
         && (voter.cluster_id, voter.member_id) == (cluster_id, member_id)
         && !snapshot.was_left_behind()
 }
@@ -105,7 +116,7 @@ pub(super) fn announce(snapshot: &Snapshot, first: Vec<Effect>, because: Reason)
     effects.push(Effect::PublishLineage(note.lineage.clone()));
     effects.push(Effect::SetStandalone(Some(snapshot.me.name.clone())));
     if let Some(record) = snapshot.cib.known().and_then(|cib| cib.own_record.clone()) {
-        effects.push(Effect::PublishRecord(Record { lineage: note.lineage, ..record }));
+        effects.push(Effect::PublishRecord(Record { lineage: note.lineage, claims: true, ..record }));
     }
     Plan::then_look(effects, 20, Progress::enter(Phase::Announced, snapshot.elapsed_ms), because)
 }
@@ -177,9 +188,7 @@ fn decide_stopped(snapshot: &Snapshot) -> Plan {
             RunMode::ForceNewCluster,
             Reason::Step(Step::AdvanceAndForce),
         ),
-        Data::SoleVoter => {
-            (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, snapshot.rule(Rule::SoleVoter))
-        }
+        Data::SoleVoter => (start::plain_start(disk), RunMode::Normally, snapshot.rule(Rule::SoleVoter)),
         Data::VoterAmongMany => return snapshot.refuse(Refusal::MoreThanTwoVoters),
         Data::Nothing | Data::Learner | Data::Departed => return snapshot.refuse(Refusal::NoVotersData),
     };

@@ -333,6 +333,12 @@ impl Snapshot {
         self.cib.known().is_some_and(|cib| cib.lineage.forks > self.own_lineage().forks)
     }
 
+    /// Whether this member asked the peer to remove it, and has not voted since. The peer may have that in its log,
+    /// whether or not we were told, and is the sole voter then.
+    pub fn may_have_left(&self) -> bool {
+        self.note.known().is_some_and(|note| note.left_at.is_some())
+    }
+
     /// The lineage of our own data.
     pub fn own_lineage(&self) -> Lineage {
         self.note.known().map(|note| note.lineage.clone()).unwrap_or_default()
@@ -370,7 +376,9 @@ impl Snapshot {
             disk: disk.clone(),
             lineage: self.own_lineage(),
             // Without data there is nothing to go on with.
-            claims: matches!(disk, DataDir::Present(_)) && self.memory().is_some_and(|memory| memory.voter.is_some()),
+            claims: matches!(disk, DataDir::Present(_))
+                && self.memory().is_some_and(|memory| memory.voter.is_some())
+                && !self.may_have_left(),
         })
     }
 }

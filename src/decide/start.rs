@@ -2,6 +2,7 @@
 
 use super::cold_start::{self, Answer, Chosen, Cluster, Data, classify};
 use super::fact::Fact;
+use super::membership;
 use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode, Via};
 use super::reason::{Health, Reason, Refusal, Rule, Step, Wait};
@@ -173,7 +174,7 @@ fn together(snapshot: &Snapshot, progress: &Progress, cib: &Cib, record: &Record
         return wait_or_refuse(snapshot, progress, patience_ms, wait, Refusal::PeerSaysNothing);
     };
     match cold_start::answer(record, peer_record, &Cluster::seen_in(snapshot, cib)) {
-        Answer::StartNormally(rule) => run(snapshot, RunMode::Normally, rule),
+        Answer::StartNormally(rule) => run_plainly(snapshot, &record.disk, rule),
         Answer::Bootstrap(rule) => run(snapshot, RunMode::Bootstrap, rule),
         Answer::ForceNewCluster(rule) => recover::announce(snapshot, Vec::new(), snapshot.rule(rule)),
         Answer::FollowThePeer(_) => {
@@ -200,8 +201,8 @@ fn beside_an_active_peer(snapshot: &Snapshot, progress: &Progress, record: &Reco
     let left_out = snapshot.peer_etcd.known().is_some_and(|etcd| !etcd.is_learner && !is_listed(&record.disk, etcd));
     match classify(&record.disk) {
         // Two sole voters are two histories, and only one may serve: the one that runs.
-        Data::SoleVoter if !snapshot.was_left_behind() && !peer_claims_to_be_sole(snapshot) => {
-            run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader)
+        Data::SoleVoter if is_newest(snapshot, record) && !peer_claims_to_be_sole(snapshot) => {
+            run_plainly(snapshot, &record.disk, Rule::PeerActiveButWithoutLeader)
         }
         // A learner too: its own log may not know yet that it was promoted, and then the peer waits for its vote.
         Data::VoterBeside(_) | Data::Learner if !left_out => {
@@ -229,7 +230,7 @@ fn alone(snapshot: &Snapshot, record: &Record) -> Plan {
     };
     let position = recover::position(history);
     match classify(&record.disk) {
-        Data::SoleVoter if !snapshot.was_left_behind() => run(snapshot, RunMode::Normally, Rule::SoleVoter),
+        Data::SoleVoter if is_newest(snapshot, record) => run_plainly(snapshot, &record.disk, Rule::SoleVoter),
         Data::VoterBeside(_) if recover::proves_that_the_peer_did_not_go_on(snapshot, history) => {
             recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::SurvivorGoesOnAlone))
         }
@@ -246,18 +247,28 @@ fn alone(snapshot: &Snapshot, record: &Record) -> Plan {
 
 /// Nobody vouches for the peer. A sole voter needs nobody; everyone else waits for fencing.
 fn not_confirmed(snapshot: &Snapshot, progress: &Progress, record: &Record, why: &str) -> Plan {
-    if classify(&record.disk) == Data::SoleVoter && !snapshot.was_left_behind() {
-        return run(snapshot, RunMode::Normally, Rule::SoleVoter);
+    if classify(&record.disk) == Data::SoleVoter && is_newest(snapshot, record) {
+        return run_plainly(snapshot, &record.disk, Rule::SoleVoter);
     }
     let wait = Wait::PeerConfirmed { peer: snapshot.peer_name().to_owned(), why: why.to_owned() };
     let refusal = Refusal::PeerNotConfirmed { why: why.to_owned() };
     wait_or_refuse(snapshot, progress, PATIENCE_WITH_A_BLOCKED_PEER_MS, wait, refusal)
 }
 
+/// Whether nobody went on without this sole voter: no fork was recorded that it does not know, or none that was done, as
+/// whoever announced one has left to it since; and what the peer said last is no other history.
+fn is_newest(snapshot: &Snapshot, record: &Record) -> bool {
+    let Some(cib) = snapshot.cib.known() else { return false };
+    let Some(peer) = &cib.peer_record else { return !snapshot.was_left_behind() };
+    let answer = cold_start::answer(record, peer, &Cluster::seen_in(snapshot, cib));
+    let split = answer == Answer::Refuse(Refusal::HistoriesSplit);
+    !split && (!snapshot.was_left_behind() || cold_start::left_to(peer, record))
+}
+
 fn only_node(snapshot: &Snapshot, record: &Record) -> Plan {
     match classify(&record.disk) {
         Data::Nothing if record.disk == DataDir::Blank => run(snapshot, RunMode::Bootstrap, Rule::OnlyNode),
-        Data::SoleVoter => run(snapshot, RunMode::Normally, Rule::OnlyNode),
+        Data::SoleVoter => run_plainly(snapshot, &record.disk, Rule::OnlyNode),
         // The administrator took the peer out of node_ip_map: that is the operator's word on it.
         Data::VoterBeside(_) => recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OnlyNode)),
         Data::Nothing | Data::VoterAmongMany | Data::Learner | Data::Departed => snapshot.refuse(Refusal::NoVotersData),
@@ -270,6 +281,24 @@ fn wait_or_refuse(snapshot: &Snapshot, progress: &Progress, patience_ms: u64, wa
         return snapshot.refuse(refusal);
     }
     Plan::then_look(Vec::new(), 200, progress.clone(), Reason::Waiting(wait))
+}
+
+fn run_plainly(snapshot: &Snapshot, disk: &DataDir, rule: Rule) -> Plan {
+    let progress = Progress::enter(Phase::Started(RunMode::Normally), snapshot.elapsed_ms);
+    Plan::then_look(plain_start(disk), 100, progress, snapshot.rule(rule))
+}
+
+/// A sole voter commits all that it has. But the entry that made it that may lie above the commit index that its log
+/// records: etcd would then wait for the vote of a member that has left.
+pub(super) fn plain_start(disk: &DataDir) -> Vec<Effect> {
+    let mut effects = vec![Effect::RunContainer(RunMode::Normally)];
+    if let DataDir::Present(history) = disk
+        && classify(disk) == Data::SoleVoter
+        && history.commit_index < history.last_index
+    {
+        effects.insert(0, Effect::AdvanceCommit);
+    }
+    effects
 }
 
 fn run(snapshot: &Snapshot, mode: RunMode, rule: Rule) -> Plan {
@@ -334,6 +363,7 @@ fn serving(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd
     }
     effects.extend(identity_as_seen(snapshot, etcd));
     effects.extend(standalone_as_seen(snapshot, etcd));
+    effects.extend(membership::settle(snapshot, etcd));
     let promoted = snapshot.memory().is_some_and(|memory| memory.promoted);
     effects.push(remember_voter(snapshot, etcd, promoted));
     if snapshot.authorisation.known().is_some() {

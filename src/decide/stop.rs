@@ -61,7 +61,9 @@ fn leave(snapshot: &Snapshot, progress: &Progress, own: &Etcd) -> Plan {
         let progress = if trying { progress.clone() } else { Progress::enter(Phase::HandedOver, snapshot.elapsed_ms) };
         return Plan::then_look(effects, 50, progress, Reason::Step(Step::HandOverLeadership { peer }));
     }
-    let note = Note { left_at: Some(own.position()), ..snapshot.note.known().cloned().unwrap_or_default() };
+    let note = snapshot.note.known().cloned().unwrap_or_default();
+    // From here on the peer may be the one that goes on alone; what this node announced and did not do is taken back.
+    let note = Note { alone_since: None, left_at: Some(own.position()), ..note };
     let effects = vec![Effect::WriteNote(note), Effect::RemoveMember { id: own.member_id, via: Via::Peer }];
     let progress = Progress::enter(Phase::Left, snapshot.elapsed_ms);
     Plan::then_look(effects, 0, progress, Reason::Step(Step::LeaveBeforeStop { peer }))
@@ -109,8 +111,9 @@ fn finish(snapshot: &Snapshot) -> Plan {
 }
 
 /// A stop that is half of a restart keeps the claim to go on alone, and so does one that the peer cannot see because
-/// its machine has left the membership. Any other stop gives it up, so that the peer may go on without us.
+/// its machine has left the membership; unless this member asked the peer to remove it. Any other stop gives it up, so
+/// that the peer may go on without us.
 fn keeps_its_claim(snapshot: &Snapshot) -> bool {
     let restarts = snapshot.notify.as_ref().is_some_and(|notify| notify.start.contains(&snapshot.me.name));
-    restarts || matches!(peer_word(snapshot), PeerWord::Down | PeerWord::Lost)
+    (restarts || matches!(peer_word(snapshot), PeerWord::Down | PeerWord::Lost)) && !snapshot.may_have_left()
 }

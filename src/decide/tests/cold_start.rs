@@ -154,7 +154,7 @@ fn a_peer_that_went_on_alone_and_lost_its_disk_is_not_forgotten() {
     // A new disk has no note: what the cluster recorded for good counts.
     for (peer, recorded) in [(forks(1, "node2"), 0), (forks(0, ""), 1)] {
         for me in [history(ME, &[ME, PEER], &[]), history(ME, &[ME], &[])] {
-            for lost in [DataDir::Blank, departed(PEER)] {
+            for lost in [DataDir::Blank, departed_from(PEER, 7)] {
                 let peer = Record { lineage: peer.clone(), ..record(lost) };
                 assert_eq!(answer(&record(me.clone()), &peer, &Cluster { forks: recorded, ..cluster(true) }), expected);
             }
@@ -163,6 +163,27 @@ fn a_peer_that_went_on_alone_and_lost_its_disk_is_not_forgotten() {
     let me = Record { lineage: forks(1, "node1"), ..record(history(ME, &[ME, PEER], &[])) };
     let own_fork = answer(&me, &record(DataDir::Blank), &Cluster { forks: 1, ..cluster(true) });
     assert_eq!(own_fork, Answer::ForceNewCluster(Rule::PeerHasNoData));
+}
+
+#[test]
+fn a_fork_that_was_announced_and_not_done_stands_in_nobodys_way() {
+    // The peer announced, was joined again, and left: its data names this member as the rest of the cluster.
+    let me = record(history(ME, &[ME], &[]));
+    let peer = Record { lineage: forks(1, "node2"), ..record(departed(PEER)) };
+    assert_eq!(answer(&me, &peer, &Cluster { forks: 1, ..cluster(true) }), normally(Rule::SoleVoter));
+    let asked_only = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER], &[])) };
+    let expected = (normally(Rule::SoleVoter), Answer::FollowThePeer(Rule::PeerIsSoleVoter));
+    assert_eq!(both(&me, &asked_only), expected);
+}
+
+#[test]
+fn a_peer_that_is_about_to_go_on_alone_is_another_history() {
+    // Both were told to by an operator: equally many forks, of which neither knows the other's.
+    let me = Record { lineage: forks(1, "node1"), ..record(history(ME, &[ME], &[])) };
+    let announced = record(history(PEER, &[ME, PEER], &[]));
+    let peer = Record { lineage: forks(1, "node2"), claims: true, ..announced };
+    let split = Answer::Refuse(Refusal::HistoriesSplit);
+    assert_eq!(both(&me, &peer), (split.clone(), split));
 }
 
 #[test]

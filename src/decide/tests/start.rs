@@ -165,6 +165,28 @@ fn r3_a_sole_voter_needs_no_proof_and_no_force() {
 }
 
 #[test]
+fn a_sole_voter_commits_what_made_it_that_before_it_starts() {
+    // The peer's removal may lie above the commit index: etcd would wait for the vote of a member that has left.
+    let sole = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let plan = first(Request::Start, &sole);
+    assert_eq!(plan.effects, [Effect::AdvanceCommit, Effect::RunContainer(RunMode::Normally)]);
+    let DataDir::Present(whole) = history(ME, &[ME], &[]) else { panic!("a history") };
+    let committed = DataDir::Present(History { commit_index: whole.last_index, ..whole });
+    let plan = first(Request::Start, &sole.with_disk(committed));
+    assert_eq!(plan.effects, [Effect::RunContainer(RunMode::Normally)]);
+}
+
+#[test]
+fn a_voter_that_asked_to_leave_has_no_proof_that_the_peer_did_not_go_on() {
+    let down = at_rest().seen_voting().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let survivor = down.with_disk(history(ME, &[ME, PEER], &[]));
+    assert!(first(Request::Start, &survivor).effects.iter().any(|effect| matches!(effect, Effect::PublishLineage(_))));
+    let note = Note { left_at: Some(Position { term: 3, index: 990 }), ..Note::default() };
+    let asked = Snapshot { note: Fact::Known(note), ..survivor }.with_disk(history(ME, &[ME, PEER], &[]));
+    assert!(matches!(refusal(&asked), Refusal::NoProofThatPeerDidNotGoOn { .. }));
+}
+
+#[test]
 fn a_sole_voter_that_was_left_behind_is_no_longer_sure_of_itself() {
     let left_behind = |agent, node| {
         let sole = at_rest().with_disk(history(ME, &[ME], &[]));

@@ -71,7 +71,12 @@ pub(super) fn history(me: u64, voters: &[u64], learners: &[u64]) -> DataDir {
 }
 
 pub(super) fn departed(me: u64) -> DataDir {
-    match history(me, &[3 - me], &[]) {
+    departed_from(me, 3 - me)
+}
+
+/// Data of a member that has left `rest` behind.
+pub(super) fn departed_from(me: u64, rest: u64) -> DataDir {
+    match history(me, &[rest], &[]) {
         DataDir::Present(history) => DataDir::Present(History { has_left: true, ..history }),
         other => other,
     }
