@@ -54,6 +54,19 @@ check: ## formatting, lints and all tests that need neither root nor a lab
 	$(LAB) self-test
 	shellspec/run
 
+# Steps of the random runs, and the seed that makes a run again.
+STEPS ?= 10000000
+SEED ?= 7
+
+.PHONY: nightly
+nightly: build ## the model's deep bounds: minutes to hours (SEED=, STEPS= for the random runs)
+	$(CARGO) test --release --quiet --test sim_mutants -- --ignored
+	target/release/tandem sim check --faults 2
+	target/release/tandem sim check --faults 2 --etcd-3.4
+	target/release/tandem sim check --faults 1 --slow-fencing
+	target/release/tandem sim check --faults 1 --writes 2 --blank --no-operators
+	target/release/tandem sim explore --seed $(SEED) --steps $(STEPS)
+
 .PHONY: real
 real: setup ## the parts that are tested against real etcds, an emulator of BMCs and Pacemaker's own fencer (root)
 	tests/fence/setup

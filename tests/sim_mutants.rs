@@ -1,4 +1,8 @@
 //! Broken rules must be caught: a checker that finds nothing wrong with them proves nothing.
+//!
+//! One of the 24 is not caught, and cannot be here: `own-record-not-awaited`. In the model a probe publishes the record
+//! before Pacemaker can plan a start, and a replica of the CIB takes changes in their order. The rule guards against
+//! attributes that arrive later than the operations they belong to; the tables of the core hold it.
 
 use std::time::Duration;
 
@@ -6,23 +10,31 @@ use tandem::sim::check::{Limits, check};
 use tandem::sim::mutant::{ALL, Mutant};
 use tandem::sim::{Bounds, Sim};
 
-fn bounds(faults: u8, blank: bool) -> Bounds {
+fn bounds(faults: u8) -> Bounds {
     Bounds {
         faults,
-        writes: u8::from(!blank),
+        writes: 1,
         silent_without_leader: true,
         operators: false,
-        blank,
+        blank: false,
+        disks: false,
+        unblocks: false,
         slow_fencing: false,
         fine: false,
     }
 }
 
+fn from_blank() -> Bounds {
+    Bounds { blank: true, writes: 0, ..bounds(1) }
+}
+
 /// What a search finds wrong: a violation first, else a dead state.
 fn wrong(mutant: Mutant, bounds: Bounds) -> Option<String> {
-    let limits = Limits { states: 4_000_000, time: Duration::from_secs(240), stop_at_first: true };
+    let limits = Limits { states: 4_000_000, time: Duration::from_secs(600), stop_at_first: true };
     let outcome = check(&mut Sim::new(bounds, mutant), limits);
     let violation = outcome.first_violation.map(|(violation, _)| violation.0);
+    let cut_short = outcome.cut_short.filter(|_| violation.is_none());
+    assert_eq!(cut_short, None, "the search is not complete");
     violation.or_else(|| (outcome.dead > 0).then(|| "dead".to_owned()))
 }
 
@@ -36,7 +48,9 @@ fn assert_caught(names: &[(&str, &str)], bounds: Bounds) {
 
 #[test]
 fn the_rules_themselves_pass() {
-    assert_eq!(wrong(Mutant::None, bounds(1, false)), None);
+    assert_eq!(wrong(Mutant::None, Bounds { operators: true, ..bounds(1) }), None);
+    assert_eq!(wrong(Mutant::None, Bounds { unblocks: true, ..bounds(1) }), None);
+    assert_eq!(wrong(Mutant::None, Bounds { disks: true, ..bounds(1) }), None);
 }
 
 #[test]
@@ -52,21 +66,33 @@ fn one_fault_is_enough_to_catch() {
         ("learner-never-listed", "dead"),
         ("survivor-never-goes-on", "dead"),
         ("joiner-starts-plainly", "plainly on a blank data dir"),
-        ("plain-start-forces", ""),
+        ("plain-start-forces", "acknowledged write w1 is lost"),
         ("record-not-published", "dead"),
     ];
-    assert_caught(&caught, bounds(1, false));
-}
-
-#[test]
-fn two_faults_are_enough_to_catch() {
-    let caught =
-        [("stopped-counts-as-down", "lost and not fenced"), ("peers-claim-ignored", "acknowledged write w1 is lost")];
-    assert_caught(&caught, bounds(2, false));
+    assert_caught(&caught, bounds(1));
+    let alone = [("proof-survives-reboot", "acknowledged write w1 is lost")];
+    assert_caught(&alone, Bounds { unblocks: true, ..bounds(1) });
 }
 
 #[test]
 fn from_blank_nodes_one_fault_is_enough_to_catch() {
-    let caught = [("both-bootstrap", "both nodes accept writes"), ("data-moved-aside-early", "does not serve")];
-    assert_caught(&caught, bounds(1, true));
+    assert_caught(&[("both-bootstrap", ""), ("data-moved-aside-early", "does not serve")], from_blank());
+}
+
+#[test]
+#[ignore = "minutes without optimisation: `make nightly` runs it"]
+fn whole_searches_catch() {
+    assert_eq!(wrong(Mutant::None, from_blank()), None);
+    assert_caught(&[("forks-ignored", "dead"), ("learner-counts-as-voter", "dead")], from_blank());
+    assert_eq!(wrong(Mutant::None, Bounds { operators: true, ..bounds(2) }), None);
+    let caught = [
+        ("stopped-counts-as-down", "lost and not fenced"),
+        ("peers-claim-ignored", "acknowledged write w1 is lost"),
+        ("fork-not-recorded", "dead"),
+        ("departed-counts-as-voter", "dead"),
+        ("both-leave-when-both-stop", "dead"),
+    ];
+    assert_caught(&caught, bounds(2));
+    let alone = [("missing-record-counts-as-blank", "")];
+    assert_caught(&alone, Bounds { unblocks: true, ..bounds(2) });
 }

@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use super::{Failure, Subcommand, dispatch, tree};
 use crate::sim::check::{self, Limits, Outcome, Trace};
 use crate::sim::mutant::{self, Mutant};
-use crate::sim::{Bounds, Sim, explore, scenario, story};
+use crate::sim::{Bounds, Sim, explore, page, scenario, story, timeline};
 
 pub(super) const SUBCOMMAND: Subcommand = Subcommand { command: declare, run };
 
@@ -17,6 +17,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand { command: declare_check, run: run_check },
     Subcommand { command: declare_run, run: run_scenario },
     Subcommand { command: declare_explore, run: run_explore },
+    Subcommand { command: declare_compare, run: run_compare },
 ];
 
 fn declare() -> Command {
@@ -42,6 +43,8 @@ fn declare_check() -> Command {
         .arg(flag("no-operators", "Leaves standby, shutdown and confirmed recoveries out"))
         .arg(flag("etcd-3.4", "An etcd without a leader answers, as 3.4 does"))
         .arg(flag("blank", "Begins with two blank nodes, too"))
+        .arg(flag("disks", "Lets a power cut take the machine's disk with it"))
+        .arg(flag("unblock", "Lets an operator unblock the quorum of a node that boots alone"))
         .arg(flag("slow-fencing", "Lets fencing take longer than the agent's patience"))
         .arg(flag("fine", "Lets the other node's steps come between any two effects of a round, too: many more states"))
         .arg(flag("first", "Ends with the first violation"))
@@ -56,6 +59,12 @@ fn declare_run() -> Command {
         .about("Replays a scenario, and checks every invariant after every line")
         .arg(Arg::new("SCENARIO").required(true).value_parser(PathBufValueParser::new()))
         .arg(mutant_argument())
+        .arg(
+            Arg::new("html")
+                .long("html")
+                .value_parser(PathBufValueParser::new())
+                .help("Writes the run as a page: both nodes side by side, with the reason of every decision"),
+        )
 }
 
 fn run_scenario(matches: &ArgMatches) -> Result<(), Failure> {
@@ -65,6 +74,10 @@ fn run_scenario(matches: &ArgMatches) -> Result<(), Failure> {
     let mut sim = Sim::new(Bounds::for_scenarios(), mutant(matches));
     let (story, result) = story::tell(&mut sim, &trace);
     print!("{story}");
+    if let Some(to) = matches.get_one::<PathBuf>("html") {
+        let title = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().replace('-', " "));
+        std::fs::write(to, page::page(&mut sim, &title, &trace))?;
+    }
     result.map_err(|violation| Failure(violation.0))
 }
 
@@ -93,6 +106,17 @@ fn run_explore(matches: &ArgMatches) -> Result<(), Failure> {
             Err(saved(matches, &violation.0, &trace)?)
         }
     }
+}
+
+fn declare_compare() -> Command {
+    Command::new("compare")
+        .about("Plays the same faults under other ways to run two members, and prints what each costs")
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every subcommand")]
+fn run_compare(_: &ArgMatches) -> Result<(), Failure> {
+    print!("{}", timeline::table());
+    Ok(())
 }
 
 fn save_argument() -> Arg {
@@ -130,6 +154,8 @@ fn run_check(matches: &ArgMatches) -> Result<(), Failure> {
         silent_without_leader: !matches.get_flag("etcd-3.4"),
         operators: !matches.get_flag("no-operators"),
         blank: matches.get_flag("blank"),
+        disks: matches.get_flag("disks"),
+        unblocks: matches.get_flag("unblock"),
         slow_fencing: matches.get_flag("slow-fencing"),
         fine: matches.get_flag("fine"),
     };

@@ -7,8 +7,8 @@ use super::pacemaker;
 use super::view::{self, NAMES, View};
 use super::world::{Action, Run, World};
 use super::{Sim, Violation};
-use crate::decide::plan::{Effect, Via};
-use crate::decide::snapshot::{PeerNode, Position, Record};
+use crate::decide::plan::{Effect, Phase, RunMode, Via};
+use crate::decide::snapshot::{Note, PeerNode, Position, Record};
 use crate::decide::{self, Exit, Next, Plan, Progress, Request};
 
 /// A plan without its reason: what is still to be done.
@@ -47,14 +47,15 @@ pub fn decide(sim: &mut Sim, view: View) -> [u32; 4] {
 pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, elapsed_ms: u64) -> (Plan, Todo) {
     let mut snapshot = view::snapshot(sim, view, elapsed_ms);
     sim.mutant.blind(view.request, &mut snapshot);
-    let plan = decide::decide(view.request, &snapshot, progress);
+    let plan = sim.strategy.decide(view.request, &snapshot, progress);
     let plan = sim.mutant.bend(view.request, &snapshot, progress, plan);
     let failed_upkeep = decide::after_failed_upkeep(&snapshot);
+    let canonical = |effect: &Effect| if sim.judges() { canonical(effect) } else { effect.clone() };
     let effects = plan.effects.iter().map(canonical).collect();
     let next = match &plan.next {
         Next::Exit(exit) => Next::Exit(*exit),
         Next::Reobserve { progress, .. } => {
-            Next::Reobserve { after_ms: 0, progress: Progress { since_ms: 0, ..progress.clone() } }
+            Next::Reobserve { after_ms: 0, progress: canonical_progress(progress.clone()) }
         }
     };
     (plan, Todo { effects, next, failed_upkeep })
@@ -74,11 +75,20 @@ fn canonical(effect: &Effect) -> Effect {
     }
 }
 
+/// Of the mode in which etcd was started only its kind is asked for later.
+fn canonical_progress(progress: Progress) -> Progress {
+    let phase = match progress.phase {
+        Phase::Started(RunMode::JoinAsLearner { .. }) => {
+            Phase::Started(RunMode::JoinAsLearner { initial_cluster: Vec::new() })
+        }
+        phase => phase,
+    };
+    Progress { phase, since_ms: 0, ..progress }
+}
+
 fn canonical_record(mut record: Record) -> Record {
     if let decide::snapshot::DataDir::Present(history) = &mut record.disk {
-        history.last_term = 1;
-        history.last_index -= history.commit_index;
-        history.commit_index = 0;
+        (history.last_term, history.last_index, history.commit_index) = (1, 0, 0);
     }
     record
 }
@@ -106,7 +116,7 @@ pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (
 /// slow), and both agents wait.
 pub fn may_wait(sim: &mut Sim, world: &World) -> bool {
     let mut scratch = *world;
-    let is_fencing = |by: usize| pacemaker::fence(&mut scratch.clone(), by);
+    let is_fencing = |by: usize| pacemaker::fence(&mut scratch.clone(), by, true);
     let awaits_fencing = !sim.bounds.slow_fencing && (0..2).any(is_fencing);
     !awaits_fencing
         && !pacemaker::notice(&mut scratch)
@@ -136,7 +146,9 @@ pub fn carry_out(sim: &mut Sim, world: &mut World, n: usize, action: Action, pla
         let next = todo.next.clone();
         return finish(sim, world, n, &next);
     }
-    check_plan(sim, world, n, &todo.effects)?;
+    if sim.judges() {
+        check_plan(sim, world, n, &todo.effects)?;
+    }
     world.nodes[n].action = Some(Action { plan: Some((plan, 0)), ..action });
     Ok(true)
 }
@@ -245,7 +257,7 @@ fn perform(sim: &mut Sim, world: &mut World, n: usize, effect: &Effect) -> Resul
         Effect::PublishIdentity(_) => pacemaker::write(world, n, |cib| cib.recorded[n] = true),
         Effect::PublishLineage(lineage) => {
             let lineage = (small(lineage.forks), if lineage.by.is_empty() { 0 } else { 1 + by(&lineage.by) });
-            pacemaker::write(world, n, |cib| cib.lineage[n] = lineage);
+            pacemaker::write(world, n, |cib| cib.lineage = cib.lineage.max(lineage));
         }
         Effect::SetStandalone(name) => {
             let name = name.as_deref().map(by);
@@ -258,7 +270,11 @@ fn perform(sim: &mut Sim, world: &mut World, n: usize, effect: &Effect) -> Resul
         | Effect::ForgetPrimary
         | Effect::DropBackups(_)
         | Effect::PruneBackups => {}
-        Effect::WriteNote(note) => world.nodes[n].note = sim.notes.id(note.clone()),
+        Effect::WriteNote(note) => {
+            let is_empty = *note == Note::default();
+            world.nodes[n].note = if is_empty { 0 } else { sim.notes.id(note.clone()) };
+            world.overridden |= note.alone_since.is_some() && world.nodes[n].word != super::world::Word::None;
+        }
         Effect::Remember(memory) => world.nodes[n].memory = sim.memories.id(memory.clone()),
         Effect::ConsumeAuthorisation => world.nodes[n].word = super::world::Word::None,
         Effect::StopContainer { .. } => etcd::stop(world, n),
@@ -268,7 +284,10 @@ fn perform(sim: &mut Sim, world: &mut World, n: usize, effect: &Effect) -> Resul
             (data.commit, data.durable) = (length, length);
         }
         Effect::MoveDataAside => return move_aside(sim, world, n),
-        Effect::RunContainer(mode) => etcd::run(sim, world, n, mode)?,
+        Effect::RunContainer(mode) => {
+            // Where nobody judges, etcd just ends.
+            etcd::run(sim, world, n, mode).or_else(|violation| if sim.judges() { Err(violation) } else { Ok(()) })?;
+        }
         Effect::SettleConfig => world.nodes[n].forces = false,
         Effect::MoveLeader { .. } => {
             return Ok(if etcd::hand_over(world, n) { Reply::Done } else { Reply::Failed });
@@ -297,7 +316,7 @@ fn ask(sim: &mut Sim, world: &mut World, n: usize, via: Via, entry: Entry) -> Re
 fn move_aside(sim: &Sim, world: &mut World, n: usize) -> Result<Reply, Violation> {
     let here = world.nodes[n].data.newest(&sim.logs).writes;
     let there = world.nodes[1 - n].data.newest(&sim.logs).writes;
-    if world.acked & here & !there & !world.given_up != 0 {
+    if sim.judges() && world.acked & here & !there & !world.given_up != 0 {
         return Err(Violation::new(format!("{}: the only copy of an acknowledged write is moved aside", NAMES[n])));
     }
     if world.nodes[n].etcd.is_on() {
@@ -354,7 +373,8 @@ pub fn check(sim: &Sim, world: &World) -> Result<(), Violation> {
     for (n, node) in world.nodes.iter().enumerate().filter(|(_, node)| node.etcd == Run::Leader) {
         let missing = world.acked & !world.given_up & !node.data.newest(&sim.logs).writes;
         if missing != 0 {
-            let which = (0..8).filter(|bit| missing & (1 << bit) != 0).map(|bit| format!("w{}", bit + 1));
+            let name = |bit: u8| if bit == 7 { "history".to_owned() } else { format!("w{}", bit + 1) };
+            let which = (0..8).filter(|bit| missing & (1 << bit) != 0).map(name);
             return Err(Violation::new(format!(
                 "acknowledged write {} is lost: {} serves without it",
                 which.collect::<Vec<_>>().join(", "),

@@ -55,15 +55,35 @@ pub fn is_busy(sim: &mut Sim, world: &World) -> bool {
         || (0..2).any(|n| elect(sim, &mut scratch, n) || leave(sim, &mut scratch, n))
 }
 
-/// A client's write reaches the leader.
+/// A client's write reaches the leader; where there are two, clients are on both sides.
 pub fn write(sim: &mut Sim, world: &mut World) -> bool {
-    let Some(n) = leader(world) else { return false };
-    if world.writes >= sim.bounds.writes {
+    let Some(number) = (0..sim.bounds.writes).find(|number| world.writes & (1 << number) == 0) else { return false };
+    let is_even = world.writes.count_ones() & 1 == 0;
+    let mut leaders = (0..2).filter(|n| world.nodes[*n].etcd == Run::Leader);
+    let (first, second) = (leaders.next(), leaders.next());
+    let Some(n) = second.filter(|_| is_even).or(first) else { return false };
+    world.writes |= 1 << number;
+    append(sim, world, n, Entry::Write(number));
+    true
+}
+
+/// Takes a write out of both logs, where it is nobody's last entry to lose: only what was folded.
+pub fn forget_write(sim: &mut Sim, world: &mut World, number: u8) -> bool {
+    let is_loose = |n: usize| world.nodes[n].data.entries(&sim.logs).contains(&Entry::Write(number));
+    if is_loose(0) || is_loose(1) {
         return false;
     }
-    let number = world.writes;
-    world.writes += 1;
-    append(sim, world, n, Entry::Write(number));
+    for node in world.nodes.iter_mut().filter(|node| !node.data.is_blank()) {
+        let mut entries = node.data.entries(&sim.logs).to_vec();
+        for entry in &mut entries {
+            if let Entry::Base { writes, .. } = entry {
+                *writes &= !(1 << number);
+            }
+        }
+        node.data.log = sim.logs.id(entries);
+    }
+    world.acked &= !(1 << number);
+    world.writes &= !(1 << number);
     true
 }
 
@@ -112,8 +132,9 @@ pub fn replicate(sim: &mut Sim, world: &mut World) -> bool {
     if conf.started & bit(other.mid) == 0 && conf.learners & bit(other.mid) != 0 {
         append(sim, world, n, Entry::Started(other.mid));
     }
-    let log = world.nodes[n].data.log;
+    let Data { log, folded, .. } = world.nodes[n].data;
     let node = &mut world.nodes[1 - n];
+    node.data.folded = folded;
     if node.data.log != log {
         node.data.log = log;
         node.data.durable = node.data.commit;
@@ -182,7 +203,9 @@ pub fn leave(sim: &Sim, world: &mut World, n: usize) -> bool {
         return false;
     }
     let other = &world.nodes[1 - n];
+    // It asks those whom it knows as members.
     let told = world.link
+        && applied(sim, world, n).lists(other.data.mid)
         && other.etcd == Run::Leader
         && other.data.cluster == me.data.cluster
         && !applied(sim, world, 1 - n).lists(me.data.mid);
@@ -244,7 +267,7 @@ fn bootstrap(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation
     let conf = Conf { voters: bit(mid), learners: 0, started: bit(mid) };
     let log = sim.logs.id(vec![Entry::Base { writes: 0, conf }]);
     let cluster = if n == 0 { 0xb1 } else { 0xb2 };
-    world.nodes[n].data = Data { mid, cluster, log, commit: 1, durable: 1 };
+    world.nodes[n].data = Data { mid, cluster, log, commit: 1, durable: 1, folded: 0 };
     world.nodes[n].etcd = Run::Fresh;
     Ok(())
 }
@@ -289,7 +312,7 @@ fn join(sim: &Sim, world: &mut World, n: usize, named: usize) -> Result<(), Viol
     let members = (conf.voters | conf.learners).count_ones() as usize;
     if let Some(mid) = listed.filter(|mid| conf.started & bit(*mid) == 0 && members == named) {
         let cluster = world.nodes[leader].data.cluster;
-        world.nodes[n].data = Data { mid, cluster, log: 0, commit: 0, durable: 0 };
+        world.nodes[n].data = Data { mid, cluster, log: 0, commit: 0, durable: 0, folded: 0 };
         world.nodes[n].etcd = Run::Fresh;
         changed(world, n);
     }

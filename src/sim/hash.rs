@@ -79,6 +79,12 @@ impl<T: Hash + Eq + Copy> Found<T> {
         (number, true)
     }
 
+    /// The number of `value`, if it was added.
+    pub fn find(&self, value: &T) -> Option<u32> {
+        let number = self.slots[self.slot(value)];
+        (number != FREE).then_some(number)
+    }
+
     fn slot(&self, value: &T) -> usize {
         let mut hasher = Fast::default();
         value.hash(&mut hasher);

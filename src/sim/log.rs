@@ -102,6 +102,8 @@ pub struct Data {
     /// difference is lost with its process.
     pub commit: u8,
     pub durable: u8,
+    /// How many entries were folded away: a search leaves that out.
+    pub folded: u16,
 }
 
 impl Data {
@@ -139,7 +141,8 @@ impl Data {
     }
 }
 
-/// Folds what both nodes hold as committed into one entry.
+/// Folds what is committed and can no longer be told apart into one entry: what both nodes hold, and all that a node
+/// holds for good where it does not know the other's member, whose log is then never compared with it.
 pub fn fold(logs: &mut Interner<Vec<Entry>>, a: &mut Data, b: &mut Data) {
     let common = match (a.is_blank(), b.is_blank()) {
         (true, true) => return,
@@ -150,17 +153,33 @@ pub fn fold(logs: &mut Interner<Vec<Entry>>, a: &mut Data, b: &mut Data) {
             equal.min(usize::from(a.durable)).min(usize::from(b.durable))
         }
     };
-    if common < 2 {
+    fold_first(logs, a, common);
+    fold_first(logs, b, common);
+    let (a_mid, b_mid) = (a.mid, b.mid);
+    for (data, other) in [(a, b_mid), (b, a_mid)] {
+        if !data.is_blank() && other != 0 && is_stranger(data.entries(logs), usize::from(data.durable), other) {
+            fold_first(logs, data, usize::from(data.durable));
+        }
+    }
+}
+
+/// Whether `mid` is no member from the first `count` entries on. Ids are never given twice, so it stays away.
+fn is_stranger(entries: &[Entry], count: usize, mid: Mid) -> bool {
+    let (kept, rest) = entries.split_at(count);
+    count > 0 && !sum(kept).conf.lists(mid) && !rest.contains(&Entry::AddLearner(mid))
+}
+
+fn fold_first(logs: &mut Interner<Vec<Entry>>, data: &mut Data, count: usize) {
+    if count < 2 || data.is_blank() {
         return;
     }
-    for data in [a, b].into_iter().filter(|data| !data.is_blank()) {
-        let entries = data.entries(logs);
-        let Sum { writes, conf } = sum(&entries[..common]);
-        let mut folded = vec![Entry::Base { writes, conf }];
-        folded.extend_from_slice(&entries[common..]);
-        data.log = logs.id(folded);
-        let gone = u8::try_from(common - 1).unwrap_or(u8::MAX);
-        data.commit -= gone;
-        data.durable -= gone;
-    }
+    let entries = data.entries(logs);
+    let Sum { writes, conf } = sum(&entries[..count]);
+    let mut folded = vec![Entry::Base { writes, conf }];
+    folded.extend_from_slice(&entries[count..]);
+    data.log = logs.id(folded);
+    let gone = u8::try_from(count - 1).unwrap_or(u8::MAX);
+    data.commit -= gone;
+    data.durable -= gone;
+    data.folded += u16::from(gone);
 }

@@ -22,8 +22,43 @@
 //! - Operators' errors are: standby and shutdown at any time, and a confirmed recovery wherever the command allows it.
 //!
 //! What it cannot show: how real etcd reads a damaged log, what Pacemaker really schedules, and how long anything takes.
+//!
+//! How a search is kept small, and why nothing is hidden by it ([`canon`], [`moves::passing`], [`check`]):
+//! - *Steps that do not last.* Between two effects of a round, and while entries go from one etcd to the other, only
+//!   faults come. The effects of a round take some hundred milliseconds and etcd's messages less; what the other agent
+//!   could see in between is given up here, and comes back with `--fine`, which lets everything come between any two
+//!   steps. The states between are gone through and not kept.
+//! - *Names.* Member ids are told apart and nothing else, and the two nodes differ by their names only where both are
+//!   blank: states that differ by such names are one. Counts of forks are compared and nothing else: they are ranks. A
+//!   node that knows of no fork keeps 0, which is what a new disk has.
+//! - *Writes.* A write that both data dirs hold below what they can lose is part of what was written before, and its
+//!   number is free again: `--writes 1` is one write at a time, not one in all. One bit stands for all that was before,
+//!   and its loss is a violation.
+//! - *Logs.* What both nodes hold for good is folded into one entry, and so is what one of them holds for good once it
+//!   does not know the other's member: the two logs are never compared again. How much a sole voter knows to be
+//!   committed is left out where every entry that made it the sole voter is among it: it commits all when it starts.
+//! - *Positions.* No rule compares terms or indices; that an operator's word is about this data is kept as a fact of its
+//!   own, and whether a log has a tail above its commit index as another. A record that would differ by its position
+//!   only is not published again.
+//! - *Fewest faults first.* A state is not looked at again with fewer faults left.
+//!
+//! [`check::missed`] tests the search itself: every state that lasts on a given run must be among those found.
+//!
+//! What counts as a fault (`--faults`): a power cut, a killed etcd or agent, a cut network, a replica of the CIB that
+//! stands still, with `--disks` a power cut that takes the disk, and each of an operator's standby, shutdown and
+//! confirmed recovery. Boot, repair, fencing and catching up are free, at any time or never.
+//!
+//! Where the model is weaker than the world, on purpose:
+//! - A decision is of one instant. In the agent a fault can come between two of its questions; a fault between the look
+//!   and any of its effects is in the search.
+//! - A plan's effects are not interleaved with the other agent's, except with `--fine`.
+//! - Late decisions come only when everything else has come to rest ([`agent::may_wait`]), and, without `--slow-fencing`,
+//!   not while somebody is to be fenced.
+//! - That nobody forces a new cluster while its peer runs unfenced is asserted of a peer that claims to go on alone: one
+//!   that has booted since it was confirmed down cannot, and a plan made before it booted is carried out.
 
 pub mod agent;
+pub mod canon;
 pub mod check;
 pub mod etcd;
 pub mod explore;
@@ -33,9 +68,12 @@ pub mod log;
 pub mod moves;
 pub mod mutant;
 pub mod pacemaker;
+pub mod page;
 pub mod roots;
 pub mod scenario;
 pub mod story;
+pub mod strategy;
+pub mod timeline;
 pub mod view;
 pub mod world;
 
@@ -49,6 +87,7 @@ use hash::Fast;
 use intern::Interner;
 use log::Entry;
 use mutant::Mutant;
+use strategy::Strategy;
 use view::View;
 
 /// How far a search goes.
@@ -63,6 +102,10 @@ pub struct Bounds {
     pub operators: bool,
     /// Whether two blank nodes are a beginning, too.
     pub blank: bool,
+    /// Whether a power cut may take a machine's disk with it.
+    pub disks: bool,
+    /// Whether an operator lets a node that boots alone act (`pcs quorum unblock`); that costs no fault.
+    pub unblocks: bool,
     /// Whether fencing may take longer than the agent's patience with a silent etcd.
     pub slow_fencing: bool,
     /// Whether the other node's steps come between any two effects, too, and not only faults.
@@ -78,6 +121,8 @@ impl Bounds {
             silent_without_leader: true,
             operators: true,
             blank: true,
+            disks: true,
+            unblocks: true,
             slow_fencing: true,
             fine: true,
         }
@@ -89,6 +134,8 @@ impl Bounds {
 pub struct Sim {
     pub bounds: Bounds,
     pub mutant: Mutant,
+    /// Who decides; another than the real core is not held to the invariants, but measured.
+    pub strategy: Strategy,
     pub logs: Interner<Vec<Entry>>,
     pub records: Interner<Option<Record>>,
     pub notes: Interner<Note>,
@@ -96,6 +143,8 @@ pub struct Sim {
     pub progresses: Interner<Progress>,
     pub todos: Interner<Todo>,
     pub decided: HashMap<View, [u32; 4], BuildHasherDefault<Fast>>,
+    pub renamings: Interner<canon::Renaming>,
+    pub renamed: HashMap<(canon::Table, intern::Id, intern::Id), intern::Id, BuildHasherDefault<Fast>>,
 }
 
 impl Sim {
@@ -104,6 +153,7 @@ impl Sim {
         let mut sim = Self {
             bounds,
             mutant,
+            strategy: Strategy::Tandem,
             logs: Interner::default(),
             records: Interner::default(),
             notes: Interner::default(),
@@ -111,11 +161,18 @@ impl Sim {
             progresses: Interner::default(),
             todos: Interner::default(),
             decided: HashMap::default(),
+            renamings: Interner::default(),
+            renamed: HashMap::default(),
         };
         // Number 0 says that there is none; an empty note or memory is something else.
         sim.notes.reserve_default();
         sim.memories.reserve_default();
         sim
+    }
+
+    /// Whether the invariants are asserted.
+    pub fn judges(&self) -> bool {
+        self.strategy == Strategy::Tandem
     }
 }
 

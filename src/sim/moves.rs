@@ -17,6 +17,8 @@ pub enum Move {
     Elect(usize),
     Leave(usize),
     PowerCut(usize),
+    Destroy(usize),
+    Unblock(usize),
     Boot(usize),
     KillEtcd(usize),
     KillAgent(usize),
@@ -41,6 +43,7 @@ pub fn all() -> Vec<Move> {
     moves.extend([Move::CatchUp, Move::Notice]);
     for n in 0..2 {
         moves.extend([Move::Persist(n), Move::Elect(n), Move::Leave(n), Move::PowerCut(n), Move::Boot(n)]);
+        moves.extend([Move::Destroy(n), Move::Unblock(n)]);
         moves.extend([Move::KillEtcd(n), Move::KillAgent(n), Move::Lag(n), Move::Meet(n), Move::Fence(n)]);
         moves.extend([Move::Effect(n), Move::GiveUp(n), Move::Confirm(n, false), Move::Confirm(n, true)]);
         moves.extend([Wanted::Running, Wanted::Standby, Wanted::Shutdown].map(|wanted| Move::Want(n, wanted)));
@@ -66,6 +69,7 @@ impl Move {
         matches!(
             self,
             Self::PowerCut(_)
+                | Self::Destroy(_)
                 | Self::KillEtcd(_)
                 | Self::KillAgent(_)
                 | Self::CutLink
@@ -73,6 +77,38 @@ impl Move {
                 | Self::Confirm(..)
                 | Self::Want(_, Wanted::Standby | Wanted::Shutdown)
         )
+    }
+
+    /// The same on the other node.
+    #[must_use]
+    pub fn of_the_other(self) -> Self {
+        match self {
+            Self::Persist(n) => Self::Persist(1 - n),
+            Self::Elect(n) => Self::Elect(1 - n),
+            Self::Leave(n) => Self::Leave(1 - n),
+            Self::PowerCut(n) => Self::PowerCut(1 - n),
+            Self::Destroy(n) => Self::Destroy(1 - n),
+            Self::Unblock(n) => Self::Unblock(1 - n),
+            Self::Boot(n) => Self::Boot(1 - n),
+            Self::KillEtcd(n) => Self::KillEtcd(1 - n),
+            Self::KillAgent(n) => Self::KillAgent(1 - n),
+            Self::Lag(n) => Self::Lag(1 - n),
+            Self::Meet(n) => Self::Meet(1 - n),
+            Self::Fence(n) => Self::Fence(1 - n),
+            Self::Begin(n, begin, moment) => Self::Begin(1 - n, begin, moment),
+            Self::Decide(n, moment) => Self::Decide(1 - n, moment),
+            Self::Effect(n) => Self::Effect(1 - n),
+            Self::GiveUp(n) => Self::GiveUp(1 - n),
+            Self::Want(n, wanted) => Self::Want(1 - n, wanted),
+            Self::Confirm(n, accept_loss) => Self::Confirm(1 - n, accept_loss),
+            Self::Write
+            | Self::Replicate
+            | Self::Learn
+            | Self::CutLink
+            | Self::HealLink
+            | Self::CatchUp
+            | Self::Notice => self,
+        }
     }
 
     /// The line of a scenario.
@@ -89,6 +125,8 @@ impl Move {
             Self::Elect(n) => format!("etcd on {} asks for votes", NAMES[n]),
             Self::Leave(n) => format!("etcd on {} finds itself removed", NAMES[n]),
             Self::PowerCut(n) => format!("power of {} is cut", NAMES[n]),
+            Self::Destroy(n) => format!("power of {} is cut, and its disk is lost", NAMES[n]),
+            Self::Unblock(n) => format!("operator unblocks the quorum of {}", NAMES[n]),
             Self::Boot(n) => format!("power of {} is back", NAMES[n]),
             Self::KillEtcd(n) => format!("etcd on {} is killed", NAMES[n]),
             Self::KillAgent(n) => format!("agent on {} is killed", NAMES[n]),
@@ -133,10 +171,9 @@ fn begin_text(begin: Begin) -> &'static str {
 /// Everything that can come of a state, each with its move. What only time changes is not tried where it changes
 /// nothing.
 pub fn apply_all(sim: &mut Sim, world: &World, moves: &[Move], mut tell: impl FnMut(Move, Result<World, Violation>)) {
-    let acting = if sim.bounds.fine { None } else { acting(sim, world) };
+    let passing = if sim.bounds.fine { None } else { passing(sim, world) };
     for what in moves {
-        let is_between_effects = |n: usize| what.is_fault() || *what == Move::Effect(n) || *what == Move::GiveUp(n);
-        if acting.is_some_and(|n| !is_between_effects(n)) {
+        if passing.is_some_and(|passing| !passing.allows(*what)) {
             continue;
         }
         let (n, scratch) = match *what {
@@ -173,12 +210,32 @@ pub fn apply_all(sim: &mut Sim, world: &World, moves: &[Move], mut tell: impl Fn
     }
 }
 
-/// The node in the middle of a round whose next effect can happen: nothing but a fault comes between.
-fn acting(sim: &mut Sim, world: &World) -> Option<usize> {
-    (0..2).find(|n| {
+/// What is under way in a state that does not last: a round whose next effect can happen, or entries between the two
+/// etcds. Nothing but a fault comes between.
+#[derive(Clone, Copy, Debug)]
+pub struct Passing {
+    acting: Option<usize>,
+}
+
+impl Passing {
+    fn allows(self, what: Move) -> bool {
+        match what {
+            Move::Effect(n) | Move::GiveUp(n) => self.acting == Some(n),
+            Move::Replicate | Move::Learn | Move::Persist(_) | Move::Leave(_) => true,
+            what => what.is_fault(),
+        }
+    }
+}
+
+/// See [`Passing`]; none where a state lasts.
+pub fn passing(sim: &mut Sim, world: &World) -> Option<Passing> {
+    let mut happens = |what: Move| !matches!(apply(sim, world, what), Ok(None));
+    let acting = (0..2).find(|n| {
         let is_acting = world.nodes[*n].action.is_some_and(|action| action.plan.is_some());
-        is_acting && !matches!(apply(sim, world, Move::Effect(*n)), Ok(None))
-    })
+        is_acting && happens(Move::Effect(*n))
+    });
+    let etcds = [Move::Replicate, Move::Learn, Move::Persist(0), Move::Persist(1), Move::Leave(0), Move::Leave(1)];
+    (acting.is_some() || etcds.into_iter().any(happens)).then_some(Passing { acting })
 }
 
 fn at_moment(what: Move, moment: usize) -> Move {
@@ -206,7 +263,9 @@ pub fn apply(sim: &mut Sim, world: &World, what: Move) -> Result<Option<World>, 
 
 fn settled(sim: &mut Sim, world: &World, mut next: World) -> Result<Option<World>, Violation> {
     etcd::settle(sim, &mut next);
-    agent::check(sim, &next)?;
+    if sim.judges() {
+        agent::check(sim, &next)?;
+    }
     Ok((next != *world).then_some(next))
 }
 
@@ -219,6 +278,11 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::Elect(n) => etcd::elect(sim, world, n),
         Move::Leave(n) => etcd::leave(sim, world, n),
         Move::PowerCut(n) => cut_power(world, n),
+        Move::Destroy(n) => sim.bounds.disks && destroy(sim, world, n),
+        Move::Unblock(n) => {
+            let node = &mut world.nodes[n];
+            sim.bounds.unblocks && node.on && !std::mem::replace(&mut node.quorum, true)
+        }
         Move::Boot(n) => pacemaker::boot(world, n),
         Move::KillEtcd(n) => kill_etcd(world, n),
         Move::KillAgent(n) => return kill_agent(world, n),
@@ -231,7 +295,7 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::CatchUp => pacemaker::catch_up(world),
         Move::Notice => pacemaker::notice(world),
         Move::Meet(n) => pacemaker::meet(world, n),
-        Move::Fence(n) => pacemaker::fence(world, n),
+        Move::Fence(n) => pacemaker::fence(world, n, sim.strategy.fences()),
         Move::Begin(n, begin, moment) => {
             let has_learner = etcd::has_learner(sim, world);
             let begins = pacemaker::begin(world, n, begin, has_learner);
@@ -253,6 +317,22 @@ fn cut_power(world: &mut World, n: usize) -> bool {
     was_on
 }
 
+/// The machine is gone with its data; what comes back in its place is blank. Writes that nobody else holds are lost with
+/// it, and where no voter's data is left, a human has to choose a backup.
+fn destroy(sim: &Sim, world: &mut World, n: usize) -> bool {
+    if !cut_power(world, n) {
+        return false;
+    }
+    let peer = world.nodes[1 - n].data;
+    let held = peer.newest(&sim.logs);
+    let was_sole = world.nodes[n].data.newest(&sim.logs).conf.has_one_voter();
+    let survives = !was_sole && !peer.is_blank() && held.conf.votes(peer.mid);
+    world.given_up |= if survives { world.acked & !held.writes } else { world.acked };
+    world.overridden |= !survives;
+    (world.nodes[n].data, world.nodes[n].note, world.nodes[n].forces) = (super::log::Data::default(), 0, false);
+    true
+}
+
 fn kill_etcd(world: &mut World, n: usize) -> bool {
     let ran = world.nodes[n].etcd.is_on();
     etcd::kill(world, n);
@@ -269,7 +349,7 @@ fn kill_agent(world: &mut World, n: usize) -> Result<bool, Violation> {
 }
 
 fn lag(world: &mut World, n: usize) -> bool {
-    let can = world.joined && world.link && world.lagging.is_none() && world.nodes.iter().all(|node| node.on);
+    let can = pacemaker::are_together(world) && world.lagging.is_none();
     world.lagging = u8::try_from(n).ok().filter(|_| can);
     can
 }
@@ -285,9 +365,8 @@ fn want(sim: &Sim, world: &mut World, n: usize, wanted: Wanted) -> bool {
 fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool) -> bool {
     let node = &world.nodes[n];
     let newest = node.data.newest(&sim.logs).conf;
-    let forks = |node: usize| world.nodes[n].cib.lineage[node].0;
     let own_forks = if node.note == 0 { 0 } else { sim.notes.get(node.note).lineage.forks };
-    let was_left_behind = u64::from(forks(0).max(forks(1))) > own_forks;
+    let was_left_behind = u64::from(node.cib.lineage.0) > own_forks;
     let peer_serves = world.link && world.nodes[1 - n].etcd.is_led();
     let is_between_actions = node.action.is_none_or(|action| action.request == Request::Start);
     let can = sim.bounds.operators

@@ -33,7 +33,7 @@ fn scheduler_cib(world: &World, n: usize) -> &Cib {
 
 /// Whether what one writes reaches the other; a membership may not have noticed yet that it does not, nor that a
 /// machine came back as another boot.
-fn are_together(world: &World) -> bool {
+pub fn are_together(world: &World) -> bool {
     let is_fresh = |n: usize| world.nodes[n].cib.machine[1 - n] == PeerNode::NeverSeen;
     world.joined && world.link && (0..2).all(|n| world.nodes[n].on && !is_fresh(n))
 }
@@ -103,11 +103,15 @@ pub fn notice(world: &mut World) -> bool {
 /// Two Pacemakers meet: the newer CIB counts, and each brings its own operations and attributes.
 pub fn meet(world: &mut World, winner: usize) -> bool {
     let allowed = match world.newer {
-        Newer::Equal => winner == 0,
         Newer::Of(who) => usize::from(who) == winner,
-        Newer::Diverged => true,
+        // No matter whose, where they are equal.
+        Newer::Equal | Newer::Diverged => true,
     };
-    if world.joined || !allowed || !world.link || !world.nodes.iter().all(|node| node.on) {
+    if world.joined
+        || !(allowed || are_lasting_parts_equal(world))
+        || !world.link
+        || !world.nodes.iter().all(|node| node.on)
+    {
         return false;
     }
     let mut cib = world.nodes[winner].cib;
@@ -124,8 +128,15 @@ pub fn meet(world: &mut World, winner: usize) -> bool {
     true
 }
 
-/// `by` fences its peer: the BMC cuts its power, and Pacemaker takes that as confirmed.
-pub fn fence(world: &mut World, by: usize) -> bool {
+/// Whether what outlives Pacemaker's end is the same in both CIBs.
+pub fn are_lasting_parts_equal(world: &World) -> bool {
+    let [a, b] = world.nodes.map(|node| (node.cib.standalone, node.cib.lineage, node.cib.recorded));
+    a == b
+}
+
+/// `by` fences its peer: the BMC cuts its power, and Pacemaker takes that as confirmed. Where `cuts` is not set, it takes
+/// the peer for dead without having it cut.
+pub fn fence(world: &mut World, by: usize, cuts: bool) -> bool {
     let me = &world.nodes[by];
     let other = 1 - by;
     let wanted = matches!(me.cib.machine[other], PeerNode::Lost | PeerNode::NeverSeen) && !world.joined;
@@ -138,7 +149,7 @@ pub fn fence(world: &mut World, by: usize) -> bool {
     if !me.on || !me.quorum || !(wanted || is_unclean) {
         return false;
     }
-    if world.nodes[other].on {
+    if world.nodes[other].on && cuts {
         power_off(world, other);
     }
     world.joined = false;
@@ -245,7 +256,8 @@ fn may_start(world: &World, n: usize, cib: &Cib) -> bool {
 
 fn enter(world: &mut World, n: usize, what: Begin, cib: &Cib) {
     let (me, peer) = (1_u8 << n, 1_u8 << (1 - n));
-    let active = (0..2).filter(|node| cib.agent[*node] == PeerAgent::Active).fold(0, |set, node| set | (1 << node));
+    // Whether this node itself is active is asked of nobody here.
+    let active = if cib.agent[1 - n] == PeerAgent::Active { peer } else { 0 };
     let both = |both: bool| if both { me | peer } else { me };
     let vars = Vars { given: true, active, ..Vars::default() };
     let about = |moment: Moment, operation: Operation| Vars { moment, operation, ..vars };

@@ -1,6 +1,7 @@
 //! Where a search begins.
 
 use super::Sim;
+use super::canon::HISTORY;
 use super::log::{Conf, Data, Entry, bit, first_mid};
 use super::view::THIS_BOOT;
 use super::world::{Cib, Newer, Node, Run, Wanted, Word, World};
@@ -13,8 +14,8 @@ pub fn healthy(sim: &mut Sim) -> World {
     let mids = [first_mid(0), first_mid(1)];
     let voters = bit(mids[0]) | bit(mids[1]);
     let conf = Conf { voters, learners: 0, started: voters };
-    let log = sim.logs.id(vec![Entry::Base { writes: 0, conf }]);
-    let mut world = blank(sim);
+    let log = sim.logs.id(vec![Entry::Base { writes: HISTORY, conf }]);
+    let mut world = World { acked: HISTORY, ..blank(sim) };
     for n in 0..2 {
         let (cluster_id, member_id) = (u64::from(CLUSTER), u64::from(mids[n]));
         let voter = RunningVoter { cluster_id, member_id, lineage: Lineage::default(), sole: false };
@@ -33,7 +34,7 @@ pub fn healthy(sim: &mut Sim) -> World {
         let disk = DataDir::Present(history);
         let record = Record { boot_id: THIS_BOOT.to_owned(), disk, lineage: Lineage::default(), claims: true };
         let node = &mut world.nodes[n];
-        node.data = Data { mid: mids[n], cluster: CLUSTER, log, commit: 1, durable: 1 };
+        node.data = Data { mid: mids[n], cluster: CLUSTER, log, commit: 1, durable: 1, folded: 0 };
         node.etcd = if n == 0 { Run::Leader } else { Run::Follower };
         node.memory = sim.memories.id(memory);
         let record = sim.records.id(Some(record));
@@ -53,7 +54,7 @@ pub fn blank(sim: &Sim) -> World {
         agent: [PeerAgent::NoHistory; 2],
         record: [0; 2],
         standalone: None,
-        lineage: [(0, 0); 2],
+        lineage: (0, 0),
         recorded: [false; 2],
     };
     let node = Node {

@@ -42,7 +42,7 @@ pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
 }
 
 /// Why a decision is taken, or what an effect does.
-fn reasons(sim: &mut Sim, world: &World, what: Move) -> Vec<String> {
+pub fn reasons(sim: &mut Sim, world: &World, what: Move) -> Vec<String> {
     let (n, moment, mut scratch) = match what {
         Move::Decide(n, moment) => (n, moment, *world),
         Move::Begin(n, begin, moment) => {
@@ -82,7 +82,7 @@ pub fn standing(sim: &Sim, world: &World) -> String {
         let power = if node.on { "" } else { " off," };
         let _ = write!(text, "{}:{power} {}, {} | ", NAMES[n], process(node.etcd), data(sim, world, n));
     }
-    let acked = (0..8).filter(|bit| world.acked & (1 << bit) != 0).map(|bit| format!("w{}", bit + 1));
+    let acked = (0..7).filter(|bit| world.acked & (1 << bit) != 0).map(|bit| format!("w{}", bit + 1));
     let _ = write!(text, "acknowledged: {}", or_none(&acked.collect::<Vec<_>>().join(" ")));
     text
 }
@@ -107,7 +107,7 @@ fn data(sim: &Sim, world: &World, n: usize) -> String {
         let names = (1..16).filter(|mid| set & log::bit(*mid) != 0).map(|mid| format!("{mid:x}"));
         or_none(&names.collect::<Vec<_>>().join(" "))
     };
-    let writes = (0..8).filter(|bit| sum.writes & (1 << bit) != 0).map(|bit| format!("w{}", bit + 1));
+    let writes = (0..7).filter(|bit| sum.writes & (1 << bit) != 0).map(|bit| format!("w{}", bit + 1));
     let above = data.len(&sim.logs) - data.commit;
     let tail = if above > 0 { format!(", {above} above commit") } else { String::new() };
     let learners =

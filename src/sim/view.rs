@@ -42,7 +42,10 @@ struct Disk {
     cluster: u8,
     conf: Conf,
     has_left: bool,
-    above_commit: u8,
+    /// Whether there are entries above the commit index.
+    has_tail: bool,
+    /// How long the log is, where somebody asks: the real core does not.
+    index: u16,
 }
 
 /// What comes of asking an etcd.
@@ -83,9 +86,10 @@ fn disk(sim: &Sim, world: &World, me: usize) -> Disk {
     let data = world.nodes[me].data;
     let entries = data.entries(&sim.logs);
     let conf = log::sum(entries).conf;
+    let index = if sim.judges() { 0 } else { data.folded + u16::from(data.len(&sim.logs)) };
     // A joiner that was cut off before its first entry knows of nobody.
     let has_left = !entries.is_empty() && !conf.lists(data.mid);
-    Disk { mid: data.mid, cluster: data.cluster, conf, has_left, above_commit: data.len(&sim.logs) - data.commit }
+    Disk { mid: data.mid, cluster: data.cluster, conf, has_left, has_tail: data.commit < data.len(&sim.logs), index }
 }
 
 fn answer(sim: &Sim, world: &World, whose: usize) -> Answer {
@@ -125,7 +129,7 @@ pub fn snapshot(sim: &Sim, view: &View, elapsed_ms: u64) -> Snapshot {
         promotable: false,
         promote_max_lag: 0,
         notify: view.vars.given.then(|| notify(view.vars)),
-        cib: Fact::Known(cib(sim, &view.cib, me, identity(view.own))),
+        cib: Fact::Known(cib(sim, view, me)),
         container: if view.runs {
             Fact::Known(Container { running: true, exit: None, forces_new_cluster: view.forces })
         } else {
@@ -190,24 +194,37 @@ fn identity(own: Answer) -> Option<Identity> {
     }
 }
 
-fn cib(sim: &Sim, cib: &Cib, me: usize, identity: Option<Identity>) -> snapshot::Cib {
-    let peer = 1 - me;
+fn cib(sim: &Sim, view: &View, me: usize) -> snapshot::Cib {
+    let (cib, peer) = (&view.cib, 1 - me);
     let record = |node: usize| (cib.record[node] != 0).then(|| sim.records.get(cib.record[node]).clone()).flatten();
+    // Records are kept without positions; nobody asks for them but who looks whether his own is the newest.
+    let mut own_record = record(me);
+    if let Some(DataDir::Present(history)) = own_record.as_mut().map(|record| &mut record.disk)
+        && sim.judges()
+    {
+        history.last_index = view.disk.is_some_and(|disk| disk.has_tail).into();
+    }
     snapshot::Cib {
         own_promotion_score: None,
         peer_node: cib.machine[peer],
         peer_agent: cib.agent[peer],
-        own_record: record(me),
+        own_record,
         peer_record: record(peer),
         standalone_node: cib.standalone.map(name),
-        learner_node: None,
-        lineage: cib.lineage.iter().map(|lineage| self::lineage(*lineage)).max().unwrap_or_default(),
+        learner_node: listed_learner(view.own),
+        lineage: lineage(cib.lineage),
         cluster_recorded: cib.recorded.contains(&true),
         own_start_failures: 0,
-        own_identity: identity.filter(|_| cib.recorded[me]),
+        own_identity: identity(view.own).filter(|_| cib.recorded[me]),
         own_alarm: None,
         primary: None,
     }
+}
+
+/// Who may start as a learner is told to people and to the shell agent: it is named as soon as it is listed.
+fn listed_learner(own: Answer) -> Option<NodeName> {
+    let Answer::Etcd { conf, .. } = own else { return None };
+    mids(conf.learners).next().map(|mid| NAMES[log::node_of(mid)].to_owned())
 }
 
 fn name(node: u8) -> NodeName {
@@ -218,8 +235,8 @@ fn lineage((forks, by): (u8, u8)) -> Lineage {
     Lineage { forks: forks.into(), by: if by == 0 { String::new() } else { name(by - 1) } }
 }
 
-/// Terms and indices decide nothing in the core but how far a learner is behind, so a data dir's are kept small: how
-/// much of it lies above what it knows to be committed.
+/// Terms and indices decide nothing in the core but how far a learner is behind, and whether an operator's word is about
+/// this data, which [`Word`] has: of a data dir's only whether any lie above the commit index is told.
 fn data_dir(disk: &Disk) -> DataDir {
     if disk.mid == 0 {
         return DataDir::Blank;
@@ -228,13 +245,17 @@ fn data_dir(disk: &Disk) -> DataDir {
         cluster_id: disk.cluster.into(),
         member_id: disk.mid.into(),
         last_term: 1,
-        last_index: disk.above_commit.into(),
+        last_index: last_index(disk),
         commit_index: 0,
         voters: mids(disk.conf.voters).map(u64::from).collect(),
         learners: mids(disk.conf.learners).map(u64::from).collect(),
         has_left: disk.has_left,
         damage: Vec::new(),
     })
+}
+
+fn last_index(disk: &Disk) -> u64 {
+    if disk.index == 0 { disk.has_tail.into() } else { disk.index.into() }
 }
 
 fn mids(set: u16) -> impl Iterator<Item = Mid> {
@@ -253,7 +274,7 @@ fn word(view: &View, peer: usize) -> Fact<Authorisation> {
         lost_node: NAMES[peer].to_owned(),
         cluster_id: disk.map_or(0, |disk| disk.cluster.into()),
         member_id: disk.map_or(0, |disk| disk.mid.into()),
-        position: Position { term: u64::from(fits), index: disk.map_or(0, |disk| disk.above_commit.into()) },
+        position: Position { term: u64::from(fits), index: disk.map_or(0, |disk| last_index(&disk)) },
         accept_loss,
     })
 }

@@ -21,9 +21,9 @@ pub struct World {
     /// Ghost: writes that a client saw acknowledged, and those that an operator gave up by name.
     pub acked: u8,
     pub given_up: u8,
-    /// Ghost: an operator's word made a second history.
+    /// Ghost: an operator's word made a second history, or announced one.
     pub overridden: bool,
-    /// How many writes were begun, and how many faults are left.
+    /// Which writes were begun, and how many faults are left.
     pub writes: u8,
     pub faults: u8,
 }
@@ -114,8 +114,9 @@ pub struct Cib {
     /// Numbers of the records; 0 is none.
     pub record: [Id; 2],
     pub standalone: Option<u8>,
-    /// Forks and, as 1 or 2, by whom last; 0 is nobody.
-    pub lineage: [(u8, u8); 2],
+    /// The most forks that any node recorded and, as 1 or 2, by whom last; 0 is nobody. Each node has an attribute of
+    /// its own, which never goes back: the highest is what is read.
+    pub lineage: (u8, u8),
     /// Whether a node has ever published its member's ids.
     pub recorded: [bool; 2],
 }
