@@ -130,10 +130,12 @@ pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
 }
 
 /// Whether `voter`, who names `other` beside itself, comes from a fork that the sole voter's data does not know: one
-/// without the sole voter's member, or one that it has announced and still claims. An operator had it do so, and by now
-/// it may be the only voter of a history of its own, which its record says only after its next start.
+/// without the sole voter's member, one that it has announced and still claims, or one beside the sole voter's own. An
+/// operator had it do so, and by now it may be the only voter of a history of its own, which its record says only after
+/// its next start.
 fn went_its_own_way(voter: &Record, other: MemberId, sole: &Record) -> bool {
-    forked_beyond(voter, sole) && (voter.claims || !lists(voter, other, sole))
+    let may_be_done = voter.claims || !lists(voter, other, sole) || voter.lineage.forks == sole.lineage.forks;
+    forked_beyond(voter, sole) && may_be_done
 }
 
 /// Whether a peer that has left did so from a cluster of which this member was the rest: then no fork is between them,

@@ -261,7 +261,8 @@ fn is_newest(snapshot: &Snapshot, record: &Record) -> bool {
     let Some(cib) = snapshot.cib.known() else { return false };
     let Some(peer) = &cib.peer_record else { return !snapshot.was_left_behind() };
     let answer = cold_start::answer(record, peer, &Cluster::seen_in(snapshot, cib));
-    let split = answer == Answer::Refuse(Refusal::HistoriesSplit);
+    // What a peer that claims nothing held when it started may be gone since.
+    let split = peer.claims && answer == Answer::Refuse(Refusal::HistoriesSplit);
     !split && (!snapshot.was_left_behind() || cold_start::left_to(peer, record))
 }
 
