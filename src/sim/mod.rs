@@ -51,7 +51,7 @@
 //! How far it went, on one core of a busy machine with two, optimised build:
 //! - `tandem sim check --faults 1`: 2,842 states, 12,671 transitions, 0.1 s; with `--fine` 22,723 states and 13.7 million
 //!   transitions in 54 s.
-//! - `tandem sim check --faults 2`: 392,974 states, 2,054,284 transitions, 6 s of processor time; no violation, and from
+//! - `tandem sim check --faults 2`: 393,035 states, 2,053,881 transitions, 6 s of processor time; no violation, and from
 //!   every state two voters can be reached again. The same with `--etcd-3.4`: 255,967 states.
 //! - `tandem sim check --faults 3` does not end in a minute: after 185 s of processor time it had found 13.2 million
 //!   states and was not done. Nobody has seen it end yet.
