@@ -15,6 +15,11 @@ impl Deadline {
         Self { began: Instant::now(), budget }
     }
 
+    /// All the time that the action has.
+    pub fn budget(&self) -> Duration {
+        self.budget
+    }
+
     /// Time since the action began.
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()

@@ -3,7 +3,7 @@
 //! The way through the house: [`applet`] picks the program by its name. `podman-etcd` is [`agent`]: it turns the
 //! environment into a request ([`ocf`]), gathers facts ([`observe`]), lets the pure core choose ([`decide`]) and
 //! performs what was chosen ([`act`]). Facts and effects go through one adapter for each outside program or format:
-//! [`pacemaker`], [`podman`], [`etcd`], [`data_dir`]. `fence_redfish_rs` is [`fence`] over [`redfish`].
+//! [`pacemaker`], [`podman`], [`etcd`], [`data_dir`], [`openshift`]. `fence_redfish_rs` is [`fence`] over [`redfish`].
 
 pub mod act;
 pub mod admin;
@@ -19,6 +19,7 @@ pub mod logging;
 pub mod notes;
 pub mod observe;
 pub mod ocf;
+pub mod openshift;
 pub mod pacemaker;
 pub mod podman;
 pub mod record;

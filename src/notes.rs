@@ -29,6 +29,11 @@ pub fn authorisation_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-recovery.json"))
 }
 
+/// Which process etcd of `resource` is, in this boot.
+pub fn process_path(volatile_dir: &Path, resource: &str) -> PathBuf {
+    volatile_dir.join(format!("podman-etcd-{resource}-process.json"))
+}
+
 /// Reads a file that [`write`] wrote.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Fact<T> {
     let text = match fs::read(path) {

@@ -1,41 +1,58 @@
-//! Starts etcd's container from a configuration that says how.
+//! Starts etcd's container from a configuration that says how: the one that is there where it would be made alike, else a
+//! new one, and the old one is kept beside it.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use ring::digest;
+
 use super::Error;
+use super::{archive, drop_in, image};
 use crate::agent::context::Context;
-use crate::data_dir;
+use crate::agent::deployment::saved_manifest;
+use crate::clock::Deadline;
 use crate::decide::plan::RunMode;
 use crate::etcd::config;
 use crate::notes;
-use crate::podman;
+use crate::openshift::manifest::are_alike;
+use crate::podman::process::Process;
+use crate::podman::{self, Inspected};
 
 /// How long podman may take to start a container whose image is there.
 const RUN_TIMEOUT: Duration = Duration::from_secs(60);
+/// The label that says what a container was made from.
+const LABEL: &str = "tandem.made-from";
 
 /// Writes the configuration for `mode` and runs the container.
 pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
-    let params = &context.params;
-    have_image(context)?;
-    let text = config::render(&context.settings(), mode);
-    write_config(context, &text)?;
-    podman::run(&arguments(context), context.deadline.at_most(RUN_TIMEOUT))?;
-    log::info!("container '{}' runs from {}", params.name, params.image);
-    Ok(())
-}
-
-/// Ends etcd, by podman or without it: a podman that hangs, or that has lost a process which lives, must not keep the
-/// stop from its end.
-pub(super) fn stop(context: &Context, grace: Duration) -> Result<(), Error> {
-    let stopped = podman::stop(&context.params.name, grace);
-    if let Err(error) = &stopped {
-        log::warn!("{error}; ending etcd's process without podman");
+    let (params, deployment) = (&context.params, &context.deployment);
+    make_directories(context)?;
+    let image = image::have(context)?;
+    let options = options(context);
+    let made_from = fingerprint(&image.id, &options);
+    let there = podman::inspect(&params.name)?;
+    let serves = there.as_ref().is_some_and(|container| serves(context, container, &made_from));
+    if there.is_some() && !serves {
+        archive::keep_previous(context);
     }
-    let ended = data_dir::end_holders(&context.params.data_dir, context.deadline.at_most(grace))?;
-    if ended > 0 {
-        log::warn!("{ended} etcd process that podman did not end was ended");
+    save_manifest(context)?;
+    write_config(context, &config::render(&context.settings(image.version), mode))?;
+    let deadline = Deadline::after(context.deadline.at_most(RUN_TIMEOUT));
+    if serves {
+        podman::start(&params.name, deadline)?;
+    } else {
+        let mut all = vec![format!("--label={LABEL}={made_from}")];
+        if params.authfile.is_file() {
+            all.push(format!("--authfile={}", params.authfile.display()));
+        }
+        all.extend(options);
+        podman::run(&params.name, &all, deadline)?;
+    }
+    let how = if serves { "started again" } else { "made" };
+    log::info!("container '{}' is {how}; etcd {} from {}", params.name, image.version, deployment.image);
+    if let Some(container) = podman::inspect(&params.name)? {
+        remember(context, &container);
+        drop_in::write(context, &container.id);
     }
     Ok(())
 }
@@ -43,58 +60,99 @@ pub(super) fn stop(context: &Context, grace: Duration) -> Result<(), Error> {
 /// Takes the force out of the configuration.
 pub(super) fn settle_config(context: &Context) -> Result<(), Error> {
     let path = context.config_path();
-    let text = std::fs::read_to_string(&path).map_err(|source| file_error(&path, source))?;
+    let text = std::fs::read_to_string(&path).map_err(|source| Error::file(&path, source))?;
     write_config(context, &config::settled(&text))
+}
+
+/// Writes down which process the container is: it is looked for in /proc from now on, not with podman.
+pub(super) fn remember(context: &Context, container: &Inspected) {
+    let Some(process) = Process::of(container.state.pid).filter(|_| container.state.running) else { return };
+    if let Err(error) = notes::write(&context.process_path, &process) {
+        log::debug!("etcd's process is not written down: {error}");
+    }
+}
+
+fn make_directories(context: &Context) -> Result<(), Error> {
+    let params = &context.params;
+    let own = [context.data_dir(), &params.config_location];
+    own.into_iter()
+        .chain(params.mount_points.iter().map(std::path::PathBuf::as_path))
+        .filter(|directory| !directory.is_dir())
+        .try_for_each(|directory| make_directory(directory).map_err(|source| Error::file(directory, source)))
+}
+
+/// etcd wants its data dir to itself.
+fn make_directory(directory: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+/// Whether the container that is there would be made alike: from the same image and options and, on OpenShift, from a
+/// manifest that differs in its version only. One without our label is the shell agent's: its manifest alone tells.
+fn serves(context: &Context, container: &Inspected, made_from: &str) -> bool {
+    let label = container.labels.as_ref().and_then(|labels| labels.get(LABEL));
+    let Some(manifest) = &context.deployment.manifest else { return label.is_some_and(|label| label == made_from) };
+    let saved = std::fs::read_to_string(saved_manifest(&context.params)).unwrap_or_default();
+    label.is_none_or(|label| label == made_from) && are_alike(&saved, &manifest.text)
+}
+
+/// The copy that the container is compared with at its next start.
+fn save_manifest(context: &Context) -> Result<(), Error> {
+    let Some(manifest) = &context.deployment.manifest else { return Ok(()) };
+    let path = saved_manifest(&context.params);
+    if std::fs::read_to_string(&path).is_ok_and(|saved| saved == manifest.text) {
+        return Ok(());
+    }
+    notes::replace(&path, manifest.text.as_bytes(), 0o600).map_err(|source| Error::file(&path, source))?;
+    if let crate::agent::params::Source::Manifest { path, .. } = &context.params.source {
+        // External tests search the log for this sentence.
+        log::info!("a new working copy of {} was created", path.display());
+    }
+    Ok(())
 }
 
 fn write_config(context: &Context, text: &str) -> Result<(), Error> {
     let path = context.config_path();
-    notes::replace(&path, text.as_bytes(), 0o600).map_err(|source| file_error(&path, source))
+    notes::replace(&path, text.as_bytes(), 0o600).map_err(|source| Error::file(&path, source))
 }
 
-fn file_error(path: &Path, source: std::io::Error) -> Error {
-    Error::File { path: path.display().to_string(), source }
-}
-
-fn have_image(context: &Context) -> Result<(), Error> {
-    let image = &context.params.image;
-    if podman::has_image(image)? {
-        return Ok(());
+fn fingerprint(image: &str, options: &[String]) -> String {
+    let mut text = image.to_owned();
+    for option in options {
+        text.push('\0');
+        text.push_str(option);
     }
-    if !context.params.allow_pull {
-        return Err(Error::Unusable(format!("image {image} is not on this node: type 'podman pull {image}'")));
-    }
-    log::info!("pulling {image}");
-    podman::pull(image, context.deadline.left()).map_err(|error| {
-        // podman's own words are long, and Pacemaker cuts an exit reason after 127 characters.
-        log::error!("{error}");
-        Error::Unusable(format!("image {image} is not here and cannot be pulled: type 'podman pull {image}'"))
-    })
+    let hash = digest::digest(&digest::SHA256, text.as_bytes());
+    let first: u64 = hash.as_ref().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
+    format!("{first:016x}")
 }
 
-fn arguments(context: &Context) -> Vec<String> {
-    let params = &context.params;
-    let mut args: Vec<String> =
+/// What follows `podman run --detach`.
+fn options(context: &Context) -> Vec<String> {
+    let (params, deployment) = (&context.params, &context.deployment);
+    let mut options: Vec<String> =
         ["--replace", "--network=host", "--security-opt=label=disable"].map(str::to_owned).to_vec();
-    args.push(format!("--name={}", params.name));
+    options.push(format!("--name={}", params.name));
     if params.oom != 0 {
-        args.push(format!("--oom-score-adj={}", params.oom));
+        options.push(format!("--oom-score-adj={}", params.oom));
     }
-    args.push(format!("--volume={0}:{0}", params.data_dir.display()));
-    args.extend(certificate_dirs(context).into_iter().map(|dir| format!("--volume={dir}:{dir}:ro")));
-    args.extend(params.run_opts.iter().cloned());
-    args.push(params.image.clone());
-    args.push("etcd".to_owned());
-    args.push(format!("--config-file={}", context.config_path().display()));
-    args
+    options.extend(deployment.mounts.iter().map(|mount| {
+        let access = if mount.read_only { ":ro" } else { "" };
+        format!("--volume={}:{}{access}", mount.on_the_node.display(), mount.inside.display())
+    }));
+    options.extend(deployment.environment.iter().map(|(name, value)| format!("--env={name}={value}")));
+    options.extend(params.run_opts.iter().cloned());
+    if params.run_cmd.is_empty() {
+        // Whether the image has an entry point or not.
+        options.push("--entrypoint=etcd".to_owned());
+    }
+    options.push(deployment.image.clone());
+    options.extend(params.run_cmd.iter().cloned());
+    options.push(format!("--config-file={}", context.config_path().display()));
+    options.extend(params.run_cmd_opts.iter().cloned());
+    options
 }
 
-/// The directories that hold etcd's certificates, at the same place inside: etcd reads renewed files by itself.
-fn certificate_dirs(context: &Context) -> BTreeSet<String> {
-    let params = &context.params;
-    [&params.trusted_ca_file, &params.cert_file, &params.key_file, &params.peer_cert_file, &params.peer_key_file]
-        .into_iter()
-        .filter_map(|file| file.parent())
-        .map(|dir| dir.display().to_string())
-        .collect()
-}
+#[cfg(test)]
+#[path = "container/tests.rs"]
+mod tests;

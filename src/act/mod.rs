@@ -1,7 +1,16 @@
 //! Performs effects: one match, in order, and no decision.
 
+mod archive;
 mod container;
+mod drop_in;
+mod image;
+mod reload;
+mod snapshot;
+mod stop;
 
+pub use reload::reload;
+
+use std::path::Path;
 use std::time::Duration;
 
 use crate::agent::context::Context;
@@ -32,6 +41,12 @@ pub enum Error {
     Unusable(String),
 }
 
+impl Error {
+    fn file(path: &Path, source: std::io::Error) -> Self {
+        Self::File { path: path.display().to_string(), source }
+    }
+}
+
 /// Performs one effect.
 pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
     let node = context.me.name.as_str();
@@ -41,30 +56,31 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::PublishLineage(lineage) => Ok(attributes::publish_lineage(node, lineage)?),
         Effect::SetStandalone(name) => Ok(attributes::set_property(attributes::STANDALONE_NODE, name.as_deref())?),
         Effect::SetLearner(name) => Ok(attributes::set_property(attributes::LEARNER_NODE, name.as_deref())?),
+        Effect::TellOthers(notice) => Ok(attributes::tell(node, notice)?),
         Effect::SetPromotionScore(score) => Ok(attributes::set_promotion_score(&context.resource, node, *score)?),
-        Effect::WriteNote(note) => written(&notes::note_path(&context.params.data_dir), note),
+        Effect::WriteNote(note) => written(&notes::note_path(context.data_dir()), note),
         Effect::Remember(memory) => written(&context.memory_path, memory),
         Effect::ConsumeAuthorisation => consume(&context.authorisation_path),
-        Effect::StopContainer { grace_s } => container::stop(context, Duration::from_secs(*grace_s)),
+        Effect::StopContainer { grace_s } => stop::stop(context, Duration::from_secs(*grace_s)),
         Effect::AdvanceCommit => advance_commit(context),
         Effect::MoveDataAside => move_data_aside(context),
-        Effect::DropBackups(names) => Ok(data_dir::drop_backups(&context.params.data_dir, names)?),
-        Effect::PruneBackups => Ok(data_dir::prune_backups(&context.params.data_dir, context.params.max_backups)?),
+        Effect::DropBackups(names) => Ok(data_dir::drop_backups(context.data_dir(), names)?),
+        Effect::PruneBackups => Ok(data_dir::prune_backups(context.data_dir(), context.params.max_backups)?),
         Effect::SetAlarm(alarm) => Ok(attributes::show_alarm(node, alarm.as_deref())?),
         Effect::ForgetPrimary => Ok(attributes::set_property(attributes::PRIMARY, None)?),
         Effect::RunContainer(mode) => container::run(context, mode),
         Effect::SettleConfig => container::settle_config(context),
         Effect::MoveLeader { to } => {
-            Ok(client::move_leader(&context.own_endpoint, &context.credentials, *to, MEMBERSHIP_TIMEOUT)?)
+            Ok(client::move_leader(&context.own_endpoint, context.credentials(), *to, MEMBERSHIP_TIMEOUT)?)
         }
         Effect::RemoveMember { id, via } => {
-            Ok(client::remove_member(endpoint(context, *via)?, &context.credentials, *id, MEMBERSHIP_TIMEOUT)?)
+            Ok(client::remove_member(endpoint(context, *via)?, context.credentials(), *id, MEMBERSHIP_TIMEOUT)?)
         }
         Effect::AddLearner { peer_url, via } => {
-            Ok(client::add_learner(endpoint(context, *via)?, &context.credentials, peer_url, MEMBERSHIP_TIMEOUT)?)
+            Ok(client::add_learner(endpoint(context, *via)?, context.credentials(), peer_url, MEMBERSHIP_TIMEOUT)?)
         }
         Effect::PromoteMember { id, via } => {
-            Ok(client::promote_member(endpoint(context, *via)?, &context.credentials, *id, MEMBERSHIP_TIMEOUT)?)
+            Ok(client::promote_member(endpoint(context, *via)?, context.credentials(), *id, MEMBERSHIP_TIMEOUT)?)
         }
     }
 }
@@ -78,18 +94,16 @@ fn endpoint(context: &Context, via: Via) -> Result<&Endpoint, Error> {
     }
 }
 
-fn written<T>(path: &std::path::Path, value: &T) -> Result<(), Error>
+fn written<T>(path: &Path, value: &T) -> Result<(), Error>
 where
     T: serde::Serialize + serde::de::DeserializeOwned + PartialEq,
 {
-    notes::write(path, value).map_err(|source| Error::File { path: path.display().to_string(), source })
+    notes::write(path, value).map_err(|source| Error::file(path, source))
 }
 
-fn consume(path: &std::path::Path) -> Result<(), Error> {
+fn consume(path: &Path) -> Result<(), Error> {
     match std::fs::remove_file(path) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::File { path: path.display().to_string(), source })
-        }
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(Error::file(path, source)),
         _ => Ok(()),
     }
 }
@@ -98,18 +112,19 @@ fn consume(path: &std::path::Path) -> Result<(), Error> {
 const SKIP_ADVANCE_COMMIT: &str = "/etc/tandem/test-skip-advance-commit";
 
 fn advance_commit(context: &Context) -> Result<(), Error> {
-    if std::path::Path::new(SKIP_ADVANCE_COMMIT).exists() {
+    if Path::new(SKIP_ADVANCE_COMMIT).exists() {
         log::warn!("{SKIP_ADVANCE_COMMIT} exists: the commit index is NOT advanced, acknowledged writes may be lost");
         return Ok(());
     }
-    let advanced = data_dir::advance_commit(&context.params.data_dir)?;
+    let advanced = data_dir::advance_commit(context.data_dir())?;
     log::info!("commit index advanced from {} to {}", advanced.from, advanced.to);
     Ok(())
 }
 
 fn move_data_aside(context: &Context) -> Result<(), Error> {
-    if let Some(backup) = data_dir::move_aside(&context.params.data_dir)? {
+    if let Some(backup) = data_dir::move_aside(context.data_dir())? {
         log::info!("the data dir is kept as {}", backup.display());
+        snapshot::keep(&backup, &context.params.backup_location, context.params.max_backups);
     }
     Ok(())
 }

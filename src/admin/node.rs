@@ -6,7 +6,9 @@ use clap::{Arg, ArgMatches};
 
 use super::Failure;
 use crate::agent::context::Context;
+use crate::agent::deployment::Manifests;
 use crate::agent::params;
+use crate::clock::Deadline;
 use crate::decide::{Fact, Request, Snapshot};
 use crate::observe;
 use crate::pacemaker::resource::{self, Configured};
@@ -23,7 +25,7 @@ pub(super) fn resource_argument() -> Arg {
 pub(super) fn context(matches: &ArgMatches) -> Result<Context, Failure> {
     let wanted = matches.get_one::<String>("resource").map(String::as_str);
     let env = choose(resource::configured()?, wanted)?.env();
-    Ok(Context::new(&env, params::parse(&env)?, BUDGET)?)
+    Ok(Context::new(&env, params::parse(&env)?, Deadline::after(BUDGET), Manifests::CurrentOrSaved)?)
 }
 
 fn choose(mut found: Vec<Configured>, wanted: Option<&str>) -> Result<Configured, Failure> {

@@ -1,16 +1,19 @@
 //! Who we are in this call: the node, its peer, where their etcds are, and where our files lie.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::deployment::{Deployment, Manifests};
 use super::params::{Invalid, NodeIp, Params};
 use crate::clock::Deadline;
 use crate::decide::snapshot::{NodeAddress, Notify};
 use crate::etcd::client::{Credentials, Endpoint};
-use crate::etcd::config::Settings;
+use crate::etcd::config::{OpenShift, Settings};
+use crate::etcd::version::Version;
 use crate::notes;
 use crate::ocf::env::Env;
+use crate::openshift::revision;
 use crate::pacemaker;
 
 /// What every round of one action shares.
@@ -18,76 +21,93 @@ use crate::pacemaker;
 pub struct Context {
     pub resource: String,
     pub params: Params,
+    pub deployment: Deployment,
     pub me: NodeAddress,
     pub peer: Option<NodeAddress>,
     pub own_endpoint: Endpoint,
     pub peer_endpoint: Option<Endpoint>,
-    pub credentials: Credentials,
     pub boot_id: String,
     pub promotable: bool,
     pub notify: Option<Notify>,
     pub memory_path: PathBuf,
     pub authorisation_path: PathBuf,
+    pub process_path: PathBuf,
+    /// Whether this is a recurring monitor: only that one runs an operator's own check.
+    pub is_monitor: bool,
+    /// How closely a monitor is to look (`OCF_CHECK_LEVEL`).
+    pub check_level: u32,
     pub deadline: Deadline,
     pub budget: Duration,
-    own_ip: IpAddr,
+    pub own_ip: IpAddr,
 }
 
 impl Context {
-    /// Finds out who we are; `budget` is the action's time.
-    pub fn new(env: &Env, params: Params, budget: Duration) -> Result<Self, Invalid> {
-        let deadline = Deadline::after(budget);
+    /// Finds out who we are, for an action that ends at `deadline`.
+    pub fn new(env: &Env, params: Params, deadline: Deadline, manifests: Manifests) -> Result<Self, Invalid> {
         let name = local_name(env)?;
         let own =
             params.nodes.iter().find(|node| node.name == name).cloned().ok_or_else(|| not_in_map(&name, &params))?;
         let peer = params.nodes.iter().find(|node| node.name != name).cloned();
-        let credentials = Credentials {
-            trusted_ca_file: params.trusted_ca_file.clone(),
-            cert_file: params.client_cert_file.clone(),
-            key_file: params.client_key_file.clone(),
-        };
+        let deployment = Deployment::resolve(&params, &name, manifests)?;
         Ok(Self {
             resource: env.resource().to_owned(),
             me: address(&own, &params),
             peer: peer.as_ref().map(|peer| address(peer, &params)),
             own_endpoint: endpoint(own.ip, params.client_port),
             peer_endpoint: peer.as_ref().map(|peer| endpoint(peer.ip, params.client_port)),
-            credentials,
             boot_id: boot_id(),
             promotable: env.is_promotable(),
             notify: env.notify(),
             authorisation_path: notes::authorisation_path(&env.volatile_dir(), env.resource()),
             memory_path: notes::memory_path(&env.volatile_dir(), env.resource()),
+            process_path: notes::process_path(&env.volatile_dir(), env.resource()),
+            is_monitor: false,
+            check_level: env.check_level(),
+            budget: deadline.budget(),
             deadline,
-            budget,
             own_ip: own.ip,
+            deployment,
             params,
         })
     }
 
-    /// What etcd's configuration says besides how to start.
-    pub fn settings(&self) -> Settings {
-        let params = &self.params;
+    /// What the agent asks etcd with.
+    pub fn credentials(&self) -> &Credentials {
+        &self.deployment.credentials
+    }
+
+    /// etcd's data dir.
+    pub fn data_dir(&self) -> &Path {
+        &self.deployment.data_dir
+    }
+
+    /// What etcd's configuration says besides how to start, for an etcd of `version`.
+    pub fn settings(&self, version: Version) -> Settings {
+        let (params, deployment) = (&self.params, &self.deployment);
         Settings {
             name: self.me.name.clone(),
-            data_dir: params.data_dir.clone(),
+            data_dir: deployment.data_dir.clone(),
             own_peer_url: self.me.peer_url.clone(),
             own_client_url: self.me.client_url.clone(),
             peer: self.peer.as_ref().map(|peer| (peer.name.clone(), peer.peer_url.clone())),
             client_port: params.client_port,
             peer_port: params.peer_port,
-            is_ipv6: self.own_ip.is_ipv6(),
-            trusted_ca_file: params.trusted_ca_file.clone(),
-            cert_file: params.cert_file.clone(),
-            key_file: params.key_file.clone(),
-            peer_cert_file: params.peer_cert_file.clone(),
-            peer_key_file: params.peer_key_file.clone(),
+            own_ip: self.own_ip,
+            trusted_ca_file: deployment.trusted_ca_file.clone(),
+            server: deployment.server.clone(),
+            peer_pair: deployment.peer.clone(),
+            settings: deployment.settings.clone(),
+            version,
+            openshift: deployment
+                .manifest
+                .is_some()
+                .then(|| OpenShift { bump: revision::bump(revision::read(&deployment.data_dir)) }),
         }
     }
 
     /// etcd's configuration file.
     pub fn config_path(&self) -> PathBuf {
-        self.params.data_dir.join("config.yaml")
+        self.params.config_location.join("config.yaml")
     }
 }
 

@@ -7,15 +7,16 @@ use crate::ocf::metadata::{self, Action, Agent};
 /// The actions, with the times that Pacemaker uses where nobody sets others. A stop that overruns is answered with
 /// fencing, so it ends well inside its time; monitors are frequent because they are cheap and a crash is found by them.
 pub const ACTIONS: &[Action] = &[
-    Action { name: "start", timeout_s: 600, interval_s: None, role: None },
-    Action { name: "stop", timeout_s: 90, interval_s: None, role: None },
-    Action { name: "monitor", timeout_s: 25, interval_s: Some(5), role: None },
-    Action { name: "monitor", timeout_s: 25, interval_s: Some(4), role: Some("Promoted") },
-    Action { name: "promote", timeout_s: 30, interval_s: None, role: None },
-    Action { name: "demote", timeout_s: 30, interval_s: None, role: None },
-    Action { name: "notify", timeout_s: 60, interval_s: None, role: None },
-    Action { name: "validate-all", timeout_s: 30, interval_s: None, role: None },
-    Action { name: "meta-data", timeout_s: 5, interval_s: None, role: None },
+    Action::once("start", 600),
+    Action::once("stop", 90),
+    Action::monitor(25, 5, None),
+    Action::monitor(25, 4, Some("Promoted")),
+    Action::once("promote", 30),
+    Action::once("demote", 30),
+    Action::once("notify", 60),
+    Action::once("reload-agent", 20),
+    Action::once("validate-all", 30),
+    Action::once("meta-data", 5),
 ];
 
 /// Who provides the agent: `ocf:tandem:podman-etcd`.
@@ -24,7 +25,7 @@ const PROVIDER: &str = "tandem";
 const AGENT: Agent = Agent {
     name: "podman-etcd",
     short: "Two-member etcd in podman",
-    long: "Keeps a two-member etcd available on two machines, each member in a podman container, and loses no write that etcd acknowledged, whichever machine dies. Run it as a clone with notify=true, plain or promotable (then Promoted is a voter, Unpromoted a learner), with fencing.",
+    long: "Keeps a two-member etcd available on two machines, each member in a podman container, and loses no write that etcd acknowledged, whichever machine dies. Run it as a clone with notify=true, plain or promotable (then Promoted is a voter, Unpromoted a learner), with fencing. A monitor asks etcd itself; with OCF_CHECK_LEVEL=10 etcd must also answer a read that a majority confirms, with 20 take a write (a lease, which is given back).",
     parameters: PARAMETERS,
     actions: ACTIONS,
 };

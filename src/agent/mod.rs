@@ -1,6 +1,8 @@
 //! `podman-etcd`, the OCF resource agent: observe, decide, act, until the action is answered.
 
 pub mod context;
+mod contract;
+pub mod deployment;
 pub mod metadata;
 pub mod params;
 mod rounds;
@@ -11,6 +13,8 @@ use std::time::Duration;
 
 use log::LevelFilter;
 
+use crate::act;
+use crate::clock::Deadline;
 use crate::command;
 use crate::decide::Request;
 use crate::logging;
@@ -18,9 +22,16 @@ use crate::ocf::env::Env;
 use crate::ocf::exit::{Code, print_reason};
 use crate::podman;
 use context::Context;
-use params::Invalid;
+use deployment::Manifests;
+use params::{Invalid, Params, Source};
 
-const USAGE: &str = "usage: podman-etcd {start|stop|monitor|notify|promote|demote|validate-all|meta-data}";
+const USAGE: &str = "usage: podman-etcd {start|stop|monitor|notify|promote|demote|reload-agent|validate-all|meta-data}";
+
+/// How long a check of the parameters takes at most.
+const VALIDATE_TAKES: Duration = Duration::from_secs(20);
+/// What a start needs of its time once the manifest is there.
+const START_NEEDS: Duration = Duration::from_secs(60);
+const LOOK_FOR_THE_MANIFEST_EVERY: Duration = Duration::from_secs(1);
 
 /// Kept of an action's time: its answer must be there before Pacemaker ends it.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(2);
@@ -40,6 +51,7 @@ pub fn run(args: &[OsString]) -> u8 {
     init_logging(&env);
     let code = match action.as_str() {
         "validate-all" => validate_all(&env),
+        "reload-agent" => reload(&env),
         "start" => answer(&env, Request::Start),
         "stop" => answer(&env, Request::Stop),
         "monitor" | "status" => answer(&env, if env.is_recurring() { Request::Monitor } else { Request::Probe }),
@@ -67,7 +79,7 @@ fn init_logging(env: &Env) {
 
 fn validate_all(env: &Env) -> Code {
     let checked = params::parse(env).and_then(|params| {
-        let context = Context::new(env, params, Duration::from_secs(20))?;
+        let context = Context::new(env, params, Deadline::after(VALIDATE_TAKES), Manifests::Current)?;
         validate::validate(&context)
     });
     match checked {
@@ -90,17 +102,54 @@ fn answer(env: &Env, request: Request) -> Code {
     // Of a short time, not all of it.
     let budget = timeout.saturating_sub(FOR_THE_ANSWER.min(timeout / 4));
     command::end_by(budget);
-    let context = params::parse(env).and_then(|params| Context::new(env, params, budget));
+    let deadline = Deadline::after(budget);
+    let context = params::parse(env).and_then(|params| context(env, params, deadline, request));
     let context = match context {
-        Ok(context) => context,
+        Ok(context) => Context { is_monitor: request == Request::Monitor, ..context },
         Err(invalid) => return without_parameters(env, request, &invalid),
     };
+    contract::say(&context, request);
     if request == Request::Start
         && let Err(invalid) = validate::certificates(&context)
     {
         return refuse(&invalid);
     }
     rounds::run(&context, request)
+}
+
+/// A start waits for a manifest that OpenShift has yet to write: nothing can be decided before it is there. Everybody
+/// else makes do with the copy that the container was made from.
+fn context(env: &Env, params: Params, deadline: Deadline, request: Request) -> Result<Context, Invalid> {
+    if request != Request::Start {
+        return Context::new(env, params, deadline, Manifests::CurrentOrSaved);
+    }
+    let may_appear = matches!(&params.source, Source::Manifest { path, .. } if deployment::is_openshift(path));
+    let mut is_news = true;
+    loop {
+        match Context::new(env, params.clone(), deadline, Manifests::Current) {
+            Err(invalid) if invalid.code == Code::Generic && may_appear && deadline.left() > START_NEEDS => {
+                if std::mem::take(&mut is_news) {
+                    log::info!("start: waiting: {invalid}");
+                }
+                deadline.sleep(LOOK_FOR_THE_MANIFEST_EVERY);
+            }
+            context => return context,
+        }
+    }
+}
+
+fn reload(env: &Env) -> Code {
+    let deadline = Deadline::after(env.timeout().unwrap_or(VALIDATE_TAKES));
+    let context = params::parse(env).and_then(|params| Context::new(env, params, deadline, Manifests::CurrentOrSaved));
+    match context.map(|context| act::reload(&context)) {
+        Ok(Ok(())) => Code::Success,
+        Ok(Err(error)) => {
+            log::error!("{error}");
+            print_reason(&error.to_string());
+            Code::Generic
+        }
+        Err(invalid) => refuse(&invalid),
+    }
 }
 
 fn refuse(invalid: &Invalid) -> Code {
@@ -113,13 +162,18 @@ fn refuse(invalid: &Invalid) -> Code {
 fn without_parameters(env: &Env, request: Request, invalid: &Invalid) -> Code {
     let name = params::container_name(env);
     match request {
+        // What can be put right at any moment, such as a manifest that is gone, is no fault of an etcd that runs.
+        Request::Monitor if invalid.code == Code::Generic => match podman::inspect(&name) {
+            Ok(Some(container)) if container.state.running => {
+                log::warn!("{invalid}");
+                Code::Success
+            }
+            Ok(_) => Code::NotRunning,
+            Err(_) => refuse(invalid),
+        },
         Request::Stop | Request::Probe => match podman::inspect(&name) {
-            Ok(state) if !state.as_ref().is_some_and(|state| state.running) => {
-                if request == Request::Stop {
-                    Code::Success
-                } else {
-                    Code::NotRunning
-                }
+            Ok(container) if !container.as_ref().is_some_and(|container| container.state.running) => {
+                if request == Request::Stop { Code::Success } else { Code::NotRunning }
             }
             Ok(_) if request == Request::Stop => match podman::stop(&name, Duration::from_secs(8)) {
                 Ok(()) => Code::Success,

@@ -22,17 +22,7 @@ pub(super) fn validate(context: &Context) -> Result<(), Invalid> {
 
 /// The certificates can be read. A file can be put right at any moment, so this is worth another try.
 pub(super) fn certificates(context: &Context) -> Result<(), Invalid> {
-    let params = &context.params;
-    let files = [
-        ("trusted_ca_file", &params.trusted_ca_file),
-        ("cert_file", &params.cert_file),
-        ("key_file", &params.key_file),
-        ("peer_cert_file", &params.peer_cert_file),
-        ("peer_key_file", &params.peer_key_file),
-        ("client_cert_file", &params.client_cert_file),
-        ("client_key_file", &params.client_key_file),
-    ];
-    files.iter().try_for_each(|(name, path)| readable_pem(name, path))
+    context.deployment.files.iter().try_for_each(|(name, path)| readable_pem(name, path))
 }
 
 fn readable_pem(name: &str, path: &Path) -> Result<(), Invalid> {

@@ -13,7 +13,7 @@ const POLL_EVERY_MS: u64 = 250;
 /// Lists the peer as a learner if it is not listed at all. A member that is listed is never touched here.
 pub(super) fn list_returning_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
     let peer = snapshot.peer.as_ref()?;
-    if !etcd.is_voter_with_leader() || etcd.member_at(peer).is_some() {
+    if !etcd.is_voter_with_leader() || etcd.member_at(peer).is_some() || snapshot.local.machine_is_deleted {
         return None;
     }
     if let Some(stranger) = stranger(snapshot, etcd) {
@@ -47,6 +47,15 @@ pub(super) fn stranger(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
     let entry = etcd.members.iter().find(|entry| entry.is_learner && !is_known(entry))?;
     let effects = vec![Effect::RemoveMember { id: entry.id, via: Via::Own }];
     Some(Plan::then_look(effects, 100, Progress::default(), Reason::Step(Step::RemoveStranger { id: entry.id })))
+}
+
+/// Removes the peer's learner where OpenShift is deleting its Machine: the deletion waits until the member is gone.
+pub(super) fn remove_deleted_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
+    let peer = snapshot.peer.as_ref().filter(|_| snapshot.local.machine_is_deleted && etcd.is_voter_with_leader())?;
+    let learner = etcd.member_at(peer).filter(|entry| entry.is_learner)?;
+    let effects = vec![Effect::RemoveMember { id: learner.id, via: Via::Own }];
+    let because = Reason::Step(Step::RemoveDeleted { id: learner.id });
+    Some(Plan::then_look(effects, 0, Progress::default(), because))
 }
 
 /// Promotes the peer if it is a learner that has caught up; looks again while it is close. `None` where there is no

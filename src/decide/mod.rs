@@ -11,6 +11,7 @@ mod cold_start;
 mod membership;
 mod monitor;
 mod notify;
+mod others;
 mod peer;
 mod recover;
 mod roles;
@@ -22,7 +23,7 @@ mod stop;
 mod tests;
 
 pub use fact::Fact;
-pub use plan::{Effect, Exit, Next, Phase, Plan, Progress, Request, RunMode, Via};
+pub use plan::{Effect, Exit, Next, Notice, Phase, Plan, Progress, Request, RunMode, Via};
 pub use reason::Reason;
 pub use snapshot::Snapshot;
 

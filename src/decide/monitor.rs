@@ -3,6 +3,7 @@
 use super::alarm;
 use super::fact::Fact;
 use super::membership;
+use super::others;
 use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress};
 use super::reason::{Health, Reason, Refusal, Wait};
@@ -28,6 +29,9 @@ pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
     if !snapshot.container_may_run() {
         return Plan::exit(Vec::new(), Exit::NotRunning, Reason::Running(Health::NotRunning));
     }
+    if let Some(why) = &snapshot.local.failed_check {
+        return snapshot.refuse(Refusal::CheckFailed { why: why.clone() });
+    }
     match &snapshot.own_etcd {
         Fact::Known(etcd) if etcd.leader.is_some() => with_a_leader(snapshot, progress, etcd),
         Fact::Known(_) => without_a_leader(snapshot, progress),
@@ -50,6 +54,9 @@ pub(super) fn decide_probe(snapshot: &Snapshot) -> Plan {
 }
 
 fn with_a_leader(snapshot: &Snapshot, progress: &Progress, etcd: &Etcd) -> Plan {
+    if let Some(plan) = membership::remove_deleted_peer(snapshot, etcd) {
+        return plan;
+    }
     if snapshot.elapsed_ms < PATIENCE_WITH_A_LEARNER_MS
         && let Some(plan) = membership::promote_caught_up_learner(snapshot, progress, etcd)
     {
@@ -72,6 +79,7 @@ pub(super) fn upkeep(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
     effects.extend(identity_as_seen(snapshot, etcd));
     effects.extend(standalone_as_seen(snapshot, etcd));
     effects.extend(membership::name_listed_learner(snapshot, etcd));
+    effects.extend(others::runs(snapshot, etcd));
     effects.extend(membership::settle(snapshot, etcd));
     effects.extend(claim_and_remember(snapshot, etcd));
     effects.extend(roles::score_as_seen(snapshot, etcd));

@@ -120,6 +120,8 @@ pub enum Effect {
     SetAlarm(Option<String>),
     /// Takes the operator's choice between two histories back: there is one history again.
     ForgetPrimary,
+    /// Says in the CIB what other programs read there.
+    TellOthers(Notice),
     /// Tells Pacemaker how well this node serves as a promoted instance; `None` takes the score back.
     SetPromotionScore(Option<u32>),
     /// Stops the container: SIGTERM, and SIGKILL after `grace_s` seconds.
@@ -144,6 +146,24 @@ pub enum Effect {
     AddLearner { peer_url: String, via: Via },
     /// Makes a learner a voter, asking the etcd at `via`.
     PromoteMember { id: MemberId, via: Via },
+}
+
+/// What other programs read in the CIB: see `Others`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notice {
+    /// The address of this node's member.
+    Address(String),
+    /// The revision that OpenShift's sidecar last wrote.
+    Revision(u64),
+    /// This node leaves the member list.
+    Leaving,
+    /// It is a member.
+    Member,
+    /// The force that was asked for is done, or not needed.
+    ForceDone,
+    /// The restart that was asked for is done.
+    RestartDone,
 }
 
 /// Whose etcd is asked.

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::snapshot::{MemberId, NodeName, Position};
+use super::snapshot::{MemberId, NodeName, Obstacle, Position};
 
 /// Why a plan is what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -91,6 +91,10 @@ pub enum Wait {
         peer: NodeName,
     },
     EtcdToStop,
+    /// What has to go before etcd can be started.
+    WayToBeFree {
+        obstacle: Obstacle,
+    },
 }
 
 /// A step on the way.
@@ -102,6 +106,7 @@ pub enum Step {
     AdvanceAndForce,
     ListPeerAsLearner { peer: NodeName },
     RemoveStaleEntry { id: MemberId },
+    RemoveDeleted { id: MemberId },
     ListOurselvesAsLearner,
     PromoteLearner { peer: NodeName, lag: u64 },
     RemoveStranger { id: MemberId },
@@ -191,6 +196,16 @@ pub enum Refusal {
     PeerServesThoughNotChosen,
     /// The only voter went away before its learner had the data.
     PeerLostWhileJoining,
+    /// Something stands in the way of a start.
+    InTheWay {
+        obstacle: Obstacle,
+    },
+    /// OpenShift is deleting this node's Machine.
+    MachineIsDeleted,
+    /// A check that an operator asked for failed.
+    CheckFailed {
+        why: String,
+    },
 }
 
 impl fmt::Display for Reason {
@@ -295,6 +310,12 @@ impl fmt::Display for Wait {
                 write!(f, "{peer}'s vote: etcd runs here and has no leader until its peer is there")
             }
             Self::EtcdToStop => write!(f, "etcd to be gone"),
+            Self::WayToBeFree { obstacle: Obstacle::StaticPod } => {
+                write!(f, "kubelet's static pod to end its etcd, which runs with our data")
+            }
+            Self::WayToBeFree { obstacle: Obstacle::PortTaken(port) } => {
+                write!(f, "port {port} to be free: another program listens on it")
+            }
         }
     }
 }
@@ -328,6 +349,7 @@ impl fmt::Display for Step {
                 )
             }
             Self::RemoveStaleEntry { id } => write!(f, "removing the stale member {id:x} that has our address"),
+            Self::RemoveDeleted { id } => write!(f, "removing the learner {id:x}: its Machine is being deleted"),
             Self::ListOurselvesAsLearner => write!(f, "R1: asking the peer to list this node as a learner"),
             Self::PromoteLearner { peer, lag } => {
                 write!(f, "{peer} has caught up ({lag} entries behind in two polls): promoting it to a voter")

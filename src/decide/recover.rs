@@ -6,7 +6,9 @@ use super::fact::Fact;
 use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Phase, Plan, Progress, RunMode};
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
-use super::snapshot::{Cib, DataDir, Etcd, History, Lineage, MemberId, Note, Position, Record, RunningVoter, Snapshot};
+use super::snapshot::{
+    Cib, DataDir, Etcd, History, Lineage, MemberId, Note, PeerNode, Position, Record, RunningVoter, Snapshot,
+};
 use super::start;
 
 /// A leaderless etcd has nothing to finish; what it has not written is covered by advancing the commit index.
@@ -108,6 +110,17 @@ pub(super) fn operator_confirmed(snapshot: &Snapshot, history: &History) -> bool
     snapshot.authorised(history).is_some_and(|word| word.accept_loss || !snapshot.was_left_behind())
 }
 
+/// Whether `force_new_cluster` is set on this node and not on the peer: OpenShift's etcd operator, when it replaced the
+/// peer, its restore script or an administrator says that this node's data counts, whatever the peer holds.
+pub(super) fn told_to(snapshot: &Snapshot) -> bool {
+    snapshot.cib.known().is_some_and(|cib| cib.others.force_on_me && !cib.others.force_on_peer)
+}
+
+/// Whether the peer's machine never was a member since the cluster started here: a new node that replaces another.
+pub(super) fn peer_was_never_seen(snapshot: &Snapshot) -> bool {
+    snapshot.cib.known().is_some_and(|cib| cib.peer_node == PeerNode::NeverSeen)
+}
+
 /// Writes down that this node goes on alone, in the note and in the CIB, before it does.
 pub(super) fn announce(snapshot: &Snapshot, first: Vec<Effect>, because: Reason) -> Plan {
     let note = announced_note(snapshot);
@@ -198,7 +211,9 @@ fn decide_stopped(snapshot: &Snapshot) -> Plan {
 
 /// Whether the peer is there again, and may hold data: then a plain start is right, which is always safe.
 fn peer_came_back(snapshot: &Snapshot) -> bool {
-    snapshot.peer.is_some() && !peer_is_out_of_the_way(snapshot) && !r2_says_force(snapshot)
+    // An attribute that says whose data counts says it of a peer that is there, too, as long as it does not serve.
+    let given_up = told_to(snapshot) && snapshot.peer_etcd.known().is_none();
+    snapshot.peer.is_some() && !peer_is_out_of_the_way(snapshot) && !r2_says_force(snapshot) && !given_up
 }
 
 /// R2's force has its proof in the two records, and the table says so still; a peer that claims is a running voter.
@@ -216,6 +231,7 @@ fn may_force(snapshot: &Snapshot, disk: &DataDir) -> bool {
         || r2_says_force(snapshot)
         || proves_that_the_peer_did_not_go_on(snapshot, history)
         || operator_confirmed(snapshot, history)
+        || told_to(snapshot)
 }
 
 /// Why a voter's data is not gone on with: nothing proves that it is all there is, or it is known not to be.

@@ -44,8 +44,36 @@ pub struct Snapshot {
     pub boot_memory: Fact<BootMemory>,
     /// The operator's word that this node may go on alone.
     pub authorisation: Fact<Authorisation>,
+    /// What this node tells besides; a decision that was recorded without it knew nothing of it.
+    #[serde(default)]
+    pub local: Local,
     pub own_etcd: Fact<Etcd>,
     pub peer_etcd: Fact<Etcd>,
+}
+
+/// What this node tells besides its etcd and its data.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Local {
+    /// The address of this node's member.
+    pub ip: String,
+    /// The revision that OpenShift's sidecar last wrote: published for others, and deciding nothing.
+    pub revision: Option<u64>,
+    /// What stands in the way of a start; asked only while no etcd of ours runs.
+    pub obstacle: Option<Obstacle>,
+    /// With what a check failed that an operator asked for besides.
+    pub failed_check: Option<String>,
+    /// Whether OpenShift is deleting the Machine of the node that is to be added: the peer, or on a joiner itself.
+    pub machine_is_deleted: bool,
+}
+
+/// What has to go before etcd can be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Obstacle {
+    /// kubelet's own etcd runs with our data.
+    StaticPod,
+    /// Somebody else listens on a port of ours.
+    PortTaken(u16),
 }
 
 /// A node and where its etcd is reached.
@@ -108,6 +136,25 @@ pub struct Cib {
     /// The node whose data an operator chose where the histories split.
     #[serde(default)]
     pub primary: Option<NodeName>,
+    /// What this node published for others, and what others asked of it.
+    #[serde(default)]
+    pub others: Others,
+}
+
+/// The attributes of a node that other programs read and write: OpenShift's etcd operator, its scripts, administrators
+/// and the shell agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Others {
+    /// The address and the revision that this node published last.
+    pub node_ip: Option<String>,
+    pub revision: Option<u64>,
+    /// `force_new_cluster` on this node and on the peer: an operator, or a program on his behalf, says whose data wins.
+    pub force_on_me: bool,
+    pub force_on_peer: bool,
+    /// `restart_no_leave`: the next stop is half of a restart.
+    pub restart_no_leave: bool,
+    /// `member_removal_lock`: since when this node says that it left the member list.
+    pub removal_lock: Option<String>,
 }
 
 /// The ids of a member, as a node publishes them.

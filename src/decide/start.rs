@@ -3,13 +3,16 @@
 use super::cold_start::{self, Answer, Chosen, Cluster, Data, classify};
 use super::fact::Fact;
 use super::membership;
+use super::others;
 use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode, Via};
 use super::reason::{Health, Reason, Refusal, Rule, Step, Wait};
 use super::recover;
 use super::roles;
 use super::room;
-use super::snapshot::{BootMemory, Cib, DataDir, Etcd, Identity, NodeName, Note, Record, RunningVoter, Snapshot};
+use super::snapshot::{
+    BootMemory, Cib, DataDir, Etcd, Identity, NodeName, Note, Obstacle, Record, RunningVoter, Snapshot,
+};
 
 /// How long a start waits for a peer that starts at the same time: its start runs beside ours.
 const PATIENCE_WITH_A_STARTING_PEER_MS: u64 = 60_000;
@@ -19,6 +22,8 @@ const PATIENCE_WITH_A_BLOCKED_PEER_MS: u64 = 4_000;
 const PATIENCE_FOR_A_LEADER_MS: u64 = 5_000;
 /// How long our own record may take to appear in our own CIB.
 const PATIENCE_WITH_THE_CIB_MS: u64 = 15_000;
+/// How long somebody else's listener on our ports is waited for.
+const PATIENCE_WITH_A_PORT_MS: u64 = 60_000;
 /// What is kept of the action's time for its last steps.
 const RESERVE_MS: u64 = 10_000;
 
@@ -63,6 +68,9 @@ fn begin(snapshot: &Snapshot, progress: &Progress) -> Plan {
     let Some(disk) = snapshot.disk.known() else {
         return snapshot.refuse(Refusal::DiskUnreadable { why: snapshot.disk.why_unknown().to_owned() });
     };
+    if let Some(obstacle) = snapshot.local.obstacle {
+        return in_the_way(snapshot, progress, obstacle);
+    }
     let (Some(cib), Some(record)) = (snapshot.cib.known(), snapshot.record()) else {
         return snapshot.refuse(Refusal::CibUnreadable { why: snapshot.cib.why_unknown().to_owned() });
     };
@@ -84,6 +92,23 @@ fn publish(snapshot: &Snapshot, progress: &Progress, record: Record) -> Plan {
     Plan::then_look(vec![Effect::PublishRecord(record)], 50, progress.clone(), Reason::Waiting(Wait::OwnRecord))
 }
 
+/// kubelet ends its own etcd only once it was told to, and a whole start waits for that; anything else is to be told
+/// soon. Meanwhile the peer is to know what data is here: it may be what the other one waits for.
+fn in_the_way(snapshot: &Snapshot, progress: &Progress, obstacle: Obstacle) -> Plan {
+    let patience_ms = match obstacle {
+        Obstacle::StaticPod => snapshot.budget_ms.saturating_sub(RESERVE_MS),
+        Obstacle::PortTaken(_) => PATIENCE_WITH_A_PORT_MS,
+    };
+    if snapshot.elapsed_ms > patience_ms {
+        return snapshot.refuse(Refusal::InTheWay { obstacle });
+    }
+    let published = snapshot.cib.known().and_then(|cib| cib.own_record.as_ref());
+    let is_news = published.is_none_or(|record| record.boot_id != snapshot.boot_id);
+    let record = snapshot.record().filter(|_| is_news).map(Effect::PublishRecord);
+    let because = Reason::Waiting(Wait::WayToBeFree { obstacle });
+    Plan::then_look(record.into_iter().collect(), 500, progress.clone(), because)
+}
+
 /// R1: the peer serves with a leader. Follow it.
 fn follow(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
     if is_listed(disk, peer_etcd) {
@@ -92,6 +117,9 @@ fn follow(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
     if Chosen::seen_in(snapshot, cib) == Chosen::Me && matches!(classify(disk), Data::SoleVoter | Data::VoterBeside(_))
     {
         return snapshot.refuse(Refusal::PeerServesThoughNotChosen);
+    }
+    if snapshot.local.machine_is_deleted {
+        return snapshot.refuse(Refusal::MachineIsDeleted);
     }
     match peer_etcd.member_at(&snapshot.me) {
         Some(entry) if entry.is_learner && !entry.has_started() => {
@@ -184,7 +212,9 @@ fn together(snapshot: &Snapshot, progress: &Progress, cib: &Cib, record: &Record
         Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { .. }) if accepts_the_loss(snapshot, record) => {
             recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OperatorConfirmed))
         }
-        Answer::Refuse(refusal) => snapshot.refuse(refusal),
+        Answer::Refuse(refusal) => {
+            as_others_say(snapshot, progress, record, patience_ms).unwrap_or_else(|| snapshot.refuse(refusal))
+        }
     }
 }
 
@@ -193,6 +223,23 @@ fn accepts_the_loss(snapshot: &Snapshot, record: &Record) -> bool {
         DataDir::Present(history) => snapshot.authorised(history).is_some_and(|word| word.accept_loss),
         DataDir::Blank | DataDir::Broken { .. } => false,
     }
+}
+
+/// Two histories, and an attribute in the CIB says whose counts: see [`recover::told_to`].
+fn as_others_say(snapshot: &Snapshot, progress: &Progress, record: &Record, patience_ms: u64) -> Option<Plan> {
+    let others = &snapshot.cib.known()?.others;
+    if others.force_on_peer && !others.force_on_me {
+        let wait = Wait::PeerToServe { peer: snapshot.peer_name().to_owned() };
+        return Some(wait_or_refuse(snapshot, progress, patience_ms, wait, Refusal::PeerDoesNotServe));
+    }
+    if !recover::told_to(snapshot) {
+        return None;
+    }
+    is_voter(record).then(|| recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OperatorConfirmed)))
+}
+
+fn is_voter(record: &Record) -> bool {
+    matches!(classify(&record.disk), Data::SoleVoter | Data::VoterBeside(_))
 }
 
 /// R4: never a force. A plain start of a voter is always safe; anyone else waits for the peer to serve. The peer's
@@ -234,7 +281,9 @@ fn alone(snapshot: &Snapshot, record: &Record) -> Plan {
         Data::VoterBeside(_) if recover::proves_that_the_peer_did_not_go_on(snapshot, history) => {
             recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::SurvivorGoesOnAlone))
         }
-        Data::SoleVoter | Data::VoterBeside(_) if recover::operator_confirmed(snapshot, history) => {
+        Data::SoleVoter | Data::VoterBeside(_)
+            if recover::operator_confirmed(snapshot, history) || recover::told_to(snapshot) =>
+        {
             recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OperatorConfirmed))
         }
         Data::SoleVoter | Data::VoterBeside(_) => snapshot.refuse(recover::without_proof(snapshot, position)),
@@ -249,6 +298,9 @@ fn alone(snapshot: &Snapshot, record: &Record) -> Plan {
 fn not_confirmed(snapshot: &Snapshot, progress: &Progress, record: &Record, why: &str) -> Plan {
     if classify(&record.disk) == Data::SoleVoter && is_newest(snapshot, record) {
         return run_plainly(snapshot, &record.disk, Rule::SoleVoter);
+    }
+    if is_voter(record) && recover::told_to(snapshot) && recover::peer_was_never_seen(snapshot) {
+        return recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OperatorConfirmed));
     }
     let wait = Wait::PeerConfirmed { peer: snapshot.peer_name().to_owned(), why: why.to_owned() };
     let refusal = Refusal::PeerNotConfirmed { why: why.to_owned() };
@@ -365,6 +417,7 @@ fn serving(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd
     effects.extend(identity_as_seen(snapshot, etcd));
     effects.extend(standalone_as_seen(snapshot, etcd));
     effects.extend(membership::settle(snapshot, etcd));
+    effects.extend(others::served(snapshot));
     let promoted = snapshot.memory().is_some_and(|memory| memory.promoted);
     effects.push(remember_voter(snapshot, etcd, promoted));
     if snapshot.authorisation.known().is_some() {

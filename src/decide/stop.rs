@@ -2,8 +2,9 @@
 //! stop together both stay listed.
 
 use super::fact::Fact;
+use super::others;
 use super::peer::{PeerWord, peer_word};
-use super::plan::{Effect, Exit, Phase, Plan, Progress, Via};
+use super::plan::{Effect, Exit, Notice, Phase, Plan, Progress, Via};
 use super::reason::{Health, Reason, Refusal, Step, Wait};
 use super::snapshot::{BootMemory, Etcd, Note, Record, Snapshot};
 
@@ -43,12 +44,14 @@ fn may_leave(snapshot: &Snapshot) -> Option<&Etcd> {
     let peer = snapshot.peer.as_ref()?;
     let others = snapshot.peer_etcd.known().filter(|etcd| etcd.is_voter_with_leader())?;
     let entry = own.member_at(peer)?;
+    let restarts = snapshot.cib.known().is_some_and(|cib| cib.others.restart_no_leave);
     let both_vote = own.voters().count() == 2 && !entry.is_learner && entry.has_started();
     let peer_stays = match &snapshot.notify {
         Some(notify) => !notify.stop.contains(&peer.name) && peer_word(snapshot) == PeerWord::Active,
         None => peer_word(snapshot) == PeerWord::Active,
     };
-    (both_vote && peer_stays && others.member_id == entry.id && others.cluster_id == own.cluster_id).then_some(own)
+    (!restarts && both_vote && peer_stays && others.member_id == entry.id && others.cluster_id == own.cluster_id)
+        .then_some(own)
 }
 
 fn leave(snapshot: &Snapshot, progress: &Progress, own: &Etcd) -> Plan {
@@ -64,7 +67,8 @@ fn leave(snapshot: &Snapshot, progress: &Progress, own: &Etcd) -> Plan {
     let note = snapshot.note.known().cloned().unwrap_or_default();
     // From here on the peer may be the one that goes on alone; what this node announced and did not do is taken back.
     let note = Note { alone_since: None, left_at: Some(own.position()), ..note };
-    let effects = vec![Effect::WriteNote(note), Effect::RemoveMember { id: own.member_id, via: Via::Peer }];
+    let lock = Effect::TellOthers(Notice::Leaving);
+    let effects = vec![Effect::WriteNote(note), lock, Effect::RemoveMember { id: own.member_id, via: Via::Peer }];
     let progress = Progress::enter(Phase::Left, snapshot.elapsed_ms);
     Plan::then_look(effects, 0, progress, Reason::Step(Step::LeaveBeforeStop { peer }))
 }
@@ -97,6 +101,7 @@ fn finish(snapshot: &Snapshot) -> Plan {
     if let Some(record) = snapshot.record() {
         effects.push(Effect::PublishRecord(Record { claims: claims && record.claims, ..record }));
     }
+    effects.extend(others::revision(snapshot));
     let learner = snapshot.cib.known().and_then(|cib| cib.learner_node.as_ref());
     if learner == Some(&snapshot.me.name) {
         effects.push(Effect::SetLearner(None));
@@ -115,5 +120,6 @@ fn finish(snapshot: &Snapshot) -> Plan {
 /// that the peer may go on without us.
 fn keeps_its_claim(snapshot: &Snapshot) -> bool {
     let restarts = snapshot.notify.as_ref().is_some_and(|notify| notify.start.contains(&snapshot.me.name));
-    (restarts || matches!(peer_word(snapshot), PeerWord::Down | PeerWord::Lost)) && !snapshot.may_have_left()
+    let said_so = snapshot.cib.known().is_some_and(|cib| cib.others.restart_no_leave);
+    (restarts || said_so || matches!(peer_word(snapshot), PeerWord::Down | PeerWord::Lost)) && !snapshot.may_have_left()
 }

@@ -6,13 +6,13 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use etcd_client::{Certificate, Client, ConnectOptions, Identity, MemberAddOptions, TlsOptions};
+use etcd_client::{Certificate, Client, ConnectOptions, GetOptions, Identity, MemberAddOptions, TlsOptions};
 
 use crate::decide::fact::Fact;
 use crate::decide::snapshot::{Etcd, Member, MemberId};
 
 /// The certificates that an etcd is asked with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
     pub trusted_ca_file: PathBuf,
     pub cert_file: PathBuf,
@@ -27,6 +27,11 @@ pub struct Endpoint {
     /// `host:port`, for a look whether anything listens there at all.
     pub address: String,
 }
+
+/// The key that etcdctl's own health check reads; it need not exist.
+const HEALTH_KEY: &str = "health";
+/// A lease that is not given back ends by itself.
+const CHECK_LEASE_S: i64 = 5;
 
 /// An etcd did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +98,21 @@ pub fn promote_member(
     timeout: Duration,
 ) -> Result<(), Error> {
     ask(endpoint, credentials, timeout, async move |mut client| client.member_promote(id).await.map(drop))
+}
+
+/// Whether a majority confirms a read that the etcd at `endpoint` is asked for.
+pub fn confirmed_read(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
+    ask(endpoint, credentials, timeout, async |mut client| {
+        client.get(HEALTH_KEY, Some(GetOptions::new().with_count_only())).await.map(drop)
+    })
+}
+
+/// Whether a majority takes a write: a lease, which no key holds and which is given back at once.
+pub fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
+    ask(endpoint, credentials, timeout, async |mut client| {
+        let lease = client.lease_grant(CHECK_LEASE_S, None).await?;
+        client.lease_revoke(lease.id()).await.map(drop)
+    })
 }
 
 async fn state(mut client: Client) -> Result<Etcd, etcd_client::Error> {

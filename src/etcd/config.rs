@@ -1,9 +1,13 @@
 //! etcd's configuration file. Every value is written as JSON, which YAML contains, so that no value can break the file.
 
-use std::path::{Path, PathBuf};
+use std::net::IpAddr;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use super::settings::{self, Setting};
+use super::version::Version;
+use crate::agent::params::Pair;
 use crate::decide::plan::RunMode;
 
 /// What the configuration says besides how to start.
@@ -17,46 +21,90 @@ pub struct Settings {
     pub peer: Option<(String, String)>,
     pub client_port: u16,
     pub peer_port: u16,
-    pub is_ipv6: bool,
+    pub own_ip: IpAddr,
     pub trusted_ca_file: PathBuf,
-    pub cert_file: PathBuf,
-    pub key_file: PathBuf,
-    pub peer_cert_file: PathBuf,
-    pub peer_key_file: PathBuf,
+    pub server: Pair,
+    pub peer_pair: Pair,
+    /// What an operator or a pod manifest sets; the first of a name counts.
+    pub settings: Vec<Setting>,
+    pub version: Version,
+    pub openshift: Option<OpenShift>,
 }
 
-/// The line that forces a new cluster, and the one that does not.
+/// What OpenShift's etcd has besides.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenShift {
+    /// By how much a forced new cluster raises its revisions: an option of OpenShift's own etcd.
+    pub bump: u64,
+}
+
+/// The line that forces a new cluster, and the one that says by how much its revisions are raised.
 const FORCE_KEY: &str = "force-new-cluster";
+const BUMP_KEY: &str = "force-new-cluster-bump-amount";
+/// What holds where nobody says otherwise.
+const DEFAULTS: &[&str] = &["logger=zap", "log-level=info", "snapshot-count=10000"];
+/// As OpenShift's static pod runs it.
+const OPENSHIFT_DEFAULTS: &[&str] =
+    &["metrics=extensive", "initial-corrupt-check=true", "max-learners=1", "listen-metrics-urls=https://0.0.0.0:9978"];
 
 /// The configuration for a start in `mode`.
 pub fn render(settings: &Settings, mode: &RunMode) -> String {
     let (initial_cluster, state) = initial_cluster(settings, mode);
-    let any = if settings.is_ipv6 { "[::]" } else { "0.0.0.0" };
-    let tls = |cert: &Path, key: &Path| {
+    let tls = |pair: &Pair| {
         json!({
-            "cert-file": cert,
-            "key-file": key,
+            "cert-file": pair.cert,
+            "key-file": pair.key,
             "trusted-ca-file": settings.trusted_ca_file,
             "client-cert-auth": true,
         })
     };
-    let lines: Vec<(&str, Value)> = vec![
-        ("name", json!(settings.name)),
-        ("data-dir", json!(settings.data_dir)),
-        ("logger", json!("zap")),
-        ("log-level", json!("info")),
-        ("snapshot-count", json!(10_000)),
-        (FORCE_KEY, json!(*mode == RunMode::ForceNewCluster)),
+    let mut lines: Vec<(String, Value)> = vec![
+        ("name".to_owned(), json!(settings.name)),
+        ("data-dir".to_owned(), json!(settings.data_dir)),
+        (FORCE_KEY.to_owned(), json!(*mode == RunMode::ForceNewCluster)),
+    ];
+    if let (Some(openshift), RunMode::ForceNewCluster) = (&settings.openshift, mode) {
+        lines.push((BUMP_KEY.to_owned(), json!(openshift.bump)));
+    }
+    let addresses = [
         ("initial-cluster", json!(initial_cluster)),
         ("initial-cluster-state", json!(state)),
         ("initial-advertise-peer-urls", json!(settings.own_peer_url)),
-        ("listen-peer-urls", json!(format!("https://{any}:{}", settings.peer_port))),
+        ("listen-peer-urls", json!(format!("https://{}:{}", any(settings), settings.peer_port))),
         ("advertise-client-urls", json!(settings.own_client_url)),
-        ("listen-client-urls", json!(format!("https://{any}:{}", settings.client_port))),
-        ("client-transport-security", tls(&settings.cert_file, &settings.key_file)),
-        ("peer-transport-security", tls(&settings.peer_cert_file, &settings.peer_key_file)),
+        ("listen-client-urls", json!(client_listeners(settings))),
+        ("client-transport-security", tls(&settings.server)),
+        ("peer-transport-security", tls(&settings.peer_pair)),
     ];
+    lines.extend(addresses.map(|(key, value)| (key.to_owned(), value)));
+    lines.extend(others(settings));
     lines.iter().fold(String::new(), |text, (key, value)| text + &format!("{key}: {value}\n"))
+}
+
+fn any(settings: &Settings) -> &'static str {
+    if settings.own_ip.is_ipv6() { "[::]" } else { "0.0.0.0" }
+}
+
+/// OpenShift's etcd has a local socket, too.
+fn client_listeners(settings: &Settings) -> String {
+    let network = format!("https://{}:{}", any(settings), settings.client_port);
+    match (&settings.openshift, settings.own_ip) {
+        (None, _) => network,
+        (Some(_), IpAddr::V4(ip)) => format!("{network},unixs://{ip}:0"),
+        (Some(_), IpAddr::V6(ip)) => format!("{network},unixs://[{ip}]:0"),
+    }
+}
+
+/// What an operator or the manifest sets, then what holds otherwise.
+fn others(settings: &Settings) -> Vec<(String, Value)> {
+    let openshift = settings.openshift.map(|_| OPENSHIFT_DEFAULTS).unwrap_or_default();
+    let defaults: Vec<Setting> =
+        openshift.iter().chain(DEFAULTS).filter_map(|text| settings::parse(text).ok()).collect();
+    let (lines, unknown) = settings::render(settings.settings.iter().chain(&defaults), settings.version);
+    if !unknown.is_empty() {
+        log::info!("etcd {} does not know {}: left out", settings.version, unknown.join(", "));
+    }
+    lines
 }
 
 fn initial_cluster(settings: &Settings, mode: &RunMode) -> (String, &'static str) {
@@ -85,6 +133,10 @@ mod tests {
     use super::*;
 
     fn settings() -> Settings {
+        let pair = |name: &str| Pair {
+            cert: PathBuf::from(format!("/c/{name}.crt")),
+            key: PathBuf::from(format!("/c/{name}.key")),
+        };
         Settings {
             name: "node1".to_owned(),
             data_dir: PathBuf::from("/var/lib/etcd"),
@@ -93,13 +145,56 @@ mod tests {
             peer: Some(("node2".to_owned(), "https://192.0.2.2:2380".to_owned())),
             client_port: 2379,
             peer_port: 2380,
-            is_ipv6: false,
+            own_ip: IpAddr::from([192, 0, 2, 1]),
             trusted_ca_file: PathBuf::from("/c/ca.crt"),
-            cert_file: PathBuf::from("/c/etcd.crt"),
-            key_file: PathBuf::from("/c/etcd.key"),
-            peer_cert_file: PathBuf::from("/c/etcd.crt"),
-            peer_key_file: PathBuf::from("/c/etcd.key"),
+            server: pair("etcd"),
+            peer_pair: pair("peer"),
+            settings: Vec::new(),
+            version: Version { minor: 5, patch: 21 },
+            openshift: None,
         }
+    }
+
+    /// External tests search the file for the line of the bump, and the log for its effect.
+    #[test]
+    fn openshifts_etcd_is_told_by_how_much_to_raise_its_revisions() {
+        let openshift = Settings { openshift: Some(OpenShift { bump: 10_246 }), ..settings() };
+        let text = render(&openshift, &RunMode::ForceNewCluster);
+        assert!(text.contains("force-new-cluster-bump-amount: 10246\n"));
+        assert!(settled(&text).contains("force-new-cluster-bump-amount: 10246\n"));
+        assert!(!render(&openshift, &RunMode::Normally).contains(BUMP_KEY));
+        assert!(!render(&settings(), &RunMode::ForceNewCluster).contains(BUMP_KEY));
+    }
+
+    #[test]
+    fn openshift_listens_as_its_static_pod_does() {
+        let openshift = Settings { openshift: Some(OpenShift { bump: 1 }), ..settings() };
+        let text = render(&openshift, &RunMode::Normally);
+        for line in [
+            "listen-client-urls: \"https://0.0.0.0:2379,unixs://192.0.2.1:0\"\n",
+            "listen-metrics-urls: \"https://0.0.0.0:9978\"\n",
+            "metrics: \"extensive\"\n",
+            "experimental-initial-corrupt-check: true\n",
+        ] {
+            assert!(text.contains(line), "{line}");
+        }
+        assert!(!render(&settings(), &RunMode::Normally).contains("9978"));
+    }
+
+    #[test]
+    fn an_ipv6_address_is_in_brackets_everywhere() {
+        let ip = IpAddr::V6("2001:db8::1".parse().unwrap());
+        let text =
+            render(&Settings { own_ip: ip, openshift: Some(OpenShift { bump: 1 }), ..settings() }, &RunMode::Normally);
+        assert!(text.contains("listen-client-urls: \"https://[::]:2379,unixs://[2001:db8::1]:0\"\n"));
+        assert!(text.contains("listen-peer-urls: \"https://[::]:2380\"\n"));
+    }
+
+    #[test]
+    fn what_an_operator_sets_goes_before_what_holds_otherwise() {
+        let set = Settings { settings: vec![settings::parse("log-level=debug").unwrap()], ..settings() };
+        let text = render(&set, &RunMode::Normally);
+        assert!(text.contains("log-level: \"debug\"\n") && !text.contains("log-level: \"info\""));
     }
 
     #[test]

@@ -2,4 +2,7 @@
 
 pub mod client;
 pub mod config;
+mod duration;
 pub mod log_line;
+pub mod settings;
+pub mod version;

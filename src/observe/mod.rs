@@ -1,15 +1,19 @@
 //! Gathers the facts of one round: all I/O, each source within its own time, and no decision.
 
+mod container;
+mod listeners;
+mod local;
+
 use std::time::Duration;
 
 use crate::agent::context::Context;
 use crate::data_dir;
 use crate::decide::fact::Fact;
-use crate::decide::snapshot::{Cib, Container, DataDir, Etcd, PeerNode, Room, Snapshot};
-use crate::etcd::{client, config, log_line};
+use crate::decide::snapshot::{Cib, DataDir, Etcd, PeerNode, Room, Snapshot};
+use crate::etcd::client;
 use crate::notes;
 use crate::pacemaker::cib;
-use crate::podman;
+use crate::podman::process;
 
 /// How long our own etcd has for its answer; it is on this machine.
 const OWN_ETCD_TIMEOUT: Duration = Duration::from_millis(2500);
@@ -20,7 +24,7 @@ const PEER_ETCD_TIMEOUT: Duration = Duration::from_millis(1500);
 pub fn observe(context: &Context) -> Snapshot {
     let (own_etcd, peer_etcd, cib) = living_sources(context);
     let data_in_use = data_in_use(context);
-    let container = container(context, &own_etcd, &data_in_use);
+    let container = container::observe(context, &own_etcd, &data_in_use);
     let is_stopped = match &container {
         Fact::Known(container) => !container.running,
         Fact::Absent => true,
@@ -41,9 +45,10 @@ pub fn observe(context: &Context) -> Snapshot {
         data_in_use,
         disk: if is_stopped { disk(context) } else { Fact::NotAsked },
         room: if is_stopped { room(context) } else { Fact::NotAsked },
-        note: notes::read(&notes::note_path(&context.params.data_dir)),
+        note: notes::read(&notes::note_path(context.data_dir())),
         boot_memory: notes::read(&context.memory_path),
         authorisation: notes::read(&context.authorisation_path),
+        local: local::observe(context, is_stopped, &own_etcd, &peer_etcd),
         own_etcd,
         peer_etcd,
     }
@@ -58,7 +63,7 @@ fn living_sources(context: &Context) -> (Fact<Etcd>, Fact<Etcd>, Fact<Cib>) {
     std::thread::scope(|scope| {
         let own = scope.spawn(|| {
             let timeout = context.deadline.at_most(OWN_ETCD_TIMEOUT);
-            client::observe(&context.own_endpoint, &context.credentials, timeout)
+            client::observe(&context.own_endpoint, context.credentials(), timeout)
         });
         let cib = query_cib(context);
         let peer = peer_etcd(context, &cib);
@@ -74,7 +79,7 @@ fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Fact<Etcd> {
     if has_left {
         return Fact::NotAsked;
     }
-    client::observe(endpoint, &context.credentials, context.deadline.at_most(PEER_ETCD_TIMEOUT))
+    client::observe(endpoint, context.credentials(), context.deadline.at_most(PEER_ETCD_TIMEOUT))
 }
 
 fn query_cib(context: &Context) -> Fact<Cib> {
@@ -85,56 +90,23 @@ fn query_cib(context: &Context) -> Fact<Cib> {
     }
 }
 
-/// An etcd that answers runs: podman is asked only where it does not.
-fn container(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fact<bool>) -> Fact<Container> {
-    let text = std::fs::read_to_string(context.config_path()).unwrap_or_default();
-    let forces_new_cluster = config::forces_new_cluster(&text);
-    if own_etcd.known().is_some() {
-        return Fact::Known(Container { running: true, exit: None, forces_new_cluster });
-    }
-    let state = match (podman::inspect(&context.params.name), data_in_use) {
-        (Ok(state), _) => state,
-        // Whoever holds the data is an etcd, also where podman does not answer.
-        (Err(_), Fact::Known(true)) => return Fact::Known(Container { running: true, exit: None, forces_new_cluster }),
-        (Err(error), _) => return Fact::Unknown(error.to_string()),
-    };
-    // podman may have lost a process that still holds the data.
-    let running = match data_in_use {
-        Fact::Known(in_use) => *in_use || state.as_ref().is_some_and(|state| state.running),
-        _ => return Fact::Unknown(data_in_use.why_unknown().to_owned()),
-    };
-    match state {
-        None if !running => Fact::Absent,
-        None => Fact::Known(Container { running, exit: None, forces_new_cluster }),
-        Some(state) => {
-            let exit = (!running).then(|| exit_words(context, &state));
-            Fact::Known(Container { running, exit, forces_new_cluster })
-        }
-    }
-}
-
+/// Whether an etcd of ours has the data open; one that kubelet runs is none.
 fn data_in_use(context: &Context) -> Fact<bool> {
-    match data_dir::is_open(&context.params.data_dir) {
-        Ok(open) => Fact::Known(open),
+    match data_dir::is_open(context.data_dir()) {
+        Ok(open) => Fact::Known(open && !process::a_pod_has_open(context.data_dir())),
         Err(error) => Fact::Unknown(error.to_string()),
     }
 }
 
-fn exit_words(context: &Context, state: &podman::State) -> String {
-    let words = podman::last_words(&context.params.name).as_deref().and_then(log_line::most_telling);
-    let words = words.or_else(|| (!state.error.is_empty()).then(|| state.error.clone()));
-    format!("exit code {}: {}", state.exit_code, words.unwrap_or_else(|| "it said nothing".to_owned()))
-}
-
 fn room(context: &Context) -> Fact<Room> {
-    match data_dir::room(&context.params.data_dir) {
+    match data_dir::room(context.data_dir()) {
         Ok(room) => Fact::Known(room),
         Err(error) => Fact::Unknown(error.to_string()),
     }
 }
 
 fn disk(context: &Context) -> Fact<DataDir> {
-    match data_dir::read(&context.params.data_dir) {
+    match data_dir::read(context.data_dir()) {
         Ok(disk) => Fact::Known(disk),
         Err(error) => Fact::Unknown(error.to_string()),
     }

@@ -55,6 +55,11 @@ impl Env {
         self.meta("timeout").and_then(|ms| ms.parse().ok()).map(Duration::from_millis)
     }
 
+    /// How closely a monitor is to look: 0, 10 or 20, or something between them, which is the lower one.
+    pub fn check_level(&self) -> u32 {
+        self.get("OCF_CHECK_LEVEL").and_then(|level| level.parse().ok()).unwrap_or(0)
+    }
+
     /// Whether this is a recurring monitor; Pacemaker's probes have interval 0.
     pub fn is_recurring(&self) -> bool {
         self.meta("interval").and_then(|ms| ms.parse::<u64>().ok()).is_some_and(|ms| ms > 0)

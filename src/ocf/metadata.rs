@@ -10,8 +10,35 @@ pub struct Parameter {
     pub kind: &'static str,
     pub required: bool,
     pub default: Option<&'static str>,
+    /// Whether a change takes effect with `reload-agent`, without a restart.
+    pub reloadable: bool,
     pub short: &'static str,
     pub long: &'static str,
+}
+
+impl Parameter {
+    /// A parameter that may be left out, without a default.
+    pub const fn new(name: &'static str, kind: &'static str, short: &'static str, long: &'static str) -> Self {
+        Self { name, kind, required: false, default: None, reloadable: false, short, long }
+    }
+
+    /// With a default.
+    #[must_use]
+    pub const fn or(self, default: &'static str) -> Self {
+        Self { default: Some(default), ..self }
+    }
+
+    /// Which nobody can leave out.
+    #[must_use]
+    pub const fn required(self) -> Self {
+        Self { required: true, ..self }
+    }
+
+    /// Which changes without a restart.
+    #[must_use]
+    pub const fn reloadable(self) -> Self {
+        Self { reloadable: true, ..self }
+    }
 }
 
 /// One action of an agent, with what Pacemaker is to use where nobody sets anything else.
@@ -21,6 +48,18 @@ pub struct Action {
     pub timeout_s: u32,
     pub interval_s: Option<u32>,
     pub role: Option<&'static str>,
+}
+
+impl Action {
+    /// An action that is run once.
+    pub const fn once(name: &'static str, timeout_s: u32) -> Self {
+        Self { name, timeout_s, interval_s: None, role: None }
+    }
+
+    /// A monitor, with how often it runs where nobody says otherwise.
+    pub const fn monitor(timeout_s: u32, interval_s: u32, role: Option<&'static str>) -> Self {
+        Self { name: "monitor", timeout_s, interval_s: Some(interval_s), role }
+    }
 }
 
 /// An agent as a whole.
@@ -33,11 +72,14 @@ pub struct Agent {
     pub actions: &'static [Action],
 }
 
+/// The version of the API: from 1.1 on Pacemaker knows `reload-agent` and which parameters are reloadable.
+const API_VERSION: &str = "1.1";
+
 /// The XML that `meta-data` prints.
 pub fn xml(agent: &Agent) -> String {
-    let mut xml = Writer::document("<!DOCTYPE resource-agent SYSTEM \"ra-api-1.dtd\">");
+    let mut xml = Writer::document("");
     xml.open("resource-agent", &[("name", agent.name), ("version", env!("CARGO_PKG_VERSION"))]);
-    xml.text("version", &[], "1.0");
+    xml.text("version", &[], API_VERSION);
     xml.text("longdesc", &[("lang", "en")], agent.long);
     xml.text("shortdesc", &[("lang", "en")], agent.short);
     xml.open("parameters", &[]);
@@ -53,7 +95,11 @@ pub fn xml(agent: &Agent) -> String {
 
 fn write_parameter(xml: &mut Writer, parameter: &Parameter) {
     let required = if parameter.required { "1" } else { "0" };
-    xml.open("parameter", &[("name", parameter.name), ("required", required), ("unique", "0")]);
+    let mut attributes = vec![("name", parameter.name), ("required", required)];
+    if parameter.reloadable {
+        attributes.push(("reloadable", "1"));
+    }
+    xml.open("parameter", &attributes);
     xml.text("longdesc", &[("lang", "en")], parameter.long);
     xml.text("shortdesc", &[("lang", "en")], parameter.short);
     let mut content = vec![("type", parameter.kind)];

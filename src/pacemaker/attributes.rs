@@ -1,6 +1,8 @@
 //! What the agent writes to the CIB. Names that other programs read are the ones that they know.
 
 use super::{Error, run};
+use crate::clock;
+use crate::decide::plan::Notice;
 use crate::decide::snapshot::{Identity, Lineage, Record};
 
 /// A node's record of its data: transient, so that Pacemaker takes it back when the node leaves the membership.
@@ -19,6 +21,17 @@ pub const ALARM: &str = "etcd_alarm";
 pub const CLUSTER_ID: &str = "cluster_id";
 /// A node's member id, hexadecimal; permanent.
 pub const MEMBER_ID: &str = "member_id";
+
+/// A node's address; permanent.
+pub const NODE_IP: &str = "node_ip";
+/// The revision that OpenShift's sidecar last wrote on a node; permanent.
+pub const REVISION: &str = "revision";
+/// Since when a node has left the member list, in seconds since 1970; permanent.
+pub const REMOVAL_LOCK: &str = "member_removal_lock";
+/// The node that is to start with its own data, whatever the other holds; transient.
+pub const FORCE_NEW_CLUSTER: &str = "force_new_cluster";
+/// The node whose next stop is half of a restart; transient.
+pub const RESTART_NO_LEAVE: &str = "restart_no_leave";
 
 /// Publishes `record` for `node`, in one write.
 pub fn publish_record(node: &str, record: &Record) -> Result<(), Error> {
@@ -50,6 +63,22 @@ pub fn parse_lineage(value: &str) -> Option<Lineage> {
 pub fn publish_identity(node: &str, identity: Identity) -> Result<(), Error> {
     set_permanent(node, CLUSTER_ID, &identity.cluster_id.to_string())?;
     set_permanent(node, MEMBER_ID, &format!("{:x}", identity.member_id))
+}
+
+/// Publishes what other programs read.
+pub fn tell(node: &str, notice: &Notice) -> Result<(), Error> {
+    match notice {
+        Notice::Address(ip) => set_permanent(node, NODE_IP, ip),
+        Notice::Revision(revision) => set_permanent(node, REVISION, &revision.to_string()),
+        Notice::Leaving => set_permanent(node, REMOVAL_LOCK, &clock::wall_seconds().to_string()),
+        Notice::Member => delete(node, REMOVAL_LOCK, "forever"),
+        Notice::ForceDone => delete(node, FORCE_NEW_CLUSTER, "reboot"),
+        Notice::RestartDone => delete(node, RESTART_NO_LEAVE, "reboot"),
+    }
+}
+
+fn delete(node: &str, name: &str, lifetime: &str) -> Result<(), Error> {
+    run("crm_attribute", &["--node", node, "--lifetime", lifetime, "--name", name, "--delete"]).map(drop)
 }
 
 fn set_permanent(node: &str, name: &str, value: &str) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use roxmltree::{Document, Node};
 
 use super::attributes::{self, ALARM, CLUSTER_ID, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, RECORD, STANDALONE_NODE};
 use super::{Error, run};
-use crate::decide::snapshot::{Cib, Identity, Lineage, PeerAgent, PeerNode, Record};
+use crate::decide::snapshot::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, Record};
 
 /// Asks the CIB's manager for its replica and reads what matters to `resource` on `node` and `peer`.
 pub fn query(resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
@@ -35,6 +35,7 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         own_alarm: node_state(cib, node)
             .and_then(|state| attribute(child(state, "transient_attributes")?, ALARM).map(str::to_owned)),
         primary: property(cib, PRIMARY),
+        others: others(cib, node, peer_state),
     })
 }
 
@@ -84,6 +85,23 @@ fn start_failures(state: Node<'_, '_>, resource: &str) -> u64 {
 
 fn newest_lineage(cib: Node<'_, '_>) -> Lineage {
     nodes(cib).filter_map(|node| attributes::parse_lineage(attribute(node, LINEAGE)?)).max().unwrap_or_default()
+}
+
+/// Transient attributes that are read here are set by others: a value of any kind counts as set.
+fn others(cib: Node<'_, '_>, node: &str, peer: Option<Node<'_, '_>>) -> Others {
+    let own_state = node_state(cib, node);
+    let transient =
+        |state: Option<Node<'_, '_>>, name: &str| state.is_some_and(|state| attribute(state, name).is_some());
+    let own = nodes(cib).find(|entry| is_named(*entry, node));
+    let permanent = |name: &str| own.and_then(|own| attribute(own, name));
+    Others {
+        node_ip: permanent(attributes::NODE_IP).map(str::to_owned),
+        revision: permanent(attributes::REVISION).and_then(|revision| revision.parse().ok()),
+        force_on_me: transient(own_state, attributes::FORCE_NEW_CLUSTER),
+        force_on_peer: transient(peer, attributes::FORCE_NEW_CLUSTER),
+        restart_no_leave: transient(own_state, attributes::RESTART_NO_LEAVE),
+        removal_lock: permanent(attributes::REMOVAL_LOCK).map(str::to_owned),
+    }
 }
 
 fn identity(node: Node<'_, '_>) -> Option<Identity> {

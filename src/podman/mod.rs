@@ -1,9 +1,14 @@
 //! The container, through podman's command line.
 
+pub mod process;
+
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::clock::Deadline;
 use crate::command::{self, Output};
 
 const INSPECT_TIMEOUT: Duration = Duration::from_secs(8);
@@ -11,6 +16,12 @@ const INSPECT_TIMEOUT: Duration = Duration::from_secs(8);
 const OVERHEAD: Duration = Duration::from_secs(8);
 /// podman's exit code where it was asked about a container that does not exist.
 const NO_SUCH_CONTAINER: i32 = 125;
+/// podman's exit code where it failed itself, not the container: its storage may hold a container that it has lost.
+const PODMAN_FAILED: i32 = 125;
+/// The exit code with which podman 3.0 lost a race against systemd (rhbz#1972209); the next try finds the scope.
+const SCOPE_NOT_FOUND: i32 = 127;
+const SCOPE_WORDS: [&str; 2] = ["cgroup", "scope not found"];
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// podman did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +34,16 @@ pub enum Error {
     Parse(#[from] serde_json::Error),
 }
 
-/// A container's state, as `podman container inspect` tells it.
+/// A container, as `podman container inspect` tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Inspected {
+    pub id: String,
+    pub state: State,
+    #[serde(default)]
+    pub labels: Option<BTreeMap<String, String>>,
+}
+
+/// A container's state.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct State {
@@ -32,12 +52,16 @@ pub struct State {
     pub exit_code: i32,
     #[serde(default)]
     pub error: String,
+    /// The first process of the container, 0 while it does not run.
+    #[serde(default)]
+    pub pid: i32,
 }
 
-/// The state of container `name`; `None` where there is none of that name.
-pub fn inspect(name: &str) -> Result<Option<State>, Error> {
-    let output =
-        command::run("podman", &["container", "inspect", "--format", "{{json .State}}", name], INSPECT_TIMEOUT)?;
+const INSPECTED: &str = r#"{"id":{{json .ID}},"state":{{json .State}},"labels":{{json .Config.Labels}}}"#;
+
+/// The container `name`; `None` where there is none of that name.
+pub fn inspect(name: &str) -> Result<Option<Inspected>, Error> {
+    let output = command::run("podman", &["container", "inspect", "--format", INSPECTED, name], INSPECT_TIMEOUT)?;
     if output.code == NO_SUCH_CONTAINER && output.stderr.to_lowercase().contains("no such container") {
         return Ok(None);
     }
@@ -45,28 +69,76 @@ pub fn inspect(name: &str) -> Result<Option<State>, Error> {
     Ok(Some(serde_json::from_str(stdout.trim())?))
 }
 
-/// Whether `image` is in this node's storage.
-pub fn has_image(image: &str) -> Result<bool, Error> {
-    let output = command::run("podman", &["image", "exists", image], INSPECT_TIMEOUT)?;
-    match output.code {
-        0 => Ok(true),
-        1 => Ok(false),
-        _ => succeeded("image exists", output).map(|_| true),
+/// The id of `image`, where it is in this node's storage.
+pub fn image_id(image: &str) -> Result<Option<String>, Error> {
+    let output = command::run("podman", &["image", "inspect", "--format", "{{.ID}}", image], INSPECT_TIMEOUT)?;
+    let complaint = output.stderr.to_lowercase();
+    if output.code != 0 && (complaint.contains("not known") || complaint.contains("no such image")) {
+        return Ok(None);
     }
+    Ok(Some(succeeded("image inspect", output)?.trim().to_owned()))
 }
 
-/// Pulls `image`.
-pub fn pull(image: &str, timeout: Duration) -> Result<(), Error> {
-    let output = command::run("podman", &["pull", "--quiet", image], timeout)?;
+/// Pulls `image`, with the credentials in `authfile` where it exists.
+pub fn pull(image: &str, authfile: &Path, timeout: Duration) -> Result<(), Error> {
+    let mut args = vec!["pull".to_owned(), "--quiet".to_owned()];
+    if authfile.is_file() {
+        args.push(format!("--authfile={}", authfile.display()));
+    }
+    args.push(image.to_owned());
+    let output = command::run("podman", &args, timeout)?;
     succeeded("pull", output).map(drop)
 }
 
-/// Runs a container, in the background, from `args` (what follows `podman run --detach`).
-pub fn run(args: &[String], timeout: Duration) -> Result<(), Error> {
+/// What `program` of `image` prints when it is asked for its version.
+pub fn version_of(image: &str, program: &str, timeout: Duration) -> Result<String, Error> {
+    let entrypoint = format!("--entrypoint={program}");
+    let args = ["run", "--rm", "--network=none", &entrypoint, image, "--version"];
+    succeeded("run", command::run("podman", &args, timeout)?)
+}
+
+/// Starts the container `name` that is there.
+pub fn start(name: &str, deadline: Deadline) -> Result<(), Error> {
+    launch("start", &["start".to_owned(), name.to_owned()], deadline)
+}
+
+/// Gives the container `name` another name; one that has it already goes.
+pub fn rename(name: &str, to: &str) -> Result<(), Error> {
+    succeeded("rm", command::run("podman", &["rm", "--force", "--ignore", "--volumes", to], OVERHEAD)?)?;
+    succeeded("rename", command::run("podman", &["rename", name, to], OVERHEAD)?).map(drop)
+}
+
+/// Runs `words` in the container `name`; answers what went wrong, where it did.
+pub fn exec(name: &str, words: &[String], timeout: Duration) -> Result<(), Error> {
+    let mut args = vec!["exec".to_owned(), name.to_owned()];
+    args.extend_from_slice(words);
+    succeeded("exec", command::run("podman", &args, timeout)?).map(drop)
+}
+
+/// Runs a container called `name`, in the background, from `args` (what follows `podman run --detach`).
+pub fn run(name: &str, args: &[String], deadline: Deadline) -> Result<(), Error> {
     let mut all = vec!["run".to_owned(), "--detach".to_owned()];
     all.extend_from_slice(args);
-    let output = command::run("podman", &all, timeout)?;
-    succeeded("run", output).map(drop)
+    match launch("run", &all, deadline) {
+        Err(Error::Failed { code: PODMAN_FAILED, complaint, .. }) => {
+            log::warn!("podman run failed ({complaint}): removing what its storage may hold of '{name}', once");
+            let _ = command::run("podman", &["rm", "--storage", name], OVERHEAD)?;
+            launch("run", &all, deadline)
+        }
+        done => done,
+    }
+}
+
+fn launch(verb: &'static str, args: &[String], deadline: Deadline) -> Result<(), Error> {
+    loop {
+        let output = command::run("podman", args, deadline.left())?;
+        let lost_the_race =
+            output.code == SCOPE_NOT_FOUND && SCOPE_WORDS.iter().all(|words| output.stderr.contains(words));
+        if !lost_the_race || deadline.left() <= RETRY_AFTER {
+            return succeeded(verb, output).map(drop);
+        }
+        deadline.sleep(RETRY_AFTER);
+    }
 }
 
 /// Stops container `name`: SIGTERM, and SIGKILL after `grace`. No such container is a stopped one.

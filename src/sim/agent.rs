@@ -216,6 +216,7 @@ fn is_for_show(effect: &Effect) -> bool {
             | Effect::SetPromotionScore(_)
             | Effect::PublishIdentity(_)
             | Effect::PruneBackups
+            | Effect::TellOthers(_)
     )
 }
 
@@ -267,6 +268,7 @@ fn perform(sim: &mut Sim, world: &mut World, n: usize, effect: &Effect) -> Resul
         Effect::SetLearner(_)
         | Effect::SetPromotionScore(_)
         | Effect::SetAlarm(_)
+        | Effect::TellOthers(_)
         | Effect::ForgetPrimary
         | Effect::DropBackups(_)
         | Effect::PruneBackups => {}

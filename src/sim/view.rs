@@ -145,6 +145,7 @@ pub fn snapshot(sim: &Sim, view: &View, elapsed_ms: u64) -> Snapshot {
             Fact::Absent
         },
         authorisation: word(view, peer),
+        local: snapshot::Local::default(),
         own_etcd: etcd(view.own),
         peer_etcd: etcd(view.peer),
     }
@@ -218,6 +219,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> snapshot::Cib {
         own_identity: identity(view.own).filter(|_| cib.recorded[me]),
         own_alarm: None,
         primary: None,
+        others: snapshot::Others::default(),
     }
 }
 

@@ -32,7 +32,7 @@ const BODY_LIMIT: usize = 64 * 1024;
 pub fn start(lab: &Lab) -> Result<()> {
     let log = std::fs::OpenOptions::new().append(true).create(true).open(lab.dir().join("bmc.err"))?;
     let child = Command::new("/proc/self/exe")
-        .args(["--name", &lab.name, "bmc-daemon"])
+        .args(["--name", &lab.name, "bmc-daemon", Node::Two.name()])
         .env_clear()
         .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
         .stdin(Stdio::null())

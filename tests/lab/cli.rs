@@ -119,7 +119,10 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
         "host-boot" => host::boot(&lab, node(words)?),
         "host-init" => init::run(&lab, node(words)?),
         "host-services" => services::run(node(words)?),
-        "bmc-daemon" => bmc::daemon(&lab),
+        "bmc-daemon" => {
+            node(words)?;
+            bmc::daemon(&lab)
+        }
         other => by_hand(&lab, other, words),
     }
 }

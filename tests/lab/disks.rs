@@ -27,15 +27,28 @@ const ROOTS: &[&str] =
 /// podman in a host: `runc` (crun needs more of the cgroup tree than a plain container host has), no systemd to ask
 /// for cgroups or a journal, and limits that hold where raising them is not allowed.
 const CONTAINERS_CONF: &str = r#"[engine]
-runtime = "runc"
+runtime = "runc-lab"
 cgroup_manager = "cgroupfs"
 events_logger = "file"
+
+[engine.runtimes]
+runc-lab = ["/usr/sbin/runc-lab"]
 
 [containers]
 default_ulimits = ["nofile=1024:4096", "nproc=1024:4096"]
 pids_limit = 0
 log_driver = "k8s-file"
 "#;
+
+/// `runc`, but for the one thing that a machine without CAP_SYS_RESOURCE cannot give: a lower OOM score.
+const RUNC: &str = "#!/bin/sh
+bundle=
+for word; do
+    case $bundle in --bundle) sed -i 's/\"oomScoreAdj\":-[0-9]*/\"oomScoreAdj\":0/' \"$word/config.json\" ;; esac
+    bundle=$word
+done
+exec runc \"$@\"
+";
 
 /// Fills the disks of one host.
 pub fn create(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
@@ -85,7 +98,7 @@ fn make_etc(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     tls::write_secret(&etc.join("corosync/authkey"), authkey)?;
     sh::write(&etc.join("containers/containers.conf"), CONTAINERS_CONF)?;
     sh::write(&etc.join("hostname"), format!("{node}\n"))?;
-    sh::write(&etc.join("hosts"), "127.0.0.1 localhost\n10.99.0.1 node1\n10.99.0.2 node2\n")?;
+    sh::write(&etc.join("hosts"), format!("127.0.0.1 localhost\n10.99.0.1 {}\n10.99.0.2 {}\n", Node::One, Node::Two))?;
     copy(&lab.pki().join("ca.crt"), &etc.join("tandem/ca.crt"))?;
     copy(&lab.pki().join(format!("{}.crt", tls::etcd_name(node))), &etc.join("tandem/etcd.crt"))?;
     tls::write_secret(
@@ -114,6 +127,9 @@ fn install_program(lab: &Lab, node: Node) -> Result<()> {
     let installed = usr.join("sbin/tandem");
     copy(&binary, &installed)?;
     fs::set_permissions(&installed, fs::Permissions::from_mode(0o755))?;
+    let runc = usr.join("sbin/runc-lab");
+    sh::write(&runc, RUNC)?;
+    fs::set_permissions(&runc, fs::Permissions::from_mode(0o755))?;
     link("/usr/sbin/tandem", &usr.join("lib/ocf/resource.d/tandem/podman-etcd"))?;
     link("tandem", &usr.join("sbin/fence_redfish_rs"))
 }

@@ -120,6 +120,12 @@ pub fn must(lab: &Lab, node: Node, words: &[&str]) -> Result<String> {
     Err(format!("on {node}: '{}' failed: {}", words.join(" "), done.text().trim()).into())
 }
 
+/// Writes a file on the host, its directory included.
+pub fn put(lab: &Lab, node: Node, path: &str, content: &str) -> Result<()> {
+    let mut command = command(lab, node, &["sh", "-c", "mkdir -p \"${0%/*}\" && cat > \"$0\"", path])?;
+    sh::feed(&mut command, content).map(drop)
+}
+
 /// A host that runs and answers; for questions that either can answer.
 pub fn any_running(lab: &Lab) -> Result<Node> {
     NODES

@@ -40,6 +40,7 @@ mod syslog;
 mod teardown;
 mod timeline;
 mod tls;
+mod two_node_openshift;
 mod up;
 mod writer;
 

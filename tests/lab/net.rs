@@ -109,10 +109,12 @@ pub fn plug_in(lab: &Lab, node: Node) -> Result<()> {
         &format!(
             "link set lo up\n\
              addr add {}/24 dev eth0\n\
+             addr add {}/64 dev eth0 nodad\n\
              addr add {}/24 dev eth1\n\
              link set eth0 up\n\
              link set eth1 up\n",
             node.ip(),
+            node.ipv6(),
             node.fence_ip()
         ),
     )

@@ -1,5 +1,7 @@
 //! The two hosts, and every name and address that belongs to them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::sh::{Error, Result};
 
 /// One of the two hosts.
@@ -15,6 +17,14 @@ pub const CLIENT_IP: &str = "10.99.0.254";
 pub const BMC_USER: &str = "admin";
 /// Known to anyone who reads this; it guards an emulator that only this machine can reach.
 pub const BMC_PASSWORD: &str = "lab-secret";
+
+/// Whether the second host is called node10 instead of node2: a name that begins like the other's.
+static IS_NODE10: AtomicBool = AtomicBool::new(false);
+
+/// Says how the second host is called, for all that this process does from now on.
+pub fn call_second_node10(yes: bool) {
+    IS_NODE10.store(yes, Ordering::Relaxed);
+}
 
 impl Node {
     pub fn number(self) -> u8 {
@@ -35,8 +45,14 @@ impl Node {
     pub fn name(self) -> &'static str {
         match self {
             Self::One => "node1",
+            Self::Two if IS_NODE10.load(Ordering::Relaxed) => "node10",
             Self::Two => "node2",
         }
+    }
+
+    /// On the cluster network, too.
+    pub fn ipv6(self) -> String {
+        format!("fd00:7a4e::{}", self.number())
     }
 
     /// On the cluster network.
@@ -86,6 +102,11 @@ impl std::str::FromStr for Node {
         match text {
             "node1" | "1" => Ok(Self::One),
             "node2" | "2" => Ok(Self::Two),
+            // The lab's own processes are told so what the hosts are called.
+            "node10" => {
+                call_second_node10(true);
+                Ok(Self::Two)
+            }
             other => Err(format!("there is no node '{other}'; type node1 or node2").into()),
         }
     }

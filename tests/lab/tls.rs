@@ -30,7 +30,8 @@ pub fn create(lab: &Lab) -> Result<()> {
 
     for node in NODES {
         // etcd dials its peer with the same certificate that it shows: both usages.
-        let names = vec![node.ip(), "127.0.0.1".to_owned(), "localhost".to_owned(), node.name().to_owned()];
+        let names =
+            vec![node.ip(), node.ipv6(), "127.0.0.1".to_owned(), "localhost".to_owned(), node.name().to_owned()];
         issue(&dir, &etcd_name(node), names, &authority)?;
         issue(&dir, &bmc_name(node), vec![node.bmc_ip()], &authority)?;
     }

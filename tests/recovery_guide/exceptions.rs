@@ -32,7 +32,13 @@ const FUNCTIONS: &[(&str, &str)] = &[
 /// Texts that are fragments, progress or success.
 const TEXTS: &[&str] = &[
     "container inspect",
-    "image exists",
+    "image inspect",
+    "no such image",
+    "not known",
+    "started again",
+    "tar failed ({}): {}",
+    "waiting for OpenShift's etcd operator to write it",
+    "no OpenShift? Give image and certificates",
     "no such container",
     "{json .State}",
     "it said nothing",

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Refusal, megabytes};
-use crate::decide::snapshot::Position;
+use crate::decide::snapshot::{Obstacle, Position};
 
 impl Refusal {
     /// In as few words as Pacemaker keeps, with what to type.
@@ -52,6 +52,14 @@ impl Refusal {
             Self::ContainerUnknown { why } => format!("cannot tell whether etcd runs: {why}"),
             Self::NotAVoterYet => format!("still a learner: not caught up with {peer} yet"),
             Self::StillRunning => "etcd does not end: see 'podman ps' and 'podman kill'".to_owned(),
+            Self::InTheWay { obstacle: Obstacle::StaticPod } => {
+                "kubelet's static pod still runs etcd: see 'crictl ps --label app=etcd'".to_owned()
+            }
+            Self::InTheWay { obstacle: Obstacle::PortTaken(port) } => {
+                format!("another program listens on port {port}: see 'ss -tlnp sport = {port}'")
+            }
+            Self::MachineIsDeleted => "this node's Machine is being deleted: it is not added to etcd again".to_owned(),
+            Self::CheckFailed { why } => format!("a check failed: {why}"),
             Self::NoRoomToJoin { needed_bytes, free_bytes } => {
                 format!(
                     "joining needs about {} MB beside 'member', {} MB are free: make room",
@@ -144,6 +152,16 @@ impl Refusal {
             Self::ContainerUnknown { why } => write!(f, "cannot tell whether the container runs: {why}"),
             Self::NotAVoterYet => write!(f, "this member is still a learner: it has not caught up with {peer}"),
             Self::StillRunning => write!(f, "etcd does not end"),
+            Self::InTheWay { obstacle: Obstacle::StaticPod } => {
+                write!(f, "kubelet's static pod still runs etcd with our data: see 'crictl ps --label app=etcd'")
+            }
+            Self::InTheWay { obstacle: Obstacle::PortTaken(port) } => {
+                write!(f, "another program listens on port {port}: see 'ss -tlnp sport = {port}' and end it")
+            }
+            Self::MachineIsDeleted => {
+                write!(f, "OpenShift is deleting this node's Machine: it is not added to {peer}'s cluster again")
+            }
+            Self::CheckFailed { why } => write!(f, "a check that was asked for failed: {why}"),
             Self::NoRoomToJoin { needed_bytes, free_bytes } => {
                 write!(
                     f,

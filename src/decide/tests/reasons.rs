@@ -1,6 +1,7 @@
 //! What people read: short enough for Pacemaker, and with a way on.
 
 use crate::decide::reason::{Reason, Refusal};
+use crate::decide::snapshot::Obstacle;
 use crate::decide::snapshot::Position;
 
 /// Every refusal whose words are ours; the others quote somebody else's.
@@ -26,6 +27,9 @@ fn refusals() -> Vec<Refusal> {
         Refusal::NoRoomToJoin { needed_bytes: 9 << 30, free_bytes: 5 << 30 },
         Refusal::PeerServesThoughNotChosen,
         Refusal::PeerLostWhileJoining,
+        Refusal::InTheWay { obstacle: Obstacle::StaticPod },
+        Refusal::InTheWay { obstacle: Obstacle::PortTaken(2379) },
+        Refusal::MachineIsDeleted,
     ]
 }
 

@@ -27,7 +27,7 @@ fn leaves(snapshot: &Snapshot) -> bool {
 fn the_follower_leaves_with_a_note_before_it_stops() {
     let plan = first(Request::Stop, &one_of_two(PEER));
     assert!(matches!(plan.effects[0], Effect::WriteNote(Note { left_at: Some(_), .. })));
-    assert_eq!(plan.effects[1], Effect::RemoveMember { id: ME, via: Via::Peer });
+    assert_eq!(plan.effects[2], Effect::RemoveMember { id: ME, via: Via::Peer });
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn the_leader_hands_over_first_and_not_for_ever() {
     let waiting = progress(plan);
     assert!(decide(Request::Stop, &snapshot.clone().after(1_000), &waiting).effects.is_empty());
     let plan = decide(Request::Stop, &snapshot.after(3_000), &waiting);
-    assert!(matches!(plan.effects[1], Effect::RemoveMember { .. }));
+    assert!(matches!(plan.effects[2], Effect::RemoveMember { .. }));
 }
 
 #[test]

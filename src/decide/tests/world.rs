@@ -43,6 +43,7 @@ pub(super) fn at_rest() -> Snapshot {
             own_identity: Some(Identity { cluster_id: CLUSTER, member_id: ME }),
             own_alarm: None,
             primary: None,
+            others: Others { node_ip: Some("192.0.2.1".to_owned()), ..Others::default() },
         }),
         container: Fact::Absent,
         data_in_use: Fact::Known(false),
@@ -51,6 +52,7 @@ pub(super) fn at_rest() -> Snapshot {
         note: Fact::Absent,
         boot_memory: Fact::Absent,
         authorisation: Fact::Absent,
+        local: Local { ip: "192.0.2.1".to_owned(), ..Local::default() },
         own_etcd: Fact::Absent,
         peer_etcd: Fact::Absent,
     }

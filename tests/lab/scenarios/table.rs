@@ -175,6 +175,39 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .needs(Needs::ShellAgent)
     .leaves_a_mess()
     .nightly(),
+        "ipv6_addresses",
+        "the members reach each other over IPv6; the leader's power is cut",
+        ipv6_addresses::run,
+    )
+    .needs(Needs::NoEtcd)
+    .leaves_a_mess(),
+    scenario(
+        "openshift_created",
+        "OpenShift's static pods hand etcd over to resources made with its operator's own commands",
+        openshift_created::run,
+    )
+    .needs(Needs::NoEtcd)
+    .leaves_a_mess(),
+    scenario(
+        "openshift_manifest_change",
+        "the pod manifest changes: the container stays, or is replaced and kept",
+        openshift_manifest_change::run,
+    )
+    .needs(Needs::NoEtcd)
+    .leaves_a_mess(),
+    scenario(
+        "openshift_node_replaced",
+        "a node is replaced as OpenShift's operator does it",
+        openshift_node_replaced::run,
+    )
+    .needs(Needs::NoEtcd)
+    .leaves_a_mess(),
+    scenario("openshift_restored", "a snapshot is restored as OpenShift's script does it", openshift_restored::run)
+        .needs(Needs::NoEtcd)
+        .leaves_a_mess(),
+    scenario("names_alike", "the nodes are called node1 and node10", names_alike::run)
+        .needs(Needs::Nothing)
+        .leaves_a_mess(),
     scenario("wrong_input", "wrong parameters, files, image and password: one clear sentence each", wrong_input::run)
         .needs(Needs::NoEtcd)
         .leaves_a_mess(),

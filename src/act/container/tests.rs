@@ -1,0 +1,111 @@
+use std::path::PathBuf;
+
+use super::*;
+use crate::agent::deployment::Manifests;
+use crate::agent::params;
+use crate::clock::Deadline;
+use crate::ocf::env::Env;
+
+/// A node of a cluster as cluster-etcd-operator creates it, with its manifest at `path`.
+fn context(path: &Path, more: &[(&str, &str)]) -> Context {
+    let manifest = path.display().to_string();
+    let mut pairs = vec![
+        ("node_ip_map", "node1:192.0.2.1;node2:192.0.2.2"),
+        ("CRM_meta_on_node", "node1"),
+        ("pod_manifest", manifest.as_str()),
+        ("authfile", "/nonexistent"),
+    ];
+    pairs.extend(more);
+    let env = Env::from_pairs(pairs.into_iter().map(|(name, value)| (format!("OCF_RESKEY_{name}"), value.to_owned())));
+    let deadline = Deadline::after(Duration::from_secs(1));
+    Context::new(&env, params::parse(&env).unwrap(), deadline, Manifests::Current).unwrap()
+}
+
+fn manifest(dir: &Path) -> PathBuf {
+    let path = dir.join("pod.yaml");
+    std::fs::write(&path, include_str!("../../../tests/fixtures/openshift/pod.json")).unwrap();
+    path
+}
+
+#[test]
+fn the_run_line_is_the_shell_agents() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = options(&context(&manifest(dir.path()), &[])).join(" ");
+    for part in [
+        "--name=etcd",
+        "--replace",
+        "--oom-score-adj=-997",
+        "--network=host",
+        "--volume=/etc/kubernetes/static-pod-resources/etcd-certs:/etc/kubernetes/static-pod-certs",
+        "--volume=/var/lib/etcd:/var/lib/etcd",
+        "--env=ETCDCTL_CACERT=/etc/kubernetes/static-pod-certs/configmaps/etcd-all-bundles/server-ca-bundle.crt",
+        "--env=ETCDCTL_CERT=/etc/kubernetes/static-pod-certs/secrets/etcd-all-certs/etcd-peer-node1.crt",
+        "--env=ETCDCTL_KEY=/etc/kubernetes/static-pod-certs/secrets/etcd-all-certs/etcd-peer-node1.key",
+        "--security-opt=label=disable",
+        "quay.example.com/openshift/etcd@sha256:1111 --config-file=/var/lib/etcd/config.yaml",
+    ] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+}
+
+#[test]
+fn an_operators_options_are_in_their_places() {
+    let dir = tempfile::tempdir().unwrap();
+    let more = [
+        ("run_opts", "--memory 4g"),
+        ("run_cmd", "/bin/myetcd"),
+        ("run_cmd_opts", "--more"),
+        ("image", "etcd:mine"),
+        ("oom", "0"),
+        ("config_location", "/etc/etcd"),
+    ];
+    let line = options(&context(&manifest(dir.path()), &more)).join(" ");
+    assert!(line.ends_with("--memory 4g etcd:mine /bin/myetcd --config-file=/etc/etcd/config.yaml --more"), "{line}");
+    assert!(line.contains("--volume=/etc/etcd:/etc/etcd:ro") && !line.contains("oom") && !line.contains("entrypoint"));
+}
+
+#[test]
+fn a_container_is_started_again_until_what_it_is_made_from_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = manifest(dir.path());
+    let location = dir.path().join("etcd").display().to_string();
+    let context = context(&path, &[("config_location", &location)]);
+    std::fs::create_dir_all(&location).unwrap();
+    let state =
+        podman::State { running: false, status: "exited".to_owned(), exit_code: 0, error: String::new(), pid: 0 };
+    let container = |label: Option<&str>| {
+        let labels = label.map(|label| [(LABEL.to_owned(), label.to_owned())].into());
+        Inspected { id: "c".to_owned(), state: state.clone(), labels }
+    };
+    assert!(
+        !serves(&context, &container(Some("x")), "x"),
+        "no copy of the manifest: nobody knows what it was made from"
+    );
+    save_manifest(&context).unwrap();
+    assert!(serves(&context, &container(Some("x")), "x"));
+    assert!(serves(&context, &container(None), "x"), "the shell agent's own container");
+    assert!(!serves(&context, &container(Some("y")), "x"), "other options or another image");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(saved_manifest(&context.params), text.replace("\"7\"", "\"6\"")).unwrap();
+    assert!(serves(&context, &container(Some("x")), "x"), "another version only");
+    std::fs::write(saved_manifest(&context.params), text.replace("\"1000\"", "\"2000\"")).unwrap();
+    assert!(!serves(&context, &container(Some("x")), "x"));
+}
+
+/// While etcd runs, a manifest that is gone is no fault: the copy says the same.
+#[test]
+fn the_copy_stands_in_for_a_manifest_that_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = manifest(dir.path());
+    let location = dir.path().join("etcd").display().to_string();
+    let context = context(&path, &[("config_location", &location)]);
+    std::fs::create_dir_all(&location).unwrap();
+    save_manifest(&context).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let resolve = |manifests| crate::agent::deployment::Deployment::resolve(&context.params, "node1", manifests);
+    assert!(resolve(Manifests::CurrentOrSaved).is_ok());
+    let refused = resolve(Manifests::Current).unwrap_err();
+    assert_eq!(refused.code, crate::ocf::exit::Code::Generic);
+    assert!(refused.sentence.contains("cannot be read"), "{}", refused.sentence);
+    assert!(refused.sentence.len() <= crate::ocf::exit::REASON_LIMIT);
+}

@@ -1,0 +1,61 @@
+//! Drop-ins for the container's systemd scopes: at a shutdown of the machine, systemd stops Pacemaker, and with it etcd
+//! in good order, before it ends the container.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::agent::context::Context;
+use crate::command;
+
+const TRANSIENT: &str = "/run/systemd/transient";
+const TEXT: &str = "[Unit]\nBefore=pacemaker.service\n";
+/// systemd makes this directory where it runs.
+const SYSTEMD_RUNS: &str = "/run/systemd/system";
+const RELOAD_TAKES: Duration = Duration::from_secs(20);
+
+/// Writes them for the container `id`, after each start: systemd forgets the scopes of a container that stops. Without
+/// them etcd runs as well, so a failure is only told.
+pub(super) fn write(context: &Context, id: &str) {
+    if !context.params.drop_in_dependency {
+        return;
+    }
+    if let Err(error) = write_below(Path::new(TRANSIENT), id) {
+        log::warn!("systemd's drop-ins for the container cannot be written: {error}");
+        return;
+    }
+    if Path::new(SYSTEMD_RUNS).is_dir()
+        && let Err(error) = reload()
+    {
+        log::warn!("systemd does not take the container's drop-ins: {error}");
+    }
+}
+
+fn write_below(directory: &Path, id: &str) -> std::io::Result<()> {
+    for scope in [format!("libpod-{id}.scope.d"), format!("libpod-conmon-{id}.scope.d")] {
+        let directory = directory.join(scope);
+        fs::create_dir_all(&directory)?;
+        fs::write(directory.join("dep.conf"), TEXT)?;
+    }
+    Ok(())
+}
+
+fn reload() -> Result<(), String> {
+    let output = command::run("systemctl", &["daemon-reload"], RELOAD_TAKES).map_err(|error| error.to_string())?;
+    if output.code == 0 { Ok(()) } else { Err(output.complaint().to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_scopes_of_the_container_get_one() {
+        let dir = tempfile::tempdir().unwrap();
+        write_below(dir.path(), "c1").unwrap();
+        for scope in ["libpod-c1.scope.d", "libpod-conmon-c1.scope.d"] {
+            let text = fs::read_to_string(dir.path().join(scope).join("dep.conf")).unwrap();
+            assert_eq!(text, "[Unit]\nBefore=pacemaker.service\n");
+        }
+    }
+}

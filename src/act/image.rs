@@ -1,0 +1,83 @@
+//! The image that etcd runs from: here or pulled, and which etcd it holds.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use super::Error;
+use crate::agent::context::Context;
+use crate::decide::Fact;
+use crate::etcd::version::{self, Version};
+use crate::{notes, podman, record};
+
+/// How long a container may take to tell its etcd's version.
+const ASKING_TAKES: Duration = Duration::from_secs(20);
+/// What is assumed where an image does not tell: the release line that knows the fewest new names and is in support.
+const ASSUMED: Version = Version { minor: 5, patch: u32::MAX };
+/// What is known of images, by their ids.
+const KNOWN: &str = "etcd-versions.json";
+
+/// An image on this node.
+pub(super) struct Image {
+    pub id: String,
+    pub version: Version,
+}
+
+/// The image, pulled where it is not here.
+pub(super) fn have(context: &Context) -> Result<Image, Error> {
+    let image = &context.deployment.image;
+    let id = match podman::image_id(image)? {
+        Some(id) => id,
+        None => pulled(context)?,
+    };
+    let version = known_version(image, &id);
+    Ok(Image { id, version })
+}
+
+fn pulled(context: &Context) -> Result<String, Error> {
+    let (image, params) = (&context.deployment.image, &context.params);
+    if !params.allow_pull {
+        return Err(Error::Unusable(format!("image {image} is not on this node: type 'podman pull {image}'")));
+    }
+    log::info!("pulling {image}");
+    podman::pull(image, &params.authfile, context.deadline.left()).map_err(|error| {
+        // podman's own words are long, and Pacemaker cuts an exit reason after 127 characters.
+        log::error!("{error}");
+        Error::Unusable(format!("image {image} is not here and cannot be pulled: type 'podman pull {image}'"))
+    })?;
+    podman::image_id(image)?.ok_or_else(|| Error::Unusable(format!("image {image} was pulled and is not here")))
+}
+
+/// An image never changes under its id: its etcd is asked once.
+fn known_version(image: &str, id: &str) -> Version {
+    let path = Path::new(record::DIRECTORY).join(KNOWN);
+    let mut known: BTreeMap<String, Version> = match notes::read(&path) {
+        Fact::Known(known) => known,
+        Fact::Absent | Fact::Unknown(_) | Fact::NotAsked => BTreeMap::new(),
+    };
+    if let Some(version) = known.get(id) {
+        return *version;
+    }
+    let Some(version) = asked(image) else { return ASSUMED };
+    for defect in version::defects(version) {
+        log::warn!("etcd {version} of {image}: {defect}");
+    }
+    known.insert(id.to_owned(), version);
+    if let Err(error) = notes::write(&path, &known) {
+        log::debug!("the version of etcd in {image} is not kept: {error}");
+    }
+    version
+}
+
+fn asked(image: &str) -> Option<Version> {
+    match podman::version_of(image, "etcd", ASKING_TAKES) {
+        Ok(printed) => Version::parse(&printed).or_else(|| {
+            log::warn!("{image} does not tell the version of its etcd: taking it for a 3.{}", ASSUMED.minor);
+            None
+        }),
+        Err(error) => {
+            log::warn!("{image} does not tell the version of its etcd ({error}): taking it for a 3.{}", ASSUMED.minor);
+            None
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What etcd is run from: image, certificates, data dir and settings, from the parameters or from a pod manifest.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::params::{Certificates, Invalid, Pair, Params, Source};
+use crate::etcd::client::Credentials;
+use crate::etcd::settings::Setting;
+use crate::openshift::manifest::{self, CLIENT_VARIABLES, Manifest};
+
+/// The data dir where nobody names another.
+const DATA_DIR: &str = "/var/lib/etcd";
+/// The copy of the manifest that the container was made from, beside etcd's configuration.
+const SAVED_MANIFEST: &str = "pod.yaml";
+/// How much of a long path fits in a sentence that Pacemaker keeps whole.
+const LONGEST_PATH: usize = 48;
+
+/// What etcd is run from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Deployment {
+    pub image: String,
+    pub data_dir: PathBuf,
+    /// The certificates, as etcd finds them in its container.
+    pub trusted_ca_file: PathBuf,
+    pub server: Pair,
+    pub peer: Pair,
+    /// What the agent asks etcd with, on this node.
+    pub credentials: Credentials,
+    /// The certificates' files on this node, each with what names it.
+    pub files: Vec<(&'static str, PathBuf)>,
+    pub mounts: Vec<Mount>,
+    /// What etcd's client finds in the container's environment.
+    pub environment: Vec<(String, String)>,
+    /// The first of a name counts.
+    pub settings: Vec<Setting>,
+    /// The pod manifest; `None` outside OpenShift.
+    pub manifest: Option<Manifest>,
+}
+
+/// A directory of this node in the container.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mount {
+    pub on_the_node: PathBuf,
+    pub inside: PathBuf,
+    pub read_only: bool,
+}
+
+/// Which manifest will do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manifests {
+    /// The one that is configured: a container is to be made from it.
+    Current,
+    /// Where it is gone, the copy that the container was made from.
+    CurrentOrSaved,
+}
+
+impl Deployment {
+    /// What `params` say for `node`.
+    pub fn resolve(params: &Params, node: &str, manifests: Manifests) -> Result<Self, Invalid> {
+        match &params.source {
+            Source::Parameters { image, certificates } => Ok(Self::from_parameters(params, image, certificates)),
+            Source::Manifest { path, image } => {
+                let read = Manifest::read(path, node);
+                let read = match read {
+                    Err(_) if manifests == Manifests::CurrentOrSaved => {
+                        Manifest::read(&saved_manifest(params), node).or(read)
+                    }
+                    read => read,
+                };
+                let manifest = read.map_err(|error| unusable(path, &error))?;
+                Self::from_manifest(params, image.as_deref(), manifest).map_err(|error| unusable(path, &error))
+            }
+        }
+    }
+
+    fn from_parameters(params: &Params, image: &str, certificates: &Certificates) -> Self {
+        let Certificates { trusted_ca_file, server, peer, client } = certificates;
+        let files = vec![
+            ("trusted_ca_file", trusted_ca_file.clone()),
+            ("cert_file", server.cert.clone()),
+            ("key_file", server.key.clone()),
+            ("peer_cert_file", peer.cert.clone()),
+            ("peer_key_file", peer.key.clone()),
+            ("client_cert_file", client.cert.clone()),
+            ("client_key_file", client.key.clone()),
+        ];
+        let data_dir = params.data_dir.clone().unwrap_or_else(|| PathBuf::from(DATA_DIR));
+        // etcd reads renewed files by itself: their directories are there, at the same place inside.
+        let directories: BTreeSet<&Path> = [trusted_ca_file, &server.cert, &server.key, &peer.cert, &peer.key]
+            .into_iter()
+            .filter_map(|file| file.parent())
+            .collect();
+        let mut mounts = vec![same_place(&data_dir, false)];
+        mounts.extend(directories.into_iter().map(|directory| same_place(directory, true)));
+        Self {
+            image: image.to_owned(),
+            data_dir,
+            trusted_ca_file: trusted_ca_file.clone(),
+            server: server.clone(),
+            peer: peer.clone(),
+            credentials: credentials(trusted_ca_file, client),
+            files,
+            mounts: with_configuration(mounts, params),
+            environment: client_environment(trusted_ca_file, server),
+            settings: params.etcd_settings.clone(),
+            manifest: None,
+        }
+    }
+
+    fn from_manifest(params: &Params, image: Option<&str>, manifest: Manifest) -> Result<Self, manifest::Error> {
+        let image =
+            image.map(str::to_owned).or_else(|| manifest.image.clone()).ok_or(manifest::Error::Missing("image"))?;
+        let data_dir = manifest.variable("ETCD_DATA_DIR").unwrap_or(DATA_DIR);
+        let data_dir = params.data_dir.clone().unwrap_or_else(|| PathBuf::from(data_dir));
+        let [ca, cert, key] = CLIENT_VARIABLES.map(|name| manifest.variable(name).map(PathBuf::from));
+        let (trusted_ca_file, peer) = (ca?, Pair { cert: cert?, key: key? });
+        let (cert, key) = manifest.serving_pair()?;
+        let server = Pair { cert, key };
+        let on_the_node =
+            |pair: &Pair| Pair { cert: manifest.on_the_node(&pair.cert), key: manifest.on_the_node(&pair.key) };
+        let (ca_here, server_here, peer_here) =
+            (manifest.on_the_node(&trusted_ca_file), on_the_node(&server), on_the_node(&peer));
+        let certificates = Mount {
+            on_the_node: manifest.certificates_on_the_node().to_owned(),
+            inside: PathBuf::from(manifest::CERTS_INSIDE),
+            read_only: false,
+        };
+        let mut settings = params.etcd_settings.clone();
+        settings.extend(manifest.settings());
+        Ok(Self {
+            image,
+            credentials: credentials(&ca_here, &peer_here),
+            files: vec![
+                ("CA", ca_here),
+                ("certificate", server_here.cert),
+                ("key", server_here.key),
+                ("certificate", peer_here.cert),
+                ("key", peer_here.key),
+            ],
+            mounts: with_configuration(vec![certificates, same_place(&data_dir, false)], params),
+            data_dir,
+            environment: client_environment(&trusted_ca_file, &peer),
+            trusted_ca_file,
+            server,
+            peer,
+            settings,
+            manifest: Some(manifest),
+        })
+    }
+}
+
+/// Where the copy of the manifest is that the container was made from.
+pub fn saved_manifest(params: &Params) -> PathBuf {
+    params.config_location.join(SAVED_MANIFEST)
+}
+
+fn credentials(trusted_ca_file: &Path, client: &Pair) -> Credentials {
+    Credentials {
+        trusted_ca_file: trusted_ca_file.to_owned(),
+        cert_file: client.cert.clone(),
+        key_file: client.key.clone(),
+    }
+}
+
+fn same_place(directory: &Path, read_only: bool) -> Mount {
+    Mount { on_the_node: directory.to_owned(), inside: directory.to_owned(), read_only }
+}
+
+/// The directory of etcd's configuration, where it is not in the container by another mount.
+fn with_configuration(mut mounts: Vec<Mount>, params: &Params) -> Vec<Mount> {
+    let location = &params.config_location;
+    if !mounts.iter().any(|mount| location.starts_with(&mount.inside) && mount.inside == mount.on_the_node) {
+        mounts.push(same_place(location, true));
+    }
+    mounts
+}
+
+/// `etcdctl` in the container needs no options.
+fn client_environment(trusted_ca_file: &Path, pair: &Pair) -> Vec<(String, String)> {
+    let values = [trusted_ca_file, &pair.cert, &pair.key].map(|path| path.display().to_string());
+    CLIENT_VARIABLES.map(str::to_owned).into_iter().zip(values).collect()
+}
+
+/// The manifest can be put right at any moment, by an operator of one kind or the other.
+fn unusable(path: &Path, error: &manifest::Error) -> Invalid {
+    let name = shortened(path);
+    let remedy = if is_openshift(path) {
+        "waiting for OpenShift's etcd operator to write it"
+    } else {
+        "no OpenShift? Give image and certificates"
+    };
+    Invalid::for_now(format!("pod manifest {name} {error}: {remedy}"))
+}
+
+/// Whether OpenShift's files are on this node, so that the manifest may appear.
+pub fn is_openshift(manifest: &Path) -> bool {
+    // The directory right below /etc, or wherever else the manifest is said to be.
+    let top: PathBuf = manifest.components().take(3).collect();
+    top.is_dir()
+}
+
+fn shortened(path: &Path) -> String {
+    let whole = path.display().to_string();
+    if whole.len() <= LONGEST_PATH {
+        return whole;
+    }
+    let last: PathBuf = path.iter().skip(path.iter().count().saturating_sub(2)).collect();
+    format!(".../{}", last.display())
+}

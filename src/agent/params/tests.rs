@@ -1,0 +1,140 @@
+use super::*;
+
+const GOOD: &[(&str, &str)] = &[
+    ("node_ip_map", "node1:192.0.2.1; node2:2001:db8::2"),
+    ("image", "etcd:3.5"),
+    ("trusted_ca_file", "/c/ca"),
+    ("cert_file", "/c/crt"),
+    ("key_file", "/c/key"),
+];
+
+fn parsed(changed: &[(&str, &str)]) -> Result<Params, Invalid> {
+    let pairs = GOOD.iter().chain(changed).map(|(n, v)| (format!("OCF_RESKEY_{n}"), (*v).to_owned()));
+    parse(&Env::from_pairs(pairs))
+}
+
+#[test]
+fn defaults_and_ipv6() {
+    let params = parsed(&[]).unwrap();
+    assert_eq!(params.nodes[1].ip.to_string(), "2001:db8::2");
+    assert_eq!((params.client_port, params.oom, params.max_backups), (2379, -997, 3));
+    let Source::Parameters { certificates, .. } = params.source else { panic!("{:?}", params.source) };
+    assert_eq!(certificates.peer, certificates.server);
+    assert_eq!(parsed(&[("node_ip_map", "node1:[2001:db8::1]")]).unwrap().nodes.len(), 1);
+}
+
+/// The names and defaults that configurations of the shell agent rely on.
+#[test]
+fn the_shell_agents_parameters_have_their_defaults() {
+    for (name, default) in [
+        ("pod_manifest", Some("/etc/kubernetes/static-pod-resources/etcd-certs/configmaps/external-etcd-pod/pod.yaml")),
+        ("image", Some("default")),
+        ("name", Some("etcd")),
+        ("node_ip_map", None),
+        ("nic", Some("br-ex")),
+        ("authfile", Some("/var/lib/kubelet/config.json")),
+        ("allow_pull", Some("1")),
+        ("run_opts", None),
+        ("run_cmd", None),
+        ("run_cmd_opts", None),
+        ("mount_points", None),
+        ("monitor_cmd", None),
+        ("force_kill", Some("0")),
+        ("reuse", Some("0")),
+        ("drop_in_dependency", None),
+        ("oom", Some("-997")),
+        ("config_location", Some("/var/lib/etcd")),
+        ("backup_location", Some("/var/lib/etcd")),
+        ("max_backup_snapshots", Some("3")),
+        (
+            "kubeconfig",
+            Some(
+                "/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs/localhost.kubeconfig",
+            ),
+        ),
+    ] {
+        let parameter = PARAMETERS.iter().find(|parameter| parameter.name == name);
+        assert_eq!(parameter.map(|parameter| parameter.default), Some(default), "{name}");
+        assert_eq!(parameter.map(|parameter| parameter.required), Some(name == "node_ip_map"), "{name}");
+    }
+}
+
+/// As cluster-etcd-operator creates it: everything else comes from the manifest.
+#[test]
+fn two_parameters_are_enough_on_openshift() {
+    let pairs = [("node_ip_map", "a:192.0.2.1;b:192.0.2.2"), ("drop_in_dependency", "true")];
+    let pairs = pairs.map(|(n, v)| (format!("OCF_RESKEY_{n}"), v.to_owned()));
+    let params = parse(&Env::from_pairs(pairs)).unwrap();
+    assert!(params.drop_in_dependency);
+    let path = PathBuf::from(default_of("pod_manifest").unwrap());
+    assert_eq!(params.source, Source::Manifest { path, image: None });
+}
+
+#[test]
+fn another_image_may_stand_in_for_the_manifests() {
+    let pairs =
+        [("node_ip_map", "a:192.0.2.1"), ("image", "etcd:3.6")].map(|(n, v)| (format!("OCF_RESKEY_{n}"), v.to_owned()));
+    let Source::Manifest { image, .. } = parse(&Env::from_pairs(pairs)).unwrap().source else { panic!() };
+    assert_eq!(image.as_deref(), Some("etcd:3.6"));
+}
+
+#[test]
+fn every_wrong_value_gets_its_sentence() {
+    for (name, value, words) in [
+        ("node_ip_map", "", "node_ip_map is not set: 'pcs resource update etcd node_ip_map=node1:"),
+        ("node_ip_map", ";", "node_ip_map is empty; write 'node1:"),
+        ("node_ip_map", "node1", "'node1' is not 'name:address'; write 'node1:"),
+        ("node_ip_map", "node1:x", "does not end in an IP address; write"),
+        ("node_ip_map", "node1:0.0.0.0", "has an address that no node can have"),
+        ("node_ip_map", ":192.0.2.1", "names no node"),
+        ("node_ip_map", "a:192.0.2.1;a:192.0.2.2", "repeats a node"),
+        ("node_ip_map", "a:192.0.2.1;b:192.0.2.1", "repeats a node or an address"),
+        ("node_ip_map", "a:192.0.2.1;b:192.0.2.2;c:192.0.2.3", "names 3 nodes; this agent keeps one or two"),
+        ("image", "default", "certificates without image: 'pcs resource update etcd image="),
+        ("name", "a b", "name=a b cannot name a container: use letters"),
+        ("trusted_ca_file", "", "trusted_ca_file is not set: give trusted_ca_file, cert_file, key_file together"),
+        ("cert_file", "", "cert_file is not set: give"),
+        ("key_file", "", "key_file is not set: give"),
+        ("trusted_ca_file", "ca.crt", "trusted_ca_file=ca.crt is not an absolute path: begin it with '/'"),
+        ("cert_file", "etcd.crt", "cert_file=etcd.crt is not an absolute path"),
+        ("key_file", "/c/a:b", "key_file=/c/a:b has a colon in it"),
+        ("peer_cert_file", "/c/peer.crt", "peer_cert_file and peer_key_file belong together: give both or neither"),
+        ("peer_key_file", "/c/peer.key", "belong together"),
+        ("client_cert_file", "/c/peer.crt", "client_cert_file and client_key_file belong together"),
+        ("client_key_file", "/c/peer.crt", "client_cert_file and client_key_file belong together"),
+        ("authfile", "config.json", "authfile=config.json is not an absolute path"),
+        ("config_location", "x", "config_location=x is not an absolute path"),
+        ("backup_location", "x", "backup_location=x is not an absolute path"),
+        ("kubeconfig", "x", "kubeconfig=x is not an absolute path"),
+        ("data_dir", "x", "data_dir=x is not an absolute path"),
+        ("mount_points", "/a,b", "mount_points=b is not an absolute path"),
+        ("client_port", "0", "client_port=0 is not a whole number from 1 to 65535"),
+        ("peer_port", "65536", "peer_port=65536 is not a whole number from 1 to 65535"),
+        ("oom", "-1001", "oom=-1001 is not a whole number from -1000 to 1000"),
+        ("oom", "low", "oom=low is not a whole number from -1000 to 1000"),
+        ("max_backup_snapshots", "-1", "max_backup_snapshots=-1 is not a whole number from 0 to 1000"),
+        ("promote_max_lag", "few", "promote_max_lag=few"),
+        ("allow_pull", "perhaps", "allow_pull=perhaps is neither yes nor no: write 1 or 0"),
+        ("force_kill", "x", "force_kill=x is neither yes nor no"),
+        ("reuse", "x", "reuse=x is neither yes nor no"),
+        ("drop_in_dependency", "x", "drop_in_dependency=x is neither yes nor no"),
+        ("run_opts", "--name x", "run_opts has --name in it: use the parameter 'name' instead"),
+        ("etcd_settings", "heartbeat-interval", "etcd_settings: 'heartbeat-interval' is not 'name=value'"),
+        ("etcd_settings", "heartbeat=1", "etcd_settings: etcd has no setting 'heartbeat'"),
+        ("etcd_settings", "heartbeat-interval=fast", "etcd_settings: heartbeat-interval=fast is not a whole number"),
+        ("etcd_settings", "name=x", "etcd_settings: name is set by the agent"),
+    ] {
+        let invalid = parsed(&[(name, value)]).unwrap_err();
+        assert!(invalid.sentence.contains(words), "{name}={value}: {}", invalid.sentence);
+        assert_eq!(invalid.code, Code::Configured, "{name}={value}");
+        assert!(invalid.sentence.len() <= crate::ocf::exit::REASON_LIMIT, "{}", invalid.sentence);
+    }
+}
+
+#[test]
+fn a_manifest_that_is_not_an_absolute_path_is_told_so() {
+    let pairs = [("node_ip_map", "a:192.0.2.1"), ("pod_manifest", "pod.yaml")]
+        .map(|(n, v)| (format!("OCF_RESKEY_{n}"), v.to_owned()));
+    let invalid = parse(&Env::from_pairs(pairs)).unwrap_err();
+    assert!(invalid.sentence.contains("pod_manifest=pod.yaml is not an absolute path"), "{}", invalid.sentence);
+}

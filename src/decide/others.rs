@@ -1,0 +1,54 @@
+//! What other programs read in the CIB, and what they write there for us: OpenShift's etcd operator, its scripts,
+//! administrators and the shell agent.
+
+use super::plan::{Effect, Notice};
+use super::snapshot::{Etcd, Snapshot};
+
+/// How far the published revision may lag behind while etcd runs: the CIB is written to disk with every change, and
+/// nothing of ours depends on it. It is exact after every start and stop.
+const REVISION_LAG: u64 = 10_000;
+
+/// What is said once a start has succeeded. What others asked of it is done by then.
+pub(super) fn served(snapshot: &Snapshot) -> Vec<Effect> {
+    let Some(cib) = snapshot.cib.known() else { return Vec::new() };
+    let mut effects = told(snapshot);
+    effects.extend(revision(snapshot));
+    if cib.others.removal_lock.is_some() {
+        effects.push(Effect::TellOthers(Notice::Member));
+    }
+    if cib.others.force_on_me {
+        effects.push(Effect::TellOthers(Notice::ForceDone));
+    }
+    if cib.others.restart_no_leave {
+        effects.push(Effect::TellOthers(Notice::RestartDone));
+    }
+    effects
+}
+
+/// What a running member keeps right. `restart_no_leave` stays: it is set while etcd runs, for the stop to come.
+pub(super) fn runs(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
+    let Some(cib) = snapshot.cib.known() else { return Vec::new() };
+    let mut effects = told(snapshot);
+    let published = cib.others.revision.unwrap_or(0);
+    if snapshot.local.revision.is_some_and(|revision| revision.abs_diff(published) >= REVISION_LAG) {
+        effects.extend(revision(snapshot));
+    }
+    if cib.others.removal_lock.is_some() && !etcd.is_learner {
+        effects.push(Effect::TellOthers(Notice::Member));
+    }
+    effects
+}
+
+/// The revision, where it is not what was published.
+pub(super) fn revision(snapshot: &Snapshot) -> Option<Effect> {
+    let published = snapshot.cib.known()?.others.revision;
+    let revision = snapshot.local.revision.filter(|revision| Some(*revision) != published)?;
+    Some(Effect::TellOthers(Notice::Revision(revision)))
+}
+
+fn told(snapshot: &Snapshot) -> Vec<Effect> {
+    let published = snapshot.cib.known().and_then(|cib| cib.others.node_ip.as_ref());
+    let ip = &snapshot.local.ip;
+    let is_news = !ip.is_empty() && published != Some(ip);
+    is_news.then(|| Effect::TellOthers(Notice::Address(ip.clone()))).into_iter().collect()
+}

@@ -1,0 +1,216 @@
+//! What other programs ask through the CIB, and what they read there.
+
+use super::world::*;
+use crate::decide::fact::Fact;
+use crate::decide::plan::{Effect, Exit, Notice, Phase, Request, RunMode};
+use crate::decide::reason::{Reason, Refusal, Rule, Wait};
+use crate::decide::snapshot::*;
+
+fn says(effects: &[Effect], notice: &Notice) -> bool {
+    effects.contains(&Effect::TellOthers(notice.clone()))
+}
+
+fn serving() -> Snapshot {
+    at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting()
+}
+
+fn forced_on_me(snapshot: Snapshot) -> Snapshot {
+    snapshot.cib_with(|cib| cib.others.force_on_me = true)
+}
+
+#[test]
+fn a_start_publishes_address_and_revision_and_takes_back_what_was_asked() {
+    let mut snapshot = serving().cib_with(|cib| {
+        cib.others = Others {
+            restart_no_leave: true,
+            force_on_me: true,
+            removal_lock: Some("1".to_owned()),
+            ..Others::default()
+        };
+    });
+    snapshot.local.revision = Some(7);
+    let plan = first(Request::Start, &snapshot);
+    assert_eq!(exit(&plan), Some(Exit::Success));
+    for notice in [
+        Notice::Address("192.0.2.1".to_owned()),
+        Notice::Revision(7),
+        Notice::Member,
+        Notice::ForceDone,
+        Notice::RestartDone,
+    ] {
+        assert!(says(&plan.effects, &notice), "{notice:?}");
+    }
+}
+
+#[test]
+fn a_healthy_monitor_writes_nothing_and_leaves_the_restart_to_the_stop() {
+    let mut snapshot = serving().cib_with(|cib| {
+        cib.others.revision = Some(1000);
+        cib.others.restart_no_leave = true;
+    });
+    snapshot.local.revision = Some(2000);
+    assert!(first(Request::Monitor, &snapshot).effects.is_empty());
+    snapshot.local.revision = Some(11_000);
+    assert_eq!(first(Request::Monitor, &snapshot).effects, [Effect::TellOthers(Notice::Revision(11_000))]);
+    let spoofed = serving().cib_with(|cib| cib.others.revision = Some(999_999));
+    let spoofed = Snapshot { local: Local { revision: Some(2000), ..spoofed.local.clone() }, ..spoofed };
+    assert!(says(&first(Request::Monitor, &spoofed).effects, &Notice::Revision(2000)));
+}
+
+fn stops_beside_a_voter() -> Snapshot {
+    let mut snapshot = serving().peer_is(PeerNode::Online, PeerAgent::Active);
+    snapshot.own_etcd = Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]));
+    snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[ME, PEER], &[]));
+    snapshot.notify = Some(Notify { active: nodes(&["node1", "node2"]), stop: nodes(&["node1"]), ..Notify::default() });
+    snapshot
+}
+
+#[test]
+fn a_leave_is_announced_before_it_is_done() {
+    let plan = first(Request::Stop, &stops_beside_a_voter());
+    let lock = plan.effects.iter().position(|effect| *effect == Effect::TellOthers(Notice::Leaving));
+    let leave = plan.effects.iter().position(|effect| matches!(effect, Effect::RemoveMember { .. }));
+    assert!(lock.is_some() && lock < leave, "{plan:?}");
+}
+
+/// The CA's bundle is read at a start only: OpenShift restarts both members, one after the other.
+#[test]
+fn restart_no_leave_is_half_of_a_restart() {
+    let snapshot = stops_beside_a_voter().cib_with(|cib| cib.others.restart_no_leave = true);
+    let plan = first(Request::Stop, &snapshot);
+    assert!(matches!(plan.effects.as_slice(), [Effect::StopContainer { .. }]), "{plan:?}");
+    let mut stopped = snapshot.with_disk(history(ME, &[ME, PEER], &[]));
+    stopped.container = Fact::Absent;
+    let plan = first(Request::Stop, &stopped);
+    let claims = plan.effects.iter().any(|effect| matches!(effect, Effect::PublishRecord(record) if record.claims));
+    assert!(claims, "the peer waits for our return: {plan:?}");
+}
+
+/// A flag that was left behind by a ban: meanwhile the peer went on alone, and its list counts.
+#[test]
+fn a_stale_restart_flag_bypasses_nothing() {
+    let mut snapshot = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
+    snapshot = snapshot.cib_with(|cib| cib.others.restart_no_leave = true);
+    snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[]));
+    let plan = first(Request::Start, &snapshot);
+    assert!(matches!(plan.effects.as_slice(), [Effect::AddLearner { .. }, ..]), "{plan:?}");
+}
+
+#[test]
+fn a_stale_removal_lock_decides_nothing() {
+    let snapshot = at_rest()
+        .both_start()
+        .peer_is(PeerNode::Online, PeerAgent::Starting)
+        .with_disk(history(ME, &[ME, PEER], &[]))
+        .with_peer_record(history(PEER, &[ME, PEER], &[]))
+        .cib_with(|cib| cib.others.removal_lock = Some("1".to_owned()));
+    let plan = first(Request::Start, &snapshot);
+    assert_eq!(plan.because, Reason::Rule { rule: Rule::TwoPlainStarts, peer: "node2".to_owned() });
+}
+
+/// As the operator replaces a node: the old one is out of the cluster, the new one was never seen.
+#[test]
+fn a_replaced_peer_is_given_up_where_others_say_so() {
+    let lost = || at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::NeverSeen, PeerAgent::NoHistory);
+    assert!(is_harmless(&first(Request::Start, &lost())));
+    let plan = first(Request::Start, &forced_on_me(lost()));
+    assert_eq!(plan.because, Reason::Rule { rule: Rule::OperatorConfirmed, peer: "node2".to_owned() });
+    let both = forced_on_me(lost()).cib_with(|cib| cib.others.force_on_peer = true);
+    assert!(is_harmless(&first(Request::Start, &both)), "two claims are none");
+    let unclean = forced_on_me(lost()).peer_is(PeerNode::Lost, PeerAgent::Active);
+    assert!(is_harmless(&first(Request::Start, &unclean)), "a peer that may run is fenced first");
+}
+
+#[test]
+fn the_announced_force_that_others_asked_for_is_carried_out() {
+    let announced = forced_on_me(at_rest().with_disk(history(ME, &[ME, PEER], &[])))
+        .peer_is(PeerNode::NeverSeen, PeerAgent::NoHistory)
+        .cib_with(|cib| {
+            cib.standalone_node = Some("node1".to_owned());
+            cib.lineage = forks(1, "node1");
+        });
+    let note = Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), ..Note::default() };
+    let announced = Snapshot { note: Fact::Known(note), ..announced };
+    let progress = crate::decide::Progress { phase: Phase::Announced, ..Default::default() };
+    let plan = crate::decide::decide(Request::Start, &announced, &progress);
+    assert!(plan.effects.contains(&Effect::RunContainer(RunMode::ForceNewCluster)), "{plan:?}");
+}
+
+/// After OpenShift's restore script: one node's data is a snapshot's, a new cluster's only voter, and its note is gone.
+#[test]
+fn a_restored_snapshot_counts_on_both_sides() {
+    let restored = DataDir::Present(History {
+        cluster_id: 0xc2,
+        ..match history(9, &[9], &[]) {
+            DataDir::Present(history) => history,
+            other => panic!("{other:?}"),
+        }
+    });
+    let starting = || at_rest().both_start().peer_is(PeerNode::Online, PeerAgent::Starting);
+    let mine = starting().with_disk(restored.clone()).with_peer_record(history(PEER, &[PEER], &[]));
+    let refused = first(Request::Start, &mine);
+    assert!(matches!(refused.because, Reason::Refused { refusal: Refusal::HistoriesSplit, .. }), "{refused:?}");
+    let plan = first(Request::Start, &forced_on_me(mine));
+    assert_eq!(plan.because, Reason::Rule { rule: Rule::OperatorConfirmed, peer: "node2".to_owned() });
+    let theirs = starting().with_disk(history(ME, &[ME], &[])).with_peer_record(restored);
+    let plan = first(Request::Start, &theirs.cib_with(|cib| cib.others.force_on_peer = true));
+    assert_eq!(plan.because, Reason::Waiting(Wait::PeerToServe { peer: "node2".to_owned() }));
+}
+
+#[test]
+fn a_start_waits_until_the_static_pod_is_gone_and_says_meanwhile_what_is_here() {
+    let mut snapshot = at_rest();
+    snapshot.disk = Fact::Known(history(ME, &[ME, PEER], &[]));
+    snapshot.local.obstacle = Some(Obstacle::StaticPod);
+    let plan = first(Request::Start, &snapshot);
+    assert!(matches!(plan.effects.as_slice(), [Effect::PublishRecord(_)]), "{plan:?}");
+    assert_eq!(plan.because, Reason::Waiting(Wait::WayToBeFree { obstacle: Obstacle::StaticPod }));
+    assert_eq!(exit(&first(Request::Start, &snapshot.clone().after(595_000))), Some(Exit::Retriable));
+    assert_eq!(exit(&first(Request::Probe, &snapshot)), Some(Exit::NotRunning), "kubelet's etcd is not ours");
+}
+
+#[test]
+fn a_taken_port_is_named_after_a_minute() {
+    let mut snapshot = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
+    snapshot.local.obstacle = Some(Obstacle::PortTaken(2380));
+    assert_eq!(exit(&first(Request::Start, &snapshot.clone().after(30_000))), None);
+    let plan = first(Request::Start, &snapshot.after(61_000));
+    assert!(plan.because.short().contains("port 2380"), "{}", plan.because.short());
+}
+
+#[test]
+fn a_node_whose_machine_is_being_deleted_is_not_added() {
+    let mut joiner = at_rest().with_disk(DataDir::Blank);
+    joiner.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[]));
+    joiner.local.machine_is_deleted = true;
+    let plan = first(Request::Start, &joiner);
+    assert!(matches!(plan.because, Reason::Refused { refusal: Refusal::MachineIsDeleted, .. }), "{plan:?}");
+
+    let mut voter = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
+    voter.local.machine_is_deleted = true;
+    let notified = voter.clone().notified(Moment::Pre, "start", &["node2"], &[]);
+    assert!(first(Request::Notify, &notified).effects.is_empty());
+    voter.own_etcd = Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]));
+    let plan = first(Request::Monitor, &voter);
+    assert!(matches!(plan.effects.as_slice(), [Effect::RemoveMember { id: PEER, .. }]), "{plan:?}");
+}
+
+#[test]
+fn a_learner_of_a_node_that_left_the_map_is_removed() {
+    let mut voter = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
+    assert!(
+        !first(Request::Monitor, &voter).effects.iter().any(|effect| matches!(effect, Effect::RemoveMember { .. }))
+    );
+    voter.peer = None;
+    let plan = first(Request::Monitor, &voter);
+    assert!(matches!(plan.effects.as_slice(), [Effect::RemoveMember { id: PEER, .. }]), "{plan:?}");
+    voter.peer = Some(address("node10"));
+    assert!(matches!(first(Request::Monitor, &voter).effects.as_slice(), [Effect::RemoveMember { id: PEER, .. }]));
+}
+
+#[test]
+fn a_check_that_was_asked_for_fails_the_monitor() {
+    let mut snapshot = serving();
+    snapshot.local.failed_check = Some("no confirmed read".to_owned());
+    assert_eq!(exit(&first(Request::Monitor, &snapshot)), Some(Exit::Retriable));
+}

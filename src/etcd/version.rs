@@ -1,0 +1,81 @@
+//! Which etcd is in an image: names in the configuration file and known defects depend on it.
+
+use serde::{Deserialize, Serialize};
+
+/// A release of etcd 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Version {
+    pub minor: u32,
+    pub patch: u32,
+}
+
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "3.{}.{}", self.minor, self.patch)
+    }
+}
+
+impl Version {
+    /// Reads what `etcd --version` prints: `etcd Version: 3.5.21`.
+    pub fn parse(printed: &str) -> Option<Self> {
+        let text = printed.lines().find_map(|line| line.trim().strip_prefix("etcd Version:"))?.trim();
+        let mut parts = text.split(['.', '-', '+']);
+        let major: u32 = parts.next()?.parse().ok()?;
+        let (minor, patch) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        (major == 3).then_some(Self { minor, patch })
+    }
+}
+
+/// A defect of etcd that two-member clusters meet, and the first patch release of each line without it (etcd's
+/// CHANGELOG-3.5 and 3.6). A line that is not named never had it, or has no fix.
+struct Defect {
+    what: &'static str,
+    fixed: &'static [Version],
+}
+
+const DEFECTS: &[Defect] = &[
+    Defect {
+        what: "a forced new cluster can keep members that are gone",
+        fixed: &[Version { minor: 5, patch: 22 }, Version { minor: 6, patch: 1 }],
+    },
+    Defect {
+        what: "a forced new cluster can keep a learner that is gone",
+        fixed: &[Version { minor: 5, patch: 25 }, Version { minor: 6, patch: 6 }],
+    },
+    Defect { what: "a member can fail to start after a promotion", fixed: &[Version { minor: 6, patch: 4 }] },
+];
+
+/// The known defects of `version` that matter here, each with the release that mends it.
+pub fn defects(version: Version) -> Vec<String> {
+    let concerns = |defect: &&Defect| {
+        defect.fixed.iter().find(|fixed| fixed.minor == version.minor && version.patch < fixed.patch)
+    };
+    let told = |defect: &Defect| {
+        let fixed = defect.fixed.iter().find(|fixed| fixed.minor == version.minor)?;
+        Some(format!("{} (mended in {fixed})", defect.what))
+    };
+    DEFECTS.iter().filter(|defect| concerns(defect).is_some()).filter_map(told).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_etcd_prints_is_read() {
+        let printed = "etcd Version: 3.5.21\nGit SHA: a17edfd\nGo Version: go1.23\n";
+        assert_eq!(Version::parse(printed), Some(Version { minor: 5, patch: 21 }));
+        assert_eq!(Version::parse("etcd Version: 3.6.0-rc.5"), Some(Version { minor: 6, patch: 0 }));
+        assert_eq!(Version::parse("etcdctl version: 3.5.21"), None);
+        assert_eq!(Version::parse("etcd Version: 4.0.0"), None);
+    }
+
+    #[test]
+    fn known_defects_are_named_with_their_mending() {
+        let of = |minor, patch| defects(Version { minor, patch });
+        assert_eq!(of(5, 21).len(), 2);
+        assert_eq!(of(5, 22), ["a forced new cluster can keep a learner that is gone (mended in 3.5.25)"]);
+        assert_eq!(of(6, 0).len(), 3);
+        assert!(of(5, 25).is_empty() && of(4, 23).is_empty() && of(7, 0).is_empty());
+    }
+}

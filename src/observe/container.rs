@@ -1,0 +1,53 @@
+//! Whether etcd's container runs: a look at its process first, podman only where that says nothing.
+
+use crate::agent::context::Context;
+use crate::decide::fact::Fact;
+use crate::decide::snapshot::{Container, Etcd};
+use crate::etcd::{config, log_line};
+use crate::notes;
+use crate::podman::process::{self, Process};
+use crate::podman::{self, State};
+
+pub(super) fn observe(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fact<bool>) -> Fact<Container> {
+    let text = std::fs::read_to_string(context.config_path()).unwrap_or_default();
+    let forces_new_cluster = config::forces_new_cluster(&text);
+    let known = |running, exit| Fact::Known(Container { running, exit, forces_new_cluster });
+    let recorded: Fact<Process> = notes::read(&context.process_path);
+    if recorded.known().is_some_and(|process| process.is_alive()) {
+        return known(true, None);
+    }
+    // An etcd that kubelet runs may answer on our ports, with our data.
+    let answers = own_etcd.known().is_some() && !process::a_pod_has_open(context.data_dir());
+    let container = match podman::inspect(&context.params.name) {
+        Ok(container) => container,
+        // Whoever answers or holds the data is an etcd, also where podman does not answer.
+        Err(_) if answers || *data_in_use == Fact::Known(true) => return known(true, None),
+        Err(error) => return Fact::Unknown(error.to_string()),
+    };
+    if let Some(container) = container.as_ref().filter(|container| container.state.running) {
+        remember(context, container.state.pid);
+        return known(true, None);
+    }
+    // podman may have lost a process that still holds the data.
+    let Fact::Known(holds) = *data_in_use else { return Fact::Unknown(data_in_use.why_unknown().to_owned()) };
+    match container {
+        _ if answers || holds => known(true, None),
+        None => Fact::Absent,
+        Some(container) => known(false, Some(exit_words(context, &container.state))),
+    }
+}
+
+/// A container that was started before this boot's record of it, as by the shell agent.
+fn remember(context: &Context, pid: i32) {
+    if let Some(process) = Process::of(pid)
+        && let Err(error) = notes::write(&context.process_path, &process)
+    {
+        log::debug!("etcd's process is not written down: {error}");
+    }
+}
+
+fn exit_words(context: &Context, state: &State) -> String {
+    let words = podman::last_words(&context.params.name).as_deref().and_then(log_line::most_telling);
+    let words = words.or_else(|| (!state.error.is_empty()).then(|| state.error.clone()));
+    format!("exit code {}: {}", state.exit_code, words.unwrap_or_else(|| "it said nothing".to_owned()))
+}

@@ -1,0 +1,82 @@
+//! What this node itself tells besides its etcd and its data: what stands in the way of a start, what OpenShift says.
+
+use std::time::Duration;
+
+use super::listeners;
+use crate::agent::context::Context;
+use crate::decide::fact::Fact;
+use crate::decide::snapshot::{Etcd, Local, Obstacle};
+use crate::etcd::client;
+use crate::openshift::{machine, revision};
+use crate::podman;
+use crate::podman::process;
+
+/// What etcd listens on besides, on OpenShift: HTTP for clients, and metrics.
+const OPENSHIFT_PORTS: [u16; 2] = [2381, 9978];
+/// `OCF_CHECK_LEVEL` from which a majority has to confirm a read, and from which it has to take a write.
+const READ_LEVEL: u32 = 10;
+const WRITE_LEVEL: u32 = 20;
+/// How long each check may take.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(4);
+
+pub(super) fn observe(context: &Context, is_stopped: bool, own: &Fact<Etcd>, peer: &Fact<Etcd>) -> Local {
+    Local {
+        ip: context.own_ip.to_string(),
+        revision: revision::read(context.data_dir()),
+        obstacle: if is_stopped { obstacle(context) } else { None },
+        failed_check: if is_stopped { None } else { failed_check(context, own) },
+        machine_is_deleted: machine_is_deleted(context, is_stopped, own, peer),
+    }
+}
+
+fn obstacle(context: &Context) -> Option<Obstacle> {
+    if process::a_pod_has_open(context.data_dir()) {
+        return Some(Obstacle::StaticPod);
+    }
+    let openshift = context.deployment.manifest.as_ref().map(|_| OPENSHIFT_PORTS).into_iter().flatten();
+    let taken = listeners::ports();
+    let mut ours = [context.params.client_port, context.params.peer_port].into_iter().chain(openshift);
+    ours.find(|port| taken.contains(port)).map(Obstacle::PortTaken)
+}
+
+/// The checks that an operator asked for besides: with what they failed.
+fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
+    let timeout = || context.deadline.at_most(CHECK_TIMEOUT);
+    if !context.is_monitor {
+        return None;
+    }
+    // Without a leader nothing can be confirmed, and what is to be done about that is decided elsewhere.
+    let serves = own.known().is_some_and(Etcd::is_voter_with_leader);
+    let (own, credentials) = (&context.own_endpoint, context.credentials());
+    if serves && context.check_level >= READ_LEVEL {
+        if let Err(error) = client::confirmed_read(own, credentials, timeout()) {
+            return Some(format!("no confirmed read: {error}"));
+        }
+        if context.check_level >= WRITE_LEVEL
+            && let Err(error) = client::accepted_write(own, credentials, timeout())
+        {
+            return Some(format!("no write taken: {error}"));
+        }
+    }
+    let command = &context.params.monitor_cmd;
+    if command.is_empty() {
+        return None;
+    }
+    podman::exec(&context.params.name, command, timeout()).err().map(|error| format!("monitor_cmd: {error}"))
+}
+
+/// Whether the Machine of the node whose membership is in question is being deleted: on a voter that has no second one,
+/// the peer's; on a node that is to join, its own. Everybody else need not ask.
+fn machine_is_deleted(context: &Context, is_stopped: bool, own: &Fact<Etcd>, peer: &Fact<Etcd>) -> bool {
+    if context.deployment.manifest.is_none() {
+        return false;
+    }
+    let serves = |etcd: &Fact<Etcd>| etcd.known().is_some_and(Etcd::is_voter_with_leader);
+    let lacks_a_voter = own.known().is_some_and(|etcd| etcd.is_voter_with_leader() && etcd.voters().count() == 1);
+    let node = match &context.peer {
+        Some(peer) if lacks_a_voter => &peer.name,
+        Some(_) if is_stopped && serves(peer) => &context.me.name,
+        _ => return false,
+    };
+    machine::is_being_deleted(&context.params.kubeconfig, node, context.deadline.at_most(machine::PATIENCE))
+}

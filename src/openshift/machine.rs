@@ -1,0 +1,97 @@
+//! Whether OpenShift is deleting a node's Machine: then its member is not added again, as the deletion waits until the
+//! member is gone. Asked over the Kubernetes API, within a bound; no answer means no.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
+
+use super::kubeconfig::{self, Access};
+
+/// How long the answer may take.
+pub const PATIENCE: Duration = Duration::from_secs(3);
+/// More than the list of a two-node cluster's Machines can be.
+const BODY_LIMIT: u64 = 8 * 1024 * 1024;
+/// The Machine API, then the Cluster API.
+const LISTS: &[&str] = &[
+    "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines",
+    "/apis/cluster.x-k8s.io/v1beta1/namespaces/openshift-cluster-api/machines",
+];
+const NOT_FOUND: u16 = 404;
+const OK: u16 = 200;
+
+/// Whether the Machine of `node` is being deleted, as far as the API with the given kubeconfig tells.
+pub fn is_being_deleted(kubeconfig: &Path, node: &str, patience: Duration) -> bool {
+    if !kubeconfig.is_file() {
+        return false;
+    }
+    match ask(kubeconfig, node, patience) {
+        Ok(deleted) => deleted,
+        Err(why) => {
+            log::debug!("whether the Machine of {node} is being deleted is not known: {why}");
+            false
+        }
+    }
+}
+
+fn ask(kubeconfig: &Path, node: &str, patience: Duration) -> Result<bool, String> {
+    let access = kubeconfig::read(kubeconfig).map_err(|why| format!("{} {why}", kubeconfig.display()))?;
+    let agent = agent(&access, patience)?;
+    for path in LISTS {
+        if let Some(machine) = list(&agent, &access, path)?.iter().find(|machine| is_of(machine, node)) {
+            return Ok(machine.pointer("/metadata/deletionTimestamp").is_some_and(Value::is_string));
+        }
+    }
+    Ok(false)
+}
+
+fn is_of(machine: &Value, node: &str) -> bool {
+    machine.pointer("/status/nodeRef/name").and_then(Value::as_str) == Some(node)
+}
+
+/// The items of a list; an API that the cluster does not have has none.
+fn list(agent: &ureq::Agent, access: &Access, path: &str) -> Result<Vec<Value>, String> {
+    let mut request = agent.get(format!("{}{path}", access.server));
+    if let Some(token) = &access.token {
+        request = request.header("Authorization", format!("Bearer {token}"));
+    }
+    let mut answer = request.call().map_err(|error| error.to_string())?;
+    match answer.status().as_u16() {
+        OK => {}
+        NOT_FOUND => return Ok(Vec::new()),
+        status => return Err(format!("the API answers {status}")),
+    }
+    let body = answer.body_mut().with_config().limit(BODY_LIMIT).read_to_string().map_err(|error| error.to_string())?;
+    let document: Value = serde_json::from_str(&body).map_err(|error| error.to_string())?;
+    Ok(document.get("items").and_then(Value::as_array).cloned().unwrap_or_default())
+}
+
+fn agent(access: &Access, patience: Duration) -> Result<ureq::Agent, String> {
+    let mut tls =
+        TlsConfig::builder().unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()));
+    if let Some(pem) = &access.authorities {
+        tls = tls.root_certs(RootCerts::Specific(Arc::new(certificates(pem)?)));
+    }
+    if let Some((certificate, key)) = &access.identity {
+        let key = PrivateKey::from_pem(key).map_err(|_| "the client's key is not a PEM file")?;
+        tls = tls.client_cert(Some(ClientCert::new_with_certs(&certificates(certificate)?, key)));
+    }
+    let config = ureq::Agent::config_builder()
+        .tls_config(tls.build())
+        .timeout_global(Some(patience))
+        .max_redirects(0)
+        .http_status_as_error(false)
+        .proxy(None);
+    Ok(config.build().new_agent())
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>, String> {
+    let certificate = |item| match item {
+        Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),
+        Ok(_) => None,
+        Err(_) => Some(Err("a certificate is not a PEM file".to_owned())),
+    };
+    parse_pem(pem).filter_map(certificate).collect()
+}

@@ -1,0 +1,7 @@
+//! What OpenShift leaves on a node for whoever runs etcd there. None of it is read where the parameters say it all.
+
+pub mod kubeconfig;
+pub mod machine;
+pub mod manifest;
+pub mod revision;
+mod yaml;

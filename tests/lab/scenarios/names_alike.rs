@@ -1,0 +1,29 @@
+//! The nodes are called node1 and node10: a name is compared as a whole, everywhere.
+
+use crate::cluster;
+use crate::node;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::teardown;
+use crate::up::{self, Wish};
+
+/// Makes its own lab, as the names are in all of its files.
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    node::call_second_node10(true);
+    let done = up::up(lab, wish).and_then(|()| try_everything(lab, wish));
+    if lab.exists() {
+        if done.is_err() {
+            println!("   logs: {}", teardown::keep_logs(lab, "names_alike").display());
+        }
+        teardown::down(lab);
+    }
+    node::call_second_node10(false);
+    done
+}
+
+fn try_everything(lab: &Lab, wish: Wish) -> Result<()> {
+    super::graceful_stop_and_return::follower(lab, wish)?;
+    super::node_failure::leader(lab, wish)?;
+    let shown = cluster::crm_mon(lab, node::NODES[0])?;
+    crate::two_node_openshift::must(shown.contains("node10"), "the second node is called node10")
+}

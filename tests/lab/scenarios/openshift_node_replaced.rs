@@ -1,0 +1,53 @@
+//! A node is replaced by a new machine of the same name, as the etcd operator does it: the survivor is told to go on
+//! alone by an attribute and restarted by a parameter, then the new machine comes with blank disks.
+
+use std::time::Duration;
+
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::two_node_openshift::{self, must};
+use crate::up::Wish;
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    two_node_openshift::up(lab)?;
+    let mut writers = super::writing(lab)?;
+    let [survivor, replaced] = NODES;
+    cluster::pcs(lab, survivor, &["node", "standby", replaced.name()])?;
+    sh::wait_for("the old node's etcd to stop", Duration::from_secs(90), Duration::from_millis(300), || {
+        etcd::pid(lab, replaced).is_none().then_some(())
+    })?;
+    let script = "rm -rf /var/lib/etcd/* /var/lib/tandem /run/resource-agents/* && podman rm --all --force";
+    host::must(lab, replaced, &["sh", "-c", script])?;
+    // What the old node left in the CIB is not believed.
+    for (name, value) in [("revision", "999999"), ("member_removal_lock", "1")] {
+        permanent(lab, replaced, name, value)?;
+    }
+    give_up_the_old_node(lab, survivor)?;
+    cluster::pcs(lab, survivor, &["node", "unstandby", replaced.name()])?;
+    super::ends_well(lab, &mut writers)?;
+    let lock = two_node_openshift::attribute(lab, replaced, "forever", "member_removal_lock");
+    must(lock.is_none(), "the old node's lock is taken back by the new one")
+}
+
+fn permanent(lab: &Lab, node: Node, name: &str, value: &str) -> Result<()> {
+    let words = ["crm_attribute", "--lifetime", "forever", "--node", node.name(), "--name", name, "--update", value];
+    host::must(lab, NODES[0], &words).map(drop)
+}
+
+/// The etcd operator's commands; the blank in the map stands for the new node's address.
+fn give_up_the_old_node(lab: &Lab, survivor: Node) -> Result<()> {
+    let before = etcd::pid(lab, survivor);
+    let name = "force_new_cluster";
+    let words = ["crm_attribute", "--lifetime", "reboot", "--node", survivor.name(), "--name", name, "--update"];
+    host::must(lab, survivor, &[&words[..], &[survivor.name()]].concat())?;
+    let map = NODES.map(|node| format!("{node}:{}", node.ip())).join("; ");
+    cluster::pcs(lab, survivor, &["resource", "update", "etcd", &format!("node_ip_map={map}"), "--wait=300"])?;
+    must(etcd::pid(lab, survivor) != before, "the new map restarts the survivor")?;
+    let alone = etcd::view(lab, survivor)?;
+    must(alone.voters.len() == 1 && alone.others == 0 && alone.reads, "the survivor serves alone")?;
+    must(two_node_openshift::attribute(lab, survivor, "reboot", name).is_none(), "force_new_cluster is taken back")
+}

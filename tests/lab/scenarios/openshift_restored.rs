@@ -1,0 +1,59 @@
+//! A snapshot is restored on one node, as OpenShift's restore script does it; both come back with its data.
+
+use std::time::Duration;
+
+use crate::cluster::{self, ETCD_CLONE};
+use crate::etcd;
+use crate::host;
+use crate::image;
+use crate::node::{NODES, Node};
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::two_node_openshift::{self, must};
+use crate::up::Wish;
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    two_node_openshift::up(lab)?;
+    let old = etcd::wait_two_voters(lab, Duration::from_secs(60)).map(|_| etcd::view(lab, NODES[0]))??;
+    let [restored, other] = NODES;
+    cluster::pcs(lab, restored, &["resource", "disable", ETCD_CLONE])?;
+    sh::wait_for("both etcds to stop", Duration::from_secs(120), Duration::from_millis(300), || {
+        NODES.iter().all(|node| etcd::pid(lab, *node).is_none()).then_some(())
+    })?;
+    let attributes = format!(
+        "crm_attribute --delete --name standalone_node; crm_attribute --delete --name learner_node;
+         for node in {restored} {other}; do
+             crm_attribute --lifetime reboot --node $node --delete --name force_new_cluster
+         done; pcs resource cleanup etcd; true"
+    );
+    host::must(lab, restored, &["sh", "-c", &attributes])?;
+    restore(lab, restored)?;
+    let words = ["crm_attribute", "--lifetime", "reboot", "--node", restored.name(), "--name", "force_new_cluster"];
+    host::must(lab, restored, &[&words[..], &["--update", restored.name()]].concat())?;
+    cluster::pcs(lab, restored, &["resource", "enable", ETCD_CLONE])?;
+    etcd::wait_two_voters(lab, Duration::from_secs(300))?;
+    must(etcd::view(lab, restored)?.member != old.member, "the restored node runs the snapshot's member")?;
+    let mut writers = super::writing(lab)?;
+    super::ends_well(lab, &mut writers)?;
+    host::must(lab, other, &["sh", "-c", "ls -d /var/lib/etcd/member-backup-* /var/lib/etcd/snapshot-*.db"])?;
+    for node in NODES {
+        let left = two_node_openshift::attribute(lab, node, "reboot", "force_new_cluster");
+        must(left.is_none(), "force_new_cluster is taken back")?;
+    }
+    Ok(())
+}
+
+/// What `etcdutl snapshot restore` leaves: the data dir of a new cluster whose only member is this node. The lab's image
+/// has no etcdutl; an etcd that began such a cluster and stopped leaves the same.
+fn restore(lab: &Lab, node: Node) -> Result<()> {
+    let image = image::name(&lab.setting("etcd").unwrap_or_default());
+    let url = format!("https://{}:2380", node.ip());
+    let script = format!(
+        "rm -rf /var/lib/etcd && mkdir -m 700 /var/lib/etcd &&
+         podman run --detach --name restore --volume=/var/lib/etcd:/var/lib/etcd --entrypoint=etcd {image} \
+             --name={node} --data-dir=/var/lib/etcd --initial-cluster={node}={url} \
+             --initial-advertise-peer-urls={url} --listen-peer-urls=http://127.0.0.1:2380 &&
+         sleep 4 && podman stop restore && podman rm restore && test -d /var/lib/etcd/member"
+    );
+    host::must(lab, node, &["sh", "-c", &script]).map(drop)
+}

@@ -1,0 +1,117 @@
+//! A stand-in for what Two Node OpenShift has on its nodes: etcd's certificates and its pod manifest, kubelet's own etcd
+//! from a static pod, kubelet itself, and the resources as its etcd operator creates them.
+
+use std::time::Duration;
+
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::image;
+use crate::node::{NODES, Node};
+use crate::sh::{self, Result};
+use crate::state::Lab;
+
+pub const CERTS: &str = "/etc/kubernetes/static-pod-resources/etcd-certs";
+pub const MANIFEST: &str = "/etc/kubernetes/static-pod-resources/etcd-certs/configmaps/external-etcd-pod/pod.yaml";
+const POD: &str = include_str!("../fixtures/openshift/pod.json");
+const POD_IMAGE: &str = "quay.example.com/openshift/etcd@sha256:1111";
+const STATIC_POD: &str = "static-etcd";
+
+/// The manifest, with the lab's image in it.
+pub fn manifest(lab: &Lab) -> String {
+    POD.replace(POD_IMAGE, &image::name(&lab.setting("etcd").unwrap_or_default()))
+}
+
+/// Puts OpenShift's files on both nodes, and the agent under the name that OpenShift uses.
+pub fn prepare(lab: &Lab) -> Result<()> {
+    for node in NODES {
+        let secrets = format!("{CERTS}/secrets/etcd-all-certs");
+        let script = format!(
+            "mkdir -p {secrets} {CERTS}/configmaps/etcd-all-bundles /usr/lib/ocf/resource.d/heartbeat &&
+             cp /etc/tandem/ca.crt {CERTS}/configmaps/etcd-all-bundles/server-ca-bundle.crt &&
+             for kind in serving peer; do for file in crt key; do
+                 cp /etc/tandem/etcd.$file {secrets}/etcd-$kind-{node}.$file || exit 1
+             done; done &&
+             rm -f /etc/tandem/etcd.* /etc/tandem/ca.crt &&
+             ln -sf /usr/sbin/tandem /usr/lib/ocf/resource.d/heartbeat/podman-etcd"
+        );
+        host::must(lab, node, &["sh", "-c", &script])?;
+        host::put(lab, node, MANIFEST, &manifest(lab))?;
+    }
+    Ok(())
+}
+
+/// Starts etcd on both nodes as kubelet's static pods run it, in a cgroup of kubelet's.
+pub fn start_static_pods(lab: &Lab) -> Result<()> {
+    let image = image::name(&lab.setting("etcd").unwrap_or_default());
+    let members = NODES.map(|node| format!("{node}=https://{}:2380", node.ip())).join(",");
+    for node in NODES {
+        let inside = "/etc/kubernetes/static-pod-certs";
+        let pem = |kind: &str, file: &str| format!("{inside}/secrets/etcd-all-certs/etcd-{kind}-{node}.{file}");
+        let ca = format!("{inside}/configmaps/etcd-all-bundles/server-ca-bundle.crt");
+        let words = [
+            "podman run --detach --network=host --cgroup-parent=/kubepods --entrypoint=etcd".to_owned(),
+            format!("--name={STATIC_POD} --volume={CERTS}:{inside} --volume=/var/lib/etcd:/var/lib/etcd {image}"),
+            format!("--name={node} --data-dir=/var/lib/etcd --initial-cluster={members}"),
+            format!("--initial-advertise-peer-urls=https://{}:2380 --listen-peer-urls=https://0.0.0.0:2380", node.ip()),
+            format!("--advertise-client-urls=https://{}:2379 --listen-client-urls=https://0.0.0.0:2379", node.ip()),
+            format!("--cert-file={} --key-file={}", pem("serving", "crt"), pem("serving", "key")),
+            format!("--peer-cert-file={} --peer-key-file={}", pem("peer", "crt"), pem("peer", "key")),
+            format!("--trusted-ca-file={ca} --peer-trusted-ca-file={ca} --client-cert-auth --peer-client-cert-auth"),
+        ];
+        host::must(lab, node, &["sh", "-c", &words.join(" ")])?;
+    }
+    etcd::wait_two_voters(lab, Duration::from_secs(60)).map(drop)
+}
+
+/// kubelet ends its etcd, and keeps the dead container, as it does.
+pub fn end_static_pod(lab: &Lab, node: Node) -> Result<()> {
+    host::must(lab, node, &["podman", "stop", "--time=10", STATIC_POD]).map(drop)
+}
+
+/// The resources, by the very commands of the etcd operator; but kubelet is a stand-in, as the hosts have no systemd.
+pub fn create_resources(lab: &Lab) -> Result<()> {
+    let map = NODES.map(|node| format!("{node}:{}", node.ip())).join(";");
+    let etcd = format!(
+        "pcs resource create etcd ocf:heartbeat:podman-etcd node_ip_map=\"{map}\" drop_in_dependency=true clone \
+         interleave=true notify=true meta migration-threshold=60"
+    );
+    for command in [
+        "pcs property set start-failure-is-fatal=false",
+        "pcs resource create kubelet ocf:pacemaker:Dummy op start timeout=180s start-delay=15s clone meta \
+         interleave=true migration-threshold=60",
+        &etcd,
+        "pcs constraint order kubelet-clone then etcd-clone && pcs constraint colocation add etcd-clone with kubelet-clone",
+    ] {
+        host::must(lab, NODES[0], &["sh", "-c", command])?;
+    }
+    Ok(())
+}
+
+/// Two voters under the agent, from blank disks.
+pub fn up(lab: &Lab) -> Result<()> {
+    prepare(lab)?;
+    create_resources(lab)?;
+    etcd::wait_two_voters(lab, Duration::from_secs(180)).map(drop)
+}
+
+/// Restarts etcd on a node, as `pcs resource restart` does: a ban, and its end.
+pub fn restart_etcd(lab: &Lab, node: Node) -> Result<()> {
+    cluster::pcs(lab, node, &["resource", "ban", "etcd-clone", node.name()])?;
+    sh::wait_for("etcd to stop", Duration::from_secs(90), Duration::from_millis(300), || {
+        etcd::pid(lab, node).is_none().then_some(())
+    })?;
+    cluster::pcs(lab, node, &["resource", "clear", "etcd-clone", node.name()])?;
+    etcd::wait_two_voters(lab, Duration::from_secs(120)).map(drop)
+}
+
+/// The value of a node's attribute; nothing where it has none.
+pub fn attribute(lab: &Lab, node: Node, lifetime: &str, name: &str) -> Option<String> {
+    let words = ["crm_attribute", "--query", "--quiet", "--lifetime", lifetime, "--node", node.name(), "--name", name];
+    host::must(lab, node, &words).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+/// What must be: with a sentence for where it is not.
+pub fn must(holds: bool, what: &str) -> Result<()> {
+    if holds { Ok(()) } else { Err(format!("it does not hold that {what}").into()) }
+}
