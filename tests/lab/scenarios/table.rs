@@ -175,6 +175,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .needs(Needs::ShellAgent)
     .leaves_a_mess()
     .nightly(),
+    scenario(
         "ipv6_addresses",
         "the members reach each other over IPv6; the leader's power is cut",
         ipv6_addresses::run,
