@@ -51,6 +51,7 @@ fn the_rules_themselves_pass() {
     assert_eq!(wrong(Mutant::None, Bounds { operators: true, ..bounds(1) }), None);
     assert_eq!(wrong(Mutant::None, Bounds { unblocks: true, ..bounds(1) }), None);
     assert_eq!(wrong(Mutant::None, Bounds { disks: true, ..bounds(1) }), None);
+    assert_eq!(wrong(Mutant::None, Bounds { disks: true, unblocks: true, ..bounds(1) }), None);
 }
 
 #[test]

@@ -29,7 +29,8 @@ pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Option<Plan> {
 
 fn begin(snapshot: &Snapshot) -> Option<Plan> {
     let proven = leaderless_voter(snapshot).is_some_and(|voter| has_proof(snapshot, voter.cluster_id, voter.member_id));
-    if !peer_is_out_of_the_way(snapshot) || !(proven || may_be_authorised(snapshot)) {
+    let may = proven || leaderless(snapshot) && (is_authorised(snapshot) || r2_says_force(snapshot));
+    if !peer_is_out_of_the_way(snapshot) || !may {
         return None;
     }
     let position = snapshot.own_etcd.known().map(Etcd::position).unwrap_or_default();
@@ -52,16 +53,19 @@ fn leaderless_voter(snapshot: &Snapshot) -> Option<RunningVoter> {
     }
 }
 
-/// An operator's word about a member that runs and has no leader. What its data says, once it is stopped, is compared
-/// with the word then.
-fn may_be_authorised(snapshot: &Snapshot) -> bool {
-    let leaderless = match &snapshot.own_etcd {
+/// Our member runs, has no leader, and is no learner as far as it says.
+fn leaderless(snapshot: &Snapshot) -> bool {
+    match &snapshot.own_etcd {
         Fact::Known(etcd) => etcd.leader.is_none() && !etcd.is_learner,
         Fact::Unknown(_) => true,
         Fact::Absent | Fact::NotAsked => false,
-    };
+    }
+}
+
+/// An operator's word about a member that runs. What its data says, once it is stopped, is compared with the word then.
+fn is_authorised(snapshot: &Snapshot) -> bool {
     let word = snapshot.authorisation.known();
-    leaderless && word.is_some_and(|word| word.boot_id == snapshot.boot_id && word.lost_node == snapshot.peer_name())
+    word.is_some_and(|word| word.boot_id == snapshot.boot_id && word.lost_node == snapshot.peer_name())
 }
 
 /// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to go on alone given up; or it says
@@ -217,9 +221,12 @@ fn peer_came_back(snapshot: &Snapshot) -> bool {
 }
 
 /// R2's force has its proof in the two records, and the table says so still; a peer that claims is a running voter.
+/// Our data is not read while etcd runs: what we published of it then says who votes, and is looked at again before a
+/// force.
 fn r2_says_force(snapshot: &Snapshot) -> bool {
     let Some(cib) = snapshot.cib.known() else { return false };
-    let (Some(me), Some(peer)) = (snapshot.record(), &cib.peer_record) else { return false };
+    let own = snapshot.record().or_else(|| cib.own_record.clone());
+    let (Some(me), Some(peer)) = (own, &cib.peer_record) else { return false };
     let answer = cold_start::answer(&me, peer, &Cluster::seen_in(snapshot, cib));
     !peer.claims && matches!(answer, Answer::ForceNewCluster(_))
 }

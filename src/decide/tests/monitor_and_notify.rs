@@ -407,3 +407,24 @@ fn a_peer_that_lost_its_disk_while_it_ran_is_not_waited_for() {
         assert!(!recovers(Request::Monitor, &snapshot), "{name}");
     }
 }
+
+#[test]
+fn after_a_reboot_of_both_too_a_peer_without_data_is_not_waited_for() {
+    let pair = || history(ME, &[ME, PEER], &[]);
+    let rebooted = |own: DataDir, lost: DataDir| {
+        let own_etcd = Fact::Unknown("no answer without a leader".to_owned());
+        let published = at_rest().running(own_etcd).with_peer_record(lost).cib_with(|cib| {
+            cib.own_record = Some(record(own));
+        });
+        published.peer_is(PeerNode::Online, PeerAgent::Starting)
+    };
+    assert!(recovers(Request::Monitor, &rebooted(pair(), DataDir::Blank)));
+    for (name, snapshot) in [
+        ("the peer's data is whole", rebooted(pair(), history(PEER, &[ME, PEER], &[]))),
+        ("a learner", rebooted(history(ME, &[PEER], &[ME]), DataDir::Blank)),
+        ("a fork is missing", rebooted(pair(), DataDir::Blank).cib_with(|cib| cib.lineage = forks(1, "node2"))),
+        ("the peer is active", rebooted(pair(), DataDir::Blank).peer_is(PeerNode::Online, PeerAgent::Active)),
+    ] {
+        assert!(!recovers(Request::Monitor, &snapshot), "{name}");
+    }
+}
