@@ -120,12 +120,18 @@ fn initial_cluster(settings: &Settings, mode: &RunMode) -> (String, &'static str
 
 /// Whether a configuration would force a new cluster at the next start.
 pub fn forces_new_cluster(text: &str) -> bool {
-    text.lines().any(|line| line.trim_end() == format!("{FORCE_KEY}: true"))
+    text.lines().any(forces)
 }
 
 /// The configuration with the force taken out.
 pub fn settled(text: &str) -> String {
-    text.replace(&format!("{FORCE_KEY}: true\n"), &format!("{FORCE_KEY}: false\n"))
+    let line = |line: &str| if forces(line) { format!("{FORCE_KEY}: false\n") } else { line.to_owned() };
+    text.split_inclusive('\n').map(line).collect()
+}
+
+/// Whether a line says so, whatever ends it: an editor may have touched the file.
+fn forces(line: &str) -> bool {
+    line.trim_end() == format!("{FORCE_KEY}: true")
 }
 
 #[cfg(test)]
@@ -202,7 +208,10 @@ mod tests {
         let text = render(&settings(), &RunMode::ForceNewCluster);
         assert!(text.contains("initial-cluster: \"node1=https://192.0.2.1:2380\"\n"));
         assert!(forces_new_cluster(&text));
-        assert!(!forces_new_cluster(&settled(&text)));
+        for end in ["\n", "\r\n", " \n", ""] {
+            let cut = format!("name: \"node1\"\nforce-new-cluster: true{end}");
+            assert!(forces_new_cluster(&cut) && !forces_new_cluster(&settled(&cut)), "{end:?}");
+        }
         assert_eq!(
             settled(&text),
             render(&settings(), &RunMode::ForceNewCluster).replace(": true\ninit", ": false\ninit")
