@@ -24,6 +24,10 @@ const PATIENCE_FOR_A_LEADER_MS: u64 = 5_000;
 const PATIENCE_WITH_THE_CIB_MS: u64 = 15_000;
 /// How long somebody else's listener on our ports is waited for.
 const PATIENCE_WITH_A_PORT_MS: u64 = 60_000;
+/// How long a plain start waits for a leader before it looks whether the peer serves without it.
+const PATIENCE_WITH_A_STALE_RECORD_MS: u64 = 1_000;
+/// A member that nobody lists has nothing to finish.
+const LEFT_OUT_GRACE_S: u64 = 1;
 /// What is kept of the action's time for its last steps.
 const RESERVE_MS: u64 = 10_000;
 
@@ -384,6 +388,10 @@ pub(super) fn started(snapshot: &Snapshot, progress: &Progress, mode: &RunMode) 
 /// peer's start, which may come only after ours has ended, gives it one.
 fn await_leader(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, wait: Wait) -> Plan {
     let waited_ms = progress.in_phase_ms(snapshot.elapsed_ms);
+    if *mode == RunMode::Normally && waited_ms > PATIENCE_WITH_A_STALE_RECORD_MS && is_left_out(snapshot) {
+        let effects = vec![Effect::StopContainer { grace_s: LEFT_OUT_GRACE_S }];
+        return Plan::then_look(effects, 0, Progress::default(), snapshot.rule(Rule::PeerServesAndThisDataIsNotIts));
+    }
     let needs_the_peer = *mode == RunMode::Normally && !peer_leads(snapshot);
     if needs_the_peer && waited_ms > PATIENCE_FOR_A_LEADER_MS {
         let wait = Wait::PeerVote { peer: snapshot.peer_name().to_owned() };
@@ -398,6 +406,14 @@ fn await_leader(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, wait: 
         return snapshot.refuse(Refusal::EtcdDoesNotAnswer { why: wait.to_string() });
     }
     Plan::then_look(Vec::new(), 100, progress.clone(), Reason::Waiting(wait))
+}
+
+/// Whether the peer serves without the member that we started: our start was decided from a record of the peer that it
+/// has replaced since, as after a restored snapshot. Nobody will ever vote for us then.
+fn is_left_out(snapshot: &Snapshot) -> bool {
+    let record = snapshot.cib.known().and_then(|cib| cib.own_record.as_ref());
+    let peer = snapshot.peer_etcd.known().filter(|etcd| etcd.is_voter_with_leader());
+    record.zip(peer).is_some_and(|(record, peer)| !is_listed(&record.disk, peer))
 }
 
 fn peer_leads(snapshot: &Snapshot) -> bool {

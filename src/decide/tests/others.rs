@@ -157,6 +157,19 @@ fn a_restored_snapshot_counts_on_both_sides() {
     assert_eq!(plan.because, Reason::Waiting(Wait::PeerToServe { peer: "node2".to_owned() }));
 }
 
+/// The peer published its restored data a moment after we had decided from what it held before.
+#[test]
+fn a_start_that_was_decided_from_a_stale_record_begins_again() {
+    let started = at_rest().with_disk(history(ME, &[ME, PEER], &[])).running(Fact::Unknown("no leader yet".to_owned()));
+    let restored = Etcd { cluster_id: 0xc2, ..etcd(9, Some(9), &[9], &[]) };
+    let left_out = Snapshot { peer_etcd: Fact::Known(restored), ..started.clone() };
+    let progress = crate::decide::Progress::enter(Phase::Started(RunMode::Normally), 0);
+    let plan = crate::decide::decide(Request::Start, &left_out.after(1_500), &progress);
+    assert!(matches!(plan.effects.as_slice(), [Effect::StopContainer { .. }]), "{plan:?}");
+    let listed = Snapshot { peer_etcd: Fact::Known(etcd(PEER, Some(PEER), &[ME, PEER], &[])), ..started };
+    assert!(crate::decide::decide(Request::Start, &listed.after(1_500), &progress).effects.is_empty());
+}
+
 #[test]
 fn a_start_waits_until_the_static_pod_is_gone_and_says_meanwhile_what_is_here() {
     let mut snapshot = at_rest();
