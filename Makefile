@@ -18,6 +18,9 @@ SEED ?=
 KIND ?=
 # How often the bench of the agents strikes each blow.
 RUNS ?= 5
+# How many steps the model's random runs take, and the seed that makes them again.
+STEPS ?= 10000000
+SIM_SEED ?= 7
 # Which agent keeps etcd in the power cuts: tandem, or shell for the one of Debian unstable's resource-agents.
 AGENT ?= tandem
 
@@ -41,10 +44,9 @@ test: setup check deny real package lab lab-installed ## every test, the lab's s
 	$(MAKE) power-cuts N=3
 
 .PHONY: nightly
-nightly: test ## everything that takes hours (root)
+nightly: test sim-deep lab-nightly rpm-vendored ## everything that takes hours (root)
 	$(MAKE) power-cuts ETCD=3.5
 	$(MAKE) power-cuts ETCD=3.4
-	$(MAKE) rpm-vendored
 
 .PHONY: check
 check: ## formatting, lints and all tests that need neither root nor a lab
@@ -54,18 +56,14 @@ check: ## formatting, lints and all tests that need neither root nor a lab
 	$(LAB) self-test
 	shellspec/run
 
-# Steps of the random runs, and the seed that makes a run again.
-STEPS ?= 10000000
-SEED ?= 7
-
-.PHONY: nightly
-nightly: build ## the model's deep bounds: minutes to hours (SEED=, STEPS= for the random runs)
+.PHONY: sim-deep
+sim-deep: build ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEED= for the random runs)
 	$(CARGO) test --release --quiet --test sim_mutants -- --ignored
 	target/release/tandem sim check --faults 2
 	target/release/tandem sim check --faults 2 --etcd-3.4
 	target/release/tandem sim check --faults 1 --slow-fencing
 	target/release/tandem sim check --faults 1 --writes 2 --blank --no-operators
-	target/release/tandem sim explore --seed $(SEED) --steps $(STEPS)
+	target/release/tandem sim explore --seed $(SIM_SEED) --steps $(STEPS)
 
 .PHONY: real
 real: setup ## the parts that are tested against real etcds, an emulator of BMCs and Pacemaker's own fencer (root)
