@@ -48,8 +48,10 @@ fn one_place_starts_programs() {
     let starts =
         |text: &str| text.matches("Command::new(path)").count() + text.matches("process::Command::new").count();
     for (path, text) in sources() {
+        // What a module's own tests start is not what the product starts.
+        let text = text.split("#[cfg(test)]").next().unwrap();
         let expected = usize::from(path.ends_with("src/command.rs"));
-        assert_eq!(starts(&text), expected, "{} starts programs by itself", path.display());
+        assert_eq!(starts(text), expected, "{} starts programs by itself", path.display());
         // The lint sees every other spelling; only that one place may silence it.
         let silenced = text.matches("disallowed_methods").count();
         let clock = path.ends_with("src/clock.rs");

@@ -75,9 +75,16 @@ pub struct Agent {
 /// The version of the API: from 1.1 on Pacemaker knows `reload-agent` and which parameters are reloadable.
 const API_VERSION: &str = "1.1";
 
+/// The DTD is of API 1.0 and is what `ocf-tester` checks with; what 1.1 added to it is declared here, as the first
+/// declaration of an attribute counts.
+const DOCTYPE: &str = "<!DOCTYPE resource-agent SYSTEM \"ra-api-1.dtd\" [
+  <!ATTLIST action name NMTOKEN #REQUIRED>
+  <!ATTLIST parameter reloadable (1|0) #IMPLIED>
+]>";
+
 /// The XML that `meta-data` prints.
 pub fn xml(agent: &Agent) -> String {
-    let mut xml = Writer::document("");
+    let mut xml = Writer::document(DOCTYPE);
     xml.open("resource-agent", &[("name", agent.name), ("version", env!("CARGO_PKG_VERSION"))]);
     xml.text("version", &[], API_VERSION);
     xml.text("longdesc", &[("lang", "en")], agent.long);
