@@ -95,3 +95,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>, String> {
     };
     parse_pem(pem).filter_map(certificate).collect()
 }
+
+#[cfg(test)]
+#[path = "machine/tests.rs"]
+mod tests;

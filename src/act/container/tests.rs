@@ -109,3 +109,28 @@ fn the_copy_stands_in_for_a_manifest_that_is_gone() {
     assert!(refused.sentence.contains("cannot be read"), "{}", refused.sentence);
     assert!(refused.sentence.len() <= crate::ocf::exit::REASON_LIMIT);
 }
+
+/// Whatever is wrong with a manifest, OpenShift's operator may put it right: the next try reads it again.
+#[test]
+fn a_wrong_manifest_is_named_and_can_be_tried_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = manifest(dir.path());
+    let context = context(&path, &[]);
+    let good = std::fs::read_to_string(&path).unwrap();
+    let certificate = "/etc/kubernetes/static-pod-certs/secrets/etcd-all-certs/etcd-peer-NODE_NAME.crt";
+    for (text, words) in [
+        ("kind: Pod".to_owned(), "is not JSON"),
+        ("{}".to_owned(), "has no container 'etcd'"),
+        (good.replace("\"image\": ", "\"picture\": "), "has no image"),
+        (good.replace("\"ETCDCTL_CERT\"", "\"OTHER\""), "has no ETCDCTL_CERT"),
+        (good.replace(&format!("\"{certificate}\""), "null"), "has no ETCDCTL_CERT"),
+        (good.replace("\"env\": ", "\"else\": "), "has no ETCDCTL_CACERT"),
+    ] {
+        assert_ne!(text, good, "{words}");
+        std::fs::write(&path, text).unwrap();
+        let resolve = crate::agent::deployment::Deployment::resolve;
+        let refused = resolve(&context.params, "node1", Manifests::Current).unwrap_err();
+        assert_eq!(refused.code, crate::ocf::exit::Code::Generic, "{words}");
+        assert!(refused.sentence.contains(words), "{words}: {}", refused.sentence);
+    }
+}

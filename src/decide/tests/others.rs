@@ -119,6 +119,8 @@ fn a_replaced_peer_is_given_up_where_others_say_so() {
     assert!(is_harmless(&first(Request::Start, &both)), "two claims are none");
     let unclean = forced_on_me(lost()).peer_is(PeerNode::Lost, PeerAgent::Active);
     assert!(is_harmless(&first(Request::Start, &unclean)), "a peer that may run is fenced first");
+    let off = forced_on_me(lost()).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    assert_eq!(first(Request::Start, &off).because, plan.because, "a claim counts where the peer is confirmed off");
 }
 
 #[test]
@@ -134,6 +136,24 @@ fn the_announced_force_that_others_asked_for_is_carried_out() {
     let progress = crate::decide::Progress { phase: Phase::Announced, ..Default::default() };
     let plan = crate::decide::decide(Request::Start, &announced, &progress);
     assert!(plan.effects.contains(&Effect::RunContainer(RunMode::ForceNewCluster)), "{plan:?}");
+}
+
+/// The operator gave up a peer that had only rebooted: what lives counts more than what was asked.
+#[test]
+fn what_others_asked_for_forces_nothing_beside_a_peer_that_came_back() {
+    let back = || forced_on_me(at_rest().with_disk(history(ME, &[ME, PEER], &[]))).both_start();
+    let starting = || back().peer_is(PeerNode::Online, PeerAgent::Starting);
+    let with_data = starting().with_peer_record(history(PEER, &[ME, PEER], &[]));
+    let plan = first(Request::Start, &with_data);
+    assert_eq!(plan.because, Reason::Rule { rule: Rule::TwoPlainStarts, peer: "node2".to_owned() });
+    assert!(is_harmless(&first(Request::Start, &starting())), "it has not said yet what it holds");
+    let active = back().peer_is(PeerNode::Online, PeerAgent::Active);
+    let plan = first(Request::Start, &active);
+    assert_eq!(plan.because, Reason::Rule { rule: Rule::PeerActiveButWithoutLeader, peer: "node2".to_owned() });
+    let mut serving = active;
+    serving.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[]));
+    let plan = first(Request::Start, &serving);
+    assert!(matches!(plan.effects.as_slice(), [Effect::AddLearner { .. }, ..]), "{plan:?}");
 }
 
 /// After OpenShift's restore script: one node's data is a snapshot's, a new cluster's only voter, and its note is gone.

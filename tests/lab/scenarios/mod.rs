@@ -26,6 +26,7 @@ mod openshift_created;
 mod openshift_manifest_change;
 mod openshift_node_replaced;
 mod openshift_restored;
+mod parameters_change;
 mod partition;
 mod partition_without_fencing;
 mod podman_hangs;

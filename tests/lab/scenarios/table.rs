@@ -91,6 +91,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     scenario("both_etcds_killed", "both etcd processes get SIGKILL within two seconds", both_etcds_killed::run),
     scenario("etcd_hung", "one etcd process gets SIGSTOP: it is found out and restarted", etcd_hung::run),
     scenario("kubelet_failure", "a service that is ordered before etcd fails", kubelet_failure::run),
+    scenario(
+        "parameters_change",
+        "parameters change that need no restart: the etcd that runs takes them",
+        parameters_change::run,
+    ),
     scenario("podman_hangs", "podman hangs: a stop ends etcd all the same, and in time", podman_hangs::run),
     scenario("alarm", "etcd raises NOSPACE: it is shown, and the member does not fail", alarm::run),
     scenario("stale_attributes", "attributes of another time are left by hand", stale_attributes::run),

@@ -1,0 +1,70 @@
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::*;
+
+const MACHINES: &str = r#"{"items":[
+    {"metadata":{"deletionTimestamp":"2025-01-01T00:00:00Z"},"status":{"nodeRef":{"name":"node1"}}},
+    {"metadata":{},"status":{"nodeRef":{"name":"node10"}}}]}"#;
+
+/// An API that answers each request by `answer`: from the path, a status line and a body.
+fn api(answer: fn(&str) -> (&'static str, &'static str)) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+            let request = lines.next().unwrap_or_default();
+            lines.find(String::is_empty);
+            let (status, body) = answer(request.split(' ').nth(1).unwrap_or_default());
+            let length = body.len();
+            let text = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+            let _ = (&stream).write_all(text.as_bytes());
+        }
+    });
+    server
+}
+
+fn kubeconfig(dir: &tempfile::TempDir, server: &str) -> PathBuf {
+    let path = dir.path().join("kubeconfig");
+    let text = serde_json::json!({
+        "clusters": [{ "name": "c", "cluster": { "server": server } }],
+        "contexts": [{ "name": "x", "context": { "cluster": "c", "user": "u" } }],
+        "users": [{ "name": "u", "user": { "token": "t" } }],
+    });
+    std::fs::write(&path, text.to_string()).unwrap();
+    path
+}
+
+#[test]
+fn the_machine_api_is_asked_and_then_the_cluster_api() {
+    let dir = tempfile::tempdir().unwrap();
+    let machine_api =
+        |path: &str| if path.contains("machine.openshift.io") { ("200 OK", MACHINES) } else { ("404 Not Found", "") };
+    let cluster_api =
+        |path: &str| if path.contains("cluster.x-k8s.io") { ("200 OK", MACHINES) } else { ("404 Not Found", "") };
+    for answer in [machine_api as fn(&str) -> (&'static str, &'static str), cluster_api] {
+        let path = kubeconfig(&dir, &api(answer));
+        assert!(is_being_deleted(&path, "node1", PATIENCE));
+        assert!(!is_being_deleted(&path, "node10", PATIENCE), "another node's Machine");
+        assert!(!is_being_deleted(&path, "node2", PATIENCE), "a node without a Machine");
+    }
+}
+
+/// A node must not stay out of etcd because an API is down that itself needs etcd.
+#[test]
+fn an_api_that_gives_no_answer_says_no_within_its_time() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(!is_being_deleted(&dir.path().join("none"), "node1", PATIENCE));
+    let forbidden = api(|_| ("403 Forbidden", MACHINES));
+    assert!(!is_being_deleted(&kubeconfig(&dir, &forbidden), "node1", PATIENCE));
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", silent.local_addr().unwrap());
+    let began = Instant::now();
+    assert!(!is_being_deleted(&kubeconfig(&dir, &server), "node1", Duration::from_millis(200)));
+    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+    drop(silent);
+    assert!(!is_being_deleted(&kubeconfig(&dir, &server), "node1", PATIENCE));
+}
