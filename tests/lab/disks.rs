@@ -63,7 +63,8 @@ pub fn create(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     fs::set_permissions(lab.disk(node, "var-tmp"), fs::Permissions::from_mode(0o1777))?;
     make_var(lab, node)?;
     make_etc(lab, node, authkey)?;
-    install_program(lab, node)
+    install_program(lab, node)?;
+    install_runc(lab, node)
 }
 
 fn make_var(lab: &Lab, node: Node) -> Result<()> {
@@ -127,11 +128,17 @@ fn install_program(lab: &Lab, node: Node) -> Result<()> {
     let installed = usr.join("sbin/tandem");
     copy(&binary, &installed)?;
     fs::set_permissions(&installed, fs::Permissions::from_mode(0o755))?;
-    let runc = usr.join("sbin/runc-lab");
-    sh::write(&runc, RUNC)?;
-    fs::set_permissions(&runc, fs::Permissions::from_mode(0o755))?;
     link("/usr/sbin/tandem", &usr.join("lib/ocf/resource.d/tandem/podman-etcd"))?;
     link("tandem", &usr.join("sbin/fence_redfish_rs"))
+}
+
+fn install_runc(lab: &Lab, node: Node) -> Result<()> {
+    let sbin = lab.disk(node, "usr").join("sbin");
+    sh::make_dir(&sbin)?;
+    let runc = sbin.join("runc-lab");
+    sh::write(&runc, RUNC)?;
+    fs::set_permissions(&runc, fs::Permissions::from_mode(0o755))?;
+    Ok(())
 }
 
 fn link(target: &str, link: &Path) -> Result<()> {

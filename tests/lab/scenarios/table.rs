@@ -1,5 +1,6 @@
 //! Every scenario: its name, what it is about, and what it needs.
 
+#[expect(clippy::wildcard_imports, reason = "the table names every module beside it")]
 use super::*;
 
 /// What a scenario needs to begin.

@@ -52,7 +52,9 @@ fn race(lab: &Lab, writers: &Writers) -> Result<()> {
     let mut stories = [LEARNER, LEARNER.other()].map(|victim| (victim, Story::begin(lab, victim, false)));
     net::set_partition(lab, true)?;
     let fenced = sh::wait_for("one node to be fenced", Duration::from_secs(60), Duration::from_millis(100), || {
-        stories.iter_mut().for_each(|(_, story)| story.follow());
+        for (_, story) in &mut stories {
+            story.follow();
+        }
         stories.iter().find(|(_, story)| story.steps.contains_key(&Step::Fenced)).map(|(victim, _)| *victim)
     })?;
     if fenced != LEARNER {
