@@ -174,10 +174,10 @@ fn a_backup_can_be_put_back() {
         let (mut voter, mut client) = alone(version, root, &[]);
         client.put("load/1", b"kept".to_vec()).unwrap();
         let dir = voter.place.dir.clone();
-        let error = data_dir::move_aside(&dir, 3).unwrap_err();
+        let error = data_dir::move_aside(&dir).unwrap_err();
         assert!(matches!(error, data_dir::Error::Open { .. }), "{error}");
         voter.kill();
-        let backup = data_dir::move_aside(&dir, 3).unwrap().unwrap();
+        let backup = data_dir::move_aside(&dir).unwrap().unwrap();
         assert_eq!(data_dir::read(&dir).unwrap(), DataDir::Blank);
         std::fs::rename(backup, dir.join("member")).unwrap();
         assert_eq!(voter.place.run(&[]).wait().keys("load/").len(), 1);
