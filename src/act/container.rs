@@ -15,8 +15,7 @@ use crate::decide::plan::RunMode;
 use crate::etcd::config;
 use crate::notes;
 use crate::openshift::manifest::are_alike;
-use crate::podman::process::Process;
-use crate::podman::{self, Inspected};
+use crate::podman::{self, Inspected, process};
 
 /// How long podman may take to start a container whose image is there.
 const RUN_TIMEOUT: Duration = Duration::from_secs(60);
@@ -51,7 +50,9 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     let how = if serves { "started again" } else { "made" };
     log::info!("container '{}' is {how}; etcd {} from {}", params.name, image.version, deployment.image);
     if let Some(container) = podman::inspect(&params.name)? {
-        remember(context, &container);
+        if container.state.running {
+            process::remember(&context.process_path, container.state.pid);
+        }
         drop_in::write(context, &container.id);
     }
     Ok(())
@@ -62,14 +63,6 @@ pub(super) fn settle_config(context: &Context) -> Result<(), Error> {
     let path = context.config_path();
     let text = std::fs::read_to_string(&path).map_err(|source| Error::file(&path, source))?;
     write_config(context, &config::settled(&text))
-}
-
-/// Writes down which process the container is: it is looked for in /proc from now on, not with podman.
-pub(super) fn remember(context: &Context, container: &Inspected) {
-    let Some(process) = Process::of(container.state.pid).filter(|_| container.state.running) else { return };
-    if let Err(error) = notes::write(&context.process_path, &process) {
-        log::debug!("etcd's process is not written down: {error}");
-    }
 }
 
 fn make_directories(context: &Context) -> Result<(), Error> {

@@ -1,16 +1,13 @@
 //! `reload-agent`: parameters that change without a restart. Most of them are read anew by every action anyway.
 
 use crate::agent::context::Context;
-use crate::decide::Fact;
-use crate::notes;
-use crate::podman::process::Process;
+use crate::podman::process;
 
 use super::Error;
 
 /// Applies what a running etcd has of the reloadable parameters.
 pub fn reload(context: &Context) -> Result<(), Error> {
-    let recorded: Fact<Process> = notes::read(&context.process_path);
-    let Some(process) = recorded.known().copied().filter(|process| process.is_alive()) else { return Ok(()) };
+    let Some(process) = process::remembered(&context.process_path) else { return Ok(()) };
     let score = context.params.oom;
     process.set_oom_score(score).map_err(|source| Error::File { path: format!("oom_score_adj={score}"), source })
 }

@@ -30,10 +30,15 @@ pub(super) fn list_returning_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Pl
 /// Names a peer that is listed as a learner and has not started: an agent of another kind starts only then.
 pub(super) fn name_listed_learner(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
     let peer = snapshot.peer.as_ref()?;
-    let waits = etcd.is_voter_with_leader()
-        && etcd.member_at(peer).is_some_and(|entry| entry.is_learner && !entry.has_started());
+    let waits = etcd.is_voter_with_leader() && awaits_the_peer(snapshot, etcd);
     let named = snapshot.cib.known()?.learner_node.as_ref() == Some(&peer.name);
     (waits && !named).then(|| Effect::SetLearner(Some(peer.name.clone())))
+}
+
+/// Whether the peer is listed as a learner that has not started yet.
+pub(super) fn awaits_the_peer(snapshot: &Snapshot, etcd: &Etcd) -> bool {
+    let entry = snapshot.peer.as_ref().and_then(|peer| etcd.member_at(peer));
+    entry.is_some_and(|entry| entry.is_learner && !entry.has_started())
 }
 
 /// etcd allows one learner, so one at an address that is nobody's any more (a node that was replaced, or taken out of

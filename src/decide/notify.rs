@@ -6,7 +6,7 @@ use super::monitor;
 use super::plan::{Exit, Phase, Plan, Progress};
 use super::reason::{Reason, Wait};
 use super::recover;
-use super::snapshot::{Etcd, Moment, Notify, Snapshot};
+use super::snapshot::{Moment, Notify, Snapshot};
 
 /// How long a post-start notification watches a learner that is catching up; `monitor` goes on afterwards.
 const PATIENCE_WITH_A_LEARNER_MS: u64 = 15_000;
@@ -51,17 +51,12 @@ fn after_start(snapshot: &Snapshot, progress: &Progress) -> Plan {
         return plan;
     }
     let joiner_is_silent =
-        membership::started_learner(snapshot, etcd).is_some() || is_unstarted_learner(snapshot, etcd);
+        membership::started_learner(snapshot, etcd).is_some() || membership::awaits_the_peer(snapshot, etcd);
     if joiner_is_silent && snapshot.elapsed_ms < PATIENCE_WITH_A_JOINER_MS || etcd.is_learner {
         return Plan::then_look(Vec::new(), 250, progress.clone(), Reason::Waiting(Wait::Learner));
     }
     let effects = monitor::upkeep(snapshot, etcd);
     Plan::exit(effects, Exit::Success, Reason::Running(super::start::health(etcd)))
-}
-
-fn is_unstarted_learner(snapshot: &Snapshot, etcd: &Etcd) -> bool {
-    let entry = snapshot.peer.as_ref().and_then(|peer| etcd.member_at(peer));
-    entry.is_some_and(|entry| entry.is_learner && !entry.has_started())
 }
 
 /// The peer's instance is stopped, which also follows fencing: if that cost us the leader, go on alone at once.

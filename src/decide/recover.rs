@@ -35,7 +35,7 @@ fn begin(snapshot: &Snapshot) -> Option<Plan> {
     }
     let position = snapshot.own_etcd.known().map(Etcd::position).unwrap_or_default();
     let because = Reason::Step(Step::AnnounceGoingOnAlone { peer: snapshot.peer_name().to_owned(), position });
-    Some(announce(snapshot, Vec::new(), because))
+    Some(announce(snapshot, because))
 }
 
 /// Our member, where it runs without a leader and is known to be a voter: by its own word or, where it has not
@@ -126,12 +126,13 @@ pub(super) fn peer_was_never_seen(snapshot: &Snapshot) -> bool {
 }
 
 /// Writes down that this node goes on alone, in the note and in the CIB, before it does.
-pub(super) fn announce(snapshot: &Snapshot, first: Vec<Effect>, because: Reason) -> Plan {
+pub(super) fn announce(snapshot: &Snapshot, because: Reason) -> Plan {
     let note = announced_note(snapshot);
-    let mut effects = first;
-    effects.push(Effect::WriteNote(note.clone()));
-    effects.push(Effect::PublishLineage(note.lineage.clone()));
-    effects.push(Effect::SetStandalone(Some(snapshot.me.name.clone())));
+    let mut effects = vec![
+        Effect::WriteNote(note.clone()),
+        Effect::PublishLineage(note.lineage.clone()),
+        Effect::SetStandalone(Some(snapshot.me.name.clone())),
+    ];
     if let Some(record) = snapshot.cib.known().and_then(|cib| cib.own_record.clone()) {
         effects.push(Effect::PublishRecord(Record { lineage: note.lineage, claims: true, ..record }));
     }

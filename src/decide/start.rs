@@ -118,8 +118,7 @@ fn follow(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
     if is_listed(disk, peer_etcd) {
         return run(snapshot, RunMode::Normally, Rule::PeerServesAndListsThisMember);
     }
-    if Chosen::seen_in(snapshot, cib) == Chosen::Me && matches!(classify(disk), Data::SoleVoter | Data::VoterBeside(_))
-    {
+    if Chosen::seen_in(snapshot, cib) == Chosen::Me && is_voter(disk) {
         return snapshot.refuse(Refusal::PeerServesThoughNotChosen);
     }
     if snapshot.local.machine_is_deleted {
@@ -208,13 +207,13 @@ fn together(snapshot: &Snapshot, progress: &Progress, cib: &Cib, record: &Record
     match cold_start::answer(record, peer_record, &Cluster::seen_in(snapshot, cib)) {
         Answer::StartNormally(rule) => run_plainly(snapshot, &record.disk, rule),
         Answer::Bootstrap(rule) => run(snapshot, RunMode::Bootstrap, rule),
-        Answer::ForceNewCluster(rule) => recover::announce(snapshot, Vec::new(), snapshot.rule(rule)),
+        Answer::ForceNewCluster(rule) => recover::announce(snapshot, snapshot.rule(rule)),
         Answer::FollowThePeer(_) => {
             let wait = Wait::PeerToServe { peer: snapshot.peer_name().to_owned() };
             wait_or_refuse(snapshot, progress, patience_ms, wait, Refusal::PeerDoesNotServe)
         }
         Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { .. }) if accepts_the_loss(snapshot, record) => {
-            recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OperatorConfirmed))
+            recover::announce(snapshot, snapshot.rule(Rule::OperatorConfirmed))
         }
         Answer::Refuse(refusal) => {
             as_others_say(snapshot, progress, record, patience_ms).unwrap_or_else(|| snapshot.refuse(refusal))
@@ -239,11 +238,11 @@ fn as_others_say(snapshot: &Snapshot, progress: &Progress, record: &Record, pati
     if !recover::told_to(snapshot) {
         return None;
     }
-    is_voter(record).then(|| recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OperatorConfirmed)))
+    is_voter(&record.disk).then(|| recover::announce(snapshot, snapshot.rule(Rule::OperatorConfirmed)))
 }
 
-fn is_voter(record: &Record) -> bool {
-    matches!(classify(&record.disk), Data::SoleVoter | Data::VoterBeside(_))
+fn is_voter(disk: &DataDir) -> bool {
+    matches!(classify(disk), Data::SoleVoter | Data::VoterBeside(_))
 }
 
 /// R4: never a force. A plain start of a voter is always safe; anyone else waits for the peer to serve. The peer's
@@ -283,12 +282,12 @@ fn alone(snapshot: &Snapshot, record: &Record) -> Plan {
     match classify(&record.disk) {
         Data::SoleVoter if is_newest(snapshot, record) => run_plainly(snapshot, &record.disk, Rule::SoleVoter),
         Data::VoterBeside(_) if recover::proves_that_the_peer_did_not_go_on(snapshot, history) => {
-            recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::SurvivorGoesOnAlone))
+            recover::announce(snapshot, snapshot.rule(Rule::SurvivorGoesOnAlone))
         }
         Data::SoleVoter | Data::VoterBeside(_)
             if recover::operator_confirmed(snapshot, history) || recover::told_to(snapshot) =>
         {
-            recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OperatorConfirmed))
+            recover::announce(snapshot, snapshot.rule(Rule::OperatorConfirmed))
         }
         Data::SoleVoter | Data::VoterBeside(_) => snapshot.refuse(recover::without_proof(snapshot, position)),
         Data::Learner => snapshot.refuse(Refusal::LearnerAlone { position }),
@@ -303,8 +302,8 @@ fn not_confirmed(snapshot: &Snapshot, progress: &Progress, record: &Record, why:
     if classify(&record.disk) == Data::SoleVoter && is_newest(snapshot, record) {
         return run_plainly(snapshot, &record.disk, Rule::SoleVoter);
     }
-    if is_voter(record) && recover::told_to(snapshot) && recover::peer_was_never_seen(snapshot) {
-        return recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OperatorConfirmed));
+    if is_voter(&record.disk) && recover::told_to(snapshot) && recover::peer_was_never_seen(snapshot) {
+        return recover::announce(snapshot, snapshot.rule(Rule::OperatorConfirmed));
     }
     let wait = Wait::PeerConfirmed { peer: snapshot.peer_name().to_owned(), why: why.to_owned() };
     let refusal = Refusal::PeerNotConfirmed { why: why.to_owned() };
@@ -327,7 +326,7 @@ fn only_node(snapshot: &Snapshot, record: &Record) -> Plan {
         Data::Nothing if record.disk == DataDir::Blank => run(snapshot, RunMode::Bootstrap, Rule::OnlyNode),
         Data::SoleVoter => run_plainly(snapshot, &record.disk, Rule::OnlyNode),
         // The administrator took the peer out of node_ip_map: that is the operator's word on it.
-        Data::VoterBeside(_) => recover::announce(snapshot, Vec::new(), snapshot.rule(Rule::OnlyNode)),
+        Data::VoterBeside(_) => recover::announce(snapshot, snapshot.rule(Rule::OnlyNode)),
         Data::Nothing | Data::VoterAmongMany | Data::Learner | Data::Departed => snapshot.refuse(Refusal::NoVotersData),
     }
 }

@@ -4,16 +4,14 @@ use crate::agent::context::Context;
 use crate::decide::fact::Fact;
 use crate::decide::snapshot::{Container, Etcd};
 use crate::etcd::{config, log_line};
-use crate::notes;
-use crate::podman::process::{self, Process};
+use crate::podman::process;
 use crate::podman::{self, State};
 
 pub(super) fn observe(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fact<bool>) -> Fact<Container> {
     let text = std::fs::read_to_string(context.config_path()).unwrap_or_default();
     let forces_new_cluster = config::forces_new_cluster(&text);
     let known = |running, exit| Fact::Known(Container { running, exit, forces_new_cluster });
-    let recorded: Fact<Process> = notes::read(&context.process_path);
-    if recorded.known().is_some_and(|process| process.is_alive()) {
+    if process::remembered(&context.process_path).is_some() {
         return known(true, None);
     }
     // An etcd that kubelet runs may answer on our ports, with our data.
@@ -25,7 +23,8 @@ pub(super) fn observe(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fa
         Err(error) => return Fact::Unknown(error.to_string()),
     };
     if let Some(container) = container.as_ref().filter(|container| container.state.running) {
-        remember(context, container.state.pid);
+        // Started before this boot's record of it, as by the shell agent.
+        process::remember(&context.process_path, container.state.pid);
         return known(true, None);
     }
     // podman may have lost a process that still holds the data.
@@ -34,15 +33,6 @@ pub(super) fn observe(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fa
         _ if answers || holds => known(true, None),
         None => Fact::Absent,
         Some(container) => known(false, Some(exit_words(context, &container.state))),
-    }
-}
-
-/// A container that was started before this boot's record of it, as by the shell agent.
-fn remember(context: &Context, pid: i32) {
-    if let Some(process) = Process::of(pid)
-        && let Err(error) = notes::write(&context.process_path, &process)
-    {
-        log::debug!("etcd's process is not written down: {error}");
     }
 }
 

@@ -31,6 +31,8 @@ pub fn observe(context: &Context) -> Snapshot {
         // podman does not answer; what nobody holds open can be read all the same.
         Fact::Unknown(_) | Fact::NotAsked => data_in_use == Fact::Known(false) && own_etcd.is_absent(),
     };
+    // Only a node that is to join a serving peer needs room, and its backups are walked through for that.
+    let may_join = is_stopped && peer_etcd.known().is_some_and(Etcd::is_voter_with_leader);
     Snapshot {
         elapsed_ms: millis(context.deadline.elapsed()),
         budget_ms: millis(context.budget),
@@ -44,7 +46,7 @@ pub fn observe(context: &Context) -> Snapshot {
         container,
         data_in_use,
         disk: if is_stopped { disk(context) } else { Fact::NotAsked },
-        room: if is_stopped { room(context) } else { Fact::NotAsked },
+        room: if may_join { room(context) } else { Fact::NotAsked },
         note: notes::read(&notes::note_path(context.data_dir())),
         boot_memory: notes::read(&context.memory_path),
         authorisation: notes::read(&context.authorisation_path),

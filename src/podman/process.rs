@@ -7,6 +7,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::decide::Fact;
+use crate::notes;
+
 /// A process, told from a later one with the same number by when it started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
@@ -37,6 +40,21 @@ impl Process {
     pub fn set_oom_score(self, score: i32) -> std::io::Result<()> {
         fs::write(format!("/proc/{}/oom_score_adj", self.pid), score.to_string())
     }
+}
+
+/// Writes down at `path` that the container's process is `pid`: it is looked for in /proc from now on, not with podman.
+pub fn remember(path: &Path, pid: i32) {
+    if let Some(process) = Process::of(pid)
+        && let Err(error) = notes::write(path, &process)
+    {
+        log::debug!("etcd's process is not written down: {error}");
+    }
+}
+
+/// The process that was written down at `path`, if it lives.
+pub fn remembered(path: &Path) -> Option<Process> {
+    let recorded: Fact<Process> = notes::read(path);
+    recorded.known().copied().filter(|process| process.is_alive())
 }
 
 /// Whether etcd's database in `data_dir` is locked by a process that kubelet runs: OpenShift's own static pod.

@@ -92,17 +92,6 @@ fn voter(leader: Option<u64>) -> Snapshot {
     at_rest().running(Fact::Known(etcd(ME, leader, &[ME, PEER], &[]))).seen_voting()
 }
 
-fn word(accept_loss: bool) -> Fact<Authorisation> {
-    Fact::Known(Authorisation {
-        boot_id: "boot1".to_owned(),
-        lost_node: "node2".to_owned(),
-        cluster_id: CLUSTER,
-        member_id: ME,
-        position: Position { term: 3, index: 1000 },
-        accept_loss,
-    })
-}
-
 fn starts() -> Vec<Situation> {
     let start = |name, snapshot| begin(name, Request::Start, snapshot);
     let full = Room {
@@ -153,14 +142,16 @@ fn starts_without_a_peer() -> Vec<Situation> {
         start("r3-sole-voter-starts-alone", alone(history(ME, &[ME], &[]))),
         start("r3-survivor-announces", alone(pair(ME)).seen_voting().with_disk(pair(ME))),
         start("r3-after-a-reboot-refuses", alone(pair(ME))),
-        start("r3-operators-word-announces", Snapshot { authorisation: word(false), ..alone(pair(ME)) }),
+        start("r3-operators-word-announces", Snapshot { authorisation: Fact::Known(word(false)), ..alone(pair(ME)) }),
         start(
             "r3-operators-word-without-the-loss-refuses",
-            Snapshot { authorisation: word(false), ..alone(pair(ME)) }.cib_with(|cib| cib.lineage = forks(1, "node2")),
+            Snapshot { authorisation: Fact::Known(word(false)), ..alone(pair(ME)) }
+                .cib_with(|cib| cib.lineage = forks(1, "node2")),
         ),
         start(
             "r3-operators-word-with-the-loss-announces",
-            Snapshot { authorisation: word(true), ..alone(pair(ME)) }.cib_with(|cib| cib.lineage = forks(1, "node2")),
+            Snapshot { authorisation: Fact::Known(word(true)), ..alone(pair(ME)) }
+                .cib_with(|cib| cib.lineage = forks(1, "node2")),
         ),
         start("r3-learner-alone-refuses", alone(history(ME, &[PEER], &[ME]))),
         start("r3-departed-member-alone-refuses", alone(departed(ME))),

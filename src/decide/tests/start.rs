@@ -332,17 +332,6 @@ fn a_refusal_paces_itself_once_the_first_quick_tries_are_used_up() {
     assert_eq!(run_mode(&returned), RunMode::Normally);
 }
 
-fn word(accept_loss: bool) -> Authorisation {
-    Authorisation {
-        boot_id: "boot1".to_owned(),
-        lost_node: "node2".to_owned(),
-        cluster_id: CLUSTER,
-        member_id: ME,
-        position: Position { term: 3, index: 1000 },
-        accept_loss,
-    }
-}
-
 #[test]
 fn r3_an_operators_word_leads_on_and_is_used_up() {
     let mut alone = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);

@@ -88,6 +88,18 @@ pub(super) fn record(disk: DataDir) -> Record {
     Record { boot_id: "boot".to_owned(), disk, lineage: Lineage::default(), claims: false }
 }
 
+/// An operator's word about node1's data and its peer.
+pub(super) fn word(accept_loss: bool) -> Authorisation {
+    Authorisation {
+        boot_id: "boot1".to_owned(),
+        lost_node: "node2".to_owned(),
+        cluster_id: CLUSTER,
+        member_id: ME,
+        position: Position { term: 3, index: 1000 },
+        accept_loss,
+    }
+}
+
 pub(super) fn forks(forks: u64, by: &str) -> Lineage {
     Lineage { forks, by: by.to_owned() }
 }
