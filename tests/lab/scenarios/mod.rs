@@ -109,7 +109,7 @@ pub fn run(lab: &Lab, mut wish: Wish, wanted: &Wanted) -> Result<()> {
                     teardown::down(lab);
                 }
                 current = None;
-                failed.push(scenario.name);
+                failed.push(format!("{}: {error}", scenario.name));
             }
         }
     }
@@ -117,10 +117,11 @@ pub fn run(lab: &Lab, mut wish: Wish, wanted: &Wanted) -> Result<()> {
     interrupt::check()?;
     if !left.is_empty() {
         println!("teardown left behind: {}", left.join(", "));
-        failed.push("teardown");
+        failed.push("teardown".to_owned());
     }
-    if !failed.is_empty() {
-        println!("failed: {}", failed.join(", "));
+    // Again, with its reason: the last lines may be all that is kept of a run.
+    for failure in &failed {
+        println!("failed: {failure}");
     }
     println!("{passed} passed, {} failed", failed.len());
     if failed.is_empty() { Ok(()) } else { Err("not every scenario passed".into()) }

@@ -1,9 +1,11 @@
 //! The pod manifest changes: where only its version differs the container stays, else it is replaced and kept.
 
+use std::time::Duration;
+
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
-use crate::sh::Result;
+use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::two_node_openshift::{self, must};
 use crate::up::Wish;
@@ -51,5 +53,8 @@ fn restart_without_leaving(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &words)?;
     two_node_openshift::restart_etcd(lab, node)?;
     must(etcd::view(lab, node)?.member == member, "restart_no_leave keeps the member")?;
-    must(two_node_openshift::attribute(lab, node, "reboot", name).is_none(), "restart_no_leave is taken back")
+    // The start takes it back once etcd serves, which is what was waited for until here.
+    sh::wait_for("restart_no_leave to be taken back", Duration::from_secs(20), Duration::from_millis(300), || {
+        two_node_openshift::attribute(lab, node, "reboot", name).is_none().then_some(())
+    })
 }
