@@ -41,7 +41,7 @@ demo: setup ## two nodes, one power cut, and etcd takes writes again (root; VICT
 
 .PHONY: test
 test: setup check deny real package lab lab-installed ## every test, the lab's scenarios and some power cuts included (root)
-	$(MAKE) power-cuts N=3 SEED=3001
+	$(MAKE) power-cuts N=3 SEED=1030
 
 .PHONY: nightly
 nightly: test sim-deep lab-nightly rpm-vendored ## everything that takes hours (root)

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::node::{CLIENT_IP, NODES, Node};
+use crate::node::{CLIENT_IP, FENCING_NETWORK, NODES, Node};
 use crate::sh::{self, Result};
 use crate::state::Lab;
 
@@ -71,8 +71,9 @@ pub fn create(lab: &Lab) -> Result<()> {
          link set fencing up\n",
     );
     for node in NODES {
-        batch.push_str(&format!("addr add {}/24 dev fencing\n", node.bmc_ip()));
+        batch.push_str(&format!("addr add {}/32 dev fencing\n", node.bmc_ip()));
     }
+    batch.push_str(&format!("route add {FENCING_NETWORK} dev fencing\n"));
     batch.push_str(&format!(
         "link add client type veth peer name eth0 netns {client}\n\
          link set client master cluster up\n"
@@ -156,10 +157,11 @@ pub fn set_partition(lab: &Lab, on: bool) -> Result<()> {
     Ok(())
 }
 
-/// Whether a BMC answers on its address at all.
+/// Whether a BMC answers on its address at all. Each is alone in its prefix: the kernel takes the other addresses of a
+/// prefix away with the first one.
 pub fn set_bmc_address(lab: &Lab, node: Node, present: bool) -> Result<()> {
     let verb = if present { "replace" } else { "del" };
-    match ip(&switch(lab), &format!("addr {verb} {}/24 dev fencing\n", node.bmc_ip())) {
+    match ip(&switch(lab), &format!("addr {verb} {}/32 dev fencing\n", node.bmc_ip())) {
         Err(error) if present => Err(error),
         _ => Ok(()),
     }

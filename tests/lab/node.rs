@@ -14,6 +14,8 @@ pub enum Node {
 pub const NODES: [Node; 2] = [Node::One, Node::Two];
 /// Where the writers and the watch live: a third machine on the cluster network.
 pub const CLIENT_IP: &str = "10.99.0.254";
+/// Where the BMCs are, and a cable of each host.
+pub const FENCING_NETWORK: &str = "10.98.0.0/24";
 pub const BMC_USER: &str = "admin";
 /// Known to anyone who reads this; it guards an emulator that only this machine can reach.
 pub const BMC_PASSWORD: &str = "lab-secret";
