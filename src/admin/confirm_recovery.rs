@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use super::{Failure, Subcommand, evidence, explain, node};
 use crate::agent::context::Context;
 use crate::command;
-use crate::data_dir::{DataDir, History};
+use crate::data_dir::{DataDir, History, LastWritten};
 use crate::decide::snapshot::{Authorisation, PeerNode, Position, Snapshot};
 use crate::decide::{self, Progress, Request};
 use crate::notes;
@@ -82,7 +82,8 @@ fn recoverable(snapshot: &Snapshot, accept_loss: bool) -> Result<&History, Failu
 
 fn warn(snapshot: &Snapshot, history: &History, accept_loss: bool) {
     let peer = snapshot.peer_name();
-    println!("This node's data reaches term {} index {}.", history.last_term, history.last_index);
+    let written = LastWritten(snapshot.local.log_written);
+    println!("This node's data reaches term {} index {}{written}.", history.last_term, history.last_index);
     if accept_loss {
         println!("Every write that {peer} acknowledged after that WILL BE LOST.");
     } else {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::clock;
 use crate::data_dir::DataDir;
 use crate::decide::fact::Fact;
 use crate::decide::snapshot::{
@@ -19,6 +20,9 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
     line(&format!("{peer}'s etcd"), fact(&snapshot.peer_etcd, "does not run", etcd));
     line("container", fact(&snapshot.container, "there is none", container));
     line("data dir", fact(&snapshot.disk, "blank", data));
+    if let Some(seconds) = snapshot.local.log_written {
+        line("last written", clock::utc(seconds));
+    }
     line("durable note", fact(&snapshot.note, "none", note));
     line("this boot", fact(&snapshot.boot_memory, "remembers nothing", |memory| boot_memory(snapshot, memory)));
     if let Fact::Known(word) = &snapshot.authorisation {

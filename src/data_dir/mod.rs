@@ -17,6 +17,7 @@ mod memory;
 mod proto;
 mod snapshot;
 mod wal;
+mod written;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -29,6 +30,7 @@ pub use aside::{Backup, Room, drop_backups, move_aside, prune_backups, room};
 pub use error::Error;
 #[doc(hidden)]
 pub use memory::MemoryDir;
+pub use written::{LastWritten, last_written};
 
 use history::Reading;
 use layout::Layout;

@@ -156,10 +156,15 @@ pub enum Refusal {
     /// Voter data, the peer is confirmed gone, and nothing proves that it did not go on without us.
     NoProofThatPeerDidNotGoOn {
         position: Position,
+        /// When the data's log was last written to, in seconds since 1970.
+        #[serde(default)]
+        written: Option<u64>,
     },
     /// As above, and somebody recorded that the peer did go on.
     PeerWentOnWithoutUs {
         position: Position,
+        #[serde(default)]
+        written: Option<u64>,
     },
     LearnerAlone {
         position: Position,

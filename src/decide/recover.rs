@@ -244,10 +244,11 @@ fn may_force(snapshot: &Snapshot, disk: &DataDir) -> bool {
 
 /// Why a voter's data is not gone on with: nothing proves that it is all there is, or it is known not to be.
 pub(super) fn without_proof(snapshot: &Snapshot, position: Position) -> Refusal {
+    let written = snapshot.local.log_written;
     if snapshot.was_left_behind() {
-        Refusal::PeerWentOnWithoutUs { position }
+        Refusal::PeerWentOnWithoutUs { position, written }
     } else {
-        Refusal::NoProofThatPeerDidNotGoOn { position }
+        Refusal::NoProofThatPeerDidNotGoOn { position, written }
     }
 }
 

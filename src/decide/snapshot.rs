@@ -64,6 +64,9 @@ pub struct Local {
     pub failed_check: Option<String>,
     /// Whether OpenShift is deleting the Machine of the node that is to be added: the peer, or on a joiner itself.
     pub machine_is_deleted: bool,
+    /// When the log in the data dir was last written to, in seconds since 1970; for people, and deciding nothing.
+    #[serde(default)]
+    pub log_written: Option<u64>,
 }
 
 /// What has to go before etcd can be started.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::listeners;
 use crate::agent::context::Context;
+use crate::data_dir;
 use crate::decide::fact::Fact;
 use crate::decide::snapshot::{Etcd, Local, Obstacle};
 use crate::etcd::client;
@@ -26,6 +27,7 @@ pub(super) fn observe(context: &Context, is_stopped: bool, own: &Fact<Etcd>, pee
         obstacle: if is_stopped { obstacle(context) } else { None },
         failed_check: if is_stopped { None } else { failed_check(context, own) },
         machine_is_deleted: machine_is_deleted(context, is_stopped, own, peer),
+        log_written: if is_stopped { data_dir::last_written(context.data_dir()) } else { None },
     }
 }
 

@@ -11,11 +11,18 @@ use crate::command;
 /// How long one of Pacemaker's tools may take: the CIB's manager answers in milliseconds or is in trouble.
 const TOOL_TIMEOUT: Duration = Duration::from_secs(8);
 
+/// CRM_EX_DISCONNECT: the tool found no daemon to talk to, as where Pacemaker is stopped.
+const DISCONNECTED: i32 = 102;
+
 /// One of Pacemaker's tools did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
     Command(#[from] command::Error),
+    #[error(
+        "Pacemaker does not answer on this node ({tool}: {complaint}): see 'pcs status', or type 'pcs cluster start'"
+    )]
+    Disconnected { tool: &'static str, complaint: String },
     #[error("{tool} failed ({code}): {complaint}")]
     Tool { tool: &'static str, code: i32, complaint: String },
     #[error("the CIB is not understood: {0}")]
@@ -27,7 +34,11 @@ fn run(tool: &'static str, args: &[&str]) -> Result<String, Error> {
     if output.code == 0 {
         return Ok(output.stdout);
     }
-    Err(Error::Tool { tool, code: output.code, complaint: output.complaint().to_owned() })
+    let complaint = output.complaint().to_owned();
+    match output.code {
+        DISCONNECTED => Err(Error::Disconnected { tool, complaint }),
+        code => Err(Error::Tool { tool, code, complaint }),
+    }
 }
 
 /// The name of this node, as the cluster has it.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Output;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -44,15 +45,25 @@ fn lagging() -> Writer {
     writer
 }
 
+/// As if every segment of the log had been written to at that time.
+fn touch(dir: &Dir, seconds: u64) {
+    for file in fs::read_dir(dir.path().join("member/wal")).unwrap() {
+        let file = fs::File::options().write(true).open(file.unwrap().path()).unwrap();
+        file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
+    }
+}
+
 #[test]
 fn people_see_everything() {
-    let text = printed(&["show"], &lagging().write());
+    let dir = lagging().write();
+    touch(&dir, 951_782_399);
+    let text = printed(&["show"], &dir);
     let expected = "\
 data dir      DIR
 etcd          does not have it open
 cluster       cdf81818e32e3b5b (14841639067169209179)
 member        fedcba9876543210 (18364758544493064720), a voter
-last entry    index 5, term 2
+last entry    index 5, term 2, last written 2000-02-28 23:59:59Z
 commit index  1
 voters        8000000000000001 (9223372036854775809)
               fedcba9876543210 (18364758544493064720), this member

@@ -16,6 +16,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Rule::write", "a decision, not a refusal: the README explains the rules"),
     ("Step::fmt", "a step on the way"),
     ("Reason::fmt", "frames for the others"),
+    ("LastWritten::fmt", "a fragment of others"),
     ("command", "help"),
     ("for_people", "tandem data-dir show"),
     ("dir_argument", "help"),

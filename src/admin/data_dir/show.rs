@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
 use crate::admin::{Failure, Subcommand};
-use crate::data_dir::{self, DataDir, History};
+use crate::data_dir::{self, DataDir, History, LastWritten};
 
 const HELP: &str = "\
 Reads only; works while etcd runs or not.
@@ -93,6 +93,7 @@ fn for_people(dir: &Path, history: &History, is_open: bool) -> String {
     };
     let damage = lines(history.damage.clone());
     let etcd = if is_open { "runs: the numbers are already old" } else { "does not have it open" };
+    let written = LastWritten(data_dir::last_written(dir));
     let dir = dir.display();
     let (cluster, member) = (super::id(history.cluster_id), super::id(me));
     let (voters, learners) = (list(&history.voters), list(&history.learners));
@@ -102,7 +103,7 @@ fn for_people(dir: &Path, history: &History, is_open: bool) -> String {
          etcd          {etcd}\n\
          cluster       {cluster}\n\
          member        {member}, {role}\n\
-         last entry    index {index}, term {term}\n\
+         last entry    index {index}, term {term}{written}\n\
          commit index  {commit}\n\
          voters        {voters}\n\
          learners      {learners}\n\

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Refusal, megabytes};
+use crate::data_dir::LastWritten;
 use crate::decide::snapshot::{Obstacle, Position};
 
 impl Refusal {
@@ -26,12 +27,12 @@ impl Refusal {
             Self::NoVotersData => {
                 "neither node holds a voter's data: move a backup back, see 'tandem explain'".to_owned()
             }
-            Self::NoProofThatPeerDidNotGoOn { position: Position { term, index } } => {
+            Self::NoProofThatPeerDidNotGoOn { position: Position { term, index }, .. } => {
                 format!(
                     "{peer} may have gone on since term {term} index {index}: start {peer}, or 'tandem confirm-recovery'"
                 )
             }
-            Self::PeerWentOnWithoutUs { position: Position { term, index } } => {
+            Self::PeerWentOnWithoutUs { position: Position { term, index }, .. } => {
                 format!(
                     "{peer} went on alone after term {term} index {index}: start {peer}, or 'tandem confirm-recovery --accept-loss'"
                 )
@@ -109,16 +110,18 @@ impl Refusal {
                     "neither node holds a voter's data: move a backup back ('mv /var/lib/etcd/member-* /var/lib/etcd/member') or restore a snapshot"
                 )
             }
-            Self::NoProofThatPeerDidNotGoOn { position: Position { term, index } } => {
+            Self::NoProofThatPeerDidNotGoOn { position: Position { term, index }, written } => {
+                let written = LastWritten(*written);
                 write!(
                     f,
-                    "this node's data reaches term {term} index {index}, and {peer} may have gone on without it: start {peer} (nothing is lost then), or type 'tandem confirm-recovery' here"
+                    "this node's data reaches term {term} index {index}{written}, and {peer} may have gone on without it: start {peer} (nothing is lost then), or type 'tandem confirm-recovery' here"
                 )
             }
-            Self::PeerWentOnWithoutUs { position: Position { term, index } } => {
+            Self::PeerWentOnWithoutUs { position: Position { term, index }, written } => {
+                let written = LastWritten(*written);
                 write!(
                     f,
-                    "this node's data reaches term {term} index {index}, and {peer} is known to have gone on without it: start {peer} (nothing is lost then), or give up what it took with 'tandem confirm-recovery --accept-loss'"
+                    "this node's data reaches term {term} index {index}{written}, and {peer} is known to have gone on without it: start {peer} (nothing is lost then), or give up what it took with 'tandem confirm-recovery --accept-loss'"
                 )
             }
             Self::LearnerAlone { position: Position { term, index } } => {

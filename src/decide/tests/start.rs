@@ -207,8 +207,13 @@ fn a_sole_voter_that_was_left_behind_is_no_longer_sure_of_itself() {
 
 #[test]
 fn r3_a_voter_that_was_itself_killed_refuses_alone() {
-    let snapshot = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
-    assert_eq!(refusal(&snapshot), Refusal::NoProofThatPeerDidNotGoOn { position: Position { term: 3, index: 1000 } });
+    let mut snapshot = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    snapshot.local.log_written = Some(951_782_399);
+    let refused = refusal(&snapshot);
+    let position = Position { term: 3, index: 1000 };
+    assert_eq!(refused, Refusal::NoProofThatPeerDidNotGoOn { position, written: Some(951_782_399) });
+    let told = Reason::Refused { refusal: refused, peer: "node2".to_owned() }.to_string();
+    assert!(told.contains("term 3 index 1000, last written 2000-02-28 23:59:59Z, and"), "{told}");
     assert_eq!(exit(&first(Request::Start, &snapshot)), Some(Exit::Retriable));
     let sentence = first(Request::Start, &snapshot).because.to_string();
     assert!(sentence.contains("start node2") && sentence.contains("tandem confirm-recovery"), "{sentence}");
