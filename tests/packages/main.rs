@@ -4,6 +4,8 @@
 #![expect(clippy::disallowed_methods, reason = "the test asks the tools of the packages")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod roots;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -158,8 +160,8 @@ fn nothing_runs_when_a_package_comes_or_goes() {
 #[test]
 fn the_documentation_is_there() {
     for (contents, names) in [
-        (of_rpm(&package("tandem-", ".rpm")), ["README.md", "RECOVERY.md", "CHANGELOG.md", "LICENSE"]),
-        (of_deb(&package("tandem_", ".deb")), ["README.md", "RECOVERY.md", "CHANGELOG.md", "copyright"]),
+        (of_rpm(&package("tandem-", ".rpm")), ["README.md", "RECOVERY.md", "FENCING.md", "CHANGELOG.md", "LICENSE"]),
+        (of_deb(&package("tandem_", ".deb")), ["README.md", "RECOVERY.md", "FENCING.md", "changelog", "copyright"]),
     ] {
         for name in names {
             assert!(contents.keys().any(|path| path.trim_end_matches(".gz").ends_with(&format!("/{name}"))), "{name}");

@@ -1,0 +1,235 @@
+//! The packages are installed and removed, each kind in a root of its own with its own database, next to packages that own
+//! the drop-in's places. Those, and one that provides whatever is required, are made here: Debian has no RPMs to try with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{package, root, said};
+
+/// The places that the drop-in takes, and the packages that have them today.
+const TAKEN: &[(&str, &str, &str)] = &[
+    ("resource-agents", "4.18.0", "/usr/lib/ocf/resource.d/heartbeat/podman-etcd"),
+    ("fence-agents-redfish", "4.16.0", "/usr/sbin/fence_redfish"),
+];
+const ORIGINAL: &str = "#!/bin/sh\necho the original\n";
+
+/// A command that may write as root into a root that belongs to whoever runs the test.
+fn as_root(program: &str) -> Command {
+    if nix::unistd::geteuid().is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", program]);
+    command
+}
+
+/// Whether it succeeded, and everything that it said.
+fn outcome(command: &mut Command) -> (bool, String) {
+    let output = command.env("LC_ALL", "C").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.success(), text)
+}
+
+fn write(path: &Path, text: &str, program: bool) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(if program { 0o755 } else { 0o644 })).unwrap();
+}
+
+/// The place below `root`.
+fn at(root: &Path, place: &str) -> PathBuf {
+    root.join(place.trim_start_matches('/'))
+}
+
+/// Tandem is in each place and answers there; or the originals are.
+fn assert_in_place(root: &Path, tandem: bool) {
+    for (_, _, place) in TAKEN {
+        let file = at(root, place);
+        if tandem {
+            assert_eq!(file.canonicalize().unwrap(), at(root, "/usr/sbin/tandem").canonicalize().unwrap(), "{place}");
+        } else {
+            assert_eq!(fs::read_to_string(&file).unwrap(), ORIGINAL, "{place}");
+        }
+    }
+    if !tandem {
+        return;
+    }
+    for (place, words, file) in [
+        (TAKEN[0].2, &["meta-data"][..], "podman-etcd.xml"),
+        (TAKEN[1].2, &["--action", "metadata"], "fence_redfish_rs.xml"),
+    ] {
+        let printed = said(at(root, place).to_str().unwrap(), words);
+        assert_eq!(printed, fs::read_to_string(super::root().join("metadata").join(file)).unwrap(), "{place}");
+    }
+}
+
+/// Every file below `dir` but the package manager's own.
+fn files(dir: &Path, database: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.is_symlink() {
+            if !path.ends_with(database) {
+                files(&path, database, found);
+            }
+        } else {
+            found.push(path);
+        }
+    }
+}
+
+fn assert_empty(root: &Path, database: &str) {
+    let mut left = Vec::new();
+    files(root, database, &mut left);
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+/// Builds a Debian package with one program, or with none.
+fn made_deb(dir: &Path, name: &str, version: &str, more: &str, place: &str) -> String {
+    let tree = dir.join(name);
+    let control = format!(
+        "Package: {name}\nVersion: {version}\nArchitecture: all\nMaintainer: nobody <nobody@packages.invalid>\n\
+         Description: for a test\n{more}"
+    );
+    write(&tree.join("DEBIAN/control"), &control, false);
+    if !place.is_empty() {
+        write(&at(&tree, place), ORIGINAL, true);
+    }
+    let file = dir.join(format!("{name}.deb")).to_str().unwrap().to_owned();
+    said("dpkg-deb", &["--build", "--root-owner-group", tree.to_str().unwrap(), &file]);
+    file
+}
+
+#[test]
+fn the_debian_packages_come_and_go() {
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path().join("root");
+    for file in ["info/format", "updates/.keep", "triggers/File", "status", "available"] {
+        write(&root.join("var/lib/dpkg").join(file), if file == "info/format" { "1\n" } else { "" }, false);
+    }
+    fs::remove_file(root.join("var/lib/dpkg/updates/.keep")).unwrap();
+    let dpkg = |words: &[&str]| {
+        outcome(as_root("dpkg").arg(format!("--root={}", root.display())).arg("--log=/dev/null").args(words))
+    };
+    let must = |words: &[&str]| {
+        let (done, text) = dpkg(words);
+        assert!(done, "dpkg {words:?}: {text}");
+    };
+    let (tandem, dropin) = (package("tandem_", ".deb"), package("tandem-dropin_", ".deb"));
+    let provides = said("dpkg-deb", &["--field", &tandem, "Depends"]).replace(">=", "=");
+    let machine = made_deb(scratch.path(), "machine", "1", &format!("Provides: {provides}"), "");
+    let made = |(name, version, place): &(&str, &str, &str)| {
+        let epoch = if *name == "resource-agents" { "1:" } else { "" };
+        made_deb(scratch.path(), name, &format!("{epoch}{version}-1"), "", place)
+    };
+    let originals: Vec<String> = TAKEN.iter().map(made).collect();
+
+    must(&["--install", &machine, &originals[0], &originals[1]]);
+    must(&["--install", &tandem]);
+    assert_in_place(&root, false);
+    // Whose places it takes, it replaces.
+    must(&["--install", &dropin]);
+    assert_in_place(&root, true);
+    for original in &originals {
+        let (done, text) = dpkg(&["--install", original]);
+        assert!(!done && text.contains("tandem-dropin conflicts with"), "{text}");
+    }
+    assert_in_place(&root, true);
+    must(&["--remove", "tandem-dropin"]);
+    must(&["--install", &originals[0], &originals[1]]);
+    assert_in_place(&root, false);
+    must(&["--purge", "tandem-dropin", "tandem"]);
+    assert_in_place(&root, false);
+    must(&["--purge", TAKEN[0].0, TAKEN[1].0, "machine"]);
+    assert_empty(&root, "var/lib/dpkg");
+}
+
+/// One specification for the packages that the RPMs meet: what they require, and what the drop-in conflicts with.
+fn specification(requires: &str) -> String {
+    let provides = requires.lines().filter(|line| !line.starts_with("rpmlib(")).map(|line| line.replace(">=", "="));
+    let provides: String = provides.map(|line| format!("Provides: {line}\n")).collect();
+    let package = |(name, version, place): &(&str, &str, &str)| {
+        format!(
+            "%package -n {name}\nVersion: {version}\nSummary: for a test\n%description -n {name}\nFor a test.\n\
+             %files -n {name}\n{place}\n"
+        )
+    };
+    let install = |(_, _, place): &(&str, &str, &str)| {
+        format!("install -D --mode=755 %{{_sourcedir}}/original %{{buildroot}}{place}\n")
+    };
+    format!(
+        "Name: machine\nVersion: 1\nRelease: 1\nSummary: for a test\nLicense: Apache-2.0\nBuildArch: noarch\n{provides}\
+         %description\nFor a test.\n%files\n{}%install\n{}",
+        TAKEN.iter().map(package).collect::<String>(),
+        TAKEN.iter().map(install).collect::<String>()
+    )
+}
+
+fn made_rpms(dir: &Path, requires: &str) -> [String; 3] {
+    write(&dir.join("original"), ORIGINAL, true);
+    write(&dir.join("machine.spec"), &specification(requires), false);
+    let define = |name: &str| format!("{name} {}", dir.display());
+    let (top, source, made) = (define("_topdir"), define("_sourcedir"), define("_rpmdir"));
+    let names = "_rpmfilename %%{NAME}.rpm";
+    let file = dir.join("machine.spec");
+    let words = ["-bb", "--quiet", "--define", &top, "--define", &source, "--define", &made, "--define", names];
+    said("rpmbuild", &[&words[..], &[file.to_str().unwrap()]].concat());
+    ["machine", TAKEN[0].0, TAKEN[1].0].map(|name| dir.join(format!("{name}.rpm")).to_str().unwrap().to_owned())
+}
+
+#[test]
+fn the_rpms_come_and_go() {
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path().join("root");
+    fs::create_dir(&root).unwrap();
+    let rpm =
+        |words: &[&str]| outcome(as_root("rpm").args(["--dbpath", "/var/lib/rpm", "--root"]).arg(&root).args(words));
+    let must = |words: &[&str]| {
+        let (done, text) = rpm(words);
+        assert!(done, "rpm {words:?}: {text}");
+    };
+    let (tandem, dropin) = (package("tandem-", ".rpm"), package("tandem-dropin-", ".rpm"));
+    let [machine, first, second] =
+        made_rpms(scratch.path(), &said("rpm", &["--query", "--package", "--requires", &tandem]));
+
+    must(&["--install", &machine, &first, &second]);
+    must(&["--install", &tandem]);
+    let (done, text) = rpm(&["--install", &dropin]);
+    assert!(!done, "{text}");
+    for (name, _, _) in TAKEN {
+        assert!(text.contains(&format!("{name}")) && text.contains("conflicts with"), "{name}: {text}");
+    }
+    assert_in_place(&root, false);
+    must(&["--erase", TAKEN[0].0, TAKEN[1].0]);
+    must(&["--install", &dropin]);
+    assert_in_place(&root, true);
+    for original in [&first, &second] {
+        let (done, text) = rpm(&["--install", original]);
+        assert!(!done && text.contains("conflicts with"), "{text}");
+    }
+    must(&["--erase", "tandem-dropin"]);
+    must(&["--install", &first, &second]);
+    assert_in_place(&root, false);
+    must(&["--erase", "tandem"]);
+    assert_in_place(&root, false);
+    must(&["--erase", TAKEN[0].0, TAKEN[1].0, "machine"]);
+    assert_empty(&root, "var/lib/rpm");
+}
+
+/// The list of every change that Debian's tools know is the same version's.
+#[test]
+fn debians_list_of_changes_has_this_version() {
+    let text = fs::read_to_string(root().join("deb/changelog")).unwrap();
+    assert!(text.starts_with(&format!("tandem ({}-1) ", env!("CARGO_PKG_VERSION"))), "{text}");
+}
+
+#[test]
+fn lintian_has_nothing_to_say_that_is_not_explained() {
+    for begin in ["tandem_", "tandem-dropin_"] {
+        let (done, text) = outcome(Command::new("lintian").args(["--display-info", &package(begin, ".deb")]));
+        let remarks: Vec<&str> = text.lines().filter(|line| line.chars().nth(1) == Some(':')).collect();
+        let remarks: Vec<&str> = remarks.into_iter().filter(|line| !line.starts_with("N:")).collect();
+        assert!(done && remarks.is_empty(), "{begin}: {text}");
+    }
+}
