@@ -163,7 +163,7 @@ pub const OPTIONS: &[Row] = &[
     row(Opt::PowerWait, "power_wait", Kind::Seconds, "seconds", "Wait X seconds after issuing ON/OFF").default("0"),
     row(Opt::StatusSleep, "stonith_status_sleep", Kind::Seconds, "seconds", "Sleep at most X seconds between status calls during a STONITH action").default("1"),
     row(Opt::RetryOn, "retry_on", Kind::Integer, "attempts", "Count of attempts to retry power on").default("1"),
-    row(Opt::ActionTimeout, "action_timeout", Kind::Seconds, "seconds", "End every action by itself after X seconds (default: 50 for on, off, reboot and diag, or as long as delay and power_timeout need; 15 for the others). Raise it together with pcmk_off_timeout and its kind"),
+    row(Opt::ActionTimeout, "action_timeout", Kind::Seconds, "seconds", "End every action by itself after X seconds (default: 50 for on, off, reboot and diag, or as long as delay and power_timeout need; 15 for the others, by hand 30). Raise it together with pcmk_off_timeout and its kind"),
 ];
 
 /// The row of `opt`.
