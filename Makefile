@@ -133,6 +133,8 @@ install: build ## install the binary, the names that Pacemaker knows it by, man 
 	install -D --mode=755 $(TARGET)/release/tandem $(DESTDIR)/usr/sbin/tandem
 	@$(call make-links,ocf/links)
 	umask 022 && $(TARGET)/release/tandem generate $(DESTDIR)/usr/share
+	install -d --mode=755 $(DESTDIR)/usr/share/doc/tandem
+	umask 022 && CARGO=$(CARGO) rpm/third-party $(CARGO_FLAGS) > $(DESTDIR)/usr/share/doc/tandem/THIRD-PARTY
 
 .PHONY: install-dropin
 install-dropin: ## install the names of the shell agent and of the Python fence_redfish, in their places (root)

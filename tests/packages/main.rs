@@ -160,13 +160,32 @@ fn nothing_runs_when_a_package_comes_or_goes() {
 #[test]
 fn the_documentation_is_there() {
     for (contents, names) in [
-        (of_rpm(&package("tandem-", ".rpm")), ["README.md", "RECOVERY.md", "FENCING.md", "CHANGELOG.md", "LICENSE"]),
-        (of_deb(&package("tandem_", ".deb")), ["README.md", "RECOVERY.md", "FENCING.md", "changelog", "copyright"]),
+        (
+            of_rpm(&package("tandem-", ".rpm")),
+            ["README.md", "RECOVERY.md", "FENCING.md", "CHANGELOG.md", "LICENSE", "THIRD-PARTY"],
+        ),
+        (
+            of_deb(&package("tandem_", ".deb")),
+            ["README.md", "RECOVERY.md", "FENCING.md", "changelog", "copyright", "THIRD-PARTY"],
+        ),
     ] {
         for name in names {
             assert!(contents.keys().any(|path| path.trim_end_matches(".gz").ends_with(&format!("/{name}"))), "{name}");
         }
     }
+}
+
+/// Their licences ask for it: who wrote what is linked in, and under which terms.
+#[test]
+fn the_libraries_that_are_linked_in_are_named() {
+    let unpacked = tempfile::tempdir().unwrap();
+    said("dpkg-deb", &["--extract", &package("tandem_", ".deb"), unpacked.path().to_str().unwrap()]);
+    let text = fs::read_to_string(unpacked.path().join("usr/share/doc/tandem/THIRD-PARTY")).unwrap();
+    for words in ["\nrustls ", "\netcd-client ", "Permission is hereby granted", "Redistribution and use in source"] {
+        assert!(text.contains(words), "{words}");
+    }
+    // What only builds or tests is not in the binary.
+    assert!(!text.contains("\nproptest ") && !text.contains("\nprost-build "), "{text}");
 }
 
 /// Names of programs in calls such as `run("podman", ...)`.
