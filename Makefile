@@ -156,7 +156,8 @@ package-check: ## look at what 'make package' has made (after deb and rpm)
 	$(CARGO) test --quiet --test figures -- --nocapture --test-threads 1
 
 .PHONY: lab-installed
-lab-installed: ## what is in the Debian package, in the lab: a power cut, and the README's commands (root; after package)
+lab-installed: ## the Debian packages installed: with apt-get, and in the lab with a power cut and the README's commands (root; after package)
+	tests/packages/with_apt
 	TANDEM_DEB=$$(echo $(CURDIR)/target/packages/tandem_*.deb) $(LAB) run $(LAB_OPTIONS) node_failure_leader readme
 
 include rpm/package.mk
