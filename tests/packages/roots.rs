@@ -160,6 +160,7 @@ fn specification(requires: &str) -> String {
     };
     format!(
         "Name: machine\nVersion: 1\nRelease: 1\nSummary: for a test\nLicense: Apache-2.0\nBuildArch: noarch\n{provides}\
+         Provides: /bin/sh\n\
          %description\nFor a test.\n%files\n{}%install\n{}",
         TAKEN.iter().map(package).collect::<String>(),
         TAKEN.iter().map(install).collect::<String>()
