@@ -58,7 +58,7 @@ nightly: test sim-deep lab-nightly rpm-vendored ## everything that takes hours (
 	$(MAKE) power-cuts ETCD=3.4
 
 # Targets that a plain `cargo test` leaves out, and with it `--all-targets`.
-APART = --test lab --test data_dir_real --test fence_emulator --test fence_fencer
+APART = --test lab --test data_dir_real --test fence_emulator --test fence_fencer --test packages --test figures
 
 .PHONY: check
 check: ## formatting, lints and all tests that need neither root nor a lab

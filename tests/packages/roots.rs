@@ -148,7 +148,7 @@ fn the_debian_packages_come_and_go() {
 /// One specification for the packages that the RPMs meet: what they require, and what the drop-in conflicts with.
 fn specification(requires: &str) -> String {
     let provides = requires.lines().filter(|line| !line.starts_with("rpmlib(")).map(|line| line.replace(">=", "="));
-    let provides: String = provides.map(|line| format!("Provides: {line}\n")).collect();
+    let provides = provides.map(|line| format!("Provides: {line}\n")).collect::<Vec<String>>().concat();
     let package = |(name, version, place): &(&str, &str, &str)| {
         format!(
             "%package -n {name}\nVersion: {version}\nSummary: for a test\n%description -n {name}\nFor a test.\n\
@@ -199,7 +199,7 @@ fn the_rpms_come_and_go() {
     let (done, text) = rpm(&["--install", &dropin]);
     assert!(!done, "{text}");
     for (name, _, _) in TAKEN {
-        assert!(text.contains(&format!("{name}")) && text.contains("conflicts with"), "{name}: {text}");
+        assert!(text.contains(name) && text.contains("conflicts with"), "{name}: {text}");
     }
     assert_in_place(&root, false);
     must(&["--erase", TAKEN[0].0, TAKEN[1].0]);

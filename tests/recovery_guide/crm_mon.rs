@@ -102,7 +102,7 @@ fn shown(clusters: &[String]) -> String {
         for more in [&[][..], &["--show-detail", "--show-node-attributes"]] {
             let mut command = Command::new("crm_mon");
             command.args(["--one-shot", "--inactive"]).args(more).env("CIB_file", &file);
-            let output = command.output().expect("crm_mon is missing: run tests/lab/setup");
+            let output = command.output().unwrap_or_else(|error| panic!("crm_mon: {error}; run tests/lab/setup"));
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             all.push_str(&plain(&String::from_utf8_lossy(&output.stdout)));
             all.push('\n');
