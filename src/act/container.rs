@@ -26,10 +26,14 @@ const LABEL: &str = "tandem.made-from";
 pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     let (params, deployment) = (&context.params, &context.deployment);
     make_directories(context)?;
-    let image = image::have(context)?;
+    // Both ask podman, and each question takes a tenth of a second.
+    let (image, there) = std::thread::scope(|scope| {
+        let there = scope.spawn(|| podman::inspect(&params.name));
+        (image::have(context), there.join())
+    });
+    let (image, there) = (image?, there.unwrap_or_else(|_| podman::inspect(&params.name))?);
     let options = options(context);
     let made_from = fingerprint(&image.id, &options);
-    let there = podman::inspect(&params.name)?;
     let serves = there.as_ref().is_some_and(|container| serves(context, container, &made_from));
     if there.is_some() && !serves {
         archive::keep_previous(context);
@@ -37,6 +41,7 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     save_manifest(context)?;
     write_config(context, &config::render(&context.settings(image.version), mode))?;
     let deadline = Deadline::after(context.deadline.at_most(RUN_TIMEOUT));
+    process::forget(&context.process_path);
     if serves {
         podman::start(&params.name, deadline)?;
     } else {

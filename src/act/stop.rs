@@ -1,4 +1,5 @@
-//! Ends etcd: podman first, and the process itself where podman hangs or has lost sight of it.
+//! Ends etcd: its process itself where it is known, as podman needs several tenths of a second for the same signals;
+//! podman where it is not, and whoever holds the data in the end.
 
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ use crate::podman::process;
 /// Stops the container: SIGTERM, and SIGKILL after `grace`; with `force_kill`, at once.
 pub(super) fn stop(context: &Context, grace: Duration) -> Result<(), Error> {
     let grace = if context.params.force_kill { Duration::ZERO } else { grace };
-    let stopped = podman::stop(&context.params.name, grace);
-    if let Err(error) = &stopped {
+    let gone = process::end_remembered(&context.process_path, grace);
+    if !gone && let Err(error) = podman::stop(&context.params.name, grace) {
         log::warn!("{error}; ending etcd's process without podman");
     }
     // kubelet's own etcd is not ours to end.

@@ -52,11 +52,10 @@ pub fn advance_commit(dir: &Path) -> Result<Advanced, Error> {
     if from == to && voter.torn.is_none() {
         return Ok(Advanced { from, to, kept_copy: None });
     }
-    let kept_copy = keep_copy(dir, &mut file, &voter.end)?;
+    let (kept_copy, overwrites) = keep_copy(dir, &mut file, &voter.end)?;
     let record = frame(record_type::STATE, voter.end.crc, &advanced(&voter.history, voter.state).encode_to_vec());
-    append(&mut file, voter.end.offset, &record).map_err(Error::io("appending to", &end.path))?;
+    append(&mut file, voter.end.offset, &record, overwrites).map_err(Error::io("appending to", &end.path))?;
     drop(file);
-    aside::sync_parent(&end.path)?;
     verify(dir, to)?;
     Ok(Advanced { from, to, kept_copy: Some(kept_copy) })
 }
@@ -108,32 +107,36 @@ fn why_not(dir: &Path, reading: Option<Reading>) -> String {
     }
 }
 
-/// Saves what the change may overwrite: from the page of the last record to the last byte that is not zero.
-fn keep_copy(dir: &Path, file: &mut File, end: &Position) -> Result<PathBuf, Error> {
+/// Saves what the change may overwrite: from the page of the last record to the last byte that is not zero. Answers
+/// whether it overwrites anything; only then must the copy be on the disk first.
+fn keep_copy(dir: &Path, file: &mut File, end: &Position) -> Result<(PathBuf, bool), Error> {
     let start = end.offset - end.offset % PAGE;
     let mut tail = Vec::new();
     file.seek(SeekFrom::Start(start)).map_err(Error::io("seeking in", &end.path))?;
     file.read_to_end(&mut tail).map_err(Error::io("reading", &end.path))?;
     let length = start + tail.len() as u64;
     tail.truncate(tail.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
+    let overwrites = start + tail.len() as u64 > end.offset;
     let name = end.path.file_name().unwrap_or_default().to_string_lossy();
     let label = format!("-{name}-offset-{start}-length-{length}");
     let copy = aside::next_name(dir, COPY_PREFIX, &label)?;
-    write_synced(&copy, &tail).map_err(Error::io("writing", &copy))?;
-    aside::sync_parent(&copy)?;
+    write_copy(&copy, &tail, overwrites).map_err(Error::io("writing", &copy))?;
+    if overwrites {
+        aside::sync_parent(&copy)?;
+    }
     aside::prune(dir, COPY_PREFIX, COPIES, &copy);
-    Ok(copy)
+    Ok((copy, overwrites))
 }
 
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_copy(path: &Path, bytes: &[u8], synced: bool) -> io::Result<()> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(bytes)?;
-    file.sync_all()
+    if synced { file.sync_all() } else { Ok(()) }
 }
 
 /// Puts `record` at `offset`, with nothing but zeros behind it.
-fn append(file: &mut File, offset: u64, record: &[u8]) -> io::Result<()> {
-    if !is_zero_from(file, offset)? {
+fn append(file: &mut File, offset: u64, record: &[u8], overwrites: bool) -> io::Result<()> {
+    if overwrites {
         // Half of a record that never was acknowledged, as it is torn. It goes first and for sure: what is left of it
         // behind the new record would be damage. The file keeps its length, as etcd allocates it in advance.
         let length = file.metadata()?.len();
@@ -144,20 +147,6 @@ fn append(file: &mut File, offset: u64, record: &[u8]) -> io::Result<()> {
     file.seek(SeekFrom::Start(offset))?;
     file.write_all(record)?;
     file.sync_all()
-}
-
-fn is_zero_from(file: &mut File, offset: u64) -> io::Result<bool> {
-    file.seek(SeekFrom::Start(offset))?;
-    let mut chunk = vec![0; 1 << 20];
-    loop {
-        let read = file.read(&mut chunk)?;
-        if read == 0 {
-            return Ok(true);
-        }
-        if chunk.iter().take(read).any(|byte| *byte != 0) {
-            return Ok(false);
-        }
-    }
 }
 
 /// Reads back what was written.

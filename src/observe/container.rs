@@ -14,6 +14,10 @@ pub(super) fn observe(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fa
     if process::remembered(&context.process_path).is_some() {
         return known(true, None);
     }
+    // podman is busy for a while with what is left of a container that a stop has ended.
+    if process::was_ended(&context.process_path) && own_etcd.is_absent() && *data_in_use == Fact::Known(false) {
+        return known(false, None);
+    }
     // An etcd that kubelet runs may answer on our ports, with our data.
     let answers = own_etcd.known().is_some() && !process::a_pod_has_open(context.data_dir());
     let container = match podman::inspect(&context.params.name) {

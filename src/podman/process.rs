@@ -4,11 +4,19 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Deadline;
 use crate::decide::Fact;
 use crate::notes;
+
+/// How long a killed process may take to be gone.
+const AFTER_KILL: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A process, told from a later one with the same number by when it started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,25 +44,84 @@ impl Process {
         Self::of(self.pid) == Some(self)
     }
 
+    /// Ends it: SIGTERM, and SIGKILL after `grace`. Answers whether it is gone.
+    pub fn end(self, grace: Duration) -> bool {
+        self.ends_by(Signal::SIGTERM, grace) || self.ends_by(Signal::SIGKILL, AFTER_KILL)
+    }
+
+    fn ends_by(self, signal: Signal, patience: Duration) -> bool {
+        if patience.is_zero() {
+            return false;
+        }
+        let deadline = Deadline::after(patience);
+        if self.is_alive() {
+            // One that ends at this moment is what is wanted.
+            let _ = kill(Pid::from_raw(self.pid), signal);
+        }
+        while self.is_alive() && !deadline.has_passed() {
+            deadline.sleep(LOOK_EVERY);
+        }
+        !self.is_alive()
+    }
+
     /// Sets how willing the kernel is to end it when memory runs out.
     pub fn set_oom_score(self, score: i32) -> std::io::Result<()> {
         fs::write(format!("/proc/{}/oom_score_adj", self.pid), score.to_string())
     }
 }
 
+/// What is written down of the container's process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Recorded {
+    #[serde(flatten)]
+    process: Process,
+    /// A stop of ours ended it.
+    #[serde(default)]
+    ended: bool,
+}
+
 /// Writes down at `path` that the container's process is `pid`: it is looked for in /proc from now on, not with podman.
 pub fn remember(path: &Path, pid: i32) {
-    if let Some(process) = Process::of(pid)
-        && let Err(error) = notes::write(path, &process)
-    {
+    if let Some(process) = Process::of(pid) {
+        record(path, Recorded { process, ended: false });
+    }
+}
+
+fn record(path: &Path, recorded: Recorded) {
+    if let Err(error) = notes::write(path, &recorded) {
         log::debug!("etcd's process is not written down: {error}");
     }
 }
 
+fn recorded(path: &Path) -> Option<Recorded> {
+    let recorded: Fact<Recorded> = notes::read(path);
+    recorded.known().copied()
+}
+
 /// The process that was written down at `path`, if it lives.
 pub fn remembered(path: &Path) -> Option<Process> {
-    let recorded: Fact<Process> = notes::read(path);
-    recorded.known().copied().filter(|process| process.is_alive())
+    recorded(path).map(|recorded| recorded.process).filter(|process| process.is_alive())
+}
+
+/// Ends the process that was written down at `path`; answers whether there was one, and it is gone.
+pub fn end_remembered(path: &Path, grace: Duration) -> bool {
+    let Some(process) = remembered(path) else { return false };
+    let gone = process.end(grace);
+    if gone {
+        record(path, Recorded { process, ended: true });
+    }
+    gone
+}
+
+/// Whether a stop of ours ended the process that was written down last.
+pub fn was_ended(path: &Path) -> bool {
+    recorded(path).is_some_and(|recorded| recorded.ended && !recorded.process.is_alive())
+}
+
+/// The container is about to have another process.
+pub fn forget(path: &Path) {
+    // Where it stays, it is of a process that is gone.
+    let _ = fs::remove_file(path);
 }
 
 /// Whether etcd's database in `data_dir` is locked by a process that kubelet runs: OpenShift's own static pod.
@@ -92,6 +159,50 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!process.is_alive());
+    }
+
+    /// Reaped beside it, as conmon does.
+    fn shell(script: &str) -> (Process, std::thread::JoinHandle<std::process::ExitStatus>) {
+        let mut child = std::process::Command::new("sh").arg("-c").arg(script).spawn().unwrap();
+        let process = Process::of(i32::try_from(child.id()).unwrap()).unwrap();
+        // Until the shell has taken the script in.
+        crate::clock::sleep(Duration::from_millis(300));
+        (process, std::thread::spawn(move || child.wait().unwrap()))
+    }
+
+    #[test]
+    fn a_process_that_is_ended_has_its_grace_and_no_more() {
+        use std::os::unix::process::ExitStatusExt;
+        let (polite, status) = shell("trap 'exit 3' TERM; while :; do sleep 0.05; done");
+        assert!(polite.end(Duration::from_secs(10)));
+        assert_eq!(status.join().unwrap().code(), Some(3));
+        let (deaf, status) = shell("trap '' TERM; while :; do sleep 0.05; done");
+        assert!(deaf.end(Duration::from_millis(200)));
+        assert_eq!(status.join().unwrap().signal(), Some(9));
+        let (killed, status) = shell("trap 'exit 3' TERM; while :; do sleep 0.05; done");
+        assert!(killed.end(Duration::ZERO), "no grace, no SIGTERM");
+        assert_eq!(status.join().unwrap().signal(), Some(9));
+    }
+
+    #[test]
+    fn who_ended_a_process_is_known_until_there_is_another_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("process.json");
+        assert!(!end_remembered(&path, Duration::ZERO) && !was_ended(&path));
+        let (process, status) = shell("while :; do sleep 0.05; done");
+        remember(&path, process.pid);
+        assert_eq!(remembered(&path), Some(process));
+        assert!(!was_ended(&path), "it lives");
+        assert!(end_remembered(&path, Duration::ZERO));
+        status.join().unwrap();
+        assert!(remembered(&path).is_none() && was_ended(&path));
+        let (crashed, status) = shell("exec sleep 100");
+        remember(&path, crashed.pid);
+        kill(Pid::from_raw(crashed.pid), Signal::SIGKILL).unwrap();
+        status.join().unwrap();
+        assert!(!was_ended(&path), "it ended by itself");
+        forget(&path);
+        assert!(remembered(&path).is_none() && !was_ended(&path));
     }
 
     #[test]
