@@ -105,7 +105,37 @@ fn spawn<A: AsRef<OsStr>>(program: &str, args: &[A]) -> Result<Child, Error> {
 
 /// The full path of `program`, if it is installed.
 pub fn find(program: &str) -> Option<PathBuf> {
+    #[cfg(test)]
+    if let Some(path) = stand_in::of(program) {
+        return Some(path);
+    }
     DIRECTORIES.iter().map(|dir| PathBuf::from(dir).join(program)).find(|path| path.is_file())
+}
+
+/// Programs that a unit test puts in the place of the real ones, for failures that those cannot be made to have.
+#[cfg(test)]
+pub(crate) mod stand_in {
+    use std::cell::RefCell;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::{Path, PathBuf};
+
+    thread_local! {
+        static DIRECTORY: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
+    }
+
+    /// Puts a shell script in the place of `program`, for the programs that this thread runs.
+    pub(crate) fn put(directory: &Path, program: &str, script: &str) {
+        let path = directory.join(program);
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        DIRECTORY.with_borrow_mut(|place| *place = Some(directory.to_owned()));
+    }
+
+    pub(super) fn of(program: &str) -> Option<PathBuf> {
+        DIRECTORY
+            .with_borrow(|place| place.as_ref().map(|directory| directory.join(program)))
+            .filter(|path| path.is_file())
+    }
 }
 
 fn drain(pipe: Option<impl Read + Send + 'static>) -> Option<JoinHandle<Vec<u8>>> {

@@ -170,3 +170,6 @@ fn succeeded(verb: &'static str, output: Output) -> Result<String, Error> {
     }
     Err(Error::Failed { verb, code: output.code, complaint: output.complaint().to_owned() })
 }
+
+#[cfg(test)]
+mod tests;
