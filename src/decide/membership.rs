@@ -13,7 +13,9 @@ const POLL_EVERY_MS: u64 = 250;
 /// Lists the peer as a learner if it is not listed at all. A member that is listed is never touched here.
 pub(super) fn list_returning_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
     let peer = snapshot.peer.as_ref()?;
-    if !etcd.is_voter_with_leader() || etcd.member_at(peer).is_some() || snapshot.local.machine_is_deleted {
+    // Two voters with a leader are this node and its peer, whatever URL somebody gave the peer's member.
+    let is_listed = etcd.member_at(peer).is_some() || etcd.voters().count() > 1;
+    if !etcd.is_voter_with_leader() || is_listed || snapshot.local.machine_is_deleted {
         return None;
     }
     if let Some(stranger) = stranger(snapshot, etcd) {

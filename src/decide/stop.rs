@@ -43,15 +43,15 @@ fn may_leave(snapshot: &Snapshot) -> Option<&Etcd> {
     let own = snapshot.own_etcd.known().filter(|etcd| etcd.is_voter_with_leader())?;
     let peer = snapshot.peer.as_ref()?;
     let others = snapshot.peer_etcd.known().filter(|etcd| etcd.is_voter_with_leader())?;
-    let entry = own.member_at(peer)?;
+    // By the id that answers at the peer's address: somebody may have given its member another URL.
+    let entry = own.members.iter().find(|entry| entry.id == others.member_id && entry.id != own.member_id)?;
     let restarts = snapshot.cib.known().is_some_and(|cib| cib.others.restart_no_leave);
     let both_vote = own.voters().count() == 2 && !entry.is_learner && entry.has_started();
     let peer_stays = match &snapshot.notify {
         Some(notify) => !notify.stop.contains(&peer.name) && peer_word(snapshot) == PeerWord::Active,
         None => peer_word(snapshot) == PeerWord::Active,
     };
-    (!restarts && both_vote && peer_stays && others.member_id == entry.id && others.cluster_id == own.cluster_id)
-        .then_some(own)
+    (!restarts && both_vote && peer_stays && others.cluster_id == own.cluster_id).then_some(own)
 }
 
 fn leave(snapshot: &Snapshot, progress: &Progress, own: &Etcd) -> Plan {

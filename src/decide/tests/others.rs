@@ -57,6 +57,19 @@ fn a_healthy_monitor_writes_nothing_and_leaves_the_restart_to_the_stop() {
     assert!(says(&first(Request::Monitor, &spoofed).effects, &Notice::Revision(2000)));
 }
 
+/// An agent of another kind on the peer tells by the revision that its own data is the older.
+#[test]
+fn a_voter_alone_keeps_its_published_revision_exact() {
+    let mut snapshot = serving().cib_with(|cib| cib.others.revision = Some(1000));
+    snapshot.own_etcd = Fact::Known(etcd(ME, Some(ME), &[ME], &[]));
+    snapshot.local.revision = Some(1001);
+    let says_so = |snapshot: &Snapshot| says(&first(Request::Monitor, snapshot).effects, &Notice::Revision(1001));
+    snapshot.local.machine_is_deleted = true;
+    assert!(says_so(&snapshot), "a peer that is away");
+    let single = Snapshot { peer: None, ..snapshot };
+    assert!(!says_so(&single), "a cluster of one has nobody to tell it");
+}
+
 fn stops_beside_a_voter() -> Snapshot {
     let mut snapshot = serving().peer_is(PeerNode::Online, PeerAgent::Active);
     snapshot.own_etcd = Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]));

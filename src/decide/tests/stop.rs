@@ -119,3 +119,16 @@ fn without_data_there_is_nothing_to_claim() {
     assert_eq!(claims(DataDir::Blank), Some(false));
     assert_eq!(claims(DataDir::Broken { why: "no wal".to_owned() }), Some(false));
 }
+
+/// Somebody gave the peer's member another URL with etcd's `member update`: it is the peer all the same.
+#[test]
+fn a_member_with_another_url_is_the_peer_by_its_id() {
+    let mut snapshot = one_of_two(PEER);
+    let mut own = etcd(ME, Some(PEER), &[ME, PEER], &[]);
+    own.members[1].peer_urls = vec!["https://elsewhere:2380".to_owned()];
+    snapshot.own_etcd = Fact::Known(own);
+    assert!(leaves(&snapshot), "its two voters have a leader, and one may leave");
+    let monitored = first(Request::Monitor, &snapshot);
+    let lists = |effect: &Effect| matches!(effect, Effect::AddLearner { .. } | Effect::RemoveMember { .. });
+    assert!(!monitored.effects.iter().any(lists), "nobody is missing in the list: {monitored:?}");
+}
