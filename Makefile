@@ -104,8 +104,8 @@ power-cuts: setup ## N power cuts at random moments under sixteen writers: none 
 	$(LAB) power-cuts --agent $(AGENT) --runs $(N) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND)) $(LAB_OPTIONS)
 
 .PHONY: bench-agent
-bench-agent: setup ## both agents side by side in one lab: how long etcd takes no writes (root; more than half an hour)
-	$(LAB) bench-agent --runs $(RUNS) --etcd $(ETCD)
+bench-agent: setup build ## both agents side by side in one lab: how long etcd takes no writes (root; the better part of an hour)
+	TANDEM_BIN=$(abspath $(TARGET))/release/tandem $(LAB) bench-agent --runs $(RUNS) --etcd $(ETCD)
 
 .PHONY: lab-nightly
 lab-nightly: setup ## all of the lab's scenarios, those that cut power at random moments too (root)

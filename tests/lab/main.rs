@@ -9,6 +9,7 @@
 )]
 #![allow(unreachable_pub, missing_debug_implementations, reason = "a program, not a library: nothing is exported")]
 
+mod agent_call;
 mod bench_agent;
 mod bmc;
 mod cli;

@@ -13,9 +13,10 @@ use crate::state::{self, Lab};
 use crate::story::{Step, Story};
 use crate::writer::{STEADY, Writers};
 
-const LIMIT: Duration = Duration::from_secs(300);
-/// A crash that nothing else goes with: who is not back by then does not come back.
-const CRASH_LIMIT: Duration = Duration::from_secs(90);
+/// Who is not back by then counts as not coming back; twice the shell agent's power cut at its slowest.
+const LIMIT: Duration = Duration::from_secs(240);
+/// The same for a crash, after which nobody has to wait for a fencing or a boot.
+pub(super) const CRASH_LIMIT: Duration = Duration::from_secs(120);
 /// No lost node boots by itself: its return is measured on its own.
 const NEVER: &str = "86400";
 /// How often the members are asked whether they are two voters.
@@ -65,9 +66,22 @@ pub(super) fn etcd_killed(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()> 
     let mut this = Run::begin(lab)?;
     etcd::kill(lab, victim(this.leader, run))?;
     let killed_at = this.writers.now();
-    let first = this.first_write(killed_at)?;
-    sheet.add(Figure::KilledToWrite, first.saturating_sub(killed_at).as_secs_f64());
-    sh::wait_for("two voters", CRASH_LIMIT, POLL, || etcd::two_voters(lab).ok())?;
+    let since = |moment: Duration| moment.saturating_sub(killed_at).as_secs_f64();
+    match this.first_write_within(killed_at, CRASH_LIMIT) {
+        Ok(first) => sheet.add(Figure::KilledToWrite, since(first)),
+        Err(error) => {
+            sheet.add_never(Figure::KilledToWrite);
+            sheet.add_never(Figure::KilledToVoters);
+            return Err(error);
+        }
+    }
+    match sh::wait_for("two voters", CRASH_LIMIT, POLL, || etcd::two_voters(lab).ok()) {
+        Ok(_) => sheet.add(Figure::KilledToVoters, since(this.writers.now())),
+        Err(error) => {
+            sheet.add_never(Figure::KilledToVoters);
+            return Err(error);
+        }
+    }
     this.end(sheet)
 }
 
@@ -120,7 +134,11 @@ impl<'a> Run<'a> {
 
     /// When the first write that began after `moment` was acknowledged.
     fn first_write(&self, moment: Duration) -> Result<Duration> {
-        sh::wait_for("an acknowledged write", LIMIT, Duration::from_millis(20), || {
+        self.first_write_within(moment, LIMIT)
+    }
+
+    fn first_write_within(&self, moment: Duration, limit: Duration) -> Result<Duration> {
+        sh::wait_for("an acknowledged write", limit, Duration::from_millis(20), || {
             self.writers.first_after(moment).map(|ack| ack.ended)
         })
     }

@@ -1,7 +1,7 @@
 //! What one call of `monitor` costs on a healthy voter: programs executed, and CPU time by the kernel's accounting.
 
 use super::table::{Figure, Sheet};
-use crate::cluster;
+use crate::agent_call;
 use crate::host;
 use crate::node::Node;
 use crate::sh::Result;
@@ -13,7 +13,7 @@ const TRACE: &str = "/tmp/monitor.trace";
 const CGROUP: &str = "/sys/fs/cgroup/monitor";
 
 pub(super) fn measure(lab: &Lab, times: usize, sheet: &mut Sheet) -> Result<()> {
-    let call = call(lab)?;
+    let call = format!("{} >/dev/null 2>&1", agent_call::monitor(lab, NODE, 0)?);
     for _ in 0..times {
         host::must(lab, NODE, &["sh", "-c", &format!("mkdir {CGROUP} && echo $$ > {CGROUP}/cgroup.procs && {call}")])?;
         let stat = host::must(lab, NODE, &["sh", "-c", &format!("cat {CGROUP}/cpu.stat; sleep 0.5; rmdir {CGROUP}")])?;
@@ -33,26 +33,4 @@ fn programs(trace: &str) -> f64 {
     let wrapper = |line: &&str| ["bin/jq\"", "bin/env\""].iter().any(|program| line.contains(program));
     let count = begun.filter(|line| !wrapper(line)).count();
     u32::try_from(count).map_or(f64::INFINITY, f64::from)
-}
-
-/// The command line that calls the agent as Pacemaker would, with the resource's own parameters.
-fn call(lab: &Lab) -> Result<String> {
-    let xml = host::must(lab, NODE, &["cibadmin", "--query", "--local", "--scope", "resources"])?;
-    let document = roxmltree::Document::parse(&xml)?;
-    let primitive = document
-        .descendants()
-        .find(|element| element.has_tag_name("primitive") && element.attribute("id") == Some(cluster::ETCD))
-        .ok_or("there is no etcd resource")?;
-    let provider = primitive.attribute("provider").unwrap_or_default();
-    let mut words = vec!["env".to_owned(), "OCF_ROOT=/usr/lib/ocf".to_owned()];
-    words.push(format!("OCF_RESOURCE_INSTANCE={}", cluster::ETCD));
-    words.push("OCF_RESKEY_CRM_meta_interval=30000 OCF_RESKEY_CRM_meta_timeout=25000".to_owned());
-    words.push(format!("OCF_RESKEY_CRM_meta_on_node={NODE}"));
-    let parameters = primitive.children().filter(|child| child.has_tag_name("instance_attributes"));
-    for pair in parameters.flat_map(|set| set.children()).filter(|pair| pair.has_tag_name("nvpair")) {
-        let (name, value) = (pair.attribute("name").unwrap_or_default(), pair.attribute("value").unwrap_or_default());
-        words.push(format!("'OCF_RESKEY_{name}={value}'"));
-    }
-    words.push(format!("/usr/lib/ocf/resource.d/{provider}/podman-etcd monitor >/dev/null 2>&1"));
-    Ok(words.join(" "))
 }

@@ -56,6 +56,7 @@ pub fn run(lab: &Lab, wish: Wish, bench: &Bench) -> Result<()> {
         sheets.push(measure(lab, Wish { agent: *agent, ..wish }, &blows, bench.runs)?);
     }
     table::print(&sheets);
+    println!("  no, never: not within {} s of the crash", blows::CRASH_LIMIT.as_secs());
     let missed = sheets.iter().filter(|sheet| sheet.agent == Agent::Tandem).map(Sheet::missed).sum::<usize>();
     if missed == 0 { Ok(()) } else { Err(format!("{missed} targets are missed").into()) }
 }
@@ -76,6 +77,7 @@ fn measure(lab: &Lab, wish: Wish, blows: &[&(&str, Blow)], runs: u32) -> Result<
             let done = blow(lab, run, &mut sheet);
             interrupt::check()?;
             let (seconds, agent) = (began.elapsed().as_secs_f64(), wish.agent.word());
+            sheet.add(Figure::Load, load());
             match done {
                 Ok(()) => {
                     println!("{agent}: {name}, run {}: {} ({seconds:.0} s)", run + 1, sheet.newest());
@@ -91,4 +93,10 @@ fn measure(lab: &Lab, wish: Wish, blows: &[&(&str, Blow)], runs: u32) -> Result<
     }
     teardown::down(lab);
     Ok(sheet)
+}
+
+/// How many processes want a processor, by the mean of the last minute.
+fn load() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(f64::NAN)
 }

@@ -11,6 +11,7 @@ pub(super) enum Figure {
     FencedToWrite,
     CutReturn,
     KilledToWrite,
+    KilledToVoters,
     StopGap,
     StopReturn,
     BothToWrite,
@@ -18,13 +19,15 @@ pub(super) enum Figure {
     MonitorCpu,
     Lost,
     Failed,
+    Load,
 }
 
-const FIGURES: [Figure; 11] = [
+const FIGURES: [Figure; 13] = [
     Figure::CutToWrite,
     Figure::FencedToWrite,
     Figure::CutReturn,
     Figure::KilledToWrite,
+    Figure::KilledToVoters,
     Figure::StopGap,
     Figure::StopReturn,
     Figure::BothToWrite,
@@ -32,6 +35,7 @@ const FIGURES: [Figure; 11] = [
     Figure::MonitorCpu,
     Figure::Lost,
     Figure::Failed,
+    Figure::Load,
 ];
 
 /// The targets were set against the shell agent as it was measured once: 114 s from power cut to write, 410 ms of CPU.
@@ -44,6 +48,7 @@ impl Figure {
             Self::CutToWrite => "power cut of a node: to the next acknowledged write, s",
             Self::FencedToWrite => "    of which after fencing was confirmed, s",
             Self::KilledToWrite => "etcd killed: to the next acknowledged write, s",
+            Self::KilledToVoters => "    to two voters again, s",
             Self::StopGap => "graceful stop of a node: longest gap in the writes, s",
             Self::CutReturn | Self::StopReturn => "    its return: agent's start to two voters, s",
             Self::BothToWrite => "both cut, both on: later agent's start to first write, s",
@@ -51,12 +56,13 @@ impl Figure {
             Self::MonitorCpu => "monitor: CPU time, ms",
             Self::Lost => "acknowledged writes lost, all runs",
             Self::Failed => "runs that did not come back",
+            Self::Load => "the machine's load after each run",
         }
     }
 
-    /// At most this.
-    fn target(self) -> f64 {
-        match self {
+    /// At most this, where there is a target.
+    fn target(self) -> Option<f64> {
+        Some(match self {
             Self::CutToWrite => CUT_TO_WRITE_S,
             Self::FencedToWrite | Self::BothToWrite | Self::MonitorPrograms => 3.0,
             Self::CutReturn | Self::StopReturn => 10.0,
@@ -64,13 +70,14 @@ impl Figure {
             Self::StopGap => 0.5,
             Self::MonitorCpu => MONITOR_CPU_MS,
             Self::Lost | Self::Failed => 0.0,
-        }
+            Self::KilledToVoters | Self::Load => return None,
+        })
     }
 
     fn decimals(self) -> usize {
         match self {
             Self::MonitorPrograms | Self::Lost | Self::Failed => 0,
-            Self::StopGap => 2,
+            Self::StopGap | Self::FencedToWrite => 2,
             _ => 1,
         }
     }
@@ -99,6 +106,11 @@ impl Sheet {
         self.newest.push(figure);
     }
 
+    /// Within the time that the bench waits, it did not come.
+    pub(super) fn add_never(&mut self, figure: Figure) {
+        self.add(figure, f64::INFINITY);
+    }
+
     /// What was added since this was last asked.
     pub(super) fn newest(&mut self) -> String {
         let last = |figure: &Figure| self.values.get(figure).and_then(|values| values.last()).copied().unwrap_or(0.0);
@@ -124,13 +136,19 @@ impl Sheet {
             return format!("{value:.digits$}");
         }
         let values = self.values.get(&figure).map(Vec::as_slice).unwrap_or_default();
+        let never = values.iter().filter(|value| value.is_infinite()).count();
+        if value.is_infinite() {
+            return format!("no, {never} of {} runs", values.len());
+        }
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(0.0, f64::max);
-        format!("{value:.digits$} ({least:.digits$}-{most:.digits$})")
+        // A run that never came to it has no figure, and shows as the greatest.
+        let most = if never > 0 { "never".to_owned() } else { format!("{most:.digits$}") };
+        format!("{value:.digits$} ({least:.digits$}-{most})")
     }
 
     fn misses(&self, figure: Figure) -> bool {
-        self.value(figure).is_some_and(|value| value > figure.target())
+        self.value(figure).zip(figure.target()).is_some_and(|(value, target)| value > target)
     }
 
     /// How many figures are above their target.
@@ -148,7 +166,9 @@ pub(super) fn print(sheets: &[Sheet]) {
         let cells: Vec<String> = sheets.iter().map(|sheet| format!("{:>22}", sheet.cell(figure))).collect();
         let tandem = sheets.iter().find(|sheet| sheet.agent == Agent::Tandem);
         let missed = if tandem.is_some_and(|sheet| sheet.misses(figure)) { "  MISSED" } else { "" };
-        let target = format!("<= {:.*}", usize::from(figure.target().fract() > 0.0), figure.target());
+        let target = figure
+            .target()
+            .map_or_else(String::new, |target| format!("<= {target:.*}", usize::from(target.fract() > 0.0)));
         println!("  {:<58}{}{target:>9}{missed}", figure.name(), cells.concat());
     }
     println!();
