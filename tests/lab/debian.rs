@@ -11,6 +11,7 @@ const KEYRINGS: &str = "/usr/share/keyrings/debian-archive-trixie-automatic.gpg,
                         /usr/share/keyrings/debian-archive-trixie-stable.gpg,\
                         /usr/share/keyrings/debian-archive-bookworm-automatic.gpg,\
                         /usr/share/keyrings/debian-archive-bookworm-stable.gpg";
+const MIRROR: &str = "http://deb.debian.org/debian";
 /// Where what was made of packages is kept.
 pub const CACHE: &str = "/var/cache/tandem-lab";
 
@@ -30,7 +31,7 @@ fn download(suite: &str, packages: &[&str], work: &Path) -> Result<()> {
     for dir in ["lists/partial", "cache/archives/partial"] {
         sh::make_dir(&work.join(dir))?;
     }
-    let source = format!("deb [signed-by={KEYRINGS}] http://deb.debian.org/debian {suite} main\n");
+    let source = format!("deb [signed-by={KEYRINGS}] {MIRROR} {suite} main\n");
     sh::write(&work.join("sources.list"), source)?;
     sh::write(&work.join("status"), "")?;
     let at = |path: &str| work.join(path).display().to_string();
@@ -43,6 +44,8 @@ fn download(suite: &str, packages: &[&str], work: &Path) -> Result<()> {
         format!("Dir::State::status={}", at("status")),
         format!("Dir::Cache={}", at("cache")),
         "Acquire::Languages=none".to_owned(),
+        // Else it goes on without the lists that it could not fetch.
+        "APT::Update::Error-Mode=any".to_owned(),
         "APT::Sandbox::User=root".to_owned(),
     ];
     let fetch: Vec<&str> = [&["download"], packages].concat();
@@ -52,7 +55,16 @@ fn download(suite: &str, packages: &[&str], work: &Path) -> Result<()> {
         for option in &options {
             command.arg("-o").arg(option);
         }
-        sh::must(command.args(words))?;
+        let done = sh::output(command.args(words))?;
+        if !done.ok {
+            let complaint = done.stderr.lines().find(|line| line.starts_with("E: ")).unwrap_or(&done.stderr);
+            return Err(format!(
+                "{MIRROR} does not give the packages of Debian's {suite} ({}); they are fetched once, so check this \
+                 machine's network and type the same again",
+                complaint.trim_start_matches("E: ")
+            )
+            .into());
+        }
     }
     Ok(())
 }

@@ -84,9 +84,7 @@ pub fn rootfs(version: Version, tools: Tools) -> Result<PathBuf> {
     sh::make_dir(&work)?;
     let made = build(version, tools, &work, &tar);
     let _ = fs::remove_dir_all(&work);
-    made.map_err(|error| {
-        format!("cannot make the etcd {} image: {error}; are Debian's packages reachable?", version.number())
-    })?;
+    made.map_err(|error| format!("cannot make the etcd {} image: {error}", version.number()))?;
     Ok(tar)
 }
 

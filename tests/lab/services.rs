@@ -3,12 +3,16 @@
 use std::process::{Child, Command};
 use std::time::Duration;
 
+use nix::sys::signal::SigSet;
+
 use crate::node::Node;
 use crate::sh::{self, Result};
 use crate::syslog;
 
 /// Does not come back while the host lives.
 pub fn run(node: Node) -> Result<()> {
+    // Who brought the lab up holds some signals back; the services take them, and end in good order when they are told.
+    SigSet::empty().thread_set_mask()?;
     syslog::say(node, "boot", "host is up, starting corosync");
     let corosync = Command::new("corosync").arg("-f").spawn()?;
     watch(node, "corosync", corosync);

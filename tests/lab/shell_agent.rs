@@ -80,7 +80,7 @@ fn tree() -> Result<PathBuf> {
     sh::make_dir(&work)?;
     let made = assemble(&work, &tree);
     let _ = fs::remove_dir_all(&work);
-    made.map_err(|error| format!("cannot fetch the shell agent: {error}; are Debian's packages reachable?"))?;
+    made.map_err(|error| format!("cannot fetch the shell agent: {error}"))?;
     Ok(tree)
 }
 

@@ -37,7 +37,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     Ok(())
 }
 
-fn set(lab: &Lab, node: crate::node::Node, member: u64, action: AlarmAction) -> Result<()> {
+/// Raises or ends the NOSPACE alarm of a member.
+pub(super) fn set(lab: &Lab, node: crate::node::Node, member: u64, action: AlarmAction) -> Result<()> {
     let tls = etcd::tls(lab)?;
     etcd::as_client(lab, move || {
         etcd::runtime()?.block_on(async {

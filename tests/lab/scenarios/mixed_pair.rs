@@ -1,9 +1,10 @@
-//! One host has the shell agent, the other one Tandem in its place: whichever loses power, the other goes on, it returns,
-//! and nothing is lost. After both lost power Tandem forces nothing, as it cannot know what the other one will do; where
+//! One host has the shell agent, the other one Tandem in its place: whichever is stopped or loses power, the other goes
+//! on, it returns, and nothing is lost. After both lost power Tandem forces nothing, as it cannot know what the other one will do; where
 //! that leads nowhere, it says why, and Tandem on both hosts leads on.
 
 use std::time::Duration;
 
+use super::steps;
 use super::takeover::{ONE_MONITOR, hand_over};
 use crate::etcd;
 use crate::host;
@@ -23,6 +24,17 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     hand_over(lab, &[TANDEM], Agent::Tandem)?;
     std::thread::sleep(ONE_MONITOR);
     lab.set("boot-delay", "2")?;
+    for stopped in [SHELL, TANDEM] {
+        println!("   {stopped} is stopped in good order");
+        let mut writers = super::writing(lab)?;
+        steps::standby(lab, stopped, true)?;
+        steps::wait_alone(lab, stopped.other())?;
+        steps::wait_write(&writers, LIMIT)?;
+        steps::standby(lab, stopped, false)?;
+        etcd::wait_two_voters(lab, LIMIT)?;
+        super::ends_well(lab, &mut writers)?;
+        std::thread::sleep(ONE_MONITOR);
+    }
     for victim in [SHELL, TANDEM] {
         println!("   {victim} loses power");
         let mut writers = super::writing(lab)?;

@@ -84,6 +84,11 @@ fn on_machine(block: &Block) -> Result<()> {
     sh::must(&mut command).map(drop)
 }
 
+/// Types what the page prints for this moment: the blocks that are marked with a node's name and `when`.
+pub(super) fn typed(lab: &Lab, when: &str) -> Result<()> {
+    on_nodes(lab, &blocks()?, when)
+}
+
 /// Runs the blocks that are marked with a node's name and `suffix`.
 fn on_nodes(lab: &Lab, blocks: &[Block], suffix: &str) -> Result<()> {
     for block in blocks {

@@ -97,6 +97,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "parameters change that need no restart: the etcd that runs takes them",
         parameters_change::run,
     ),
+    scenario("check_levels", "each OCF_CHECK_LEVEL finds what it looks for, and no more", check_levels::run),
     scenario("podman_hangs", "podman hangs: a stop ends etcd all the same, and in time", podman_hangs::run),
     scenario("alarm", "etcd raises NOSPACE: it is shown, and the member does not fail", alarm::run),
     scenario("stale_attributes", "attributes of another time are left by hand", stale_attributes::run),
@@ -163,8 +164,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         takeover::there_and_back,
     )
     .needs(Needs::ShellAgent)
-    .leaves_a_mess()
-    .nightly(),
+    .leaves_a_mess(),
     scenario(
         "takeover_and_kept",
         "the shell agent's cluster is taken over in maintenance mode, and survives a power cut",
@@ -212,6 +212,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     scenario("openshift_restored", "a snapshot is restored as OpenShift's script does it", openshift_restored::run)
         .needs(Needs::NoEtcd)
         .leaves_a_mess(),
+    scenario(
+        "openshift_two_to_one_to_two",
+        "a node is taken out of the cluster and of the map, the other goes on as a single one, and it comes back",
+        openshift_two_to_one_to_two::run,
+    )
+    .needs(Needs::NoEtcd)
+    .leaves_a_mess(),
     scenario("names_alike", "the nodes are called node1 and node10", names_alike::run)
         .needs(Needs::Nothing)
         .leaves_a_mess(),

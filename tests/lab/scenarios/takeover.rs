@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::cluster;
+use super::readme;
 use crate::etcd;
 use crate::history;
 use crate::host;
@@ -12,6 +12,7 @@ use crate::power;
 use crate::sh::{self, Result};
 use crate::shell_agent::{self, Agent};
 use crate::state::Lab;
+use crate::two_node_openshift::must;
 use crate::up::Wish;
 use crate::writer::Writers;
 
@@ -29,6 +30,7 @@ pub fn there_and_back(lab: &Lab, _: Wish) -> Result<()> {
     hand_over(lab, &NODES, Agent::Shell)?;
     monitored(lab, "member list:")?;
     no_gap(&writers)?;
+    nothing_of_ours(lab)?;
     if processes(lab)? != before {
         return Err("etcd was started anew".into());
     }
@@ -63,11 +65,28 @@ fn processes(lab: &Lab) -> Result<Vec<String>> {
         .collect()
 }
 
-/// As an administrator does it: Pacemaker lets go, the file is replaced, Pacemaker takes hold again.
+/// As README.md prints it: Pacemaker lets go, the file is replaced, Pacemaker takes hold again.
 pub(super) fn hand_over(lab: &Lab, nodes: &[Node], agent: Agent) -> Result<()> {
-    cluster::pcs(lab, Node::One, &["property", "set", "maintenance-mode=true"])?;
+    readme::typed(lab, " to let go")?;
     nodes.iter().try_for_each(|node| shell_agent::put(lab, *node, agent))?;
-    cluster::pcs(lab, Node::One, &["property", "set", "maintenance-mode=false"])
+    if agent == Agent::Shell {
+        readme::typed(lab, " to hand back")?;
+    }
+    readme::typed(lab, " to take hold")
+}
+
+/// What only Tandem knows is gone from the CIB and from the disks.
+fn nothing_of_ours(lab: &Lab) -> Result<()> {
+    let cib = host::must(lab, Node::One, &["cibadmin", "--query"])?;
+    for name in ["etcd_record", "etcd_alarm", "etcd_lineage", "etcd_primary"] {
+        must(!cib.contains(name), &format!("{name} is gone from the CIB"))?;
+    }
+    for node in NODES {
+        let files = "ls -d /var/lib/etcd/tandem-note.json /run/resource-agents/podman-etcd-* /var/lib/tandem";
+        let left = host::output(lab, node, &["sh", "-c", files])?;
+        must(left.stdout.trim().is_empty(), &format!("nothing of Tandem is left on {node}: {}", left.stdout.trim()))?;
+    }
+    Ok(())
 }
 
 /// Waits until the agent that is in place has said `words` in a monitor on both hosts.

@@ -1,0 +1,80 @@
+//! Each depth of `OCF_CHECK_LEVEL` looks for what it says: 0 asks etcd, 10 has a majority confirm a read, 20 has it take a
+//! write. A healthy member passes all of them; a full database fails the last one only; a follower whose leader has
+//! just fallen silent fails the read.
+
+use std::time::Duration;
+
+use etcd_client::AlarmAction;
+
+use super::{alarm, steps};
+use crate::agent_call;
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::two_node_openshift::must;
+use crate::up::Wish;
+
+const ASKED: u32 = 0;
+const READ: u32 = 10;
+const WRITTEN: u32 = 20;
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    let members = steps::members(lab)?;
+    let mut writers = super::writing(lab)?;
+    for node in NODES {
+        for level in [ASKED, READ, WRITTEN] {
+            passes(lab, node, level)?;
+        }
+    }
+    // What follows is not for Pacemaker's own monitors to see.
+    maintenance(lab, true)?;
+    let done = full(lab, leader, members).and_then(|()| without_its_leader(lab, leader));
+    maintenance(lab, false)?;
+    done?;
+    super::ends_well(lab, &mut writers)?;
+    steps::same_members(lab, members)
+}
+
+fn full(lab: &Lab, leader: Node, members: [u64; 2]) -> Result<()> {
+    alarm::set(lab, leader, members[0], AlarmAction::Activate)?;
+    let checked = passes(lab, leader, ASKED)
+        .and_then(|()| passes(lab, leader, READ))
+        .and_then(|()| fails(lab, leader, WRITTEN, "no write taken"));
+    alarm::set(lab, leader, members[0], AlarmAction::Deactivate)?;
+    checked?;
+    passes(lab, leader, WRITTEN)
+}
+
+fn without_its_leader(lab: &Lab, leader: Node) -> Result<()> {
+    let pid = etcd::pid(lab, leader).ok_or_else(|| format!("no etcd runs on {leader}"))?;
+    let call = agent_call::monitor(lab, leader.other(), READ)?;
+    host::must(lab, leader, &["kill", "-STOP", &pid])?;
+    // The follower knows its leader for another second.
+    let checked = host::output(lab, leader.other(), &["sh", "-c", &call]);
+    host::must(lab, leader, &["kill", "-CONT", &pid])?;
+    let checked = checked?;
+    must(!checked.ok && checked.stderr.contains("no confirmed read"), &format!("the read fails: {}", checked.stderr))?;
+    etcd::wait_two_voters(lab, Duration::from_secs(60)).map(drop)
+}
+
+fn passes(lab: &Lab, node: Node, level: u32) -> Result<()> {
+    let done = host::output(lab, node, &["sh", "-c", &agent_call::monitor(lab, node, level)?])?;
+    must(done.ok, &format!("level {level} passes on {node}: {}", done.stderr))
+}
+
+fn fails(lab: &Lab, node: Node, level: u32, words: &str) -> Result<()> {
+    let done = host::output(lab, node, &["sh", "-c", &agent_call::monitor(lab, node, level)?])?;
+    must(!done.ok && done.stderr.contains(words), &format!("level {level} says '{words}': {}", done.stderr))
+}
+
+fn maintenance(lab: &Lab, on: bool) -> Result<()> {
+    cluster::pcs(lab, Node::One, &["property", "set", &format!("maintenance-mode={on}")])?;
+    // Monitors that have begun end first.
+    sh::wait_for("Pacemaker to be idle", Duration::from_secs(60), Duration::from_millis(500), || {
+        host::must(lab, Node::One, &["crm_resource", "--wait", "--timeout=30s"]).ok().map(drop)
+    })
+}

@@ -1,0 +1,72 @@
+//! Two nodes become one, and two again: a node is taken out of the cluster and of `node_ip_map`, etcd goes on alone as a
+//! cluster of a single node, which also survives a crash; then a node of that name comes back.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::power;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::two_node_openshift::{self, must};
+use crate::up::Wish;
+use crate::writer::Writers;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    two_node_openshift::up(lab)?;
+    let [stays, goes] = NODES;
+    let mut writers = super::writing(lab)?;
+    take_out(lab, stays, goes)?;
+    map(lab, stays, &[stays])?;
+    alone(lab, &writers, stays)?;
+    etcd::kill(lab, stays)?;
+    lab.event("the only etcd is killed");
+    alone(lab, &writers, stays)?;
+    map(lab, stays, &NODES)?;
+    power::on(lab, goes)?;
+    etcd::wait_two_voters(lab, Duration::from_secs(180))?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// The node is shut down in good order, and forgotten: what `pcs cluster node remove` does to Pacemaker, without pcsd.
+fn take_out(lab: &Lab, stays: Node, goes: Node) -> Result<()> {
+    steps::standby(lab, goes, true)?;
+    steps::wait_alone(lab, stays)?;
+    for service in ["pacemakerd", "corosync"] {
+        host::must(lab, goes, &["sh", "-c", &format!("kill $(pidof {service})")])?;
+        let what = format!("{service} on {goes} to end");
+        sh::wait_for(&what, LIMIT, Duration::from_millis(300), || {
+            host::must(lab, goes, &["pidof", service]).is_err().then_some(())
+        })?;
+    }
+    power::cut(lab, goes)?;
+    sh::wait_for("Pacemaker to see it leave", LIMIT, Duration::from_millis(300), || {
+        (!cluster::online(lab, stays).contains(&goes)).then_some(())
+    })?;
+    host::must(lab, stays, &["crm_node", "--force", "--remove", goes.name()]).map(drop)
+}
+
+/// The etcd operator's command; it restarts etcd.
+fn map(lab: &Lab, by: Node, nodes: &[Node]) -> Result<()> {
+    let entries: Vec<String> = nodes.iter().map(|node| format!("{node}:{}", node.ip())).collect();
+    let map = format!("node_ip_map={}", entries.join(";"));
+    lab.event(&map);
+    let before = etcd::pid(lab, by);
+    cluster::pcs(lab, by, &["resource", "update", cluster::ETCD, &map, "--wait=300"])?;
+    must(etcd::pid(lab, by) != before, "the new map restarts etcd")
+}
+
+/// One voter, nobody else listed, and it takes writes.
+fn alone(lab: &Lab, writers: &Writers, node: Node) -> Result<()> {
+    steps::wait_write(writers, LIMIT)?;
+    let view = steps::wait_alone(lab, node)?;
+    must(view.voters.len() == 1, "the cluster has one voter")?;
+    // The clone wants an instance on each node that there is: this one, and it runs.
+    let where_it_runs = host::must(lab, node, &["crm_resource", "--resource", cluster::ETCD, "--locate"])?;
+    must(where_it_runs.contains(node.name()), "Pacemaker has it running")
+}
