@@ -112,32 +112,6 @@ pub fn find(program: &str) -> Option<PathBuf> {
     DIRECTORIES.iter().map(|dir| PathBuf::from(dir).join(program)).find(|path| path.is_file())
 }
 
-/// Programs that a unit test puts in the place of the real ones, for failures that those cannot be made to have.
-#[cfg(test)]
-pub(crate) mod stand_in {
-    use std::cell::RefCell;
-    use std::os::unix::fs::PermissionsExt;
-    use std::path::{Path, PathBuf};
-
-    thread_local! {
-        static DIRECTORY: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
-    }
-
-    /// Puts a shell script in the place of `program`, for the programs that this thread runs.
-    pub(crate) fn put(directory: &Path, program: &str, script: &str) {
-        let path = directory.join(program);
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        DIRECTORY.with_borrow_mut(|place| *place = Some(directory.to_owned()));
-    }
-
-    pub(super) fn of(program: &str) -> Option<PathBuf> {
-        DIRECTORY
-            .with_borrow(|place| place.as_ref().map(|directory| directory.join(program)))
-            .filter(|path| path.is_file())
-    }
-}
-
 fn drain(pipe: Option<impl Read + Send + 'static>) -> Option<JoinHandle<Vec<u8>>> {
     pipe.map(|mut pipe| {
         std::thread::spawn(move || {
@@ -191,4 +165,30 @@ fn kill_group(child: &mut Child) {
 fn exit_code(status: std::process::ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt;
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+/// Programs that a unit test puts in the place of the real ones, for failures that those cannot be made to have.
+#[cfg(test)]
+pub(crate) mod stand_in {
+    use std::cell::RefCell;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::{Path, PathBuf};
+
+    thread_local! {
+        static DIRECTORY: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
+    }
+
+    /// Puts a shell script in the place of `program`, for the programs that this thread runs.
+    pub(crate) fn put(directory: &Path, program: &str, script: &str) {
+        let path = directory.join(program);
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        DIRECTORY.with_borrow_mut(|place| *place = Some(directory.to_owned()));
+    }
+
+    pub(super) fn of(program: &str) -> Option<PathBuf> {
+        DIRECTORY
+            .with_borrow(|place| place.as_ref().map(|directory| directory.join(program)))
+            .filter(|path| path.is_file())
+    }
 }

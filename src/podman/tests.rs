@@ -18,8 +18,8 @@ exit "$code"
 
 /// A podman whose next launches fail with these exit codes and words.
 fn failing(directory: &Path, failures: &[&str]) {
-    std::fs::write(directory.join("failures"), failures.iter().map(|line| format!("{line}\n")).collect::<String>())
-        .unwrap();
+    let lines = failures.iter().flat_map(|line| [*line, "\n"]).collect::<String>();
+    std::fs::write(directory.join("failures"), lines).unwrap();
     stand_in::put(directory, "podman", &FAILING.replace("DIRECTORY", &directory.display().to_string()));
 }
 

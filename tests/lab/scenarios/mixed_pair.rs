@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(240);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     hand_over(lab, &[TANDEM], Agent::Tandem)?;
-    std::thread::sleep(ONE_MONITOR);
+    settle();
     lab.set("boot-delay", "2")?;
     for stopped in [SHELL, TANDEM] {
         println!("   {stopped} is stopped in good order");
@@ -33,18 +33,23 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
         steps::standby(lab, stopped, false)?;
         etcd::wait_two_voters(lab, LIMIT)?;
         super::ends_well(lab, &mut writers)?;
-        std::thread::sleep(ONE_MONITOR);
+        settle();
     }
     for victim in [SHELL, TANDEM] {
         println!("   {victim} loses power");
         let mut writers = super::writing(lab)?;
         lose_power(lab, &writers, victim)?;
         super::ends_well(lab, &mut writers)?;
-        // The shell agent learns its member's new id in a monitor after its return.
-        std::thread::sleep(ONE_MONITOR);
+        settle();
     }
     println!("   both lose power");
     both_lose_power(lab)
+}
+
+/// The shell agent learns its member's new id in a monitor after its return. Where it promoted Tandem's member, that one
+/// claims in one monitor and has its proof from the next on. Both come every 30 s, as the resource was created.
+fn settle() {
+    std::thread::sleep(ONE_MONITOR * 2);
 }
 
 fn lose_power(lab: &Lab, writers: &Writers, victim: Node) -> Result<()> {
