@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
-use super::{Failure, Subcommand, evidence, node};
+use super::{Failure, Subcommand, evidence, node, say};
 use crate::decide::{self, Exit, Next, Plan, Progress, Reason, Request, Snapshot};
 
 pub(super) const SUBCOMMAND: Subcommand = Subcommand { command, run };
@@ -33,17 +33,15 @@ fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if matches.get_flag("json") {
         let because = plan.because.to_string();
         let explanation = Explanation { request, snapshot: &snapshot, plan: &plan, because };
-        println!("{}", serde_json::to_string_pretty(&explanation)?);
-        return Ok(());
+        return say(serde_json::to_string_pretty(&explanation)?);
     }
-    println!("resource {} on {}", context.resource, context.me.name);
-    println!("evidence");
-    print!("{}", evidence::text(&snapshot));
-    print!("{}", decision(request, &plan));
-    if let Some(because) = after_waiting(request, &snapshot, &plan) {
-        println!("  if that lasts      {because}");
+    say(format_args!("resource {} on {}\nevidence", context.resource, context.me.name))?;
+    say(evidence::text(&snapshot).trim_end())?;
+    say(decision(request, &plan).trim_end())?;
+    match after_waiting(request, &snapshot, &plan) {
+        Some(because) => say(format_args!("  if that lasts      {because}")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// What a wait comes to if nothing changes: that is what an administrator reads in `crm_mon`.

@@ -13,6 +13,8 @@ mod replay;
 mod sim;
 
 use std::ffi::OsString;
+use std::fmt::Display;
+use std::io::{ErrorKind, Write as _};
 
 use clap::{ArgMatches, Command};
 
@@ -66,6 +68,14 @@ pub fn run(args: &[OsString]) -> u8 {
             eprintln!("tandem: {why}");
             FAILED
         }
+    }
+}
+
+/// Prints lines of a result. Whoever stops reading before the end, as `head` does, has what he wanted.
+fn say(lines: impl Display) -> Result<(), Failure> {
+    match writeln!(std::io::stdout().lock(), "{lines}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
     }
 }
 

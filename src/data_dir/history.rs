@@ -210,12 +210,14 @@ impl Log {
 
     /// What etcd insists on before it starts.
     fn verify(&self, snapshot: &Loaded) -> Result<Metadata, Stop> {
+        let Some(metadata) = &self.metadata else {
+            return Err(Stop::Damaged(
+                "the WAL is empty or cut off at its very beginning: it does not say whose it is".into(),
+            ));
+        };
         if !self.is_snapshot_recorded {
             return Err(Stop::Damaged(format!("the WAL does not record the snapshot at index {}", snapshot.index)));
         }
-        let Some(metadata) = &self.metadata else {
-            return Err(Stop::Damaged("the WAL does not say whose it is".into()));
-        };
         let (commit, last) = (self.state.commit, self.last_index);
         if commit > last {
             let why = format!("the WAL ends at index {last}, but index {commit} was committed: its end is lost");

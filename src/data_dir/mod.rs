@@ -88,7 +88,8 @@ impl History {
 pub fn read(dir: &Path) -> Result<DataDir, Error> {
     for attempt in 1..=ATTEMPTS {
         let reading = match read_closely(dir) {
-            Err(error) if error.is_not_found() => continue,
+            Err(error) if error.is_not_found() && (attempt < ATTEMPTS || is_open(dir)?) => continue,
+            // Nobody takes it away meanwhile: a link that leads nowhere, say to a disk that is not mounted.
             reading => reading?,
         };
         match reading {

@@ -182,3 +182,44 @@ fn a_refusal_names_the_command_that_resolves_it() {
     fs::remove_dir_all(dir.path().join("member")).unwrap();
     assert!(refusal(&["advance-commit"], dir.path()).contains("'ls DIR'"));
 }
+
+/// As `tandem data-dir show DIR | head -n 0` has it.
+#[test]
+fn a_reader_that_stops_early_is_no_fault() {
+    let dir = Writer::two_voters().write();
+    for words in [&["show"][..], &["show", "--json"], &["advance-commit"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        #[expect(clippy::disallowed_methods, reason = "the program under test is what is started")]
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tandem"));
+        let output = command.arg("data-dir").args(words).arg(dir.path()).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]), "{words:?}");
+    }
+}
+
+#[test]
+fn a_part_of_a_data_dir_is_told_from_a_blank_one() {
+    let dir = Writer::two_voters().write();
+    let whole = fs::canonicalize(dir.path()).unwrap();
+    for part in ["member", "member/wal", "member/snap"] {
+        let said = refusal(&["show"], &dir.path().join(part));
+        assert!(said.contains(&format!("is a part of a data dir; type {} instead", whole.display())), "{said}");
+    }
+}
+
+#[test]
+fn what_is_not_mounted_is_not_said_to_be_changing() {
+    let dir = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/nowhere/at/all", dir.path().join("member")).unwrap();
+    assert_eq!(refusal(&["show"], dir.path()), "tandem: listing DIR/member: No such file or directory (os error 2)\n");
+}
+
+#[test]
+fn an_empty_wal_file_is_said_to_be_empty() {
+    let dir = Writer::two_voters().write();
+    for file in fs::read_dir(dir.path().join("member/wal")).unwrap() {
+        fs::write(file.unwrap().path(), b"").unwrap();
+    }
+    let said = refusal(&["show"], dir.path());
+    assert!(said.contains("the WAL is empty or cut off at its very beginning"), "{said}");
+}

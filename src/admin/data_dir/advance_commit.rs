@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Command};
 
-use crate::admin::{Failure, Subcommand};
+use crate::admin::{Failure, Subcommand, say};
 use crate::data_dir;
 
 const HELP: &str = "\
@@ -22,11 +22,10 @@ fn command() -> Command {
 
 fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let done = data_dir::advance_commit(super::dir(matches)?)?;
-    println!("commit index before  {}", done.from);
-    println!("commit index now     {}", done.to);
+    say(format_args!("commit index before  {}", done.from))?;
+    say(format_args!("commit index now     {}", done.to))?;
     match done.kept_copy {
-        Some(copy) => println!("copy kept            {}", copy.display()),
-        None => println!("nothing had to be changed: every entry was recorded as committed"),
+        Some(copy) => say(format_args!("copy kept            {}", copy.display())),
+        None => say("nothing had to be changed: every entry was recorded as committed"),
     }
-    Ok(())
 }

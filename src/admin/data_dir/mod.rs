@@ -33,12 +33,22 @@ fn dir(matches: &ArgMatches) -> Result<&Path, Failure> {
     if !found.is_dir() {
         return Err(Failure(format!("{} is not a directory; type etcd's --data-dir", dir.display())));
     }
-    if dir.join("wal").is_dir() && !dir.join("member").exists() {
-        let whole = fs::canonicalize(dir)?;
-        let parent = whole.parent().unwrap_or(&whole).display();
-        return Err(Failure(format!("{} is a part of a data dir; type {parent} instead", dir.display())));
+    match part_of(dir)? {
+        Some(whole) => {
+            Err(Failure(format!("{} is a part of a data dir; type {} instead", dir.display(), whole.display())))
+        }
+        None => Ok(dir),
     }
-    Ok(dir)
+}
+
+/// The data dir that `dir` is a part of: its `member`, or `wal` or `snap` in there.
+fn part_of(dir: &Path) -> Result<Option<PathBuf>, Failure> {
+    let whole = fs::canonicalize(dir)?;
+    if dir.join("wal").is_dir() && !dir.join("member").exists() {
+        return Ok(whole.parent().map(Path::to_owned));
+    }
+    let is_part = ["member/wal", "member/snap"].iter().any(|part| whole.ends_with(part));
+    Ok(whole.ancestors().nth(2).filter(|_| is_part).map(Path::to_owned))
 }
 
 /// An id as etcd prints it, and as JSON and some tools do.

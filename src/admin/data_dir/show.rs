@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
-use crate::admin::{Failure, Subcommand};
+use crate::admin::{Failure, Subcommand, say};
 use crate::data_dir::{self, DataDir, History, LastWritten};
 
 const HELP: &str = "\
@@ -30,16 +30,16 @@ fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let dir = super::dir(matches)?;
     let found = data_dir::read(dir)?;
     if matches.get_flag("json") {
-        println!("{}", serde_json::to_string_pretty(&Json::from(&found))?);
+        say(serde_json::to_string_pretty(&Json::from(&found))?)?;
     } else if let DataDir::Present(history) = &found {
-        print!("{}", for_people(dir, history, data_dir::is_open(dir)?));
+        say(for_people(dir, history, data_dir::is_open(dir)?))?;
     }
     match found {
         DataDir::Present(_) => Ok(()),
         DataDir::Broken { why } => Err(Failure(format!("etcd cannot start from {}: {why}", dir.display()))),
         DataDir::Blank => {
             if !matches.get_flag("json") {
-                println!("{} holds no data of a member", dir.display());
+                say(format_args!("{} holds no data of a member", dir.display()))?;
             }
             Ok(())
         }
@@ -107,6 +107,6 @@ fn for_people(dir: &Path, history: &History, is_open: bool) -> String {
          commit index  {commit}\n\
          voters        {voters}\n\
          learners      {learners}\n\
-         damage        {damage}\n"
+         damage        {damage}"
     )
 }
