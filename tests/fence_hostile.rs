@@ -4,10 +4,11 @@
 
 mod bmc;
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use bmc::agent::Call;
-use bmc::model::error_body;
+use bmc::model::{Access, error_body};
 use bmc::{CertificateKind, Fault, Listening, Misbehaviour, Server, Setup, World, at_once};
 
 fn listening(listening: Listening) -> Server {
@@ -108,14 +109,18 @@ fn a_broken_collection_has_its_sentence() {
 #[test]
 fn a_tolerant_reader_where_the_standard_allows_it() {
     for body in [
-        "\u{feff}{\"PowerState\":\"On\"}",
-        "{\"PowerState\":\"Off\",\"PowerState\":\"On\"}",
-        " {\"PowerState\":\"On\"}\n",
+        &b"\xef\xbb\xbf{\"PowerState\":\"On\"}"[..],
+        b"{\"PowerState\":\"Off\",\"PowerState\":\"On\"}",
+        b" {\"PowerState\":\"On\"}\n",
+        // Texts that hold what JSON forbids: an asset tag that was never set, a raw tab, the end of a string in C.
+        b"{\"PowerState\":\"On\",\"AssetTag\":\"\xff\xff\xff\"}",
+        b"{\"PowerState\":\"On\",\"AssetTag\":\"a\tb\"}",
+        b"{\"PowerState\":\"On\"}\0",
     ] {
         let server = Server::with_world(World::one_system().with(Fault::always(
             "GET",
             "/Systems/1",
-            Misbehaviour::Body(body.as_bytes().to_vec()),
+            Misbehaviour::Body(body.to_vec()),
         )));
         status(&server).run().succeeds("Status: ON");
     }
@@ -390,6 +395,39 @@ fn a_kept_connection_that_died_is_replaced() {
     let server = Server::with_world(World::one_system().with(Fault::once("GET", "/Systems/1", Misbehaviour::Close)));
     status(&server).run().succeeds("Status: ON").within(0.0, 1.0);
     assert_eq!(server.handshakes(), 2);
+}
+
+#[test]
+fn a_bmc_that_drops_every_kept_connection_is_fenced_like_any_other() {
+    at_once([(Access::Basic, None), (Access::Basic, Some("/redfish/v1/Systems/1")), (Access::Session, None)], |row| {
+        let (access, systems_uri) = row;
+        let server = Server::with_world(World { answers_per_connection: 1, access, ..World::one_system() });
+        let call = Call::new(&server, "reboot");
+        let call = systems_uri.map_or(call.clone(), |uri| call.set("systems_uri", uri));
+        call.run().succeeds("Success: Rebooted").within(1.0, 8.0);
+        assert_eq!(server.posted(), ["ForceOff", "On"], "{row:?}");
+        assert_eq!(server.world().sessions.len(), 0, "{row:?}");
+    });
+}
+
+/// An answer with the system, packed although it was asked for plain.
+fn packed(system: &str) -> Misbehaviour {
+    let mut body = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    body.write_all(system.as_bytes()).unwrap();
+    let body = body.finish().unwrap();
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len());
+    Misbehaviour::Raw([head.into_bytes(), body].concat())
+}
+
+#[test]
+fn a_packed_answer_is_unpacked_and_bounded() {
+    let server = everywhere(packed("{\"PowerState\":\"On\",\"Systems\":{\"@odata.id\":\"/s\"}}"));
+    status(&server).set("systems_uri", "/s/1").run().succeeds("Status: ON");
+    let bomb = format!("{{\"PowerState\":\"On\",\"x\":\"{}\"}}", "a".repeat(64 * 1024 * 1024));
+    let server = everywhere(packed(&bomb));
+    let output = status(&server).run();
+    output.fails(&["cut off in the middle"]).within(0.0, 7.0);
+    assert!(output.peak < 48 * 1024, "{} KiB", output.peak);
 }
 
 #[test]

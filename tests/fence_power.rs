@@ -168,6 +168,10 @@ fn a_service_that_wants_to_know_for_which_state_is_told() {
         Call::new(&server, "reboot").run().succeeds("Success: Rebooted");
         assert_eq!(server.posted(), ["ForceOff", "ForceOff", "On", "On"], "each is sent without and with the state");
     });
+    let world = World { wants_etag: Some(412), weak_etags: true, ..World::one_system() };
+    let server = Server::with_world(world);
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(1.0, 3.0);
+    assert_eq!(server.posted(), ["ForceOff"; 3], "without a state, with the one that was seen, and with any");
     // One that dislikes the header never sees it.
     let server = Server::start();
     Call::new(&server, "off").run().succeeds("Success: Powered OFF");

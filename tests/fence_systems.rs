@@ -141,22 +141,40 @@ fn a_plug_and_a_systems_uri_must_mean_the_same() {
 
 #[test]
 fn all_pages_of_a_collection_are_read() {
+    for key in ["Members@odata.nextLink", "@odata.nextLink"] {
+        let mut world = two_hosts();
+        world.fixed = vec![
+            (
+                "/redfish/v1/Systems".into(),
+                json!({"Members": [{"@odata.id": "/redfish/v1/Systems/Node0"}], "Members@odata.count": 2,
+                key: "/redfish/v1/Systems?$skip=1"})
+                .to_string(),
+            ),
+            (
+                "/redfish/v1/Systems?$skip=1".into(),
+                json!({"Members": [{"@odata.id": "/redfish/v1/Systems/Node1"}], "Members@odata.count": 2}).to_string(),
+            ),
+        ];
+        let server = Server::with_world(world);
+        Call::new(&server, "off").run().fails(&["Node0", "Node1"]);
+        Call::new(&server, "off").set("plug", "Node1").run().succeeds("Success: Powered OFF");
+    }
+}
+
+#[test]
+fn a_collection_that_lists_fewer_than_it_counts_decides_nothing_by_what_is_missing() {
     let mut world = two_hosts();
-    world.fixed = vec![
-        (
-            "/redfish/v1/Systems".into(),
-            json!({"Members": [{"@odata.id": "/redfish/v1/Systems/Node0"}],
-            "Members@odata.nextLink": "/redfish/v1/Systems?$skip=1"})
-            .to_string(),
-        ),
-        (
-            "/redfish/v1/Systems?$skip=1".into(),
-            json!({"Members": [{"@odata.id": "/redfish/v1/Systems/Node1"}]}).to_string(),
-        ),
-    ];
+    let short = json!({"Members": [{"@odata.id": "/redfish/v1/Systems/Node0"}], "Members@odata.count": 2});
+    world.fixed = vec![("/redfish/v1/Systems".into(), short.to_string())];
     let server = Server::with_world(world);
-    Call::new(&server, "off").run().fails(&["Node0", "Node1"]);
-    Call::new(&server, "off").set("plug", "Node1").run().succeeds("Success: Powered OFF");
+    let call = |action| Call::new(&server, action).set("action_timeout", "5");
+    call("off").run().fails(&["counts 2 systems but lists 1", "systems_uri", "Node0"]);
+    let missing = call("off").set("plug", "Node1").set("missing_as_off", "1");
+    missing.run().fails(&["counts 2 systems but lists 1"]);
+    let missing = call("off").set("systems_uri", "/redfish/v1/Systems/Node7").set("missing_as_off", "1");
+    missing.run().fails(&["counts 2 systems but lists 1"]);
+    assert_eq!(server.posted().len(), 0);
+    call("off").set("plug", "Node0").run().succeeds("Success: Powered OFF");
 }
 
 #[test]

@@ -131,17 +131,26 @@ impl Bmc {
             Place { path, ..found.place.clone() }
         };
         let body = json!({ "ResetType": reset_type });
-        let etag = found.system.etag.as_deref().unwrap_or(ANY_STATE);
-        let answer = match self.post(&place, &body, None) {
-            Err(failure) if failure.kind == Kind::Precondition => self.post(&place, &body, Some(etag)),
-            other => other,
-        }?;
+        let answer = self.post_for_any_state(&place, &body, found.system.etag.as_deref())?;
         host.task = match answer.status {
             ACCEPTED => task::place(answer.location.as_deref(), &answer.body)
                 .and_then(|link| self.client.address().here(&place, &link)),
             _ => None,
         };
         Ok(answer)
+    }
+
+    /// Posts without `If-Match`, and where the service insists on one with the state that was seen, then with any: a
+    /// weak name of a state (`W/"..."`) fits nothing where RFC 9110 is taken at its word.
+    fn post_for_any_state(&mut self, place: &Place, body: &Value, etag: Option<&str>) -> Result<Answer, Failure> {
+        let mut answer = self.post(place, body, None);
+        for state in [etag, Some(ANY_STATE)].into_iter().flatten() {
+            match answer {
+                Err(failure) if failure.kind == Kind::Precondition => answer = self.post(place, body, Some(state)),
+                other => return other,
+            }
+        }
+        answer
     }
 
     /// Why the task of the last reset has failed, if it has; it is not asked about again then.

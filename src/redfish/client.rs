@@ -1,7 +1,7 @@
 //! HTTP with one BMC: one TLS connection kept alive, bounded answers, redirects on the same host only.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -57,6 +57,8 @@ pub struct Client {
     settings: Settings,
     agent: Agent,
     made: Arc<AtomicUsize>,
+    /// A connection that was kept was dropped: from then on each request has one of its own.
+    drops: Arc<AtomicBool>,
     shown: Shown,
     scrubber: Scrubber,
     trace: Trace,
@@ -97,7 +99,7 @@ impl Client {
             .accept("application/json")
             .build();
         let agent = Agent::with_parts(config, connector, OneHost { host: settings.address.for_resolver() });
-        Ok(Self { settings, agent, made, shown, scrubber, trace })
+        Ok(Self { settings, agent, made, drops: Arc::default(), shown, scrubber, trace })
     }
 
     pub fn address(&self) -> &Address {
@@ -173,6 +175,8 @@ impl Client {
     }
 
     /// One request and its whole answer, once more where a kept connection turned out to be dead.
+    ///
+    /// A BMC that dropped one drops every one. A POST cannot be repeated here, so the next must not meet that.
     fn exchange(&self, ask: Ask<'_>) -> Result<Reply, Failure> {
         let mut identity = true;
         let mut again = HABITS.iter().any(|(habit, _)| *habit == Habit::DropsIdleConnections);
@@ -180,11 +184,13 @@ impl Client {
             let before = self.made.load(Ordering::Relaxed);
             let reply = self.once(ask, identity);
             let was_kept = before > 0 && self.made.load(Ordering::Relaxed) == before;
+            let was_dropped = was_kept && reply.as_ref().is_err_and(|failure| failure.kind == Kind::Interrupted);
+            if was_dropped {
+                self.drops.store(true, Ordering::Relaxed);
+            }
             match reply {
-                // What a POST did before the connection broke is not known, so only a GET may simply be repeated.
-                Err(failure) if failure.kind == Kind::Interrupted && was_kept && again && ask.method == Method::Get => {
-                    again = false;
-                }
+                // What a POST did before the connection broke is not known; anything else may simply be repeated.
+                Err(_) if was_dropped && again && ask.method != Method::Post => again = false,
                 Ok(reply) if identity && dislikes_identity(reply.status) => identity = false,
                 other => return other,
             }
@@ -222,7 +228,7 @@ impl Client {
     fn call(&self, ask: Ask<'_>, identity: bool, limit: Duration) -> Result<Response<Body>, ureq::Error> {
         let url = format!("{}{}", self.settings.address.origin(ask.place.port), ask.place.path);
         let connect = limit.min(self.settings.connect_limit);
-        let head = ask.head(url, identity)?;
+        let head = ask.head(url, identity, !self.drops.load(Ordering::Relaxed))?;
         match ask.body {
             Some(body) => {
                 let request = head.body(body.to_string().into_bytes())?;

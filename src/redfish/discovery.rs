@@ -27,6 +27,17 @@ pub struct Pointer {
     pub confirm_missing: bool,
 }
 
+impl Pointer {
+    /// Whether it names this very system, rather than taking the only one that there is.
+    fn is_sure_of(&self, candidate: &Candidate) -> bool {
+        match &self.wanted {
+            _ if self.uuid.is_some() => true,
+            Wanted::Named(name) | Wanted::Node(name) => candidate.is_called(name),
+            Wanted::Any => false,
+        }
+    }
+}
+
 /// A system that was found, with what it said on that occasion.
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -128,9 +139,16 @@ fn is_collection(document: &Value) -> bool {
 
 fn choose(bmc: &mut Bmc, collection: &Place, pointer: &Pointer) -> Result<Found, Failure> {
     let document = bmc.get(collection)?;
-    let found = members(bmc, collection, &document)?;
+    let listing = list(bmc, collection, &document)?;
+    let hidden = listing.hides(collection);
+    let found = read_all(bmc, collection, listing.links)?;
     let (places, candidates): (Vec<Place>, Vec<Candidate>) = found.into_iter().unzip();
-    let at = select::choose(&candidates, &pointer.wanted, pointer.uuid.as_deref()).map_err(|why| match why {
+    let chosen = select::choose(&candidates, &pointer.wanted, pointer.uuid.as_deref());
+    let is_named = chosen.as_ref().ok().and_then(|at| candidates.get(*at)).is_some_and(|it| pointer.is_sure_of(it));
+    if let Some(hidden) = hidden.filter(|_| !is_named) {
+        return Err(hidden);
+    }
+    let at = chosen.map_err(|why| match why {
         NotChosen::Ambiguous(text) => Failure::new(Kind::WrongSystem, bmc.clean(&text)),
         NotChosen::NotYetClear(text) => Failure::new(Kind::Busy { retry_after: None }, bmc.clean(&text)),
         NotChosen::NoSuchSystem(text) => Failure::new(Kind::NoSuchSystem, bmc.clean(&text)),
@@ -148,7 +166,11 @@ fn choose(bmc: &mut Bmc, collection: &Place, pointer: &Pointer) -> Result<Found,
 }
 
 fn members(bmc: &mut Bmc, collection: &Place, document: &Value) -> Result<Vec<(Place, Candidate)>, Failure> {
-    let links = member_links(bmc, collection, document)?;
+    let listing = list(bmc, collection, document)?;
+    read_all(bmc, collection, listing.links)
+}
+
+fn read_all(bmc: &mut Bmc, collection: &Place, links: Vec<String>) -> Result<Vec<(Place, Candidate)>, Failure> {
     let alone = links.len() == 1;
     let mut found = Vec::with_capacity(links.len());
     for link in links {
@@ -173,17 +195,43 @@ fn concerns_one(failure: &Failure) -> bool {
     matches!(failure.kind, Kind::Busy { .. } | Kind::Missing | Kind::Garbled | Kind::Forbidden | Kind::Refused)
 }
 
-fn member_links(bmc: &mut Bmc, collection: &Place, document: &Value) -> Result<Vec<String>, Failure> {
+/// The members of a collection, from all of its pages.
+struct Listing {
+    links: Vec<String>,
+    /// How many links were there, those that were there twice included.
+    shown: usize,
+    /// How many the service says there are.
+    count: Option<u64>,
+}
+
+impl Listing {
+    /// Why nothing may be concluded from what is not on the list, if the service says itself that more is missing.
+    fn hides(&self, collection: &Place) -> Option<Failure> {
+        let count = self.count.filter(|count| usize::try_from(*count).is_ok_and(|count| count > self.shown))?;
+        let text = format!(
+            "the systems collection {} counts {count} systems but lists {}; set systems_uri, or plug to one of: {}",
+            collection.path,
+            self.shown,
+            self.links.join(", ")
+        );
+        Some(Failure::new(Kind::Garbled, text))
+    }
+}
+
+fn list(bmc: &mut Bmc, collection: &Place, document: &Value) -> Result<Listing, Failure> {
     let garbled =
         |why: String| Failure::new(Kind::Garbled, format!("the systems collection {} {why}", collection.path));
     let mut page = Page::read(document).map_err(&garbled)?;
+    let count = page.count;
     let mut links = std::mem::take(&mut page.members);
+    let mut shown = links.len();
     without_repetition(&mut links);
     for _ in 0..PAGES {
-        let Some(next) = page.next.take() else { return Ok(links) };
+        let Some(next) = page.next.take() else { return Ok(Listing { links, shown, count }) };
         let place = bmc.follow(collection, &next)?;
         let document = bmc.get(&place)?;
         page = Page::read(&document).map_err(&garbled)?;
+        shown += page.members.len();
         links.append(&mut page.members);
         without_repetition(&mut links);
         if links.len() > MEMBERS {
@@ -207,7 +255,8 @@ fn explain_missing(bmc: &mut Bmc, pointer: &Pointer, place: &Place, failure: Fai
     }
     let listed = systems_collection(bmc, &pointer.redfish_uri).and_then(|collection| {
         let document = bmc.get(&collection)?;
-        member_links(bmc, &collection, &document)
+        let listing = list(bmc, &collection, &document)?;
+        listing.hides(&collection).map_or(Ok(listing.links), Err)
     });
     let path = place.path.trim_end_matches('/');
     match listed {

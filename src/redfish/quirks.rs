@@ -202,6 +202,15 @@ pub static LIST_HABITS: &[(ListHabit, &str)] = &[(
     "Supermicro X12 firmware publishes two values as one string",
 )];
 
+/// Under which key a page of a collection names the next one.
+pub static NEXT_PAGE: &[(&str, &str)] = &[
+    ("Members@odata.nextLink", "DSP0266"),
+    (
+        "@odata.nextLink",
+        "OData 4.0, which the first versions of Redfish took over; followed by sushy and redfishtool alike",
+    ),
+];
+
 /// How a service wants to be spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Habit {
@@ -209,7 +218,7 @@ pub enum Habit {
     DislikesIdentity { status: u16 },
     /// Sends 301 or 308 also for a POST: the request goes there unchanged, it must not become a GET.
     RedirectsPosts { statuses: [u16; 4] },
-    /// Closes a connection that was kept alive without a word: ask once more on a new one.
+    /// Closes a connection that was kept alive without a word: ask once more on a new one, and keep none any more.
     DropsIdleConnections,
     /// The service root answers 404 with, or without, its trailing slash.
     PickyAboutRootSlash { status: u16 },
@@ -221,7 +230,7 @@ pub static HABITS: &[(Habit, &str)] = &[
         Habit::RedirectsPosts { statuses: [301, 302, 307, 308] },
         "Lenovo x3650 M5 to port 8080 (PegaProx issue 609), older Supermicro (check_redfish PR 187)",
     ),
-    (Habit::DropsIdleConnections, "HPE iLO (libredfish), several (sushy)"),
+    (Habit::DropsIdleConnections, "HPE iLO resets one that is used again (libredfish), several (sushy)"),
     (Habit::PickyAboutRootSlash { status: 404 }, "DSP0266 allows either form of the service root's URI"),
 ];
 
@@ -249,6 +258,7 @@ mod tests {
         assert!(POWER_WORDS.iter().all(|row| !row.2.is_empty()));
         assert!(HABITS.iter().all(|row| !row.1.is_empty()));
         assert!(LIST_HABITS.iter().all(|row| !row.1.is_empty()));
+        assert!(NEXT_PAGE.iter().all(|row| !row.1.is_empty()));
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! What came back: an answer of any status, and what it says if it is a good one or a refusal.
 
+use std::io::Read as _;
 use std::time::Duration;
 
+use flate2::read::GzDecoder;
 use serde_json::Value;
 use ureq::http::{HeaderMap, StatusCode};
 
+use super::client::BODY_LIMIT;
 use super::complaint;
 use super::failure::Kind;
 use super::resource::type_of;
@@ -44,7 +47,7 @@ impl Reply {
             retry_after: text_of(headers, "Retry-After")
                 .and_then(|seconds| seconds.trim().parse().ok())
                 .map(|seconds| Duration::from_secs(seconds).min(PATIENCE)),
-            body,
+            body: unpacked(headers, body),
         }
     }
 
@@ -68,10 +71,33 @@ fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)
 }
 
+/// The body as it was before the service compressed it: some do, whatever was asked for. What cannot be unpacked stays
+/// as it is, and what unpacks to more than any answer holds is cut off there.
+fn unpacked(headers: &HeaderMap, body: Vec<u8>) -> Vec<u8> {
+    if !text_of(headers, "Content-Encoding").is_some_and(|coding| coding.trim().eq_ignore_ascii_case("gzip")) {
+        return body;
+    }
+    let mut plain = Vec::new();
+    match GzDecoder::new(&body[..]).take(BODY_LIMIT).read_to_end(&mut plain) {
+        Ok(_) => plain,
+        Err(_) => body,
+    }
+}
+
+/// JSON, also where its texts hold what JSON forbids: bytes that are no UTF-8 in an asset tag that nobody ever set, raw
+/// control characters, the NUL at the end of a string in C. None of them is a part of what is looked for.
+fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice(text).or_else(|strict| {
+        let blank = |character: char| if character.is_control() { ' ' } else { character };
+        let forgiven: String = String::from_utf8_lossy(text).chars().map(blank).collect();
+        serde_json::from_str(&forgiven).map_err(|_| strict)
+    })
+}
+
 /// The JSON object in a body, or what is there instead.
 pub(super) fn document(body: &[u8]) -> Result<Value, String> {
     let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
-    match serde_json::from_slice::<Value>(text) {
+    match parse(text) {
         Ok(document) if document.is_object() => Ok(document),
         Ok(other) => Err(format!("the answer is {} instead of a resource", type_of(&other))),
         Err(_) if text.is_empty() => Err("the answer is empty".to_owned()),

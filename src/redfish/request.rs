@@ -70,11 +70,15 @@ impl<'a> Ask<'a> {
         Self { method: Method::Delete, place, body: None, credentials, if_match: None }
     }
 
-    /// Method, URL and headers; with `identity`, compression is declined.
-    pub(super) fn head(&self, url: String, identity: bool) -> Result<Builder, http::Error> {
+    /// Method, URL and headers; with `identity`, compression is declined; with `keep`, the connection is kept for the
+    /// next request.
+    pub(super) fn head(&self, url: String, identity: bool, keep: bool) -> Result<Builder, http::Error> {
         let mut head = http::Request::builder().uri(url).method(self.method.word()).header("OData-Version", "4.0");
         if identity {
             head = head.header("Accept-Encoding", "identity");
+        }
+        if !keep {
+            head = head.header("Connection", "close");
         }
         if let Some(etag) = self.if_match {
             head = head.header("If-Match", etag);

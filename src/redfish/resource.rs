@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::quirks::{LIST_HABITS, ListHabit, POWER_WORDS, PowerWord};
+use super::quirks::{LIST_HABITS, ListHabit, NEXT_PAGE, POWER_WORDS, PowerWord};
 
 /// The state of a system's power, as the service words it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,11 +114,12 @@ pub fn allowed_by_action_info(document: &Value) -> Option<Vec<String>> {
         .and_then(words)
 }
 
-/// One page of a collection: the links to its members and to the next page.
+/// One page of a collection: the links to its members and to the next page, and how many members all pages have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     pub members: Vec<String>,
     pub next: Option<String>,
+    pub count: Option<u64>,
 }
 
 impl Page {
@@ -131,7 +132,11 @@ impl Page {
         };
         let links: Option<Vec<String>> = members.iter().map(|member| text(member, "@odata.id")).collect();
         let members = links.ok_or("has a member without @odata.id")?;
-        Ok(Self { members, next: text(document, "Members@odata.nextLink") })
+        Ok(Self {
+            members,
+            next: NEXT_PAGE.iter().find_map(|(key, _)| text(document, key)),
+            count: document.get("Members@odata.count").and_then(Value::as_u64),
+        })
     }
 }
 
@@ -232,7 +237,12 @@ mod tests {
     #[test]
     fn a_page_is_whole_or_refused() {
         let good = json!({"Members": [{"@odata.id": "/a"}], "Members@odata.nextLink": "/b"});
-        assert_eq!(Page::read(&good).unwrap(), Page { members: vec!["/a".into()], next: Some("/b".into()) });
+        assert_eq!(
+            Page::read(&good).unwrap(),
+            Page { members: vec!["/a".into()], next: Some("/b".into()), count: None }
+        );
+        let old = json!({"Members": [], "@odata.nextLink": "/b", "Members@odata.count": 3});
+        assert_eq!(Page::read(&old).unwrap(), Page { members: vec![], next: Some("/b".into()), count: Some(3) });
         for bad in [json!({}), json!({"Members": {}}), json!({"Members": [{}]}), json!({"Members": [1]}), json!(null)] {
             assert!(Page::read(&bad).is_err(), "{bad}");
         }

@@ -187,8 +187,11 @@ fn serve(
 
 /// Answers requests on one connection until somebody ends it.
 fn converse(stream: &mut (impl Read + Write), raw: &TcpStream, world: &Mutex<World>, stop: &AtomicBool) -> Parting {
+    let mut answered = 0;
     while let Some(request) = http::read_request(stream) {
-        let reply = world.lock().unwrap().answer(&request);
+        let keeps = world.lock().unwrap().answers_per_connection > answered;
+        let reply = if keeps { world.lock().unwrap().answer(&request) } else { Reply::Reset };
+        answered += 1;
         match reply {
             Reply::Whole { bytes, close } => {
                 if stream.write_all(&bytes).and_then(|()| stream.flush()).is_err() || close {

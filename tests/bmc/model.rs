@@ -213,6 +213,10 @@ pub struct World {
     pub own_name: &'static str,
     /// The status of a reset that does not say, by `If-Match`, for which state of the system it is meant.
     pub wants_etag: Option<u16>,
+    /// Whether its states have weak names, which fit nothing: then only `*` will do.
+    pub weak_etags: bool,
+    /// A connection is reset at the request after these.
+    pub answers_per_connection: usize,
     /// Resources as they are, e.g. of a capture; asked before the model.
     pub fixed: Vec<(String, String)>,
 }
@@ -236,6 +240,8 @@ impl World {
             root_is_open: true,
             own_name: "",
             wants_etag: None,
+            weak_etags: false,
+            answers_per_connection: usize::MAX,
             fixed: Vec::new(),
         }
     }
@@ -394,7 +400,8 @@ impl World {
         else {
             return error(404, "Base.1.8.ResourceMissingAtURI", "The resource was not found.");
         };
-        if let Some(status) = self.wants_etag.filter(|_| request.header("If-Match") != Some(system.etag().as_str())) {
+        let state = if self.weak_etags { "*".to_owned() } else { system.etag() };
+        if let Some(status) = self.wants_etag.filter(|_| request.header("If-Match") != Some(state.as_str())) {
             return Reply::json(status, &[], "{}");
         }
         if system.refuses.contains(&reset_type.as_str()) || !system.reset(&reset_type) {
