@@ -238,7 +238,13 @@ impl ServerCertVerifier for Verifier {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         let mut schemes = self.provider.signature_verification_algorithms.supported_schemes();
         if self.trust == Trust::Anyone {
-            schemes.extend([SignatureScheme::RSA_PKCS1_SHA1, SignatureScheme::ECDSA_SHA1_Legacy]);
+            // What cannot be verified need not be: the key of the certificate may be of any kind.
+            schemes.extend([
+                SignatureScheme::RSA_PKCS1_SHA1,
+                SignatureScheme::ECDSA_SHA1_Legacy,
+                SignatureScheme::ECDSA_NISTP521_SHA512,
+                SignatureScheme::ED448,
+            ]);
         }
         schemes
     }
@@ -262,7 +268,8 @@ pub fn explain(error: &rustls::Error, shown: &Shown) -> (bool, String) {
         ) => (
             true,
             "the BMC offers neither TLS 1.3 nor TLS 1.2 with an ECDHE cipher suite with AES-GCM or ChaCha20; \
-             update its firmware or enable modern ciphers there"
+             update its firmware or enable modern ciphers there (if it has them: its certificate's key must be RSA, P-256, \
+             P-384 or Ed25519)"
                 .to_owned(),
         ),
         rustls::Error::InvalidMessage(_) => {
@@ -353,6 +360,18 @@ mod tests {
         assert!(said.contains("ssl_insecure=1") && !said.contains("ssl_fingerprint"), "{said}");
         let said = explain_certificate(&CertificateError::UnknownIssuer, &Shown::default());
         assert!(said.contains("ssl_fingerprint") && !said.contains("ssl_insecure"), "{said}");
+    }
+
+    #[test]
+    fn whoever_trusts_anyone_is_offered_every_kind_of_key() {
+        let takes_p521 = |trust| {
+            let provider = Arc::new(provider::default_provider());
+            let verifier =
+                Verifier { trust, check_name: true, provider, shown: Shown::default(), authorities: OnceLock::new() };
+            verifier.supported_verify_schemes().contains(&SignatureScheme::ECDSA_NISTP521_SHA512)
+        };
+        assert!(takes_p521(Trust::Anyone));
+        assert!(!takes_p521(Trust::System), "nothing may be offered that cannot be verified");
     }
 
     #[test]
