@@ -12,8 +12,9 @@ use crate::record::{self, Entry};
 
 /// How many rounds in a row may fail before the action does. A membership change meets a leader election now and then.
 const FAILURES_ALLOWED: u32 = 3;
-/// The pause after a round that failed.
+/// The pause after a round that failed, and where many will.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
+const PAUSE_AFTER_MANY: Duration = Duration::from_secs(2);
 
 /// Runs `request` to its answer.
 pub(super) fn run(context: &Context, request: Request) -> Code {
@@ -45,13 +46,14 @@ impl Rounds<'_> {
             act::perform(self.context, effect)
         });
         let upkeep_exit = decide::after_failed_upkeep(&snapshot);
+        let may_fail = decide::may_fail(self.request, &snapshot);
         if is_news {
             self.record(snapshot, &plan, &performed);
         }
         if let Err(error) = performed {
             return match self.request {
                 Request::Monitor if self.progress.phase == Phase::Begin => Some(failed_upkeep(upkeep_exit, &error)),
-                _ => self.failed(&error),
+                _ => self.failed(&error, may_fail),
             };
         }
         self.failures = 0;
@@ -65,16 +67,18 @@ impl Rounds<'_> {
     }
 
     /// The same decision is taken again from what is found then: every effect can be repeated.
-    fn failed(&mut self, error: &act::Error) -> Option<Code> {
+    fn failed(&mut self, error: &act::Error, may_fail: bool) -> Option<Code> {
         self.failures += 1;
-        // A stop goes on to its deadline: what cannot be done first (leaving, say) gives way in time.
-        if self.failures >= FAILURES_ALLOWED && self.request != Request::Stop {
-            log::error!("{error}");
-            print_reason(&error.to_string());
-            return Some(Code::Generic);
+        if let Some(pause) = after_failure(self.request, self.failures, may_fail) {
+            log::warn!("{error}; looking again");
+            self.context.deadline.sleep(pause);
+            if !self.context.deadline.has_passed() {
+                return None;
+            }
         }
-        log::warn!("{error}; looking again");
-        self.look_again_after(PAUSE_AFTER_FAILURE)
+        log::error!("{error}");
+        print_reason(&error.to_string());
+        Some(Code::Generic)
     }
 
     fn look_again_after(&self, pause: Duration) -> Option<Code> {
@@ -115,6 +119,15 @@ impl Rounds<'_> {
     }
 }
 
+/// The pause after a round that failed, `failures` in a row; none where the action fails with it.
+fn after_failure(request: Request, failures: u32, may_fail: bool) -> Option<Duration> {
+    // A stop goes on to its deadline: what cannot be done first (leaving, say) gives way in time.
+    if failures < FAILURES_ALLOWED || request == Request::Stop {
+        return Some(PAUSE_AFTER_FAILURE);
+    }
+    (!may_fail).then_some(PAUSE_AFTER_MANY)
+}
+
 fn failed_upkeep(exit: Exit, error: &act::Error) -> Code {
     log::warn!("{error}; the next monitor tries again");
     match exit {
@@ -149,5 +162,19 @@ fn name(request: Request) -> &'static str {
         Request::Notify => "notify",
         Request::Promote => "promote",
         Request::Demote => "demote",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_action_fails_after_some_rounds_a_stop_never_and_a_start_not_too_soon() {
+        assert!(after_failure(Request::Start, 2, true).is_some());
+        assert!(after_failure(Request::Start, 3, true).is_none());
+        assert!(after_failure(Request::Notify, 3, true).is_none());
+        assert!(after_failure(Request::Stop, 100, true).is_some());
+        assert!(after_failure(Request::Start, 3, false).is_some());
     }
 }

@@ -32,6 +32,11 @@ pub fn after_failed_upkeep(snapshot: &Snapshot) -> Exit {
     monitor::decide_after_failed_upkeep(snapshot)
 }
 
+/// Whether an action whose effects fail may be answered so, or has to go on trying: Pacemaker counts failed starts.
+pub fn may_fail(request: Request, snapshot: &Snapshot) -> bool {
+    request != Request::Start || start::may_fail(snapshot)
+}
+
 /// One round's decision.
 pub fn decide(request: Request, snapshot: &Snapshot, progress: &Progress) -> Plan {
     match request {

@@ -42,16 +42,21 @@ pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
 
 /// A refusal is given only once its time has come; until then we keep looking, and go on when its reason has passed.
 fn paced(plan: Plan, snapshot: &Snapshot, progress: &Progress) -> Plan {
-    let failures = snapshot.cib.known().map_or(0, |cib| cib.own_start_failures);
-    let pace_ms = PACE_MS.min(snapshot.budget_ms.saturating_sub(RESERVE_MS));
     match plan {
         Plan { effects, next: Next::Exit(Exit::Retriable), because: Reason::Refused { refusal, peer } }
-            if failures >= QUICK_FAILURES && snapshot.elapsed_ms < pace_ms =>
+            if !may_fail(snapshot) =>
         {
             Plan::then_look(effects, 500, progress.clone(), Reason::Waiting(Wait::BeforeFailing { refusal, peer }))
         }
         plan => plan,
     }
+}
+
+/// Whether a start that fails now fails late enough, be it refused or an effect of it in vain.
+pub(super) fn may_fail(snapshot: &Snapshot) -> bool {
+    let failures = snapshot.cib.known().map_or(0, |cib| cib.own_start_failures);
+    let pace_ms = PACE_MS.min(snapshot.budget_ms.saturating_sub(RESERVE_MS));
+    failures < QUICK_FAILURES || snapshot.elapsed_ms >= pace_ms
 }
 
 fn by_phase(snapshot: &Snapshot, progress: &Progress) -> Plan {

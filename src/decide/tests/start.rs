@@ -5,7 +5,7 @@ use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode, Via};
 use crate::decide::reason::{Reason, Refusal, Rule};
 use crate::decide::snapshot::*;
-use crate::decide::{Progress, decide};
+use crate::decide::{Progress, decide, may_fail};
 
 fn refusal(snapshot: &Snapshot) -> Refusal {
     match first(Request::Start, snapshot).because {
@@ -335,6 +335,18 @@ fn a_refusal_paces_itself_once_the_first_quick_tries_are_used_up() {
     // What stands in the way may pass meanwhile.
     let returned = often.peer_is(PeerNode::Online, PeerAgent::Active);
     assert_eq!(run_mode(&returned), RunMode::Normally);
+}
+
+#[test]
+fn a_start_whose_effects_fail_paces_itself_as_a_refusal_does() {
+    let quick = at_rest();
+    assert!(may_fail(Request::Start, &quick));
+    let often = quick.cib_with(|cib| cib.own_start_failures = 3);
+    assert!(!may_fail(Request::Start, &often));
+    assert!(may_fail(Request::Start, &often.clone().after(16_000)));
+    let in_no_time = Snapshot { budget_ms: 12_000, ..often.clone() };
+    assert!(may_fail(Request::Start, &in_no_time.after(2_000)), "within the action's time");
+    assert!(may_fail(Request::Notify, &often), "Pacemaker counts starts");
 }
 
 #[test]
