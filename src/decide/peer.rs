@@ -44,12 +44,13 @@ pub(super) fn peer_word(snapshot: &Snapshot) -> PeerWord {
 
 /// The transition's own plan for a peer whose machine is there.
 fn refined_by(notify: &Notify, peer: &str, word: PeerWord) -> PeerWord {
+    // This notification is handled before anything is started again.
+    if notify.stop.contains(peer) && notify.operation == "stop" && notify.moment == Moment::Post {
+        return PeerWord::Stopped;
+    }
     if notify.start.contains(peer) {
         // Its start may have begun, or ended, by now.
         return if matches!(word, PeerWord::Active | PeerWord::Starting) { word } else { PeerWord::Planned };
-    }
-    if notify.stop.contains(peer) && notify.operation == "stop" && notify.moment == Moment::Post {
-        return PeerWord::Stopped;
     }
     if notify.active.contains(peer) && !notify.stop.contains(peer) {
         return PeerWord::Active;

@@ -258,6 +258,9 @@ pub struct BootMemory {
     pub voter: Option<RunningVoter>,
     /// Whether Pacemaker promoted this instance.
     pub promoted: bool,
+    /// How many failed starts Pacemaker had counted when our etcd last served.
+    #[serde(default)]
+    pub start_failures: u64,
 }
 
 /// The operator's word, given with `tandem confirm-recovery`: for one use, in one boot, for the data as it was then.

@@ -34,7 +34,7 @@ const RESERVE_MS: u64 = 10_000;
 /// The first failed starts come quickly, as what stands in the way is mostly a peer that boots at the same time. Then
 /// each takes this long, so that Pacemaker's `migration-threshold` (60 in OpenShift) lasts for a quarter of an hour.
 const PACE_MS: u64 = 16_000;
-const QUICK_FAILURES: u64 = 3;
+pub(super) const QUICK_FAILURES: u64 = 3;
 
 pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
     paced(by_phase(snapshot, progress), snapshot, progress)
@@ -474,7 +474,8 @@ pub(super) fn remember_voter(snapshot: &Snapshot, etcd: &Etcd, promoted: bool) -
         lineage: snapshot.own_lineage(),
         sole: etcd.voters().count() == 1,
     });
-    Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted })
+    let start_failures = snapshot.cib.known().map_or(0, |cib| cib.own_start_failures);
+    Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted, start_failures })
 }
 
 /// The ids that others read in the CIB are those of the member that runs.

@@ -7,6 +7,7 @@ use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Notice, Phase, Plan, Progress, Via};
 use super::reason::{Health, Reason, Refusal, Step, Wait};
 use super::snapshot::{BootMemory, Etcd, Note, Record, Snapshot};
+use super::start::QUICK_FAILURES;
 
 /// How long handing over leadership may take before we leave all the same.
 const PATIENCE_WITH_THE_HANDOVER_MS: u64 = 2_000;
@@ -97,7 +98,9 @@ fn wait_for_the_end(snapshot: &Snapshot, progress: &Progress) -> Plan {
 fn finish(snapshot: &Snapshot) -> Plan {
     let voter = snapshot.memory().and_then(|memory| memory.voter.clone()).filter(|_| keeps_its_claim(snapshot));
     let claims = voter.is_some();
-    let mut effects = vec![Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted: false })];
+    let memory = snapshot.memory().cloned().unwrap_or_default();
+    let memory = BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted: false, ..memory };
+    let mut effects = vec![Effect::Remember(memory)];
     if let Some(record) = snapshot.record() {
         effects.push(Effect::PublishRecord(Record { claims: claims && record.claims, ..record }));
     }
@@ -117,9 +120,17 @@ fn finish(snapshot: &Snapshot) -> Plan {
 
 /// A stop that is half of a restart keeps the claim to go on alone, and so does one that the peer cannot see because
 /// its machine has left the membership; unless this member asked the peer to remove it. Any other stop gives it up, so
-/// that the peer may go on without us.
+/// that the peer may go on without us; and so does the stop between two starts once they have been in vain.
 fn keeps_its_claim(snapshot: &Snapshot) -> bool {
-    let restarts = snapshot.notify.as_ref().is_some_and(|notify| notify.start.contains(&snapshot.me.name));
+    let is_restart = snapshot.notify.as_ref().is_some_and(|notify| notify.start.contains(&snapshot.me.name));
+    let restarts = is_restart && !starts_in_vain(snapshot);
     let said_so = snapshot.cib.known().is_some_and(|cib| cib.others.restart_no_leave);
     (restarts || said_so || matches!(peer_word(snapshot), PeerWord::Down | PeerWord::Lost)) && !snapshot.may_have_left()
+}
+
+/// Whether etcd does not start here: as many starts have failed since it last served as are tried quickly.
+fn starts_in_vain(snapshot: &Snapshot) -> bool {
+    let before = snapshot.memory().map_or(0, |memory| memory.start_failures);
+    let counted = snapshot.cib.known().map_or(0, |cib| cib.own_start_failures);
+    counted.saturating_sub(before) >= QUICK_FAILURES
 }

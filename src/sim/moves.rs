@@ -59,8 +59,8 @@ pub fn all() -> Vec<Move> {
 }
 
 /// A start and a stop are seen by others as soon as they begin; of the rest only what they do is seen.
-fn is_pending(begin: Begin) -> bool {
-    matches!(begin, Begin::Start { .. } | Begin::Stop { .. })
+pub fn is_pending(begin: Begin) -> bool {
+    matches!(begin, Begin::Start { .. } | Begin::Stop { .. } | Begin::StopInVain)
 }
 
 impl Move {
@@ -162,6 +162,7 @@ fn begin_text(begin: Begin) -> &'static str {
         Begin::Stop { restart: false, both: false } => "stop",
         Begin::Stop { restart: true, both: true } => "stop (of a restart of both)",
         Begin::Stop { restart: false, both: true } => "stop (with its peer's)",
+        Begin::StopInVain => "stop (of a restart, after starts in vain)",
         Begin::BeforeStart => "notification before a start",
         Begin::AfterStart => "notification after a start",
         Begin::AfterStop => "notification after a stop",

@@ -182,7 +182,7 @@ fn forge_memory(snapshot: &mut Snapshot) {
         let (cluster_id, member_id) = (history.cluster_id, history.member_id);
         let voter = history.is_voter().then_some(RunningVoter { cluster_id, member_id, lineage, sole: false });
         let boot_id = snapshot.boot_id.clone();
-        snapshot.boot_memory = Fact::Known(BootMemory { boot_id, voter, promoted: false });
+        snapshot.boot_memory = Fact::Known(BootMemory { boot_id, voter, ..BootMemory::default() });
     }
 }
 

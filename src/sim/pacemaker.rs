@@ -188,13 +188,15 @@ pub enum Begin {
         restart: bool,
         both: bool,
     },
+    /// As half of a restart, after starts in vain.
+    StopInVain,
     BeforeStart,
     AfterStart,
     AfterStop,
 }
 
 /// Every beginning there is.
-pub const BEGINNINGS: [Begin; 11] = [
+pub const BEGINNINGS: [Begin; 12] = [
     Begin::Probe,
     Begin::Start { both: true },
     Begin::Start { both: false },
@@ -203,6 +205,7 @@ pub const BEGINNINGS: [Begin; 11] = [
     Begin::Stop { restart: false, both: false },
     Begin::Stop { restart: true, both: true },
     Begin::Stop { restart: false, both: true },
+    Begin::StopInVain,
     Begin::BeforeStart,
     Begin::AfterStart,
     Begin::AfterStop,
@@ -227,6 +230,7 @@ pub fn begin(world: &mut World, n: usize, what: Begin, has_learner: bool) -> boo
             let peer_stops = world.nodes[1 - n].wanted != Wanted::Running || world.nodes[1 - n].failed;
             is_active && wanted == restart && (node.failed || !wanted) && (!both || (world.joined && peer_stops))
         }
+        Begin::StopInVain => is_active && node.wanted == Wanted::Running && node.failed,
         Begin::BeforeStart => notifies && world.joined && matches!(theirs, PeerAgent::Stopped | PeerAgent::Starting),
         // Where there is no learner it does what a monitor does.
         Begin::AfterStart => notifies && world.joined && theirs == PeerAgent::Active && has_learner,
@@ -268,6 +272,7 @@ fn enter(world: &mut World, n: usize, what: Begin, cib: &Cib) {
         Begin::Stop { restart, both: b } => {
             (Request::Stop, Vars { stop: both(b), start: if restart { both(b) } else { 0 }, ..vars })
         }
+        Begin::StopInVain => (Request::Stop, Vars { stop: me, start: me, in_vain: true, ..vars }),
         Begin::BeforeStart => (Request::Notify, Vars { start: peer, ..about(Moment::Pre, Operation::Start) }),
         Begin::AfterStart => (Request::Notify, Vars { start: peer, ..about(Moment::Post, Operation::Start) }),
         Begin::AfterStop => (Request::Notify, Vars { stop: peer, ..about(Moment::Post, Operation::Stop) }),

@@ -19,7 +19,7 @@ pub fn healthy(sim: &mut Sim) -> World {
     for n in 0..2 {
         let (cluster_id, member_id) = (u64::from(CLUSTER), u64::from(mids[n]));
         let voter = RunningVoter { cluster_id, member_id, lineage: Lineage::default(), sole: false };
-        let memory = BootMemory { boot_id: THIS_BOOT.to_owned(), voter: Some(voter), promoted: false };
+        let memory = BootMemory { boot_id: THIS_BOOT.to_owned(), voter: Some(voter), ..BootMemory::default() };
         let history = History {
             cluster_id,
             member_id,

@@ -48,7 +48,7 @@ pub fn reasons(sim: &mut Sim, world: &World, what: Move) -> Vec<String> {
         Move::Begin(n, begin, moment) => {
             let mut begun = *world;
             if !super::pacemaker::begin(&mut begun, n, begin, etcd::has_learner(sim, world))
-                || matches!(begin, super::pacemaker::Begin::Start { .. } | super::pacemaker::Begin::Stop { .. })
+                || super::moves::is_pending(begin)
             {
                 return Vec::new();
             }

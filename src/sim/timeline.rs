@@ -98,7 +98,7 @@ fn begin_ms(begin: Begin) -> u64 {
         Begin::Monitor => 10_000,
         Begin::Start { both: true } | Begin::Probe => 500,
         Begin::Start { both: false } => 600,
-        Begin::Stop { .. } | Begin::BeforeStart | Begin::AfterStart | Begin::AfterStop => 100,
+        Begin::Stop { .. } | Begin::StopInVain | Begin::BeforeStart | Begin::AfterStart | Begin::AfterStop => 100,
     }
 }
 

@@ -215,7 +215,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> snapshot::Cib {
         learner_node: listed_learner(view.own),
         lineage: lineage(cib.lineage),
         cluster_recorded: cib.recorded.contains(&true),
-        own_start_failures: 0,
+        own_start_failures: if view.vars.in_vain { u64::MAX } else { 0 },
         own_identity: identity(view.own).filter(|_| cib.recorded[me]),
         own_alarm: None,
         primary: None,

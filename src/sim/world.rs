@@ -141,6 +141,8 @@ pub struct Vars {
     pub active: u8,
     pub start: u8,
     pub stop: u8,
+    /// Whether starts have been in vain so often that Pacemaker's count of them says so.
+    pub in_vain: bool,
 }
 
 /// The operation that a notification is about.

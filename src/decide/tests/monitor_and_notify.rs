@@ -81,13 +81,21 @@ fn a_stopped_peer_is_passed_over_only_once_it_gave_up_its_claim() {
 
 #[test]
 fn a_peer_that_is_only_restarted_is_waited_for() {
-    let snapshot = leaderless().with_peer_record(history(PEER, &[ME, PEER], &[])).notified(
+    let stopped = leaderless().with_peer_record(history(PEER, &[ME, PEER], &[])).notified(
         Moment::Post,
         "stop",
         &["node2"],
         &["node2"],
     );
-    assert!(!recovers(Request::Notify, &snapshot));
+    let claims = |claims| {
+        let record = Record { claims, ..record(history(PEER, &[ME, PEER], &[])) };
+        stopped.clone().cib_with(|cib| cib.peer_record = Some(record))
+    };
+    assert!(!recovers(Request::Notify, &claims(true)));
+    // Its starts were in vain, and it has given up its claim: it starts again only once this notification is handled.
+    assert!(recovers(Request::Notify, &claims(false)));
+    let starting = claims(false).notified(Moment::Pre, "start", &["node2"], &[]);
+    assert!(!recovers(Request::Notify, &starting));
 }
 
 #[test]

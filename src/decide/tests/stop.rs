@@ -99,6 +99,24 @@ fn a_stop_that_the_peer_can_see_gives_up_the_claim_and_half_a_restart_does_not()
 }
 
 #[test]
+fn a_restart_in_vain_gives_up_the_claim_so_that_the_peer_goes_on() {
+    let restarted = at_rest().seen_voting().with_disk(history(ME, &[ME, PEER], &[]));
+    let restarted = restarted.notified(Moment::Outside, "", &["node1"], &["node1"]);
+    let online = restarted.peer_is(PeerNode::Online, PeerAgent::Active);
+    let failed = |snapshot: &Snapshot, times| snapshot.clone().cib_with(|cib| cib.own_start_failures = times);
+    assert!(keeps_its_claim(&failed(&online, 2)));
+    assert!(!keeps_its_claim(&failed(&online, 3)));
+    // What failed before etcd last served does not count.
+    let mut served_since = online.clone();
+    let memory = BootMemory { start_failures: 2, ..online.memory().unwrap().clone() };
+    served_since.boot_memory = Fact::Known(memory);
+    assert!(keeps_its_claim(&failed(&served_since, 4)));
+    assert!(!keeps_its_claim(&failed(&served_since, 5)));
+    // Without a peer to go on, the proof that it did not is all there is.
+    assert!(keeps_its_claim(&failed(&online.peer_is(PeerNode::Down, PeerAgent::NoHistory), 9)));
+}
+
+#[test]
 fn a_podman_that_hangs_does_not_keep_a_stop_from_its_end() {
     let mute = Snapshot { container: Fact::Unknown("podman hangs".to_owned()), ..at_rest() }.after(40_000);
     assert!(matches!(first(Request::Stop, &mute).effects[..], [Effect::StopContainer { .. }]), "etcd is ended first");

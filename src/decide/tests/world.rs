@@ -181,7 +181,7 @@ impl Snapshot {
         self.boot_memory = Fact::Known(BootMemory {
             boot_id: self.boot_id.clone(),
             voter: Some(RunningVoter { cluster_id: CLUSTER, member_id: ME, lineage: Lineage::default(), sole: false }),
-            promoted: false,
+            ..BootMemory::default()
         });
         let own = Record { claims: true, ..record(history(ME, &[ME, PEER], &[])) };
         self.cib_with(|cib| cib.own_record = Some(own))
