@@ -42,9 +42,8 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     write_config(context, &config::render(&context.settings(image.version), mode))?;
     let deadline = Deadline::after(context.deadline.at_most(RUN_TIMEOUT));
     process::forget(&context.process_path);
-    if serves {
-        podman::start(&params.name, deadline)?;
-    } else {
+    let starts_again = serves && start_again(&params.name, deadline)?;
+    if !starts_again {
         let mut all = vec![format!("--label={LABEL}={made_from}")];
         if params.authfile.is_file() {
             all.push(format!("--authfile={}", params.authfile.display()));
@@ -52,7 +51,7 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
         all.extend(options);
         podman::run(&params.name, &all, deadline)?;
     }
-    let how = if serves { "started again" } else { "made" };
+    let how = if starts_again { "started again" } else { "made" };
     log::info!("container '{}' is {how}; etcd {} from {}", params.name, image.version, deployment.image);
     if let Some(container) = podman::inspect(&params.name)? {
         if container.state.running {
@@ -61,6 +60,19 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
         drop_in::write(context, &container.id);
     }
     Ok(())
+}
+
+/// Starts the container that is there. Answers false where its storage is damaged: then it is made anew, as nothing of
+/// etcd's is stored in it.
+fn start_again(name: &str, deadline: Deadline) -> Result<bool, Error> {
+    match podman::start(name, deadline) {
+        Ok(()) => Ok(true),
+        Err(error @ podman::Error::Failed { .. }) if podman::storage_is_damaged(name) => {
+            log::warn!("{error}; the storage of container '{name}' is damaged: making it anew");
+            Ok(false)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Takes the force out of the configuration.

@@ -1,5 +1,7 @@
 //! The container, through podman's command line.
 
+mod cause;
+mod listed;
 pub mod process;
 
 use std::collections::BTreeMap;
@@ -65,8 +67,11 @@ pub fn inspect(name: &str) -> Result<Option<Inspected>, Error> {
     if output.code == NO_SUCH_CONTAINER && output.stderr.to_lowercase().contains("no such container") {
         return Ok(None);
     }
-    let stdout = succeeded("container inspect", output)?;
-    Ok(Some(serde_json::from_str(stdout.trim())?))
+    match succeeded("container inspect", output) {
+        Ok(stdout) => Ok(Some(serde_json::from_str(stdout.trim())?)),
+        // Where its storage is damaged, podman does not inspect a container, but lists it.
+        Err(error) => listed::find(name).ok().flatten().map(Some).ok_or(error),
+    }
 }
 
 /// The id of `image`, where it is in this node's storage.
@@ -100,6 +105,16 @@ pub fn version_of(image: &str, program: &str, timeout: Duration) -> Result<Strin
 /// Starts the container `name` that is there.
 pub fn start(name: &str, deadline: Deadline) -> Result<(), Error> {
     launch("start", &["start".to_owned(), name.to_owned()], deadline)
+}
+
+/// Whether the storage of the container `name` cannot be mounted: then it can never be started again.
+pub fn storage_is_damaged(name: &str) -> bool {
+    let is_damaged = command::run("podman", &["mount", name], INSPECT_TIMEOUT).is_ok_and(|output| output.code != 0);
+    if !is_damaged {
+        // Mounts are counted; one that is left does no harm.
+        let _ = command::run("podman", &["unmount", name], INSPECT_TIMEOUT);
+    }
+    is_damaged
 }
 
 /// Gives the container `name` another name; one that has it already goes.
@@ -168,7 +183,11 @@ fn succeeded(verb: &'static str, output: Output) -> Result<String, Error> {
     if output.code == 0 {
         return Ok(output.stdout);
     }
-    Err(Error::Failed { verb, code: output.code, complaint: output.complaint().to_owned() })
+    let complaint = cause::root_cause(output.complaint());
+    if !output.complaint().ends_with(&complaint) {
+        log::debug!("podman {verb} said: {}", output.complaint());
+    }
+    Err(Error::Failed { verb, code: output.code, complaint })
 }
 
 #[cfg(test)]
