@@ -238,6 +238,12 @@ pub struct Failure {
     pub reason: String,
 }
 
+impl Failure {
+    pub fn is_on(&self, node: Node) -> bool {
+        self.node == node.name()
+    }
+}
+
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} on {}: exit code {}: {}", self.action, self.node, self.code, self.reason)

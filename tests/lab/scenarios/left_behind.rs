@@ -15,8 +15,8 @@ use crate::state::Lab;
 use crate::up::Wish;
 use crate::writer::Writers;
 
-const LEFT: Node = Node::One;
-const PEER: Node = Node::Two;
+pub(super) const LEFT: Node = Node::One;
+pub(super) const PEER: Node = Node::Two;
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
@@ -42,7 +42,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
 }
 
 /// Node 1 loses power for long, node 2 goes on alone and takes writes, then node 2 dies and its BMC with it.
-fn leave_behind(lab: &Lab, writers: &Writers) -> Result<()> {
+pub(super) fn leave_behind(lab: &Lab, writers: &Writers) -> Result<()> {
     lab.set("boot-delay", "3600")?;
     power::cut(lab, LEFT)?;
     let cut_at = writers.now();
@@ -77,7 +77,7 @@ fn refuses(lab: &Lab) -> Result<()> {
 }
 
 /// Types `answers` to `tandem confirm-recovery`.
-fn confirm(lab: &Lab, answers: &str, succeeds: bool) -> Result<()> {
+pub(super) fn confirm(lab: &Lab, answers: &str, succeeds: bool) -> Result<()> {
     let script = format!("printf '{}' | tandem confirm-recovery", answers.replace('\n', "\\n"));
     let output = host::output(lab, LEFT, &["sh", "-c", &script])?;
     let told = output.stdout;
@@ -94,7 +94,7 @@ fn confirm(lab: &Lab, answers: &str, succeeds: bool) -> Result<()> {
     if warns { Ok(()) } else { Err(format!("'tandem confirm-recovery' does not say what may be lost: {told}").into()) }
 }
 
-fn serves_alone(lab: &Lab) -> Option<()> {
+pub(super) fn serves_alone(lab: &Lab) -> Option<()> {
     let view = etcd::view(lab, LEFT).ok()?;
     (view.voters.len() == 1 && view.reads).then_some(())
 }

@@ -98,6 +98,27 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         parameters_change::run,
     ),
     scenario("check_levels", "each OCF_CHECK_LEVEL finds what it looks for, and no more", check_levels::run),
+    scenario(
+        "peer_black_holed",
+        "etcd's packets between the hosts are dropped: monitor and start stay within their times",
+        peer_black_holed::run,
+    ),
+    scenario("cib_hangs", "the CIB hangs on one node: a stop ends all the same, and in time", cib_hangs::run),
+    scenario(
+        "restart_wish_stays",
+        "restart_no_leave cannot be taken back: the start does not succeed before it is",
+        restart_wish_stays::run,
+    ),
+    scenario(
+        "two_histories",
+        "both nodes went on alone: they refuse, and an operator's choice leads on",
+        two_histories::run,
+    ),
+    scenario(
+        "podman_broken",
+        "podman cannot start etcd on one node: it says why, mends what it can, or lets its peer go on",
+        podman_broken::run,
+    ),
     scenario("podman_hangs", "podman hangs: a stop ends etcd all the same, and in time", podman_hangs::run),
     scenario("alarm", "etcd raises NOSPACE: it is shown, and the member does not fail", alarm::run),
     scenario("stale_attributes", "attributes of another time are left by hand", stale_attributes::run),

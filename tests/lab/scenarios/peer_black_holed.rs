@@ -1,0 +1,65 @@
+//! The peer's etcd is black-holed: its packets are dropped, not refused, while Pacemaker sees both nodes well. Whatever
+//! asks it waits in vain; monitor and start stay within their times all the same, nobody is fenced and nobody forces.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// A monitor comes twice in this time.
+const BLACK_HOLED: Duration = Duration::from_secs(45);
+/// What Pacemaker says of an action that it had to end.
+const TIMED_OUT: &str = "Timed Out";
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let node = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    let booted = NODES.map(|node| host::running(lab, node).map(|init| init.pid));
+    let members = steps::members(lab)?;
+    let logs = NODES.map(|node| steps::log_length(lab, node));
+    let mut writers = super::writing(lab)?;
+    drop_packets(lab, true)?;
+    lab.event("etcd's packets between the hosts are dropped");
+    let within = within_their_times(lab, node);
+    drop_packets(lab, false)?;
+    lab.event("they pass again");
+    within?;
+    if NODES.map(|node| host::running(lab, node).map(|init| init.pid)) != booted {
+        return Err("a node was fenced although both are well".into());
+    }
+    steps::nothing_forced(lab, logs)?;
+    etcd::wait_two_voters(lab, Duration::from_secs(120))?;
+    steps::same_members(lab, members)?;
+    cluster::pcs(lab, node, &["resource", "cleanup", cluster::ETCD])?;
+    super::ends_well(lab, &mut writers)
+}
+
+fn drop_packets(lab: &Lab, on: bool) -> Result<()> {
+    let verb = if on { "--insert" } else { "--delete" };
+    NODES.into_iter().try_for_each(|node| {
+        let peer = node.other().ip();
+        let rule = ["--source", &peer, "--protocol", "tcp", "--dport", "2379:2380", "--jump", "DROP"];
+        host::must(lab, node, &[&["iptables", verb, "INPUT"][..], &rule].concat()).map(drop)
+    })
+}
+
+/// Some monitors on both nodes, and a start on one of them.
+fn within_their_times(lab: &Lab, node: Node) -> Result<()> {
+    std::thread::sleep(BLACK_HOLED);
+    let from = steps::log_length(lab, node);
+    etcd::kill(lab, node)?;
+    sh::wait_for("etcd to be started again", Duration::from_secs(120), Duration::from_millis(300), || {
+        let started = steps::said(lab, node, from).contains("Result of start operation for etcd");
+        (started && etcd::pid(lab, node).is_some()).then_some(())
+    })?;
+    let shown = cluster::crm_mon(lab, node)?;
+    if shown.contains(TIMED_OUT) {
+        return Err(format!("an action did not end within its time: {shown}").into());
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! etcd dies on one node and cannot be started again there: podman's storage is damaged, another program listens on a
+//! port, the OCI runtime is gone. What can be mended without a person is; else the start is refused with what is
+//! wrong, and can be tried again. A node whose starts are in vain lets its peer go on alone.
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use nix::sched::{CloneFlags, setns};
+
+use super::steps;
+use crate::cluster::{self, Failure};
+use crate::etcd;
+use crate::host;
+use crate::net;
+use crate::node::{NODES, Node};
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// Worth another try: Pacemaker finds the mended node by itself.
+const GENERIC: &str = "1";
+/// What a reason ends with that had to be cut.
+const CUT: &str = "...";
+const PEER_PORT: u16 = 2380;
+const RUNTIME: &str = "/usr/sbin/runc";
+/// Beside it, so that it can be moved back.
+const AWAY: &str = "/usr/sbin/runc.away";
+/// How long the runtime stays away once the peer has gone on, and how many failures may be counted until then: of a
+/// monitor, of three quick starts, and of one start each quarter of a minute. Without a pace there are dozens.
+const MENDED_AFTER: Duration = Duration::from_secs(40);
+const MOST_FAILURES: u32 = 8;
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let node = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    let members = steps::members(lab)?;
+    let logs = NODES.map(|node| steps::log_length(lab, node));
+    let mut writers = super::writing(lab)?;
+
+    storage_is_damaged(lab, node)?;
+    port_is_taken(lab, node)?;
+    steps::same_members(lab, members)?;
+    steps::nothing_forced(lab, logs)?;
+
+    host::must(lab, node, &["mv", RUNTIME, AWAY])?;
+    lab.event(&format!("the OCI runtime of {node} is gone"));
+    let goes_on = etcd::kill(lab, node).and_then(|()| the_peer_goes_on(lab, node));
+    host::must(lab, node, &["mv", AWAY, RUNTIME])?;
+    lab.event(&format!("the OCI runtime of {node} is back"));
+    goes_on?;
+    comes_back(lab, node)?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// A container whose layer is gone is made anew.
+fn storage_is_damaged(lab: &Lab, node: Node) -> Result<()> {
+    let words = ["podman", "inspect", "--format", "{{.GraphDriver.Data.UpperDir}}", cluster::ETCD];
+    let upper = host::must(lab, node, &words)?;
+    let layer = upper.trim().strip_suffix("/diff").ok_or_else(|| format!("no overlay: {upper}"))?;
+    let from = steps::log_length(lab, node);
+    let pid = etcd::pid(lab, node).ok_or("no etcd runs")?;
+    host::must(lab, node, &["mv", layer, &format!("{layer}.away")])?;
+    lab.event(&format!("the container of {node} has lost its layer"));
+    host::must(lab, node, &["kill", "-9", &pid])?;
+    steps::wait_said(lab, node, from, "is damaged: making it anew", Duration::from_secs(90))?;
+    comes_back(lab, node)?;
+    host::must(lab, node, &["rm", "-rf", &format!("{layer}.away")]).map(drop)
+}
+
+/// A listener that is no etcd has the port from the moment at which etcd's own is gone.
+fn port_is_taken(lab: &Lab, node: Node) -> Result<()> {
+    etcd::kill(lab, node)?;
+    let listener = listen(lab, node)?;
+    lab.event(&format!("another program listens on port {PEER_PORT} of {node}"));
+    let said = wait_refused(lab, node, &format!("another program listens on port {PEER_PORT}"));
+    drop(listener);
+    said?;
+    comes_back(lab, node)
+}
+
+/// A socket of the host's network, whoever holds it.
+fn listen(lab: &Lab, node: Node) -> Result<TcpListener> {
+    let network = std::fs::File::open(net::host_handle(lab, node))?;
+    let thread = std::thread::spawn(move || -> Result<TcpListener> {
+        setns(network, CloneFlags::CLONE_NEWNET)?;
+        sh::wait_for("the port to be free", Duration::from_secs(4), Duration::from_millis(5), || {
+            TcpListener::bind(("0.0.0.0", PEER_PORT)).ok()
+        })
+    });
+    thread.join().map_err(|_| "the listener's thread panicked")?
+}
+
+/// Its starts say what is wrong, and not too often; the other one takes writes meanwhile.
+fn the_peer_goes_on(lab: &Lab, node: Node) -> Result<()> {
+    wait_refused(lab, node, "/usr/sbin/runc")?;
+    steps::wait_alone(lab, node.other())?;
+    std::thread::sleep(MENDED_AFTER);
+    let words = ["crm_failcount", "--query", "--resource", cluster::ETCD, "--node", node.name()];
+    let text = host::must(lab, node.other(), &words)?;
+    let failures = text.trim().rsplit_once("value=").and_then(|(_, count)| count.parse::<u32>().ok());
+    match failures {
+        Some(3..=MOST_FAILURES) => Ok(()),
+        _ => Err(format!("not 3 to {MOST_FAILURES} failures: {text}").into()),
+    }
+}
+
+/// The start of etcd on `node` is refused with `words`, so that it is tried again, and no etcd runs there.
+fn wait_refused(lab: &Lab, node: Node, words: &str) -> Result<()> {
+    let failure = sh::wait_for(words, Duration::from_secs(150), Duration::from_millis(300), || {
+        let tells = |failure: &Failure| failure.action == "etcd_start_0" && failure.reason.contains(words);
+        cluster::failures(lab, node.other()).into_iter().find(tells)
+    });
+    let failure = failure.map_err(|error| {
+        let there: Vec<String> = cluster::failures(lab, node.other()).iter().map(ToString::to_string).collect();
+        format!("{error}; there is: {}", there.join(" | "))
+    })?;
+    println!("   {failure}");
+    if failure.code != GENERIC || failure.reason.ends_with(CUT) {
+        return Err(format!("neither retriable nor whole: {failure}").into());
+    }
+    steps::stays_inert(lab, node, 1)
+}
+
+fn comes_back(lab: &Lab, node: Node) -> Result<()> {
+    etcd::wait_two_voters(lab, Duration::from_secs(120))?;
+    cluster::wait_clean(lab)?;
+    cluster::pcs(lab, node, &["resource", "cleanup", cluster::ETCD])
+}

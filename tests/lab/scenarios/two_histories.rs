@@ -1,0 +1,89 @@
+//! Both nodes went on alone, each by an operator's or a survivor's right, and neither knew of the other's fork: two
+//! histories with as many forks each. Together they refuse, and what the exit reason says to type leads on: the chosen
+//! history serves, the other one's data is kept.
+
+use std::time::Duration;
+
+use super::left_behind::{LEFT, PEER, confirm, leave_behind, serves_alone};
+use super::steps;
+use crate::bmc;
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::node::NODES;
+use crate::power;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+const PRIMARY: &str = "etcd_primary";
+/// What the exit reason of both says, and where it says whose name belongs.
+const WORDS: &str = "both went on alone: 'crm_attribute -n etcd_primary -v NODE' chooses one";
+
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    let mut writers = super::writing(lab)?;
+    leave_behind(lab, &writers)?;
+    let acknowledged = writers.stop()?;
+    steps::wait_pacemaker(lab, LEFT)?;
+    confirm(lab, "node2\nyes\nnode2\n", true)?;
+    sh::wait_for("the left node to go on alone", Duration::from_secs(60), Duration::from_millis(500), || {
+        serves_alone(lab)
+    })?;
+
+    power::cut(lab, LEFT)?;
+    bmc::set_mode(lab, PEER, "ok")?;
+    for node in NODES {
+        power::on(lab, node)?;
+    }
+    refuse(lab)?;
+    choose(lab)?;
+    etcd::wait_two_voters(lab, Duration::from_secs(180))?;
+
+    let present = writers.read_back(PEER)?;
+    let lost = acknowledged.iter().filter(|ack| !present.contains(&ack.key)).count();
+    println!("   {} writes acknowledged until the chosen node was cut, {lost} of them lost", acknowledged.len());
+    if lost > 0 {
+        return Err(format!("{lost} writes of the chosen history are lost").into());
+    }
+    is_kept(lab)?;
+    choice_is_taken_back(lab)?;
+    lab.set("boot-delay", &wish.boot_delay.to_string())?;
+    super::clean(lab)
+}
+
+/// Neither serves, and both say the same.
+fn refuse(lab: &Lab) -> Result<()> {
+    sh::wait_for("both to refuse", Duration::from_secs(120), Duration::from_millis(500), || {
+        let failures = cluster::failures(lab, NODES[0]);
+        let says = |node| failures.iter().any(|failure| failure.is_on(node) && failure.reason.ends_with(WORDS));
+        NODES.into_iter().all(says).then_some(())
+    })?;
+    for node in NODES {
+        steps::stays_inert(lab, node, 2)?;
+    }
+    Ok(())
+}
+
+/// Types what the exit reason says, with the name of the node whose history is to count.
+fn choose(lab: &Lab) -> Result<()> {
+    let typed = WORDS.split('\'').nth(1).unwrap_or_default().replace("NODE", PEER.name());
+    lab.event(&format!("the operator types: {typed}"));
+    host::must(lab, LEFT, &["sh", "-c", &typed]).map(drop)
+}
+
+/// What the other one had is kept beside its data dir.
+fn is_kept(lab: &Lab) -> Result<()> {
+    let kept = host::must(lab, LEFT, &["sh", "-c", "ls -d /var/lib/etcd/member-backup-*"])?;
+    if kept.trim().is_empty() {
+        return Err("the data of the history that was not chosen is not kept".into());
+    }
+    Ok(())
+}
+
+/// The choice was for once.
+fn choice_is_taken_back(lab: &Lab) -> Result<()> {
+    sh::wait_for("the choice to be taken back", Duration::from_secs(60), Duration::from_millis(500), || {
+        let output = host::output(lab, LEFT, &["crm_attribute", "--name", PRIMARY, "--query", "--quiet"]).ok()?;
+        output.stdout.trim().is_empty().then_some(())
+    })
+}
