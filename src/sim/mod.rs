@@ -51,8 +51,8 @@
 //! How far it went, on one core of a busy machine with two, optimised build:
 //! - `tandem sim check --faults 1`: 2,842 states, 12,671 transitions, 0.1 s; with `--fine` 22,723 states and 13.7 million
 //!   transitions in 54 s.
-//! - `tandem sim check --faults 2`: 393,035 states, 2,053,881 transitions, 6 s of processor time; no violation, and from
-//!   every state two voters can be reached again. The same with `--etcd-3.4`: 255,967 states.
+//! - `tandem sim check --faults 2`: 787,387 states, 4,265,223 transitions, 13 s of processor time; no violation, and from
+//!   every state two voters can be reached again. The same with `--etcd-3.4`: 405,519 states.
 //! - `tandem sim check --faults 3` does not end in a minute: after 185 s of processor time it had found 13.2 million
 //!   states and was not done. Nobody has seen it end yet.
 //! - `tandem sim explore --seed 7 --steps 10000000`: 10 million moves without a violation, 38 s of processor time.
