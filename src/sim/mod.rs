@@ -49,8 +49,8 @@
 //! confirmed recovery. Boot, repair, fencing and catching up are free, at any time or never.
 //!
 //! How far it went, on one core of a busy machine with two, optimised build:
-//! - `tandem sim check --faults 1`: 2,842 states, 12,671 transitions, 0.1 s; with `--fine` 22,723 states and 13.7 million
-//!   transitions in 54 s.
+//! - `tandem sim check --faults 1`: 5,932 states, 26,268 transitions, 0.1 s; with `--fine` 42,080 states and 28.5 million
+//!   transitions in 52 s.
 //! - `tandem sim check --faults 2`: 787,387 states, 4,265,223 transitions, 13 s of processor time; no violation, and from
 //!   every state two voters can be reached again. The same with `--etcd-3.4`: 405,519 states.
 //! - `tandem sim check --faults 3` does not end in a minute: after 185 s of processor time it had found 13.2 million
