@@ -103,7 +103,6 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "etcd's packets between the hosts are dropped: monitor and start stay within their times",
         peer_black_holed::run,
     ),
-    scenario("cib_hangs", "the CIB hangs on one node: a stop ends all the same, and in time", cib_hangs::run),
     scenario(
         "restart_wish_stays",
         "restart_no_leave cannot be taken back: the start does not succeed before it is",
