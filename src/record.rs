@@ -3,13 +3,13 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
-use crate::decide::{Plan, Progress, Request, Snapshot};
+use crate::decide::{self, Plan, Progress, Request, Snapshot};
 
 /// Where the decisions of all resources are kept.
 pub const DIRECTORY: &str = "/var/lib/tandem";
@@ -32,6 +32,14 @@ pub struct Entry {
     pub outcome: String,
 }
 
+/// What a file of decisions holds.
+#[derive(Clone, Debug, Default)]
+pub struct Decisions {
+    pub entries: Vec<Entry>,
+    /// Lines that a loss of power cut short.
+    pub torn: usize,
+}
+
 /// A file of decisions that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -45,6 +53,11 @@ impl Entry {
     /// An entry for a round that has just ended.
     pub fn new(request: Request, progress: Progress, snapshot: Snapshot, plan: Plan, outcome: String) -> Self {
         Self { version: VERSION, at: clock::wall_seconds(), request, progress, snapshot, plan, outcome }
+    }
+
+    /// What is decided from it now.
+    pub fn decide_again(&self) -> Plan {
+        decide::decide(self.request, &self.snapshot, &self.progress)
     }
 }
 
@@ -60,24 +73,81 @@ pub fn append(directory: &Path, resource: &str, entry: &Entry) -> io::Result<()>
     if fs::metadata(&path).is_ok_and(|metadata| metadata.len() > SIZE_LIMIT) {
         fs::rename(&path, path.with_extension("jsonl.1"))?;
     }
-    let mut line = serde_json::to_vec(entry)?;
+    let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path)?;
+    let mut line = if ends_in_a_line(&file)? { Vec::new() } else { vec![b'\n'] };
+    serde_json::to_writer(&mut line, entry)?;
     line.push(b'\n');
-    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
     // One write: the lines of two actions that run side by side do not mix.
     file.write_all(&line)
 }
 
-/// Reads a file of decisions.
-pub fn read(path: &Path) -> Result<Vec<Entry>, Error> {
-    let name = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|source| Error::Read { path: name.clone(), source })?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(number, line)| parse(line).map_err(|why| Error::Line { path: name.clone(), line: number + 1, why }))
-        .collect()
+/// Whether nothing unfinished is at the end of a file: what a loss of power cut short must not take the next line along.
+fn ends_in_a_line(file: &fs::File) -> io::Result<bool> {
+    let Some(end) = file.metadata()?.len().checked_sub(1) else { return Ok(true) };
+    let mut last = [0];
+    file.read_exact_at(&mut last, end)?;
+    Ok(last == *b"\n")
 }
 
-fn parse(line: &str) -> Result<Entry, String> {
-    let entry: Entry = serde_json::from_str(line).map_err(|error| error.to_string())?;
-    if entry.version == VERSION { Ok(entry) } else { Err(format!("version {} is not {VERSION}", entry.version)) }
+/// Reads a file of decisions.
+pub fn read(path: &Path) -> Result<Decisions, Error> {
+    let name = path.display().to_string();
+    let content = fs::read(path).map_err(|source| Error::Read { path: name.clone(), source })?;
+    let mut decisions = Decisions::default();
+    for (number, line) in content.split(|byte| *byte == b'\n').enumerate() {
+        match parse(line) {
+            Ok(Line::Entry(entry)) => decisions.entries.push(*entry),
+            Ok(Line::Torn) => decisions.torn += 1,
+            Ok(Line::Empty) => {}
+            Err(why) => return Err(Error::Line { path: name, line: number + 1, why }),
+        }
+    }
+    Ok(decisions)
+}
+
+enum Line {
+    Entry(Box<Entry>),
+    Torn,
+    Empty,
+}
+
+fn parse(line: &[u8]) -> Result<Line, String> {
+    // Some file systems fill what was never written with zeros.
+    let written = line.iter().rposition(|byte| *byte != 0).map_or(&[][..], |last| &line[..=last]);
+    if line.trim_ascii().is_empty() {
+        return Ok(Line::Empty);
+    }
+    match serde_json::from_slice::<Entry>(written) {
+        Ok(entry) if entry.version == VERSION => Ok(Line::Entry(Box::new(entry))),
+        Ok(entry) => Err(format!("version {} is not {VERSION}", entry.version)),
+        Err(error) if error.is_eof() => Ok(Line::Torn),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_loss_of_power_cut_short_is_counted_and_takes_nothing_along() {
+        let dir = tempfile::tempdir().unwrap();
+        let one = include_str!("../tests/fixtures/decisions/one.jsonl");
+        let entry = serde_json::from_str::<Entry>(one).unwrap();
+        let path = path(dir.path(), "etcd");
+        for end in [&one.as_bytes()[..one.len() / 2], &[&one.as_bytes()[..9], &[0; 5]].concat(), &[0; 7]] {
+            fs::write(&path, [one.as_bytes(), end].concat()).unwrap();
+            append(dir.path(), "etcd", &entry).unwrap();
+            let decisions = read(&path).unwrap();
+            assert_eq!((decisions.entries.as_slice(), decisions.torn), (&[entry.clone(), entry.clone()][..], 1));
+        }
+    }
+
+    #[test]
+    fn what_is_no_decision_of_this_version_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("decisions");
+        fs::write(&path, "\nno decision\n").unwrap();
+        assert!(matches!(read(&path), Err(Error::Line { line: 2, .. })));
+    }
 }

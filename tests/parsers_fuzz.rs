@@ -194,7 +194,7 @@ fn recorded_decisions() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("decisions.jsonl");
     fs::write(&path, recorded).unwrap();
-    let entries = record::read(&path).unwrap();
+    let entries = record::read(&path).unwrap().entries;
     // A snapshot of an earlier version, which knew fewer facts, is read as one that did not ask for them.
     let Snapshot { room, data_in_use, .. } = &entries[0].snapshot;
     assert_eq!((room, data_in_use), (&Fact::NotAsked, &Fact::NotAsked));

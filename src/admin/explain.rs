@@ -60,7 +60,12 @@ pub(super) fn decision(request: Request, plan: &Plan) -> String {
         Request::Start => "if Pacemaker asked for a start now",
         _ => "if Pacemaker asked for a monitor now",
     };
-    let mut text = format!("decision, {asked}\n  because            {}\n", plan.because);
+    format!("decision, {asked}\n{}", outcome(plan))
+}
+
+/// A plan as lines of text.
+pub(super) fn outcome(plan: &Plan) -> String {
+    let mut text = format!("  because            {}\n", plan.because);
     for effect in &plan.effects {
         let _ = writeln!(text, "  effect             {effect:?}");
     }

@@ -5,43 +5,52 @@ use std::path::{Path, PathBuf};
 use clap::builder::PathBufValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::{Failure, Subcommand, evidence};
-use crate::decide;
+use super::{Failure, Subcommand, evidence, explain};
 use crate::record::{self, Entry};
 
 pub(super) const SUBCOMMAND: Subcommand = Subcommand { command, run };
 
 fn command() -> Command {
-    let help = format!("A file of decisions, such as {}", record::path(Path::new(record::DIRECTORY), "etcd").display());
+    let file = format!("A file of decisions, such as {}", record::path(Path::new(record::DIRECTORY), "etcd").display());
+    let flag = |name: &'static str, help: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
     Command::new("replay")
         .about("Decides again from recorded snapshots; fails where a decision differs from the recorded one")
-        .arg(Arg::new("FILE").required(true).value_parser(PathBufValueParser::new()).help(help))
-        .arg(Arg::new("evidence").long("evidence").action(ArgAction::SetTrue).help("Prints each round's evidence too"))
+        .arg(Arg::new("FILE").required(true).value_parser(PathBufValueParser::new()).help(file))
+        .arg(flag("evidence", "Prints each round's evidence too"))
+        .arg(flag("quiet", "Prints only the decisions that differ"))
 }
 
 fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let file = matches.get_one::<PathBuf>("FILE").map_or(Path::new(""), PathBuf::as_path);
-    let entries = record::read(file)?;
+    let decisions = record::read(file)?;
     let mut different = 0;
-    for (number, entry) in entries.iter().enumerate() {
-        different += u32::from(!replay(number + 1, entry, matches.get_flag("evidence")));
+    for (number, entry) in decisions.entries.iter().enumerate() {
+        let difference = difference(entry);
+        if difference.is_some() || !matches.get_flag("quiet") {
+            println!("{}: {:?} on {}: {}", number + 1, entry.request, entry.snapshot.me.name, entry.plan.because);
+        }
+        if difference.is_some() || matches.get_flag("evidence") {
+            print!("{}", evidence::text(&entry.snapshot));
+        }
+        if let Some(text) = difference {
+            different += 1;
+            print!("{text}");
+        }
     }
-    println!("{} decisions replayed, {different} differ", entries.len());
+    println!("{} decisions replayed, {different} differ", decisions.entries.len());
+    if decisions.torn > 0 {
+        println!("{} records were cut short by a loss of power and are left out", decisions.torn);
+    }
     if different == 0 { Ok(()) } else { Err(Failure(format!("{different} decisions differ from the recorded ones"))) }
 }
 
-/// Prints one decision; whether it came out as recorded.
-fn replay(number: usize, entry: &Entry, with_evidence: bool) -> bool {
-    let plan = decide::decide(entry.request, &entry.snapshot, &entry.progress);
-    println!("{number}: {:?} on {}: {}", entry.request, entry.snapshot.me.name, entry.plan.because);
-    if with_evidence {
-        print!("{}", evidence::text(&entry.snapshot));
+/// What was decided and what would be, where that differs.
+fn difference(entry: &Entry) -> Option<String> {
+    let now = entry.decide_again();
+    if now == entry.plan {
+        return None;
     }
-    if plan == entry.plan {
-        return true;
-    }
-    println!("  recorded  {:?} then {:?}", entry.plan.effects, entry.plan.next);
-    println!("  now       {:?} then {:?}", plan.effects, plan.next);
-    println!("            because {}", plan.because);
-    false
+    let Entry { progress, snapshot, plan, .. } = entry;
+    let begun = format!("after {} ms, with {progress:?}", snapshot.elapsed_ms);
+    Some(format!("{begun}\nrecorded\n{}now\n{}", explain::outcome(plan), explain::outcome(&now)))
 }

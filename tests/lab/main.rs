@@ -15,6 +15,7 @@ mod bmc;
 mod cli;
 mod cluster;
 mod debian;
+mod decisions;
 mod demo;
 mod disks;
 mod etcd;

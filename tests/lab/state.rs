@@ -62,6 +62,11 @@ impl Lab {
         self.disk(node, "var-log").join("messages")
     }
 
+    /// The decisions of the host's agent that were replayed last.
+    pub fn taken_decisions(&self, node: Node) -> PathBuf {
+        self.node_dir(node).join("decisions")
+    }
+
     /// The record of the host's pid 1.
     pub fn init_record(&self, node: Node) -> PathBuf {
         self.node_dir(node).join("init.pid")

@@ -123,6 +123,9 @@ pub fn keep_logs(lab: &Lab, what: &str) -> PathBuf {
     }
     for node in NODES {
         let _ = copy_tree(&lab.disk(node, "var-log"), &kept.join(node.name()));
+        for decisions in [lab.disk(node, "var-lib").join("tandem"), lab.taken_decisions(node)] {
+            let _ = copy_tree(&decisions, &kept.join(node.name()));
+        }
         let _ = fs::copy(lab.node_dir(node).join("boot.log"), kept.join(node.name()).join("boot.log"));
         if host::running(lab, node).is_some() {
             for (file, words) in [

@@ -7,6 +7,7 @@ mod summary;
 
 use std::time::Instant;
 
+use crate::decisions;
 use crate::interrupt;
 use crate::sh::Result;
 use crate::shell_agent::Agent;
@@ -80,5 +81,10 @@ fn one(lab: &Lab, wish: Wish, draw: &Draw) -> Result<Outcome> {
     }
     lab.event(&format!("seed {}: {}", draw.seed, draw.words()));
     lab.set("boot-delay", &draw.boot_delay.to_string())?;
-    run::run(lab, draw)
+    let mut outcome = run::run(lab, draw)?;
+    if outcome.wrong.is_none() {
+        let replayed = decisions::replay(lab, &format!("power-cut-{}", draw.seed));
+        outcome.wrong = replayed.err().map(|error| error.to_string());
+    }
+    Ok(outcome)
 }

@@ -50,6 +50,7 @@ mod wrong_input;
 use std::time::{Duration, Instant};
 
 use crate::cluster::{self, CloneKind};
+use crate::decisions;
 use crate::demo::Outcome;
 use crate::etcd;
 use crate::interrupt;
@@ -92,17 +93,20 @@ pub fn run(lab: &Lab, mut wish: Wish, wanted: &Wanted) -> Result<()> {
     let mut current: Option<Needs> = None;
     let mut failed = Vec::new();
     let mut passed = 0;
+    let (mut replayed, mut by_tandem) = (0, false);
     for scenario in chosen {
         let began = Instant::now();
         println!("== {}: {}", scenario.name, scenario.about);
-        let done = prepare(lab, wish, scenario.needs, &mut current).and_then(|()| (scenario.run)(lab, wish));
+        let done = one(lab, wish, scenario, &mut current);
         let seconds = began.elapsed().as_secs_f64();
         if interrupt::seen() {
             break;
         }
         match done {
-            Ok(()) => {
+            Ok(count) => {
                 passed += 1;
+                replayed += count;
+                by_tandem |= matches!(scenario.needs, Needs::Healthy | Needs::Promotable);
                 if !scenario.leaves_healthy {
                     current = None;
                 }
@@ -125,12 +129,23 @@ pub fn run(lab: &Lab, mut wish: Wish, wanted: &Wanted) -> Result<()> {
         println!("teardown left behind: {}", left.join(", "));
         failed.push("teardown".to_owned());
     }
+    println!("{replayed} recorded decisions replayed without a difference");
+    if by_tandem && replayed == 0 {
+        failed.push("no decision was recorded, so that none could be replayed".to_owned());
+    }
     // Again, with its reason: the last lines may be all that is kept of a run.
     for failure in &failed {
         println!("failed: {failure}");
     }
     println!("{passed} passed, {} failed", failed.len());
     if failed.is_empty() { Ok(()) } else { Err("not every scenario passed".into()) }
+}
+
+/// Runs one scenario, and replays what the agents decided in it. Answers how many decisions that were.
+fn one(lab: &Lab, wish: Wish, scenario: &Scenario, current: &mut Option<Needs>) -> Result<usize> {
+    prepare(lab, wish, scenario.needs, current)?;
+    (scenario.run)(lab, wish)?;
+    if lab.exists() { decisions::replay(lab, scenario.name) } else { Ok(0) }
 }
 
 fn choose(wanted: &Wanted) -> Result<Vec<&'static Scenario>> {

@@ -1,6 +1,7 @@
 //! The nodes are called node1 and node10: a name is compared as a whole, everywhere.
 
 use crate::cluster;
+use crate::decisions;
 use crate::node;
 use crate::sh::Result;
 use crate::state::Lab;
@@ -10,7 +11,8 @@ use crate::up::{self, Wish};
 /// Makes its own lab, as the names are in all of its files.
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     node::call_second_node10(true);
-    let done = up::up(lab, wish).and_then(|()| try_everything(lab, wish));
+    let done =
+        up::up(lab, wish).and_then(|()| try_everything(lab, wish)).and_then(|()| decisions::replay(lab, "names_alike"));
     if lab.exists() {
         if done.is_err() {
             println!("   logs: {}", teardown::keep_logs(lab, "names_alike").display());
@@ -18,7 +20,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
         teardown::down(lab);
     }
     node::call_second_node10(false);
-    done
+    done.map(drop)
 }
 
 fn try_everything(lab: &Lab, wish: Wish) -> Result<()> {

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::cluster;
+use crate::decisions;
 use crate::etcd;
 use crate::host;
 use crate::image;
@@ -51,6 +52,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     on_nodes(lab, &blocks, " instead")?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     super::clean(lab)?;
+    decisions::replay(lab, "readme")?;
     let left = teardown::down(lab);
     if left.is_empty() { Ok(()) } else { Err(format!("left behind: {}", left.join(", ")).into()) }
 }
