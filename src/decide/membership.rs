@@ -102,6 +102,13 @@ fn lag_of(snapshot: &Snapshot, etcd: &Etcd, learner: &Member) -> Option<u64> {
     same.then(|| etcd.index.saturating_sub(answer.index))
 }
 
+/// Of two CIBs that meet one counts, and it may be one that a recorded fork never reached. Who has it in its note tells it
+/// anew: all that says of other data that it was left behind, and what the peer takes over when it joins, is in the CIB.
+pub(super) fn lineage_as_known(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
+    let (cib, own) = (snapshot.cib.known()?, snapshot.own_lineage());
+    (etcd.is_voter_with_leader() && cib.lineage.forks < own.forks).then_some(Effect::PublishLineage(own))
+}
+
 /// What is taken back once there are two voters: nobody is alone, nobody is a learner.
 pub(super) fn settle(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
     let mut effects = Vec::new();

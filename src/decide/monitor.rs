@@ -80,6 +80,7 @@ pub(super) fn upkeep(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
     effects.extend(standalone_as_seen(snapshot, etcd));
     effects.extend(membership::name_listed_learner(snapshot, etcd));
     effects.extend(others::runs(snapshot, etcd));
+    effects.extend(membership::lineage_as_known(snapshot, etcd));
     effects.extend(membership::settle(snapshot, etcd));
     effects.extend(claim_and_remember(snapshot, etcd));
     effects.extend(roles::score_as_seen(snapshot, etcd));

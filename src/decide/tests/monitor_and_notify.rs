@@ -343,6 +343,19 @@ fn two_voters_with_a_leader_have_one_history_and_one_count_of_its_forks() {
 }
 
 #[test]
+fn a_fork_that_the_cib_has_lost_is_told_anew_by_who_knows_it() {
+    let tells = Effect::PublishLineage(forks(2, "node1"));
+    let note = Note { lineage: forks(2, "node1"), ..Note::default() };
+    for voters in [&[ME, PEER][..], &[ME]] {
+        let voter = at_rest().running(Fact::Known(etcd(ME, Some(ME), voters, &[]))).seen_voting();
+        let voter = Snapshot { note: Fact::Known(note.clone()), ..voter };
+        assert!(first(Request::Monitor, &voter).effects.contains(&tells));
+        let known = voter.cib_with(|cib| cib.lineage = forks(2, "node1"));
+        assert!(!first(Request::Monitor, &known).effects.contains(&tells));
+    }
+}
+
+#[test]
 fn a_stopped_peer_that_is_a_sole_voter_is_never_passed_over() {
     let stopped = leaderless().with_peer_record(history(PEER, &[ME, PEER], &[]));
     assert!(recovers(Request::Monitor, &stopped));
