@@ -73,6 +73,35 @@ fn every_situation_of_the_catalogue_has_its_row() {
     assert_eq!(numbers, (1..=SITUATIONS).collect::<Vec<_>>());
 }
 
+/// The names of the scenarios of the model, and the situations that their first lines say they are about.
+fn scenarios_of_the_model() -> Vec<(String, Vec<usize>)> {
+    let files = fs::read_dir(root().join("tests/scenarios")).unwrap().map(|file| file.unwrap().path());
+    let scenarios = files.filter(|path| path.extension().is_some_and(|extension| extension == "scn"));
+    scenarios
+        .map(|path| {
+            let text = fs::read_to_string(&path).unwrap();
+            let covers = text.lines().find(|line| line.starts_with("# Covers: ")).unwrap_or_default();
+            let numbers = covers.split("scenario ").skip(1).filter_map(|rest| {
+                let digits = rest.split(|letter: char| !letter.is_ascii_digit()).next()?;
+                digits.parse().ok()
+            });
+            (path.file_stem().unwrap().to_string_lossy().into_owned(), numbers.collect())
+        })
+        .collect()
+}
+
+#[test]
+fn what_a_scenario_of_the_model_is_about_is_said_in_its_rows() {
+    let rows = rows();
+    let mut wrong = Vec::new();
+    for (name, numbers) in scenarios_of_the_model() {
+        let named = format!("model/{name}");
+        let missing = numbers.iter().filter(|number| !rows[**number - 1].names().any(|other| other == named));
+        wrong.extend(missing.map(|number| format!("{number}: '{named}' is not named")));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn everything_that_a_row_names_exists() {
     let mut functions = BTreeSet::new();

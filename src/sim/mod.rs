@@ -84,6 +84,7 @@ pub mod story;
 pub mod strategy;
 pub mod timeline;
 pub mod view;
+pub mod words;
 pub mod world;
 
 use std::collections::HashMap;

@@ -7,8 +7,8 @@ use super::check::Trace;
 use super::moves::{self, Move};
 use super::view::{self, NAMES};
 use super::world::{Run, World};
-use super::{Sim, Violation, etcd, log, roots};
-use crate::decide::Progress;
+use super::{Sim, Violation, etcd, log, roots, words};
+use crate::decide::{Exit, Progress};
 
 /// Replays a trace and tells it.
 pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
@@ -29,8 +29,7 @@ pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
                 world = next;
             }
             Ok(None) => {
-                let violation = Violation::new(format!("line {}: '{}' cannot happen here", number + 1, what.text()));
-                return (text, Err(violation));
+                return (text, Err(cannot_happen(sim, &world, number, *what)));
             }
             Err(violation) => {
                 let _ = writeln!(text, "     VIOLATION: {}", violation.0);
@@ -39,6 +38,18 @@ pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
         }
     }
     (text, Ok(()))
+}
+
+/// A move that has no place where a scenario has it, and those that have one.
+fn cannot_happen(sim: &mut Sim, world: &World, number: usize, what: Move) -> Violation {
+    let mut instead = Vec::new();
+    moves::apply_all(sim, world, &moves::all(), |what, _| instead.push(what.text()));
+    Violation::new(format!(
+        "move {}: '{}' cannot happen here; these can:\n  {}",
+        number + 1,
+        what.text(),
+        instead.join("\n  ")
+    ))
 }
 
 /// Why a decision is taken, or what an effect does.
@@ -65,14 +76,24 @@ pub fn reasons(sim: &mut Sim, world: &World, what: Move) -> Vec<String> {
         agent::decide_at(sim, &view, &progress, MOMENTS[moment].1.min(view::budget_ms(view.request) - 1_000));
     let mut lines = vec![format!("because {}", plan.because)];
     if let crate::decide::Next::Exit(exit) = plan.next {
-        lines.push(format!("answers {exit:?} {}", if plan.effects.is_empty() { "" } else { "after its effects" }));
+        let when = if plan.effects.is_empty() { "" } else { ", after its effects" };
+        lines.push(format!("answers '{}'{when}", answer(exit)));
     }
     lines
 }
 
+fn answer(exit: Exit) -> &'static str {
+    match exit {
+        Exit::Success => "success",
+        Exit::Promoted => "running, promoted",
+        Exit::NotRunning => "not running",
+        Exit::Retriable => "failed for now",
+    }
+}
+
 fn effect(sim: &Sim, world: &World, n: usize) -> String {
     let Some((plan, done)) = world.nodes[n].action.and_then(|action| action.plan) else { return String::new() };
-    sim.todos.get(plan).effects.get(usize::from(done)).map_or_else(String::new, |effect| format!("{effect:?}"))
+    sim.todos.get(plan).effects.get(usize::from(done)).map_or_else(String::new, words::effect)
 }
 
 /// How things stand, in a line.
