@@ -53,12 +53,12 @@ lab-beside-build: setup
 	exit $$ran
 
 .PHONY: nightly
-nightly: test sim-deep lab-nightly rpm-vendored ## everything that takes hours (root)
+nightly: test sim-deep sim-page lab-nightly rpm-vendored ## everything that takes hours (root)
 	$(MAKE) power-cuts ETCD=3.5
 	$(MAKE) power-cuts ETCD=3.4
 
 # Targets that a plain `cargo test` leaves out, and with it `--all-targets`.
-APART = --test lab --test data_dir_real --test fence_emulator --test fence_fencer --test packages --test figures
+APART = --test sim_page --test lab --test data_dir_real --test fence_emulator --test fence_fencer --test packages --test figures
 
 .PHONY: check
 check: ## formatting, lints and all tests that need neither root nor a lab
@@ -77,6 +77,11 @@ sim-deep: build ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEE
 	target/release/tandem sim check --faults 1 --slow-fencing
 	target/release/tandem sim check --faults 1 --writes 2 --blank --no-operators
 	target/release/tandem sim explore --seed $(SIM_SEED) --steps $(STEPS)
+
+.PHONY: sim-page
+sim-page: setup ## the pages of the model's runs, looked at in a headless Chromium (root, to install it)
+	tests/sim_page/setup
+	$(CARGO) test --quiet --test sim_page -- --test-threads 1
 
 .PHONY: real
 real: setup ## the parts that are tested against real etcds, an emulator of BMCs and Pacemaker's own fencer (root)

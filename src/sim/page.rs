@@ -1,4 +1,5 @@
-//! A run as a page of its own: the two nodes' timelines side by side, with the reason of every decision under the finger.
+//! A run as a page of its own: the two nodes' timelines side by side, with the reason of every decision under the pointer,
+//! the finger or the keyboard's focus.
 //! It needs no network and no script.
 
 use std::fmt::Write;
@@ -10,94 +11,133 @@ use super::world::{Node, Run, World};
 use super::{Sim, roots, story};
 use crate::decide::snapshot::PeerAgent;
 
-const STYLE: &str = "body{font:14px system-ui,sans-serif;margin:1rem;background:#fff;color:#222}\
-table{border-collapse:collapse;width:100%}\
-th{position:sticky;top:0;background:#fff;text-align:left;border-bottom:2px solid #444;padding:4px}\
-td{padding:2px 6px;border-bottom:1px solid #eee;vertical-align:top}\
-.off{background:#333;color:#fff}.wait{background:#f3d98b}.none{background:#f0a58f}\
-.follow{background:#bfe3c0}.lead{background:#5fb562;color:#fff}.idle{background:#ddd}\
-.fault{color:#b00020;font-weight:bold}\
-summary{cursor:pointer}details{white-space:pre-wrap}details>div{font:12px monospace;color:#444;overflow-wrap:anywhere}\
-.acked{font-variant-numeric:tabular-nums;white-space:nowrap}";
+const STYLE: &str = include_str!("page.css");
+/// What the colours of a lane say, each with the word that stands in it.
+const LEGEND: [(&str, &str); 6] = [
+    ("lead", "leads: takes writes"),
+    ("follow", "follows"),
+    ("none", "no leader"),
+    ("wait", "etcd waits"),
+    ("idle", "etcd off"),
+    ("off", "power off"),
+];
 
 /// The page of a trace.
 pub fn page(sim: &mut Sim, title: &str, trace: &Trace) -> String {
     let mut world = if trace.from_blank { roots::blank(sim) } else { roots::healthy(sim) };
-    let mut text = head(title);
-    row(sim, &mut text, 0, None, &[], &world);
-    for (index, what) in trace.moves.iter().enumerate() {
+    let mut rows = Rows { text: head(title), number: 0, before: None };
+    rows.add(sim, None, &[], &world);
+    for what in &trace.moves {
         let why = story::reasons(sim, &world, *what);
         match moves::apply(sim, &world, *what) {
             Ok(Some(next)) => world = next,
             Ok(None) => {}
             Err(violation) => {
-                row(sim, &mut text, index + 1, Some(*what), &[violation.0], &world);
+                rows.add(sim, Some(*what), &[violation.0], &world);
                 break;
             }
         }
-        row(sim, &mut text, index + 1, Some(*what), &why, &world);
+        rows.add(sim, Some(*what), &why, &world);
     }
-    text + "</table>\n</html>\n"
+    rows.text + "</tbody></table>\n</html>\n"
 }
 
 fn head(title: &str) -> String {
+    let legend = LEGEND.map(|(class, word)| format!("<li class={class}>{word}")).join("\n");
     format!(
-        "<!doctype html>\n<html lang=en><meta charset=utf-8>\n<meta name=viewport content='width=device-width'>\n\
-         <title>{0}</title>\n<style>{STYLE}</style>\n<h1>{0}</h1>\n\
-         <p>Each line is one thing that happens. A line with a reason opens where it is tapped, and shows it where the \
-         pointer rests.</p>\n<table>\n<tr><th>#<th>what happens<th>{1}<th>role<th>{2}<th>role<th>acknowledged\n",
+        "<!doctype html>\n<html lang=en><meta charset=utf-8>\n\
+         <meta name=viewport content='width=device-width, initial-scale=1'>\n\
+         <title>{0}</title>\n<style>\n{STYLE}</style>\n<h1>{0}</h1>\n\
+         <p>Time goes down, each line is one thing that happens, and each node has a lane whose colour says what its etcd \
+         does. A line with dots under it has a reason: rest the pointer on it, tap it, or go to it with the Tab key. What \
+         fails, and fencing, is red.</p>\n<ul class=legend>\n{legend}\n</ul>\n\
+         <table><tbody>\n<tr><th>#<th>what happens<th>{1}<th>{2}<th>acknowledged\n",
         escape(title),
         NAMES[0],
         NAMES[1]
     )
 }
 
-fn row(sim: &Sim, text: &mut String, number: usize, by: Option<Move>, why: &[String], world: &World) {
-    let is_drastic = by.is_some_and(|by| by.is_fault() || matches!(by, Move::Fence(_)));
-    let class = if is_drastic { " class=fault" } else { "" };
-    let what = by.map_or_else(|| "the beginning".to_owned(), |by| escape(&by.text()));
-    let why = escape(&why.join("\n"));
-    let cell = if why.is_empty() {
-        what
-    } else {
-        format!("<details title='{why}'><summary>{what}</summary><div>{why}</div></details>")
-    };
-    let _ = write!(text, "<tr><td>{number}<td{class}>{cell}");
-    for (n, node) in world.nodes.iter().enumerate() {
-        let (class, state) = state(node);
-        let _ = write!(text, "<td class={class}>{state}<td>{}", role(sim, node, n));
-    }
-    let acked = (0..7).filter(|bit| world.acked & (1 << bit) != 0).map(|bit| format!("w{}", bit + 1));
-    let _ = writeln!(text, "<td class=acked>{}", acked.collect::<Vec<_>>().join(" "));
+/// The table so far.
+struct Rows {
+    text: String,
+    number: usize,
+    /// How things stood in the row above.
+    before: Option<World>,
 }
 
-/// Power and etcd, as a colour and a word.
-fn state(node: &Node) -> (&'static str, &'static str) {
-    match node.etcd {
-        _ if !node.on => ("off", "power off"),
-        Run::Off => ("idle", "etcd off"),
-        Run::Fresh => ("wait", "etcd waits"),
-        Run::Leaderless => ("none", "no leader"),
-        Run::Follower => ("follow", "follows"),
-        Run::Leader => ("lead", "leads: takes writes"),
+impl Rows {
+    fn add(&mut self, sim: &Sim, by: Option<Move>, why: &[String], world: &World) {
+        let text = &mut self.text;
+        let is_drastic = by.is_some_and(|by| by.is_fault() || matches!(by, Move::Fence(_)));
+        let class = if is_drastic { "event fault" } else { "event" };
+        let (what, why) = match by {
+            // What an effect does is short, and stands where it happens.
+            Some(Move::Effect(n) | Move::GiveUp(n)) if !why.is_empty() => {
+                (format!("agent on {} {}", NAMES[n], why.join(", ")), &[][..])
+            }
+            Some(by) => (by.text(), why),
+            None => ("the beginning".to_owned(), why),
+        };
+        let what = escape(&what);
+        let _ = write!(text, "<tr><td class=number>{}<td>", self.number);
+        if why.is_empty() {
+            let _ = write!(text, "<div class='{class}'><span class=what>{what}</span></div>");
+        } else {
+            let (id, why) = (self.number, escape(&why.join("\n")));
+            let _ = write!(
+                text,
+                "<div class='{class}' tabindex=0 aria-describedby=why{id}><span class=what>{what}</span>\
+                 <div class=why id=why{id} role=tooltip>{why}</div></div>"
+            );
+        }
+        for (n, node) in world.nodes.iter().enumerate() {
+            let (class, word) = state(node);
+            let role = role(sim, node, n);
+            let is_same = self.before.is_some_and(|before| {
+                (state(&before.nodes[n]).0, self::role(sim, &before.nodes[n], n)) == (class, role.clone())
+            });
+            let (same, role) = if is_same { (" same", String::new()) } else { ("", role) };
+            let _ = write!(text, "<td class='lane {class}{same}'><span class=word>{word}</span>");
+            if !role.is_empty() {
+                let _ = write!(text, "<span class=role>{role}</span>");
+            }
+        }
+        let acked = (0..7).filter(|bit| world.acked & (1 << bit) != 0).map(|bit| format!("w{}", bit + 1));
+        let _ = writeln!(text, "<td class=acked>{}</td>", acked.collect::<Vec<_>>().join(" "));
+        self.number += 1;
+        self.before = Some(*world);
     }
+}
+
+/// What etcd does, and whether there is power: an index of [`LEGEND`], as a colour and a word.
+fn state(node: &Node) -> (&'static str, &'static str) {
+    LEGEND[match node.etcd {
+        _ if !node.on => 5,
+        Run::Off => 4,
+        Run::Fresh => 3,
+        Run::Leaderless => 2,
+        Run::Follower => 1,
+        Run::Leader => 0,
+    }]
 }
 
 /// What its member is, and what Pacemaker has its agent as.
 fn role(sim: &Sim, node: &Node, n: usize) -> String {
     let agent = match node.cib.agent[n] {
-        PeerAgent::Active => "active",
-        PeerAgent::Starting => "starting",
-        PeerAgent::Stopping => "stopping",
-        PeerAgent::Stopped => "stopped",
+        PeerAgent::Active => "agent active",
+        PeerAgent::Starting => "agent starting",
+        PeerAgent::Stopping => "agent stopping",
+        PeerAgent::Stopped => "agent stopped",
         PeerAgent::NoHistory => "",
     };
     let member = match node.data.newest(&sim.logs).conf {
         _ if !node.etcd.is_on() => "",
-        conf if conf.votes(node.data.mid) => "voter, ",
-        _ => "learner, ",
+        conf if conf.votes(node.data.mid) => "voter",
+        _ => "learner",
     };
-    if node.on { format!("{member}{agent}") } else { String::new() }
+    let said = [member, agent].into_iter().filter(|words| node.on && !words.is_empty());
+    said.collect::<Vec<_>>().join(", ")
 }
 
 fn escape(text: &str) -> String {
