@@ -48,6 +48,7 @@ fn the_real_runs_are_worth_replaying() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a test starts the program itself")]
 fn the_command_shows_the_first_difference_and_counts_what_was_cut_short() {
     let (_, mut entries) = recorded().remove(0);
     let last = entries.len() - 1;

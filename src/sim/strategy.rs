@@ -24,13 +24,29 @@ pub enum Strategy {
     ActivePassive,
 }
 
-/// Each with the name that it has in the table.
-pub const ALL: [(Strategy, &str); 5] = [
-    (Strategy::PlainRaft, "plain Raft"),
-    (Strategy::ShellAgent, "shell agent"),
-    (Strategy::ActiveActive, "primary, active-active"),
-    (Strategy::ActivePassive, "primary, active-passive"),
-    (Strategy::Tandem, "Tandem"),
+/// Each with its name in the table, and what it does.
+pub const ALL: [(Strategy, &str, &str); 5] = [
+    (Strategy::PlainRaft, "plain Raft", "two members of etcd and nobody who helps: one that is alone waits"),
+    (
+        Strategy::ShellAgent,
+        "shell agent",
+        "whoever has the higher index forces a new cluster, and drops what it does not know to be committed",
+    ),
+    (
+        Strategy::ActiveActive,
+        "primary, active-active",
+        "a node that sees nobody goes on at once; where two meet, the primary's data wins",
+    ),
+    (
+        Strategy::ActivePassive,
+        "primary, active-passive",
+        "the configured primary goes on at once, the other one waits for an operator",
+    ),
+    (
+        Strategy::Tandem,
+        "Tandem",
+        "goes on alone once its peer is confirmed off and its own log has all that was acknowledged",
+    ),
 ];
 
 /// The configured primary.

@@ -263,28 +263,57 @@ impl Timeline<'_> {
     }
 }
 
+/// What the table is about, before it.
+const BEFORE_THE_TABLE: &str = "\
+One client writes once a second. What fails does so after 20 s, just after a write was acknowledged, and an operator comes
+to look after 240 s. The seconds are the model's own (a boot takes 40 s, fencing 4 to 10 s): they compare, and measure nothing.
+";
+/// What its columns say, after it.
+const AFTER_THE_TABLE: &str = "\
+acknowledged      writes that the client was told are safe
+lost              how many of these are gone at the end
+s without writes  how long nobody took any
+writers           the most nodes that took writes at one time; two make two histories, and one of them is thrown away
+fences            running machines that fencing switched off
+manual            what an operator had to do
+";
+
+impl Figures {
+    /// How it ended, in words.
+    fn verdict(self) -> String {
+        let said = [
+            ("takes no writes any more", !self.serves),
+            ("an operator acted", self.manual > 0),
+            ("two histories", self.writers > 1),
+            ("writes lost", self.lost > 0),
+        ];
+        let said: Vec<&str> = said.into_iter().filter(|(_, is_so)| *is_so).map(|(words, _)| words).collect();
+        if said.is_empty() { "serves".to_owned() } else { said.join(", ") }
+    }
+}
+
 /// The table for people who must choose.
 pub fn table() -> String {
     use std::fmt::Write;
-    let mut text = String::new();
+    let mut text = format!("{BEFORE_THE_TABLE}\n");
+    for (_, name, about) in super::strategy::ALL {
+        let _ = writeln!(text, "{name:<25}{about}");
+    }
     for script in scripts() {
-        let _ = writeln!(text, "{} ({} s)", script.name, END_S);
         let _ = writeln!(
             text,
-            "  {:<24}{:>13}{:>6}{:>17}{:>9}{:>8}{:>8}  at the end",
-            "strategy", "acknowledged", "lost", "s without writes", "writers", "fences", "manual"
+            "\n{}\n  {:<24}{:>12}{:>6}{:>18}{:>9}{:>8}{:>8}  at the end",
+            script.name, "", "acknowledged", "lost", "s without writes", "writers", "fences", "manual"
         );
-        for (strategy, name) in super::strategy::ALL {
+        for (strategy, name, _) in super::strategy::ALL {
             let (_, _, figures) = play(&script, strategy);
-            let Figures { acknowledged, lost, without_writes_ms, writers, fences, manual, serves } = figures;
-            let seconds = without_writes_ms / 1_000;
-            let end = if serves { "serves" } else { "waits" };
+            let Figures { acknowledged, lost, without_writes_ms, writers, fences, manual, .. } = figures;
+            let (seconds, verdict) = (without_writes_ms / 1_000, figures.verdict());
             let _ = writeln!(
                 text,
-                "  {name:<24}{acknowledged:>13}{lost:>6}{seconds:>17}{writers:>9}{fences:>8}{manual:>8}  {end}"
+                "  {name:<24}{acknowledged:>12}{lost:>6}{seconds:>18}{writers:>9}{fences:>8}{manual:>8}  {verdict}"
             );
         }
-        text.push('\n');
     }
-    text
+    text + "\n" + AFTER_THE_TABLE
 }
