@@ -45,6 +45,14 @@ impl Applied {
         };
         Some(format!("the log was compacted up to index {snapshot_index}, but the database {what}"))
     }
+
+    /// What is wrong with a log that ends at `last_index`: all that the database holds was in the log before.
+    pub(super) fn excess(self, last_index: u64) -> Option<String> {
+        let Self::UpTo(index) = self else { return None };
+        let says =
+            || format!("the database holds entries up to index {index}, the log ends at {last_index}: its end is lost");
+        (index > last_index).then(says)
+    }
 }
 
 /// Reads the consistent index of the database at `path`.

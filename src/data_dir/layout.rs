@@ -54,6 +54,12 @@ impl SnapDir {
         }
         Ok(database::applied(&self.dir.join("db"))?.lack(index))
     }
+
+    /// What is wrong where the database reaches beyond a log that ends at `last_index`. etcd starts all the same, and
+    /// does not apply what it then numbers anew.
+    pub(super) fn excess(&self, last_index: u64) -> Result<Option<String>, Error> {
+        Ok(database::applied(&self.dir.join("db"))?.excess(last_index))
+    }
 }
 
 impl SnapSource for SnapDir {

@@ -120,6 +120,10 @@ fn read_closely(dir: &Path) -> Result<Option<Reading>, Error> {
         if let Some(why) = files.snaps.lack(whole.snapshot_index)? {
             return Ok(Some(Reading::Broken(why)));
         }
+        // A running etcd has written on since its log was read.
+        if !is_open(dir)? {
+            whole.history.damage.extend(files.snaps.excess(whole.history.last_index)?);
+        }
     }
     Ok(Some(reading))
 }

@@ -73,6 +73,21 @@ fn half_a_data_dir_is_broken_and_not_blank() {
 }
 
 #[test]
+fn a_log_whose_end_is_lost_is_told_by_the_database() {
+    let mut writer = Writer::two_voters();
+    writer.puts(8);
+    let dir = writer.write();
+    for (applied, damage) in [(9, 0), (10, 0), (11, 1)] {
+        fs::write(dir.snap().join("db"), database(Some(applied), true)).unwrap();
+        assert_eq!(present(&dir).damage.len(), damage, "{applied}");
+    }
+    assert!(present(&dir).damage[0].contains("up to index 11, the log ends at 10"));
+    // A running etcd has gone on since its log was read.
+    let _etcd = lock_as_etcd(&dir.snap().join("db"));
+    assert_eq!(present(&dir).damage, Vec::<String>::new());
+}
+
+#[test]
 fn a_compacted_log_needs_a_database_that_reaches_its_snapshot() {
     let mut writer = Writer::two_voters();
     writer.puts(8);
