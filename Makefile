@@ -40,17 +40,8 @@ demo: setup ## two nodes, one power cut, and etcd takes writes again (root; VICT
 	$(LAB) demo --victim $(VICTIM) $(LAB_OPTIONS)
 
 .PHONY: test
-test: setup check deny real lab-beside-build package-check lab-installed ## every test, the lab's scenarios and some power cuts included (root)
+test: setup check deny real package lab lab-installed ## every test, the lab's scenarios and some power cuts included (root)
 	$(MAKE) power-cuts N=3 SEED=1030
-
-# The lab waits more than it works: the packages are built beside it, with what it leaves of one core.
-.PHONY: lab-beside-build
-lab-beside-build: setup
-	mkdir --parents target
-	CARGO_BUILD_JOBS=1 nice --adjustment=19 $(MAKE) --no-print-directory deb rpm > target/packages.log 2>&1 & built=$$!; \
-	$(MAKE) --no-print-directory lab; ran=$$?; \
-	wait $$built || { cat target/packages.log; exit 1; }; \
-	exit $$ran
 
 .PHONY: nightly
 nightly: test sim-deep sim-page lab-nightly rpm-vendored ## everything that takes hours (root)
