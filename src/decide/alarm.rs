@@ -39,6 +39,6 @@ pub(super) fn as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
 pub(super) fn health(etcd: &Etcd) -> Health {
     match raised(etcd) {
         Some(alarms) => Health::Alarm { alarms },
-        None => super::start::health(etcd),
+        None => super::serve::health(etcd),
     }
 }

@@ -16,6 +16,7 @@ mod peer;
 mod recover;
 mod roles;
 mod room;
+mod serve;
 mod start;
 mod stop;
 

@@ -9,8 +9,8 @@ use super::plan::{Effect, Exit, Phase, Plan, Progress};
 use super::reason::{Health, Reason, Refusal, Wait};
 use super::recover;
 use super::roles;
+use super::serve::{health, identity_as_seen, missing_claim, remember_voter, standalone_as_seen};
 use super::snapshot::{Etcd, Snapshot};
-use super::start::{health, identity_as_seen, missing_claim, remember_voter, standalone_as_seen};
 
 /// How long one monitor keeps asking an etcd that does not answer, before it says so.
 const PATIENCE_WITH_A_SILENT_ETCD_MS: u64 = 12_000;

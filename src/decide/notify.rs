@@ -56,7 +56,7 @@ fn after_start(snapshot: &Snapshot, progress: &Progress) -> Plan {
         return Plan::then_look(Vec::new(), 250, progress.clone(), Reason::Waiting(Wait::Learner));
     }
     let effects = monitor::upkeep(snapshot, etcd);
-    Plan::exit(effects, Exit::Success, Reason::Running(super::start::health(etcd)))
+    Plan::exit(effects, Exit::Success, Reason::Running(super::serve::health(etcd)))
 }
 
 /// The peer's instance is stopped, which also follows fencing: if that cost us the leader, go on alone at once.

@@ -6,6 +6,7 @@ use super::fact::Fact;
 use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Phase, Plan, Progress, RunMode};
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
+use super::serve;
 use super::snapshot::{
     Cib, DataDir, Etcd, History, Lineage, MemberId, Note, PeerNode, Position, Record, RunningVoter, Snapshot,
 };
@@ -22,7 +23,7 @@ pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Option<Plan> {
     match &progress.phase {
         Phase::Announced => Some(decide_announced(snapshot, progress)),
         Phase::Stopped => Some(decide_stopped(snapshot)),
-        Phase::Started(mode) => Some(start::started(snapshot, progress, mode)),
+        Phase::Started(mode) => Some(serve::started(snapshot, progress, mode)),
         Phase::Begin | Phase::HandedOver | Phase::Left => begin(snapshot),
     }
 }

@@ -3,8 +3,8 @@
 use super::fact::Fact;
 use super::plan::{Effect, Exit, Plan, Progress, Via};
 use super::reason::{Health, Reason, Refusal, Step};
+use super::serve::{health, remember_voter};
 use super::snapshot::{BootMemory, Etcd, Snapshot};
-use super::start::{health, remember_voter};
 
 /// The promotion score of a voter. A learner has none, so Pacemaker does not promote it.
 const VOTER_SCORE: u32 = 1000;
