@@ -47,8 +47,10 @@ fn declare_check() -> Command {
         .arg(flag("unblock", "Lets an operator unblock the quorum of a node that boots alone"))
         .arg(flag("slow-fencing", "Lets fencing take longer than the agent's patience"))
         .arg(flag("fine", "Lets the other node's steps come between any two effects of a round, too: many more states"))
+        .arg(flag("keep-dead", "Tells states apart by what nothing reads any more, too: more states, the same verdict"))
         .arg(flag("first", "Ends with the first violation"))
-        .arg(size("max-states", "20000000", "How many states are too many"))
+        .arg(size("threads", "2", "How many threads search; what they find does not depend on it"))
+        .arg(size("max-states", "100000000", "How many states are too many"))
         .arg(size("max-seconds", "600", "How long is too long"))
         .arg(mutant_argument())
         .arg(save_argument())
@@ -158,11 +160,13 @@ fn run_check(matches: &ArgMatches) -> Result<(), Failure> {
         unblocks: matches.get_flag("unblock"),
         slow_fencing: matches.get_flag("slow-fencing"),
         fine: matches.get_flag("fine"),
+        keeps_dead: matches.get_flag("keep-dead"),
     };
     let limits = Limits {
         states: usize::try_from(size("max-states")).unwrap_or(usize::MAX),
         time: Duration::from_secs(size("max-seconds")),
         stop_at_first: matches.get_flag("first"),
+        threads: usize::try_from(size("threads")).unwrap_or(1),
     };
     let mut sim = Sim::new(bounds, mutant(matches));
     let outcome = check::check(&mut sim, limits);

@@ -4,6 +4,7 @@ mod alarms;
 mod cold_start;
 mod golden;
 mod monitor_and_notify;
+mod newest;
 mod others;
 mod reasons;
 mod room;

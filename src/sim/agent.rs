@@ -1,6 +1,8 @@
 //! The agent in the model: rounds as `agent::rounds` has them, with [`decide::decide`] itself in the middle. One move is
 //! one look with its decision, or one effect, so that a crash can come between any two of them.
 
+use std::sync::Arc;
+
 use super::etcd::{self, Reply};
 use super::log::{Entry, Mid, bit};
 use super::pacemaker;
@@ -14,7 +16,7 @@ use crate::decide::{self, Exit, Next, Plan, Progress, Request};
 /// A plan without its reason: what is still to be done.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Todo {
-    pub effects: Vec<Effect>,
+    pub effects: Arc<[Effect]>,
     pub next: Next,
     /// The answer of a monitor whose effects fail.
     pub failed_upkeep: Exit,
@@ -22,23 +24,30 @@ pub struct Todo {
 
 impl Default for Todo {
     fn default() -> Self {
-        Self { effects: Vec::new(), next: Next::Exit(Exit::Success), failed_upkeep: Exit::Success }
+        Self { effects: Arc::default(), next: Next::Exit(Exit::Success), failed_upkeep: Exit::Success }
     }
 }
 
 /// Moments of an action, in milliseconds: at once, and past each patience that the core has.
 pub const MOMENTS: [(&str, u64); 4] = [("", 0), ("a little later", 6_000), ("later", 16_500), ("much later", 82_000)];
 
-/// What decides in a view, at each moment: numbers of [`Todo`]s.
-pub fn decide(sim: &mut Sim, view: View) -> [u32; 4] {
-    if let Some(known) = sim.decided.get(&view) {
-        return *known;
+/// Not decided yet, in place of the number of a [`Todo`].
+const UNDECIDED: u32 = u32::MAX;
+
+/// What is decided in a view at each moment up to `last`: numbers of [`Todo`]s.
+fn decide(sim: &mut Sim, view: View, last: usize) -> [u32; MOMENTS.len()] {
+    let mut todos = sim.decided.get(&view).copied().unwrap_or([UNDECIDED; MOMENTS.len()]);
+    if todos[last] != UNDECIDED {
+        return todos;
     }
     let progress = sim.progresses.get(view.progress).clone();
-    let todos = MOMENTS.map(|(_, elapsed_ms)| {
-        let (_, todo) = decide_at(sim, &view, &progress, elapsed_ms.min(view::budget_ms(view.request) - 1_000));
-        sim.todos.id(todo)
-    });
+    for (todo, (_, elapsed_ms)) in todos.iter_mut().zip(MOMENTS).take(last + 1) {
+        if *todo == UNDECIDED {
+            let elapsed_ms = elapsed_ms.min(view::budget_ms(view.request) - 1_000);
+            let (_, decided) = decide_at(sim, &view, &progress, elapsed_ms);
+            *todo = sim.todos.id(decided);
+        }
+    }
     sim.decided.insert(view, todos);
     todos
 }
@@ -97,19 +106,27 @@ fn canonical_record(mut record: Record) -> Record {
 pub fn round(sim: &mut Sim, world: &mut World, n: usize, moment: usize) -> Result<bool, Violation> {
     let Some(action) = world.nodes[n].action.filter(|action| action.plan.is_none()) else { return Ok(false) };
     let view = view::look(sim, world, n, action);
-    let plan = decide(sim, view)[moment];
+    let plan = decide(sim, view, moment)[moment];
     carry_out(sim, world, n, action, plan)
 }
 
-/// The moments at which the next decision of `n` differs, each with the number of its [`Todo`].
+/// The moments at which the next decision of `n` differs, each with the number of its [`Todo`]: later ones only where
+/// time may pass.
 pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (usize, u32)> + use<> {
     let action = world.nodes[n].action.filter(|action| action.plan.is_none());
-    let todos = action.map(|action| {
+    let mut todos = [UNDECIDED; MOMENTS.len()];
+    if let Some(action) = action {
         let view = view::look(sim, world, n, action);
-        decide(sim, view)
-    });
-    let distinct = move |moment: &usize| todos.is_some_and(|todos| !todos[..*moment].contains(&todos[*moment]));
-    (0..MOMENTS.len()).filter(distinct).filter_map(move |moment| Some((moment, todos?[moment])))
+        todos = decide(sim, view, 0);
+        let may_differ = todos.iter().any(|todo| *todo != todos[0]);
+        if may_differ && may_wait(sim, world) {
+            todos = decide(sim, view, MOMENTS.len() - 1);
+        } else {
+            todos[1..].fill(UNDECIDED);
+        }
+    }
+    let is_distinct = move |moment: &usize| todos[*moment] != UNDECIDED && !todos[..*moment].contains(&todos[*moment]);
+    (0..MOMENTS.len()).filter(is_distinct).map(move |moment| (moment, todos[moment]))
 }
 
 /// Whether time may pass: etcd and Pacemaker's membership have come to rest, nobody is being fenced (unless fencing is
@@ -131,7 +148,7 @@ fn is_waiting(sim: &mut Sim, world: &World, n: usize) -> bool {
         return false;
     }
     let view = view::look(sim, world, n, action);
-    let plan = decide(sim, view)[0];
+    let plan = decide(sim, view, 0)[0];
     let todo = sim.todos.get(plan);
     match &todo.next {
         Next::Reobserve { progress, .. } => todo.effects.is_empty() && progress == sim.progresses.get(action.progress),

@@ -1,13 +1,12 @@
 //! One state for many: what can tell two states apart only by names that nobody asks for, or by what nothing can come
 //! of, is brought into one form before a search looks whether it has seen it. Why each step is sound stands with it.
 
-use std::hash::{Hash, Hasher};
-
-use super::hash::Fast;
+use super::Sim;
+use super::dead::drop_dead;
 use super::intern::Id;
 use super::log::{self, Conf, Entry, Mid, bit};
+use super::packed::digest;
 use super::world::{Newer, Vars, World};
-use super::{Sim, pacemaker};
 use crate::decide::snapshot::{BootMemory, DataDir, Lineage, Note, Record};
 use crate::sim::view::NAMES;
 
@@ -27,7 +26,7 @@ pub struct Renaming {
 
 /// What an interned value names.
 #[derive(Clone, Copy, Debug, Default)]
-struct Named {
+pub struct Named {
     mids: u16,
     forks: Option<Forks>,
 }
@@ -41,12 +40,15 @@ pub enum Table {
     Memory,
 }
 
-/// Brings `world` into its one form; whether the two nodes changed places.
-pub fn canonical(sim: &mut Sim, world: &mut World) -> bool {
-    settle_what_nothing_rests_on(sim, world);
+/// How many tables there are.
+pub const TABLES: usize = 4;
+
+/// Brings `world` into its one form: whether the two nodes changed places, and the form's digest.
+pub fn canonical(sim: &mut Sim, world: &mut World) -> (bool, u64) {
+    drop_dead(sim, world);
     absorb_writes(sim, world);
     if world.nodes.iter().any(|node| node.action.is_some_and(|action| action.plan.is_some())) {
-        return false;
+        return (false, digest(sim, world));
     }
     let renaming = renaming(sim, world);
     if renaming != Renaming::identity() {
@@ -54,36 +56,14 @@ pub fn canonical(sim: &mut Sim, world: &mut World) -> bool {
     }
     // Names order two blank nodes, and nothing else.
     if sim.bounds.blank {
-        return false;
+        return (false, digest(sim, world));
     }
     let swapped = renamed(sim, world, &Renaming::swap());
-    let is_swapped = hash(&swapped) < hash(world);
-    *world = if is_swapped { swapped } else { *world };
-    is_swapped
-}
-
-fn hash(world: &World) -> u64 {
-    let mut hasher = Fast::default();
-    world.hash(&mut hasher);
-    hasher.finish()
-}
-
-fn settle_what_nothing_rests_on(sim: &Sim, world: &mut World) {
-    for node in &mut world.nodes {
-        node.data.folded = 0;
-        // What a sole voter knows to be committed counts only where a new cluster is forced, and its never is; when it
-        // starts it commits all that it has.
-        let is_sole =
-            node.data.applied(&sim.logs).conf.has_one_voter() && node.data.newest(&sim.logs).conf.has_one_voter();
-        if !node.etcd.is_on() && is_sole {
-            node.data.commit = node.data.len(&sim.logs);
-            node.data.durable = node.data.commit;
-        }
+    let (mine, others) = (digest(sim, world), digest(sim, &swapped));
+    if others < mine {
+        *world = swapped;
     }
-    // Of two CIBs that meet the winner's lasting part is taken over: no matter whose, where they are equal.
-    if !world.joined && pacemaker::are_lasting_parts_equal(world) {
-        world.newer = Newer::Equal;
-    }
+    (others < mine, mine.min(others))
 }
 
 /// A write that both data dirs hold below what they can lose, and every one that will ever be made from them, is part of
@@ -185,8 +165,8 @@ fn forks_of(lineage: &Lineage) -> Forks {
 }
 
 /// Member ids are told apart and nothing else: each node's own comes first, and no number is left out. Counts of forks
-/// are compared and nothing else: they are ranks. A rank is never 0, which a node has that knows of no fork; the lowest
-/// has no author where everybody agrees on it, as only who announces his own asks.
+/// are compared and nothing else: they are ranks. A disk that is replaced knows of no fork, so where disks may be lost no
+/// rank is 0; the lowest has no author where everybody agrees on it, as only who announces his own asks.
 fn renaming(sim: &mut Sim, world: &World) -> Renaming {
     let mut mids = 0_u16;
     let mut forks: Vec<Forks> = Vec::new();
@@ -195,23 +175,27 @@ fn renaming(sim: &mut Sim, world: &World) -> Renaming {
         mids |= bit(node.data.mid);
         announced |= node.note != 0 && sim.notes.get(node.note).alone_since.is_some();
         forks.push(node.cib.lineage);
+        // No note is the same as one that knows of no fork.
+        forks.push(if node.note == 0 { (0, 0) } else { forks_of(&sim.notes.get(node.note).lineage) });
         let held = [
             (Table::Log, if node.data.is_blank() { None } else { Some(node.data.log) }),
             (Table::Record, Some(node.cib.record[0]).filter(|id| *id != 0)),
             (Table::Record, Some(node.cib.record[1]).filter(|id| *id != 0)),
-            (Table::Note, Some(node.note).filter(|id| *id != 0)),
             (Table::Memory, Some(node.memory).filter(|id| *id != 0)),
         ];
         for (table, id) in held.into_iter().filter_map(|(table, id)| Some((table, id?))) {
-            let named = named(sim, table, id);
+            let named = known_names(sim, table, id);
             mids |= named.mids;
             forks.extend(named.forks);
         }
     }
-    forks.retain(|(forks, _)| *forks != 0);
+    let lowest = u8::from(sim.bounds.disks || sim.bounds.keeps_dead);
+    if lowest == 1 {
+        forks.retain(|(forks, _)| *forks != 0);
+    }
     forks.sort_unstable();
     forks.dedup();
-    Renaming { mids: renamed_mids(world, mids), swap: false, forks: ranks(&forks, announced) }
+    Renaming { mids: renamed_mids(world, mids), swap: false, forks: ranks(&forks, lowest, announced) }
 }
 
 fn renamed_mids(world: &World, used: u16) -> [Mid; 16] {
@@ -229,18 +213,36 @@ fn renamed_mids(world: &World, used: u16) -> [Mid; 16] {
     renamed
 }
 
-fn ranks(forks: &[Forks], announced: bool) -> Vec<(Forks, Forks)> {
+fn ranks(forks: &[Forks], lowest: u8, announced: bool) -> Vec<(Forks, Forks)> {
     let mut ranks = Vec::new();
-    let mut rank = 0;
+    let mut rank = lowest;
+    let agreed = !announced && forks.iter().filter(|(count, _)| *count == forks[0].0).count() == 1;
+    // Who announced it is asked of what is more than nothing.
+    rank += u8::from(lowest == 0 && !agreed && forks.first().is_some_and(|(count, _)| *count != 0));
     for (index, (count, by)) in forks.iter().enumerate() {
-        rank += u8::from(index == 0 || forks[index - 1].0 != *count);
-        let agreed = rank == 1 && !announced && forks.iter().filter(|(other, _)| other == count).count() == 1;
-        let to = (rank, if agreed { 0 } else { *by });
+        rank += u8::from(index > 0 && forks[index - 1].0 != *count);
+        let to = (rank, if index == 0 && agreed { 0 } else { *by });
         if to != (*count, *by) {
             ranks.push(((*count, *by), to));
         }
     }
     ranks
+}
+
+fn known_names(sim: &mut Sim, table: Table, id: Id) -> Named {
+    let known = sim.named[table as usize].get(id as usize).copied().flatten();
+    known.unwrap_or_else(|| {
+        let named = named(sim, table, id);
+        keep(&mut sim.named[table as usize], id, named);
+        named
+    })
+}
+
+fn keep<T: Copy>(table: &mut Vec<Option<T>>, id: Id, value: T) {
+    if table.len() <= id as usize {
+        table.resize(id as usize + 1, None);
+    }
+    table[id as usize] = Some(value);
 }
 
 fn named(sim: &Sim, table: Table, id: Id) -> Named {
@@ -258,7 +260,7 @@ fn named(sim: &Sim, table: Table, id: Id) -> Named {
             },
             forks: Some(forks_of(&record.lineage)),
         }),
-        Table::Note => Named { mids: 0, forks: Some(forks_of(&sim.notes.get(id).lineage)) },
+        Table::Note => Named::default(),
         Table::Memory => sim.memories.get(id).voter.as_ref().map_or_else(Named::default, |voter| Named {
             mids: bit(u8::try_from(voter.member_id).unwrap_or(0) & 15),
             forks: Some(forks_of(&voter.lineage)),
@@ -278,8 +280,9 @@ fn mids_of(entries: &[Entry]) -> u16 {
 
 /// The value of a number under other names, as a number.
 fn rename(sim: &mut Sim, table: Table, id: Id, key: Id, renaming: &Renaming) -> Id {
-    if let Some(known) = sim.renamed.get(&(table, id, key)) {
-        return *known;
+    let column = key as usize * TABLES + table as usize;
+    if let Some(known) = sim.renamed.get(column).and_then(|known| known.get(id as usize).copied().flatten()) {
+        return known;
     }
     let renamed = match table {
         Table::Log => {
@@ -292,15 +295,19 @@ fn rename(sim: &mut Sim, table: Table, id: Id, key: Id, renaming: &Renaming) -> 
         }
         Table::Note => {
             let note = sim.notes.get(id).clone();
-            let lineage = renaming.lineage(&note.lineage);
-            sim.notes.id(Note { lineage, ..note })
+            let note = Note { lineage: renaming.lineage(&note.lineage), ..note };
+            // An empty one is as good as none.
+            if note == Note::default() { 0 } else { sim.notes.id(note) }
         }
         Table::Memory => {
             let memory = renaming.memory(sim.memories.get(id));
             sim.memories.id(memory)
         }
     };
-    sim.renamed.insert((table, id, key), renamed);
+    if sim.renamed.len() <= column {
+        sim.renamed.resize(column + 1, Vec::new());
+    }
+    keep(&mut sim.renamed[column], id, renamed);
     renamed
 }
 

@@ -6,13 +6,12 @@
 //! those steps. A state that was reached with fewer faults is not looked at again with more: whatever can follow then
 //! followed before.
 
-use std::collections::HashSet;
-use std::hash::BuildHasherDefault;
 use std::time::Duration;
 
 use super::canon;
-use super::hash::{Fast, Found};
 use super::moves::{self, Move};
+use super::packed::Packed;
+use super::search::{self, About, NOWHERE, Place, Share, reach};
 use super::world::World;
 use super::{Sim, Violation, roots};
 use crate::clock::Deadline;
@@ -41,8 +40,6 @@ pub struct Trace {
     pub moves: Vec<Move>,
 }
 
-const NO_PARENT: u32 = u32::MAX;
-
 /// How much a search may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -50,214 +47,177 @@ pub struct Limits {
     pub time: Duration,
     /// Whether it ends with the first violation.
     pub stop_at_first: bool,
+    /// How many threads it has: what it finds does not depend on that.
+    pub threads: usize,
 }
 
-/// What a state that lasts leads to.
-#[derive(Debug, Default)]
-struct Reached {
-    /// Each with the way there, if it is wanted.
-    states: Vec<(World, Vec<Move>)>,
-    broken: Vec<(Violation, Vec<Move>)>,
-    steps: u64,
-}
-
-struct Search<'a> {
-    sim: &'a mut Sim,
-    moves: Vec<Move>,
-    found: Found<World>,
-    parents: Vec<u32>,
-    /// With how few faults each was reached.
-    spent: Vec<u8>,
-    /// Ways that need no fault: from, to.
-    free: Vec<(u32, u32)>,
-    transitions: u64,
-    violations: u64,
-    first_violation: Option<(Violation, Trace)>,
+/// What was found, whosever share it is.
+struct All {
+    shares: Vec<Share>,
 }
 
 /// Searches everything within the bounds of `sim`.
 pub fn check(sim: &mut Sim, limits: Limits) -> Outcome {
     let deadline = Deadline::after(limits.time);
-    let mut search = Search::new(sim);
-    let cut_short = search.run(&limits, &deadline);
-    let dead = if cut_short.is_none() && search.violations == 0 { search.dead() } else { Vec::new() };
+    let roots = beginnings(sim);
+    let (shares, cut_short) = search::search(sim, &roots, &limits, &deadline);
+    let all = All { shares };
+    let violations = all.shares.iter().map(|share| share.violations).sum();
+    let dead = if cut_short.is_none() && violations == 0 { all.dead() } else { Vec::new() };
+    let broken = all.shares.iter().filter_map(|share| share.broken).min();
     Outcome {
-        states: search.found.values.len(),
-        transitions: search.transitions,
+        states: all.shares.iter().map(|share| share.about.len()).sum(),
+        transitions: all.shares.iter().map(|share| share.transitions).sum(),
         elapsed: deadline.elapsed(),
-        violations: search.violations,
-        first_dead: dead.first().map(|state| search.trace(*state, Vec::new())),
+        violations,
+        first_dead: dead.first().map(|state| all.trace(sim, *state, Vec::new())),
         dead: dead.len(),
-        first_violation: search.first_violation.take(),
+        first_violation: broken.and_then(|(_, _, from)| all.violation(sim, from)),
         cut_short,
     }
 }
 
-impl<'a> Search<'a> {
-    fn new(sim: &'a mut Sim) -> Self {
-        Self {
-            sim,
-            moves: moves::all(),
-            found: Found::default(),
-            parents: Vec::new(),
-            spent: Vec::new(),
-            free: Vec::new(),
-            transitions: 0,
-            violations: 0,
-            first_violation: None,
-        }
+impl All {
+    fn share(&self, place: Place) -> (&Share, usize) {
+        let count = self.shares.len();
+        (&self.shares[place as usize % count], place as usize / count)
     }
 
-    fn run(&mut self, limits: &Limits, deadline: &Deadline) -> Option<String> {
-        let mut layers: Vec<Vec<u32>> = vec![Vec::new(); usize::from(self.sim.bounds.faults) + 1];
-        for root in beginnings(self.sim) {
-            layers[0].push(self.add(root, NO_PARENT, 0).0);
-        }
-        for spent in 0..layers.len() {
-            let mut next = 0;
-            while next < layers[spent].len() {
-                if self.found.values.len() > limits.states {
-                    return Some(format!("more than {} states", limits.states));
-                }
-                if next % 1024 == 0 && deadline.has_passed() {
-                    return Some(format!("more than {} s", limits.time.as_secs()));
-                }
-                if limits.stop_at_first && self.violations > 0 {
-                    return Some("the first violation is enough".to_owned());
-                }
-                self.expand(layers[spent][next], spent, &mut layers);
-                next += 1;
-            }
-            layers[spent] = Vec::new();
-        }
-        None
+    fn about(&self, place: Place) -> About {
+        let (share, state) = self.share(place);
+        share.about[state]
     }
 
-    /// The number of a state, and whether it is to be looked at: it is new, or was reached with more faults only.
-    fn add(&mut self, world: World, parent: u32, spent: usize) -> (u32, bool) {
-        let (number, is_new) = self.found.add(World { faults: 0, ..world });
-        let spent = u8::try_from(spent).unwrap_or(u8::MAX);
-        if is_new {
-            self.parents.push(parent);
-            self.spent.push(spent);
-            return (number, true);
-        }
-        let is_cheaper = spent < self.spent[number as usize];
-        if is_cheaper {
-            (self.parents[number as usize], self.spent[number as usize]) = (parent, spent);
-        }
-        (number, is_cheaper)
+    fn world(&self, sim: &Sim, place: Place) -> World {
+        let (share, state) = self.share(place);
+        World { faults: sim.bounds.faults - share.about[state].spent, ..share.found.values[state].world() }
     }
 
-    fn world(&self, state: u32) -> World {
-        let spent = self.spent[state as usize];
-        World { faults: self.sim.bounds.faults - spent, ..self.found.values[state as usize] }
-    }
-
-    fn expand(&mut self, from: u32, spent: usize, layers: &mut [Vec<u32>]) {
-        if usize::from(self.spent[from as usize]) != spent {
-            return;
-        }
-        let world = self.world(from);
-        let reached = reach(self.sim, &self.moves, &world, false);
-        self.transitions += reached.steps;
-        self.violations += reached.broken.len() as u64;
-        for (mut next, _) in reached.states {
-            let faults = usize::from(world.faults - next.faults);
-            canon::canonical(self.sim, &mut next);
-            let (to, is_open) = self.add(next, from, spent + faults);
-            if is_open {
-                layers[spent + faults].push(to);
-            }
-            if faults == 0 {
-                self.free.push((from, to));
-            }
-        }
-        if self.first_violation.is_none() && !reached.broken.is_empty() {
-            let again = reach(self.sim, &self.moves, &world, true).broken;
-            let found = again.into_iter().min_by_key(|(_, way)| way.len());
-            self.first_violation = found.map(|(violation, way)| (violation, self.trace(from, way)));
-        }
+    fn violation(&self, sim: &mut Sim, from: Place) -> Option<(Violation, Trace)> {
+        let world = self.world(sim, from);
+        let broken = reach(sim, &moves::all(), &world, true).broken;
+        let (violation, way) = broken.into_iter().min_by_key(|(_, way)| way.len())?;
+        Some((violation, self.trace(sim, from, way)))
     }
 
     /// The way to a state and on from it. What the search keeps is the form of each state; which node is which in the
     /// run that is told is found by taking every step again.
-    fn trace(&mut self, to: u32, way: Vec<Move>) -> Trace {
+    fn trace(&self, sim: &mut Sim, to: Place, way: Vec<Move>) -> Trace {
         let mut states = vec![to];
-        while let Some(parent) = states.last().map(|at| self.parents[*at as usize]).filter(|at| *at != NO_PARENT) {
+        while let Some(parent) = states.last().map(|at| self.about(*at).parent).filter(|at| *at != NOWHERE) {
             states.push(parent);
         }
         states.reverse();
-        let mut trace = Trace { from_blank: states[0] != 0, moves: Vec::new() };
+        let first = self.world(sim, states[0]);
+        let mut trace = Trace { from_blank: first.nodes.iter().all(|node| node.data.is_blank()), moves: Vec::new() };
         let mut swapped = false;
+        let told = |way: Vec<Move>, swapped: bool| {
+            way.into_iter().map(move |what| if swapped { what.of_the_other() } else { what })
+        };
         for pair in states.windows(2) {
-            let reached = reach(self.sim, &self.moves, &self.world(pair[0]), true).states;
-            for (mut next, way) in reached {
-                let is_swapped = canon::canonical(self.sim, &mut next);
-                if (World { faults: 0, ..next }) == self.found.values[pair[1] as usize] {
-                    trace.moves.extend(way.into_iter().map(|what| if swapped { what.of_the_other() } else { what }));
-                    swapped ^= is_swapped;
-                    break;
+            let (from, to) = (self.world(sim, pair[0]), self.world(sim, pair[1]));
+            let mut ways = Vec::new();
+            for (mut next, way) in reach(sim, &moves::all(), &from, true).states {
+                let (is_swapped, _) = canon::canonical(sim, &mut next);
+                // The same state with more faults is not how it was found.
+                if next.faults == to.faults && Packed::of(&next) == Packed::of(&to) {
+                    ways.push((way, is_swapped));
                 }
             }
+            if let Some((way, is_swapped)) = ways.into_iter().min_by_key(|(way, _)| way.len()) {
+                trace.moves.extend(told(way, swapped));
+                swapped ^= is_swapped;
+            }
         }
-        trace.moves.extend(way.into_iter().map(|what| if swapped { what.of_the_other() } else { what }));
+        trace.moves.extend(told(way, swapped));
         trace
     }
 
     /// The states from which no free moves lead to a good one. Where an operator made two histories, a human has to
     /// choose between them.
-    fn dead(&self) -> Vec<u32> {
-        let count = self.found.values.len();
-        let mut starts = vec![0_u32; count + 1];
-        for (_, to) in &self.free {
-            starts[*to as usize + 1] += 1;
-        }
-        for index in 0..count {
-            starts[index + 1] += starts[index];
-        }
-        let mut filled = starts.clone();
-        let mut before = vec![0_u32; self.free.len()];
-        for (from, to) in &self.free {
-            before[filled[*to as usize] as usize] = *from;
-            filled[*to as usize] += 1;
-        }
-        let mut alive: Vec<bool> = self.found.values.iter().map(|world| roots::is_good(self.sim, world)).collect();
-        let mut open: Vec<usize> = (0..count).filter(|state| alive[*state]).collect();
-        while let Some(state) = open.pop() {
-            for from in &before[starts[state] as usize..starts[state + 1] as usize] {
-                let from = *from as usize;
-                if !alive[from] {
-                    alive[from] = true;
-                    open.push(from);
+    fn dead(&self) -> Vec<Place> {
+        let before: Vec<Before> = self.shares.iter().map(Before::of).collect();
+        let count = self.shares.len();
+        let mut alive: Vec<Vec<bool>> =
+            self.shares.iter().map(|share| share.about.iter().map(|about| about.good).collect()).collect();
+        let mut open: Vec<Place> = self.places().filter(|place| self.about(*place).good).collect();
+        while let Some(place) = open.pop() {
+            for from in before[place as usize % count].states(place as usize / count) {
+                let is_alive = &mut alive[*from as usize % count][*from as usize / count];
+                if !std::mem::replace(is_alive, true) {
+                    open.push(*from);
                 }
             }
         }
-        let is_dead = |state: &u32| !alive[*state as usize] && !self.found.values[*state as usize].overridden;
-        (0..u32::try_from(count).unwrap_or(0)).filter(is_dead).collect()
+        let is_dead =
+            |place: &Place| !alive[*place as usize % count][*place as usize / count] && !self.about(*place).overridden;
+        let mut dead: Vec<Place> = self.places().filter(is_dead).collect();
+        // What was found first, of what needs the fewest faults.
+        dead.sort_by_key(|place| (self.about(*place).spent, *place));
+        dead
+    }
+
+    fn places(&self) -> impl Iterator<Item = Place> {
+        let count = self.shares.len();
+        let share = move |(me, share): (usize, &Share)| {
+            let states = share.about.len();
+            (0..states).map(move |state| Place::try_from(state * count + me).unwrap_or(NOWHERE))
+        };
+        self.shares.iter().enumerate().flat_map(share)
     }
 }
 
-/// How many states of `trace` last, and how many of its moves lead to one that a search within these bounds has not seen:
-/// a test of the search itself.
+/// The ways that need no fault, by where they lead.
+struct Before {
+    starts: Vec<u32>,
+    from: Vec<Place>,
+}
+
+impl Before {
+    fn of(share: &Share) -> Self {
+        let mut starts = vec![0_u32; share.about.len() + 1];
+        for (to, _) in &share.free {
+            starts[*to as usize + 1] += 1;
+        }
+        for index in 1..starts.len() {
+            starts[index] += starts[index - 1];
+        }
+        let mut filled = starts.clone();
+        let mut from = vec![0; share.free.len()];
+        for (to, place) in &share.free {
+            from[filled[*to as usize] as usize] = *place;
+            filled[*to as usize] += 1;
+        }
+        Self { starts, from }
+    }
+
+    fn states(&self, to: usize) -> &[Place] {
+        &self.from[self.starts[to] as usize..self.starts[to + 1] as usize]
+    }
+}
+
+/// How many states of `traces` last, and the first way to one that a search within these bounds has not seen: a test of
+/// the search itself.
 pub fn missed(sim: &mut Sim, limits: Limits, traces: &[Trace]) -> (usize, Option<Trace>) {
     let deadline = Deadline::after(limits.time);
-    let mut search = Search::new(sim);
-    let _ = search.run(&limits, &deadline);
+    let roots = beginnings(sim);
+    let (shares, _) = search::search(sim, &roots, &limits, &deadline);
     let mut lasting = 0;
     for trace in traces {
-        let root = beginnings(search.sim)[usize::from(trace.from_blank)];
-        let mut world = World { faults: search.sim.bounds.faults, ..root };
+        let mut world = World { faults: sim.bounds.faults, ..roots[usize::from(trace.from_blank)] };
         for (index, what) in trace.moves.iter().enumerate() {
-            let Ok(Some(next)) = moves::apply(search.sim, &world, *what) else { continue };
+            let Ok(Some(next)) = moves::apply(sim, &world, *what) else { continue };
             world = next;
-            if moves::passing(search.sim, &world).is_some() {
+            if moves::passing(sim, &world).is_some() {
                 continue;
             }
             lasting += 1;
+            // What both hold by now is history in the search, also where one of them loses its disk later.
+            canon::absorb_writes(sim, &mut world);
             let mut form = world;
-            canon::canonical(search.sim, &mut form);
-            if search.found.find(&World { faults: 0, ..form }).is_none() {
+            let (_, digest) = canon::canonical(sim, &mut form);
+            let share = &shares[search::owner(digest, shares.len())];
+            if share.found.find(&Packed::of(&form)).is_none() {
                 return (lasting, Some(Trace { moves: trace.moves[..=index].to_vec(), ..trace.clone() }));
             }
         }
@@ -271,29 +231,4 @@ fn beginnings(sim: &mut Sim) -> Vec<World> {
     let is_blank = sim.bounds.blank;
     let all = [Some(healthy), is_blank.then_some(blank)];
     all.into_iter().flatten().collect()
-}
-
-/// Goes from a state that lasts through those that do not, to the next that last.
-fn reach(sim: &mut Sim, moves: &[Move], from: &World, with_ways: bool) -> Reached {
-    let mut reached = Reached::default();
-    let mut seen: HashSet<World, BuildHasherDefault<Fast>> = HashSet::default();
-    let mut open = vec![(*from, Vec::new())];
-    while let Some((world, way)) = open.pop() {
-        let mut results = Vec::new();
-        moves::apply_all(sim, &world, moves, |what, result| results.push((what, result)));
-        for (what, result) in results {
-            reached.steps += 1;
-            let mut way: Vec<Move> = if with_ways { way.clone() } else { Vec::new() };
-            if with_ways {
-                way.push(what);
-            }
-            match result {
-                Err(violation) => reached.broken.push((violation, way)),
-                Ok(next) if !seen.insert(next) => {}
-                Ok(next) if moves::passing(sim, &next).is_some() => open.push((next, way)),
-                Ok(next) => reached.states.push((next, way)),
-            }
-        }
-    }
-    reached
 }

@@ -3,7 +3,7 @@
 use super::agent::{self, MOMENTS};
 use super::pacemaker::{self, BEGINNINGS, Begin};
 use super::view::NAMES;
-use super::world::{Wanted, Word, World};
+use super::world::{Run, Wanted, Word, World};
 use super::{Sim, Violation, etcd};
 use crate::decide::Request;
 
@@ -174,16 +174,14 @@ fn begin_text(begin: Begin) -> &'static str {
 pub fn apply_all(sim: &mut Sim, world: &World, moves: &[Move], mut tell: impl FnMut(Move, Result<World, Violation>)) {
     let passing = if sim.bounds.fine { None } else { passing(sim, world) };
     for what in moves {
-        if passing.is_some_and(|passing| !passing.allows(*what)) {
+        if passing.is_some_and(|passing| !passing.allows(*what)) || !is_thinkable(sim, world, *what) {
             continue;
         }
         let (n, scratch) = match *what {
             Move::Decide(n, 0) => (n, *world),
             Move::Begin(n, begin, 0) if !is_pending(begin) => {
                 let mut begun = *world;
-                if !pacemaker::begin(&mut begun, n, begin, etcd::has_learner(sim, world)) {
-                    continue;
-                }
+                pacemaker::begin(&mut begun, n, begin, is_learner_asked(begin, sim, world));
                 (n, begun)
             }
             Move::Decide(..) => continue,
@@ -196,11 +194,7 @@ pub fn apply_all(sim: &mut Sim, world: &World, moves: &[Move], mut tell: impl Fn
             }
         };
         let Some(action) = scratch.nodes[n].action else { continue };
-        let has_time = agent::may_wait(sim, &scratch);
         for (moment, plan) in agent::choices(sim, &scratch, n) {
-            if moment > 0 && !has_time {
-                break;
-            }
             let mut next = scratch;
             let result = agent::carry_out(sim, &mut next, n, action, plan);
             let result = result.and_then(|is_news| if is_news { settled(sim, world, next) } else { Ok(None) });
@@ -247,9 +241,45 @@ fn at_moment(what: Move, moment: usize) -> Move {
     }
 }
 
+/// Whether there is a learner, where it matters.
+fn is_learner_asked(begin: Begin, sim: &Sim, world: &World) -> bool {
+    begin == Begin::AfterStart && etcd::has_learner(sim, world)
+}
+
+/// Whether it is worth trying: false only where a look at the state is enough to know that it cannot happen.
+fn is_thinkable(sim: &Sim, world: &World, what: Move) -> bool {
+    let nodes = &world.nodes;
+    let leads = |n: usize| nodes[n].etcd == Run::Leader;
+    let has_plan = |n: usize| nodes[n].action.is_some_and(|action| action.plan.is_some());
+    match what {
+        _ if what.is_fault() && world.faults == 0 => false,
+        Move::Write | Move::Learn => leads(0) || leads(1),
+        Move::Replicate => world.link && (leads(0) || leads(1)),
+        Move::Persist(n) => leads(n),
+        Move::Elect(n) => matches!(nodes[n].etcd, Run::Fresh | Run::Leaderless),
+        Move::Leave(n) | Move::KillEtcd(n) => nodes[n].etcd.is_on(),
+        Move::PowerCut(n) | Move::Fence(n) => nodes[n].on,
+        Move::Destroy(n) => sim.bounds.disks && nodes[n].on,
+        Move::Unblock(n) => sim.bounds.unblocks && nodes[n].on,
+        Move::Boot(n) => !nodes[n].on,
+        Move::KillAgent(n) => nodes[n].action.is_some(),
+        Move::CutLink => world.link,
+        Move::HealLink => !world.link,
+        Move::Lag(_) | Move::Notice => world.joined,
+        Move::CatchUp => world.lagging.is_some(),
+        Move::Meet(_) => !world.joined && world.link && nodes[0].on && nodes[1].on,
+        Move::Begin(n, ..) if nodes[n].action.is_some() => false,
+        Move::Begin(n, begin, _) => pacemaker::may_begin(world, n, begin, is_learner_asked(begin, sim, world)),
+        Move::Decide(n, _) => nodes[n].action.is_some() && !has_plan(n),
+        Move::Effect(n) | Move::GiveUp(n) => has_plan(n),
+        Move::Want(n, wanted) => sim.bounds.operators && nodes[n].on && nodes[n].wanted != wanted,
+        Move::Confirm(n, _) => sim.bounds.operators && nodes[n].on && !nodes[n].etcd.is_on(),
+    }
+}
+
 /// What comes of a move: the next state, or nothing where it cannot happen or changes nothing.
 pub fn apply(sim: &mut Sim, world: &World, what: Move) -> Result<Option<World>, Violation> {
-    if what.is_fault() && world.faults == 0 {
+    if !is_thinkable(sim, world, what) {
         return Ok(None);
     }
     let mut next = *world;
@@ -298,8 +328,7 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::Meet(n) => pacemaker::meet(world, n),
         Move::Fence(n) => pacemaker::fence(world, n, sim.strategy.fences()),
         Move::Begin(n, begin, moment) => {
-            let has_learner = etcd::has_learner(sim, world);
-            let begins = pacemaker::begin(world, n, begin, has_learner);
+            let begins = pacemaker::begin(world, n, begin, is_learner_asked(begin, sim, world));
             return Ok(begins && (is_pending(begin) || agent::round(sim, world, n, moment)?));
         }
         Move::Decide(n, moment) => return agent::round(sim, world, n, moment),

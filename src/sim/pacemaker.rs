@@ -213,17 +213,27 @@ pub const BEGINNINGS: [Begin; 12] = [
 
 /// Begins an action where Pacemaker would; false where it would not.
 pub fn begin(world: &mut World, n: usize, what: Begin, has_learner: bool) -> bool {
-    let node = world.nodes[n];
+    let may = may_begin(world, n, what, has_learner);
+    if may {
+        let cib = *scheduler_cib(world, n);
+        enter(world, n, what, &cib);
+    }
+    may
+}
+
+/// Whether Pacemaker would begin it.
+pub fn may_begin(world: &World, n: usize, what: Begin, has_learner: bool) -> bool {
+    let node = &world.nodes[n];
     if !node.on || !node.quorum || node.unclean || node.action.is_some() || !is_schedulable(world, n) {
         return false;
     }
-    let cib = *scheduler_cib(world, n);
+    let cib = scheduler_cib(world, n);
     let (mine, theirs) = (cib.agent[n], cib.agent[1 - n]);
     let is_active = mine == PeerAgent::Active;
     let notifies = is_active && !node.failed;
-    let may = match what {
+    match what {
         Begin::Probe => mine == PeerAgent::NoHistory,
-        Begin::Start { both } => may_start(world, n, &cib) && (!both || may_start(world, 1 - n, &cib)),
+        Begin::Start { both } => may_start(world, n, cib) && (!both || may_start(world, 1 - n, cib)),
         Begin::Monitor => notifies,
         Begin::Stop { restart, both } => {
             let wanted = node.wanted == Wanted::Running;
@@ -235,11 +245,7 @@ pub fn begin(world: &mut World, n: usize, what: Begin, has_learner: bool) -> boo
         // Where there is no learner it does what a monitor does.
         Begin::AfterStart => notifies && world.joined && theirs == PeerAgent::Active && has_learner,
         Begin::AfterStop => notifies && (cib.machine[1 - n] == PeerNode::Down || theirs == PeerAgent::Stopped),
-    };
-    if may {
-        enter(world, n, what, &cib);
     }
-    may
 }
 
 /// Before anything else Pacemaker fences whom it has lost, and a start waits while its notification is handled.

@@ -66,9 +66,9 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         request: action.request,
         vars: action.notify,
         progress: action.progress,
-        cib: node.cib,
+        cib: of_the_other(node.cib, me),
         runs: node.etcd.is_on(),
-        forces: node.forces,
+        forces: node.forces && node.etcd.is_on(),
         disk: (!node.etcd.is_on()).then(|| disk(sim, world, me)),
         note: node.note,
         memory: node.memory,
@@ -80,6 +80,13 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
             (false, true) => answer(sim, world, 1 - me),
         },
     }
+}
+
+/// Without what Pacemaker says of this node itself, which [`cib`] does not tell.
+fn of_the_other(mut cib: Cib, me: usize) -> Cib {
+    (cib.machine[me], cib.agent[me]) = (cib.machine[1 - me], cib.agent[1 - me]);
+    cib.recorded[1 - me] |= cib.recorded[me];
+    cib
 }
 
 fn disk(sim: &Sim, world: &World, me: usize) -> Disk {

@@ -1,13 +1,15 @@
 //! The state of the two machines and of Pacemaker between them: small, without strings, equal where nothing that can
 //! still happen differs.
 
+use std::hash::{Hash, Hasher};
+
 use super::intern::Id;
 use super::log::Data;
 use crate::decide::snapshot::{PeerAgent, PeerNode};
 use crate::decide::{Request, snapshot::Moment};
 
 /// Both machines and what is between them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct World {
     pub nodes: [Node; 2],
     /// The cluster network. Fencing has its own.
@@ -26,6 +28,18 @@ pub struct World {
     /// Which writes were begun, and how many faults are left.
     pub writes: u8,
     pub faults: u8,
+}
+
+/// Of what changes with nearly every move: the few states that follow one state are told apart by it.
+impl Hash for World {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for node in &self.nodes {
+            let Data { log, commit, durable, .. } = node.data;
+            (log, commit, durable, node.note, node.memory, node.etcd).hash(state);
+            node.action.map(|action| (action.request, action.progress, action.plan)).hash(state);
+        }
+        (self.link, self.joined, self.writes, self.faults).hash(state);
+    }
 }
 
 /// Which of two CIBs wins when they meet.

@@ -1,0 +1,57 @@
+//! Whose word on the newest history counts, and whose is too old for it.
+
+use super::world::*;
+use crate::decide::fact::Fact;
+use crate::decide::plan::{Effect, Phase, Request, RunMode};
+use crate::decide::reason::Reason;
+use crate::decide::snapshot::*;
+use crate::decide::{Progress, decide};
+
+#[test]
+fn a_stopped_peers_record_counts_only_where_it_is_of_the_member_that_is_listed() {
+    let stopped = |member| {
+        let survivor = at_rest().seen_voting().with_disk(history(ME, &[ME, PEER], &[]));
+        survivor.with_peer_record(history(member, &[ME, member], &[]))
+    };
+    let plan = |snapshot: &Snapshot| decide(Request::Monitor, snapshot, &Progress::enter(Phase::Stopped, 0));
+    let forced = [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)];
+    assert_eq!(plan(&stopped(PEER)).effects, forced);
+    // A record of another member is older than this membership: the peer may claim by now, and we only do not see it yet.
+    assert_eq!(plan(&stopped(9)).effects, [Effect::RunContainer(RunMode::Normally)]);
+}
+
+#[test]
+fn a_start_that_serves_beside_its_peer_adopts_the_forks_that_were_recorded() {
+    let voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
+    let voter = voter.cib_with(|cib| cib.lineage = forks(2, "node2"));
+    let adopted = Effect::WriteNote(Note { lineage: forks(2, "node2"), ..Note::default() });
+    assert!(first(Request::Start, &voter).effects.contains(&adopted));
+}
+
+#[test]
+fn a_sole_voter_does_not_start_beside_a_history_of_its_peers_own() {
+    let sole = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Lost, PeerAgent::Active);
+    assert_eq!(run_mode(&sole), Some(RunMode::Normally));
+    let split = sole.with_peer_record(history(PEER, &[PEER], &[]));
+    // What a peer that claims nothing held when it started may be gone since.
+    assert_eq!(run_mode(&split), Some(RunMode::Normally));
+    let claimed = split.cib_with(|cib| cib.peer_record.iter_mut().for_each(|record| record.claims = true));
+    let plan = first(Request::Start, &claimed);
+    assert_eq!((plan.effects.as_slice(), matches!(plan.because, Reason::Waiting(_))), (&[][..], true));
+}
+
+#[test]
+fn a_fork_that_was_announced_by_who_has_left_to_this_sole_voter_was_never_made() {
+    let sole = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Lost, PeerAgent::Active);
+    let behind = sole.cib_with(|cib| cib.lineage = forks(1, "node2"));
+    assert_eq!(run_mode(&behind), None);
+    assert_eq!(run_mode(&behind.clone().with_peer_record(departed_from(PEER, 7))), None);
+    assert_eq!(run_mode(&behind.with_peer_record(departed(PEER))), Some(RunMode::Normally));
+}
+
+fn run_mode(snapshot: &Snapshot) -> Option<RunMode> {
+    first(Request::Start, snapshot).effects.iter().find_map(|effect| match effect {
+        Effect::RunContainer(mode) => Some(mode.clone()),
+        _ => None,
+    })
+}

@@ -1,0 +1,310 @@
+//! The search itself: threads that each own a share of the states, chosen by a digest of the state, and go through them
+//! level by level together. A state that belongs to another thread is handed to it; all of them wait for each other after
+//! every few thousand states, and take what they were handed in a fixed order. So what is found, and how, is the same in
+//! every run, whichever thread is faster.
+
+use std::collections::HashSet;
+use std::hash::BuildHasherDefault;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex, PoisonError};
+
+use super::check::Limits;
+use super::hash::{Fast, Found};
+use super::moves::{self, Move};
+use super::packed::{Packed, digest};
+use super::world::World;
+use super::{Sim, Violation, canon, roots};
+use crate::clock::Deadline;
+
+/// A state's number: which thread owns it, and where it is there.
+pub(super) type Place = u32;
+pub(super) const NOWHERE: Place = Place::MAX;
+/// How many states a thread goes through before all of them exchange what they found.
+const TURN: usize = 4096;
+
+/// What a state that lasts leads to.
+#[derive(Debug, Default)]
+pub(super) struct Reached {
+    /// Each with the way there, if it is wanted.
+    pub(super) states: Vec<(World, Vec<Move>)>,
+    pub(super) broken: Vec<(Violation, Vec<Move>)>,
+    pub(super) steps: u64,
+}
+
+/// Goes from a state that lasts through those that do not, to the next that last.
+pub(super) fn reach(sim: &mut Sim, moves: &[Move], from: &World, with_ways: bool) -> Reached {
+    let mut reached = Reached::default();
+    let mut seen: HashSet<World, BuildHasherDefault<Fast>> = HashSet::default();
+    let mut open = vec![(*from, Vec::new())];
+    let mut results = Vec::new();
+    while let Some((world, way)) = open.pop() {
+        results.clear();
+        moves::apply_all(sim, &world, moves, |what, result| results.push((what, result)));
+        for (what, result) in results.drain(..) {
+            reached.steps += 1;
+            let mut way: Vec<Move> = if with_ways { way.clone() } else { Vec::new() };
+            if with_ways {
+                way.push(what);
+            }
+            match result {
+                Err(violation) => reached.broken.push((violation, way)),
+                Ok(next) if !seen.insert(next) => {}
+                Ok(next) if moves::passing(sim, &next).is_some() => open.push((next, way)),
+                Ok(next) => reached.states.push((next, way)),
+            }
+        }
+    }
+    reached
+}
+
+/// A state that one thread hands to another.
+#[derive(Clone, Copy, Debug)]
+struct Parcel {
+    state: Packed,
+    from: Place,
+    spent: u8,
+    /// Whether the way there needs no fault.
+    is_free: bool,
+    good: bool,
+    overridden: bool,
+}
+
+/// What is known of a state beside itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct About {
+    pub(super) parent: Place,
+    /// With how few faults it was reached.
+    pub(super) spent: u8,
+    pub(super) good: bool,
+    pub(super) overridden: bool,
+}
+
+/// One thread's share.
+#[derive(Debug, Default)]
+pub(super) struct Share {
+    pub(super) found: Found<Packed>,
+    pub(super) about: Vec<About>,
+    /// Ways that need no fault, by where they lead: the state here, and where the way comes from.
+    pub(super) free: Vec<(u32, Place)>,
+    pub(super) transitions: u64,
+    pub(super) violations: u64,
+    /// The first state from which a violation comes: its faults, its level, and where it is.
+    pub(super) broken: Option<(usize, usize, Place)>,
+    /// Where the search goes on: this level, and what each number of faults leads to.
+    level: Vec<u32>,
+    ahead: Vec<Vec<u32>>,
+}
+
+/// What the threads share.
+struct Meeting<'a> {
+    barrier: Barrier,
+    /// What is handed over: by giver, then by taker.
+    mail: Vec<Vec<Mutex<Vec<Parcel>>>>,
+    states: Vec<AtomicUsize>,
+    has_more: Vec<AtomicBool>,
+    is_broken: AtomicBool,
+    is_late: AtomicBool,
+    limits: &'a Limits,
+    deadline: &'a Deadline,
+}
+
+/// Searches from `roots` within the bounds of `sim`, on as many threads as `limits` says; the shares, and why it ended
+/// early.
+pub(super) fn search(
+    sim: &mut Sim,
+    roots: &[World],
+    limits: &Limits,
+    deadline: &Deadline,
+) -> (Vec<Share>, Option<String>) {
+    let count = limits.threads.max(1);
+    let meeting = Meeting {
+        barrier: Barrier::new(count),
+        mail: (0..count).map(|_| (0..count).map(|_| Mutex::default()).collect()).collect(),
+        states: (0..count).map(|_| AtomicUsize::new(0)).collect(),
+        has_more: (0..count).map(|_| AtomicBool::new(false)).collect(),
+        is_broken: AtomicBool::new(false),
+        is_late: AtomicBool::new(false),
+        limits,
+        deadline,
+    };
+    let mut workers: Vec<Worker> = (0..count).map(|me| Worker::new(sim.clone(), me, &meeting)).collect();
+    for root in roots {
+        workers[owner(digest(sim, root), count)].begin(root);
+    }
+    let mut ends: Vec<(Share, Option<String>)> = if count == 1 {
+        workers.into_iter().map(Worker::run).collect()
+    } else {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = workers.into_iter().map(|worker| scope.spawn(move || worker.run())).collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        })
+    };
+    sim.catch_up();
+    let cut_short = ends.first_mut().and_then(|(_, cut_short)| cut_short.take());
+    (ends.into_iter().map(|(share, _)| share).collect(), cut_short)
+}
+
+/// Whose share a state in its one form is, by its digest.
+pub(super) fn owner(digest: u64, count: usize) -> usize {
+    usize::try_from(digest >> 32).unwrap_or_default() % count
+}
+
+struct Worker<'a> {
+    sim: Sim,
+    me: usize,
+    moves: Vec<Move>,
+    share: Share,
+    meeting: &'a Meeting<'a>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(sim: Sim, me: usize, meeting: &'a Meeting<'a>) -> Self {
+        let ahead = vec![Vec::new(); usize::from(sim.bounds.faults) + 1];
+        Self { sim, me, moves: moves::all(), share: Share { ahead, ..Share::default() }, meeting }
+    }
+
+    fn count(&self) -> usize {
+        self.meeting.states.len()
+    }
+
+    fn begin(&mut self, root: &World) {
+        let (state, good, overridden) = (Packed::of(root), roots::is_good(&self.sim, root), root.overridden);
+        self.take(&Parcel { state, from: NOWHERE, spent: 0, is_free: false, good, overridden });
+    }
+
+    /// With the fewest faults first; of those, what is reached in the fewest steps first.
+    fn run(mut self) -> (Share, Option<String>) {
+        for spent in 0..self.share.ahead.len() {
+            for depth in 0.. {
+                self.share.level = std::mem::take(&mut self.share.ahead[spent]);
+                if let Some(why) = self.go_through_level(spent, depth) {
+                    return (self.share, Some(why));
+                }
+                let more = !self.share.ahead[spent].is_empty();
+                if !self.agree(more) {
+                    break;
+                }
+            }
+        }
+        (self.share, None)
+    }
+
+    /// Goes through one level, in turns; why the search ends here, if it does.
+    fn go_through_level(&mut self, spent: usize, depth: usize) -> Option<String> {
+        let level = std::mem::take(&mut self.share.level);
+        let mut turns = level.chunks(TURN);
+        loop {
+            let turn = turns.next().unwrap_or_default();
+            for state in turn {
+                self.expand(*state, spent, depth);
+            }
+            if self.me == 0 && self.meeting.deadline.has_passed() {
+                self.meeting.is_late.store(true, Ordering::SeqCst);
+            }
+            let more = self.agree(turns.len() > 0);
+            self.collect();
+            if let Some(why) = self.cut_short() {
+                return Some(why);
+            }
+            if !more {
+                return None;
+            }
+        }
+    }
+
+    /// Whether any thread has more; everyone gets the same answer.
+    fn agree(&self, more: bool) -> bool {
+        self.meeting.has_more[self.me].store(more, Ordering::SeqCst);
+        self.meeting.barrier.wait();
+        let any = self.meeting.has_more.iter().any(|more| more.load(Ordering::SeqCst));
+        self.meeting.barrier.wait();
+        any
+    }
+
+    /// Takes in what others have handed over. Nobody goes on before everyone has.
+    fn collect(&mut self) {
+        self.sim.catch_up();
+        for giver in 0..self.count() {
+            let parcels = std::mem::take(&mut *lock(&self.meeting.mail[giver][self.me]));
+            for parcel in &parcels {
+                self.take(parcel);
+            }
+        }
+        self.meeting.states[self.me].store(self.share.found.values.len(), Ordering::SeqCst);
+        self.meeting.barrier.wait();
+    }
+
+    fn cut_short(&self) -> Option<String> {
+        let limits = self.meeting.limits;
+        let states: usize = self.meeting.states.iter().map(|count| count.load(Ordering::SeqCst)).sum();
+        if states > limits.states {
+            return Some(format!("more than {} states", limits.states));
+        }
+        if limits.stop_at_first && self.meeting.is_broken.load(Ordering::SeqCst) {
+            return Some("the first violation is enough".to_owned());
+        }
+        let is_late = self.meeting.is_late.load(Ordering::SeqCst);
+        is_late.then(|| format!("more than {} s", limits.time.as_secs()))
+    }
+
+    fn expand(&mut self, state: u32, spent: usize, depth: usize) {
+        let about = self.share.about[state as usize];
+        if usize::from(about.spent) != spent {
+            return;
+        }
+        let faults = self.sim.bounds.faults - about.spent;
+        let world = World { faults, ..self.share.found.values[state as usize].world() };
+        let reached = reach(&mut self.sim, &self.moves, &world, false);
+        self.share.transitions += reached.steps;
+        self.share.violations += reached.broken.len() as u64;
+        let from = self.place(state);
+        if !reached.broken.is_empty() {
+            self.share.broken.get_or_insert((spent, depth, from));
+            self.meeting.is_broken.store(true, Ordering::SeqCst);
+        }
+        for (mut next, _) in reached.states {
+            let cost = faults - next.faults;
+            let (_, digest) = canon::canonical(&mut self.sim, &mut next);
+            let parcel = Parcel {
+                state: Packed::of(&next),
+                from,
+                spent: about.spent + cost,
+                is_free: cost == 0,
+                good: roots::is_good(&self.sim, &next),
+                overridden: next.overridden,
+            };
+            let owner = owner(digest, self.count());
+            if owner == self.me {
+                self.take(&parcel);
+            } else {
+                lock(&self.meeting.mail[self.me][owner]).push(parcel);
+            }
+        }
+    }
+
+    fn place(&self, state: u32) -> Place {
+        let count = Place::try_from(self.count()).unwrap_or(1);
+        state * count + Place::try_from(self.me).unwrap_or_default()
+    }
+
+    /// A state is to be looked at where it is new, or was reached with more faults only.
+    fn take(&mut self, parcel: &Parcel) {
+        let Parcel { state, from: parent, spent, good, overridden, .. } = *parcel;
+        let (number, is_new) = self.share.found.add(state);
+        if is_new {
+            self.share.about.push(About { parent, spent, good, overridden });
+        }
+        let about = &mut self.share.about[number as usize];
+        if is_new || spent < about.spent {
+            (about.parent, about.spent) = (parent, spent);
+            self.share.ahead[usize::from(spent)].push(number);
+        }
+        if parcel.is_free {
+            self.share.free.push((number, parent));
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

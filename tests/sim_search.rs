@@ -1,0 +1,145 @@
+//! The search searches itself: what is reached at random must be among what it found, however it tells states apart and
+//! however many threads it has.
+
+use std::time::Duration;
+
+use tandem::sim::check::{Limits, Outcome, Trace, check, missed};
+use tandem::sim::moves::{self, Move};
+use tandem::sim::mutant::Mutant;
+use tandem::sim::packed::Packed;
+use tandem::sim::world::World;
+use tandem::sim::{Bounds, Sim, canon, roots};
+
+const LIMITS: Limits = Limits { states: 4_000_000, time: Duration::from_secs(600), stop_at_first: false, threads: 1 };
+
+fn bounds(faults: u8) -> Bounds {
+    Bounds {
+        faults,
+        writes: 1,
+        silent_without_leader: true,
+        operators: true,
+        blank: false,
+        disks: false,
+        unblocks: false,
+        slow_fencing: false,
+        fine: false,
+        keeps_dead: false,
+    }
+}
+
+/// A number that looks random and depends on `seed` only.
+fn random(seed: &mut u64, below: usize) -> usize {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    usize::try_from(*seed >> 33).unwrap_or_default() % below
+}
+
+/// Runs of `length` moves each, every one of them chosen among all that can happen; the first of them tend to be calm, so
+/// that faults come everywhere.
+fn random_runs(sim: &mut Sim, count: usize, length: usize) -> Vec<Trace> {
+    let all = moves::all();
+    let mut seed = 7;
+    let mut runs = Vec::new();
+    for _ in 0..count {
+        let mut trace = Trace { from_blank: false, moves: Vec::new() };
+        let mut world = World { faults: sim.bounds.faults, ..roots::healthy(sim) };
+        for _ in 0..length {
+            let mut next: Vec<(Move, World)> = Vec::new();
+            moves::apply_all(sim, &world, &all, |what, result| {
+                next.push((what, result.unwrap_or_else(|violation| panic!("{violation:?}"))));
+            });
+            let wants_a_fault = random(&mut seed, 6) == 0;
+            let fitting: Vec<_> = next.iter().filter(|(what, _)| what.is_fault() == wants_a_fault).collect();
+            let choices = if fitting.is_empty() { next.iter().collect() } else { fitting };
+            if choices.is_empty() {
+                break;
+            }
+            let (what, to) = choices[random(&mut seed, choices.len())];
+            trace.moves.push(*what);
+            world = *to;
+        }
+        runs.push(trace);
+    }
+    runs
+}
+
+fn assert_nothing_is_missed(bounds: Bounds, count: usize) {
+    let mut sim = Sim::new(bounds, Mutant::None);
+    let runs = random_runs(&mut sim, count, 80);
+    let (lasting, first) = missed(&mut sim, LIMITS, &runs);
+    assert!(lasting > 10 * count, "{lasting} states are too few to show anything");
+    assert!(first.is_none(), "the search missed what follows {first:?}");
+}
+
+fn searched(bounds: Bounds, threads: usize) -> Outcome {
+    check(&mut Sim::new(bounds, Mutant::None), Limits { threads, ..LIMITS })
+}
+
+/// Without what the reduction drops there are more states, and nothing else is found in them.
+fn assert_same_verdict(faults: u8) {
+    let reduced = searched(bounds(faults), 2);
+    let whole = searched(Bounds { keeps_dead: true, ..bounds(faults) }, 2);
+    assert_eq!((reduced.violations, reduced.dead, reduced.cut_short), (0, 0, None));
+    assert_eq!((whole.violations, whole.dead, whole.cut_short), (0, 0, None));
+    assert!(whole.states > reduced.states);
+}
+
+#[test]
+fn random_runs_stay_among_what_was_found() {
+    assert_nothing_is_missed(bounds(1), 3000);
+    assert_nothing_is_missed(Bounds { disks: true, unblocks: true, ..bounds(1) }, 3000);
+}
+
+#[test]
+fn what_is_found_does_not_depend_on_the_threads() {
+    let figures = |threads| {
+        let outcome = searched(bounds(1), threads);
+        (outcome.states, outcome.transitions, outcome.violations, outcome.dead)
+    };
+    assert_eq!(figures(1), figures(2));
+    assert_eq!(figures(1), figures(3));
+}
+
+#[test]
+fn the_violation_that_is_told_is_the_same_in_every_run() {
+    let broken = |_| {
+        let mutant = Mutant::LostCountsAsDown;
+        let limits = Limits { threads: 2, stop_at_first: true, ..LIMITS };
+        let outcome = check(&mut Sim::new(bounds(1), mutant), limits);
+        outcome.first_violation.map(|(violation, trace)| (violation, trace.moves)).unwrap()
+    };
+    let first = broken(0);
+    assert!((1..5).map(broken).all(|other| other == first));
+}
+
+#[test]
+fn what_nothing_reads_decides_nothing() {
+    assert_same_verdict(1);
+}
+
+#[test]
+fn two_faults_are_survived() {
+    let outcome = searched(bounds(2), 2);
+    assert_eq!((outcome.violations, outcome.dead, outcome.cut_short), (0, 0, None));
+}
+
+#[test]
+fn a_packed_state_is_that_state() {
+    let mut sim = Sim::new(Bounds { disks: true, unblocks: true, ..bounds(2) }, Mutant::None);
+    for run in random_runs(&mut sim, 300, 80) {
+        let mut world = World { faults: 2, ..roots::healthy(&mut sim) };
+        for what in run.moves {
+            let Ok(Some(next)) = moves::apply(&mut sim, &world, what) else { continue };
+            world = next;
+            let mut form = world;
+            canon::canonical(&mut sim, &mut form);
+            assert_eq!(Packed::of(&form).world(), World { faults: 0, ..form });
+        }
+    }
+}
+
+#[test]
+#[ignore = "a minute: `make sim-deep` runs it"]
+fn two_faults_hold_as_much() {
+    assert_nothing_is_missed(bounds(2), 3000);
+    assert_same_verdict(2);
+}
