@@ -115,6 +115,8 @@ pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
             Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: forks })
         }
         (SoleVoter, _) => Answer::StartNormally(Rule::SoleVoter),
+        // It has come back since it said that, as the other voter: its start, which says so at its end, awaits our vote.
+        (VoterBeside(other), Departed) if !lists(me, other, peer) => Answer::StartNormally(Rule::PeerJoinedSince),
         (_, SoleVoter) => Answer::FollowThePeer(Rule::PeerIsSoleVoter),
         // The peer has nothing that could hold more than we do: all that a cluster of two acknowledged is in our log.
         (VoterBeside(_), Nothing | Departed) => Answer::ForceNewCluster(Rule::PeerHasNoData),

@@ -48,6 +48,8 @@ pub enum Rule {
     SurvivorGoesOnAlone,
     OperatorConfirmed,
     PeerCameBack,
+    /// The peer's record is of a member that left, and our data has another one in its place.
+    PeerJoinedSince,
     PeerActiveButWithoutLeader,
     OnlyNode,
 }
@@ -278,6 +280,9 @@ impl Rule {
                     f,
                     "R3: {peer} is confirmed stopped or fenced and could not have gone on without this voter: going on alone"
                 )
+            }
+            Self::PeerJoinedSince => {
+                write!(f, "R2: {peer} has joined again since it said what it holds: starting normally with our data")
             }
             Self::PeerCameBack => {
                 write!(f, "R3: {peer} came back before this node went on alone: starting normally with our data")

@@ -84,13 +84,21 @@ fn peer_is_out_of_the_way(snapshot: &Snapshot) -> bool {
     }
 }
 
-/// Whether a record is of the member that our data has as the other voter, where we can read our data: a record of
-/// another one is older than that membership, and so is whatever else this CIB says of the peer.
+/// Whether a record is of the member that is the other voter beside ours, as our data says or, while etcd runs, etcd
+/// itself: a record of another one is older than that membership, and so is whatever else this CIB says of the peer.
 fn is_of_the_other_voter(snapshot: &Snapshot, record: &Record) -> bool {
-    match (snapshot.disk.known().map(classify), &record.disk) {
-        (Some(Data::VoterBeside(other)), DataDir::Present(history)) => history.member_id == other,
+    match (other_voter(snapshot), &record.disk) {
+        (Some(other), DataDir::Present(history)) => history.member_id == other,
         _ => true,
     }
+}
+
+fn other_voter(snapshot: &Snapshot) -> Option<MemberId> {
+    if let Some(Data::VoterBeside(other)) = snapshot.disk.known().map(classify) {
+        return Some(other);
+    }
+    let etcd = snapshot.own_etcd.known()?;
+    etcd.voters().map(|member| member.id).find(|id| *id != etcd.member_id)
 }
 
 /// Whether this node's data is proven to hold all that was acknowledged: our etcd ran as a voter in this boot until
@@ -222,15 +230,16 @@ fn peer_came_back(snapshot: &Snapshot) -> bool {
     snapshot.peer.is_some() && !peer_is_out_of_the_way(snapshot) && !r2_says_force(snapshot) && !given_up
 }
 
-/// R2's force has its proof in the two records, and the table says so still; a peer that claims is a running voter.
-/// Our data is not read while etcd runs: what we published of it then says who votes, and is looked at again before a
-/// force.
+/// R2's force has its proof in the two records, and the table says so still; a peer that claims is a running voter, and
+/// one that is lost or whose fate is unknown may run, whatever it said last. Our data is not read while etcd runs: what
+/// we published of it then says who votes, and is looked at again before a force.
 fn r2_says_force(snapshot: &Snapshot) -> bool {
     let Some(cib) = snapshot.cib.known() else { return false };
     let own = snapshot.record().or_else(|| cib.own_record.clone());
     let (Some(me), Some(peer)) = (own, &cib.peer_record) else { return false };
     let answer = cold_start::answer(&me, peer, &Cluster::seen_in(snapshot, cib));
-    !peer.claims && matches!(answer, Answer::ForceNewCluster(_))
+    let may_run = matches!(peer_word(snapshot), PeerWord::Lost | PeerWord::Unknown(_));
+    !may_run && !peer.claims && matches!(answer, Answer::ForceNewCluster(_))
 }
 
 /// Whether what announced the force still holds for the data as it is now that etcd is gone.

@@ -78,6 +78,12 @@ fn each_row_gives_two_answers_that_fit() {
             (ForceNewCluster(PeerHasNoData), FollowThePeer(PeerHasTheVotersData)),
         ),
         (
+            "voter beside a member that came after the one that left",
+            history(ME, &[ME, 7], &[]),
+            departed(PEER),
+            (normally(PeerJoinedSince), FollowThePeer(PeerHasTheVotersData)),
+        ),
+        (
             "nothing and nothing",
             DataDir::Blank,
             DataDir::Blank,

@@ -21,6 +21,30 @@ fn a_stopped_peers_record_counts_only_where_it_is_of_the_member_that_is_listed()
 }
 
 #[test]
+fn what_a_lost_peer_said_last_is_no_proof_for_a_force() {
+    let plan = |node| {
+        let voter = at_rest().with_disk(history(ME, &[ME, PEER], &[])).with_peer_record(DataDir::Blank);
+        let snapshot = voter.peer_is(node, PeerAgent::Stopped);
+        decide(Request::Monitor, &snapshot, &Progress::enter(Phase::Stopped, 0)).effects
+    };
+    let forced = [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)];
+    assert_eq!(plan(PeerNode::Online), forced);
+    // It may have joined since, and run.
+    assert_eq!(plan(PeerNode::Lost), [Effect::RunContainer(RunMode::Normally)]);
+    assert_eq!(plan(PeerNode::Down), forced);
+}
+
+#[test]
+fn while_etcd_runs_it_says_who_the_other_voter_is() {
+    let leaderless = |other| {
+        let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, other], &[]))).seen_voting();
+        voter.peer_is(PeerNode::Online, PeerAgent::Stopped).with_peer_record(departed(PEER))
+    };
+    assert!(!first(Request::Monitor, &leaderless(PEER)).effects.is_empty());
+    assert_eq!(first(Request::Monitor, &leaderless(9)).effects, []);
+}
+
+#[test]
 fn a_start_that_serves_beside_its_peer_adopts_the_forks_that_were_recorded() {
     let voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
     let voter = voter.cib_with(|cib| cib.lineage = forks(2, "node2"));
