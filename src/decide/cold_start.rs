@@ -137,7 +137,7 @@ pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
 /// its next start.
 fn went_its_own_way(voter: &Record, other: MemberId, sole: &Record) -> bool {
     let may_be_done = voter.claims || !lists(voter, other, sole) || voter.lineage.forks == sole.lineage.forks;
-    forked_beyond(voter, sole) && may_be_done
+    voter.lineage.is_beyond(&sole.lineage) && may_be_done
 }
 
 /// Whether a peer that has left did so from a cluster of which this member was the rest: then no fork is between them,
@@ -157,12 +157,6 @@ fn unrelated(me: &Record, peer: &Record, chosen: Chosen) -> Answer {
         _ if classify(&me.disk) == Data::Learner && chosen == Chosen::Me => Answer::Refuse(Refusal::NoVotersData),
         _ => split(chosen),
     }
-}
-
-/// Whether `one` went on alone beyond what `other` knows, or beside it: as many forks, made by another node.
-fn forked_beyond(one: &Record, other: &Record) -> bool {
-    let (one, other) = (&one.lineage, &other.lineage);
-    one.forks > other.forks || (one.forks == other.forks && one.by != other.by)
 }
 
 /// Two histories that nothing ranks: only an operator can choose. What was chosen is announced as a fork of its own, so

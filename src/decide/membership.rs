@@ -106,7 +106,9 @@ fn lag_of(snapshot: &Snapshot, etcd: &Etcd, learner: &Member) -> Option<u64> {
 /// anew: all that says of other data that it was left behind, and what the peer takes over when it joins, is in the CIB.
 pub(super) fn lineage_as_known(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
     let (cib, own) = (snapshot.cib.known()?, snapshot.own_lineage());
-    (etcd.is_voter_with_leader() && cib.lineage.forks < own.forks).then_some(Effect::PublishLineage(own))
+    // Between two voters the note gives way, see `settle`; who serves alone is the history that counts.
+    let is_news = if etcd.voters().count() == 1 { own.is_beyond(&cib.lineage) } else { own > cib.lineage };
+    (etcd.is_voter_with_leader() && is_news).then_some(Effect::PublishLineage(own))
 }
 
 /// What is taken back once there are two voters: nobody is alone, nobody is a learner.

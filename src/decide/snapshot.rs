@@ -219,6 +219,13 @@ pub struct Lineage {
     pub by: NodeName,
 }
 
+impl Lineage {
+    /// Whether this history went on alone beyond what `other` knows, or beside it: as many forks, made by another node.
+    pub fn is_beyond(&self, other: &Self) -> bool {
+        self.forks > other.forks || (self.forks == other.forks && self.by != other.by)
+    }
+}
+
 /// The container that runs etcd.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Container {
@@ -381,9 +388,9 @@ impl Snapshot {
         })
     }
 
-    /// Whether the cluster knows of more forks than our own data does: somebody went on without us.
+    /// Whether the cluster knows of a fork that our own data does not: somebody went on without us.
     pub fn was_left_behind(&self) -> bool {
-        self.cib.known().is_some_and(|cib| cib.lineage.forks > self.own_lineage().forks)
+        self.cib.known().is_some_and(|cib| cib.lineage.is_beyond(&self.own_lineage()))
     }
 
     /// Whether this member asked the peer to remove it, and has not voted since. The peer may have that in its log,

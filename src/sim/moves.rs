@@ -2,10 +2,11 @@
 
 use super::agent::{self, MOMENTS};
 use super::pacemaker::{self, BEGINNINGS, Begin};
-use super::view::NAMES;
+use super::view::{self, NAMES};
 use super::world::{Run, Wanted, Word, World};
 use super::{Sim, Violation, etcd};
 use crate::decide::Request;
+use crate::decide::snapshot::Lineage;
 
 /// One thing that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -395,8 +396,8 @@ fn want(sim: &Sim, world: &mut World, n: usize, wanted: Wanted) -> bool {
 fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool) -> bool {
     let node = &world.nodes[n];
     let newest = node.data.newest(&sim.logs).conf;
-    let own_forks = if node.note == 0 { 0 } else { sim.notes.get(node.note).lineage.forks };
-    let was_left_behind = u64::from(node.cib.lineage.0) > own_forks;
+    let own = if node.note == 0 { Lineage::default() } else { sim.notes.get(node.note).lineage.clone() };
+    let was_left_behind = view::lineage(node.cib.lineage).is_beyond(&own);
     let peer_serves = world.link && world.nodes[1 - n].etcd.is_led();
     let is_between_actions = node.action.is_none_or(|action| action.request == Request::Start);
     let can = sim.bounds.operators

@@ -240,7 +240,7 @@ fn name(node: u8) -> NodeName {
     NAMES[usize::from(node)].to_owned()
 }
 
-fn lineage((forks, by): (u8, u8)) -> Lineage {
+pub(super) fn lineage((forks, by): (u8, u8)) -> Lineage {
     Lineage { forks: forks.into(), by: if by == 0 { String::new() } else { name(by - 1) } }
 }
 

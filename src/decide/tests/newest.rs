@@ -73,6 +73,35 @@ fn a_fork_that_was_announced_by_who_has_left_to_this_sole_voter_was_never_made()
     assert_eq!(run_mode(&behind.with_peer_record(departed(PEER))), Some(RunMode::Normally));
 }
 
+#[test]
+fn as_many_forks_by_another_node_are_another_history() {
+    let note = Note { lineage: forks(1, "node1"), ..Note::default() };
+    let sole = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let sole = Snapshot { note: Fact::Known(note), ..sole };
+    let knows = |by: &str| {
+        sole.clone().cib_with(|cib| {
+            cib.lineage = forks(1, by);
+            cib.own_record.iter_mut().for_each(|record| record.lineage = forks(1, "node1"));
+        })
+    };
+    assert_eq!(run_mode(&knows("node1")), Some(RunMode::Normally));
+    assert_eq!(run_mode(&knows("node2")), None);
+}
+
+#[test]
+fn who_serves_alone_is_the_history_that_the_cib_tells_of() {
+    let note = Note { lineage: forks(1, "node1"), ..Note::default() };
+    let tells = |voters: &[u64]| {
+        let voter = at_rest().running(Fact::Known(etcd(ME, Some(ME), voters, &[]))).seen_voting();
+        let voter = Snapshot { note: Fact::Known(note.clone()), ..voter };
+        let plan = first(Request::Monitor, &voter.cib_with(|cib| cib.lineage = forks(1, "node2")));
+        plan.effects.contains(&Effect::PublishLineage(forks(1, "node1")))
+    };
+    assert!(tells(&[ME]));
+    // Of two voters' notes one gives way, and it is the same one on both sides.
+    assert!(!tells(&[ME, PEER]));
+}
+
 fn run_mode(snapshot: &Snapshot) -> Option<RunMode> {
     first(Request::Start, snapshot).effects.iter().find_map(|effect| match effect {
         Effect::RunContainer(mode) => Some(mode.clone()),
