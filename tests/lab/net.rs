@@ -158,11 +158,14 @@ pub fn set_partition(lab: &Lab, on: bool) -> Result<()> {
 }
 
 /// Whether a BMC answers on its address at all. Each is alone in its prefix: the kernel takes the other addresses of a
-/// prefix away with the first one.
+/// prefix away with the first one. With the last address of all it takes the routes away, too.
 pub fn set_bmc_address(lab: &Lab, node: Node, present: bool) -> Result<()> {
-    let verb = if present { "replace" } else { "del" };
-    match ip(&switch(lab), &format!("addr {verb} {}/32 dev fencing\n", node.bmc_ip())) {
-        Err(error) if present => Err(error),
-        _ => Ok(()),
+    let address = format!("{}/32 dev fencing", node.bmc_ip());
+    if present {
+        let route = format!("route replace {FENCING_NETWORK} dev fencing");
+        return ip(&switch(lab), &format!("addr replace {address}\n{route}\n"));
     }
+    // It may be gone already.
+    let _ = ip(&switch(lab), &format!("addr del {address}\n"));
+    Ok(())
 }
