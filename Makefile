@@ -62,7 +62,7 @@ check: ## formatting, lints and all tests that need neither root nor a lab
 
 .PHONY: sim-deep
 sim-deep: build ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEED= for the random runs)
-	$(CARGO) test --release --quiet --test sim_mutants --test sim_search -- --ignored
+	$(CARGO) test --release --quiet --test sim_search -- --ignored
 	target/release/tandem sim check --faults 2
 	target/release/tandem sim check --faults 2 --etcd-3.4
 	target/release/tandem sim check --faults 1 --slow-fencing

@@ -83,7 +83,6 @@ fn from_blank_nodes_one_fault_is_enough_to_catch() {
 }
 
 #[test]
-#[ignore = "minutes without optimisation: `make nightly` runs it"]
 fn whole_searches_catch() {
     assert_eq!(wrong(Mutant::None, from_blank()), None);
     assert_caught(&[("forks-ignored", "dead")], from_blank());
