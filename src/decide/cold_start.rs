@@ -144,7 +144,9 @@ fn went_its_own_way(voter: &Record, other: MemberId, sole: &Record) -> bool {
 /// whatever was announced and not done.
 pub(super) fn left_to(peer: &Record, me: &Record) -> bool {
     match (history(peer), history(me)) {
-        (Some(peer), Some(me)) => peer.cluster_id == me.cluster_id && peer.voters.contains(&me.member_id),
+        (Some(peer), Some(me)) => {
+            peer.has_left && peer.cluster_id == me.cluster_id && peer.voters.contains(&me.member_id)
+        }
         _ => false,
     }
 }

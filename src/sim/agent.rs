@@ -335,8 +335,7 @@ fn ask(sim: &mut Sim, world: &mut World, n: usize, via: Via, entry: Entry) -> Re
 fn move_aside(sim: &Sim, world: &mut World, n: usize) -> Result<Reply, Violation> {
     let here = world.nodes[n].data.newest(&sim.logs).writes;
     let there = world.nodes[1 - n].data.newest(&sim.logs).writes;
-    let is_lost = world.acked & here & !there & !world.given_up != 0;
-    if sim.judges() && is_lost && !are_two_histories(sim, world) {
+    if sim.judges() && world.acked & here & !there & !world.given_up != 0 {
         return Err(Violation::new(format!("{}: the only copy of an acknowledged write is moved aside", NAMES[n])));
     }
     if world.nodes[n].etcd.is_on() {
@@ -385,17 +384,6 @@ fn mid_of(effect: &Effect) -> Mid {
     }
 }
 
-/// Whether an operator's word had a node go on alone beside the other's own fork: then one of the two is lost, as
-/// the word said.
-fn are_two_histories(sim: &Sim, world: &World) -> bool {
-    let author = |node: &super::world::Node| match node.note {
-        0 => String::new(),
-        note => sim.notes.get(note).lineage.by.clone(),
-    };
-    let [one, other] = [&world.nodes[0], &world.nodes[1]].map(author);
-    world.overridden && !one.is_empty() && !other.is_empty() && one != other
-}
-
 /// The invariants that hold in every state.
 pub fn check(sim: &Sim, world: &World) -> Result<(), Violation> {
     if world.nodes.iter().all(|node| node.etcd == Run::Leader) {
@@ -403,7 +391,7 @@ pub fn check(sim: &Sim, world: &World) -> Result<(), Violation> {
     }
     for (n, node) in world.nodes.iter().enumerate().filter(|(_, node)| node.etcd == Run::Leader) {
         let missing = world.acked & !world.given_up & !node.data.newest(&sim.logs).writes;
-        if missing != 0 && !are_two_histories(sim, world) {
+        if missing != 0 {
             let name = |bit: u8| if bit == 7 { "history".to_owned() } else { format!("w{}", bit + 1) };
             let which = (0..8).filter(|bit| missing & (1 << bit) != 0).map(name);
             return Err(Violation::new(format!(

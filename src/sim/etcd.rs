@@ -180,6 +180,9 @@ pub fn elect(sim: &mut Sim, world: &mut World, n: usize) -> bool {
         return false;
     }
     if conf.has_one_voter() {
+        if are_two_histories(sim, world) {
+            world.given_up |= world.acked & !me.data.newest(&sim.logs).writes;
+        }
         world.nodes[n].etcd = Run::Leader;
         commit_all(sim, world, n);
         return true;
@@ -194,6 +197,17 @@ pub fn elect(sim: &mut Sim, world: &mut World, n: usize) -> bool {
         world.nodes[1 - n].etcd = Run::Follower;
     }
     gets_the_vote
+}
+
+/// Whether an operator's word had a node go on alone beside the other's own fork: whichever serves first, what the other
+/// took is lost, as the word said.
+fn are_two_histories(sim: &Sim, world: &World) -> bool {
+    let author = |node: &super::world::Node| match node.note {
+        0 => String::new(),
+        note => sim.notes.get(note).lineage.by.clone(),
+    };
+    let [one, other] = [&world.nodes[0], &world.nodes[1]].map(author);
+    world.overridden && !one.is_empty() && !other.is_empty() && one != other
 }
 
 /// A member that was removed, and hears of it, ends.

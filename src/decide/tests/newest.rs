@@ -70,7 +70,9 @@ fn a_fork_that_was_announced_by_who_has_left_to_this_sole_voter_was_never_made()
     let behind = sole.cib_with(|cib| cib.lineage = forks(1, "node2"));
     assert_eq!(run_mode(&behind), None);
     assert_eq!(run_mode(&behind.clone().with_peer_record(departed_from(PEER, 7))), None);
-    assert_eq!(run_mode(&behind.with_peer_record(departed(PEER))), Some(RunMode::Normally));
+    assert_eq!(run_mode(&behind.clone().with_peer_record(departed(PEER))), Some(RunMode::Normally));
+    // A peer that votes beside this member has not left to it.
+    assert_eq!(run_mode(&behind.with_peer_record(history(PEER, &[ME, PEER], &[]))), None);
 }
 
 #[test]
