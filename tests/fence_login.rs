@@ -311,8 +311,9 @@ fn no_core_file_holds_the_password() {
     let directory = tempfile::tempdir().unwrap();
     let quit = |call: &Call| {
         #[expect(clippy::disallowed_methods, reason = "a test starts the program under test itself")]
-        let mut child = std::process::Command::new("/bin/sh")
-            .args(["-c", "ulimit -c unlimited; exec \"$0\""])
+        // What a shell starts with '&' ignores SIGQUIT, and so do its children.
+        let mut child = std::process::Command::new("/usr/bin/env")
+            .args(["--default-signal=QUIT", "/bin/sh", "-c", "ulimit -c unlimited; exec \"$0\""])
             .arg(bmc::agent::program())
             .current_dir(directory.path())
             .stdin(std::process::Stdio::piped())
