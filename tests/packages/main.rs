@@ -196,6 +196,10 @@ fn called_programs(dir: &Path, found: &mut Vec<String>) {
             called_programs(&path, found);
             continue;
         }
+        // A test calls functions of these names with names of its own.
+        if path.ends_with("tests.rs") {
+            continue;
+        }
         let text = fs::read_to_string(&path).unwrap();
         for call in ["run(\"", "tool(\"", "run_with_input(\""] {
             let names = text.split(call).skip(1).filter_map(|rest| rest.split('"').next());
