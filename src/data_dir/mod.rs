@@ -32,11 +32,14 @@ pub use error::Error;
 pub use memory::MemoryDir;
 pub use written::{LastWritten, last_written};
 
+use crate::clock;
 use history::Reading;
 use layout::Layout;
 
 /// How often the files are read again when a running etcd changes them meanwhile: it purges old ones.
-const ATTEMPTS: u32 = 3;
+const ATTEMPTS: u32 = 5;
+/// How long a busy etcd is given in between.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// What a data dir holds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -87,6 +90,9 @@ impl History {
 /// Reads what `dir` holds, whether etcd runs or not. An error means that it is not known, never that it is blank.
 pub fn read(dir: &Path) -> Result<DataDir, Error> {
     for attempt in 1..=ATTEMPTS {
+        if attempt > 1 {
+            clock::sleep(PAUSE);
+        }
         let reading = match read_closely(dir) {
             Err(error) if error.is_not_found() && (attempt < ATTEMPTS || is_open(dir)?) => continue,
             // Nobody takes it away meanwhile: a link that leads nowhere, say to a disk that is not mounted.
@@ -120,9 +126,11 @@ fn read_closely(dir: &Path) -> Result<Option<Reading>, Error> {
         if let Some(why) = files.snaps.lack(whole.snapshot_index)? {
             return Ok(Some(Reading::Broken(why)));
         }
-        // A running etcd has written on since its log was read.
-        if !is_open(dir)? {
-            whole.history.damage.extend(files.snaps.excess(whole.history.last_index)?);
+        // A running etcd has written on since its log was read; one that cannot be told from a stopped one may run.
+        if let Some(excess) = files.snaps.excess(whole.history.last_index)?
+            && !is_open(dir).unwrap_or(true)
+        {
+            whole.history.damage.push(excess);
         }
     }
     Ok(Some(reading))
