@@ -12,18 +12,7 @@ use tandem::sim::mutant::{ALL, Mutant};
 use tandem::sim::{Bounds, Sim};
 
 fn bounds(faults: u8) -> Bounds {
-    Bounds {
-        faults,
-        writes: 1,
-        silent_without_leader: true,
-        operators: false,
-        blank: false,
-        disks: false,
-        unblocks: false,
-        slow_fencing: false,
-        fine: false,
-        keeps_dead: false,
-    }
+    Bounds { operators: false, ..Bounds::of_search(faults) }
 }
 
 fn from_blank() -> Bounds {

@@ -12,21 +12,6 @@ use tandem::sim::{Bounds, Sim, canon, roots};
 
 const LIMITS: Limits = Limits { states: 4_000_000, time: Duration::from_secs(600), stop_at_first: false, threads: 1 };
 
-fn bounds(faults: u8) -> Bounds {
-    Bounds {
-        faults,
-        writes: 1,
-        silent_without_leader: true,
-        operators: true,
-        blank: false,
-        disks: false,
-        unblocks: false,
-        slow_fencing: false,
-        fine: false,
-        keeps_dead: false,
-    }
-}
-
 /// A number that looks random and depends on `seed` only.
 fn random(seed: &mut u64, below: usize) -> usize {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -76,8 +61,8 @@ fn searched(bounds: Bounds, threads: usize) -> Outcome {
 
 /// Without what the reduction drops there are more states, and nothing else is found in them.
 fn assert_same_verdict(faults: u8) {
-    let reduced = searched(bounds(faults), 2);
-    let whole = searched(Bounds { keeps_dead: true, ..bounds(faults) }, 2);
+    let reduced = searched(Bounds::of_search(faults), 2);
+    let whole = searched(Bounds { keeps_dead: true, ..Bounds::of_search(faults) }, 2);
     assert_eq!((reduced.violations, reduced.dead, reduced.cut_short), (0, 0, None));
     assert_eq!((whole.violations, whole.dead, whole.cut_short), (0, 0, None));
     assert!(whole.states > reduced.states);
@@ -85,14 +70,14 @@ fn assert_same_verdict(faults: u8) {
 
 #[test]
 fn random_runs_stay_among_what_was_found() {
-    assert_nothing_is_missed(bounds(1), 3000);
-    assert_nothing_is_missed(Bounds { disks: true, unblocks: true, ..bounds(1) }, 3000);
+    assert_nothing_is_missed(Bounds::of_search(1), 3000);
+    assert_nothing_is_missed(Bounds { disks: true, unblocks: true, ..Bounds::of_search(1) }, 3000);
 }
 
 #[test]
 fn what_is_found_does_not_depend_on_the_threads() {
     let figures = |threads| {
-        let outcome = searched(bounds(1), threads);
+        let outcome = searched(Bounds::of_search(1), threads);
         (outcome.states, outcome.transitions, outcome.violations, outcome.dead)
     };
     assert_eq!(figures(1), figures(2));
@@ -104,7 +89,7 @@ fn the_violation_that_is_told_is_the_same_in_every_run() {
     let broken = |_| {
         let mutant = Mutant::LostCountsAsDown;
         let limits = Limits { threads: 2, stop_at_first: true, ..LIMITS };
-        let outcome = check(&mut Sim::new(bounds(1), mutant), limits);
+        let outcome = check(&mut Sim::new(Bounds::of_search(1), mutant), limits);
         outcome.first_violation.map(|(violation, trace)| (violation, trace.moves)).unwrap()
     };
     let first = broken(0);
@@ -118,13 +103,13 @@ fn what_nothing_reads_decides_nothing() {
 
 #[test]
 fn two_faults_are_survived() {
-    let outcome = searched(bounds(2), 2);
+    let outcome = searched(Bounds::of_search(2), 2);
     assert_eq!((outcome.violations, outcome.dead, outcome.cut_short), (0, 0, None));
 }
 
 #[test]
 fn a_packed_state_is_that_state() {
-    let mut sim = Sim::new(Bounds { disks: true, unblocks: true, ..bounds(2) }, Mutant::None);
+    let mut sim = Sim::new(Bounds { disks: true, unblocks: true, ..Bounds::of_search(2) }, Mutant::None);
     for run in random_runs(&mut sim, 300, 80) {
         let mut world = World { faults: 2, ..roots::healthy(&mut sim) };
         for what in run.moves {
@@ -140,6 +125,6 @@ fn a_packed_state_is_that_state() {
 #[test]
 #[ignore = "a minute: `make sim-deep` runs it"]
 fn two_faults_hold_as_much() {
-    assert_nothing_is_missed(bounds(2), 3000);
+    assert_nothing_is_missed(Bounds::of_search(2), 3000);
     assert_same_verdict(2);
 }

@@ -46,7 +46,8 @@ impl Applied {
         Some(format!("the log was compacted up to index {snapshot_index}, but the database {what}"))
     }
 
-    /// What is wrong with a log that ends at `last_index`: all that the database holds was in the log before.
+    /// What is wrong with a log that ends at `last_index`: all that the database holds was in the log before. etcd starts
+    /// all the same, and does not apply what it then numbers anew.
     pub(super) fn excess(self, last_index: u64) -> Option<String> {
         let Self::UpTo(index) = self else { return None };
         let says =

@@ -47,18 +47,17 @@ pub(super) struct SnapDir {
 impl SnapDir {
     /// Why etcd cannot start on top of the snapshot at `index`, if it cannot: a snapshot only names the members, the
     /// data is in the database, or in one that the leader sent and that was not put in its place yet.
-    pub(super) fn lack(&self, index: u64) -> Result<Option<String>, Error> {
+    pub(super) fn lack(&self, applied: Applied, index: u64) -> Result<Option<String>, Error> {
         let received = self.dir.join(format!("{index:016x}.snap.db"));
         if received.try_exists().map_err(Error::io("looking for", &received))? {
             return Ok(None);
         }
-        Ok(database::applied(&self.dir.join("db"))?.lack(index))
+        Ok(applied.lack(index))
     }
 
-    /// What is wrong where the database reaches beyond a log that ends at `last_index`. etcd starts all the same, and
-    /// does not apply what it then numbers anew.
-    pub(super) fn excess(&self, last_index: u64) -> Result<Option<String>, Error> {
-        Ok(database::applied(&self.dir.join("db"))?.excess(last_index))
+    /// What the database holds.
+    pub(super) fn applied(&self) -> Result<Applied, Error> {
+        database::applied(&self.dir.join("db"))
     }
 }
 

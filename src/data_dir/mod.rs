@@ -123,11 +123,12 @@ fn read_closely(dir: &Path) -> Result<Option<Reading>, Error> {
     let mut reading = history::read(&files.wals, &files.snaps)?;
     if let Reading::Whole(whole) = &mut reading {
         whole.history.damage.extend(files.damage);
-        if let Some(why) = files.snaps.lack(whole.snapshot_index)? {
+        let applied = files.snaps.applied()?;
+        if let Some(why) = files.snaps.lack(applied, whole.snapshot_index)? {
             return Ok(Some(Reading::Broken(why)));
         }
         // A running etcd has written on since its log was read; one that cannot be told from a stopped one may run.
-        if let Some(excess) = files.snaps.excess(whole.history.last_index)?
+        if let Some(excess) = applied.excess(whole.history.last_index)
             && !is_open(dir).unwrap_or(true)
         {
             whole.history.damage.push(excess);

@@ -107,7 +107,7 @@ fn lag_of(snapshot: &Snapshot, etcd: &Etcd, learner: &Member) -> Option<u64> {
 pub(super) fn lineage_as_known(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
     let (cib, own) = (snapshot.cib.known()?, snapshot.own_lineage());
     // Between two voters the note gives way, see `settle`; who serves alone is the history that counts.
-    let is_news = if etcd.voters().count() == 1 { own.is_beyond(&cib.lineage) } else { own > cib.lineage };
+    let is_news = if etcd.has_one_voter() { own.is_beyond(&cib.lineage) } else { own > cib.lineage };
     (etcd.is_voter_with_leader() && is_news).then_some(Effect::PublishLineage(own))
 }
 

@@ -31,7 +31,7 @@ pub(super) fn runs(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
     let mut effects = told(snapshot);
     let published = cib.others.revision.unwrap_or(0);
     // An agent of another kind on the peer has only this to tell that its own data is the older.
-    let is_alone = snapshot.peer.is_some() && etcd.voters().count() == 1;
+    let is_alone = snapshot.peer.is_some() && etcd.has_one_voter();
     let lag = if is_alone { 1 } else { REVISION_LAG };
     if snapshot.local.revision.is_some_and(|revision| revision.abs_diff(published) >= lag) {
         effects.extend(revision(snapshot));

@@ -122,7 +122,7 @@ pub(super) fn remember_voter(snapshot: &Snapshot, etcd: &Etcd, promoted: bool) -
         cluster_id: etcd.cluster_id,
         member_id: etcd.member_id,
         lineage: snapshot.own_lineage(),
-        sole: etcd.voters().count() == 1,
+        sole: etcd.has_one_voter(),
     });
     let start_failures = snapshot.cib.known().map_or(0, |cib| cib.own_start_failures);
     Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted, start_failures })
@@ -141,7 +141,7 @@ pub(super) fn standalone_as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Eff
     if etcd.is_learner {
         return None;
     }
-    let wanted = (etcd.voters().count() == 1).then(|| snapshot.me.name.clone());
+    let wanted = etcd.has_one_voter().then(|| snapshot.me.name.clone());
     (cib.standalone_node != wanted).then_some(Effect::SetStandalone(wanted))
 }
 

@@ -341,6 +341,11 @@ impl Etcd {
         self.members.iter().filter(|member| !member.is_learner)
     }
 
+    /// Whether its member list has one voter.
+    pub fn has_one_voter(&self) -> bool {
+        self.voters().count() == 1
+    }
+
     /// Whether it can accept writes, as far as it knows.
     pub fn is_voter_with_leader(&self) -> bool {
         !self.is_learner && self.leader.is_some()

@@ -145,6 +145,22 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    /// What a search looks at unless it is told otherwise: two voters, one write at a time, and an operator.
+    pub fn of_search(faults: u8) -> Self {
+        Self {
+            faults,
+            writes: 1,
+            silent_without_leader: true,
+            operators: true,
+            blank: false,
+            disks: false,
+            unblocks: false,
+            slow_fencing: false,
+            fine: false,
+            keeps_dead: false,
+        }
+    }
+
     /// A scenario says itself how much happens.
     pub fn for_scenarios() -> Self {
         Self {

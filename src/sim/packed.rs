@@ -5,7 +5,6 @@
 use super::Sim;
 use super::hash::Fast;
 use super::intern::Id;
-use super::log::Data;
 use super::world::{Action, Cib, Newer, Node, Operation, Run, Vars, Wanted, Word, World};
 use crate::decide::Request;
 use crate::decide::snapshot::{Moment, PeerAgent, PeerNode};
@@ -56,7 +55,8 @@ impl Packed {
 
     /// The state, with no fault left.
     pub fn world(&self) -> World {
-        let mut world = BLANK;
+        // All that is packed is filled in.
+        let mut world = World::BLANK;
         Bits::<true> { words: self.0, at: 0 }.world(&mut world);
         world
     }
@@ -214,39 +214,4 @@ const NO_ACTION: Action = Action {
     },
     progress: 0,
     plan: None,
-};
-
-/// What is filled in as a state is unpacked.
-const BLANK: World = World {
-    nodes: [Node {
-        on: false,
-        quorum: false,
-        cib: Cib {
-            machine: [PeerNode::Online; 2],
-            agent: [PeerAgent::Active; 2],
-            record: [0; 2],
-            standalone: None,
-            lineage: (0, 0),
-            recorded: [false; 2],
-        },
-        data: Data { mid: 0, cluster: 0, log: 0, commit: 0, durable: 0, folded: 0 },
-        etcd: Run::Off,
-        forces: false,
-        note: 0,
-        memory: 0,
-        word: Word::None,
-        action: None,
-        failed: false,
-        unclean: false,
-        wanted: Wanted::Running,
-    }; 2],
-    link: false,
-    joined: false,
-    lagging: None,
-    newer: Newer::Equal,
-    acked: 0,
-    given_up: 0,
-    overridden: false,
-    writes: 0,
-    faults: 0,
 };

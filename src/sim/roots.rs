@@ -4,8 +4,8 @@ use super::Sim;
 use super::canon::HISTORY;
 use super::log::{Conf, Data, Entry, bit, first_mid};
 use super::view::THIS_BOOT;
-use super::world::{Cib, Newer, Node, Run, Wanted, Word, World};
-use crate::decide::snapshot::{BootMemory, DataDir, History, Lineage, PeerAgent, PeerNode, Record, RunningVoter};
+use super::world::{Run, Wanted, World};
+use crate::decide::snapshot::{BootMemory, DataDir, History, Lineage, PeerAgent, Record, RunningVoter};
 
 const CLUSTER: u8 = 0xc1;
 
@@ -49,41 +49,7 @@ pub fn healthy(sim: &mut Sim) -> World {
 
 /// Two machines that have booted and hold no data.
 pub fn blank(sim: &Sim) -> World {
-    let cib = Cib {
-        machine: [PeerNode::Online; 2],
-        agent: [PeerAgent::NoHistory; 2],
-        record: [0; 2],
-        standalone: None,
-        lineage: (0, 0),
-        recorded: [false; 2],
-    };
-    let node = Node {
-        on: true,
-        quorum: true,
-        cib,
-        data: Data::default(),
-        etcd: Run::Off,
-        forces: false,
-        note: 0,
-        memory: 0,
-        word: Word::None,
-        action: None,
-        failed: false,
-        unclean: false,
-        wanted: Wanted::Running,
-    };
-    World {
-        nodes: [node; 2],
-        link: true,
-        joined: true,
-        lagging: None,
-        newer: Newer::Equal,
-        acked: 0,
-        given_up: 0,
-        overridden: false,
-        writes: 0,
-        faults: sim.bounds.faults,
-    }
+    World { faults: sim.bounds.faults, ..World::BLANK }
 }
 
 /// Whether a state is what everything ends in: two voters, in step, and nobody at work.

@@ -30,6 +30,43 @@ pub struct World {
     pub faults: u8,
 }
 
+impl World {
+    /// Two machines that have booted and hold no data, and no fault is left.
+    pub const BLANK: Self = Self {
+        nodes: [Node {
+            on: true,
+            quorum: true,
+            cib: Cib {
+                machine: [PeerNode::Online; 2],
+                agent: [PeerAgent::NoHistory; 2],
+                record: [0; 2],
+                standalone: None,
+                lineage: (0, 0),
+                recorded: [false; 2],
+            },
+            data: Data { mid: 0, cluster: 0, log: 0, commit: 0, durable: 0, folded: 0 },
+            etcd: Run::Off,
+            forces: false,
+            note: 0,
+            memory: 0,
+            word: Word::None,
+            action: None,
+            failed: false,
+            unclean: false,
+            wanted: Wanted::Running,
+        }; 2],
+        link: true,
+        joined: true,
+        lagging: None,
+        newer: Newer::Equal,
+        acked: 0,
+        given_up: 0,
+        overridden: false,
+        writes: 0,
+        faults: 0,
+    };
+}
+
 /// Of what changes with nearly every move: the few states that follow one state are told apart by it.
 impl Hash for World {
     fn hash<H: Hasher>(&self, state: &mut H) {
