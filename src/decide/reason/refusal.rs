@@ -8,6 +8,7 @@ use crate::decide::snapshot::{Obstacle, Position};
 
 impl Refusal {
     /// In as few words as Pacemaker keeps, with what to type.
+    #[expect(clippy::too_many_lines, reason = "a table of sentences")]
     pub(super) fn short(&self, peer: &str) -> String {
         match self {
             Self::CibUnreadable { why } => format!("cannot read the CIB: {why}"),
@@ -37,10 +38,22 @@ impl Refusal {
                     "{peer} went on alone after term {term} index {index}: start {peer}, or 'tandem confirm-recovery --accept-loss'"
                 )
             }
-            Self::LearnerAlone { .. } => format!("this node was only a learner: start {peer}"),
-            Self::DepartedAlone { .. } => format!("this member left the cluster: start {peer}"),
-            Self::BlankAlone => format!("this node holds no data: start {peer}"),
-            Self::BrokenAlone { .. } => format!("this node's data dir is broken: start {peer}"),
+            Self::LearnerAlone { .. } => {
+                format!(
+                    "this node was only a learner: start {peer}, or restore its data with 'etcdutl snapshot restore'"
+                )
+            }
+            Self::DepartedAlone { .. } => {
+                format!(
+                    "this member left the cluster: start {peer}, or restore its data with 'etcdutl snapshot restore'"
+                )
+            }
+            Self::BlankAlone => {
+                format!("this node holds no data: start {peer}, or restore a snapshot with 'etcdutl snapshot restore'")
+            }
+            Self::BrokenAlone { .. } => {
+                format!("this node's data dir is broken: start {peer}, or put a backup back: see 'tandem explain'")
+            }
             Self::PeerSaysNothing => {
                 format!("{peer} has not said what data it holds: does Tandem run there? See 'pcs status'")
             }
@@ -68,7 +81,9 @@ impl Refusal {
                     megabytes(*free_bytes)
                 )
             }
-            Self::PeerLostWhileJoining => format!("{peer} was lost before this node had its data: start {peer}"),
+            Self::PeerLostWhileJoining => {
+                format!("{peer} was lost before this node had its data: start {peer}, or put 'member-backup-*' back")
+            }
             Self::PeerServesThoughNotChosen => {
                 format!("this node's data was chosen, but {peer} serves: 'pcs resource disable' and 'enable' the clone")
             }
@@ -77,6 +92,9 @@ impl Refusal {
 
     #[expect(clippy::too_many_lines, reason = "a table of sentences")]
     pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, peer: &str) -> fmt::Result {
+        const RESTORE: &str = "if it is gone for good, restore this data with 'etcdutl snapshot restore --skip-hash-check member/snap/db'";
+        // `member` goes first: what is moved to a directory that is there ends inside it.
+        const BACKUP: &str = "move 'member' away and a backup back ('mv member member-kept && mv member-backup-NUMBER-TIME member'), or restore a snapshot";
         match self {
             Self::CibUnreadable { why } => write!(f, "cannot read the CIB ({why}); will try again"),
             Self::DiskUnreadable { why } => write!(f, "cannot read the data dir: {why}"),
@@ -105,10 +123,7 @@ impl Refusal {
                 )
             }
             Self::NoVotersData => {
-                write!(
-                    f,
-                    "neither node holds a voter's data: move a backup back ('mv /var/lib/etcd/member-* /var/lib/etcd/member') or restore a snapshot"
-                )
+                write!(f, "neither node holds a voter's data: {BACKUP}")
             }
             Self::NoProofThatPeerDidNotGoOn { position: Position { term, index }, written } => {
                 let written = LastWritten(*written);
@@ -127,15 +142,24 @@ impl Refusal {
             Self::LearnerAlone { position: Position { term, index } } => {
                 write!(
                     f,
-                    "this node was a learner and its data (to term {term} index {index}) may lack acknowledged writes: start {peer}"
+                    "this node was a learner and its data (to term {term} index {index}) may lack acknowledged writes: start {peer}; {RESTORE}"
                 )
             }
             Self::DepartedAlone { position: Position { term, index } } => {
-                write!(f, "this member left the cluster at term {term} index {index} and {peer} went on: start {peer}")
+                write!(
+                    f,
+                    "this member left the cluster at term {term} index {index} and {peer} went on: start {peer}; {RESTORE}"
+                )
             }
-            Self::BlankAlone => write!(f, "this node holds no data: start {peer}, which is to serve first"),
+            Self::BlankAlone => write!(
+                f,
+                "this node holds no data: start {peer}, which is to serve first; if it is gone for good, restore a snapshot with 'etcdutl snapshot restore'"
+            ),
             Self::BrokenAlone { why } => {
-                write!(f, "this node's data dir is broken ({why}): start {peer}, which is to serve first")
+                write!(
+                    f,
+                    "this node's data dir is broken ({why}): start {peer}, which is to serve first; if it is gone for good, {BACKUP}"
+                )
             }
             Self::PeerSaysNothing => {
                 write!(
@@ -174,7 +198,10 @@ impl Refusal {
                 )
             }
             Self::PeerLostWhileJoining => {
-                write!(f, "{peer} was lost before this node had got its data from it: start {peer}; will try again")
+                write!(
+                    f,
+                    "{peer} was lost before this node had got its data from it: start {peer}; if it is gone for good, {BACKUP}; will try again"
+                )
             }
             Self::PeerServesThoughNotChosen => {
                 write!(

@@ -43,3 +43,16 @@ fn a_refusal_fits_into_an_exit_reason_with_its_way_on() {
         assert!(names_a_way_on, "{short}");
     }
 }
+
+/// A peer whose machine is gone cannot be started: where that is the way on, there is another one.
+#[test]
+fn where_the_peer_is_to_be_started_there_is_a_way_without_it() {
+    let ways = ["restore", "back", "confirm-recovery"];
+    for refusal in refusals() {
+        let reason = Reason::Refused { refusal, peer: "master-1".to_owned() };
+        for text in [reason.short(), reason.to_string()] {
+            let only_the_peer = text.contains("start master-1") && !ways.iter().any(|words| text.contains(words));
+            assert!(!only_the_peer, "{text}");
+        }
+    }
+}
