@@ -5,6 +5,7 @@ use std::time::Duration;
 use etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions};
 use nix::sched::{CloneFlags, setns};
 
+use crate::check;
 use crate::host;
 use crate::net;
 use crate::node::{NODES, Node};
@@ -68,6 +69,11 @@ pub fn view(lab: &Lab, node: Node) -> Result<View> {
             tokio::time::timeout(PATIENCE, ask(&tls, node)).await.map_err(|_| "no answer within 2 s")?
         })
     })
+}
+
+/// Asks one node that serves until it answers: a busy machine may take longer than one question does.
+pub fn wait_view(lab: &Lab, node: Node) -> Result<View> {
+    check::eventually(&format!("the etcd of {node} answers"), || view(lab, node), Result::is_ok)?
 }
 
 async fn ask(tls: &TlsOptions, node: Node) -> Result<View> {

@@ -120,6 +120,11 @@ pub fn must(lab: &Lab, node: Node, words: &[&str]) -> Result<String> {
     Err(format!("on {node}: '{}' failed: {}", words.join(" "), done.text().trim()).into())
 }
 
+/// What a program on the host says, or why it says nothing: for messages, and for looking again and again.
+pub fn said(lab: &Lab, node: Node, words: &[&str]) -> String {
+    output(lab, node, words).map_or_else(|error| error.to_string(), |done| done.text())
+}
+
 /// Writes a file on the host, its directory included.
 pub fn put(lab: &Lab, node: Node, path: &str, content: &str) -> Result<()> {
     let mut command = command(lab, node, &["sh", "-c", "mkdir -p \"${0%/*}\" && cat > \"$0\"", path])?;

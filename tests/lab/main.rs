@@ -12,6 +12,7 @@
 mod agent_call;
 mod bench_agent;
 mod bmc;
+mod check;
 mod cli;
 mod cluster;
 mod debian;

@@ -133,8 +133,7 @@ pub fn keep_logs(lab: &Lab, what: &str) -> PathBuf {
                 ("cib.xml", &["cibadmin", "--query"]),
                 ("podman-logs.txt", &["podman", "logs", "--timestamps", "etcd"]),
             ] {
-                let said = host::output(lab, node, words).map_or_else(|error| error.to_string(), |done| done.text());
-                let _ = fs::write(kept.join(node.name()).join(file), said);
+                let _ = fs::write(kept.join(node.name()).join(file), host::said(lab, node, words));
             }
         }
     }

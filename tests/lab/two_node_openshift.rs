@@ -110,8 +110,3 @@ pub fn attribute(lab: &Lab, node: Node, lifetime: &str, name: &str) -> Option<St
     let words = ["crm_attribute", "--query", "--quiet", "--lifetime", lifetime, "--node", node.name(), "--name", name];
     host::must(lab, node, &words).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
-
-/// What must be: with a sentence for where it is not.
-pub fn must(holds: bool, what: &str) -> Result<()> {
-    if holds { Ok(()) } else { Err(format!("it does not hold that {what}").into()) }
-}

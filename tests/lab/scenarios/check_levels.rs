@@ -8,13 +8,13 @@ use etcd_client::AlarmAction;
 
 use super::{alarm, steps};
 use crate::agent_call;
+use crate::check::must;
 use crate::cluster;
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
-use crate::sh::{self, Result};
+use crate::sh::{self, Output, Result};
 use crate::state::Lab;
-use crate::two_node_openshift::must;
 use crate::up::Wish;
 
 const ASKED: u32 = 0;
@@ -56,19 +56,20 @@ fn without_its_leader(lab: &Lab, leader: Node) -> Result<()> {
     // The follower knows its leader for another second.
     let checked = host::output(lab, leader.other(), &["sh", "-c", &call]);
     host::must(lab, leader, &["kill", "-CONT", &pid])?;
-    let checked = checked?;
-    must(!checked.ok && checked.stderr.contains("no confirmed read"), &format!("the read fails: {}", checked.stderr))?;
+    let fails = |done: &Output| !done.ok && done.stderr.contains("no confirmed read");
+    must("the read fails", checked?, fails)?;
     etcd::wait_two_voters(lab, Duration::from_secs(60)).map(drop)
 }
 
 fn passes(lab: &Lab, node: Node, level: u32) -> Result<()> {
     let done = host::output(lab, node, &["sh", "-c", &agent_call::monitor(lab, node, level)?])?;
-    must(done.ok, &format!("level {level} passes on {node}: {}", done.stderr))
+    must(&format!("level {level} passes on {node}"), done, |done| done.ok).map(drop)
 }
 
 fn fails(lab: &Lab, node: Node, level: u32, words: &str) -> Result<()> {
     let done = host::output(lab, node, &["sh", "-c", &agent_call::monitor(lab, node, level)?])?;
-    must(!done.ok && done.stderr.contains(words), &format!("level {level} says '{words}': {}", done.stderr))
+    let fails = |done: &Output| !done.ok && done.stderr.contains(words);
+    must(&format!("level {level} says '{words}'"), done, fails).map(drop)
 }
 
 fn maintenance(lab: &Lab, on: bool) -> Result<()> {

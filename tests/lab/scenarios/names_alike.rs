@@ -1,5 +1,6 @@
 //! The nodes are called node1 and node10: a name is compared as a whole, everywhere.
 
+use crate::check::must;
 use crate::cluster;
 use crate::decisions;
 use crate::node;
@@ -27,5 +28,5 @@ fn try_everything(lab: &Lab, wish: Wish) -> Result<()> {
     super::graceful_stop_and_return::follower(lab, wish)?;
     super::node_failure::leader(lab, wish)?;
     let shown = cluster::crm_mon(lab, node::NODES[0])?;
-    crate::two_node_openshift::must(shown.contains("node10"), "the second node is called node10")
+    must("the second node is called node10", shown, |shown| shown.contains("node10")).map(drop)
 }

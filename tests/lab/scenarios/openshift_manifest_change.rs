@@ -1,13 +1,12 @@
 //! The pod manifest changes: where only its version differs the container stays, else it is replaced and kept.
 
-use std::time::Duration;
-
+use crate::check::{eventually, must};
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
-use crate::sh::{self, Result};
+use crate::sh::Result;
 use crate::state::Lab;
-use crate::two_node_openshift::{self, must};
+use crate::two_node_openshift;
 use crate::up::Wish;
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -19,21 +18,23 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let revision = two_node_openshift::manifest(lab).replace("\"revision\": \"7\"", "\"revision\": \"8\"");
     host::put(lab, node, two_node_openshift::MANIFEST, &revision)?;
     two_node_openshift::restart_etcd(lab, node)?;
-    must(container(lab, node, "etcd")? == first, "another version alone keeps the container")?;
+    must("another version alone keeps the container", container(lab, node, "etcd")?, |id| *id == first)?;
 
     host::put(lab, node, two_node_openshift::MANIFEST, &revision.replace("\"8589934592\"", "\"4294967296\""))?;
     two_node_openshift::restart_etcd(lab, node)?;
-    must(container(lab, node, "etcd")? != first, "another setting makes another container")?;
-    must(container(lab, node, "etcd-previous")? == first, "the old one is kept as etcd-previous")?;
+    must("another setting makes another container", container(lab, node, "etcd")?, |id| *id != first)?;
+    must("the old one is kept as etcd-previous", container(lab, node, "etcd-previous")?, |id| *id == first)?;
     host::must(lab, node, &["grep", "-q", "quota-backend-bytes: 4294967296", "/var/lib/etcd/config.yaml"])?;
     let archive = host::must(lab, node, &["tar", "-tzf", "/var/lib/etcd/config-previous.tar.gz"])?;
-    must(archive.contains("config.yaml") && archive.contains("pod.yaml"), "the old configuration is kept")?;
+    let is_whole = |files: &String| files.contains("config.yaml") && files.contains("pod.yaml");
+    must("the old configuration is kept", archive, is_whole)?;
 
     // As external tests do it: without the copy nobody knows what the container was made from.
     let second = container(lab, node, "etcd")?;
     host::must(lab, node, &["rm", "/var/lib/etcd/pod.yaml"])?;
     two_node_openshift::restart_etcd(lab, node)?;
-    must(container(lab, node, "etcd-previous")? == second, "a copy that is gone makes another container")?;
+    let previous = container(lab, node, "etcd-previous")?;
+    must("a copy that is gone makes another container", previous, |id| *id == second)?;
     host::must(lab, node, &["test", "-s", "/var/lib/etcd/pod.yaml"])?;
 
     restart_without_leaving(lab, node)?;
@@ -46,15 +47,14 @@ fn container(lab: &Lab, node: Node, name: &str) -> Result<String> {
 
 /// As OpenShift's certificate watcher restarts a member: it stays listed, and the flag is taken back.
 fn restart_without_leaving(lab: &Lab, node: Node) -> Result<()> {
-    let member = etcd::view(lab, node)?.member;
+    let member = etcd::wait_view(lab, node)?.member;
     let name = "restart_no_leave";
     let words =
         ["crm_attribute", "--lifetime", "reboot", "--node", node.name(), "--name", name, "--update", node.name()];
     host::must(lab, node, &words)?;
     two_node_openshift::restart_etcd(lab, node)?;
-    must(etcd::view(lab, node)?.member == member, "restart_no_leave keeps the member")?;
+    must("restart_no_leave keeps the member", etcd::wait_view(lab, node)?.member, |now| *now == member)?;
     // The start takes it back once etcd serves, which is what was waited for until here.
-    sh::wait_for("restart_no_leave to be taken back", Duration::from_secs(20), Duration::from_millis(300), || {
-        two_node_openshift::attribute(lab, node, "reboot", name).is_none().then_some(())
-    })
+    let flag = || two_node_openshift::attribute(lab, node, "reboot", name);
+    eventually("restart_no_leave is taken back", flag, Option::is_none).map(drop)
 }

@@ -3,13 +3,15 @@
 
 use std::time::Duration;
 
+use super::steps;
+use crate::check::eventually;
 use crate::cluster;
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::sh::{self, Result};
 use crate::state::Lab;
-use crate::two_node_openshift::{self, must};
+use crate::two_node_openshift;
 use crate::up::Wish;
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -29,8 +31,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     give_up_the_old_node(lab, survivor)?;
     cluster::pcs(lab, survivor, &["node", "unstandby", replaced.name()])?;
     super::ends_well(lab, &mut writers)?;
-    let lock = two_node_openshift::attribute(lab, replaced, "forever", "member_removal_lock");
-    must(lock.is_none(), "the old node's lock is taken back by the new one")
+    let lock = || two_node_openshift::attribute(lab, replaced, "forever", "member_removal_lock");
+    eventually("the old node's lock is taken back by the new one", lock, Option::is_none).map(drop)
 }
 
 fn permanent(lab: &Lab, node: Node, name: &str, value: &str) -> Result<()> {
@@ -46,8 +48,8 @@ fn give_up_the_old_node(lab: &Lab, survivor: Node) -> Result<()> {
     host::must(lab, survivor, &[&words[..], &[survivor.name()]].concat())?;
     let map = NODES.map(|node| format!("{node}:{}", node.ip())).join("; ");
     cluster::pcs(lab, survivor, &["resource", "update", "etcd", &format!("node_ip_map={map}"), "--wait=300"])?;
-    must(etcd::pid(lab, survivor) != before, "the new map restarts the survivor")?;
-    let alone = etcd::view(lab, survivor)?;
-    must(alone.voters.len() == 1 && alone.others == 0 && alone.reads, "the survivor serves alone")?;
-    must(two_node_openshift::attribute(lab, survivor, "reboot", name).is_none(), "force_new_cluster is taken back")
+    eventually("the new map restarts the survivor", || etcd::pid(lab, survivor), |pid| *pid != before)?;
+    steps::wait_alone(lab, survivor)?;
+    let flag = || two_node_openshift::attribute(lab, survivor, "reboot", name);
+    eventually("force_new_cluster is taken back", flag, Option::is_none).map(drop)
 }

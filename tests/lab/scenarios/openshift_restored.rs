@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::check::{eventually, must};
 use crate::cluster::{self, ETCD_CLONE};
 use crate::etcd;
 use crate::host;
@@ -9,12 +10,12 @@ use crate::image;
 use crate::node::{NODES, Node};
 use crate::sh::{self, Result};
 use crate::state::Lab;
-use crate::two_node_openshift::{self, must};
+use crate::two_node_openshift;
 use crate::up::Wish;
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     two_node_openshift::up(lab)?;
-    let old = etcd::wait_two_voters(lab, Duration::from_secs(60)).map(|_| etcd::view(lab, NODES[0]))??;
+    let old = etcd::wait_view(lab, NODES[0])?.member;
     let [restored, other] = NODES;
     cluster::pcs(lab, restored, &["resource", "disable", ETCD_CLONE])?;
     sh::wait_for("both etcds to stop", Duration::from_secs(120), Duration::from_millis(300), || {
@@ -32,13 +33,13 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     host::must(lab, restored, &[&words[..], &["--update", restored.name()]].concat())?;
     cluster::pcs(lab, restored, &["resource", "enable", ETCD_CLONE])?;
     etcd::wait_two_voters(lab, Duration::from_secs(300))?;
-    must(etcd::view(lab, restored)?.member != old.member, "the restored node runs the snapshot's member")?;
+    must("the restored node runs the snapshot's member", etcd::wait_view(lab, restored)?.member, |now| *now != old)?;
     let mut writers = super::writing(lab)?;
     super::ends_well(lab, &mut writers)?;
     host::must(lab, other, &["sh", "-c", "ls -d /var/lib/etcd/member-backup-* /var/lib/etcd/snapshot-*.db"])?;
     for node in NODES {
-        let left = two_node_openshift::attribute(lab, node, "reboot", "force_new_cluster");
-        must(left.is_none(), "force_new_cluster is taken back")?;
+        let flag = || two_node_openshift::attribute(lab, node, "reboot", "force_new_cluster");
+        eventually("force_new_cluster is taken back", flag, Option::is_none)?;
     }
     Ok(())
 }

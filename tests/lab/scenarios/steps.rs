@@ -44,7 +44,7 @@ impl Chance {
 
 /// The member ids of both nodes, in the order of [`NODES`].
 pub(super) fn members(lab: &Lab) -> Result<[u64; 2]> {
-    Ok([etcd::view(lab, NODES[0])?.member, etcd::view(lab, NODES[1])?.member])
+    Ok([etcd::wait_view(lab, NODES[0])?.member, etcd::wait_view(lab, NODES[1])?.member])
 }
 
 /// Fails where a member is another one than before: its data was thrown away without need.
@@ -128,13 +128,14 @@ pub(super) fn wait_said(lab: &Lab, node: Node, from: usize, words: &str, limit: 
 
 /// What the node's log has after `from` bytes.
 pub(super) fn said(lab: &Lab, node: Node, from: usize) -> String {
-    let text = std::fs::read_to_string(lab.messages(node)).unwrap_or_default();
-    text.get(from..).unwrap_or_default().to_owned()
+    // Its last character may be half written.
+    let bytes = std::fs::read(lab.messages(node)).unwrap_or_default();
+    String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).into_owned()
 }
 
 /// How long the node's log is by now.
 pub(super) fn log_length(lab: &Lab, node: Node) -> usize {
-    std::fs::read_to_string(lab.messages(node)).unwrap_or_default().len()
+    std::fs::read(lab.messages(node)).unwrap_or_default().len()
 }
 
 /// Nothing in any node's log from `from` on tells of a forced new cluster.

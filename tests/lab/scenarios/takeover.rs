@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::readme;
+use crate::check::must;
 use crate::etcd;
 use crate::history;
 use crate::host;
@@ -12,7 +13,6 @@ use crate::power;
 use crate::sh::{self, Result};
 use crate::shell_agent::{self, Agent};
 use crate::state::Lab;
-use crate::two_node_openshift::must;
 use crate::up::Wish;
 use crate::writer::Writers;
 
@@ -79,12 +79,13 @@ pub(super) fn hand_over(lab: &Lab, nodes: &[Node], agent: Agent) -> Result<()> {
 fn nothing_of_ours(lab: &Lab) -> Result<()> {
     let cib = host::must(lab, Node::One, &["cibadmin", "--query"])?;
     for name in ["etcd_record", "etcd_alarm", "etcd_lineage", "etcd_primary"] {
-        must(!cib.contains(name), &format!("{name} is gone from the CIB"))?;
+        let lines: Vec<&str> = cib.lines().filter(|line| line.contains(name)).collect();
+        must(&format!("{name} is gone from the CIB"), lines, Vec::is_empty)?;
     }
     for node in NODES {
         let files = "ls -d /var/lib/etcd/tandem-note.json /run/resource-agents/podman-etcd-* /var/lib/tandem";
-        let left = host::output(lab, node, &["sh", "-c", files])?;
-        must(left.stdout.trim().is_empty(), &format!("nothing of Tandem is left on {node}: {}", left.stdout.trim()))?;
+        let left = host::output(lab, node, &["sh", "-c", files])?.stdout;
+        must(&format!("nothing of Tandem is left on {node}"), left, String::is_empty)?;
     }
     Ok(())
 }
