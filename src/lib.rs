@@ -24,6 +24,7 @@ pub mod pacemaker;
 pub mod podman;
 pub mod record;
 pub mod redfish;
+pub mod regular_file;
 pub mod roff;
 pub mod sim;
 pub mod xml;

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::decide::fact::Fact;
+use crate::regular_file;
 
 /// The durable note's name, beside etcd's `member` directory.
 const NOTE: &str = "tandem-note.json";
@@ -36,7 +37,7 @@ pub fn process_path(volatile_dir: &Path, resource: &str) -> PathBuf {
 
 /// Reads a file that [`write`] wrote.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Fact<T> {
-    let text = match fs::read(path) {
+    let text = match regular_file::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Fact::Absent,
         Err(error) => return Fact::Unknown(format!("cannot read {}: {error}", path.display())),
@@ -91,5 +92,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(note_path(dir.path()), "{").unwrap();
         assert!(matches!(read::<Note>(&note_path(dir.path())), Fact::Unknown(_)));
+    }
+
+    /// A test that does not end has failed, too.
+    #[test]
+    fn what_would_make_a_reader_wait_is_unknown() {
+        let dir = tempfile::tempdir().unwrap();
+        nix::unistd::mkfifo(&note_path(dir.path()), nix::sys::stat::Mode::S_IRUSR).unwrap();
+        assert!(matches!(read::<Note>(&note_path(dir.path())), Fact::Unknown(why) if why.contains("a FIFO")));
     }
 }

@@ -3,11 +3,11 @@
 //! etcd makes the database before it knows whether it can join, so a first start that failed leaves one without a
 //! WAL. Only what is inside tells it from the half of a member's data.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::error::Error;
+use crate::regular_file;
 
 /// bbolt's mark and format version in a meta page.
 const MAGIC: u32 = 0xED0C_DAED;
@@ -58,7 +58,7 @@ impl Applied {
 
 /// Reads the consistent index of the database at `path`.
 pub(super) fn applied(path: &Path) -> Result<Applied, Error> {
-    let file = match File::open(path) {
+    let file = match regular_file::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Applied::Nothing),
         file => file.map_err(Error::io("opening", path))?,
     };

@@ -11,6 +11,7 @@ use super::database::{self, Applied};
 use super::error::Error;
 use super::snapshot::SnapSource;
 use super::wal::Segment;
+use crate::regular_file;
 
 /// etcd's own directory inside the data dir.
 pub(super) const MEMBER: &str = "member";
@@ -67,7 +68,7 @@ impl SnapSource for SnapDir {
     }
 
     fn load(&self, path: &Path) -> Result<Bytes, Error> {
-        fs::read(path).map(Bytes::from).map_err(Error::io("reading", path))
+        regular_file::read(path).map(Bytes::from).map_err(Error::io("reading", path))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Does an etcd process use these files? etcd holds a lock on the WAL file that it writes, and on its database.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use nix::libc;
 
 use super::error::Error;
 use super::layout::{MEMBER, list};
+use crate::regular_file;
 
 /// The first file of the data dir that a process holds locked.
 ///
@@ -20,11 +21,13 @@ pub(super) fn holder(dir: &Path) -> Result<Option<PathBuf>, Error> {
     paths.extend(list(&member.join("wal.tmp"))?.unwrap_or_default());
     paths.extend(list(&member.join("snap"))?.unwrap_or_default().into_iter().filter(|path| path.ends_with("db")));
     for path in paths {
-        let file = match File::open(&path) {
+        let file = match regular_file::or_irregular(&path) {
             // Renamed or purged since it was listed: that is etcd at work, and its other files tell.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             file => file.map_err(Error::io("opening", &path))?,
         };
+        // Such as `lost+found`: etcd locks regular files only.
+        let Ok(file) = file else { continue };
         if is_locked(file).map_err(Error::io("looking for locks on", &path))? {
             return Ok(Some(path));
         }
@@ -50,7 +53,7 @@ fn is_locked(file: File) -> std::io::Result<bool> {
 
 /// Opens a WAL file for writing, locked as etcd would lock it: until it is closed, no etcd can open it.
 pub(super) fn open_locked(path: &Path) -> Result<File, Error> {
-    let file = OpenOptions::new().read(true).write(true).open(path).map_err(Error::io("opening", path))?;
+    let file = regular_file::open_to_change(path).map_err(Error::io("opening", path))?;
     match fcntl(file.as_fd(), FcntlArg::F_OFD_SETLK(&whole_file(libc::F_WRLCK))) {
         Ok(_) => Ok(file),
         Err(Errno::EAGAIN | Errno::EACCES) => Err(Error::Open { path: path.to_owned() }),

@@ -3,7 +3,6 @@
 //! Judges what it meets as etcd does when it opens its WAL: what etcd repairs by itself is a torn tail, what makes
 //! etcd refuse to start is damage.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,7 @@ use prost::bytes::Bytes;
 
 use super::error::Error;
 use super::proto::{Record, record_type};
+use crate::regular_file;
 
 /// Bytes of the length field in front of each record.
 const FRAME: u64 = 8;
@@ -50,7 +50,7 @@ impl Segment {
             let length = bytes.len() as u64;
             return Ok(Input { source: Box::new(io::Cursor::new(bytes.clone())), length });
         }
-        let file = File::open(&self.path).map_err(Error::io("opening", &self.path))?;
+        let file = regular_file::open(&self.path).map_err(Error::io("opening", &self.path))?;
         let length = file.metadata().map_err(Error::io("reading the size of", &self.path))?.len();
         Ok(Input { source: Box::new(BufReader::with_capacity(FIRST_CHUNK, file)), length })
     }

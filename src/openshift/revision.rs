@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::regular_file;
+
 const FILE: &str = "revision.json";
 /// The share of the last known revision by which a forced new cluster raises its own, in percent, and what is used
 /// where no revision is known: as OpenShift's own quorum restore does.
@@ -19,7 +21,7 @@ struct Revision {
 
 /// The revision that the file beside `data_dir` names, where there is one.
 pub fn read(data_dir: &Path) -> Option<u64> {
-    let text = std::fs::read(data_dir.join(FILE)).ok()?;
+    let text = regular_file::read(&data_dir.join(FILE)).ok()?;
     serde_json::from_slice::<Revision>(&text).ok().map(|revision| revision.max_raft_index)
 }
 

@@ -1,10 +1,13 @@
 //! `tandem data-dir`, as an operator types it.
 
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, UNIX_EPOCH};
 
+use nix::sys::stat::Mode;
 use serde_json::{Value, json};
 
 use crate::layout::lock_as_etcd;
@@ -210,8 +213,53 @@ fn a_part_of_a_data_dir_is_told_from_a_blank_one() {
 #[test]
 fn what_is_not_mounted_is_not_said_to_be_changing() {
     let dir = tempfile::tempdir().unwrap();
-    std::os::unix::fs::symlink("/nowhere/at/all", dir.path().join("member")).unwrap();
+    symlink("/nowhere/at/all", dir.path().join("member")).unwrap();
     assert_eq!(refusal(&["show"], dir.path()), "tandem: listing DIR/member: No such file or directory (os error 2)\n");
+}
+
+/// What would make a reader wait for ever, or has no end, is told at once.
+#[test]
+fn what_is_no_file_is_said_to_be_none() {
+    type Put = fn(&Path);
+    let puts: [(&str, Put); 4] = [
+        ("a FIFO", |path| nix::unistd::mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR).unwrap()),
+        ("a socket", |path| drop(UnixListener::bind(path).unwrap())),
+        ("a directory", |path| fs::create_dir(path).unwrap()),
+        ("a device", |path| symlink("/dev/zero", path).unwrap()),
+    ];
+    for (what, put) in puts {
+        for place in
+            ["wal/0000000000000000-0000000000000000.wal", "snap/0000000000000001-0000000000000002.snap", "snap/db"]
+        {
+            let dir = lagging().write();
+            let path = dir.path().join("member").join(place);
+            let _ = fs::remove_file(&path);
+            put(&path);
+            for word in ["show", "advance-commit"] {
+                let said = refusal_in_time(word, dir.path());
+                let wanted = format!("member/{place}: it is {what} where a regular file belongs: move it away");
+                assert!(said.contains(&wanted), "{word}: {said}");
+            }
+        }
+    }
+}
+
+/// As [`refusal`], of a program that may hang.
+fn refusal_in_time(word: &str, dir: &Path) -> String {
+    let (said, hears) = std::sync::mpsc::channel();
+    let (word, dir) = (word.to_owned(), dir.to_owned());
+    std::thread::spawn(move || said.send(refusal(&[&word], &dir)));
+    hears.recv_timeout(Duration::from_secs(20)).expect("an answer within 20 s")
+}
+
+/// A data dir that is a file system of its own has `lost+found` in it.
+#[test]
+fn a_directory_beside_the_files_is_no_fault() {
+    let dir = lagging().write();
+    for place in ["member/wal/lost+found", "member/snap/lost+found", "member/lost+found"] {
+        fs::create_dir(dir.path().join(place)).unwrap();
+    }
+    assert!(printed(&["show"], &dir).ends_with("damage        none\n"));
 }
 
 #[test]
