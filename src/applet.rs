@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::output::{complain, say};
+
 /// A program inside the binary.
 struct Applet {
     name: &'static str,
@@ -73,23 +75,20 @@ fn find(name: &str) -> Option<&'static Applet> {
 }
 
 fn list() -> u8 {
-    for applet in APPLETS {
-        println!("{:<18} {}", applet.name, applet.summary);
-    }
-    0
+    let lines: Vec<String> = APPLETS.iter().map(|applet| format!("{:<18} {}", applet.name, applet.summary)).collect();
+    u8::from(say(lines.join("\n")).is_err())
 }
 
 fn version() -> u8 {
-    println!("tandem {}", env!("CARGO_PKG_VERSION"));
-    0
+    u8::from(say(concat!("tandem ", env!("CARGO_PKG_VERSION"))).is_err())
 }
 
 fn unknown(base_name: &str, first: Option<&str>) -> u8 {
     let names: Vec<&str> = APPLETS.iter().map(|applet| applet.name).collect();
     let argument = first.filter(|arg| !arg.starts_with('-')).map(|arg| format!(" (nor '{arg}')")).unwrap_or_default();
-    eprintln!(
+    complain(format_args!(
         "tandem: no program is called '{base_name}'{argument}; start it as one of {}, or type 'tandem --list'",
         names.join(", ")
-    );
+    ));
     1
 }

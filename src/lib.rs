@@ -5,6 +5,8 @@
 //! performs what was chosen ([`act`]). Facts and effects go through one adapter for each outside program or format:
 //! [`pacemaker`], [`podman`], [`etcd`], [`data_dir`], [`openshift`]. `fence_redfish_rs` is [`fence`] over [`redfish`].
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod act;
 pub mod admin;
 pub mod agent;
@@ -20,6 +22,7 @@ pub mod notes;
 pub mod observe;
 pub mod ocf;
 pub mod openshift;
+mod output;
 pub mod pacemaker;
 pub mod podman;
 pub mod record;

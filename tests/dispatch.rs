@@ -38,6 +38,36 @@ fn in_the_place_of_what_it_replaces_it_is_the_same_program() {
     assert_eq!(started_as("fence_redfish", &["-o", "metadata"]).stdout, own.stdout);
 }
 
+/// As `tandem --list | head -n 0` has it.
+#[test]
+fn a_reader_that_stops_early_is_no_fault() {
+    let calls: [&[&str]; 6] = [
+        &["--list"],
+        &["--version"],
+        &["help"],
+        &["podman-etcd", "meta-data"],
+        &["podman-etcd", "usage"],
+        &["sim", "run", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scenarios/learner-boots-alone.scn")],
+    ];
+    for words in calls {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = Command::new(env!("CARGO_BIN_EXE_tandem")).args(words).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()), "{words:?}");
+    }
+}
+
+/// Where stderr is gone too, the exit code is all that is left.
+#[test]
+fn a_failure_that_nobody_hears_has_its_code() {
+    for (words, code) in [(&["data-dir", "show", "/nowhere"][..], 1), (&["podman-etcd", "no-action"], 3)] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+        assert_eq!(command.args(words).stderr(writer).status().unwrap().code(), Some(code), "{words:?}");
+    }
+}
+
 #[test]
 fn names_match_exactly() {
     for name in ["podman-etcd2", "my-podman-etcd", "podman-etc", "fence_redfish_r", "fence_redfis"] {

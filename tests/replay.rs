@@ -49,6 +49,18 @@ fn the_real_runs_are_worth_replaying() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test starts the program itself")]
+fn a_reader_that_stops_early_is_no_fault() {
+    for (path, _) in recorded() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+        let output = command.args(["replay", "--evidence"]).arg(path).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test starts the program itself")]
 fn the_command_shows_the_first_difference_and_counts_what_was_cut_short() {
     let (_, mut entries) = recorded().remove(0);
     let last = entries.len() - 1;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::{Failure, Subcommand, evidence, explain, node};
+use super::{Failure, Subcommand, evidence, explain, node, say};
 use crate::agent::context::Context;
 use crate::command;
 use crate::data_dir::{DataDir, History, LastWritten};
@@ -30,24 +30,23 @@ fn declare() -> Command {
 fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let context = node::context(matches)?;
     let snapshot = node::look(&context).0;
-    println!("evidence");
-    print!("{}", evidence::text(&snapshot));
+    say(format_args!("evidence\n{}", evidence::text(&snapshot).trim_end()))?;
     let accept_loss = matches.get_flag("accept-loss");
     let history = recoverable(&snapshot, accept_loss)?;
     let peer = snapshot.peer_name().to_owned();
-    warn(&snapshot, history, accept_loss);
+    warn(&snapshot, history, accept_loss)?;
     let asked = format!("Type the name of the node that is given up ({peer}) to go on without it");
     if ask(&asked)? != peer {
         return Err(Failure(format!("nothing was done: '{peer}' was not typed")));
     }
     authorise(&context, &snapshot, history, accept_loss)?;
-    println!("The word is given, for this boot and for the data as it is now.");
+    say("The word is given, for this boot and for the data as it is now.")?;
     grant_quorum()?;
     confirm_fencing(&snapshot, &peer)?;
     retry(&context)?;
     let (snapshot, _) = node::look(&context);
-    print!("{}", explain::decision(Request::Start, &decide::decide(Request::Start, &snapshot, &Progress::default())));
-    Ok(())
+    let plan = decide::decide(Request::Start, &snapshot, &Progress::default());
+    say(explain::decision(Request::Start, &plan).trim_end())
 }
 
 /// The data that may be gone on with, or why not.
@@ -80,21 +79,24 @@ fn recoverable(snapshot: &Snapshot, accept_loss: bool) -> Result<&History, Failu
     Ok(history)
 }
 
-fn warn(snapshot: &Snapshot, history: &History, accept_loss: bool) {
+fn warn(snapshot: &Snapshot, history: &History, accept_loss: bool) -> Result<(), Failure> {
     let peer = snapshot.peer_name();
     let written = LastWritten(snapshot.local.log_written);
-    println!("This node's data reaches term {} index {}{written}.", history.last_term, history.last_index);
+    say(format_args!("This node's data reaches term {} index {}{written}.", history.last_term, history.last_index))?;
     if accept_loss {
-        println!("Every write that {peer} acknowledged after that WILL BE LOST.");
+        say(format_args!("Every write that {peer} acknowledged after that WILL BE LOST."))?;
     } else {
-        println!("If {peer} went on alone after that, every write that it acknowledged since is lost.");
+        say(format_args!("If {peer} went on alone after that, every write that it acknowledged since is lost."))?;
     }
-    println!("Nothing is lost if you start {peer} instead.");
+    say(format_args!("Nothing is lost if you start {peer} instead."))
 }
 
 fn ask(question: &str) -> Result<String, Failure> {
-    print!("{question}: ");
-    std::io::stdout().flush()?;
+    // A question that nobody can read is not asked.
+    let mut stdout = std::io::stdout().lock();
+    write!(stdout, "{question}: ")?;
+    stdout.flush()?;
+    drop(stdout);
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     Ok(answer.trim().to_owned())
@@ -118,9 +120,9 @@ fn grant_quorum() -> Result<(), Failure> {
     if resource::has_quorum()? {
         return Ok(());
     }
-    println!("This node has no quorum: Pacemaker starts nothing here until it has seen its peer.");
+    say("This node has no quorum: Pacemaker starts nothing here until it has seen its peer.")?;
     if ask("Type 'yes' to grant it quorum alone")? != "yes" {
-        println!("Quorum is not granted; when you want it: 'pcs quorum unblock'.");
+        say("Quorum is not granted; when you want it: 'pcs quorum unblock'.")?;
         return Ok(());
     }
     tool("corosync-cmapctl", &["-s", "quorum.cancel_wait_for_all", "u8", "1"])
@@ -132,9 +134,13 @@ fn confirm_fencing(snapshot: &Snapshot, peer: &str) -> Result<(), Failure> {
     if !matches!(node, Some(PeerNode::Lost | PeerNode::NeverSeen)) {
         return Ok(());
     }
-    println!("Pacemaker has no confirmation that {peer} is off. It fences {peer} by itself if its BMC answers.");
+    say(format_args!(
+        "Pacemaker has no confirmation that {peer} is off. It fences {peer} by itself if its BMC answers."
+    ))?;
     if ask(&format!("If you have seen yourself that {peer} is off, type its name; else press Enter"))? != peer {
-        println!("Fencing is left to Pacemaker; when you have seen that {peer} is off: 'pcs stonith confirm {peer}'.");
+        say(format_args!(
+            "Fencing is left to Pacemaker; when you have seen that {peer} is off: 'pcs stonith confirm {peer}'."
+        ))?;
         return Ok(());
     }
     tool("stonith_admin", &["--confirm", peer])

@@ -14,9 +14,10 @@ mod sim;
 
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::io::{ErrorKind, Write as _};
 
 use clap::{ArgMatches, Command};
+
+use crate::output::{self, complain};
 
 /// Exit code of a subcommand that failed or refused.
 const FAILED: u8 = 1;
@@ -65,18 +66,15 @@ pub fn run(args: &[OsString]) -> u8 {
     match dispatch(&matches, SUBCOMMANDS) {
         Ok(()) => 0,
         Err(Failure(why)) => {
-            eprintln!("tandem: {why}");
+            complain(format_args!("tandem: {why}"));
             FAILED
         }
     }
 }
 
-/// Prints lines of a result. Whoever stops reading before the end, as `head` does, has what he wanted.
+/// Prints lines of a result.
 fn say(lines: impl Display) -> Result<(), Failure> {
-    match writeln!(std::io::stdout().lock(), "{lines}") {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
+    Ok(output::say(lines)?)
 }
 
 /// All of it, as it is parsed, as the man pages show it and as shells complete it.

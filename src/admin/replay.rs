@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::PathBufValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::{Failure, Subcommand, evidence, explain};
+use super::{Failure, Subcommand, evidence, explain, say};
 use crate::record::{self, Entry};
 
 pub(super) const SUBCOMMAND: Subcommand = Subcommand { command, run };
@@ -27,19 +27,20 @@ fn run(matches: &ArgMatches) -> Result<(), Failure> {
     for (number, entry) in decisions.entries.iter().enumerate() {
         let difference = difference(entry);
         if difference.is_some() || !matches.get_flag("quiet") {
-            println!("{}: {:?} on {}: {}", number + 1, entry.request, entry.snapshot.me.name, entry.plan.because);
+            let Entry { request, snapshot, plan, .. } = entry;
+            say(format_args!("{}: {request:?} on {}: {}", number + 1, snapshot.me.name, plan.because))?;
         }
         if difference.is_some() || matches.get_flag("evidence") {
-            print!("{}", evidence::text(&entry.snapshot));
+            say(evidence::text(&entry.snapshot).trim_end())?;
         }
         if let Some(text) = difference {
             different += 1;
-            print!("{text}");
+            say(text.trim_end())?;
         }
     }
-    println!("{} decisions replayed, {different} differ", decisions.entries.len());
+    say(format_args!("{} decisions replayed, {different} differ", decisions.entries.len()))?;
     if decisions.torn > 0 {
-        println!("{} records were cut short by a loss of power and are left out", decisions.torn);
+        say(format_args!("{} records were cut short by a loss of power and are left out", decisions.torn))?;
     }
     if different == 0 { Ok(()) } else { Err(Failure(format!("{different} decisions differ from the recorded ones"))) }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::PathBufValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{Failure, Subcommand, dispatch, tree};
+use super::{Failure, Subcommand, dispatch, say, tree};
 use crate::sim::check::{self, Limits, Outcome, Trace};
 use crate::sim::mutant::{self, Mutant};
 use crate::sim::{Bounds, Sim, explore, page, scenario, story, timeline};
@@ -75,7 +75,7 @@ fn run_scenario(matches: &ArgMatches) -> Result<(), Failure> {
     let trace = scenario::parse(&text).map_err(|error| Failure(format!("{}, {error}", path.display())))?;
     let mut sim = Sim::new(Bounds::for_scenarios(), mutant(matches));
     let (story, result) = story::tell(&mut sim, &trace);
-    print!("{story}");
+    say(story.trim_end())?;
     if let Some(to) = matches.get_one::<PathBuf>("html") {
         let title = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().replace('-', " "));
         std::fs::write(to, page::page(&mut sim, &title, &trace))?;
@@ -99,12 +99,9 @@ fn run_explore(matches: &ArgMatches) -> Result<(), Failure> {
     let number = |name: &str| matches.get_one::<u64>(name).copied().unwrap_or_default();
     let mut sim = Sim::new(Bounds::for_scenarios(), mutant(matches));
     match explore::explore(&mut sim, number("seed"), number("steps")) {
-        Ok(steps) => {
-            println!("{steps} moves, no violation");
-            Ok(())
-        }
+        Ok(steps) => say(format_args!("{steps} moves, no violation")),
         Err((violation, trace)) => {
-            println!("{}", story::tell(&mut sim, &trace).0);
+            say(story::tell(&mut sim, &trace).0)?;
             Err(saved(matches, &violation.0, &trace)?)
         }
     }
@@ -115,10 +112,8 @@ fn declare_compare() -> Command {
         .about("Plays the same faults under other ways to run two members, and prints what each costs")
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the shape of every subcommand")]
 fn run_compare(_: &ArgMatches) -> Result<(), Failure> {
-    print!("{}", timeline::table());
-    Ok(())
+    say(timeline::table().trim_end())
 }
 
 fn save_argument() -> Arg {
@@ -170,25 +165,26 @@ fn run_check(matches: &ArgMatches) -> Result<(), Failure> {
     };
     let mut sim = Sim::new(bounds, mutant(matches));
     let outcome = check::check(&mut sim, limits);
-    print(&outcome);
+    print(&outcome)?;
     let Some((what, trace)) = worst(&outcome) else {
         return outcome.cut_short.map_or(Ok(()), |why| Err(Failure(format!("the search is not complete: {why}"))));
     };
-    println!("{what}\n{}", story::tell(&mut sim, trace).0);
+    say(format_args!("{what}\n{}", story::tell(&mut sim, trace).0))?;
     Err(saved(matches, &what, trace)?)
 }
 
-fn print(outcome: &Outcome) {
-    println!(
+fn print(outcome: &Outcome) -> Result<(), Failure> {
+    say(format_args!(
         "{} states, {} transitions, {:.1} s: {} violations, {} dead states",
         outcome.states,
         outcome.transitions,
         outcome.elapsed.as_secs_f64(),
         outcome.violations,
         outcome.dead
-    );
-    if let Some(why) = &outcome.cut_short {
-        println!("not complete: {why}; dead states are not counted");
+    ))?;
+    match &outcome.cut_short {
+        Some(why) => say(format_args!("not complete: {why}; dead states are not counted")),
+        None => Ok(()),
     }
 }
 

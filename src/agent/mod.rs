@@ -20,6 +20,7 @@ use crate::decide::Request;
 use crate::logging;
 use crate::ocf::env::Env;
 use crate::ocf::exit::{Code, print_reason};
+use crate::output::{complain, say};
 use crate::podman;
 use context::Context;
 use deployment::Manifests;
@@ -40,12 +41,10 @@ const FOR_THE_ANSWER: Duration = Duration::from_secs(2);
 pub fn run(args: &[OsString]) -> u8 {
     let action = args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
     if matches!(action.as_str(), "meta-data" | "metadata") {
-        print!("{}", metadata::xml());
-        return Code::Success.status();
+        return printed(metadata::xml().trim_end());
     }
     if matches!(action.as_str(), "usage" | "help" | "--help" | "-h") {
-        println!("{USAGE}");
-        return Code::Success.status();
+        return printed(USAGE);
     }
     let env = Env::from_process();
     init_logging(&env);
@@ -59,12 +58,16 @@ pub fn run(args: &[OsString]) -> u8 {
         "promote" => answer(&env, Request::Promote),
         "demote" => answer(&env, Request::Demote),
         _ => {
-            eprintln!("{USAGE}");
+            complain(USAGE);
             print_reason(&format!("'{action}' is no action of this agent"));
             Code::Unimplemented
         }
     };
     code.status()
+}
+
+fn printed(text: &str) -> u8 {
+    say(text).map_or(Code::Generic, |()| Code::Success).status()
 }
 
 fn init_logging(env: &Env) {

@@ -55,6 +55,7 @@ const TEXTS: &[&str] = &[
     "fence_redfish_rs: type options",
     "fence_redfish_rs {}",
     "error: {}",
+    "tandem: {}",
     "Value({} bytes)",
     "Basic {}",
     "session opened",

@@ -122,6 +122,14 @@ impl<'ast> Visit<'ast> for Reader {
         }
     }
 
+    /// What `output::say` prints is a result or a question.
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+        let says = matches!(&*call.func, syn::Expr::Path(function) if function.path.is_ident("say"));
+        if !says {
+            visit::visit_expr_call(self, call);
+        }
+    }
+
     fn visit_attribute(&mut self, attribute: &'ast syn::Attribute) {
         if attribute.path().is_ident("error")
             && let syn::Meta::List(list) = &attribute.meta
