@@ -410,6 +410,18 @@ fn a_bmc_that_drops_every_kept_connection_is_fenced_like_any_other() {
     });
 }
 
+#[test]
+fn what_must_not_be_sent_twice_never_meets_a_dead_connection() {
+    at_once([(1, "reboot"), (2, "reboot"), (3, "reboot"), (1, "diag"), (2, "diag")], |(answers, action)| {
+        let server = Server::with_world(World { answers_per_connection: answers, ..World::one_system() });
+        let call = Call::new(&server, action).set("method", "cycle").set("systems_uri", "/redfish/v1/Systems/1");
+        let output = call.run();
+        assert_eq!(output.code, 0, "{answers} answers per connection: {output:?}");
+        output.within(0.0, 10.0);
+        assert_eq!(server.posted(), [if action == "diag" { "Nmi" } else { "PowerCycle" }], "{answers}");
+    });
+}
+
 /// An answer with the system, packed although it was asked for plain.
 fn packed(system: &str) -> Misbehaviour {
     let mut body = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());

@@ -131,7 +131,9 @@ impl Bmc {
             Place { path, ..found.place.clone() }
         };
         let body = json!({ "ResetType": reset_type });
-        let answer = self.post_for_any_state(&place, &body, found.system.etag.as_deref())?;
+        let fresh = !quirks::is_repeatable(reset_type);
+        let ask = Ask { fresh, ..Ask::post(&place, &body, &Credentials::None) };
+        let answer = self.post_for_any_state(ask, found.system.etag.as_deref())?;
         host.task = match answer.status {
             ACCEPTED => task::place(answer.location.as_deref(), &answer.body)
                 .and_then(|link| self.client.address().here(&place, &link)),
@@ -142,11 +144,13 @@ impl Bmc {
 
     /// Posts without `If-Match`, and where the service insists on one with the state that was seen, then with any: a
     /// weak name of a state (`W/"..."`) fits nothing where RFC 9110 is taken at its word.
-    fn post_for_any_state(&mut self, place: &Place, body: &Value, etag: Option<&str>) -> Result<Answer, Failure> {
-        let mut answer = self.post(place, body, None);
+    fn post_for_any_state(&mut self, ask: Ask<'_>, etag: Option<&str>) -> Result<Answer, Failure> {
+        let mut answer = self.post(ask);
         for state in [etag, Some(ANY_STATE)].into_iter().flatten() {
             match answer {
-                Err(failure) if failure.kind == Kind::Precondition => answer = self.post(place, body, Some(state)),
+                Err(failure) if failure.kind == Kind::Precondition => {
+                    answer = self.post(Ask { if_match: Some(state), ..ask });
+                }
                 other => return other,
             }
         }
@@ -223,8 +227,9 @@ impl Bmc {
         self.with_login(|client, credentials| client.get(place, credentials))
     }
 
-    fn post(&mut self, place: &Place, body: &Value, if_match: Option<&str>) -> Result<Answer, Failure> {
-        self.with_login(|client, credentials| client.send(Ask { if_match, ..Ask::post(place, body, credentials) }))
+    /// A request, with our credentials.
+    fn post(&mut self, ask: Ask<'_>) -> Result<Answer, Failure> {
+        self.with_login(|client, credentials| client.send(Ask { credentials, ..ask }))
     }
 
     /// Sends a request with our credentials, and after a 401 once more with whatever they are then.

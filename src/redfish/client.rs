@@ -232,10 +232,21 @@ impl Client {
         match ask.body {
             Some(body) => {
                 let request = head.body(body.to_string().into_bytes())?;
-                self.agent.run(bounded(&self.agent, request, limit, connect))
+                self.agent.run(self.bounded(request, limit, connect, ask.fresh))
             }
-            None => self.agent.run(bounded(&self.agent, head.body(())?, limit, connect)),
+            None => self.agent.run(self.bounded(head.body(())?, limit, connect, ask.fresh)),
         }
+    }
+
+    fn bounded<S: ureq::AsSendBody>(
+        &self,
+        request: Request<S>,
+        limit: Duration,
+        connect: Duration,
+        fresh: bool,
+    ) -> Request<S> {
+        let config = self.agent.configure_request(request).timeout_global(Some(limit)).timeout_connect(Some(connect));
+        if fresh { config.max_idle_age(Duration::ZERO).build() } else { config.build() }
     }
 
     fn redirect(&self, ask: Ask<'_>, reply: &Reply) -> Result<Option<Place>, Failure> {
@@ -272,10 +283,6 @@ impl Client {
             Failure::new(kind, text)
         })
     }
-}
-
-fn bounded<S: ureq::AsSendBody>(agent: &Agent, request: Request<S>, limit: Duration, connect: Duration) -> Request<S> {
-    agent.configure_request(request).timeout_global(Some(limit)).timeout_connect(Some(connect)).build()
 }
 
 fn dislikes_identity(status: u16) -> bool {

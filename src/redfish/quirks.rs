@@ -190,6 +190,11 @@ pub fn reset_types(wish: Wish) -> &'static [&'static str] {
     RESET_TYPES.iter().find(|(of, _)| *of == wish).map_or(&[], |(_, types)| types)
 }
 
+/// Whether a reset may be sent again where its answer was lost: it leads to a state, whatever the state is now.
+pub fn is_repeatable(reset_type: &str) -> bool {
+    [Wish::Off, Wish::On].iter().any(|wish| reset_types(*wish).contains(&reset_type))
+}
+
 /// How a service's list of allowed reset types is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListHabit {

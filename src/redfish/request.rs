@@ -55,19 +55,21 @@ pub struct Ask<'a> {
     pub credentials: &'a Credentials,
     /// The state of the resource that the request is meant for, where the service insists on it.
     pub if_match: Option<&'a str>,
+    /// Over a connection of its own: a kept one may be dead, and then nobody knows whether the request was heard.
+    pub fresh: bool,
 }
 
 impl<'a> Ask<'a> {
     pub fn get(place: &'a Place, credentials: &'a Credentials) -> Self {
-        Self { method: Method::Get, place, body: None, credentials, if_match: None }
+        Self { method: Method::Get, place, body: None, credentials, if_match: None, fresh: false }
     }
 
     pub fn post(place: &'a Place, body: &'a Value, credentials: &'a Credentials) -> Self {
-        Self { method: Method::Post, place, body: Some(body), credentials, if_match: None }
+        Self { method: Method::Post, place, body: Some(body), credentials, if_match: None, fresh: false }
     }
 
     pub fn delete(place: &'a Place, credentials: &'a Credentials) -> Self {
-        Self { method: Method::Delete, place, body: None, credentials, if_match: None }
+        Self { method: Method::Delete, place, body: None, credentials, if_match: None, fresh: false }
     }
 
     /// Method, URL and headers; with `identity`, compression is declined; with `keep`, the connection is kept for the

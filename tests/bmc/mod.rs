@@ -22,7 +22,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 pub use certificates::{Authority, Kind as CertificateKind};
 pub use http::{Reply, Request};
-pub use model::{Fault, Misbehaviour, System, World};
+pub use model::{Fault, Misbehaviour, SessionSays, System, World};
 
 /// What the server does with a connection before any HTTP.
 #[derive(Clone, Debug)]

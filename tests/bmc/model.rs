@@ -194,6 +194,18 @@ pub enum Access {
     Both,
 }
 
+/// By what a new session says where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionSays {
+    /// The header `Location`, as the standard has it, and its path in the body.
+    Header,
+    Path,
+    Id,
+    /// A header that leads nowhere, and its path.
+    EmptyHeader,
+    Nothing,
+}
+
 /// The BMC.
 #[derive(Clone, Debug)]
 pub struct World {
@@ -211,6 +223,7 @@ pub struct World {
     pub root_is_open: bool,
     /// What the service calls itself in the place of a new session.
     pub own_name: &'static str,
+    pub session_says: SessionSays,
     /// The status of a reset that does not say, by `If-Match`, for which state of the system it is meant.
     pub wants_etag: Option<u16>,
     /// Whether its states have weak names, which fit nothing: then only `*` will do.
@@ -239,6 +252,7 @@ impl World {
             sessions_opened: 0,
             root_is_open: true,
             own_name: "",
+            session_says: SessionSays::Header,
             wants_etag: None,
             weak_etags: false,
             answers_per_connection: usize::MAX,
@@ -439,8 +453,16 @@ impl World {
         self.sessions.push(token.clone());
         let uri = format!("/redfish/v1/SessionService/Sessions/{}", self.sessions_opened);
         let place = format!("{}{uri}", self.own_name);
-        let session = json!({"@odata.id": uri, "Token": token});
-        Reply::json(201, &[("X-Auth-Token", &token), ("Location", &place)], &session.to_string())
+        let (header, body) = match self.session_says {
+            SessionSays::Header => (Some(place.as_str()), json!({"@odata.id": uri, "Token": token})),
+            SessionSays::Path => (None, json!({"@odata.id": uri})),
+            SessionSays::Id => (None, json!({"Id": self.sessions_opened.to_string()})),
+            SessionSays::EmptyHeader => (Some(""), json!({"@odata.id": uri})),
+            SessionSays::Nothing => (None, json!({})),
+        };
+        let headers: Vec<_> =
+            header.map(|place| ("Location", place)).into_iter().chain([("X-Auth-Token", token.as_str())]).collect();
+        Reply::json(201, &headers, &body.to_string())
     }
 
     fn log_out(&mut self, request: &Request, path: &str) -> Reply {
