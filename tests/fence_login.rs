@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bmc::agent::{Call, finish};
 use bmc::model::{Access, error_body};
-use bmc::{Fault, Misbehaviour, Server, World, at_once};
+use bmc::{Fault, Misbehaviour, Server, SessionSays, World, at_once};
 
 const PASSWORD: &str = "s3cret-pass";
 
@@ -102,6 +102,24 @@ fn a_session_is_deleted_whatever_the_service_calls_itself() {
     let server = Server::with_world(world);
     Call::new(&server, "off").run().succeeds("Success: Powered OFF");
     assert_eq!(sessions(&server), (1, 0));
+}
+
+#[test]
+fn a_session_is_deleted_wherever_it_says_where_it_is() {
+    at_once([SessionSays::Path, SessionSays::Id, SessionSays::EmptyHeader], |session_says| {
+        let server = Server::with_world(World { session_says, ..accessible_by(Access::Session) });
+        Call::new(&server, "off").run().succeeds("Success: Powered OFF");
+        assert_eq!(sessions(&server), (1, 0), "{session_says:?}");
+    });
+}
+
+/// Nothing can be deleted whose place nobody says; the BMC ends such a session when it has been idle long enough.
+#[test]
+fn a_session_that_says_nothing_is_told_of() {
+    let server = Server::with_world(World { session_says: SessionSays::Nothing, ..accessible_by(Access::Session) });
+    let output = Call::new(&server, "off").set("verbose", "1").run();
+    assert_eq!((output.code, sessions(&server)), (0, (1, 1)), "{output:?}");
+    assert!(output.stderr.contains("the BMC does not say where the session is"), "{output:?}");
 }
 
 #[test]

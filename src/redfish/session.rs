@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::sys::signal::{SigSet, Signal};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::address::Place;
 use super::client::Client;
 use super::failure::{Failure, Kind};
-use super::reply::Answer;
+use super::reply::{self, Answer};
 use super::request::{Ask, Credentials};
 use super::secret::Secret;
 
@@ -100,7 +100,10 @@ fn log_in(client: &Client, sessions: &Place, user: &str, password: &Secret) -> R
 fn log_out(slot: &Mutex<Option<Session>>, client: &Client) {
     let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(session) = slot.take() else { return };
-    let Some(place) = &session.place else { return };
+    let Some(place) = &session.place else {
+        log::warn!("the BMC does not say where the session is, so it stays open until it has been idle long enough");
+        return;
+    };
     let farewell = client.for_farewell();
     match farewell.send(Ask::delete(place, &session.credentials())) {
         Ok(_) => client.note("session deleted"),
@@ -114,13 +117,14 @@ impl Session {
     }
 }
 
-/// Where the session is. Some services name themselves otherwise than we reach them, so only the path counts: the
-/// request that deletes the session goes to the BMC that opened it.
+/// Where the session is: as the header says, else as the session itself does, by its path or by its id. Some services
+/// name themselves otherwise than we reach them, so only the path counts: the request that deletes the session goes to
+/// the BMC that opened it.
 fn location(client: &Client, sessions: &Place, answer: &Answer) -> Option<Place> {
-    let in_body = || {
-        let body: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
-        Some(body.get("@odata.id")?.as_str()?.to_owned())
-    };
-    let link = answer.location.clone().or_else(in_body)?;
-    client.address().here(sessions, &link)
+    let body = reply::document(&answer.body).unwrap_or_default();
+    let said = |name: &str| body.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let by_id = said("Id").map(|id| format!("{}/{id}", sessions.path.trim_end_matches('/')));
+    let in_header = answer.location.clone().filter(|link| !link.is_empty());
+    let links = [in_header, said("@odata.id").map(str::to_owned), by_id];
+    links.iter().flatten().find_map(|link| client.address().here(sessions, link))
 }
