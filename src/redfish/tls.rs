@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use ring::digest;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring as provider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, ring as provider, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::server::ParsedCertificate;
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, OtherError, PeerIncompatible,
@@ -111,7 +113,18 @@ struct Verifier {
     authorities: OnceLock<Authorities>,
 }
 
+/// What a check of a signature in the handshake comes to.
+type Proof = Result<HandshakeSignatureValid, rustls::Error>;
+
 impl Verifier {
+    /// Old BMCs sign with keys and certificates that are refused today; whoever trusts anyone accepts them.
+    fn proven(&self, check: impl FnOnce(&WebPkiSupportedAlgorithms) -> Proof) -> Proof {
+        match self.trust {
+            Trust::Anyone => Ok(HandshakeSignatureValid::assertion()),
+            _ => check(&self.provider.signature_verification_algorithms),
+        }
+    }
+
     fn by_authority(
         &self,
         certificate: &CertificateDer<'_>,
@@ -215,12 +228,8 @@ impl ServerCertVerifier for Verifier {
         message: &[u8],
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        match self.trust {
-            // Old BMCs sign with keys and certificates that are refused today; whoever trusts anyone accepts them.
-            Trust::Anyone => Ok(HandshakeSignatureValid::assertion()),
-            _ => verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms),
-        }
+    ) -> Proof {
+        self.proven(|algorithms| verify_tls12_signature(message, certificate, signed, algorithms))
     }
 
     fn verify_tls13_signature(
@@ -228,11 +237,8 @@ impl ServerCertVerifier for Verifier {
         message: &[u8],
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        match self.trust {
-            Trust::Anyone => Ok(HandshakeSignatureValid::assertion()),
-            _ => verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms),
-        }
+    ) -> Proof {
+        self.proven(|algorithms| verify_tls13_signature(message, certificate, signed, algorithms))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -268,8 +274,8 @@ pub fn explain(error: &rustls::Error, shown: &Shown) -> (bool, String) {
         ) => (
             true,
             "the BMC offers neither TLS 1.3 nor TLS 1.2 with an ECDHE cipher suite with AES-GCM or ChaCha20; \
-             update its firmware or enable modern ciphers there (if it has them: its certificate's key must be RSA, P-256, \
-             P-384 or Ed25519)"
+             update its firmware or enable modern ciphers there; if it has them, renew its certificate with a key that is \
+             RSA, P-256, P-384 or Ed25519, or set ssl_insecure=1 to trust anybody at that address"
                 .to_owned(),
         ),
         rustls::Error::InvalidMessage(_) => {
@@ -306,6 +312,11 @@ fn explain_certificate(reason: &CertificateError, shown: &Shown) -> String {
                 "the BMC's certificate is not the pinned one: its fingerprint is {print}; if it was renewed, change ssl_fingerprint"
             )
         }
+        CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => format!(
+            "the BMC's certificate, or its CA's, is signed in a way that cannot be verified here, such as with a key on \
+             P-521; pin it with ssl_fingerprint={print}"
+        ),
         // Nobody can prove with such a key that the certificate is his own, so pinning it would mean nothing.
         hopeless if is_too_old(hopeless) => format!(
             "the BMC's certificate cannot be verified ({}); renew it there, as X.509 version 3 and with a key of 2048 bits \
@@ -360,6 +371,36 @@ mod tests {
         assert!(said.contains("ssl_insecure=1") && !said.contains("ssl_fingerprint"), "{said}");
         let said = explain_certificate(&CertificateError::UnknownIssuer, &Shown::default());
         assert!(said.contains("ssl_fingerprint") && !said.contains("ssl_insecure"), "{said}");
+    }
+
+    /// What rustls says of what it cannot verify may change with its version.
+    #[test]
+    fn a_signature_that_cannot_be_verified_can_be_pinned() {
+        let read = |pem: &[u8]| CertificateDer::from_pem_slice(pem).unwrap();
+        let authority = read(include_bytes!("../../tests/fixtures/tls/p521-authority.pem"));
+        let certificate = read(include_bytes!("../../tests/fixtures/tls/signed-with-p521.pem"));
+        let shown = Shown::new(Mutex::new(Some(certificate.clone())));
+        let verifier = Verifier {
+            trust: Trust::Listed(vec![authority]),
+            check_name: true,
+            provider: Arc::new(provider::default_provider()),
+            shown: shown.clone(),
+            authorities: OnceLock::new(),
+        };
+        let name = ServerName::try_from("127.0.0.1").unwrap();
+        let in_2030 = UnixTime::since_unix_epoch(std::time::Duration::from_secs(1_900_000_000));
+        let refused = verifier.by_authority(&certificate, &[], &name, in_2030).unwrap_err();
+        let (hopeless, said) = explain(&refused, &shown);
+        let pin = format!("pin it with ssl_fingerprint={}", display(fingerprint(&certificate)));
+        assert!(hopeless && said.contains("P-521") && said.ends_with(&pin) && !said.contains("ssl_ca_file"), "{said}");
+    }
+
+    /// A BMC whose own key is of a kind that is not offered has nothing to answer with.
+    #[test]
+    fn a_handshake_that_fails_names_the_kinds_of_key_and_the_way_without() {
+        let error = rustls::Error::AlertReceived(AlertDescription::HandshakeFailure);
+        let (hopeless, said) = explain(&error, &Shown::default());
+        assert!(hopeless && said.contains("RSA, P-256, P-384 or Ed25519") && said.contains("ssl_insecure=1"), "{said}");
     }
 
     #[test]
