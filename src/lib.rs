@@ -15,6 +15,7 @@ pub mod clock;
 pub mod command;
 pub mod data_dir;
 pub mod decide;
+mod ending;
 pub mod etcd;
 pub mod fence;
 pub mod logging;

@@ -154,3 +154,16 @@ fn boot_id() -> String {
     let start = init.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)).unwrap_or_default();
     format!("{}-{start}", kernel.trim())
 }
+
+#[cfg(test)]
+impl Context {
+    /// Who a test is: node1 of two nodes, with its volatile files in `dir` and these parameters.
+    pub(crate) fn of_test(dir: &Path, parameters: &[(&str, &str)]) -> Self {
+        let own = [("node_ip_map", "node1:192.0.2.1;node2:192.0.2.2"), ("CRM_meta_on_node", "node1")];
+        let pairs = own.iter().chain(parameters);
+        let pairs = pairs.map(|(name, value)| (format!("OCF_RESKEY_{name}"), (*value).to_owned()));
+        let env = Env::from_pairs(pairs.chain([("HA_RSCTMP".to_owned(), dir.display().to_string())]));
+        let params = super::params::parse(&env).unwrap();
+        Self::new(&env, params, Deadline::after(Duration::from_secs(1)), Manifests::Current).unwrap()
+    }
+}

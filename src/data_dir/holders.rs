@@ -12,10 +12,8 @@ use nix::unistd::Pid;
 use super::error::Error;
 use super::layout::{MEMBER, list};
 use super::lock;
-use crate::clock::{self, Deadline};
+use crate::ending;
 
-/// How long a killed process may take to be gone.
-const AFTER_KILL: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Ends every process that has the WAL or the database of `dir` open, if one has it locked; answers how many there were.
@@ -24,11 +22,7 @@ pub(super) fn end(dir: &Path, grace: Duration) -> Result<usize, Error> {
         return Ok(0);
     }
     let holders = holders(dir)?;
-    send(&holders, Signal::SIGTERM);
-    if !freed(dir, grace)? {
-        send(&holders, Signal::SIGKILL);
-        freed(dir, AFTER_KILL)?;
-    }
+    ending::end(grace, PAUSE, |signal| send(&holders, signal), || Ok(lock::holder(dir)?.is_none()))?;
     Ok(holders.len())
 }
 
@@ -37,17 +31,6 @@ fn send(holders: &BTreeSet<i32>, signal: Signal) {
         // One that has ended meanwhile is what we want.
         let _ = kill(Pid::from_raw(*pid), signal);
     }
-}
-
-fn freed(dir: &Path, patience: Duration) -> Result<bool, Error> {
-    let deadline = Deadline::after(patience);
-    while lock::holder(dir)?.is_some() {
-        if deadline.has_passed() {
-            return Ok(false);
-        }
-        clock::sleep(PAUSE);
-    }
-    Ok(true)
 }
 
 /// A file as the kernel knows it, under whatever path a container sees it.

@@ -49,37 +49,18 @@ fn exit_words(context: &Context, state: &State) -> String {
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "a child to look at")]
 mod tests {
-    use std::path::Path;
     use std::time::Duration;
 
     use super::*;
-    use crate::agent::deployment::Manifests;
-    use crate::agent::params;
-    use crate::clock::Deadline;
     use crate::command::stand_in;
-    use crate::ocf::env::Env;
-
-    fn context(dir: &Path) -> Context {
-        let place = dir.display().to_string();
-        let pairs = [
-            ("HA_RSCTMP", place.as_str()),
-            ("OCF_RESKEY_node_ip_map", "node1:192.0.2.1;node2:192.0.2.2"),
-            ("OCF_RESKEY_CRM_meta_on_node", "node1"),
-            ("OCF_RESKEY_image", "etcd:test"),
-            ("OCF_RESKEY_trusted_ca_file", "/c/ca.crt"),
-            ("OCF_RESKEY_cert_file", "/c/etcd.crt"),
-            ("OCF_RESKEY_key_file", "/c/etcd.key"),
-            ("OCF_RESKEY_data_dir", place.as_str()),
-        ];
-        let env = Env::from_pairs(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        let deadline = Deadline::after(Duration::from_secs(1));
-        Context::new(&env, params::parse(&env).unwrap(), deadline, Manifests::Current).unwrap()
-    }
 
     #[test]
     fn podman_is_not_asked_for_what_a_stop_ended_unless_an_etcd_is_there() {
         let dir = tempfile::tempdir().unwrap();
-        let context = context(dir.path());
+        let place = dir.path().display().to_string();
+        let files = [("trusted_ca_file", "/c/ca.crt"), ("cert_file", "/c/etcd.crt"), ("key_file", "/c/etcd.key")];
+        let parameters = [&files[..], &[("image", "etcd:test"), ("data_dir", &place)]].concat();
+        let context = Context::of_test(dir.path(), &parameters);
         let asked = dir.path().join("asked");
         let script = format!("touch {}; echo 'Error: no such container etcd' >&2; exit 125", asked.display());
         stand_in::put(dir.path(), "podman", &script);

@@ -1,21 +1,20 @@
 //! The process behind the container: alive or not is a look into /proc, without podman, and stays true where podman has
 //! lost sight of it.
 
+use std::convert::Infallible;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Deadline;
 use crate::decide::Fact;
+use crate::ending;
 use crate::notes;
 
-/// How long a killed process may take to be gone.
-const AFTER_KILL: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A process, told from a later one with the same number by when it started.
@@ -46,22 +45,14 @@ impl Process {
 
     /// Ends it: SIGTERM, and SIGKILL after `grace`. Answers whether it is gone.
     pub fn end(self, grace: Duration) -> bool {
-        self.ends_by(Signal::SIGTERM, grace) || self.ends_by(Signal::SIGKILL, AFTER_KILL)
-    }
-
-    fn ends_by(self, signal: Signal, patience: Duration) -> bool {
-        if patience.is_zero() {
-            return false;
-        }
-        let deadline = Deadline::after(patience);
-        if self.is_alive() {
-            // One that ends at this moment is what is wanted.
-            let _ = kill(Pid::from_raw(self.pid), signal);
-        }
-        while self.is_alive() && !deadline.has_passed() {
-            deadline.sleep(LOOK_EVERY);
-        }
-        !self.is_alive()
+        let send = |signal| {
+            if self.is_alive() {
+                // One that ends at this moment is what is wanted.
+                let _ = kill(Pid::from_raw(self.pid), signal);
+            }
+        };
+        let Ok(gone) = ending::end(grace, LOOK_EVERY, send, || Ok::<_, Infallible>(!self.is_alive()));
+        gone
     }
 
     /// Sets how willing the kernel is to end it when memory runs out.
@@ -148,6 +139,8 @@ fn is_in_a_pod(pid: i32) -> bool {
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "a child to look at")]
 mod tests {
+    use nix::sys::signal::Signal;
+
     use super::*;
 
     #[test]

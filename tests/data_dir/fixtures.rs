@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tandem::data_dir::{self, DataDir, History};
 
-use crate::writer::copy_dir;
+use crate::copy::copy_dir;
 
 fn fixture(version: &str, name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/data_dir").join(version).join(name)

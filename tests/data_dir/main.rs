@@ -5,6 +5,7 @@
 mod advance;
 mod aside;
 mod command;
+mod copy;
 mod fixtures;
 mod layout;
 mod log;

@@ -320,17 +320,3 @@ fn branch(id: u64, entries: &[(&[u8], u64)]) -> Vec<u8> {
     }
     [elements, keys].concat()
 }
-
-/// Copies a directory with all that is in it.
-pub(crate) fn copy_dir(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_dir(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), &target).unwrap();
-        }
-    }
-}

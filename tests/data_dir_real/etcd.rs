@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use etcd_client::{Client, ConnectOptions, Error, GetOptions, Member, MemberAddOptions, StatusResponse};
 use tandem::clock;
 
+use crate::copy::copy_dir;
+
 /// How long anything may take here.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -227,18 +229,4 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
         assert!(began.elapsed() < 2 * PATIENCE, "waited in vain for {what}");
         clock::sleep(Duration::from_millis(100));
     }
-}
-
-pub(crate) fn copy_dir(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_dir(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), &target).unwrap();
-        }
-    }
-    fs::set_permissions(to, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
 }

@@ -11,7 +11,7 @@ use tandem::clock;
 use tandem::data_dir::{self, DataDir};
 
 use crate::etcd::{Asker, Etcd, Place, Version};
-use crate::reading::{alone, caught_up, with_learner};
+use crate::reading::{alone, with_departed, with_learner};
 use crate::{each_version, present, two_voters};
 
 /// What etcd says of its member `etcd`, with what `client`, on the leader, knows.
@@ -104,13 +104,8 @@ fn a_learner_killed() {
 #[test]
 fn a_member_removed() {
     each_version(|version, root| {
-        let (voter, mut client) = alone(version, root, &[]);
-        let (mut learner, id) = with_learner(version, root, &voter, &mut client, &[]);
-        client.promote(id);
-        caught_up(&mut client, &learner);
-        client.remove(id);
-        learner.wait_for_exit();
-        let expected = said(&mut client, &learner);
-        check(version, "departed", &learner.place, expected);
+        let (_voter, mut client, departed) = with_departed(version, root);
+        let expected = said(&mut client, &departed);
+        check(version, "departed", &departed.place, expected);
     });
 }

@@ -6,6 +6,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
+#[path = "../data_dir/copy.rs"]
+mod copy;
 mod etcd;
 mod fixtures;
 mod loss;

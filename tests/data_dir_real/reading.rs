@@ -39,6 +39,17 @@ pub(crate) fn caught_up(client: &mut Asker, etcd: &Etcd) {
     until("the data to catch up", || (present(&etcd.place.dir).last_index >= index).then_some(()));
 }
 
+/// A voter, and the member that was a voter beside it and has been removed.
+pub(crate) fn with_departed(version: &Version, root: &Path) -> (Etcd, Asker, Etcd) {
+    let (voter, mut client) = alone(version, root, &[]);
+    let (mut departed, id) = with_learner(version, root, &voter, &mut client, &[]);
+    client.promote(id);
+    caught_up(&mut client, &departed);
+    client.remove(id);
+    departed.wait_for_exit();
+    (voter, client, departed)
+}
+
 #[test]
 fn ids_members_and_indexes_are_etcds() {
     each_version(|version, root| {
@@ -101,16 +112,11 @@ fn a_promoted_learner_is_a_voter() {
 #[test]
 fn a_departed_member_knows_that_it_left_and_is_refused() {
     each_version(|version, root| {
-        let (voter, mut client) = alone(version, root, &[]);
-        let (mut learner, id) = with_learner(version, root, &voter, &mut client, &[]);
-        client.promote(id);
-        caught_up(&mut client, &learner);
-        client.remove(id);
-        learner.wait_for_exit();
-        let (mine, its) = (present(&voter.place.dir), present(&learner.place.dir));
+        let (voter, _, departed) = with_departed(version, root);
+        let (mine, its) = (present(&voter.place.dir), present(&departed.place.dir));
         assert!(mine.voters == [mine.member_id].into() && mine.is_voter(), "{mine:?}");
         assert!(its.has_left && !its.is_voter(), "{its:?}");
-        let error = data_dir::advance_commit(&learner.place.dir).unwrap_err().to_string();
+        let error = data_dir::advance_commit(&departed.place.dir).unwrap_err().to_string();
         assert!(error.contains("has left"), "{error}");
     });
 }

@@ -2,23 +2,21 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::agent::deployment::Manifests;
-use crate::agent::params;
 use crate::clock::Deadline;
-use crate::ocf::env::Env;
 
 /// A node of a cluster as cluster-etcd-operator creates it, with its manifest at `path`.
 fn context(path: &Path, more: &[(&str, &str)]) -> Context {
     let manifest = path.display().to_string();
-    let mut pairs = vec![
-        ("node_ip_map", "node1:192.0.2.1;node2:192.0.2.2"),
-        ("CRM_meta_on_node", "node1"),
-        ("pod_manifest", manifest.as_str()),
-        ("authfile", "/nonexistent"),
-    ];
-    pairs.extend(more);
-    let env = Env::from_pairs(pairs.into_iter().map(|(name, value)| (format!("OCF_RESKEY_{name}"), value.to_owned())));
-    let deadline = Deadline::after(Duration::from_secs(1));
-    Context::new(&env, params::parse(&env).unwrap(), deadline, Manifests::Current).unwrap()
+    let own = [("pod_manifest", manifest.as_str()), ("authfile", "/nonexistent")];
+    Context::of_test(path.parent().unwrap(), &[&own, more].concat())
+}
+
+/// A node whose configuration, and with it the copy of its manifest, has a place of its own.
+fn with_a_copy(dir: &Path) -> (PathBuf, Context) {
+    let (path, location) = (manifest(dir), dir.join("etcd").display().to_string());
+    std::fs::create_dir_all(&location).unwrap();
+    let context = context(&path, &[("config_location", &location)]);
+    (path, context)
 }
 
 fn manifest(dir: &Path) -> PathBuf {
@@ -67,10 +65,7 @@ fn an_operators_options_are_in_their_places() {
 #[test]
 fn a_container_is_started_again_until_what_it_is_made_from_changes() {
     let dir = tempfile::tempdir().unwrap();
-    let path = manifest(dir.path());
-    let location = dir.path().join("etcd").display().to_string();
-    let context = context(&path, &[("config_location", &location)]);
-    std::fs::create_dir_all(&location).unwrap();
+    let (path, context) = with_a_copy(dir.path());
     let state =
         podman::State { running: false, status: "exited".to_owned(), exit_code: 0, error: String::new(), pid: 0 };
     let container = |label: Option<&str>| {
@@ -96,10 +91,7 @@ fn a_container_is_started_again_until_what_it_is_made_from_changes() {
 #[test]
 fn the_copy_stands_in_for_a_manifest_that_is_gone() {
     let dir = tempfile::tempdir().unwrap();
-    let path = manifest(dir.path());
-    let location = dir.path().join("etcd").display().to_string();
-    let context = context(&path, &[("config_location", &location)]);
-    std::fs::create_dir_all(&location).unwrap();
+    let (path, context) = with_a_copy(dir.path());
     save_manifest(&context).unwrap();
     std::fs::remove_file(&path).unwrap();
     let resolve = |manifests| crate::agent::deployment::Deployment::resolve(&context.params, "node1", manifests);
