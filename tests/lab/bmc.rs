@@ -40,7 +40,7 @@ pub fn start(lab: &Lab) -> Result<()> {
         .stderr(log)
         .spawn()?;
     Record::of(child.id())?.save(&lab.bmc_record())?;
-    sh::wait_for("the BMCs to listen", Duration::from_secs(10), Duration::from_millis(20), || {
+    sh::wait_for("the BMCs to listen", Duration::from_secs(60), Duration::from_millis(20), || {
         lab.setting("bmc-listens").map(drop)
     })
 }

@@ -30,7 +30,7 @@ pub fn within<T: Debug>(
     fits: impl Fn(&T) -> bool,
 ) -> Result<T> {
     let mut last = String::new();
-    let found = sh::wait_for(what, limit, Duration::from_millis(300), || {
+    let found = sh::wait_for(&format!("it to hold that {what}"), limit, Duration::from_millis(300), || {
         let seen = look();
         if fits(&seen) {
             return Some(seen);

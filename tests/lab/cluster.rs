@@ -168,6 +168,12 @@ pub fn pcs(lab: &Lab, node: Node, words: &[&str]) -> Result<()> {
     host::must(lab, node, &command).map(drop)
 }
 
+/// The value of a node's attribute; nothing where it has none.
+pub fn attribute(lab: &Lab, node: Node, lifetime: &str, name: &str) -> Option<String> {
+    let words = ["crm_attribute", "--query", "--quiet", "--lifetime", lifetime, "--node", node.name(), "--name", name];
+    host::must(lab, node, &words).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
 /// What `crm_mon` shows on a node that runs, failures and attributes included.
 pub fn crm_mon(lab: &Lab, node: Node) -> Result<String> {
     host::must(lab, node, &["crm_mon", "-1", "-A", "-f", "-r", "-n"])
@@ -216,11 +222,12 @@ pub fn complaints(lab: &Lab, node: Node) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Waits until nothing is left to complain about, and answers what still is after a minute.
+/// Waits until nothing is left to complain about, and answers what still is after two minutes: a fence device whose BMC
+/// was away takes a quarter of a minute for each try.
 pub fn wait_clean(lab: &Lab) -> Result<Vec<String>> {
     let node = host::any_running(lab)?;
     let mut last = Vec::new();
-    let clean = sh::wait_for("a clean cluster", Duration::from_secs(60), Duration::from_millis(500), || {
+    let clean = sh::wait_for("a clean cluster", Duration::from_secs(120), Duration::from_millis(500), || {
         last = complaints(lab, node).unwrap_or_else(|error| vec![error.to_string()]);
         last.is_empty().then_some(())
     });

@@ -12,7 +12,7 @@ use crate::state::Lab;
 use crate::story::{Step, Story};
 use crate::teardown;
 use crate::up::{self, Wish};
-use crate::writer::{Load, STEADY, Verdict, Writers};
+use crate::writer::{FIRST_WRITES, Load, STEADY, Verdict, Writers};
 
 /// Whose power is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub fn power_cut(
     let victim = victim.node(voters.leader);
     let survivor = victim.other();
     let mut writers = Writers::start(lab, load)?;
-    sh::wait_for("the first writes", Duration::from_secs(20), Duration::from_millis(50), || {
+    sh::wait_for("the first writes", FIRST_WRITES, Duration::from_millis(50), || {
         (writers.count() > 500).then_some(())
     })?;
     let mut story = Story::begin(lab, victim, print);

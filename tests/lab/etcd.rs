@@ -153,6 +153,10 @@ pub fn wait_two_voters(lab: &Lab, limit: Duration) -> Result<Voters> {
 /// The hash of everything that each node's store holds up to the revision that both have, in the order of
 /// [`NODES`]. Members of one history have the same.
 pub fn hashes(lab: &Lab) -> Result<[u32; 2]> {
+    check::eventually("both nodes say what their stores hold", || try_hashes(lab), Result::is_ok)?
+}
+
+fn try_hashes(lab: &Lab) -> Result<[u32; 2]> {
     let tls = tls(lab)?;
     as_client(lab, move || {
         runtime()?.block_on(async {

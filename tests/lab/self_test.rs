@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::check;
 use crate::history::{self, Ack};
 use crate::node::Node;
 use crate::sh::Result;
@@ -18,6 +19,8 @@ const CHECKS: &[Check] = &[
     ("writes at the same time may finish in any order", concurrent),
     ("the longest gap counts the edges", gap),
     ("time stamps are dates", stamps),
+    ("what does not hold is refused, and what is there is told", refuses),
+    ("what comes to be is waited for, and no longer than the limit", waits),
 ];
 
 /// Runs them all.
@@ -65,4 +68,21 @@ fn gap() -> bool {
 fn stamps() -> bool {
     state::stamp(Duration::from_millis(951_827_696_789)) == "2000-02-29T12:34:56.789Z"
         && state::stamp(Duration::ZERO) == "1970-01-01T00:00:00.000Z"
+}
+
+fn refuses() -> bool {
+    let told = |error: crate::sh::Error| error.to_string().ends_with("it is three: there is 4");
+    check::must("it is three", 3, |seen| *seen == 3).is_ok()
+        && check::must("it is three", 4, |seen| *seen == 3).is_err_and(told)
+}
+
+fn waits() -> bool {
+    let mut asked = 0;
+    let count = || {
+        asked += 1;
+        asked
+    };
+    let never = check::within(Duration::ZERO, "it is there", || "nothing", |seen| *seen == "it");
+    check::eventually("it is three", count, |seen| *seen == 3).is_ok_and(|seen| seen == 3)
+        && never.is_err_and(|error| error.to_string().ends_with("there is \"nothing\""))
 }

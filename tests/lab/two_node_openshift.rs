@@ -8,7 +8,8 @@ use crate::etcd;
 use crate::host;
 use crate::image;
 use crate::node::{NODES, Node};
-use crate::sh::{self, Result};
+use crate::scenarios::steps;
+use crate::sh::Result;
 use crate::state::Lab;
 
 pub const CERTS: &str = "/etc/kubernetes/static-pod-resources/etcd-certs";
@@ -69,17 +70,24 @@ pub fn end_static_pod(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["podman", "stop", "--time=10", STATIC_POD]).map(drop)
 }
 
+/// The delay of kubelet's start that the etcd operator asks for, and one for scenarios that are about what comes later.
+pub const OPERATORS_DELAY: &str = "15s";
+const SHORT_DELAY: &str = "3s";
+
 /// The resources, by the very commands of the etcd operator; but kubelet is a stand-in, as the hosts have no systemd.
-pub fn create_resources(lab: &Lab) -> Result<()> {
+pub fn create_resources(lab: &Lab, kubelet_delay: &str) -> Result<()> {
     let map = NODES.map(|node| format!("{node}:{}", node.ip())).join(";");
     let etcd = format!(
         "pcs resource create etcd ocf:heartbeat:podman-etcd node_ip_map=\"{map}\" drop_in_dependency=true clone \
          interleave=true notify=true meta migration-threshold=60"
     );
+    let kubelet = format!(
+        "pcs resource create kubelet ocf:pacemaker:Dummy op start timeout=180s start-delay={kubelet_delay} clone meta \
+         interleave=true migration-threshold=60"
+    );
     for command in [
         "pcs property set start-failure-is-fatal=false",
-        "pcs resource create kubelet ocf:pacemaker:Dummy op start timeout=180s start-delay=15s clone meta \
-         interleave=true migration-threshold=60",
+        &kubelet,
         &etcd,
         "pcs constraint order kubelet-clone then etcd-clone && pcs constraint colocation add etcd-clone with kubelet-clone",
     ] {
@@ -91,22 +99,14 @@ pub fn create_resources(lab: &Lab) -> Result<()> {
 /// Two voters under the agent, from blank disks.
 pub fn up(lab: &Lab) -> Result<()> {
     prepare(lab)?;
-    create_resources(lab)?;
+    create_resources(lab, SHORT_DELAY)?;
     etcd::wait_two_voters(lab, Duration::from_secs(180)).map(drop)
 }
 
 /// Restarts etcd on a node, as `pcs resource restart` does: a ban, and its end.
 pub fn restart_etcd(lab: &Lab, node: Node) -> Result<()> {
     cluster::pcs(lab, node, &["resource", "ban", "etcd-clone", node.name()])?;
-    sh::wait_for("etcd to stop", Duration::from_secs(90), Duration::from_millis(300), || {
-        etcd::pid(lab, node).is_none().then_some(())
-    })?;
+    steps::wait_stopped(lab, &[node])?;
     cluster::pcs(lab, node, &["resource", "clear", "etcd-clone", node.name()])?;
     etcd::wait_two_voters(lab, Duration::from_secs(120)).map(drop)
-}
-
-/// The value of a node's attribute; nothing where it has none.
-pub fn attribute(lab: &Lab, node: Node, lifetime: &str, name: &str) -> Option<String> {
-    let words = ["crm_attribute", "--query", "--quiet", "--lifetime", lifetime, "--node", node.name(), "--name", name];
-    host::must(lab, node, &words).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::bmc;
+use crate::check;
 use crate::cluster::{self, CloneKind};
 use crate::disks;
 use crate::etcd;
@@ -92,7 +93,7 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
         Agent::Tandem => cluster::create_etcd(lab, Node::One, wish.clone)?,
         Agent::Shell => shell_agent::create(lab, Node::One)?,
     }
-    let voters = etcd::wait_two_voters(lab, Duration::from_secs(120))?;
+    let voters = etcd::wait_two_voters(lab, Duration::from_secs(180))?;
     println!("etcd has two voters, {} leads", voters.leader);
     Ok(())
 }
@@ -130,7 +131,7 @@ fn import_images(lab: &Lab, rootfs: &Path, version: Version) -> Result<()> {
 
 /// Waits until both see both online.
 pub fn wait_online(lab: &Lab) -> Result<()> {
-    sh::wait_for("both nodes online in Pacemaker", Duration::from_secs(120), Duration::from_millis(500), || {
-        NODES.iter().all(|node| cluster::online(lab, *node).len() == NODES.len()).then_some(())
-    })
+    let online = || NODES.map(|node| cluster::online(lab, node));
+    let all = |seen: &[Vec<Node>; 2]| seen.iter().all(|nodes| nodes.len() == NODES.len());
+    check::within(Duration::from_secs(120), "both nodes have both online in Pacemaker", online, all).map(drop)
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use etcd_client::{Client, GetOptions, TlsOptions};
 use nix::sched::{CloneFlags, setns};
 
+use crate::check;
 use crate::etcd;
 use crate::history::{self, Ack};
 use crate::net;
@@ -43,6 +44,8 @@ pub const ONE_BY_ONE: Load =
 pub const SIXTEEN: Load =
     Load { writers: 16, between: Duration::from_millis(20), watch_every: Duration::from_millis(100) };
 
+/// How long a few hundred writes may take at the beginning: nothing is measured before they are there.
+pub const FIRST_WRITES: Duration = Duration::from_secs(120);
 /// After this a write counts as failed, and its key is written again through the other endpoint.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(700);
 /// A refused connection answers at once: no need to ask a thousand times a second.
@@ -118,8 +121,20 @@ impl Writers {
         Ok(self.acknowledged())
     }
 
-    /// Reads every key of this run from one node, linearizably.
+    /// The longest time without an acknowledgement, from the first one until now, and when it began.
+    pub fn longest_gap(&self) -> (Duration, Duration) {
+        let acks = self.acknowledged();
+        let first = acks.iter().map(|ack| ack.ended).min().unwrap_or_default();
+        history::longest_gap(&acks, first, self.now())
+    }
+
+    /// Reads every key of this run from one node, linearizably. A busy machine may take more than one try.
     pub fn read_back(&self, node: Node) -> Result<BTreeSet<String>> {
+        let what = format!("the keys can be read from {node}");
+        check::eventually(&what, || self.try_read_back(node), Result::is_ok)?
+    }
+
+    fn try_read_back(&self, node: Node) -> Result<BTreeSet<String>> {
         let tls = etcd::tls(&self.lab)?;
         let prefix = self.shared.prefix.clone();
         etcd::as_client(&self.lab, move || etcd::runtime()?.block_on(read_keys(&tls, node, &prefix)))

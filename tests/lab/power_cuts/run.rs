@@ -13,7 +13,7 @@ use crate::node::{NODES, Node};
 use crate::power;
 use crate::sh::{self, Result};
 use crate::state::Lab;
-use crate::writer::{SIXTEEN, Writers};
+use crate::writer::{FIRST_WRITES, SIXTEEN, Writers};
 
 const RETURN_LIMIT: Duration = Duration::from_secs(240);
 /// Long enough for a node that would wrongly go on alone to do so.
@@ -33,7 +33,7 @@ struct Scene<'a> {
 pub(super) fn run(lab: &Lab, draw: &Draw) -> Result<Outcome> {
     let leader = etcd::wait_two_voters(lab, RETURN_LIMIT)?.leader;
     let writers = Writers::start(lab, SIXTEEN)?;
-    sh::wait_for("the first writes", Duration::from_secs(20), Duration::from_millis(20), || {
+    sh::wait_for("the first writes", FIRST_WRITES, Duration::from_millis(20), || {
         (writers.count() > 100).then_some(())
     })?;
     std::thread::sleep(draw.before);
@@ -177,7 +177,7 @@ impl Scene<'_> {
 
     /// A node that boots alone after both were cut does not serve: its peer may hold more than it does.
     fn refuses(&self, node: Node) -> Result<()> {
-        sh::wait_for("Pacemaker on the node that is on", Duration::from_secs(60), Duration::from_millis(500), || {
+        sh::wait_for("Pacemaker on the node that is on", Duration::from_secs(120), Duration::from_millis(500), || {
             cluster::online(self.lab, node).contains(&node).then_some(())
         })?;
         let until = self.writers.now() + LOOKED_AT_ALONE;
@@ -209,7 +209,7 @@ impl Scene<'_> {
     }
 
     fn serves_alone(&self, node: Node) -> Result<()> {
-        sh::wait_for("the confirmed node to serve", Duration::from_secs(90), Duration::from_millis(300), || {
+        sh::wait_for("the confirmed node to serve", Duration::from_secs(150), Duration::from_millis(300), || {
             etcd::view(self.lab, node).ok().filter(|view| view.reads).map(drop)
         })
     }

@@ -6,39 +6,46 @@ use std::time::Duration;
 use etcd_client::{AlarmAction, AlarmOptions, AlarmType};
 
 use super::steps;
-use crate::cluster;
+use crate::check::{eventually, must};
+use crate::cluster::{self, Failure};
 use crate::etcd;
-use crate::node::NODES;
-use crate::sh::{self, Result};
+use crate::node::{NODES, Node};
+use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// Two monitors and a little.
-const UNTIL_SEEN: Duration = Duration::from_secs(75);
+const ALARM: &str = "etcd_alarm";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let before = steps::members(lab)?;
-    let failures = cluster::failures(lab, leader).len();
+    let failures = failures(lab, leader).len();
     let mut writers = super::writing(lab)?;
     set(lab, leader, before[0], AlarmAction::Activate)?;
     lab.event("NOSPACE is raised");
-    let words = ["etcd_alarm", "NOSPACE of node1"];
-    let seen = wait_shown(lab, &words, true);
+    let shown = || cluster::crm_mon(lab, NODES[1]).unwrap_or_default();
+    let seen = eventually("crm_mon shows the alarm", shown, |told| {
+        [ALARM, "NOSPACE of node1"].iter().all(|words| told.contains(words))
+    });
     set(lab, leader, before[0], AlarmAction::Deactivate)?;
     seen?;
-    wait_shown(lab, &words, false)?;
+    eventually("crm_mon shows no alarm", shown, |told| !told.is_empty() && !told.contains(ALARM))?;
     super::ends_well(lab, &mut writers)?;
     steps::same_members(lab, before)?;
-    let now = cluster::failures(lab, leader);
-    if now.len() > failures {
-        return Err(format!("an alarm made an action fail: {}", now[now.len() - 1]).into());
-    }
-    Ok(())
+    must("an alarm makes no action of etcd fail", self::failures(lab, leader), |now| now.len() <= failures).map(drop)
 }
 
-/// Raises or ends the NOSPACE alarm of a member.
-pub(super) fn set(lab: &Lab, node: crate::node::Node, member: u64, action: AlarmAction) -> Result<()> {
+fn failures(lab: &Lab, by: Node) -> Vec<Failure> {
+    cluster::failures(lab, by).into_iter().filter(|failure| failure.action.starts_with(cluster::ETCD)).collect()
+}
+
+/// Raises or ends the NOSPACE alarm of a member; either may be asked for twice.
+pub(super) fn set(lab: &Lab, node: Node, member: u64, action: AlarmAction) -> Result<()> {
+    let what = format!("the etcd of {node} takes the alarm's change");
+    eventually(&what, || try_set(lab, node, member, action), Result::is_ok)?
+}
+
+fn try_set(lab: &Lab, node: Node, member: u64, action: AlarmAction) -> Result<()> {
     let tls = etcd::tls(lab)?;
     etcd::as_client(lab, move || {
         etcd::runtime()?.block_on(async {
@@ -48,14 +55,5 @@ pub(super) fn set(lab: &Lab, node: crate::node::Node, member: u64, action: Alarm
             client.alarm(action, AlarmType::Nospace, Some(options)).await?;
             Ok(())
         })
-    })
-}
-
-fn wait_shown(lab: &Lab, words: &[&str], shown: bool) -> Result<()> {
-    let what = if shown { "the alarm in crm_mon" } else { "crm_mon without the alarm" };
-    sh::wait_for(what, UNTIL_SEEN, Duration::from_millis(500), || {
-        let told = cluster::crm_mon(lab, NODES[1]).ok()?;
-        let fits = if shown { words.iter().all(|word| told.contains(word)) } else { !told.contains(words[0]) };
-        fits.then_some(())
     })
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::steps;
 use crate::bmc;
+use crate::check::eventually;
 use crate::etcd;
 use crate::host;
 use crate::sh::Result;
@@ -20,10 +21,9 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     steps::cut(lab, victim)?;
     steps::nobody_writes(&writers, Duration::from_secs(20))?;
     steps::nothing_forced(lab, logs)?;
-    let explained = host::must(lab, survivor, &["tandem", "explain"])?;
-    if !explained.contains("is lost and not confirmed down") {
-        return Err(format!("'tandem explain' does not say what is missing: {explained}").into());
-    }
+    let explain = || host::said(lab, survivor, &["tandem", "explain"]);
+    let missing = "is lost and not confirmed down";
+    eventually("'tandem explain' says what is missing", explain, |said| said.contains(missing))?;
     host::must(lab, survivor, &["stonith_admin", "--confirm", victim.name()])?;
     lab.event(&format!("an operator confirms that {victim} is off"));
     steps::wait_write(&writers, Duration::from_secs(60))?;

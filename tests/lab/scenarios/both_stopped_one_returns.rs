@@ -19,12 +19,10 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let logs = NODES.map(|node| steps::log_length(lab, node));
     let mut writers = super::writing(lab)?;
     cluster::pcs(lab, RETURNS, &["resource", "disable", ETCD_CLONE])?;
-    sh::wait_for("both etcds to stop", Duration::from_secs(120), Duration::from_millis(300), || {
-        NODES.iter().all(|node| etcd::pid(lab, *node).is_none()).then_some(())
-    })?;
+    steps::wait_stopped(lab, &NODES)?;
     steps::standby(lab, RETURNS.other(), true)?;
     cluster::pcs(lab, RETURNS, &["resource", "enable", ETCD_CLONE])?;
-    sh::wait_for("one etcd to run", Duration::from_secs(60), Duration::from_millis(300), || etcd::pid(lab, RETURNS))?;
+    sh::wait_for("one etcd to run", Duration::from_secs(120), Duration::from_millis(300), || etcd::pid(lab, RETURNS))?;
     steps::nobody_writes(&writers, Duration::from_secs(10))?;
     let explained = host::must(lab, RETURNS, &["tandem", "explain"])?;
     println!("   {}", explained.lines().find(|line| line.contains("because")).unwrap_or("it explains nothing").trim());

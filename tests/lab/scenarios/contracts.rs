@@ -18,6 +18,8 @@ const RESOURCE_METADATA: &str = include_str!("../../../metadata/podman-etcd.xml"
 const FENCE_METADATA: &str = include_str!("../../../metadata/fence_redfish_rs.xml");
 /// What Pacemaker's tools say where a resource is not running: OCF's code 7 by name.
 const NOT_RUNNING: &str = "not running";
+/// The same of code 8, which they take for a failure although it is what a voter of a promotable clone answers.
+const PROMOTED: &str = "Error performing operation: Promoted";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     described(lab)?;
@@ -103,14 +105,14 @@ fn crm_resource_validate(lab: &Lab, parameters: &[String]) -> Result<Output> {
 fn debugged(lab: &Lab) -> Result<()> {
     let node = Victim::Follower.node(etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader);
     cluster::pcs(lab, node, &["resource", "unmanage", "etcd"])?;
-    debug(lab, node, "debug-monitor", true)?;
-    debug(lab, node, "debug-stop", true)?;
+    debug(lab, node, "debug-monitor")?;
+    debug(lab, node, "debug-stop")?;
     let stopped = host::output(lab, node, &["pcs", "resource", "debug-monitor", "etcd"])?;
     if stopped.ok || !stopped.text().contains(NOT_RUNNING) {
         return Err(format!("debug-monitor of a stopped etcd should say '{NOT_RUNNING}': {}", stopped.text()).into());
     }
-    debug(lab, node, "debug-start", true)?;
-    debug(lab, node, "debug-monitor", true)?;
+    debug(lab, node, "debug-start")?;
+    debug(lab, node, "debug-monitor")?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     cluster::pcs(lab, node, &["resource", "manage", "etcd"])?;
     cluster::pcs(lab, node, &["resource", "cleanup", "etcd"])?;
@@ -118,9 +120,9 @@ fn debugged(lab: &Lab) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(120)).map(drop)
 }
 
-fn debug(lab: &Lab, node: Node, verb: &str, succeeds: bool) -> Result<()> {
+fn debug(lab: &Lab, node: Node, verb: &str) -> Result<()> {
     let said = host::output(lab, node, &["pcs", "resource", verb, "etcd"])?;
-    if said.ok == succeeds {
+    if said.ok || said.text().contains(PROMOTED) {
         return Ok(());
     }
     Err(format!("'pcs resource {verb} etcd' on {node}: {}", said.text()).into())

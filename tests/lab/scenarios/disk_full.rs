@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::cluster::{self, Failure};
+use crate::cluster::Failure;
 use crate::etcd;
 use crate::host;
 use crate::node::Node;
-use crate::sh::{self, Result};
+use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
@@ -18,16 +18,14 @@ const FILLER: &str = "/var/lib/etcd/filler";
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let node = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader.other();
     small_disk(lab, node)?;
-    etcd::wait_two_voters(lab, Duration::from_secs(60))?;
+    etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     let mut writers = super::writing(lab)?;
     // It ends when there is no more room, which is what it is for.
     let fill = format!("dd if=/dev/zero of={FILLER} bs=64k; true");
     host::must(lab, node, &["sh", "-c", &fill])?;
     lab.event(&format!("the disk of {node} is full"));
-    let failure = sh::wait_for("a reason that says so", Duration::from_secs(150), Duration::from_millis(500), || {
-        let tells = |failure: &Failure| failure.reason.to_lowercase().contains("no space left");
-        cluster::failures(lab, node.other()).into_iter().find(tells)
-    });
+    let tells = |failure: &Failure| failure.reason.to_lowercase().contains("no space left");
+    let failure = steps::wait_failure(lab, node.other(), "a reason that says so", tells);
     host::must(lab, node, &["rm", FILLER])?;
     lab.event(&format!("the disk of {node} has room again"));
     println!("   {}", failure?);
@@ -38,9 +36,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 fn small_disk(lab: &Lab, node: Node) -> Result<()> {
     steps::standby(lab, node, true)?;
     steps::wait_alone(lab, node.other())?;
-    sh::wait_for("etcd to be stopped", Duration::from_secs(60), Duration::from_millis(300), || {
-        etcd::pid(lab, node).is_none().then_some(())
-    })?;
+    steps::wait_stopped(lab, &[node])?;
     host::must(lab, node, &["mount", "-t", "tmpfs", "-o", "size=400m,mode=0700", "tmpfs", DATA_DIR])?;
     steps::standby(lab, node, false)
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use super::steps;
 use crate::cluster;
 use crate::demo::Victim;
 use crate::etcd;
-use crate::sh::{self, Result};
+use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
@@ -25,15 +26,10 @@ fn stop_and_return(lab: &Lab, victim: Victim) -> Result<()> {
     let stays = node.other();
     let mut writers = super::writing(lab)?;
     cluster::pcs(lab, stays, &["node", "standby", node.name()])?;
-    sh::wait_for("the other node to be the only member", Duration::from_secs(120), Duration::from_millis(200), || {
-        let alone = etcd::view(lab, stays).ok()?;
-        (alone.voters.len() == 1 && alone.others == 0 && alone.reads && etcd::view(lab, node).is_err()).then_some(())
-    })?;
-    let moment = writers.now();
-    sh::wait_for("a write to the node that stayed", Duration::from_secs(20), Duration::from_millis(50), || {
-        writers.first_after(moment)
-    })?;
-    let (gap, _) = crate::history::longest_gap(&writers.acknowledged(), Duration::ZERO, writers.now());
+    steps::wait_alone(lab, stays)?;
+    steps::wait_stopped(lab, &[node])?;
+    steps::wait_write(&writers, Duration::from_secs(20))?;
+    let (gap, _) = writers.longest_gap();
     cluster::pcs(lab, stays, &["node", "unstandby", node.name()])?;
     super::ends_well(lab, &mut writers)?;
     if gap > LONGEST_GAP {

@@ -11,7 +11,7 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let map = NODES.map(|node| format!("{node}:{}", node.ipv6())).join(";");
     cluster::create_etcd_with(lab, NODES[0], CloneKind::Plain, &[("node_ip_map", &map)], false)?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
@@ -21,6 +21,5 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let leader = Victim::Leader.node(etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader);
     crate::power::cut(lab, leader)?;
-    let _ = wish;
     super::ends_well(lab, &mut writers)
 }

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
+use super::steps;
 use crate::bmc;
-use crate::cluster;
+use crate::check::eventually;
 use crate::etcd;
 use crate::host;
 use crate::node::Node;
@@ -29,9 +30,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     confirm(lab, "nobody\n", false)?;
     refuses(lab)?;
     confirm(lab, "node2\nyes\nnode2\n", true)?;
-    sh::wait_for("the left node to go on alone", Duration::from_secs(60), Duration::from_millis(500), || {
-        serves_alone(lab)
-    })?;
+    steps::wait_alone(lab, LEFT)?;
     let present = writers.read_back(LEFT)?;
     let lost = before.iter().filter(|ack| !present.contains(&ack.key)).count();
     println!("   {} writes acknowledged before the cut, {lost} of them lost", before.len());
@@ -46,7 +45,7 @@ pub(super) fn leave_behind(lab: &Lab, writers: &Writers) -> Result<()> {
     lab.set("boot-delay", "3600")?;
     power::cut(lab, LEFT)?;
     let cut_at = writers.now();
-    sh::wait_for("node2 to take writes alone", Duration::from_secs(60), Duration::from_millis(100), || {
+    sh::wait_for("node2 to take writes alone", Duration::from_secs(120), Duration::from_millis(100), || {
         writers.first_after(cut_at)
     })?;
     std::thread::sleep(Duration::from_secs(2));
@@ -58,22 +57,17 @@ pub(super) fn leave_behind(lab: &Lab, writers: &Writers) -> Result<()> {
 
 /// Alone, etcd does not come up, and the operator is told why.
 fn refuses(lab: &Lab) -> Result<()> {
-    sh::wait_for("Pacemaker on node1", Duration::from_secs(60), Duration::from_millis(500), || {
-        cluster::online(lab, LEFT).contains(&LEFT).then_some(())
-    })?;
+    steps::wait_pacemaker(lab, LEFT)?;
     for _ in 0..5 {
         std::thread::sleep(Duration::from_secs(1));
         if let Ok(view) = etcd::view(lab, LEFT) {
             return Err(format!("etcd serves on the node that was left behind: {view:?}").into());
         }
     }
-    let explained = host::must(lab, LEFT, &["tandem", "explain"])?;
-    for words in ["if that lasts", "node2 is not confirmed stopped", "pcs stonith confirm node2"] {
-        if !explained.contains(words) {
-            return Err(format!("'tandem explain' does not say '{words}': {explained}").into());
-        }
-    }
-    Ok(())
+    let explain = || host::said(lab, LEFT, &["tandem", "explain"]);
+    let told = ["if that lasts", "node2 is not confirmed stopped", "pcs stonith confirm node2"];
+    let tells = |said: &String| told.iter().all(|words| said.contains(words));
+    eventually(&format!("'tandem explain' says each of {told:?}"), explain, tells).map(drop)
 }
 
 /// Types `answers` to `tandem confirm-recovery`.
@@ -92,11 +86,6 @@ pub(super) fn confirm(lab: &Lab, answers: &str, succeeds: bool) -> Result<()> {
     let warns = told.contains("every write that it acknowledged since is lost")
         && told.contains("Nothing is lost if you start node2");
     if warns { Ok(()) } else { Err(format!("'tandem confirm-recovery' does not say what may be lost: {told}").into()) }
-}
-
-pub(super) fn serves_alone(lab: &Lab) -> Option<()> {
-    let view = etcd::view(lab, LEFT).ok()?;
-    (view.voters.len() == 1 && view.reads).then_some(())
 }
 
 /// The given-up node comes back: it joins, and what it had is kept beside its data dir.

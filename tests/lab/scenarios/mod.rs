@@ -37,7 +37,7 @@ mod podman_hangs;
 mod readme;
 mod restart_wish_stays;
 mod stale_attributes;
-mod steps;
+pub mod steps;
 mod survivor_etcd_killed_too;
 mod table;
 mod takeover;
@@ -60,7 +60,7 @@ use crate::shell_agent::Agent;
 use crate::state::Lab;
 use crate::teardown;
 use crate::up::{self, Wish};
-use crate::writer::{STEADY, Writers};
+use crate::writer::{FIRST_WRITES, STEADY, Writers};
 use table::{Needs, SCENARIOS, Scenario};
 
 /// Prints names and descriptions.
@@ -189,7 +189,7 @@ fn prepare(lab: &Lab, wish: Wish, needs: Needs, current: &mut Option<Needs>) -> 
 /// Starts writers on a healthy lab and waits until they are at work.
 fn writing(lab: &Lab) -> Result<Writers> {
     let writers = Writers::start(lab, STEADY)?;
-    sh::wait_for("the first writes", Duration::from_secs(20), Duration::from_millis(50), || {
+    sh::wait_for("the first writes", FIRST_WRITES, Duration::from_millis(50), || {
         (writers.count() > 100).then_some(())
     })?;
     Ok(writers)

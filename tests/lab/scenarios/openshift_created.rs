@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::steps;
 use crate::check::eventually;
+use crate::cluster;
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
@@ -18,7 +19,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     two_node_openshift::start_static_pods(lab)?;
     let members = steps::members(lab)?;
     let mut writers = super::writing(lab)?;
-    two_node_openshift::create_resources(lab)?;
+    two_node_openshift::create_resources(lab, two_node_openshift::OPERATORS_DELAY)?;
     sh::wait_for(
         "both starts to wait for the static pods",
         Duration::from_secs(120),
@@ -45,7 +46,7 @@ fn says(lab: &Lab, node: Node, words: &str) -> bool {
 
 /// What others read: attributes, files, words in the log. Some of it the agent writes a moment after etcd serves.
 fn check_node(lab: &Lab, node: Node) -> Result<()> {
-    let attribute = |name: &str| two_node_openshift::attribute(lab, node, "forever", name);
+    let attribute = |name: &str| cluster::attribute(lab, node, "forever", name);
     let address = Some(node.ip());
     eventually("node_ip is published", || attribute("node_ip"), |ip| *ip == address)?;
     let is_decimal = |id: &Option<String>| id.as_ref().is_some_and(|id| id.parse::<u64>().is_ok());

@@ -1,6 +1,7 @@
 //! The pod manifest changes: where only its version differs the container stays, else it is replaced and kept.
 
 use crate::check::{eventually, must};
+use crate::cluster;
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
@@ -55,6 +56,6 @@ fn restart_without_leaving(lab: &Lab, node: Node) -> Result<()> {
     two_node_openshift::restart_etcd(lab, node)?;
     must("restart_no_leave keeps the member", etcd::wait_view(lab, node)?.member, |now| *now == member)?;
     // The start takes it back once etcd serves, which is what was waited for until here.
-    let flag = || two_node_openshift::attribute(lab, node, "reboot", name);
+    let flag = || cluster::attribute(lab, node, "reboot", name);
     eventually("restart_no_leave is taken back", flag, Option::is_none).map(drop)
 }

@@ -1,15 +1,13 @@
 //! A node is replaced by a new machine of the same name, as the etcd operator does it: the survivor is told to go on
 //! alone by an attribute and restarted by a parameter, then the new machine comes with blank disks.
 
-use std::time::Duration;
-
 use super::steps;
 use crate::check::eventually;
 use crate::cluster;
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
-use crate::sh::{self, Result};
+use crate::sh::Result;
 use crate::state::Lab;
 use crate::two_node_openshift;
 use crate::up::Wish;
@@ -19,9 +17,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let [survivor, replaced] = NODES;
     cluster::pcs(lab, survivor, &["node", "standby", replaced.name()])?;
-    sh::wait_for("the old node's etcd to stop", Duration::from_secs(90), Duration::from_millis(300), || {
-        etcd::pid(lab, replaced).is_none().then_some(())
-    })?;
+    steps::wait_stopped(lab, &[replaced])?;
     let script = "rm -rf /var/lib/etcd/* /var/lib/tandem /run/resource-agents/* && podman rm --all --force";
     host::must(lab, replaced, &["sh", "-c", script])?;
     // What the old node left in the CIB is not believed.
@@ -31,7 +27,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     give_up_the_old_node(lab, survivor)?;
     cluster::pcs(lab, survivor, &["node", "unstandby", replaced.name()])?;
     super::ends_well(lab, &mut writers)?;
-    let lock = || two_node_openshift::attribute(lab, replaced, "forever", "member_removal_lock");
+    let lock = || cluster::attribute(lab, replaced, "forever", "member_removal_lock");
     eventually("the old node's lock is taken back by the new one", lock, Option::is_none).map(drop)
 }
 
@@ -50,6 +46,6 @@ fn give_up_the_old_node(lab: &Lab, survivor: Node) -> Result<()> {
     cluster::pcs(lab, survivor, &["resource", "update", "etcd", &format!("node_ip_map={map}"), "--wait=300"])?;
     eventually("the new map restarts the survivor", || etcd::pid(lab, survivor), |pid| *pid != before)?;
     steps::wait_alone(lab, survivor)?;
-    let flag = || two_node_openshift::attribute(lab, survivor, "reboot", name);
+    let flag = || cluster::attribute(lab, survivor, "reboot", name);
     eventually("force_new_cluster is taken back", flag, Option::is_none).map(drop)
 }

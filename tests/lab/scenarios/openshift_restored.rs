@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use super::steps;
 use crate::check::{eventually, must};
 use crate::cluster::{self, ETCD_CLONE};
 use crate::etcd;
 use crate::host;
 use crate::image;
 use crate::node::{NODES, Node};
-use crate::sh::{self, Result};
+use crate::sh::Result;
 use crate::state::Lab;
 use crate::two_node_openshift;
 use crate::up::Wish;
@@ -18,9 +19,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let old = etcd::wait_view(lab, NODES[0])?.member;
     let [restored, other] = NODES;
     cluster::pcs(lab, restored, &["resource", "disable", ETCD_CLONE])?;
-    sh::wait_for("both etcds to stop", Duration::from_secs(120), Duration::from_millis(300), || {
-        NODES.iter().all(|node| etcd::pid(lab, *node).is_none()).then_some(())
-    })?;
+    steps::wait_stopped(lab, &NODES)?;
     let attributes = format!(
         "crm_attribute --delete --name standalone_node; crm_attribute --delete --name learner_node;
          for node in {restored} {other}; do
@@ -38,7 +37,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)?;
     host::must(lab, other, &["sh", "-c", "ls -d /var/lib/etcd/member-backup-* /var/lib/etcd/snapshot-*.db"])?;
     for node in NODES {
-        let flag = || two_node_openshift::attribute(lab, node, "reboot", "force_new_cluster");
+        let flag = || cluster::attribute(lab, node, "reboot", "force_new_cluster");
         eventually("force_new_cluster is taken back", flag, Option::is_none)?;
     }
     Ok(())

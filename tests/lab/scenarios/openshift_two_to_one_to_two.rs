@@ -16,7 +16,7 @@ use crate::two_node_openshift;
 use crate::up::Wish;
 use crate::writer::Writers;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     two_node_openshift::up(lab)?;

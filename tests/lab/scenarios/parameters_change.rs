@@ -19,11 +19,11 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let before = NODES.map(|node| etcd::pid(lab, node));
     let members = steps::members(lab)?;
     let mut writers = super::writing(lab)?;
-    let change = ["resource", "update", cluster::ETCD, &format!("oom={OOM}"), "max_backup_snapshots=2", "--wait=60"];
+    let change = ["resource", "update", cluster::ETCD, &format!("oom={OOM}"), "max_backup_snapshots=2", "--wait=120"];
     cluster::pcs(lab, NODES[0], &change)?;
     lab.event("parameters have changed");
     for node in NODES {
-        sh::wait_for("the new OOM score", Duration::from_secs(60), Duration::from_millis(300), || {
+        sh::wait_for("the new OOM score", Duration::from_secs(120), Duration::from_millis(300), || {
             (oom_score(lab, node).ok()?.trim() == OOM).then_some(())
         })?;
     }

@@ -26,14 +26,14 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 /// Until one node is fenced and the other takes writes, and a while longer.
 fn cut_off(lab: &Lab, writers: &mut crate::writer::Writers, stories: &mut [Story; 2]) -> Result<()> {
     let began = state::since_epoch();
-    let winner = sh::wait_for("one node to be fenced", Duration::from_secs(60), Duration::from_millis(100), || {
+    let winner = sh::wait_for("one node to be fenced", Duration::from_secs(120), Duration::from_millis(100), || {
         stories.iter_mut().for_each(Story::follow);
         let fenced = NODES.into_iter().zip(stories.iter()).find(|(_, story)| story.steps.contains_key(&Step::Fenced));
         fenced.map(|(victim, _)| victim.other())
     })?;
     let fenced_at = writers.now();
     let first =
-        sh::wait_for("the other one to take writes", Duration::from_secs(60), Duration::from_millis(50), || {
+        sh::wait_for("the other one to take writes", Duration::from_secs(120), Duration::from_millis(50), || {
             writers.first_after(fenced_at)
         })?;
     let seconds = (state::since_epoch().saturating_sub(began)).as_secs_f64();
@@ -43,7 +43,7 @@ fn cut_off(lab: &Lab, writers: &mut crate::writer::Writers, stories: &mut [Story
     }
     // The fenced node boots into the partition: it must not begin anything on its own.
     let booted = || power::is_on(lab, winner.other()) && crate::host::running(lab, winner.other()).is_some();
-    sh::wait_for("the fenced node to boot", Duration::from_secs(60), Duration::from_millis(200), || {
+    sh::wait_for("the fenced node to boot", Duration::from_secs(120), Duration::from_millis(200), || {
         booted().then_some(())
     })?;
     only_the_winner_serves(lab, winner)?;
@@ -58,7 +58,7 @@ fn cut_off(lab: &Lab, writers: &mut crate::writer::Writers, stories: &mut [Story
 fn only_the_winner_serves(lab: &Lab, winner: Node) -> Result<()> {
     for _ in 0..10 {
         std::thread::sleep(Duration::from_secs(1));
-        let view = etcd::view(lab, winner)?;
+        let view = etcd::wait_view(lab, winner)?;
         if view.voters.len() != 1 || !view.reads {
             return Err(format!("the winner, {winner}, does not serve alone: {view:?}").into());
         }

@@ -3,11 +3,12 @@
 //! wrong, and can be tried again. A node whose starts are in vain lets its peer go on alone.
 
 use std::net::TcpListener;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, setns};
 
 use super::steps;
+use crate::check::{eventually, must};
 use crate::cluster::{self, Failure};
 use crate::etcd;
 use crate::host;
@@ -25,10 +26,14 @@ const PEER_PORT: u16 = 2380;
 const RUNTIME: &str = "/usr/sbin/runc";
 /// Beside it, so that it can be moved back.
 const AWAY: &str = "/usr/sbin/runc.away";
-/// How long the runtime stays away once the peer has gone on, and how many failures may be counted until then: of a
-/// monitor, of three quick starts, and of one start each quarter of a minute. Without a pace there are dozens.
+/// How long the runtime stays away once the peer has gone on.
 const MENDED_AFTER: Duration = Duration::from_secs(40);
-const MOST_FAILURES: u32 = 8;
+/// How many failures must be counted by then: of a monitor, and of starts that tell the peer to go on.
+const LEAST_FAILURES: u32 = 3;
+/// How many may be counted: of a monitor, of three quick starts and one that has begun, and of one start each quarter of a
+/// minute. Without a pace there are dozens.
+const QUICK_FAILURES: u32 = 5;
+const PACE: Duration = Duration::from_secs(15);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let node = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
@@ -82,7 +87,7 @@ fn listen(lab: &Lab, node: Node) -> Result<TcpListener> {
     let network = std::fs::File::open(net::host_handle(lab, node))?;
     let thread = std::thread::spawn(move || -> Result<TcpListener> {
         setns(network, CloneFlags::CLONE_NEWNET)?;
-        sh::wait_for("the port to be free", Duration::from_secs(4), Duration::from_millis(5), || {
+        sh::wait_for("the port to be free", Duration::from_secs(30), Duration::from_millis(5), || {
             TcpListener::bind(("0.0.0.0", PEER_PORT)).ok()
         })
     });
@@ -91,28 +96,25 @@ fn listen(lab: &Lab, node: Node) -> Result<TcpListener> {
 
 /// Its starts say what is wrong, and not too often; the other one takes writes meanwhile.
 fn the_peer_goes_on(lab: &Lab, node: Node) -> Result<()> {
+    let began = Instant::now();
     wait_refused(lab, node, "/usr/sbin/runc")?;
     steps::wait_alone(lab, node.other())?;
     std::thread::sleep(MENDED_AFTER);
     let words = ["crm_failcount", "--query", "--resource", cluster::ETCD, "--node", node.name()];
-    let text = host::must(lab, node.other(), &words)?;
-    let failures = text.trim().rsplit_once("value=").and_then(|(_, count)| count.parse::<u32>().ok());
-    match failures {
-        Some(3..=MOST_FAILURES) => Ok(()),
-        _ => Err(format!("not 3 to {MOST_FAILURES} failures: {text}").into()),
-    }
+    let count = || {
+        let text = host::said(lab, node.other(), &words);
+        text.trim().rsplit_once("value=").and_then(|(_, count)| count.parse::<u32>().ok())
+    };
+    let failures = eventually("several starts have failed", count, |count| *count >= Some(LEAST_FAILURES))?;
+    let most = f64::from(QUICK_FAILURES) + began.elapsed().div_duration_f64(PACE);
+    must(&format!("at most {most:.0} starts have failed"), failures, |count| count.map(f64::from) <= Some(most))
+        .map(drop)
 }
 
 /// The start of etcd on `node` is refused with `words`, so that it is tried again, and no etcd runs there.
 fn wait_refused(lab: &Lab, node: Node, words: &str) -> Result<()> {
-    let failure = sh::wait_for(words, Duration::from_secs(150), Duration::from_millis(300), || {
-        let tells = |failure: &Failure| failure.action == "etcd_start_0" && failure.reason.contains(words);
-        cluster::failures(lab, node.other()).into_iter().find(tells)
-    });
-    let failure = failure.map_err(|error| {
-        let there: Vec<String> = cluster::failures(lab, node.other()).iter().map(ToString::to_string).collect();
-        format!("{error}; there is: {}", there.join(" | "))
-    })?;
+    let tells = |failure: &Failure| failure.action == "etcd_start_0" && failure.reason.contains(words);
+    let failure = steps::wait_failure(lab, node.other(), &format!("a start that fails with '{words}'"), tells)?;
     println!("   {failure}");
     if failure.code != GENERIC || failure.reason.ends_with(CUT) {
         return Err(format!("neither retriable nor whole: {failure}").into());

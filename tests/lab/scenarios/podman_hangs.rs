@@ -7,7 +7,7 @@ use super::steps;
 use crate::etcd;
 use crate::host;
 use crate::node::Node;
-use crate::sh::{self, Result};
+use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
@@ -32,14 +32,9 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 }
 
 fn stops(lab: &Lab, node: Node) -> Result<()> {
-    let stays = node.other();
-    let what = format!("Pacemaker to have etcd stopped on {node}");
-    sh::wait_for(&what, Duration::from_secs(100), Duration::from_millis(500), || {
-        let told = host::must(lab, stays, &["crm_resource", "--resource", "etcd", "--locate"]).ok()?;
-        (!told.contains(node.name())).then_some(())
-    })?;
+    steps::wait_stop_answered(lab, &[node])?;
     if etcd::view(lab, node).is_ok() {
         return Err(format!("the stop of {node} was answered, and its etcd runs").into());
     }
-    steps::wait_alone(lab, stays).map(drop)
+    steps::wait_alone(lab, node.other()).map(drop)
 }

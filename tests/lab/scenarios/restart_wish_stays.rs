@@ -4,16 +4,21 @@
 use std::time::Duration;
 
 use super::steps;
+use crate::check::eventually;
 use crate::cluster::{self, Failure};
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
-use crate::sh::{self, Result};
+use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
 const WISH: &str = "restart_no_leave";
-/// Found before the real one in every search, and fails where the wish is to be taken back.
+const TOOL: &str = "/usr/sbin/crm_attribute";
+/// The real one, under another name.
+const REAL: &str = "/usr/sbin/crm_attribute.real";
+const PREPARED: &str = "/usr/sbin/crm_attribute.prepared";
+/// In the tool's place, and fails where the wish is to be taken back.
 const IN_ITS_PLACE: &str = "#!/bin/sh
 case \"$*\" in
     *restart_no_leave*--delete*) echo 'the write fails in this test' >&2; exit 1 ;;
@@ -26,15 +31,14 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let members = steps::members(lab)?;
     let logs = NODES.map(|node| steps::log_length(lab, node));
     let mut writers = super::writing(lab)?;
-    host::must(lab, node, &["mv", "/usr/sbin/crm_attribute", "/usr/sbin/crm_attribute.real"])?;
-    let failed = host::put(lab, node, "/usr/sbin/crm_attribute", IN_ITS_PLACE)
-        .and_then(|()| host::must(lab, node, &["chmod", "755", "/usr/sbin/crm_attribute"]))
-        .and_then(|_| start_fails(lab, node));
-    host::must(lab, node, &["mv", "/usr/sbin/crm_attribute.real", "/usr/sbin/crm_attribute"])?;
+    // Each step leaves a program of that name: the agent's monitors go on meanwhile.
+    host::must(lab, node, &["cp", "--preserve", TOOL, REAL])?;
+    host::put(lab, node, PREPARED, IN_ITS_PLACE)?;
+    host::must(lab, node, &["chmod", "755", PREPARED])?;
+    let failed = host::must(lab, node, &["mv", PREPARED, TOOL]).and_then(|_| start_fails(lab, node));
+    host::must(lab, node, &["mv", REAL, TOOL])?;
     failed?;
-    sh::wait_for("the wish to be taken back", Duration::from_secs(120), Duration::from_millis(300), || {
-        wish(lab, node).is_none().then_some(())
-    })?;
+    eventually("the wish is taken back", || wish(lab, node), Option::is_none)?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     steps::same_members(lab, members)?;
     steps::nothing_forced(lab, logs)?;
@@ -46,20 +50,13 @@ fn start_fails(lab: &Lab, node: Node) -> Result<()> {
     let set = ["crm_attribute", "--lifetime", "reboot", "--node", node.name(), "--name", WISH, "--update", "1"];
     host::must(lab, node.other(), &set)?;
     etcd::kill(lab, node)?;
-    sh::wait_for("the start to fail", Duration::from_secs(120), Duration::from_millis(300), || {
-        let tells = |failure: &Failure| {
-            failure.action == "etcd_start_0" && failure.reason.contains("the write fails in this test")
-        };
-        cluster::failures(lab, node.other()).into_iter().find(tells)
-    })?;
-    if wish(lab, node).is_none() {
-        return Err(format!("{WISH} is gone although nobody could take it back").into());
-    }
-    Ok(())
+    let tells =
+        |failure: &Failure| failure.action == "etcd_start_0" && failure.reason.contains("the write fails in this test");
+    steps::wait_failure(lab, node.other(), "a start that fails", tells)?;
+    // Nobody sets it again: once it is gone it stays so.
+    eventually("the wish is there, as nobody could take it back", || wish(lab, node), Option::is_some).map(drop)
 }
 
 fn wish(lab: &Lab, node: Node) -> Option<String> {
-    let words = ["crm_attribute", "--lifetime", "reboot", "--node", node.name(), "--name", WISH, "--query", "--quiet"];
-    let output = host::output(lab, node.other(), &words).ok()?;
-    Some(output.stdout.trim().to_owned()).filter(|value| output.ok && !value.is_empty())
+    cluster::attribute(lab, node, "reboot", WISH)
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::steps;
 use crate::cluster::{self, ETCD_CLONE};
-use crate::etcd;
 use crate::host;
 use crate::node::NODES;
 use crate::sh::{self, Result};
@@ -32,9 +31,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let logs = NODES.map(|node| steps::log_length(lab, node));
     let mut writers = super::writing(lab)?;
     cluster::pcs(lab, NODES[0], &["resource", "disable", ETCD_CLONE])?;
-    sh::wait_for("both etcds to stop", Duration::from_secs(120), Duration::from_millis(300), || {
-        NODES.iter().all(|node| etcd::pid(lab, *node).is_none()).then_some(())
-    })?;
+    steps::wait_stopped(lab, &NODES)?;
     leave(lab)?;
     cluster::pcs(lab, NODES[0], &["resource", "enable", ETCD_CLONE])?;
     super::ends_well(lab, &mut writers)?;

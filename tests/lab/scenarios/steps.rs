@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::cluster;
+use crate::check;
+use crate::cluster::{self, Failure};
 use crate::etcd::{self, View};
 use crate::host;
 use crate::node::{NODES, Node};
@@ -10,6 +11,9 @@ use crate::power;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::writer::Writers;
+
+/// A stop's own time, and what a busy cluster takes to begin it.
+const STOP_LIMIT: Duration = Duration::from_secs(180);
 
 /// The environment variable that repeats a random run.
 const SEED: &str = "LAB_SEED";
@@ -63,11 +67,10 @@ pub(super) fn standby(lab: &Lab, node: Node, on: bool) -> Result<()> {
 
 /// Waits until `node` is the only member and takes writes alone.
 pub(super) fn wait_alone(lab: &Lab, node: Node) -> Result<View> {
-    let what = format!("{node} to be the only member");
-    sh::wait_for(&what, Duration::from_secs(120), Duration::from_millis(200), || {
-        let view = etcd::view(lab, node).ok()?;
-        (view.voters.len() == 1 && view.others == 0 && view.reads).then_some(view)
-    })
+    let is_alone =
+        |view: &Result<View>| view.as_ref().is_ok_and(|view| view.voters.len() == 1 && view.others == 0 && view.reads);
+    let what = format!("{node} is the only member");
+    check::within(Duration::from_secs(120), &what, || etcd::view(lab, node), is_alone)?
 }
 
 /// Waits for a write that begins after this moment.
@@ -103,10 +106,33 @@ pub(super) fn on(lab: &Lab, node: Node, delay: u64) -> Result<()> {
 
 /// Waits until Pacemaker on `node` has itself online.
 pub(super) fn wait_pacemaker(lab: &Lab, node: Node) -> Result<()> {
-    let what = format!("Pacemaker on {node}");
-    sh::wait_for(&what, Duration::from_secs(60), Duration::from_millis(500), || {
-        cluster::online(lab, node).contains(&node).then_some(())
-    })
+    let what = format!("Pacemaker on {node} has it online");
+    let online = || cluster::online(lab, node);
+    check::within(Duration::from_secs(120), &what, online, |online| online.contains(&node)).map(drop)
+}
+
+/// Waits until the stops of etcd have ended on these nodes, a moment after etcd itself is gone.
+pub(crate) fn wait_stopped(lab: &Lab, nodes: &[Node]) -> Result<()> {
+    wait_stop_answered(lab, nodes)?;
+    for node in nodes {
+        check::must(
+            &format!("no etcd runs on {node} once its stop has ended"),
+            etcd::pid(lab, *node),
+            Option::is_none,
+        )?;
+    }
+    Ok(())
+}
+
+/// Waits until Pacemaker has etcd stopped on these nodes.
+pub(super) fn wait_stop_answered(lab: &Lab, nodes: &[Node]) -> Result<()> {
+    let by = host::any_running(lab)?;
+    let locate = || host::said(lab, by, &["crm_resource", "--resource", cluster::ETCD, "--locate"]);
+    let names: Vec<&str> = nodes.iter().map(|node| node.name()).collect();
+    let is_stopped =
+        |said: &String| said.contains("resource etcd is") && !said.split_whitespace().any(|word| names.contains(&word));
+    let what = format!("Pacemaker has etcd stopped on {}", names.join(" and "));
+    check::within(STOP_LIMIT, &what, locate, is_stopped).map(drop)
 }
 
 /// For this long, no etcd answers on `node`.
@@ -120,10 +146,27 @@ pub(super) fn stays_inert(lab: &Lab, node: Node, seconds: u64) -> Result<()> {
     Ok(())
 }
 
+/// Waits until Pacemaker, as `by` sees it, shows a failed action that fits.
+pub(super) fn wait_failure(lab: &Lab, by: Node, what: &str, fits: impl Fn(&Failure) -> bool) -> Result<Failure> {
+    let what = format!("Pacemaker shows {what}");
+    let find = || {
+        let mut all = cluster::failures(lab, by);
+        let place = all.iter().position(&fits);
+        place.map(|place| all.swap_remove(place)).ok_or(all)
+    };
+    let found = check::within(Duration::from_secs(150), &what, find, std::result::Result::is_ok)?;
+    found.map_err(|_| what.into())
+}
+
 /// Waits until the words stand in the node's own log, after `from` bytes of it.
 pub(super) fn wait_said(lab: &Lab, node: Node, from: usize, words: &str, limit: Duration) -> Result<()> {
     let what = format!("{node} to say '{words}'");
     sh::wait_for(&what, limit, Duration::from_millis(30), || said(lab, node, from).contains(words).then_some(()))
+        .map_err(|error| {
+            let all = said(lab, node, from);
+            let last = all.lines().rfind(|line| line.contains("podman-etcd")).unwrap_or("nothing");
+            format!("{error}: the last that it said is: {last}").into()
+        })
 }
 
 /// What the node's log has after `from` bytes.

@@ -15,7 +15,7 @@ use crate::writer::ONE_BY_ONE;
 /// Switches the agent's commit-index step off where it exists; for this test alone.
 const SWITCH: &str = "etc/tandem/test-skip-advance-commit";
 /// The loss is likely each time, not certain: it takes a write that is in flight at the right moment.
-const TRIES: usize = 4;
+const TRIES: usize = 8;
 
 /// With the step on: nothing is lost.
 pub fn nothing_lost(lab: &Lab, _: Wish) -> Result<()> {

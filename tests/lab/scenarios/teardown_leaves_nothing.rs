@@ -2,11 +2,12 @@
 
 use std::fs;
 
+use crate::check::eventually;
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::proc::Record;
 use crate::sh::Result;
-use crate::state::Lab;
+use crate::state::{self, Lab};
 use crate::teardown;
 use crate::up::{self, Wish};
 
@@ -20,8 +21,8 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     if !left.is_empty() {
         return Err(format!("left behind: {}", left.join(", ")).into());
     }
-    let new = Machine::now().beyond(&before);
-    if new.is_empty() { Ok(()) } else { Err(format!("new on the machine: {}", new.join(", ")).into()) }
+    // Other programs' mounts come and go meanwhile.
+    eventually("nothing is new on the machine", || Machine::now().beyond(&before), Vec::is_empty).map(drop)
 }
 
 /// A lab with a container on each host, and then as a crash would leave it.
@@ -35,12 +36,10 @@ fn up_and_broken(lab: &Lab, wish: Wish) -> Result<()> {
             &["podman", "run", "-d", "--name", "etcd", "--net", "host", &image, "etcd", "--data-dir", "/d"],
         )?;
     }
-    let with_it = teardown::leftovers(lab);
     // The check must be able to see what it looks for, or an empty answer means nothing.
     for kind in ["directory", "network namespace", "cgroup", "(etcd)", "(conmon)", "(corosync)"] {
-        if !with_it.iter().any(|found| found.contains(kind)) {
-            return Err(format!("the check for leftovers does not see {kind} of a lab that is up").into());
-        }
+        let what = format!("the check for leftovers sees the {kind} of a lab that is up");
+        eventually(&what, || teardown::leftovers(lab), |found| found.iter().any(|thing| thing.contains(kind)))?;
     }
     // As a crash would leave it: the BMCs and one host are dead, nothing was cleaned up after them, and nobody wrote
     // down which process the other host's pid 1 is.
@@ -65,12 +64,17 @@ impl Machine {
         Self { namespaces: names.unwrap_or_default(), mounts: mounts.lines().map(str::to_owned).collect() }
     }
 
+    /// What is here and was not then, and is no other lab's.
     fn beyond(&self, before: &Self) -> Vec<String> {
         let mut new: Vec<String> =
             self.namespaces.iter().filter(|name| !before.namespaces.contains(name)).cloned().collect();
         // /run/netns itself is mounted once by `ip netns` and stays, whoever used it first.
         let stays = |line: &&String| !before.mounts.contains(line) && !line.contains(" /run/netns ");
         new.extend(self.mounts.iter().filter(stays).cloned());
+        let others = state::all_labs();
+        let of_another =
+            |thing: &str, lab: &str| thing.starts_with(&format!("{lab}-")) || thing.contains(&format!("/{lab}/"));
+        new.retain(|thing| !others.iter().any(|lab| of_another(thing, lab)));
         new
     }
 }

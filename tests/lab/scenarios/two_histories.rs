@@ -4,15 +4,16 @@
 
 use std::time::Duration;
 
-use super::left_behind::{LEFT, PEER, confirm, leave_behind, serves_alone};
+use super::left_behind::{LEFT, PEER, confirm, leave_behind};
 use super::steps;
 use crate::bmc;
-use crate::cluster;
+use crate::check::{eventually, within};
+use crate::cluster::{self, Failure};
 use crate::etcd;
 use crate::host;
 use crate::node::NODES;
 use crate::power;
-use crate::sh::{self, Result};
+use crate::sh::{Output, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
@@ -26,9 +27,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     let acknowledged = writers.stop()?;
     steps::wait_pacemaker(lab, LEFT)?;
     confirm(lab, "node2\nyes\nnode2\n", true)?;
-    sh::wait_for("the left node to go on alone", Duration::from_secs(60), Duration::from_millis(500), || {
-        serves_alone(lab)
-    })?;
+    steps::wait_alone(lab, LEFT)?;
 
     power::cut(lab, LEFT)?;
     bmc::set_mode(lab, PEER, "ok")?;
@@ -53,11 +52,12 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
 
 /// Neither serves, and both say the same.
 fn refuse(lab: &Lab) -> Result<()> {
-    sh::wait_for("both to refuse", Duration::from_secs(120), Duration::from_millis(500), || {
-        let failures = cluster::failures(lab, NODES[0]);
+    let both_say = |failures: &Vec<Failure>| {
         let says = |node| failures.iter().any(|failure| failure.is_on(node) && failure.reason.ends_with(WORDS));
-        NODES.into_iter().all(says).then_some(())
-    })?;
+        NODES.into_iter().all(says)
+    };
+    let failures = || cluster::failures(lab, NODES[0]);
+    within(Duration::from_secs(150), "both nodes refuse to start etcd", failures, both_say)?;
     for node in NODES {
         steps::stays_inert(lab, node, 2)?;
     }
@@ -82,8 +82,7 @@ fn is_kept(lab: &Lab) -> Result<()> {
 
 /// The choice was for once.
 fn choice_is_taken_back(lab: &Lab) -> Result<()> {
-    sh::wait_for("the choice to be taken back", Duration::from_secs(60), Duration::from_millis(500), || {
-        let output = host::output(lab, LEFT, &["crm_attribute", "--name", PRIMARY, "--query", "--quiet"]).ok()?;
-        output.stdout.trim().is_empty().then_some(())
-    })
+    let choice = || host::output(lab, LEFT, &["crm_attribute", "--name", PRIMARY, "--query", "--quiet"]);
+    let is_gone = |said: &Result<Output>| said.as_ref().is_ok_and(|said| said.stdout.trim().is_empty());
+    eventually("the choice is taken back", choice, is_gone).map(drop)
 }

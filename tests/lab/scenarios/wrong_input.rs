@@ -1,13 +1,12 @@
 //! Wrong input, each as an operator meets it: one clear sentence in the exit reason, and the exit code that tells
 //! Pacemaker what to do about it.
 
-use std::time::Duration;
-
+use super::steps;
 use crate::bmc;
 use crate::cluster::{self, Failure};
 use crate::host;
 use crate::node::{NODES, Node};
-use crate::sh::{self, Result};
+use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
@@ -68,16 +67,10 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 
 fn try_case(lab: &Lab, case: &Case) -> Result<()> {
     cluster::create_etcd_with(lab, NODES[0], cluster::CloneKind::Plain, case.wrong, true)?;
-    let failure = sh::wait_for("its failure in crm_mon", Duration::from_secs(150), Duration::from_millis(500), || {
-        let of_case = |failure: &Failure| {
-            failure.action.starts_with("etcd") && case.words.iter().all(|word| failure.reason.contains(word))
-        };
-        cluster::failures(lab, NODES[0]).into_iter().find(of_case)
-    });
-    let failure = failure.map_err(|error| {
-        let there: Vec<String> = cluster::failures(lab, NODES[0]).iter().map(ToString::to_string).collect();
-        format!("{error}; there is: {}", there.join(" | "))
-    })?;
+    let of_case = |failure: &Failure| {
+        failure.action.starts_with("etcd") && case.words.iter().all(|word| failure.reason.contains(word))
+    };
+    let failure = steps::wait_failure(lab, NODES[0], &format!("a failure that says {:?}", case.words), of_case)?;
     println!("   {}: {failure}", case.what);
     if failure.code != case.code {
         return Err(format!("the exit code should be {}: {failure}", case.code).into());
@@ -101,10 +94,8 @@ fn refused_password(lab: &Lab) -> Result<()> {
         ],
     );
     let _ = host::must(lab, Node::Two, &["crm_resource", "--resource", "fence-node1", "--restart", "--timeout=30s"]);
-    let noted =
-        sh::wait_for("a failure of the fence device", Duration::from_secs(150), Duration::from_millis(500), || {
-            cluster::failures(lab, NODES[0]).into_iter().find(|failure| failure.action.starts_with("fence-node1"))
-        });
+    let of_device = |failure: &Failure| failure.action.starts_with("fence-node1");
+    let noted = steps::wait_failure(lab, NODES[0], "a failure of the fence device", of_device);
     bmc::set_mode(lab, Node::One, "ok")?;
     let status = status?;
     let said = status.text();
