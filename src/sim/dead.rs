@@ -10,12 +10,15 @@ use crate::decide::snapshot::{BootMemory, Lineage, RunningVoter};
 
 /// Drops what is dead in `world`.
 pub(super) fn drop_dead(sim: &mut Sim, world: &mut World) {
+    if !sim.bounds.keeps_dead {
+        drop_of_nodes(sim, world);
+    }
     for node in &mut world.nodes {
         node.data.folded = 0;
     }
-    if sim.bounds.keeps_dead {
-        return;
-    }
+}
+
+fn drop_of_nodes(sim: &mut Sim, world: &mut World) {
     for n in 0..2 {
         let node = &mut world.nodes[n];
         drop_of_a_sole_voter(sim, node);
@@ -30,6 +33,9 @@ pub(super) fn drop_dead(sim: &mut Sim, world: &mut World) {
             node.word = Word::None;
         }
     }
+    // As the next move would: what is committed by now is folded.
+    let [one, other] = &mut world.nodes;
+    log::fold(&mut sim.logs, &mut one.data, &mut other.data);
 }
 
 /// What a sole voter knows to be committed counts only where a new cluster is forced, and its never is; when it starts it

@@ -322,7 +322,7 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
             pacemaker::part(world);
             std::mem::replace(&mut world.link, false)
         }
-        Move::HealLink => !std::mem::replace(&mut world.link, true),
+        Move::HealLink => pacemaker::heal(world),
         Move::Lag(n) => lag(world, n),
         Move::CatchUp => pacemaker::catch_up(world),
         Move::Notice => pacemaker::notice(world),

@@ -166,6 +166,27 @@ fn confirmed_down(world: &mut World, by: usize) {
     cib.record[other] = 0;
 }
 
+/// The network is back. Where nobody had noticed that it was cut, what was written meanwhile arrives: Corosync sends again
+/// what a member of the same membership has missed.
+pub fn heal(world: &mut World) -> bool {
+    let was_cut = !std::mem::replace(&mut world.link, true);
+    let [one, other] = world.nodes.map(|node| node.cib);
+    if was_cut && are_together(world) && one != other {
+        let mut cib = if world.newer == Newer::Of(1) { other } else { one };
+        if world.newer == Newer::Diverged {
+            cib.standalone = one.standalone.or(other.standalone);
+            cib.lineage = one.lineage.max(other.lineage);
+        }
+        for n in 0..2 {
+            let own = world.nodes[n].cib;
+            (cib.agent[n], cib.record[n], cib.recorded[n]) = (own.agent[n], own.record[n], own.recorded[n]);
+        }
+        world.nodes.iter_mut().for_each(|node| node.cib = cib);
+        world.newer = Newer::Equal;
+    }
+    was_cut
+}
+
 /// The stragglers' replica catches up.
 pub fn catch_up(world: &mut World) -> bool {
     let Some(n) = world.lagging.map(usize::from) else { return false };
