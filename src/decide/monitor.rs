@@ -1,10 +1,11 @@
 //! `monitor` asks etcd itself. It is also the backstop: what a notification missed is found and done here.
 
 use super::alarm;
+use super::cold_start::{Data, classify};
 use super::fact::Fact;
 use super::membership;
 use super::others;
-use super::peer::{PeerWord, peer_word};
+use super::peer::{PeerWord, peer_has_nothing, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress};
 use super::reason::{Health, Reason, Refusal, Wait};
 use super::recover;
@@ -105,7 +106,8 @@ pub(super) fn decide_after_failed_upkeep(snapshot: &Snapshot) -> Exit {
 }
 
 fn without_a_leader(snapshot: &Snapshot, progress: &Progress) -> Plan {
-    if let Some(plan) = recover::decide(snapshot, progress).or_else(|| without_proof(snapshot)) {
+    let recovery = recover::decide(snapshot, progress).or_else(|| without_proof(snapshot));
+    if let Some(plan) = recovery.or_else(|| waits_in_vain(snapshot)) {
         return plan;
     }
     Plan::exit(Vec::new(), running_exit(snapshot), Reason::Running(leaderless(snapshot)))
@@ -122,6 +124,17 @@ fn without_proof(snapshot: &Snapshot) -> Option<Plan> {
     Some(snapshot.refuse(recover::without_proof(snapshot, position)))
 }
 
+/// Who waits for the vote of a peer that has lost its data waits for nobody. This member may have become a voter since it
+/// said what it holds, or have missed that its peer went on alone: it fails, as its next start reads its data again, and
+/// goes on alone or says what an operator can do. A sole voter needs no vote, and is slow.
+fn waits_in_vain(snapshot: &Snapshot) -> Option<Plan> {
+    let own_record = snapshot.cib.known()?.own_record.as_ref();
+    let is_sole = own_record.is_some_and(|record| classify(&record.disk) == Data::SoleVoter);
+    let peer_waits = matches!(peer_word(snapshot), PeerWord::Stopped | PeerWord::Starting);
+    let why = format!("{}, whose vote it waits for, has lost its data", snapshot.peer_name());
+    (peer_waits && peer_has_nothing(snapshot) && !is_sole).then(|| snapshot.refuse(Refusal::EtcdDoesNotAnswer { why }))
+}
+
 fn leaderless(snapshot: &Snapshot) -> Health {
     Health::LeaderlessPeerNotConfirmed { peer: snapshot.peer_name().to_owned() }
 }
@@ -133,7 +146,7 @@ fn silent(snapshot: &Snapshot, progress: &Progress, why: &str) -> Plan {
     }
     let served = snapshot.memory().is_some_and(|memory| memory.voter.is_some());
     let listens = !snapshot.own_etcd.is_absent();
-    if !served && let Some(plan) = without_proof(snapshot) {
+    if !served && let Some(plan) = without_proof(snapshot).or_else(|| waits_in_vain(snapshot)) {
         return plan;
     }
     if !served && listens {

@@ -1,5 +1,6 @@
 //! Pacemaker's word on the peer: is its agent active, starting, or confirmed stopped? Never guessed.
 
+use super::cold_start::{Data, classify};
 use super::snapshot::{Cib, Moment, Notify, PeerAgent, PeerNode, Snapshot};
 use crate::decide::fact::Fact;
 
@@ -56,6 +57,12 @@ fn refined_by(notify: &Notify, peer: &str, word: PeerWord) -> PeerWord {
         return PeerWord::Active;
     }
     word
+}
+
+/// Whether the peer says that it holds no data, and no etcd runs there: whatever it held before is gone, and its vote too.
+pub(super) fn peer_has_nothing(snapshot: &Snapshot) -> bool {
+    let record = snapshot.cib.known().and_then(|cib| cib.peer_record.as_ref());
+    record.is_some_and(|record| classify(&record.disk) == Data::Nothing) && snapshot.peer_etcd.is_absent()
 }
 
 fn from_cib(cib: &Cib) -> PeerWord {

@@ -235,7 +235,12 @@ fn peer_came_back(snapshot: &Snapshot) -> bool {
 /// we published of it then says who votes, and is looked at again before a force.
 fn r2_says_force(snapshot: &Snapshot) -> bool {
     let Some(cib) = snapshot.cib.known() else { return false };
-    let own = snapshot.record().or_else(|| cib.own_record.clone());
+    // What was published before this node joined is of data that it has moved aside since. For the rest the note is newer: it
+    // knows of the fork that we announced ourselves, and of those that we took over.
+    let joins = snapshot.note.known().is_some_and(|note| note.joins);
+    let published = cib.own_record.clone().filter(|_| !joins);
+    let published = published.map(|record| Record { lineage: snapshot.own_lineage(), ..record });
+    let own = snapshot.record().or(published);
     let (Some(me), Some(peer)) = (own, &cib.peer_record) else { return false };
     let answer = cold_start::answer(&me, peer, &Cluster::seen_in(snapshot, cib));
     let may_run = matches!(peer_word(snapshot), PeerWord::Lost | PeerWord::Unknown(_));

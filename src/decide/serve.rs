@@ -3,7 +3,7 @@
 use super::fact::Fact;
 use super::membership;
 use super::others;
-use super::peer::{PeerWord, peer_word};
+use super::peer::{PeerWord, peer_has_nothing, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
 use super::reason::{Health, Reason, Refusal, Rule, Wait};
 use super::roles;
@@ -52,7 +52,7 @@ fn await_leader(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, wait: 
         return Plan::exit(Vec::new(), Exit::Success, Reason::Waiting(wait));
     }
     // Nobody will send the data, and while this action runs Pacemaker does not even fence the peer.
-    let peer_is_lost = matches!(peer_word(snapshot), PeerWord::Lost | PeerWord::Down);
+    let peer_is_lost = matches!(peer_word(snapshot), PeerWord::Lost | PeerWord::Down) || peer_has_nothing(snapshot);
     if matches!(mode, RunMode::JoinAsLearner { .. }) && peer_is_lost {
         return snapshot.refuse(Refusal::PeerLostWhileJoining);
     }

@@ -3,6 +3,7 @@
 mod alarms;
 mod cold_start;
 mod golden;
+mod lost_data;
 mod monitor_and_notify;
 mod newest;
 mod others;
