@@ -14,6 +14,13 @@ use crate::state::Lab;
 use crate::two_node_openshift;
 use crate::up::Wish;
 
+/// What the manifest's settings are in etcd's configuration.
+const CONFIG: [&str; 3] =
+    ["force-new-cluster: false", "listen-metrics-urls: \"https://0.0.0.0:9978\"", "quota-backend-bytes: 8589934592"];
+/// etcd 3.4 has no such settings.
+const CONFIG_FROM_3_5: [&str; 2] =
+    ["experimental-warning-apply-duration: 200000000", "socket-options: {\"reuse-address\":true}"];
+
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     two_node_openshift::prepare(lab)?;
     two_node_openshift::start_static_pods(lab)?;
@@ -53,15 +60,14 @@ fn check_node(lab: &Lab, node: Node) -> Result<()> {
     eventually("cluster_id is published, in decimal", || attribute("cluster_id"), is_decimal)?;
     let member = Some(format!("{:x}", etcd::wait_view(lab, node)?.member));
     eventually("member_id is published, in hexadecimal", || attribute("member_id"), |id| *id == member)?;
-    for line in [
-        "force-new-cluster: false",
-        "listen-metrics-urls: \"https://0.0.0.0:9978\"",
-        "quota-backend-bytes: 8589934592",
-        "experimental-warning-apply-duration: 200000000",
-        "socket-options: {\"reuse-address\":true}",
-    ] {
-        let config = || host::said(lab, node, &["cat", "/var/lib/etcd/config.yaml"]);
+    let config = || host::said(lab, node, &["cat", "/var/lib/etcd/config.yaml"]);
+    for line in CONFIG {
         eventually(&format!("config.yaml has '{line}'"), config, |config| config.contains(line))?;
+    }
+    let is_known = lab.setting("etcd").as_deref() != Some("3.4");
+    for line in CONFIG_FROM_3_5 {
+        let what = format!("config.yaml has '{line}' where etcd knows it");
+        eventually(&what, config, |config| !config.is_empty() && config.contains(line) == is_known)?;
     }
     check_container(lab, node)?;
     for words in ["active etcd resources", "a new working copy of /etc/kubernetes"] {
