@@ -52,6 +52,12 @@ pub fn sleep(wanted: Duration) {
     std::thread::sleep(wanted);
 }
 
+/// Nanoseconds since the machine started, sleep included: no two reads of one boot are alike.
+pub fn boot_nanoseconds() -> u64 {
+    let since = nix::time::clock_gettime(nix::time::ClockId::CLOCK_BOOTTIME).map(Duration::from);
+    since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
 /// Seconds since 1970 by the wall clock; for labels in notes and logs, never for a decision.
 #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
 pub fn wall_seconds() -> u64 {

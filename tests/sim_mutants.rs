@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tandem::sim::check::{Limits, check};
 use tandem::sim::mutant::{ALL, Mutant};
-use tandem::sim::{Bounds, Sim};
+use tandem::sim::{Bounds, Sim, scenario, story};
 
 fn bounds(faults: u8) -> Bounds {
     Bounds { operators: false, ..Bounds::of_search(faults) }
@@ -100,4 +100,41 @@ fn whole_searches_catch() {
     assert_caught(&caught, bounds(2));
     let alone = [("missing-record-counts-as-blank", "")];
     assert_caught(&alone, Bounds { unblocks: true, ..bounds(2) });
+}
+
+/// What follows in the scenario of a stale announcement where its last word is not awaited.
+const CARRIED_OUT_TOO_LATE: &str = "
+    agent on node2 acts
+    agent on node2 decides
+    agent on node2 acts
+    agent on node2 acts
+    etcd on node2 asks for votes
+    client writes
+    pacemaker notices the loss
+    pacemaker on node1 fences its peer
+    pacemaker begins monitor on node1
+    agent on node1 acts
+    agent on node1 acts
+    agent on node1 acts
+    agent on node1 acts
+    agent on node1 decides
+    agent on node1 acts
+    agent on node1 acts
+    agent on node1 decides
+    agent on node1 acts
+    agent on node1 acts
+    etcd on node1 asks for votes
+";
+
+/// Three faults are too many for a search of every day, so the way is written down.
+#[test]
+fn a_stale_announcement_costs_a_write_where_its_last_word_is_not_awaited() {
+    let scenario = include_str!("scenarios/announcement-is-stale-when-it-is-carried-out.scn");
+    let (until_the_cut, _) = scenario.split_once("pacemaker notices").unwrap();
+    let trace = scenario::parse(&format!("{until_the_cut}{CARRIED_OUT_TOO_LATE}")).unwrap();
+    let result = |mutant| story::tell(&mut Sim::new(Bounds::for_scenarios(), mutant), &trace).1;
+    let lost = result(Mutant::LastWordNotAwaited).unwrap_err().0;
+    assert!(lost.contains("acknowledged write w2 is lost"), "{lost}");
+    // With the rule the first of these moves has to wait for the membership.
+    assert!(result(Mutant::None).unwrap_err().0.contains("cannot happen here"));
 }

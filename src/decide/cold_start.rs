@@ -117,6 +117,9 @@ pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
         (SoleVoter, _) => Answer::StartNormally(Rule::SoleVoter),
         // It has come back since it said that, as the other voter: its start, which says so at its end, awaits our vote.
         (VoterBeside(other), Departed) if !lists(me, other, peer) => Answer::StartNormally(Rule::PeerJoinedSince),
+        (VoterBeside(other), VoterBeside(_) | Learner) if joined_since(me, other, peer, cluster.chosen) => {
+            Answer::StartNormally(Rule::PeerJoinedSince)
+        }
         (_, SoleVoter) => Answer::FollowThePeer(Rule::PeerIsSoleVoter),
         // The peer has nothing that could hold more than we do: all that a cluster of two acknowledged is in our log.
         (VoterBeside(_), Nothing | Departed) => Answer::ForceNewCluster(Rule::PeerHasNoData),
@@ -149,6 +152,18 @@ pub(super) fn left_to(peer: &Record, me: &Record) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether the peer has joined as `other`, the second voter that we name, since it published data of an earlier member: of
+/// one history ours is the newer part then, as it no longer has that member. Its start awaits our vote.
+fn joined_since(me: &Record, other: MemberId, peer: &Record, chosen: Chosen) -> bool {
+    let names_us = match (history(me), history(peer)) {
+        (Some(me), Some(peer)) => {
+            peer.member_id != other && peer.cluster_id == me.cluster_id && peer.voters.contains(&me.member_id)
+        }
+        _ => false,
+    };
+    names_us && me.lineage == peer.lineage && !peer.claims && chosen == Chosen::Nobody
 }
 
 /// Two voters' data that do not name each other: the one with more forks behind it is the newer history.

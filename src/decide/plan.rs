@@ -71,6 +71,9 @@ pub enum Phase {
     Started(RunMode),
     /// The step to one voter was announced; etcd is to be stopped and forced.
     Announced,
+    /// It was announced, etcd is stopped, and a record with this nonce was published since: it has to come back from our
+    /// own CIB before etcd is forced.
+    Barrier { nonce: u64 },
     /// Leadership was handed to the peer, or tried to.
     HandedOver,
     /// This member has left the member list, or tried to.

@@ -1,5 +1,5 @@
-//! Going on alone (rule R3 and the force of R2): announced first, for good, then etcd is stopped, its commit index
-//! advanced, and a new cluster forced from its data.
+//! Going on alone (rule R3 and the force of R2): announced first, for good, then etcd is stopped, the CIB read behind a
+//! write of our own, the commit index advanced, and a new cluster forced from the data.
 
 use super::cold_start::{self, Answer, Cluster, Data, classify};
 use super::fact::Fact;
@@ -14,7 +14,7 @@ use super::start;
 
 /// A leaderless etcd has nothing to finish; what it has not written is covered by advancing the commit index.
 const GRACE_S: u64 = 1;
-/// How long the announcement may take to be visible in our own CIB.
+/// How long what we write may take to be visible in our own CIB.
 const PATIENCE_WITH_THE_CIB_MS: u64 = 15_000;
 
 /// A running etcd that may have to go on alone: the post-stop notification and, as the backstop, `monitor` ask this.
@@ -22,9 +22,9 @@ const PATIENCE_WITH_THE_CIB_MS: u64 = 15_000;
 pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Option<Plan> {
     match &progress.phase {
         Phase::Announced => Some(decide_announced(snapshot, progress)),
-        Phase::Stopped => Some(decide_stopped(snapshot)),
+        Phase::Barrier { nonce } => Some(decide_at_the_barrier(snapshot, progress, *nonce)),
         Phase::Started(mode) => Some(serve::started(snapshot, progress, mode)),
-        Phase::Begin | Phase::HandedOver | Phase::Left => begin(snapshot),
+        Phase::Begin | Phase::HandedOver | Phase::Left | Phase::Stopped => begin(snapshot),
     }
 }
 
@@ -142,16 +142,27 @@ pub(super) fn announce(snapshot: &Snapshot, because: Reason) -> Plan {
         Effect::PublishLineage(note.lineage.clone()),
         Effect::SetStandalone(Some(snapshot.me.name.clone())),
     ];
-    if let Some(record) = snapshot.cib.known().and_then(|cib| cib.own_record.clone()) {
-        effects.push(Effect::PublishRecord(Record { lineage: note.lineage, claims: true, ..record }));
-    }
-    Plan::then_look(effects, 20, Progress::enter(Phase::Announced, snapshot.elapsed_ms), because)
+    let nonce = (!snapshot.container_may_run()).then_some(snapshot.nonce);
+    let record = announced_record(snapshot, note.lineage, nonce);
+    let phase = match nonce.filter(|_| record.is_some()) {
+        Some(nonce) => Phase::Barrier { nonce },
+        None => Phase::Announced,
+    };
+    effects.extend(record);
+    Plan::then_look(effects, 20, Progress::enter(phase, snapshot.elapsed_ms), because)
 }
 
-/// An announcement that was made and not carried out is not made twice: the fork that it counts never happened.
+/// Our record, with the fork that was announced; `nonce` makes it a write that can be told from every other.
+fn announced_record(snapshot: &Snapshot, lineage: Lineage, nonce: Option<u64>) -> Option<Effect> {
+    let record = snapshot.cib.known()?.own_record.clone().or_else(|| snapshot.record())?;
+    Some(Effect::PublishRecord(Record { lineage, claims: true, nonce, ..record }))
+}
+
+/// An announcement that was made and not carried out is not made twice: the fork that it counts never happened. Not so at
+/// an operator's word: the peer may have taken over that count since, and gone on from it.
 fn announced_note(snapshot: &Snapshot) -> Note {
     let note = snapshot.note.known().cloned().unwrap_or_default();
-    if note.alone_since.is_some() && note.lineage.by == snapshot.me.name {
+    if note.alone_since.is_some() && note.lineage.by == snapshot.me.name && !is_authorised(snapshot) {
         return note;
     }
     let position = match (&snapshot.disk, &snapshot.own_etcd) {
@@ -165,41 +176,58 @@ fn announced_note(snapshot: &Snapshot) -> Note {
     Note { lineage, alone_since: Some(position), left_at: None, joins: note.joins }
 }
 
-/// Goes on only once the announcement is seen where others see it.
+/// etcd runs, and is stopped only once the announcement is seen where others see it.
 pub(super) fn decide_announced(snapshot: &Snapshot, progress: &Progress) -> Plan {
-    let lineage = snapshot.own_lineage();
-    let seen = snapshot
-        .cib
-        .known()
-        .is_some_and(|cib| cib.standalone_node.as_ref() == Some(&snapshot.me.name) && cib.lineage == lineage);
-    if !seen {
-        if progress.in_phase_ms(snapshot.elapsed_ms) > PATIENCE_WITH_THE_CIB_MS {
-            let why = "the announcement does not appear in it".to_owned();
-            return snapshot.refuse(Refusal::CibUnreadable { why });
-        }
-        return Plan::then_look(Vec::new(), 50, progress.clone(), Reason::Waiting(Wait::OwnRecord));
-    }
-    if !snapshot.container_may_run() {
-        return decide_stopped(snapshot);
+    if !announcement_is_seen(snapshot) {
+        return await_own_write(snapshot, progress, "the announcement does not appear in it");
     }
     let has_a_leader = snapshot.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
-    if has_a_leader || !peer_is_out_of_the_way(snapshot) {
+    let runs = snapshot.container_may_run();
+    if runs && (has_a_leader || !peer_is_out_of_the_way(snapshot)) {
         // The peer came back meanwhile: it may vote with us by now, and claim as much as we do.
         return Plan::then_look(Vec::new(), 0, Progress::default(), Reason::Waiting(Wait::OwnLeader));
     }
-    Plan::then_look(
-        vec![Effect::StopContainer { grace_s: GRACE_S }],
-        0,
-        Progress::enter(Phase::Stopped, snapshot.elapsed_ms),
-        Reason::Step(Step::StopBeforeForce),
-    )
+    let nonce = snapshot.nonce;
+    let record = announced_record(snapshot, snapshot.own_lineage(), Some(nonce));
+    if !runs && record.is_none() {
+        return snapshot.refuse(Refusal::DiskUnreadable { why: snapshot.disk.why_unknown().to_owned() });
+    }
+    let phase = if record.is_some() { Phase::Barrier { nonce } } else { Phase::Announced };
+    let stop = runs.then_some(Effect::StopContainer { grace_s: GRACE_S });
+    let effects = stop.into_iter().chain(record).collect();
+    Plan::then_look(effects, 0, Progress::enter(phase, snapshot.elapsed_ms), Reason::Step(Step::StopBeforeForce))
+}
+
+/// etcd is stopped, and what was written after that has come back from the CIB, so what the CIB says of the peer is of a
+/// time when nobody could win our vote any more: a peer that says there that it claims nothing cannot have come to
+/// claim since. Without this, a CIB that stands still lets an announcement be carried out beside a peer that returned.
+pub(super) fn decide_at_the_barrier(snapshot: &Snapshot, progress: &Progress, nonce: u64) -> Plan {
+    if snapshot.container_may_run() {
+        return snapshot.refuse(Refusal::StillRunning);
+    }
+    let own_record = snapshot.cib.known().and_then(|cib| cib.own_record.as_ref());
+    let came_back = own_record.is_some_and(|record| record.nonce == Some(nonce));
+    if !came_back || !announcement_is_seen(snapshot) {
+        return await_own_write(snapshot, progress, "the last word before going on alone does not appear in it");
+    }
+    decide_stopped(snapshot)
+}
+
+fn announcement_is_seen(snapshot: &Snapshot) -> bool {
+    let is_ours =
+        |cib: &Cib| cib.standalone_node.as_ref() == Some(&snapshot.me.name) && cib.lineage == snapshot.own_lineage();
+    snapshot.cib.known().is_some_and(is_ours)
+}
+
+fn await_own_write(snapshot: &Snapshot, progress: &Progress, in_vain: &str) -> Plan {
+    if progress.in_phase_ms(snapshot.elapsed_ms) > PATIENCE_WITH_THE_CIB_MS {
+        return snapshot.refuse(Refusal::CibUnreadable { why: in_vain.to_owned() });
+    }
+    Plan::then_look(Vec::new(), 50, progress.clone(), Reason::Waiting(Wait::OwnRecord))
 }
 
 /// etcd is gone: what its data says decides, once more, whether it may be forced.
 fn decide_stopped(snapshot: &Snapshot) -> Plan {
-    if snapshot.container_may_run() {
-        return snapshot.refuse(Refusal::StillRunning);
-    }
     let Some(disk) = snapshot.disk.known() else {
         return snapshot.refuse(Refusal::DiskUnreadable { why: snapshot.disk.why_unknown().to_owned() });
     };

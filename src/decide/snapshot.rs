@@ -49,6 +49,9 @@ pub struct Snapshot {
     pub local: Local,
     pub own_etcd: Fact<Etcd>,
     pub peer_etcd: Fact<Etcd>,
+    /// A number that no other round of this boot has: see [`Record::nonce`].
+    #[serde(default)]
+    pub nonce: u64,
 }
 
 /// What this node tells besides its etcd and its data.
@@ -209,6 +212,10 @@ pub struct Record {
     /// Whether this node reserves the right to go on alone: it was a running voter in this boot and did not give that
     /// up by a stop. While it claims, only fencing (which ends its boot) lets the peer go on without it.
     pub claims: bool,
+    /// Tells this write from every earlier one of this boot. Pacemaker applies what is written in one order on all nodes,
+    /// so who finds it in his own CIB finds there all that was written before it, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<u64>,
 }
 
 /// How often a new cluster was forced in this history, and by whom last: it tells a fork of the history where ids,
@@ -431,7 +438,7 @@ impl Snapshot {
             damage: Vec::new(),
         };
         let disk = DataDir::Present(history);
-        Record { boot_id: self.boot_id.clone(), disk, lineage: self.own_lineage(), claims: true }
+        Record { boot_id: self.boot_id.clone(), disk, lineage: self.own_lineage(), claims: true, nonce: None }
     }
 
     /// The record that this node should be publishing now.
@@ -444,6 +451,7 @@ impl Snapshot {
             claims: matches!(disk, DataDir::Present(_))
                 && self.memory().is_some_and(|memory| memory.voter.is_some())
                 && !self.may_have_left(),
+            nonce: None,
         })
     }
 }

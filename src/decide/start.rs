@@ -53,6 +53,7 @@ fn by_phase(snapshot: &Snapshot, progress: &Progress) -> Plan {
     match &progress.phase {
         Phase::Started(mode) => started(snapshot, progress, mode),
         Phase::Announced => recover::decide_announced(snapshot, progress),
+        Phase::Barrier { nonce } => recover::decide_at_the_barrier(snapshot, progress, *nonce),
         Phase::Begin | Phase::HandedOver | Phase::Left | Phase::Stopped => begin(snapshot, progress),
     }
 }

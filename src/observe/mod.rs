@@ -7,6 +7,7 @@ mod local;
 use std::time::Duration;
 
 use crate::agent::context::Context;
+use crate::clock;
 use crate::data_dir;
 use crate::decide::fact::Fact;
 use crate::decide::snapshot::{Cib, DataDir, Etcd, PeerNode, Room, Snapshot};
@@ -53,6 +54,7 @@ pub fn observe(context: &Context) -> Snapshot {
         local: local::observe(context, is_stopped, &own_etcd, &peer_etcd),
         own_etcd,
         peer_etcd,
+        nonce: clock::boot_nanoseconds(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::etcd::{self, Reply};
 use super::log::{Entry, Mid, bit};
+use super::mutant::Mutant;
 use super::pacemaker;
 use super::view::{self, NAMES, View};
 use super::world::{Action, Run, World};
@@ -55,7 +56,7 @@ fn decide(sim: &mut Sim, view: View, last: usize) -> [u32; MOMENTS.len()] {
 /// One decision, with its reason.
 pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, elapsed_ms: u64) -> (Plan, Todo) {
     let mut snapshot = view::snapshot(sim, view, elapsed_ms);
-    sim.mutant.blind(view.request, &mut snapshot);
+    sim.mutant.blind(view.request, &mut snapshot, progress);
     let plan = sim.strategy.decide(view.request, &snapshot, progress);
     let plan = sim.mutant.bend(view.request, &snapshot, progress, plan);
     let failed_upkeep = decide::after_failed_upkeep(&snapshot);
@@ -268,6 +269,12 @@ fn perform(sim: &mut Sim, world: &mut World, n: usize, effect: &Effect) -> Resul
     let by = |name: &str| u8::try_from(NAMES.iter().position(|known| *known == name).unwrap_or(0)).unwrap_or(0);
     let done = Ok(Reply::Done);
     match effect {
+        // What bears a nonce is awaited until it comes back, and nothing does before the membership has changed.
+        Effect::PublishRecord(Record { nonce: Some(_), .. })
+            if pacemaker::holds_writes_back(world) && sim.mutant != Mutant::LastWordNotAwaited =>
+        {
+            return Ok(Reply::NotYet);
+        }
         Effect::PublishRecord(record) => {
             let id = sim.records.id(Some(record.clone()));
             pacemaker::write(world, n, |cib| cib.record[n] = id);

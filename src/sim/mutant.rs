@@ -19,6 +19,7 @@ pub enum Mutant {
     PeersClaimIgnored,
     OwnClaimNotAwaited,
     OwnRecordNotAwaited,
+    LastWordNotAwaited,
     MissingRecordCountsAsBlank,
     ForksIgnored,
     ForkNotRecorded,
@@ -40,13 +41,14 @@ pub enum Mutant {
 }
 
 /// Every broken rule, by the name that `--mutant` takes.
-pub const ALL: [(&str, Mutant); 24] = [
+pub const ALL: [(&str, Mutant); 25] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),
     ("stopped-counts-as-down", Mutant::StoppedCountsAsDown),
     ("peers-claim-ignored", Mutant::PeersClaimIgnored),
     ("own-claim-not-awaited", Mutant::OwnClaimNotAwaited),
     ("own-record-not-awaited", Mutant::OwnRecordNotAwaited),
+    ("last-word-not-awaited", Mutant::LastWordNotAwaited),
     ("missing-record-counts-as-blank", Mutant::MissingRecordCountsAsBlank),
     ("forks-ignored", Mutant::ForksIgnored),
     ("fork-not-recorded", Mutant::ForkNotRecorded),
@@ -69,7 +71,7 @@ pub const ALL: [(&str, Mutant); 24] = [
 
 impl Mutant {
     /// Bends what the core is told.
-    pub fn blind(self, request: Request, snapshot: &mut Snapshot) {
+    pub fn blind(self, request: Request, snapshot: &mut Snapshot, progress: &Progress) {
         match self {
             Self::ProofSurvivesReboot => forge_memory(snapshot),
             Self::LearnerCountsAsVoter => bend_history(snapshot, |history| !history.has_left),
@@ -78,6 +80,11 @@ impl Mutant {
             Self::OwnRecordNotAwaited => {
                 let record = snapshot.record();
                 bend_cib(snapshot, |cib| cib.own_record = record.clone().or(cib.own_record.take()));
+            }
+            Self::LastWordNotAwaited => {
+                if let Phase::Barrier { nonce } = progress.phase {
+                    bend_cib(snapshot, |cib| cib.own_record.iter_mut().for_each(|own| own.nonce = Some(nonce)));
+                }
             }
             _ => bend_cib(snapshot, |cib| self.blind_cib(cib)),
         }
@@ -91,7 +98,8 @@ impl Mutant {
             Self::OwnClaimNotAwaited => claim(&mut cib.own_record, true),
             Self::MissingRecordCountsAsBlank if cib.peer_record.is_none() => {
                 let lineage = Lineage::default();
-                let record = Record { boot_id: String::new(), disk: DataDir::Blank, lineage, claims: false };
+                let record =
+                    Record { boot_id: String::new(), disk: DataDir::Blank, lineage, claims: false, nonce: None };
                 cib.peer_record = Some(record);
             }
             Self::ForksIgnored => {

@@ -25,6 +25,12 @@ pub fn write(world: &mut World, n: usize, change: impl Fn(&mut Cib)) {
     }
 }
 
+/// Whether nothing that is written is applied yet: Corosync delivers to all members or to none, so from the loss of one
+/// until the membership without it not even the writer sees his own write.
+pub fn holds_writes_back(world: &World) -> bool {
+    world.joined && !are_together(world)
+}
+
 /// The CIB that Pacemaker's scheduler acts on where `n` is a member: the one that does not stand still.
 fn scheduler_cib(world: &World, n: usize) -> &Cib {
     let stands_still = world.joined && world.lagging.map(usize::from) == Some(n);
@@ -38,10 +44,13 @@ pub fn are_together(world: &World) -> bool {
     world.joined && world.link && (0..2).all(|n| world.nodes[n].on && !is_fresh(n))
 }
 
-/// Two replicas part; one that stood still has missed what the other has.
+/// Two replicas part; one that stood still has missed what the other has. But for its own operations: each machine keeps
+/// the results of its own, and Pacemaker asks for them when the membership changes.
 pub fn part(world: &mut World) {
     if let Some(n) = world.lagging.take() {
         world.newer = Newer::Of(1 - n);
+        let n = usize::from(n);
+        world.nodes[n].cib.agent[n] = world.nodes[1 - n].cib.agent[n];
     }
 }
 
@@ -58,12 +67,13 @@ fn set_agent(world: &mut World, n: usize, agent: PeerAgent) {
 /// Power fails on `n`, or fencing cuts it.
 pub fn power_off(world: &mut World, n: usize) {
     etcd::kill(world, n);
+    // What the other one missed is known here until now.
+    part(world);
     let node = &mut world.nodes[n];
     node.on = false;
     (node.quorum, node.failed, node.unclean, node.action) = (false, false, false, None);
     (node.memory, node.word) = (0, Word::None);
     forget_status(&mut node.cib);
-    part(world);
 }
 
 /// What a CIB does not keep when Pacemaker ends.
@@ -87,7 +97,7 @@ pub fn boot(world: &mut World, n: usize) -> bool {
 
 /// The membership notices that the other one is gone.
 pub fn notice(world: &mut World) -> bool {
-    if !world.joined || are_together(world) {
+    if !holds_writes_back(world) {
         return false;
     }
     world.joined = false;

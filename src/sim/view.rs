@@ -155,6 +155,7 @@ pub fn snapshot(sim: &Sim, view: &View, elapsed_ms: u64) -> Snapshot {
         local: snapshot::Local::default(),
         own_etcd: etcd(view.own),
         peer_etcd: etcd(view.peer),
+        nonce: nonce(sim, view),
     }
 }
 
@@ -165,6 +166,14 @@ pub fn budget_ms(request: Request) -> u64 {
         Request::Stop | Request::Notify => 90_000,
         Request::Monitor | Request::Probe | Request::Promote | Request::Demote => 25_000,
     }
+}
+
+/// Another than the one that our own record bears: its writer is the only one who changes it.
+fn nonce(sim: &Sim, view: &View) -> u64 {
+    let published = view.cib.record[usize::from(view.me)];
+    let published =
+        if published == 0 { None } else { sim.records.get(published).as_ref().and_then(|record| record.nonce) };
+    if published == Some(1) { 2 } else { 1 }
 }
 
 fn address(node: usize) -> NodeAddress {

@@ -65,7 +65,8 @@ fn notice(notice: &Notice) -> String {
 
 fn record(record: &Record) -> String {
     let claim = if record.claims { ", may go on alone" } else { "" };
-    format!("{}, {}{claim}", disk(&record.disk), forks(&record.lineage))
+    let nonce = if record.nonce.is_some() { ", and waits to see this" } else { "" };
+    format!("{}, {}{claim}{nonce}", disk(&record.disk), forks(&record.lineage))
 }
 
 fn disk(disk: &DataDir) -> String {

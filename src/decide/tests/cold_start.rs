@@ -108,6 +108,21 @@ fn nobody_chooses_between_two_histories() {
 }
 
 #[test]
+fn a_peer_that_joined_since_it_published_is_waited_for_as_the_voter_that_it_is() {
+    // Member 7 is the peer, once it had moved its data aside and was promoted.
+    let (me, before) = (record(history(ME, &[ME, 7], &[])), record(history(PEER, &[ME, PEER], &[])));
+    assert_eq!(both(&me, &before).0, normally(Rule::PeerJoinedSince));
+    let refused = Answer::Refuse(Refusal::HistoriesSplit);
+    let claims = Record { claims: true, ..before.clone() };
+    let stranger = record(history(PEER, &[PEER, 8], &[]));
+    for other in [claims, stranger] {
+        assert_eq!(both(&me, &other).0, refused);
+    }
+    let chosen = Cluster { chosen: Chosen::Me, ..cluster(true) };
+    assert_eq!(answer(&me, &before, &chosen), Answer::ForceNewCluster(Rule::ChosenPrimary));
+}
+
+#[test]
 fn an_operator_chooses_between_two_histories() {
     let chosen = |chosen| Cluster { chosen, ..cluster(true) };
     let sole = (record(history(ME, &[ME], &[])), record(history(PEER, &[PEER], &[])));

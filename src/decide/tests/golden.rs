@@ -196,7 +196,7 @@ fn while_running() -> Vec<Situation> {
         })
     };
     let stopped =
-        Snapshot { container: Fact::Absent, own_etcd: Fact::Absent, disk: Fact::Known(pair(ME)), ..announced.clone() };
+        Snapshot { own_etcd: Fact::Absent, disk: Fact::Known(pair(ME)), ..announced.clone() }.at_the_barrier();
     let with_alarm = {
         let alarms = vec!["memberID:2 alarm:NOSPACE ".to_owned()];
         let own = Etcd { alarms, ..etcd(ME, Some(ME), &[ME, PEER], &[]) };
@@ -218,7 +218,12 @@ fn while_running() -> Vec<Situation> {
             fenced.clone().notified(Moment::Post, "stop", &[], &["node2"]),
         ),
         in_phase("recovery-2-stops-etcd", Request::Notify, Phase::Announced, announced),
-        in_phase("recovery-3-advances-and-forces", Request::Notify, Phase::Stopped, stopped),
+        Situation {
+            name: "recovery-3-advances-and-forces",
+            request: Request::Notify,
+            progress: barrier(),
+            snapshot: stopped,
+        },
         begin(
             "notify-before-a-stop-proves-nothing",
             Request::Notify,

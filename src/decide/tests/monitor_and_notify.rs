@@ -25,17 +25,15 @@ fn the_survivor_recovers_in_the_notification_that_follows_fencing() {
     let plan = first(Request::Notify, &snapshot);
     assert!(matches!(plan.effects[0], Effect::WriteNote(_)));
     let announced = progress(plan);
-    let mut seen = snapshot.cib_with(|cib| {
-        cib.lineage = forks(1, "node1");
-        cib.standalone_node = Some("node1".to_owned());
-    });
-    seen.note =
-        Fact::Known(Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), ..Note::default() });
+    let seen = snapshot.announced();
     let plan = decide(Request::Notify, &seen, &announced);
-    assert!(matches!(plan.effects[..], [Effect::StopContainer { .. }]));
-    let stopped = progress(plan);
+    let [Effect::StopContainer { .. }, Effect::PublishRecord(last_word)] = &plan.effects[..] else {
+        panic!("{plan:?}")
+    };
+    assert_eq!((last_word.claims, last_word.nonce), (true, Some(seen.nonce)));
+    let stopped = progress(plan.clone());
+    let mut seen = Snapshot { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..seen.at_the_barrier() };
     seen.container = Fact::Known(Container { running: false, exit: None, forces_new_cluster: false });
-    seen.disk = Fact::Known(history(ME, &[ME, PEER], &[]));
     let plan = decide(Request::Notify, &seen, &stopped);
     assert_eq!(plan.effects, [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)]);
     // What the data says once etcd is gone has the last word.
@@ -248,11 +246,11 @@ fn a_voter_that_waits_for_an_operator_says_so_and_goes_on_at_his_word() {
         // The word is about data, which is read once etcd is gone.
         let stopped =
             Snapshot { container: Fact::Absent, disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..authorised };
-        let progress = Progress::enter(Phase::Stopped, 0);
-        assert!(!is_harmless(&decide(Request::Monitor, &stopped, &progress)));
+        let stopped = stopped.at_the_barrier();
+        assert!(!is_harmless(&decide(Request::Monitor, &stopped, &barrier())));
         let other = Authorisation { position: Position { term: 3, index: 7 }, ..word };
         let other = Snapshot { authorisation: Fact::Known(other), ..stopped };
-        assert!(is_harmless(&decide(Request::Monitor, &other, &progress)));
+        assert!(is_harmless(&decide(Request::Monitor, &other, &barrier())));
     }
 }
 
@@ -315,21 +313,49 @@ fn a_recovery_does_not_forget_that_pacemaker_promoted_us() {
 #[test]
 fn a_recovery_ends_where_the_peer_comes_back_meanwhile() {
     let announced = Progress::enter(Phase::Announced, 0);
-    let mut seen = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory).cib_with(|cib| {
-        cib.lineage = forks(1, "node1");
-        cib.standalone_node = Some("node1".to_owned());
-    });
-    seen.note =
-        Fact::Known(Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), ..Note::default() });
+    let seen = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory).announced();
     assert!(!is_harmless(&decide(Request::Monitor, &seen, &announced)), "nothing stands in the way");
     let back = seen.clone().peer_is(PeerNode::Online, PeerAgent::Active);
     assert!(is_harmless(&decide(Request::Monitor, &back, &announced)));
     let led = Snapshot { own_etcd: Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[])), ..seen.clone() };
     assert!(is_harmless(&decide(Request::Monitor, &led, &announced)));
     // Once etcd is stopped, a plain start is what is always safe.
-    let stopped = Snapshot { container: Fact::Absent, disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..back };
-    let plan = decide(Request::Monitor, &stopped, &Progress::enter(Phase::Stopped, 0));
+    let stopped = Snapshot { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..back.at_the_barrier() };
+    let plan = decide(Request::Monitor, &stopped, &barrier());
     assert_eq!(plan.effects, [Effect::RunContainer(RunMode::Normally)]);
+}
+
+#[test]
+fn nothing_is_forced_before_the_last_word_comes_back_from_the_cib() {
+    let down = at_rest().seen_voting().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let back = Snapshot { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..down.at_the_barrier() };
+    assert!(!is_harmless(&decide(Request::Monitor, &back, &barrier())), "nothing stands in the way");
+    // What is seen is the announcement, or the last word of an earlier round.
+    for nonce in [None, Some(back.nonce + 1)] {
+        let stale = back.clone().cib_with(|cib| cib.own_record.iter_mut().for_each(|record| record.nonce = nonce));
+        let plan = decide(Request::Monitor, &stale, &barrier());
+        assert_eq!((plan.effects.len(), exit(&plan)), (0, None));
+        let plan = decide(Request::Monitor, &stale.after(16_000), &barrier());
+        assert_eq!((plan.effects.len(), exit(&plan)), (0, Some(Exit::Retriable)));
+    }
+    // Whoever announces something in the meantime is not overlooked.
+    let other = back.cib_with(|cib| cib.standalone_node = Some("node2".to_owned()));
+    assert!(is_harmless(&decide(Request::Monitor, &other, &barrier())));
+}
+
+#[test]
+fn an_announcement_is_made_once_but_for_an_operators_word_which_counts_a_fork_of_its_own() {
+    let published = |snapshot: &Snapshot| {
+        let effects = first(Request::Monitor, snapshot).effects;
+        effects.into_iter().find_map(|effect| match effect {
+            Effect::PublishLineage(lineage) => Some(lineage),
+            _ => None,
+        })
+    };
+    let proven = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory).announced();
+    assert_eq!(published(&proven), Some(forks(1, "node1")));
+    let authorised = Snapshot { authorisation: Fact::Known(word(false)), ..proven };
+    assert_eq!(published(&authorised), Some(forks(2, "node1")));
 }
 
 #[test]

@@ -1,19 +1,20 @@
 //! Whose word on the newest history counts, and whose is too old for it.
 
 use super::world::*;
+use crate::decide::decide;
 use crate::decide::fact::Fact;
-use crate::decide::plan::{Effect, Phase, Request, RunMode};
+use crate::decide::plan::{Effect, Request, RunMode};
 use crate::decide::reason::Reason;
 use crate::decide::snapshot::*;
-use crate::decide::{Progress, decide};
 
 #[test]
 fn a_stopped_peers_record_counts_only_where_it_is_of_the_member_that_is_listed() {
     let stopped = |member| {
-        let survivor = at_rest().seen_voting().with_disk(history(ME, &[ME, PEER], &[]));
-        survivor.with_peer_record(history(member, &[ME, member], &[]))
+        let survivor = at_rest().seen_voting().with_disk(history(ME, &[ME, PEER], &[])).at_the_barrier();
+        let peer = record(history(member, &[ME, member], &[]));
+        survivor.cib_with(|cib| cib.peer_record = Some(Record { lineage: forks(1, "node1"), ..peer }))
     };
-    let plan = |snapshot: &Snapshot| decide(Request::Monitor, snapshot, &Progress::enter(Phase::Stopped, 0));
+    let plan = |snapshot: &Snapshot| decide(Request::Monitor, snapshot, &barrier());
     let forced = [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)];
     assert_eq!(plan(&stopped(PEER)).effects, forced);
     // A record of another member is older than this membership: the peer may claim by now, and we only do not see it yet.
@@ -24,8 +25,8 @@ fn a_stopped_peers_record_counts_only_where_it_is_of_the_member_that_is_listed()
 fn what_a_lost_peer_said_last_is_no_proof_for_a_force() {
     let plan = |node| {
         let voter = at_rest().with_disk(history(ME, &[ME, PEER], &[])).with_peer_record(DataDir::Blank);
-        let snapshot = voter.peer_is(node, PeerAgent::Stopped);
-        decide(Request::Monitor, &snapshot, &Progress::enter(Phase::Stopped, 0)).effects
+        let snapshot = voter.peer_is(node, PeerAgent::Stopped).at_the_barrier();
+        decide(Request::Monitor, &snapshot, &barrier()).effects
     };
     let forced = [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)];
     assert_eq!(plan(PeerNode::Online), forced);

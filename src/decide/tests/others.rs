@@ -140,14 +140,8 @@ fn a_replaced_peer_is_given_up_where_others_say_so() {
 fn the_announced_force_that_others_asked_for_is_carried_out() {
     let announced = forced_on_me(at_rest().with_disk(history(ME, &[ME, PEER], &[])))
         .peer_is(PeerNode::NeverSeen, PeerAgent::NoHistory)
-        .cib_with(|cib| {
-            cib.standalone_node = Some("node1".to_owned());
-            cib.lineage = forks(1, "node1");
-        });
-    let note = Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), ..Note::default() };
-    let announced = Snapshot { note: Fact::Known(note), ..announced };
-    let progress = crate::decide::Progress { phase: Phase::Announced, ..Default::default() };
-    let plan = crate::decide::decide(Request::Start, &announced, &progress);
+        .at_the_barrier();
+    let plan = crate::decide::decide(Request::Start, &announced, &barrier());
     assert!(plan.effects.contains(&Effect::RunContainer(RunMode::ForceNewCluster)), "{plan:?}");
 }
 

@@ -145,16 +145,15 @@ fn r2_the_force_is_announced_seen_and_only_then_done() {
     assert_eq!(plan.effects[0], Effect::WriteNote(note.clone()));
     assert_eq!(plan.effects[1], Effect::PublishLineage(forks(1, "node1")));
     assert_eq!(plan.effects[2], Effect::SetStandalone(Some("node1".to_owned())));
+    assert!(matches!(&plan.effects[3], Effect::PublishRecord(record) if record.nonce == Some(snapshot.nonce)));
 
     let progress = progress(plan);
     let mut unseen = snapshot.clone();
     unseen.note = Fact::Known(note);
     assert!(decide(Request::Start, &unseen, &progress).effects.is_empty(), "not visible in the CIB yet");
-    let seen = unseen.cib_with(|cib| {
-        cib.lineage = forks(1, "node1");
-        cib.standalone_node = Some("node1".to_owned());
-    });
-    let plan = decide(Request::Start, &seen, &progress);
+    let plan = decide(Request::Start, &unseen.clone().announced(), &progress);
+    assert!(plan.effects.is_empty(), "what is visible may be an announcement of an earlier start");
+    let plan = decide(Request::Start, &unseen.at_the_barrier(), &progress);
     assert_eq!(plan.effects, [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)]);
 }
 

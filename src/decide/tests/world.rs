@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::decide::fact::Fact;
-use crate::decide::plan::{Effect, Exit, Next, Plan, Progress, Request};
+use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, Request};
 use crate::decide::snapshot::*;
 
 pub(super) const CLUSTER: u64 = 0xc1;
@@ -55,6 +55,7 @@ pub(super) fn at_rest() -> Snapshot {
         local: Local { ip: "192.0.2.1".to_owned(), ..Local::default() },
         own_etcd: Fact::Absent,
         peer_etcd: Fact::Absent,
+        nonce: NONCE,
     }
 }
 
@@ -85,7 +86,7 @@ pub(super) fn departed_from(me: u64, rest: u64) -> DataDir {
 }
 
 pub(super) fn record(disk: DataDir) -> Record {
-    Record { boot_id: "boot".to_owned(), disk, lineage: Lineage::default(), claims: false }
+    Record { boot_id: "boot".to_owned(), disk, lineage: Lineage::default(), claims: false, nonce: None }
 }
 
 /// An operator's word about node1's data and its peer.
@@ -187,10 +188,37 @@ impl Snapshot {
         self.cib_with(|cib| cib.own_record = Some(own))
     }
 
+    /// What was announced is seen in the CIB.
+    pub(super) fn announced(mut self) -> Self {
+        let note = Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), ..Note::default() };
+        self.note = Fact::Known(note);
+        self.cib_with(|cib| {
+            cib.lineage = forks(1, "node1");
+            cib.standalone_node = Some("node1".to_owned());
+        })
+    }
+
+    /// etcd is stopped, what was announced is seen in the CIB, and so is the write that came after.
+    pub(super) fn at_the_barrier(mut self) -> Self {
+        self.container = Fact::Absent;
+        self.announced().cib_with(|cib| {
+            let own = cib.own_record.get_or_insert_with(|| record(history(ME, &[ME, PEER], &[])));
+            own.nonce = Some(NONCE);
+        })
+    }
+
     pub(super) fn after(mut self, elapsed_ms: u64) -> Self {
         self.elapsed_ms = elapsed_ms;
         self
     }
+}
+
+/// What a record bears that was published once etcd was stopped; every round of a test has it, too.
+const NONCE: u64 = 2;
+
+/// Where an action is whose announcement was made and whose etcd is stopped.
+pub(super) fn barrier() -> Progress {
+    Progress::enter(Phase::Barrier { nonce: NONCE }, 0)
 }
 
 /// The first round's plan.
