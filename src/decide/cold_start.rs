@@ -111,7 +111,9 @@ pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
         (SoleVoter, SoleVoter) => split(cluster.chosen),
         (SoleVoter, VoterBeside(other)) if went_its_own_way(peer, other, me) => split(cluster.chosen),
         (VoterBeside(other), SoleVoter) if went_its_own_way(me, other, peer) => split(cluster.chosen),
-        (SoleVoter | VoterBeside(_), Nothing | Departed) if forks > me.lineage.forks && !left_to(peer, me) => {
+        (SoleVoter | VoterBeside(_), Nothing | Departed)
+            if forks > me.lineage.forks && !left_to(peer, me) && !peer.joins =>
+        {
             Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: forks })
         }
         (SoleVoter, _) => Answer::StartNormally(Rule::SoleVoter),
@@ -139,7 +141,7 @@ pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
 /// operator had it do so, and by now it may be the only voter of a history of its own, which its record says only after
 /// its next start.
 fn went_its_own_way(voter: &Record, other: MemberId, sole: &Record) -> bool {
-    let may_be_done = voter.claims || !lists(voter, other, sole) || voter.lineage.forks == sole.lineage.forks;
+    let may_be_done = voter.claims || !lists(voter, other, sole);
     voter.lineage.is_beyond(&sole.lineage) && may_be_done
 }
 
@@ -164,6 +166,12 @@ fn joined_since(me: &Record, other: MemberId, peer: &Record, chosen: Chosen) -> 
         _ => false,
     };
     names_us && me.lineage == peer.lineage && !peer.claims && chosen == Chosen::Nobody
+}
+
+/// Whether a peer, by what it published in this boot, has not gone on alone: it votes beside this member, and whoever goes on
+/// alone claims that first.
+pub(super) fn still_votes_beside(peer: &Record, me: &Record) -> bool {
+    matches!(classify(&peer.disk), Data::VoterBeside(other) if lists(peer, other, me)) && !peer.claims
 }
 
 /// Two voters' data that do not name each other: the one with more forks behind it is the newer history.

@@ -212,6 +212,10 @@ pub struct Record {
     /// Whether this node reserves the right to go on alone: it was a running voter in this boot and did not give that
     /// up by a stop. While it claims, only fencing (which ends its boot) lets the peer go on without it.
     pub claims: bool,
+    /// Whether this node has moved its data aside to join the peer's cluster, and has nothing of that cluster yet: what it
+    /// went on with alone before was given up for the peer's history.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub joins: bool,
     /// Tells this write from every earlier one of this boot. Pacemaker applies what is written in one order on all nodes,
     /// so who finds it in his own CIB finds there all that was written before it, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -411,6 +415,11 @@ impl Snapshot {
         self.note.known().is_some_and(|note| note.left_at.is_some())
     }
 
+    /// Whether this node moved its data aside to join its peer, and has not gone on alone since.
+    fn gave_its_data_up(&self) -> bool {
+        self.note.known().is_some_and(|note| note.joins && note.alone_since.is_none())
+    }
+
     /// The lineage of our own data.
     pub fn own_lineage(&self) -> Lineage {
         self.note.known().map(|note| note.lineage.clone()).unwrap_or_default()
@@ -438,7 +447,14 @@ impl Snapshot {
             damage: Vec::new(),
         };
         let disk = DataDir::Present(history);
-        Record { boot_id: self.boot_id.clone(), disk, lineage: self.own_lineage(), claims: true, nonce: None }
+        Record {
+            boot_id: self.boot_id.clone(),
+            disk,
+            lineage: self.own_lineage(),
+            claims: true,
+            joins: false,
+            nonce: None,
+        }
     }
 
     /// The record that this node should be publishing now.
@@ -451,6 +467,7 @@ impl Snapshot {
             claims: matches!(disk, DataDir::Present(_))
                 && self.memory().is_some_and(|memory| memory.voter.is_some())
                 && !self.may_have_left(),
+            joins: *disk == DataDir::Blank && self.gave_its_data_up(),
             nonce: None,
         })
     }

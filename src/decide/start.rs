@@ -306,15 +306,20 @@ fn not_confirmed(snapshot: &Snapshot, progress: &Progress, record: &Record, why:
     wait_or_refuse(snapshot, progress, PATIENCE_WITH_A_BLOCKED_PEER_MS, wait, refusal)
 }
 
-/// Whether nobody went on without this sole voter: no fork was recorded that it does not know, or none that was done, as
-/// whoever announced one has left to it since; and what the peer said last is no other history.
+/// Whether nobody went on without this sole voter: no fork was recorded that it does not know, or none that was made, as
+/// whoever announced one has left to it since, votes beside it still or gave its data up to join; and what the peer said
+/// last is no other history.
 fn is_newest(snapshot: &Snapshot, record: &Record) -> bool {
     let Some(cib) = snapshot.cib.known() else { return false };
     let Some(peer) = &cib.peer_record else { return !snapshot.was_left_behind() };
     let answer = cold_start::answer(record, peer, &Cluster::seen_in(snapshot, cib));
     // What a peer that claims nothing held when it started may be gone since.
     let split = peer.claims && answer == Answer::Refuse(Refusal::HistoriesSplit);
-    !split && (!snapshot.was_left_behind() || cold_start::left_to(peer, record))
+    // Who is lost may have gone on since; who is there would claim.
+    let is_there = !matches!(peer_word(snapshot), PeerWord::Lost | PeerWord::Unknown(_));
+    let votes_beside = cold_start::still_votes_beside(peer, record) && peer.lineage == cib.lineage;
+    let never_made = is_there && (peer.joins || votes_beside);
+    !split && (!snapshot.was_left_behind() || cold_start::left_to(peer, record) || never_made)
 }
 
 fn only_node(snapshot: &Snapshot, record: &Record) -> Plan {

@@ -98,8 +98,14 @@ impl Mutant {
             Self::OwnClaimNotAwaited => claim(&mut cib.own_record, true),
             Self::MissingRecordCountsAsBlank if cib.peer_record.is_none() => {
                 let lineage = Lineage::default();
-                let record =
-                    Record { boot_id: String::new(), disk: DataDir::Blank, lineage, claims: false, nonce: None };
+                let record = Record {
+                    boot_id: String::new(),
+                    disk: DataDir::Blank,
+                    lineage,
+                    claims: false,
+                    joins: false,
+                    nonce: None,
+                };
                 cib.peer_record = Some(record);
             }
             Self::ForksIgnored => {

@@ -32,8 +32,14 @@ pub fn healthy(sim: &mut Sim) -> World {
             damage: Vec::new(),
         };
         let disk = DataDir::Present(history);
-        let record =
-            Record { boot_id: THIS_BOOT.to_owned(), disk, lineage: Lineage::default(), claims: true, nonce: None };
+        let record = Record {
+            boot_id: THIS_BOOT.to_owned(),
+            disk,
+            lineage: Lineage::default(),
+            claims: true,
+            joins: false,
+            nonce: None,
+        };
         let node = &mut world.nodes[n];
         node.data = Data { mid: mids[n], cluster: CLUSTER, log, commit: 1, durable: 1, folded: 0 };
         node.etcd = if n == 0 { Run::Leader } else { Run::Follower };

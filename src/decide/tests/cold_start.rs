@@ -228,14 +228,34 @@ fn of_two_voters_that_do_not_name_each_other_the_one_with_more_forks_goes_on() {
 }
 
 #[test]
-fn as_many_forks_made_by_another_node_are_another_history() {
+fn as_many_forks_made_by_another_node_are_another_history_once_they_were_made() {
     let refused = || Answer::Refuse(Refusal::HistoriesSplit);
     let sole = |lineage| Record { lineage, ..record(history(ME, &[ME], &[])) };
     let announced = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER], &[])) };
-    assert_eq!(both(&sole(forks(1, "node1")), &announced), (refused(), refused()));
+    let claims = Record { claims: true, ..announced.clone() };
+    assert_eq!(both(&sole(forks(1, "node1")), &claims), (refused(), refused()));
+    let made = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[7, PEER], &[])) };
+    assert_eq!(both(&sole(forks(1, "node1")), &made), (refused(), refused()));
+    // Who votes beside this member still, and claims nothing, announced it only.
     let same = (normally(Rule::SoleVoter), Answer::FollowThePeer(Rule::PeerIsSoleVoter));
-    assert_eq!(both(&sole(forks(1, "node2")), &announced), same);
-    assert_eq!(both(&sole(forks(2, "node1")), &announced), same);
+    for known in [forks(1, "node1"), forks(1, "node2"), forks(2, "node1")] {
+        assert_eq!(both(&sole(known), &announced), same);
+    }
+}
+
+#[test]
+fn a_peer_that_gave_its_data_up_to_join_has_no_fork_to_miss() {
+    let cluster = Cluster { forks: 1, ..cluster(true) };
+    let blank = Record { lineage: forks(1, "node2"), ..record(DataDir::Blank) };
+    let joins = Record { joins: true, ..blank.clone() };
+    for (voters, goes_on) in
+        [(&[ME][..], normally(Rule::SoleVoter)), (&[ME, PEER], Answer::ForceNewCluster(Rule::PeerHasNoData))]
+    {
+        let me = record(history(ME, voters, &[]));
+        let lost = Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: 1 });
+        assert_eq!(answer(&me, &blank, &cluster), lost);
+        assert_eq!(answer(&me, &joins, &cluster), goes_on);
+    }
 }
 
 #[test]

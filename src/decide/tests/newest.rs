@@ -77,6 +77,39 @@ fn a_fork_that_was_announced_by_who_has_left_to_this_sole_voter_was_never_made()
 }
 
 #[test]
+fn a_fork_of_a_peer_that_is_there_and_votes_beside_this_sole_voter_was_never_made() {
+    let sole = at_rest().with_disk(history(ME, &[ME], &[])).cib_with(|cib| cib.lineage = forks(1, "node2"));
+    let beside = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER], &[])) };
+    let joins = Record { lineage: forks(1, "node2"), joins: true, ..record(DataDir::Blank) };
+    let made = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[PEER, 7], &[])) };
+    let claims = Record { claims: true, ..beside.clone() };
+    let older = Record { lineage: Lineage::default(), ..beside.clone() };
+    let starts = |peer: &Record, node| {
+        let there = sole.clone().peer_is(node, PeerAgent::Active).cib_with(|cib| cib.peer_record = Some(peer.clone()));
+        run_mode(&there) == Some(RunMode::Normally)
+    };
+    assert!(starts(&beside, PeerNode::Online) && starts(&joins, PeerNode::Online));
+    for peer in [&made, &claims, &older] {
+        assert!(!starts(peer, PeerNode::Online));
+    }
+    // It may have gone on since.
+    assert!(!starts(&beside, PeerNode::Lost) && !starts(&joins, PeerNode::Lost));
+}
+
+#[test]
+fn only_data_that_was_given_up_to_join_and_not_gone_on_with_is_published_as_that() {
+    let note = Note { joins: true, ..Note::default() };
+    let joins = |disk: DataDir, note: Note| {
+        let joiner = Snapshot { note: Fact::Known(note), disk: Fact::Known(disk), ..at_rest() };
+        joiner.record().is_some_and(|record| record.joins)
+    };
+    assert!(joins(DataDir::Blank, note.clone()));
+    assert!(!joins(DataDir::Blank, Note::default()));
+    assert!(!joins(history(ME, &[PEER], &[ME]), note.clone()));
+    assert!(!joins(DataDir::Blank, Note { alone_since: Some(Position::default()), ..note }));
+}
+
+#[test]
 fn as_many_forks_by_another_node_are_another_history() {
     let note = Note { lineage: forks(1, "node1"), ..Note::default() };
     let sole = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);

@@ -86,7 +86,7 @@ pub(super) fn departed_from(me: u64, rest: u64) -> DataDir {
 }
 
 pub(super) fn record(disk: DataDir) -> Record {
-    Record { boot_id: "boot".to_owned(), disk, lineage: Lineage::default(), claims: false, nonce: None }
+    Record { boot_id: "boot".to_owned(), disk, lineage: Lineage::default(), claims: false, joins: false, nonce: None }
 }
 
 /// An operator's word about node1's data and its peer.
