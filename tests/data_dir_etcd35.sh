@@ -8,7 +8,7 @@ set -eu
 dir=${1:?usage: $0 DIR}
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
-[ -x "$dir/etcd" ] && exit 0
+"$dir/etcd" --version >/dev/null 2>&1 && exit 0
 
 apt=$dir/apt
 mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$dir/root"
