@@ -1,5 +1,7 @@
 //! The agent, called by hand as Pacemaker would call it, with the resource's own parameters.
 
+use std::time::Duration;
+
 use crate::cluster;
 use crate::host;
 use crate::node::Node;
@@ -8,6 +10,16 @@ use crate::state::Lab;
 
 /// The command line of a recurring `monitor` on `node`, that looks as closely as `level` says.
 pub fn monitor(lab: &Lab, node: Node, level: u32) -> Result<String> {
+    let how = format!("OCF_CHECK_LEVEL={level} OCF_RESKEY_CRM_meta_interval=30000 OCF_RESKEY_CRM_meta_timeout=25000");
+    action(lab, node, "monitor", &how)
+}
+
+/// The command line of a `stop` on `node`, with `limit` for its time.
+pub fn stop(lab: &Lab, node: Node, limit: Duration) -> Result<String> {
+    action(lab, node, "stop", &format!("OCF_RESKEY_CRM_meta_timeout={}", limit.as_millis()))
+}
+
+fn action(lab: &Lab, node: Node, name: &str, how: &str) -> Result<String> {
     let xml = host::must(lab, node, &["cibadmin", "--query", "--local", "--scope", "resources"])?;
     let document = roxmltree::Document::parse(&xml)?;
     let primitive = document
@@ -16,14 +28,12 @@ pub fn monitor(lab: &Lab, node: Node, level: u32) -> Result<String> {
         .ok_or("there is no etcd resource")?;
     let provider = primitive.attribute("provider").unwrap_or_default();
     let mut words = vec!["env".to_owned(), "OCF_ROOT=/usr/lib/ocf".to_owned()];
-    words.push(format!("OCF_RESOURCE_INSTANCE={} OCF_CHECK_LEVEL={level}", cluster::ETCD));
-    words.push("OCF_RESKEY_CRM_meta_interval=30000 OCF_RESKEY_CRM_meta_timeout=25000".to_owned());
-    words.push(format!("OCF_RESKEY_CRM_meta_on_node={node}"));
+    words.push(format!("OCF_RESOURCE_INSTANCE={} OCF_RESKEY_CRM_meta_on_node={node} {how}", cluster::ETCD));
     let parameters = primitive.children().filter(|child| child.has_tag_name("instance_attributes"));
     for pair in parameters.flat_map(|set| set.children()).filter(|pair| pair.has_tag_name("nvpair")) {
         let (name, value) = (pair.attribute("name").unwrap_or_default(), pair.attribute("value").unwrap_or_default());
         words.push(format!("'OCF_RESKEY_{name}={value}'"));
     }
-    words.push(format!("/usr/lib/ocf/resource.d/{provider}/podman-etcd monitor"));
+    words.push(format!("/usr/lib/ocf/resource.d/{provider}/podman-etcd {name}"));
     Ok(words.join(" "))
 }

@@ -9,11 +9,10 @@ use etcd_client::AlarmAction;
 use super::{alarm, steps};
 use crate::agent_call;
 use crate::check::{eventually, must};
-use crate::cluster;
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
-use crate::sh::{self, Output, Result};
+use crate::sh::{Output, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
@@ -31,9 +30,9 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
         }
     }
     // What follows is not for Pacemaker's own monitors to see.
-    maintenance(lab, true)?;
+    steps::maintenance(lab, true)?;
     let done = full(lab, leader, members).and_then(|()| without_its_leader(lab));
-    maintenance(lab, false)?;
+    steps::maintenance(lab, false)?;
     done?;
     super::ends_well(lab, &mut writers)?;
     steps::same_members(lab, members)
@@ -77,12 +76,4 @@ fn fails(lab: &Lab, node: Node, level: u32, words: &str) -> Result<()> {
     let done = host::output(lab, node, &["sh", "-c", &agent_call::monitor(lab, node, level)?])?;
     let fails = |done: &Output| !done.ok && done.stderr.contains(words);
     must(&format!("level {level} says '{words}'"), done, fails).map(drop)
-}
-
-fn maintenance(lab: &Lab, on: bool) -> Result<()> {
-    cluster::pcs(lab, Node::One, &["property", "set", &format!("maintenance-mode={on}")])?;
-    // Monitors that have begun end first.
-    sh::wait_for("Pacemaker to be idle", Duration::from_secs(60), Duration::from_millis(500), || {
-        host::must(lab, Node::One, &["crm_resource", "--wait", "--timeout=30s"]).ok().map(drop)
-    })
 }

@@ -7,6 +7,7 @@ mod both_powered_off_and_on;
 mod both_stopped_and_started;
 mod both_stopped_one_returns;
 mod check_levels;
+mod cib_hangs;
 mod cold_boot;
 mod contracts;
 mod cut_at_random;

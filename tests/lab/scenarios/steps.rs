@@ -65,6 +65,15 @@ pub(super) fn standby(lab: &Lab, node: Node, on: bool) -> Result<()> {
     cluster::pcs(lab, by, &["node", if on { "standby" } else { "unstandby" }, node.name()])
 }
 
+/// Takes the cluster out of Pacemaker's hands, or gives it back.
+pub(super) fn maintenance(lab: &Lab, on: bool) -> Result<()> {
+    cluster::pcs(lab, Node::One, &["property", "set", &format!("maintenance-mode={on}")])?;
+    // Monitors that have begun end first.
+    sh::wait_for("Pacemaker to be idle", Duration::from_secs(60), Duration::from_millis(500), || {
+        host::must(lab, Node::One, &["crm_resource", "--wait", "--timeout=30s"]).ok().map(drop)
+    })
+}
+
 /// Waits until `node` is the only member and takes writes alone.
 pub(super) fn wait_alone(lab: &Lab, node: Node) -> Result<View> {
     let is_alone =

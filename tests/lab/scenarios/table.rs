@@ -119,6 +119,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         podman_broken::run,
     ),
     scenario("podman_hangs", "podman hangs: a stop ends etcd all the same, and in time", podman_hangs::run),
+    scenario("cib_hangs", "Pacemaker's CIB hangs: a stop ends etcd all the same, and in time", cib_hangs::run)
+        .nightly(),
     scenario("alarm", "etcd raises NOSPACE: it is shown, and the member does not fail", alarm::run),
     scenario("stale_attributes", "attributes of another time are left by hand", stale_attributes::run),
     scenario("partition", "the hosts lose each other: one fences the other, never do both take writes", partition::run),
