@@ -148,24 +148,14 @@ fn went_its_own_way(voter: &Record, other: MemberId, sole: &Record) -> bool {
 /// Whether a peer that has left did so from a cluster of which this member was the rest: then no fork is between them,
 /// whatever was announced and not done.
 pub(super) fn left_to(peer: &Record, me: &Record) -> bool {
-    match (history(peer), history(me)) {
-        (Some(peer), Some(me)) => {
-            peer.has_left && peer.cluster_id == me.cluster_id && peer.voters.contains(&me.member_id)
-        }
-        _ => false,
-    }
+    history(peer).is_some_and(|peer| peer.has_left) && counts_as_voter(peer, me)
 }
 
 /// Whether the peer has joined as `other`, the second voter that we name, since it published data of an earlier member: of
 /// one history ours is the newer part then, as it no longer has that member. Its start awaits our vote.
 fn joined_since(me: &Record, other: MemberId, peer: &Record, chosen: Chosen) -> bool {
-    let names_us = match (history(me), history(peer)) {
-        (Some(me), Some(peer)) => {
-            peer.member_id != other && peer.cluster_id == me.cluster_id && peer.voters.contains(&me.member_id)
-        }
-        _ => false,
-    };
-    names_us && me.lineage == peer.lineage && !peer.claims && chosen == Chosen::Nobody
+    let is_earlier = counts_as_voter(peer, me) && !lists(me, other, peer);
+    is_earlier && me.lineage == peer.lineage && !peer.claims && chosen == Chosen::Nobody
 }
 
 /// Whether a peer, by what it published in this boot, has not gone on alone: it votes beside this member, and whoever goes on
@@ -191,6 +181,16 @@ fn split(chosen: Chosen) -> Answer {
         Chosen::Nobody => Answer::Refuse(Refusal::HistoriesSplit),
         Chosen::Me => Answer::ForceNewCluster(Rule::ChosenPrimary),
         Chosen::ThePeer => Answer::FollowThePeer(Rule::PeerIsChosenPrimary),
+    }
+}
+
+/// Whether the member whose data `voter` holds is a voter by what `lister` holds of the same cluster.
+fn counts_as_voter(lister: &Record, voter: &Record) -> bool {
+    match (history(lister), history(voter)) {
+        (Some(lister), Some(voter)) => {
+            voter.cluster_id == lister.cluster_id && lister.voters.contains(&voter.member_id)
+        }
+        _ => false,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::cold_start::{self, Answer, Cluster, Data, classify};
 use super::fact::Fact;
-use super::peer::{PeerWord, peer_word};
+use super::peer::{PeerWord, peer_has_nothing, peer_word};
 use super::plan::{Effect, Phase, Plan, Progress, RunMode};
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
 use super::serve;
@@ -14,8 +14,6 @@ use super::start;
 
 /// A leaderless etcd has nothing to finish; what it has not written is covered by advancing the commit index.
 const GRACE_S: u64 = 1;
-/// How long what we write may take to be visible in our own CIB.
-const PATIENCE_WITH_THE_CIB_MS: u64 = 15_000;
 
 /// A running etcd that may have to go on alone: the post-stop notification and, as the backstop, `monitor` ask this.
 /// `None` where nothing is to be recovered.
@@ -79,7 +77,7 @@ fn peer_is_out_of_the_way(snapshot: &Snapshot) -> bool {
         PeerWord::Down => true,
         // A sole voter has a history of its own, whatever an operator said when it was away.
         PeerWord::Stopped => data.is_some_and(|data| data != Data::SoleVoter),
-        PeerWord::Starting | PeerWord::Planned => data == Some(Data::Nothing) && snapshot.peer_etcd.is_absent(),
+        PeerWord::Starting | PeerWord::Planned => data.is_some() && peer_has_nothing(snapshot),
         PeerWord::Nobody | PeerWord::Active | PeerWord::Lost | PeerWord::Unknown(_) => false,
     }
 }
@@ -220,7 +218,7 @@ fn announcement_is_seen(snapshot: &Snapshot) -> bool {
 }
 
 fn await_own_write(snapshot: &Snapshot, progress: &Progress, in_vain: &str) -> Plan {
-    if progress.in_phase_ms(snapshot.elapsed_ms) > PATIENCE_WITH_THE_CIB_MS {
+    if progress.in_phase_ms(snapshot.elapsed_ms) > start::PATIENCE_WITH_THE_CIB_MS {
         return snapshot.refuse(Refusal::CibUnreadable { why: in_vain.to_owned() });
     }
     Plan::then_look(Vec::new(), 50, progress.clone(), Reason::Waiting(Wait::OwnRecord))

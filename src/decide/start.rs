@@ -14,8 +14,8 @@ use super::snapshot::{Cib, DataDir, Etcd, NodeName, Note, Obstacle, Record, Snap
 const PATIENCE_WITH_A_STARTING_PEER_MS: u64 = 60_000;
 /// How long a start waits for a peer that can only act once our start has ended. Waiting longer would block it.
 const PATIENCE_WITH_A_BLOCKED_PEER_MS: u64 = 4_000;
-/// How long our own record may take to appear in our own CIB.
-const PATIENCE_WITH_THE_CIB_MS: u64 = 15_000;
+/// How long what we write may take to appear in our own CIB.
+pub(super) const PATIENCE_WITH_THE_CIB_MS: u64 = 15_000;
 /// How long somebody else's listener on our ports is waited for.
 const PATIENCE_WITH_A_PORT_MS: u64 = 60_000;
 /// What is kept of the action's time for its last steps.
