@@ -6,7 +6,7 @@ use crate::bench_agent::Bench;
 use crate::cluster::CloneKind;
 use crate::host;
 use crate::image::Version;
-use crate::node::{NODES, Node};
+use crate::node::Node;
 use crate::power_cuts::{Kind, Series};
 use crate::scenarios::{self, Wanted};
 use crate::sh::Result;
@@ -14,8 +14,8 @@ use crate::shell_agent::Agent;
 use crate::state::{self, Lab};
 use crate::up::{self, Wish};
 use crate::{
-    bench_agent, bmc, cluster, demo, etcd, init, net, power, power_cuts, self_test, services, teardown, timeline,
-    writer,
+    bench_agent, bmc, cluster, demo, etcd, evidence, init, net, power, power_cuts, self_test, services, teardown,
+    timeline, writer,
 };
 
 const HELP: &str = "\
@@ -291,13 +291,7 @@ fn down(lab: &Lab) -> Result<()> {
 fn status(lab: &Lab) {
     let names = state::all_labs();
     println!("lab '{}' ({} on this machine), etcd {}", lab.name, names.len(), lab.setting("etcd").unwrap_or_default());
-    for node in NODES {
-        let power = if power::is_on(lab, node) { "on" } else { "off" };
-        let runs = if host::running(lab, node).is_some() { "running" } else { "not running" };
-        println!("{node}: power {power}, {runs}; BMC {}: {}", node.bmc_ip(), bmc::mode(lab, node));
-        println!("       etcd: {}", etcd::describe(lab, node));
-    }
-    if lab.setting("partition").as_deref() == Some("on") {
-        println!("the cluster network is cut between the hosts; 'cargo lab heal' mends it");
+    for line in evidence::standing(lab) {
+        println!("{line}");
     }
 }

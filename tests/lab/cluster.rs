@@ -190,6 +190,15 @@ pub fn online(lab: &Lab, node: Node) -> Vec<Node> {
         .collect()
 }
 
+/// Which nodes are being fenced at the moment, as `node` sees it.
+pub fn being_fenced(lab: &Lab, node: Node) -> Result<Vec<String>> {
+    let xml = host::must(lab, node, &["crm_mon", "-1", "--output-as=xml"])?;
+    let document = roxmltree::Document::parse(&xml)?;
+    let events = document.descendants().filter(|element| element.has_tag_name("fence_event"));
+    let pending = events.filter(|event| event.attribute("status") == Some("pending"));
+    Ok(pending.filter_map(|event| event.attribute("target").map(str::to_owned)).collect())
+}
+
 /// Failures that Pacemaker still shows, and instances of etcd that it does not have running; empty when all is well.
 pub fn complaints(lab: &Lab, node: Node) -> Result<Vec<String>> {
     let xml = host::must(lab, node, &["crm_mon", "-1", "-r", "-f", "--output-as=xml"])?;

@@ -7,6 +7,7 @@ use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::power;
+use crate::redundant;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::story::{Step, Story};
@@ -97,6 +98,7 @@ pub fn power_cut(
     at_cut: impl FnOnce(Node) -> Result<()>,
 ) -> Result<Outcome> {
     let voters = etcd::wait_two_voters(lab, Duration::from_secs(60))?;
+    redundant::wait(lab)?;
     let victim = victim.node(voters.leader);
     let survivor = victim.other();
     let mut writers = Writers::start(lab, load)?;

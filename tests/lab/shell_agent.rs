@@ -33,6 +33,11 @@ impl Agent {
         }
     }
 
+    /// The one that this lab was brought up with.
+    pub fn of(lab: &Lab) -> Self {
+        if lab.setting("agent").as_deref() == Some(Self::Shell.word()) { Self::Shell } else { Self::Tandem }
+    }
+
     pub fn word(self) -> &'static str {
         match self {
             Self::Tandem => "tandem",

@@ -10,11 +10,13 @@ use crate::check;
 use crate::cluster::{self, CloneKind};
 use crate::disks;
 use crate::etcd;
+use crate::evidence;
 use crate::host;
 use crate::image::{self, Tools, Version};
 use crate::net;
 use crate::node::{NODES, Node};
 use crate::power;
+use crate::redundant;
 use crate::sh::{self, Result};
 use crate::shell_agent::{self, Agent};
 use crate::state::Lab;
@@ -48,9 +50,10 @@ pub fn up(lab: &Lab, wish: Wish) -> Result<()> {
     let began = Instant::now();
     let done = build(lab, wish);
     if let Err(error) = &done {
+        let seen = evidence::of_failure(lab).join("\n    ");
         let kept = teardown::keep_logs(lab, "up");
         teardown::down(lab);
-        return Err(format!("{error} (logs: {})", kept.display()).into());
+        return Err(format!("{error} (logs: {})\n    {seen}", kept.display()).into());
     }
     println!("the lab is up after {:.0} s", began.elapsed().as_secs_f64());
     Ok(())
@@ -67,6 +70,7 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
     fs::set_permissions(lab.dir(), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
     lab.set("etcd", wish.etcd.number())?;
     lab.set("clone", wish.clone.word())?;
+    lab.set("agent", wish.agent.word())?;
     tls::create(lab)?;
     let authkey = random_key()?;
     for node in NODES {
@@ -95,7 +99,7 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
     }
     let voters = etcd::wait_two_voters(lab, Duration::from_secs(180))?;
     println!("etcd has two voters, {} leads", voters.leader);
-    Ok(())
+    redundant::wait(lab)
 }
 
 fn check_machine() -> Result<()> {

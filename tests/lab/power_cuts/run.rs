@@ -11,6 +11,7 @@ use crate::history::Ack;
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::power;
+use crate::redundant;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::writer::{FIRST_WRITES, SIXTEEN, Writers};
@@ -32,6 +33,7 @@ struct Scene<'a> {
 
 pub(super) fn run(lab: &Lab, draw: &Draw) -> Result<Outcome> {
     let leader = etcd::wait_two_voters(lab, RETURN_LIMIT)?.leader;
+    redundant::wait(lab)?;
     let writers = Writers::start(lab, SIXTEEN)?;
     sh::wait_for("the first writes", FIRST_WRITES, Duration::from_millis(20), || {
         (writers.count() > 100).then_some(())

@@ -54,8 +54,10 @@ use crate::cluster::{self, CloneKind};
 use crate::decisions;
 use crate::demo::Outcome;
 use crate::etcd;
+use crate::evidence;
 use crate::interrupt;
 use crate::node::NODES;
+use crate::redundant;
 use crate::sh::{self, Result};
 use crate::shell_agent::Agent;
 use crate::state::Lab;
@@ -115,12 +117,14 @@ pub fn run(lab: &Lab, mut wish: Wish, wanted: &Wanted) -> Result<()> {
             }
             Err(error) => {
                 println!("-- {} FAILED ({seconds:.0} s): {error}", scenario.name);
+                let mut seen = Vec::new();
                 if lab.exists() {
+                    seen = evidence::of_failure(lab);
                     println!("   logs: {}", teardown::keep_logs(lab, scenario.name).display());
                     teardown::down(lab);
                 }
                 current = None;
-                failed.push(format!("{}: {error}", scenario.name));
+                failed.push(Failed { what: format!("{}: {error}", scenario.name), seen });
             }
         }
     }
@@ -128,18 +132,41 @@ pub fn run(lab: &Lab, mut wish: Wish, wanted: &Wanted) -> Result<()> {
     interrupt::check()?;
     if !left.is_empty() {
         println!("teardown left behind: {}", left.join(", "));
-        failed.push("teardown".to_owned());
+        failed.push(Failed::because("teardown"));
     }
     println!("{replayed} recorded decisions replayed without a difference");
     if by_tandem && replayed == 0 {
-        failed.push("no decision was recorded, so that none could be replayed".to_owned());
+        failed.push(Failed::because("no decision was recorded, so that none could be replayed"));
     }
-    // Again, with its reason: the last lines may be all that is kept of a run.
-    for failure in &failed {
-        println!("failed: {failure}");
+    sum_up(passed, &failed)
+}
+
+/// A failure, and what there was to see at that moment.
+struct Failed {
+    what: String,
+    seen: Vec<String>,
+}
+
+impl Failed {
+    fn because(what: &str) -> Self {
+        Self { what: what.to_owned(), seen: Vec::new() }
+    }
+}
+
+/// Says again what failed, with the reason and what was seen then: the last lines may be all that is kept of a run.
+fn sum_up(passed: usize, failed: &[Failed]) -> Result<()> {
+    println!("{passed} passed, {} failed", failed.len());
+    for failure in failed {
+        println!("failed: {}", failure.what);
+        for line in &failure.seen {
+            println!("    {line}");
+        }
+    }
+    if failed.is_empty() {
+        return Ok(());
     }
     println!("{passed} passed, {} failed", failed.len());
-    if failed.is_empty() { Ok(()) } else { Err("not every scenario passed".into()) }
+    Err("not every scenario passed".into())
 }
 
 /// Runs one scenario, and replays what the agents decided in it. Answers how many decisions that were.
@@ -213,13 +240,14 @@ fn ends_well(lab: &Lab, writers: &mut Writers) -> Result<()> {
     clean(lab)
 }
 
-/// Nothing in Pacemaker that needs a human. Failures that healed by themselves are shown, not hidden.
+/// Nothing in Pacemaker that needs a human, and either node may be lost again. Failures that healed by themselves are
+/// shown, not hidden.
 fn clean(lab: &Lab) -> Result<()> {
     let complaints = cluster::wait_clean(lab)?;
     for failure in cluster::failures(lab, NODES[0]) {
         println!("   note: {failure}");
     }
-    if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ").into()) }
+    if complaints.is_empty() { redundant::wait(lab) } else { Err(complaints.join("; ").into()) }
 }
 
 /// The end of a scenario that cut one node's power.

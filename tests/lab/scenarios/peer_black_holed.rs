@@ -20,7 +20,7 @@ const TIMED_OUT: &str = "Timed Out";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let node = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
-    let booted = NODES.map(|node| host::running(lab, node).map(|init| init.pid));
+    let booted = steps::boots(lab);
     let members = steps::members(lab)?;
     let logs = NODES.map(|node| steps::log_length(lab, node));
     let mut writers = super::writing(lab)?;
@@ -30,9 +30,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     drop_packets(lab, false)?;
     lab.event("they pass again");
     within?;
-    if NODES.map(|node| host::running(lab, node).map(|init| init.pid)) != booted {
-        return Err("a node was fenced although both are well".into());
-    }
+    steps::nobody_was_fenced(lab, booted)?;
     steps::nothing_forced(lab, logs)?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     steps::same_members(lab, members)?;

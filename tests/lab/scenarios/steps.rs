@@ -190,6 +190,16 @@ pub(super) fn log_length(lab: &Lab, node: Node) -> usize {
     std::fs::read(lab.messages(node)).unwrap_or_default().len()
 }
 
+/// The boots of both nodes by their first process, in the order of [`NODES`].
+pub(super) fn boots(lab: &Lab) -> [Option<i32>; 2] {
+    NODES.map(|node| host::running(lab, node).map(|init| init.pid))
+}
+
+/// Both nodes are in the boot that they were in before.
+pub(super) fn nobody_was_fenced(lab: &Lab, before: [Option<i32>; 2]) -> Result<()> {
+    if boots(lab) == before { Ok(()) } else { Err("a node was fenced although both are well".into()) }
+}
+
 /// Nothing in any node's log from `from` on tells of a forced new cluster.
 pub(super) fn nothing_forced(lab: &Lab, from: [usize; 2]) -> Result<()> {
     for (node, from) in NODES.into_iter().zip(from) {

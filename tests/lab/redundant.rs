@@ -1,0 +1,31 @@
+//! Whether either node may be lost: that takes a moment longer than two voters do. An etcd votes before its agent has
+//! claimed that and remembers it; who loses its peer in between refuses to go on alone, and must.
+
+use serde_json::Value;
+
+use crate::check;
+use crate::host;
+use crate::node::NODES;
+use crate::sh::Result;
+use crate::shell_agent::Agent;
+use crate::state::Lab;
+
+/// Waits until both agents remember that their members vote beside each other, and have nothing left to write down.
+/// A lab that the shell agent keeps has nothing of the kind.
+pub fn wait(lab: &Lab) -> Result<()> {
+    if Agent::of(lab) != Agent::Tandem {
+        return Ok(());
+    }
+    NODES.into_iter().try_for_each(|node| {
+        let explain = || host::said(lab, node, &["tandem", "explain", "--json"]);
+        let what = format!("the agent of {node} is ready for the loss of its peer");
+        check::eventually(&what, explain, |said| remembers(said)).map(drop)
+    })
+}
+
+fn remembers(said: &str) -> bool {
+    let Ok(explained) = serde_json::from_str::<Value>(said) else { return false };
+    let voter = explained.pointer("/snapshot/boot_memory/known/voter/sole");
+    let to_do = explained.pointer("/plan/effects").and_then(Value::as_array);
+    voter == Some(&Value::Bool(false)) && to_do.is_some_and(Vec::is_empty)
+}
