@@ -332,3 +332,31 @@ fn inner_devices() {
     let (code, text, took) = fence("--fence", "node3", "60");
     assert!(code == 0 && took > Duration::from_secs(3), "{took:?} {text}");
 }
+
+#[test]
+fn after_an_outage_the_delay_counts_again_before_anything_is_done() {
+    in_namespaces("after_an_outage_the_delay_counts_again_before_anything_is_done", inner_outage);
+}
+
+/// The fencer makes two tries of one request; neither may go on where the BMC comes back in the middle of the first.
+fn inner_outage() {
+    let fencer = Fencer::start();
+    // Refused, the agent knocks again; with its packets dropped the first knock of all is answered, a second late.
+    for (node, verdict) in [("node1", "REJECT"), ("node2", "DROP")] {
+        let server = Server::start();
+        fencer.register(node, &server, &[&format!("pcmk_host_list={node}")]);
+        let rule = format!("INPUT --protocol tcp --dport {} --syn --jump {verdict}", server.port);
+        shell(&format!("iptables --append {rule}"));
+        let knocked = "iptables --list INPUT --verbose --exact --numeric | awk 'NR == 3 && $1 > 0' | grep --quiet .";
+        let outage = format!("until {knocked}; do sleep 0.05; done; iptables --delete {rule}");
+        let outage = std::thread::spawn(move || shell(&outage));
+        let (code, text, _) = fence("--fence", node, "60");
+        outage.join().unwrap();
+        assert!(code != 0 && fencer.log().contains("out of reach and is back just now"), "{text}\n{}", fencer.log());
+        assert_eq!((power(&server, 0).as_str(), server.posted()), ("On", vec![]), "{verdict}: {}", fencer.log());
+        // The next request comes after a transition of the cluster, and a delay.
+        Deadline::after(Duration::from_secs(5)).sleep(Duration::from_secs(2));
+        let (code, text, _) = fence("--fence", node, "60");
+        assert_eq!((code, power(&server, 0).as_str()), (0, "Off"), "{text}\n{}", fencer.log());
+    }
+}

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::config::{Action, Config, Method, Timing};
 use super::plan::{self, Event, Goal, Limits, Moment, Plan, Reached, Step};
+use super::truce::{self, Truce};
 use crate::clock::Deadline;
 use crate::redfish::bmc::{Bmc, Host};
 use crate::redfish::discovery::Pointer;
@@ -47,12 +48,15 @@ pub struct Actor<'a> {
     bmc: &'a mut Bmc,
     deadline: Deadline,
     hosts: Vec<Host>,
+    /// With other runs that the fencer asks for.
+    truce: Option<Truce>,
 }
 
 impl<'a> Actor<'a> {
     pub fn new(config: &'a Config, bmc: &'a mut Bmc, deadline: Deadline) -> Self {
         let hosts = config.systems.iter().cloned().map(Host::new).collect();
-        Self { config, bmc, deadline, hosts }
+        let truce = config.environment.under_fencer.then(|| Truce::with(&config.address, deadline.elapsed()));
+        Self { config, bmc, deadline, hosts, truce }
     }
 
     /// Does what the configuration asks for.
@@ -153,11 +157,15 @@ impl<'a> Actor<'a> {
                 Err(failure) => failure,
             };
             let now = self.deadline.elapsed().saturating_sub(began);
-            history.push(Moment { at: now, event: Event::Unread(failure) });
+            let event = Event::Unread(failure);
+            self.missed(&history, &event);
+            history.push(Moment { at: now, event });
             match plan.next(&history, now) {
                 Step::Read { not_before } => self.deadline.sleep(not_before.saturating_sub(now)),
                 Step::Fail(failure) => return Err(failure),
-                Step::Post { .. } | Step::Done(_) => return Err(Failure::new(Kind::Refused, "nothing to do")),
+                Step::Post { .. } | Step::Done(_) | Step::GiveWay => {
+                    return Err(Failure::new(Kind::Refused, "nothing to do"));
+                }
             }
         }
     }
@@ -245,7 +253,8 @@ impl<'a> Actor<'a> {
     }
 
     fn limits(&self, goal: Goal) -> Limits {
-        limits(goal, &self.config.timing, self.deadline.left())
+        let asked_again = self.config.environment.under_fencer;
+        Limits { asked_again, ..limits(goal, &self.config.timing, self.deadline.left()) }
     }
 
     fn on_after_off(&self) -> Limits {
@@ -277,13 +286,20 @@ impl<'a> Actor<'a> {
                     conclude(goal, self.hosts.get(at).and_then(Host::path), &history);
                     return Ok(reached);
                 }
+                Step::GiveWay => return Err(truce::given_way()),
                 Step::Fail(failure) => return Err(failure),
             };
+            history.extend(self.missed(&history, &event).map(|event| Moment { at: now, event }));
             if plan.types.is_empty() && matches!(event, Event::Read { .. }) {
                 plan.types = self.types_for(at, goal);
             }
             history.push(Moment { at: self.deadline.elapsed().saturating_sub(began), event });
         }
+    }
+
+    /// What was not seen of an outage, for the history; see [`Truce`].
+    fn missed(&self, history: &[Moment], event: &Event) -> Option<Event> {
+        self.truce.as_ref()?.missed(history, event, || self.bmc.has_just_come_back())
     }
 
     fn types_for(&mut self, at: usize, goal: Goal) -> Vec<String> {
@@ -387,5 +403,6 @@ fn limits(goal: Goal, timing: &Timing, left: Duration) -> Limits {
         power_wait: timing.power_wait,
         poll: timing.status_sleep,
         grace: Duration::ZERO,
+        asked_again: false,
     }
 }

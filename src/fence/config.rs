@@ -128,12 +128,13 @@ pub struct Config {
     pub missing_as_off: bool,
     pub separator: String,
     pub timing: Timing,
+    pub environment: Environment,
 }
 
 /// What tells us who started us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// Pacemaker's fencer: it kills us when its own time is up.
+    /// Pacemaker's fencer: it kills us when its own time is up, and asks again after a failure.
     pub under_fencer: bool,
 }
 

@@ -13,6 +13,7 @@ pub mod metadata;
 pub mod options;
 pub mod password;
 pub mod plan;
+pub mod truce;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _, Write as _};

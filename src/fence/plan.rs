@@ -60,6 +60,8 @@ pub struct Limits {
     pub poll: Duration,
     /// Before the first reset: a system in the middle of a power cycle comes back by itself.
     pub grace: Duration,
+    /// Whether whoever asked asks again, after a delay that is different on each node: the fencer does.
+    pub asked_again: bool,
 }
 
 /// A phase of an action.
@@ -83,6 +85,8 @@ pub enum Step {
         reset_type: String,
     },
     Done(Reached),
+    /// End without having done anything: whoever asked asks again, and a delay lies between.
+    GiveWay,
     /// Give up; the text says why.
     Fail(Failure),
 }
@@ -187,6 +191,7 @@ impl Plan {
             Goal::Cycle => posted(history).next().is_some() || may_have_worked(history),
         };
         match tries(history).last() {
+            None if self.gives_way(history) => Step::GiveWay,
             None if waits || now < self.limits.grace => later,
             None => self.post(history),
             Some(_) if waits && self.goal == Goal::On => later,
@@ -198,6 +203,14 @@ impl Plan {
             },
             Some(_) => later,
         }
+    }
+
+    /// An outage that ends for us at this moment may end for the other node as well, in the middle of a try to fence us.
+    /// The delays that keep two nodes from fencing each other lie before the tries, so this one must not go on: with
+    /// the next one they count again.
+    fn gives_way(&self, history: &[Moment]) -> bool {
+        let was_away = |moment: &Moment| matches!(&moment.event, Event::Unread(why) if why.kind == Kind::Unreachable);
+        self.limits.asked_again && matches!(self.goal, Goal::Off | Goal::Cycle) && history.iter().any(was_away)
     }
 
     fn after_refused(&self, history: &[Moment], now: Duration, at: Duration, failure: &Failure) -> Step {

@@ -40,6 +40,8 @@ const SECOND_CHANCES: u32 = 2;
 const SESSIONS: &str = "SessionService/Sessions";
 /// `If-Match` for a resource whose state has no name.
 const ANY_STATE: &str = "*";
+/// A connection whose first packet is lost takes at least this long: the kernel repeats it after a second (RFC 6298).
+const LOST_PACKET: Duration = Duration::from_millis(900);
 /// Such a BMC knows its users again a second or two later.
 const BEFORE_SECOND_TRY: Duration = Duration::from_secs(1);
 
@@ -117,6 +119,17 @@ impl Bmc {
         prove(host, &found)?;
         host.found = Some(found.clone());
         Ok(found.system)
+    }
+
+    /// Whether the last connection had to be waited for because nobody was there to answer. Another one, made now, shows
+    /// that it is not this BMC's way to let everybody wait.
+    pub fn has_just_come_back(&self) -> bool {
+        let waited = || self.client.waited() >= LOST_PACKET;
+        let knock = || {
+            let root = self.place(&self.redfish_uri)?;
+            self.client.send(Ask { fresh: true, ..Ask::get(&root, &Credentials::None) })
+        };
+        waited() && knock().is_ok() && !waited()
     }
 
     /// Posts a reset to a system that was observed before.

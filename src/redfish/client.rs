@@ -1,7 +1,7 @@
 //! HTTP with one BMC: one TLS connection kept alive, bounded answers, redirects on the same host only.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -18,7 +18,7 @@ use super::request::{Ask, Credentials, Method};
 use super::resource::ETAG;
 use super::secret::Scrubber;
 use super::tls::{self, Shown, Trust};
-use super::transport::{OneHost, TlsConnector};
+use super::transport::{Connections, OneHost, TlsConnector};
 use crate::clock::Deadline;
 
 /// More than any answer that a fence agent reads; a larger one is a fault.
@@ -56,7 +56,7 @@ pub struct Settings {
 pub struct Client {
     settings: Settings,
     agent: Agent,
-    made: Arc<AtomicUsize>,
+    connections: Arc<Connections>,
     /// A connection that was kept was dropped: from then on each request has one of its own.
     drops: Arc<AtomicBool>,
     shown: Shown,
@@ -81,12 +81,12 @@ impl Client {
             .address
             .server_name()
             .ok_or_else(|| impossible(format!("'{}' is no host name", settings.address.host())))?;
-        let made = Arc::new(AtomicUsize::new(0));
+        let connections = Arc::new(Connections::default());
         let connector =
             ().chain(TcpConnector::default()).chain(TlsConnector {
                 config: Arc::new(config),
                 name,
-                made: made.clone(),
+                connections: connections.clone(),
             });
         let config = Agent::config_builder()
             .http_status_as_error(false)
@@ -99,7 +99,7 @@ impl Client {
             .accept("application/json")
             .build();
         let agent = Agent::with_parts(config, connector, OneHost { host: settings.address.for_resolver() });
-        Ok(Self { settings, agent, made, drops: Arc::default(), shown, scrubber, trace })
+        Ok(Self { settings, agent, connections, drops: Arc::default(), shown, scrubber, trace })
     }
 
     pub fn address(&self) -> &Address {
@@ -109,6 +109,11 @@ impl Client {
     /// The end of the action that this client serves.
     pub fn deadline(&self) -> Deadline {
         self.settings.deadline
+    }
+
+    /// How long the last connection waited for TCP.
+    pub fn waited(&self) -> Duration {
+        Duration::from_millis(self.connections.waited_ms.load(Ordering::Relaxed))
     }
 
     /// The same client with a little time of its own, for what must be tidied up when the action's time is over.
@@ -181,9 +186,9 @@ impl Client {
         let mut identity = true;
         let mut again = HABITS.iter().any(|(habit, _)| *habit == Habit::DropsIdleConnections);
         loop {
-            let before = self.made.load(Ordering::Relaxed);
+            let before = self.connections.made.load(Ordering::Relaxed);
             let reply = self.once(ask, identity);
-            let was_kept = before > 0 && self.made.load(Ordering::Relaxed) == before;
+            let was_kept = before > 0 && self.connections.made.load(Ordering::Relaxed) == before;
             let was_dropped = was_kept && reply.as_ref().is_err_and(|failure| failure.kind == Kind::Interrupted);
             if was_dropped {
                 self.drops.store(true, Ordering::Relaxed);

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
@@ -57,12 +57,20 @@ fn look_up(host: &str, port: u16, timeout: NextTimeout) -> Result<Vec<SocketAddr
     }
 }
 
-/// Wraps every connection in TLS, and counts them.
+/// What is known of the connections that were made.
+#[derive(Debug, Default)]
+pub struct Connections {
+    /// How many: it tells whether a request went over one that was kept alive.
+    pub made: AtomicUsize,
+    /// How many milliseconds the last one waited for TCP.
+    pub waited_ms: AtomicU64,
+}
+
+/// Wraps every connection in TLS, and takes note of them.
 pub struct TlsConnector {
     pub config: Arc<ClientConfig>,
     pub name: ServerName<'static>,
-    /// How many connections were made: it tells whether a request went over one that was kept alive.
-    pub made: Arc<AtomicUsize>,
+    pub connections: Arc<Connections>,
 }
 
 impl fmt::Debug for TlsConnector {
@@ -80,7 +88,8 @@ impl<In: Transport> Connector<In> for TlsConnector {
         chained: Option<In>,
     ) -> Result<Option<TlsTransport>, ureq::Error> {
         let Some(socket) = chained else { return Ok(None) };
-        self.made.fetch_add(1, Ordering::Relaxed);
+        self.connections.made.fetch_add(1, Ordering::Relaxed);
+        self.connections.waited_ms.store(waited_ms(details), Ordering::Relaxed);
         let mut connection = ClientConnection::new(self.config.clone(), self.name.clone())?;
         let mut socket = TransportAdapter::new(socket.boxed(), details.current_time.clone());
         socket.set_timeout(what_is_left(details));
@@ -93,11 +102,21 @@ impl<In: Transport> Connector<In> for TlsConnector {
 /// The time for connecting, less what TCP took of it.
 fn what_is_left(details: &ConnectionDetails<'_>) -> NextTimeout {
     let mut timeout = details.timeout;
-    let (now, began) = ((details.current_time)(), details.now);
-    if let (Duration::Exact(limit), Instant::Exact(now), Instant::Exact(began)) = (timeout.after, now, began) {
-        timeout.after = Duration::Exact(limit.saturating_sub(now.duration_since(began)));
+    if let Duration::Exact(limit) = timeout.after {
+        timeout.after = Duration::Exact(limit.saturating_sub(waited(details)));
     }
     timeout
+}
+
+fn waited_ms(details: &ConnectionDetails<'_>) -> u64 {
+    u64::try_from(waited(details).as_millis()).unwrap_or(u64::MAX)
+}
+
+fn waited(details: &ConnectionDetails<'_>) -> std::time::Duration {
+    match ((details.current_time)(), details.now) {
+        (Instant::Exact(now), Instant::Exact(began)) => now.duration_since(began),
+        _ => std::time::Duration::ZERO,
+    }
 }
 
 /// A TLS connection in ureq's hands.

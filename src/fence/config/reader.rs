@@ -71,6 +71,7 @@ impl<'a> Reader<'a> {
             missing_as_off: self.flag(Opt::MissingAsOff),
             separator: self.text_or_default(Opt::Separator),
             timing,
+            environment,
             address: address?,
             username: username?,
             password: password?,

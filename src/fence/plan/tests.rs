@@ -68,6 +68,7 @@ fn plan(goal: Goal) -> Plan {
             power_wait: Duration::ZERO,
             poll: seconds("1"),
             grace: Duration::ZERO,
+            asked_again: false,
         },
     }
 }
@@ -80,6 +81,7 @@ fn short(step: &Step) -> String {
         Step::Done(Reached::Already) => "already".to_owned(),
         Step::Done(Reached::ByUs) => "by us".to_owned(),
         Step::Done(Reached::State(power)) => format!("is {power}"),
+        Step::GiveWay => "give way".to_owned(),
         Step::Fail(failure) => format!("fail {failure}"),
     }
 }
@@ -349,10 +351,39 @@ fn every_history_leads_somewhere_in_time() {
                             let answer = if word.starts_with('!') { word } else { "+" };
                             past.extend(history(&format!("{}:{answer}", now.as_secs_f64())));
                         }
-                        Step::Done(_) | Step::Fail(_) => break,
+                        Step::Done(_) | Step::Fail(_) | Step::GiveWay => break,
                     }
                 }
             }
         }
     }
+}
+
+#[test]
+fn what_was_out_of_reach_is_not_reset_in_the_same_try_where_another_one_comes() {
+    for (goal, reset) in [(Goal::Off, "post ForceOff"), (Goal::Cycle, "post PowerCycle")] {
+        let mut asked_again = plan(goal);
+        asked_again.limits.asked_again = true;
+        check_with(
+            &asked_again,
+            &[
+                ("0:On", "0", reset),
+                ("0:?unreachable 3:On", "3", "give way"),
+                ("0:?unreachable 3:?busy 4:On", "4", "give way"),
+                // Whoever was there all the time, and did not want to answer, is no sign of an outage.
+                ("0:?busy 3:On", "3", reset),
+                ("0:?silent 3:On", "3", reset),
+                // Nothing is left to be done, so nobody is in anybody's way.
+                ("0:?unreachable 3:Off", "3", "read 4"),
+                ("0:?unreachable 3:Off 4:Off", "4", "already"),
+                // An outage after the reset does not take it back.
+                ("0:On 0.1:+ 1:?unreachable 14:On", "14", if goal == Goal::Off { reset } else { "read *" }),
+            ],
+        );
+        // By hand, nobody asks again.
+        check(goal, &[("0:?unreachable 3:On", "3", reset)]);
+    }
+    let mut on = plan(Goal::On);
+    on.limits.asked_again = true;
+    check_with(&on, &[("0:?unreachable 3:Off", "3", "post On")]);
 }
