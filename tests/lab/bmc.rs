@@ -24,6 +24,7 @@ use crate::tls;
 /// What a BMC can be made to do; the last word is what it does on its own.
 const MODES: &[&str] = &["refuse", "hang", "unreachable", "ok"];
 const RESET_TYPES: &[&str] = &["On", "ForceOff", "ForceRestart"];
+const OFF_TAKES: &str = "bmc-off-takes";
 /// A BMC that hangs lets go of a caller after this.
 const HANG: Duration = Duration::from_secs(120);
 const BODY_LIMIT: usize = 64 * 1024;
@@ -58,6 +59,15 @@ pub fn set_mode(lab: &Lab, node: Node, mode: &str) -> Result<()> {
     lab.set(&format!("bmc-{node}"), mode)?;
     lab.event(&format!("BMC of {node}: {mode}"));
     net::set_bmc_address(lab, node, mode != "unreachable")
+}
+
+/// Lets this time pass between the BMCs' answer to `ForceOff` and the end of the power; it is none at first.
+pub fn set_off_takes(lab: &Lab, time: Duration) -> Result<()> {
+    lab.set(OFF_TAKES, &time.as_secs().to_string())
+}
+
+fn off_takes(lab: &Lab) -> Duration {
+    Duration::from_secs(lab.setting(OFF_TAKES).and_then(|text| text.parse().ok()).unwrap_or(0))
 }
 
 /// The daemon itself; does not come back.
@@ -133,6 +143,9 @@ fn log(lab: &Lab, node: Node, text: &str) {
 fn press(lab: &Lab, node: Node, action: &'static str) {
     let lab = lab.clone();
     std::thread::spawn(move || {
+        if action != "On" {
+            std::thread::sleep(off_takes(&lab));
+        }
         let done = match action {
             "On" => power::on(&lab, node),
             "ForceOff" => power::cut(&lab, node),

@@ -91,6 +91,11 @@ pub const FIRST_CIB: &str = r#"<cib crm_feature_set="3.16.1" validate-with="pace
 </cib>
 "#;
 
+/// How long the fencer waits before it fences each of [`NODES`].
+pub fn fencing_delays() -> [String; 2] {
+    ["2s", "1s"].map(str::to_owned)
+}
+
 /// One fence device per node, with a short delay that differs, so that two nodes which lose each other do not shoot
 /// each other at once.
 pub fn create_fencing(lab: &Lab, node: Node) -> Result<()> {
@@ -98,7 +103,6 @@ pub fn create_fencing(lab: &Lab, node: Node) -> Result<()> {
 }
 
 fn create_fence_device(lab: &Lab, node: Node, target: Node) -> Result<()> {
-    let delay = 3 - target.number();
     let options = [
         format!("ip={}", target.bmc_ip()),
         format!("username={BMC_USER}"),
@@ -106,7 +110,7 @@ fn create_fence_device(lab: &Lab, node: Node, target: Node) -> Result<()> {
         format!("password={BMC_PASSWORD}"),
         format!("systems_uri=/redfish/v1/Systems/{}", target.system_id()),
         format!("pcmk_host_list={target}"),
-        format!("pcmk_delay_base={delay}s"),
+        format!("pcmk_delay_base={}", fencing_delays()[usize::from(target.number() - 1)]),
     ];
     let name = fence_device(target);
     let mut words = vec!["stonith", "create", &name, "fence_redfish_rs"];

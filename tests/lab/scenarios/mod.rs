@@ -1,6 +1,7 @@
 //! The scenarios: what happens to two hosts, and what must hold afterwards.
 
 mod alarm;
+mod all_returns_at_once;
 mod bmc_refuses;
 mod both_etcds_killed;
 mod both_powered_off_and_on;

@@ -195,6 +195,12 @@ pub(super) fn boots(lab: &Lab) -> [Option<i32>; 2] {
     NODES.map(|node| host::running(lab, node).map(|init| init.pid))
 }
 
+/// How often power was cut in this lab so far, by whomever.
+pub(super) fn power_cuts(lab: &Lab) -> usize {
+    let events = std::fs::read_to_string(lab.events()).unwrap_or_default();
+    events.lines().filter(|line| line.contains("lab: power of ") && line.ends_with(" is cut")).count()
+}
+
 /// Both nodes are in the boot that they were in before.
 pub(super) fn nobody_was_fenced(lab: &Lab, before: [Option<i32>; 2]) -> Result<()> {
     if boots(lab) == before { Ok(()) } else { Err("a node was fenced although both are well".into()) }

@@ -130,6 +130,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         partition_without_fencing::run,
     ),
     scenario(
+        "all_returns_at_once",
+        "the hosts lose each other and both BMCs, and all of it returns at once: one is fenced at most, not both",
+        all_returns_at_once::run,
+    ),
+    scenario(
         "bmc_refuses",
         "a node is lost and its BMC refuses the password: the other waits until it is confirmed off",
         bmc_refuses::run,

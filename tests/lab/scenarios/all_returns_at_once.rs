@@ -1,0 +1,72 @@
+//! One switch carries everything and restarts: the hosts lose each other and both BMCs, and get all of it back at the
+//! same moment, in the middle of a try of each to fence the other. Were both tries carried out, both machines would be
+//! off and nobody left to switch them on. At most one is fenced, nobody forces without need, and it heals by itself.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::bmc;
+use crate::cluster;
+use crate::net;
+use crate::node::{NODES, Node};
+use crate::sh::{self, Result};
+use crate::state::{self, Lab};
+use crate::up::Wish;
+
+/// As the README has it: a node is off before the other one's next try, delay included.
+const DELAYS: [&str; 2] = ["10s", "1s"];
+/// What a BMC takes to switch a server off.
+const OFF_TAKES: Duration = Duration::from_secs(4);
+/// Seconds since the fencer has waited for the device's delay: the middles of its two tries.
+const KNOCKING: [std::ops::Range<u64>; 2] = [2..9, 13..20];
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let usual = cluster::fencing_delays();
+    set_delays(lab, &DELAYS.map(str::to_owned))?;
+    bmc::set_off_takes(lab, OFF_TAKES)?;
+    let done = outage(lab);
+    bmc::set_off_takes(lab, Duration::ZERO)?;
+    done?;
+    set_delays(lab, &usual)
+}
+
+fn set_delays(lab: &Lab, delays: &[String; 2]) -> Result<()> {
+    NODES.into_iter().zip(delays).try_for_each(|(target, delay)| {
+        let device = cluster::fence_device(target);
+        cluster::pcs(lab, target, &["stonith", "update", &device, &format!("pcmk_delay_base={delay}")])
+    })
+}
+
+fn outage(lab: &Lab) -> Result<()> {
+    let logs = NODES.map(|node| steps::log_length(lab, node));
+    let began = state::since_epoch();
+    let mut writers = super::writing(lab)?;
+    cut_everything(lab, true)?;
+    let both = sh::wait_for("both to try fencing", Duration::from_secs(180), Duration::from_millis(100), || {
+        NODES.iter().zip(logs).all(|(node, from)| knocks(lab, *node, from, began)).then_some(())
+    });
+    let quiet = both.and_then(|()| steps::nothing_forced(lab, logs));
+    let before = steps::power_cuts(lab);
+    cut_everything(lab, false)?;
+    quiet?;
+    super::ends_well(lab, &mut writers)?;
+    let cuts = steps::power_cuts(lab) - before;
+    println!("   {cuts} of the nodes fenced");
+    if cuts <= 1 { Ok(()) } else { Err(format!("{cuts} power cuts, where both nodes were well").into()) }
+}
+
+fn cut_everything(lab: &Lab, on: bool) -> Result<()> {
+    net::set_partition(lab, on)?;
+    NODES.into_iter().try_for_each(|node| bmc::set_mode(lab, node, if on { "unreachable" } else { "ok" }))
+}
+
+/// Whether the fence agent of `node` is at work on its peer: the fencer has waited for the device's delay.
+fn knocks(lab: &Lab, node: Node, from: usize, began: Duration) -> bool {
+    let log = steps::said(lab, node, from);
+    let last = log.lines().rfind(|line| line.contains("pacemaker-fenced") && line.contains("'reboot' "));
+    let Some((stamp, text)) = last.and_then(|line| line.split_once(' ')) else { return false };
+    let delay = text.contains("Delaying").then(|| text.trim().rsplit_once(" for ")?.1.strip_suffix('s')?.parse().ok());
+    let Some(delay) = delay.flatten().map(Duration::from_secs) else { return false };
+    let age = state::since_epoch().saturating_sub(began).saturating_sub(state::since_stamp(stamp, began));
+    age.checked_sub(delay).is_some_and(|since| KNOCKING.iter().any(|range| range.contains(&since.as_secs())))
+}
