@@ -155,13 +155,22 @@ pub(super) fn left_to(peer: &Record, me: &Record) -> bool {
 /// one history ours is the newer part then, as it no longer has that member. Its start awaits our vote.
 fn joined_since(me: &Record, other: MemberId, peer: &Record, chosen: Chosen) -> bool {
     let is_earlier = counts_as_voter(peer, me) && !lists(me, other, peer);
-    is_earlier && me.lineage == peer.lineage && !peer.claims && chosen == Chosen::Nobody
+    is_earlier && me.lineage.forks == peer.lineage.forks && !peer.claims && chosen == Chosen::Nobody
 }
 
 /// Whether a peer, by what it published in this boot, has not gone on alone: it votes beside this member, and whoever goes on
 /// alone claims that first.
 pub(super) fn still_votes_beside(peer: &Record, me: &Record) -> bool {
     matches!(classify(&peer.disk), Data::VoterBeside(other) if lists(peer, other, me)) && !peer.claims
+}
+
+/// Whether the peer, by what it published in this boot, learns from this sole voter: it gave up its own data for that.
+pub(super) fn learns_from(peer: &Record, me: &Record) -> bool {
+    let is_one_cluster = |peer: &History, me: &History| {
+        peer.cluster_id == me.cluster_id && (peer.voters.is_empty() || peer.voters.contains(&me.member_id))
+    };
+    let histories = history(peer).zip(history(me));
+    classify(&peer.disk) == Data::Learner && histories.is_some_and(|(peer, me)| is_one_cluster(peer, me))
 }
 
 /// Two voters' data that do not name each other: the one with more forks behind it is the newer history.

@@ -5,7 +5,7 @@ use super::cold_start::{Data, classify};
 use super::fact::Fact;
 use super::membership;
 use super::others;
-use super::peer::{PeerWord, peer_has_nothing, peer_word};
+use super::peer::{PeerWord, peer_has_left, peer_has_nothing, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress};
 use super::reason::{Health, Reason, Refusal, Wait};
 use super::recover;
@@ -124,15 +124,17 @@ fn without_proof(snapshot: &Snapshot) -> Option<Plan> {
     Some(snapshot.refuse(recover::without_proof(snapshot, position)))
 }
 
-/// Who waits for the vote of a peer that has lost its data waits for nobody. This member may have become a voter since it
-/// said what it holds, or have missed that its peer went on alone: it fails, as its next start reads its data again, and
-/// goes on alone or says what an operator can do. A sole voter needs no vote, and is slow.
+/// Who waits for the vote of a peer that has lost its data, or has left, waits for nobody. This member may have become a
+/// voter since it said what it holds, or the only one, or have missed that its peer went on alone: it fails, as its next
+/// start reads its data again, and goes on alone or says what an operator can do. A sole voter needs no vote, and is slow.
 fn waits_in_vain(snapshot: &Snapshot) -> Option<Plan> {
     let own_record = snapshot.cib.known()?.own_record.as_ref();
     let is_sole = own_record.is_some_and(|record| classify(&record.disk) == Data::SoleVoter);
     let peer_waits = matches!(peer_word(snapshot), PeerWord::Stopped | PeerWord::Starting);
-    let why = format!("{}, whose vote it waits for, has lost its data", snapshot.peer_name());
-    (peer_waits && peer_has_nothing(snapshot) && !is_sole).then(|| snapshot.refuse(Refusal::EtcdDoesNotAnswer { why }))
+    let what = if peer_has_nothing(snapshot) { "has lost its data" } else { "has left" };
+    let why = format!("{}, whose vote it waits for, {what}", snapshot.peer_name());
+    let is_in_vain = peer_has_nothing(snapshot) || peer_has_left(snapshot);
+    (peer_waits && is_in_vain && !is_sole).then(|| snapshot.refuse(Refusal::EtcdDoesNotAnswer { why }))
 }
 
 fn leaderless(snapshot: &Snapshot) -> Health {

@@ -61,8 +61,17 @@ fn refined_by(notify: &Notify, peer: &str, word: PeerWord) -> PeerWord {
 
 /// Whether the peer says that it holds no data, and no etcd runs there: whatever it held before is gone, and its vote too.
 pub(super) fn peer_has_nothing(snapshot: &Snapshot) -> bool {
+    peer_holds(snapshot, Data::Nothing)
+}
+
+/// Whether the peer says that its member has left, and no etcd runs there: it votes no more.
+pub(super) fn peer_has_left(snapshot: &Snapshot) -> bool {
+    peer_holds(snapshot, Data::Departed)
+}
+
+fn peer_holds(snapshot: &Snapshot, data: Data) -> bool {
     let record = snapshot.cib.known().and_then(|cib| cib.peer_record.as_ref());
-    record.is_some_and(|record| classify(&record.disk) == Data::Nothing) && snapshot.peer_etcd.is_absent()
+    record.is_some_and(|record| classify(&record.disk) == data) && snapshot.peer_etcd.is_absent()
 }
 
 fn from_cib(cib: &Cib) -> PeerWord {

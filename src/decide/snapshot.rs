@@ -415,9 +415,10 @@ impl Snapshot {
         self.note.known().is_some_and(|note| note.left_at.is_some())
     }
 
-    /// Whether this node moved its data aside to join its peer, and has not gone on alone since.
+    /// Whether this node left to its peer or moved its data aside to join it, and has not gone on alone since.
     fn gave_its_data_up(&self) -> bool {
-        self.note.known().is_some_and(|note| note.joins && note.alone_since.is_none())
+        let gave = |note: &Note| (note.joins || note.left_at.is_some()) && note.alone_since.is_none();
+        self.note.known().is_some_and(gave)
     }
 
     /// The lineage of our own data.

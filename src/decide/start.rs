@@ -307,8 +307,8 @@ fn not_confirmed(snapshot: &Snapshot, progress: &Progress, record: &Record, why:
 }
 
 /// Whether nobody went on without this sole voter: no fork was recorded that it does not know, or none that was made, as
-/// whoever announced one has left to it since, votes beside it still or gave its data up to join; and what the peer said
-/// last is no other history.
+/// whoever announced one has left to it since, votes beside it still, gave its data up to join or learns from it; and what
+/// the peer said last is no other history.
 fn is_newest(snapshot: &Snapshot, record: &Record) -> bool {
     let Some(cib) = snapshot.cib.known() else { return false };
     let Some(peer) = &cib.peer_record else { return !snapshot.was_left_behind() };
@@ -318,7 +318,7 @@ fn is_newest(snapshot: &Snapshot, record: &Record) -> bool {
     // Who is lost may have gone on since; who is there would claim.
     let is_there = !matches!(peer_word(snapshot), PeerWord::Lost | PeerWord::Unknown(_));
     let votes_beside = cold_start::still_votes_beside(peer, record) && peer.lineage == cib.lineage;
-    let never_made = is_there && (peer.joins || votes_beside);
+    let never_made = is_there && (peer.joins || votes_beside || cold_start::learns_from(peer, record));
     !split && (!snapshot.was_left_behind() || cold_start::left_to(peer, record) || never_made)
 }
 

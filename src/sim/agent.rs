@@ -56,7 +56,7 @@ fn decide(sim: &mut Sim, view: View, last: usize) -> [u32; MOMENTS.len()] {
 /// One decision, with its reason.
 pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, elapsed_ms: u64) -> (Plan, Todo) {
     let mut snapshot = view::snapshot(sim, view, elapsed_ms);
-    sim.mutant.blind(view.request, &mut snapshot, progress);
+    sim.mutant.blind(&mut snapshot, progress);
     let plan = sim.strategy.decide(view.request, &snapshot, progress);
     let plan = sim.mutant.bend(view.request, &snapshot, progress, plan);
     let failed_upkeep = decide::after_failed_upkeep(&snapshot);

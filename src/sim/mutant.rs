@@ -24,7 +24,6 @@ pub enum Mutant {
     ForksIgnored,
     ForkNotRecorded,
     ProofSurvivesReboot,
-    BothLeaveWhenBothStop,
     DataMovedAsideEarly,
     DataNotMovedAside,
     LearnerCountsAsVoter,
@@ -41,7 +40,7 @@ pub enum Mutant {
 }
 
 /// Every broken rule, by the name that `--mutant` takes.
-pub const ALL: [(&str, Mutant); 25] = [
+pub const ALL: [(&str, Mutant); 24] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),
     ("stopped-counts-as-down", Mutant::StoppedCountsAsDown),
@@ -53,7 +52,6 @@ pub const ALL: [(&str, Mutant); 25] = [
     ("forks-ignored", Mutant::ForksIgnored),
     ("fork-not-recorded", Mutant::ForkNotRecorded),
     ("proof-survives-reboot", Mutant::ProofSurvivesReboot),
-    ("both-leave-when-both-stop", Mutant::BothLeaveWhenBothStop),
     ("data-moved-aside-early", Mutant::DataMovedAsideEarly),
     ("data-not-moved-aside", Mutant::DataNotMovedAside),
     ("learner-counts-as-voter", Mutant::LearnerCountsAsVoter),
@@ -71,12 +69,11 @@ pub const ALL: [(&str, Mutant); 25] = [
 
 impl Mutant {
     /// Bends what the core is told.
-    pub fn blind(self, request: Request, snapshot: &mut Snapshot, progress: &Progress) {
+    pub fn blind(self, snapshot: &mut Snapshot, progress: &Progress) {
         match self {
             Self::ProofSurvivesReboot => forge_memory(snapshot),
             Self::LearnerCountsAsVoter => bend_history(snapshot, |history| !history.has_left),
             Self::DepartedCountsAsVoter => bend_history(snapshot, |history| history.has_left),
-            Self::BothLeaveWhenBothStop if request == Request::Stop => forget_the_peers_stop(snapshot),
             Self::OwnRecordNotAwaited => {
                 let record = snapshot.record();
                 bend_cib(snapshot, |cib| cib.own_record = record.clone().or(cib.own_record.take()));
@@ -197,14 +194,6 @@ fn forge_memory(snapshot: &mut Snapshot) {
         let voter = history.is_voter().then_some(RunningVoter { cluster_id, member_id, lineage, sole: false });
         let boot_id = snapshot.boot_id.clone();
         snapshot.boot_memory = Fact::Known(BootMemory { boot_id, voter, ..BootMemory::default() });
-    }
-}
-
-fn forget_the_peers_stop(snapshot: &mut Snapshot) {
-    let peer = snapshot.peer_name().to_owned();
-    if let Some(notify) = &mut snapshot.notify {
-        notify.stop.remove(&peer);
-        notify.active.insert(peer);
     }
 }
 

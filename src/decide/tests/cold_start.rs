@@ -112,6 +112,10 @@ fn a_peer_that_joined_since_it_published_is_waited_for_as_the_voter_that_it_is()
     // Member 7 is the peer, once it had moved its data aside and was promoted.
     let (me, before) = (record(history(ME, &[ME, 7], &[])), record(history(PEER, &[ME, PEER], &[])));
     assert_eq!(both(&me, &before).0, normally(Rule::PeerJoinedSince));
+    // Each announced a fork, and the peer gave its own up.
+    let own_fork = Record { lineage: forks(1, "node1"), ..me.clone() };
+    let other_fork = Record { lineage: forks(1, "node2"), ..before.clone() };
+    assert_eq!(both(&own_fork, &other_fork).0, normally(Rule::PeerJoinedSince));
     let refused = Answer::Refuse(Refusal::HistoriesSplit);
     let claims = Record { claims: true, ..before.clone() };
     let stranger = record(history(PEER, &[PEER, 8], &[]));
@@ -220,7 +224,7 @@ fn of_two_voters_that_do_not_name_each_other_the_one_with_more_forks_goes_on() {
     let older = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER], &[])) };
     let expected = (Answer::ForceNewCluster(Rule::PeerWasLeftBehind), Answer::FollowThePeer(Rule::PeerWentOnAlone));
     assert_eq!(both(&newer, &older), expected);
-    let equal = Record { lineage: forks(2, "node2"), ..older };
+    let equal = Record { lineage: forks(2, "node2"), claims: true, ..older };
     assert_eq!(
         both(&newer, &equal),
         (Answer::Refuse(Refusal::HistoriesSplit), Answer::Refuse(Refusal::HistoriesSplit))

@@ -1,4 +1,4 @@
-//! A peer that has lost its data: nobody waits for its vote, nor for what it was to send.
+//! A peer that has lost its data or has left: nobody waits for its vote, nor for what it was to send.
 
 use super::world::*;
 use crate::decide::fact::Fact;
@@ -30,6 +30,7 @@ fn a_vote_that_nobody_can_give_is_not_waited_for() {
         ("left behind", left_behind()),
         ("left behind, and the peer starts", left_behind().peer_is(PeerNode::Online, PeerAgent::Starting)),
         ("left behind, with an etcd that answers", answering(left_behind())),
+        ("a sole voter since the peer left", waiting(departed(ME)).with_peer_record(departed(PEER))),
     ] {
         assert_eq!(exit(&first(Request::Monitor, &snapshot)), Some(Exit::Retriable), "{name}");
     }
@@ -39,6 +40,7 @@ fn a_vote_that_nobody_can_give_is_not_waited_for() {
         ("the peer has not said", left_behind().cib_with(|cib| cib.peer_record = None)),
         ("its etcd runs", Snapshot { peer_etcd: Fact::Unknown("no answer".to_owned()), ..left_behind() }),
         ("its agent is active", left_behind().peer_is(PeerNode::Online, PeerAgent::Active)),
+        ("a sole voter whose peer left is slow", waiting(history(ME, &[ME], &[])).with_peer_record(departed(PEER))),
     ] {
         assert_eq!(exit(&first(Request::Monitor, &snapshot)), Some(Exit::Success), "{name}");
     }

@@ -81,19 +81,24 @@ fn a_fork_of_a_peer_that_is_there_and_votes_beside_this_sole_voter_was_never_mad
     let sole = at_rest().with_disk(history(ME, &[ME], &[])).cib_with(|cib| cib.lineage = forks(1, "node2"));
     let beside = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER], &[])) };
     let joins = Record { lineage: forks(1, "node2"), joins: true, ..record(DataDir::Blank) };
+    let learns = Record { lineage: forks(1, "node2"), ..record(history(9, &[ME], &[9])) };
+    let unborn = Record { lineage: forks(1, "node2"), ..record(history(9, &[], &[])) };
     let made = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[PEER, 7], &[])) };
+    let of_another = Record { lineage: forks(1, "node2"), ..record(history(9, &[7], &[9])) };
     let claims = Record { claims: true, ..beside.clone() };
     let older = Record { lineage: Lineage::default(), ..beside.clone() };
     let starts = |peer: &Record, node| {
         let there = sole.clone().peer_is(node, PeerAgent::Active).cib_with(|cib| cib.peer_record = Some(peer.clone()));
         run_mode(&there) == Some(RunMode::Normally)
     };
-    assert!(starts(&beside, PeerNode::Online) && starts(&joins, PeerNode::Online));
-    for peer in [&made, &claims, &older] {
+    for peer in [&beside, &joins, &learns, &unborn] {
+        assert!(starts(peer, PeerNode::Online));
+        // It may have gone on since.
+        assert!(!starts(peer, PeerNode::Lost));
+    }
+    for peer in [&made, &of_another, &claims, &older] {
         assert!(!starts(peer, PeerNode::Online));
     }
-    // It may have gone on since.
-    assert!(!starts(&beside, PeerNode::Lost) && !starts(&joins, PeerNode::Lost));
 }
 
 #[test]
@@ -104,6 +109,8 @@ fn only_data_that_was_given_up_to_join_and_not_gone_on_with_is_published_as_that
         joiner.record().is_some_and(|record| record.joins)
     };
     assert!(joins(DataDir::Blank, note.clone()));
+    // Its data was moved aside, and it came to write down no more than that it had left.
+    assert!(joins(DataDir::Blank, Note { left_at: Some(Position::default()), ..Note::default() }));
     assert!(!joins(DataDir::Blank, Note::default()));
     assert!(!joins(history(ME, &[PEER], &[ME]), note.clone()));
     assert!(!joins(DataDir::Blank, Note { alone_since: Some(Position::default()), ..note }));
