@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::dead;
 use super::etcd::{self, Reply};
 use super::log::{Entry, Mid, bit};
 use super::mutant::Mutant;
@@ -260,6 +261,7 @@ fn finish(sim: &mut Sim, world: &mut World, n: usize, next: &Next) -> Result<boo
             let Some(action) = &mut world.nodes[n].action else { return Ok(false) };
             let is_news = action.progress != id;
             action.progress = id;
+            dead::check_progress(action.request, action.notify, &progress.phase)?;
             Ok(is_news)
         }
     }

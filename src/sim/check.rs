@@ -13,7 +13,7 @@ use super::moves::{self, Move};
 use super::packed::Packed;
 use super::search::{self, About, NOWHERE, Place, Share, reach};
 use super::world::World;
-use super::{Sim, Violation, roots};
+use super::{Sim, Violation, passing, roots};
 use crate::clock::Deadline;
 
 /// What a search came to.
@@ -208,7 +208,7 @@ pub fn missed(sim: &mut Sim, limits: Limits, traces: &[Trace]) -> (usize, Option
         for (index, what) in trace.moves.iter().enumerate() {
             let Ok(Some(next)) = moves::apply(sim, &world, *what) else { continue };
             world = next;
-            if moves::passing(sim, &world).is_some() {
+            if passing::passing(sim, &world).is_some() {
                 continue;
             }
             lasting += 1;

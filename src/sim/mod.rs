@@ -23,11 +23,13 @@
 //!
 //! What it cannot show: how real etcd reads a damaged log, what Pacemaker really schedules, and how long anything takes.
 //!
-//! How a search is kept small, and why nothing is hidden by it ([`canon`], [`dead`], [`moves::passing`], [`check`]):
-//! - *Steps that do not last.* Between two effects of a round, and while entries go from one etcd to the other, only
-//!   faults come. The effects of a round take some hundred milliseconds and etcd's messages less; what the other agent
-//!   could see in between is given up here, and comes back with `--fine`, which lets everything come between any two
-//!   steps. The states between are gone through and not kept.
+//! How a search is kept small, and why nothing is hidden by it ([`canon`], [`dead`], [`mod@passing`], [`check`]):
+//! - *Steps that do not last* ([`mod@passing`]). Between two effects of a round, and while entries go from one etcd to the
+//!   other, only faults come. The effects of a round take some hundred milliseconds and etcd's messages less; what the other
+//!   agent could see in between is given up here, and comes back with `--fine`, which lets everything come between any two
+//!   steps. The states between are gone through and not kept. A stop that finds no etcd and, where no fault is left, a
+//!   machine that boots come right before what others see of them; and once no fault is left, a stop of an etcd without a
+//!   leader decides as soon as it begins.
 //! - *Names.* Member ids are told apart and nothing else, and the two nodes differ by their names only where both are
 //!   blank: states that differ by such names are one. Counts of forks are compared and nothing else: they are ranks. Where
 //!   disks may be lost, a node that knows of no fork keeps 0, which is what a new disk has.
@@ -41,7 +43,8 @@
 //!   own, and whether a log has a tail above its commit index as another. A record that would differ by its position
 //!   only is not published again.
 //! - *What nothing reads.* Notify variables that an action's decisions do not ask for, a memory that holds no voter, the
-//!   force in the configuration of an etcd that does not run, and what is left on a machine that waits to be fenced.
+//!   nonce of a record that nobody waits for, the force in the configuration of an etcd that does not run, and what is left on
+//!   a machine that waits to be fenced.
 //!   `--keep-dead` tells states apart by that, too: the verdict must be the same.
 //! - *Fewest faults first.* A state is not looked at again with fewer faults left.
 //!
@@ -94,6 +97,7 @@ pub mod mutant;
 pub mod pacemaker;
 pub mod packed;
 pub mod page;
+pub mod passing;
 pub mod roots;
 pub mod scenario;
 mod search;

@@ -4,7 +4,7 @@ use super::agent::{self, MOMENTS};
 use super::pacemaker::{self, BEGINNINGS, Begin};
 use super::view::{self, NAMES};
 use super::world::{Run, Wanted, Word, World};
-use super::{Sim, Violation, etcd};
+use super::{Sim, Violation, etcd, passing};
 use crate::decide::Request;
 use crate::decide::snapshot::Lineage;
 
@@ -173,7 +173,7 @@ fn begin_text(begin: Begin) -> &'static str {
 /// Everything that can come of a state, each with its move. What only time changes is not tried where it changes
 /// nothing.
 pub fn apply_all(sim: &mut Sim, world: &World, moves: &[Move], mut tell: impl FnMut(Move, Result<World, Violation>)) {
-    let passing = if sim.bounds.fine { None } else { passing(sim, world) };
+    let passing = passing::passing(sim, world);
     for what in moves {
         if passing.is_some_and(|passing| !passing.allows(*what)) || !is_thinkable(sim, world, *what) {
             continue;
@@ -206,34 +206,6 @@ pub fn apply_all(sim: &mut Sim, world: &World, moves: &[Move], mut tell: impl Fn
     }
 }
 
-/// What is under way in a state that does not last: a round whose next effect can happen, or entries between the two
-/// etcds. Nothing but a fault comes between.
-#[derive(Clone, Copy, Debug)]
-pub struct Passing {
-    acting: Option<usize>,
-}
-
-impl Passing {
-    fn allows(self, what: Move) -> bool {
-        match what {
-            Move::Effect(n) | Move::GiveUp(n) => self.acting == Some(n),
-            Move::Replicate | Move::Learn | Move::Persist(_) | Move::Leave(_) => true,
-            what => what.is_fault(),
-        }
-    }
-}
-
-/// See [`Passing`]; none where a state lasts.
-pub fn passing(sim: &mut Sim, world: &World) -> Option<Passing> {
-    let mut happens = |what: Move| !matches!(apply(sim, world, what), Ok(None));
-    let acting = (0..2).find(|n| {
-        let is_acting = world.nodes[*n].action.is_some_and(|action| action.plan.is_some());
-        is_acting && happens(Move::Effect(*n))
-    });
-    let etcds = [Move::Replicate, Move::Learn, Move::Persist(0), Move::Persist(1), Move::Leave(0), Move::Leave(1)];
-    (acting.is_some() || etcds.into_iter().any(happens)).then_some(Passing { acting })
-}
-
 fn at_moment(what: Move, moment: usize) -> Move {
     match what {
         Move::Decide(n, _) => Move::Decide(n, moment),
@@ -262,7 +234,7 @@ fn is_thinkable(sim: &Sim, world: &World, what: Move) -> bool {
         Move::PowerCut(n) | Move::Fence(n) => nodes[n].on,
         Move::Destroy(n) => sim.bounds.disks && nodes[n].on,
         Move::Unblock(n) => sim.bounds.unblocks && nodes[n].on,
-        Move::Boot(n) => !nodes[n].on,
+        Move::Boot(n) => !nodes[n].on && (world.link || !passing::boots_come_with_meetings(sim, world)),
         Move::KillAgent(n) => nodes[n].action.is_some(),
         Move::CutLink => world.link,
         Move::HealLink => !world.link,

@@ -13,7 +13,7 @@ use super::hash::{Fast, Found};
 use super::moves::{self, Move};
 use super::packed::{Packed, digest};
 use super::world::World;
-use super::{Sim, Violation, canon, roots};
+use super::{Sim, Violation, canon, passing, roots};
 use crate::clock::Deadline;
 
 /// A state's number: which thread owns it, and where it is there.
@@ -49,7 +49,7 @@ pub(super) fn reach(sim: &mut Sim, moves: &[Move], from: &World, with_ways: bool
             match result {
                 Err(violation) => reached.broken.push((violation, way)),
                 Ok(next) if !seen.insert(next) => {}
-                Ok(next) if moves::passing(sim, &next).is_some() => open.push((next, way)),
+                Ok(next) if passing::passing(sim, &next).is_some() => open.push((next, way)),
                 Ok(next) => reached.states.push((next, way)),
             }
         }

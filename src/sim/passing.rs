@@ -1,0 +1,71 @@
+//! States that do not last: what is under way in them is gone through in one go, and nothing but a fault comes between.
+//! Why what is left out by that comes to the same, or is given up, stands with each rule; `--fine` lasts in every state.
+
+use super::Sim;
+use super::moves::{Move, apply};
+use super::world::{Run, World};
+use crate::decide::Request;
+
+/// What is under way: a round whose next effect can happen, entries between the two etcds, a stop that has only etcd's end
+/// before it, or a machine that boots.
+#[derive(Clone, Copy, Debug)]
+pub struct Passing {
+    acting: Option<usize>,
+    boots: bool,
+}
+
+impl Passing {
+    /// Whether it may come next.
+    pub fn allows(self, what: Move) -> bool {
+        match what {
+            Move::Boot(_) | Move::Meet(_) => self.boots,
+            Move::Effect(n) | Move::GiveUp(n) | Move::Decide(n, _) => self.acting == Some(n),
+            Move::Replicate | Move::Learn | Move::Persist(_) | Move::Leave(_) | Move::Want(..) => true,
+            what => what.is_fault(),
+        }
+    }
+}
+
+/// See [`Passing`]; none where a state lasts.
+pub fn passing(sim: &mut Sim, world: &World) -> Option<Passing> {
+    if sim.bounds.fine {
+        return None;
+    }
+    let mut happens = |what: Move| !matches!(apply(sim, world, what), Ok(None));
+    let acts = |n: &usize| world.nodes[*n].action.is_some_and(|action| action.plan.is_some());
+    let acting = (0..2).find(|n| acts(n) && happens(Move::Effect(*n)));
+    let etcds = [Move::Replicate, Move::Learn, Move::Persist(0), Move::Persist(1), Move::Leave(0), Move::Leave(1)];
+    if acting.is_some() || etcds.into_iter().any(happens) {
+        return Some(Passing { acting, boots: false });
+    }
+    let acting = (0..2).find(|n| just_stops(world, *n));
+    let boots = acting.is_none() && is_about_to_meet(sim, world);
+    (acting.is_some() || boots).then_some(Passing { acting, boots })
+}
+
+/// Whether a stop has begun on `n` that asks nobody: it could as well begin later.
+///
+/// Where etcd is gone, others see of it nothing until it ends (a stop on its way counts as active), and nothing that it
+/// asks for changes, but whether it is half of a restart, which [`Passing`] lets an operator change. So nothing is given up.
+///
+/// Where etcd has no leader, that it might get one first is given up, and with that variables of a transition that are
+/// older than the leader: only once no fault is left.
+fn just_stops(world: &World, n: usize) -> bool {
+    let node = &world.nodes[n];
+    let begins = node
+        .action
+        .is_some_and(|action| action.request == Request::Stop && action.plan.is_none() && action.progress == 0);
+    begins && (node.etcd == Run::Off || (world.faults == 0 && !node.etcd.is_led()))
+}
+
+/// Whether a machine that boots may as well boot later, when it meets its peer or when that boots: until then it does
+/// nothing, as Pacemaker has no quorum there, and nobody sees it, as the peer has noticed its loss. What could tell
+/// the difference is a fault, an operator among them. So nothing is given up.
+pub fn boots_come_with_meetings(sim: &Sim, world: &World) -> bool {
+    !sim.bounds.fine && !sim.bounds.unblocks && world.faults == 0 && !world.joined
+}
+
+fn is_about_to_meet(sim: &Sim, world: &World) -> bool {
+    let waits = |n: usize| world.nodes[n].on && !world.nodes[n].quorum;
+    world.link && boots_come_with_meetings(sim, world) && (0..2).any(waits)
+}
