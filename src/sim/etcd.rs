@@ -112,7 +112,7 @@ fn commit_all(sim: &Sim, world: &mut World, n: usize) {
 
 /// Whether `shorter`'s log is the beginning of `longer`'s.
 fn is_prefix(sim: &Sim, shorter: Data, longer: Data) -> bool {
-    longer.entries(&sim.logs).starts_with(shorter.entries(&sim.logs))
+    shorter.log == longer.log || longer.entries(&sim.logs).starts_with(shorter.entries(&sim.logs))
 }
 
 /// The leader's entries reach the other member, which joins it or goes on following it.
@@ -291,7 +291,7 @@ fn force(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let name = NAMES[n];
     let mut data = world.nodes[n].data;
     let kept = data.entries(&sim.logs)[..usize::from(data.commit)].to_vec();
-    let conf = log::sum(&kept).conf;
+    let conf = data.applied(&sim.logs).conf;
     if data.is_blank() || !conf.votes(data.mid) {
         return Err(Violation::new(format!(
             "{name}: a new cluster is forced on data that is no voter's: etcd panics (removed all voters)"

@@ -69,7 +69,7 @@ pub struct Sum {
 }
 
 /// Adds up entries.
-pub fn sum(entries: &[Entry]) -> Sum {
+fn sum(entries: &[Entry]) -> Sum {
     entries.iter().fold(Sum::default(), |mut sum, entry| {
         let conf = &mut sum.conf;
         match *entry {
@@ -89,6 +89,64 @@ pub fn sum(entries: &[Entry]) -> Sum {
         }
         sum
     })
+}
+
+/// Every log, and what each of its prefixes amounts to: nearly every move asks that of both nodes.
+#[derive(Clone, Debug)]
+pub struct Logs {
+    entries: Interner<Vec<Entry>>,
+    /// The prefixes' sums, of one log after the other, each from the empty prefix to the whole log.
+    sums: Vec<Sum>,
+    /// Where each log's sums begin, and where the next one's will.
+    starts: Vec<usize>,
+}
+
+impl Default for Logs {
+    /// Number 0 is the empty log.
+    fn default() -> Self {
+        let mut logs = Self { entries: Interner::default(), sums: Vec::new(), starts: vec![0] };
+        logs.add_up();
+        logs
+    }
+}
+
+impl Logs {
+    /// The number of a log.
+    pub fn id(&mut self, entries: Vec<Entry>) -> Id {
+        let id = self.entries.id(entries);
+        self.add_up();
+        id
+    }
+
+    /// The entries of a log.
+    pub fn get(&self, id: Id) -> &[Entry] {
+        self.entries.get(id)
+    }
+
+    /// See [`Interner::mark`].
+    pub fn mark(&self, id: Id) -> u16 {
+        self.entries.mark(id)
+    }
+
+    /// See [`Interner::catch_up`].
+    pub fn catch_up(&mut self) {
+        self.entries.catch_up();
+        self.add_up();
+    }
+
+    /// What the prefixes of a log amount to, by their length.
+    fn sums(&self, id: Id) -> &[Sum] {
+        let id = id as usize;
+        &self.sums[self.starts[id]..self.starts[id + 1]]
+    }
+
+    fn add_up(&mut self) {
+        for id in self.starts.len() - 1..self.entries.len() {
+            let entries = self.entries.get(Id::try_from(id).unwrap_or(Id::MAX));
+            self.sums.extend((0..=entries.len()).map(|length| sum(&entries[..length])));
+            self.starts.push(self.sums.len());
+        }
+    }
 }
 
 /// A node's data dir.
@@ -113,27 +171,27 @@ impl Data {
     }
 
     /// Its entries.
-    pub fn entries(self, logs: &Interner<Vec<Entry>>) -> &[Entry] {
+    pub fn entries(self, logs: &Logs) -> &[Entry] {
         if self.is_blank() { &[] } else { logs.get(self.log) }
     }
 
     /// What it knows to be committed: the membership that its etcd acts by.
-    pub fn applied(self, logs: &Interner<Vec<Entry>>) -> Sum {
-        sum(&self.entries(logs)[..usize::from(self.commit)])
+    pub fn applied(self, logs: &Logs) -> Sum {
+        if self.is_blank() { Sum::default() } else { logs.sums(self.log)[usize::from(self.commit)] }
     }
 
     /// All of it: what the data dir shows to who reads it offline.
-    pub fn newest(self, logs: &Interner<Vec<Entry>>) -> Sum {
-        sum(self.entries(logs))
+    pub fn newest(self, logs: &Logs) -> Sum {
+        if self.is_blank() { Sum::default() } else { logs.sums(self.log).last().copied().unwrap_or_default() }
     }
 
     /// How many entries it has.
-    pub fn len(self, logs: &Interner<Vec<Entry>>) -> u8 {
+    pub fn len(self, logs: &Logs) -> u8 {
         u8::try_from(self.entries(logs).len()).unwrap_or(u8::MAX)
     }
 
     /// Adds an entry; with it goes to disk what was known to be committed before.
-    pub fn append(&mut self, logs: &mut Interner<Vec<Entry>>, entry: Entry) {
+    pub fn append(&mut self, logs: &mut Logs, entry: Entry) {
         let mut entries = self.entries(logs).to_vec();
         entries.push(entry);
         self.log = logs.id(entries);
@@ -143,7 +201,10 @@ impl Data {
 
 /// Folds what is committed and can no longer be told apart into one entry: what both nodes hold, and all that a node
 /// holds for good where it does not know the other's member, whose log is then never compared with it.
-pub fn fold(logs: &mut Interner<Vec<Entry>>, a: &mut Data, b: &mut Data) {
+pub fn fold(logs: &mut Logs, a: &mut Data, b: &mut Data) {
+    if a.durable < 2 && b.durable < 2 {
+        return;
+    }
     let common = match (a.is_blank(), b.is_blank()) {
         (true, true) => return,
         (false, true) => usize::from(a.durable),
@@ -157,24 +218,25 @@ pub fn fold(logs: &mut Interner<Vec<Entry>>, a: &mut Data, b: &mut Data) {
     fold_first(logs, b, common);
     let (a_mid, b_mid) = (a.mid, b.mid);
     for (data, other) in [(a, b_mid), (b, a_mid)] {
-        if !data.is_blank() && other != 0 && is_stranger(data.entries(logs), usize::from(data.durable), other) {
+        if !data.is_blank() && other != 0 && is_stranger(logs, *data, other) {
             fold_first(logs, data, usize::from(data.durable));
         }
     }
 }
 
-/// Whether `mid` is no member from the first `count` entries on. Ids are never given twice, so it stays away.
-fn is_stranger(entries: &[Entry], count: usize, mid: Mid) -> bool {
-    let (kept, rest) = entries.split_at(count);
-    count > 0 && !sum(kept).conf.lists(mid) && !rest.contains(&Entry::AddLearner(mid))
+/// Whether `mid` is no member from what `data` holds for good on. Ids are never given twice, so it stays away.
+fn is_stranger(logs: &Logs, data: Data, mid: Mid) -> bool {
+    let count = usize::from(data.durable);
+    let is_listed = logs.sums(data.log)[count].conf.lists(mid);
+    count > 0 && !is_listed && !data.entries(logs)[count..].contains(&Entry::AddLearner(mid))
 }
 
-fn fold_first(logs: &mut Interner<Vec<Entry>>, data: &mut Data, count: usize) {
+fn fold_first(logs: &mut Logs, data: &mut Data, count: usize) {
     if count < 2 || data.is_blank() {
         return;
     }
     let entries = data.entries(logs);
-    let Sum { writes, conf } = sum(&entries[..count]);
+    let Sum { writes, conf } = logs.sums(data.log)[count];
     let mut folded = vec![Entry::Base { writes, conf }];
     folded.extend_from_slice(&entries[count..]);
     data.log = logs.id(folded);

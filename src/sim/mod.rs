@@ -116,7 +116,7 @@ use crate::decide::snapshot::{BootMemory, Note, Record};
 use agent::Todo;
 use hash::Fast;
 use intern::Interner;
-use log::Entry;
+use log::Logs;
 use mutant::Mutant;
 use strategy::Strategy;
 use view::View;
@@ -186,7 +186,7 @@ pub struct Sim {
     pub mutant: Mutant,
     /// Who decides; another than the real core is not held to the invariants, but measured.
     pub strategy: Strategy,
-    pub logs: Interner<Vec<Entry>>,
+    pub logs: Logs,
     pub records: Interner<Option<Record>>,
     pub notes: Interner<Note>,
     pub memories: Interner<BootMemory>,
@@ -207,7 +207,7 @@ impl Sim {
             bounds,
             mutant,
             strategy: Strategy::Tandem,
-            logs: Interner::default(),
+            logs: Logs::default(),
             records: Interner::default(),
             notes: Interner::default(),
             memories: Interner::default(),

@@ -91,11 +91,10 @@ fn of_the_other(mut cib: Cib, me: usize) -> Cib {
 
 fn disk(sim: &Sim, world: &World, me: usize) -> Disk {
     let data = world.nodes[me].data;
-    let entries = data.entries(&sim.logs);
-    let conf = log::sum(entries).conf;
+    let conf = data.newest(&sim.logs).conf;
     let index = if sim.judges() { 0 } else { data.folded + u16::from(data.len(&sim.logs)) };
     // A joiner that was cut off before its first entry knows of nobody.
-    let has_left = !entries.is_empty() && !conf.lists(data.mid);
+    let has_left = data.len(&sim.logs) > 0 && !conf.lists(data.mid);
     Disk { mid: data.mid, cluster: data.cluster, conf, has_left, has_tail: data.commit < data.len(&sim.logs), index }
 }
 
