@@ -1,14 +1,15 @@
 //! The search searches itself: what is reached at random must be among what it found, however it tells states apart and
 //! however many threads it has.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use tandem::sim::check::{Limits, Outcome, Trace, check, missed};
-use tandem::sim::moves::{self, Move};
+use tandem::sim::moves::Move;
 use tandem::sim::mutant::Mutant;
 use tandem::sim::packed::Packed;
 use tandem::sim::world::World;
-use tandem::sim::{Bounds, Sim, canon, roots};
+use tandem::sim::{Bounds, Sim, agent, canon, etcd, moves, pacemaker, passing, roots};
 
 const LIMITS: Limits = Limits { states: 4_000_000, time: Duration::from_secs(600), stop_at_first: false, threads: 1 };
 
@@ -105,6 +106,51 @@ fn what_nothing_reads_decides_nothing() {
 fn two_faults_are_survived() {
     let outcome = searched(Bounds::of_search(2), 2);
     assert_eq!((outcome.violations, outcome.dead, outcome.cut_short), (0, 0, None));
+}
+
+/// Shows `visit` every state of a search, also those that do not last.
+fn visit_all(sim: &mut Sim, mut visit: impl FnMut(&mut Sim, &World)) {
+    let all = moves::all();
+    let root = World { faults: sim.bounds.faults, ..roots::healthy(sim) };
+    let (mut seen, mut open) = (HashSet::from([root]), vec![root]);
+    while let Some(world) = open.pop() {
+        visit(sim, &world);
+        let mut next = Vec::new();
+        moves::apply_all(sim, &world, &all, |_, result| next.extend(result));
+        for mut world in next {
+            if passing::passing(sim, &world).is_none() {
+                canon::canonical(sim, &mut world);
+            }
+            if seen.insert(world) {
+                open.push(world);
+            }
+        }
+    }
+}
+
+/// What is asked before a step must be what comes of trying it.
+#[test]
+fn a_state_passes_where_a_step_that_does_not_last_can_be_taken() {
+    let bounds = Bounds { disks: true, unblocks: true, slow_fencing: true, ..Bounds::of_search(1) };
+    let (mut passing, mut waiting) = (0, 0);
+    visit_all(&mut Sim::new(bounds, Mutant::None), |sim, world| {
+        let mut happens = |what| !matches!(moves::apply(sim, world, what), Ok(None));
+        let acts = [0, 1].map(|n| happens(Move::Effect(n)));
+        let etcds = [Move::Replicate, Move::Learn, Move::Persist(0), Move::Persist(1), Move::Leave(0), Move::Leave(1)];
+        let passes = etcds.map(&mut happens).contains(&true);
+        let is_busy = [Move::Replicate, Move::Learn, Move::Elect(0), Move::Elect(1), Move::Leave(0), Move::Leave(1)]
+            .map(&mut happens)
+            .contains(&true);
+        let fences = [0, 1].map(|n| happens(Move::Fence(n)));
+        assert_eq!([0, 1].map(|n| agent::may_act(sim, world, n)), acts, "{world:?}");
+        assert_eq!(etcd::is_passing(sim, world), passes, "{world:?}");
+        assert!(passing::passing(sim, world).is_some() || !(acts.contains(&true) || passes), "{world:?}");
+        assert_eq!(etcd::is_busy(sim, world), is_busy, "{world:?}");
+        assert_eq!([0, 1].map(|n| pacemaker::may_fence(world, n)), fences, "{world:?}");
+        passing += usize::from(passing::passing(sim, world).is_some());
+        waiting += (0..2).filter(|n| world.nodes[*n].action.is_some_and(|it| it.plan.is_some()) && !acts[*n]).count();
+    });
+    assert!(passing > 10_000 && waiting > 10, "{passing} and {waiting} are too few to show anything");
 }
 
 #[test]

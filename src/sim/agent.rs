@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use super::dead;
-use super::etcd::{self, Reply};
+use super::etcd;
 use super::log::{Entry, Mid, bit};
+use super::members::{self, Reply};
 use super::mutant::Mutant;
 use super::pacemaker;
 use super::view::{self, NAMES, View};
@@ -134,11 +135,9 @@ pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (
 /// Whether time may pass: etcd and Pacemaker's membership have come to rest, nobody is being fenced (unless fencing is
 /// slow), and both agents wait.
 pub fn may_wait(sim: &mut Sim, world: &World) -> bool {
-    let mut scratch = *world;
-    let is_fencing = |by: usize| pacemaker::fence(&mut scratch.clone(), by, true);
-    let awaits_fencing = !sim.bounds.slow_fencing && (0..2).any(is_fencing);
+    let awaits_fencing = !sim.bounds.slow_fencing && (0..2).any(|by| pacemaker::may_fence(world, by));
     !awaits_fencing
-        && !pacemaker::notice(&mut scratch)
+        && !pacemaker::holds_writes_back(world)
         && !etcd::is_busy(sim, world)
         && (0..2).all(|n| is_waiting(sim, world, n))
 }
@@ -195,6 +194,40 @@ fn check_plan(sim: &Sim, world: &World, n: usize, effects: &[Effect]) -> Result<
         )));
     }
     Ok(())
+}
+
+/// Whether the next effect of a plan can happen.
+pub fn may_act(sim: &Sim, world: &World, n: usize) -> bool {
+    let Some((plan, done)) = world.nodes[n].action.and_then(|action| action.plan) else { return false };
+    let effect = sim.todos.get(plan).effects.get(usize::from(done));
+    effect.is_some_and(|effect| !is_awaited(sim, world, n, effect))
+}
+
+/// Whether an effect was begun before and is not done yet, so that trying again changes nothing.
+fn is_awaited(sim: &Sim, world: &World, n: usize, effect: &Effect) -> bool {
+    // What bears a nonce is awaited until it comes back, and nothing does before the membership has changed.
+    if matches!(effect, Effect::PublishRecord(Record { nonce: Some(_), .. })) {
+        return pacemaker::holds_writes_back(world) && sim.mutant != Mutant::LastWordNotAwaited;
+    }
+    change(sim, world, effect).is_some_and(|(entry, via)| members::is_awaited(sim, world, asked(n, via), n, entry))
+}
+
+/// The change of the membership that an effect asks for, and by which etcd.
+fn change(sim: &Sim, world: &World, effect: &Effect) -> Option<(Entry, Via)> {
+    Some(match effect {
+        Effect::RemoveMember { id, via } => (Entry::Remove(small(*id)), *via),
+        Effect::PromoteMember { id, via } => (Entry::Promote(small(*id)), *via),
+        Effect::AddLearner { peer_url, via } => {
+            let node = usize::from(peer_url.contains(NAMES[1]));
+            (Entry::AddLearner(unused_mid(sim, world, node)), *via)
+        }
+        _ => return None,
+    })
+}
+
+/// The node whose etcd is asked.
+fn asked(n: usize, via: Via) -> usize {
+    if via == Via::Own { n } else { 1 - n }
 }
 
 /// The next effect of a plan. `gives_up` says whether a failure ends the action or only the round.
@@ -270,13 +303,10 @@ fn finish(sim: &mut Sim, world: &mut World, n: usize, next: &Next) -> Result<boo
 fn perform(sim: &mut Sim, world: &mut World, n: usize, effect: &Effect) -> Result<Reply, Violation> {
     let by = |name: &str| u8::try_from(NAMES.iter().position(|known| *known == name).unwrap_or(0)).unwrap_or(0);
     let done = Ok(Reply::Done);
+    if is_awaited(sim, world, n, effect) {
+        return Ok(Reply::NotYet);
+    }
     match effect {
-        // What bears a nonce is awaited until it comes back, and nothing does before the membership has changed.
-        Effect::PublishRecord(Record { nonce: Some(_), .. })
-            if pacemaker::holds_writes_back(world) && sim.mutant != Mutant::LastWordNotAwaited =>
-        {
-            return Ok(Reply::NotYet);
-        }
         Effect::PublishRecord(record) => {
             let id = sim.records.id(Some(record.clone()));
             pacemaker::write(world, n, |cib| cib.record[n] = id);
@@ -320,12 +350,9 @@ fn perform(sim: &mut Sim, world: &mut World, n: usize, effect: &Effect) -> Resul
         Effect::MoveLeader { .. } => {
             return Ok(if etcd::hand_over(world, n) { Reply::Done } else { Reply::Failed });
         }
-        Effect::RemoveMember { id, via } => return Ok(ask(sim, world, n, *via, Entry::Remove(small(*id)))),
-        Effect::PromoteMember { id, via } => return Ok(ask(sim, world, n, *via, Entry::Promote(small(*id)))),
-        Effect::AddLearner { peer_url, via } => {
-            let node = usize::from(peer_url.contains(NAMES[1]));
-            let mid = unused_mid(sim, world, node);
-            return Ok(ask(sim, world, n, *via, Entry::AddLearner(mid)));
+        Effect::RemoveMember { .. } | Effect::PromoteMember { .. } | Effect::AddLearner { .. } => {
+            let Some((entry, via)) = change(sim, world, effect) else { return done };
+            return Ok(members::change(sim, world, asked(n, via), n, entry));
         }
     }
     done
@@ -333,11 +360,6 @@ fn perform(sim: &mut Sim, world: &mut World, n: usize, effect: &Effect) -> Resul
 
 fn small(id: u64) -> u8 {
     u8::try_from(id).unwrap_or(u8::MAX)
-}
-
-fn ask(sim: &mut Sim, world: &mut World, n: usize, via: Via, entry: Entry) -> Reply {
-    let via = if via == Via::Own { n } else { 1 - n };
-    etcd::change(sim, world, via, n, entry)
 }
 
 /// What is moved aside must be in the peer's data, or given up by an operator.

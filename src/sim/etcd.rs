@@ -33,7 +33,7 @@ fn is_followed(world: &World, leader: usize, conf: Conf) -> bool {
     world.link && other.etcd == Run::Follower && conf.votes(other.data.mid)
 }
 
-fn applied(sim: &Sim, world: &World, n: usize) -> Conf {
+pub(super) fn applied(sim: &Sim, world: &World, n: usize) -> Conf {
     world.nodes[n].data.applied(&sim.logs).conf
 }
 
@@ -48,11 +48,17 @@ pub fn has_learner(sim: &Sim, world: &World) -> bool {
 }
 
 /// Whether etcd has something to do that takes it no time that anybody would notice.
-pub fn is_busy(sim: &mut Sim, world: &World) -> bool {
-    let mut scratch = *world;
-    replicate(sim, &mut scratch)
-        || learn(sim, &mut scratch)
-        || (0..2).any(|n| elect(sim, &mut scratch, n) || leave(sim, &mut scratch, n))
+pub fn is_busy(sim: &Sim, world: &World) -> bool {
+    may_replicate(sim, world)
+        || may_learn(sim, world)
+        || (0..2).any(|n| may_be_elected(sim, world, n) || may_leave(sim, world, n))
+}
+
+/// Whether entries are on their way between two etcds, or to a disk: all that takes less time than anything else.
+pub fn is_passing(sim: &Sim, world: &World) -> bool {
+    may_replicate(sim, world)
+        || may_learn(sim, world)
+        || (0..2).any(|n| may_persist(sim, world, n) || may_leave(sim, world, n))
 }
 
 /// A client's write reaches the leader; where there are two, clients are on both sides.
@@ -88,7 +94,7 @@ pub fn forget_write(sim: &mut Sim, world: &mut World, number: u8) -> bool {
 }
 
 /// The leader takes an entry; a sole voter commits it at once.
-fn append(sim: &mut Sim, world: &mut World, n: usize, entry: Entry) {
+pub(super) fn append(sim: &mut Sim, world: &mut World, n: usize, entry: Entry) {
     world.nodes[n].data.append(&mut sim.logs, entry);
     changed(world, n);
     if applied(sim, world, n).has_one_voter() {
@@ -115,20 +121,25 @@ fn is_prefix(sim: &Sim, shorter: Data, longer: Data) -> bool {
     shorter.log == longer.log || longer.entries(&sim.logs).starts_with(shorter.entries(&sim.logs))
 }
 
-/// The leader's entries reach the other member, which joins it or goes on following it.
-pub fn replicate(sim: &mut Sim, world: &mut World) -> bool {
+/// Whether the leader has something for the other member.
+fn may_replicate(sim: &Sim, world: &World) -> bool {
     let Some(n) = leader(world) else { return false };
-    let (leads, other) = (world.nodes[n].data, world.nodes[1 - n].data);
-    let conf = applied(sim, world, n);
+    let (leads, other) = (&world.nodes[n].data, &world.nodes[1 - n].data);
     if !world.link || !world.nodes[1 - n].etcd.is_on() || leads.cluster != other.cluster {
         return false;
     }
+    let conf = applied(sim, world, n);
     let is_current = world.nodes[1 - n].etcd == Run::Follower
         && leads.log == other.log
         && (leads.commit == leads.len(&sim.logs) || !conf.votes(other.mid));
-    if !conf.lists(other.mid) || is_current || !is_prefix(sim, other, leads) {
-        return false;
-    }
+    conf.lists(other.mid) && !is_current && is_prefix(sim, *other, *leads)
+}
+
+/// The leader's entries reach the other member, which joins it or goes on following it.
+pub fn replicate(sim: &mut Sim, world: &mut World) -> bool {
+    let Some(n) = leader(world).filter(|_| may_replicate(sim, world)) else { return false };
+    let conf = applied(sim, world, n);
+    let other = world.nodes[1 - n].data;
     if conf.started & bit(other.mid) == 0 && conf.learners & bit(other.mid) != 0 {
         append(sim, world, n, Entry::Started(other.mid));
     }
@@ -147,56 +158,76 @@ pub fn replicate(sim: &mut Sim, world: &mut World) -> bool {
     true
 }
 
+/// How far the follower of `leader` knows the log to be committed once it has heard of it.
+fn heard(sim: &Sim, world: &World, leader: usize) -> u8 {
+    let follower = &world.nodes[1 - leader].data;
+    world.nodes[leader].data.commit.min(follower.len(&sim.logs)).max(follower.commit)
+}
+
+/// Whether the follower has not heard how far its leader has committed, or not written it down.
+fn may_learn(sim: &Sim, world: &World) -> bool {
+    let Some(n) = leader(world).filter(|n| world.nodes[1 - n].etcd == Run::Follower) else { return false };
+    let (follower, known) = (&world.nodes[1 - n].data, heard(sim, world, n));
+    follower.commit != known || follower.durable != known
+}
+
 /// The follower hears how far its leader has committed.
-pub fn learn(sim: &mut Sim, world: &mut World) -> bool {
-    let Some(n) = leader(world) else { return false };
-    let committed = world.nodes[n].data.commit;
-    let follower = &mut world.nodes[1 - n];
-    if follower.etcd != Run::Follower {
-        return false;
-    }
-    let known = committed.min(follower.data.len(&sim.logs)).max(follower.data.commit);
-    let is_news = follower.data.commit != known || follower.data.durable != known;
-    (follower.data.commit, follower.data.durable) = (known, known);
+pub fn learn(sim: &Sim, world: &mut World) -> bool {
+    let Some(n) = leader(world).filter(|_| may_learn(sim, world)) else { return false };
+    let known = heard(sim, world, n);
+    let follower = &mut world.nodes[1 - n].data;
+    (follower.commit, follower.durable) = (known, known);
     // By then the leader has written it down, too.
-    world.nodes[n].data.durable = committed;
-    is_news
+    world.nodes[n].data.durable = world.nodes[n].data.commit;
+    true
+}
+
+/// Whether a sole voter has not written down how far its log is committed.
+fn may_persist(sim: &Sim, world: &World, n: usize) -> bool {
+    let node = &world.nodes[n];
+    node.etcd == Run::Leader && node.data.durable < node.data.commit && applied(sim, world, n).has_one_voter()
 }
 
 /// A sole voter's knowledge of what is committed reaches its disk with a later record.
 pub fn persist(sim: &Sim, world: &mut World, n: usize) -> bool {
-    let is_sole = applied(sim, world, n).has_one_voter();
-    let node = &mut world.nodes[n];
-    let is_behind = node.etcd == Run::Leader && is_sole && node.data.durable < node.data.commit;
-    node.data.durable = if is_behind { node.data.commit } else { node.data.durable };
-    is_behind
+    let may = may_persist(sim, world, n);
+    let data = &mut world.nodes[n].data;
+    data.durable = if may { data.commit } else { data.durable };
+    may
+}
+
+/// Whether `n` would win an election.
+fn may_be_elected(sim: &Sim, world: &World, n: usize) -> bool {
+    let (me, other) = (&world.nodes[n], &world.nodes[1 - n]);
+    if !matches!(me.etcd, Run::Fresh | Run::Leaderless) {
+        return false;
+    }
+    let conf = applied(sim, world, n);
+    let gets_the_vote = || {
+        world.link
+            && matches!(other.etcd, Run::Fresh | Run::Leaderless)
+            && conf.votes(other.data.mid)
+            && other.data.cluster == me.data.cluster
+            && is_prefix(sim, other.data, me.data)
+    };
+    conf.votes(me.data.mid) && (conf.has_one_voter() || gets_the_vote())
 }
 
 /// `n` asks for votes, and gets what it needs.
-pub fn elect(sim: &mut Sim, world: &mut World, n: usize) -> bool {
-    let (me, other) = (world.nodes[n], world.nodes[1 - n]);
-    let conf = applied(sim, world, n);
-    if !matches!(me.etcd, Run::Fresh | Run::Leaderless) || !conf.votes(me.data.mid) {
+pub fn elect(sim: &Sim, world: &mut World, n: usize) -> bool {
+    if !may_be_elected(sim, world, n) {
         return false;
     }
-    if conf.has_one_voter() {
+    world.nodes[n].etcd = Run::Leader;
+    if applied(sim, world, n).has_one_voter() {
         if are_two_histories(sim, world) {
-            world.given_up |= world.acked & !me.data.newest(&sim.logs).writes;
+            world.given_up |= world.acked & !world.nodes[n].data.newest(&sim.logs).writes;
         }
-        world.nodes[n].etcd = Run::Leader;
         commit_all(sim, world, n);
-        return true;
-    }
-    let gets_the_vote = world.link
-        && matches!(other.etcd, Run::Fresh | Run::Leaderless)
-        && conf.votes(other.data.mid)
-        && other.data.cluster == me.data.cluster
-        && is_prefix(sim, other.data, me.data);
-    if gets_the_vote {
-        world.nodes[n].etcd = Run::Leader;
+    } else {
         world.nodes[1 - n].etcd = Run::Follower;
     }
-    gets_the_vote
+    true
 }
 
 /// Whether an operator's word had a node go on alone beside the other's own fork: whichever serves first, what the other
@@ -210,24 +241,31 @@ fn are_two_histories(sim: &Sim, world: &World) -> bool {
     world.overridden && !one.is_empty() && !other.is_empty() && one != other
 }
 
-/// A member that was removed, and hears of it, ends.
-pub fn leave(sim: &Sim, world: &mut World, n: usize) -> bool {
-    let me = world.nodes[n];
+/// Whether a member that runs was removed and hears of it.
+fn may_leave(sim: &Sim, world: &World, n: usize) -> bool {
+    let (me, other) = (&world.nodes[n], &world.nodes[1 - n]);
     if !me.etcd.is_on() {
         return false;
     }
-    let other = &world.nodes[1 - n];
     // It asks those whom it knows as members.
-    let told = world.link
-        && applied(sim, world, n).lists(other.data.mid)
-        && other.etcd == Run::Leader
-        && other.data.cluster == me.data.cluster
-        && !applied(sim, world, 1 - n).lists(me.data.mid);
+    let is_told = || {
+        world.link
+            && other.etcd == Run::Leader
+            && other.data.cluster == me.data.cluster
+            && applied(sim, world, n).lists(other.data.mid)
+            && !applied(sim, world, 1 - n).lists(me.data.mid)
+    };
     let knows = me.data.commit > 0 && !applied(sim, world, n).lists(me.data.mid);
-    if told || knows {
+    knows || is_told()
+}
+
+/// A member that was removed, and hears of it, ends.
+pub fn leave(sim: &Sim, world: &mut World, n: usize) -> bool {
+    let may = may_leave(sim, world, n);
+    if may {
         stop(world, n);
     }
-    told || knows
+    may
 }
 
 /// The process ends in good order.
@@ -331,54 +369,6 @@ fn join(sim: &Sim, world: &mut World, n: usize, named: usize) -> Result<(), Viol
         changed(world, n);
     }
     Ok(())
-}
-
-/// What a request to change the membership comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
-    Done,
-    /// Asked, and not committed yet.
-    NotYet,
-    Failed,
-}
-
-/// Asks the etcd of node `via` to change the membership.
-pub fn change(sim: &mut Sim, world: &mut World, via: usize, from: usize, entry: Entry) -> Reply {
-    let reachable = via == from || (world.link && world.nodes[via].on);
-    let Some(leader) = leader(world).filter(|_| reachable && world.nodes[via].etcd.is_led()) else {
-        return Reply::Failed;
-    };
-    let data = world.nodes[leader].data;
-    let (now, soon) = (data.applied(&sim.logs).conf, data.newest(&sim.logs).conf);
-    let (is_done, is_asked, may) = match entry {
-        Entry::Remove(mid) => (!now.lists(mid), !soon.lists(mid), now.lists(mid)),
-        Entry::Promote(mid) => (now.votes(mid), soon.votes(mid), is_caught_up(world, leader, now, mid)),
-        Entry::AddLearner(mid) => (now.lists(mid), soon.lists(mid), !names(soon, log::node_of(mid))),
-        Entry::Base { .. } | Entry::Write(_) | Entry::Started(_) => (false, false, false),
-    };
-    match (is_done, is_asked, may) {
-        (true, ..) => Reply::Done,
-        (false, true, _) => Reply::NotYet,
-        (false, false, false) => Reply::Failed,
-        (false, false, true) => {
-            append(sim, world, leader, entry);
-            if applied(sim, world, leader).has_one_voter() || matches!(entry, Entry::Promote(_)) {
-                Reply::Done
-            } else {
-                Reply::NotYet
-            }
-        }
-    }
-}
-
-fn names(conf: Conf, node: usize) -> bool {
-    (1..16).any(|mid| conf.lists(mid) && log::node_of(mid) == node)
-}
-
-/// etcd's own rule is 90 % of the leader's index; here it is all of it or not.
-fn is_caught_up(world: &World, leader: usize, conf: Conf, mid: Mid) -> bool {
-    let learner = &world.nodes[1 - leader];
-    conf.learners & bit(mid) != 0 && learner.data.mid == mid && learner.etcd == Run::Follower
 }
 
 /// Hands leadership from `n` to the other member.

@@ -144,21 +144,30 @@ pub fn are_lasting_parts_equal(world: &World) -> bool {
     a == b
 }
 
+/// Whether `by` fences somebody.
+pub fn may_fence(world: &World, by: usize) -> bool {
+    let (me, other) = (&world.nodes[by], 1 - by);
+    let wanted = matches!(me.cib.machine[other], PeerNode::Lost | PeerNode::NeverSeen) && !world.joined;
+    let is_unclean = world.nodes[other].unclean && world.joined;
+    must_fence_itself(world, by) || (me.on && me.quorum && (wanted || is_unclean))
+}
+
+/// Alone it can only fence itself.
+fn must_fence_itself(world: &World, n: usize) -> bool {
+    world.nodes[n].on && world.nodes[n].unclean && !world.joined
+}
+
 /// `by` fences its peer: the BMC cuts its power, and Pacemaker takes that as confirmed. Where `cuts` is not set, it takes
 /// the peer for dead without having it cut.
 pub fn fence(world: &mut World, by: usize, cuts: bool) -> bool {
-    let me = &world.nodes[by];
-    let other = 1 - by;
-    let wanted = matches!(me.cib.machine[other], PeerNode::Lost | PeerNode::NeverSeen) && !world.joined;
-    let is_unclean = world.nodes[other].unclean && world.joined;
-    if me.on && me.unclean && !world.joined {
-        // Alone it can only fence itself.
+    if !may_fence(world, by) {
+        return false;
+    }
+    if must_fence_itself(world, by) {
         power_off(world, by);
         return true;
     }
-    if !me.on || !me.quorum || !(wanted || is_unclean) {
-        return false;
-    }
+    let other = 1 - by;
     if world.nodes[other].on && cuts {
         power_off(world, other);
     }

@@ -1,9 +1,9 @@
 //! States that do not last: what is under way in them is gone through in one go, and nothing but a fault comes between.
 //! Why what is left out by that comes to the same, or is given up, stands with each rule; `--fine` lasts in every state.
 
-use super::Sim;
-use super::moves::{Move, apply};
+use super::moves::Move;
 use super::world::{Run, World};
+use super::{Sim, agent, etcd};
 use crate::decide::Request;
 
 /// What is under way: a round whose next effect can happen, entries between the two etcds, a stop that has only etcd's end
@@ -27,15 +27,12 @@ impl Passing {
 }
 
 /// See [`Passing`]; none where a state lasts.
-pub fn passing(sim: &mut Sim, world: &World) -> Option<Passing> {
+pub fn passing(sim: &Sim, world: &World) -> Option<Passing> {
     if sim.bounds.fine {
         return None;
     }
-    let mut happens = |what: Move| !matches!(apply(sim, world, what), Ok(None));
-    let acts = |n: &usize| world.nodes[*n].action.is_some_and(|action| action.plan.is_some());
-    let acting = (0..2).find(|n| acts(n) && happens(Move::Effect(*n)));
-    let etcds = [Move::Replicate, Move::Learn, Move::Persist(0), Move::Persist(1), Move::Leave(0), Move::Leave(1)];
-    if acting.is_some() || etcds.into_iter().any(happens) {
+    let acting = (0..2).find(|n| agent::may_act(sim, world, *n));
+    if acting.is_some() || etcd::is_passing(sim, world) {
         return Some(Passing { acting, boots: false });
     }
     let acting = (0..2).find(|n| just_stops(world, *n));
