@@ -162,8 +162,9 @@ fn a_packed_state_is_that_state() {
             let Ok(Some(next)) = moves::apply(&mut sim, &world, what) else { continue };
             world = next;
             let mut form = world;
-            canon::canonical(&mut sim, &mut form);
-            assert_eq!(Packed::of(&form).world(), World { faults: 0, ..form });
+            let state = canon::canonical(&mut sim, &mut form).state;
+            assert_eq!(state, Packed::of(&form));
+            assert_eq!(state.world(), World { faults: 0, ..form });
         }
     }
 }

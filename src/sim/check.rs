@@ -118,10 +118,10 @@ impl All {
             let (from, to) = (self.world(sim, pair[0]), self.world(sim, pair[1]));
             let mut ways = Vec::new();
             for (mut next, way) in reach(sim, &moves::all(), &from, true).states {
-                let (is_swapped, _) = canon::canonical(sim, &mut next);
+                let form = canon::form(sim, &mut next);
                 // The same state with more faults is not how it was found.
-                if next.faults == to.faults && Packed::of(&next) == Packed::of(&to) {
-                    ways.push((way, is_swapped));
+                if next.faults == to.faults && form.state == Packed::of(&to) {
+                    ways.push((way, form.is_swapped));
                 }
             }
             if let Some((way, is_swapped)) = ways.into_iter().min_by_key(|(way, _)| way.len()) {
@@ -214,10 +214,9 @@ pub fn missed(sim: &mut Sim, limits: Limits, traces: &[Trace]) -> (usize, Option
             lasting += 1;
             // What both hold by now is history in the search, also where one of them loses its disk later.
             canon::absorb_writes(sim, &mut world);
-            let mut form = world;
-            let (_, digest) = canon::canonical(sim, &mut form);
-            let share = &shares[search::owner(digest, shares.len())];
-            if share.found.find(&Packed::of(&form)).is_none() {
+            let form = canon::form(sim, &mut world.clone());
+            let share = &shares[search::owner(form.digest, shares.len())];
+            if share.found.find(&form.state).is_none() {
                 return (lasting, Some(Trace { moves: trace.moves[..=index].to_vec(), ..trace.clone() }));
             }
         }

@@ -18,8 +18,12 @@ impl Hasher for Fast {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            self.add(chunk.iter().fold(0, |word, byte| (word << 8) | u64::from(*byte)));
+        let (words, rest) = bytes.as_chunks::<8>();
+        for word in words {
+            self.add(u64::from_be_bytes(*word));
+        }
+        if !rest.is_empty() {
+            self.add(rest.iter().fold(0, |word, byte| (word << 8) | u64::from(*byte)));
         }
     }
 

@@ -91,6 +91,7 @@ pub mod etcd;
 pub mod explore;
 pub mod hash;
 pub mod intern;
+pub mod known;
 pub mod log;
 pub mod members;
 pub mod moves;
@@ -99,11 +100,13 @@ pub mod pacemaker;
 pub mod packed;
 pub mod page;
 pub mod passing;
+pub mod rename;
 pub mod roots;
 pub mod scenario;
 mod search;
 pub mod story;
 pub mod strategy;
+mod swap;
 pub mod timeline;
 pub mod view;
 pub mod words;
@@ -194,11 +197,11 @@ pub struct Sim {
     pub progresses: Interner<Progress>,
     pub todos: Interner<Todo>,
     pub decided: HashMap<View, [u32; 4], BuildHasherDefault<Fast>>,
-    pub renamings: Interner<canon::Renaming>,
+    pub renamings: Interner<rename::Renaming>,
     /// By renaming and table, and then by number: what it is under other names.
     pub renamed: Vec<Vec<Option<intern::Id>>>,
-    /// By table and number: what is named in it.
-    pub named: [Vec<Option<canon::Named>>; canon::TABLES],
+    /// By table and number: what is asked of it again and again.
+    pub known: [Vec<Option<known::Known>>; rename::TABLES],
 }
 
 impl Sim {
@@ -217,7 +220,7 @@ impl Sim {
             decided: HashMap::default(),
             renamings: Interner::default(),
             renamed: Vec::new(),
-            named: Default::default(),
+            known: Default::default(),
         };
         // Number 0 says that there is none; an empty note or memory is something else.
         sim.notes.reserve_default();

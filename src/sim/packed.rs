@@ -2,7 +2,6 @@
 
 #![expect(clippy::inline_always, reason = "a walk over some eighty fields is fast only where it is unrolled")]
 
-use super::Sim;
 use super::hash::Fast;
 use super::intern::Id;
 use super::world::{Action, Cib, Newer, Node, Operation, Run, Vars, Wanted, Word, World};
@@ -18,73 +17,144 @@ const ID_BITS: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Packed([u64; WORDS]);
 
-const MACHINES: [PeerNode; 5] =
-    [PeerNode::Online, PeerNode::Pending, PeerNode::Down, PeerNode::Lost, PeerNode::NeverSeen];
-const AGENTS: [PeerAgent; 5] =
-    [PeerAgent::Active, PeerAgent::Starting, PeerAgent::Stopping, PeerAgent::Stopped, PeerAgent::NoHistory];
-const RUNS: [Run; 5] = [Run::Off, Run::Fresh, Run::Leaderless, Run::Follower, Run::Leader];
-const WANTED: [Wanted; 3] = [Wanted::Running, Wanted::Standby, Wanted::Shutdown];
-const WORDS_GIVEN: [Word; 5] = [
-    Word::None,
-    Word::Given { accept_loss: false },
-    Word::Given { accept_loss: true },
-    Word::Outdated { accept_loss: false },
-    Word::Outdated { accept_loss: true },
-];
-const NEWER: [Newer; 4] = [Newer::Equal, Newer::Of(0), Newer::Of(1), Newer::Diverged];
-const REQUESTS: [Request; 7] = [
-    Request::Start,
-    Request::Stop,
-    Request::Monitor,
-    Request::Probe,
-    Request::Notify,
-    Request::Promote,
-    Request::Demote,
-];
-const MOMENTS: [Moment; 3] = [Moment::Pre, Moment::Post, Moment::Outside];
-const OPERATIONS: [Operation; 3] = [Operation::None, Operation::Start, Operation::Stop];
-const NODES: [Option<u8>; 3] = [None, Some(0), Some(1)];
+/// Half of a state: one machine, in words of which the last one has few bits.
+pub(super) type Half = [u64; 4];
+const HALF_BITS: usize = 204;
+/// How many bits of a half are in its last word.
+const REST: usize = HALF_BITS % 64;
+
+/// Something with so few values that their numbers are packed.
+trait OneOf: Copy + 'static {
+    /// The values, in the order of their numbers.
+    const ALL: &'static [Self];
+
+    fn number(self) -> u64;
+}
+
+/// A list of an enum's variants, in their order.
+macro_rules! one_of {
+    ($what:ident: $($variant:ident),*) => {
+        impl OneOf for $what {
+            const ALL: &'static [Self] = &[$($what::$variant),*];
+
+            #[inline(always)]
+            fn number(self) -> u64 {
+                self as u64
+            }
+        }
+    };
+}
+
+one_of!(PeerNode: Online, Pending, Down, Lost, NeverSeen);
+one_of!(PeerAgent: Active, Starting, Stopping, Stopped, NoHistory);
+one_of!(Run: Off, Fresh, Leaderless, Follower, Leader);
+one_of!(Wanted: Running, Standby, Shutdown);
+one_of!(Request: Start, Stop, Monitor, Probe, Notify, Promote, Demote);
+one_of!(Moment: Pre, Post, Outside);
+one_of!(Operation: None, Start, Stop);
+
+impl OneOf for Word {
+    const ALL: &'static [Self] = &[
+        Self::None,
+        Self::Given { accept_loss: false },
+        Self::Given { accept_loss: true },
+        Self::Outdated { accept_loss: false },
+        Self::Outdated { accept_loss: true },
+    ];
+
+    #[inline(always)]
+    fn number(self) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Given { accept_loss } => 1 + u64::from(accept_loss),
+            Self::Outdated { accept_loss } => 3 + u64::from(accept_loss),
+        }
+    }
+}
+
+impl OneOf for Newer {
+    const ALL: &'static [Self] = &[Self::Equal, Self::Of(0), Self::Of(1), Self::Diverged];
+
+    #[inline(always)]
+    fn number(self) -> u64 {
+        match self {
+            Self::Equal => 0,
+            Self::Of(node) => 1 + u64::from(node),
+            Self::Diverged => 3,
+        }
+    }
+}
+
+impl OneOf for Option<u8> {
+    const ALL: &'static [Self] = &[None, Some(0), Some(1)];
+
+    #[inline(always)]
+    fn number(self) -> u64 {
+        self.map_or(0, |node| 1 + u64::from(node))
+    }
+}
 
 impl Packed {
     /// `world`, packed.
     pub fn of(world: &World) -> Self {
-        let mut bits = Bits::<false> { words: [0; WORDS], at: 0 };
-        bits.world(&mut world.clone());
-        Self(bits.words)
+        Self::join([half(&world.nodes[0]), half(&world.nodes[1])], between(world))
+    }
+
+    /// A state of two halves and what is between them.
+    pub(super) fn join([one, other]: [Half; 2], between: u64) -> Self {
+        Self([
+            one[0],
+            one[1],
+            one[2],
+            one[3] | other[0] << REST,
+            other[0] >> (64 - REST) | other[1] << REST,
+            other[1] >> (64 - REST) | other[2] << REST,
+            other[2] >> (64 - REST) | other[3] << REST | between << (2 * REST),
+        ])
     }
 
     /// The state, with no fault left.
     pub fn world(&self) -> World {
+        let words = &self.0;
+        let last = |word: u64| word & ((1 << REST) - 1);
+        let one = [words[0], words[1], words[2], last(words[3])];
+        let other = |word: usize| words[word] >> REST | words[word + 1] << (64 - REST);
+        let other = [other(3), other(4), other(5), last(words[6] >> REST)];
         // All that is packed is filled in.
         let mut world = World::BLANK;
-        Bits::<true> { words: self.0, at: 0 }.world(&mut world);
+        for (node, words) in world.nodes.iter_mut().zip([one, other]) {
+            Bits::<true> { words, at: 0 }.node(node);
+        }
+        Bits::<true> { words: [words[6] >> (2 * REST), 0, 0, 0], at: 0 }.between(&mut world);
         world
+    }
+
+    /// A digest of it.
+    pub(super) fn digest(&self) -> u64 {
+        let mut hasher = Fast::default();
+        self.hash(&mut hasher);
+        hasher.finish()
     }
 }
 
-/// A digest of a state that does not depend on the numbers of its values.
-pub fn digest(sim: &Sim, world: &World) -> u64 {
-    let mut world = *world;
-    for node in &mut world.nodes {
-        if !node.data.is_blank() {
-            node.data.log = sim.logs.mark(node.data.log).into();
-        }
-        (node.note, node.memory) = (sim.notes.mark(node.note).into(), sim.memories.mark(node.memory).into());
-        node.cib.record = node.cib.record.map(|record| sim.records.mark(record).into());
-        if let Some(action) = &mut node.action {
-            action.progress = sim.progresses.mark(action.progress).into();
-            action.plan = action.plan.map(|(plan, done)| (sim.todos.mark(plan).into(), done));
-        }
-    }
-    let mut hasher = Fast::default();
-    Packed::of(&world).hash(&mut hasher);
-    hasher.finish()
+/// A machine, packed.
+pub(super) fn half(node: &Node) -> Half {
+    let mut bits = Bits::<false> { words: [0; 4], at: 0 };
+    bits.node(&mut node.clone());
+    bits.words
+}
+
+/// What is between the machines, packed.
+pub(super) fn between(world: &World) -> u64 {
+    let mut bits = Bits::<false> { words: [0; 4], at: 0 };
+    bits.between(&mut world.clone());
+    bits.words[0]
 }
 
 /// A row of bits that is read or written, field after field, by the same walk. Every field has its place, so that the
 /// compiler knows each shift.
 struct Bits<const READS: bool> {
-    words: [u64; WORDS],
+    words: Half,
     at: usize,
 }
 
@@ -123,22 +193,22 @@ impl<const READS: bool> Bits<READS> {
     }
 
     #[inline(always)]
-    fn one_of<T: Copy + PartialEq>(&mut self, all: &[T], value: &mut T) {
-        let width = (usize::BITS - (all.len() - 1).leading_zeros()) as usize;
-        let index = if READS { 0 } else { all.iter().position(|one| one == value).unwrap_or_default() };
-        *value = all[usize::try_from(self.bits(width, index as u64)).unwrap_or_default()];
+    fn one_of<T: OneOf>(&mut self, value: &mut T) {
+        let width = (usize::BITS - (T::ALL.len() - 1).leading_zeros()) as usize;
+        if READS {
+            *value = T::ALL[usize::try_from(self.bits(width, 0)).unwrap_or_default()];
+        } else {
+            self.bits(width, value.number());
+        }
     }
 
     #[inline(always)]
-    fn world(&mut self, world: &mut World) {
-        for node in &mut world.nodes {
-            self.node(node);
-        }
+    fn between(&mut self, world: &mut World) {
         self.flag(&mut world.link);
         self.flag(&mut world.joined);
         self.flag(&mut world.overridden);
-        self.one_of(&NODES, &mut world.lagging);
-        self.one_of(&NEWER, &mut world.newer);
+        self.one_of(&mut world.lagging);
+        self.one_of(&mut world.newer);
         for set in [&mut world.acked, &mut world.given_up, &mut world.writes] {
             self.small(8, set);
         }
@@ -149,9 +219,9 @@ impl<const READS: bool> Bits<READS> {
         for flag in [&mut node.on, &mut node.quorum, &mut node.forces, &mut node.failed, &mut node.unclean] {
             self.flag(flag);
         }
-        self.one_of(&WANTED, &mut node.wanted);
-        self.one_of(&WORDS_GIVEN, &mut node.word);
-        self.one_of(&RUNS, &mut node.etcd);
+        self.one_of(&mut node.wanted);
+        self.one_of(&mut node.word);
+        self.one_of(&mut node.etcd);
         self.id(&mut node.note);
         self.id(&mut node.memory);
         self.cib(&mut node.cib);
@@ -170,25 +240,25 @@ impl<const READS: bool> Bits<READS> {
     #[inline(always)]
     fn cib(&mut self, cib: &mut Cib) {
         for n in 0..2 {
-            self.one_of(&MACHINES, &mut cib.machine[n]);
-            self.one_of(&AGENTS, &mut cib.agent[n]);
+            self.one_of(&mut cib.machine[n]);
+            self.one_of(&mut cib.agent[n]);
             self.id(&mut cib.record[n]);
             self.flag(&mut cib.recorded[n]);
         }
-        self.one_of(&NODES, &mut cib.standalone);
+        self.one_of(&mut cib.standalone);
         self.small(8, &mut cib.lineage.0);
         self.small(2, &mut cib.lineage.1);
     }
 
     #[inline(always)]
     fn action(&mut self, action: &mut Action) {
-        self.one_of(&REQUESTS, &mut action.request);
+        self.one_of(&mut action.request);
         self.id(&mut action.progress);
         let vars = &mut action.notify;
         self.flag(&mut vars.given);
         self.flag(&mut vars.in_vain);
-        self.one_of(&MOMENTS, &mut vars.moment);
-        self.one_of(&OPERATIONS, &mut vars.operation);
+        self.one_of(&mut vars.moment);
+        self.one_of(&mut vars.operation);
         for set in [&mut vars.active, &mut vars.start, &mut vars.stop] {
             self.small(2, set);
         }

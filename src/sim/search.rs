@@ -11,9 +11,9 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use super::check::Limits;
 use super::hash::{Fast, Found};
 use super::moves::{self, Move};
-use super::packed::{Packed, digest};
+use super::packed::Packed;
 use super::world::World;
-use super::{Sim, Violation, canon, passing, roots};
+use super::{Sim, Violation, canon, known, passing, roots, swap};
 use crate::clock::Deadline;
 
 /// A state's number: which thread owns it, and where it is there.
@@ -129,7 +129,8 @@ pub(super) fn search(
     };
     let mut workers: Vec<Worker> = (0..count).map(|me| Worker::new(sim.clone(), me, &meeting)).collect();
     for root in roots {
-        workers[owner(digest(sim, root), count)].begin(root);
+        let names = known::of(sim, root);
+        workers[owner(swap::digest(sim, root, &names), count)].begin(root);
     }
     let mut ends: Vec<(Share, Option<String>)> = if count == 1 {
         workers.into_iter().map(Worker::run).collect()
@@ -264,16 +265,16 @@ impl<'a> Worker<'a> {
         }
         for (mut next, _) in reached.states {
             let cost = faults - next.faults;
-            let (_, digest) = canon::canonical(&mut self.sim, &mut next);
+            let form = canon::form(&mut self.sim, &mut next);
             let parcel = Parcel {
-                state: Packed::of(&next),
+                state: form.state,
                 from,
                 spent: about.spent + cost,
                 is_free: cost == 0,
                 good: roots::is_good(&self.sim, &next),
                 overridden: next.overridden,
             };
-            let owner = owner(digest, self.count());
+            let owner = owner(form.digest, self.count());
             if owner == self.me {
                 self.take(&parcel);
             } else {
