@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::canon;
 use super::moves::{self, Move};
 use super::packed::Packed;
-use super::search::{self, About, NOWHERE, Place, Share, reach};
+use super::search::{self, About, NOWHERE, Place, Reached, Share};
 use super::world::World;
 use super::{Sim, Violation, passing, roots};
 use crate::clock::Deadline;
@@ -95,9 +95,11 @@ impl All {
 
     fn violation(&self, sim: &mut Sim, from: Place) -> Option<(Violation, Trace)> {
         let world = self.world(sim, from);
-        let broken = reach(sim, &moves::all(), &world, true).broken;
-        let (violation, way) = broken.into_iter().min_by_key(|(_, way)| way.len())?;
-        Some((violation, self.trace(sim, from, way)))
+        let mut reached = Reached::default();
+        reached.from(sim, &moves::all(), &world);
+        let ways = reached.broken.iter().map(|(violation, what, at)| (violation, reached.way_over(*at, *what)));
+        let (violation, way) = ways.min_by_key(|(_, way)| way.len())?;
+        Some((violation.clone(), self.trace(sim, from, way)))
     }
 
     /// The way to a state and on from it. What the search keeps is the form of each state; which node is which in the
@@ -117,11 +119,13 @@ impl All {
         for pair in states.windows(2) {
             let (from, to) = (self.world(sim, pair[0]), self.world(sim, pair[1]));
             let mut ways = Vec::new();
-            for (mut next, way) in reach(sim, &moves::all(), &from, true).states {
-                let form = canon::form(sim, &mut next);
+            let mut reached = Reached::default();
+            reached.from(sim, &moves::all(), &from);
+            for (number, next) in reached.lasting() {
+                let form = canon::form(sim, &mut next.clone());
                 // The same state with more faults is not how it was found.
                 if next.faults == to.faults && form.state == Packed::of(&to) {
-                    ways.push((way, form.is_swapped));
+                    ways.push((reached.way_to(number), form.is_swapped));
                 }
             }
             if let Some((way, is_swapped)) = ways.into_iter().min_by_key(|(way, _)| way.len()) {
@@ -216,7 +220,7 @@ pub fn missed(sim: &mut Sim, limits: Limits, traces: &[Trace]) -> (usize, Option
             canon::absorb_writes(sim, &mut world);
             let form = canon::form(sim, &mut world.clone());
             let share = &shares[search::owner(form.digest, shares.len())];
-            if share.found.find(&form.state).is_none() {
+            if share.found.find(&form.state, form.digest).is_none() {
                 return (lasting, Some(Trace { moves: trace.moves[..=index].to_vec(), ..trace.clone() }));
             }
         }

@@ -2,13 +2,16 @@
 
 use std::hash::{Hash, Hasher};
 
+/// The golden ratio's bits, which look random.
+const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// Multiply and rotate: no defence against anybody, as nobody chooses our states.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fast(u64);
 
 impl Fast {
     fn add(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(26) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = (self.0.rotate_left(26) ^ word).wrapping_mul(ODD);
     }
 }
 
@@ -52,59 +55,99 @@ impl Hasher for Fast {
     }
 }
 
-/// Values in the order in which they were found, each once.
-#[derive(Debug)]
-pub struct Found<T> {
-    pub values: Vec<T>,
-    slots: Vec<u32>,
+/// The hash of a value.
+pub fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = Fast::default();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
-const FREE: u32 = u32::MAX;
+/// Values in the order in which they were found, each once; whoever adds or looks for one says by which hash.
+#[derive(Clone, Debug)]
+pub struct Found<T> {
+    pub values: Vec<T>,
+    /// A power of two of them: the upper half of a value's hash, and below it the value's number. Its place is where the
+    /// upper bits of the hash point, or the next free one.
+    slots: Vec<u64>,
+}
 
-impl<T: Hash + Eq + Copy> Default for Found<T> {
+const FREE: u64 = u64::MAX;
+/// How many slots there are at first.
+const FEWEST: usize = 64;
+
+impl<T: Eq + Copy> Default for Found<T> {
     fn default() -> Self {
-        Self { values: Vec::new(), slots: vec![FREE; 1 << 16] }
+        Self { values: Vec::new(), slots: vec![FREE; FEWEST] }
     }
 }
 
-impl<T: Hash + Eq + Copy> Found<T> {
+impl<T: Eq + Copy> Found<T> {
     /// The number of `value`, and whether it is new.
-    pub fn add(&mut self, value: T) -> (u32, bool) {
-        if self.values.len() * 2 > self.slots.len() {
+    pub fn add(&mut self, value: T, hash: u64) -> (u32, bool) {
+        let hash = spread(hash);
+        if self.values.len() * 5 > self.slots.len() * 4 {
             self.grow();
         }
-        let slot = self.slot(&value);
+        let slot = self.slot(&value, hash);
         if self.slots[slot] != FREE {
-            return (self.slots[slot], false);
+            return (number(self.slots[slot]), false);
         }
-        let number = u32::try_from(self.values.len()).unwrap_or(FREE - 1);
-        self.slots[slot] = number;
+        let number = u32::try_from(self.values.len()).unwrap_or(u32::MAX - 1);
+        self.slots[slot] = upper(hash) | u64::from(number);
         self.values.push(value);
         (number, true)
     }
 
     /// The number of `value`, if it was added.
-    pub fn find(&self, value: &T) -> Option<u32> {
-        let number = self.slots[self.slot(value)];
-        (number != FREE).then_some(number)
+    pub fn find(&self, value: &T, hash: u64) -> Option<u32> {
+        let slot = self.slots[self.slot(value, spread(hash))];
+        (slot != FREE).then(|| number(slot))
     }
 
-    fn slot(&self, value: &T) -> usize {
-        let mut hasher = Fast::default();
-        value.hash(&mut hasher);
-        let mask = self.slots.len() - 1;
-        let mut slot = usize::try_from(hasher.finish()).unwrap_or_default() & mask;
-        while self.slots[slot] != FREE && self.values[self.slots[slot] as usize] != *value {
-            slot = (slot + 1) & mask;
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.slots.truncate(FEWEST);
+        self.slots.fill(FREE);
+    }
+
+    /// Where `value` is, or would be.
+    fn slot(&self, value: &T, hash: u64) -> usize {
+        let mut place = place(hash, self.slots.len());
+        loop {
+            let slot = self.slots[place];
+            if slot == FREE || (upper(slot) == upper(hash) && self.values[number(slot) as usize] == *value) {
+                return place;
+            }
+            place = (place + 1) & (self.slots.len() - 1);
         }
-        slot
     }
 
     fn grow(&mut self) {
-        self.slots = vec![FREE; self.slots.len() * 2];
-        for number in 0..self.values.len() {
-            let slot = self.slot(&self.values[number]);
-            self.slots[slot] = u32::try_from(number).unwrap_or(FREE - 1);
+        let slots = vec![FREE; self.slots.len() * 2];
+        for slot in std::mem::replace(&mut self.slots, slots).into_iter().filter(|slot| *slot != FREE) {
+            let mut place = place(slot, self.slots.len());
+            while self.slots[place] != FREE {
+                place = (place + 1) & (self.slots.len() - 1);
+            }
+            self.slots[place] = slot;
         }
     }
+}
+
+/// Spreads hashes evenly that are not: the digest of a state is the smaller one of two.
+fn spread(hash: u64) -> u64 {
+    hash.wrapping_mul(ODD)
+}
+
+fn upper(hash: u64) -> u64 {
+    hash >> 32 << 32
+}
+
+fn number(slot: u64) -> u32 {
+    u32::try_from(slot & u64::from(u32::MAX)).unwrap_or_default()
+}
+
+fn place(hash: u64, slots: usize) -> usize {
+    usize::try_from(hash >> 32 >> (32 - slots.trailing_zeros())).unwrap_or_default()
 }

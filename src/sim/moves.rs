@@ -2,9 +2,10 @@
 
 use super::agent::{self, MOMENTS};
 use super::pacemaker::{self, BEGINNINGS, Begin};
+use super::passing::{self, Passing, passing};
 use super::view::{self, NAMES};
 use super::world::{Run, Wanted, Word, World};
-use super::{Sim, Violation, etcd, passing};
+use super::{Sim, Violation, etcd};
 use crate::decide::Request;
 use crate::decide::snapshot::Lineage;
 
@@ -172,23 +173,32 @@ fn begin_text(begin: Begin) -> &'static str {
 
 /// Everything that can come of a state, each with its move. What only time changes is not tried where it changes
 /// nothing.
-pub fn apply_all(sim: &mut Sim, world: &World, moves: &[Move], mut tell: impl FnMut(Move, Result<World, Violation>)) {
-    let passing = passing::passing(sim, world);
-    for what in moves {
-        if passing.is_some_and(|passing| !passing.allows(*what)) || !is_thinkable(sim, world, *what) {
+pub fn apply_all(sim: &mut Sim, world: &World, moves: &[Move], tell: impl FnMut(Move, Result<World, Violation>)) {
+    let passing = passing(sim, world);
+    apply_passing(sim, world, passing, moves, tell);
+}
+
+/// The same of a state that passes as `passing` says.
+pub(super) fn apply_passing(
+    sim: &mut Sim,
+    world: &World,
+    passing: Option<Passing>,
+    moves: &[Move],
+    mut tell: impl FnMut(Move, Result<World, Violation>),
+) {
+    for what in moves.iter().copied().filter(|what| is_first(*what)) {
+        if passing.is_some_and(|passing| !passing.allows(what)) || !is_thinkable(sim, world, what) {
             continue;
         }
-        let (n, scratch) = match *what {
-            Move::Decide(n, 0) => (n, *world),
-            Move::Begin(n, begin, 0) if !is_pending(begin) => {
+        let (n, scratch) = match what {
+            Move::Decide(n, _) => (n, *world),
+            Move::Begin(n, begin, _) if !is_pending(begin) => {
                 let mut begun = *world;
                 pacemaker::begin(&mut begun, n, begin, is_learner_asked(begin, sim, world));
                 (n, begun)
             }
-            Move::Decide(..) => continue,
-            Move::Begin(_, begin, _) if !is_pending(begin) => continue,
             what => {
-                if let Some(result) = apply(sim, world, what).transpose() {
+                if let Some(result) = attempt(sim, world, what).transpose() {
                     tell(what, result);
                 }
                 continue;
@@ -200,10 +210,15 @@ pub fn apply_all(sim: &mut Sim, world: &World, moves: &[Move], mut tell: impl Fn
             let result = agent::carry_out(sim, &mut next, n, action, plan);
             let result = result.and_then(|is_news| if is_news { settled(sim, world, next) } else { Ok(None) });
             if let Some(result) = result.transpose() {
-                tell(at_moment(*what, moment), result);
+                tell(at_moment(what, moment), result);
             }
         }
     }
+}
+
+/// Whether it is the first of the moves that differ by the moment of a decision only: it stands for all of them.
+fn is_first(what: Move) -> bool {
+    !matches!(what, Move::Decide(_, moment) | Move::Begin(.., moment) if moment > 0)
 }
 
 fn at_moment(what: Move, moment: usize) -> Move {
@@ -252,9 +267,11 @@ fn is_thinkable(sim: &Sim, world: &World, what: Move) -> bool {
 
 /// What comes of a move: the next state, or nothing where it cannot happen or changes nothing.
 pub fn apply(sim: &mut Sim, world: &World, what: Move) -> Result<Option<World>, Violation> {
-    if !is_thinkable(sim, world, what) {
-        return Ok(None);
-    }
+    if is_thinkable(sim, world, what) { attempt(sim, world, what) } else { Ok(None) }
+}
+
+/// What comes of a move that is thinkable.
+fn attempt(sim: &mut Sim, world: &World, what: Move) -> Result<Option<World>, Violation> {
     let mut next = *world;
     if what.is_fault() {
         next.faults -= 1;

@@ -2,12 +2,11 @@
 
 #![expect(clippy::inline_always, reason = "a walk over some eighty fields is fast only where it is unrolled")]
 
-use super::hash::Fast;
+use super::hash;
 use super::intern::Id;
 use super::world::{Action, Cib, Newer, Node, Operation, Run, Vars, Wanted, Word, World};
 use crate::decide::Request;
 use crate::decide::snapshot::{Moment, PeerAgent, PeerNode};
-use std::hash::{Hash, Hasher};
 
 const WORDS: usize = 7;
 /// How wide a number of an interned value may be.
@@ -131,9 +130,7 @@ impl Packed {
 
     /// A digest of it.
     pub(super) fn digest(&self) -> u64 {
-        let mut hasher = Fast::default();
-        self.hash(&mut hasher);
-        hasher.finish()
+        hash::hash(self)
     }
 }
 

@@ -3,17 +3,17 @@
 //! every few thousand states, and take what they were handed in a fixed order. So what is found, and how, is the same in
 //! every run, whichever thread is faster.
 
-use std::collections::HashSet;
-use std::hash::BuildHasherDefault;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 
+use super::canon::Form;
 use super::check::Limits;
-use super::hash::{Fast, Found};
+use super::hash::{self, Found};
 use super::moves::{self, Move};
 use super::packed::Packed;
+use super::passing::{Passing, passing};
 use super::world::World;
-use super::{Sim, Violation, canon, known, passing, roots, swap};
+use super::{Sim, Violation, canon, known, roots, swap};
 use crate::clock::Deadline;
 
 /// A state's number: which thread owns it, and where it is there.
@@ -25,42 +25,96 @@ const TURN: usize = 4096;
 /// What a state that lasts leads to.
 #[derive(Debug, Default)]
 pub(super) struct Reached {
-    /// Each with the way there, if it is wanted.
-    pub(super) states: Vec<(World, Vec<Move>)>,
-    pub(super) broken: Vec<(Violation, Vec<Move>)>,
+    /// Everything that was gone through, and with which step from where.
+    all: Found<World>,
+    steps_to: Vec<(Move, u32)>,
+    /// What of it lasts, and what is wrong after which step from where.
+    lasting: Vec<u32>,
+    pub(super) broken: Vec<(Violation, Move, u32)>,
+    /// How many steps there were.
     pub(super) steps: u64,
+    /// What is still to be gone through, and what comes of it.
+    open: Vec<(u32, Option<Passing>)>,
+    results: Vec<(Move, Result<World, Violation>)>,
 }
 
-/// Goes from a state that lasts through those that do not, to the next that last.
-pub(super) fn reach(sim: &mut Sim, moves: &[Move], from: &World, with_ways: bool) -> Reached {
-    let mut reached = Reached::default();
-    let mut seen: HashSet<World, BuildHasherDefault<Fast>> = HashSet::default();
-    let mut open = vec![(*from, Vec::new())];
-    let mut results = Vec::new();
-    while let Some((world, way)) = open.pop() {
-        results.clear();
-        moves::apply_all(sim, &world, moves, |what, result| results.push((what, result)));
-        for (what, result) in results.drain(..) {
-            reached.steps += 1;
-            let mut way: Vec<Move> = if with_ways { way.clone() } else { Vec::new() };
-            if with_ways {
-                way.push(what);
-            }
-            match result {
-                Err(violation) => reached.broken.push((violation, way)),
-                Ok(next) if !seen.insert(next) => {}
-                Ok(next) if passing::passing(sim, &next).is_some() => open.push((next, way)),
-                Ok(next) => reached.states.push((next, way)),
-            }
+/// Of a number that no state has: where everything begins.
+const BEGINNING: u32 = u32::MAX;
+
+impl Reached {
+    /// Goes from a state that lasts through those that do not, to the next that last.
+    pub(super) fn from(&mut self, sim: &mut Sim, moves: &[Move], from: &World) {
+        self.clear();
+        self.go_on(sim, moves, from, (BEGINNING, passing(sim, from)));
+        while let Some(at) = self.open.pop() {
+            let world = self.all.values[at.0 as usize];
+            self.go_on(sim, moves, &world, at);
         }
     }
-    reached
+
+    fn clear(&mut self) {
+        self.all.clear();
+        self.steps_to.clear();
+        self.lasting.clear();
+        self.broken.clear();
+        self.steps = 0;
+    }
+
+    fn go_on(&mut self, sim: &mut Sim, moves: &[Move], world: &World, (at, passing): (u32, Option<Passing>)) {
+        let mut results = std::mem::take(&mut self.results);
+        moves::apply_passing(sim, world, passing, moves, |what, result| results.push((what, result)));
+        self.steps += results.len() as u64;
+        for (what, result) in results.drain(..) {
+            match result {
+                Err(violation) => self.broken.push((violation, what, at)),
+                Ok(next) => self.add(sim, next, (what, at)),
+            }
+        }
+        self.results = results;
+    }
+
+    fn add(&mut self, sim: &Sim, next: World, step: (Move, u32)) {
+        let (number, is_new) = self.all.add(next, hash::hash(&next));
+        if !is_new {
+            return;
+        }
+        self.steps_to.push(step);
+        match passing(sim, &next) {
+            None => self.lasting.push(number),
+            passing => self.open.push((number, passing)),
+        }
+    }
+
+    /// The states that last, with their numbers.
+    pub(super) fn lasting(&self) -> impl Iterator<Item = (u32, &World)> {
+        self.lasting.iter().map(|number| (*number, &self.all.values[*number as usize]))
+    }
+
+    /// The way to a state.
+    pub(super) fn way_to(&self, number: u32) -> Vec<Move> {
+        let mut way = Vec::new();
+        let mut at = number;
+        while let Some((what, from)) = self.steps_to.get(at as usize) {
+            way.push(*what);
+            at = *from;
+        }
+        way.reverse();
+        way
+    }
+
+    /// The way over a state with one step more.
+    pub(super) fn way_over(&self, number: u32, what: Move) -> Vec<Move> {
+        let mut way = self.way_to(number);
+        way.push(what);
+        way
+    }
 }
 
 /// A state that one thread hands to another.
 #[derive(Clone, Copy, Debug)]
 struct Parcel {
     state: Packed,
+    digest: u64,
     from: Place,
     spent: u8,
     /// Whether the way there needs no fault.
@@ -130,7 +184,8 @@ pub(super) fn search(
     let mut workers: Vec<Worker> = (0..count).map(|me| Worker::new(sim.clone(), me, &meeting)).collect();
     for root in roots {
         let names = known::of(sim, root);
-        workers[owner(swap::digest(sim, root, &names), count)].begin(root);
+        let digest = swap::digest(sim, root, &names);
+        workers[owner(digest, count)].begin(root, digest);
     }
     let mut ends: Vec<(Share, Option<String>)> = if count == 1 {
         workers.into_iter().map(Worker::run).collect()
@@ -154,6 +209,7 @@ struct Worker<'a> {
     sim: Sim,
     me: usize,
     moves: Vec<Move>,
+    reached: Reached,
     share: Share,
     meeting: &'a Meeting<'a>,
 }
@@ -161,16 +217,17 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     fn new(sim: Sim, me: usize, meeting: &'a Meeting<'a>) -> Self {
         let ahead = vec![Vec::new(); usize::from(sim.bounds.faults) + 1];
-        Self { sim, me, moves: moves::all(), share: Share { ahead, ..Share::default() }, meeting }
+        let share = Share { ahead, ..Share::default() };
+        Self { sim, me, moves: moves::all(), reached: Reached::default(), share, meeting }
     }
 
     fn count(&self) -> usize {
         self.meeting.states.len()
     }
 
-    fn begin(&mut self, root: &World) {
+    fn begin(&mut self, root: &World, digest: u64) {
         let (state, good, overridden) = (Packed::of(root), roots::is_good(&self.sim, root), root.overridden);
-        self.take(&Parcel { state, from: NOWHERE, spent: 0, is_free: false, good, overridden });
+        self.take(&Parcel { state, digest, from: NOWHERE, spent: 0, is_free: false, good, overridden });
     }
 
     /// With the fewest faults first; of those, what is reached in the fewest steps first.
@@ -255,7 +312,8 @@ impl<'a> Worker<'a> {
         }
         let faults = self.sim.bounds.faults - about.spent;
         let world = World { faults, ..self.share.found.values[state as usize].world() };
-        let reached = reach(&mut self.sim, &self.moves, &world, false);
+        let mut reached = std::mem::take(&mut self.reached);
+        reached.from(&mut self.sim, &self.moves, &world);
         self.share.transitions += reached.steps;
         self.share.violations += reached.broken.len() as u64;
         let from = self.place(state);
@@ -263,24 +321,27 @@ impl<'a> Worker<'a> {
             self.share.broken.get_or_insert((spent, depth, from));
             self.meeting.is_broken.store(true, Ordering::SeqCst);
         }
-        for (mut next, _) in reached.states {
+        for (_, next) in reached.lasting() {
+            let mut next = *next;
             let cost = faults - next.faults;
-            let form = canon::form(&mut self.sim, &mut next);
+            let Form { state, digest, .. } = canon::form(&mut self.sim, &mut next);
             let parcel = Parcel {
-                state: form.state,
+                state,
+                digest,
                 from,
                 spent: about.spent + cost,
                 is_free: cost == 0,
                 good: roots::is_good(&self.sim, &next),
                 overridden: next.overridden,
             };
-            let owner = owner(form.digest, self.count());
+            let owner = owner(digest, self.count());
             if owner == self.me {
                 self.take(&parcel);
             } else {
                 lock(&self.meeting.mail[self.me][owner]).push(parcel);
             }
         }
+        self.reached = reached;
     }
 
     fn place(&self, state: u32) -> Place {
@@ -290,8 +351,8 @@ impl<'a> Worker<'a> {
 
     /// A state is to be looked at where it is new, or was reached with more faults only.
     fn take(&mut self, parcel: &Parcel) {
-        let Parcel { state, from: parent, spent, good, overridden, .. } = *parcel;
-        let (number, is_new) = self.share.found.add(state);
+        let Parcel { state, digest, from: parent, spent, good, overridden, .. } = *parcel;
+        let (number, is_new) = self.share.found.add(state, digest);
         if is_new {
             self.share.about.push(About { parent, spent, good, overridden });
         }
