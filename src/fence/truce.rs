@@ -5,12 +5,12 @@
 //! try of a request (`pcmk_off_retries`, `pcmk_reboot_retries`) without a delay, and lets a try wait for the monitor of
 //! the same device after the delay. A try that begins right after the outage was seen gives way as one in its middle does.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::plan::{Event, Moment};
 use crate::clock;
+use crate::notes;
 use crate::redfish::address::Address;
 use crate::redfish::failure::{Failure, Kind};
 
@@ -35,10 +35,12 @@ impl Truce {
 
     fn below(dir: &Path, address: &Address, since: Duration) -> Self {
         let plain = |character: char| if character.is_ascii_alphanumeric() { character } else { '-' };
-        let path = dir.join(format!("fence_redfish_rs.{}", address.host().chars().map(plain).collect::<String>()));
-        let (now, seen) = (now(), fs::read_to_string(&path).ok().and_then(|text| text.trim().parse().ok()));
-        let began = now.saturating_sub(since);
-        let holds = seen.map(Duration::from_nanos).is_some_and(|at| at <= now && began <= at + RIGHT_AFTER);
+        let host: String = address.host().chars().map(plain).collect();
+        let path = dir.join(format!("fence_redfish_rs-{host}.json"));
+        let (now, seen) = (clock::boot_nanoseconds(), notes::read(&path));
+        let began = Duration::from_nanos(now).saturating_sub(since);
+        let right_after = |at: u64| at <= now && began <= Duration::from_nanos(at) + RIGHT_AFTER;
+        let holds = seen.known().is_some_and(|at| right_after(*at));
         Self { path, holds }
     }
 
@@ -60,7 +62,7 @@ impl Truce {
 
     /// What cannot be written down costs the next run's patience and no more.
     fn mark(&self) {
-        if let Err(error) = fs::write(&self.path, now().as_nanos().to_string()) {
+        if let Err(error) = notes::write(&self.path, &clock::boot_nanoseconds()) {
             log::info!("{} cannot be written: {error}", self.path.display());
         }
     }
@@ -75,12 +77,10 @@ pub fn given_way() -> Failure {
     )
 }
 
-fn now() -> Duration {
-    Duration::from_nanos(clock::boot_nanoseconds())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::redfish::resource::Power;
 

@@ -125,11 +125,14 @@ impl Bmc {
     /// that it is not this BMC's way to let everybody wait.
     pub fn has_just_come_back(&self) -> bool {
         let waited = || self.client.waited() >= LOST_PACKET;
-        let knock = || {
-            let root = self.place(&self.redfish_uri)?;
-            self.client.send(Ask { fresh: true, ..Ask::get(&root, &Credentials::None) })
-        };
-        waited() && knock().is_ok() && !waited()
+        if !waited() {
+            return false;
+        }
+        if let Ok(root) = self.place(&self.redfish_uri) {
+            // Whatever is answered: how long it took to be connected is all that counts.
+            let _ = self.client.briefly().send(Ask { fresh: true, ..Ask::get(&root, &Credentials::None) });
+        }
+        !waited()
     }
 
     /// Posts a reset to a system that was observed before.

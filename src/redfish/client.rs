@@ -30,8 +30,8 @@ const HOPS: usize = 3;
 pub(super) const WORDS: usize = 300;
 /// How much of a body goes into the debug file.
 const TRACED: usize = 4000;
-/// For deleting a session after everything else.
-const FAREWELL: Duration = Duration::from_secs(3);
+/// For deleting a session after everything else, or for one more look.
+const BRIEFLY: Duration = Duration::from_secs(3);
 /// What is answered where the work goes on after the answer.
 pub const ACCEPTED: u16 = 202;
 
@@ -116,12 +116,13 @@ impl Client {
         Duration::from_millis(self.connections.waited_ms.load(Ordering::Relaxed))
     }
 
-    /// The same client with a little time of its own, for what must be tidied up when the action's time is over.
+    /// The same client with a little time of its own, for what must be tidied up when the action's time is over, and for
+    /// what may not cost an action its time.
     #[must_use]
-    pub fn for_farewell(&self) -> Self {
-        let mut farewell = self.clone();
-        farewell.settings.deadline = Deadline::after(FAREWELL);
-        farewell
+    pub fn briefly(&self) -> Self {
+        let mut brief = self.clone();
+        brief.settings.deadline = Deadline::after(BRIEFLY);
+        brief
     }
 
     /// From now on `word` appears in no text of this client.

@@ -104,7 +104,7 @@ fn log_out(slot: &Mutex<Option<Session>>, client: &Client) {
         log::warn!("the BMC does not say where the session is, so it stays open until it has been idle long enough");
         return;
     };
-    let farewell = client.for_farewell();
+    let farewell = client.briefly();
     match farewell.send(Ask::delete(place, &session.credentials())) {
         Ok(_) => client.note("session deleted"),
         Err(failure) => log::warn!("the session on the BMC could not be deleted: {failure}"),
