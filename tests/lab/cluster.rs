@@ -91,10 +91,9 @@ pub const FIRST_CIB: &str = r#"<cib crm_feature_set="3.16.1" validate-with="pace
 </cib>
 "#;
 
-/// How long the fencer waits before it fences each of [`NODES`].
-pub fn fencing_delays() -> [String; 2] {
-    ["2s", "1s"].map(str::to_owned)
-}
+/// How long the fencer waits before it fences each of [`NODES`]. The node that coordinates begins a second before the
+/// other one, which has to elect itself first: the delays must differ by more.
+pub const FENCING_DELAYS: [&str; 2] = ["3s", "0s"];
 
 /// One fence device per node, with a short delay that differs, so that two nodes which lose each other do not shoot
 /// each other at once.
@@ -110,7 +109,7 @@ fn create_fence_device(lab: &Lab, node: Node, target: Node) -> Result<()> {
         format!("password={BMC_PASSWORD}"),
         format!("systems_uri=/redfish/v1/Systems/{}", target.system_id()),
         format!("pcmk_host_list={target}"),
-        format!("pcmk_delay_base={}", fencing_delays()[usize::from(target.number() - 1)]),
+        format!("pcmk_delay_base={}", FENCING_DELAYS[usize::from(target.number() - 1)]),
     ];
     let name = fence_device(target);
     let mut words = vec!["stonith", "create", &name, "fence_redfish_rs"];

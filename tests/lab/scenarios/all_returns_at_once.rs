@@ -21,16 +21,15 @@ const OFF_TAKES: Duration = Duration::from_secs(4);
 const KNOCKING: [std::ops::Range<u64>; 2] = [2..9, 13..20];
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
-    let usual = cluster::fencing_delays();
-    set_delays(lab, &DELAYS.map(str::to_owned))?;
+    set_delays(lab, DELAYS)?;
     bmc::set_off_takes(lab, OFF_TAKES)?;
     let done = outage(lab);
     bmc::set_off_takes(lab, Duration::ZERO)?;
     done?;
-    set_delays(lab, &usual)
+    set_delays(lab, cluster::FENCING_DELAYS)
 }
 
-fn set_delays(lab: &Lab, delays: &[String; 2]) -> Result<()> {
+fn set_delays(lab: &Lab, delays: [&str; 2]) -> Result<()> {
     NODES.into_iter().zip(delays).try_for_each(|(target, delay)| {
         let device = cluster::fence_device(target);
         cluster::pcs(lab, target, &["stonith", "update", &device, &format!("pcmk_delay_base={delay}")])
