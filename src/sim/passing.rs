@@ -11,6 +11,7 @@ use crate::decide::Request;
 #[derive(Clone, Copy, Debug)]
 pub struct Passing {
     acting: Option<usize>,
+    stops: bool,
     boots: bool,
 }
 
@@ -20,7 +21,8 @@ impl Passing {
         match what {
             Move::Boot(_) | Move::Meet(_) => self.boots,
             Move::Effect(n) | Move::GiveUp(n) | Move::Decide(n, _) => self.acting == Some(n),
-            Move::Replicate | Move::Learn | Move::Persist(_) | Move::Leave(_) | Move::Want(..) => true,
+            Move::Replicate | Move::Learn | Move::Persist(_) | Move::Leave(_) => true,
+            Move::Want(n, _) => what.is_fault() || (self.stops && self.acting == Some(n)),
             what => what.is_fault(),
         }
     }
@@ -33,11 +35,12 @@ pub fn passing(sim: &Sim, world: &World) -> Option<Passing> {
     }
     let acting = (0..2).find(|n| agent::may_act(sim, world, *n));
     if acting.is_some() || etcd::is_passing(sim, world) {
-        return Some(Passing { acting, boots: false });
+        return Some(Passing { acting, stops: false, boots: false });
     }
     let acting = (0..2).find(|n| just_stops(world, *n));
-    let boots = acting.is_none() && is_about_to_meet(sim, world);
-    (acting.is_some() || boots).then_some(Passing { acting, boots })
+    let stops = acting.is_some();
+    let boots = !stops && is_about_to_meet(sim, world);
+    (stops || boots).then_some(Passing { acting, stops, boots })
 }
 
 /// Whether a stop has begun on `n` that asks nobody: it could as well begin later.
