@@ -6,7 +6,7 @@ use crate::clock;
 use crate::data_dir::DataDir;
 use crate::decide::fact::Fact;
 use crate::decide::snapshot::{
-    BootMemory, Cib, Container, Etcd, MemberId, Note, PeerAgent, PeerNode, Record, Snapshot,
+    BootMemory, Cib, Container, Etcd, MemberId, Note, PeerAgent, PeerNode, Position, Record, Snapshot,
 };
 
 /// The evidence as lines of text.
@@ -109,8 +109,13 @@ pub(super) fn data(disk: &DataDir) -> String {
 
 fn note(note: &Note) -> String {
     let mut text = format!("{} forks", note.lineage.forks);
-    if let Some(since) = note.alone_since {
-        let _ = write!(text, ", alone since term {} index {}", since.term, since.index);
+    match note.alone_since {
+        None => {}
+        // An etcd without a leader may not have told how far it was.
+        Some(since) if since == Position::default() => text.push_str(", alone"),
+        Some(since) => {
+            let _ = write!(text, ", alone since term {} index {}", since.term, since.index);
+        }
     }
     if let Some(left) = note.left_at {
         let _ = write!(text, ", left at term {} index {}", left.term, left.index);

@@ -330,13 +330,24 @@ impl fmt::Display for Wait {
     }
 }
 
+/// A place in a log, behind its word; nothing where it is not known, as an etcd without a leader may not tell it.
+struct At(&'static str, Position);
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(word, Position { term, index }) = self;
+        if self.1 == Position::default() { Ok(()) } else { write!(f, "{word} term {term} index {index}") }
+    }
+}
+
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::AnnounceGoingOnAlone { peer, position: Position { term, index } } => {
+            Self::AnnounceGoingOnAlone { peer, position } => {
+                let from = At(" from", *position);
                 write!(
                     f,
-                    "R3: {peer} is confirmed stopped or fenced, etcd has no leader, and this voter ran until then: announcing that it goes on alone from term {term} index {index}"
+                    "R3: {peer} is confirmed stopped or fenced, etcd has no leader, and this voter ran until then: announcing that it goes on alone{from}"
                 )
             }
             Self::StopBeforeForce => write!(f, "stopping etcd, to force a new cluster from its data"),

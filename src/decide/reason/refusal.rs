@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Refusal, megabytes};
+use super::{At, Refusal, megabytes};
 use crate::data_dir::LastWritten;
 use crate::decide::snapshot::{Obstacle, Position};
 
@@ -28,15 +28,13 @@ impl Refusal {
             Self::NoVotersData => {
                 "neither node holds a voter's data: move a backup back, see 'tandem explain'".to_owned()
             }
-            Self::NoProofThatPeerDidNotGoOn { position: Position { term, index }, .. } => {
-                format!(
-                    "{peer} may have gone on since term {term} index {index}: start {peer}, or 'tandem confirm-recovery'"
-                )
+            Self::NoProofThatPeerDidNotGoOn { position, .. } => {
+                let since = At(" since", *position);
+                format!("{peer} may have gone on{since}: start {peer}, or 'tandem confirm-recovery'")
             }
-            Self::PeerWentOnWithoutUs { position: Position { term, index }, .. } => {
-                format!(
-                    "{peer} went on alone after term {term} index {index}: start {peer}, or 'tandem confirm-recovery --accept-loss'"
-                )
+            Self::PeerWentOnWithoutUs { position, .. } => {
+                let after = At(" after", *position);
+                format!("{peer} went on alone{after}: start {peer}, or 'tandem confirm-recovery --accept-loss'")
             }
             Self::LearnerAlone { .. } => {
                 format!(
@@ -125,18 +123,18 @@ impl Refusal {
             Self::NoVotersData => {
                 write!(f, "neither node holds a voter's data: {BACKUP}")
             }
-            Self::NoProofThatPeerDidNotGoOn { position: Position { term, index }, written } => {
-                let written = LastWritten(*written);
+            Self::NoProofThatPeerDidNotGoOn { position, written } => {
+                let (reaches, written) = (At(", which reaches", *position), LastWritten(*written));
                 write!(
                     f,
-                    "this node's data reaches term {term} index {index}{written}, and {peer} may have gone on without it: start {peer} (nothing is lost then), or type 'tandem confirm-recovery' here"
+                    "{peer} may have gone on without this node's data{reaches}{written}: start {peer} (nothing is lost then), or type 'tandem confirm-recovery' here"
                 )
             }
-            Self::PeerWentOnWithoutUs { position: Position { term, index }, written } => {
-                let written = LastWritten(*written);
+            Self::PeerWentOnWithoutUs { position, written } => {
+                let (reaches, written) = (At(", which reaches", *position), LastWritten(*written));
                 write!(
                     f,
-                    "this node's data reaches term {term} index {index}{written}, and {peer} is known to have gone on without it: start {peer} (nothing is lost then), or give up what it took with 'tandem confirm-recovery --accept-loss'"
+                    "{peer} is known to have gone on without this node's data{reaches}{written}: start {peer} (nothing is lost then), or give up what it took with 'tandem confirm-recovery --accept-loss'"
                 )
             }
             Self::LearnerAlone { position: Position { term, index } } => {

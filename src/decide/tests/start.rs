@@ -212,7 +212,10 @@ fn r3_a_voter_that_was_itself_killed_refuses_alone() {
     let position = Position { term: 3, index: 1000 };
     assert_eq!(refused, Refusal::NoProofThatPeerDidNotGoOn { position, written: Some(951_782_399) });
     let told = Reason::Refused { refusal: refused, peer: "node2".to_owned() }.to_string();
-    assert!(told.contains("term 3 index 1000, last written 2000-02-28 23:59:59Z, and"), "{told}");
+    assert!(told.contains(", which reaches term 3 index 1000, last written 2000-02-28 23:59:59Z: start"), "{told}");
+    let unknown = Refusal::NoProofThatPeerDidNotGoOn { position: Position::default(), written: None };
+    let told = Reason::Refused { refusal: unknown, peer: "node2".to_owned() }.to_string();
+    assert!(told.contains("without this node's data: start"), "{told}");
     assert_eq!(exit(&first(Request::Start, &snapshot)), Some(Exit::Retriable));
     let sentence = first(Request::Start, &snapshot).because.to_string();
     assert!(sentence.contains("start node2") && sentence.contains("tandem confirm-recovery"), "{sentence}");
