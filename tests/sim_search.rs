@@ -22,7 +22,6 @@ fn random(seed: &mut u64, below: usize) -> usize {
 /// Runs of `length` moves each, every one of them chosen among all that can happen; the first of them tend to be calm, so
 /// that faults come everywhere.
 fn random_runs(sim: &mut Sim, count: usize, length: usize) -> Vec<Trace> {
-    let all = moves::all();
     let mut seed = 7;
     let mut runs = Vec::new();
     for _ in 0..count {
@@ -30,7 +29,7 @@ fn random_runs(sim: &mut Sim, count: usize, length: usize) -> Vec<Trace> {
         let mut world = World { faults: sim.bounds.faults, ..roots::healthy(sim) };
         for _ in 0..length {
             let mut next: Vec<(Move, World)> = Vec::new();
-            moves::apply_all(sim, &world, &all, |what, result| {
+            moves::apply_all(sim, &world, |what, result| {
                 next.push((what, result.unwrap_or_else(|violation| panic!("{violation:?}"))));
             });
             let wants_a_fault = random(&mut seed, 6) == 0;
@@ -110,13 +109,12 @@ fn two_faults_are_survived() {
 
 /// Shows `visit` every state of a search, also those that do not last.
 fn visit_all(sim: &mut Sim, mut visit: impl FnMut(&mut Sim, &World)) {
-    let all = moves::all();
     let root = World { faults: sim.bounds.faults, ..roots::healthy(sim) };
     let (mut seen, mut open) = (HashSet::from([root]), vec![root]);
     while let Some(world) = open.pop() {
         visit(sim, &world);
         let mut next = Vec::new();
-        moves::apply_all(sim, &world, &all, |_, result| next.extend(result));
+        moves::apply_all(sim, &world, |_, result| next.extend(result));
         for mut world in next {
             if passing::passing(sim, &world).is_none() {
                 canon::canonical(sim, &mut world);

@@ -8,7 +8,7 @@ use super::log::{self, Entry, Mid, bit};
 use super::packed::Packed;
 use super::rename::{Forks, Renaming, renamed};
 use super::swap;
-use super::world::World;
+use super::world::{Node, World};
 
 /// The bit of everything that was written before, which both nodes hold.
 pub const HISTORY: u8 = 0x80;
@@ -37,7 +37,7 @@ pub(super) fn form(sim: &mut Sim, world: &mut World) -> Form {
     drop_dead(sim, world);
     absorb_writes(sim, world);
     let mut names = known::of(sim, world);
-    if world.nodes.iter().any(|node| node.action.is_some_and(|action| action.plan.is_some())) {
+    if world.nodes.iter().any(Node::has_plan) {
         return Form { state: Packed::of(world), digest: swap::digest(sim, world, &names), is_swapped: false };
     }
     if let Some(renaming) = renaming(sim, world, &names) {

@@ -96,7 +96,7 @@ impl All {
     fn violation(&self, sim: &mut Sim, from: Place) -> Option<(Violation, Trace)> {
         let world = self.world(sim, from);
         let mut reached = Reached::default();
-        reached.from(sim, &moves::all(), &world);
+        reached.from(sim, &world);
         let ways = reached.broken.iter().map(|(violation, what, at)| (violation, reached.way_over(*at, *what)));
         let (violation, way) = ways.min_by_key(|(_, way)| way.len())?;
         Some((violation.clone(), self.trace(sim, from, way)))
@@ -120,7 +120,7 @@ impl All {
             let (from, to) = (self.world(sim, pair[0]), self.world(sim, pair[1]));
             let mut ways = Vec::new();
             let mut reached = Reached::default();
-            reached.from(sim, &moves::all(), &from);
+            reached.from(sim, &from);
             for (number, next) in reached.lasting() {
                 let form = canon::form(sim, &mut next.clone());
                 // The same state with more faults is not how it was found.

@@ -26,7 +26,6 @@ impl Random {
 
 /// Runs `steps` moves; the first violation ends it, with the shortest way to it that was found.
 pub fn explore(sim: &mut Sim, seed: u64, steps: u64) -> Result<u64, (Violation, Trace)> {
-    let all = moves::all();
     let mut random = Random(seed);
     let mut done = 0;
     while done < steps {
@@ -36,7 +35,7 @@ pub fn explore(sim: &mut Sim, seed: u64, steps: u64) -> Result<u64, (Violation, 
         for _ in 0..EPISODE {
             let mut next = Vec::new();
             let mut broken = None;
-            moves::apply_all(sim, &world, &all, |what, result| match result {
+            moves::apply_all(sim, &world, |what, result| match result {
                 Ok(world) => next.push((what, world)),
                 Err(violation) => broken = Some((what, violation)),
             });

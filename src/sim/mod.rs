@@ -92,6 +92,7 @@ pub mod explore;
 pub mod hash;
 pub mod intern;
 pub mod known;
+mod line;
 pub mod log;
 pub mod members;
 pub mod moves;

@@ -2,10 +2,10 @@
 
 use super::agent::{self, MOMENTS};
 use super::pacemaker::{self, BEGINNINGS, Begin};
-use super::passing::{self, Passing, passing};
-use super::view::{self, NAMES};
+use super::passing::{Passing, boots_come_with_meetings, passing};
+use super::view;
 use super::world::{Run, Wanted, Word, World};
-use super::{Sim, Violation, etcd};
+use super::{Bounds, Sim, Violation, etcd};
 use crate::decide::Request;
 use crate::decide::snapshot::Lineage;
 
@@ -112,70 +112,13 @@ impl Move {
             | Self::Notice => self,
         }
     }
-
-    /// The line of a scenario.
-    pub fn text(self) -> String {
-        let later = |moment: usize| {
-            let (when, _) = MOMENTS[moment];
-            if when.is_empty() { String::new() } else { format!(" {when}") }
-        };
-        match self {
-            Self::Write => "client writes".to_owned(),
-            Self::Replicate => "etcd replicates".to_owned(),
-            Self::Learn => "etcd follower hears what is committed".to_owned(),
-            Self::Persist(n) => format!("etcd on {} writes down what is committed", NAMES[n]),
-            Self::Elect(n) => format!("etcd on {} asks for votes", NAMES[n]),
-            Self::Leave(n) => format!("etcd on {} finds itself removed", NAMES[n]),
-            Self::PowerCut(n) => format!("power of {} is cut", NAMES[n]),
-            Self::Destroy(n) => format!("power of {} is cut, and its disk is lost", NAMES[n]),
-            Self::Unblock(n) => format!("operator unblocks the quorum of {}", NAMES[n]),
-            Self::Boot(n) => format!("power of {} is back", NAMES[n]),
-            Self::KillEtcd(n) => format!("etcd on {} is killed", NAMES[n]),
-            Self::KillAgent(n) => format!("agent on {} is killed", NAMES[n]),
-            Self::CutLink => "net is cut".to_owned(),
-            Self::HealLink => "net is back".to_owned(),
-            Self::Lag(n) => format!("cib on {} stands still", NAMES[n]),
-            Self::CatchUp => "cib catches up".to_owned(),
-            Self::Notice => "pacemaker notices the loss".to_owned(),
-            Self::Meet(n) => format!("pacemaker forms one membership, by the cib of {}", NAMES[n]),
-            Self::Fence(n) => format!("pacemaker on {} fences its peer", NAMES[n]),
-            Self::Begin(n, begin, moment) => {
-                format!("pacemaker begins {} on {}{}", begin_text(begin), NAMES[n], later(moment))
-            }
-            Self::Decide(n, moment) => format!("agent on {} decides{}", NAMES[n], later(moment)),
-            Self::Effect(n) => format!("agent on {} acts", NAMES[n]),
-            Self::GiveUp(n) => format!("agent on {} acts and gives up", NAMES[n]),
-            Self::Want(n, Wanted::Running) => format!("operator wants {} to run", NAMES[n]),
-            Self::Want(n, Wanted::Standby) => format!("operator sets {} to standby", NAMES[n]),
-            Self::Want(n, Wanted::Shutdown) => format!("operator shuts {} down", NAMES[n]),
-            Self::Confirm(n, false) => format!("operator confirms the recovery of {}", NAMES[n]),
-            Self::Confirm(n, true) => format!("operator confirms the recovery of {}, accepting the loss", NAMES[n]),
-        }
-    }
-}
-
-fn begin_text(begin: Begin) -> &'static str {
-    match begin {
-        Begin::Probe => "probe",
-        Begin::Start { both: true } => "start (with its peer's)",
-        Begin::Start { both: false } => "start",
-        Begin::Monitor => "monitor",
-        Begin::Stop { restart: true, both: false } => "stop (of a restart)",
-        Begin::Stop { restart: false, both: false } => "stop",
-        Begin::Stop { restart: true, both: true } => "stop (of a restart of both)",
-        Begin::Stop { restart: false, both: true } => "stop (with its peer's)",
-        Begin::StopInVain => "stop (of a restart, after starts in vain)",
-        Begin::BeforeStart => "notification before a start",
-        Begin::AfterStart => "notification after a start",
-        Begin::AfterStop => "notification after a stop",
-    }
 }
 
 /// Everything that can come of a state, each with its move. What only time changes is not tried where it changes
 /// nothing.
-pub fn apply_all(sim: &mut Sim, world: &World, moves: &[Move], tell: impl FnMut(Move, Result<World, Violation>)) {
+pub fn apply_all(sim: &mut Sim, world: &World, mut tell: impl FnMut(Move, Result<World, Violation>)) {
     let passing = passing(sim, world);
-    apply_passing(sim, world, passing, moves, tell);
+    apply_passing(sim, world, passing, |_, what, result| tell(what, result.copied()));
 }
 
 /// The same of a state that passes as `passing` says.
@@ -183,42 +126,47 @@ pub(super) fn apply_passing(
     sim: &mut Sim,
     world: &World,
     passing: Option<Passing>,
-    moves: &[Move],
-    mut tell: impl FnMut(Move, Result<World, Violation>),
+    mut tell: impl FnMut(&mut Sim, Move, Result<&World, Violation>),
 ) {
-    for what in moves.iter().copied().filter(|what| is_first(*what)) {
-        if passing.is_some_and(|passing| !passing.allows(what)) || !is_thinkable(sim, world, what) {
-            continue;
-        }
-        let (n, scratch) = match what {
-            Move::Decide(n, _) => (n, *world),
+    let (bounds, has_learner) = (sim.bounds, etcd::has_learner(sim, world));
+    let mut next = *world;
+    thinkable(&bounds, world, passing, has_learner, |what| {
+        next = *world;
+        match what {
+            Move::Decide(n, _) => decide_all(sim, world, n, what, &mut next, &mut tell),
             Move::Begin(n, begin, _) if !is_pending(begin) => {
-                let mut begun = *world;
-                pacemaker::begin(&mut begun, n, begin, is_learner_asked(begin, sim, world));
-                (n, begun)
+                pacemaker::begin(&mut next, n, begin, has_learner);
+                decide_all(sim, world, n, what, &mut next, &mut tell);
             }
-            what => {
-                if let Some(result) = attempt(sim, world, what).transpose() {
-                    tell(what, result);
-                }
-                continue;
-            }
-        };
-        let Some(action) = scratch.nodes[n].action else { continue };
-        for (moment, plan) in agent::choices(sim, &scratch, n) {
-            let mut next = scratch;
-            let result = agent::carry_out(sim, &mut next, n, action, plan);
-            let result = result.and_then(|is_news| if is_news { settled(sim, world, next) } else { Ok(None) });
-            if let Some(result) = result.transpose() {
-                tell(at_moment(what, moment), result);
-            }
+            what => match attempt(sim, world, what, &mut next) {
+                Ok(false) => {}
+                Ok(true) => tell(sim, what, Ok(&next)),
+                Err(violation) => tell(sim, what, Err(violation)),
+            },
         }
-    }
+    });
 }
 
-/// Whether it is the first of the moves that differ by the moment of a decision only: it stands for all of them.
-fn is_first(what: Move) -> bool {
-    !matches!(what, Move::Decide(_, moment) | Move::Begin(.., moment) if moment > 0)
+/// Everything that the agent of `n` may decide in `next`, to which `world` has led.
+fn decide_all(
+    sim: &mut Sim,
+    world: &World,
+    n: usize,
+    what: Move,
+    next: &mut World,
+    tell: &mut impl FnMut(&mut Sim, Move, Result<&World, Violation>),
+) {
+    let Some(action) = next.nodes[n].action else { return };
+    let begun = *next;
+    for (moment, plan) in agent::choices(sim, &begun, n) {
+        *next = begun;
+        let result = agent::carry_out(sim, next, n, action, plan);
+        match result.and_then(|is_news| Ok(is_news && settle(sim, world, next)?)) {
+            Ok(false) => {}
+            Ok(true) => tell(sim, at_moment(what, moment), Ok(next)),
+            Err(violation) => tell(sim, at_moment(what, moment), Err(violation)),
+        }
+    }
 }
 
 fn at_moment(what: Move, moment: usize) -> Move {
@@ -229,65 +177,80 @@ fn at_moment(what: Move, moment: usize) -> Move {
     }
 }
 
-/// Whether there is a learner, where it matters.
-fn is_learner_asked(begin: Begin, sim: &Sim, world: &World) -> bool {
-    begin == Begin::AfterStart && etcd::has_learner(sim, world)
-}
-
-/// Whether it is worth trying: false only where a look at the state is enough to know that it cannot happen.
-fn is_thinkable(sim: &Sim, world: &World, what: Move) -> bool {
-    let nodes = &world.nodes;
-    let leads = |n: usize| nodes[n].etcd == Run::Leader;
-    let has_plan = |n: usize| nodes[n].action.is_some_and(|action| action.plan.is_some());
-    match what {
-        _ if what.is_fault() && world.faults == 0 => false,
-        Move::Write | Move::Learn => leads(0) || leads(1),
-        Move::Replicate => world.link && (leads(0) || leads(1)),
-        Move::Persist(n) => leads(n),
-        Move::Elect(n) => matches!(nodes[n].etcd, Run::Fresh | Run::Leaderless),
-        Move::Leave(n) | Move::KillEtcd(n) => nodes[n].etcd.is_on(),
-        Move::PowerCut(n) | Move::Fence(n) => nodes[n].on,
-        Move::Destroy(n) => sim.bounds.disks && nodes[n].on,
-        Move::Unblock(n) => sim.bounds.unblocks && nodes[n].on,
-        Move::Boot(n) => !nodes[n].on && (world.link || !passing::boots_come_with_meetings(sim, world)),
-        Move::KillAgent(n) => nodes[n].action.is_some(),
-        Move::CutLink => world.link,
-        Move::HealLink => !world.link,
-        Move::Lag(_) | Move::Notice => world.joined,
-        Move::CatchUp => world.lagging.is_some(),
-        Move::Meet(_) => !world.joined && world.link && nodes[0].on && nodes[1].on,
-        Move::Begin(n, ..) if nodes[n].action.is_some() => false,
-        Move::Begin(n, begin, _) => pacemaker::may_begin(world, n, begin, is_learner_asked(begin, sim, world)),
-        Move::Decide(n, _) => nodes[n].action.is_some() && !has_plan(n),
-        Move::Effect(n) | Move::GiveUp(n) => has_plan(n),
-        Move::Want(n, wanted) => sim.bounds.operators && nodes[n].on && nodes[n].wanted != wanted,
-        Move::Confirm(n, _) => sim.bounds.operators && nodes[n].on && !nodes[n].etcd.is_on(),
+/// Tells every move that may happen by a look at the state, in the order of [`all`]; the first moment of a decision
+/// stands for the later ones.
+fn thinkable(bounds: &Bounds, world: &World, passing: Option<Passing>, has_learner: bool, mut tell: impl FnMut(Move)) {
+    let (is_led, may_fail) = (etcd::leader(world).is_some(), world.faults > 0);
+    let mut tell_if = |is_so: bool, what: Move| {
+        if is_so && passing.is_none_or(|passing| passing.allows(what)) {
+            tell(what);
+        }
+    };
+    tell_if(is_led, Move::Write);
+    tell_if(is_led && world.link, Move::Replicate);
+    tell_if(is_led, Move::Learn);
+    tell_if(may_fail && world.link, Move::CutLink);
+    tell_if(!world.link, Move::HealLink);
+    tell_if(world.lagging.is_some(), Move::CatchUp);
+    tell_if(world.joined, Move::Notice);
+    for (n, node) in world.nodes.iter().enumerate() {
+        if !node.on {
+            tell_if(world.link || !boots_come_with_meetings(bounds, world), Move::Boot(n));
+            continue;
+        }
+        let (runs, has_plan) = (node.etcd.is_on(), node.has_plan());
+        tell_if(node.etcd == Run::Leader, Move::Persist(n));
+        tell_if(matches!(node.etcd, Run::Fresh | Run::Leaderless), Move::Elect(n));
+        tell_if(runs, Move::Leave(n));
+        tell_if(may_fail, Move::PowerCut(n));
+        tell_if(may_fail && bounds.disks, Move::Destroy(n));
+        tell_if(bounds.unblocks, Move::Unblock(n));
+        tell_if(may_fail && runs, Move::KillEtcd(n));
+        tell_if(may_fail && node.action.is_some(), Move::KillAgent(n));
+        tell_if(may_fail && world.joined, Move::Lag(n));
+        tell_if(!world.joined && world.link && world.nodes[1 - n].on, Move::Meet(n));
+        tell_if(true, Move::Fence(n));
+        tell_if(has_plan, Move::Effect(n));
+        tell_if(has_plan, Move::GiveUp(n));
+        tell_if(may_fail && bounds.operators && !runs, Move::Confirm(n, false));
+        tell_if(may_fail && bounds.operators && !runs, Move::Confirm(n, true));
+        for wanted in [Wanted::Running, Wanted::Standby, Wanted::Shutdown] {
+            let may = may_fail || wanted == Wanted::Running;
+            tell_if(may && bounds.operators && node.wanted != wanted, Move::Want(n, wanted));
+        }
+        tell_if(node.action.is_some() && !has_plan, Move::Decide(n, 0));
+        if node.action.is_none() && passing.is_none() {
+            for begin in BEGINNINGS {
+                tell_if(pacemaker::may_begin(world, n, begin, has_learner), Move::Begin(n, begin, 0));
+            }
+        }
     }
 }
 
 /// What comes of a move: the next state, or nothing where it cannot happen or changes nothing.
 pub fn apply(sim: &mut Sim, world: &World, what: Move) -> Result<Option<World>, Violation> {
-    if is_thinkable(sim, world, what) { attempt(sim, world, what) } else { Ok(None) }
+    let has_learner = etcd::has_learner(sim, world);
+    let mut is_thinkable = false;
+    thinkable(&sim.bounds, world, None, has_learner, |one| is_thinkable |= one == at_moment(what, 0));
+    let mut next = *world;
+    Ok((is_thinkable && attempt(sim, world, what, &mut next)?).then_some(next))
 }
 
-/// What comes of a move that is thinkable.
-fn attempt(sim: &mut Sim, world: &World, what: Move) -> Result<Option<World>, Violation> {
-    let mut next = *world;
+/// Takes a move that is thinkable, and whether it changes anything: `next` is `world` before, and what comes of it after.
+fn attempt(sim: &mut Sim, world: &World, what: Move, next: &mut World) -> Result<bool, Violation> {
     if what.is_fault() {
         next.faults -= 1;
     }
-    if !happens(sim, &mut next, what)? {
-        return Ok(None);
-    }
-    settled(sim, world, next)
+    Ok(happens(sim, next, what)? && settle(sim, world, next)?)
 }
 
-fn settled(sim: &mut Sim, world: &World, mut next: World) -> Result<Option<World>, Violation> {
-    etcd::settle(sim, &mut next);
+/// Brings what follows at once into line, and whether it is another state than `world`.
+fn settle(sim: &mut Sim, world: &World, next: &mut World) -> Result<bool, Violation> {
+    etcd::settle(sim, next);
     if sim.judges() {
-        agent::check(sim, &next)?;
+        agent::check(sim, next)?;
     }
-    Ok((next != *world).then_some(next))
+    Ok(*next != *world)
 }
 
 fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violation> {
@@ -318,7 +281,7 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::Meet(n) => pacemaker::meet(world, n),
         Move::Fence(n) => pacemaker::fence(world, n, sim.strategy.fences()),
         Move::Begin(n, begin, moment) => {
-            let begins = pacemaker::begin(world, n, begin, is_learner_asked(begin, sim, world));
+            let begins = pacemaker::begin(world, n, begin, etcd::has_learner(sim, world));
             return Ok(begins && (is_pending(begin) || agent::round(sim, world, n, moment)?));
         }
         Move::Decide(n, moment) => return agent::round(sim, world, n, moment),

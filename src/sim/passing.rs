@@ -3,7 +3,7 @@
 
 use super::moves::Move;
 use super::world::{Run, World};
-use super::{Sim, agent, etcd};
+use super::{Bounds, Sim, agent, etcd};
 use crate::decide::Request;
 
 /// What is under way: a round whose next effect can happen, entries between the two etcds, a stop that has only etcd's end
@@ -61,11 +61,11 @@ fn just_stops(world: &World, n: usize) -> bool {
 /// Whether a machine that boots may as well boot later, when it meets its peer or when that boots: until then it does
 /// nothing, as Pacemaker has no quorum there, and nobody sees it, as the peer has noticed its loss. What could tell
 /// the difference is a fault, an operator among them. So nothing is given up.
-pub fn boots_come_with_meetings(sim: &Sim, world: &World) -> bool {
-    !sim.bounds.fine && !sim.bounds.unblocks && world.faults == 0 && !world.joined
+pub fn boots_come_with_meetings(bounds: &Bounds, world: &World) -> bool {
+    !bounds.fine && !bounds.unblocks && world.faults == 0 && !world.joined
 }
 
 fn is_about_to_meet(sim: &Sim, world: &World) -> bool {
     let waits = |n: usize| world.nodes[n].on && !world.nodes[n].quorum;
-    world.link && boots_come_with_meetings(sim, world) && (0..2).any(waits)
+    world.link && boots_come_with_meetings(&sim.bounds, world) && (0..2).any(waits)
 }

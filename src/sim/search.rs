@@ -33,9 +33,8 @@ pub(super) struct Reached {
     pub(super) broken: Vec<(Violation, Move, u32)>,
     /// How many steps there were.
     pub(super) steps: u64,
-    /// What is still to be gone through, and what comes of it.
+    /// What is still to be gone through.
     open: Vec<(u32, Option<Passing>)>,
-    results: Vec<(Move, Result<World, Violation>)>,
 }
 
 /// Of a number that no state has: where everything begins.
@@ -43,12 +42,12 @@ const BEGINNING: u32 = u32::MAX;
 
 impl Reached {
     /// Goes from a state that lasts through those that do not, to the next that last.
-    pub(super) fn from(&mut self, sim: &mut Sim, moves: &[Move], from: &World) {
+    pub(super) fn from(&mut self, sim: &mut Sim, from: &World) {
         self.clear();
-        self.go_on(sim, moves, from, (BEGINNING, passing(sim, from)));
+        self.go_on(sim, from, (BEGINNING, passing(sim, from)));
         while let Some(at) = self.open.pop() {
             let world = self.all.values[at.0 as usize];
-            self.go_on(sim, moves, &world, at);
+            self.go_on(sim, &world, at);
         }
     }
 
@@ -60,26 +59,23 @@ impl Reached {
         self.steps = 0;
     }
 
-    fn go_on(&mut self, sim: &mut Sim, moves: &[Move], world: &World, (at, passing): (u32, Option<Passing>)) {
-        let mut results = std::mem::take(&mut self.results);
-        moves::apply_passing(sim, world, passing, moves, |what, result| results.push((what, result)));
-        self.steps += results.len() as u64;
-        for (what, result) in results.drain(..) {
+    fn go_on(&mut self, sim: &mut Sim, world: &World, (at, passing): (u32, Option<Passing>)) {
+        moves::apply_passing(sim, world, passing, |sim, what, result| {
+            self.steps += 1;
             match result {
                 Err(violation) => self.broken.push((violation, what, at)),
                 Ok(next) => self.add(sim, next, (what, at)),
             }
-        }
-        self.results = results;
+        });
     }
 
-    fn add(&mut self, sim: &Sim, next: World, step: (Move, u32)) {
-        let (number, is_new) = self.all.add(next, hash::hash(&next));
+    fn add(&mut self, sim: &Sim, next: &World, step: (Move, u32)) {
+        let (number, is_new) = self.all.add(*next, hash::hash(next));
         if !is_new {
             return;
         }
         self.steps_to.push(step);
-        match passing(sim, &next) {
+        match passing(sim, next) {
             None => self.lasting.push(number),
             passing => self.open.push((number, passing)),
         }
@@ -208,7 +204,6 @@ pub(super) fn owner(digest: u64, count: usize) -> usize {
 struct Worker<'a> {
     sim: Sim,
     me: usize,
-    moves: Vec<Move>,
     reached: Reached,
     share: Share,
     meeting: &'a Meeting<'a>,
@@ -218,7 +213,7 @@ impl<'a> Worker<'a> {
     fn new(sim: Sim, me: usize, meeting: &'a Meeting<'a>) -> Self {
         let ahead = vec![Vec::new(); usize::from(sim.bounds.faults) + 1];
         let share = Share { ahead, ..Share::default() };
-        Self { sim, me, moves: moves::all(), reached: Reached::default(), share, meeting }
+        Self { sim, me, reached: Reached::default(), share, meeting }
     }
 
     fn count(&self) -> usize {
@@ -313,7 +308,7 @@ impl<'a> Worker<'a> {
         let faults = self.sim.bounds.faults - about.spent;
         let world = World { faults, ..self.share.found.values[state as usize].world() };
         let mut reached = std::mem::take(&mut self.reached);
-        reached.from(&mut self.sim, &self.moves, &world);
+        reached.from(&mut self.sim, &world);
         self.share.transitions += reached.steps;
         self.share.violations += reached.broken.len() as u64;
         let from = self.place(state);

@@ -43,7 +43,7 @@ pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
 /// A move that has no place where a scenario has it, and those that have one.
 fn cannot_happen(sim: &mut Sim, world: &World, number: usize, what: Move) -> Violation {
     let mut instead = Vec::new();
-    moves::apply_all(sim, world, &moves::all(), |what, _| instead.push(what.text()));
+    moves::apply_all(sim, world, |what, _| instead.push(what.text()));
     Violation::new(format!(
         "move {}: '{}' cannot happen here; these can:\n  {}",
         number + 1,

@@ -149,12 +149,11 @@ pub fn play(script: &Script, strategy: Strategy) -> (Sim, Vec<Step>, Figures) {
 
 impl Timeline<'_> {
     fn until(&mut self, end_ms: u64) {
-        let all: Vec<Move> = moves::all().into_iter().filter(|what| !what.is_fault()).collect();
         loop {
             let mut next: Vec<(u64, Move)> = Vec::new();
             let mut enabled = Vec::new();
-            moves::apply_all(self.sim, &self.world, &all, |what, result| {
-                if result.is_ok() {
+            moves::apply_all(self.sim, &self.world, |what, result| {
+                if result.is_ok() && !what.is_fault() {
                     enabled.push(what);
                 }
             });

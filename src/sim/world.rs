@@ -112,6 +112,13 @@ pub struct Node {
     pub wanted: Wanted,
 }
 
+impl Node {
+    /// Whether its agent has decided and not done yet what it decided.
+    pub fn has_plan(&self) -> bool {
+        self.action.is_some_and(|action| action.plan.is_some())
+    }
+}
+
 /// What the administrator wants of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Wanted {
