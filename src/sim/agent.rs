@@ -3,17 +3,15 @@
 
 use std::sync::Arc;
 
-use super::dead;
-use super::etcd;
-use super::log::{Entry, Mid, bit};
-use super::members::{self, Reply};
-use super::mutant::Mutant;
-use super::pacemaker;
+use super::intern::Id;
+use super::key::UNDECIDED;
+use super::members::Reply;
+use super::steps::{Steps, Then};
 use super::view::{self, NAMES, View};
 use super::world::{Action, Run, World};
-use super::{Sim, Violation};
-use crate::decide::plan::{Effect, Phase, RunMode, Via};
-use crate::decide::snapshot::{Note, PeerNode, Position, Record};
+use super::{Sim, Violation, dead, etcd, pacemaker};
+use crate::decide::plan::{Effect, Phase, RunMode};
+use crate::decide::snapshot::{PeerNode, Position, Record};
 use crate::decide::{self, Exit, Next, Plan, Progress, Request};
 
 /// A plan without its reason: what is still to be done.
@@ -34,25 +32,23 @@ impl Default for Todo {
 /// Moments of an action, in milliseconds: at once, and past each patience that the core has.
 pub const MOMENTS: [(&str, u64); 4] = [("", 0), ("a little later", 6_000), ("later", 16_500), ("much later", 82_000)];
 
-/// Not decided yet, in place of the number of a [`Todo`].
-const UNDECIDED: u32 = u32::MAX;
-
 /// What is decided in a view at each moment up to `last`: numbers of [`Todo`]s.
-fn decide(sim: &mut Sim, view: View, last: usize) -> [u32; MOMENTS.len()] {
-    let mut todos = sim.decided.get(&view).copied().unwrap_or([UNDECIDED; MOMENTS.len()]);
-    if todos[last] != UNDECIDED {
-        return todos;
+fn decide(sim: &mut Sim, view: &View, last: usize) -> [Id; MOMENTS.len()] {
+    let place = sim.decided.place(view);
+    let mut plans = *sim.decided.at(place);
+    if plans[last] != UNDECIDED {
+        return plans;
     }
     let progress = sim.progresses.get(view.progress).clone();
-    for (todo, (_, elapsed_ms)) in todos.iter_mut().zip(MOMENTS).take(last + 1) {
-        if *todo == UNDECIDED {
+    for (plan, (_, elapsed_ms)) in plans.iter_mut().zip(MOMENTS).take(last + 1) {
+        if *plan == UNDECIDED {
             let elapsed_ms = elapsed_ms.min(view::budget_ms(view.request) - 1_000);
-            let (_, decided) = decide_at(sim, &view, &progress, elapsed_ms);
-            *todo = sim.todos.id(decided);
+            let (_, decided) = decide_at(sim, view, &progress, elapsed_ms);
+            *plan = sim.plan(decided);
         }
     }
-    sim.decided.insert(view, todos);
-    todos
+    *sim.decided.at(place) = plans;
+    plans
 }
 
 /// One decision, with its reason.
@@ -109,7 +105,7 @@ fn canonical_record(mut record: Record) -> Record {
 pub fn round(sim: &mut Sim, world: &mut World, n: usize, moment: usize) -> Result<bool, Violation> {
     let Some(action) = world.nodes[n].action.filter(|action| action.plan.is_none()) else { return Ok(false) };
     let view = view::look(sim, world, n, action);
-    let plan = decide(sim, view, moment)[moment];
+    let plan = decide(sim, &view, moment)[moment];
     carry_out(sim, world, n, action, plan)
 }
 
@@ -120,10 +116,10 @@ pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (
     let mut todos = [UNDECIDED; MOMENTS.len()];
     if let Some(action) = action {
         let view = view::look(sim, world, n, action);
-        todos = decide(sim, view, 0);
+        todos = decide(sim, &view, 0);
         let may_differ = todos.iter().any(|todo| *todo != todos[0]);
         if may_differ && may_wait(sim, world) {
-            todos = decide(sim, view, MOMENTS.len() - 1);
+            todos = decide(sim, &view, MOMENTS.len() - 1);
         } else {
             todos[1..].fill(UNDECIDED);
         }
@@ -149,44 +145,38 @@ fn is_waiting(sim: &mut Sim, world: &World, n: usize) -> bool {
         return false;
     }
     let view = view::look(sim, world, n, action);
-    let plan = decide(sim, view, 0)[0];
-    let todo = sim.todos.get(plan);
-    match &todo.next {
-        Next::Reobserve { progress, .. } => todo.effects.is_empty() && progress == sim.progresses.get(action.progress),
-        Next::Exit(_) => false,
-    }
+    let plan = decide(sim, &view, 0)[0];
+    let plan = sim.plans.get(plan);
+    plan.steps.is_empty() && plan.then == Then::Again(action.progress)
 }
 
 /// Begins what was decided.
-pub fn carry_out(sim: &mut Sim, world: &mut World, n: usize, action: Action, plan: u32) -> Result<bool, Violation> {
-    let todo = sim.todos.get(plan);
-    if todo.effects.is_empty() {
-        let next = todo.next.clone();
-        return finish(sim, world, n, &next);
+pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id) -> Result<bool, Violation> {
+    let steps = sim.plans.get(plan);
+    if steps.steps.is_empty() {
+        return finish(sim, world, n, steps.then);
     }
     if sim.judges() {
-        check_plan(sim, world, n, &todo.effects)?;
+        check_plan(sim, world, n, steps)?;
     }
     world.nodes[n].action = Some(Action { plan: Some((plan, 0)), ..action });
     Ok(true)
 }
 
 /// What must be true when something drastic is decided, whatever happens before it is done.
-fn check_plan(sim: &Sim, world: &World, n: usize, effects: &[Effect]) -> Result<(), Violation> {
+fn check_plan(sim: &Sim, world: &World, n: usize, plan: &Steps) -> Result<(), Violation> {
     let (me, peer) = (&world.nodes[n], &world.nodes[1 - n]);
-    let moves_aside = effects.contains(&Effect::MoveDataAside);
-    if moves_aside && !peer.etcd.is_led() {
+    if plan.moves_aside && !peer.etcd.is_led() {
         return Err(Violation::new(format!(
             "{}: its data is to be moved aside, and {} does not serve",
             NAMES[n],
             NAMES[1 - n]
         )));
     }
-    let forces = effects.iter().any(|effect| matches!(effect, Effect::RunContainer(decide::RunMode::ForceNewCluster)));
     let unconfirmed = matches!(me.cib.machine[1 - n], PeerNode::Lost | PeerNode::NeverSeen);
     // A peer that has booted since it was confirmed down claims nothing, and cannot go on alone.
-    let may_go_on = sim.memories.get(peer.memory).voter.is_some();
-    if forces && unconfirmed && peer.on && may_go_on {
+    let may_go_on = || sim.memories.get(peer.memory).voter.is_some();
+    if plan.forces && unconfirmed && peer.on && may_go_on() {
         return Err(Violation::new(format!(
             "{}: a new cluster is to be forced, and {} runs, lost and not fenced",
             NAMES[n],
@@ -199,84 +189,42 @@ fn check_plan(sim: &Sim, world: &World, n: usize, effects: &[Effect]) -> Result<
 /// Whether the next effect of a plan can happen.
 pub fn may_act(sim: &Sim, world: &World, n: usize) -> bool {
     let Some((plan, done)) = world.nodes[n].action.and_then(|action| action.plan) else { return false };
-    let effect = sim.todos.get(plan).effects.get(usize::from(done));
-    effect.is_some_and(|effect| !is_awaited(sim, world, n, effect))
-}
-
-/// Whether an effect was begun before and is not done yet, so that trying again changes nothing.
-fn is_awaited(sim: &Sim, world: &World, n: usize, effect: &Effect) -> bool {
-    // What bears a nonce is awaited until it comes back, and nothing does before the membership has changed.
-    if matches!(effect, Effect::PublishRecord(Record { nonce: Some(_), .. })) {
-        return pacemaker::holds_writes_back(world) && sim.mutant != Mutant::LastWordNotAwaited;
-    }
-    change(sim, world, effect).is_some_and(|(entry, via)| members::is_awaited(sim, world, asked(n, via), n, entry))
-}
-
-/// The change of the membership that an effect asks for, and by which etcd.
-fn change(sim: &Sim, world: &World, effect: &Effect) -> Option<(Entry, Via)> {
-    Some(match effect {
-        Effect::RemoveMember { id, via } => (Entry::Remove(small(*id)), *via),
-        Effect::PromoteMember { id, via } => (Entry::Promote(small(*id)), *via),
-        Effect::AddLearner { peer_url, via } => {
-            let node = usize::from(peer_url.contains(NAMES[1]));
-            (Entry::AddLearner(unused_mid(sim, world, node)), *via)
-        }
-        _ => return None,
-    })
-}
-
-/// The node whose etcd is asked.
-fn asked(n: usize, via: Via) -> usize {
-    if via == Via::Own { n } else { 1 - n }
+    sim.plans.step(plan, done).is_some_and(|step| !step.is_awaited(sim, world, n))
 }
 
 /// The next effect of a plan. `gives_up` says whether a failure ends the action or only the round.
 pub fn effect(sim: &mut Sim, world: &mut World, n: usize, gives_up: bool) -> Result<bool, Violation> {
     let Some(action) = world.nodes[n].action else { return Ok(false) };
     let Some((plan, done)) = action.plan else { return Ok(false) };
-    let todo = sim.todos.get(plan).clone();
-    let Some(effect) = todo.effects.get(usize::from(done)) else { return Ok(false) };
-    match perform(sim, world, n, effect)? {
+    let Some(step) = sim.plans.step(plan, done).filter(|step| !gives_up || step.may_fail()) else { return Ok(false) };
+    match step.perform(sim, world, n)? {
         Reply::NotYet => return Ok(!gives_up),
         Reply::Failed => {
-            fail(sim, world, n, action, &todo, gives_up)?;
+            fail(sim, world, n, action, plan, gives_up)?;
             return Ok(true);
         }
         Reply::Done if gives_up => return Ok(false),
         Reply::Done => {}
     }
     let mut done = done + 1;
-    while let Some(effect) = todo.effects.get(usize::from(done)).filter(|effect| is_for_show(effect)) {
-        perform(sim, world, n, effect)?;
+    while let Some(step) = sim.plans.step(plan, done).filter(|step| step.is_for_show()) {
+        step.perform(sim, world, n)?;
         done += 1;
     }
-    if usize::from(done) < todo.effects.len() {
+    if sim.plans.step(plan, done).is_some() {
         world.nodes[n].action = Some(Action { plan: Some((plan, done)), ..action });
         return Ok(true);
     }
     world.nodes[n].action = Some(Action { plan: None, ..action });
-    finish(sim, world, n, &todo.next)?;
+    finish(sim, world, n, sim.plans.get(plan).then)?;
     Ok(true)
 }
 
-/// What no decision and no invariant of the other node rests on is done along with what it follows.
-fn is_for_show(effect: &Effect) -> bool {
-    matches!(
-        effect,
-        Effect::SetLearner(_)
-            | Effect::SettleConfig
-            | Effect::SetPromotionScore(_)
-            | Effect::PublishIdentity(_)
-            | Effect::PruneBackups
-            | Effect::TellOthers(_)
-    )
-}
-
 /// The round ends with the effect that failed; a monitor's upkeep fails without the monitor.
-fn fail(sim: &Sim, world: &mut World, n: usize, action: Action, todo: &Todo, gives_up: bool) -> Result<(), Violation> {
-    let begins = *sim.progresses.get(action.progress) == Progress::default();
-    if action.request == Request::Monitor && begins {
-        return pacemaker::answered(world, n, todo.failed_upkeep);
+fn fail(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id, gives_up: bool) -> Result<(), Violation> {
+    // Every action begins with number 0.
+    if action.request == Request::Monitor && action.progress == 0 {
+        return pacemaker::answered(world, n, sim.plans.get(plan).failed_upkeep);
     }
     if gives_up {
         return pacemaker::answered(world, n, Exit::Retriable);
@@ -286,132 +234,16 @@ fn fail(sim: &Sim, world: &mut World, n: usize, action: Action, todo: &Todo, giv
 }
 
 /// What follows the effects. False where the next round is like this one.
-fn finish(sim: &mut Sim, world: &mut World, n: usize, next: &Next) -> Result<bool, Violation> {
-    match next {
-        Next::Exit(exit) => pacemaker::answered(world, n, *exit).map(|()| true),
-        Next::Reobserve { progress, .. } => {
-            let id = sim.progresses.id(progress.clone());
+fn finish(sim: &Sim, world: &mut World, n: usize, then: Then) -> Result<bool, Violation> {
+    match then {
+        Then::Exit(exit) => pacemaker::answered(world, n, exit).map(|()| true),
+        Then::Again(progress) => {
             let Some(action) = &mut world.nodes[n].action else { return Ok(false) };
-            let is_news = action.progress != id;
-            action.progress = id;
-            dead::check_progress(action.request, action.notify, &progress.phase)?;
+            let is_news = action.progress != progress;
+            action.progress = progress;
+            dead::check_progress(action.request, action.notify, &sim.progresses.get(progress).phase)?;
             Ok(is_news)
         }
-    }
-}
-
-fn perform(sim: &mut Sim, world: &mut World, n: usize, effect: &Effect) -> Result<Reply, Violation> {
-    let by = |name: &str| u8::try_from(NAMES.iter().position(|known| *known == name).unwrap_or(0)).unwrap_or(0);
-    let done = Ok(Reply::Done);
-    if is_awaited(sim, world, n, effect) {
-        return Ok(Reply::NotYet);
-    }
-    match effect {
-        Effect::PublishRecord(record) => {
-            let id = sim.records.id(Some(record.clone()));
-            pacemaker::write(world, n, |cib| cib.record[n] = id);
-        }
-        Effect::PublishIdentity(_) => pacemaker::write(world, n, |cib| cib.recorded[n] = true),
-        Effect::PublishLineage(lineage) => {
-            let lineage = (small(lineage.forks), if lineage.by.is_empty() { 0 } else { 1 + by(&lineage.by) });
-            pacemaker::write(world, n, |cib| cib.lineage = cib.lineage.max(lineage));
-        }
-        Effect::SetStandalone(name) => {
-            let name = name.as_deref().map(by);
-            pacemaker::write(world, n, |cib| cib.standalone = name);
-        }
-        // These tell people something, or keep the disk from filling; no decision here rests on them.
-        Effect::SetLearner(_)
-        | Effect::SetPromotionScore(_)
-        | Effect::SetAlarm(_)
-        | Effect::TellOthers(_)
-        | Effect::ForgetPrimary
-        | Effect::DropBackups(_)
-        | Effect::PruneBackups => {}
-        Effect::WriteNote(note) => {
-            let is_empty = *note == Note::default();
-            world.nodes[n].note = if is_empty { 0 } else { sim.notes.id(note.clone()) };
-            world.overridden |= note.alone_since.is_some() && world.nodes[n].word != super::world::Word::None;
-        }
-        Effect::Remember(memory) => world.nodes[n].memory = sim.memories.id(memory.clone()),
-        Effect::ConsumeAuthorisation => world.nodes[n].word = super::world::Word::None,
-        Effect::StopContainer { .. } => etcd::stop(world, n),
-        Effect::AdvanceCommit => {
-            let length = world.nodes[n].data.len(&sim.logs);
-            let data = &mut world.nodes[n].data;
-            (data.commit, data.durable) = (length, length);
-        }
-        Effect::MoveDataAside => return move_aside(sim, world, n),
-        Effect::RunContainer(mode) => {
-            // Where nobody judges, etcd just ends.
-            etcd::run(sim, world, n, mode).or_else(|violation| if sim.judges() { Err(violation) } else { Ok(()) })?;
-        }
-        Effect::SettleConfig => world.nodes[n].forces = false,
-        Effect::MoveLeader { .. } => {
-            return Ok(if etcd::hand_over(world, n) { Reply::Done } else { Reply::Failed });
-        }
-        Effect::RemoveMember { .. } | Effect::PromoteMember { .. } | Effect::AddLearner { .. } => {
-            let Some((entry, via)) = change(sim, world, effect) else { return done };
-            return Ok(members::change(sim, world, asked(n, via), n, entry));
-        }
-    }
-    done
-}
-
-fn small(id: u64) -> u8 {
-    u8::try_from(id).unwrap_or(u8::MAX)
-}
-
-/// What is moved aside must be in the peer's data, or given up by an operator.
-fn move_aside(sim: &Sim, world: &mut World, n: usize) -> Result<Reply, Violation> {
-    let here = world.nodes[n].data.newest(&sim.logs).writes;
-    let there = world.nodes[1 - n].data.newest(&sim.logs).writes;
-    if sim.judges() && world.acked & here & !there & !world.given_up != 0 {
-        return Err(Violation::new(format!("{}: the only copy of an acknowledged write is moved aside", NAMES[n])));
-    }
-    if world.nodes[n].etcd.is_on() {
-        return Err(Violation::new(format!("{}: data is moved aside under a running etcd", NAMES[n])));
-    }
-    world.nodes[n].data = super::log::Data::default();
-    Ok(Reply::Done)
-}
-
-/// A member id that nothing in the world remembers: etcd never gives one twice, and ids that are forgotten everywhere
-/// are as good as new.
-fn unused_mid(sim: &Sim, world: &World, node: usize) -> Mid {
-    let mut used = 0_u16;
-    let mut note = |mid: Mid| used |= bit(mid & 15);
-    for machine in &world.nodes {
-        note(machine.data.mid);
-        for entry in machine.data.entries(&sim.logs) {
-            match *entry {
-                Entry::Base { conf, .. } => (0..16).filter(|mid| conf.lists(*mid)).for_each(&mut note),
-                Entry::AddLearner(mid) | Entry::Started(mid) | Entry::Promote(mid) | Entry::Remove(mid) => note(mid),
-                Entry::Write(_) => {}
-            }
-        }
-        for record in machine.cib.record.iter().filter_map(|id| sim.records.get(*id).as_ref()) {
-            if let decide::snapshot::DataDir::Present(history) = &record.disk {
-                note(small(history.member_id));
-                history.voters.iter().chain(&history.learners).for_each(|mid| note(small(*mid)));
-            }
-        }
-        if let Some(voter) = &sim.memories.get(machine.memory).voter {
-            note(small(voter.member_id));
-        }
-        if let Some((plan, _)) = machine.action.and_then(|action| action.plan) {
-            sim.todos.get(plan).effects.iter().for_each(|effect| note(mid_of(effect)));
-        }
-    }
-    let first = if node == 0 { 1 } else { 9 };
-    (first..first + 7).find(|mid| used & bit(*mid) == 0).unwrap_or(first + 6)
-}
-
-fn mid_of(effect: &Effect) -> Mid {
-    match effect {
-        Effect::RemoveMember { id, .. } | Effect::PromoteMember { id, .. } => small(*id),
-        Effect::Remember(memory) => memory.voter.as_ref().map_or(0, |voter| small(voter.member_id)),
-        _ => 0,
     }
 }
 

@@ -5,7 +5,6 @@ use super::Violation;
 use super::log::{self, Conf, Data, Entry, Mid, bit, first_mid};
 use super::view::NAMES;
 use super::world::{Run, Word, World};
-use crate::decide::plan::RunMode;
 
 /// Brings what follows at once into line: who still has a leader, and logs folded.
 pub fn settle(sim: &mut Sim, world: &mut World) {
@@ -286,18 +285,31 @@ pub fn kill(world: &mut World, n: usize) {
     }
 }
 
+/// How etcd is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Normally,
+    Bootstrap,
+    /// As the only voter of a new cluster.
+    Force,
+    /// As a learner of a cluster that is said to have so many members.
+    Join {
+        members: usize,
+    },
+}
+
 /// Runs etcd on a node.
-pub fn run(sim: &mut Sim, world: &mut World, n: usize, mode: &RunMode) -> Result<(), Violation> {
+pub fn run(sim: &mut Sim, world: &mut World, n: usize, mode: Mode) -> Result<(), Violation> {
     if world.nodes[n].etcd.is_on() {
         // `podman run --replace` ends what ran.
         stop(world, n);
     }
-    world.nodes[n].forces = *mode == RunMode::ForceNewCluster;
+    world.nodes[n].forces = mode == Mode::Force;
     match mode {
-        RunMode::Normally => run_plainly(sim, world, n),
-        RunMode::Bootstrap => bootstrap(sim, world, n),
-        RunMode::ForceNewCluster => force(sim, world, n),
-        RunMode::JoinAsLearner { initial_cluster } => join(sim, world, n, initial_cluster.len()),
+        Mode::Normally => run_plainly(sim, world, n),
+        Mode::Bootstrap => bootstrap(sim, world, n),
+        Mode::Force => force(sim, world, n),
+        Mode::Join { members } => join(sim, world, n, members),
     }
 }
 

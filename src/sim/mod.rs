@@ -91,6 +91,7 @@ pub mod etcd;
 pub mod explore;
 pub mod hash;
 pub mod intern;
+pub mod key;
 pub mod known;
 mod line;
 pub mod log;
@@ -105,6 +106,7 @@ pub mod rename;
 pub mod roots;
 pub mod scenario;
 mod search;
+pub mod steps;
 pub mod story;
 pub mod strategy;
 mod swap;
@@ -113,18 +115,13 @@ pub mod view;
 pub mod words;
 pub mod world;
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
-
 use crate::decide::Progress;
 use crate::decide::snapshot::{BootMemory, Note, Record};
 use agent::Todo;
-use hash::Fast;
 use intern::Interner;
 use log::Logs;
 use mutant::Mutant;
 use strategy::Strategy;
-use view::View;
 
 /// How far a search goes.
 #[derive(Clone, Copy, Debug)]
@@ -197,7 +194,8 @@ pub struct Sim {
     pub memories: Interner<BootMemory>,
     pub progresses: Interner<Progress>,
     pub todos: Interner<Todo>,
-    pub decided: HashMap<View, [u32; 4], BuildHasherDefault<Fast>>,
+    pub plans: steps::Plans,
+    pub decided: key::Decided,
     pub renamings: Interner<rename::Renaming>,
     /// By renaming and table, and then by number: what it is under other names.
     pub renamed: Vec<Vec<Option<intern::Id>>>,
@@ -218,7 +216,8 @@ impl Sim {
             memories: Interner::default(),
             progresses: Interner::default(),
             todos: Interner::default(),
-            decided: HashMap::default(),
+            plans: steps::Plans::default(),
+            decided: key::Decided::default(),
             renamings: Interner::default(),
             renamed: Vec::new(),
             known: Default::default(),
@@ -226,6 +225,7 @@ impl Sim {
         // Number 0 says that there is none; an empty note or memory is something else.
         sim.notes.reserve_default();
         sim.memories.reserve_default();
+        sim.add_plans();
         sim
     }
 
@@ -237,6 +237,7 @@ impl Sim {
         self.memories.catch_up();
         self.progresses.catch_up();
         self.todos.catch_up();
+        self.add_plans();
     }
 
     /// Whether the invariants are asserted.

@@ -20,37 +20,37 @@ pub const THIS_BOOT: &str = "this boot";
 /// Everything that a decision on one node can depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct View {
-    me: u8,
+    pub(super) me: u8,
     pub request: Request,
-    vars: Vars,
+    pub(super) vars: Vars,
     pub progress: Id,
-    cib: Cib,
-    runs: bool,
-    forces: bool,
-    disk: Option<Disk>,
-    note: Id,
-    memory: Id,
-    word: Word,
-    own: Answer,
-    peer: Answer,
+    pub(super) cib: Cib,
+    pub(super) runs: bool,
+    pub(super) forces: bool,
+    pub(super) disk: Option<Disk>,
+    pub(super) note: Id,
+    pub(super) memory: Id,
+    pub(super) word: Word,
+    pub(super) own: Answer,
+    pub(super) peer: Answer,
 }
 
 /// The data dir, read offline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Disk {
-    mid: Mid,
-    cluster: u8,
-    conf: Conf,
-    has_left: bool,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Disk {
+    pub(super) mid: Mid,
+    pub(super) cluster: u8,
+    pub(super) conf: Conf,
+    pub(super) has_left: bool,
     /// Whether there are entries above the commit index.
-    has_tail: bool,
+    pub(super) has_tail: bool,
     /// How long the log is, where somebody asks: the real core does not.
-    index: u16,
+    pub(super) index: u16,
 }
 
 /// What comes of asking an etcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Answer {
+pub(super) enum Answer {
     NotAsked,
     Refused,
     Silent,
