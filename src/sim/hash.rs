@@ -98,6 +98,17 @@ impl<T: Eq + Copy> Found<T> {
         (number, true)
     }
 
+    /// The number of a value whose hash begins like `hash`, if there is one.
+    pub fn near(&self, hash: u64) -> Option<u32> {
+        let hash = spread(hash);
+        let mut place = place(hash, self.slots.len());
+        while self.slots[place] != FREE && upper(self.slots[place]) != upper(hash) {
+            place = (place + 1) & (self.slots.len() - 1);
+        }
+        let slot = self.slots[place];
+        (slot != FREE).then(|| number(slot))
+    }
+
     /// The number of `value`, if it was added.
     pub fn find(&self, value: &T, hash: u64) -> Option<u32> {
         let slot = self.slots[self.slot(value, spread(hash))];

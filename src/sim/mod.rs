@@ -106,6 +106,7 @@ pub mod rename;
 pub mod roots;
 pub mod scenario;
 mod search;
+mod share;
 pub mod steps;
 pub mod story;
 pub mod strategy;

@@ -12,15 +12,15 @@ use super::hash::{self, Found};
 use super::moves::{self, Move};
 use super::packed::Packed;
 use super::passing::{Passing, passing};
+use super::share::{NOWHERE, Parcel, Place, Share};
 use super::world::World;
 use super::{Sim, Violation, canon, known, roots, swap};
 use crate::clock::Deadline;
 
-/// A state's number: which thread owns it, and where it is there.
-pub(super) type Place = u32;
-pub(super) const NOWHERE: Place = Place::MAX;
 /// How many states a thread goes through before all of them exchange what they found.
 const TURN: usize = 4096;
+/// How many states of its own it takes in at once.
+const ENOUGH: usize = 256;
 
 /// What a state that lasts leads to.
 #[derive(Debug, Default)]
@@ -106,45 +106,6 @@ impl Reached {
     }
 }
 
-/// A state that one thread hands to another.
-#[derive(Clone, Copy, Debug)]
-struct Parcel {
-    state: Packed,
-    digest: u64,
-    from: Place,
-    spent: u8,
-    /// Whether the way there needs no fault.
-    is_free: bool,
-    good: bool,
-    overridden: bool,
-}
-
-/// What is known of a state beside itself.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct About {
-    pub(super) parent: Place,
-    /// With how few faults it was reached.
-    pub(super) spent: u8,
-    pub(super) good: bool,
-    pub(super) overridden: bool,
-}
-
-/// One thread's share.
-#[derive(Debug, Default)]
-pub(super) struct Share {
-    pub(super) found: Found<Packed>,
-    pub(super) about: Vec<About>,
-    /// Ways that need no fault, by where they lead: the state here, and where the way comes from.
-    pub(super) free: Vec<(u32, Place)>,
-    pub(super) transitions: u64,
-    pub(super) violations: u64,
-    /// The first state from which a violation comes: its faults, its level, and where it is.
-    pub(super) broken: Option<(usize, usize, Place)>,
-    /// Where the search goes on: this level, and what each number of faults leads to.
-    level: Vec<u32>,
-    ahead: Vec<Vec<u32>>,
-}
-
 /// What the threads share.
 struct Meeting<'a> {
     barrier: Barrier,
@@ -205,6 +166,8 @@ struct Worker<'a> {
     sim: Sim,
     me: usize,
     reached: Reached,
+    /// What was found in this turn, by whose share it is.
+    found: Vec<Vec<Parcel>>,
     share: Share,
     meeting: &'a Meeting<'a>,
 }
@@ -213,7 +176,8 @@ impl<'a> Worker<'a> {
     fn new(sim: Sim, me: usize, meeting: &'a Meeting<'a>) -> Self {
         let ahead = vec![Vec::new(); usize::from(sim.bounds.faults) + 1];
         let share = Share { ahead, ..Share::default() };
-        Self { sim, me, reached: Reached::default(), share, meeting }
+        let found = vec![Vec::new(); meeting.states.len()];
+        Self { sim, me, reached: Reached::default(), found, share, meeting }
     }
 
     fn count(&self) -> usize {
@@ -222,7 +186,7 @@ impl<'a> Worker<'a> {
 
     fn begin(&mut self, root: &World, digest: u64) {
         let (state, good, overridden) = (Packed::of(root), roots::is_good(&self.sim, root), root.overridden);
-        self.take(&Parcel { state, digest, from: NOWHERE, spent: 0, is_free: false, good, overridden });
+        self.share.take_all(&[Parcel { state, digest, from: NOWHERE, spent: 0, is_free: false, good, overridden }]);
     }
 
     /// With the fewest faults first; of those, what is reached in the fewest steps first.
@@ -254,6 +218,7 @@ impl<'a> Worker<'a> {
             if self.me == 0 && self.meeting.deadline.has_passed() {
                 self.meeting.is_late.store(true, Ordering::SeqCst);
             }
+            self.hand_over();
             let more = self.agree(turns.len() > 0);
             self.collect();
             if let Some(why) = self.cut_short() {
@@ -274,14 +239,30 @@ impl<'a> Worker<'a> {
         any
     }
 
+    /// Takes in what is its own of what it found, and hands over the rest.
+    fn hand_over(&mut self) {
+        self.take_own(0);
+        for (taker, parcels) in self.found.iter_mut().enumerate() {
+            std::mem::swap(parcels, &mut lock(&self.meeting.mail[self.me][taker]));
+        }
+    }
+
+    /// Takes in what is its own of what it found, where that is as much as `enough`.
+    fn take_own(&mut self, enough: usize) {
+        let own = &mut self.found[self.me];
+        if own.len() >= enough {
+            self.share.take_all(own);
+            own.clear();
+        }
+    }
+
     /// Takes in what others have handed over. Nobody goes on before everyone has.
     fn collect(&mut self) {
         self.sim.catch_up();
         for giver in 0..self.count() {
-            let parcels = std::mem::take(&mut *lock(&self.meeting.mail[giver][self.me]));
-            for parcel in &parcels {
-                self.take(parcel);
-            }
+            let mut parcels = lock(&self.meeting.mail[giver][self.me]);
+            self.share.take_all(&parcels);
+            parcels.clear();
         }
         self.meeting.states[self.me].store(self.share.found.values.len(), Ordering::SeqCst);
         self.meeting.barrier.wait();
@@ -330,35 +311,15 @@ impl<'a> Worker<'a> {
                 overridden: next.overridden,
             };
             let owner = owner(digest, self.count());
-            if owner == self.me {
-                self.take(&parcel);
-            } else {
-                lock(&self.meeting.mail[self.me][owner]).push(parcel);
-            }
+            self.found[owner].push(parcel);
         }
         self.reached = reached;
+        self.take_own(ENOUGH);
     }
 
     fn place(&self, state: u32) -> Place {
         let count = Place::try_from(self.count()).unwrap_or(1);
         state * count + Place::try_from(self.me).unwrap_or_default()
-    }
-
-    /// A state is to be looked at where it is new, or was reached with more faults only.
-    fn take(&mut self, parcel: &Parcel) {
-        let Parcel { state, digest, from: parent, spent, good, overridden, .. } = *parcel;
-        let (number, is_new) = self.share.found.add(state, digest);
-        if is_new {
-            self.share.about.push(About { parent, spent, good, overridden });
-        }
-        let about = &mut self.share.about[number as usize];
-        if is_new || spent < about.spent {
-            (about.parent, about.spent) = (parent, spent);
-            self.share.ahead[usize::from(spent)].push(number);
-        }
-        if parcel.is_free {
-            self.share.free.push((number, parent));
-        }
     }
 }
 
