@@ -35,6 +35,11 @@ pub const MOMENTS: [(&str, u64); 4] = [("", 0), ("a little later", 6_000), ("lat
 /// What is decided in a view at each moment up to `last`: numbers of [`Todo`]s.
 fn decide(sim: &mut Sim, view: &View, last: usize) -> [Id; MOMENTS.len()] {
     let place = sim.decided.place(view);
+    decide_there(sim, view, place, last)
+}
+
+/// The same, where it is known where the plans of the view are.
+fn decide_there(sim: &mut Sim, view: &View, place: usize, last: usize) -> [Id; MOMENTS.len()] {
     let mut plans = *sim.decided.at(place);
     if plans[last] != UNDECIDED {
         return plans;
@@ -111,31 +116,32 @@ pub fn round(sim: &mut Sim, world: &mut World, n: usize, moment: usize) -> Resul
 
 /// The moments at which the next decision of `n` differs, each with the number of its [`Todo`]: later ones only where
 /// time may pass.
-pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (usize, u32)> + use<> {
+pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (usize, Id)> + use<> {
     let action = world.nodes[n].action.filter(|action| action.plan.is_none());
-    let mut todos = [UNDECIDED; MOMENTS.len()];
+    let mut plans = [UNDECIDED; MOMENTS.len()];
     if let Some(action) = action {
         let view = view::look(sim, world, n, action);
-        todos = decide(sim, &view, 0);
-        let may_differ = todos.iter().any(|todo| *todo != todos[0]);
-        if may_differ && may_wait(sim, world) {
-            todos = decide(sim, &view, MOMENTS.len() - 1);
+        let place = sim.decided.place(&view);
+        plans = decide_there(sim, &view, place, 0);
+        let may_differ = plans.iter().any(|plan| *plan != plans[0]);
+        if may_differ && is_no_news(sim, action, plans[0]) && may_wait(sim, world, 1 - n) {
+            plans = decide_there(sim, &view, place, MOMENTS.len() - 1);
         } else {
-            todos[1..].fill(UNDECIDED);
+            plans[1..].fill(UNDECIDED);
         }
     }
-    let is_distinct = move |moment: &usize| todos[*moment] != UNDECIDED && !todos[..*moment].contains(&todos[*moment]);
-    (0..MOMENTS.len()).filter(is_distinct).map(move |moment| (moment, todos[moment]))
+    let is_distinct = move |moment: &usize| plans[*moment] != UNDECIDED && !plans[..*moment].contains(&plans[*moment]);
+    (0..MOMENTS.len()).filter(is_distinct).map(move |moment| (moment, plans[moment]))
 }
 
-/// Whether time may pass: etcd and Pacemaker's membership have come to rest, nobody is being fenced (unless fencing is
-/// slow), and both agents wait.
-pub fn may_wait(sim: &mut Sim, world: &World) -> bool {
+/// Whether time may pass for an agent that waits: etcd and Pacemaker's membership have come to rest, nobody is being
+/// fenced (unless fencing is slow), and the agent of the `other` node waits, too.
+pub fn may_wait(sim: &mut Sim, world: &World, other: usize) -> bool {
     let awaits_fencing = !sim.bounds.slow_fencing && (0..2).any(|by| pacemaker::may_fence(world, by));
     !awaits_fencing
         && !pacemaker::holds_writes_back(world)
         && !etcd::is_busy(sim, world)
-        && (0..2).all(|n| is_waiting(sim, world, n))
+        && is_waiting(sim, world, other)
 }
 
 /// Whether nothing comes of the action of `n` now.
@@ -146,6 +152,11 @@ fn is_waiting(sim: &mut Sim, world: &World, n: usize) -> bool {
     }
     let view = view::look(sim, world, n, action);
     let plan = decide(sim, &view, 0)[0];
+    is_no_news(sim, action, plan)
+}
+
+/// Whether nothing comes of a plan in an action, so that the next round is like this one.
+fn is_no_news(sim: &Sim, action: Action, plan: Id) -> bool {
     let plan = sim.plans.get(plan);
     plan.steps.is_empty() && plan.then == Then::Again(action.progress)
 }

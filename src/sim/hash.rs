@@ -62,6 +62,11 @@ pub fn hash(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
+/// Whether two rows of words are equal: where they mostly are, this is faster than to look for the first difference.
+pub fn are_equal<const WORDS: usize>(a: &[u64; WORDS], b: &[u64; WORDS]) -> bool {
+    a.iter().zip(b).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
+}
+
 /// Values in the order in which they were found, each once; whoever adds or looks for one says by which hash.
 #[derive(Clone, Debug)]
 pub struct Found<T> {

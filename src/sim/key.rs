@@ -17,25 +17,32 @@ pub const UNDECIDED: Id = Id::MAX;
 
 /// What was decided in each view, at each moment.
 #[derive(Clone, Debug, Default)]
-pub struct Decided {
-    views: Found<Key>,
-    plans: Vec<[Id; MOMENTS.len()]>,
+pub struct Decided(Found<Decision>);
+
+/// A view and its plans: two are of the same view where their keys are the same.
+#[derive(Clone, Copy, Debug, Eq)]
+struct Decision {
+    key: Key,
+    plans: [Id; MOMENTS.len()],
+}
+
+impl PartialEq for Decision {
+    fn eq(&self, other: &Self) -> bool {
+        hash::are_equal(&self.key, &other.key)
+    }
 }
 
 impl Decided {
     /// Where the plans of a view are.
     pub fn place(&mut self, view: &View) -> usize {
         let key = key(view);
-        let (number, is_new) = self.views.add(key, hash::hash(&key));
-        if is_new {
-            self.plans.push([UNDECIDED; MOMENTS.len()]);
-        }
+        let (number, _) = self.0.add(Decision { key, plans: [UNDECIDED; MOMENTS.len()] }, hash::hash(&key));
         number as usize
     }
 
     /// The plans there.
     pub fn at(&mut self, place: usize) -> &mut [Id; MOMENTS.len()] {
-        &mut self.plans[place]
+        &mut self.0.values[place].plans
     }
 }
 

@@ -172,16 +172,12 @@ impl Step {
 
     /// Whether it was begun before and is not done yet, so that trying again changes nothing.
     pub fn is_awaited(self, sim: &Sim, world: &World, n: usize) -> bool {
-        match self {
-            // What bears a nonce is awaited until it comes back, and nothing does before the membership has changed.
-            Self::Publish { bears_nonce: true, .. } => {
-                pacemaker::holds_writes_back(world) && sim.mutant != Mutant::LastWordNotAwaited
-            }
-            _ => {
-                let change = self.change(sim, world);
-                change.is_some_and(|(entry, via)| members::is_awaited(sim, world, asked(n, via), n, entry))
-            }
+        // What bears a nonce is awaited until it comes back, and nothing does before the membership has changed.
+        if matches!(self, Self::Publish { bears_nonce: true, .. }) {
+            return pacemaker::holds_writes_back(world) && sim.mutant != Mutant::LastWordNotAwaited;
         }
+        let change = self.change(sim, world);
+        change.is_some_and(|(entry, via)| members::is_awaited(sim, world, asked(n, via), n, entry))
     }
 
     /// The change of the membership that it asks for, and by which etcd.

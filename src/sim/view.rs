@@ -18,7 +18,7 @@ pub const NAMES: [&str; 2] = ["node1", "node2"];
 pub const THIS_BOOT: &str = "this boot";
 
 /// Everything that a decision on one node can depend on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
     pub(super) me: u8,
     pub request: Request,
