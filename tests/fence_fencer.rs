@@ -359,4 +359,21 @@ fn inner_outage() {
         let (code, text, _) = fence("--fence", node, "60");
         assert_eq!((code, power(&server, 0).as_str()), (0, "Off"), "{text}\n{}", fencer.log());
     }
+    inner_outage_seen_by_the_monitor(&fencer);
+}
+
+/// The fencer runs one action of a device at a time: a try may have waited for a monitor, its delay long over.
+fn inner_outage_seen_by_the_monitor(fencer: &Fencer) {
+    let server = Server::start();
+    fencer.register("monitored", &server, &["pcmk_host_list=node3", "action_timeout=4", "pcmk_off_retries=1"]);
+    let rule = format!("INPUT --protocol tcp --dport {} --syn --jump DROP", server.port);
+    shell(&format!("iptables --append {rule}"));
+    let (code, text) = admin(&["--query", "monitored"]);
+    shell(&format!("iptables --delete {rule}"));
+    assert!(code != 0 && fencer.log().contains("timed out without a connection"), "{text}\n{}", fencer.log());
+    let (code, text, _) = fence("--fence", "node3", "60");
+    assert_eq!((code != 0, server.posted()), (true, vec![]), "{text}\n{}", fencer.log());
+    Deadline::after(Duration::from_secs(5)).sleep(Duration::from_secs(2));
+    let (code, text, _) = fence("--fence", "node3", "60");
+    assert_eq!((code, power(&server, 0).as_str()), (0, "Off"), "{text}\n{}", fencer.log());
 }

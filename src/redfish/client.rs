@@ -217,7 +217,10 @@ impl Client {
                 let body = response.body_mut().with_config().limit(BODY_LIMIT).read_to_vec()?;
                 Ok(Reply::new(response.status().as_u16(), response.headers(), body))
             })
-            .map_err(|error| explain::transport(&what, &error, &self.shown, &self.scrubber));
+            .map_err(|error| {
+                let made = self.connections.made.load(Ordering::Relaxed);
+                explain::transport(&what, &error, made, &self.shown, &self.scrubber)
+            });
         let took = deadline.elapsed().saturating_sub(began).as_millis();
         match &result {
             Ok(reply) => {

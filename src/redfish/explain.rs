@@ -5,23 +5,24 @@ use super::failure::{Failure, Kind};
 use super::secret::Scrubber;
 use super::tls::{self, Shown};
 
-/// What kept a request from having any answer, in one sentence.
-pub fn transport(what: &str, error: &ureq::Error, shown: &Shown, scrubber: &Scrubber) -> Failure {
+/// What kept a request from having any answer, in one sentence; `made` connections there were until then.
+pub fn transport(what: &str, error: &ureq::Error, made: usize, shown: &Shown, scrubber: &Scrubber) -> Failure {
     let fail = |kind, text: String| Failure::new(kind, format!("{what}: {text}"));
     let over_tls = |inner: &rustls::Error| {
         let (hopeless, text) = tls::explain(inner, shown);
         fail(if hopeless { Kind::Untrusted } else { Kind::Interrupted }, text)
     };
     match error {
+        // The time of a whole request may be over before that of its connection is.
+        _ if is_about_connecting(error) || made == 0 && timed_out(error) => {
+            fail(Kind::Unreachable, "timed out without a connection".to_owned())
+        }
         ureq::Error::Rustls(inner) => over_tls(inner),
         ureq::Error::Io(io) => match io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
             Some(inner) => over_tls(inner),
             None => by_io(what, io),
         },
         ureq::Error::HostNotFound => fail(Kind::Unreachable, "the name of the BMC cannot be resolved".to_owned()),
-        ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
-            fail(Kind::Unreachable, "timed out without a connection".to_owned())
-        }
         ureq::Error::Timeout(_) => fail(Kind::Silent, "timed out without a complete answer".to_owned()),
         ureq::Error::ConnectionFailed => fail(Kind::Unreachable, "no connection".to_owned()),
         ureq::Error::BodyExceedsLimit(_) => {
@@ -34,6 +35,19 @@ pub fn transport(what: &str, error: &ureq::Error, shown: &Shown, scrubber: &Scru
             fail(Kind::Garbled, format!("the answer is not HTTP ({})", scrubber.clean(&error.to_string(), WORDS)))
         }
         other => fail(Kind::Interrupted, scrubber.clean(&other.to_string(), WORDS)),
+    }
+}
+
+fn is_about_connecting(error: &ureq::Error) -> bool {
+    matches!(error, ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve))
+}
+
+fn timed_out(error: &ureq::Error) -> bool {
+    use std::io::ErrorKind;
+    match error {
+        ureq::Error::Timeout(_) => true,
+        ureq::Error::Io(io) => matches!(io.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock),
+        _ => false,
     }
 }
 
@@ -53,4 +67,20 @@ fn by_io(what: &str, error: &std::io::Error) -> Failure {
         _ => (Kind::Interrupted, format!("the connection failed: {error}")),
     };
     Failure::new(kind, format!("{what}: {text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silent_is_only_who_was_there() {
+        let kind =
+            |error: &ureq::Error, made| transport("x", error, made, &Shown::default(), &Scrubber::default()).kind;
+        let io = |kind: std::io::ErrorKind| ureq::Error::Io(kind.into());
+        for late in [ureq::Error::Timeout(ureq::Timeout::Global), io(std::io::ErrorKind::TimedOut)] {
+            assert_eq!((kind(&late, 0), kind(&late, 1)), (Kind::Unreachable, Kind::Silent), "{late}");
+        }
+        assert_eq!(kind(&io(std::io::ErrorKind::ConnectionReset), 0), Kind::Interrupted);
+    }
 }
