@@ -167,3 +167,29 @@ fn number(slot: u64) -> u32 {
 fn place(hash: u64, slots: usize) -> usize {
     usize::try_from(hash >> 32 >> (32 - slots.trailing_zeros())).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    /// Also where hashes are alike, or the table has grown or was cleared.
+    #[test]
+    fn what_was_found_is_found_again_and_nothing_else() {
+        let mut found = Found::default();
+        for hash in [|value: u64| value, |value| value / 100, |value| value << 32, |_| 7] {
+            found.clear();
+            let mut known = HashMap::new();
+            for value in (0..2_000_u64).map(|index| index * index % 1_009) {
+                let number = u32::try_from(known.len()).unwrap();
+                assert_eq!(found.find(&value, hash(value)), known.get(&value).copied());
+                let expected = known.get(&value).map_or((number, true), |number| (*number, false));
+                assert_eq!(found.add(value, hash(value)), expected);
+                known.entry(value).or_insert(number);
+                assert!(found.near(hash(value)).is_some());
+            }
+            assert!(known.iter().all(|(value, number)| found.values[*number as usize] == *value));
+        }
+    }
+}

@@ -19,8 +19,9 @@ pub const UNDECIDED: Id = Id::MAX;
 #[derive(Clone, Debug, Default)]
 pub struct Decided(Found<Decision>);
 
-/// A view and its plans: two are of the same view where their keys are the same.
+/// A view and its plans, in one line of the cache: two are of the same view where their keys are the same.
 #[derive(Clone, Copy, Debug, Eq)]
+#[repr(align(64))]
 struct Decision {
     key: Key,
     plans: [Id; MOMENTS.len()],
@@ -163,28 +164,18 @@ mod tests {
 
     use super::*;
     use crate::sim::mutant::Mutant;
-    use crate::sim::world::World;
-    use crate::sim::{Bounds, Sim, canon, moves, roots, view};
+    use crate::sim::{Bounds, Sim, moves, view};
 
     /// Every view of a search, of every node that is in an action.
     fn views() -> Vec<View> {
         let mut sim = Sim::new(Bounds { disks: true, unblocks: true, ..Bounds::of_search(1) }, Mutant::None);
-        let root = World { faults: 1, ..roots::healthy(&mut sim) };
-        let (mut seen, mut open, mut views) = (std::collections::HashSet::from([root]), vec![root], Vec::new());
-        while let Some(world) = open.pop() {
+        let mut views = Vec::new();
+        moves::tests::visit_all(&mut sim, |sim, world| {
             for n in 0..2 {
                 let action = world.nodes[n].action.filter(|action| action.plan.is_none());
-                views.extend(action.map(|action| view::look(&sim, &world, n, action)));
+                views.extend(action.map(|action| view::look(sim, world, n, action)));
             }
-            let mut next = Vec::new();
-            moves::apply_all(&mut sim, &world, |_, result| next.extend(result));
-            for mut world in next {
-                canon::canonical(&mut sim, &mut world);
-                if seen.insert(world) {
-                    open.push(world);
-                }
-            }
-        }
+        });
         views
     }
 

@@ -365,3 +365,48 @@ fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool) -> bool {
     }
     can
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::sim::mutant::Mutant;
+    use crate::sim::{canon, roots};
+
+    /// Shows `visit` every state of a search, also those that do not last.
+    pub(in crate::sim) fn visit_all(sim: &mut Sim, mut visit: impl FnMut(&mut Sim, &World)) {
+        let root = World { faults: sim.bounds.faults, ..roots::healthy(sim) };
+        let (mut seen, mut open) = (HashSet::from([root]), vec![root]);
+        while let Some(world) = open.pop() {
+            visit(sim, &world);
+            let mut next = Vec::new();
+            apply_all(sim, &world, |_, result| next.extend(result));
+            for mut world in next {
+                if passing(sim, &world).is_none() {
+                    canon::canonical(sim, &mut world);
+                }
+                if seen.insert(world) {
+                    open.push(world);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_thinkable_does_not_happen() {
+        let bounds = Bounds { disks: true, unblocks: true, slow_fencing: true, ..Bounds::of_search(1) };
+        let mut tried = 0;
+        visit_all(&mut Sim::new(bounds, Mutant::None), |sim, world| {
+            let mut possible = Vec::new();
+            thinkable(&bounds, world, None, etcd::has_learner(sim, world), |what| possible.push(what));
+            let is_left_out =
+                |what: &Move| !possible.contains(&at_moment(*what, 0)) && (world.faults > 0 || !what.is_fault());
+            for what in all().into_iter().filter(is_left_out) {
+                assert_eq!(attempt(sim, world, what, &mut world.clone()), Ok(false), "{what:?} in {world:?}");
+                tried += 1;
+            }
+        });
+        assert!(tried > 100_000, "{tried} moves are too few to show anything");
+    }
+}
