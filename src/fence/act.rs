@@ -286,7 +286,7 @@ impl<'a> Actor<'a> {
                     conclude(goal, self.hosts.get(at).and_then(Host::path), &history);
                     return Ok(reached);
                 }
-                Step::GiveWay => return Err(truce::given_way()),
+                Step::GiveWay => return Err(self.truce.as_mut().map_or_else(truce::given_way, Truce::give_way)),
                 Step::Fail(failure) => return Err(failure),
             };
             history.extend(self.missed(&history, &event).map(|event| Moment { at: now, event }));
@@ -298,8 +298,9 @@ impl<'a> Actor<'a> {
     }
 
     /// What was not seen of an outage, for the history; see [`Truce`].
-    fn missed(&self, history: &[Moment], event: &Event) -> Option<Event> {
-        self.truce.as_ref()?.missed(history, event, || self.bmc.has_just_come_back())
+    fn missed(&mut self, history: &[Moment], event: &Event) -> Option<Event> {
+        let bmc = &self.bmc;
+        self.truce.as_mut()?.missed(history, event, || bmc.has_just_come_back())
     }
 
     fn types_for(&mut self, at: usize, goal: Goal) -> Vec<String> {

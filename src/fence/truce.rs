@@ -1,12 +1,15 @@
-//! What one run of the agent tells the next: when the BMC was out of reach last.
+//! What one run of the agent tells the next: when the BMC was out of reach last, and whether a try has given way since.
 //!
 //! After an outage of everything, both nodes may reach each other's BMC at the same moment. Each of them may then be in
-//! the middle of a try to fence the other, or about to begin one whose delay is over already: the fencer makes the second
-//! try of a request (`pcmk_off_retries`, `pcmk_reboot_retries`) without a delay, and lets a try wait for the monitor of
-//! the same device after the delay. A try that begins right after the outage was seen gives way as one in its middle does.
+//! the middle of a try to fence the other, or about to begin one whose delay is over: the delay may end in that moment by
+//! chance, the fencer makes the second try of a request (`pcmk_off_retries`, `pcmk_reboot_retries`) without a delay, and it
+//! lets a try wait for the monitor of the same device after the delay. So the first try that reaches the BMC after an
+//! outage gives way, and the fencer's own second one with it. The next comes after a delay that began when all was back.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use super::plan::{Event, Moment};
 use crate::clock;
@@ -18,12 +21,31 @@ use crate::redfish::failure::{Failure, Kind};
 const DIR: &str = "/run";
 /// The fencer begins its own second try a second after the first. What comes after a delay comes later.
 const RIGHT_AFTER: Duration = Duration::from_secs(2);
+/// An outage that is longer ago than any usual delay and the requests around it was over before that delay began.
+const RECENT: Duration = Duration::from_secs(30);
+
+/// In nanoseconds since the machine booted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Seen {
+    away: u64,
+    gave_way: Option<u64>,
+}
+
+impl Seen {
+    /// Whether a run that began at `began` has to give way.
+    fn holds(self, began: Duration) -> bool {
+        let within = |at: u64, span: Duration| began <= Duration::from_nanos(at).saturating_add(span);
+        let is_due = self.gave_way.is_none_or(|at| at < self.away) && within(self.away, RECENT);
+        is_due || self.gave_way.is_some_and(|at| within(at, RIGHT_AFTER))
+    }
+}
 
 /// The runs of the agent that turn to one BMC.
 #[derive(Debug)]
 pub struct Truce {
     path: PathBuf,
-    /// Whether this run began right after the BMC was out of reach.
+    seen: Seen,
+    /// Whether this run has to give way for what earlier ones saw.
     holds: bool,
 }
 
@@ -37,32 +59,49 @@ impl Truce {
         let plain = |character: char| if character.is_ascii_alphanumeric() { character } else { '-' };
         let host: String = address.host().chars().map(plain).collect();
         let path = dir.join(format!("fence_redfish_rs-{host}.json"));
-        let (now, seen) = (clock::boot_nanoseconds(), notes::read(&path));
+        let now = clock::boot_nanoseconds();
+        let is_past = |seen: &&Seen| seen.away.max(seen.gave_way.unwrap_or_default()) <= now;
+        let seen = notes::read::<Seen>(&path).known().filter(is_past).copied();
         let began = Duration::from_nanos(now).saturating_sub(since);
-        let right_after = |at: u64| at <= now && began <= Duration::from_nanos(at) + RIGHT_AFTER;
-        let holds = seen.known().is_some_and(|at| right_after(*at));
-        Self { path, holds }
+        let holds = seen.is_some_and(|seen| seen.holds(began));
+        Self { path, seen: seen.unwrap_or_default(), holds }
     }
 
     /// Takes note for the next run where the BMC is out of reach, or was until now. Answers what the history lacks then:
-    /// that somebody knocked in vain, in a run right before this one or in a packet that was lost.
-    pub fn missed(&self, history: &[Moment], event: &Event, just_back: impl FnOnce() -> bool) -> Option<Event> {
-        let is_first = !history.iter().any(|moment| matches!(moment.event, Event::Read { .. }));
+    /// that somebody knocked in vain, in a run before this one or in a packet that was lost.
+    ///
+    /// A run whose time is over before it was connected cannot tell that from a BMC that is silent.
+    pub fn missed(&mut self, history: &[Moment], event: &Event, just_back: impl FnOnce() -> bool) -> Option<Event> {
+        let any = |is: fn(&Event) -> bool| history.iter().any(|moment| is(&moment.event));
+        let is_first = !any(|event| matches!(event, Event::Read { .. }));
         let outage = match event {
-            Event::Unread(failure) => failure.kind == Kind::Unreachable,
+            // A BMC that is away after a reset is no reason not to try again.
+            Event::Unread(_) if any(|event| matches!(event, Event::Posted)) => false,
+            Event::Unread(failure) => matches!(failure.kind, Kind::Unreachable | Kind::Silent),
             Event::Read { .. } => is_first && just_back(),
             Event::Posted | Event::Refused(_) => false,
         };
         if outage {
-            self.mark();
+            self.note(Seen { away: clock::boot_nanoseconds(), ..self.seen });
         }
         let missed = is_first && matches!(event, Event::Read { .. }) && (outage || self.holds);
         missed.then(|| Event::Unread(Failure::new(Kind::Unreachable, "nobody answered at first")))
     }
 
+    /// This try does nothing; what follows from that one which did nothing before counts from there.
+    pub fn give_way(&mut self) -> Failure {
+        let now = clock::boot_nanoseconds();
+        let is_second = self.seen.gave_way.is_some_and(|at| at >= self.seen.away);
+        if !is_second {
+            self.note(Seen { gave_way: Some(now), ..self.seen });
+        }
+        given_way()
+    }
+
     /// What cannot be written down costs the next run's patience and no more.
-    fn mark(&self) {
-        if let Err(error) = notes::write(&self.path, &clock::boot_nanoseconds()) {
+    fn note(&mut self, seen: Seen) {
+        self.seen = seen;
+        if let Err(error) = notes::write(&self.path, &seen) {
             log::info!("{} cannot be written: {error}", self.path.display());
         }
     }
@@ -84,38 +123,74 @@ mod tests {
     use super::*;
     use crate::redfish::resource::Power;
 
+    fn on() -> Event {
+        Event::Read { power: Power::read(Some(&"On".into())), last_reset: None }
+    }
+
+    fn failed(kind: Kind) -> Event {
+        Event::Unread(Failure::new(kind, "x"))
+    }
+
+    fn begun(dir: &Path, host: &str, since: u64) -> Truce {
+        Truce::below(dir, &Address::parse(host, 443).unwrap(), Duration::from_millis(since))
+    }
+
+    fn knocked(truce: &mut Truce, event: &Event, just_back: bool) -> bool {
+        truce.missed(&[], event, || just_back).is_some()
+    }
+
     #[test]
-    fn what_begins_right_after_an_outage_knows_of_it_and_what_comes_later_does_not() {
+    fn what_begins_after_an_outage_knows_of_it_and_what_comes_much_later_does_not() {
         let dir = tempfile::tempdir().unwrap();
-        let truce = |host: &str, since| {
-            Truce::below(dir.path(), &Address::parse(host, 443).unwrap(), Duration::from_millis(since))
-        };
-        let on = || Event::Read { power: Power::read(Some(&"On".into())), last_reset: None };
-        let failed = |kind| Event::Unread(Failure::new(kind, "x"));
-        let knocked = |truce: &Truce, event: &Event, just_back| truce.missed(&[], event, || just_back).is_some();
-        let knows = |truce: &Truce| knocked(truce, &on(), false);
-        let first = truce("192.0.2.1", 0);
-        // Whoever answers is there, and so is who is silent.
-        assert!(!knocked(&first, &on(), false) && !knocked(&first, &failed(Kind::Silent), false));
-        assert!(!knows(&truce("192.0.2.1", 0)));
-        // A failure stands in the history already; a lost packet does not.
-        assert!(!knocked(&first, &failed(Kind::Unreachable), false));
-        assert!(knows(&truce("192.0.2.1", 0)));
-        fs::remove_file(&first.path).unwrap();
-        assert!(knocked(&first, &on(), true));
-        assert!(knows(&truce("192.0.2.1", 0)));
-        assert!(!knows(&truce("192.0.2.2", 0)), "another BMC");
-        // Only the first look is late.
-        let looked = [Moment { at: Duration::ZERO, event: on() }];
-        assert_eq!(truce("192.0.2.1", 0).missed(&looked, &on(), || true), None);
-        let long_ago = clock::boot_nanoseconds() - 3_000_000_000;
-        fs::write(&first.path, long_ago.to_string()).unwrap();
-        assert!(!knows(&truce("192.0.2.1", 0)));
-        // What counts is when it began, however long it took to reach the BMC.
-        assert!(knows(&truce("192.0.2.1", 1_500)));
-        for odd in ["", "x", "99999999999999999999", &u64::MAX.to_string()] {
-            fs::write(&first.path, odd).unwrap();
-            assert!(!knows(&truce("192.0.2.1", 0)), "{odd}");
+        let knows = |host, since| knocked(&mut begun(dir.path(), host, since), &on(), false);
+        let mut first = begun(dir.path(), "192.0.2.1", 0);
+        // Whoever answers is there, also with a refusal.
+        assert!(!knocked(&mut first, &on(), false) && !knocked(&mut first, &failed(Kind::Forbidden), false));
+        assert!(!knows("192.0.2.1", 0));
+        // A failure stands in the history already, and silence may be a way that was never there; a lost packet is told.
+        for (event, just_back, is_told) in
+            [(failed(Kind::Unreachable), false, false), (failed(Kind::Silent), false, false), (on(), true, true)]
+        {
+            assert_eq!(knocked(&mut first, &event, just_back), is_told);
+            assert!(knows("192.0.2.1", 0));
+            assert!(!knows("192.0.2.2", 0), "another BMC");
+            fs::remove_file(&first.path).unwrap();
         }
+        // Only the first look is late, and what comes after a reset is no outage.
+        for (event, seen) in [(on(), on()), (failed(Kind::Unreachable), Event::Posted)] {
+            let looked = [Moment { at: Duration::ZERO, event: seen }];
+            assert_eq!(first.missed(&looked, &event, || true), None);
+            assert!(!knows("192.0.2.1", 0));
+        }
+        first.note(Seen { away: clock::boot_nanoseconds() - 31_000_000_000, gave_way: None });
+        assert!(!knows("192.0.2.1", 0));
+        // What counts is when it began, however long it took to reach the BMC.
+        assert!(knows("192.0.2.1", 1_500));
+        for odd in ["", "x", "7", "{}", &format!("{{\"away\":{},\"gave_way\":null}}", u64::MAX)] {
+            fs::write(&first.path, odd).unwrap();
+            assert!(!knows("192.0.2.1", 0), "{odd}");
+        }
+    }
+
+    #[test]
+    fn one_try_gives_way_with_the_fencers_second_one_and_the_next_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let now = clock::boot_nanoseconds();
+        let holds = |away: u64, gave_way: Option<u64>| {
+            let ago = |ms: u64| now - ms * 1_000_000;
+            begun(dir.path(), "192.0.2.1", 0).note(Seen { away: ago(away), gave_way: gave_way.map(ago) });
+            begun(dir.path(), "192.0.2.1", 0).holds
+        };
+        assert!(holds(10_000, None) && holds(10_000, Some(1_000)));
+        assert!(!holds(10_000, Some(3_000)));
+        assert!(holds(10_000, Some(12_000)), "another outage");
+        let mut first = begun(dir.path(), "192.0.2.1", 0);
+        first.note(Seen { away: now - 1, gave_way: None });
+        first.give_way();
+        let gave = first.seen.gave_way;
+        assert!(gave.is_some_and(|at| at >= now));
+        let mut second = begun(dir.path(), "192.0.2.1", 0);
+        second.give_way();
+        assert_eq!((second.holds, second.seen.gave_way), (true, gave), "it counts from the first");
     }
 }
