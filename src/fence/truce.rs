@@ -69,15 +69,13 @@ impl Truce {
 
     /// Takes note for the next run where the BMC is out of reach, or was until now. Answers what the history lacks then:
     /// that somebody knocked in vain, in a run before this one or in a packet that was lost.
-    ///
-    /// A run whose time is over before it was connected cannot tell that from a BMC that is silent.
     pub fn missed(&mut self, history: &[Moment], event: &Event, just_back: impl FnOnce() -> bool) -> Option<Event> {
         let any = |is: fn(&Event) -> bool| history.iter().any(|moment| is(&moment.event));
         let is_first = !any(|event| matches!(event, Event::Read { .. }));
         let outage = match event {
             // A BMC that is away after a reset is no reason not to try again.
             Event::Unread(_) if any(|event| matches!(event, Event::Posted)) => false,
-            Event::Unread(failure) => matches!(failure.kind, Kind::Unreachable | Kind::Silent),
+            Event::Unread(failure) => failure.kind == Kind::Unreachable,
             Event::Read { .. } => is_first && just_back(),
             Event::Posted | Event::Refused(_) => false,
         };
@@ -144,13 +142,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let knows = |host, since| knocked(&mut begun(dir.path(), host, since), &on(), false);
         let mut first = begun(dir.path(), "192.0.2.1", 0);
-        // Whoever answers is there, also with a refusal.
-        assert!(!knocked(&mut first, &on(), false) && !knocked(&mut first, &failed(Kind::Forbidden), false));
+        // Whoever answers is there, and so is who is silent.
+        assert!(!knocked(&mut first, &on(), false) && !knocked(&mut first, &failed(Kind::Silent), false));
         assert!(!knows("192.0.2.1", 0));
-        // A failure stands in the history already, and silence may be a way that was never there; a lost packet is told.
-        for (event, just_back, is_told) in
-            [(failed(Kind::Unreachable), false, false), (failed(Kind::Silent), false, false), (on(), true, true)]
-        {
+        // A failure stands in the history already; a lost packet does not.
+        for (event, just_back, is_told) in [(failed(Kind::Unreachable), false, false), (on(), true, true)] {
             assert_eq!(knocked(&mut first, &event, just_back), is_told);
             assert!(knows("192.0.2.1", 0));
             assert!(!knows("192.0.2.2", 0), "another BMC");

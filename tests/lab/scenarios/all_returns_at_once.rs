@@ -48,6 +48,8 @@ fn outage(lab: &Lab) -> Result<()> {
     let before = steps::power_cuts(lab);
     cut_everything(lab, false)?;
     quiet?;
+    // A try may still wait for its delay, though the nodes have found each other.
+    steps::nobody_is_wanted_dead(lab)?;
     super::ends_well(lab, &mut writers)?;
     let cuts = steps::power_cuts(lab) - before;
     println!("   {cuts} of the nodes fenced");

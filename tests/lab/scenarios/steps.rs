@@ -10,6 +10,7 @@ use crate::node::{NODES, Node};
 use crate::power;
 use crate::sh::{self, Result};
 use crate::state::Lab;
+use crate::up;
 use crate::writer::Writers;
 
 /// A stop's own time, and what a busy cluster takes to begin it.
@@ -214,4 +215,16 @@ pub(super) fn nothing_forced(lab: &Lab, from: [usize; 2]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A try of fencing that has begun goes on for that long at most, its delay included.
+const LAST_TRY: Duration = Duration::from_secs(90);
+
+/// The hosts have each other back, and what fencing was under way has failed.
+pub fn nobody_is_wanted_dead(lab: &Lab) -> Result<()> {
+    up::wait_online(lab)?;
+    let fenced = || NODES.map(|node| cluster::being_fenced(lab, node));
+    let nobody =
+        |seen: &[Result<Vec<String>>; 2]| seen.iter().all(|seen| matches!(seen, Ok(nodes) if nodes.is_empty()));
+    check::within(LAST_TRY, "no fencing is under way", fenced, nobody).map(drop)
 }
