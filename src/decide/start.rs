@@ -202,9 +202,10 @@ fn together(snapshot: &Snapshot, progress: &Progress, cib: &Cib, record: &Record
     };
     match cold_start::answer(record, peer_record, &Cluster::seen_in(snapshot, cib)) {
         Answer::StartNormally(rule) => run_plainly(snapshot, &record.disk, rule),
-        Answer::Bootstrap(rule) => run(snapshot, RunMode::Bootstrap, rule),
+        Answer::Bootstrap(rule) if snapshot.peer_etcd.is_absent() => run(snapshot, RunMode::Bootstrap, rule),
         Answer::ForceNewCluster(rule) => recover::announce(snapshot, snapshot.rule(rule)),
-        Answer::FollowThePeer(_) => {
+        // A peer whose etcd listens is not blank any more, whatever it said when it began to join.
+        Answer::Bootstrap(_) | Answer::FollowThePeer(_) => {
             let wait = Wait::PeerToServe { peer: snapshot.peer_name().to_owned() };
             wait_or_refuse(snapshot, progress, patience_ms, wait, Refusal::PeerDoesNotServe)
         }

@@ -115,6 +115,10 @@ fn r2_both_start_from_their_records() {
     assert_eq!(run_mode(&pair.clone().with_peer_record(history(PEER, &[ME, PEER], &[]))), RunMode::Normally);
     let blank = at_rest().both_start().with_disk(DataDir::Blank).with_peer_record(DataDir::Blank);
     assert_eq!(run_mode(&blank), RunMode::Bootstrap);
+    // What the peer published may be of a time before it joined: nobody begins a cluster beside an etcd that listens.
+    let listens = Snapshot { peer_etcd: Fact::Unknown("no answer".to_owned()), ..blank };
+    let plan = first(Request::Start, &listens);
+    assert_eq!((plan.effects.as_slice(), matches!(plan.because, Reason::Waiting(_))), (&[][..], true));
 }
 
 #[test]
