@@ -40,7 +40,7 @@ demo: setup ## two nodes, one power cut, and etcd takes writes again (root; VICT
 	$(LAB) demo --victim $(VICTIM) $(LAB_OPTIONS)
 
 .PHONY: test
-test: setup check deny real package lab lab-installed ## every test, the lab's scenarios and some power cuts included (root)
+test: setup check deny real package sim lab lab-installed ## every test, the lab's scenarios and some power cuts included (root)
 	$(MAKE) power-cuts N=3 SEED=1030
 
 .PHONY: nightly
@@ -60,12 +60,16 @@ check: ## formatting, lints and all tests that need neither root nor a lab
 	$(LAB) self-test
 	shellspec/run
 
+.PHONY: sim
+sim: build ## the model: every order of what three faults can do (a minute on two cores, 2 GB)
+	$(TARGET)/release/tandem sim check --faults 3
+
 .PHONY: sim-deep
 sim-deep: build ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEED= for the random runs)
 	$(CARGO) test --release --quiet --test sim_search -- --ignored
-	target/release/tandem sim check --faults 2
-	target/release/tandem sim check --faults 2 --etcd-3.4
-	target/release/tandem sim check --faults 1 --slow-fencing
+	target/release/tandem sim check --faults 3 --etcd-3.4
+	target/release/tandem sim check --faults 2 --unblock --slow-fencing
+	target/release/tandem sim check --faults 2 --writes 2
 	target/release/tandem sim check --faults 1 --writes 2 --blank --no-operators
 	target/release/tandem sim explore --seed $(SIM_SEED) --steps $(STEPS)
 

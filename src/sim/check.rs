@@ -141,16 +141,19 @@ impl All {
     /// The states from which no free moves lead to a good one. Where an operator made two histories, a human has to
     /// choose between them.
     fn dead(&self) -> Vec<Place> {
-        let before: Vec<Before> = self.shares.iter().map(Before::of).collect();
         let count = self.shares.len();
         let mut alive: Vec<Vec<bool>> =
             self.shares.iter().map(|share| share.about.iter().map(|about| about.good).collect()).collect();
-        let mut open: Vec<Place> = self.places().filter(|place| self.about(*place).good).collect();
-        while let Some(place) = open.pop() {
-            for from in before[place as usize % count].states(place as usize / count) {
-                let is_alive = &mut alive[*from as usize % count][*from as usize / count];
-                if !std::mem::replace(is_alive, true) {
-                    open.push(*from);
+        // Backwards through the ways as they were found, most are settled in one pass.
+        let mut is_news = true;
+        while std::mem::take(&mut is_news) {
+            for (me, share) in self.shares.iter().enumerate() {
+                for (to, from) in share.free.iter().rev() {
+                    if alive[me][*to as usize] {
+                        let was_alive =
+                            std::mem::replace(&mut alive[*from as usize % count][*from as usize / count], true);
+                        is_news |= !was_alive;
+                    }
                 }
             }
         }
@@ -169,35 +172,6 @@ impl All {
             (0..states).map(move |state| Place::try_from(state * count + me).unwrap_or(NOWHERE))
         };
         self.shares.iter().enumerate().flat_map(share)
-    }
-}
-
-/// The ways that need no fault, by where they lead.
-struct Before {
-    starts: Vec<u32>,
-    from: Vec<Place>,
-}
-
-impl Before {
-    fn of(share: &Share) -> Self {
-        let mut starts = vec![0_u32; share.about.len() + 1];
-        for (to, _) in &share.free {
-            starts[*to as usize + 1] += 1;
-        }
-        for index in 1..starts.len() {
-            starts[index] += starts[index - 1];
-        }
-        let mut filled = starts.clone();
-        let mut from = vec![0; share.free.len()];
-        for (to, place) in &share.free {
-            from[filled[*to as usize] as usize] = *place;
-            filled[*to as usize] += 1;
-        }
-        Self { starts, from }
-    }
-
-    fn states(&self, to: usize) -> &[Place] {
-        &self.from[self.starts[to] as usize..self.starts[to + 1] as usize]
     }
 }
 

@@ -59,6 +59,7 @@ fn drop_of_a_sole_voter(sim: &Sim, node: &mut Node) {
 ///   the word on the peer (`decide::peer`) that comes before the active ones. A recurring monitor has no variables.
 /// - A start asks for the active ones only where the peer's start is not part of the transition; and once its etcd was
 ///   started, for nothing but whether the peer's machine is there, which the variables do not say.
+///   Given up, and not dead, is once no fault is left that they may disagree with what the CIB says by then.
 /// - A stop asks whether it is half of a restart only where there is a claim to keep, and after starts in vain it is as good
 ///   as none; for the rest only before it leaves the member list, which it does not where the peer stops too, nor once
 ///   etcd is gone, which stays so: only a start or a recovery runs it.
@@ -70,6 +71,7 @@ fn drop_of_an_action(sim: &Sim, world: &mut World, n: usize) {
     match action.request {
         Request::Notify => notify.active = 0,
         Request::Start if is_past_its_decision(sim, world, n, action) => notify = DROPPED,
+        Request::Start if world.faults == 0 => notify = Vars { active: 0, start: me, ..notify },
         Request::Start if notify.start & peer != 0 => notify.active = 0,
         Request::Stop => {
             let may_keep_a_claim = sim.memories.get(node.memory).voter.is_some() && !has_left(sim, node);

@@ -138,6 +138,8 @@ pub(super) fn apply_passing(
                 pacemaker::begin(&mut next, n, begin, has_learner);
                 decide_all(sim, world, n, what, &mut next, &mut tell);
             }
+            // Whose CIB counts is no matter then: the other one's move comes to the same.
+            Move::Meet(1) if pacemaker::are_lasting_parts_equal(world) => {}
             what => match attempt(sim, world, what, &mut next) {
                 Ok(false) => {}
                 Ok(true) => tell(sim, what, Ok(&next)),

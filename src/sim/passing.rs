@@ -37,7 +37,7 @@ pub fn passing(sim: &Sim, world: &World) -> Option<Passing> {
     if acting.is_some() || etcd::is_passing(sim, world) {
         return Some(Passing { acting, stops: false, boots: false });
     }
-    let acting = (0..2).find(|n| just_stops(world, *n));
+    let acting = (0..2).find(|n| just_stops(sim, world, *n));
     let stops = acting.is_some();
     let boots = !stops && is_about_to_meet(sim, world);
     (stops || boots).then_some(Passing { acting, stops, boots })
@@ -49,13 +49,13 @@ pub fn passing(sim: &Sim, world: &World) -> Option<Passing> {
 /// asks for changes, but whether it is half of a restart, which [`Passing`] lets an operator change. So nothing is given up.
 ///
 /// Where etcd has no leader, that it might get one first is given up, and with that variables of a transition that are
-/// older than the leader: only once no fault is left.
-fn just_stops(world: &World, n: usize) -> bool {
+/// older than the leader: only once no fault is left, and not with `--keep-dead`.
+fn just_stops(sim: &Sim, world: &World, n: usize) -> bool {
     let node = &world.nodes[n];
     let begins = node
         .action
         .is_some_and(|action| action.request == Request::Stop && action.plan.is_none() && action.progress == 0);
-    begins && (node.etcd == Run::Off || (world.faults == 0 && !node.etcd.is_led()))
+    begins && (node.etcd == Run::Off || (world.faults == 0 && !sim.bounds.keeps_dead && !node.etcd.is_led()))
 }
 
 /// Whether a machine that boots may as well boot later, when it meets its peer or when that boots: until then it does
