@@ -2,8 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "lab/greps.rs"]
+#[expect(dead_code, unreachable_pub, reason = "the lab runs them")]
+mod greps;
+
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use greps::{Found, LOOKS};
 
 fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
@@ -51,5 +57,28 @@ fn every_line_of_the_contract_has_its_test_or_its_reason() {
             };
             assert!(there, "{line}: there is no test '{name}'");
         }
+    }
+}
+
+#[test]
+fn what_openshift_looks_for_and_does_not_find_has_its_line() {
+    let lines: Vec<&str> = include_str!("contract.md").lines().collect();
+    for look in LOOKS {
+        assert!(look.from.contains('/') && look.from.split_whitespace().count() > 1, "where is {} from?", look.command);
+        match look.found {
+            Found::Differently(line) => {
+                let row = format!("| {line} | different | ");
+                assert!(lines.iter().any(|line| line.starts_with(&row)), "no line '{row}' says why: {}", look.command);
+            }
+            Found::Elsewhere(why) => assert!(why.len() > 20, "why not here: {}", look.command),
+            Found::Everywhere | Found::OnTheSecond | Found::Nowhere => {}
+        }
+    }
+    // What is looked for in Pacemaker's log is a line of the contract, whether kept or not.
+    let in_the_log = |look: &&greps::Look| look.command.starts_with("LOG") && look.found != Found::Nowhere;
+    for look in LOOKS.iter().filter(in_the_log) {
+        let words = look.command.split('\'').nth(1).unwrap();
+        let words = words.split(" /").next().unwrap();
+        assert!(lines.iter().any(|line| line.contains(words)), "tests/contract.md does not know '{words}'");
     }
 }

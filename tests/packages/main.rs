@@ -140,11 +140,16 @@ fn each_package_holds_what_is_installed_and_nothing_else() {
     }
 }
 
+/// One script, before a removal, which `tests/removal.rs` runs; nothing else runs, when a package comes or goes.
 #[test]
-fn nothing_runs_when_a_package_comes_or_goes() {
+fn nothing_runs_but_what_keeps_a_package_that_pacemaker_needs() {
+    let script = fs::read_to_string(root().join("deb/scripts/prerm")).unwrap();
     for begin in ["tandem", "tandem-dropin"] {
         let rpm = package(&format!("{begin}-"), ".rpm");
-        assert_eq!(said("rpm", &["--query", "--package", "--scripts", "--triggers", &rpm]), "", "{rpm}");
+        let shown = said("rpm", &["--query", "--package", "--scripts", "--triggers", &rpm]);
+        let (head, body) = shown.split_once('\n').unwrap();
+        assert_eq!(head, "preuninstall scriptlet (using /bin/sh):", "{rpm}");
+        assert_eq!(body.trim_end(), script.trim_end(), "{rpm}");
         let deb = package(&format!("{begin}_"), ".deb");
         let control = tempfile::tempdir().unwrap();
         said("dpkg-deb", &["--control", &deb, control.path().to_str().unwrap()]);
@@ -153,7 +158,8 @@ fn nothing_runs_when_a_package_comes_or_goes() {
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
             .filter(|name| !["control", "md5sums"].contains(&name.as_str()))
             .collect();
-        assert!(files.is_empty(), "{deb} runs {files:?}");
+        assert_eq!(files, ["prerm"], "{deb}");
+        assert_eq!(fs::read_to_string(control.path().join("prerm")).unwrap(), script, "{deb}");
     }
 }
 
@@ -171,6 +177,32 @@ fn the_documentation_is_there() {
     ] {
         for name in names {
             assert!(contents.keys().any(|path| path.trim_end_matches(".gz").ends_with(&format!("/{name}"))), "{name}");
+        }
+    }
+}
+
+/// The program out of each package.
+fn shipped_programs() -> [(&'static str, Vec<u8>); 2] {
+    let unpacked = tempfile::tempdir().unwrap();
+    let place = unpacked.path().to_str().unwrap();
+    said("dpkg-deb", &["--extract", &package("tandem_", ".deb"), place]);
+    let of_deb = fs::read(unpacked.path().join("usr/sbin/tandem")).unwrap();
+    let unpack = format!(
+        "rpm2cpio '{}' | cpio --quiet --extract --to-stdout ./usr/sbin/tandem > '{place}/of-rpm'",
+        package("tandem-", ".rpm")
+    );
+    said("sh", &["-c", &unpack]);
+    [("deb", of_deb), ("rpm", fs::read(unpacked.path().join("of-rpm")).unwrap())]
+}
+
+/// The lab builds a program that can be told to lose writes, to see that its checks can fail. It is not what is shipped.
+#[test]
+fn what_is_shipped_has_none_of_the_labs_faults() {
+    for (package, program) in shipped_programs() {
+        let has = |words: &str| program.windows(words.len()).any(|window| window == words.as_bytes());
+        assert!(has("commit index advanced from"), "{package}: this is not the agent");
+        for fault in ["test-skip-advance-commit", "is NOT advanced", "lab-faults"] {
+            assert!(!has(fault), "{package}: the program knows of '{fault}'");
         }
     }
 }
@@ -201,6 +233,7 @@ fn called_programs(dir: &Path, found: &mut Vec<String>) {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
+        let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         for call in ["run(\"", "tool(\"", "run_with_input(\""] {
             let names = text.split(call).skip(1).filter_map(|rest| rest.split('"').next());
             found.extend(names.map(str::to_owned));
