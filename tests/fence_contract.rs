@@ -6,6 +6,7 @@ mod bmc;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -181,6 +182,12 @@ fn help_version_and_man_page() {
     let version = Call::default().with_arguments(&["--version"]);
     version.succeeds(concat!("fence_redfish_rs ", env!("CARGO_PKG_VERSION")));
     Call::default().with_input(b"version=1\n").succeeds(concat!("fence_redfish_rs ", env!("CARGO_PKG_VERSION")));
+    let output = Call::default().with_input(b"help=1\n");
+    assert!(output.code == 0 && output.stdout.contains("--ssl-insecure"), "{output:?}");
+    // A person who types both wants to read.
+    Call::default()
+        .with_arguments(&["-o", "off", "--version"])
+        .succeeds(concat!("fence_redfish_rs ", env!("CARGO_PKG_VERSION")));
     let page = Call::bare("manpage").run();
     assert!(page.code == 0 && page.stdout.starts_with(".TH FENCE_REDFISH_RS 8"), "{page:?}");
 }
@@ -244,10 +251,38 @@ fn under_the_fencer_an_action_ends_before_the_fencer_ends_it() {
 }
 
 #[test]
-fn a_debug_file_that_cannot_be_written_is_said() {
+fn a_debug_file_that_cannot_be_opened_keeps_no_node_from_being_fenced() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("nobody-reads");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for file in [Path::new("/nonexistent/x"), directory.path(), &pipe] {
+        let server = Server::start();
+        let file = file.to_str().unwrap();
+        Call::new(&server, "off").set("debug_file", file).run().succeeds("Success: Powered OFF").within(0.0, 4.0);
+        assert_eq!(server.posted(), ["ForceOff"]);
+        let output = Call::new(&server, "status").set("debug_file", file).set("verbose", "1").run();
+        assert!(output.stderr.contains(&format!("debug_file {file} cannot be opened")), "{output:?}");
+    }
+}
+
+#[test]
+fn what_asks_for_text_is_no_fencing() {
     let server = Server::start();
-    let output = Call::new(&server, "status").set("debug_file", "/nonexistent/x").run();
-    output.fails(&["Unable to create file /nonexistent/x"]);
+    for action in ["on", "off", "reboot", "status", "monitor", "list", "validate-all"] {
+        for (name, value) in
+            [("help", "1"), ("help", "yes"), ("help", "on"), ("version", "1"), ("version", "yes"), ("version", "on")]
+        {
+            let asked = format!("{name}={value} asks for text, not for fencing: remove it");
+            let call = Call::new(&server, action).set(name, value).under_fencer();
+            call.run().fails(&[&asked]).within(0.0, 1.0);
+            // Whatever stands first.
+            call.with_input(&[format!("{name}={value}\n").as_bytes(), &call.input()].concat()).fails(&[&asked]);
+        }
+    }
+    assert_eq!((server.requests().len(), server.handshakes()), (0, 0), "nobody was asked");
+    Call::new(&server, "status").set("version", "0").set("help", "no").run().succeeds("Status: ON");
+    // A key without a value is no way to leave the action out.
+    Call::bare("").set("version", "1").run().fails(&["unsupported action"]);
 }
 
 #[test]

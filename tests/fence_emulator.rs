@@ -207,8 +207,9 @@ fn the_original_declares_nothing_that_we_do_not() {
         let known = names(&ours, tag);
         let theirs = names(&original, tag);
         assert!(theirs.len() > 8, "{theirs:?}");
-        for name in theirs {
-            assert!(known.contains(&name), "{tag} {name}");
+        // What asks for text is no way to configure a fence device: as its option, it would fence nobody, and succeed.
+        for name in theirs.iter().filter(|name| tag != "parameter" || !["help", "version"].contains(&name.as_str())) {
+            assert!(known.contains(name), "{tag} {name}");
         }
     }
 }

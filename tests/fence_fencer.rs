@@ -6,10 +6,10 @@
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
 mod bmc;
+mod namespaces;
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use bmc::agent::finish;
@@ -21,44 +21,12 @@ fn program(path: impl AsRef<Path>) -> Command {
     Command::new(path.as_ref())
 }
 
-/// Two fencers at once would only slow each other down.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-/// What tells a test that it runs inside the namespaces already.
-const INSIDE: &str = "TANDEM_INSIDE";
-
-/// Runs `inner` inside fresh namespaces: this program is started again there, for the one test `name`, which asks for it.
+/// Runs `inner` inside fresh namespaces.
 fn in_namespaces(name: &str, inner: fn()) {
-    if std::env::var_os(INSIDE).is_some() {
-        return inner();
-    }
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    assert!(nix::unistd::Uid::effective().is_root(), "this tier needs root");
     for needed in ["/usr/sbin/stonith_admin", "/usr/lib/pacemaker/pacemaker-fenced"] {
         assert!(Path::new(needed).is_file(), "{needed} is missing: install pacemaker and pacemaker-cli-utils");
     }
-    let output = program("/usr/bin/timeout")
-        .args([
-            "-k",
-            "5",
-            "240",
-            "unshare",
-            "--mount",
-            "--net",
-            "--pid",
-            "--ipc",
-            "--fork",
-            "--kill-child",
-            "--mount-proc",
-        ])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture", "--test-threads=1"])
-        .env(INSIDE, "1")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    namespaces::run(name, 240, inner);
 }
 
 /// A fencer inside the namespaces.
@@ -345,21 +313,33 @@ fn inner_outage() {
     for (node, verdict) in [("node1", "REJECT"), ("node2", "DROP")] {
         let server = Server::start();
         fencer.register(node, &server, &[&format!("pcmk_host_list={node}")]);
-        let rule = format!("INPUT --protocol tcp --dport {} --syn --jump {verdict}", server.port);
-        shell(&format!("iptables --append {rule}"));
-        let knocked = "iptables --list INPUT --verbose --exact --numeric | awk 'NR == 3 && $1 > 0' | grep --quiet .";
-        let outage = format!("until {knocked}; do sleep 0.05; done; iptables --delete {rule}");
-        let outage = std::thread::spawn(move || shell(&outage));
-        let (code, text, _) = fence("--fence", node, "60");
-        outage.join().unwrap();
+        let (code, text) = fence_after_a_knock_in_vain(&server, node, verdict);
         assert!(code != 0 && fencer.log().contains("out of reach and is back just now"), "{text}\n{}", fencer.log());
         assert_eq!((power(&server, 0).as_str(), server.posted()), ("On", vec![]), "{verdict}: {}", fencer.log());
-        // The next request comes after a transition of the cluster, and a delay.
+        // The next request comes after a transition of the cluster, and a delay. It goes on, also where the BMC takes no
+        // run's first packets.
         Deadline::after(Duration::from_secs(5)).sleep(Duration::from_secs(2));
-        let (code, text, _) = fence("--fence", node, "60");
+        let (code, text) = if verdict == "REJECT" {
+            fence_after_a_knock_in_vain(&server, node, verdict)
+        } else {
+            let (code, text, _) = fence("--fence", node, "60");
+            (code, text)
+        };
         assert_eq!((code, power(&server, 0).as_str()), (0, "Off"), "{text}\n{}", fencer.log());
     }
     inner_outage_seen_by_the_monitor(&fencer);
+}
+
+/// Fences a node whose BMC is out of reach until somebody knocks.
+fn fence_after_a_knock_in_vain(server: &Server, node: &str, verdict: &str) -> (i32, String) {
+    let rule = format!("INPUT --protocol tcp --dport {} --syn --jump {verdict}", server.port);
+    shell(&format!("iptables --append {rule}"));
+    let knocked = "iptables --list INPUT --verbose --exact --numeric | awk 'NR == 3 && $1 > 0' | grep --quiet .";
+    let outage = format!("until {knocked}; do sleep 0.05; done; iptables --delete {rule}");
+    let outage = std::thread::spawn(move || shell(&outage));
+    let (code, text, _) = fence("--fence", node, "60");
+    outage.join().unwrap();
+    (code, text)
 }
 
 /// The fencer runs one action of a device at a time: a try may have waited for a monitor, its delay long over.

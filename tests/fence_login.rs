@@ -279,6 +279,18 @@ fn a_password_comes_from_a_script_or_a_file() {
 }
 
 #[test]
+fn a_password_script_may_leave_a_child_behind() {
+    let server = Server::start();
+    let directory = tempfile::tempdir().unwrap();
+    // As whatever starts an agent or a cache for the next time.
+    for body in [format!("sleep 8 & echo '{PASSWORD}'"), format!("echo '{PASSWORD}'; sleep 8 &")] {
+        let script = script(directory.path(), &body);
+        let call = Call::new(&server, "status").without("password").set("password_script", &script);
+        call.run().succeeds("Status: ON").within(0.0, 4.0);
+    }
+}
+
+#[test]
 fn a_script_that_hangs_is_ended() {
     let server = Server::start();
     let directory = tempfile::tempdir().unwrap();
@@ -357,7 +369,7 @@ fn what_hangs_on_this_machine_is_bounded_too() {
     let server = Server::start();
     let directory = tempfile::tempdir().unwrap();
     let call = Call::new(&server, "status").set("action_timeout", "1");
-    at_once(["password_file", "debug_file", "ssl_ca_file"], |option| {
+    at_once(["password_file", "ssl_ca_file"], |option| {
         let pipe = directory.path().join(option);
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let call = if option == "password_file" { call.clone().without("password") } else { call.clone() };

@@ -52,6 +52,11 @@ fn metadata_declares_every_name_with_its_relation() {
         document.descendants().find(|node| node.has_tag_name("parameter") && node.attribute("name") == Some(name))
     };
     for row in original() {
+        // No parameters of a fence device: in one they would stand for a fenced node.
+        if ["help", "version"].contains(&row[0].as_str()) {
+            assert!(parameter(&row[0]).is_none(), "{}", row[0]);
+            continue;
+        }
         let declared = parameter(&row[0]).unwrap_or_else(|| panic!("{} is not declared", row[0]));
         if row[0] == row[1] {
             assert_eq!(declared.attribute("deprecated"), None, "{}", row[0]);

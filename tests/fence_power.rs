@@ -7,7 +7,7 @@ mod bmc;
 use std::time::Duration;
 
 use bmc::agent::Call;
-use bmc::model::{TASK, error_body};
+use bmc::model::{Knows, TASK, error_body};
 use bmc::{Fault, Misbehaviour, Server, System, World, at_once};
 use serde_json::json;
 
@@ -39,10 +39,84 @@ fn off_is_posted_once_and_proven_by_two_readings() {
 }
 
 #[test]
-fn a_host_that_is_off_is_a_success_after_a_second_look_and_nothing_is_posted() {
-    let server = Server::with_world(world(|system| system.power = json!("Off")));
-    Call::new(&server, "off").run().succeeds("Success: Already OFF").within(1.0, 3.0);
-    assert_eq!((server.posted().len(), readings(&server)), (0, 2));
+fn a_host_that_is_off_gets_one_reset_all_the_same() {
+    let off = |system: &mut System| system.power = json!("Off");
+    // Accepted: the power may go as late as the button is held.
+    let server = Server::with_world(world(off));
+    Call::new(&server, "off").run().succeeds("Success: Already OFF").within(5.0, 7.0);
+    assert_eq!((server.posted(), readings(&server)), (vec!["ForceOff".to_owned()], 3));
+    // Refused because it is off, as most do, and for another reason.
+    let captured = |file: &str| {
+        let path = format!("{}/tests/fixtures/redfish/_errors/{file}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).unwrap()
+    };
+    at_once(
+        [
+            (400, captured("ilo4-400-power-is-off.json"), 1),
+            (409, captured("idrac9-409-already-on.json"), 1),
+            (409, String::new(), 1),
+            (403, error_body("Base.1.8.InsufficientPrivilege", "no"), 1),
+            (405, String::new(), 1),
+            (400, String::new(), 3),
+        ],
+        |(status, body, posts)| {
+            for action in ["off", "reboot"] {
+                let server = Server::with_world(world(off));
+                server.world().system().refuses_when_off = Some((status, body.clone()));
+                // A chassis that is off, and one that is on with others in it, say nothing against it.
+                let power = if action == "off" { "Off" } else { "On" };
+                put_into_chassis(&server, power, &["1", "2"]);
+                let output = Call::new(&server, action).set("action_timeout", "12").run();
+                assert_eq!(output.code, 0, "{status} {body}: {output:?}");
+                if action == "off" {
+                    output.succeeds("Success: Already OFF").within(1.0, 4.0 + 2.0 * f64::from(posts - 1));
+                    assert_eq!(server.posted(), vec!["ForceOff"; usize::try_from(posts).unwrap()]);
+                }
+            }
+        },
+    );
+}
+
+fn put_into_chassis(server: &Server, power: &str, systems: &[&str]) {
+    let systems: Vec<_> = systems.iter().map(|id| json!({"@odata.id": format!("/redfish/v1/Systems/{id}")})).collect();
+    let chassis = json!({"Id": "1", "PowerState": power, "Links": {"ComputerSystems": systems}});
+    let mut world = server.world();
+    world.system().in_chassis = true;
+    world.fixed = vec![("/redfish/v1/Chassis/1".into(), chassis.to_string())];
+}
+
+#[test]
+fn a_bmc_that_says_off_for_what_it_does_not_know_does_not_fence_by_it() {
+    let unknowing = |knows| {
+        world(|system| {
+            system.knows = knows;
+            system.when_off = vec![(MS(4000), "Off")];
+        })
+    };
+    let rows = [("off", "onoff", Knows::AfterReset), ("off", "onoff", Knows::Never), ("reboot", "cycle", Knows::Never)];
+    at_once(rows, |(action, method, knows)| {
+        let mut world = unknowing(knows);
+        // So that it can be seen where it was off.
+        world.system().when_on = Vec::new();
+        let server = Server::with_world(world);
+        let output = Call::new(&server, action).set("method", method).set("action_timeout", "12").run();
+        assert_eq!(output.code, 0, "{output:?}");
+        output.within(4.5, 13.0);
+        assert_eq!(server.world().system().power, "Off", "{action} {method} {knows:?}");
+        assert_eq!(server.posted()[0], "ForceOff");
+    });
+    // One that is starting puts the reset off; it is no success before it is taken.
+    let busy = Fault::always("POST", "Reset", Misbehaviour::Status(503, String::new()));
+    let server = Server::with_world(unknowing(Knows::Never).with(busy.clone().times(2)));
+    Call::new(&server, "off").run().succeeds("Success: Already OFF").within(5.5, 12.0);
+    let server = Server::with_world(unknowing(Knows::Never).with(busy));
+    Call::new(&server, "off").set("action_timeout", "6").run().fails(&["Timed out waiting to power OFF", "503"]);
+    // Whoever may not reset it is not believed against its own chassis.
+    let refusal = Misbehaviour::Status(403, error_body("Base.1.8.InsufficientPrivilege", "no"));
+    let server = Server::with_world(unknowing(Knows::Never).with(resets(refusal)));
+    put_into_chassis(&server, "On", &["1"]);
+    let output = Call::new(&server, "off").run();
+    output.fails(&["Operator role", "chassis /redfish/v1/Chassis/1 says On"]).within(1.0, 4.0);
 }
 
 #[test]
@@ -388,10 +462,10 @@ fn reboot_is_off_proven_and_then_on() {
 }
 
 #[test]
-fn reboot_of_a_host_that_is_off_only_powers_it_on() {
+fn reboot_of_a_host_that_is_off_proves_it_and_powers_it_on() {
     let server = Server::with_world(world(|system| system.power = json!("Off")));
     Call::new(&server, "reboot").run().succeeds("Success: Rebooted");
-    assert_eq!(server.posted(), ["On"]);
+    assert_eq!(server.posted(), ["ForceOff", "On"]);
 }
 
 #[test]
@@ -504,7 +578,7 @@ fn a_cycle_needs_evidence() {
     // A host that is off is powered on.
     let server = Server::with_world(world(|system| system.power = json!("Off")));
     cycle(&server).run().succeeds("Success: Rebooted");
-    assert_eq!(server.posted(), ["On"]);
+    assert_eq!(server.posted(), ["ForceOff", "On"]);
     // No PowerCycle there.
     let server = Server::with_world(world(|system| system.allowed = Some(vec!["On", "ForceOff", "ForceRestart"])));
     cycle(&server).run().succeeds("Success: Rebooted");

@@ -7,7 +7,7 @@ mod bmc;
 use std::path::{Path, PathBuf};
 
 use bmc::agent::Call;
-use bmc::{Fault, Misbehaviour, Server, System, World};
+use bmc::{Fault, Misbehaviour, Server, System, World, at_once};
 use serde_json::{Value, json};
 
 fn two_hosts() -> World {
@@ -283,6 +283,83 @@ fn a_missing_system_is_off_only_if_that_is_asked_for_and_certain() {
 }
 
 #[test]
+fn what_cannot_be_reset_is_not_fenced_by_being_off() {
+    let mut board = System::new("HGX_Baseboard_0");
+    board.can_reset = false;
+    board.power = json!("Off");
+    let chassis = json!({"@odata.type": "#Chassis.v1_23_0.Chassis", "Id": "1", "Name": "Chassis", "PowerState": "Off",
+        "Actions": {"#Chassis.Reset": {"target": "/redfish/v1/Chassis/1/Actions/Chassis.Reset"}}});
+    at_once(
+        [
+            ("/redfish/v1/Systems/HGX_Baseboard_0", "off", "onoff"),
+            ("/redfish/v1/Systems/HGX_Baseboard_0", "reboot", "onoff"),
+            ("/redfish/v1/Systems/HGX_Baseboard_0", "reboot", "cycle"),
+            ("/redfish/v1/Chassis/1", "off", "onoff"),
+            ("/redfish/v1/Chassis/1", "reboot", "onoff"),
+            ("/redfish/v1/Chassis/1", "reboot", "cycle"),
+        ],
+        |(uri, action, method)| {
+            let mut world = World::of(vec![System::new("System_0"), board.clone()]);
+            world.fixed = vec![("/redfish/v1/Chassis/1".into(), chassis.to_string())];
+            let server = Server::with_world(world);
+            let call = Call::new(&server, action).set("systems_uri", uri).set("method", method);
+            call.run().fails(&[uri, "no Reset action"]).within(0.0, 12.0);
+            assert_eq!((server.posted().len(), server.world().system().power.as_str()), (0, Some("On")));
+        },
+    );
+    // The only one there is, and two of them, where what is missing counts as off.
+    let mut other = board.clone();
+    "other".clone_into(&mut other.id);
+    for boards in [vec![board.clone()], vec![other, board]] {
+        let server = Server::with_world(World::of(boards));
+        Call::new(&server, "off").set("missing_as_off", "1").run().fails(&["Reset action"]).within(0.0, 12.0);
+    }
+}
+
+#[test]
+fn a_system_that_leaves_its_reset_action_out_while_it_is_off_is_fenced() {
+    let bare = json!({"PowerState": "Off", "UUID": UUID0}).to_string();
+    let bare = Fault::always("GET", "/Systems/1", Misbehaviour::Body(bare.into_bytes())).after(1);
+    let server = Server::with_world(World::one_system().with(bare));
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(1.0, 4.0);
+    assert_eq!(resets_of(&server, "1"), 1);
+}
+
+#[test]
+fn an_empty_list_of_systems_proves_nothing() {
+    // As a BMC that is starting, for up to two minutes.
+    let empty = |count: Value| {
+        let list = json!({"Members": [], "Members@odata.count": count});
+        vec![("/redfish/v1/Systems".to_owned(), list.to_string())]
+    };
+    let unreadable = |id| Fault::always("GET", id, Misbehaviour::Status(503, String::new()));
+    at_once(
+        [
+            (empty(json!(0)), None, "plug", "Node1"),
+            (empty(json!(null)), None, "plug", "Node1"),
+            (empty(json!(0)), None, "systems_uri", "/redfish/v1/Systems/Node7"),
+            // A list that has nothing to show but names is no better.
+            (Vec::new(), Some("/Systems/Node"), "systems_uri", "/redfish/v1/Systems/Other"),
+        ],
+        |(fixed, fault, name, value)| {
+            let mut world = World { fixed, ..two_hosts() };
+            world.faults.extend(fault.map(unreadable));
+            world.faults.insert(0, Fault::always("GET", "/Systems/Node7", Misbehaviour::Status(404, String::new())));
+            let server = Server::with_world(world);
+            let call = Call::new(&server, "off").set("missing_as_off", "1").set(name, value);
+            let output = call.set("action_timeout", "5").run();
+            assert_eq!((output.code, server.posted().len()), (1, 0), "{name}={value}: {output:?}");
+        },
+    );
+    // Once it has started it is fenced, in the same run.
+    let start =
+        Fault::once("GET", "/redfish/v1/Systems", Misbehaviour::Body(empty(json!(0))[0].1.clone().into_bytes()));
+    let server = Server::with_world(two_hosts().with(start.times(2)));
+    Call::new(&server, "off").set("missing_as_off", "1").set("plug", "Node1").run().succeeds("Success: Powered OFF");
+    assert_eq!((resets_of(&server, "Node0"), resets_of(&server, "Node1")), (0, 1));
+}
+
+#[test]
 fn a_target_that_is_missing_or_elsewhere() {
     let mut system = System::new("1");
     system.names_target = false;
@@ -413,7 +490,13 @@ const CAPTURED: &[Captured] = &[
         target: Some("/redfish/v1/Systems/System_0/Actions/ComputerSystem.Reset"),
         plug: None,
     },
-    Captured { name: "openbmc-stock-off", status: 2, list: "system,system", target: None, plug: None },
+    Captured {
+        name: "openbmc-stock-off",
+        status: 2,
+        list: "system,system",
+        target: Some("/redfish/v1/Systems/system/Actions/ComputerSystem.Reset"),
+        plug: None,
+    },
     Captured {
         name: "supermicro-x10-thin",
         status: 0,
@@ -512,6 +595,13 @@ fn captured_complaints_are_understood() {
         )));
         Call::new(&server, "off").run().succeeds("Success: Powered OFF");
     }
+    // Not ready: it is asked again, whatever was asked.
+    let body = std::fs::read_to_string(fixtures().join("_errors/idrac-400-not-ready.json")).unwrap();
+    at_once([("GET", "/Systems"), ("GET", "/Systems/1"), ("POST", "Reset")], |(method, path)| {
+        let not_ready = Fault::always(method, path, Misbehaviour::Status(400, body.clone())).times(4);
+        let server = Server::with_world(World::one_system().with(not_ready));
+        Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(4.0, 14.0);
+    });
     // A success that carries an "error" object.
     let body = std::fs::read_to_string(fixtures().join("_errors/ilo4-200-reset-accepted.json")).unwrap();
     let server =

@@ -69,6 +69,13 @@ impl Address {
         }
     }
 
+    /// Host, zone and port, the same for every way to write them.
+    pub fn full(&self) -> String {
+        let host = self.for_resolver();
+        let host = if host.contains(':') { format!("[{host}]") } else { host.to_ascii_lowercase() };
+        format!("{host}:{}", self.port)
+    }
+
     /// `https://host[:port]`.
     pub fn origin(&self, port: u16) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };

@@ -40,6 +40,8 @@ const SECOND_CHANCES: u32 = 2;
 const SESSIONS: &str = "SessionService/Sessions";
 /// `If-Match` for a resource whose state has no name.
 const ANY_STATE: &str = "*";
+/// So many chassis of a system are asked.
+const CHASSIS: usize = 4;
 /// A connection whose first packet is lost takes at least this long: the kernel repeats it after a second (RFC 6298).
 const LOST_PACKET: Duration = Duration::from_millis(900);
 /// Such a BMC knows its users again a second or two later.
@@ -108,7 +110,7 @@ impl Bmc {
 
     /// Reads a system afresh; at the first call it is looked for.
     pub fn observe(&mut self, host: &mut Host) -> Result<System, Failure> {
-        let found = match &host.found {
+        let mut found = match &host.found {
             None => discovery::locate(self, &host.pointer)?,
             Some(found) => {
                 let place = found.place.clone();
@@ -117,6 +119,9 @@ impl Bmc {
             }
         };
         prove(host, &found)?;
+        // One that has shown its action may leave it out where there is nothing to do with it.
+        let shown = host.system().and_then(|system| system.reset.clone());
+        found.system.reset = found.system.reset.or(shown);
         host.found = Some(found.clone());
         Ok(found.system)
     }
@@ -194,6 +199,17 @@ impl Bmc {
         };
         host.task = None;
         Some(failure)
+    }
+
+    /// The chassis that this system has for itself and that says it is on, if there is one. What cannot be read, and what
+    /// is built around several systems, says nothing.
+    pub fn chassis_that_is_on(&mut self, host: &Host) -> Option<String> {
+        let found = host.found.as_ref()?;
+        found.system.chassis.iter().take(CHASSIS).find_map(|link| {
+            let place = self.follow(&found.place, link).ok()?;
+            let document = self.get(&place).ok()?;
+            resource::is_own_chassis_on(&document, &found.place.path).then_some(place.path)
+        })
     }
 
     /// The reset types to try for `wish`, best first.

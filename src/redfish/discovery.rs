@@ -253,17 +253,33 @@ fn explain_missing(bmc: &mut Bmc, pointer: &Pointer, place: &Place, failure: Fai
     if !pointer.confirm_missing {
         return hint;
     }
-    let listed = systems_collection(bmc, &pointer.redfish_uri).and_then(|collection| {
-        let document = bmc.get(&collection)?;
-        let listing = list(bmc, &collection, &document)?;
-        listing.hides(&collection).map_or(Ok(listing.links), Err)
-    });
-    let path = place.path.trim_end_matches('/');
-    match listed {
-        Ok(links) if links.iter().all(|link| link.trim_end_matches('/') != path) => {
+    match others(bmc, pointer, place) {
+        Ok(Some(others)) if others.iter().any(|(_, other)| other.system.is_some()) => {
             Failure { kind: Kind::NoSuchSystem, ..hint }
         }
-        Ok(_) => hint,
+        Ok(Some(_)) => Failure::new(
+            Kind::Busy { retry_after: None },
+            format!("{hint}, or wait: the BMC lists no other system that can be read either"),
+        ),
+        Ok(None) => hint,
         Err(other) => other,
     }
+}
+
+/// What is listed beside the system at `place`; nothing where that one is listed too.
+///
+/// A service that is starting lists none for a while, or what it cannot show yet: only one that shows another system
+/// knows which ones it has.
+fn others(bmc: &mut Bmc, pointer: &Pointer, place: &Place) -> Result<Option<Vec<(Place, Candidate)>>, Failure> {
+    let collection = systems_collection(bmc, &pointer.redfish_uri)?;
+    let document = bmc.get(&collection)?;
+    let listing = list(bmc, &collection, &document)?;
+    if let Some(hidden) = listing.hides(&collection) {
+        return Err(hidden);
+    }
+    let path = place.path.trim_end_matches('/');
+    if listing.links.iter().any(|link| link.trim_end_matches('/') == path) {
+        return Ok(None);
+    }
+    read_all(bmc, &collection, listing.links).map(Some)
 }

@@ -37,7 +37,7 @@ pub enum Kind {
     Astray,
     /// The system to act on is ambiguous, or another one than it has to be.
     WrongSystem,
-    /// The BMC's list of systems was read completely, and the wanted one is not there.
+    /// The BMC's list of systems was read completely, it shows others, and the wanted one is not there.
     NoSuchSystem,
 }
 

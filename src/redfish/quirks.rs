@@ -87,6 +87,12 @@ pub static MESSAGES: &[KnownMessage] = &[
         "Dell iDRAC (gofish issue 75, badfish issue 447)",
     ),
     message("SYS518", Meaning::Busy, "the iDRAC's data sources are starting", "Dell iDRAC (sushy connector)"),
+    message(
+        "SWC0700",
+        Meaning::Busy,
+        "the iDRAC is starting",
+        "Dell iDRAC: 400 to a GET of Systems, for some minutes (badfish issue 129)",
+    ),
     message("SessionLimitExceeded", Meaning::Busy, "all sessions of the BMC are in use", "DMTF Base registry"),
     message("CreateLimitReachedForResource", Meaning::Busy, "all sessions of the BMC are in use", "DMTF Base registry"),
     message("ServiceTemporarilyUnavailable", Meaning::Busy, "", "DMTF Base registry"),

@@ -53,6 +53,8 @@ pub struct System {
     /// When it was reset last, in the service's own words; only ever compared with itself.
     pub last_reset: Option<String>,
     pub reset: Option<ResetAction>,
+    /// The links to what it is built into.
+    pub chassis: Vec<String>,
     /// Which state of the resource this is, for services that want to be told with a request.
     pub etag: Option<String>,
 }
@@ -88,6 +90,7 @@ impl System {
             power: Power::read(document.get("PowerState")),
             last_reset: text(document, "LastResetTime"),
             reset: document.pointer("/Actions/#ComputerSystem.Reset").and_then(ResetAction::read),
+            chassis: document.pointer("/Links/Chassis").map(links).unwrap_or_default(),
             etag: text(document, ETAG),
         })
     }
@@ -138,6 +141,18 @@ impl Page {
             count: document.get("Members@odata.count").and_then(Value::as_u64),
         })
     }
+}
+
+/// Whether a chassis says that it is on, and holds no other system than the one at `path`.
+pub fn is_own_chassis_on(chassis: &Value, path: &str) -> bool {
+    let systems = chassis.pointer("/Links/ComputerSystems").map(links).unwrap_or_default();
+    let is_own = systems.iter().all(|link| link.trim_end_matches('/') == path.trim_end_matches('/'));
+    is_own && Power::read(chassis.get("PowerState")).is(PowerWord::On)
+}
+
+/// The resources that a list links to.
+fn links(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(|link| text(link, "@odata.id")).collect()
 }
 
 /// The link `name` of a resource, e.g. `Systems` of the service root.

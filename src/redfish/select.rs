@@ -50,12 +50,16 @@ pub enum NotChosen {
     Ambiguous(String),
     /// It would be clearer if every member could be read, and one that cannot may be readable in a moment.
     NotYetClear(String),
-    /// The collection was read completely, and no member is it.
+    /// The collection was read completely, it has others, and no member is it.
     NoSuchSystem(String),
 }
 
 /// The one candidate that is meant; `uuid` decides where nothing else does.
 pub fn choose(candidates: &[Candidate], wanted: &Wanted, uuid: Option<&str>) -> Result<usize, NotChosen> {
+    // A BMC that is starting lists none for a while.
+    if candidates.is_empty() {
+        return Err(NotChosen::NotYetClear("the BMC lists no system at all".to_owned()));
+    }
     match wanted {
         Wanted::Named(name) => match &matching(candidates, name)[..] {
             [one] => Ok(*one),
@@ -98,17 +102,15 @@ fn the_only_one(candidates: &[Candidate], uuid: Option<&str>) -> Result<usize, N
             return Ok(one);
         }
     }
-    if candidates.is_empty() {
-        return Err(NotChosen::NoSuchSystem("the BMC lists no system at all".to_owned()));
-    }
     let lost = unreadable(candidates);
     let able: Vec<usize> = resettable(candidates).map(|(at, _)| at).collect();
     match (&able[..], candidates.len(), lost.is_empty()) {
         ([one], _, true) => Ok(*one),
         // A lone system without a Reset action: good enough to be asked; what needs the action says so itself.
         ([], 1, true) => Ok(0),
+        // Nothing was named that could be missing.
         ([], _, true) => {
-            Err(NotChosen::NoSuchSystem(format!("none of the systems offers a Reset action: {}", list(candidates))))
+            Err(NotChosen::Ambiguous(format!("none of the systems offers a Reset action: {}", list(candidates))))
         }
         (_, _, false) => Err(unclear(
             candidates,
@@ -267,8 +269,16 @@ mod tests {
         assert_eq!(choose(&board, &Wanted::Any, None), Ok(0));
         assert_eq!(choose(&board[1..], &Wanted::Any, None), Ok(0));
         let none = [candidate("a", ONE, false), candidate("b", TWO, false)];
-        assert!(choose(&none, &Wanted::Any, None).is_err());
-        assert!(choose(&[], &Wanted::Any, None).is_err());
+        let Err(NotChosen::Ambiguous(_)) = choose(&none, &Wanted::Any, None) else { panic!() };
+    }
+
+    #[test]
+    fn an_empty_list_says_nothing_about_any_system() {
+        for wanted in [Wanted::Any, Wanted::Named("Node1".into()), Wanted::Node("node1".into())] {
+            for uuid in [None, Some(ONE)] {
+                let Err(NotChosen::NotYetClear(_)) = choose(&[], &wanted, uuid) else { panic!("{wanted:?}") };
+            }
+        }
     }
 
     #[test]

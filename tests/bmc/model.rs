@@ -31,6 +31,12 @@ pub struct System {
     pub can_reset: bool,
     pub names_target: bool,
     pub last_reset: Option<String>,
+    /// Whether it says Off for a host that it does not know yet.
+    pub knows: Knows,
+    /// What a `ForceOff` is answered where it is off.
+    pub refuses_when_off: Option<(u16, String)>,
+    /// Whether it links to the chassis `/redfish/v1/Chassis/1`.
+    pub in_chassis: bool,
     due: Vec<Due>,
 }
 
@@ -51,6 +57,9 @@ impl System {
             can_reset: true,
             names_target: true,
             last_reset: None,
+            knows: Knows::Always,
+            refuses_when_off: None,
+            in_chassis: false,
             due: Vec::new(),
         }
     }
@@ -64,6 +73,11 @@ impl System {
         format!("W/\"{}\"", self.power.as_str().unwrap_or_default())
     }
 
+    /// What it says of its power.
+    fn says(&self) -> Value {
+        if self.knows == Knows::Always { self.power.clone() } else { json!("Off") }
+    }
+
     /// Lets everything happen that is due.
     pub fn settle(&mut self) {
         let now = Instant::now();
@@ -74,6 +88,9 @@ impl System {
     }
 
     fn reset(&mut self, reset_type: &str) -> bool {
+        if self.knows == Knows::AfterReset {
+            self.knows = Knows::Always;
+        }
         let steps = match reset_type {
             "ForceOff" => self.when_off.clone(),
             "On" | "ForceOn" => self.when_on.clone(),
@@ -99,8 +116,11 @@ impl System {
         }
         let mut document = json!({
             "@odata.id": self.uri(), "Id": self.id, "Name": self.name, "UUID": self.uuid,
-            "SerialNumber": self.serial, "PowerState": self.power, "Actions": {},
+            "SerialNumber": self.serial, "PowerState": self.says(), "Actions": {},
         });
+        if self.in_chassis {
+            document["Links"] = json!({"Chassis": [{"@odata.id": "/redfish/v1/Chassis/1"}]});
+        }
         if self.can_reset {
             document["Actions"]["#ComputerSystem.Reset"] = action;
         }
@@ -109,6 +129,14 @@ impl System {
         }
         document
     }
+}
+
+/// Since when a BMC knows the power of its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Knows {
+    Always,
+    AfterReset,
+    Never,
 }
 
 /// A number out of a name, so that each system has a UUID of its own.
@@ -417,6 +445,11 @@ impl World {
         let state = if self.weak_etags { "*".to_owned() } else { system.etag() };
         if let Some(status) = self.wants_etag.filter(|_| request.header("If-Match") != Some(state.as_str())) {
             return Reply::json(status, &[], "{}");
+        }
+        if let Some((status, body)) =
+            system.refuses_when_off.clone().filter(|_| system.says() == "Off" && reset_type == "ForceOff")
+        {
+            return Reply::json(status, &[], &body);
         }
         if system.refuses.contains(&reset_type.as_str()) || !system.reset(&reset_type) {
             return error(400, "Base.1.8.ActionParameterValueNotInList", "The value is not in the list.");
