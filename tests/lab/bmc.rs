@@ -230,6 +230,7 @@ impl Reply {
             400 => "Bad Request",
             401 => "Unauthorized",
             405 => "Method Not Allowed",
+            409 => "Conflict",
             _ => "Not Found",
         };
         let mut head = format!("HTTP/1.1 {} {phrase}\r\nOData-Version: 4.0\r\n", self.status);
@@ -267,6 +268,10 @@ fn answer(lab: &Lab, node: Node, request: &Request) -> Reply {
         })),
         ("GET", p) if p == system => Reply::json(describe(lab, node, &system, &reset)),
         ("POST", p) if p == reset => match request.reset_type() {
+            // As iDRAC and iLO have it.
+            Some(kind) if kind == "ForceOff" && !power::is_on(lab, node) => {
+                Reply::error(409, "the server is powered off already")
+            }
             Some(kind) => match RESET_TYPES.iter().find(|known| **known == kind) {
                 Some(action) => Reply { status: 204, body: None, action: Some(action) },
                 None => Reply::error(400, "this ResetType is not among the allowable values"),

@@ -1,5 +1,6 @@
 //! The command line: one word says what, one clear sentence says what was wrong.
 
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use crate::bench_agent::Bench;
@@ -8,7 +9,7 @@ use crate::host;
 use crate::image::Version;
 use crate::node::Node;
 use crate::power_cuts::{Kind, Series};
-use crate::scenarios::{self, Wanted};
+use crate::scenarios::{self, Manner, Wanted};
 use crate::sh::Result;
 use crate::shell_agent::Agent;
 use crate::state::{self, Lab};
@@ -40,7 +41,9 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
   cargo lab timeline          both hosts' logs, BMCs and power in one story
   cargo lab demo [--victim leader|follower]
                               the main job: cut a node's power and watch (brings its own lab up and down)
-  cargo lab run [SCENARIO...] scenarios; those of every day if none is named, all of them with --nightly
+  cargo lab run [--jobs N] [SCENARIO...]
+                              scenarios; those of every day if none is named, all of them with --nightly; --jobs 2
+                              runs two labs side by side
   cargo lab list              the scenarios
   cargo lab power-cuts [--runs N] [--seed SEED] [--kind KIND]
                               N power cuts at random moments; fails if an acknowledged write is lost
@@ -98,9 +101,9 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
         }
         "run" => {
             let wish = wish(words)?;
-            let wanted = wanted(words);
+            let manner = manner(words)?;
             crate::interrupt::install()?;
-            scenarios::run(&lab, wish, &wanted)
+            scenarios::run(&lab, wish, &manner)
         }
         "power-cuts" => {
             let series = series(words)?;
@@ -180,12 +183,16 @@ fn by_hand(lab: &Lab, verb: &str, words: &mut Vec<String>) -> Result<()> {
     }
 }
 
-fn wanted(words: &[String]) -> Wanted {
-    match words {
+fn manner(words: &mut Vec<String>) -> Result<Manner> {
+    let jobs = take_option(words, "--jobs")?.unwrap_or_else(|| "1".to_owned());
+    let jobs = jobs.parse().map_err(|_| format!("--jobs takes a number of labs, not '{jobs}'"))?;
+    let report = take_option(words, "--report")?.map(PathBuf::from);
+    let wanted = match words.as_slice() {
         [] => Wanted::Daily,
         [only] if only == "--nightly" => Wanted::Nightly,
         names => Wanted::Named(names.to_vec()),
-    }
+    };
+    Ok(Manner { wanted, jobs, report })
 }
 
 fn wish(words: &mut Vec<String>) -> Result<Wish> {

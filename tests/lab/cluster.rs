@@ -177,6 +177,12 @@ pub fn attribute(lab: &Lab, node: Node, lifetime: &str, name: &str) -> Option<St
     host::must(lab, node, &words).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
+/// Sets a node's attribute, typed on `by`.
+pub fn set_attribute(lab: &Lab, by: Node, node: Node, lifetime: &str, name: &str, value: &str) -> Result<()> {
+    let words = ["crm_attribute", "--lifetime", lifetime, "--node", node.name(), "--name", name, "--update", value];
+    host::must(lab, by, &words).map(drop)
+}
+
 /// What `crm_mon` shows on a node that runs, failures and attributes included.
 pub fn crm_mon(lab: &Lab, node: Node) -> Result<String> {
     host::must(lab, node, &["crm_mon", "-1", "-A", "-f", "-r", "-n"])
@@ -191,6 +197,13 @@ pub fn online(lab: &Lab, node: Node) -> Vec<Node> {
         .filter(|element| element.attribute("online") == Some("true") && element.attribute("pending") != Some("true"))
         .filter_map(|element| element.attribute("name")?.parse().ok())
         .collect()
+}
+
+/// The node that coordinates, as `node` sees it.
+pub fn coordinator(lab: &Lab, node: Node) -> Result<Node> {
+    let said = host::must(lab, node, &["crmadmin", "--dc_lookup"])?;
+    let name = said.split_whitespace().find_map(|word| word.parse().ok());
+    name.ok_or_else(|| format!("nobody coordinates: {said}").into())
 }
 
 /// Which nodes are being fenced at the moment, as `node` sees it.

@@ -13,7 +13,8 @@ use crate::state::Lab;
 use crate::story::{Step, Story};
 use crate::teardown;
 use crate::up::{self, Wish};
-use crate::writer::{FIRST_WRITES, Load, STEADY, Verdict, Writers};
+use crate::verdict::Verdict;
+use crate::writer::{FIRST_WRITES, Load, STEADY, Writers};
 
 /// Whose power is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,8 +148,7 @@ pub fn power_cut(
 /// Reads from the survivor what was acknowledged so far, while it is alone and writing goes on.
 fn lost_now(writers: &Writers, survivor: Node, story: &Story) -> Result<usize> {
     let acks = writers.acknowledged();
-    let present = writers.read_back(survivor)?;
-    let lost = crate::history::lost(&acks, &present).len();
+    let lost = crate::history::lost(&acks, &writers.read_back(survivor)?.store).len();
     story.tell(&format!("read back from {survivor} alone: {} acknowledged writes, {lost} of them lost", acks.len()));
     Ok(lost)
 }

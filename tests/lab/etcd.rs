@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions};
+use etcd_client::{Certificate, Client, ConnectOptions, Identity, ResponseHeader, TlsOptions};
 use nix::sched::{CloneFlags, setns};
 
 use crate::check;
+use crate::history::Header;
 use crate::host;
 use crate::net;
 use crate::node::{NODES, Node};
@@ -47,6 +48,13 @@ pub async fn connect(tls: &TlsOptions, node: Node) -> Result<Client> {
     Ok(Client::connect([node.endpoint()], Some(options)).await?)
 }
 
+/// What the head of an answer says.
+pub fn header(said: Option<&ResponseHeader>) -> Option<Header> {
+    let said = said?;
+    let (revision, term) = (said.revision(), said.raft_term());
+    Some(Header { revision, term, cluster: said.cluster_id(), member: said.member_id() })
+}
+
 /// What one node's etcd says about itself and its cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
@@ -80,7 +88,7 @@ async fn ask(tls: &TlsOptions, node: Node) -> Result<View> {
     let mut client = connect(tls, node).await?;
     let status = client.status().await?;
     let mut view = View {
-        member: status.header().map_or(0, etcd_client::ResponseHeader::member_id),
+        member: status.header().map_or(0, ResponseHeader::member_id),
         leader: status.leader(),
         learner: status.is_learner(),
         ..View::default()
@@ -169,7 +177,7 @@ async fn hash_both(tls: &TlsOptions) -> Result<[u32; 2]> {
     let mut revision = i64::MAX;
     for node in NODES {
         let answer = connect(tls, node).await?.get("lab/probe", None).await?;
-        revision = revision.min(answer.header().map_or(0, etcd_client::ResponseHeader::revision));
+        revision = revision.min(answer.header().map_or(0, ResponseHeader::revision));
     }
     let mut hashes = [0; 2];
     for (node, hash) in NODES.into_iter().zip(&mut hashes) {

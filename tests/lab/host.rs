@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns, unshare};
 
+use crate::init;
 use crate::net;
 use crate::node::{NODES, Node};
 use crate::proc::Record;
@@ -141,6 +142,9 @@ pub fn any_running(lab: &Lab) -> Result<Node> {
 
 /// Brings a container image into the host's podman.
 pub fn import_image(lab: &Lab, node: Node, tar: &Path, name: &str) -> Result<()> {
+    sh::wait_for(&format!("{node} to boot"), Duration::from_secs(30), Duration::from_millis(20), || {
+        must(lab, node, &["test", "-e", init::BOOTED]).ok()
+    })?;
     // The tar lies outside of what the host sees: it comes in through a pipe.
     let file = fs::File::open(tar)?;
     let mut command = command(lab, node, &["podman", "import", "--quiet", "-", name])?;

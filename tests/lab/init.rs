@@ -20,6 +20,9 @@ const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "
 /// Pacemaker writes here when it wants its machine to die at once. That machine is not ours to give.
 const DEADLY: &[&str] = &["/proc/sysrq-trigger", "/proc/sys/kernel/sysrq"];
 
+/// Says that what a host mounts is mounted: a program that is brought in before is still on the machine's own files.
+pub const BOOTED: &str = "/run/lab-booted";
+
 /// Does not come back while the host lives.
 pub fn run(lab: &Lab, node: Node) -> Result<()> {
     nix::unistd::sethostname(node.name())?;
@@ -28,6 +31,7 @@ pub fn run(lab: &Lab, node: Node) -> Result<()> {
         return Err("nobody recorded this host's pid 1".into());
     }
     mount_all(lab, node)?;
+    sh::write(Path::new(BOOTED), "")?;
     syslog::start(node)?;
     Command::new("/proc/self/exe").args(["host-services", node.name()]).spawn()?;
     loop {

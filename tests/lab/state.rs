@@ -101,6 +101,13 @@ impl Lab {
         append_stamped(&self.events(), "lab", text);
     }
 
+    /// Says that a command is at work on the lab as a whole, until the answer is dropped; an error if another one is.
+    pub fn lock_whole(&self) -> Result<Flock<fs::File>> {
+        let dir = fs::File::open(self.dir())?;
+        Flock::lock(dir, FlockArg::LockExclusiveNonblock)
+            .map_err(|(_, errno)| format!("cannot lock {}: {errno}", self.dir().display()).into())
+    }
+
     /// Makes sure that two commands do not switch the same host's power at once. Held until the answer is dropped.
     pub fn lock(&self, node: Node) -> Result<Flock<fs::File>> {
         let path = self.node_dir(node).join("power.lock");

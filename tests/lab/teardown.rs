@@ -25,6 +25,26 @@ impl Drop for AtEnd<'_> {
     }
 }
 
+/// For a lab that is to begin: none of its name may be up. What a crash of the machine has left of one, in which nothing
+/// runs any more, is taken away.
+pub fn make_room(lab: &Lab) -> sh::Result<()> {
+    if !lab.exists() {
+        return Ok(());
+    }
+    if !processes(lab).is_empty() || lab.lock_whole().is_err() {
+        return Err(format!(
+            "lab {0} is up already; type 'cargo lab --name {0} status' to see it, 'cargo lab --name {0} down' to end it, or use another --name",
+            lab.name
+        )
+        .into());
+    }
+    println!("taking away what was left of lab {}, in which nothing runs", lab.name);
+    match down(lab) {
+        left if left.is_empty() => Ok(()),
+        left => Err(format!("could not take away: {}", left.join(", ")).into()),
+    }
+}
+
 /// Takes everything away and answers what could not be.
 pub fn down(lab: &Lab) -> Vec<String> {
     if let Some(bmc) = Record::load(&lab.bmc_record()) {

@@ -44,9 +44,7 @@ impl Default for Wish {
 
 /// Brings it up, or takes away what it had made until it failed.
 pub fn up(lab: &Lab, wish: Wish) -> Result<()> {
-    if lab.exists() {
-        return Err("the lab is up already; type 'cargo lab status' to see it or 'cargo lab down' to end it".into());
-    }
+    teardown::make_room(lab)?;
     let began = Instant::now();
     let done = build(lab, wish);
     if let Err(error) = &done {
@@ -67,6 +65,7 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
     };
     let rootfs = image::rootfs(wish.etcd, tools)?;
     sh::make_dir(&lab.dir())?;
+    let _being_built = lab.lock_whole()?;
     fs::set_permissions(lab.dir(), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
     lab.set("etcd", wish.etcd.number())?;
     lab.set("clone", wish.clone.word())?;

@@ -1,20 +1,18 @@
-//! Clients that write to etcd without pause and remember every acknowledgement, and the reading back.
+//! Clients that write to etcd without pause and remember every acknowledgement. [`crate::verdict`] judges them.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use etcd_client::{Client, GetOptions, TlsOptions};
+use etcd_client::{Client, TlsOptions};
 use nix::sched::{CloneFlags, setns};
 
-use crate::check;
+use crate::chain::{self, Deed, Link, Step};
 use crate::etcd;
-use crate::history::{self, Ack};
+use crate::history::{self, Ack, Header};
 use crate::net;
 use crate::node::{NODES, Node};
 use crate::sh::Result;
@@ -29,32 +27,45 @@ pub struct Load {
     between: Duration,
     /// How often the watch writes to each node.
     watch_every: Duration,
+    /// How often the chain is read, and goes on, through each node.
+    chain_every: Duration,
 }
 
 /// Writes are always under way, and yet the machine's cores are left to the clusters.
-pub const STEADY: Load =
-    Load { writers: 4, between: Duration::from_millis(5), watch_every: Duration::from_millis(100) };
+pub const STEADY: Load = Load {
+    writers: 4,
+    between: Duration::from_millis(5),
+    watch_every: Duration::from_millis(100),
+    chain_every: Duration::from_millis(200),
+};
 
 /// One write after the other: between two of them the newest acknowledged entry is in both logs, and that it is
 /// committed in neither. With several writers the next entry, which carries that word, is nearly always there already.
-pub const ONE_BY_ONE: Load =
-    Load { writers: 1, between: Duration::from_millis(10), watch_every: Duration::from_secs(1) };
+pub const ONE_BY_ONE: Load = Load {
+    writers: 1,
+    between: Duration::from_millis(10),
+    watch_every: Duration::from_secs(1),
+    chain_every: Duration::from_secs(1),
+};
 
 /// Many at the same time, as the clients of a busy API server: entries are always on their way between the members.
-pub const SIXTEEN: Load =
-    Load { writers: 16, between: Duration::from_millis(20), watch_every: Duration::from_millis(100) };
+pub const SIXTEEN: Load = Load {
+    writers: 16,
+    between: Duration::from_millis(20),
+    watch_every: Duration::from_millis(100),
+    chain_every: Duration::from_millis(200),
+};
 
 /// How long a few hundred writes may take at the beginning: nothing is measured before they are there.
 pub const FIRST_WRITES: Duration = Duration::from_secs(120);
-/// After this a write counts as failed, and its key is written again through the other endpoint.
+/// After this a write counts as failed, and another one is tried through the other endpoint.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(700);
 /// A refused connection answers at once: no need to ask a thousand times a second.
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
-const PAGE: i64 = 2000;
 
-/// Writers and watch under way.
+/// Writers, watch and chain under way.
 pub struct Writers {
-    lab: Lab,
+    pub(crate) lab: Lab,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Result<()>>>,
 }
@@ -65,21 +76,25 @@ struct Shared {
     began: Instant,
     stop: AtomicBool,
     acks: Mutex<Vec<Ack>>,
-    /// The record on disk, for whoever looks into a failed run.
-    file: Mutex<File>,
+    chain: Mutex<Vec<Step>>,
+    /// The records on disk, for whoever looks into a failed run.
+    acks_file: Mutex<File>,
+    chain_file: Mutex<File>,
 }
 
 impl Writers {
     /// Starts them in the client's place on the network.
     pub fn start(lab: &Lab, load: Load) -> Result<Self> {
         let label = state::since_epoch().as_millis();
-        let path: PathBuf = lab.dir().join(format!("acks-{label}.tsv"));
+        let file = |what: &str| File::create(lab.dir().join(format!("{what}-{label}.tsv")));
         let shared = Arc::new(Shared {
             prefix: format!("lab/{label}/"),
             began: Instant::now(),
             stop: AtomicBool::new(false),
             acks: Mutex::new(Vec::new()),
-            file: Mutex::new(File::create(path)?),
+            chain: Mutex::new(Vec::new()),
+            acks_file: Mutex::new(file("acks")?),
+            chain_file: Mutex::new(file("chain")?),
         });
         let network = File::open(net::client_handle(lab))?;
         let tls = etcd::tls(lab)?;
@@ -99,17 +114,27 @@ impl Writers {
 
     /// How many writes were acknowledged.
     pub fn count(&self) -> usize {
-        self.shared.lock().len()
+        lock(&self.shared.acks).len()
     }
 
     /// The first write that began after `moment` and was acknowledged.
     pub fn first_after(&self, moment: Duration) -> Option<Ack> {
-        self.shared.lock().iter().filter(|ack| ack.began > moment).min_by_key(|ack| ack.ended).cloned()
+        lock(&self.shared.acks).iter().filter(|ack| ack.began > moment).min_by_key(|ack| ack.ended).cloned()
     }
 
     /// Everything that was acknowledged so far.
     pub fn acknowledged(&self) -> Vec<Ack> {
-        self.shared.lock().clone()
+        lock(&self.shared.acks).clone()
+    }
+
+    /// Everything that became of the chain so far.
+    pub fn chain(&self) -> Vec<Step> {
+        lock(&self.shared.chain).clone()
+    }
+
+    /// What the keys of this run begin with.
+    pub fn prefix(&self) -> &str {
+        &self.shared.prefix
     }
 
     /// Ends the writing and answers all acknowledgements.
@@ -127,18 +152,6 @@ impl Writers {
         let first = acks.iter().map(|ack| ack.ended).min().unwrap_or_default();
         history::longest_gap(&acks, first, self.now())
     }
-
-    /// Reads every key of this run from one node, linearizably. A busy machine may take more than one try.
-    pub fn read_back(&self, node: Node) -> Result<BTreeSet<String>> {
-        let what = format!("the keys can be read from {node}");
-        check::eventually(&what, || self.try_read_back(node), Result::is_ok)?
-    }
-
-    fn try_read_back(&self, node: Node) -> Result<BTreeSet<String>> {
-        let tls = etcd::tls(&self.lab)?;
-        let prefix = self.shared.prefix.clone();
-        etcd::as_client(&self.lab, move || etcd::runtime()?.block_on(read_keys(&tls, node, &prefix)))
-    }
 }
 
 impl Drop for Writers {
@@ -147,29 +160,33 @@ impl Drop for Writers {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Ack>> {
-        self.acks.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
+fn lock<T>(records: &Mutex<Vec<T>>) -> std::sync::MutexGuard<'_, Vec<T>> {
+    records.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
 
+fn say(file: &Mutex<File>, line: &str) {
+    if let Ok(mut file) = file.lock() {
+        let _ = writeln!(file, "{line}");
+    }
+}
+
+impl Shared {
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }
 
     fn record(&self, ack: Ack) {
-        if let Ok(mut file) = self.file.lock() {
-            let _ = writeln!(
-                file,
-                "{:.6}\t{:.6}\t{}\t{}\t{}\t{}",
-                ack.began.as_secs_f64(),
-                ack.ended.as_secs_f64(),
-                ack.node,
-                ack.revision,
-                ack.term,
-                ack.key
-            );
-        }
-        self.lock().push(ack);
+        let Ack { key, began, ended, node, said: Header { revision, term, cluster, member } } = &ack;
+        let (began, ended) = (began.as_secs_f64(), ended.as_secs_f64());
+        let line = format!("{began:.6}\t{ended:.6}\t{node}\t{revision}\t{term}\t{cluster:x}\t{member:x}\t{key}");
+        say(&self.acks_file, &line);
+        lock(&self.acks).push(ack);
+    }
+
+    fn record_step(&self, step: Step) {
+        let (began, ended) = (step.began.as_secs_f64(), step.ended.as_secs_f64());
+        say(&self.chain_file, &format!("{began:.6}\t{ended:.6}\t{}\t{:?}", step.node, step.deed));
+        lock(&self.chain).push(step);
     }
 }
 
@@ -181,20 +198,25 @@ async fn write_all(shared: Arc<Shared>, tls: TlsOptions, load: Load) {
     }
     for node in NODES {
         tasks.push(tokio::spawn(watch(Arc::clone(&shared), tls.clone(), node, load.watch_every)));
+        tasks.push(tokio::spawn(go_on(Arc::clone(&shared), tls.clone(), node, load.chain_every)));
+        tasks.push(tokio::spawn(look(Arc::clone(&shared), tls.clone(), node, load.chain_every)));
     }
     for task in tasks {
         let _ = task.await;
     }
 }
 
-/// One writer: a key after the other, each until it is acknowledged, through either endpoint.
+/// One writer: a write after the other, each until one try is acknowledged, through either endpoint. Each try has a key
+/// of its own: what comes of one that nobody answered says nothing about the one that was acknowledged.
 async fn write(shared: Arc<Shared>, tls: TlsOptions, number: usize, first: Node, between: Duration) {
     let mut endpoint = Endpoint::new(first);
     let mut count = 0_u64;
     while !shared.stopped() {
         count += 1;
-        let key = format!("{}w{number}-{count:08}", shared.prefix);
+        let mut tries = 0_u64;
         while !shared.stopped() {
+            tries += 1;
+            let key = format!("{}w{number}-{count:08}-{tries}", shared.prefix);
             if endpoint.put(&shared, &tls, &key).await {
                 break;
             }
@@ -219,6 +241,45 @@ async fn watch(shared: Arc<Shared>, tls: TlsOptions, node: Node, every: Duration
     }
 }
 
+/// The chain goes on through one node alone. Both nodes' clients put the same number, and each takes turns with the
+/// other one: who comes too late is told what is there, and tries again at once.
+async fn go_on(shared: Arc<Shared>, tls: TlsOptions, node: Node, every: Duration) {
+    let key = format!("{}{}", shared.prefix, chain::KEY);
+    let mut endpoint = Endpoint::new(node);
+    let mut known = None;
+    let mut tries = 0_u64;
+    while !shared.stopped() {
+        tries += 1;
+        known = match known {
+            None => endpoint.look(&shared, &tls, &key).await,
+            Some(link) => {
+                let (swapped, link) = endpoint.swap(&shared, &tls, &key, &link, &format!("{node}-{tries}")).await;
+                if !swapped && link.is_some() {
+                    known = link;
+                    continue;
+                }
+                link
+            }
+        };
+        if known.is_none() {
+            endpoint = Endpoint::new(node);
+        }
+        tokio::time::sleep(every).await;
+    }
+}
+
+/// Reads the chain through one node alone.
+async fn look(shared: Arc<Shared>, tls: TlsOptions, node: Node, every: Duration) {
+    let key = format!("{}{}", shared.prefix, chain::KEY);
+    let mut endpoint = Endpoint::new(node);
+    while !shared.stopped() {
+        if endpoint.look(&shared, &tls, &key).await.is_none() {
+            endpoint = Endpoint::new(node);
+        }
+        tokio::time::sleep(every).await;
+    }
+}
+
 /// A node and the connection to it, made anew after each failure: a connection to a host without power would
 /// otherwise be waited for long after the host is back.
 struct Endpoint {
@@ -235,100 +296,57 @@ impl Endpoint {
     async fn put(&mut self, shared: &Shared, tls: &TlsOptions, key: &str) -> bool {
         let began = shared.began.elapsed();
         let answer = tokio::time::timeout(WRITE_TIMEOUT, self.try_put(tls, key)).await;
-        let Ok(Some((revision, term))) = answer else { return false };
+        let Ok(Some(said)) = answer else { return false };
         let ended = shared.began.elapsed();
-        shared.record(Ack { key: key.to_owned(), began, ended, node: self.node, revision, term });
+        shared.record(Ack { key: key.to_owned(), began, ended, node: self.node, said });
         true
     }
 
-    async fn try_put(&mut self, tls: &TlsOptions, key: &str) -> Option<(i64, u64)> {
+    async fn try_put(&mut self, tls: &TlsOptions, key: &str) -> Option<Header> {
+        let answer = self.client(tls).await?.put(key, "", None).await.ok()?;
+        etcd::header(answer.header())
+    }
+
+    /// The chain's number, read in time and recorded.
+    async fn look(&mut self, shared: &Shared, tls: &TlsOptions, key: &str) -> Option<Link> {
+        let began = shared.began.elapsed();
+        let read = async { chain::read(self.client(tls).await?, key).await };
+        let deed = tokio::time::timeout(WRITE_TIMEOUT, read).await.ok()??;
+        self.record(shared, began, deed).1
+    }
+
+    /// Puts the number after `known`. Answers whether it is there, and what is; what nobody answered is recorded as
+    /// that.
+    async fn swap(
+        &mut self,
+        shared: &Shared,
+        tls: &TlsOptions,
+        key: &str,
+        known: &Link,
+        author: &str,
+    ) -> (bool, Option<Link>) {
+        let began = shared.began.elapsed();
+        let swap = async { chain::swap(self.client(tls).await?, key, known, author).await };
+        let deed = tokio::time::timeout(WRITE_TIMEOUT, swap).await.ok().flatten();
+        let tried = || Deed::Tried { number: known.number + 1, author: author.to_owned() };
+        self.record(shared, began, deed.unwrap_or_else(tried))
+    }
+
+    fn record(&self, shared: &Shared, began: Duration, deed: Deed) -> (bool, Option<Link>) {
+        let known = match &deed {
+            Deed::Swapped { link, .. } => (true, Some(link.clone())),
+            Deed::Read { link, .. } => (false, Some(link.clone())),
+            Deed::Tried { .. } => (false, None),
+        };
+        shared.record_step(Step { began, ended: shared.began.elapsed(), node: self.node, deed });
+        known
+    }
+
+    async fn client(&mut self, tls: &TlsOptions) -> Option<&mut Client> {
         if self.client.is_none() {
             self.client = etcd::connect(tls, self.node).await.ok();
         }
-        let answer = self.client.as_mut()?.put(key, "", None).await.ok()?;
-        let header = answer.header()?;
-        Some((header.revision(), header.raft_term()))
-    }
-}
-
-async fn read_keys(tls: &TlsOptions, node: Node, prefix: &str) -> Result<BTreeSet<String>> {
-    let mut client = etcd::connect(tls, node).await?;
-    let mut keys = BTreeSet::new();
-    // The byte after '/', so that the range ends behind the last key of the prefix.
-    let end = format!("{}0", prefix.trim_end_matches('/'));
-    let mut from = prefix.to_owned();
-    loop {
-        let options = GetOptions::new().with_range(end.clone()).with_limit(PAGE).with_keys_only();
-        let page = tokio::time::timeout(Duration::from_secs(10), client.get(from.clone(), Some(options)));
-        let page = page.await.map_err(|_| format!("{node} does not let its keys be read"))??;
-        for pair in page.kvs() {
-            keys.insert(pair.key_str()?.to_owned());
-        }
-        match keys.last() {
-            Some(last) if page.more() => from = format!("{last}\0"),
-            _ => return Ok(keys),
-        }
-    }
-}
-
-/// What a run of writers came to.
-#[derive(Clone, Debug)]
-pub struct Verdict {
-    pub acknowledged: usize,
-    pub lost: Vec<Ack>,
-    pub forks: Vec<history::Fork>,
-    /// Whether the stores of both nodes differ.
-    pub diverged: bool,
-    /// The longest time without an acknowledgement.
-    pub gap: Duration,
-}
-
-impl Verdict {
-    /// An error that says what is wrong, if anything is: two histories before lost writes, as those follow from them.
-    pub fn must_be_good(&self) -> Result<()> {
-        if let Some(fork) = self.forks.first() {
-            let tell = |ack: &Ack| format!("{} at revision {} from {}", ack.key, ack.revision, ack.node);
-            let (first, second) = (tell(&fork.first), tell(&fork.second));
-            return Err(format!("the acknowledged writes are not one history: {first}, {second}: {}", fork.why).into());
-        }
-        if let Some(ack) = self.lost.first() {
-            let (count, revision, node) = (self.lost.len(), ack.revision, ack.node);
-            return Err(
-                format!("{count} acknowledged writes are lost, the first at revision {revision} from {node}").into()
-            );
-        }
-        if self.diverged {
-            return Err("the two members hold different data".into());
-        }
-        Ok(())
-    }
-}
-
-impl Writers {
-    /// Stops, reads everything back from both nodes, and judges. Both must be voters again.
-    pub fn judge(&mut self) -> Result<Verdict> {
-        self.judge_without(|_| false).map(|(verdict, _)| verdict)
-    }
-
-    /// As [`Self::judge`], without what an operator gave up by name; answers also how many writes those were.
-    pub fn judge_without(&mut self, given_up: impl Fn(&Ack) -> bool) -> Result<(Verdict, usize)> {
-        let mut acks = self.stop()?;
-        let all = acks.len();
-        acks.retain(|ack| !given_up(ack));
-        let mut lost: Vec<Ack> = Vec::new();
-        for node in NODES {
-            let present = self.read_back(node)?;
-            let missing = history::lost(&acks, &present).into_iter().filter(|ack| !lost.contains(ack));
-            let missing: Vec<Ack> = missing.cloned().collect();
-            lost.extend(missing);
-        }
-        let last = acks.iter().map(|ack| ack.ended).max().unwrap_or_default();
-        let first = acks.iter().map(|ack| ack.ended).min().unwrap_or_default();
-        let (gap, _) = history::longest_gap(&acks, first, last);
-        let [one, two] = etcd::hashes(&self.lab)?;
-        let verdict =
-            Verdict { acknowledged: acks.len(), lost, forks: history::forks(&acks), diverged: one != two, gap };
-        Ok((verdict, all - acks.len()))
+        self.client.as_mut()
     }
 }
 
@@ -342,11 +360,12 @@ pub fn by_hand(lab: &Lab, seconds: &str) -> Result<()> {
     }
     let verdict = writers.judge()?;
     println!(
-        "{} acknowledged, {} lost, longest gap {:.2} s, {} signs of two histories",
+        "{} acknowledged, {} lost, longest gap {:.2} s, {} signs of two histories, {} faults of the chain",
         verdict.acknowledged,
         verdict.lost.len(),
         verdict.gap.as_secs_f64(),
-        verdict.forks.len()
+        verdict.forks.len(),
+        verdict.chain.len()
     );
     verdict.must_be_good()
 }

@@ -47,9 +47,7 @@ pub fn run(lab: &Lab, wish: Wish, bench: &Bench) -> Result<()> {
         let names: Vec<&str> = BLOWS.iter().map(|(name, _)| *name).collect();
         return Err(format!("there is no such blow; type --only with one of {}", names.join(", ")).into());
     }
-    if lab.exists() {
-        return Err("the lab is up already; type 'cargo lab down' first, or use another --name".into());
-    }
+    teardown::make_room(lab)?;
     let _guard = teardown::AtEnd(lab);
     let mut sheets = Vec::new();
     for agent in &bench.agents {

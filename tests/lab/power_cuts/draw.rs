@@ -19,9 +19,21 @@ pub enum Kind {
     BothCut,
     SurvivorKilled,
     DiskLost,
+    ShutDown,
+    PacemakerEnds,
+    AgentKilled,
 }
 
-pub const KINDS: [Kind; 5] = [Kind::LeaderCut, Kind::FollowerCut, Kind::BothCut, Kind::SurvivorKilled, Kind::DiskLost];
+pub const KINDS: [Kind; 8] = [
+    Kind::LeaderCut,
+    Kind::FollowerCut,
+    Kind::BothCut,
+    Kind::SurvivorKilled,
+    Kind::DiskLost,
+    Kind::ShutDown,
+    Kind::PacemakerEnds,
+    Kind::AgentKilled,
+];
 
 impl Kind {
     pub fn name(self) -> &'static str {
@@ -31,6 +43,9 @@ impl Kind {
             Self::BothCut => "both-cut",
             Self::SurvivorKilled => "survivor-killed",
             Self::DiskLost => "disk-lost",
+            Self::ShutDown => "shutdown-parted",
+            Self::PacemakerEnds => "pacemaker-killed",
+            Self::AgentKilled => "agent-killed",
         }
     }
 
@@ -53,19 +68,80 @@ pub enum Back {
     OneByConfirmation(Role),
 }
 
+/// Both nodes are asked to shut down, which hangs, and then they lose each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShutDown {
+    pub first: Role,
+    /// From the one's being asked to the other's.
+    pub apart: Duration,
+    /// From there to the end of the network between them.
+    pub parted: Duration,
+    /// Whether the BMCs can be reached meanwhile.
+    pub bmcs: bool,
+    pub lasts: Duration,
+}
+
+/// How Pacemaker ends on a node that lives on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// In good order, and its node in maintenance. For a while its cable may be out as well. The maintenance is over
+    /// before the other node is back, or after.
+    Maintenance {
+        cable: Option<Duration>,
+        over_alone: bool,
+    },
+    Killed,
+}
+
+/// Pacemaker ends on one node while etcd goes on; the other node loses power; Pacemaker comes back in the same boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacemakerEnds {
+    /// The node that Pacemaker leaves.
+    pub left: Role,
+    pub end: End,
+    /// From there to the other node's power cut.
+    pub after: Duration,
+    /// Whether an operator grants the node quorum that is alone then.
+    pub unblocked: bool,
+    /// How long the other node stays off.
+    pub away: Duration,
+}
+
+/// One node loses power, and the agent on the other one is killed in the middle of its recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgentKilled {
+    pub victim: Role,
+    /// From the first word of the recovery.
+    pub after: Duration,
+    /// How much longer podman takes to launch etcd.
+    pub slow: Duration,
+    /// Whether etcd is to stop on that node then.
+    pub stopped: bool,
+}
+
 /// What happens in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blow {
     /// One node loses power.
     Cut(Role),
     /// Both lose power, `first` that much earlier.
-    Both { first: Role, apart: Duration, back: Back },
+    Both {
+        first: Role,
+        apart: Duration,
+        back: Back,
+    },
     /// One node loses power, and a moment later the other one's etcd gets SIGKILL.
-    SurvivorKilled { victim: Role, after: Duration },
+    SurvivorKilled {
+        victim: Role,
+        after: Duration,
+    },
     /// One node loses power and etcd's disk with it.
     Disk(Role),
     /// Both lose power at once, and one of them etcd's disk with it.
     BothAndDisk(Role),
+    ShutDown(ShutDown),
+    PacemakerEnds(PacemakerEnds),
+    AgentKilled(AgentKilled),
 }
 
 /// A run, drawn.
@@ -91,7 +167,15 @@ impl Draw {
             13..17 => Kind::SurvivorKilled,
             _ => Kind::DiskLost,
         };
-        let kind = only.unwrap_or(drawn);
+        // Drawn apart from the others: their seeds mean what they always meant, but for one in four.
+        let unclean = match Random(!seed).below(12) {
+            0 => Some(Kind::ShutDown),
+            1 => Some(Kind::PacemakerEnds),
+            2 => Some(Kind::AgentKilled),
+            _ => None,
+        };
+        // The shell agent says other words when it recovers.
+        let kind = only.or(unclean.filter(|_| confirms)).unwrap_or(drawn);
         let before = random.up_to(Duration::from_secs(3));
         let boot_delay = random.below(7);
         let blow = match kind {
@@ -105,13 +189,15 @@ impl Draw {
             },
             Kind::DiskLost if random.below(2) == 0 => Blow::Disk(random.role()),
             Kind::DiskLost => Blow::BothAndDisk(random.role()),
+            Kind::ShutDown => Blow::ShutDown(shut_down(&mut random)),
+            Kind::PacemakerEnds => Blow::PacemakerEnds(pacemaker_ends(&mut random)),
+            Kind::AgentKilled => Blow::AgentKilled(agent_killed(&mut random)),
         };
         Self { seed, kind, before, boot_delay, blow }
     }
 
     /// What happens, in words.
     pub fn words(&self) -> String {
-        let s = |time: Duration| format!("{:.1} s", time.as_secs_f64());
         match self.blow {
             Blow::Cut(role) => format!("{} cut", role.word()),
             Blow::SurvivorKilled { victim, after } => {
@@ -128,8 +214,96 @@ impl Draw {
                 };
                 format!("{cut}; {back}")
             }
+            Blow::ShutDown(draw) => draw.words(),
+            Blow::PacemakerEnds(draw) => draw.words(),
+            Blow::AgentKilled(draw) => draw.words(),
         }
     }
+}
+
+fn s(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+impl ShutDown {
+    fn words(self) -> String {
+        let bmcs = if self.bmcs { "the BMCs within reach" } else { "the BMCs away" };
+        let (first, apart) = (self.first.word(), s(self.apart));
+        format!(
+            "{first} asked to shut down, the other {apart} later; parted {} after that for {}, {bmcs}",
+            s(self.parted),
+            s(self.lasts)
+        )
+    }
+}
+
+impl PacemakerEnds {
+    fn words(self) -> String {
+        let end = match self.end {
+            End::Killed => "killed".to_owned(),
+            End::Maintenance { cable, over_alone } => {
+                let cable = cable.map_or(String::new(), |time| format!(", its cable out for {}", s(time)));
+                let over = if over_alone { "over alone" } else { "over together" };
+                format!("ended in maintenance ({over}){cable}")
+            }
+        };
+        let unblocked = if self.unblocked { " and quorum" } else { "" };
+        format!(
+            "Pacemaker on the {} {end}, the other cut {} later; Pacemaker back{unblocked}, the other after {}",
+            self.left.word(),
+            s(self.after),
+            s(self.away)
+        )
+    }
+}
+
+impl AgentKilled {
+    fn words(self) -> String {
+        let stopped = if self.stopped { ", etcd stopped then" } else { "" };
+        format!(
+            "{} cut, the other's agent killed {} into its recovery, podman {} slower{stopped}",
+            self.victim.word(),
+            s(self.after),
+            s(self.slow)
+        )
+    }
+}
+
+/// The stops have begun or not when the network goes, and a monitor or two come while it is away.
+fn shut_down(random: &mut Random) -> ShutDown {
+    ShutDown {
+        first: random.role(),
+        apart: random.up_to(Duration::from_secs(3)),
+        parted: random.up_to(Duration::from_secs(6)),
+        bmcs: random.below(2) == 0,
+        lasts: Duration::from_secs(12) + random.up_to(Duration::from_secs(12)),
+    }
+}
+
+/// Half of them in maintenance; who was killed is fenced within seconds, unless the other one loses power before.
+fn pacemaker_ends(random: &mut Random) -> PacemakerEnds {
+    let left = random.role();
+    let end = if random.below(2) == 0 {
+        // From nothing to what a node needs to go on alone and take writes.
+        let cable = (random.below(2) == 0).then(|| Duration::from_secs(4) + random.up_to(Duration::from_secs(14)));
+        End::Maintenance { cable, over_alone: random.below(3) > 0 }
+    } else {
+        End::Killed
+    };
+    PacemakerEnds {
+        left,
+        end,
+        after: random.up_to(Duration::from_secs(5)),
+        unblocked: random.below(3) > 0,
+        away: Duration::from_secs(15) + random.up_to(Duration::from_secs(15)),
+    }
+}
+
+/// A recovery takes a second; with a slow podman, most of that is the launch.
+fn agent_killed(random: &mut Random) -> AgentKilled {
+    let slow = if random.below(2) == 0 { Duration::ZERO } else { random.up_to(Duration::from_secs(8)) };
+    let victim = random.role();
+    AgentKilled { victim, after: random.up_to(Duration::from_millis(900) + slow), slow, stopped: random.below(2) == 0 }
 }
 
 /// Half of them within the first seconds, in which nobody has noticed anything; half of them spread over detection,

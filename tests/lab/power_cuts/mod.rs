@@ -3,7 +3,9 @@
 
 mod draw;
 mod run;
+mod slow;
 mod summary;
+mod unclean;
 
 use std::time::Instant;
 
@@ -43,9 +45,7 @@ pub struct Outcome {
 
 /// Runs the series; goes on after a failure, and fails at the end if there was one.
 pub fn run(lab: &Lab, wish: Wish, series: Series) -> Result<()> {
-    if lab.exists() {
-        return Err("the lab is up already; type 'cargo lab down' first, or use another --name".into());
-    }
+    teardown::make_room(lab)?;
     let first = series.seed.unwrap_or_else(|| state::since_epoch().as_secs());
     let (last, etcd, agent) = (first + series.runs - 1, wish.etcd.number(), wish.agent.word());
     println!("{} power cuts, seeds {first} to {last}, etcd {etcd}, {agent} agent", series.runs);

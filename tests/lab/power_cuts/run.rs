@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use super::Outcome;
 use super::draw::{Back, Blow, Draw, Role};
+use super::slow;
 use crate::bmc;
 use crate::cluster;
 use crate::etcd;
-use crate::history::Ack;
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::power;
 use crate::redundant;
 use crate::sh::{self, Result};
 use crate::state::Lab;
+use crate::verdict::Window;
 use crate::writer::{FIRST_WRITES, SIXTEEN, Writers};
 
 const RETURN_LIMIT: Duration = Duration::from_secs(240);
@@ -23,17 +24,21 @@ const LOOKED_AT_ALONE: Duration = Duration::from_secs(5);
 const AFTERWARDS: Duration = Duration::from_secs(1);
 
 /// What a run is about.
-struct Scene<'a> {
-    lab: &'a Lab,
+pub(super) struct Scene<'a> {
+    pub(super) lab: &'a Lab,
     leader: Node,
-    writers: Writers,
+    pub(super) writers: Writers,
     /// From when on, and until when, writes were taken by a node that an operator gave up afterwards.
-    given_up: Option<(Duration, Duration)>,
+    given_up: Option<Window>,
 }
 
 pub(super) fn run(lab: &Lab, draw: &Draw) -> Result<Outcome> {
     let leader = etcd::wait_two_voters(lab, RETURN_LIMIT)?.leader;
     redundant::wait(lab)?;
+    let is_slow = matches!(draw.blow, Blow::ShutDown(_));
+    if is_slow {
+        slow::add_service(lab)?;
+    }
     let writers = Writers::start(lab, SIXTEEN)?;
     sh::wait_for("the first writes", FIRST_WRITES, Duration::from_millis(20), || {
         (writers.count() > 100).then_some(())
@@ -42,12 +47,15 @@ pub(super) fn run(lab: &Lab, draw: &Draw) -> Result<Outcome> {
     let mut scene = Scene { lab, leader, writers, given_up: None };
     scene.strike(draw.blow)?;
     etcd::wait_two_voters(lab, RETURN_LIMIT)?;
+    if is_slow {
+        slow::remove_service(lab)?;
+    }
     std::thread::sleep(AFTERWARDS);
     scene.judge()
 }
 
 impl Scene<'_> {
-    fn node(&self, role: Role) -> Node {
+    pub(super) fn node(&self, role: Role) -> Node {
         match role {
             Role::Leader => self.leader,
             Role::Follower => self.leader.other(),
@@ -84,11 +92,14 @@ impl Scene<'_> {
                 let alone = self.cut_both(first, apart)?;
                 self.back(back, first, alone)
             }
+            Blow::ShutDown(draw) => self.shut_down(draw),
+            Blow::PacemakerEnds(draw) => self.pacemaker_ends(draw),
+            Blow::AgentKilled(draw) => self.agent_killed(draw),
         }
     }
 
     /// Cuts one, then the other. Answers from when to when the second one was alone.
-    fn cut_both(&self, first: Role, apart: Duration) -> Result<(Duration, Duration)> {
+    fn cut_both(&self, first: Role, apart: Duration) -> Result<Window> {
         let (first, second) = (self.node(first), self.node(first).other());
         power::cut(self.lab, first)?;
         let from = self.writers.now();
@@ -123,7 +134,7 @@ impl Scene<'_> {
     }
 
     /// Fencing switches the lost node on again; a person does so where it has not.
-    fn on_after_recovery(&self, role: Role) -> Result<()> {
+    pub(super) fn on_after_recovery(&self, role: Role) -> Result<()> {
         let cut_at = self.writers.now();
         sh::wait_for("an acknowledged write after the power cut", RETURN_LIMIT, Duration::from_millis(50), || {
             self.writers.first_after(cut_at)
@@ -173,7 +184,7 @@ impl Scene<'_> {
         }
     }
 
-    fn took_writes(&self, (from, to): (Duration, Duration)) -> bool {
+    fn took_writes(&self, (from, to): Window) -> bool {
         self.writers.first_after(from).is_some_and(|ack| ack.ended < to)
     }
 
@@ -217,11 +228,15 @@ impl Scene<'_> {
     }
 
     fn judge(mut self) -> Result<Outcome> {
-        let given_up = self.given_up;
-        let gone = |ack: &Ack| given_up.is_some_and(|(from, to)| ack.began > from && ack.began < to);
-        let (verdict, given_up) = self.writers.judge_without(gone)?;
+        let verdict = self.writers.judge_without(self.given_up)?;
         let wrong = verdict.must_be_good().and_then(|()| clean(self.lab)).err().map(|error| error.to_string());
-        Ok(Outcome { acknowledged: verdict.acknowledged, lost: verdict.lost.len(), given_up, gap: verdict.gap, wrong })
+        Ok(Outcome {
+            acknowledged: verdict.acknowledged,
+            lost: verdict.lost.len(),
+            given_up: verdict.given_up,
+            gap: verdict.gap,
+            wrong,
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Outcome;
 use super::draw::{Draw, Kind};
+use crate::report;
 use crate::sh::Result;
 
 /// The runs of a series, kind by kind.
@@ -51,13 +52,17 @@ impl Summary {
 
     /// An error if a run failed, with the seeds that show it.
     pub(super) fn verdict(&self) -> Result<()> {
-        if self.failed_seeds.is_empty() {
+        let runs: usize = self.by_kind.values().map(Vec::len).sum();
+        let failed = self.failed_seeds.len();
+        report::count(runs - failed, failed);
+        println!("{} passed, {failed} failed", runs - failed);
+        if failed == 0 {
             return Ok(());
         }
         let outcomes = self.by_kind.values().flatten();
         let lost: usize = outcomes.map(|outcome| outcome.lost).sum();
         let seeds: Vec<String> = self.failed_seeds.iter().map(u64::to_string).collect();
-        let (failed, seeds) = (seeds.len(), seeds.join(", "));
+        let seeds = seeds.join(", ");
         Err(format!("{failed} runs failed (seeds {seeds}), {lost} acknowledged writes are lost").into())
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use crate::bmc;
-use crate::check::eventually;
+use crate::check::{eventually, must};
 use crate::cluster;
 use crate::host;
 use crate::node::{BMC_PASSWORD, BMC_USER, Node};
@@ -29,6 +29,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     lab.set("boot-delay", BOOT_DELAY)?;
     tools(lab)?;
     from_the_shell(lab)?;
+    asked_for_text(lab)?;
     fenced_by_name(lab)?;
     kept_off_and_switched_on(lab)?;
     delayed(lab)?;
@@ -114,6 +115,46 @@ fn from_the_shell(lab: &Lab) -> Result<()> {
         return Err(format!("reboot by hand sent {resets:?}").into());
     }
     up::wait_online(lab)
+}
+
+/// A device that has an option which only asks for text: nothing was fenced then, and nobody is told that it was.
+fn asked_for_text(lab: &Lab) -> Result<()> {
+    let began = state::since_epoch();
+    for option in ["version", "help"] {
+        for value in ["1", "yes"] {
+            text_is_no_fencing(lab, option, value)?;
+        }
+    }
+    let set = |value: &str| shell(lab, &format!("pcs stonith update fence-node1 version={value} --force"));
+    contains("update of a device", &set("1")?, &["code 0"])?;
+    let fenced = shell(lab, "stonith_admin --fence node1 --timeout 60");
+    contains("update of a device", &set("")?, &["code 0"])?;
+    must("a device with version=1 fences nobody", fenced?, |said| !said.contains("code 0"))?;
+    cluster::pcs(lab, SEAT, &["stonith", "history", "cleanup", "node1"])?;
+    match resets(lab, began).first() {
+        None => Ok(()),
+        Some((_, kind)) => Err(format!("an option that asks for text sent {kind}").into()),
+    }
+}
+
+fn text_is_no_fencing(lab: &Lab, option: &str, value: &str) -> Result<()> {
+    let more = format!("-o {option}={value}");
+    let validate = format!("stonith_admin --validate --agent fence_redfish_rs {} {more}", options("any"));
+    must(&format!("{option}={value} is not validated"), shell(lab, &validate)?, |said| !said.contains("code 0"))?;
+    let (ip, id) = (VICTIM.bmc_ip(), VICTIM.system_id());
+    for action in ["off", "reboot", "monitor"] {
+        let lines = [
+            format!("action={action}"),
+            format!("ip={ip}"),
+            format!("username={BMC_USER}"),
+            format!("password={BMC_PASSWORD}"),
+            format!("systems_uri=/redfish/v1/Systems/{id}"),
+            format!("{option}={value}"),
+        ];
+        let call = format!("printf '%s\\n' {} | fence_redfish_rs", lines.join(" "));
+        must(&format!("{action} with {option}={value} fails"), shell(lab, &call)?, |said| !said.contains("code 0"))?;
+    }
+    Ok(())
 }
 
 /// The resets that the victim's BMC has got since then, each with its time.

@@ -8,6 +8,7 @@ use super::steps;
 use crate::bmc;
 use crate::check::eventually;
 use crate::etcd;
+use crate::history;
 use crate::host;
 use crate::node::Node;
 use crate::power;
@@ -31,8 +32,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     refuses(lab)?;
     confirm(lab, "node2\nyes\nnode2\n", true)?;
     steps::wait_alone(lab, LEFT)?;
-    let present = writers.read_back(LEFT)?;
-    let lost = before.iter().filter(|ack| !present.contains(&ack.key)).count();
+    let lost = history::lost(&before, &writers.read_back(LEFT)?.store).len();
     println!("   {} writes acknowledged before the cut, {lost} of them lost", before.len());
     if lost > 0 {
         return Err(format!("{lost} writes are lost that both members had acknowledged").into());

@@ -1,22 +1,27 @@
 //! The scenarios: what happens to two hosts, and what must hold afterwards.
 
+mod agent_killed;
 mod alarm;
 mod all_returns_at_once;
+mod auth_enabled;
 mod bmc_refuses;
 mod both_etcds_killed;
 mod both_powered_off_and_on;
 mod both_stopped_and_started;
 mod both_stopped_one_returns;
+mod certificates_rotated;
 mod check_levels;
 mod cib_hangs;
 mod cold_boot;
 mod contracts;
 mod cut_at_random;
+mod database_damaged;
 mod disk_full;
 mod disk_lost;
 mod etcd_hung;
 mod etcd_killed;
 mod fencing_by_hand;
+mod force_attribute_left_behind;
 mod graceful_stop_and_return;
 mod ipv6_addresses;
 mod kubelet_failure;
@@ -30,14 +35,18 @@ mod openshift_manifest_change;
 mod openshift_node_replaced;
 mod openshift_restored;
 mod openshift_two_to_one_to_two;
+mod pacemaker_ends_in_maintenance;
 mod parameters_change;
 mod partition;
 mod partition_without_fencing;
 mod peer_black_holed;
 mod podman_broken;
 mod podman_hangs;
+mod promote_slow_etcd;
 mod readme;
+mod refused_for_long;
 mod restart_wish_stays;
+mod shutdown_then_partition;
 mod stale_attributes;
 pub mod steps;
 mod survivor_etcd_killed_too;
@@ -49,6 +58,7 @@ mod two_histories;
 mod voter_wins_the_race;
 mod wrong_input;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::cluster::{self, CloneKind};
@@ -59,8 +69,10 @@ use crate::evidence;
 use crate::interrupt;
 use crate::node::NODES;
 use crate::redundant;
+use crate::report::{Done, Failed, Report};
 use crate::sh::{self, Result};
 use crate::shell_agent::Agent;
+use crate::side_by_side;
 use crate::state::Lab;
 use crate::teardown;
 use crate::up::{self, Wish};
@@ -84,20 +96,39 @@ pub enum Wanted {
     Named(Vec<String>),
 }
 
+/// How the scenarios are run.
+pub struct Manner {
+    pub wanted: Wanted,
+    /// In how many labs at once.
+    pub jobs: usize,
+    /// Where the report goes instead of the end of the output: this is one of several labs side by side.
+    pub report: Option<PathBuf>,
+}
+
 /// Runs scenarios; goes on after a failure and says at the end how many there were.
-pub fn run(lab: &Lab, mut wish: Wish, wanted: &Wanted) -> Result<()> {
-    let chosen = choose(wanted)?;
-    if lab.exists() {
-        return Err("the lab is up already; type 'cargo lab down' first, or use another --name".into());
-    }
+pub fn run(lab: &Lab, mut wish: Wish, manner: &Manner) -> Result<()> {
+    let chosen = choose(&manner.wanted)?;
     if wish.boot_delay == 0 {
         wish.boot_delay = crate::demo::BOOT_DELAY;
     }
+    let jobs = manner.jobs.min(chosen.len());
+    if jobs > 1 {
+        let names: Vec<&str> = chosen.iter().map(|scenario| scenario.name).collect();
+        return side_by_side::run(lab, wish, &names, jobs)?.sum_up();
+    }
+    let report = in_turn(lab, wish, &chosen)?;
+    match &manner.report {
+        Some(path) => report.save(path),
+        None => report.sum_up(),
+    }
+}
+
+fn in_turn(lab: &Lab, wish: Wish, chosen: &[&Scenario]) -> Result<Report> {
+    teardown::make_room(lab)?;
     let _guard = teardown::AtEnd(lab);
     let mut current: Option<Needs> = None;
-    let mut failed = Vec::new();
-    let mut passed = 0;
-    let (mut replayed, mut by_tandem) = (0, false);
+    let mut report = Report::default();
+    let mut by_tandem = false;
     for scenario in chosen {
         let began = Instant::now();
         println!("== {}: {}", scenario.name, scenario.about);
@@ -106,68 +137,46 @@ pub fn run(lab: &Lab, mut wish: Wish, wanted: &Wanted) -> Result<()> {
         if interrupt::seen() {
             break;
         }
-        match done {
+        let failed = match done {
             Ok(count) => {
-                passed += 1;
-                replayed += count;
+                report.replayed += count;
                 by_tandem |= matches!(scenario.needs, Needs::Healthy | Needs::Promotable);
                 if !scenario.leaves_healthy {
                     current = None;
                 }
                 println!("-- {} passed ({seconds:.0} s)", scenario.name);
+                None
             }
             Err(error) => {
-                println!("-- {} FAILED ({seconds:.0} s): {error}", scenario.name);
-                let mut seen = Vec::new();
-                if lab.exists() {
-                    seen = evidence::of_failure(lab);
-                    println!("   logs: {}", teardown::keep_logs(lab, scenario.name).display());
-                    teardown::down(lab);
-                }
+                let seen = look_at(lab, scenario);
+                let why = error.to_string();
+                println!("-- {} FAILED ({seconds:.0} s): {}", scenario.name, why.lines().next().unwrap_or_default());
                 current = None;
-                failed.push(Failed { what: format!("{}: {error}", scenario.name), seen });
+                Some(Failed { why, seen })
             }
-        }
+        };
+        report.done.push(Done { name: scenario.name.to_owned(), seconds, failed });
     }
     let left = if lab.exists() { teardown::down(lab) } else { Vec::new() };
     interrupt::check()?;
     if !left.is_empty() {
-        println!("teardown left behind: {}", left.join(", "));
-        failed.push(Failed::because("teardown"));
+        report.besides.push(format!("teardown left behind: {}", left.join(", ")));
     }
-    println!("{replayed} recorded decisions replayed without a difference");
-    if by_tandem && replayed == 0 {
-        failed.push(Failed::because("no decision was recorded, so that none could be replayed"));
+    if by_tandem && report.replayed == 0 {
+        report.besides.push("no decision was recorded, so that none could be replayed".to_owned());
     }
-    sum_up(passed, &failed)
+    Ok(report)
 }
 
-/// A failure, and what there was to see at that moment.
-struct Failed {
-    what: String,
-    seen: Vec<String>,
-}
-
-impl Failed {
-    fn because(what: &str) -> Self {
-        Self { what: what.to_owned(), seen: Vec::new() }
+/// What there is to see where a scenario has failed. Nobody goes on in that lab.
+fn look_at(lab: &Lab, scenario: &Scenario) -> Vec<String> {
+    if !lab.exists() {
+        return Vec::new();
     }
-}
-
-/// Says again what failed, with the reason and what was seen then: the last lines may be all that is kept of a run.
-fn sum_up(passed: usize, failed: &[Failed]) -> Result<()> {
-    println!("{passed} passed, {} failed", failed.len());
-    for failure in failed {
-        println!("failed: {}", failure.what);
-        for line in &failure.seen {
-            println!("    {line}");
-        }
-    }
-    if failed.is_empty() {
-        return Ok(());
-    }
-    println!("{passed} passed, {} failed", failed.len());
-    Err("not every scenario passed".into())
+    let seen = evidence::of_failure(lab);
+    println!("   logs: {}", teardown::keep_logs(lab, scenario.name).display());
+    teardown::down(lab);
+    seen
 }
 
 /// Runs one scenario, and replays what the agents decided in it. Answers how many decisions that were.

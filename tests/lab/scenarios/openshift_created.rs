@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::steps;
 use crate::check::eventually;
-use crate::cluster;
+use crate::cluster::{self, ETCD_CLONE};
 use crate::etcd;
+use crate::greps::{self, Found, When};
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::sh::{self, Result};
@@ -20,6 +21,8 @@ const CONFIG: [&str; 3] =
 /// etcd 3.4 has no such settings.
 const CONFIG_FROM_3_5: [&str; 2] =
     ["experimental-warning-apply-duration: 200000000", "socket-options: {\"reuse-address\":true}"];
+
+const PACEMAKERS_LOG: &str = "/var/log/pacemaker/pacemaker.log";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     two_node_openshift::prepare(lab)?;
@@ -44,7 +47,44 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     for node in NODES {
         check_node(lab, node)?;
     }
+    looked_for(lab, When::Created, [1, 1])?;
+    let logs = [pacemakers_log(lab, NODES[0])?, pacemakers_log(lab, NODES[1])?];
+    cluster::pcs(lab, NODES[0], &["resource", "disable", ETCD_CLONE])?;
+    steps::wait_stopped(lab, &NODES)?;
+    looked_for(lab, When::Disabled, logs)?;
+    cluster::pcs(lab, NODES[0], &["resource", "enable", ETCD_CLONE])?;
+    etcd::wait_two_voters(lab, Duration::from_secs(120))?;
+    looked_for(lab, When::Enabled, logs)?;
     super::ends_well(lab, &mut writers)
+}
+
+/// The line of Pacemaker's own log that comes next.
+fn pacemakers_log(lab: &Lab, node: Node) -> Result<usize> {
+    let count = host::must(lab, node, &["sh", "-c", &format!("wc -l <{PACEMAKERS_LOG}")])?;
+    Ok(count.trim().parse::<usize>()? + 1)
+}
+
+/// What OpenShift's tests and operators look for at that moment is there, or is not, as the table says.
+fn looked_for(lab: &Lab, when: When, logs: [usize; 2]) -> Result<()> {
+    let mut looks = 0;
+    for look in greps::LOOKS.iter().filter(|look| look.when == when) {
+        for (node, from) in NODES.into_iter().zip(logs) {
+            let wanted = match look.found {
+                Found::Everywhere => true,
+                Found::OnTheSecond => node == NODES[1],
+                Found::Nowhere => false,
+                Found::Differently(_) | Found::Elsewhere(_) => continue,
+            };
+            let command = look.command.replace("LOG", &format!("tail -n +{from} {PACEMAKERS_LOG}"));
+            let is_found = || host::output(lab, node, &["sh", "-c", &command]).ok().map(|output| output.ok);
+            let what =
+                format!("on {node} '{command}' finds {}, as for {}", ["nothing", "it"][usize::from(wanted)], look.from);
+            eventually(&what, is_found, |found| *found == Some(wanted))?;
+            looks += 1;
+        }
+    }
+    println!("   {looks} of OpenShift's own looks, {when:?}");
+    Ok(())
 }
 
 fn says(lab: &Lab, node: Node, words: &str) -> bool {

@@ -32,8 +32,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 }
 
 fn permanent(lab: &Lab, node: Node, name: &str, value: &str) -> Result<()> {
-    let words = ["crm_attribute", "--lifetime", "forever", "--node", node.name(), "--name", name, "--update", value];
-    host::must(lab, NODES[0], &words).map(drop)
+    cluster::set_attribute(lab, NODES[0], node, "forever", name, value)
 }
 
 /// The etcd operator's commands; the blank in the map stands for the new node's address.

@@ -47,8 +47,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 }
 
 fn start_fails(lab: &Lab, node: Node) -> Result<()> {
-    let set = ["crm_attribute", "--lifetime", "reboot", "--node", node.name(), "--name", WISH, "--update", "1"];
-    host::must(lab, node.other(), &set)?;
+    cluster::set_attribute(lab, node.other(), node, "reboot", WISH, "1")?;
     etcd::kill(lab, node)?;
     let tells =
         |failure: &Failure| failure.action == "etcd_start_0" && failure.reason.contains("the write fails in this test");

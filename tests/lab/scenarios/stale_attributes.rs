@@ -58,11 +58,7 @@ fn leave(lab: &Lab) -> Result<()> {
     }
     for (name, value, lifetime) in ATTRIBUTES {
         for node in NODES {
-            host::must(
-                lab,
-                NODES[0],
-                &["crm_attribute", "--node", node.name(), "--lifetime", lifetime, "--name", name, "--update", value],
-            )?;
+            cluster::set_attribute(lab, NODES[0], node, lifetime, name, value)?;
         }
     }
     lab.event("attributes of another time are left");

@@ -75,11 +75,10 @@ pub(super) fn maintenance(lab: &Lab, on: bool) -> Result<()> {
     })
 }
 
-/// Waits until `node` is the only member and takes writes alone.
+/// Waits until `node` is the only voter and takes writes alone; its peer may be listed as a learner by then.
 pub(super) fn wait_alone(lab: &Lab, node: Node) -> Result<View> {
-    let is_alone =
-        |view: &Result<View>| view.as_ref().is_ok_and(|view| view.voters.len() == 1 && view.others == 0 && view.reads);
-    let what = format!("{node} is the only member");
+    let is_alone = |view: &Result<View>| view.as_ref().is_ok_and(|view| view.voters.len() == 1 && view.reads);
+    let what = format!("{node} is the only voter");
     check::within(Duration::from_secs(120), &what, || etcd::view(lab, node), is_alone)?
 }
 
@@ -137,10 +136,18 @@ pub(crate) fn wait_stopped(lab: &Lab, nodes: &[Node]) -> Result<()> {
 /// Waits until Pacemaker has etcd stopped on these nodes.
 pub(super) fn wait_stop_answered(lab: &Lab, nodes: &[Node]) -> Result<()> {
     let by = host::any_running(lab)?;
-    let locate = || host::said(lab, by, &["crm_resource", "--resource", cluster::ETCD, "--locate"]);
+    // A stop that is under way is an operation without a result; crm_resource does not always count it as running.
+    let under_way = "//node_state//lrm_rsc_op[@operation='stop'][@op-status='-1']";
+    let locate = || {
+        let said = host::said(lab, by, &["crm_resource", "--resource", cluster::ETCD, "--locate"]);
+        let pending = host::said(lab, by, &["cibadmin", "--query", "--local", "--xpath", under_way]);
+        if pending.contains("op-status") { format!("{said}\na stop is under way") } else { said }
+    };
     let names: Vec<&str> = nodes.iter().map(|node| node.name()).collect();
-    let is_stopped =
-        |said: &String| said.contains("resource etcd is") && !said.split_whitespace().any(|word| names.contains(&word));
+    let is_stopped = |said: &String| {
+        let runs_there = said.split_whitespace().any(|word| names.contains(&word));
+        said.contains("resource etcd is") && !runs_there && !said.contains("under way")
+    };
     let what = format!("Pacemaker has etcd stopped on {}", names.join(" and "));
     check::within(STOP_LIMIT, &what, locate, is_stopped).map(drop)
 }
@@ -180,14 +187,14 @@ pub(super) fn wait_said(lab: &Lab, node: Node, from: usize, words: &str, limit: 
 }
 
 /// What the node's log has after `from` bytes.
-pub(super) fn said(lab: &Lab, node: Node, from: usize) -> String {
+pub(crate) fn said(lab: &Lab, node: Node, from: usize) -> String {
     // Its last character may be half written.
     let bytes = std::fs::read(lab.messages(node)).unwrap_or_default();
     String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).into_owned()
 }
 
 /// How long the node's log is by now.
-pub(super) fn log_length(lab: &Lab, node: Node) -> usize {
+pub(crate) fn log_length(lab: &Lab, node: Node) -> usize {
     std::fs::read(lab.messages(node)).unwrap_or_default().len()
 }
 
@@ -216,6 +223,29 @@ pub(super) fn nothing_forced(lab: &Lab, from: [usize; 2]) -> Result<()> {
     }
     Ok(())
 }
+
+/// What 'pcs quorum unblock' does, but for fencing, which is the cluster's own here.
+pub(super) fn grant_quorum(lab: &Lab, node: Node) -> Result<()> {
+    host::must(lab, node, &["corosync-cmapctl", "-s", "quorum.cancel_wait_for_all", "u8", "1"])?;
+    lab.event(&format!("{node} is granted quorum"));
+    Ok(())
+}
+
+/// Waits until Pacemaker on `node` has it alone online.
+pub(super) fn wait_peer_gone(lab: &Lab, node: Node) -> Result<()> {
+    let what = format!("Pacemaker on {node} has its peer not online");
+    check::eventually(&what, || cluster::online(lab, node), |online| *online == [node]).map(drop)
+}
+
+/// Which nodes acknowledged writes that began after `moment`.
+pub(super) fn who_wrote(writers: &Writers, moment: Duration) -> Vec<Node> {
+    let acks = writers.acknowledged();
+    let wrote = |node: &Node| acks.iter().any(|ack| ack.began > moment && ack.node == *node);
+    NODES.into_iter().filter(wrote).collect()
+}
+
+/// What an agent would do at its next monitor it has done after three of them.
+pub(super) const THREE_MONITORS: Duration = Duration::from_secs(16);
 
 /// A try of fencing that has begun goes on for that long at most, its delay included.
 const LAST_TRY: Duration = Duration::from_secs(90);

@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use crate::demo::{Outcome, Victim, power_cut};
 use crate::etcd;
+use crate::faulty;
 use crate::host;
 use crate::node::NODES;
 use crate::sh::{self, Result};
@@ -12,7 +13,7 @@ use crate::state::Lab;
 use crate::up::Wish;
 use crate::writer::ONE_BY_ONE;
 
-/// Switches the agent's commit-index step off where it exists; for this test alone.
+/// Switches the commit-index step off where it exists, in a program that was built to be so switched.
 const SWITCH: &str = "etc/tandem/test-skip-advance-commit";
 /// The loss is likely each time, not certain: it takes a write that is in flight at the right moment.
 const TRIES: usize = 8;
@@ -28,6 +29,7 @@ pub fn nothing_lost(lab: &Lab, _: Wish) -> Result<()> {
 /// Without the step, etcd may also have applied to its store what it then discards from its log, and the two members
 /// hold different data from then on: nobody goes on in this lab.
 pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
+    faulty::install(lab)?;
     for node in NODES {
         host::must(lab, node, &["touch", &format!("/{SWITCH}")])?;
     }

@@ -111,8 +111,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     scenario(
         "two_histories",
         "both nodes went on alone: they refuse, and an operator's choice leads on",
-        two_histories::run,
+        two_histories::chosen_at_once,
     ),
+    scenario(
+        "two_histories_chosen_late",
+        "the same, and the operator takes two minutes to choose: until then nobody decides, and nothing is touched",
+        two_histories::chosen_late,
+    )
+    .nightly(),
     scenario(
         "podman_broken",
         "podman cannot start etcd on one node: it says why, mends what it can, or lets its peer go on",
@@ -156,12 +162,88 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "a node returns after its peer went on alone and died: it refuses, until an operator confirms",
         left_behind::run,
     ),
+    scenario(
+        "shutdown_then_partition",
+        "both are asked to shut down, and lose each other before their etcds stop: neither goes on alone",
+        shutdown_then_partition::both,
+    ),
+    scenario(
+        "one_shuts_down_then_partition",
+        "one is asked to shut down, and they lose each other before its etcd stops: the other does not go on alone",
+        shutdown_then_partition::one,
+    )
+    .nightly(),
+    scenario(
+        "cable_pulled_in_maintenance",
+        "Pacemaker ends on a node in maintenance and its cable is pulled: the other one does not go on beside its etcd",
+        pacemaker_ends_in_maintenance::cable_is_pulled,
+    )
+    .nightly(),
+    scenario(
+        "pacemaker_ends_in_maintenance",
+        "Pacemaker ends on a node in maintenance, the other goes on and dies: back in the same boot, it does not serve",
+        pacemaker_ends_in_maintenance::comes_back_alone,
+    ),
+    scenario(
+        "refused_for_long",
+        "a node refuses so long that Pacemaker's count is nearly full: it starts when its peer is back",
+        refused_for_long::run,
+    ),
+    scenario(
+        "agent_killed_while_etcd_starts",
+        "an agent is killed while podman starts etcd: the stop that follows ends that, too",
+        agent_killed::while_etcd_starts,
+    )
+    .nightly(),
+    scenario(
+        "agent_killed_in_a_recovery",
+        "a survivor's agent is killed while podman starts etcd: the stop that follows ends that, too",
+        agent_killed::while_it_goes_on_alone,
+    )
+    .nightly(),
+    scenario(
+        "force_attribute_left_behind",
+        "force_new_cluster is left on a voter of two: it is taken back",
+        force_attribute_left_behind::taken_back,
+    )
+    .nightly(),
+    scenario(
+        "force_attribute_is_not_enough",
+        "force_new_cluster on a node that was left behind: it refuses all the same",
+        force_attribute_left_behind::not_enough,
+    )
+    .nightly(),
+    scenario(
+        "database_damaged",
+        "both nodes lose power and one's database is damaged where only etcd sees it",
+        database_damaged::run,
+    )
+    .nightly(),
     scenario("cut_during_start", "power is cut at a random moment of a start", cut_at_random::start).nightly(),
     scenario("cut_during_stop", "power is cut at a random moment of a stop", cut_at_random::stop).nightly(),
     scenario(
         "cut_during_promote",
         "power is cut at a random moment of a promotion, on either side of it",
         cut_at_random::promote,
+    )
+    .needs(Needs::Promotable)
+    .nightly(),
+    scenario(
+        "certificates_rotated",
+        "somebody else restarts etcd's container: on a node, on both, on the only voter, while a learner is promoted",
+        certificates_rotated::run,
+    )
+    .nightly(),
+    scenario(
+        "auth_enabled",
+        "etcd's authentication is switched on: both members run on although the agents may not ask",
+        auth_enabled::run,
+    )
+    .nightly(),
+    scenario(
+        "promote_slow_etcd",
+        "a voter's etcd is slow while Pacemaker promotes it, and its peer loses power: it takes over",
+        promote_slow_etcd::run,
     )
     .needs(Needs::Promotable)
     .nightly(),

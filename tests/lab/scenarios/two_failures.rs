@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::host;
 use crate::node::Node;
 use crate::sh::Result;
 use crate::state::Lab;
@@ -24,9 +23,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     steps::on(lab, SECOND, 20)?;
     steps::wait_pacemaker(lab, SECOND)?;
     steps::stays_inert(lab, SECOND, 6)?;
-    // What 'pcs quorum unblock' does, but for fencing, which is the cluster's own here.
-    host::must(lab, SECOND, &["corosync-cmapctl", "-s", "quorum.cancel_wait_for_all", "u8", "1"])?;
-    lab.event(&format!("{SECOND} is granted quorum"));
+    steps::grant_quorum(lab, SECOND)?;
     let served_by = steps::wait_write(&writers, Duration::from_secs(90))?;
     if served_by != SECOND {
         return Err(format!("{served_by} took the first write, which cannot know of all others").into());

@@ -1,15 +1,19 @@
 //! Both nodes went on alone, each by an operator's or a survivor's right, and neither knew of the other's fork: two
-//! histories with as many forks each. Together they refuse, and what the exit reason says to type leads on: the chosen
-//! history serves, the other one's data is kept.
+//! histories with as many forks each. Together they refuse, for as long as nobody chooses: neither data dir is touched.
+//! What the exit reason says to type leads on: the chosen history serves, the other one's data is kept.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::left_behind::{LEFT, PEER, confirm, leave_behind};
 use super::steps;
 use crate::bmc;
-use crate::check::{eventually, within};
+use crate::check::{eventually, must, within};
 use crate::cluster::{self, Failure};
 use crate::etcd;
+use crate::history;
 use crate::host;
 use crate::node::NODES;
 use crate::power;
@@ -19,9 +23,22 @@ use crate::up::Wish;
 
 const PRIMARY: &str = "etcd_primary";
 /// What the exit reason of both says, and where it says whose name belongs.
-const WORDS: &str = "both went on alone: 'crm_attribute -n etcd_primary -v NODE' chooses one";
+const WORDS: &str = "'crm_attribute -n etcd_primary -v NODE' chooses the data to keep: both nodes went on alone";
 
-pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+/// What an operator takes to read what the exit reason says.
+const AT_ONCE: Duration = Duration::from_secs(2);
+/// By then each has tried to start several times, also while the other one's start has just failed.
+const LONG: Duration = Duration::from_secs(120);
+
+pub fn chosen_at_once(lab: &Lab, wish: Wish) -> Result<()> {
+    run(lab, wish, AT_ONCE)
+}
+
+pub fn chosen_late(lab: &Lab, wish: Wish) -> Result<()> {
+    run(lab, wish, LONG)
+}
+
+fn run(lab: &Lab, wish: Wish, until_chosen: Duration) -> Result<()> {
     let mut writers = super::writing(lab)?;
     leave_behind(lab, &writers)?;
     let acknowledged = writers.stop()?;
@@ -31,15 +48,17 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
 
     power::cut(lab, LEFT)?;
     bmc::set_mode(lab, PEER, "ok")?;
+    let histories = data(lab)?;
     for node in NODES {
         power::on(lab, node)?;
     }
     refuse(lab)?;
+    nobody_decides(lab, until_chosen)?;
+    must("both histories are as they were", data(lab)?, |now| *now == histories)?;
     choose(lab)?;
     etcd::wait_two_voters(lab, Duration::from_secs(180))?;
 
-    let present = writers.read_back(PEER)?;
-    let lost = acknowledged.iter().filter(|ack| !present.contains(&ack.key)).count();
+    let lost = history::lost(&acknowledged, &writers.read_back(PEER)?.store).len();
     println!("   {} writes acknowledged until the chosen node was cut, {lost} of them lost", acknowledged.len());
     if lost > 0 {
         return Err(format!("{lost} writes of the chosen history are lost").into());
@@ -57,9 +76,36 @@ fn refuse(lab: &Lab) -> Result<()> {
         NODES.into_iter().all(says)
     };
     let failures = || cluster::failures(lab, NODES[0]);
-    within(Duration::from_secs(150), "both nodes refuse to start etcd", failures, both_say)?;
-    for node in NODES {
-        steps::stays_inert(lab, node, 2)?;
+    within(Duration::from_secs(150), "both nodes refuse to start etcd", failures, both_say).map(drop)
+}
+
+/// As long as nobody chooses, no etcd runs on either.
+fn nobody_decides(lab: &Lab, time: Duration) -> Result<()> {
+    let until = Instant::now() + time;
+    while Instant::now() < until {
+        NODES.into_iter().try_for_each(|node| steps::stays_inert(lab, node, 1))?;
+    }
+    Ok(())
+}
+
+/// What each node has of etcd's, file by file: its name, its size and when it was written.
+fn data(lab: &Lab) -> Result<[BTreeMap<PathBuf, (u64, SystemTime)>; 2]> {
+    let [one, two] = NODES.map(|node| {
+        let mut files = BTreeMap::new();
+        collect(&lab.disk(node, "var-lib").join("etcd"), &mut files).map(|()| files)
+    });
+    Ok([one?, two?])
+}
+
+fn collect(directory: &Path, files: &mut BTreeMap<PathBuf, (u64, SystemTime)>) -> Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let (path, kind) = entry.map(|entry| (entry.path(), entry.file_type()))?;
+        if kind?.is_dir() {
+            collect(&path, files)?;
+        } else if path.components().any(|part| part.as_os_str() == "member") {
+            let about = fs::metadata(&path)?;
+            files.insert(path, (about.len(), about.modified()?));
+        }
     }
     Ok(())
 }
@@ -71,9 +117,9 @@ fn choose(lab: &Lab) -> Result<()> {
     host::must(lab, LEFT, &["sh", "-c", &typed]).map(drop)
 }
 
-/// What the other one had is kept beside its data dir.
+/// What the other one had is kept beside its data dir, under a name that nothing but an operator deletes.
 fn is_kept(lab: &Lab) -> Result<()> {
-    let kept = host::must(lab, LEFT, &["sh", "-c", "ls -d /var/lib/etcd/member-backup-*"])?;
+    let kept = host::must(lab, LEFT, &["sh", "-c", "ls -d /var/lib/etcd/member-history-*"])?;
     if kept.trim().is_empty() {
         return Err("the data of the history that was not chosen is not kept".into());
     }

@@ -1,0 +1,199 @@
+//! A number in etcd that only ever grows by one, each time under a compare on the revision of the one before: whoever
+//! reads an old one, or puts the next one onto an old one, is found. Pure checks on records, no I/O.
+
+mod clients;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::history::{Ack, Header};
+use crate::node::Node;
+pub use clients::{KEY, read, swap};
+
+/// One value of the number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    pub number: u64,
+    /// Who put it there, and by which try: two nodes that go on alone put the same number, and even at one revision.
+    pub author: String,
+    /// Of its change.
+    pub revision: i64,
+}
+
+impl Link {
+    /// What is there before the first one.
+    pub fn none() -> Self {
+        Self { number: 0, author: "nobody".to_owned(), revision: 0 }
+    }
+
+    /// As it stands in etcd.
+    fn text(number: u64, author: &str) -> String {
+        format!("{number} {author}")
+    }
+
+    fn parse(text: &str, revision: i64) -> Option<Self> {
+        let (number, author) = text.split_once(' ')?;
+        Some(Self { number: number.parse().ok()?, author: author.to_owned(), revision })
+    }
+}
+
+impl std::fmt::Display for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} by {} at revision {}", self.number, self.author, self.revision)
+    }
+}
+
+/// What came of one question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// The next number is there: acknowledged. `onto` is the revision that was compared.
+    Swapped { link: Link, onto: i64, said: Header },
+    /// Nobody answered: the next number may be there, or may come yet.
+    Tried { number: u64, author: String },
+    /// A linearizable read, or what a refused swap was told.
+    Read { link: Link, said: Header },
+}
+
+/// One question, and when. Times count from the beginning of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub began: Duration,
+    pub ended: Duration,
+    pub node: Node,
+    pub deed: Deed,
+}
+
+impl Step {
+    /// The number that etcd answered with.
+    fn link(&self) -> Option<&Link> {
+        match &self.deed {
+            Deed::Swapped { link, .. } | Deed::Read { link, .. } => Some(link),
+            Deed::Tried { .. } => None,
+        }
+    }
+
+    fn is_read(&self) -> bool {
+        matches!(self.deed, Deed::Read { .. })
+    }
+
+    fn answer(&self, key: String, said: Header) -> Ack {
+        Ack { key, began: self.began, ended: self.ended, node: self.node, said }
+    }
+}
+
+/// The acknowledged swaps, as the writes that they are.
+pub fn writes(steps: &[Step]) -> Vec<Ack> {
+    let write = |step: &Step| match &step.deed {
+        Deed::Swapped { link, said, .. } => Some(step.answer(format!("the chain's {}", link.number), *said)),
+        _ => None,
+    };
+    steps.iter().filter_map(write).collect()
+}
+
+/// The reads: where the whole store was when they were answered.
+pub fn reads(steps: &[Step]) -> Vec<Ack> {
+    let read = |step: &Step| match &step.deed {
+        Deed::Read { link, said } => Some(step.answer(format!("a read of the chain's {}", link.number), *said)),
+        _ => None,
+    };
+    steps.iter().filter_map(read).collect()
+}
+
+/// What is wrong with the chain, in words; nothing where each question was answered as by one etcd. `end` is what the
+/// store holds afterwards, where that is known.
+///
+/// As every number is put once, and by a name of its own, this is all that a register can get wrong.
+pub fn faults(steps: &[Step], end: Option<&Link>) -> Vec<String> {
+    let mut found = Vec::new();
+    let links = by_number(steps, end, &mut found);
+    found.extend(falling(&links));
+    found.extend(strangers(steps, &links));
+    found.extend(holes(steps, &links));
+    found.extend(misplaced(steps, &links));
+    found.extend(unknown_in_the_end(steps, end));
+    found.extend(stale(steps));
+    found
+}
+
+/// Each number that was seen or acknowledged. There is one of each, or an update was lost.
+fn by_number<'a>(steps: &'a [Step], end: Option<&'a Link>, found: &mut Vec<String>) -> BTreeMap<u64, &'a Link> {
+    let mut links: BTreeMap<u64, &Link> = BTreeMap::new();
+    for link in steps.iter().filter_map(Step::link).chain(end) {
+        let first = links.entry(link.number).or_insert(link);
+        if *first != link {
+            found.push(format!("an update was lost: there are two of one number, {first} and {link}"));
+        }
+    }
+    links
+}
+
+fn falling(links: &BTreeMap<u64, &Link>) -> Vec<String> {
+    let pairs = links.values().zip(links.values().skip(1));
+    let wrong = pairs.filter(|(lower, higher)| lower.revision >= higher.revision);
+    wrong.map(|(lower, higher)| format!("the chain's revisions fall: {lower}, then {higher}")).collect()
+}
+
+/// Numbers with their authors, as they were tried: acknowledged or not.
+fn tried(steps: &[Step]) -> BTreeSet<(u64, &str)> {
+    let tried = steps.iter().filter_map(|step| match &step.deed {
+        Deed::Swapped { link, .. } => Some((link.number, link.author.as_str())),
+        Deed::Tried { number, author } => Some((*number, author.as_str())),
+        Deed::Read { .. } => None,
+    });
+    tried.collect()
+}
+
+fn strangers(steps: &[Step], links: &BTreeMap<u64, &Link>) -> Vec<String> {
+    let tried = tried(steps);
+    let unknown = links.values().filter(|link| link.number > 0);
+    let unknown = unknown.filter(|link| !tried.contains(&(link.number, link.author.as_str())));
+    unknown.map(|link| format!("nobody wrote {link}, which is there")).collect()
+}
+
+/// The numbers that nobody tried to put, below one that is there.
+fn holes(steps: &[Step], links: &BTreeMap<u64, &Link>) -> Vec<String> {
+    let tried: BTreeSet<u64> = tried(steps).into_iter().map(|(number, _)| number).collect();
+    let highest = links.keys().next_back().copied().unwrap_or(0);
+    let missing = (1..=highest).filter(|number| !tried.contains(number));
+    missing.map(|number| format!("the chain has a hole: nobody put {number}, and it goes on to {highest}")).collect()
+}
+
+/// Swaps that were not put onto the number before theirs.
+fn misplaced(steps: &[Step], links: &BTreeMap<u64, &Link>) -> Vec<String> {
+    let wrong = steps.iter().filter_map(|step| {
+        let Deed::Swapped { link, onto, .. } = &step.deed else { return None };
+        let before = links.get(&link.number.saturating_sub(1))?;
+        (before.revision != *onto)
+            .then(|| format!("{link} was put onto revision {onto}, and the one before is {before}"))
+    });
+    wrong.collect()
+}
+
+fn unknown_in_the_end(steps: &[Step], end: Option<&Link>) -> Option<String> {
+    let end = end?;
+    let highest = steps.iter().filter_map(Step::link).max_by_key(|link| link.number)?;
+    (highest.number > end.number).then(|| format!("an update was lost: {highest}, and the store ends with {end}"))
+}
+
+/// Answers from the past: a read that sees less than was answered before it began, a swap that puts no more.
+fn stale(steps: &[Step]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut by_begin: Vec<(&Step, &Link)> = steps.iter().filter_map(|step| Some((step, step.link()?))).collect();
+    let mut by_end = by_begin.clone();
+    by_begin.sort_by_key(|(step, _)| step.began);
+    by_end.sort_by_key(|(step, _)| step.ended);
+    let mut ended = by_end.into_iter().peekable();
+    let mut newest = 0;
+    for (step, link) in by_begin {
+        while let Some((_, earlier)) = ended.next_if(|(earlier, _)| earlier.ended < step.began) {
+            newest = newest.max(earlier.number);
+        }
+        if step.is_read() && link.number < newest {
+            found.push(format!("a stale read on {}: {link}, after {newest} was answered", step.node));
+        }
+        if !step.is_read() && link.number <= newest {
+            found.push(format!("an update on {} from the past: {link}, after {newest} was answered", step.node));
+        }
+    }
+    found
+}

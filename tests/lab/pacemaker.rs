@@ -1,0 +1,69 @@
+//! Pacemaker and Corosync of a host, ended and begun again while the host lives.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::cluster;
+use crate::host;
+use crate::node::Node;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+
+const LIMIT: Duration = Duration::from_secs(120);
+const DAEMONS: &[&str] = &[
+    "pacemakerd",
+    "pacemaker-based",
+    "pacemaker-fenced",
+    "pacemaker-execd",
+    "pacemaker-attrd",
+    "pacemaker-schedulerd",
+    "pacemaker-controld",
+    "corosync",
+];
+
+/// Whether the program runs on the host.
+pub fn runs(lab: &Lab, node: Node, program: &str) -> bool {
+    host::must(lab, node, &["pidof", program]).is_ok()
+}
+
+/// Sends SIGTERM to the program on the host, as its unit's stop does.
+pub fn ask_to_end(lab: &Lab, node: Node, program: &str) -> Result<()> {
+    signal(lab, node, "-TERM", &[program])?;
+    lab.event(&format!("{program} on {node} got SIGTERM"));
+    Ok(())
+}
+
+/// Ends both in good order. What Pacemaker does not stop goes on, as etcd does in maintenance.
+pub fn end(lab: &Lab, node: Node) -> Result<()> {
+    for program in ["pacemakerd", "corosync"] {
+        ask_to_end(lab, node, program)?;
+        let gone = || (!runs(lab, node, program)).then_some(());
+        sh::wait_for(&format!("{program} on {node} to end"), LIMIT, Duration::from_millis(100), gone)?;
+    }
+    Ok(())
+}
+
+/// SIGKILL to all of both, at once. What they started goes on.
+pub fn kill(lab: &Lab, node: Node) -> Result<()> {
+    signal(lab, node, "-KILL", DAEMONS)?;
+    lab.event(&format!("Pacemaker and Corosync on {node} got SIGKILL"));
+    Ok(())
+}
+
+/// Begins both again, in the same boot, and waits until Pacemaker has its own node online.
+pub fn begin(lab: &Lab, node: Node) -> Result<()> {
+    // The lab's program is nowhere on the host, but its pid 1 is one. This one ends with the host, and has nothing to say
+    // that is not in the host's logs.
+    let mut services = host::command(lab, node, &["/proc/1/exe", "host-services", node.name()])?;
+    services.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    lab.event(&format!("Corosync and Pacemaker on {node} begin again in the same boot"));
+    sh::wait_for(&format!("Pacemaker on {node}"), LIMIT, Duration::from_millis(300), || {
+        cluster::online(lab, node).contains(&node).then_some(())
+    })
+}
+
+/// The numbers are the host's own: looked up and signalled in there.
+fn signal(lab: &Lab, node: Node, signal: &str, programs: &[&str]) -> Result<()> {
+    let script = format!("kill {signal} $(pidof {})", programs.join(" "));
+    host::must(lab, node, &["bash", "-c", &script]).map(drop)
+}

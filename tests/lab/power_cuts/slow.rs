@@ -1,0 +1,76 @@
+//! What makes a shutdown or a launch of etcd last, so that something else can happen meanwhile.
+
+use std::time::Duration;
+
+use crate::cluster::{self, ETCD_CLONE};
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::sh::{self, Result};
+use crate::state::Lab;
+
+const AGENT: &str = "/usr/lib/ocf/resource.d/lab/slow";
+/// Its stop lasts as long as this is there; a boot begins without.
+const HOLD: &str = "/run/lab-hold";
+const SLOW: &str = r#"#!/bin/sh
+runs=/run/lab-slow-runs
+case $1 in
+    start) touch $runs ;;
+    stop) while [ -e /run/lab-hold ]; do sleep 0.2; done; rm -f $runs ;;
+    monitor) [ -e $runs ] || exit 7 ;;
+    meta-data) cat <<END
+<?xml version="1.0"?>
+<resource-agent name="slow"><version>1.0</version>
+<longdesc lang="en">Takes its time to stop.</longdesc><shortdesc lang="en">Takes its time to stop</shortdesc>
+<parameters/>
+<actions><action name="start" timeout="20s"/><action name="stop" timeout="20s"/>
+<action name="monitor" timeout="20s" interval="10s"/><action name="meta-data" timeout="5s"/></actions>
+</resource-agent>
+END
+    ;;
+esac
+"#;
+/// Found before the real one in every search.
+const PODMAN: &str = "/usr/sbin/podman";
+
+/// A service on both nodes that stops before etcd does.
+pub(super) fn add_service(lab: &Lab) -> Result<()> {
+    for node in NODES {
+        host::put(lab, node, AGENT, SLOW)?;
+        host::must(lab, node, &["chmod", "755", AGENT])?;
+    }
+    let create =
+        ["resource", "create", "slow", "ocf:lab:slow", "op", "stop", "timeout=300s", "clone", "interleave=true"];
+    cluster::pcs(lab, NODES[0], &create)?;
+    cluster::pcs(lab, NODES[0], &["constraint", "order", ETCD_CLONE, "then", "slow-clone"])?;
+    sh::wait_for("the slow service on both nodes", Duration::from_secs(90), Duration::from_millis(300), || {
+        let runs = |node| host::must(lab, node, &["test", "-e", "/run/lab-slow-runs"]).is_ok();
+        NODES.into_iter().all(runs).then_some(())
+    })
+}
+
+pub(super) fn remove_service(lab: &Lab) -> Result<()> {
+    let by = host::any_running(lab)?;
+    cluster::pcs(lab, by, &["resource", "delete", "slow"])
+}
+
+/// From now on its stop does not end.
+pub(super) fn hold(lab: &Lab, node: Node) -> Result<()> {
+    host::must(lab, node, &["touch", HOLD]).map(drop)
+}
+
+/// A host that is off, or just goes off, holds nothing.
+pub(super) fn release(lab: &Lab, node: Node) {
+    let _ = host::output(lab, node, &["rm", "-f", HOLD]);
+}
+
+/// podman takes that much longer to launch a container.
+pub(super) fn podman(lab: &Lab, node: Node, by: Duration) -> Result<()> {
+    let seconds = by.as_secs_f64();
+    let script = format!("#!/bin/sh\ncase $1 in run|start) sleep {seconds:.1} ;; esac\nexec /usr/bin/podman \"$@\"\n");
+    host::put(lab, node, PODMAN, &script)?;
+    host::must(lab, node, &["chmod", "755", PODMAN]).map(drop)
+}
+
+pub(super) fn podman_as_it_was(lab: &Lab, node: Node) -> Result<()> {
+    host::must(lab, node, &["rm", "-f", PODMAN]).map(drop)
+}

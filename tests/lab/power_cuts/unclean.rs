@@ -1,0 +1,180 @@
+//! Runs in which more than power goes: shutdowns that hang, Pacemaker that ends without its node, agents that are killed.
+
+use std::fs;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use super::draw::{AgentKilled, End, PacemakerEnds, ShutDown};
+use super::run::Scene;
+use super::slow;
+use crate::bmc;
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::net;
+use crate::node::{NODES, Node};
+use crate::pacemaker;
+use crate::power;
+use crate::scenarios::steps;
+use crate::sh::{self, Result};
+use crate::up;
+
+/// A shutdown that has not ended by then is ended by the power button.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(120);
+/// Detection, fencing with its delay, and a try more.
+const RECOVERY_LIMIT: Duration = Duration::from_secs(120);
+const POLL: Duration = Duration::from_millis(10);
+/// What the agent says when its recovery begins.
+const RECOVERS: &str = "that it goes on alone";
+/// How long etcd is looked for where its stop has ended, beyond the time that a launch takes.
+const INERT: Duration = Duration::from_secs(4);
+
+impl Scene<'_> {
+    /// Both are asked to shut down, which hangs, and then they lose each other: neither is off by that.
+    pub(super) fn shut_down(&self, draw: ShutDown) -> Result<()> {
+        let boots = self.boots();
+        for node in NODES {
+            slow::hold(self.lab, node)?;
+        }
+        let first = self.node(draw.first);
+        pacemaker::ask_to_end(self.lab, first, "pacemakerd")?;
+        std::thread::sleep(draw.apart);
+        pacemaker::ask_to_end(self.lab, first.other(), "pacemakerd")?;
+        std::thread::sleep(draw.parted);
+        self.set_bmcs(if draw.bmcs { "ok" } else { "unreachable" })?;
+        net::set_partition(self.lab, true)?;
+        std::thread::sleep(draw.lasts);
+        self.set_bmcs("ok")?;
+        net::set_partition(self.lab, false)?;
+        for node in NODES {
+            slow::release(self.lab, node);
+        }
+        for node in NODES {
+            self.ended(node, boots)?;
+        }
+        self.lab.set("boot-delay", "0")?;
+        NODES.into_iter().try_for_each(|node| power::on(self.lab, node))
+    }
+
+    /// Waits until the node has shut down, and switches it off then; one that was fenced meanwhile is as good.
+    fn ended(&self, node: Node, before: [Option<i32>; 2]) -> Result<()> {
+        let at = usize::from(node.number() - 1);
+        let is_fenced = || self.boots()[at] != before[at];
+        let ended = || is_fenced() || !pacemaker::runs(self.lab, node, "pacemakerd");
+        sh::wait_for_quietly(SHUTDOWN_LIMIT, Duration::from_millis(300), ended);
+        crate::interrupt::check()?;
+        if is_fenced() { Ok(()) } else { power::cut(self.lab, node) }
+    }
+
+    fn boots(&self) -> [Option<i32>; 2] {
+        NODES.map(|node| host::running(self.lab, node).map(|init| init.pid))
+    }
+
+    fn set_bmcs(&self, mode: &str) -> Result<()> {
+        NODES.into_iter().try_for_each(|node| bmc::set_mode(self.lab, node, mode))
+    }
+
+    /// Pacemaker ends on one node and etcd goes on; the other node loses power, and Pacemaker comes back in the same boot.
+    pub(super) fn pacemaker_ends(&self, draw: PacemakerEnds) -> Result<()> {
+        let lab = self.lab;
+        let (left, other) = (self.node(draw.left), self.node(draw.left).other());
+        let boots = self.boots();
+        match draw.end {
+            End::Maintenance { .. } => {
+                cluster::pcs(lab, other, &["node", "maintenance", left.name()])?;
+                pacemaker::end(lab, left)?;
+            }
+            End::Killed => pacemaker::kill(lab, left)?,
+        }
+        if let End::Maintenance { cable: Some(time), .. } = draw.end {
+            net::set_partition(lab, true)?;
+            std::thread::sleep(time);
+        }
+        std::thread::sleep(draw.after);
+        // Whom the node that is left fences is to stay away for a while.
+        lab.set("boot-delay", &draw.away.as_secs().to_string())?;
+        power::cut(lab, other)?;
+        net::set_partition(lab, false)?;
+        let at = usize::from(left.number() - 1);
+        if self.boots()[at] == boots[at] {
+            pacemaker::begin(lab, left)?;
+        } else {
+            // It was fenced in time, and boots: that takes what it takes.
+            power::on(lab, left)?;
+            sh::wait_for("the fenced node to boot", RECOVERY_LIMIT, Duration::from_millis(300), || {
+                cluster::online(lab, left).contains(&left).then_some(())
+            })?;
+        }
+        if draw.unblocked {
+            host::must(lab, left, &["corosync-cmapctl", "-s", "quorum.cancel_wait_for_all", "u8", "1"])?;
+            lab.event(&format!("{left} is granted quorum"));
+        }
+        let over = || cluster::pcs(lab, left, &["node", "unmaintenance", left.name()]);
+        if matches!(draw.end, End::Maintenance { over_alone: true, .. }) {
+            over()?;
+        }
+        std::thread::sleep(draw.away);
+        lab.set("boot-delay", "0")?;
+        power::on(lab, other)?;
+        up::wait_online(lab)?;
+        if matches!(draw.end, End::Maintenance { over_alone: false, .. }) {
+            over()?;
+        }
+        Ok(())
+    }
+
+    /// One node loses power, and the agent that goes on alone on the other one is killed with its process group, as
+    /// Pacemaker does it.
+    pub(super) fn agent_killed(&self, draw: AgentKilled) -> Result<()> {
+        let (lab, victim) = (self.lab, self.node(draw.victim));
+        let survivor = victim.other();
+        slow::podman(lab, survivor, draw.slow)?;
+        let from = steps::log_length(lab, survivor);
+        power::cut(lab, victim)?;
+        sh::wait_for("a recovery to begin", RECOVERY_LIMIT, POLL, || {
+            steps::said(lab, survivor, from).contains(RECOVERS).then_some(())
+        })?;
+        std::thread::sleep(draw.after);
+        let group =
+            sh::wait_for("an agent that acts", RECOVERY_LIMIT, POLL, || self.agent(survivor).map(Pid::from_raw))?;
+        killpg(group, Signal::SIGKILL)?;
+        lab.event(&format!("the agent on {survivor} got SIGKILL, with its group"));
+        if draw.stopped {
+            self.stopped(survivor, draw.slow)?;
+        }
+        slow::podman_as_it_was(lab, survivor)?;
+        self.on_after_recovery(draw.victim)
+    }
+
+    /// The process group of the agent's action that is under way on the host.
+    fn agent(&self, node: Node) -> Option<i32> {
+        let processes = fs::read_to_string(host::cgroup(self.lab, node).ok()?.join("init/cgroup.procs")).ok()?;
+        processes.lines().find_map(|pid| {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+            let words: Vec<_> = words.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+            let acts = ["notify", "monitor", "start", "stop"].contains(&words.get(1)?.as_ref());
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            // After the name in brackets: state, parent, group.
+            let group = stat.get(stat.rfind(')')? + 2..)?.split(' ').nth(2)?.parse().ok()?;
+            (words[0].ends_with("/podman-etcd") && acts && group > 1).then_some(group)
+        })
+    }
+
+    /// The stop that comes after that has ended etcd, and what was being launched.
+    fn stopped(&self, node: Node, launch: Duration) -> Result<()> {
+        cluster::pcs(self.lab, node, &["node", "standby", node.name()])?;
+        // What the kill made Pacemaker do may still go on, and its stop has a start after it.
+        host::must(self.lab, node, &["crm_resource", "--wait", "--timeout", "120s"])?;
+        steps::wait_stopped(self.lab, &[node])?;
+        let until = self.writers.now() + launch + INERT;
+        while self.writers.now() < until {
+            if etcd::pid(self.lab, node).is_some() {
+                return Err(format!("an etcd runs on {node}, where its stop has ended").into());
+            }
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        cluster::pcs(self.lab, node, &["node", "unstandby", node.name()])
+    }
+}

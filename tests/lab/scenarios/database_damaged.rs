@@ -1,0 +1,53 @@
+//! Both nodes lose power, and one node's etcd database is damaged where only etcd looks: its log and its first pages
+//! are whole, and etcd ends at each start. The other node holds all that was acknowledged; it goes on, and the damaged data
+//! is kept beside what replaces it.
+
+use std::fs;
+
+use super::steps;
+use crate::check::must;
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// bbolt's, on this machine.
+const PAGE: usize = 4096;
+/// What the pages that stay whole tell of: the list of buckets, and the index that the database has reached.
+const KEPT: [&[u8]; 2] = [b"consistent_index", b"members_removed"];
+
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    let damaged = etcd::wait_two_voters(lab, std::time::Duration::from_secs(60))?.leader;
+    let members = steps::members(lab)?;
+    let mut writers = super::writing(lab)?;
+    for node in NODES {
+        steps::cut(lab, node)?;
+    }
+    damage(lab, damaged)?;
+    for node in NODES {
+        steps::on(lab, node, wish.boot_delay)?;
+    }
+    super::ends_well(lab, &mut writers)?;
+    let kept = host::must(lab, damaged, &["sh", "-c", "ls -d /var/lib/etcd/member-backup-*"])?;
+    must("the damaged data is kept", kept, |kept| !kept.trim().is_empty())?;
+    let whole = usize::from(damaged.other().number() - 1);
+    let after = steps::members(lab)?;
+    must("the whole node stays the member that it was", after[whole], |after| *after == members[whole]).map(drop)
+}
+
+/// Overwrites the database of a node that is off, but for the pages that say what it is.
+fn damage(lab: &Lab, node: Node) -> Result<()> {
+    let path = lab.disk(node, "var-lib").join("etcd/member/snap/db");
+    let mut bytes = fs::read(&path)?;
+    let says = |page: &[u8]| KEPT.iter().any(|words| page.windows(words.len()).any(|window| window == *words));
+    let mut overwritten = 0;
+    for page in bytes.chunks_mut(PAGE).skip(2).filter(|page| !says(page)) {
+        page.fill(0xa5);
+        overwritten += 1;
+    }
+    fs::write(&path, &bytes)?;
+    lab.event(&format!("{overwritten} pages of the database of {node} are overwritten"));
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! `force_new_cluster` set on one node says that this node's data counts. Left over from another day it is taken back by
+//! two voters; and where the peer is known to have gone on without this node's data it is not enough: an operator
+//! has to give up by name what the peer took since.
+
+use std::time::Duration;
+
+use super::left_behind::{LEFT, PEER};
+use super::steps;
+use crate::check::{eventually, within};
+use crate::cluster;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::{self, Wish};
+
+const FORCE: &str = "force_new_cluster";
+/// A monitor comes every five seconds.
+const A_FEW_MONITORS: Duration = Duration::from_secs(30);
+/// What the refusal names.
+const WAY_OUT: &str = "confirm-recovery";
+
+/// A voter of two takes it back.
+pub fn taken_back(lab: &Lab, _: Wish) -> Result<()> {
+    let mut writers = super::writing(lab)?;
+    let logs = NODES.map(|node| steps::log_length(lab, node));
+    let members = steps::members(lab)?;
+    for node in NODES {
+        set(lab, node)?;
+        let value = || cluster::attribute(lab, node, "reboot", FORCE);
+        let taken = within(A_FEW_MONITORS, &format!("{FORCE} of {node} is taken back"), value, Option::is_none);
+        if taken.is_err() {
+            // The next scenario is to find none.
+            let words = ["crm_attribute", "--lifetime", "reboot", "--node", node.name(), "--name", FORCE, "--delete"];
+            host::must(lab, node, &words)?;
+        }
+        taken?;
+    }
+    super::ends_well(lab, &mut writers)?;
+    steps::same_members(lab, members)?;
+    steps::nothing_forced(lab, logs)
+}
+
+/// Set on a node that was left behind and knows it from the CIB, alone: it refuses, and nothing that the peer took is lost.
+pub fn not_enough(lab: &Lab, wish: Wish) -> Result<()> {
+    let mut writers = super::writing(lab)?;
+    lab.set("boot-delay", "3600")?;
+    steps::cut(lab, LEFT)?;
+    steps::wait_write(&writers, Duration::from_secs(120))?;
+    // It joins Pacemaker, and its etcd stays stopped.
+    cluster::pcs(lab, PEER, &["node", "standby", LEFT.name()])?;
+    steps::on(lab, LEFT, 3600)?;
+    up::wait_online(lab)?;
+    set(lab, LEFT)?;
+    steps::cut(lab, PEER)?;
+    let cut_at = writers.now();
+    steps::wait_peer_gone(lab, LEFT)?;
+    let refused = refuses(lab);
+    let wrote = steps::who_wrote(&writers, cut_at);
+    steps::on(lab, PEER, wish.boot_delay)?;
+    super::ends_well(lab, &mut writers)?;
+    refused?;
+    if wrote.is_empty() { Ok(()) } else { Err(format!("{LEFT} took writes although it was left behind").into()) }
+}
+
+fn set(lab: &Lab, node: Node) -> Result<()> {
+    cluster::set_attribute(lab, node, node, "reboot", FORCE, "true")?;
+    lab.event(&format!("{FORCE} is set on {node}"));
+    Ok(())
+}
+
+/// Fenced is not enough to go on, nor is the attribute.
+fn refuses(lab: &Lab) -> Result<()> {
+    // And not UNCLEAN.
+    let words = format!("Node {PEER}: OFFLINE");
+    let shown = || cluster::crm_mon(lab, LEFT).unwrap_or_default();
+    eventually("the peer is fenced", shown, |said| said.contains(&words))?;
+    steps::standby(lab, LEFT, false)?;
+    let told = |failure: &cluster::Failure| failure.action == "etcd_start_0" && failure.reason.contains(WAY_OUT);
+    let refusal = steps::wait_failure(lab, LEFT, &format!("a start that is refused with '{WAY_OUT}'"), told)?;
+    println!("   {refusal}");
+    steps::stays_inert(lab, LEFT, 5)
+}

@@ -1,0 +1,63 @@
+//! A promotable clone: a node has become a voter, and Pacemaker is about to promote its instance, when its etcd stands still
+//! for a moment and its peer loses power. It takes over like any other: what was slow once is no reason to stop it.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::host;
+use crate::node::Node;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+const JOINS: Node = Node::Two;
+const AGENT: &str = "/usr/lib/ocf/resource.d/tandem/podman-etcd";
+/// The real one, under its own name.
+const REAL: &str = "/usr/lib/ocf/lab/podman-etcd";
+const PREPARED: &str = "/usr/lib/ocf/lab/in-its-place";
+const PROMOTES: &str = "/run/lab-promotes";
+const HOLD: &str = "/run/lab-hold";
+/// In the agent's place: at the first promotion etcd stands still, until the lab lets it go on.
+const IN_ITS_PLACE: &str = "#!/bin/sh
+if [ \"$1\" = promote ] && mkdir /run/lab-promotes 2>/dev/null; then
+    pid=$(podman inspect --format '{{.State.Pid}}' etcd)
+    kill -STOP $pid
+    setsid sh -c \"while [ -e /run/lab-hold ]; do sleep 0.1; done; kill -CONT $pid\" >/dev/null 2>&1 </dev/null &
+fi
+exec /usr/lib/ocf/lab/podman-etcd \"$@\"
+";
+/// Longer than one question is waited for.
+const SLOW_FOR: Duration = Duration::from_secs(6);
+
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    let peer = JOINS.other();
+    let mut writers = super::writing(lab)?;
+    steps::standby(lab, JOINS, true)?;
+    steps::wait_alone(lab, peer)?;
+    steps::wait_stopped(lab, &[JOINS])?;
+    replace_agent(lab)?;
+    lab.set("boot-delay", "3600")?;
+    steps::standby(lab, JOINS, false)?;
+    sh::wait_for("a promotion", Duration::from_secs(90), Duration::from_millis(30), || {
+        host::must(lab, JOINS, &["test", "-d", PROMOTES]).ok().map(drop)
+    })?;
+    lab.event(&format!("etcd on {JOINS} stands still, and its instance is promoted"));
+    steps::cut(lab, peer)?;
+    std::thread::sleep(SLOW_FOR);
+    host::must(lab, JOINS, &["rm", HOLD])?;
+    lab.event(&format!("etcd on {JOINS} goes on"));
+    let took_over = steps::wait_write(&writers, Duration::from_secs(120));
+    steps::on(lab, peer, wish.boot_delay)?;
+    super::ends_well(lab, &mut writers)?;
+    host::must(lab, JOINS, &["ln", "-sf", "/usr/sbin/tandem", AGENT])?;
+    took_over.map(drop)
+}
+
+/// There is an agent at each moment: its monitors go on meanwhile.
+fn replace_agent(lab: &Lab) -> Result<()> {
+    host::put(lab, JOINS, PREPARED, IN_ITS_PLACE)?;
+    host::must(lab, JOINS, &["chmod", "755", PREPARED])?;
+    host::must(lab, JOINS, &["ln", "-s", "/usr/sbin/tandem", REAL])?;
+    host::must(lab, JOINS, &["touch", HOLD])?;
+    host::must(lab, JOINS, &["mv", PREPARED, AGENT]).map(drop)
+}

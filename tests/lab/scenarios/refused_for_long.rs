@@ -1,0 +1,51 @@
+//! A node refuses to start for as long as its peer is away, and that may be hours: Pacemaker counts each refusal, and at
+//! `migration-threshold` it would give etcd up on this node. When the peer is back, nobody has to clean up first.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::check::within;
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::node::Node;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// It has left, so alone it is nobody.
+const REFUSES: Node = Node::One;
+const COUNT: &str = "fail-count-etcd#start_0";
+/// Two below the threshold: what an hour of refusals comes to.
+const NEARLY_ALL: u32 = 58;
+const THRESHOLD: u32 = 60;
+/// A start takes a quarter of a minute by then, and there are two to wait for.
+const TWO_STARTS: Duration = Duration::from_secs(90);
+
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    let peer = REFUSES.other();
+    let mut writers = super::writing(lab)?;
+    steps::standby(lab, REFUSES, true)?;
+    steps::wait_alone(lab, peer)?;
+    steps::wait_stopped(lab, &[REFUSES])?;
+    lab.set("boot-delay", "3600")?;
+    steps::cut(lab, peer)?;
+    steps::standby(lab, REFUSES, false)?;
+    let refusal =
+        steps::wait_failure(lab, REFUSES, "a start that is refused", |failure| failure.action == "etcd_start_0")?;
+    println!("   {refusal}");
+    let set = ["attrd_updater", "--name", COUNT, "--update", &NEARLY_ALL.to_string(), "--node", REFUSES.name()];
+    host::must(lab, REFUSES, &set)?;
+    lab.event(&format!("{COUNT} of {REFUSES} is {NEARLY_ALL}"));
+    let counted = |count: &Option<u32>| count.is_none_or(|count| !(NEARLY_ALL..THRESHOLD).contains(&count));
+    let count = within(TWO_STARTS, "the refusals are counted to the end, or taken back", || count(lab), counted)?;
+    println!("   the count of failed starts is {count:?}");
+    steps::on(lab, peer, wish.boot_delay)?;
+    etcd::wait_two_voters(lab, Duration::from_secs(120))?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// How many failed starts Pacemaker counts on the node that refuses; nothing where it counts none.
+fn count(lab: &Lab) -> Option<u32> {
+    cluster::attribute(lab, REFUSES, "reboot", COUNT)?.parse().ok()
+}

@@ -1,0 +1,153 @@
+//! Nodes are asked to shut down, something that stops before etcd takes its time, and then the switch goes: each node
+//! has lost a peer of which Pacemaker expected the end, and whose etcd runs. That is no proof that it is off.
+
+use std::time::Duration;
+
+use super::steps::{self, THREE_MONITORS};
+use crate::bmc;
+use crate::check::must;
+use crate::cluster::{self, ETCD_CLONE};
+use crate::host;
+use crate::net;
+use crate::node::{NODES, Node};
+use crate::pacemaker;
+use crate::power;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+use crate::writer::Writers;
+
+const AGENT: &str = "/usr/lib/ocf/resource.d/lab/slow";
+/// Its stop has begun.
+const STOPS: &str = "/run/lab-slow-stops";
+/// Its stop lasts as long as this is there.
+const HOLD: &str = "/run/lab-slow-hold";
+const SLOW: &str = "#!/bin/sh
+mark=/run/lab-slow
+case $1 in
+    start) : > $mark ;;
+    stop)
+        [ ! -e $mark ] || : > /run/lab-slow-stops
+        while [ -e /run/lab-slow-hold ]; do sleep 0.1; done
+        rm -f $mark
+        ;;
+    monitor) [ -e $mark ] || exit 7 ;;
+    meta-data)
+        cat <<END
+<?xml version=\"1.0\"?>
+<resource-agent name=\"slow\"><version>1.0</version>
+<longdesc lang=\"en\">Stops when it is let</longdesc><shortdesc lang=\"en\">Stops when it is let</shortdesc>
+<parameters/>
+<actions>
+<action name=\"start\" timeout=\"20s\"/><action name=\"stop\" timeout=\"20s\"/>
+<action name=\"monitor\" timeout=\"20s\" interval=\"10s\"/><action name=\"meta-data\" timeout=\"5s\"/>
+</actions>
+</resource-agent>
+END
+        ;;
+esac
+";
+
+pub fn both(lab: &Lab, _: Wish) -> Result<()> {
+    run(lab, &NODES)
+}
+
+/// One is asked to, and not the one that coordinates: that one would wait for the stop before it fences anybody.
+pub fn one(lab: &Lab, _: Wish) -> Result<()> {
+    run(lab, &[cluster::coordinator(lab, NODES[0])?.other()])
+}
+
+fn run(lab: &Lab, asked: &[Node]) -> Result<()> {
+    let mut writers = super::writing(lab)?;
+    add_the_slow(lab)?;
+    let booted = steps::boots(lab);
+    let cut_at = parted(lab, &writers, asked)?;
+    std::thread::sleep(THREE_MONITORS);
+    let wrote = steps::who_wrote(&writers, cut_at);
+    mend(lab, asked)?;
+    must("no node takes writes beside a peer that is not confirmed off", wrote, Vec::is_empty)?;
+    boot_again(lab, asked, booted)?;
+    super::ends_well(lab, &mut writers)?;
+    remove_the_slow(lab)
+}
+
+/// The nodes are asked to shut down; while that waits they lose each other and both BMCs. Answers when.
+fn parted(lab: &Lab, writers: &Writers, asked: &[Node]) -> Result<Duration> {
+    for node in asked {
+        host::must(lab, *node, &["touch", HOLD])?;
+    }
+    for node in asked {
+        pacemaker::ask_to_end(lab, *node, "pacemakerd")?;
+    }
+    // Whoever asks first has its transition begun; the other's stop may come only after that one. Asked is asked.
+    sh::wait_for(
+        "a stop to begin, and all to have asked",
+        Duration::from_secs(60),
+        Duration::from_millis(100),
+        || {
+            let begins = asked.iter().any(|node| host::must(lab, *node, &["test", "-e", STOPS]).is_ok());
+            let has_asked =
+                |node: &Node| cluster::attribute(lab, *node, "reboot", "shutdown").is_some_and(|at| at != "0");
+            (begins && asked.iter().all(has_asked)).then_some(())
+        },
+    )?;
+    for node in NODES {
+        bmc::set_mode(lab, node, "unreachable")?;
+    }
+    net::set_partition(lab, true)?;
+    let cut_at = writers.now();
+    NODES.into_iter().try_for_each(|node| steps::wait_peer_gone(lab, node))?;
+    Ok(cut_at)
+}
+
+/// BMCs and switch are back, and what held the stops lets go.
+fn mend(lab: &Lab, asked: &[Node]) -> Result<()> {
+    for node in NODES {
+        bmc::set_mode(lab, node, "ok")?;
+    }
+    net::set_partition(lab, false)?;
+    for node in asked.iter().filter(|node| host::running(lab, **node).is_some()) {
+        // It may be fenced at this moment.
+        let _ = host::must(lab, *node, &["rm", "-f", HOLD]);
+    }
+    Ok(())
+}
+
+/// A node that has shut down boots anew, unless it was fenced meanwhile, which is as good.
+fn boot_again(lab: &Lab, asked: &[Node], before: [Option<i32>; 2]) -> Result<()> {
+    for node in asked {
+        let at = usize::from(node.number() - 1);
+        let what = format!("{node} to shut down, or to be fenced");
+        sh::wait_for(&what, Duration::from_secs(180), Duration::from_millis(300), || {
+            let boot = steps::boots(lab)[at]?;
+            (Some(boot) != before[at] || !pacemaker::runs(lab, *node, "pacemakerd")).then_some(())
+        })?;
+        if steps::boots(lab)[at] == before[at] {
+            power::cut(lab, *node)?;
+            power::on(lab, *node)?;
+        }
+    }
+    Ok(())
+}
+
+fn add_the_slow(lab: &Lab) -> Result<()> {
+    for node in NODES {
+        host::put(lab, node, AGENT, SLOW)?;
+        host::must(lab, node, &["chmod", "755", AGENT])?;
+    }
+    let by = NODES[0];
+    let words =
+        ["resource", "create", "slow", "ocf:lab:slow", "op", "stop", "timeout=300s", "clone", "interleave=true"];
+    cluster::pcs(lab, by, &words)?;
+    cluster::pcs(lab, by, &["constraint", "order", ETCD_CLONE, "then", "slow-clone"])?;
+    let started = |node| host::must(lab, node, &["test", "-e", "/run/lab-slow"]).is_ok();
+    sh::wait_for("the slow one on both nodes", Duration::from_secs(90), Duration::from_millis(300), || {
+        NODES.into_iter().all(started).then_some(())
+    })
+}
+
+fn remove_the_slow(lab: &Lab) -> Result<()> {
+    let by = NODES[0];
+    host::must(lab, by, &["cibadmin", "--delete-all", "--force", "--xpath", "//rsc_order"])?;
+    cluster::pcs(lab, by, &["resource", "delete", "--force", "slow"])
+}

@@ -1,0 +1,211 @@
+//! What a run of writers came to: everything that was answered, against what both nodes hold in the end.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use etcd_client::{GetOptions, TlsOptions};
+
+use crate::chain::{self, Deed, Link, Step};
+use crate::check;
+use crate::etcd;
+use crate::history::{self, Ack, Fork, Store};
+use crate::node::{NODES, Node};
+use crate::sh::Result;
+use crate::writer::Writers;
+
+const PAGE: i64 = 2000;
+
+/// From when to when: what a node took in that time, it took alone.
+pub type Window = (Duration, Duration);
+
+/// Everything that etcd answered in a run.
+#[derive(Clone, Debug, Default)]
+pub struct Records {
+    pub writes: Vec<Ack>,
+    pub chain: Vec<Step>,
+}
+
+/// What a node holds in the end.
+#[derive(Clone, Debug)]
+pub struct End {
+    pub store: Store,
+    pub link: Link,
+}
+
+/// What is wrong in a run's records.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    pub lost: Vec<Ack>,
+    pub forks: Vec<Fork>,
+    pub chain: Vec<String>,
+}
+
+impl Records {
+    /// Without what an operator gave up by name.
+    fn kept(&self, (from, to): Window) -> Self {
+        self.filtered(|began| !(began > from && began < to))
+    }
+
+    /// Until then, what was given up included: that was one history as well, as far as it went.
+    fn until(&self, (_, to): Window) -> Self {
+        self.filtered(|began| began < to)
+    }
+
+    fn filtered(&self, keep: impl Fn(Duration) -> bool) -> Self {
+        let writes = self.writes.iter().filter(|ack| keep(ack.began)).cloned().collect();
+        // Who tried to put a number may be asked for of either history.
+        let is_kept = |step: &&Step| keep(step.began) || matches!(step.deed, Deed::Tried { .. });
+        Self { writes, chain: self.chain.iter().filter(is_kept).cloned().collect() }
+    }
+
+    /// What contradicts itself.
+    fn forks(&self) -> Vec<Fork> {
+        let mut writes = self.writes.clone();
+        writes.extend(chain::writes(&self.chain));
+        history::forks(&writes, &chain::reads(&self.chain))
+    }
+}
+
+/// Judges the records. What was given up is not looked for; but what came before it and it, and what came before it and
+/// after it, are one history each.
+pub fn findings(records: &Records, given_up: Option<Window>, ends: &[End]) -> Findings {
+    let mut found = Findings::default();
+    let mut kept = records.clone();
+    if let Some(window) = given_up {
+        let ended = records.until(window);
+        found.forks = ended.forks();
+        found.chain = chain::faults(&ended.chain, None);
+        kept = records.kept(window);
+    }
+    add(&mut found.forks, kept.forks());
+    for end in ends {
+        add(&mut found.forks, history::beside(&kept.writes, &end.store));
+        add(&mut found.lost, history::lost(&kept.writes, &end.store).into_iter().cloned());
+        add(&mut found.chain, chain::faults(&kept.chain, Some(&end.link)));
+    }
+    found
+}
+
+fn add<T: PartialEq>(all: &mut Vec<T>, more: impl IntoIterator<Item = T>) {
+    for one in more {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+}
+
+/// What a run of writers came to.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    pub acknowledged: usize,
+    pub lost: Vec<Ack>,
+    pub forks: Vec<Fork>,
+    /// What is wrong with the number that only grows by one.
+    pub chain: Vec<String>,
+    /// Whether the stores of both nodes differ.
+    pub diverged: bool,
+    /// The longest time without an acknowledgement.
+    pub gap: Duration,
+    /// Acknowledged writes that an operator gave up by name.
+    pub given_up: usize,
+}
+
+impl Verdict {
+    /// An error that says what is wrong, if anything is: two histories before lost writes, as those follow from them.
+    pub fn must_be_good(&self) -> Result<()> {
+        if let Some(fork) = self.forks.first() {
+            let (first, second) = (tell(&fork.first), tell(&fork.second));
+            return Err(format!("the answers are not one history: {first}, {second}: {}", fork.why).into());
+        }
+        if let Some(ack) = self.lost.first() {
+            let count = self.lost.len();
+            return Err(format!("{count} acknowledged writes are lost, the first: {}", tell(ack)).into());
+        }
+        if let Some(fault) = self.chain.first() {
+            return Err(fault.clone().into());
+        }
+        if self.diverged {
+            return Err("the two members hold different data".into());
+        }
+        Ok(())
+    }
+}
+
+fn tell(ack: &Ack) -> String {
+    let said = ack.said;
+    format!(
+        "{} at revision {} from {} (member {:x}, term {}) after {:.2} s",
+        ack.key,
+        said.revision,
+        ack.node,
+        said.member,
+        said.term,
+        ack.ended.as_secs_f64()
+    )
+}
+
+impl Writers {
+    /// Stops, reads everything back from both nodes, and judges. Both must be voters again.
+    pub fn judge(&mut self) -> Result<Verdict> {
+        self.judge_without(None)
+    }
+
+    /// As [`Self::judge`], without what an operator gave up by name.
+    pub fn judge_without(&mut self, given_up: Option<Window>) -> Result<Verdict> {
+        let records = Records { writes: self.stop()?, chain: self.chain() };
+        let ends = [self.read_back(NODES[0])?, self.read_back(NODES[1])?];
+        let found = findings(&records, given_up, &ends);
+        let all = records.writes.len();
+        let kept = given_up.map_or(records.clone(), |window| records.kept(window)).writes;
+        let last = kept.iter().map(|ack| ack.ended).max().unwrap_or_default();
+        let first = kept.iter().map(|ack| ack.ended).min().unwrap_or_default();
+        let (gap, _) = history::longest_gap(&kept, first, last);
+        let [one, two] = etcd::hashes(&self.lab)?;
+        Ok(Verdict {
+            acknowledged: kept.len(),
+            lost: found.lost,
+            forks: found.forks,
+            chain: found.chain,
+            diverged: one != two,
+            gap,
+            given_up: all - kept.len(),
+        })
+    }
+
+    /// Reads every key of this run from one node, linearizably. A busy machine may take more than one try.
+    pub fn read_back(&self, node: Node) -> Result<End> {
+        let what = format!("the keys can be read from {node}");
+        check::eventually(&what, || self.try_read_back(node), Result::is_ok)?
+    }
+
+    fn try_read_back(&self, node: Node) -> Result<End> {
+        let tls = etcd::tls(&self.lab)?;
+        let prefix = self.prefix().to_owned();
+        etcd::as_client(&self.lab, move || etcd::runtime()?.block_on(read_end(&tls, node, &prefix)))
+    }
+}
+
+async fn read_end(tls: &TlsOptions, node: Node, prefix: &str) -> Result<End> {
+    let mut client = etcd::connect(tls, node).await?;
+    let chain = format!("{prefix}{}", chain::KEY);
+    let read = tokio::time::timeout(Duration::from_secs(10), chain::read(&mut client, &chain)).await;
+    let Ok(Some(Deed::Read { link, said })) = read else {
+        return Err(format!("{node} does not let the chain be read").into());
+    };
+    let mut keys = BTreeMap::new();
+    // The byte after '/', so that the range ends behind the last key of the prefix.
+    let end = format!("{}0", prefix.trim_end_matches('/'));
+    let mut from = prefix.to_owned();
+    loop {
+        let options = GetOptions::new().with_range(end.clone()).with_limit(PAGE).with_keys_only();
+        let page = tokio::time::timeout(Duration::from_secs(10), client.get(from.clone(), Some(options)));
+        let page = page.await.map_err(|_| format!("{node} does not let its keys be read"))??;
+        for pair in page.kvs() {
+            keys.insert(pair.key_str()?.to_owned(), pair.mod_revision());
+        }
+        match keys.last_key_value() {
+            Some((last, _)) if page.more() => from = format!("{last}\0"),
+            _ => return Ok(End { store: Store { keys, cluster: said.cluster }, link }),
+        }
+    }
+}
