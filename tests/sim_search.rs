@@ -8,6 +8,7 @@ use tandem::sim::check::{Limits, Outcome, Trace, check, missed};
 use tandem::sim::moves::Move;
 use tandem::sim::mutant::Mutant;
 use tandem::sim::packed::Packed;
+use tandem::sim::roots::Beginning;
 use tandem::sim::world::World;
 use tandem::sim::{Bounds, Sim, agent, canon, etcd, moves, pacemaker, passing, roots};
 
@@ -25,7 +26,7 @@ fn random_runs(sim: &mut Sim, count: usize, length: usize) -> Vec<Trace> {
     let mut seed = 7;
     let mut runs = Vec::new();
     for _ in 0..count {
-        let mut trace = Trace { from_blank: false, moves: Vec::new() };
+        let mut trace = Trace { begin: Beginning::Voters, moves: Vec::new() };
         let mut world = World { faults: sim.bounds.faults, ..roots::healthy(sim) };
         for _ in 0..length {
             let mut next: Vec<(Move, World)> = Vec::new();

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use super::intern::Id;
-use super::key::UNDECIDED;
+use super::key::{Number, Plans, UNDECIDED};
 use super::members::Reply;
 use super::steps::{Steps, Then};
 use super::view::{self, NAMES, View};
-use super::world::{Action, Run, World};
+use super::world::{Action, BANNED, Blind, Node, Run, World};
 use super::{Sim, Violation, dead, etcd, pacemaker};
 use crate::decide::plan::{Effect, Phase, RunMode};
 use crate::decide::snapshot::{PeerNode, Position, Record};
@@ -29,27 +29,64 @@ impl Default for Todo {
     }
 }
 
-/// Moments of an action, in milliseconds: at once, and past each patience that the core has.
-pub const MOMENTS: [(&str, u64); 4] = [("", 0), ("a little later", 6_000), ("later", 16_500), ("much later", 82_000)];
+/// A moment of an action at which a decision is taken.
+#[derive(Clone, Copy, Debug)]
+pub struct When {
+    /// As a scenario has it.
+    pub name: &'static str,
+    /// How long the action lasts by then; less where it has less time.
+    pub elapsed_ms: u64,
+    /// Whether its phase has just begun, instead of having lasted as long as the action.
+    is_new_phase: bool,
+}
+
+impl When {
+    const fn new(name: &'static str, elapsed_ms: u64, is_new_phase: bool) -> Self {
+        Self { name, elapsed_ms, is_new_phase }
+    }
+
+    /// How long the action lasts by then, and since when its phase does.
+    pub fn of(self, request: Request) -> (u64, u64) {
+        let elapsed_ms = self.elapsed_ms.min(view::budget_ms(request) - LAST_MS);
+        (elapsed_ms, if self.is_new_phase { elapsed_ms } else { 0 })
+    }
+}
+
+/// How long before the end of its time an action decides last.
+const LAST_MS: u64 = 1_000;
+/// More than any action has.
+const END_MS: u64 = 3_600_000;
+
+/// At once, past each patience that the core has, and at the end; late in the action also where a phase has just begun. A
+/// test asks of every patience in the core that it ends between two of them.
+pub const MOMENTS: [When; 7] = [
+    When::new("", 0, false),
+    When::new("a little later", 6_000, false),
+    When::new("later", 16_500, false),
+    When::new("much later", 82_000, false),
+    When::new("at the end", END_MS, false),
+    When::new("later, in a new phase", 16_500, true),
+    When::new("at the end, in a new phase", END_MS, true),
+];
 
 /// What is decided in a view at each moment up to `last`: numbers of [`Todo`]s.
-fn decide(sim: &mut Sim, view: &View, last: usize) -> [Id; MOMENTS.len()] {
+fn decide(sim: &mut Sim, view: &View, last: usize) -> Plans {
     let place = sim.decided.place(view);
     decide_there(sim, view, place, last)
 }
 
 /// The same, where it is known where the plans of the view are.
-fn decide_there(sim: &mut Sim, view: &View, place: usize, last: usize) -> [Id; MOMENTS.len()] {
+fn decide_there(sim: &mut Sim, view: &View, place: usize, last: usize) -> Plans {
     let mut plans = *sim.decided.at(place);
     if plans[last] != UNDECIDED {
         return plans;
     }
     let progress = sim.progresses.get(view.progress).clone();
-    for (plan, (_, elapsed_ms)) in plans.iter_mut().zip(MOMENTS).take(last + 1) {
+    for (plan, when) in plans.iter_mut().zip(MOMENTS).take(last + 1) {
         if *plan == UNDECIDED {
-            let elapsed_ms = elapsed_ms.min(view::budget_ms(view.request) - 1_000);
-            let (_, decided) = decide_at(sim, view, &progress, elapsed_ms);
-            *plan = sim.plan(decided);
+            let (said, decided) = decide_at(sim, view, &progress, when);
+            sim.said.id(Some(said.because));
+            *plan = Number::try_from(sim.plan(decided)).unwrap_or(UNDECIDED);
         }
     }
     *sim.decided.at(place) = plans;
@@ -57,11 +94,13 @@ fn decide_there(sim: &mut Sim, view: &View, place: usize, last: usize) -> [Id; M
 }
 
 /// One decision, with its reason.
-pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, elapsed_ms: u64) -> (Plan, Todo) {
+pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, when: When) -> (Plan, Todo) {
+    let (elapsed_ms, since_ms) = when.of(view.request);
+    let progress = Progress { since_ms, ..progress.clone() };
     let mut snapshot = view::snapshot(sim, view, elapsed_ms);
-    sim.mutant.blind(&mut snapshot, progress);
-    let plan = sim.strategy.decide(view.request, &snapshot, progress);
-    let plan = sim.mutant.bend(view.request, &snapshot, progress, plan);
+    sim.mutant.blind(&mut snapshot, &progress);
+    let plan = sim.strategy.decide(view.request, &snapshot, &progress);
+    let plan = sim.mutant.bend(view.request, &snapshot, &progress, plan);
     let failed_upkeep = decide::after_failed_upkeep(&snapshot);
     let canonical = |effect: &Effect| if sim.judges() { canonical(effect) } else { effect.clone() };
     let effects = plan.effects.iter().map(canonical).collect();
@@ -111,7 +150,7 @@ pub fn round(sim: &mut Sim, world: &mut World, n: usize, moment: usize) -> Resul
     let Some(action) = world.nodes[n].action.filter(|action| action.plan.is_none()) else { return Ok(false) };
     let view = view::look(sim, world, n, action);
     let plan = decide(sim, &view, moment)[moment];
-    carry_out(sim, world, n, action, plan)
+    carry_out(sim, world, n, action, plan.into())
 }
 
 /// The moments at which the next decision of `n` differs, each with the number of its [`Todo`]: later ones only where
@@ -124,14 +163,14 @@ pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (
         let place = sim.decided.place(&view);
         plans = decide_there(sim, &view, place, 0);
         let may_differ = plans.iter().any(|plan| *plan != plans[0]);
-        if may_differ && is_no_news(sim, action, plans[0]) && may_wait(sim, world, 1 - n) {
+        if may_differ && is_no_news(sim, action, plans[0].into()) && may_wait(sim, world, 1 - n) {
             plans = decide_there(sim, &view, place, MOMENTS.len() - 1);
         } else {
             plans[1..].fill(UNDECIDED);
         }
     }
     let is_distinct = move |moment: &usize| plans[*moment] != UNDECIDED && !plans[..*moment].contains(&plans[*moment]);
-    (0..MOMENTS.len()).filter(is_distinct).map(move |moment| (moment, plans[moment]))
+    (0..MOMENTS.len()).filter(is_distinct).map(move |moment| (moment, plans[moment].into()))
 }
 
 /// Whether time may pass for an agent that waits: etcd and Pacemaker's membership have come to rest, nobody is being
@@ -152,7 +191,7 @@ fn is_waiting(sim: &mut Sim, world: &World, n: usize) -> bool {
     }
     let view = view::look(sim, world, n, action);
     let plan = decide(sim, &view, 0)[0];
-    is_no_news(sim, action, plan)
+    is_no_news(sim, action, plan.into())
 }
 
 /// Whether nothing comes of a plan in an action, so that the next round is like this one.
@@ -164,8 +203,10 @@ fn is_no_news(sim: &Sim, action: Action, plan: Id) -> bool {
 /// Begins what was decided.
 pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id) -> Result<bool, Violation> {
     let steps = sim.plans.get(plan);
+    pacemaker::hear(world, n);
+    let was_blind = std::mem::take(&mut world.nodes[n].blind) != Blind::None;
     if steps.steps.is_empty() {
-        return finish(sim, world, n, steps.then);
+        return Ok(finish(sim, world, n, steps.then)? || was_blind);
     }
     if sim.judges() {
         check_plan(sim, world, n, steps)?;
@@ -184,7 +225,8 @@ fn check_plan(sim: &Sim, world: &World, n: usize, plan: &Steps) -> Result<(), Vi
             NAMES[1 - n]
         )));
     }
-    let unconfirmed = matches!(me.cib.machine[1 - n], PeerNode::Lost | PeerNode::NeverSeen);
+    let is_there = me.cib.machine[1 - n] == PeerNode::Online;
+    let unconfirmed = !is_there && !pacemaker::is_confirmed_down(&me.cib, 1 - n);
     // A peer that has booted since it was confirmed down claims nothing, and cannot go on alone.
     let may_go_on = || sim.memories.get(peer.memory).voter.is_some();
     if plan.forces && unconfirmed && peer.on && may_go_on() {
@@ -235,19 +277,29 @@ pub fn effect(sim: &mut Sim, world: &mut World, n: usize, gives_up: bool) -> Res
 fn fail(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id, gives_up: bool) -> Result<(), Violation> {
     // Every action begins with number 0.
     if action.request == Request::Monitor && action.progress == 0 {
-        return pacemaker::answered(world, n, sim.plans.get(plan).failed_upkeep);
+        return answer(sim, world, n, sim.plans.get(plan).failed_upkeep);
     }
     if gives_up {
-        return pacemaker::answered(world, n, Exit::Retriable);
+        return answer(sim, world, n, Exit::Retriable);
     }
     world.nodes[n].action = Some(Action { plan: None, ..action });
     Ok(())
 }
 
+/// The action of `n` is answered, and Pacemaker counts a start that failed.
+pub fn answer(sim: &Sim, world: &mut World, n: usize, exit: Exit) -> Result<(), Violation> {
+    let is_start = world.nodes[n].action.is_some_and(|action| action.request == Request::Start);
+    if is_start && exit != Exit::Success && sim.bounds.threshold > 0 {
+        let failures = world.nodes[n].failures + 1;
+        world.nodes[n].failures = if failures < sim.bounds.threshold { failures } else { BANNED };
+    }
+    pacemaker::answered(world, n, exit)
+}
+
 /// What follows the effects. False where the next round is like this one.
 fn finish(sim: &Sim, world: &mut World, n: usize, then: Then) -> Result<bool, Violation> {
     match then {
-        Then::Exit(exit) => pacemaker::answered(world, n, exit).map(|()| true),
+        Then::Exit(exit) => answer(sim, world, n, exit).map(|()| true),
         Then::Again(progress) => {
             let Some(action) = &mut world.nodes[n].action else { return Ok(false) };
             let is_news = action.progress != progress;
@@ -258,8 +310,21 @@ fn finish(sim: &Sim, world: &mut World, n: usize, then: Then) -> Result<bool, Vi
     }
 }
 
+/// No new cluster is announced again and again: whoever has not forced the one that it announced counts no other, and
+/// whatever makes a node announce one is a fault. Asserted where forks are counted and not ranked.
+fn check_forks(sim: &Sim, world: &World) -> Result<(), Violation> {
+    let spent = sim.bounds.faults - world.faults;
+    let forks = |node: &Node| sim.notes.get(node.note).lineage.forks.max(node.cib.most_forks().0.into());
+    let most = world.nodes.iter().map(forks).max().unwrap_or_default();
+    if sim.bounds.counts_forks && most > 1 + u64::from(spent) {
+        return Err(Violation::new(format!("{most} new clusters were announced, and there were {spent} faults")));
+    }
+    Ok(())
+}
+
 /// The invariants that hold in every state.
 pub fn check(sim: &Sim, world: &World) -> Result<(), Violation> {
+    check_forks(sim, world)?;
     if world.nodes.iter().all(|node| node.etcd == Run::Leader) {
         return Err(Violation::new("both nodes accept writes, and neither knows of the other's".to_owned()));
     }
@@ -276,4 +341,66 @@ pub fn check(sim: &Sim, world: &World) -> Result<(), Violation> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::sim::mutant::Mutant;
+    use crate::sim::{Bounds, roots};
+
+    /// The constants of the core whose names say that something is waited for, in milliseconds, and with which name.
+    fn patiences() -> Vec<(String, u64)> {
+        let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/decide");
+        let files = fs::read_dir(core).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+        let texts = files.map(|path| fs::read_to_string(path).unwrap());
+        texts.flat_map(|text| text.lines().filter_map(patience).collect::<Vec<_>>()).collect()
+    }
+
+    fn patience(line: &str) -> Option<(String, u64)> {
+        let (name, value) = line.split_once("const ")?.1.split_once(": u64 = ")?;
+        let is_patience = name.starts_with("PATIENCE") || name.starts_with("PACE");
+        is_patience.then(|| (name.to_owned(), value.trim_end_matches(';').replace('_', "").parse().unwrap()))
+    }
+
+    #[test]
+    fn every_patience_of_the_core_ends_between_two_moments() {
+        let patiences = patiences();
+        assert!(patiences.len() > 10, "{patiences:?}");
+        let fixed = || MOMENTS.iter().filter(|when| !when.is_new_phase && when.elapsed_ms < END_MS);
+        for (name, patience_ms) in patiences {
+            let is = |test: &dyn Fn(u64) -> bool| fixed().any(|when| test(when.elapsed_ms));
+            let lies_between = is(&|elapsed_ms| elapsed_ms < patience_ms) && is(&|elapsed_ms| elapsed_ms > patience_ms);
+            assert!(lies_between, "{name} = {patience_ms}: MOMENTS needs one past it");
+        }
+    }
+
+    /// Also where a phase has just begun: nothing that a phase waits for is over then, but the action's time is.
+    #[test]
+    fn the_last_moments_are_at_the_end_of_an_actions_time() {
+        for request in [Request::Start, Request::Stop, Request::Monitor, Request::Notify, Request::Promote] {
+            let end_ms = view::budget_ms(request) - LAST_MS;
+            let (last, in_new_phase) = (MOMENTS[4].of(request), MOMENTS[6].of(request));
+            assert_eq!((last, in_new_phase), ((end_ms, 0), (end_ms, end_ms)), "{request:?}");
+        }
+        assert_eq!(view::budget_ms(Request::Notify), 58_000);
+        assert_eq!(view::budget_ms(Request::Promote), 28_000);
+    }
+
+    /// One that was announced in vain may be above the faults, and no more than that.
+    #[test]
+    fn more_forks_than_faults_are_a_violation_where_they_are_counted() {
+        let judged = |counts_forks: bool, forks: u8| {
+            let mut sim = Sim::new(Bounds { counts_forks, ..Bounds::of_search(1) }, Mutant::None);
+            let mut world = roots::healthy(&mut sim);
+            world.nodes[0].cib.lineage[0] = (forks, 1);
+            check(&sim, &world).is_ok()
+        };
+        assert!(judged(true, 1));
+        assert!(!judged(true, 2));
+        assert!(judged(false, 2));
+    }
 }

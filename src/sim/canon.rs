@@ -21,6 +21,8 @@ pub struct Form {
     pub digest: u64,
     /// Whether the two nodes changed places.
     pub is_swapped: bool,
+    /// Whether rules can tell the nodes apart by their names: see [`names_count`].
+    pub names_count: bool,
 }
 
 /// Brings `world` into its one form.
@@ -37,22 +39,32 @@ pub(super) fn form(sim: &mut Sim, world: &mut World) -> Form {
     drop_dead(sim, world);
     absorb_writes(sim, world);
     let mut names = known::of(sim, world);
+    let forks = Row::of(sim, world, &names);
+    let names_count = forks.has_two_authors();
     if world.nodes.iter().any(Node::has_plan) {
-        return Form { state: Packed::of(world), digest: swap::digest(sim, world, &names), is_swapped: false };
+        let digest = swap::digest(sim, world, &names);
+        return Form { state: Packed::of(world), digest, is_swapped: false, names_count };
     }
-    if let Some(renaming) = renaming(sim, world, &names) {
+    if let Some(renaming) = renaming(sim, world, &names, &forks) {
         *world = renamed(sim, world, &renaming);
         names = known::of(sim, world);
     }
     let digest = swap::digest(sim, world, &names);
-    // Names order two blank nodes, and nothing else.
-    if !sim.bounds.blank {
+    // Names order two blank nodes, too.
+    if !sim.bounds.blank && !names_count {
         let others = swap::digest_of_swapped(sim, world, &names);
         if others < digest {
-            return Form { state: swap::swapped(world, &names), digest: others, is_swapped: true };
+            return Form { state: swap::swapped(world, &names), digest: others, is_swapped: true, names_count };
         }
     }
-    Form { state: Packed::of(world), digest, is_swapped: false }
+    Form { state: Packed::of(world), digest, is_swapped: false, names_count }
+}
+
+/// Whether rules can tell the two nodes apart by their names: two forks of one rank are ordered by who made them, so that
+/// what follows from such a state is not what follows from its mirror image. What leads to one is looked at both ways round.
+pub(super) fn names_count(sim: &mut Sim, world: &World) -> bool {
+    let names = known::of(sim, world);
+    Row::of(sim, world, &names).has_two_authors()
 }
 
 /// A write that both data dirs hold below what they can lose, and every one that will ever be made from them, is part of
@@ -83,31 +95,45 @@ pub(super) fn absorb_writes(sim: &mut Sim, world: &mut World) {
 /// are compared and nothing else: they are ranks. A disk that is replaced knows of no fork, so where disks may be lost no
 /// rank is 0; the lowest has no author where everybody agrees on it, as only who announces his own asks.
 /// None where that changes no name.
-fn renaming(sim: &Sim, world: &World, names: &[Names; 2]) -> Option<Renaming> {
+fn renaming(sim: &Sim, world: &World, names: &[Names; 2], forks: &Row) -> Option<Renaming> {
     let mids = world.nodes.iter().zip(names).fold(0, |mids, (node, names)| mids | bit(node.data.mid) | names.mids());
     let announced = names.iter().any(Names::announces);
-    let lowest = u8::from(sim.bounds.disks || sim.bounds.keeps_dead);
-    let mut forks = Row::default();
-    for (node, names) in world.nodes.iter().zip(names) {
-        forks.add(node.cib.lineage, lowest);
-        names.forks().for_each(|named| forks.add(named, lowest));
-    }
-    let ranks = ranks(forks.sorted(), lowest, announced);
+    let recorded = world.nodes.iter().any(|node| node.cib.most_forks() != (0, 0));
+    let ranks = if sim.bounds.counts_forks { Vec::new() } else { ranks(forks.all(), lowest(sim), announced, recorded) };
     let in_order = (0..2).all(|n| are_in_order(world.nodes[n].data.mid, mids, log::first_mid(n)));
     (!in_order || !ranks.is_empty()).then(|| Renaming::new(renamed_mids(world, mids), ranks))
 }
 
-/// The forks that a state names, each once.
+/// The rank of the fewest forks.
+fn lowest(sim: &Sim) -> u8 {
+    u8::from(sim.bounds.disks || sim.bounds.keeps_dead)
+}
+
+/// The forks that a state names, each once and in their order.
 #[derive(Default)]
 struct Row {
     forks: [Forks; MOST_FORKS],
     count: usize,
 }
 
-/// On each node the CIB, both records in it, the note and the memory name one.
-const MOST_FORKS: usize = 10;
+/// On each node both attributes in the CIB, both records in it, the note and the memory name one.
+const MOST_FORKS: usize = 12;
 
 impl Row {
+    fn of(sim: &Sim, world: &World, names: &[Names; 2]) -> Self {
+        let lowest = lowest(sim);
+        let mut row = Self::default();
+        for (node, names) in world.nodes.iter().zip(names) {
+            row.add(node.cib.most_forks(), lowest);
+            // A node that has recorded none says nothing of how many there are.
+            let recorded = node.cib.lineage.into_iter().filter(|forks| *forks != (0, 0));
+            recorded.for_each(|forks| row.add(forks, lowest));
+            names.forks().for_each(|named| row.add(named, lowest));
+        }
+        row.forks[..row.count].sort_unstable();
+        row
+    }
+
     fn add(&mut self, forks: Forks, lowest: u8) {
         let is_told = forks.0 != 0 || lowest == 0;
         if is_told && !self.forks[..self.count].contains(&forks) {
@@ -116,10 +142,14 @@ impl Row {
         }
     }
 
-    fn sorted(&mut self) -> &[Forks] {
-        let forks = &mut self.forks[..self.count];
-        forks.sort_unstable();
-        forks
+    fn all(&self) -> &[Forks] {
+        &self.forks[..self.count]
+    }
+
+    /// Whether two nodes made a fork of the same rank.
+    fn has_two_authors(&self) -> bool {
+        let is_tie = |pair: &[Forks]| pair[0].0 == pair[1].0 && pair[0].1 != 0;
+        self.all().windows(2).any(is_tie)
     }
 }
 
@@ -147,12 +177,13 @@ fn renamed_mids(world: &World, used: u16) -> [Mid; 16] {
     renamed
 }
 
-fn ranks(forks: &[Forks], lowest: u8, announced: bool) -> Vec<(Forks, Forks)> {
+fn ranks(forks: &[Forks], lowest: u8, announced: bool, recorded: bool) -> Vec<(Forks, Forks)> {
     let mut ranks = Vec::new();
     let mut rank = lowest;
     let agreed = !announced && forks.iter().filter(|(count, _)| *count == forks[0].0).count() == 1;
-    // Who announced it is asked of what is more than nothing.
-    rank += u8::from(lowest == 0 && !agreed && forks.first().is_some_and(|(count, _)| *count != 0));
+    // Who announced it is asked of what is more than nothing, and what a node has recorded stays recorded.
+    let counts = !agreed || recorded;
+    rank += u8::from(lowest == 0 && counts && forks.first().is_some_and(|(count, _)| *count != 0));
     for (index, (count, by)) in forks.iter().enumerate() {
         rank += u8::from(index > 0 && forks[index - 1].0 != *count);
         let to = (rank, if index == 0 && agreed { 0 } else { *by });

@@ -11,10 +11,12 @@ use std::time::Duration;
 use super::canon;
 use super::moves::{self, Move};
 use super::packed::Packed;
+use super::rename::{self, Renaming};
+use super::roots::Beginning;
 use super::search::{self, Reached};
 use super::share::{About, NOWHERE, Place, Share};
 use super::world::World;
-use super::{Sim, Violation, passing, roots};
+use super::{Sim, Violation, etcd, passing, roots};
 use crate::clock::Deadline;
 
 /// What a search came to.
@@ -22,6 +24,8 @@ use crate::clock::Deadline;
 pub struct Outcome {
     pub states: usize,
     pub transitions: u64,
+    /// Which kinds of moves there were: see [`Move::kind`].
+    pub kinds: u64,
     pub elapsed: Duration,
     /// How many moves broke an invariant, and the first of them with the way to it.
     pub violations: u64,
@@ -36,8 +40,7 @@ pub struct Outcome {
 /// A way through the world.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// Whether it begins with two blank nodes, instead of two voters that serve.
-    pub from_blank: bool,
+    pub begin: Beginning,
     pub moves: Vec<Move>,
 }
 
@@ -50,6 +53,17 @@ pub struct Limits {
     pub stop_at_first: bool,
     /// How many threads it has: what it finds does not depend on that.
     pub threads: usize,
+}
+
+/// A part of a run, from the form of one state or its mirror image to the form of another.
+#[derive(Debug, Default)]
+struct Step {
+    way: Vec<Move>,
+    is_mirrored: bool,
+    /// Whether the form that it leads to is the mirror image of where it leads.
+    ends_swapped: bool,
+    /// Whether it can be taken with the names as they are only.
+    names_count: bool,
 }
 
 /// What was found, whosever share it is.
@@ -69,9 +83,10 @@ pub fn check(sim: &mut Sim, limits: Limits) -> Outcome {
     Outcome {
         states: all.shares.iter().map(|share| share.about.len()).sum(),
         transitions: all.shares.iter().map(|share| share.transitions).sum(),
+        kinds: all.shares.iter().fold(0, |kinds, share| kinds | share.kinds),
         elapsed: deadline.elapsed(),
         violations,
-        first_dead: dead.first().map(|state| all.trace(sim, *state, Vec::new())),
+        first_dead: dead.first().map(|state| all.trace(sim, *state, Step::default())),
         dead: dead.len(),
         first_violation: broken.and_then(|(_, _, from)| all.violation(sim, from)),
         cut_short,
@@ -96,46 +111,76 @@ impl All {
 
     fn violation(&self, sim: &mut Sim, from: Place) -> Option<(Violation, Trace)> {
         let world = self.world(sim, from);
+        let mirrored = rename::renamed(sim, &world, &Renaming::swap());
         let mut reached = Reached::default();
-        reached.from(sim, &world);
-        let ways = reached.broken.iter().map(|(violation, what, at)| (violation, reached.way_over(*at, *what)));
-        let (violation, way) = ways.min_by_key(|(_, way)| way.len())?;
-        Some((violation.clone(), self.trace(sim, from, way)))
+        for (from_world, is_mirrored) in [(world, false), (mirrored, true)] {
+            reached.from(sim, &from_world);
+            let ways = reached.broken.iter().map(|(violation, what, at)| (violation, reached.way_over(*at, *what)));
+            if let Some((violation, way)) = ways.min_by_key(|(_, way)| way.len()) {
+                let last = Step { way, is_mirrored, ends_swapped: false, names_count: reached.names_count };
+                return Some((violation.clone(), self.trace(sim, from, last)));
+            }
+        }
+        None
     }
 
     /// The way to a state and on from it. What the search keeps is the form of each state; which node is which in the
-    /// run that is told is found by taking every step again.
-    fn trace(&self, sim: &mut Sim, to: Place, way: Vec<Move>) -> Trace {
+    /// run that is told is found by taking every step again. A step that only the mirror image of a form takes is told of
+    /// a run in which the nodes bear those names.
+    fn trace(&self, sim: &mut Sim, to: Place, last: Step) -> Trace {
         let mut states = vec![to];
         while let Some(parent) = states.last().map(|at| self.about(*at).parent).filter(|at| *at != NOWHERE) {
             states.push(parent);
         }
         states.reverse();
+        let mut steps: Vec<Step> = states
+            .windows(2)
+            .filter_map(|pair| Self::step(sim, &self.world(sim, pair[0]), &self.world(sim, pair[1])))
+            .collect();
+        steps.push(last);
         let first = self.world(sim, states[0]);
-        let mut trace = Trace { from_blank: first.nodes.iter().all(|node| node.data.is_blank()), moves: Vec::new() };
-        let mut swapped = false;
-        let told = |way: Vec<Move>, swapped: bool| {
-            way.into_iter().map(move |what| if swapped { what.of_the_other() } else { what })
+        let mut moves: Vec<(Move, bool)> = Vec::new();
+        let (mut is_swapped, mut is_told_mirrored) = (false, false);
+        for step in steps {
+            let told = is_swapped ^ step.is_mirrored;
+            moves.extend(step.way.into_iter().map(|what| (what, told)));
+            is_told_mirrored = if step.names_count { told } else { is_told_mirrored };
+            is_swapped = told ^ step.ends_swapped;
+        }
+        let name = |(what, told): (Move, bool)| if told == is_told_mirrored { what } else { what.of_the_other() };
+        let is_blank = first.nodes.iter().all(|node| node.data.is_blank());
+        let begin = match (is_blank, etcd::have_parted(sim, &first), is_told_mirrored) {
+            (true, _, _) => Beginning::Blank,
+            (false, true, _) => Beginning::Parted,
+            (false, false, false) => Beginning::Voters,
+            (false, false, true) => Beginning::SecondLeads,
         };
-        for pair in states.windows(2) {
-            let (from, to) = (self.world(sim, pair[0]), self.world(sim, pair[1]));
-            let mut ways = Vec::new();
-            let mut reached = Reached::default();
-            reached.from(sim, &from);
+        Trace { begin, moves: moves.into_iter().map(name).collect() }
+    }
+
+    /// The shortest way from one form to another, as the search may have found it.
+    fn step(sim: &mut Sim, from: &World, to: &World) -> Option<Step> {
+        let mut ways = Vec::new();
+        let mut reached = Reached::default();
+        let mirrored = rename::renamed(sim, from, &Renaming::swap());
+        for (from, is_mirrored) in [(from, false), (&mirrored, true)] {
+            let is_named = canon::names_count(sim, from);
+            reached.from(sim, from);
             for (number, next) in reached.lasting() {
                 let form = canon::form(sim, &mut next.clone());
                 // The same state with more faults is not how it was found.
-                if next.faults == to.faults && form.state == Packed::of(&to) {
-                    ways.push((reached.way_to(number), form.is_swapped));
+                if next.faults == to.faults && form.state == Packed::of(to) {
+                    let names_count = is_named || form.names_count;
+                    ways.push(Step {
+                        way: reached.way_to(number),
+                        is_mirrored,
+                        ends_swapped: form.is_swapped,
+                        names_count,
+                    });
                 }
             }
-            if let Some((way, is_swapped)) = ways.into_iter().min_by_key(|(way, _)| way.len()) {
-                trace.moves.extend(told(way, swapped));
-                swapped ^= is_swapped;
-            }
         }
-        trace.moves.extend(told(way, swapped));
-        trace
+        ways.into_iter().min_by_key(|step| (step.is_mirrored, step.way.len()))
     }
 
     /// The states from which no free moves lead to a good one. Where an operator made two histories, a human has to
@@ -183,7 +228,7 @@ pub fn missed(sim: &mut Sim, limits: Limits, traces: &[Trace]) -> (usize, Option
     let (shares, _) = search::search(sim, &roots, &limits, &deadline);
     let mut lasting = 0;
     for trace in traces {
-        let mut world = World { faults: sim.bounds.faults, ..roots[usize::from(trace.from_blank)] };
+        let mut world = World { faults: sim.bounds.faults, ..trace.begin.world(sim) };
         for (index, what) in trace.moves.iter().enumerate() {
             let Ok(Some(next)) = moves::apply(sim, &world, *what) else { continue };
             world = next;
@@ -207,6 +252,7 @@ fn beginnings(sim: &mut Sim) -> Vec<World> {
     let healthy = roots::healthy(sim);
     let blank = roots::blank(sim);
     let is_blank = sim.bounds.blank;
-    let all = [Some(healthy), is_blank.then_some(blank)];
+    let parted = sim.bounds.chooses.then(|| roots::parted(sim));
+    let all = [Some(healthy), is_blank.then_some(blank), parted];
     all.into_iter().flatten().collect()
 }

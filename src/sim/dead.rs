@@ -3,7 +3,7 @@
 
 use super::log;
 use super::view::THIS_BOOT;
-use super::world::{Action, Node, Operation, Run, Vars, Word, World};
+use super::world::{Action, Node, Operation, Run, Vars, Wanted, Word, World};
 use super::{Sim, Violation, intern::Id};
 use crate::decide::Request;
 use crate::decide::plan::Phase;
@@ -32,6 +32,10 @@ fn drop_of_nodes(sim: &mut Sim, world: &mut World) {
             // No action begins here before the power was cut, which takes the word along.
             node.word = Word::None;
         }
+    }
+    for node in world.nodes.iter_mut().filter(|node| !world.joined && !node.on) {
+        // Asked when a membership changes, and a machine that boots asks nothing yet; nor does it know what was wanted of it.
+        (node.asked, node.wanted) = (false, Wanted::Running);
     }
     for n in 0..2 {
         drop_of_an_action(sim, world, n);
@@ -141,7 +145,10 @@ fn has_left(sim: &Sim, node: &Node) -> bool {
 /// written again. On a machine that waits to be fenced no agent asks for it; only whether there is a voter is asked, by
 /// the invariant that nobody forces a new cluster beside a peer that may go on (`agent::check_plan`).
 fn remembered(sim: &mut Sim, node: &Node) -> Id {
-    let Some(_) = sim.memories.get(node.memory).voter else { return 0 };
+    let BootMemory { voter, promoted, .. } = sim.memories.get(node.memory);
+    if voter.is_none() && !promoted {
+        return 0;
+    }
     if !node.unclean {
         return node.memory;
     }

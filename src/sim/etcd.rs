@@ -4,10 +4,15 @@ use super::Sim;
 use super::Violation;
 use super::log::{self, Conf, Data, Entry, Mid, bit, first_mid};
 use super::view::NAMES;
-use super::world::{Run, Word, World};
+use super::world::{Damage, Run, Word, World};
 
 /// Brings what follows at once into line: who still has a leader, and logs folded.
 pub fn settle(sim: &mut Sim, world: &mut World) {
+    for n in 0..2 {
+        if std::mem::take(&mut world.nodes[n].torn) && sim.bounds.acks_before_sync {
+            tear(sim, world, n);
+        }
+    }
     for n in 0..2 {
         let conf = applied(sim, world, n);
         let may_lead = conf.votes(world.nodes[n].data.mid) && (conf.has_one_voter() || is_followed(world, n, conf));
@@ -23,8 +28,30 @@ pub fn settle(sim: &mut Sim, world: &mut World) {
             world.nodes[n].etcd = Run::Leaderless;
         }
     }
+    if world.words | world.unheard != 0 && are_one_history(sim, world) {
+        world.settle_histories();
+    }
     let [a, b] = &mut world.nodes;
     log::fold(&mut sim.logs, &mut a.data, &mut b.data);
+}
+
+/// Whether both are voters of one cluster that serves.
+fn are_one_history(sim: &Sim, world: &World) -> bool {
+    let Some(leader) = leader(world) else { return false };
+    let [leads, follows] = [&world.nodes[leader], &world.nodes[1 - leader]];
+    follows.etcd == Run::Follower
+        && leads.data.log == follows.data.log
+        && leads.data.applied(&sim.logs).conf.votes(follows.data.mid)
+}
+
+/// A sole voter of some releases acknowledges before it syncs: what it took last goes with the power.
+fn tear(sim: &mut Sim, world: &mut World, n: usize) {
+    let data = world.nodes[n].data;
+    let was_sole = data.applied(&sim.logs).conf.has_one_voter();
+    let kept = data.entries(&sim.logs).split_last().map(|(_, kept)| kept.to_vec());
+    if let Some(kept) = kept.filter(|_| was_sole && data.commit < data.len(&sim.logs)) {
+        world.nodes[n].data.log = sim.logs.id(kept);
+    }
 }
 
 fn is_followed(world: &World, leader: usize, conf: Conf) -> bool {
@@ -219,8 +246,9 @@ pub fn elect(sim: &Sim, world: &mut World, n: usize) -> bool {
     }
     world.nodes[n].etcd = Run::Leader;
     if applied(sim, world, n).has_one_voter() {
-        if are_two_histories(sim, world) {
-            world.given_up |= world.acked & !world.nodes[n].data.newest(&sim.logs).writes;
+        if world.words & (1 << n) != 0 {
+            let held = world.nodes[n].data.newest(&sim.logs).writes;
+            give_up(sim, world, n, held);
         }
         commit_all(sim, world, n);
     } else {
@@ -229,15 +257,21 @@ pub fn elect(sim: &Sim, world: &mut World, n: usize) -> bool {
     true
 }
 
-/// Whether an operator's word had a node go on alone beside the other's own fork: whichever serves first, what the other
-/// took is lost, as the word said.
-fn are_two_histories(sim: &Sim, world: &World) -> bool {
-    let author = |node: &super::world::Node| match node.note {
-        0 => String::new(),
-        note => sim.notes.get(note).lineage.by.clone(),
-    };
-    let [one, other] = [&world.nodes[0], &world.nodes[1]].map(author);
-    world.overridden && !one.is_empty() && !other.is_empty() && one != other
+/// The word that was given on `n` comes true: what only the other node holds is lost, as the word said; and nothing of what
+/// `n` itself `held`, whoever serves later. The other way round it is forgiven only where the other node starts before it
+/// could hear of that word.
+fn give_up(sim: &Sim, world: &mut World, n: usize, held: u8) {
+    let others = world.nodes[1 - n].data.newest(&sim.logs).writes;
+    world.given_up |= world.acked & others & !held;
+}
+
+/// Whether both nodes hold voters' data of which neither is a beginning of the other's, nor names the other's member.
+pub fn have_parted(sim: &Sim, world: &World) -> bool {
+    let [one, other] = world.nodes.map(|node| node.data);
+    let votes = |data: Data| !data.is_blank() && data.newest(&sim.logs).conf.votes(data.mid);
+    let lists =
+        |lister: Data, data: Data| lister.cluster == data.cluster && lister.newest(&sim.logs).conf.lists(data.mid);
+    votes(one) && votes(other) && !lists(one, other) && !lists(other, one)
 }
 
 /// Whether a member that runs was removed and hears of it.
@@ -286,7 +320,7 @@ pub fn kill(world: &mut World, n: usize) {
 }
 
 /// How etcd is started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
     Normally,
     Bootstrap,
@@ -305,6 +339,13 @@ pub fn run(sim: &mut Sim, world: &mut World, n: usize, mode: Mode) -> Result<(),
         stop(world, n);
     }
     world.nodes[n].forces = mode == Mode::Force;
+    if world.nodes[n].damage != Damage::None {
+        if mode == Mode::Normally {
+            // As time is abstracted, one plain start stands for as many as are tried quickly.
+            world.nodes[n].damage = Damage::Counted;
+        }
+        return Ok(());
+    }
     match mode {
         Mode::Normally => run_plainly(sim, world, n),
         Mode::Bootstrap => bootstrap(sim, world, n),
@@ -317,6 +358,10 @@ fn run_plainly(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> 
     let data = world.nodes[n].data;
     if data.is_blank() {
         return Err(Violation::new(format!("{}: etcd is started plainly on a blank data dir", NAMES[n])));
+    }
+    let newest = data.newest(&sim.logs);
+    if newest.conf.has_one_voter() && world.unheard & (1 << n) != 0 {
+        give_up(sim, world, n, newest.writes);
     }
     let knows_that_it_left = data.commit > 0 && !applied(sim, world, n).lists(data.mid);
     world.nodes[n].etcd = if knows_that_it_left { Run::Off } else { Run::Fresh };
@@ -340,6 +385,7 @@ fn bootstrap(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation
 fn force(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let name = NAMES[n];
     let mut data = world.nodes[n].data;
+    let held = data.newest(&sim.logs).writes;
     let kept = data.entries(&sim.logs)[..usize::from(data.commit)].to_vec();
     let conf = data.applied(&sim.logs).conf;
     if data.is_blank() || !conf.votes(data.mid) {
@@ -357,9 +403,10 @@ fn force(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     data.durable = data.commit;
     world.nodes[n].data = data;
     world.nodes[n].etcd = Run::Fresh;
-    if world.nodes[n].word != Word::None {
-        world.given_up |= world.acked & !data.newest(&sim.logs).writes;
-        world.overridden = true;
+    // Who was told so has announced it.
+    if world.nodes[n].word != Word::None || world.words & (1 << n) != 0 {
+        give_up(sim, world, n, held);
+        world.override_by_word(n);
     }
     changed(world, n);
     Ok(())

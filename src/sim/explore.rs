@@ -3,8 +3,9 @@
 
 use super::check::Trace;
 use super::moves::{self, Move};
+use super::roots::Beginning;
 use super::world::World;
-use super::{Sim, Violation, roots};
+use super::{Sim, Violation};
 
 /// How many moves an episode has: long enough for several recoveries, short enough for few member ids.
 const EPISODE: u64 = 400;
@@ -29,9 +30,9 @@ pub fn explore(sim: &mut Sim, seed: u64, steps: u64) -> Result<u64, (Violation, 
     let mut random = Random(seed);
     let mut done = 0;
     while done < steps {
-        let from_blank = random.below(4) == 0;
-        let mut world = begin(sim, from_blank);
-        let mut trace = Trace { from_blank, moves: Vec::new() };
+        let begin = if random.below(4) == 0 { Beginning::Blank } else { Beginning::Voters };
+        let mut world = first(sim, begin);
+        let mut trace = Trace { begin, moves: Vec::new() };
         for _ in 0..EPISODE {
             let mut next = Vec::new();
             let mut broken = None;
@@ -60,9 +61,8 @@ pub fn explore(sim: &mut Sim, seed: u64, steps: u64) -> Result<u64, (Violation, 
     Ok(done)
 }
 
-fn begin(sim: &mut Sim, from_blank: bool) -> World {
-    let root = if from_blank { roots::blank(sim) } else { roots::healthy(sim) };
-    World { faults: u8::MAX, ..root }
+fn first(sim: &mut Sim, begin: Beginning) -> World {
+    World { faults: u8::MAX, ..begin.world(sim) }
 }
 
 /// Leaves out one move after the other, as long as the same invariant breaks.
@@ -72,7 +72,7 @@ fn shrink(sim: &mut Sim, mut trace: Trace, violation: &Violation) -> Trace {
         at -= 1;
         let mut fewer = trace.moves.clone();
         fewer.remove(at);
-        if let Some(moves) = breaks(sim, trace.from_blank, &fewer, violation) {
+        if let Some(moves) = breaks(sim, trace.begin, &fewer, violation) {
             trace.moves = moves;
             at = at.min(trace.moves.len());
         }
@@ -81,8 +81,8 @@ fn shrink(sim: &mut Sim, mut trace: Trace, violation: &Violation) -> Trace {
 }
 
 /// The moves of `moves` that can happen, up to the violation, if they lead to it.
-fn breaks(sim: &mut Sim, from_blank: bool, moves: &[Move], violation: &Violation) -> Option<Vec<Move>> {
-    let mut world = begin(sim, from_blank);
+fn breaks(sim: &mut Sim, begin: Beginning, moves: &[Move], violation: &Violation) -> Option<Vec<Move>> {
+    let mut world = first(sim, begin);
     let mut happened = Vec::new();
     for what in moves {
         match moves::apply(sim, &world, *what) {

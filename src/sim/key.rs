@@ -4,7 +4,6 @@
 
 use super::agent::MOMENTS;
 use super::hash::{self, Found};
-use super::intern::Id;
 use super::log::Conf;
 use super::view::{Answer, Disk, View};
 use super::world::{Cib, Vars, Word};
@@ -12,8 +11,13 @@ use super::world::{Cib, Vars, Word};
 /// A view: two are the same where these are.
 type Key = [u64; 6];
 
+/// The number of a plan, as short as a state has it.
+pub type Number = u16;
+/// What is decided in a view, by the moment.
+pub type Plans = [Number; MOMENTS.len()];
+
 /// Not decided yet, in place of the number of a plan.
-pub const UNDECIDED: Id = Id::MAX;
+pub const UNDECIDED: Number = Number::MAX;
 
 /// What was decided in each view, at each moment.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +28,7 @@ pub struct Decided(Found<Decision>);
 #[repr(align(64))]
 struct Decision {
     key: Key,
-    plans: [Id; MOMENTS.len()],
+    plans: Plans,
 }
 
 impl PartialEq for Decision {
@@ -42,12 +46,12 @@ impl Decided {
     }
 
     /// The plans there.
-    pub fn at(&mut self, place: usize) -> &mut [Id; MOMENTS.len()] {
+    pub fn at(&mut self, place: usize) -> &mut Plans {
         &mut self.0.values[place].plans
     }
 }
 
-/// Fields in a row, none of them in two words.
+/// Fields in a row, with no bit between them.
 #[derive(Default)]
 struct Row {
     words: Key,
@@ -59,10 +63,11 @@ impl Row {
     fn add(&mut self, width: usize, value: impl Into<u64>) {
         let value = value.into();
         assert!(value >> width == 0, "a view does not fit into its key");
-        if self.at % 64 + width > 64 {
-            self.at = self.at.next_multiple_of(64);
+        let (word, shift) = (self.at / 64, self.at % 64);
+        self.words[word] |= value << shift;
+        if shift + width > 64 {
+            self.words[word + 1] |= value >> (64 - shift);
         }
-        self.words[self.at / 64] |= value << (self.at % 64);
         self.at += width;
     }
 
@@ -76,7 +81,25 @@ impl Row {
 
 #[inline(always)]
 fn key(view: &View) -> Key {
-    let View { me, request, vars, progress, cib, runs, forces, disk, note, memory, word, own, peer } = *view;
+    let View {
+        me,
+        request,
+        vars,
+        progress,
+        cib,
+        runs,
+        forces,
+        launching,
+        has_failures,
+        breaks_down,
+        disk,
+        note,
+        memory,
+        word,
+        own,
+        peer,
+        blind,
+    } = *view;
     let mut row = Row::default();
     add_request(&mut row, me, request as u64, vars);
     for id in [progress, note, memory] {
@@ -85,6 +108,9 @@ fn key(view: &View) -> Key {
     add_cib(&mut row, cib);
     row.add(1, runs);
     row.add(1, forces);
+    row.add(1, launching);
+    row.add(1, has_failures);
+    row.add(1, breaks_down);
     let (word, accept_loss) = match word {
         Word::None => (0_u8, false),
         Word::Given { accept_loss } => (1, accept_loss),
@@ -95,6 +121,8 @@ fn key(view: &View) -> Key {
     add_disk(&mut row, disk);
     add_answer(&mut row, own);
     add_answer(&mut row, peer);
+    add_what_is_told(&mut row, cib);
+    row.add(3, blind as u64);
     row.words
 }
 
@@ -114,7 +142,7 @@ fn add_request(row: &mut Row, me: u8, request: u64, vars: Vars) {
 
 #[inline(always)]
 fn add_cib(row: &mut Row, cib: Cib) {
-    let Cib { machine, agent, record, standalone, lineage, recorded } = cib;
+    let Cib { machine, agent, record, standalone, lineage, recorded, score: _, told: _, primary: _ } = cib;
     for n in 0..2 {
         row.add(3, machine[n] as u64);
         row.add(3, agent[n] as u64);
@@ -122,8 +150,19 @@ fn add_cib(row: &mut Row, cib: Cib) {
         row.add(1, recorded[n]);
     }
     row.add(2, standalone.map_or(0, |node| node + 1));
-    row.add(8, lineage.0);
-    row.add(2, lineage.1);
+    for (forks, by) in lineage {
+        row.add(8, forks);
+        row.add(2, by);
+    }
+}
+
+/// The rest of a CIB, where there is room for it.
+#[inline(always)]
+fn add_what_is_told(row: &mut Row, Cib { score, told, primary, .. }: Cib) {
+    for flag in [score[0], score[1], told[0], told[1]] {
+        row.add(1, flag);
+    }
+    row.add(2, primary.map_or(0, |node| node + 1));
 }
 
 #[inline(always)]

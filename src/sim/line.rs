@@ -4,13 +4,13 @@ use super::agent::MOMENTS;
 use super::moves::Move;
 use super::pacemaker::Begin;
 use super::view::NAMES;
-use super::world::Wanted;
+use super::world::{Blind, Wanted};
 
 impl Move {
     /// The line of a scenario.
     pub fn text(self) -> String {
         let later = |moment: usize| {
-            let (when, _) = MOMENTS[moment];
+            let when = MOMENTS[moment].name;
             if when.is_empty() { String::new() } else { format!(" {when}") }
         };
         match self {
@@ -43,8 +43,30 @@ impl Move {
             Self::Want(n, Wanted::Standby) => format!("operator sets {} to standby", NAMES[n]),
             Self::Want(n, Wanted::Shutdown) => format!("operator shuts {} down", NAMES[n]),
             Self::Confirm(n, false) => format!("operator confirms the recovery of {}", NAMES[n]),
+            Self::EndStack(n) => format!("operator ends pacemaker on {}, in maintenance", NAMES[n]),
+            Self::KillStack(n) => format!("pacemaker on {} is killed", NAMES[n]),
+            Self::StackBack(n) => format!("pacemaker on {} is back", NAMES[n]),
+            Self::KillLaunch(n) => format!("agent on {} is killed while it starts etcd", NAMES[n]),
+            Self::Launched(n) => format!("etcd on {} starts, after its agent was killed", NAMES[n]),
+            Self::Damage(n) => format!("power of {} is cut, and its database is damaged", NAMES[n]),
+            Self::CleanUp(n) => format!("operator cleans up on {}", NAMES[n]),
+            Self::Choose(n) => format!("operator chooses the history of {}", NAMES[n]),
+            Self::Tell(n) => format!("operator sets force_new_cluster on {}", NAMES[n]),
+            Self::Hide(n, what) => format!("agent on {} does not find out {} once", NAMES[n], hidden(what)),
             Self::Confirm(n, true) => format!("operator confirms the recovery of {}, accepting the loss", NAMES[n]),
         }
+    }
+}
+
+fn hidden(what: Blind) -> &'static str {
+    match what {
+        Blind::None => "nothing",
+        Blind::Cib => "what is in the CIB",
+        Blind::Note => "what its note says",
+        Blind::Disk => "what is on its disk",
+        Blind::Container => "whether its container runs",
+        Blind::OwnEtcd => "what its etcd says",
+        Blind::PeerEtcd => "what its peer's etcd says",
     }
 }
 
@@ -62,5 +84,7 @@ fn begin_text(begin: Begin) -> &'static str {
         Begin::BeforeStart => "notification before a start",
         Begin::AfterStart => "notification after a start",
         Begin::AfterStop => "notification after a stop",
+        Begin::Promote => "promotion",
+        Begin::Demote => "demotion",
     }
 }

@@ -3,11 +3,12 @@
 use super::agent::{self, MOMENTS};
 use super::pacemaker::{self, BEGINNINGS, Begin};
 use super::passing::{Passing, boots_come_with_meetings, passing};
+use super::steps::Step;
 use super::view;
-use super::world::{Run, Wanted, Word, World};
+use super::world::{BANNED, Blind, Damage, Run, Stack, Wanted, Word, World};
 use super::{Bounds, Sim, Violation, etcd};
 use crate::decide::Request;
-use crate::decide::snapshot::Lineage;
+use crate::decide::snapshot::{Lineage, PeerAgent};
 
 /// One thing that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +38,23 @@ pub enum Move {
     GiveUp(usize),
     Want(usize, Wanted),
     Confirm(usize, bool),
+    /// Pacemaker and Corosync end, in maintenance or killed, and come back in the same boot.
+    EndStack(usize),
+    KillStack(usize),
+    StackBack(usize),
+    /// The agent is killed while it starts etcd, and that start comes to its end later.
+    KillLaunch(usize),
+    Launched(usize),
+    /// The power is cut, and with it goes what etcd needs of its data, which looks whole.
+    Damage(usize),
+    /// An operator cleans up: Pacemaker forgets its count of failures.
+    CleanUp(usize),
+    /// An operator chooses between two histories (`etcd_primary`).
+    Choose(usize),
+    /// An operator, or a program for him, says whose data counts (`force_new_cluster`).
+    Tell(usize),
+    /// The next look of an agent does not find something out.
+    Hide(usize, Blind),
 }
 
 /// Every move that there is.
@@ -47,8 +65,12 @@ pub fn all() -> Vec<Move> {
         moves.extend([Move::Persist(n), Move::Elect(n), Move::Leave(n), Move::PowerCut(n), Move::Boot(n)]);
         moves.extend([Move::Destroy(n), Move::Unblock(n)]);
         moves.extend([Move::KillEtcd(n), Move::KillAgent(n), Move::Lag(n), Move::Meet(n), Move::Fence(n)]);
+        moves.extend([Move::EndStack(n), Move::KillStack(n), Move::StackBack(n)]);
+        moves.extend([Move::KillLaunch(n), Move::Launched(n), Move::Damage(n), Move::CleanUp(n)]);
         moves.extend([Move::Effect(n), Move::GiveUp(n), Move::Confirm(n, false), Move::Confirm(n, true)]);
         moves.extend([Wanted::Running, Wanted::Standby, Wanted::Shutdown].map(|wanted| Move::Want(n, wanted)));
+        moves.extend([Move::Choose(n), Move::Tell(n)]);
+        moves.extend(Blind::ALL.map(|what| Move::Hide(n, what)));
         for moment in 0..MOMENTS.len() {
             moves.push(Move::Decide(n, moment));
         }
@@ -77,8 +99,60 @@ impl Move {
                 | Self::CutLink
                 | Self::Lag(_)
                 | Self::Confirm(..)
+                | Self::EndStack(_)
+                | Self::KillStack(_)
+                | Self::KillLaunch(_)
+                | Self::Damage(_)
+                | Self::CleanUp(_)
+                | Self::Choose(_)
+                | Self::Tell(_)
+                | Self::Hide(..)
                 | Self::Want(_, Wanted::Standby | Wanted::Shutdown)
         )
+    }
+
+    /// A number for each kind of move, below 64: on whichever node, and at whichever moment.
+    pub fn kind(self) -> usize {
+        match self {
+            Self::Write => 0,
+            Self::Replicate => 1,
+            Self::Learn => 2,
+            Self::Persist(_) => 3,
+            Self::Elect(_) => 4,
+            Self::Leave(_) => 5,
+            Self::PowerCut(_) => 6,
+            Self::Destroy(_) => 7,
+            Self::Unblock(_) => 8,
+            Self::Boot(_) => 9,
+            Self::KillEtcd(_) => 10,
+            Self::KillAgent(_) => 11,
+            Self::CutLink => 12,
+            Self::HealLink => 13,
+            Self::Lag(_) => 14,
+            Self::CatchUp => 15,
+            Self::Notice => 16,
+            Self::Meet(_) => 17,
+            Self::Fence(_) => 18,
+            Self::Decide(..) => 19,
+            Self::Effect(_) => 20,
+            Self::GiveUp(_) => 21,
+            Self::Want(_, Wanted::Running) => 22,
+            Self::Want(_, Wanted::Standby) => 23,
+            Self::Want(_, Wanted::Shutdown) => 24,
+            Self::Confirm(_, false) => 25,
+            Self::Confirm(_, true) => 26,
+            Self::Choose(_) => 27,
+            Self::Tell(_) => 28,
+            Self::Hide(_, what) => 29 + what as usize,
+            Self::EndStack(_) => 54,
+            Self::KillStack(_) => 55,
+            Self::StackBack(_) => 56,
+            Self::KillLaunch(_) => 57,
+            Self::Launched(_) => 58,
+            Self::Damage(_) => 59,
+            Self::CleanUp(_) => 60,
+            Self::Begin(_, begin, _) => 40 + BEGINNINGS.iter().position(|known| *known == begin).unwrap_or(0),
+        }
     }
 
     /// The same on the other node.
@@ -103,6 +177,16 @@ impl Move {
             Self::GiveUp(n) => Self::GiveUp(1 - n),
             Self::Want(n, wanted) => Self::Want(1 - n, wanted),
             Self::Confirm(n, accept_loss) => Self::Confirm(1 - n, accept_loss),
+            Self::EndStack(n) => Self::EndStack(1 - n),
+            Self::KillStack(n) => Self::KillStack(1 - n),
+            Self::StackBack(n) => Self::StackBack(1 - n),
+            Self::KillLaunch(n) => Self::KillLaunch(1 - n),
+            Self::Launched(n) => Self::Launched(1 - n),
+            Self::Damage(n) => Self::Damage(1 - n),
+            Self::CleanUp(n) => Self::CleanUp(1 - n),
+            Self::Choose(n) => Self::Choose(1 - n),
+            Self::Tell(n) => Self::Tell(1 - n),
+            Self::Hide(n, what) => Self::Hide(1 - n, what),
             Self::Write
             | Self::Replicate
             | Self::Learn
@@ -201,12 +285,20 @@ fn thinkable(bounds: &Bounds, world: &World, passing: Option<Passing>, has_learn
             continue;
         }
         let (runs, has_plan) = (node.etcd.is_on(), node.has_plan());
+        let is_up = node.stack == Stack::Up;
+        tell_if(may_fail && bounds.stacks && bounds.operators && is_up, Move::EndStack(n));
+        tell_if(may_fail && bounds.stacks && is_up, Move::KillStack(n));
+        tell_if(!is_up, Move::StackBack(n));
+        tell_if(may_fail && bounds.launches && has_plan, Move::KillLaunch(n));
+        tell_if(node.launching.is_some(), Move::Launched(n));
+        tell_if(may_fail && bounds.damage, Move::Damage(n));
+        tell_if(may_fail && bounds.operators && node.failures == BANNED, Move::CleanUp(n));
         tell_if(node.etcd == Run::Leader, Move::Persist(n));
         tell_if(matches!(node.etcd, Run::Fresh | Run::Leaderless), Move::Elect(n));
         tell_if(runs, Move::Leave(n));
         tell_if(may_fail, Move::PowerCut(n));
         tell_if(may_fail && bounds.disks, Move::Destroy(n));
-        tell_if(bounds.unblocks, Move::Unblock(n));
+        tell_if(bounds.unblocks && is_up, Move::Unblock(n));
         tell_if(may_fail && runs, Move::KillEtcd(n));
         tell_if(may_fail && node.action.is_some(), Move::KillAgent(n));
         tell_if(may_fail && world.joined, Move::Lag(n));
@@ -218,7 +310,14 @@ fn thinkable(bounds: &Bounds, world: &World, passing: Option<Passing>, has_learn
         tell_if(may_fail && bounds.operators && !runs, Move::Confirm(n, true));
         for wanted in [Wanted::Running, Wanted::Standby, Wanted::Shutdown] {
             let may = may_fail || wanted == Wanted::Running;
-            tell_if(may && bounds.operators && node.wanted != wanted, Move::Want(n, wanted));
+            let can = is_up && node.wanted != wanted && node.wanted != Wanted::Shutdown;
+            tell_if(may && bounds.operators && can, Move::Want(n, wanted));
+        }
+        tell_if(may_fail && bounds.chooses && !runs, Move::Choose(n));
+        tell_if(may_fail && bounds.tells && !runs, Move::Tell(n));
+        let may_hide = may_fail && bounds.hides && node.blind == Blind::None && !has_plan;
+        for what in Blind::ALL {
+            tell_if(may_hide, Move::Hide(n, what));
         }
         tell_if(node.action.is_some() && !has_plan, Move::Decide(n, 0));
         if node.action.is_none() && passing.is_none() {
@@ -267,11 +366,11 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::Destroy(n) => sim.bounds.disks && destroy(sim, world, n),
         Move::Unblock(n) => {
             let node = &mut world.nodes[n];
-            sim.bounds.unblocks && node.on && !std::mem::replace(&mut node.quorum, true)
+            sim.bounds.unblocks && node.on && node.stack == Stack::Up && !std::mem::replace(&mut node.quorum, true)
         }
         Move::Boot(n) => pacemaker::boot(world, n),
         Move::KillEtcd(n) => kill_etcd(world, n),
-        Move::KillAgent(n) => return kill_agent(world, n),
+        Move::KillAgent(n) => return kill_agent(sim, world, n),
         Move::CutLink => {
             pacemaker::part(world);
             std::mem::replace(&mut world.link, false)
@@ -291,6 +390,21 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::GiveUp(n) => return agent::effect(sim, world, n, true),
         Move::Want(n, wanted) => want(sim, world, n, wanted),
         Move::Confirm(n, accept_loss) => confirm(sim, world, n, accept_loss),
+        Move::EndStack(n) => sim.bounds.stacks && pacemaker::end_stack(world, n, Stack::Ended),
+        Move::KillStack(n) => sim.bounds.stacks && pacemaker::end_stack(world, n, Stack::Killed),
+        Move::StackBack(n) => pacemaker::stack_is_back(world, n),
+        Move::KillLaunch(n) => return kill_launch(sim, world, n),
+        Move::Launched(n) => return launched(sim, world, n),
+        Move::Damage(n) => sim.bounds.damage && damage(sim, world, n),
+        Move::CleanUp(n) => std::mem::take(&mut world.nodes[n].failures) == BANNED,
+        Move::Choose(n) => choose(sim, world, n),
+        Move::Tell(n) => tell_whose_data_counts(sim, world, n),
+        Move::Hide(n, what) => {
+            let node = &mut world.nodes[n];
+            let can = sim.bounds.hides && node.on && node.blind == Blind::None && !node.has_plan();
+            node.blind = if can { what } else { node.blind };
+            can
+        }
     })
 }
 
@@ -308,13 +422,14 @@ fn destroy(sim: &Sim, world: &mut World, n: usize) -> bool {
     if !cut_power(world, n) {
         return false;
     }
-    let peer = world.nodes[1 - n].data;
-    let held = peer.newest(&sim.logs);
-    let was_sole = world.nodes[n].data.newest(&sim.logs).conf.has_one_voter();
-    let survives = !was_sole && !peer.is_blank() && held.conf.votes(peer.mid);
+    let held = world.nodes[1 - n].data.newest(&sim.logs);
+    let survives = is_spared(sim, world, n);
     world.given_up |= if survives { world.acked & !held.writes } else { world.acked };
-    world.overridden |= !survives;
+    if !survives {
+        world.words = 3;
+    }
     (world.nodes[n].data, world.nodes[n].note, world.nodes[n].forces) = (super::log::Data::default(), 0, false);
+    (world.nodes[n].damage, world.nodes[n].torn) = (Damage::None, false);
     true
 }
 
@@ -325,12 +440,54 @@ fn kill_etcd(world: &mut World, n: usize) -> bool {
 }
 
 /// Pacemaker takes an action that ends without an answer for a failed one.
-fn kill_agent(world: &mut World, n: usize) -> Result<bool, Violation> {
+fn kill_agent(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     if world.nodes[n].action.is_none() {
         return Ok(false);
     }
-    pacemaker::answered(world, n, crate::decide::Exit::Retriable)?;
+    agent::answer(sim, world, n, crate::decide::Exit::Retriable)?;
     Ok(true)
+}
+
+/// What the agent had begun goes on without it: `podman` starts the container when it comes to that.
+fn kill_launch(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
+    let plan = world.nodes[n].action.and_then(|action| action.plan);
+    let Some(Step::RunContainer(mode)) = plan.and_then(|(plan, done)| sim.plans.step(plan, done)) else {
+        return Ok(false);
+    };
+    if !sim.bounds.launches {
+        return Ok(false);
+    }
+    etcd::stop(world, n);
+    world.nodes[n].launching = Some(mode);
+    kill_agent(sim, world, n)
+}
+
+/// A start that outlived its agent comes to its end.
+fn launched(sim: &mut Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
+    let Some(mode) = world.nodes[n].launching.take() else { return Ok(false) };
+    if sim.judges() && world.nodes[n].cib.agent[n] == PeerAgent::Stopped {
+        return Err(Violation::new(format!("{}: etcd starts after its stop was answered", view::NAMES[n])));
+    }
+    etcd::run(sim, world, n, mode)?;
+    Ok(true)
+}
+
+/// No etcd starts from what is left. Where no voter's data is whole, a human has to choose a backup here, too.
+fn damage(sim: &Sim, world: &mut World, n: usize) -> bool {
+    let is_there = !world.nodes[n].data.is_blank() && cut_power(world, n);
+    if is_there && world.nodes[n].damage == Damage::None {
+        world.nodes[n].damage = Damage::Hidden;
+        world.words = if is_spared(sim, world, n) { world.words } else { 3 };
+    }
+    is_there
+}
+
+/// Whether the loss of the data of `n` is no loss of the last voter's that is whole.
+fn is_spared(sim: &Sim, world: &World, n: usize) -> bool {
+    let peer = &world.nodes[1 - n];
+    let was_sole = world.nodes[n].data.newest(&sim.logs).conf.has_one_voter();
+    let is_whole = !peer.data.is_blank() && peer.damage == Damage::None;
+    !was_sole && is_whole && peer.data.newest(&sim.logs).conf.votes(peer.data.mid)
 }
 
 fn lag(world: &mut World, n: usize) -> bool {
@@ -341,8 +498,18 @@ fn lag(world: &mut World, n: usize) -> bool {
 
 fn want(sim: &Sim, world: &mut World, n: usize, wanted: Wanted) -> bool {
     let node = &mut world.nodes[n];
-    let can = sim.bounds.operators && node.on && node.wanted != wanted;
-    node.wanted = if can { wanted } else { node.wanted };
+    // Whoever asked to shut down does so.
+    let can = sim.bounds.operators
+        && node.on
+        && node.stack == Stack::Up
+        && node.wanted != wanted
+        && node.wanted != Wanted::Shutdown;
+    if can {
+        node.wanted = wanted;
+        if wanted == Wanted::Shutdown {
+            pacemaker::ask_to_shut_down(world, n);
+        }
+    }
     can
 }
 
@@ -351,11 +518,11 @@ fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool) -> bool {
     let node = &world.nodes[n];
     let newest = node.data.newest(&sim.logs).conf;
     let own = if node.note == 0 { Lineage::default() } else { sim.notes.get(node.note).lineage.clone() };
-    let was_left_behind = view::lineage(node.cib.lineage).is_beyond(&own);
+    let was_left_behind = view::was_left_behind(&node.cib, n, &own);
     let peer_serves = world.link && world.nodes[1 - n].etcd.is_led();
     let is_between_actions = node.action.is_none_or(|action| action.request == Request::Start);
     let can = sim.bounds.operators
-        && node.on
+        && pacemaker::is_up(world, n)
         && !node.etcd.is_on()
         && is_between_actions
         && !peer_serves
@@ -364,6 +531,35 @@ fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool) -> bool {
     if can {
         world.nodes[n].word = Word::Given { accept_loss };
         world.nodes[n].quorum = true;
+    }
+    can
+}
+
+/// Where both nodes refuse to go on, as each holds a history of its own: what the other one took is given up by that.
+fn choose(sim: &Sim, world: &mut World, n: usize) -> bool {
+    let chosen = u8::try_from(n).ok();
+    let can = sim.bounds.chooses
+        && world.nodes[n].on
+        && world.nodes[n].cib.primary != chosen
+        && world.nodes.iter().all(|node| !node.etcd.is_on() && !node.has_plan())
+        && etcd::have_parted(sim, world);
+    if can {
+        let is_heard = pacemaker::are_together(world);
+        pacemaker::write(world, n, |cib| cib.primary = chosen);
+        // The other's earlier word, if there was one, counts no more, once it can hear of this one.
+        (world.words, world.unheard) = (1 << n, u8::from(!is_heard) << (1 - n));
+    }
+    can
+}
+
+/// Said of a node whose peer is replaced or restored: no etcd runs on either.
+fn tell_whose_data_counts(sim: &Sim, world: &mut World, n: usize) -> bool {
+    let can = sim.bounds.tells
+        && world.nodes[n].on
+        && !world.nodes[n].cib.told[n]
+        && world.nodes.iter().all(|node| !node.etcd.is_on());
+    if can {
+        pacemaker::write(world, n, |cib| cib.told[n] = true);
     }
     can
 }
@@ -397,18 +593,31 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_not_thinkable_does_not_happen() {
-        let bounds = Bounds { disks: true, unblocks: true, slow_fencing: true, ..Bounds::of_search(1) };
-        let mut tried = 0;
-        visit_all(&mut Sim::new(bounds, Mutant::None), |sim, world| {
-            let mut possible = Vec::new();
-            thinkable(&bounds, world, None, etcd::has_learner(sim, world), |what| possible.push(what));
-            let is_left_out =
-                |what: &Move| !possible.contains(&at_moment(*what, 0)) && (world.faults > 0 || !what.is_fault());
-            for what in all().into_iter().filter(is_left_out) {
-                assert_eq!(attempt(sim, world, what, &mut world.clone()), Ok(false), "{what:?} in {world:?}");
-                tried += 1;
-            }
-        });
-        assert!(tried > 100_000, "{tried} moves are too few to show anything");
+        let all = all();
+        let faults = Bounds {
+            disks: true,
+            unblocks: true,
+            slow_fencing: true,
+            stacks: true,
+            damage: true,
+            threshold: 2,
+            ..Bounds::of_search(1)
+        };
+        let rarer = Bounds { tells: true, hides: true, promotable: true, ..Bounds::of_search(1) };
+        for bounds in [faults, Bounds { unblocks: true, ..rarer }] {
+            let mut tried = 0;
+            visit_all(&mut Sim::new(bounds, Mutant::None), |sim, world| {
+                let mut possible = Vec::new();
+                thinkable(&bounds, world, None, etcd::has_learner(sim, world), |what| possible.push(what));
+                let is_left_out =
+                    |what: &Move| !possible.contains(&at_moment(*what, 0)) && (world.faults > 0 || !what.is_fault());
+                for what in all.iter().copied().filter(is_left_out) {
+                    assert_eq!(attempt(sim, world, what, &mut world.clone()), Ok(false), "{what:?} in {world:?}");
+                    tried += 1;
+                }
+                assert!(possible.iter().all(|what| all.contains(what)), "a scenario cannot name all of {possible:?}");
+            });
+            assert!(tried > 100_000, "{tried} moves are too few to show anything");
+        }
     }
 }

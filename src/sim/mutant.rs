@@ -1,12 +1,51 @@
 //! Deliberately broken rules. Each bends what the core is told, or what comes of its plan, from the outside: the core
 //! itself has no switch. A checker that finds nothing wrong with them proves nothing.
+//!
+//! What stands for each rule that was found to be missing once: the mutant that takes it away, by name, or why the model
+//! cannot show its lack, and the test in `decide::tests` that fails without it.
+//!
+//! | rule | mutant, or why there is none, and the test |
+//! |---|---|
+//! | who asked to shut down is not down while its etcd runs | `expected-counts-as-down` |
+//! | of two histories neither starts by itself | `split-not-refused`; beside one whose start has failed `active-peers-history-ignored`; of two forks of one rank `greater-name-is-newer` |
+//! | no history is moved aside for another that nobody chose | `history-beside-given-up` |
+//! | a history that lost is kept for ever | every backup of the model is kept: `r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside` |
+//! | who gave its peer up by name is asked for no choice | where an operator made two histories no way back is asked for: `an_announcement_at_an_operators_word_does_not_revive_a_memory_without_its_claim` writes it down, `r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside` reads it |
+//! | what this boot remembers counts beside its claim only | `proof-outlives-its-claim` |
+//! | failures never add up to a ban | `failures-add-up` |
+//! | what a killed agent began is waited for | `launch-ignored` |
+//! | and ended, where it lasts too long | a launch of the model comes to its end: `a_stop_and_a_start_end_what_takes_too_long_and_nobody_else_does` |
+//! | `force_new_cluster` gives up nothing that is known | `told-beside-a-known-fork` |
+//! | and is taken back by two voters | the rule above refuses whatever it would lead to: `a_stale_wish_to_force_is_taken_back_and_gives_nothing_up` |
+//! | data that etcd never starts from is given up where nobody needs it | `failed-starts-ignored` |
+//! | and where somebody may, it is not | searched with two faults and `--damage`, and nothing is lost by it there: `data_that_may_hold_what_nobody_else_has_is_never_given_up` |
+//! | each breakdown counts once | one start of the model stands for all: `each_breakdown_of_a_plain_start_counts_once` |
+//! | a word about other data is taken back | `outdated-word-stands` |
+//! | before a force the CIB is read behind a write of our own | `last-word-not-awaited` |
+//! | no cluster begins beside an etcd that listens | `bootstrap-beside-a-listener` |
+//! | nobody waits for a vote that is gone | `vote-that-is-gone-awaited` |
+//! | a fork that was never made keeps no sole voter from starting | `fork-never-made-counts` |
+//! | a new voter claims and remembers in one action | every machine of the model boots again, and one that is back without its data, or behind, proves as much: `a_new_voter_claims_and_remembers_in_one_action` |
+//! | and only once it holds what its leader held | a promotion of the model is applied as it is committed, so the leader acknowledges nothing alone: `a_new_voter_remembers_only_once_it_has_what_its_leader_had` |
+//! | two voters publish one lineage | searched with two faults, and nothing but how many states there are differs: `a_voter_of_two_publishes_the_lineage_that_was_settled` |
+//! | a start fails late once many have failed | time is abstracted: `a_refusal_paces_itself_once_the_first_quick_tries_are_used_up`, `a_start_whose_effects_fail_paces_itself_as_a_refusal_does` |
+//! | a promotion asks again | one that fails is begun again, and that costs nothing in the model: `a_voter_that_is_slow_to_answer_is_promoted_all_the_same` |
+//! | no force begins without the time to finish it | effects take no time: `going_on_alone_begins_only_with_the_time_to_end_it`, `podman_is_not_called_for_a_force_that_would_be_cut_short` |
+//! | three and more voters are plain Raft | the model has two nodes: `more_than_two_voters_are_plain_raft` |
+//! | a node whose Machine is being deleted is not promoted | the model has no OpenShift: `a_learner_whose_machine_is_being_deleted_is_promoted_by_nobody` |
+//! | a peer that says that it is alone may have gone on (`standalone_node`) | both nodes of the model record their forks besides: `a_peer_of_another_kind_that_said_it_is_alone_may_have_gone_on` |
+//! | a peer that is gone is listed at once | it is listed when it comes back as well: `a_peer_that_is_confirmed_to_be_gone_is_listed_at_once` |
+//! | an etcd that refuses this agent lives | no etcd of the model has auth: `an_etcd_that_serves_and_refuses_this_agent_lives_and_names_the_user` |
+//! | a fork that only the peer's record tells of is kept | `peers-fork-not-kept` |
+//! | a sole voter waits for word of a peer that is there | `silent-peer-not-awaited` |
+//! | nothing is forced from a database ahead of its log | the model has logs only: `nothing_is_announced_or_forced_from_a_database_ahead_of_its_log` |
 
 use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode};
-use crate::decide::reason::{Reason, Rule, Wait};
+use crate::decide::reason::{Reason, Refusal, Rule, Step, Wait};
 use crate::decide::snapshot::{
-    BootMemory, Cib, DataDir, History, Lineage, PeerAgent, PeerNode, Record, RunningVoter, Snapshot,
+    BootMemory, Cib, DataDir, Etcd, History, Identity, Lineage, PeerAgent, PeerNode, Record, RunningVoter, Snapshot,
 };
-use crate::decide::{Fact, Request};
+use crate::decide::{self, Fact, Request};
 
 /// A rule that is broken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -37,10 +76,26 @@ pub enum Mutant {
     JoinerStartsPlainly,
     PlainStartForces,
     RecordNotPublished,
+    ExpectedCountsAsDown,
+    ProofOutlivesItsClaim,
+    FailuresAddUp,
+    SplitNotRefused,
+    ActivePeersHistoryIgnored,
+    HistoryBesideGivenUp,
+    GreaterNameIsNewer,
+    LaunchIgnored,
+    ToldBesideAKnownFork,
+    FailedStartsIgnored,
+    OutdatedWordStands,
+    VoteThatIsGoneAwaited,
+    BootstrapBesideAListener,
+    ForkNeverMadeCounts,
+    PeersForkNotKept,
+    SilentPeerNotAwaited,
 }
 
 /// Every broken rule, by the name that `--mutant` takes.
-pub const ALL: [(&str, Mutant); 24] = [
+pub const ALL: [(&str, Mutant); 40] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),
     ("stopped-counts-as-down", Mutant::StoppedCountsAsDown),
@@ -65,15 +120,46 @@ pub const ALL: [(&str, Mutant); 24] = [
     ("joiner-starts-plainly", Mutant::JoinerStartsPlainly),
     ("plain-start-forces", Mutant::PlainStartForces),
     ("record-not-published", Mutant::RecordNotPublished),
+    ("expected-counts-as-down", Mutant::ExpectedCountsAsDown),
+    ("proof-outlives-its-claim", Mutant::ProofOutlivesItsClaim),
+    ("failures-add-up", Mutant::FailuresAddUp),
+    ("split-not-refused", Mutant::SplitNotRefused),
+    ("active-peers-history-ignored", Mutant::ActivePeersHistoryIgnored),
+    ("history-beside-given-up", Mutant::HistoryBesideGivenUp),
+    ("greater-name-is-newer", Mutant::GreaterNameIsNewer),
+    ("launch-ignored", Mutant::LaunchIgnored),
+    ("told-beside-a-known-fork", Mutant::ToldBesideAKnownFork),
+    ("failed-starts-ignored", Mutant::FailedStartsIgnored),
+    ("outdated-word-stands", Mutant::OutdatedWordStands),
+    ("vote-that-is-gone-awaited", Mutant::VoteThatIsGoneAwaited),
+    ("bootstrap-beside-a-listener", Mutant::BootstrapBesideAListener),
+    ("fork-never-made-counts", Mutant::ForkNeverMadeCounts),
+    ("peers-fork-not-kept", Mutant::PeersForkNotKept),
+    ("silent-peer-not-awaited", Mutant::SilentPeerNotAwaited),
 ];
 
 impl Mutant {
     /// Bends what the core is told.
     pub fn blind(self, snapshot: &mut Snapshot, progress: &Progress) {
         match self {
-            Self::ProofSurvivesReboot => forge_memory(snapshot),
+            Self::ProofSurvivesReboot => {
+                forge_memory(snapshot);
+                forge_claim(snapshot);
+            }
+            Self::ProofOutlivesItsClaim => forge_claim(snapshot),
+            Self::LaunchIgnored => snapshot.launching = Fact::Known(false),
+            Self::FailedStartsIgnored => snapshot.local.failed_starts = None,
+            Self::ToldBesideAKnownFork => pass_for_restored(snapshot),
+            Self::BootstrapBesideAListener if is_blank_with_blank_peer(snapshot) => snapshot.peer_etcd = Fact::Absent,
             Self::LearnerCountsAsVoter => bend_history(snapshot, |history| !history.has_left),
             Self::DepartedCountsAsVoter => bend_history(snapshot, |history| history.has_left),
+            Self::SilentPeerNotAwaited if has_one_voter(snapshot) => {
+                bend_cib(snapshot, |cib| {
+                    if cib.peer_record.is_none() && cib.peer_agent == PeerAgent::NoHistory {
+                        cib.peer_node = PeerNode::Lost;
+                    }
+                });
+            }
             Self::OwnRecordNotAwaited => {
                 let record = snapshot.record();
                 bend_cib(snapshot, |cib| cib.own_record = record.clone().or(cib.own_record.take()));
@@ -89,7 +175,10 @@ impl Mutant {
 
     fn blind_cib(self, cib: &mut Cib) {
         match self {
-            Self::LostCountsAsDown if cib.peer_node == PeerNode::Lost => cib.peer_node = PeerNode::Down,
+            Self::LostCountsAsDown if cib.peer_node == PeerNode::Lost => {
+                (cib.peer_node, cib.peer_agent) = (PeerNode::Down, PeerAgent::NoHistory);
+            }
+            Self::ExpectedCountsAsDown if cib.peer_node == PeerNode::Down => cib.peer_agent = PeerAgent::NoHistory,
             Self::StoppedCountsAsDown if cib.peer_agent == PeerAgent::Stopped => cib.peer_node = PeerNode::Down,
             Self::PeersClaimIgnored => claim(&mut cib.peer_record, false),
             Self::OwnClaimNotAwaited => claim(&mut cib.own_record, true),
@@ -101,6 +190,7 @@ impl Mutant {
                     lineage,
                     claims: false,
                     joins: false,
+                    gave_up: false,
                     nonce: None,
                 };
                 cib.peer_record = Some(record);
@@ -108,6 +198,8 @@ impl Mutant {
             Self::ForksIgnored => {
                 cib.lineage = Lineage::default();
             }
+            Self::HistoryBesideGivenUp => cib.peer_record.iter_mut().for_each(|peer| peer.gave_up = true),
+            Self::GreaterNameIsNewer => cib.peer_lineage = None,
             _ => {}
         }
     }
@@ -118,6 +210,10 @@ impl Mutant {
             Self::CommitIndexNotAdvanced => plan.effects.retain(|effect| *effect != Effect::AdvanceCommit),
             Self::ForkNotRecorded if progress.phase == Phase::Begin => {
                 plan.effects.retain(|effect| !matches!(effect, Effect::PublishLineage(_) | Effect::WriteNote(_)));
+            }
+            Self::FailuresAddUp => plan.effects.retain(|effect| !matches!(effect, Effect::SetFailures { .. })),
+            Self::PeersForkNotKept => {
+                plan.effects.retain(|effect| !matches!(effect, Effect::PublishPeerLineage(_)));
             }
             Self::DataNotMovedAside => plan.effects.retain(|effect| *effect != Effect::MoveDataAside),
             Self::LearnerNeverPromoted => {
@@ -138,6 +234,19 @@ impl Mutant {
                 let progress = Progress::enter(Phase::Started(RunMode::Bootstrap), snapshot.elapsed_ms);
                 let because = Reason::Rule { rule: Rule::FirstByNameBootstraps, peer: String::new() };
                 return Plan::then_look(vec![Effect::RunContainer(RunMode::Bootstrap)], 0, progress, because);
+            }
+            Self::SplitNotRefused if is_refused(&plan, &Refusal::HistoriesSplit) && has_one_voter(snapshot) => {
+                return run_plainly(snapshot);
+            }
+            Self::ActivePeersHistoryIgnored if is_beside_an_active_peer(request, snapshot, progress, &plan) => {
+                return run_plainly(snapshot);
+            }
+            Self::OutdatedWordStands => return with_an_outdated_word(request, snapshot, progress, plan),
+            Self::ForkNeverMadeCounts if starts_beside_a_fork(request, snapshot, &plan) => {
+                return Plan::exit(Vec::new(), Exit::Retriable, plan.because);
+            }
+            Self::VoteThatIsGoneAwaited if request == Request::Monitor && awaits_a_vote_in_vain(&plan) => {
+                return Plan::exit(Vec::new(), Exit::Success, plan.because);
             }
             Self::StopWithoutEtcdStopped if plan.effects.iter().any(is_stop) && request == Request::Stop => {
                 plan.effects.clear();
@@ -189,12 +298,90 @@ fn bend_history(snapshot: &mut Snapshot, whose: impl Fn(&History) -> bool) {
 
 fn forge_memory(snapshot: &mut Snapshot) {
     if let (Fact::Absent, Fact::Known(DataDir::Present(history))) = (&snapshot.boot_memory, &snapshot.disk) {
-        let lineage = snapshot.own_lineage();
+        let lineage = snapshot.own_lineage().unwrap_or_default();
         let (cluster_id, member_id) = (history.cluster_id, history.member_id);
         let voter = history.is_voter().then_some(RunningVoter { cluster_id, member_id, lineage, sole: false });
         let boot_id = snapshot.boot_id.clone();
         snapshot.boot_memory = Fact::Known(BootMemory { boot_id, voter, ..BootMemory::default() });
     }
+}
+
+/// What this boot remembers counts whether or not the CIB shows a claim.
+fn forge_claim(snapshot: &mut Snapshot) {
+    let remembers = snapshot.memory().is_some_and(|memory| memory.voter.is_some());
+    let own = snapshot.cib.known().and_then(|cib| cib.own_record.clone()).or_else(|| snapshot.record());
+    let own = own.unwrap_or_else(|| Record {
+        boot_id: snapshot.boot_id.clone(),
+        disk: DataDir::Blank,
+        lineage: snapshot.own_lineage().unwrap_or_default(),
+        claims: false,
+        joins: false,
+        gave_up: false,
+        nonce: None,
+    });
+    if remembers {
+        bend_cib(snapshot, |cib| cib.own_record = Some(Record { claims: true, ..own }));
+    }
+}
+
+/// `force_new_cluster` beside a fork that is known counts as where somebody put another cluster's data here.
+fn pass_for_restored(snapshot: &mut Snapshot) {
+    if let Fact::Known(DataDir::Present(history)) = &snapshot.disk {
+        let (cluster_id, member_id) = (history.cluster_id + 1, history.member_id);
+        bend_cib(snapshot, |cib| cib.own_identity = Some(Identity { cluster_id, member_id }));
+    }
+}
+
+/// A sole voter beside an active peer that claims nothing, and that recorded no more forks, starts.
+fn is_beside_an_active_peer(request: Request, snapshot: &Snapshot, progress: &Progress, plan: &Plan) -> bool {
+    let Some(cib) = snapshot.cib.known() else { return false };
+    let is_active = cib.peer_node == PeerNode::Online && cib.peer_agent == PeerAgent::Active;
+    let claims_nothing = cib.peer_record.as_ref().is_some_and(|record| !record.claims);
+    let serves = snapshot.peer_etcd.known().is_some_and(Etcd::is_voter_with_leader);
+    let is_newest = snapshot.own_lineage().is_some_and(|own| own >= cib.lineage);
+    let decides = request == Request::Start && progress.phase == Phase::Begin && !runs(snapshot);
+    decides && plan.effects.is_empty() && is_active && claims_nothing && !serves && is_newest && has_one_voter(snapshot)
+}
+
+/// A sole voter starts though a fork is recorded that it does not know.
+fn starts_beside_a_fork(request: Request, snapshot: &Snapshot, plan: &Plan) -> bool {
+    let is_plain = plan.effects.contains(&Effect::RunContainer(RunMode::Normally));
+    request == Request::Start && is_plain && has_one_voter(snapshot) && snapshot.was_left_behind()
+}
+
+fn runs(snapshot: &Snapshot) -> bool {
+    snapshot.container.known().is_some_and(|container| container.running)
+}
+
+fn has_one_voter(snapshot: &Snapshot) -> bool {
+    let Fact::Known(DataDir::Present(history)) = &snapshot.disk else { return false };
+    history.is_voter() && history.voters.len() == 1
+}
+
+fn run_plainly(snapshot: &Snapshot) -> Plan {
+    let progress = Progress::enter(Phase::Started(RunMode::Normally), snapshot.elapsed_ms);
+    let because = Reason::Rule { rule: Rule::PeerActiveButWithoutLeader, peer: snapshot.peer_name().to_owned() };
+    Plan::then_look(vec![Effect::RunContainer(RunMode::Normally)], 100, progress, because)
+}
+
+/// A word about other data is taken back by nobody but a start that serves, and decides until then.
+fn with_an_outdated_word(request: Request, snapshot: &Snapshot, progress: &Progress, mut plan: Plan) -> Plan {
+    if plan.because == Reason::Step(Step::TakeBackOutdatedConfirmation) {
+        return decide::decide(request, &Snapshot { authorisation: Fact::Absent, ..snapshot.clone() }, progress);
+    }
+    if request != Request::Start || plan.next != Next::Exit(Exit::Success) {
+        plan.effects.retain(|effect| *effect != Effect::ConsumeAuthorisation);
+    }
+    plan
+}
+
+fn is_refused(plan: &Plan, why: &Refusal) -> bool {
+    matches!(&plan.because, Reason::Refused { refusal, .. } if refusal == why)
+}
+
+fn awaits_a_vote_in_vain(plan: &Plan) -> bool {
+    let Reason::Refused { refusal: Refusal::EtcdDoesNotAnswer { why }, .. } = &plan.because else { return false };
+    why.contains("whose vote it waits for")
 }
 
 fn waits_for_the_peer_to_serve(plan: &Plan) -> bool {

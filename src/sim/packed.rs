@@ -1,14 +1,16 @@
-//! A state in seven words: what a search keeps of millions of them.
+//! A state in eight words: what a search keeps of millions of them.
 
 #![expect(clippy::inline_always, reason = "a walk over some eighty fields is fast only where it is unrolled")]
 
+use super::etcd::Mode;
 use super::hash;
 use super::intern::Id;
-use super::world::{Action, Cib, Newer, Node, Operation, Run, Vars, Wanted, Word, World};
+use super::log::Data;
+use super::world::{Action, Blind, Cib, Damage, Newer, Node, Operation, Run, Stack, Vars, Wanted, Word, World};
 use crate::decide::Request;
 use crate::decide::snapshot::{Moment, PeerAgent, PeerNode};
 
-const WORDS: usize = 7;
+const WORDS: usize = 8;
 /// How wide a number of an interned value may be.
 const ID_BITS: usize = 16;
 
@@ -24,9 +26,11 @@ impl PartialEq for Packed {
 
 /// Half of a state: one machine, in words of which the last one has few bits.
 pub(super) type Half = [u64; 4];
-const HALF_BITS: usize = 204;
+const HALF_BITS: usize = 235;
 /// How many bits of a half are in its last word.
 const REST: usize = HALF_BITS % 64;
+/// Where in the last word of a state the bits begin that are between its halves.
+const BETWEEN: usize = 2 * REST - 64;
 
 /// Something with so few values that their numbers are packed.
 trait OneOf: Copy + 'static {
@@ -53,7 +57,10 @@ macro_rules! one_of {
 one_of!(PeerNode: Online, Pending, Down, Lost, NeverSeen);
 one_of!(PeerAgent: Active, Starting, Stopping, Stopped, NoHistory);
 one_of!(Run: Off, Fresh, Leaderless, Follower, Leader);
+one_of!(Blind: None, Cib, Note, Disk, Container, OwnEtcd, PeerEtcd);
 one_of!(Wanted: Running, Standby, Shutdown);
+one_of!(Stack: Up, Ended, Killed);
+one_of!(Damage: None, Hidden, Counted);
 one_of!(Request: Start, Stop, Monitor, Probe, Notify, Promote, Demote);
 one_of!(Moment: Pre, Post, Outside);
 one_of!(Operation: None, Start, Stop);
@@ -73,6 +80,30 @@ impl OneOf for Word {
             Self::None => 0,
             Self::Given { accept_loss } => 1 + u64::from(accept_loss),
             Self::Outdated { accept_loss } => 3 + u64::from(accept_loss),
+        }
+    }
+}
+
+impl OneOf for Option<Mode> {
+    const ALL: &'static [Self] = &[
+        None,
+        Some(Mode::Normally),
+        Some(Mode::Bootstrap),
+        Some(Mode::Force),
+        Some(Mode::Join { members: 0 }),
+        Some(Mode::Join { members: 1 }),
+        Some(Mode::Join { members: 2 }),
+        Some(Mode::Join { members: 3 }),
+    ];
+
+    #[inline(always)]
+    fn number(self) -> u64 {
+        match self {
+            None => 0,
+            Some(Mode::Normally) => 1,
+            Some(Mode::Bootstrap) => 2,
+            Some(Mode::Force) => 3,
+            Some(Mode::Join { members }) => 4 + members as u64,
         }
     }
 }
@@ -114,7 +145,8 @@ impl Packed {
             one[3] | other[0] << REST,
             other[0] >> (64 - REST) | other[1] << REST,
             other[1] >> (64 - REST) | other[2] << REST,
-            other[2] >> (64 - REST) | other[3] << REST | between << (2 * REST),
+            other[2] >> (64 - REST) | other[3] << REST,
+            other[3] >> (64 - REST) | between << BETWEEN,
         ])
     }
 
@@ -124,13 +156,13 @@ impl Packed {
         let last = |word: u64| word & ((1 << REST) - 1);
         let one = [words[0], words[1], words[2], last(words[3])];
         let other = |word: usize| words[word] >> REST | words[word + 1] << (64 - REST);
-        let other = [other(3), other(4), other(5), last(words[6] >> REST)];
+        let other = [other(3), other(4), other(5), last(other(6))];
         // All that is packed is filled in.
         let mut world = World::BLANK;
         for (node, words) in world.nodes.iter_mut().zip([one, other]) {
             Bits::<true> { words, at: 0 }.node(node);
         }
-        Bits::<true> { words: [words[6] >> (2 * REST), 0, 0, 0], at: 0 }.between(&mut world);
+        Bits::<true> { words: [words[7] >> BETWEEN, 0, 0, 0], at: 0 }.between(&mut world);
         world
     }
 
@@ -205,72 +237,121 @@ impl<const READS: bool> Bits<READS> {
         }
     }
 
+    // Each of these walks takes its value apart by name, so that a field that is left out does not compile: two states that
+    // differ by it only would become one.
+
     #[inline(always)]
     fn between(&mut self, world: &mut World) {
-        self.flag(&mut world.link);
-        self.flag(&mut world.joined);
-        self.flag(&mut world.overridden);
-        self.one_of(&mut world.lagging);
-        self.one_of(&mut world.newer);
-        for set in [&mut world.acked, &mut world.given_up, &mut world.writes] {
+        // The machines are packed by themselves, and how many faults are left is kept beside the state.
+        let World { nodes: _, link, joined, lagging, newer, acked, given_up, words, unheard, writes, faults: _ } =
+            world;
+        self.flag(link);
+        self.flag(joined);
+        self.one_of(lagging);
+        self.one_of(newer);
+        for set in [acked, given_up, writes] {
             self.small(8, set);
+        }
+        for nodes in [words, unheard] {
+            self.small(2, nodes);
         }
     }
 
     #[inline(always)]
     fn node(&mut self, node: &mut Node) {
-        for flag in [&mut node.on, &mut node.quorum, &mut node.forces, &mut node.failed, &mut node.unclean] {
+        let Node {
+            on,
+            quorum,
+            cib,
+            data,
+            etcd,
+            forces,
+            note,
+            memory,
+            word,
+            action,
+            failed,
+            unclean,
+            wanted,
+            asked,
+            stack,
+            launching,
+            torn,
+            failures,
+            damage,
+            promoted,
+            blind,
+        } = node;
+        for flag in [on, quorum, forces, failed, unclean, asked, torn, promoted] {
             self.flag(flag);
         }
-        self.one_of(&mut node.wanted);
-        self.one_of(&mut node.word);
-        self.one_of(&mut node.etcd);
-        self.id(&mut node.note);
-        self.id(&mut node.memory);
-        self.cib(&mut node.cib);
-        self.small(4, &mut node.data.mid);
-        self.id(&mut node.data.log);
-        for byte in [&mut node.data.cluster, &mut node.data.commit, &mut node.data.durable] {
+        self.one_of(stack);
+        self.one_of(damage);
+        self.one_of(launching);
+        self.small(2, failures);
+        self.one_of(wanted);
+        self.one_of(blind);
+        self.one_of(word);
+        self.one_of(etcd);
+        self.id(note);
+        self.id(memory);
+        self.cib(cib);
+        self.data(data);
+        let mut is_some = action.is_some();
+        self.flag(&mut is_some);
+        let mut inner = action.unwrap_or(NO_ACTION);
+        self.action(&mut inner);
+        *action = is_some.then_some(inner);
+    }
+
+    #[inline(always)]
+    fn data(&mut self, data: &mut Data) {
+        let Data { mid, cluster, log, commit, durable, folded: _ } = data;
+        self.small(4, mid);
+        self.id(log);
+        for byte in [cluster, commit, durable] {
             self.small(8, byte);
         }
-        let mut is_some = node.action.is_some();
-        self.flag(&mut is_some);
-        let mut action = node.action.unwrap_or(NO_ACTION);
-        self.action(&mut action);
-        node.action = is_some.then_some(action);
     }
 
     #[inline(always)]
     fn cib(&mut self, cib: &mut Cib) {
+        let Cib { machine, agent, record, standalone, lineage, recorded, score, told, primary } = cib;
         for n in 0..2 {
-            self.one_of(&mut cib.machine[n]);
-            self.one_of(&mut cib.agent[n]);
-            self.id(&mut cib.record[n]);
-            self.flag(&mut cib.recorded[n]);
+            self.one_of(&mut machine[n]);
+            self.one_of(&mut agent[n]);
+            self.id(&mut record[n]);
+            for flags in [&mut *recorded, &mut *score, &mut *told] {
+                self.flag(&mut flags[n]);
+            }
         }
-        self.one_of(&mut cib.standalone);
-        self.small(8, &mut cib.lineage.0);
-        self.small(2, &mut cib.lineage.1);
+        self.one_of(standalone);
+        self.one_of(primary);
+        for (forks, by) in lineage {
+            self.small(8, forks);
+            self.small(2, by);
+        }
     }
 
     #[inline(always)]
     fn action(&mut self, action: &mut Action) {
-        self.one_of(&mut action.request);
-        self.id(&mut action.progress);
-        let vars = &mut action.notify;
-        self.flag(&mut vars.given);
-        self.flag(&mut vars.in_vain);
-        self.one_of(&mut vars.moment);
-        self.one_of(&mut vars.operation);
-        for set in [&mut vars.active, &mut vars.start, &mut vars.stop] {
+        let Action { request, notify, progress, plan } = action;
+        self.one_of(request);
+        self.id(progress);
+        let Vars { given, moment, operation, active, start, stop, in_vain } = notify;
+        self.flag(given);
+        self.flag(in_vain);
+        self.one_of(moment);
+        self.one_of(operation);
+        for set in [active, start, stop] {
             self.small(2, set);
         }
-        let mut is_some = action.plan.is_some();
+        let mut is_some = plan.is_some();
         self.flag(&mut is_some);
-        let mut plan = action.plan.unwrap_or_default();
-        self.id(&mut plan.0);
-        self.small(8, &mut plan.1);
-        action.plan = is_some.then_some(plan);
+        let (mut number, mut done) = plan.unwrap_or_default();
+        self.id(&mut number);
+        self.small(8, &mut done);
+        *plan = is_some.then_some((number, done));
     }
 }
 

@@ -8,7 +8,7 @@ use super::check::Trace;
 use super::moves::{self, Move};
 use super::view::NAMES;
 use super::world::{Node, Run, World};
-use super::{Sim, roots, story};
+use super::{Sim, story};
 use crate::decide::snapshot::PeerAgent;
 
 const STYLE: &str = include_str!("page.css");
@@ -24,7 +24,7 @@ const LEGEND: [(&str, &str); 6] = [
 
 /// The page of a trace.
 pub fn page(sim: &mut Sim, title: &str, trace: &Trace) -> String {
-    let mut world = if trace.from_blank { roots::blank(sim) } else { roots::healthy(sim) };
+    let mut world = trace.begin.world(sim);
     let mut rows = Rows { text: head(title), number: 0, before: None };
     rows.add(sim, None, &[], &world);
     for what in &trace.moves {

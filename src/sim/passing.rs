@@ -2,7 +2,7 @@
 //! Why what is left out by that comes to the same, or is given up, stands with each rule; `--fine` lasts in every state.
 
 use super::moves::Move;
-use super::world::{Run, World};
+use super::world::{Run, Stack, World};
 use super::{Bounds, Sim, agent, etcd};
 use crate::decide::Request;
 
@@ -66,6 +66,10 @@ pub fn boots_come_with_meetings(bounds: &Bounds, world: &World) -> bool {
 }
 
 fn is_about_to_meet(sim: &Sim, world: &World) -> bool {
-    let waits = |n: usize| world.nodes[n].on && !world.nodes[n].quorum;
+    let waits = |n: usize| {
+        let (node, other) = (&world.nodes[n], &world.nodes[1 - n]);
+        let can_meet = !other.on || other.stack == Stack::Up;
+        node.on && node.stack == Stack::Up && !node.quorum && !node.etcd.is_on() && node.launching.is_none() && can_meet
+    };
     world.link && boots_come_with_meetings(&sim.bounds, world) && (0..2).any(waits)
 }

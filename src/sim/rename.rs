@@ -1,10 +1,12 @@
 //! Other names for what a state names: members, forks of the history, and the two nodes.
 
+use super::agent::Todo;
 use super::intern::Id;
-use super::log::{Conf, Entry, Mid, bit};
-use super::world::World;
+use super::log::{Conf, Data, Entry, Mid, bit};
+use super::world::{Action, Cib, Node, World};
 use super::{Sim, swap};
-use crate::decide::snapshot::{BootMemory, DataDir, Lineage, Note, Record};
+use crate::decide::plan::{Effect, RunMode};
+use crate::decide::snapshot::{BootMemory, DataDir, Identity, Lineage, Note, Record};
 use crate::sim::view::NAMES;
 
 /// Forks and, as 1 or 2, by whom last.
@@ -82,6 +84,72 @@ impl Renaming {
         }
     }
 
+    fn name(&self, name: &str) -> String {
+        let other =
+            |name: &str| NAMES.iter().find(|known| **known != name).map_or(String::new(), |name| (*name).to_owned());
+        if self.swap { other(name) } else { name.to_owned() }
+    }
+
+    /// In a URL the name of its node stands as it is.
+    fn url(&self, url: &str) -> String {
+        let node = NAMES.iter().find(|name| url.contains(**name));
+        node.map_or_else(|| url.to_owned(), |name| url.replace(name, &self.name(name)))
+    }
+
+    fn note(&self, note: &Note) -> Note {
+        Note { lineage: self.lineage(&note.lineage), ..note.clone() }
+    }
+
+    /// A plan under other names.
+    pub(super) fn todo(&self, todo: &Todo) -> Todo {
+        let effects = todo.effects.iter().map(|effect| self.effect(effect)).collect();
+        Todo { effects, ..todo.clone() }
+    }
+
+    fn effect(&self, effect: &Effect) -> Effect {
+        let name = |name: &Option<String>| name.as_ref().map(|name| self.name(name));
+        match effect {
+            Effect::PublishRecord(record) => Effect::PublishRecord(self.record(record)),
+            Effect::PublishIdentity(Identity { cluster_id, member_id }) => {
+                Effect::PublishIdentity(Identity { cluster_id: *cluster_id, member_id: self.mid64(*member_id) })
+            }
+            Effect::PublishLineage(lineage) => Effect::PublishLineage(self.lineage(lineage)),
+            Effect::PublishPeerLineage(lineage) => Effect::PublishPeerLineage(self.lineage(lineage)),
+            Effect::SetStandalone(node) => Effect::SetStandalone(name(node)),
+            Effect::SetLearner(node) => Effect::SetLearner(name(node)),
+            Effect::WriteNote(note) => Effect::WriteNote(self.note(note)),
+            Effect::Remember(memory) => Effect::Remember(self.memory(memory)),
+            Effect::RunContainer(RunMode::JoinAsLearner { initial_cluster }) => {
+                let members = initial_cluster.iter().map(|(name, url)| (self.name(name), self.url(url)));
+                let mut initial_cluster: Vec<_> = members.collect();
+                // As a member list has them: the first node's members first.
+                initial_cluster.sort();
+                Effect::RunContainer(RunMode::JoinAsLearner { initial_cluster })
+            }
+            Effect::MoveLeader { to } => Effect::MoveLeader { to: self.mid64(*to) },
+            Effect::RemoveMember { id, via } => Effect::RemoveMember { id: self.mid64(*id), via: *via },
+            Effect::AddLearner { peer_url, via } => Effect::AddLearner { peer_url: self.url(peer_url), via: *via },
+            Effect::PromoteMember { id, via } => Effect::PromoteMember { id: self.mid64(*id), via: *via },
+            Effect::ConsumeAuthorisation
+            | Effect::SetAlarm(_)
+            | Effect::EndLaunch
+            | Effect::SetFailures { .. }
+            | Effect::ForgetPrimary
+            | Effect::TellOthers(_)
+            | Effect::SetPromotionScore(_)
+            | Effect::StopContainer { .. }
+            | Effect::AdvanceCommit
+            | Effect::MoveDataAside
+            | Effect::MoveHistoryAside
+            | Effect::DropBackups(_)
+            | Effect::PruneBackups
+            | Effect::NoteFailedStart(_)
+            | Effect::ForgetFailedStarts
+            | Effect::RunContainer(RunMode::Normally | RunMode::Bootstrap | RunMode::ForceNewCluster)
+            | Effect::SettleConfig => effect.clone(),
+        }
+    }
+
     fn record(&self, record: &Record) -> Record {
         let mut record = record.clone();
         record.lineage = self.lineage(&record.lineage);
@@ -124,8 +192,7 @@ pub(super) fn rename(sim: &mut Sim, table: Table, id: Id, key: Id, renaming: &Re
             sim.records.id(record)
         }
         Table::Note => {
-            let note = sim.notes.get(id).clone();
-            let note = Note { lineage: renaming.lineage(&note.lineage), ..note };
+            let note = renaming.note(sim.notes.get(id));
             // An empty one is as good as none.
             if note == Note::default() { 0 } else { sim.notes.id(note) }
         }
@@ -146,26 +213,58 @@ pub(super) fn renamed(sim: &mut Sim, world: &World, renaming: &Renaming) -> Worl
     let key = sim.renamings.id(renaming.clone());
     let mut next = *world;
     for node in &mut next.nodes {
-        if !node.data.is_blank() {
-            node.data.mid = renaming.mid(node.data.mid);
-            node.data.log = rename(sim, Table::Log, node.data.log, key, renaming);
+        // What names nobody is named here, so that a new field is thought of.
+        let Node {
+            cib,
+            data,
+            note,
+            memory,
+            etcd: _,
+            action,
+            on: _,
+            quorum: _,
+            forces: _,
+            word: _,
+            failed: _,
+            unclean: _,
+            wanted: _,
+            promoted: _,
+            blind: _,
+            asked: _,
+            stack: _,
+            launching: _,
+            torn: _,
+            failures: _,
+            damage: _,
+        } = node;
+        let Cib { record, lineage, machine: _, agent: _, standalone: _, recorded: _, score: _, told: _, primary: _ } =
+            cib;
+        let is_blank = data.is_blank();
+        let Data { mid, log, cluster: _, commit: _, durable: _, folded: _ } = data;
+        if !is_blank {
+            *mid = renaming.mid(*mid);
+            *log = rename(sim, Table::Log, *log, key, renaming);
         }
-        if node.note != 0 {
-            node.note = rename(sim, Table::Note, node.note, key, renaming);
+        if *note != 0 {
+            *note = rename(sim, Table::Note, *note, key, renaming);
         }
-        if node.memory != 0 {
-            node.memory = rename(sim, Table::Memory, node.memory, key, renaming);
+        if *memory != 0 {
+            *memory = rename(sim, Table::Memory, *memory, key, renaming);
         }
-        for record in node.cib.record.iter_mut().filter(|record| **record != 0) {
+        for record in record.iter_mut().filter(|record| **record != 0) {
             *record = rename(sim, Table::Record, *record, key, renaming);
         }
-        node.cib.lineage = renaming.forks(node.cib.lineage);
+        *lineage = lineage.map(|forks| renaming.forks(forks));
+        if let Some(Action { plan: Some((plan, _)), request: _, notify: _, progress: _ }) = action {
+            let todo = renaming.todo(sim.todos.get(*plan));
+            *plan = sim.plan(todo);
+        }
     }
     if renaming.swap {
         for node in &mut next.nodes {
             swap::swap_cib(&mut node.cib);
             node.cib.record.swap(0, 1);
-            swap::swap_action(node);
+            swap::swap_action(&mut node.action);
         }
         next.nodes.swap(0, 1);
         swap::swap_between(&mut next);

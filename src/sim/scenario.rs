@@ -2,10 +2,7 @@
 
 use super::check::Trace;
 use super::moves;
-
-/// The two beginnings.
-const BLANK: &str = "begin with blank";
-const HEALTHY: &str = "begin with two voters";
+use super::roots::Beginning;
 
 /// A scenario that is not understood: which line, and what to type instead.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,16 +16,15 @@ pub struct Error {
 /// Reads a scenario.
 pub fn parse(text: &str) -> Result<Trace, Error> {
     let known = moves::all();
-    let mut trace = Trace { from_blank: false, moves: Vec::new() };
+    let mut trace = Trace { begin: Beginning::Voters, moves: Vec::new() };
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     for (number, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
-        match line {
-            BLANK | HEALTHY => trace.from_blank = line == BLANK,
-            line => {
-                let found = known.iter().find(|what| what.text() == line);
-                trace.moves.push(*found.ok_or_else(|| unknown(number + 1, line, &known))?);
-            }
+        if let Some(begin) = Beginning::ALL.into_iter().find(|begin| begin.text() == line) {
+            trace.begin = begin;
+            continue;
         }
+        let found = known.iter().find(|what| what.text() == line);
+        trace.moves.push(*found.ok_or_else(|| unknown(number + 1, line, &known))?);
     }
     Ok(trace)
 }
@@ -51,8 +47,7 @@ fn unknown(line: usize, text: &str, known: &[moves::Move]) -> Error {
 
 /// Writes a scenario.
 pub fn format(trace: &Trace) -> String {
-    let begin = if trace.from_blank { BLANK } else { HEALTHY };
-    trace.moves.iter().fold(format!("{begin}\n"), |text, what| text + &what.text() + "\n")
+    trace.moves.iter().fold(format!("{}\n", trace.begin.text()), |text, what| text + &what.text() + "\n")
 }
 
 #[cfg(test)]
@@ -61,8 +56,11 @@ mod tests {
 
     #[test]
     fn every_move_reads_back_and_no_two_are_written_alike() {
-        let trace = Trace { from_blank: true, moves: moves::all() };
-        assert_eq!(parse(&format(&trace)).unwrap().moves, trace.moves);
+        for begin in Beginning::ALL {
+            let trace = Trace { begin, moves: moves::all() };
+            let read = parse(&format(&trace)).unwrap();
+            assert_eq!((read.begin, read.moves), (trace.begin, trace.moves));
+        }
     }
 
     #[test]

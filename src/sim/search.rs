@@ -6,12 +6,12 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 
-use super::canon::Form;
 use super::check::Limits;
 use super::hash::{self, Found};
 use super::moves::{self, Move};
 use super::packed::Packed;
 use super::passing::{Passing, passing};
+use super::rename::{self, Renaming};
 use super::share::{NOWHERE, Parcel, Place, Share};
 use super::world::World;
 use super::{Sim, Violation, canon, known, roots, swap};
@@ -30,9 +30,12 @@ pub(super) struct Reached {
     steps_to: Vec<(Move, u32)>,
     /// What of it lasts, and what is wrong after which step from where.
     lasting: Vec<u32>,
+    /// Whether something in between was told apart by the names of the nodes.
+    pub(super) names_count: bool,
     pub(super) broken: Vec<(Violation, Move, u32)>,
-    /// How many steps there were.
+    /// How many steps there were, and of which kinds: see [`Move::kind`].
     pub(super) steps: u64,
+    kinds: u64,
     /// What is still to be gone through.
     open: Vec<(u32, Option<Passing>)>,
 }
@@ -55,6 +58,7 @@ impl Reached {
         self.all.clear();
         self.steps_to.clear();
         self.lasting.clear();
+        self.names_count = false;
         self.broken.clear();
         self.steps = 0;
     }
@@ -62,6 +66,7 @@ impl Reached {
     fn go_on(&mut self, sim: &mut Sim, world: &World, (at, passing): (u32, Option<Passing>)) {
         moves::apply_passing(sim, world, passing, |sim, what, result| {
             self.steps += 1;
+            self.kinds |= 1 << what.kind();
             match result {
                 Err(violation) => self.broken.push((violation, what, at)),
                 Ok(next) => self.add(sim, next, (what, at)),
@@ -69,12 +74,14 @@ impl Reached {
         });
     }
 
-    fn add(&mut self, sim: &Sim, next: &World, step: (Move, u32)) {
+    fn add(&mut self, sim: &mut Sim, next: &World, step: (Move, u32)) {
         let (number, is_new) = self.all.add(*next, hash::hash(next));
         if !is_new {
             return;
         }
         self.steps_to.push(step);
+        // Only an effect makes a fork.
+        self.names_count |= matches!(step.0, Move::Effect(_) | Move::GiveUp(_)) && canon::names_count(sim, next);
         match passing(sim, next) {
             None => self.lasting.push(number),
             passing => self.open.push((number, passing)),
@@ -84,6 +91,12 @@ impl Reached {
     /// The states that last, with their numbers.
     pub(super) fn lasting(&self) -> impl Iterator<Item = (u32, &World)> {
         self.lasting.iter().map(|number| (*number, &self.all.values[*number as usize]))
+    }
+
+    /// Everything that was gone through and reached.
+    #[cfg(test)]
+    pub(super) fn all(&self) -> &[World] {
+        &self.all.values
     }
 
     /// The way to a state.
@@ -185,7 +198,8 @@ impl<'a> Worker<'a> {
     }
 
     fn begin(&mut self, root: &World, digest: u64) {
-        let (state, good, overridden) = (Packed::of(root), roots::is_good(&self.sim, root), root.overridden);
+        let (state, good, overridden) =
+            (Packed::of(root), roots::is_good(&self.sim, root), roots::needs_a_human(&self.sim, root));
         self.share.take_all(&[Parcel { state, digest, from: NOWHERE, spent: 0, is_free: false, good, overridden }]);
     }
 
@@ -288,33 +302,48 @@ impl<'a> Worker<'a> {
         }
         let faults = self.sim.bounds.faults - about.spent;
         let world = World { faults, ..self.share.found.values[state as usize].world() };
-        let mut reached = std::mem::take(&mut self.reached);
-        reached.from(&mut self.sim, &world);
-        self.share.transitions += reached.steps;
-        self.share.violations += reached.broken.len() as u64;
         let from = self.place(state);
+        let names_count = self.go_on_from(&world, about.spent, from, depth);
+        // The mirror image of a state stands for it; of what follows, only where no rule asks for names.
+        if names_count && !canon::names_count(&mut self.sim, &world) {
+            let mirrored = rename::renamed(&mut self.sim, &world, &Renaming::swap());
+            self.go_on_from(&mirrored, about.spent, from, depth);
+        }
+        self.take_own(ENOUGH);
+    }
+
+    /// Adds what follows from `world`, which is the state at `from` or its mirror image. Whether something of it is told
+    /// apart by the names of the nodes.
+    fn go_on_from(&mut self, world: &World, spent: u8, from: Place, depth: usize) -> bool {
+        let mut reached = std::mem::take(&mut self.reached);
+        reached.from(&mut self.sim, world);
+        self.share.transitions += reached.steps;
+        self.share.kinds |= reached.kinds;
+        self.share.violations += reached.broken.len() as u64;
         if !reached.broken.is_empty() {
-            self.share.broken.get_or_insert((spent, depth, from));
+            self.share.broken.get_or_insert((usize::from(spent), depth, from));
             self.meeting.is_broken.store(true, Ordering::SeqCst);
         }
+        let mut names_count = reached.names_count;
         for (_, next) in reached.lasting() {
             let mut next = *next;
-            let cost = faults - next.faults;
-            let Form { state, digest, .. } = canon::form(&mut self.sim, &mut next);
+            let cost = world.faults - next.faults;
+            let form = canon::form(&mut self.sim, &mut next);
+            names_count |= form.names_count;
             let parcel = Parcel {
-                state,
-                digest,
+                state: form.state,
+                digest: form.digest,
                 from,
-                spent: about.spent + cost,
+                spent: spent + cost,
                 is_free: cost == 0,
                 good: roots::is_good(&self.sim, &next),
-                overridden: next.overridden,
+                overridden: roots::needs_a_human(&self.sim, &next),
             };
-            let owner = owner(digest, self.count());
+            let owner = owner(form.digest, self.count());
             self.found[owner].push(parcel);
         }
         self.reached = reached;
-        self.take_own(ENOUGH);
+        names_count && !self.sim.bounds.blank
     }
 
     fn place(&self, state: u32) -> Place {

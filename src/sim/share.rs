@@ -40,6 +40,8 @@ pub(super) struct Share {
     /// Ways that need no fault, by where they lead: the state here, and where the way comes from.
     pub(super) free: Vec<(u32, Place)>,
     pub(super) transitions: u64,
+    /// Which kinds of moves there were: see [`super::moves::Move::kind`].
+    pub(super) kinds: u64,
     pub(super) violations: u64,
     /// The first state from which a violation comes: its faults, its level, and where it is.
     pub(super) broken: Option<(usize, usize, Place)>,

@@ -7,11 +7,11 @@ use super::log::{Data, Entry, Mid, bit};
 use super::members::{self, Reply};
 use super::mutant::Mutant;
 use super::pacemaker;
-use super::view::NAMES;
-use super::world::{Word, World};
+use super::view::{self, NAMES};
+use super::world::{Damage, Word, World};
 use super::{Sim, Violation};
-use crate::decide::plan::{Effect, RunMode, Via};
-use crate::decide::snapshot::{DataDir, Note};
+use crate::decide::plan::{Effect, Notice, RunMode, Via};
+use crate::decide::snapshot::{DataDir, Lineage, Note};
 use crate::decide::{Exit, Next};
 
 /// Every plan, by the number of its [`Todo`].
@@ -46,6 +46,7 @@ pub enum Step {
     },
     PublishIdentity,
     PublishLineage((u8, u8)),
+    PublishPeerLineage((u8, u8)),
     SetStandalone(Option<u8>),
     WriteNote {
         note: Id,
@@ -53,11 +54,19 @@ pub enum Step {
     },
     Remember(Id),
     ConsumeAuthorisation,
+    SetScore(bool),
+    ForgetPrimary,
+    /// Takes back that somebody said whose data counts.
+    ForceDone,
     StopContainer,
     AdvanceCommit,
     MoveDataAside,
     RunContainer(Mode),
     SettleConfig,
+    /// Of Pacemaker's count of failed starts so few are left that it bans nobody.
+    ForgetFailures,
+    /// Ends what a killed agent left behind that still starts etcd.
+    EndLaunch,
     MoveLeader,
     Remove(Mid, Via),
     Promote(Mid, Via),
@@ -112,15 +121,17 @@ impl Sim {
 impl Step {
     fn of(sim: &mut Sim, effect: &Effect) -> Self {
         let by = |name: &str| u8::try_from(NAMES.iter().position(|known| *known == name).unwrap_or(0)).unwrap_or(0);
+        let forks = |lineage: &Lineage| {
+            let author = if lineage.by.is_empty() { 0 } else { 1 + by(&lineage.by) };
+            (small(lineage.forks), author)
+        };
         match effect {
             Effect::PublishRecord(record) => {
                 Self::Publish { bears_nonce: record.nonce.is_some(), record: sim.records.id(Some(record.clone())) }
             }
             Effect::PublishIdentity(_) => Self::PublishIdentity,
-            Effect::PublishLineage(lineage) => Self::PublishLineage((
-                small(lineage.forks),
-                if lineage.by.is_empty() { 0 } else { 1 + by(&lineage.by) },
-            )),
+            Effect::PublishLineage(lineage) => Self::PublishLineage(forks(lineage)),
+            Effect::PublishPeerLineage(lineage) => Self::PublishPeerLineage(forks(lineage)),
             Effect::SetStandalone(name) => Self::SetStandalone(name.as_deref().map(by)),
             Effect::WriteNote(note) => {
                 let is_empty = *note == Note::default();
@@ -131,7 +142,7 @@ impl Step {
             Effect::ConsumeAuthorisation => Self::ConsumeAuthorisation,
             Effect::StopContainer { .. } => Self::StopContainer,
             Effect::AdvanceCommit => Self::AdvanceCommit,
-            Effect::MoveDataAside => Self::MoveDataAside,
+            Effect::MoveDataAside | Effect::MoveHistoryAside => Self::MoveDataAside,
             Effect::RunContainer(mode) => Self::RunContainer(match mode {
                 RunMode::Normally => Mode::Normally,
                 RunMode::Bootstrap => Mode::Bootstrap,
@@ -139,14 +150,19 @@ impl Step {
                 RunMode::JoinAsLearner { initial_cluster } => Mode::Join { members: initial_cluster.len() },
             }),
             Effect::SettleConfig => Self::SettleConfig,
+            Effect::SetFailures { .. } => Self::ForgetFailures,
+            Effect::EndLaunch => Self::EndLaunch,
             Effect::MoveLeader { .. } => Self::MoveLeader,
             Effect::RemoveMember { id, via } => Self::Remove(small(*id), *via),
             Effect::PromoteMember { id, via } => Self::Promote(small(*id), *via),
             Effect::AddLearner { peer_url, via } => Self::AddLearner(usize::from(peer_url.contains(NAMES[1])), *via),
-            Effect::SetLearner(_) | Effect::SetPromotionScore(_) | Effect::TellOthers(_) | Effect::PruneBackups => {
+            Effect::SetPromotionScore(score) => Self::SetScore(score.is_some()),
+            Effect::ForgetPrimary => Self::ForgetPrimary,
+            Effect::TellOthers(Notice::ForceDone) => Self::ForceDone,
+            Effect::SetLearner(_) | Effect::TellOthers(_) | Effect::PruneBackups => {
                 Self::ForPeople { is_for_show: true }
             }
-            Effect::SetAlarm(_) | Effect::ForgetPrimary | Effect::DropBackups(_) => {
+            Effect::SetAlarm(_) | Effect::DropBackups(_) | Effect::NoteFailedStart(_) | Effect::ForgetFailedStarts => {
                 Self::ForPeople { is_for_show: false }
             }
         }
@@ -154,7 +170,14 @@ impl Step {
 
     /// Whether it is done along with what it follows: no decision and no invariant of the other node rests on it.
     pub fn is_for_show(self) -> bool {
-        matches!(self, Self::PublishIdentity | Self::SettleConfig | Self::ForPeople { is_for_show: true })
+        matches!(
+            self,
+            Self::PublishIdentity
+                | Self::SettleConfig
+                | Self::SetScore(_)
+                | Self::ForgetFailures
+                | Self::ForPeople { is_for_show: true }
+        )
     }
 
     /// Whether it may come to anything else than that it is done.
@@ -199,16 +222,26 @@ impl Step {
             return Ok(members::change(sim, world, asked(n, via), n, entry));
         }
         match self {
-            Self::Publish { record, .. } => pacemaker::write(world, n, |cib| cib.record[n] = record),
+            Self::Publish { record, .. } => {
+                pacemaker::write(world, n, |cib| cib.record[n] = record);
+            }
             Self::PublishIdentity => pacemaker::write(world, n, |cib| cib.recorded[n] = true),
-            Self::PublishLineage(lineage) => pacemaker::write(world, n, |cib| cib.lineage = cib.lineage.max(lineage)),
+            Self::PublishLineage(lineage) => pacemaker::write(world, n, |cib| cib.lineage[n] = lineage),
+            Self::PublishPeerLineage(lineage) => pacemaker::write(world, n, |cib| cib.lineage[1 - n] = lineage),
             Self::SetStandalone(name) => pacemaker::write(world, n, |cib| cib.standalone = name),
             Self::WriteNote { note, announces } => {
+                let own = &sim.notes.get(world.nodes[n].note).lineage;
+                let was_left_behind = view::was_left_behind(&world.nodes[n].cib, n, own);
                 world.nodes[n].note = note;
-                world.overridden |= announces && world.nodes[n].word != Word::None;
+                if announces && world.is_told_to_go_on(n, was_left_behind) {
+                    world.override_by_word(n);
+                }
             }
             Self::Remember(memory) => world.nodes[n].memory = memory,
             Self::ConsumeAuthorisation => world.nodes[n].word = Word::None,
+            Self::SetScore(is_set) => pacemaker::write(world, n, |cib| cib.score[n] = is_set),
+            Self::ForgetPrimary => pacemaker::write(world, n, |cib| cib.primary = None),
+            Self::ForceDone => pacemaker::write(world, n, |cib| cib.told[n] = false),
             Self::StopContainer => etcd::stop(world, n),
             Self::AdvanceCommit => {
                 let length = world.nodes[n].data.len(&sim.logs);
@@ -217,11 +250,15 @@ impl Step {
             }
             Self::MoveDataAside => move_aside(sim, world, n)?,
             Self::RunContainer(mode) => {
+                // What was on its way before is replaced.
+                world.nodes[n].launching = None;
                 // Where nobody judges, etcd just ends.
                 etcd::run(sim, world, n, mode)
                     .or_else(|violation| if sim.judges() { Err(violation) } else { Ok(()) })?;
             }
             Self::SettleConfig => world.nodes[n].forces = false,
+            Self::ForgetFailures => world.nodes[n].failures = 0,
+            Self::EndLaunch => world.nodes[n].launching = None,
             Self::MoveLeader => return Ok(if etcd::hand_over(world, n) { Reply::Done } else { Reply::Failed }),
             Self::Remove(..) | Self::Promote(..) | Self::AddLearner(..) | Self::ForPeople { .. } => {}
         }
@@ -245,10 +282,17 @@ fn move_aside(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     if sim.judges() && world.acked & here & !there & !world.given_up != 0 {
         return Err(Violation::new(format!("{}: the only copy of an acknowledged write is moved aside", NAMES[n])));
     }
+    // A peer that started before it could hear of this history does not decide between the two.
+    let is_a_history_beside = world.words == 1 << n && world.acked & here & !there != 0;
+    if sim.judges() && is_a_history_beside {
+        return Err(Violation::new(format!("{}: a history is moved aside that nobody gave up for another", NAMES[n])));
+    }
     if world.nodes[n].etcd.is_on() {
         return Err(Violation::new(format!("{}: data is moved aside under a running etcd", NAMES[n])));
     }
-    world.nodes[n].data = Data::default();
+    (world.nodes[n].data, world.nodes[n].damage) = (Data::default(), Damage::None);
+    // What was only here is kept as a backup, and one history is left.
+    world.settle_histories();
     Ok(())
 }
 

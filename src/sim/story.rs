@@ -7,13 +7,13 @@ use super::check::Trace;
 use super::moves::{self, Move};
 use super::view::{self, NAMES};
 use super::world::{Run, World};
-use super::{Sim, Violation, etcd, log, roots, words};
+use super::{Sim, Violation, etcd, log, words};
 use crate::decide::{Exit, Progress};
 
 /// Replays a trace and tells it.
 pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
     let mut text = String::new();
-    let mut world = if trace.from_blank { roots::blank(sim) } else { roots::healthy(sim) };
+    let mut world = trace.begin.world(sim);
     let _ = writeln!(text, "     {}", standing(sim, &world));
     for (number, what) in trace.moves.iter().enumerate() {
         let _ = writeln!(text, "{:>3}. {}", number + 1, what.text());
@@ -72,8 +72,7 @@ pub fn reasons(sim: &mut Sim, world: &World, what: Move) -> Vec<String> {
     scratch.nodes[n].action = Some(action);
     let view = view::look(sim, &scratch, n, action);
     let progress: Progress = sim.progresses.get(action.progress).clone();
-    let (plan, _) =
-        agent::decide_at(sim, &view, &progress, MOMENTS[moment].1.min(view::budget_ms(view.request) - 1_000));
+    let (plan, _) = agent::decide_at(sim, &view, &progress, MOMENTS[moment]);
     let mut lines = vec![format!("because {}", plan.because)];
     if let crate::decide::Next::Exit(exit) = plan.next {
         let when = if plan.effects.is_empty() { "" } else { ", after its effects" };

@@ -135,7 +135,7 @@ impl Strategy {
             _ if self == Self::PlainRaft => exit(Exit::Success),
             Fact::Known(own) if own.leader.is_some() => match peer {
                 // Two histories: the primary's wins.
-                Some(peer) if peer.members.len() == 1 && own.members.len() == 1 && snapshot.me.name != PRIMARY => {
+                Some(peer) if peer.has_one_voter() && own.has_one_voter() && snapshot.me.name != PRIMARY => {
                     let effects = vec![Effect::StopContainer { grace_s: 1 }, Effect::MoveDataAside];
                     Plan::exit(effects, Exit::NotRunning, Reason::NothingToDo)
                 }

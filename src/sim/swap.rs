@@ -3,8 +3,9 @@
 use super::Sim;
 use super::intern::Id;
 use super::known::{Known, Names};
+use super::log::Data;
 use super::packed::{Half, Packed, between, half};
-use super::world::{Cib, Newer, Node, Vars, World};
+use super::world::{Action, Cib, Newer, Node, Vars, World};
 
 /// A digest of a state that does not depend on the numbers of its values.
 pub(super) fn digest(sim: &Sim, world: &World, names: &[Names; 2]) -> u64 {
@@ -42,13 +43,55 @@ fn mark_action(sim: &Sim, node: &mut Node) {
 /// A node with what `number` makes of its values.
 #[inline]
 fn half_with(node: &Node, names: &Names, number: impl Fn(&Known) -> Id) -> Half {
-    let mut node = *node;
-    if !node.data.is_blank() {
-        node.data.log = number(&names.log);
+    let mut changed = *node;
+    let is_blank = node.data.is_blank();
+    let Values { log, note, memory, record } = values(&mut changed);
+    if !is_blank {
+        *log = number(&names.log);
     }
-    (node.note, node.memory) = (number(&names.note), number(&names.memory));
-    node.cib.record = [number(&names.record[0]), number(&names.record[1])];
-    half(&node)
+    (*note, *memory) = (number(&names.note), number(&names.memory));
+    *record = [number(&names.record[0]), number(&names.record[1])];
+    half(&changed)
+}
+
+/// The numbers of a node's interned values, but for its action's.
+struct Values<'a> {
+    log: &'a mut Id,
+    note: &'a mut Id,
+    memory: &'a mut Id,
+    record: &'a mut [Id; 2],
+}
+
+/// Each field is named, as in what follows: one that is forgotten does not compile, instead of bearing the other's name.
+#[inline]
+fn values(node: &mut Node) -> Values<'_> {
+    let Node {
+        cib,
+        data,
+        note,
+        memory,
+        action: _,
+        etcd: _,
+        on: _,
+        quorum: _,
+        forces: _,
+        word: _,
+        failed: _,
+        unclean: _,
+        wanted: _,
+        promoted: _,
+        blind: _,
+        asked: _,
+        stack: _,
+        launching: _,
+        torn: _,
+        failures: _,
+        damage: _,
+    } = node;
+    let Cib { record, machine: _, agent: _, standalone: _, lineage: _, recorded: _, score: _, told: _, primary: _ } =
+        cib;
+    let Data { log, mid: _, cluster: _, commit: _, durable: _, folded: _ } = data;
+    Values { log, note, memory, record }
 }
 
 #[inline]
@@ -66,37 +109,87 @@ fn join_swapped(one: Half, other: Half, world: &World) -> Packed {
 
 /// Exchanges all names of nodes and members in `node` but those in its interned values.
 fn swap_names(node: &mut Node) {
-    if !node.data.is_blank() {
-        node.data.mid ^= 8;
+    let Node {
+        data,
+        cib,
+        action,
+        note: _,
+        memory: _,
+        etcd: _,
+        on: _,
+        quorum: _,
+        forces: _,
+        word: _,
+        failed: _,
+        unclean: _,
+        wanted: _,
+        promoted: _,
+        blind: _,
+        asked: _,
+        stack: _,
+        launching: _,
+        torn: _,
+        failures: _,
+        damage: _,
+    } = node;
+    let is_blank = data.is_blank();
+    let Data { mid, cluster: _, log: _, commit: _, durable: _, folded: _ } = data;
+    if !is_blank {
+        *mid ^= 8;
     }
-    swap_cib(&mut node.cib);
-    let (forks, by) = node.cib.lineage;
-    node.cib.lineage = (forks, if by == 0 { 0 } else { 3 - by });
-    swap_action(node);
+    swap_cib(cib);
+    cib.lineage = cib.lineage.map(|(forks, by)| (forks, if by == 0 { 0 } else { 3 - by }));
+    swap_action(action);
 }
 
-/// Exchanges the nodes in a CIB, but for its interned values and whose fork the last was.
+/// Exchanges the nodes in a CIB, but for its interned values and whose forks they are.
 pub(super) fn swap_cib(cib: &mut Cib) {
-    cib.machine.swap(0, 1);
-    cib.agent.swap(0, 1);
-    cib.recorded.swap(0, 1);
-    cib.standalone = cib.standalone.map(|node| 1 - node);
+    let Cib { machine, agent, record: _, standalone, lineage, recorded, score, told, primary } = cib;
+    machine.swap(0, 1);
+    agent.swap(0, 1);
+    lineage.swap(0, 1);
+    for flags in [recorded, score, told] {
+        flags.swap(0, 1);
+    }
+    for node in [standalone, primary] {
+        *node = node.map(|node| 1 - node);
+    }
 }
 
-/// Exchanges the nodes in a node's notify variables.
-pub(super) fn swap_action(node: &mut Node) {
-    if let Some(action) = &mut node.action {
-        let swap = |set: u8| (set & 1) << 1 | (set >> 1);
-        let vars = action.notify;
-        let (active, start, stop) = (swap(vars.active), swap(vars.start), swap(vars.stop));
-        action.notify = Vars { active, start, stop, ..vars };
+/// Exchanges the nodes in an action's notify variables.
+pub(super) fn swap_action(action: &mut Option<Action>) {
+    if let Some(Action { notify, request: _, progress: _, plan: _ }) = action {
+        let Vars { active, start, stop, given: _, moment: _, operation: _, in_vain: _ } = notify;
+        for nodes in [active, start, stop] {
+            *nodes = swapped_set(*nodes);
+        }
     }
+}
+
+fn swapped_set(nodes: u8) -> u8 {
+    (nodes & 1) << 1 | (nodes >> 1)
 }
 
 /// Exchanges the nodes in what is between them.
 pub(super) fn swap_between(world: &mut World) {
-    world.lagging = world.lagging.map(|node| 1 - node);
-    if let Newer::Of(node) = &mut world.newer {
+    let World {
+        lagging,
+        newer,
+        nodes: _,
+        link: _,
+        joined: _,
+        acked: _,
+        given_up: _,
+        words,
+        unheard,
+        writes: _,
+        faults: _,
+    } = world;
+    *lagging = lagging.map(|node| 1 - node);
+    for nodes in [words, unheard] {
+        *nodes = swapped_set(*nodes);
+    }
+    if let Newer::Of(node) = newer {
         *node = 1 - *node;
     }
 }

@@ -82,8 +82,8 @@ fn delay_ms(what: Move) -> u64 {
         Move::Meet(_) | Move::GiveUp(_) => 2_000,
         // The delays of two fence devices differ, so that one node wins.
         Move::Fence(n) => 4_000 + 6_000 * index(n),
-        Move::Begin(n, begin, moment) => begin_ms(begin) + 10 * index(n) + MOMENTS[moment].1,
-        Move::Decide(n, moment) => 300 + 10 * index(n) + MOMENTS[moment].1,
+        Move::Begin(n, begin, moment) => begin_ms(begin) + 10 * index(n) + MOMENTS[moment].elapsed_ms,
+        Move::Decide(n, moment) => 300 + 10 * index(n) + MOMENTS[moment].elapsed_ms,
         Move::Effect(_) => 200,
         _ => 0,
     }
@@ -98,6 +98,7 @@ fn begin_ms(begin: Begin) -> u64 {
         Begin::Monitor => 10_000,
         Begin::Start { both: true } | Begin::Probe => 500,
         Begin::Start { both: false } => 600,
+        Begin::Promote | Begin::Demote => 200,
         Begin::Stop { .. } | Begin::StopInVain | Begin::BeforeStart | Begin::AfterStart | Begin::AfterStop => 100,
     }
 }

@@ -4,14 +4,17 @@
 use super::Sim;
 use super::intern::Id;
 use super::log::{self, Conf, Mid};
-use super::world::{Action, Cib, Operation, Run, Vars, Word, World};
+use super::world::{Action, Blind, Cib, Damage, Node, Operation, Run, Vars, Word, World};
+use crate::agent;
 use crate::decide::Request;
 use crate::decide::fact::Fact;
 use crate::decide::snapshot::{
-    self, Authorisation, Container, DataDir, Etcd, History, Identity, Lineage, Member, NodeAddress, NodeName, Notify,
-    PeerNode, Position, Snapshot,
+    self, Authorisation, Container, DataDir, Etcd, FailedStarts, History, Identity, Lineage, Member, NodeAddress,
+    NodeName, Notify, Position, Snapshot,
 };
 
+/// The promotion score that an agent sets.
+const SCORE: u32 = 1000;
 /// The two machines' names.
 pub const NAMES: [&str; 2] = ["node1", "node2"];
 /// The boot that runs, in a snapshot. Another boot's memory is never found, as no reboot leaves it.
@@ -19,6 +22,7 @@ pub const THIS_BOOT: &str = "this boot";
 
 /// Everything that a decision on one node can depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that an agent sees")]
 pub struct View {
     pub(super) me: u8,
     pub request: Request,
@@ -27,12 +31,19 @@ pub struct View {
     pub(super) cib: Cib,
     pub(super) runs: bool,
     pub(super) forces: bool,
+    /// Whether a start of etcd that outlived its agent is on its way.
+    pub(super) launching: bool,
+    /// Whether Pacemaker has counted as many failures as the agent takes back.
+    pub(super) has_failures: bool,
+    /// Whether etcd has failed to start from the data as often as is tried quickly.
+    pub(super) breaks_down: bool,
     pub(super) disk: Option<Disk>,
     pub(super) note: Id,
     pub(super) memory: Id,
     pub(super) word: Word,
     pub(super) own: Answer,
     pub(super) peer: Answer,
+    pub(super) blind: Blind,
 }
 
 /// The data dir, read offline.
@@ -57,36 +68,78 @@ pub(super) enum Answer {
     Etcd { mid: Mid, cluster: u8, leader: Mid, index: u8, is_learner: bool, conf: Conf },
 }
 
-/// Looks at everything at once.
+/// Looks at everything at once. What an agent does not see is named here: a new field that it should see is not forgotten.
 pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
-    let node = &world.nodes[me];
-    let peer_is_gone = matches!(node.cib.machine[1 - me], PeerNode::Down | PeerNode::Lost);
+    let World {
+        nodes,
+        link,
+        joined: _,
+        lagging: _,
+        newer: _,
+        acked: _,
+        given_up: _,
+        words: _,
+        unheard: _,
+        writes: _,
+        faults: _,
+    } = world;
+    let Node {
+        cib,
+        etcd,
+        forces,
+        note,
+        memory,
+        word,
+        data: _,
+        action: _,
+        on: _,
+        quorum: _,
+        failed: _,
+        unclean: _,
+        wanted: _,
+        asked: _,
+        stack: _,
+        launching,
+        torn: _,
+        failures,
+        damage,
+        promoted: _,
+        blind,
+    } = &nodes[me];
+    let Action { request, notify, progress, plan: _ } = action;
+    let peer_is_gone = cib.machine[1 - me].is_beyond_asking(cib.agent[1 - me]);
     View {
         me: u8::try_from(me).unwrap_or_default(),
-        request: action.request,
-        vars: action.notify,
-        progress: action.progress,
-        cib: of_the_other(node.cib, me),
-        runs: node.etcd.is_on(),
-        forces: node.forces && node.etcd.is_on(),
-        disk: (!node.etcd.is_on()).then(|| disk(sim, world, me)),
-        note: node.note,
-        memory: node.memory,
-        word: node.word,
+        request,
+        vars: notify,
+        progress,
+        cib: of_the_other(*cib, me),
+        runs: etcd.is_on(),
+        forces: *forces && etcd.is_on(),
+        launching: launching.is_some(),
+        has_failures: *failures > 0,
+        breaks_down: *damage == Damage::Counted,
+        disk: (!etcd.is_on()).then(|| disk(sim, world, me)),
+        note: *note,
+        memory: *memory,
+        word: *word,
         own: answer(sim, world, me),
-        peer: match (peer_is_gone, world.link && world.nodes[1 - me].on) {
+        peer: match (peer_is_gone, *link && nodes[1 - me].on) {
             (true, _) => Answer::NotAsked,
             (false, false) => Answer::Silent,
             (false, true) => answer(sim, world, 1 - me),
         },
+        blind: *blind,
     }
 }
 
 /// Without what Pacemaker says of this node itself, which [`cib`] does not tell.
-fn of_the_other(mut cib: Cib, me: usize) -> Cib {
-    (cib.machine[me], cib.agent[me]) = (cib.machine[1 - me], cib.agent[1 - me]);
-    cib.recorded[1 - me] |= cib.recorded[me];
-    cib
+fn of_the_other(cib: Cib, me: usize) -> Cib {
+    let Cib { mut machine, mut agent, record, standalone, lineage, mut recorded, mut score, told, primary } = cib;
+    (machine[me], agent[me]) = (machine[1 - me], agent[1 - me]);
+    recorded[1 - me] |= recorded[me];
+    score[1 - me] = score[me];
+    Cib { machine, agent, record, standalone, lineage, recorded, score, told, primary }
 }
 
 fn disk(sim: &Sim, world: &World, me: usize) -> Disk {
@@ -126,18 +179,25 @@ fn answer(sim: &Sim, world: &World, whose: usize) -> Answer {
 pub fn snapshot(sim: &Sim, view: &View, elapsed_ms: u64) -> Snapshot {
     let (me, peer) = (usize::from(view.me), 1 - usize::from(view.me));
     let stored = |id: Id| id != 0;
-    Snapshot {
+    let mut snapshot = Snapshot {
         elapsed_ms,
         budget_ms: budget_ms(view.request),
         me: address(me),
         peer: Some(address(peer)),
         boot_id: THIS_BOOT.to_owned(),
-        promotable: false,
+        promotable: sim.bounds.promotable,
         promote_max_lag: 0,
         notify: view.vars.given.then(|| notify(view.vars)),
         cib: Fact::Known(cib(sim, view, me)),
+        launching: Fact::Known(view.launching),
         container: if view.runs {
-            Fact::Known(Container { running: true, exit: None, forces_new_cluster: view.forces })
+            Fact::Known(Container {
+                running: true,
+                exit: None,
+                broke_down_at: None,
+                found: None,
+                forces_new_cluster: view.forces,
+            })
         } else {
             Fact::Absent
         },
@@ -151,20 +211,45 @@ pub fn snapshot(sim: &Sim, view: &View, elapsed_ms: u64) -> Snapshot {
             Fact::Absent
         },
         authorisation: word(view, peer),
-        local: snapshot::Local::default(),
+        local: snapshot::Local { failed_starts: view.breaks_down.then(failed_starts), ..snapshot::Local::default() },
         own_etcd: etcd(view.own),
         peer_etcd: etcd(view.peer),
+        own_refuses: None,
+        peer_refuses: None,
         nonce: nonce(sim, view),
+    };
+    hide(&mut snapshot, view.blind);
+    snapshot
+}
+
+/// As many as are enough, and none of the words that they ended with.
+fn failed_starts() -> FailedStarts {
+    FailedStarts { count: u64::MAX, ..FailedStarts::default() }
+}
+
+/// What a snapshot lacks where its look did not find something out.
+fn hide(snapshot: &mut Snapshot, blind: Blind) {
+    let why = || "it was not found out".to_owned();
+    match blind {
+        Blind::Cib => snapshot.cib = Fact::Unknown(why()),
+        Blind::Note => snapshot.note = Fact::Unknown(why()),
+        Blind::Disk if snapshot.disk != Fact::NotAsked => snapshot.disk = Fact::Unknown(why()),
+        Blind::PeerEtcd if snapshot.peer_etcd != Fact::NotAsked => snapshot.peer_etcd = Fact::Unknown(why()),
+        Blind::None | Blind::Disk | Blind::PeerEtcd => {}
+        Blind::OwnEtcd => snapshot.own_etcd = Fact::Unknown(why()),
+        // Whether anybody holds the data is asked without podman: the data is read where nobody does.
+        Blind::Container => {
+            let runs = snapshot.container_may_run();
+            snapshot.container = Fact::Unknown(why());
+            snapshot.data_in_use = if runs { Fact::Unknown(why()) } else { Fact::Known(false) };
+        }
     }
 }
 
-/// The time that Pacemaker gives an action.
+/// The time that an action has where nobody sets another, without what the agent keeps for its answer.
 pub fn budget_ms(request: Request) -> u64 {
-    match request {
-        Request::Start => 600_000,
-        Request::Stop | Request::Notify => 90_000,
-        Request::Monitor | Request::Probe | Request::Promote | Request::Demote => 25_000,
-    }
+    let budget = agent::budget(agent::advertised_timeout(request));
+    u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Another than the one that our own record bears: its writer is the only one who changes it.
@@ -221,20 +306,27 @@ fn cib(sim: &Sim, view: &View, me: usize) -> snapshot::Cib {
         history.last_index = view.disk.is_some_and(|disk| disk.has_tail).into();
     }
     snapshot::Cib {
-        own_promotion_score: None,
+        own_failures: view.has_failures.then(|| ("start_0".to_owned(), u64::MAX)).into_iter().collect(),
+        own_promotion_score: cib.score[me].then_some(SCORE),
         peer_node: cib.machine[peer],
         peer_agent: cib.agent[peer],
         own_record,
         peer_record: record(peer),
         standalone_node: cib.standalone.map(name),
         learner_node: listed_learner(view.own),
-        lineage: lineage(cib.lineage),
+        lineage: lineage(cib.most_forks()),
+        own_lineage: recorded_lineage(cib.lineage[me]),
+        peer_lineage: recorded_lineage(cib.lineage[peer]),
         cluster_recorded: cib.recorded.contains(&true),
         own_start_failures: if view.vars.in_vain { u64::MAX } else { 0 },
         own_identity: identity(view.own).filter(|_| cib.recorded[me]),
         own_alarm: None,
-        primary: None,
-        others: snapshot::Others::default(),
+        primary: cib.primary.map(name),
+        others: snapshot::Others {
+            force_on_me: cib.told[me],
+            force_on_peer: cib.told[peer],
+            ..snapshot::Others::default()
+        },
     }
 }
 
@@ -248,8 +340,19 @@ fn name(node: u8) -> NodeName {
     NAMES[usize::from(node)].to_owned()
 }
 
-pub(super) fn lineage((forks, by): (u8, u8)) -> Lineage {
+/// Whether a CIB knows of a fork that is not in the lineage `own` of node `me`, as [`Snapshot::was_left_behind`] has it.
+pub(super) fn was_left_behind(cib: &Cib, me: usize, own: &Lineage) -> bool {
+    let peer = recorded_lineage(cib.lineage[1 - me]);
+    lineage(cib.most_forks()).is_beyond(own) || peer.is_some_and(|peer| peer.is_beyond(own))
+}
+
+fn lineage((forks, by): (u8, u8)) -> Lineage {
     Lineage { forks: forks.into(), by: if by == 0 { String::new() } else { name(by - 1) } }
+}
+
+/// What a node's attribute says, where it has one.
+fn recorded_lineage(forks: (u8, u8)) -> Option<Lineage> {
+    (forks != (0, 0)).then(|| lineage(forks))
 }
 
 /// Terms and indices decide nothing in the core but how far a learner is behind, and whether an operator's word is about
@@ -267,6 +370,7 @@ fn data_dir(disk: &Disk) -> DataDir {
         voters: mids(disk.conf.voters).map(u64::from).collect(),
         learners: mids(disk.conf.learners).map(u64::from).collect(),
         has_left: disk.has_left,
+        database_ahead: None,
         damage: Vec::new(),
     })
 }

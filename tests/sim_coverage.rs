@@ -1,0 +1,309 @@
+//! What the searches of every day and the scenarios reach of all that can happen and be decided: a move, an effect, a
+//! rule or a refusal that none of them reaches is not tested by the model at all. Whatever is not reached stands here
+//! with its reason, and a new variant does not compile until it has its place.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use tandem::decide::reason::{Health, Reason, Refusal, Rule, Step, Wait};
+use tandem::decide::{Effect, RunMode};
+use tandem::sim::check::{Limits, check};
+use tandem::sim::moves::{self, Move};
+use tandem::sim::mutant::Mutant;
+use tandem::sim::pacemaker::Begin;
+use tandem::sim::{Bounds, Sim, scenario, story};
+
+/// The variants of an enum: those that are reached, and why others are not.
+macro_rules! variants {
+    ($name:ident, $all:ident, $what:ident: $($variant:ident $(not because $why:literal)?,)*) => {
+        fn $name(what: &$what) -> &'static str {
+            match what {
+                $($what::$variant { .. } => stringify!($variant),)*
+            }
+        }
+
+        const $all: &[(&str, &str)] = &[$((stringify!($variant), concat!($($why)?))),*];
+    };
+}
+
+variants! { name_of_move, MOVES, Move:
+    Write, Replicate, Learn, Persist, Elect, Leave, PowerCut, Destroy, Unblock, Boot, KillEtcd, KillAgent, CutLink,
+    HealLink, Lag, CatchUp, Notice, Meet, Fence, Begin, Decide, Effect, GiveUp, Want, Confirm, Choose, Tell, Hide,
+    EndStack, KillStack, StackBack, KillLaunch, Launched, Damage, CleanUp not because "it takes more faults than these searches have",
+}
+
+variants! { name_of_begin, BEGINNINGS, Begin:
+    Probe, Start, Monitor, Stop, StopInVain, BeforeStart, AfterStart, AfterStop, Promote, Demote,
+}
+
+variants! { name_of_effect, EFFECTS, Effect:
+    EndLaunch,
+    PublishRecord,
+    PublishIdentity,
+    PublishLineage,
+    PublishPeerLineage,
+    SetStandalone,
+    SetLearner,
+    WriteNote,
+    Remember,
+    ConsumeAuthorisation,
+    SetAlarm not because "no etcd in the model raises an alarm",
+    ForgetPrimary,
+    SetFailures,
+    TellOthers,
+    SetPromotionScore,
+    StopContainer,
+    NoteFailedStart not because "the model counts by itself that no etcd starts from damaged data",
+    ForgetFailedStarts not because "no etcd of the model serves from data that it did not start from before",
+    AdvanceCommit,
+    MoveDataAside,
+    MoveHistoryAside not because "it takes more faults than these searches have",
+    DropBackups not because "the model's disks are never full",
+    PruneBackups,
+    RunContainer,
+    SettleConfig,
+    MoveLeader,
+    RemoveMember,
+    AddLearner,
+    PromoteMember,
+}
+
+variants! { name_of_mode, MODES, RunMode: Normally, Bootstrap, ForceNewCluster, JoinAsLearner, }
+
+variants! { name_of_rule, RULES, Rule:
+    AlreadyServing not because "nobody starts etcd by hand in the model, and what a killed agent left behind is waited for",
+    PeerServesAndListsThisMember,
+    PeerServesAndThisDataIsNotIts,
+    PeerServesAndThisNodeIsBlank,
+    TwoPlainStarts,
+    SoleVoter,
+    PeerIsSoleVoter not because "who follows its peer says only that it waits for it to serve",
+    ChosenPrimary,
+    PeerIsChosenPrimary not because "who follows its peer says only that it waits for it to serve",
+    PeerHasTheVotersData not because "who follows its peer says only that it waits for it to serve",
+    PeerHasNoData,
+    PeerWentOnAlone not because "who follows its peer says only that it waits for it to serve",
+    PeerWasLeftBehind,
+    FirstByNameBootstraps,
+    SurvivorGoesOnAlone,
+    OperatorConfirmed,
+    PeerCameBack,
+    PeerJoinedSince not because "it takes more faults than these searches have",
+    PeerActiveButWithoutLeader,
+    MoreThanTwoVoters not because "nobody adds a third member in the model",
+    OnlyNode not because "the model has two nodes",
+}
+
+variants! { name_of_refusal, REFUSALS, Refusal:
+    EarlierActionLasts,
+    CibUnreadable,
+    DiskUnreadable,
+    NoteUnreadable,
+    HistoriesSplit,
+    PeerWentOnAloneAndLostItsData,
+    DataOfARecordedClusterIsGone,
+    NoVotersData,
+    NoProofThatPeerDidNotGoOn,
+    PeerWentOnWithoutUs,
+    LearnerAlone,
+    DepartedAlone,
+    BlankAlone,
+    BrokenAlone not because "damaged data of the model counts as broken only beside a peer that has all of it",
+    DatabaseAheadOfLog not because "a disk of the model is whole or blank",
+    PeerSaysNothing,
+    PeerDoesNotServe,
+    PeerNotConfirmed,
+    EtcdExited,
+    EtcdDoesNotAnswer,
+    ContainerUnknown,
+    NotAVoterYet not because "Pacemaker promotes where an agent has set a score, and a learner sets none",
+    StillRunning not because "in the model etcd ends with the effect that stops it",
+    NoRoomToJoin not because "the model's disks are never full",
+    PeerServesThoughNotChosen not because "it takes more faults than these searches have",
+    PeerLostWhileJoining,
+    InTheWay not because "no other program runs on the model's machines",
+    MachineIsDeleted not because "the model has no OpenShift",
+    ConfirmationIsOutdated,
+    CheckFailed not because "nobody asks for a check in the model",
+    NoPermission not because "etcd has no auth in the model",
+}
+
+variants! { name_of_step, STEPS, Step:
+    EndEarlierAction,
+    AnnounceGoingOnAlone,
+    StopBeforeForce,
+    AdvanceAndForce,
+    ListPeerAsLearner,
+    RemoveStaleEntry,
+    RemoveDeleted not because "the model has no OpenShift",
+    ListOurselvesAsLearner,
+    PromoteLearner,
+    RemoveStranger not because "nobody adds a third member in the model",
+    DropBackups not because "the model's disks are never full",
+    HandOverLeadership,
+    LeaveBeforeStop,
+    StopEtcd,
+    AskPeerToPromote not because "Pacemaker promotes where an agent has set a score, and a learner sets none",
+    TakeBackOutdatedConfirmation,
+}
+
+variants! { name_of_wait, WAITS, Wait:
+    MoreTime not because "the steps of a recovery take no time in the model",
+    Restart not because "nobody restarts the container behind Pacemaker in the model",
+    EarlierAction,
+    OwnRecord,
+    PeerRecord,
+    PeerToServe,
+    PeerConfirmed,
+    OwnLeader,
+    OwnAnswer,
+    LearnerToCatchUp,
+    Learner,
+    BeforeFailing not because "the model's starts are not paced",
+    PeerVote,
+    EtcdToStop not because "in the model etcd ends with the effect that stops it",
+    WayToBeFree not because "no other program runs on the model's machines",
+}
+
+variants! { name_of_health, HEALTHS, Health:
+    VoterOfTwo,
+    SoleVoter,
+    VoterAmong not because "nobody adds a third member in the model",
+    Learner,
+    Alarm not because "no etcd in the model raises an alarm",
+    LeaderlessPeerNotConfirmed,
+    NotRunning,
+    NoPermission not because "etcd has no auth in the model",
+    Stopped,
+}
+
+/// What was reached.
+#[derive(Default)]
+struct Reached {
+    kinds: u64,
+    names: BTreeSet<(&'static str, &'static str)>,
+}
+
+impl Reached {
+    /// Adds what was decided.
+    fn add(&mut self, sim: &Sim) {
+        for reason in (0..sim.said.len()).filter_map(|id| sim.said.get(id.try_into().unwrap()).as_ref()) {
+            let name = match reason {
+                Reason::Rule { rule, .. } => ("rule", name_of_rule(rule)),
+                Reason::Refused { refusal, .. } => ("refusal", name_of_refusal(refusal)),
+                Reason::Step(step) => ("step", name_of_step(step)),
+                Reason::Waiting(wait) => ("wait", name_of_wait(wait)),
+                Reason::Running(health) => ("health", name_of_health(health)),
+                Reason::NothingToDo => continue,
+            };
+            self.names.insert(name);
+        }
+        for todo in (0..sim.todos.len()).map(|id| sim.todos.get(id.try_into().unwrap())) {
+            for effect in todo.effects.iter() {
+                self.names.insert(("effect", name_of_effect(effect)));
+                if let Effect::RunContainer(mode) = effect {
+                    self.names.insert(("mode", name_of_mode(mode)));
+                }
+            }
+        }
+    }
+
+    fn add_search(&mut self, bounds: Bounds) {
+        let limits = Limits { states: 4_000_000, time: Duration::from_secs(600), stop_at_first: false, threads: 2 };
+        let mut sim = Sim::new(bounds, Mutant::None);
+        let outcome = check(&mut sim, limits);
+        assert_eq!(outcome.cut_short, None, "{bounds:?}");
+        assert_eq!(outcome.violations, 0, "{bounds:?}: {:?}", outcome.first_violation);
+        self.kinds |= outcome.kinds;
+        self.add(&sim);
+    }
+
+    fn add_scenarios(&mut self) {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+        let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+        for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "scn")) {
+            let trace = scenario::parse(&fs::read_to_string(&path).unwrap()).unwrap();
+            let mut sim = Sim::new(Bounds::for_scenarios(), Mutant::None);
+            assert_eq!(story::tell(&mut sim, &trace).1, Ok(()), "{}", path.display());
+            self.kinds |= trace.moves.iter().fold(0, |kinds, what| kinds | 1 << what.kind());
+            self.add(&sim);
+        }
+    }
+
+    /// The names of the moves whose kind is among them.
+    fn add_moves(&mut self) {
+        for what in moves::all().into_iter().filter(|what| self.kinds & (1 << what.kind()) != 0) {
+            self.names.insert(("move", name_of_move(&what)));
+            if let Move::Begin(_, begin, _) = what {
+                self.names.insert(("begin", name_of_begin(&begin)));
+            }
+        }
+    }
+}
+
+/// What is wrong with a list: what is not reached and should be, and what is reached and has a reason why not.
+fn wrong(reached: &Reached, kind: &'static str, list: &[(&'static str, &'static str)]) -> Vec<String> {
+    let is_wrong =
+        |(name, why): &&(&'static str, &'static str)| why.is_empty() != reached.names.contains(&(kind, *name));
+    let tell = |(name, why): &(&str, &str)| match *why {
+        "" => format!("{kind} {name} is not reached"),
+        why => format!("{kind} {name} is reached, though {why}"),
+    };
+    list.iter().filter(is_wrong).map(tell).collect()
+}
+
+#[test]
+fn everything_is_reached_or_has_a_reason_why_not() {
+    let mut reached = Reached::default();
+    for bounds in [
+        Bounds::of_search(2),
+        Bounds { disks: true, unblocks: true, slow_fencing: true, ..Bounds::of_search(1) },
+        Bounds { blank: true, disks: true, ..Bounds::of_search(1) },
+        Bounds { silent_without_leader: false, ..Bounds::of_search(1) },
+        Bounds { damage: true, threshold: 2, ..Bounds::of_search(1) },
+        Bounds { blank: true, operators: false, ..Bounds::of_search(1) },
+        Bounds { promotable: true, ..Bounds::of_search(1) },
+        Bounds { chooses: true, operators: false, ..Bounds::of_search(1) },
+        Bounds { tells: true, blank: true, operators: false, ..Bounds::of_search(1) },
+        Bounds { hides: true, blank: true, operators: false, ..Bounds::of_search(1) },
+    ] {
+        reached.add_search(bounds);
+    }
+    reached.add_scenarios();
+    reached.add_moves();
+    let lists = [
+        ("move", MOVES),
+        ("begin", BEGINNINGS),
+        ("effect", EFFECTS),
+        ("mode", MODES),
+        ("rule", RULES),
+        ("refusal", REFUSALS),
+        ("step", STEPS),
+        ("wait", WAITS),
+        ("health", HEALTHS),
+    ];
+    let wrong: Vec<String> = lists.into_iter().flat_map(|(kind, list)| wrong(&reached, kind, list)).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A kind is a bit of a word, and no two moves that differ by more than the node and the moment share it.
+#[test]
+fn every_move_has_a_kind_of_its_own() {
+    let all = moves::all();
+    for a in &all {
+        assert!(a.kind() < 64, "{a:?}");
+        for b in all.iter().filter(|b| a.kind() == b.kind()) {
+            let without_numbers = |what: &Move| match *what {
+                Move::Begin(_, begin, _) => Move::Begin(0, begin, 0),
+                Move::Decide(..) => Move::Decide(0, 0),
+                what if what.of_the_other() == what => what,
+                what => [what, what.of_the_other()].into_iter().min_by_key(|what| format!("{what:?}")).unwrap(),
+            };
+            assert_eq!(without_numbers(a), without_numbers(b));
+        }
+    }
+}
