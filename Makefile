@@ -10,8 +10,9 @@ VICTIM ?= leader
 ETCD ?= 3.5
 # How the lab creates the resource: plain or promotable.
 CLONE ?= plain
-# Scenarios to run; all if empty.
+# Scenarios to run; all if empty. And in how many labs side by side.
 SCENARIO ?=
+JOBS ?= 2
 # How many power cuts, the first one's seed (drawn if empty), and which kind (all if empty).
 N ?= 50
 SEED ?=
@@ -32,16 +33,17 @@ help: ## this list
 	@grep --no-filename --extended-regexp '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed --regexp-extended 's/^([a-z-]+):.*## /  make \1\t/' | expand --tabs=24
 	@echo
 	@echo '  Variables: VICTIM=leader|follower (demo), ETCD=3.5|3.4, CLONE=plain|promotable, SCENARIO="name ..." (lab)'
-	@echo '             N=50, SEED=number, KIND=leader-cut|follower-cut|both-cut|survivor-killed|disk-lost,'
-	@echo '             AGENT=tandem|shell (power-cuts)'
+	@echo '             JOBS=2 (lab: how many labs side by side), N=50, SEED=number, AGENT=tandem|shell,'
+	@echo '             KIND=leader-cut|follower-cut|both-cut|survivor-killed|disk-lost|shutdown-parted|'
+	@echo '             pacemaker-killed|agent-killed (power-cuts)'
 
 .PHONY: demo
 demo: setup ## two nodes, one power cut, and etcd takes writes again (root; VICTIM=follower for the other node)
 	$(LAB) demo --victim $(VICTIM) $(LAB_OPTIONS)
 
 .PHONY: test
-test: setup check deny real package sim lab lab-installed ## every test, the lab's scenarios and some power cuts included (root)
-	$(MAKE) power-cuts N=3 SEED=1030
+test: ## every test, the lab's scenarios and some power cuts included, and what each part took (root)
+	@MAKE='$(MAKE)' .ci/test
 
 .PHONY: nightly
 nightly: test sim-deep sim-page lab-nightly rpm-vendored ## everything that takes hours (root)
@@ -60,18 +62,33 @@ check: ## formatting, lints and all tests that need neither root nor a lab
 	$(LAB) self-test
 	shellspec/run
 
+# What the model searches every day, each line a search.
+SIM_DAILY = \
+	'--faults 2' \
+	'--faults 1 --fine' \
+	'--faults 2 --count-forks' \
+	'--faults 2 --promotable' \
+	'--faults 2 --tell --no-operators' \
+	'--faults 2 --hide' \
+	'--faults 2 --unblock' \
+	'--faults 1 --threshold 3'
+
 .PHONY: sim
-sim: build ## the model: every order of what three faults can do (a minute on two cores, 2 GB)
-	$(TARGET)/release/tandem sim check --faults 3
+sim: build ## the model: every order of what two faults can do, the rarer kinds too, and one with every effect by itself (a minute)
+	@for bounds in $(SIM_DAILY); do \
+		echo "tandem sim check $$bounds" && $(TARGET)/release/tandem sim check $$bounds || exit 1; \
+	done
 
 .PHONY: sim-deep
 sim-deep: build ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEED= for the random runs)
-	$(CARGO) test --release --quiet --test sim_search -- --ignored
-	target/release/tandem sim check --faults 3 --etcd-3.4
-	target/release/tandem sim check --faults 2 --unblock --slow-fencing
-	target/release/tandem sim check --faults 2 --writes 2
-	target/release/tandem sim check --faults 1 --writes 2 --blank --no-operators
-	target/release/tandem sim explore --seed $(SIM_SEED) --steps $(STEPS)
+	$(CARGO) test --release --quiet --lib sim::mirror -- --ignored
+	$(CARGO) test --release --quiet --test sim_search --test sim_mutants -- --ignored
+	$(TARGET)/release/tandem sim check --faults 3 --max-seconds 3600
+	$(TARGET)/release/tandem sim check --faults 3 --etcd-3.4 --max-seconds 3600
+	$(TARGET)/release/tandem sim check --faults 2 --unblock --slow-fencing
+	$(TARGET)/release/tandem sim check --faults 2 --writes 2
+	$(TARGET)/release/tandem sim check --faults 1 --writes 2 --blank --no-operators
+	$(TARGET)/release/tandem sim explore --seed $(SIM_SEED) --steps $(STEPS)
 
 .PHONY: sim-page
 sim-page: setup ## the pages of the model's runs, looked at in a headless Chromium (root, to install it)
@@ -97,7 +114,7 @@ bench-fence: setup ## the fence agent side by side with the Python one, against 
 
 .PHONY: lab
 lab: setup ## the lab's scenarios (root; SCENARIO="name ..." for some of them)
-	$(LAB) run $(LAB_OPTIONS) $(SCENARIO)
+	$(LAB) run --jobs $(JOBS) $(LAB_OPTIONS) $(SCENARIO)
 
 .PHONY: power-cuts
 power-cuts: setup ## N power cuts at random moments under sixteen writers: none may lose an acknowledged write (root)
@@ -109,7 +126,7 @@ bench-agent: setup build ## both agents side by side in one lab: how long etcd t
 
 .PHONY: lab-nightly
 lab-nightly: setup ## all of the lab's scenarios, those that cut power at random moments too (root)
-	$(LAB) run --nightly $(LAB_OPTIONS)
+	$(LAB) run --jobs $(JOBS) --nightly $(LAB_OPTIONS)
 
 .PHONY: lab-down
 lab-down: ## take the lab away, also one that a crash left half made (root)
