@@ -2,11 +2,12 @@
 //! captured output and a time-out after which the child and all that it started are killed.
 
 use std::ffi::OsStr;
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,9 +19,12 @@ use crate::clock::{self, Deadline};
 /// Where a program may be found: the service's own `PATH` is not asked, so that nobody else's program can stand in.
 const DIRECTORIES: &[&str] = &["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 /// Variables that the programs need from the caller's environment; everything else stays behind.
-const KEPT_VARIABLES: &[&str] = &["HOME", "TMPDIR", "XDG_RUNTIME_DIR", "CONTAINERS_CONF", "CIB_file", "LANG"];
+const KEPT_VARIABLES: &[&str] =
+    &["HOME", "TMPDIR", "XDG_RUNTIME_DIR", "CONTAINERS_CONF", "CIB_file", "LANG", "INVOCATION_ID"];
 /// How much of a child's output is kept; the rest is read and dropped.
-const OUTPUT_LIMIT: u64 = 8 * 1024 * 1024;
+const OUTPUT_LIMIT: usize = 8 * 1024 * 1024;
+/// How long the end of its output is waited for after its own end.
+const PIPE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a finished program left behind.
 #[derive(Clone, Debug)]
@@ -73,8 +77,19 @@ pub fn run_with_input<A: AsRef<OsStr>>(
     input: &[u8],
     timeout: Duration,
 ) -> Result<Output, Error> {
+    let child = spawn(program, args, Stdio::piped())?;
+    finish(program, child, input, timeout)
+}
+
+/// As [`run`], with `file` as the program's standard input: the one descriptor that it surely does not hand on to what it
+/// leaves running.
+pub fn run_holding<A: AsRef<OsStr>>(program: &str, args: &[A], file: File, timeout: Duration) -> Result<Output, Error> {
+    let child = spawn(program, args, file.into())?;
+    finish(program, child, &[], timeout)
+}
+
+fn finish(program: &str, mut child: Child, input: &[u8], timeout: Duration) -> Result<Output, Error> {
     let timeout = END.get().map_or(timeout, |end| end.at_most(timeout));
-    let mut child = spawn(program, args)?;
     let stdout = drain(child.stdout.take());
     let stderr = drain(child.stderr.take());
     if let Some(mut stdin) = child.stdin.take() {
@@ -82,11 +97,12 @@ pub fn run_with_input<A: AsRef<OsStr>>(
         let _ = stdin.write_all(input);
     }
     let code = wait(program, &mut child, timeout)?;
-    Ok(Output { code, stdout: collect(stdout), stderr: collect(stderr) })
+    let patience = Deadline::after(PIPE_PATIENCE);
+    Ok(Output { code, stdout: collect(stdout, patience), stderr: collect(stderr, patience) })
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
-fn spawn<A: AsRef<OsStr>>(program: &str, args: &[A]) -> Result<Child, Error> {
+fn spawn<A: AsRef<OsStr>>(program: &str, args: &[A], stdin: Stdio) -> Result<Child, Error> {
     let path = find(program).ok_or_else(|| Error::NotInstalled { program: program.to_owned() })?;
     let kept = KEPT_VARIABLES.iter().filter_map(|name| std::env::var_os(name).map(|value| (*name, value)));
     Command::new(path)
@@ -94,7 +110,7 @@ fn spawn<A: AsRef<OsStr>>(program: &str, args: &[A]) -> Result<Child, Error> {
         .env_clear()
         .env("PATH", DIRECTORIES.join(":"))
         .envs(kept)
-        .stdin(Stdio::piped())
+        .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         // A group of its own, so that a time-out ends the child's children too.
@@ -112,28 +128,46 @@ pub fn find(program: &str) -> Option<PathBuf> {
     DIRECTORIES.iter().map(|dir| PathBuf::from(dir).join(program)).find(|path| path.is_file())
 }
 
-fn drain(pipe: Option<impl Read + Send + 'static>) -> Option<JoinHandle<Vec<u8>>> {
+/// What a thread reads from a pipe, as far as it came.
+struct Reader {
+    thread: JoinHandle<()>,
+    kept: Arc<Mutex<Vec<u8>>>,
+}
+
+fn drain(pipe: Option<impl Read + Send + 'static>) -> Option<Reader> {
     pipe.map(|mut pipe| {
-        std::thread::spawn(move || {
-            let mut kept = Vec::new();
-            let _ = pipe.by_ref().take(OUTPUT_LIMIT).read_to_end(&mut kept);
-            let _ = std::io::copy(&mut pipe, &mut std::io::sink());
-            kept
-        })
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let keep = Arc::clone(&kept);
+        let thread = std::thread::spawn(move || {
+            let mut room = OUTPUT_LIMIT;
+            let mut chunk = [0; 16 * 1024];
+            loop {
+                match pipe.read(&mut chunk) {
+                    Ok(0) => return,
+                    Ok(count) => {
+                        let count = count.min(room);
+                        room -= count;
+                        let fresh = chunk.get(..count).unwrap_or_default();
+                        keep.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(fresh);
+                    }
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(_) => return,
+                }
+            }
+        });
+        Reader { thread, kept }
     })
 }
 
-/// Waits for the reader only a moment: a daemon that the child left behind (conmon) may hold the pipe open for ever.
-fn collect(reader: Option<JoinHandle<Vec<u8>>>) -> String {
+/// What was read. For the end of the pipe it is waited only a moment: a child that the program left behind (conmon, an
+/// agent with keys) may hold it open for ever, and what the program itself said is there by then.
+fn collect(reader: Option<Reader>, patience: Deadline) -> String {
     let Some(reader) = reader else { return String::new() };
-    let patience = Deadline::after(Duration::from_secs(2));
-    while !reader.is_finished() && !patience.has_passed() {
+    while !reader.thread.is_finished() && !patience.has_passed() {
         clock::sleep(Duration::from_millis(5));
     }
-    if !reader.is_finished() {
-        return String::new();
-    }
-    reader.join().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    let said = std::mem::take(&mut *reader.kept.lock().unwrap_or_else(PoisonError::into_inner));
+    String::from_utf8_lossy(&said).into_owned()
 }
 
 fn wait(program: &str, child: &mut Child, timeout: Duration) -> Result<i32, Error> {
@@ -165,6 +199,31 @@ fn kill_group(child: &mut Child) {
 fn exit_code(status: std::process::ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt;
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(script: &str) -> Output {
+        let dir = tempfile::tempdir().unwrap();
+        stand_in::put(dir.path(), "teller", script);
+        run("teller", &[] as &[&str], Duration::from_secs(30)).unwrap()
+    }
+
+    #[test]
+    fn what_a_program_said_is_known_whoever_holds_its_pipes() {
+        let began = Deadline::after(Duration::from_secs(60));
+        let said = output("sleep 20 & echo out; echo err >&2; exit 3");
+        assert_eq!((said.code, said.stdout.as_str(), said.stderr.as_str()), (3, "out\n", "err\n"));
+        assert!(began.elapsed() < Duration::from_secs(4), "one patience for both: {:?}", began.elapsed());
+    }
+
+    #[test]
+    fn what_is_too_much_is_read_and_dropped() {
+        let said = output("head --bytes 9000000 /dev/zero; echo end >&2");
+        assert_eq!((said.code, said.stdout.len(), said.stderr.as_str()), (0, OUTPUT_LIMIT, "end\n"));
+    }
 }
 
 /// Programs that a unit test puts in the place of the real ones, for failures that those cannot be made to have.

@@ -35,6 +35,11 @@ pub fn process_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-process.json"))
 }
 
+/// Whose turn it is to change the container of `resource`: see `podman::turn`.
+pub fn turn_path(volatile_dir: &Path, resource: &str) -> PathBuf {
+    volatile_dir.join(format!("podman-etcd-{resource}.turn"))
+}
+
 /// Reads a file that [`write`] wrote.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Fact<T> {
     let text = match regular_file::read(path) {

@@ -35,6 +35,21 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// As [`fs::read`], of a file that is not to be larger than `limit` bytes.
+pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(bytes)
+}
+
+/// As [`read_at_most`], of a text.
+pub fn text_of_at_most(path: &Path, limit: u64) -> io::Result<String> {
+    String::from_utf8(read_at_most(path, limit)?).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
 /// The type is that of what was opened, so that nothing can be put in its place in between; and opening does not wait.
 fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<Result<File, Irregular>> {
     match options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path) {
@@ -57,4 +72,25 @@ fn irregular(metadata: &fs::Metadata) -> Option<Irregular> {
         () => "a device",
     };
     Some(Irregular(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_up_to_its_limit_and_only_if_it_is_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, "12345").unwrap();
+        assert_eq!(text_of_at_most(&path, 5).unwrap(), "12345");
+        assert_eq!(read_at_most(&path, 4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        fs::write(&path, [0xff]).unwrap();
+        assert_eq!(text_of_at_most(&path, 4).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        // Neither a device without end nor a FIFO that nobody writes to keeps the reader.
+        assert!(read_at_most(Path::new("/dev/zero"), 4).unwrap_err().to_string().contains("a device"));
+        let fifo = dir.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRUSR).unwrap();
+        assert!(read_at_most(&fifo, 4).unwrap_err().to_string().contains("a FIFO"));
+    }
 }

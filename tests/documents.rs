@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Folders that hold nothing of ours to read.
 const NOT_OURS: &[&str] = &["target", ".git", "fixtures"];
 /// What paths in the text begin with; a word that begins otherwise is no path of this tree.
-const TOP: &[&str] = &["src/", "tests/", "ocf/", "rpm/", "deb/", "metadata/", "shellspec/", "fuzz/"];
+const TOP: &[&str] = &["src/", "tests/", "ocf/", "rpm/", "deb/", "metadata/", "shellspec/", "fuzz/", "docs/"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

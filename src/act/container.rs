@@ -35,21 +35,22 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     let options = options(context);
     let made_from = fingerprint(&image.id, &options);
     let serves = there.as_ref().is_some_and(|container| serves(context, container, &made_from));
-    if there.is_some() && !serves {
+    let was_started = there.as_ref().is_some_and(|container| !container.state.was_never_started());
+    if was_started && !serves {
         archive::keep_previous(context);
     }
     save_manifest(context)?;
     write_config(context, &config::render(&context.settings(image.version), mode))?;
     let deadline = Deadline::after(context.deadline.at_most(RUN_TIMEOUT));
     process::forget(&context.process_path);
-    let starts_again = serves && start_again(&params.name, deadline)?;
+    let starts_again = serves && start_again(context, deadline)?;
     if !starts_again {
         let mut all = vec![format!("--label={LABEL}={made_from}")];
         if params.authfile.is_file() {
             all.push(format!("--authfile={}", params.authfile.display()));
         }
         all.extend(options);
-        podman::run(&params.name, &all, deadline)?;
+        podman::run(&context.turn, &params.name, &all, deadline)?;
     }
     let how = if starts_again { "started again" } else { "made" };
     log::info!("container '{}' is {how}; etcd {} from {}", params.name, image.version, deployment.image);
@@ -64,8 +65,9 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
 
 /// Starts the container that is there. Answers false where its storage is damaged: then it is made anew, as nothing of
 /// etcd's is stored in it.
-fn start_again(name: &str, deadline: Deadline) -> Result<bool, Error> {
-    match podman::start(name, deadline) {
+fn start_again(context: &Context, deadline: Deadline) -> Result<bool, Error> {
+    let name = &context.params.name;
+    match podman::start(&context.turn, name, deadline) {
         Ok(()) => Ok(true),
         Err(error @ podman::Error::Failed { .. }) if podman::storage_is_damaged(name) => {
             log::warn!("{error}; the storage of container '{name}' is damaged: making it anew");
@@ -99,7 +101,13 @@ fn make_directory(directory: &Path) -> std::io::Result<()> {
 
 /// Whether the container that is there would be made alike: from the same image and options and, on OpenShift, from a
 /// manifest that differs in its version only. One without our label is the shell agent's: its manifest alone tells.
+///
+/// One that podman made and did not start was left by a podman that was killed meanwhile: the runtime may know it, and then
+/// refuses each start of it ("container with given ID already exists").
 fn serves(context: &Context, container: &Inspected, made_from: &str) -> bool {
+    if container.state.was_never_started() {
+        return false;
+    }
     let label = container.labels.as_ref().and_then(|labels| labels.get(LABEL));
     let Some(manifest) = &context.deployment.manifest else { return label.is_some_and(|label| label == made_from) };
     let saved = std::fs::read_to_string(saved_manifest(&context.params)).unwrap_or_default();

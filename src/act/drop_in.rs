@@ -14,9 +14,9 @@ const TEXT: &str = "[Unit]\nBefore=pacemaker.service\n";
 const SYSTEMD_RUNS: &str = "/run/systemd/system";
 const RELOAD_TAKES: Duration = Duration::from_secs(20);
 
-/// Writes them for the container `id`, after each start: systemd forgets the scopes of a container that stops. Without
-/// them etcd runs as well, so a failure is only told.
-pub(super) fn write(context: &Context, id: &str) {
+/// Writes them for the container `id`, after each start, be it ours or somebody else's: systemd forgets the scopes of a
+/// container that stops. Without them etcd runs as well, so a failure is only told.
+pub(crate) fn write(context: &Context, id: &str) {
     if !context.params.drop_in_dependency {
         return;
     }

@@ -2,7 +2,7 @@
 
 mod archive;
 mod container;
-mod drop_in;
+pub(crate) mod drop_in;
 mod image;
 mod reload;
 mod snapshot;
@@ -15,8 +15,11 @@ use std::time::Duration;
 
 use crate::agent::context::Context;
 use crate::data_dir;
+use crate::decide::Fact;
 use crate::decide::plan::{Effect, Via};
+use crate::decide::snapshot::FailedStarts;
 use crate::etcd::client::{self, Endpoint};
+use crate::failed_starts;
 use crate::notes;
 use crate::pacemaker::{self, attributes};
 use crate::podman;
@@ -49,21 +52,41 @@ impl Error {
 
 /// Performs one effect.
 pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
+    if matches!(effect, Effect::RunContainer(_) | Effect::AdvanceCommit | Effect::MoveDataAside) {
+        own_turn(context)?;
+    }
     let node = context.me.name.as_str();
     match effect {
         Effect::PublishRecord(record) => Ok(attributes::publish_record(node, record)?),
         Effect::PublishIdentity(identity) => Ok(attributes::publish_identity(node, *identity)?),
         Effect::PublishLineage(lineage) => Ok(attributes::publish_lineage(node, lineage)?),
+        Effect::PublishPeerLineage(lineage) => {
+            let peer = context.peer.as_ref().ok_or_else(|| Error::Unusable("this cluster has one node".to_owned()))?;
+            Ok(attributes::publish_lineage(&peer.name, lineage)?)
+        }
         Effect::SetStandalone(name) => Ok(attributes::set_property(attributes::STANDALONE_NODE, name.as_deref())?),
         Effect::SetLearner(name) => Ok(attributes::set_property(attributes::LEARNER_NODE, name.as_deref())?),
         Effect::TellOthers(notice) => Ok(attributes::tell(node, notice)?),
         Effect::SetPromotionScore(score) => Ok(attributes::set_promotion_score(&context.resource, node, *score)?),
+        Effect::SetFailures { operation, count } => {
+            Ok(attributes::set_failures(&context.resource, node, operation, *count)?)
+        }
         Effect::WriteNote(note) => written(&notes::note_path(context.data_dir()), note),
         Effect::Remember(memory) => written(&context.memory_path, memory),
+        Effect::NoteFailedStart(failed) => note_failed_start(context, failed),
+        Effect::ForgetFailedStarts => {
+            let dir = context.data_dir();
+            failed_starts::forget(dir).map_err(|source| Error::file(&failed_starts::path(dir), source))
+        }
         Effect::ConsumeAuthorisation => consume(&context.authorisation_path),
         Effect::StopContainer { grace_s } => stop::stop(context, Duration::from_secs(*grace_s)),
+        Effect::EndLaunch => context
+            .turn
+            .end_others()
+            .map_err(|error| Error::Unusable(format!("see 'ps -C podman': an earlier action does not end: {error}"))),
         Effect::AdvanceCommit => advance_commit(context),
         Effect::MoveDataAside => move_data_aside(context),
+        Effect::MoveHistoryAside => move_history_aside(context),
         Effect::DropBackups(names) => Ok(data_dir::drop_backups(context.data_dir(), names)?),
         Effect::PruneBackups => Ok(data_dir::prune_backups(context.data_dir(), context.params.max_backups)?),
         Effect::SetAlarm(alarm) => Ok(attributes::show_alarm(node, alarm.as_deref())?),
@@ -85,6 +108,15 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
     }
 }
 
+/// Nothing is begun beside another agent, or beside the podman that a killed one left behind.
+fn own_turn(context: &Context) -> Result<(), Error> {
+    match context.turn.take() {
+        Fact::Known(true) => Err(Error::Unusable("an earlier action still starts or ends the container".to_owned())),
+        Fact::Unknown(why) => Err(Error::Unusable(format!("{why}: make place for this file"))),
+        Fact::Known(false) | Fact::Absent | Fact::NotAsked => Ok(()),
+    }
+}
+
 fn endpoint(context: &Context, via: Via) -> Result<&Endpoint, Error> {
     match via {
         Via::Own => Ok(&context.own_endpoint),
@@ -101,6 +133,18 @@ where
     notes::write(path, value).map_err(|source| Error::file(path, source))
 }
 
+/// What is not counted is only tried once more.
+fn note_failed_start(context: &Context, failed: &FailedStarts) -> Result<(), Error> {
+    let dir = context.data_dir();
+    log::warn!(
+        "etcd broke down as it was started from its data, {} times in a row: {}",
+        failed.count,
+        failed.last_words
+    );
+    failed_starts::write(dir, &context.deployment.image, failed)
+        .map_err(|source| Error::file(&failed_starts::path(dir), source))
+}
+
 fn consume(path: &Path) -> Result<(), Error> {
     match std::fs::remove_file(path) {
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(Error::file(path, source)),
@@ -108,12 +152,9 @@ fn consume(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Only the lab creates this file, to show that the check for lost writes can fail.
-const SKIP_ADVANCE_COMMIT: &str = "/etc/tandem/test-skip-advance-commit";
-
 fn advance_commit(context: &Context) -> Result<(), Error> {
-    if Path::new(SKIP_ADVANCE_COMMIT).exists() {
-        log::warn!("{SKIP_ADVANCE_COMMIT} exists: the commit index is NOT advanced, acknowledged writes may be lost");
+    #[cfg(feature = "lab-faults")]
+    if skips_advance_commit() {
         return Ok(());
     }
     let advanced = data_dir::advance_commit(context.data_dir())?;
@@ -121,10 +162,29 @@ fn advance_commit(context: &Context) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether the lab wants to see that its check for lost writes can fail. A file asks for it, so that a build with every
+/// feature loses nothing by itself.
+#[cfg(feature = "lab-faults")]
+fn skips_advance_commit() -> bool {
+    const SWITCH: &str = "/etc/tandem/test-skip-advance-commit";
+    let skips = Path::new(SWITCH).exists();
+    if skips {
+        log::warn!("{SWITCH} exists: the commit index is NOT advanced, acknowledged writes may be lost");
+    }
+    skips
+}
+
 fn move_data_aside(context: &Context) -> Result<(), Error> {
     if let Some(backup) = data_dir::move_aside(context.data_dir())? {
         log::info!("the data dir is kept as {}", backup.display());
         snapshot::keep(&backup, &context.params.backup_location, context.params.max_backups);
+    }
+    Ok(())
+}
+
+fn move_history_aside(context: &Context) -> Result<(), Error> {
+    if let Some(kept) = data_dir::move_history_aside(context.data_dir())? {
+        log::warn!("this node's own history is kept as {} until you delete it", kept.display());
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use super::{Failure, Subcommand, evidence, explain, node, say};
 use crate::agent::context::Context;
 use crate::command;
 use crate::data_dir::{DataDir, History, LastWritten};
-use crate::decide::snapshot::{Authorisation, PeerNode, Position, Snapshot};
+use crate::decide::snapshot::{Authorisation, Cib, PeerNode, Position, Snapshot};
 use crate::decide::{self, Progress, Request};
 use crate::notes;
 use crate::pacemaker::resource;
@@ -69,6 +69,14 @@ fn recoverable(snapshot: &Snapshot, accept_loss: bool) -> Result<&History, Failu
     if !history.is_voter() {
         return Err(Failure(format!(
             "this node's data is a learner's or a departed member's, which etcd cannot go on with: start {peer}, or restore this data with 'etcdutl snapshot restore --skip-hash-check member/snap/db'"
+        )));
+    }
+    if history.database_ahead.is_some() {
+        return Err(Failure(format!("start {peer}, or 'etcdutl snapshot restore': the log's end is lost")));
+    }
+    if snapshot.last_note().is_none() {
+        return Err(Failure(format!(
+            "start {peer}, mv 'tandem-note.json', or 'tandem confirm-recovery': this node's note cannot be read"
         )));
     }
     if snapshot.was_left_behind() && !accept_loss {
@@ -130,7 +138,7 @@ fn grant_quorum() -> Result<(), Failure> {
 
 /// Pacemaker starts nothing while a node may still be running that it cannot fence.
 fn confirm_fencing(snapshot: &Snapshot, peer: &str) -> Result<(), Failure> {
-    let node = snapshot.cib.known().map(|cib| cib.peer_node);
+    let node = snapshot.cib.known().map(Cib::peer_machine);
     if !matches!(node, Some(PeerNode::Lost | PeerNode::NeverSeen)) {
         return Ok(());
     }

@@ -23,6 +23,9 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
     if let Some(seconds) = snapshot.local.log_written {
         line("last written", clock::utc(seconds));
     }
+    if let Some(failed) = &snapshot.local.failed_starts {
+        line("failed starts", format!("{} from this data ({})", failed.count, failed.last_words));
+    }
     line("durable note", fact(&snapshot.note, "none", note));
     line("this boot", fact(&snapshot.boot_memory, "remembers nothing", |memory| boot_memory(snapshot, memory)));
     if let Fact::Known(word) = &snapshot.authorisation {
@@ -37,7 +40,7 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
 }
 
 fn write_cib(cib: &Cib, peer: &str, line: &mut impl FnMut(&str, String)) {
-    line("Pacemaker", format!("{peer}'s machine {}, its agent {}", machine(cib.peer_node), agent(cib.peer_agent)));
+    line("Pacemaker", format!("{peer}'s machine {}, its agent {}", machine(cib.peer_machine()), agent(cib.peer_agent)));
     line("own record", cib.own_record.as_ref().map_or("none".to_owned(), record));
     line(&format!("{peer}'s record"), cib.peer_record.as_ref().map_or("none".to_owned(), record));
     let forks = if cib.lineage.forks == 0 {
@@ -94,8 +97,9 @@ pub(super) fn data(disk: &DataDir) -> String {
         DataDir::Broken { why } => format!("broken: {why}"),
         DataDir::Present(history) => {
             let left = if history.has_left { ", has left" } else { "" };
+            let ahead = history.database_ahead.map(|index| format!(", its database to {index}")).unwrap_or_default();
             format!(
-                "member {:x}, to term {} index {} (committed {}), voters {}, learners {}{left}",
+                "member {:x}, to term {} index {} (committed {}){ahead}, voters {}, learners {}{left}",
                 history.member_id,
                 history.last_term,
                 history.last_index,

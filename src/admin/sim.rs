@@ -47,7 +47,23 @@ fn declare_check() -> Command {
         .arg(flag("unblock", "Lets an operator unblock the quorum of a node that boots alone"))
         .arg(flag("slow-fencing", "Lets fencing take longer than the agent's patience"))
         .arg(flag("fine", "Lets the other node's steps come between any two effects of a round, too: many more states"))
+        .arg(flag("no-stacks", "Leaves out that Pacemaker ends while etcd runs on, and comes back in the same boot"))
+        .arg(flag("launches", "Lets a start of etcd outlive its agent"))
+        .arg(flag("damage", "Lets a power cut leave data that looks whole and that no etcd starts from"))
+        .arg(flag("acks-before-sync", "A sole voter acknowledges before it syncs, as etcd did before 3.5.5 and 3.4.21"))
+        .arg(number("threshold", "0", "After how many failed starts Pacemaker starts no more (3 at most); 0 is never"))
         .arg(flag("keep-dead", "Tells states apart by what nothing reads any more, too: more states, the same verdict"))
+        .arg(flag(
+            "count-forks",
+            "Counts forced new clusters instead of ranking them: more states, and none may be announced in vain again",
+        ))
+        .arg(flag("promotable", "Runs a promotable clone, whose instances Pacemaker promotes and demotes"))
+        .arg(flag("choose", "Begins with two histories, too, and lets an operator choose (etcd_primary)"))
+        .arg(flag("tell", "Lets an operator or a program say whose data counts (force_new_cluster)"))
+        .arg(flag(
+            "hide",
+            "Lets a look of an agent not find something out: the CIB, its note, its data, its container, an etcd",
+        ))
         .arg(flag("first", "Ends with the first violation"))
         .arg(size("threads", "2", "How many threads search; what they find does not depend on it"))
         .arg(size("max-states", "100000000", "How many states are too many"))
@@ -155,7 +171,17 @@ fn run_check(matches: &ArgMatches) -> Result<(), Failure> {
         unblocks: matches.get_flag("unblock"),
         slow_fencing: matches.get_flag("slow-fencing"),
         fine: matches.get_flag("fine"),
+        stacks: !matches.get_flag("no-stacks"),
+        launches: matches.get_flag("launches"),
+        damage: matches.get_flag("damage"),
+        acks_before_sync: matches.get_flag("acks-before-sync"),
+        threshold: number("threshold").min(3),
         keeps_dead: matches.get_flag("keep-dead"),
+        counts_forks: matches.get_flag("count-forks"),
+        promotable: matches.get_flag("promotable"),
+        chooses: matches.get_flag("choose"),
+        tells: matches.get_flag("tell"),
+        hides: matches.get_flag("hide"),
     };
     let limits = Limits {
         states: usize::try_from(size("max-states")).unwrap_or(usize::MAX),

@@ -9,12 +9,13 @@ use super::params::{Invalid, NodeIp, Params};
 use crate::clock::Deadline;
 use crate::decide::snapshot::{NodeAddress, Notify};
 use crate::etcd::client::{Credentials, Endpoint};
-use crate::etcd::config::{OpenShift, Settings};
+use crate::etcd::config::{self, OpenShift, Settings};
 use crate::etcd::version::Version;
 use crate::notes;
 use crate::ocf::env::Env;
 use crate::openshift::revision;
 use crate::pacemaker;
+use crate::podman::turn::Turn;
 
 /// What every round of one action shares.
 #[derive(Debug)]
@@ -32,6 +33,10 @@ pub struct Context {
     pub memory_path: PathBuf,
     pub authorisation_path: PathBuf,
     pub process_path: PathBuf,
+    /// Whose turn it is to change the container; an operator's command only looks.
+    pub turn: Turn,
+    /// Whether this is one of Pacemaker's actions, and not an operator's look.
+    pub acts: bool,
     /// Whether this is a recurring monitor: only that one runs an operator's own check.
     pub is_monitor: bool,
     /// How closely a monitor is to look (`OCF_CHECK_LEVEL`).
@@ -61,6 +66,8 @@ impl Context {
             authorisation_path: notes::authorisation_path(&env.volatile_dir(), env.resource()),
             memory_path: notes::memory_path(&env.volatile_dir(), env.resource()),
             process_path: notes::process_path(&env.volatile_dir(), env.resource()),
+            turn: Turn::at(notes::turn_path(&env.volatile_dir(), env.resource())),
+            acts: false,
             is_monitor: false,
             check_level: env.check_level(),
             budget: deadline.budget(),
@@ -107,7 +114,7 @@ impl Context {
 
     /// etcd's configuration file.
     pub fn config_path(&self) -> PathBuf {
-        self.params.config_location.join("config.yaml")
+        self.params.config_location.join(config::FILE)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Sentences that external tests of Two Node OpenShift search the logs for, where they are true.
 
+use std::collections::BTreeSet;
+
 use super::context::Context;
 use crate::decide::Request;
 use crate::pacemaker::cib;
@@ -7,7 +9,7 @@ use crate::pacemaker::cib;
 /// Says what Pacemaker's variables tell of the transition, as a start or a stop begins.
 pub(super) fn say(context: &Context, request: Request) {
     let Some(notify) = &context.notify else { return };
-    let list = |names: &std::collections::BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(" ");
+    let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(" ");
     match request {
         Request::Start => {
             let active: Vec<&String> = notify.active.difference(&notify.stop).collect();
@@ -24,13 +26,37 @@ pub(super) fn say(context: &Context, request: Request) {
         }
         Request::Stop => {
             log::info!("found '{}' stopping etcd resources (stop: '{}')", notify.stop.len(), list(&notify.stop));
+            let peer = context.peer.as_ref().map(|peer| peer.name.as_str());
+            if peer.is_some_and(|peer| is_second_to_stop(&context.me.name, peer, &notify.stop)) {
+                log::info!("not delaying stop for {}: both stop, and both stay listed", context.me.name);
+            }
         }
         Request::Monitor | Request::Probe | Request::Notify | Request::Promote | Request::Demote => {}
     }
+}
+
+/// Whether both stop together and this node's name is the later one: the shell agent delays that one, so that not both leave
+/// the member list at once.
+fn is_second_to_stop(me: &str, peer: &str, stop: &BTreeSet<String>) -> bool {
+    me > peer && stop.contains(me) && stop.contains(peer)
 }
 
 fn is_sole_voter(context: &Context) -> bool {
     let peer = context.peer.as_ref().map(|peer| peer.name.as_str());
     cib::query(&context.resource, &context.me.name, peer)
         .is_ok_and(|cib| cib.standalone_node.as_ref() == Some(&context.me.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_that_stop_together_the_second_says_that_it_is_not_delayed() {
+        let stop = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+        let both = stop(&["node1", "node2"]);
+        assert!(is_second_to_stop("node2", "node1", &both));
+        assert!(!is_second_to_stop("node1", "node2", &both), "the first never is");
+        assert!(!is_second_to_stop("node2", "node1", &stop(&["node2"])), "it leaves the list then");
+    }
 }

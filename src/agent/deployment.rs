@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::params::{Certificates, Invalid, Pair, Params, Source};
+use super::params::{self, Certificates, Invalid, Pair, Params, Source};
 use crate::etcd::client::Credentials;
 use crate::etcd::settings::Setting;
 use crate::openshift::manifest::{self, CLIENT_VARIABLES, Manifest};
@@ -68,7 +68,10 @@ impl Deployment {
                     read => read,
                 };
                 let manifest = read.map_err(|error| unusable(path, &error))?;
-                Self::from_manifest(params, image.as_deref(), manifest).map_err(|error| unusable(path, &error))
+                let deployment =
+                    Self::from_manifest(params, image.as_deref(), manifest).map_err(|error| unusable(path, &error))?;
+                params::settings_fit(params, &deployment.settings)?;
+                Ok(deployment)
             }
         }
     }
@@ -111,7 +114,8 @@ impl Deployment {
         let image =
             image.map(str::to_owned).or_else(|| manifest.image.clone()).ok_or(manifest::Error::Missing("image"))?;
         let data_dir = manifest.variable("ETCD_DATA_DIR").unwrap_or(DATA_DIR);
-        let data_dir = params.data_dir.clone().unwrap_or_else(|| PathBuf::from(data_dir));
+        let data_dir = params.data_dir.clone().map_or_else(|| mountable("ETCD_DATA_DIR", Path::new(data_dir)), Ok)?;
+        let certificates_here = mountable("hostPath", manifest.certificates_on_the_node())?;
         let [ca, cert, key] = CLIENT_VARIABLES.map(|name| manifest.variable(name).map(PathBuf::from));
         let (trusted_ca_file, peer) = (ca?, Pair { cert: cert?, key: key? });
         let (cert, key) = manifest.serving_pair()?;
@@ -120,11 +124,8 @@ impl Deployment {
             |pair: &Pair| Pair { cert: manifest.on_the_node(&pair.cert), key: manifest.on_the_node(&pair.key) };
         let (ca_here, server_here, peer_here) =
             (manifest.on_the_node(&trusted_ca_file), on_the_node(&server), on_the_node(&peer));
-        let certificates = Mount {
-            on_the_node: manifest.certificates_on_the_node().to_owned(),
-            inside: PathBuf::from(manifest::CERTS_INSIDE),
-            read_only: false,
-        };
+        let certificates =
+            Mount { on_the_node: certificates_here, inside: PathBuf::from(manifest::CERTS_INSIDE), read_only: false };
         let mut settings = params.etcd_settings.clone();
         settings.extend(manifest.settings());
         Ok(Self {
@@ -147,6 +148,13 @@ impl Deployment {
             manifest: Some(manifest),
         })
     }
+}
+
+/// A path of the manifest, as a parameter would have to be one: podman separates the parts of a mount by colons.
+fn mountable(name: &'static str, path: &Path) -> Result<PathBuf, manifest::Error> {
+    let text = path.to_string_lossy();
+    let is_one = path.is_absolute() && !text.contains([':', '\n', '\0']);
+    is_one.then(|| path.to_owned()).ok_or(manifest::Error::NoPath(name))
 }
 
 /// Where the copy of the manifest is that the container was made from.
@@ -206,4 +214,18 @@ fn shortened(path: &Path) -> String {
     }
     let last: PathBuf = path.iter().skip(path.iter().count().saturating_sub(2)).collect();
     format!(".../{}", last.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_the_manifest_must_be_one_that_podman_mounts() {
+        let checked = |path: &str| mountable("ETCD_DATA_DIR", Path::new(path));
+        assert_eq!(checked("/var/lib/etcd"), Ok(PathBuf::from("/var/lib/etcd")));
+        for wrong in ["", "var/lib/etcd", "/var/lib/etcd:/etc", "/var/lib/etcd\n/etc"] {
+            assert_eq!(checked(wrong), Err(manifest::Error::NoPath("ETCD_DATA_DIR")), "{wrong:?}");
+        }
+    }
 }

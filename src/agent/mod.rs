@@ -6,6 +6,7 @@ pub mod deployment;
 pub mod metadata;
 pub mod params;
 mod rounds;
+mod unconfigured;
 mod validate;
 
 use std::ffi::OsString;
@@ -91,7 +92,8 @@ fn validate_all(env: &Env) -> Code {
     }
 }
 
-fn answer(env: &Env, request: Request) -> Code {
+/// The time that the meta-data advertises for a request.
+pub fn advertised_timeout(request: Request) -> Duration {
     let name = match request {
         Request::Start => "start",
         Request::Stop => "stop",
@@ -100,20 +102,27 @@ fn answer(env: &Env, request: Request) -> Code {
         Request::Promote => "promote",
         Request::Demote => "demote",
     };
-    let advertised = Duration::from_secs(u64::from(metadata::advertised_timeout_s(name)));
-    let timeout = env.timeout().unwrap_or(advertised);
-    // Of a short time, not all of it.
-    let budget = timeout.saturating_sub(FOR_THE_ANSWER.min(timeout / 4));
+    Duration::from_secs(u64::from(metadata::advertised_timeout_s(name)))
+}
+
+/// How much of an action's time may pass until its answer is known: of a short time, not all is kept.
+pub fn budget(timeout: Duration) -> Duration {
+    timeout.saturating_sub(FOR_THE_ANSWER.min(timeout / 4))
+}
+
+fn answer(env: &Env, request: Request) -> Code {
+    let timeout = env.timeout().unwrap_or_else(|| advertised_timeout(request));
+    let budget = budget(timeout);
     command::end_by(budget);
     let deadline = Deadline::after(budget);
     let context = params::parse(env).and_then(|params| context(env, params, deadline, request));
     let context = match context {
-        Ok(context) => Context { is_monitor: request == Request::Monitor, ..context },
+        Ok(context) => Context { acts: true, is_monitor: request == Request::Monitor, ..context },
         Err(invalid) => return without_parameters(env, request, &invalid),
     };
     contract::say(&context, request);
     if request == Request::Start
-        && let Err(invalid) = validate::certificates(&context)
+        && let Err(invalid) = validate::certificates(&context).and_then(|()| validate::wait_for_address(&context))
     {
         return refuse(&invalid);
     }
@@ -174,18 +183,17 @@ fn without_parameters(env: &Env, request: Request, invalid: &Invalid) -> Code {
             Ok(_) => Code::NotRunning,
             Err(_) => refuse(invalid),
         },
-        Request::Stop | Request::Probe => match podman::inspect(&name) {
-            Ok(container) if !container.as_ref().is_some_and(|container| container.state.running) => {
-                if request == Request::Stop { Code::Success } else { Code::NotRunning }
+        Request::Stop => match unconfigured::stop(env) {
+            Ok(()) => Code::Success,
+            Err(why) => {
+                log::error!("{invalid}; {why}");
+                print_reason(&why);
+                Code::Generic
             }
-            Ok(_) if request == Request::Stop => match podman::stop(&name, Duration::from_secs(8)) {
-                Ok(()) => Code::Success,
-                Err(error) => {
-                    print_reason(&error.to_string());
-                    Code::Generic
-                }
-            },
-            Ok(_) | Err(_) => refuse(invalid),
+        },
+        Request::Probe => match unconfigured::is_gone(env) {
+            Ok(true) => Code::NotRunning,
+            Ok(false) | Err(_) => refuse(invalid),
         },
         Request::Start | Request::Monitor | Request::Notify | Request::Promote | Request::Demote => refuse(invalid),
     }

@@ -110,9 +110,21 @@ pub fn container_name(env: &Env) -> String {
     env.parameter("name").or_else(|| default_of("name")).unwrap_or_default().to_owned()
 }
 
+/// The directory of etcd's configuration, which a stop looks into even where all else is wrong.
+pub fn config_location(env: &Env) -> PathBuf {
+    PathBuf::from(env.parameter("config_location").or_else(|| default_of("config_location")).unwrap_or_default())
+}
+
 /// Reads the parameters from the environment.
 pub fn parse(env: &Env) -> Result<Params, Invalid> {
     boolean(env, "reuse")?;
+    let params = parse_each(env)?;
+    fit_together(&params)?;
+    Ok(params)
+}
+
+/// Each by itself.
+fn parse_each(env: &Env) -> Result<Params, Invalid> {
     Ok(Params {
         nodes: node_ip_map(required(env, "node_ip_map", "node1:192.0.2.1;node2:192.0.2.2")?)?,
         source: source(env)?,
@@ -127,11 +139,11 @@ pub fn parse(env: &Env) -> Result<Params, Invalid> {
         force_kill: boolean(env, "force_kill")?,
         drop_in_dependency: drop_in_dependency(env)?,
         oom: integer(env, "oom", -1000..=1000)?,
-        config_location: path(env, "config_location")?,
-        backup_location: path(env, "backup_location")?,
+        config_location: read::directory("config_location", path(env, "config_location")?)?,
+        backup_location: read::directory("backup_location", path(env, "backup_location")?)?,
         max_backups: integer(env, "max_backup_snapshots", 0..=1000)?,
         kubeconfig: path(env, "kubeconfig")?,
-        data_dir: optional_path(env, "data_dir")?,
+        data_dir: optional_path(env, "data_dir")?.map(|path| read::directory("data_dir", path)).transpose()?,
         client_port: integer(env, "client_port", 1..=65535)?,
         peer_port: integer(env, "peer_port", 1..=65535)?,
         etcd_settings: etcd_settings(env)?,
@@ -139,9 +151,32 @@ pub fn parse(env: &Env) -> Result<Params, Invalid> {
     })
 }
 
+/// What holds of several parameters. Settings of a pod manifest go with those of the parameters, and are looked at with it.
+fn fit_together(params: &Params) -> Result<(), Invalid> {
+    if params.client_port == params.peer_port {
+        return Err(Invalid::everywhere(format!(
+            "client_port and peer_port are both {}: give each a port of its own, such as 2379 and 2380",
+            params.peer_port
+        )));
+    }
+    match params.source {
+        Source::Manifest { .. } => Ok(()),
+        Source::Parameters { .. } => settings_fit(params, &params.etcd_settings),
+    }
+}
+
+/// Whether etcd takes `settings` beside each other and the ports.
+pub fn settings_fit(params: &Params, settings: &[Setting]) -> Result<(), Invalid> {
+    let taken = [("client_port", params.client_port), ("peer_port", params.peer_port)];
+    settings::fit_together(settings, &taken).map_err(|why| Invalid::everywhere(format!("etcd_settings: {why}")))
+}
+
 /// The certificates decide: where they are given, nothing of OpenShift is read.
 fn source(env: &Env) -> Result<Source, Invalid> {
     let image = env.parameter("image").filter(|image| *image != IMAGE_OF_THE_MANIFEST);
+    if let Some(image) = image {
+        read::image(image)?;
+    }
     let (Some(certificates), image) = (certificates(env)?, image) else {
         let image = image.map(str::to_owned);
         return Ok(Source::Manifest { path: path(env, "pod_manifest")?, image });

@@ -5,9 +5,14 @@ use std::time::Duration;
 
 use super::context::Context;
 use crate::act;
-use crate::decide::{self, Effect, Exit, Next, Phase, Plan, Progress, Reason, Request, Snapshot};
+use crate::act::drop_in;
+use crate::decide::reason::Health;
+use crate::decide::reason::Wait;
+use crate::decide::snapshot::Container;
+use crate::decide::{self, Effect, Exit, Fact, Next, Phase, Plan, Progress, Reason, Request, Snapshot};
 use crate::observe;
 use crate::ocf::exit::{Code, print_reason};
+use crate::podman::process;
 use crate::record::{self, Entry};
 
 /// How many rounds in a row may fail before the action does. A membership change meets a leader election now and then.
@@ -39,21 +44,24 @@ impl Rounds<'_> {
     /// One round; the code once the action is answered.
     fn next(&mut self) -> Option<Code> {
         let snapshot = observe::observe(self.context);
+        remember(self.context, &snapshot.container);
         let plan = decide::decide(self.request, &snapshot, &self.progress);
         let is_news = self.log(&plan) || !plan.effects.is_empty();
         let performed = plan.effects.iter().try_for_each(|effect| {
             log::debug!("effect: {effect:?}");
             act::perform(self.context, effect)
         });
+        warn_of_a_machine(&snapshot, &plan);
         let upkeep_exit = decide::after_failed_upkeep(&snapshot);
         let may_fail = decide::may_fail(self.request, &snapshot);
+        let when_over = decide::out_of_time(self.request, &snapshot, &plan);
         if is_news {
             self.record(snapshot, &plan, &performed);
         }
         if let Err(error) = performed {
             return match self.request {
                 Request::Monitor if self.progress.phase == Phase::Begin => Some(failed_upkeep(upkeep_exit, &error)),
-                _ => self.failed(&error, may_fail),
+                _ => self.failed(&error, may_fail, when_over),
             };
         }
         self.failures = 0;
@@ -61,13 +69,13 @@ impl Rounds<'_> {
             Next::Exit(exit) => Some(finish(exit, &plan.because)),
             Next::Reobserve { after_ms, progress } => {
                 self.progress = progress;
-                self.look_again_after(Duration::from_millis(after_ms))
+                self.look_again_after(Duration::from_millis(after_ms), when_over)
             }
         }
     }
 
     /// The same decision is taken again from what is found then: every effect can be repeated.
-    fn failed(&mut self, error: &act::Error, may_fail: bool) -> Option<Code> {
+    fn failed(&mut self, error: &act::Error, may_fail: bool, when_over: Option<Exit>) -> Option<Code> {
         self.failures += 1;
         if let Some(pause) = after_failure(self.request, self.failures, may_fail) {
             log::warn!("{error}; looking again");
@@ -76,18 +84,25 @@ impl Rounds<'_> {
                 return None;
             }
         }
+        if self.context.deadline.has_passed()
+            && let Some(exit) = when_over
+        {
+            return Some(left_to_the_next_one(exit, &error.to_string()));
+        }
         log::error!("{error}");
         print_reason(&error.to_string());
         Some(Code::Generic)
     }
 
-    fn look_again_after(&self, pause: Duration) -> Option<Code> {
+    fn look_again_after(&self, pause: Duration, when_over: Option<Exit>) -> Option<Code> {
         self.context.deadline.sleep(pause);
         if !self.context.deadline.has_passed() {
             return None;
         }
-        let waited = self.last_because.as_ref().map_or_else(String::new, |because| format!(": {because}"));
-        print_reason(&format!("the action's time of {} s is over{waited}", self.context.budget.as_secs()));
+        if let Some(exit) = when_over {
+            return Some(left_to_the_next_one(exit, &out_of_time(self.context.budget, self.last_because.as_ref())));
+        }
+        print_reason(&out_of_time(self.context.budget, self.last_because.as_ref()));
         Some(Code::Generic)
     }
 
@@ -106,7 +121,12 @@ impl Rounds<'_> {
         if self.last_because.as_ref() == Some(&plan.because) {
             return false;
         }
-        let quiet = plan.effects.is_empty() && matches!(plan.because, Reason::Running(_) | Reason::NothingToDo);
+        let quiet = plan.effects.is_empty()
+            && match &plan.because {
+                // That a notification changes nothing is to be read where etcd lacks a leader.
+                Reason::Running(Health::LeaderlessPeerNotConfirmed { .. }) => self.request != Request::Notify,
+                because => matches!(because, Reason::Running(_) | Reason::NothingToDo),
+            };
         let level = match plan.next {
             Next::Exit(Exit::Retriable) => log::Level::Error,
             _ if plan.effects.iter().any(|effect| matches!(effect, Effect::SetAlarm(Some(_)))) => log::Level::Warn,
@@ -119,6 +139,27 @@ impl Rounds<'_> {
     }
 }
 
+/// Whoever is found by podman alone is looked for in /proc from now on. The observer changes nothing, as people look, too.
+/// Where somebody restarted it behind Pacemaker, its scopes are new.
+fn remember(context: &Context, container: &Fact<Container>) {
+    let Some(found) = container.known().and_then(|container| container.found.as_ref()) else { return };
+    process::remember(&context.process_path, found.pid);
+    if process::remembered(&context.process_path).is_some() {
+        drop_in::write(context, &found.id);
+    }
+}
+
+/// A node that may be on its way out is added all the same, see `Snapshot::machine_is_deleted`; told when it is added, as
+/// what cannot be asked is asked with every monitor.
+fn warn_of_a_machine(snapshot: &Snapshot, plan: &Plan) {
+    let adds = plan.effects.iter().any(|effect| matches!(effect, Effect::AddLearner { .. }));
+    if let Fact::Unknown(why) = &snapshot.local.machine_is_deleted
+        && adds
+    {
+        log::warn!("{why}; its node is added to etcd as if it were not");
+    }
+}
+
 /// The pause after a round that failed, `failures` in a row; none where the action fails with it.
 fn after_failure(request: Request, failures: u32, may_fail: bool) -> Option<Duration> {
     // A stop goes on to its deadline: what cannot be done first (leaving, say) gives way in time.
@@ -128,11 +169,25 @@ fn after_failure(request: Request, failures: u32, may_fail: bool) -> Option<Dura
     (!may_fail).then_some(PAUSE_AFTER_MANY)
 }
 
+/// Why an action is at the end of its time. What stood in the way is told as if the action had failed for it at once: a
+/// frame around it would leave no room for what to type.
+fn out_of_time(budget: Duration, waited_for: Option<&Reason>) -> String {
+    if let Some(because @ (Reason::Refused { .. } | Reason::Waiting(Wait::BeforeFailing { .. }))) = waited_for {
+        return because.short();
+    }
+    let waited = waited_for.map_or_else(String::new, |because| format!(": {because}"));
+    format!("the action's time of {} s is over{waited}", budget.as_secs())
+}
+
 fn failed_upkeep(exit: Exit, error: &act::Error) -> Code {
-    log::warn!("{error}; the next monitor tries again");
+    left_to_the_next_one(exit, &error.to_string())
+}
+
+fn left_to_the_next_one(exit: Exit, why: &str) -> Code {
+    log::warn!("{why}; the next monitor goes on");
     match exit {
         Exit::Retriable => {
-            print_reason(&error.to_string());
+            print_reason(why);
             Code::Generic
         }
         Exit::Promoted => Code::RunningPromoted,
@@ -166,8 +221,39 @@ fn name(request: Request) -> &'static str {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a child to look at")]
 mod tests {
     use super::*;
+    use crate::decide::reason::Refusal;
+    use crate::decide::snapshot::Found;
+
+    /// As after somebody else's `podman restart`.
+    #[test]
+    fn another_process_of_the_container_is_remembered_in_the_place_of_the_one_that_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = [("trusted_ca_file", "/c"), ("cert_file", "/c"), ("key_file", "/c")];
+        let context = Context::of_test(dir.path(), &[&files[..], &[("image", "etcd:test")]].concat());
+        let child = || std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let (mut gone, mut now) = (child(), child());
+        let pid = |child: &std::process::Child| i32::try_from(child.id()).unwrap();
+        process::remember(&context.process_path, pid(&gone));
+        gone.kill().unwrap();
+        gone.wait().unwrap();
+        let found = Some(Found { id: "c1".to_owned(), pid: pid(&now) });
+        remember(&context, &Fact::Known(Container { running: true, found, ..Container::default() }));
+        assert_eq!(process::remembered(&context.process_path), process::Process::of(pid(&now)));
+        now.kill().unwrap();
+        now.wait().unwrap();
+    }
+
+    #[test]
+    fn at_the_end_of_its_time_an_action_tells_what_to_type_first() {
+        let in_the_way = Wait::BeforeFailing { refusal: Refusal::BlankAlone, peer: "node2".to_owned() };
+        let told = out_of_time(Duration::from_secs(600), Some(&Reason::Waiting(in_the_way)));
+        assert!(told.starts_with("start node2, or "), "{told}");
+        let told = out_of_time(Duration::from_secs(600), Some(&Reason::Waiting(Wait::OwnLeader)));
+        assert_eq!(told, "the action's time of 600 s is over: waiting for our etcd to have a leader");
+    }
 
     #[test]
     fn an_action_fails_after_some_rounds_a_stop_never_and_a_start_not_too_soon() {

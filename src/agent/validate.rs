@@ -1,12 +1,15 @@
-//! What of the parameters this machine must hold true: the files can be read, podman is there.
+//! What of the parameters this machine must hold true: the files can be read, podman is there, the addresses fit.
 
-use std::fs::File;
+use std::net::IpAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use super::context::Context;
 use super::params::Invalid;
 use crate::command;
+use crate::etcd::client::PEM_LIMIT;
 use crate::ocf::exit::Code;
+use crate::regular_file;
 
 /// Everything that can be checked without touching the cluster.
 pub(super) fn validate(context: &Context) -> Result<(), Invalid> {
@@ -17,7 +20,73 @@ pub(super) fn validate(context: &Context) -> Result<(), Invalid> {
             )));
         }
     }
-    certificates(context)
+    certificates(context)?;
+    addresses(context)
+}
+
+/// Kept of a start's time when it waits for this node's address.
+const START_NEEDS: Duration = Duration::from_secs(60);
+const LOOK_FOR_THE_ADDRESS_EVERY: Duration = Duration::from_secs(1);
+
+/// Waits for this node's address, which a network that is set up late may bring: worth the time of a start, as Pacemaker
+/// counts starts that fail. The peer's address on this node does not pass by itself.
+pub(super) fn wait_for_address(context: &Context) -> Result<(), Invalid> {
+    let mut is_news = true;
+    loop {
+        match addresses(context) {
+            Err(invalid) if !is_swapped(context) && context.deadline.left() > START_NEEDS => {
+                if std::mem::take(&mut is_news) {
+                    log::info!("start: waiting: {invalid}");
+                }
+                context.deadline.sleep(LOOK_FOR_THE_ADDRESS_EVERY);
+            }
+            checked => return checked,
+        }
+    }
+}
+
+/// This node has the address that the map gives it, and not its peer's: with the two exchanged, each agent would take
+/// the other's etcd for its own. It can be put right on the node as well as in the map, so it is worth another try.
+fn addresses(context: &Context) -> Result<(), Invalid> {
+    match own_addresses() {
+        Some(known) => addresses_fit(&context.me.name, context.own_ip, peer_ip(context), &known),
+        None => Ok(()),
+    }
+}
+
+fn addresses_fit(name: &str, own: IpAddr, peer: Option<IpAddr>, known: &[IpAddr]) -> Result<(), Invalid> {
+    if let Some(peer) = peer.filter(|peer| known.contains(peer)) {
+        return Err(Invalid::for_now(format!(
+            "see 'ip addr': node_ip_map gives the peer {peer}, which is this node's; give each node its own"
+        )));
+    }
+    if known.contains(&own) {
+        return Ok(());
+    }
+    Err(Invalid::for_now(format!("see 'ip addr': node_ip_map gives {name} {own}, which is not on this node")))
+}
+
+fn is_swapped(context: &Context) -> bool {
+    let known = own_addresses().unwrap_or_default();
+    peer_ip(context).is_some_and(|peer| known.contains(&peer))
+}
+
+fn peer_ip(context: &Context) -> Option<IpAddr> {
+    context.params.nodes.iter().find(|node| node.name != context.me.name).map(|node| node.ip)
+}
+
+/// The addresses of this machine's interfaces; `None` where it cannot be asked for them, and nothing is known then.
+fn own_addresses() -> Option<Vec<IpAddr>> {
+    let interfaces = nix::ifaddrs::getifaddrs();
+    if let Err(error) = &interfaces {
+        log::debug!("this machine's addresses are not known: {error}");
+    }
+    let addresses = interfaces.ok()?.filter_map(|interface| {
+        let address = interface.address?;
+        let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
+    });
+    Some(addresses.collect())
 }
 
 /// The certificates can be read. A file can be put right at any moment, so this is worth another try.
@@ -31,6 +100,40 @@ fn readable_pem(name: &str, path: &Path) -> Result<(), Invalid> {
         sentence: format!("{name}={} {why}: put a PEM file there, readable by root", path.display()),
     };
     let unreadable = |error: std::io::Error| wrong(format!("cannot be read ({})", error.kind()));
-    let text = File::open(path).and_then(std::io::read_to_string).map_err(unreadable)?;
+    let text = regular_file::text_of_at_most(path, PEM_LIMIT).map_err(unreadable)?;
     if text.contains("-----BEGIN ") { Ok(()) } else { Err(wrong("is not a PEM file".to_owned())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_are_exchanged_or_not_here_are_told_and_tried_again() {
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        let (own, peer) = (ip("192.0.2.1"), ip("2001:db8::2"));
+        let here = [ip("127.0.0.1"), own];
+        assert!(addresses_fit("node1", own, Some(peer), &here).is_ok());
+        assert!(addresses_fit("node1", own, None, &here).is_ok());
+        for (own, peer, words) in [
+            (peer, Some(own), "see 'ip addr': node_ip_map gives the peer 192.0.2.1, which is this node's"),
+            (own, Some(ip("127.0.0.1")), "gives the peer 127.0.0.1"),
+            (
+                peer,
+                Some(ip("192.0.2.3")),
+                "see 'ip addr': node_ip_map gives node1 2001:db8::2, which is not on this node",
+            ),
+            (peer, None, "which is not on this node"),
+        ] {
+            let invalid = addresses_fit("node1", own, peer, &here).unwrap_err();
+            assert!(invalid.sentence.contains(words), "{invalid}");
+            assert_eq!(invalid.code, Code::Generic, "an address may come: {invalid}");
+            assert!(invalid.sentence.len() <= crate::ocf::exit::REASON_LIMIT);
+        }
+    }
+
+    #[test]
+    fn this_machine_has_its_loopback_address() {
+        assert!(own_addresses().unwrap().contains(&IpAddr::from([127, 0, 0, 1])));
+    }
 }

@@ -74,7 +74,13 @@ fn advanced(history: &History, state: HardState) -> HardState {
 /// Reads the data dir, and refuses unless it is a voter's.
 fn inspect(dir: &Path) -> Result<Box<Whole>, Error> {
     match read_closely(dir)? {
-        Some(Reading::Whole(whole)) if whole.history.is_voter() && whole.pending_snapshot.is_none() => Ok(whole),
+        Some(Reading::Whole(whole))
+            if whole.history.is_voter()
+                && whole.pending_snapshot.is_none()
+                && whole.history.database_ahead.is_none() =>
+        {
+            Ok(whole)
+        }
         other => Err(Error::Refused { path: dir.to_owned(), why: why_not(dir, other) }),
     }
 }
@@ -94,6 +100,15 @@ fn why_not(dir: &Path, reading: Option<Reading>) -> String {
         }
         Some(Reading::Whole(whole)) => {
             let history = whole.history;
+            if let Some(ahead) = history.database_ahead.filter(|_| history.is_voter()) {
+                let last = history.last_index;
+                return format!(
+                    "holds a log that ends at index {last} below a database that reaches index {ahead}: a new cluster that is \
+                     forced from it destroys the log; start the peer, whose log may have the rest, or restore the database \
+                     with 'etcdutl snapshot restore --skip-hash-check {}'",
+                    dir.join(super::layout::MEMBER).join("snap/db").display()
+                );
+            }
             let what = if history.has_left {
                 "has left the cluster, so others may have gone on without it"
             } else if !history.is_voter() {

@@ -14,6 +14,8 @@ use crate::clock;
 
 /// Backups of `member` begin with this, and go on with when they were made.
 const BACKUP_PREFIX: &str = "member-backup-";
+/// A history that an operator gave up for another one: neither `prune_backups` nor `drop_backups` knows this name.
+const HISTORY_PREFIX: &str = "member-history-";
 /// A backup that is being deleted; one with this name is not whole.
 const DISCARD_PREFIX: &str = "member-discard-";
 
@@ -36,6 +38,15 @@ pub struct Backup {
 /// Moves `member` aside inside `dir`. Answers where it is now, or `None` if there was nothing to move. Refuses while etcd
 /// has the files open.
 pub fn move_aside(dir: &Path) -> Result<Option<PathBuf>, Error> {
+    move_to(dir, BACKUP_PREFIX)
+}
+
+/// The same, to a name that only an operator deletes.
+pub fn move_history_aside(dir: &Path) -> Result<Option<PathBuf>, Error> {
+    move_to(dir, HISTORY_PREFIX)
+}
+
+fn move_to(dir: &Path, prefix: &str) -> Result<Option<PathBuf>, Error> {
     let member = dir.join(MEMBER);
     if list(dir)?.is_none() || list(&member)?.is_none() {
         return Ok(None);
@@ -43,7 +54,7 @@ pub fn move_aside(dir: &Path) -> Result<Option<PathBuf>, Error> {
     if let Some(path) = lock::holder(dir)? {
         return Err(Error::Open { path });
     }
-    let backup = next_name(dir, BACKUP_PREFIX, "")?;
+    let backup = next_name(dir, prefix, "")?;
     fs::rename(&member, &backup).map_err(Error::io("moving aside", &member))?;
     sync_parent(&backup)?;
     Ok(Some(backup))

@@ -1,8 +1,10 @@
-//! One number out of etcd's database (`member/snap/db`, a bbolt file): up to which log index it was written.
+//! A few words out of etcd's database (`member/snap/db`, a bbolt file): up to which log index it was written, and what it
+//! says of the members.
 //!
 //! etcd makes the database before it knows whether it can join, so a first start that failed leaves one without a
 //! WAL. Only what is inside tells it from the half of a member's data.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -22,6 +24,9 @@ const BUCKET: u32 = 0x01;
 const MAX_PAGE: usize = 1 << 20;
 /// Trees are shallow; a deeper one goes round in circles.
 const MAX_DEPTH: u32 = 16;
+/// The members that ever were are far fewer, and so are the pages that they are on; a tree of more leads to itself.
+const MAX_KEYS: usize = 10_000;
+const MAX_PAGES: u32 = 10_000;
 
 /// The answer to what the database holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,23 +51,53 @@ impl Applied {
         Some(format!("the log was compacted up to index {snapshot_index}, but the database {what}"))
     }
 
-    /// What is wrong with a log that ends at `last_index`: all that the database holds was in the log before. etcd starts
-    /// all the same, and does not apply what it then numbers anew.
-    pub(super) fn excess(self, last_index: u64) -> Option<String> {
-        let Self::UpTo(index) = self else { return None };
-        let says =
-            || format!("the database holds entries up to index {index}, the log ends at {last_index}: its end is lost");
-        (index > last_index).then(says)
+    /// How far the database reaches, where that is beyond a log that ends at `last_index`: all that it holds was in the log
+    /// before. etcd starts all the same, and does not apply what it then numbers anew.
+    pub(super) fn ahead_of(self, last_index: u64) -> Option<u64> {
+        match self {
+            Self::UpTo(index) if index > last_index => Some(index),
+            Self::UpTo(_) | Self::Nothing | Self::Unreadable => None,
+        }
     }
+}
+
+/// What the database says of the members.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Members {
+    pub(super) peer_urls: BTreeMap<u64, Vec<String>>,
+    pub(super) removed: BTreeSet<u64>,
+    /// The version that all members of the cluster agreed on, major and minor.
+    pub(super) version: Option<(u64, u64)>,
 }
 
 /// Reads the consistent index of the database at `path`.
 pub(super) fn applied(path: &Path) -> Result<Applied, Error> {
-    let file = match regular_file::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Applied::Nothing),
-        file => file.map_err(Error::io("opening", path))?,
-    };
+    let Some(file) = open(path)? else { return Ok(Applied::Nothing) };
     applied_in(file).map_err(Error::io("reading", path))
+}
+
+/// Reads what the database at `path` says of the members; `None` where it cannot be read.
+pub(super) fn members(path: &Path) -> Result<Option<Members>, Error> {
+    let Some(file) = open(path)? else { return Ok(None) };
+    members_in(file).map_err(Error::io("reading", path))
+}
+
+fn open(path: &Path) -> Result<Option<std::fs::File>, Error> {
+    match regular_file::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        file => file.map(Some).map_err(Error::io("opening", path)),
+    }
+}
+
+/// As [`members`], for any source.
+pub(super) fn members_in(mut source: impl Read + Seek) -> io::Result<Option<Members>> {
+    let length = source.seek(SeekFrom::End(0))?;
+    let mut database = Database { source, length, page_size: 0, pages: 0 };
+    match database.members() {
+        Ok(members) => Ok(Some(members)),
+        Err(Fault::Io(error)) => Err(error),
+        Err(Fault::Format) => Ok(None),
+    }
 }
 
 /// As [`applied`], for any source.
@@ -71,7 +106,7 @@ pub(super) fn applied_in(mut source: impl Read + Seek) -> io::Result<Applied> {
     if length == 0 {
         return Ok(Applied::Nothing);
     }
-    let mut database = Database { source, length, page_size: 0 };
+    let mut database = Database { source, length, page_size: 0, pages: 0 };
     match database.consistent_index() {
         Ok(applied) => Ok(applied),
         Err(Fault::Io(error)) => Err(error),
@@ -90,30 +125,101 @@ enum Value {
     Plain(Vec<u8>),
 }
 
+/// A key and its value.
+type Entry = (Vec<u8>, Vec<u8>);
+
+/// What is wanted of a member's JSON.
+#[derive(serde::Deserialize)]
+struct Urls {
+    #[serde(rename = "peerURLs", default)]
+    peer_urls: Vec<String>,
+}
+
 struct Database<S> {
     source: S,
     length: u64,
     page_size: usize,
+    /// How many have been read.
+    pages: u32,
 }
 
 impl<S: Read + Seek> Database<S> {
     fn consistent_index(&mut self) -> Result<Applied, Fault> {
         let root = self.root()?;
-        let Some(Value::Bucket(meta)) = self.find(root, b"meta", 0)? else { return Ok(Applied::Nothing) };
-        let (page, inline) = (number::<8>(&meta, 0).map(u64::from_le_bytes), meta.get(HEADER..).unwrap_or_default());
-        let found = match page.ok_or(Fault::Format)? {
-            0 => self.find_in(inline, b"consistent_index", 0)?,
-            page => self.find(page, b"consistent_index", 0)?,
-        };
-        match found {
+        match self.value(root, b"meta", b"consistent_index")? {
             None => Ok(Applied::Nothing),
-            Some(Value::Plain(value)) => match number(&value, 0).map(u64::from_be_bytes) {
+            Some(value) => match number(&value, 0).map(u64::from_be_bytes) {
                 Some(0) => Ok(Applied::Nothing),
                 Some(index) => Ok(Applied::UpTo(index)),
                 None => Err(Fault::Format),
             },
+        }
+    }
+
+    fn members(&mut self) -> Result<Members, Fault> {
+        let root = self.root()?;
+        let id = |key: &[u8]| u64::from_str_radix(std::str::from_utf8(key).ok()?, 16).ok();
+        let urls = |value: &[u8]| serde_json::from_slice::<Urls>(value).ok().map(|member| member.peer_urls);
+        let members = self.entries(root, b"members")?;
+        let removed = self.entries(root, b"members_removed")?;
+        let version = self.value(root, b"cluster", b"clusterVersion")?;
+        Ok(Members {
+            peer_urls: members.iter().filter_map(|(key, value)| Some((id(key)?, urls(value)?))).collect(),
+            removed: removed.iter().filter_map(|(key, _)| id(key)).collect(),
+            version: version.and_then(|version| major_and_minor(&version)),
+        })
+    }
+
+    /// The value of `key` in the bucket `name`.
+    fn value(&mut self, root: u64, name: &[u8], key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+        let Some(Value::Bucket(bucket)) = self.find(root, name, 0)? else { return Ok(None) };
+        let found = match page_of(&bucket)? {
+            0 => self.find_in(inline(&bucket), key, 0)?,
+            page => self.find(page, key, 0)?,
+        };
+        match found {
+            None => Ok(None),
+            Some(Value::Plain(value)) => Ok(Some(value)),
             Some(Value::Bucket(_)) => Err(Fault::Format),
         }
+    }
+
+    /// All that is in the bucket `name`.
+    fn entries(&mut self, root: u64, name: &[u8]) -> Result<Vec<Entry>, Fault> {
+        let Some(Value::Bucket(bucket)) = self.find(root, name, 0)? else { return Ok(Vec::new()) };
+        let mut entries = Vec::new();
+        match page_of(&bucket)? {
+            0 => self.collect_in(inline(&bucket), 0, &mut entries)?,
+            page => self.collect(page, 0, &mut entries)?,
+        }
+        Ok(entries)
+    }
+
+    fn collect(&mut self, id: u64, depth: u32, entries: &mut Vec<Entry>) -> Result<(), Fault> {
+        let page = self.page(id, depth)?;
+        self.collect_in(&page, depth, entries)
+    }
+
+    fn collect_in(&mut self, page: &[u8], depth: u32, entries: &mut Vec<Entry>) -> Result<(), Fault> {
+        let short = |at| number(page, at).map(u16::from_le_bytes).ok_or(Fault::Format);
+        let (flags, count) = (short(8)?, short(10)?);
+        for element in (0..usize::from(count)).map(|element| HEADER + element * 16) {
+            if entries.len() >= MAX_KEYS {
+                return Err(Fault::Format);
+            }
+            let field = |at| number(page, element + at).map(u32::from_le_bytes).ok_or(Fault::Format);
+            if flags == LEAF {
+                let (start, size) = (element + field(4)? as usize, field(8)? as usize);
+                let (key, value) = (slice(page, start, size)?, slice(page, start + size, field(12)? as usize)?);
+                entries.push((key.to_vec(), value.to_vec()));
+            } else if flags == BRANCH {
+                let child = number(page, element + 8).map(u64::from_le_bytes).ok_or(Fault::Format)?;
+                self.collect(child, depth + 1, entries)?;
+            } else {
+                return Err(Fault::Format);
+            }
+        }
+        Ok(())
     }
 
     /// The page of the root bucket, from the newer of the two meta pages that is whole.
@@ -133,7 +239,14 @@ impl<S: Read + Seek> Database<S> {
 
     /// Looks `key` up in the tree below page `id`.
     fn find(&mut self, id: u64, key: &[u8], depth: u32) -> Result<Option<Value>, Fault> {
-        if depth > MAX_DEPTH {
+        let page = self.page(id, depth)?;
+        self.find_in(&page, key, depth)
+    }
+
+    /// The page `id`, with those behind it that belong to it.
+    fn page(&mut self, id: u64, depth: u32) -> Result<Vec<u8>, Fault> {
+        self.pages += 1;
+        if depth > MAX_DEPTH || self.pages > MAX_PAGES {
             return Err(Fault::Format);
         }
         let at = id.checked_mul(self.page_size as u64).ok_or(Fault::Format)?;
@@ -145,7 +258,7 @@ impl<S: Read + Seek> Database<S> {
         if overflow > 0 {
             page = self.read_at(at, length)?;
         }
-        self.find_in(&page, key, depth)
+        Ok(page)
     }
 
     fn find_in(&mut self, page: &[u8], key: &[u8], depth: u32) -> Result<Option<Value>, Fault> {
@@ -207,6 +320,20 @@ fn meta(page: &[u8]) -> Option<Meta> {
 /// bbolt's checksum of a meta page.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The page where a bucket's tree begins; none for one that lies in its parent's page.
+fn page_of(bucket: &[u8]) -> Result<u64, Fault> {
+    number::<8>(bucket, 0).map(u64::from_le_bytes).ok_or(Fault::Format)
+}
+
+fn inline(bucket: &[u8]) -> &[u8] {
+    bucket.get(HEADER..).unwrap_or_default()
+}
+
+fn major_and_minor(version: &[u8]) -> Option<(u64, u64)> {
+    let mut numbers = std::str::from_utf8(version).ok()?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {

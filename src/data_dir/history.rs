@@ -58,7 +58,15 @@ fn try_read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, Stop> {
     let mut damage = Vec::new();
     let (valid, above) = recorded_snapshots(wals)?;
     let snapshot = snaps.newest_of(&valid, &mut damage)?.unwrap_or_default();
-    let wals = select(wals, snapshot.index)?;
+    let (snapshot, wals) = match select(wals, snapshot.index) {
+        Ok(wals) => (snapshot, wals),
+        Err(stop) => {
+            let path = wals.first().map_or(std::path::Path::new(""), |segment| segment.path.as_path());
+            let Some(recorded) = snaps.newest_recorded(&valid, path)? else { return Err(stop) };
+            let wals = select(wals, recorded.index)?;
+            (recorded, wals)
+        }
+    };
     let log = Log::read(wals, &snapshot)?;
     let metadata = log.verify(&snapshot)?;
     let (state, end, torn) = (log.state, log.end.clone(), log.torn.clone());
@@ -244,6 +252,7 @@ impl Log {
             has_left: is_missing || removed.contains(&me),
             voters,
             learners,
+            database_ahead: None,
             damage,
         }
     }

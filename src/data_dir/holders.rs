@@ -1,8 +1,6 @@
 //! The processes that have a data dir's files open, found and ended without asking podman.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,7 +10,7 @@ use nix::unistd::Pid;
 use super::error::Error;
 use super::layout::{MEMBER, list};
 use super::lock;
-use crate::ending;
+use crate::{ending, open_files};
 
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -33,30 +31,13 @@ fn send(holders: &BTreeSet<i32>, signal: Signal) {
     }
 }
 
-/// A file as the kernel knows it, under whatever path a container sees it.
-type Inode = (u64, u64);
-
 fn holders(dir: &Path) -> Result<BTreeSet<i32>, Error> {
     let member = dir.join(MEMBER);
     let mut files = BTreeSet::new();
     for part in ["wal", "snap"] {
         for path in list(&member.join(part))?.unwrap_or_default() {
-            files.extend(inode(&path));
+            files.extend(open_files::inode(&path));
         }
     }
-    let myself = i32::try_from(std::process::id()).unwrap_or_default();
-    let pids = list(Path::new("/proc"))?.unwrap_or_default().into_iter();
-    let pids = pids.filter_map(|path| path.file_name()?.to_str()?.parse::<i32>().ok());
-    Ok(pids.filter(|pid| *pid != myself && has_open(*pid, &files)).collect())
-}
-
-fn inode(path: &Path) -> Option<Inode> {
-    let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    Some((metadata.dev(), metadata.ino()))
-}
-
-/// A process that ends while it is looked at has nothing open.
-fn has_open(pid: i32, files: &BTreeSet<Inode>) -> bool {
-    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    entries.flatten().filter_map(|entry| inode(&entry.path())).any(|inode| files.contains(&inode))
+    open_files::holders(&files).map_err(Error::io("listing", Path::new("/proc")))
 }

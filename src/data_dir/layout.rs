@@ -1,17 +1,21 @@
 //! What is where in a data dir, before any byte of it is read.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use prost::bytes::Bytes;
 
-use super::database::{self, Applied};
+use super::database::{self, Applied, Members};
 use super::error::Error;
 use super::snapshot::SnapSource;
 use super::wal::Segment;
 use crate::regular_file;
+
+/// How many files of each kind are opened as soon as they are listed, the newest of them. etcd keeps five of each; whoever
+/// told it to keep all must not run out of descriptors.
+const HELD: usize = 100;
 
 /// etcd's own directory inside the data dir.
 pub(super) const MEMBER: &str = "member";
@@ -42,7 +46,8 @@ pub(super) struct Files {
 #[derive(Debug)]
 pub(super) struct SnapDir {
     dir: PathBuf,
-    snaps: Vec<PathBuf>,
+    /// With the file, opened when it was listed: a running etcd that purges it meanwhile takes only its name away.
+    snaps: Vec<(PathBuf, Option<File>)>,
 }
 
 impl SnapDir {
@@ -64,15 +69,29 @@ impl SnapDir {
 
 impl SnapSource for SnapDir {
     fn names(&self) -> Result<Vec<PathBuf>, Error> {
-        Ok(self.snaps.clone())
+        Ok(self.snaps.iter().map(|(path, _)| path.clone()).collect())
     }
 
     fn load(&self, path: &Path) -> Result<Bytes, Error> {
-        regular_file::read(path).map(Bytes::from).map_err(Error::io("reading", path))
+        let held = self.snaps.iter().find(|(known, _)| known == path).and_then(|(_, file)| file.as_ref());
+        let read = held.map_or_else(|| regular_file::read(path), whole);
+        read.map(Bytes::from).map_err(Error::io("reading", path))
+    }
+
+    fn members(&self) -> Result<Option<Members>, Error> {
+        database::members(&self.dir.join("db"))
     }
 }
 
-/// Looks at the names in `dir`.
+/// All of a file that may have been read before.
+fn whole(mut file: &File) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Looks at the names in `dir`, and opens what etcd may purge.
 pub(super) fn look(dir: &Path) -> Result<Layout, Error> {
     let member = dir.join(MEMBER);
     if list(dir)?.is_none() {
@@ -81,13 +100,27 @@ pub(super) fn look(dir: &Path) -> Result<Layout, Error> {
     let Some(names) = list(&member)? else { return Ok(Layout::Blank) };
     let wal_names = list(&member.join("wal"))?.unwrap_or_default();
     let snap_names = list(&member.join("snap"))?.unwrap_or_default();
-    let wals = in_order(wal_names.iter().filter_map(|path| Segment::from_path(path)).collect());
+    let mut wals = in_order(wal_names.iter().filter_map(|path| Segment::from_path(path)).collect());
     let snaps: Vec<PathBuf> = snap_names.iter().filter(|path| has_extension(path, "snap")).cloned().collect();
     if wals.is_empty() {
         return without_wal(&member, &wal_names, &snap_names);
     }
+    for segment in wals.iter_mut().rev().take(HELD) {
+        segment.hold();
+    }
     let damage = leftovers(&names);
-    Ok(Layout::Files(Files { wals, snaps: SnapDir { dir: member.join("snap"), snaps }, damage }))
+    Ok(Layout::Files(Files { wals, snaps: SnapDir { dir: member.join("snap"), snaps: hold(snaps) }, damage }))
+}
+
+/// `snaps`, the newest of them opened; what cannot be opened fails when it is read.
+fn hold(mut snaps: Vec<PathBuf>) -> Vec<(PathBuf, Option<File>)> {
+    // The names begin with term and index in hex of fixed width.
+    snaps.sort_unstable_by(|one, other| other.cmp(one));
+    let open = |(number, path): (usize, PathBuf)| {
+        let file = (number < HELD).then(|| regular_file::open(&path).ok()).flatten();
+        (path, file)
+    };
+    snaps.into_iter().enumerate().map(open).collect()
 }
 
 /// A data dir without WAL files: never used, or the half of one? A first start that failed leaves a database, as etcd
@@ -138,4 +171,28 @@ pub(super) fn list(dir: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
     }
     paths.sort_unstable();
     Ok(Some(paths))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reading of hundreds of megabytes lasts; what is purged meanwhile is read all the same.
+    #[test]
+    fn what_is_purged_after_it_was_listed_is_still_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let (wal, snap) = (dir.path().join("member/wal"), dir.path().join("member/snap"));
+        let (wal_file, snap_file) = (wal.join(format!("{0:016x}-{0:016x}.wal", 0)), snap.join("1-1.snap"));
+        fs::create_dir_all(&wal).unwrap();
+        fs::create_dir_all(&snap).unwrap();
+        fs::write(&wal_file, [0; 8]).unwrap();
+        fs::write(&snap_file, b"snapshot").unwrap();
+        let Layout::Files(files) = look(dir.path()).unwrap() else { panic!("no files") };
+        fs::remove_file(&wal_file).unwrap();
+        fs::remove_file(&snap_file).unwrap();
+        for _ in 0..2 {
+            assert!(super::super::wal::Reader::open(&files.wals).unwrap().unwrap().next().unwrap().is_none());
+            assert_eq!(files.snaps.load(&snap_file).unwrap(), &b"snapshot"[..]);
+        }
+    }
 }

@@ -1,16 +1,14 @@
 //! Does an etcd process use these files? etcd holds a lock on the WAL file that it writes, and on its database.
 
 use std::fs::File;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, Flock, FlockArg, fcntl};
-use nix::libc;
+use nix::fcntl::{Flock, FlockArg};
 
 use super::error::Error;
 use super::layout::{MEMBER, list};
-use crate::regular_file;
+use crate::{ofd_lock, regular_file};
 
 /// The first file of the data dir that a process holds locked.
 ///
@@ -38,9 +36,7 @@ pub(super) fn holder(dir: &Path) -> Result<Option<PathBuf>, Error> {
 /// etcd locks WAL files with an open-file-description lock where the kernel has them (else with flock), the database
 /// with flock.
 fn is_locked(file: File) -> std::io::Result<bool> {
-    let mut query = whole_file(libc::F_WRLCK);
-    fcntl(file.as_fd(), FcntlArg::F_OFD_GETLK(&mut query))?;
-    if i32::from(query.l_type) != libc::F_UNLCK {
+    if ofd_lock::is_taken(&file)? {
         return Ok(true);
     }
     // A shared lock conflicts with etcd's exclusive one only, and goes when it is dropped.
@@ -54,21 +50,10 @@ fn is_locked(file: File) -> std::io::Result<bool> {
 /// Opens a WAL file for writing, locked as etcd would lock it: until it is closed, no etcd can open it.
 pub(super) fn open_locked(path: &Path) -> Result<File, Error> {
     let file = regular_file::open_to_change(path).map_err(Error::io("opening", path))?;
-    match fcntl(file.as_fd(), FcntlArg::F_OFD_SETLK(&whole_file(libc::F_WRLCK))) {
-        Ok(_) => Ok(file),
-        Err(Errno::EAGAIN | Errno::EACCES) => Err(Error::Open { path: path.to_owned() }),
-        Err(error) => Err(Error::io("locking", path)(error.into())),
-    }
-}
-
-fn whole_file(kind: i32) -> libc::flock {
-    libc::flock {
-        // The constants are 0 to 2 in every libc.
-        l_type: i16::try_from(kind).unwrap_or_default(),
-        l_whence: i16::try_from(libc::SEEK_SET).unwrap_or_default(),
-        l_start: 0,
-        l_len: 0,
-        l_pid: 0,
+    match ofd_lock::try_take(&file) {
+        Ok(true) => Ok(file),
+        Ok(false) => Err(Error::Open { path: path.to_owned() }),
+        Err(error) => Err(Error::io("locking", path)(error)),
     }
 }
 

@@ -10,6 +10,7 @@ use prost::Message;
 use prost::bytes::Bytes;
 use serde::Deserialize;
 
+use super::database::Members;
 use super::proto::{ConfChange, ConfChangeV2, ConfState};
 
 /// What a change does; etcd's numbers.
@@ -100,6 +101,18 @@ impl Membership {
             learners: state.learners.iter().copied().collect(),
             removed: store.removed,
             peer_urls: store.peer_urls,
+        }
+    }
+
+    /// The configuration that the WAL records with a snapshot. The database is of a later time: it gives the URLs of who
+    /// was a member then and still is. Whoever is removed by it and was no member then, is none for whatever comes.
+    pub(super) fn from_record(state: &ConfState, members: Members) -> Self {
+        let is_member = |id: &u64| state.voters.contains(id) || state.learners.contains(id);
+        Self {
+            voters: state.voters.iter().copied().collect(),
+            learners: state.learners.iter().copied().collect(),
+            removed: members.removed.into_iter().filter(|id| !is_member(id)).collect(),
+            peer_urls: members.peer_urls.into_iter().filter(|(id, _)| is_member(id)).collect(),
         }
     }
 

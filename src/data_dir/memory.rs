@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use prost::bytes::Bytes;
 
-use super::database::{self, Applied};
+use super::database::{self, Applied, Members};
 use super::error::Error;
 use super::history::{self, Reading};
 use super::snapshot::SnapSource;
@@ -34,9 +34,15 @@ impl MemoryDir {
         let applied = database::applied_in(Cursor::new(&self.database)).unwrap_or(Applied::Unreadable);
         Ok(match history::read(&segments, self)? {
             Reading::Broken(why) => DataDir::Broken { why },
-            Reading::Whole(whole) => applied
-                .lack(whole.snapshot_index)
-                .map_or_else(|| DataDir::Present(whole.into_history()), |why| DataDir::Broken { why }),
+            Reading::Whole(mut whole) => {
+                if let Some(why) = applied.lack(whole.snapshot_index) {
+                    return Ok(DataDir::Broken { why });
+                }
+                if let Some(ahead) = applied.ahead_of(whole.history.last_index) {
+                    whole.history.set_ahead(ahead);
+                }
+                DataDir::Present(whole.into_history())
+            }
         })
     }
 }
@@ -49,5 +55,9 @@ impl SnapSource for MemoryDir {
     fn load(&self, path: &Path) -> Result<Bytes, Error> {
         let found = self.snaps.iter().find(|(name, _)| Path::new(name) == path);
         Ok(found.map(|(_, bytes)| Bytes::from(bytes.clone())).unwrap_or_default())
+    }
+
+    fn members(&self) -> Result<Option<Members>, Error> {
+        Ok(database::members_in(Cursor::new(&self.database)).unwrap_or_default())
     }
 }

@@ -1,7 +1,7 @@
 //! etcd's data dir, read offline: whose data it is, how far it reaches, and who its voters are.
 //!
 //! Nothing here asks a running etcd, and only [`advance_commit`] and [`move_aside`] change anything. The formats are
-//! those of etcd 3.4 to 3.6. The directory that is meant is always etcd's `--data-dir`, which holds `member/wal` and
+//! those of etcd 3.4 to 3.7, and of later ones that write no `.snap` files. The directory that is meant is always etcd's `--data-dir`, which holds `member/wal` and
 //! `member/snap`.
 
 mod advance;
@@ -26,7 +26,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use advance::{Advanced, advance_commit};
-pub use aside::{Backup, Room, drop_backups, move_aside, prune_backups, room};
+pub use aside::{Backup, Room, drop_backups, move_aside, move_history_aside, prune_backups, room};
 pub use error::Error;
 #[doc(hidden)]
 pub use memory::MemoryDir;
@@ -76,6 +76,11 @@ pub struct History {
     /// Whether the log holds this member's removal, committed or not. It cannot be undone: etcd never takes a removed
     /// id again.
     pub has_left: bool,
+    /// The log index up to which the database was written, where the log ends before it: the disk has lost the log's end.
+    /// A plain start goes on from that; a forced one (of etcd 3.5.22 and 3.6.1 and later) counts up to here as committed,
+    /// and leaves a log that no etcd reads any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database_ahead: Option<u64>,
     /// What etcd repairs or skips when it starts, such as a torn tail; for people, and normally empty.
     pub damage: Vec<String>,
 }
@@ -84,6 +89,13 @@ impl History {
     /// Whether this member may vote by the newest configuration that it holds.
     pub fn is_voter(&self) -> bool {
         !self.has_left && self.voters.contains(&self.member_id)
+    }
+
+    fn set_ahead(&mut self, index: u64) {
+        let last = self.last_index;
+        let what = format!("the database holds entries up to index {index}, the log ends at {last}: its end is lost");
+        self.damage.push(what);
+        self.database_ahead = Some(index);
     }
 }
 
@@ -128,10 +140,10 @@ fn read_closely(dir: &Path) -> Result<Option<Reading>, Error> {
             return Ok(Some(Reading::Broken(why)));
         }
         // A running etcd has written on since its log was read; one that cannot be told from a stopped one may run.
-        if let Some(excess) = applied.excess(whole.history.last_index)
+        if let Some(ahead) = applied.ahead_of(whole.history.last_index)
             && !is_open(dir).unwrap_or(true)
         {
-            whole.history.damage.push(excess);
+            whole.history.set_ahead(ahead);
         }
     }
     Ok(Some(reading))
@@ -163,6 +175,7 @@ mod tests {
             voters: [2].into(),
             learners: BTreeSet::new(),
             has_left: false,
+            database_ahead: None,
             damage: Vec::new(),
         };
         assert!(voter.is_voter());

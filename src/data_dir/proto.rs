@@ -105,12 +105,15 @@ pub(super) struct ConfState {
 }
 
 /// The WAL's word that a snapshot was taken.
-#[derive(Clone, Copy, PartialEq, Eq, Message)]
+#[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct WalSnapshot {
     #[prost(uint64, tag = "1")]
     pub(crate) index: u64,
     #[prost(uint64, tag = "2")]
     pub(crate) term: u64,
+    /// Not before etcd 3.5.
+    #[prost(message, optional, tag = "3")]
+    pub(crate) conf_state: Option<ConfState>,
 }
 
 /// A `.snap` file.

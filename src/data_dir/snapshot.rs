@@ -1,13 +1,15 @@
-//! The `.snap` files: who the members were at one index of the log.
+//! Who the members were at one index of the log: from the `.snap` files or, since etcd 3.7 starts without those and later
+//! ones write none, from the WAL's own records of its snapshots.
 
 use std::path::{Path, PathBuf};
 
 use prost::Message;
 use prost::bytes::Bytes;
 
+use super::database::Members;
 use super::error::Error;
 use super::membership::Membership;
-use super::proto::{SnapFile, Snapshot, WalSnapshot};
+use super::proto::{ConfState, SnapFile, Snapshot, WalSnapshot};
 use super::wal::Stop;
 
 /// The snapshot that the log is read on top of; the default stands for the log's very beginning.
@@ -24,7 +26,12 @@ pub(super) trait SnapSource {
     fn names(&self) -> Result<Vec<PathBuf>, Error>;
     /// The bytes of one of them.
     fn load(&self, path: &Path) -> Result<Bytes, Error>;
+    /// What the database says of the members; `None` where it cannot be read.
+    fn members(&self) -> Result<Option<Members>, Error>;
 }
+
+/// The first version of etcd that starts without a `.snap` file.
+const WITHOUT_FILES: (u64, u64) = (3, 7);
 
 impl dyn SnapSource + '_ {
     /// The newest whole snapshot among those that the WAL vouches for. etcd skips unreadable files too (and renames
@@ -38,26 +45,49 @@ impl dyn SnapSource + '_ {
                 Err(why) => damage.push(format!("{}: {why}; etcd skips it", path.display())),
                 Ok(snapshot) => {
                     let metadata = snapshot.metadata.unwrap_or_default();
-                    let recorded = WalSnapshot { index: metadata.index, term: metadata.term };
-                    if !valid.contains(&recorded) {
+                    let place = (metadata.index, metadata.term);
+                    if !valid.iter().any(|recorded| (recorded.index, recorded.term) == place) {
                         continue;
                     }
                     let state = metadata.conf_state.unwrap_or_default();
-                    if !state.voters_outgoing.is_empty() {
-                        let what = "a change of members that is half done (a joint configuration)".into();
-                        return Err(Stop::Failed(Error::Unsupported { path, what }));
-                    }
+                    check(&state, &path)?;
                     let membership = Membership::from_snapshot(&state, &snapshot.data);
-                    if !membership.voters.is_disjoint(&membership.learners) {
-                        let why = format!("{} names a member as both voter and learner", path.display());
-                        return Err(Stop::Damaged(why));
-                    }
                     return Ok(Some(Loaded { index: metadata.index, term: metadata.term, membership }));
                 }
             }
         }
         Ok(None)
     }
+
+    /// The newest snapshot that the WAL, in `wal`, records with its members, for an etcd that needs no file of it. A cluster
+    /// of an older version does: without one its etcd does not start. What the database does not tell is not held against
+    /// the data.
+    pub(super) fn newest_recorded(&self, valid: &[WalSnapshot], wal: &Path) -> Result<Option<Loaded>, Stop> {
+        let newest = valid.iter().filter(|recorded| recorded.index > 0).max_by_key(|recorded| recorded.index);
+        let Some((recorded, state)) = newest.and_then(|recorded| Some((recorded, recorded.conf_state.as_ref()?)))
+        else {
+            return Ok(None);
+        };
+        let members = self.members()?.unwrap_or_default();
+        if members.version.is_some_and(|version| version < WITHOUT_FILES) {
+            return Ok(None);
+        }
+        check(state, wal)?;
+        let membership = Membership::from_record(state, members);
+        Ok(Some(Loaded { index: recorded.index, term: recorded.term, membership }))
+    }
+}
+
+/// Refuses what this version does not know, and what contradicts itself.
+fn check(state: &ConfState, path: &Path) -> Result<(), Stop> {
+    if !state.voters_outgoing.is_empty() {
+        let what = "a change of members that is half done (a joint configuration)".into();
+        return Err(Stop::Failed(Error::Unsupported { path: path.to_owned(), what }));
+    }
+    if state.voters.iter().any(|id| state.learners.contains(id)) {
+        return Err(Stop::Damaged(format!("{} names a member as both voter and learner", path.display())));
+    }
+    Ok(())
 }
 
 /// Unwraps a file's content, or says what is wrong with it.

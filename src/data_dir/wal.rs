@@ -3,8 +3,10 @@
 //! Judges what it meets as etcd does when it opens its WAL: what etcd repairs by itself is a torn tail, what makes
 //! etcd refuse to start is damage.
 
-use std::io::{self, BufReader, Read};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use prost::Message;
 use prost::bytes::Bytes;
@@ -31,6 +33,8 @@ pub(super) struct Segment {
     pub(super) first_index: u64,
     /// The file's bytes where they do not come from the disk.
     pub(super) bytes: Option<Bytes>,
+    /// The file, opened when it was listed: a running etcd that purges it meanwhile takes only its name away.
+    pub(super) held: Option<Arc<File>>,
 }
 
 impl Segment {
@@ -42,7 +46,18 @@ impl Segment {
             let whole = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
             whole.then(|| u64::from_str_radix(text, 16).ok()).flatten()
         };
-        Some(Self { path: path.to_owned(), sequence: hex(sequence)?, first_index: hex(first_index)?, bytes: None })
+        Some(Self {
+            path: path.to_owned(),
+            sequence: hex(sequence)?,
+            first_index: hex(first_index)?,
+            bytes: None,
+            held: None,
+        })
+    }
+
+    /// Opens the file, for all who read it from now on; what cannot be opened fails when it is read.
+    pub(super) fn hold(&mut self) {
+        self.held = regular_file::open(&self.path).ok().map(Arc::new);
     }
 
     fn open(&self) -> Result<Input, Error> {
@@ -50,7 +65,12 @@ impl Segment {
             let length = bytes.len() as u64;
             return Ok(Input { source: Box::new(io::Cursor::new(bytes.clone())), length });
         }
-        let file = regular_file::open(&self.path).map_err(Error::io("opening", &self.path))?;
+        let mut file = match &self.held {
+            Some(file) => file.try_clone().map_err(Error::io("opening", &self.path))?,
+            None => regular_file::open(&self.path).map_err(Error::io("opening", &self.path))?,
+        };
+        // A clone shares its place with whoever read the file before.
+        file.rewind().map_err(Error::io("reading", &self.path))?;
         let length = file.metadata().map_err(Error::io("reading the size of", &self.path))?.len();
         Ok(Input { source: Box::new(BufReader::with_capacity(FIRST_CHUNK, file)), length })
     }

@@ -35,6 +35,14 @@ pub(super) fn as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
     (shown != raised).then_some(Effect::SetAlarm(raised))
 }
 
+/// An etcd whose auth refuses this agent is shown like an alarm: it serves, and the agent sees nothing of it.
+pub(super) fn no_permission(snapshot: &Snapshot) -> Option<Effect> {
+    let user = snapshot.own_refuses.as_ref()?.user.as_deref();
+    let missing = user.map_or_else(|| "AUTH: no CommonName".to_owned(), |user| format!("AUTH: no root role of {user}"));
+    let shown = snapshot.cib.known()?.own_alarm.as_ref();
+    (shown != Some(&missing)).then_some(Effect::SetAlarm(Some(missing)))
+}
+
 /// The state of a serving member, alarms first.
 pub(super) fn health(etcd: &Etcd) -> Health {
     match raised(etcd) {

@@ -101,7 +101,11 @@ pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
     use Data::{Departed, Learner, Nothing, SoleVoter, VoterAmongMany, VoterBeside};
     let forks = cluster.forks.max(me.lineage.forks).max(peer.lineage.forks);
     match (classify(&me.disk), classify(&peer.disk)) {
-        (VoterAmongMany, _) | (_, VoterAmongMany) => Answer::Refuse(Refusal::MoreThanTwoVoters),
+        // Plain Raft: whoever votes or learns there starts plainly, and their majority decides.
+        (VoterAmongMany, _) | (VoterBeside(_) | Learner, VoterAmongMany) => {
+            Answer::StartNormally(Rule::MoreThanTwoVoters)
+        }
+        (SoleVoter, VoterAmongMany) if peer.lineage.is_beyond(&me.lineage) => split(cluster.chosen),
         (VoterBeside(a), VoterBeside(b)) if lists(me, a, peer) && lists(peer, b, me) => {
             Answer::StartNormally(Rule::TwoPlainStarts)
         }
@@ -125,7 +129,7 @@ pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
         (_, SoleVoter) => Answer::FollowThePeer(Rule::PeerIsSoleVoter),
         // The peer has nothing that could hold more than we do: all that a cluster of two acknowledged is in our log.
         (VoterBeside(_), Nothing | Departed) => Answer::ForceNewCluster(Rule::PeerHasNoData),
-        (Nothing | Departed, VoterBeside(_)) => Answer::FollowThePeer(Rule::PeerHasTheVotersData),
+        (Nothing | Departed, VoterBeside(_) | VoterAmongMany) => Answer::FollowThePeer(Rule::PeerHasTheVotersData),
         (VoterBeside(_), VoterBeside(_) | Learner) | (Learner, VoterBeside(_)) => unrelated(me, peer, cluster.chosen),
         (Nothing, Nothing) if cluster.recorded || is_broken(me) || is_broken(peer) => {
             Answer::Refuse(Refusal::DataOfARecordedClusterIsGone)

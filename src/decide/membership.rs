@@ -1,6 +1,7 @@
 //! The member list, kept by whoever votes: a returning peer is listed as a learner, and a learner that has caught up
 //! becomes a voter.
 
+use super::peer::{PeerWord, peer_has_left, peer_word};
 use super::plan::{Effect, Plan, Progress, Via};
 use super::reason::{Reason, Step, Wait};
 use super::snapshot::{Etcd, Member, Note, Snapshot};
@@ -15,7 +16,7 @@ pub(super) fn list_returning_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Pl
     let peer = snapshot.peer.as_ref()?;
     // Two voters with a leader are this node and its peer, whatever URL somebody gave the peer's member.
     let is_listed = etcd.member_at(peer).is_some() || etcd.voters().count() > 1;
-    if !etcd.is_voter_with_leader() || is_listed || snapshot.local.machine_is_deleted {
+    if !etcd.is_voter_with_leader() || is_listed || snapshot.machine_is_deleted() {
         return None;
     }
     if let Some(stranger) = stranger(snapshot, etcd) {
@@ -27,6 +28,17 @@ pub(super) fn list_returning_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Pl
     ];
     let because = Reason::Step(Step::ListPeerAsLearner { peer: peer.name.clone() });
     Some(Plan::then_look(effects, 0, Progress::default(), because))
+}
+
+/// Lists a peer that is confirmed to be gone, before it returns: what others read in the member list is then that the voter
+/// is to have a second member. An unstarted learner counts for no majority, and a cluster with one voter is not forced again.
+pub(super) fn list_absent_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
+    let is_gone = match peer_word(snapshot) {
+        PeerWord::Down => true,
+        PeerWord::Stopped => peer_has_left(snapshot),
+        _ => false,
+    };
+    if is_gone { list_returning_peer(snapshot, etcd) } else { None }
 }
 
 /// Names a peer that is listed as a learner and has not started: an agent of another kind starts only then.
@@ -44,8 +56,11 @@ pub(super) fn awaits_the_peer(snapshot: &Snapshot, etcd: &Etcd) -> bool {
 }
 
 /// etcd allows one learner, so one at an address that is nobody's any more (a node that was replaced, or taken out of
-/// `node_ip_map`) would keep the peer out. A stranger that votes is never touched.
+/// `node_ip_map`) would keep the peer out. A stranger that votes is never touched, nor one beside two voters: somebody adds it.
 pub(super) fn stranger(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
+    if !etcd.has_one_voter() {
+        return None;
+    }
     let is_known = |entry: &Member| {
         entry.id == etcd.member_id
             || entry.is_at(&snapshot.me)
@@ -58,7 +73,7 @@ pub(super) fn stranger(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
 
 /// Removes the peer's learner where OpenShift is deleting its Machine: the deletion waits until the member is gone.
 pub(super) fn remove_deleted_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
-    let peer = snapshot.peer.as_ref().filter(|_| snapshot.local.machine_is_deleted && etcd.is_voter_with_leader())?;
+    let peer = snapshot.peer.as_ref().filter(|_| snapshot.machine_is_deleted() && etcd.is_voter_with_leader())?;
     let learner = etcd.member_at(peer).filter(|entry| entry.is_learner)?;
     let effects = vec![Effect::RemoveMember { id: learner.id, via: Via::Own }];
     let because = Reason::Step(Step::RemoveDeleted { id: learner.id });
@@ -68,7 +83,7 @@ pub(super) fn remove_deleted_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Pl
 /// Promotes the peer if it is a learner that has caught up; looks again while it is close. `None` where there is no
 /// learner, or none that answers.
 pub(super) fn promote_caught_up_learner(snapshot: &Snapshot, progress: &Progress, etcd: &Etcd) -> Option<Plan> {
-    let peer = snapshot.peer.as_ref()?;
+    let peer = snapshot.peer.as_ref().filter(|_| !snapshot.machine_is_deleted())?;
     let learner = started_learner(snapshot, etcd)?;
     let lag = lag_of(snapshot, etcd, learner)?;
     if lag > snapshot.promote_max_lag {
@@ -105,10 +120,33 @@ fn lag_of(snapshot: &Snapshot, etcd: &Etcd, learner: &Member) -> Option<u64> {
 /// Of two CIBs that meet one counts, and it may be one that a recorded fork never reached. Who has it in its note tells it
 /// anew: all that says of other data that it was left behind, and what the peer takes over when it joins, is in the CIB.
 pub(super) fn lineage_as_known(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
-    let (cib, own) = (snapshot.cib.known()?, snapshot.own_lineage());
+    let (cib, own) = (snapshot.cib.known()?, snapshot.own_lineage()?);
     // Between two voters the note gives way, see `settle`; who serves alone is the history that counts.
     let is_news = if etcd.has_one_voter() { own.is_beyond(&cib.lineage) } else { own > cib.lineage };
-    (etcd.is_voter_with_leader() && is_news).then_some(Effect::PublishLineage(own))
+    // Two voters have one history: two forks of one count, each in its author's attribute, would pass for two of them.
+    let published = cib.own_lineage.as_ref();
+    let is_old = !etcd.has_one_voter() && own == cib.lineage && published.is_some_and(|published| *published != own);
+    let is_missing = (is_news || is_old) && published != Some(&own);
+    (etcd.is_voter_with_leader() && is_missing).then_some(Effect::PublishLineage(own))
+}
+
+/// Pacemaker has come back beside an etcd that runs, and of two CIBs the one may count that this node's fork never reached.
+/// Its etcd may wait for its first leader, and cannot say what it holds: the note can. The peer may start once this
+/// probe has answered.
+pub(super) fn fork_of_this_node(snapshot: &Snapshot) -> Option<Effect> {
+    let cib = snapshot.cib.known().filter(|cib| cib.own_record.is_none())?;
+    let note = snapshot.last_note().filter(|note| note.alone_since.is_some())?;
+    (cib.own_lineage.as_ref() != Some(&note.lineage)).then_some(Effect::PublishLineage(note.lineage))
+}
+
+/// A fork that the peer's record tells of, and no lasting attribute: of two CIBs that met, the one counts that it never
+/// reached. Should the peer be lost before it says so anew, its record goes with it, and this node would take its own data
+/// for the newest.
+pub(super) fn fork_of_the_peer(snapshot: &Snapshot) -> Option<Effect> {
+    let (cib, own) = (snapshot.cib.known()?, snapshot.own_lineage()?);
+    let told = &cib.peer_record.as_ref()?.lineage;
+    let is_missing = told.is_beyond(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(|known| told > known);
+    (is_missing && told.is_beyond(&own)).then(|| Effect::PublishPeerLineage(told.clone()))
 }
 
 /// What is taken back once there are two voters: nobody is alone, nobody is a learner.
@@ -123,7 +161,8 @@ pub(super) fn settle(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
     if etcd.leader.is_some() && snapshot.cib.known().is_some_and(|cib| cib.primary.is_some()) {
         effects.push(Effect::ForgetPrimary);
     }
-    let note = snapshot.note.known().cloned().unwrap_or_default();
+    // One that cannot be read may hold forks that nobody else remembers: it is not written over.
+    let Some(note) = snapshot.last_note() else { return effects };
     // Two voters with a leader have one history, forks included: a fork that was announced and not carried out, or one
     // that this node missed to write down when it joined, is now its own.
     let lineage = match snapshot.cib.known() {
@@ -132,7 +171,7 @@ pub(super) fn settle(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
     };
     // So has a member that asked to leave and still votes.
     let left_at = note.left_at.filter(|_| etcd.leader.is_none());
-    let settled = Note { lineage, alone_since: None, left_at, joins: false };
+    let settled = Note { lineage, alone_since: None, left_at, gave_up: false, joins: false };
     if note.joins {
         effects.push(Effect::PruneBackups);
     }

@@ -19,6 +19,8 @@ mod room;
 mod serve;
 mod start;
 mod stop;
+mod turn;
+mod unstartable;
 
 #[cfg(test)]
 mod tests;
@@ -33,6 +35,12 @@ pub fn after_failed_upkeep(snapshot: &Snapshot) -> Exit {
     monitor::decide_after_failed_upkeep(snapshot)
 }
 
+/// The answer of an action whose time is over while `plan`, decided from `snapshot`, was carried out, where that is no
+/// failure.
+pub fn out_of_time(request: Request, snapshot: &Snapshot, plan: &Plan) -> Option<Exit> {
+    (request == Request::Monitor).then(|| monitor::decide_out_of_time(snapshot, plan)).flatten()
+}
+
 /// Whether an action whose effects fail may be answered so, or has to go on trying: Pacemaker counts failed starts.
 pub fn may_fail(request: Request, snapshot: &Snapshot) -> bool {
     request != Request::Start || start::may_fail(snapshot)
@@ -40,6 +48,9 @@ pub fn may_fail(request: Request, snapshot: &Snapshot) -> bool {
 
 /// One round's decision.
 pub fn decide(request: Request, snapshot: &Snapshot, progress: &Progress) -> Plan {
+    if let Some(plan) = turn::wait(request, snapshot, progress) {
+        return plan;
+    }
     match request {
         Request::Start => start::decide(snapshot, progress),
         Request::Stop => stop::decide(snapshot, progress),

@@ -6,15 +6,23 @@ use super::fact::Fact;
 use super::membership;
 use super::others;
 use super::peer::{PeerWord, peer_has_left, peer_has_nothing, peer_word};
-use super::plan::{Effect, Exit, Phase, Plan, Progress};
+use super::plan::{Effect, Exit, Next, Phase, Plan, Progress};
 use super::reason::{Health, Reason, Refusal, Wait};
 use super::recover;
 use super::roles;
-use super::serve::{health, identity_as_seen, missing_claim, remember_voter, standalone_as_seen};
-use super::snapshot::{Etcd, Snapshot};
+use super::serve::{
+    health, identity_as_seen, missing_claim, outdated_record, remember_voter, standalone_as_seen, unseen,
+};
+use super::snapshot::{BootMemory, Etcd, Record, Snapshot};
+use super::start;
+use super::unstartable;
 
 /// How long one monitor keeps asking an etcd that does not answer, before it says so.
 const PATIENCE_WITH_A_SILENT_ETCD_MS: u64 = 12_000;
+/// How long it waits for a container that somebody restarts behind Pacemaker: podman gives etcd 10 s to end.
+const PATIENCE_WITH_A_RESTART_MS: u64 = 15_000;
+/// Kept of a monitor's time for its answer.
+const RESERVE_MS: u64 = 3_000;
 /// How long one monitor watches a learner that is nearly there; the next one goes on.
 const PATIENCE_WITH_A_LEARNER_MS: u64 = 5_000;
 
@@ -28,7 +36,8 @@ pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
         return snapshot.refuse(Refusal::ContainerUnknown { why: why.clone() });
     }
     if !snapshot.container_may_run() {
-        return Plan::exit(Vec::new(), Exit::NotRunning, Reason::Running(Health::NotRunning));
+        return await_a_restart(snapshot, progress)
+            .unwrap_or_else(|| Plan::exit(Vec::new(), Exit::NotRunning, Reason::Running(Health::NotRunning)));
     }
     if let Some(why) = &snapshot.local.failed_check {
         return snapshot.refuse(Refusal::CheckFailed { why: why.clone() });
@@ -37,8 +46,18 @@ pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
         Fact::Known(etcd) if etcd.leader.is_some() => with_a_leader(snapshot, progress, etcd),
         Fact::Known(_) => without_a_leader(snapshot, progress),
         Fact::Absent => silent(snapshot, progress, "nothing listens on its client port"),
+        Fact::Unknown(_) if snapshot.serves_unseen() => serves_unseen(snapshot),
+        Fact::Unknown(_) if snapshot.own_refuses.is_some() => without_a_leader(snapshot, progress),
         Fact::Unknown(_) | Fact::NotAsked => silent(snapshot, progress, snapshot.own_etcd.why_unknown()),
     }
+}
+
+/// OpenShift's watcher of certificates sets `restart_no_leave` and restarts the container by itself.
+fn await_a_restart(snapshot: &Snapshot, progress: &Progress) -> Option<Plan> {
+    let is_restarted = snapshot.cib.known().is_some_and(|cib| cib.others.restart_no_leave);
+    let patience_ms = PATIENCE_WITH_A_RESTART_MS.min(snapshot.budget_ms.saturating_sub(RESERVE_MS));
+    (is_restarted && snapshot.elapsed_ms < patience_ms)
+        .then(|| Plan::then_look(Vec::new(), 250, progress.clone(), Reason::Waiting(Wait::Restart)))
 }
 
 /// A probe answers at once, and publishes this node's record, so that a peer that starts first need not wait for it.
@@ -46,12 +65,32 @@ pub(super) fn decide_probe(snapshot: &Snapshot) -> Plan {
     if let Fact::Unknown(why) = &snapshot.container {
         return snapshot.refuse(Refusal::ContainerUnknown { why: why.clone() });
     }
+    if !snapshot.container_may_run()
+        && let Fact::Unknown(why) = &snapshot.launching
+    {
+        return snapshot.refuse(Refusal::ContainerUnknown { why: why.clone() });
+    }
     if !snapshot.container_may_run() {
         let publish = snapshot.record().map(Effect::PublishRecord);
-        return Plan::exit(publish.into_iter().collect(), Exit::NotRunning, Reason::Running(Health::NotRunning));
+        let effects = membership::fork_of_the_peer(snapshot).into_iter().chain(publish).collect();
+        return Plan::exit(effects, Exit::NotRunning, Reason::Running(Health::NotRunning));
     }
-    let health = snapshot.own_etcd.known().map_or_else(|| leaderless(snapshot), health);
-    Plan::exit(Vec::new(), running_exit(snapshot), Reason::Running(health))
+    let health = match snapshot.own_etcd.known() {
+        Some(etcd) => health(etcd),
+        None if snapshot.serves_unseen() => unseen(snapshot),
+        None => leaderless(snapshot),
+    };
+    let told = still_joins(snapshot).map(Effect::PublishRecord).or_else(|| membership::fork_of_this_node(snapshot));
+    Plan::exit(told.into_iter().collect(), running_exit(snapshot), Reason::Running(health))
+}
+
+/// Pacemaker has come back beside an etcd that runs, and with its former life went what this node said when it joined. A sole
+/// voter that waits until its peer has given up what it once announced waits for that.
+fn still_joins(snapshot: &Snapshot) -> Option<Record> {
+    let says_nothing = snapshot.cib.known().is_some_and(|cib| cib.own_record.is_none());
+    let joins = snapshot.note.known().is_some_and(|note| note.joins);
+    let lineage = snapshot.own_lineage().filter(|_| says_nothing && joins)?;
+    Some(start::joining_record(snapshot, lineage))
 }
 
 fn with_a_leader(snapshot: &Snapshot, progress: &Progress, etcd: &Etcd) -> Plan {
@@ -64,11 +103,27 @@ fn with_a_leader(snapshot: &Snapshot, progress: &Progress, etcd: &Etcd) -> Plan 
         return plan;
     }
     if etcd.is_voter_with_leader()
-        && let Some(plan) = membership::stranger(snapshot, etcd)
+        && let Some(plan) =
+            membership::stranger(snapshot, etcd).or_else(|| membership::list_absent_peer(snapshot, etcd))
     {
         return plan;
     }
-    Plan::exit(upkeep(snapshot, etcd), running_exit(snapshot), Reason::Running(alarm::health(etcd)))
+    kept(snapshot, progress, etcd, running_exit(snapshot), alarm::health(etcd))
+}
+
+/// What a healthy member writes down, and the action's answer. A voter that was promoted a moment ago first claims and then,
+/// once the claim is seen, remembers that it votes: without both the leader's loss would need an operator, so that is
+/// done in one action. Where the note cannot be read it cannot be.
+pub(super) fn kept(snapshot: &Snapshot, progress: &Progress, etcd: &Etcd, exit: Exit, health: Health) -> Plan {
+    let effects = upkeep(snapshot, etcd);
+    let remembers = |memory: &BootMemory| memory.voter.as_ref().is_some_and(|voter| voter.member_id == etcd.member_id);
+    let may_become = !etcd.is_learner && snapshot.peer.is_some() && snapshot.last_note().is_some();
+    let becomes_a_voter = may_become && !snapshot.memory().is_some_and(remembers);
+    let is_done = effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if remembers(memory)));
+    if becomes_a_voter && !is_done && snapshot.elapsed_ms < PATIENCE_WITH_A_LEARNER_MS {
+        return Plan::then_look(effects, 50, progress.clone(), Reason::Waiting(Wait::OwnRecord));
+    }
+    Plan::exit(effects, exit, Reason::Running(health))
 }
 
 /// What a healthy member writes down, and only where it differs: a monitor runs often.
@@ -82,27 +137,56 @@ pub(super) fn upkeep(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
     effects.extend(membership::name_listed_learner(snapshot, etcd));
     effects.extend(others::runs(snapshot, etcd));
     effects.extend(membership::lineage_as_known(snapshot, etcd));
+    effects.extend(membership::fork_of_the_peer(snapshot));
     effects.extend(membership::settle(snapshot, etcd));
     effects.extend(claim_and_remember(snapshot, etcd));
+    effects.extend(used_word(snapshot, etcd));
+    effects.extend(others::failures(snapshot));
+    effects.extend(unstartable::forgotten(snapshot));
     effects.extend(roles::score_as_seen(snapshot, etcd));
     effects.extend(alarm::as_seen(snapshot, etcd));
     effects
 }
 
-/// A learner that was promoted since its start claims (visibly, in one monitor) and then remembers (in the next).
-fn claim_and_remember(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
-    let promoted = snapshot.memory().is_some_and(|memory| memory.promoted);
-    let wanted = remember_voter(snapshot, etcd, promoted);
-    if Effect::Remember(snapshot.memory().cloned().unwrap_or_default()) == wanted {
-        return None;
+/// A learner that was promoted since its start claims (visibly, in one round) and then remembers (in the next). So does a
+/// voter whose claim went with Pacemaker's former life: it has a leader, so nobody has passed over it.
+fn claim_and_remember(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
+    if let Some(claim) = missing_claim(snapshot, etcd) {
+        return vec![claim];
     }
-    Some(missing_claim(snapshot, etcd).unwrap_or(wanted))
+    let promoted = snapshot.memory().is_some_and(|memory| memory.promoted);
+    let remembered = Effect::Remember(snapshot.memory().cloned().unwrap_or_default());
+    let wanted = remember_voter(snapshot, etcd, promoted).filter(|wanted| *wanted != remembered);
+    outdated_record(snapshot, etcd).into_iter().chain(wanted).collect()
+}
+
+/// An operator's word is for a node that cannot go on: a voter with a leader has no use for it, and must not find it in the
+/// next failure, when the data is another.
+fn used_word(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
+    (etcd.is_voter_with_leader() && snapshot.authorisation.known().is_some()).then_some(Effect::ConsumeAuthorisation)
+}
+
+/// The answer of a monitor whose time is over in the middle of a recovery: what it launched may run, and is looked at by the
+/// next one; a monitor that fails has Pacemaker stop it. `None` where nothing was launched, and etcd does not run.
+pub(super) fn decide_out_of_time(snapshot: &Snapshot, plan: &Plan) -> Option<Exit> {
+    let launches = plan.effects.iter().any(|effect| matches!(effect, Effect::RunContainer(_)));
+    let phase = match &plan.next {
+        Next::Reobserve { progress, .. } => &progress.phase,
+        Next::Exit(_) => &Phase::Begin,
+    };
+    let runs = match phase {
+        Phase::Started(_) => launches || snapshot.container_may_run(),
+        Phase::Announced => snapshot.container_may_run(),
+        _ => false,
+    };
+    runs.then(|| running_exit(snapshot))
 }
 
 /// The answer of a monitor whose upkeep failed: what could not be written down does not make a serving etcd fail, as
 /// Pacemaker would restart it.
 pub(super) fn decide_after_failed_upkeep(snapshot: &Snapshot) -> Exit {
-    if snapshot.own_etcd.known().is_some() { running_exit(snapshot) } else { Exit::Retriable }
+    let answers = snapshot.own_etcd.known().is_some() || snapshot.own_refuses.is_some();
+    if answers { running_exit(snapshot) } else { Exit::Retriable }
 }
 
 fn without_a_leader(snapshot: &Snapshot, progress: &Progress) -> Plan {
@@ -117,7 +201,7 @@ fn without_a_leader(snapshot: &Snapshot, progress: &Progress) -> Plan {
 /// is to be seen. A learner only waits for its voter.
 fn without_proof(snapshot: &Snapshot) -> Option<Plan> {
     let learner = snapshot.own_etcd.known().is_some_and(|etcd| etcd.is_learner);
-    if learner || peer_word(snapshot) != PeerWord::Down {
+    if learner || recover::votes_among_many(snapshot) || peer_word(snapshot) != PeerWord::Down {
         return None;
     }
     let position = snapshot.own_etcd.known().map(Etcd::position).unwrap_or_default();
@@ -129,7 +213,8 @@ fn without_proof(snapshot: &Snapshot) -> Option<Plan> {
 /// start reads its data again, and goes on alone or says what an operator can do. A sole voter needs no vote, and is slow.
 fn waits_in_vain(snapshot: &Snapshot) -> Option<Plan> {
     let own_record = snapshot.cib.known()?.own_record.as_ref();
-    let is_sole = own_record.is_some_and(|record| classify(&record.disk) == Data::SoleVoter);
+    let needs_no_vote = |record| matches!(classify(record), Data::SoleVoter | Data::VoterAmongMany);
+    let is_sole = own_record.is_some_and(|record| needs_no_vote(&record.disk));
     let peer_waits = matches!(peer_word(snapshot), PeerWord::Stopped | PeerWord::Starting);
     let what = if peer_has_nothing(snapshot) { "has lost its data" } else { "has left" };
     let why = format!("{}, whose vote it waits for, {what}", snapshot.peer_name());
@@ -141,6 +226,13 @@ fn leaderless(snapshot: &Snapshot) -> Health {
     Health::LeaderlessPeerNotConfirmed { peer: snapshot.peer_name().to_owned() }
 }
 
+/// An answer that refuses us is an answer: etcd serves, and a restart would only end that. It is told once, as an alarm is.
+fn serves_unseen(snapshot: &Snapshot) -> Plan {
+    let mut effects = others::failures(snapshot);
+    effects.extend(alarm::no_permission(snapshot));
+    Plan::exit(effects, running_exit(snapshot), Reason::Running(unseen(snapshot)))
+}
+
 /// No answer. An etcd that has never had a leader answers nobody and is fine; one that served and fell silent is not.
 fn silent(snapshot: &Snapshot, progress: &Progress, why: &str) -> Plan {
     if let Some(plan) = recover::decide(snapshot, progress) {
@@ -148,7 +240,9 @@ fn silent(snapshot: &Snapshot, progress: &Progress, why: &str) -> Plan {
     }
     let served = snapshot.memory().is_some_and(|memory| memory.voter.is_some());
     let listens = !snapshot.own_etcd.is_absent();
-    if !served && let Some(plan) = without_proof(snapshot).or_else(|| waits_in_vain(snapshot)) {
+    if snapshot.running_voter().is_none()
+        && let Some(plan) = without_proof(snapshot).or_else(|| waits_in_vain(snapshot))
+    {
         return plan;
     }
     if !served && listens {
@@ -163,7 +257,7 @@ fn silent(snapshot: &Snapshot, progress: &Progress, why: &str) -> Plan {
 }
 
 /// Promoted is what Pacemaker made of this instance; the vote is etcd's. A monitor answers what Pacemaker asked.
-fn running_exit(snapshot: &Snapshot) -> Exit {
+pub(super) fn running_exit(snapshot: &Snapshot) -> Exit {
     let promoted = snapshot.memory().is_some_and(|memory| memory.promoted);
     if snapshot.promotable && promoted { Exit::Promoted } else { Exit::Success }
 }

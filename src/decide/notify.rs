@@ -4,8 +4,9 @@ use super::fact::Fact;
 use super::membership;
 use super::monitor;
 use super::plan::{Exit, Phase, Plan, Progress};
-use super::reason::{Reason, Wait};
+use super::reason::{Health, Reason, Wait};
 use super::recover;
+use super::serve::health;
 use super::snapshot::{Moment, Notify, Snapshot};
 
 /// How long a post-start notification watches a learner that is catching up; `monitor` goes on afterwards.
@@ -55,8 +56,7 @@ fn after_start(snapshot: &Snapshot, progress: &Progress) -> Plan {
     if joiner_is_silent && snapshot.elapsed_ms < PATIENCE_WITH_A_JOINER_MS || etcd.is_learner {
         return Plan::then_look(Vec::new(), 250, progress.clone(), Reason::Waiting(Wait::Learner));
     }
-    let effects = monitor::upkeep(snapshot, etcd);
-    Plan::exit(effects, Exit::Success, Reason::Running(super::serve::health(etcd)))
+    monitor::kept(snapshot, progress, etcd, Exit::Success, health(etcd))
 }
 
 /// The peer's instance is stopped, which also follows fencing: if that cost us the leader, go on alone at once.
@@ -64,7 +64,24 @@ fn after_stop(snapshot: &Snapshot, progress: &Progress, notify: &Notify) -> Plan
     if !notify.stop.contains(snapshot.peer_name()) {
         return nothing();
     }
-    recover::decide(snapshot, progress).unwrap_or_else(nothing)
+    recover::decide(snapshot, progress).unwrap_or_else(|| Plan::exit(Vec::new(), Exit::Success, not_now(snapshot)))
+}
+
+/// Why the one that is left does not go on alone now.
+fn not_now(snapshot: &Snapshot) -> Reason {
+    match &snapshot.own_etcd {
+        _ if !snapshot.container_may_run() => Reason::Running(Health::NotRunning),
+        Fact::Known(etcd) if etcd.leader.is_some() || etcd.is_learner => Reason::Running(health(etcd)),
+        Fact::Known(_) | Fact::Unknown(_) if !recover::peer_is_out_of_the_way(snapshot) => {
+            Reason::Running(Health::LeaderlessPeerNotConfirmed { peer: snapshot.peer_name().to_owned() })
+        }
+        Fact::Known(etcd) if !etcd.has_one_voter() => Reason::Refused {
+            refusal: recover::without_proof(snapshot, etcd.position()),
+            peer: snapshot.peer_name().to_owned(),
+        },
+        Fact::Known(_) => Reason::Waiting(Wait::OwnLeader),
+        etcd => Reason::Waiting(Wait::OwnAnswer { why: etcd.why_unknown().to_owned() }),
+    }
 }
 
 fn nothing() -> Plan {

@@ -39,6 +39,11 @@ pub(super) fn runs(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
     if cib.others.removal_lock.is_some() && !etcd.is_learner {
         effects.push(Effect::TellOthers(Notice::Member));
     }
+    // Two voters have nothing to force. A wish that stayed would count in a later failure, on the node that is behind then.
+    let are_two = etcd.is_voter_with_leader() && !etcd.has_one_voter();
+    if cib.others.force_on_me && are_two {
+        effects.push(Effect::TellOthers(Notice::ForceDone));
+    }
     effects
 }
 
@@ -54,4 +59,16 @@ fn told(snapshot: &Snapshot) -> Vec<Effect> {
     let ip = &snapshot.local.ip;
     let is_news = !ip.is_empty() && published != Some(ip);
     is_news.then(|| Effect::TellOthers(Notice::Address(ip.clone()))).into_iter().collect()
+}
+
+/// How many failures of one operation Pacemaker is left with. It adds up those of all operations, never forgets any by itself,
+/// and at `migration-threshold` (60 in OpenShift) bans etcd from the node until a human cleans up: a refusal would end so after
+/// a quarter of an hour. Few enough are left below that, and enough to be seen, and for a start to take its time.
+const FAILURES_LEFT: u64 = 8;
+
+/// What Pacemaker counted beyond that is taken back.
+pub(super) fn failures(snapshot: &Snapshot) -> Vec<Effect> {
+    let counted = snapshot.cib.known().map(|cib| &cib.own_failures).into_iter().flatten();
+    let many = counted.filter(|(_, count)| **count > FAILURES_LEFT);
+    many.map(|(operation, _)| Effect::SetFailures { operation: operation.clone(), count: FAILURES_LEFT }).collect()
 }

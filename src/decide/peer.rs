@@ -75,7 +75,7 @@ fn peer_holds(snapshot: &Snapshot, data: Data) -> bool {
 }
 
 fn from_cib(cib: &Cib) -> PeerWord {
-    match cib.peer_node {
+    match cib.peer_machine() {
         PeerNode::Down => PeerWord::Down,
         PeerNode::Lost | PeerNode::NeverSeen => PeerWord::Lost,
         PeerNode::Pending => PeerWord::Unknown("its machine is joining the cluster".to_owned()),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::reason::Reason;
-use super::snapshot::{BootMemory, Identity, Lineage, MemberId, NodeName, Note, Record};
+use super::snapshot::{BootMemory, FailedStarts, Identity, Lineage, MemberId, NodeName, Note, Record};
 
 /// What Pacemaker asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -109,6 +109,8 @@ pub enum Effect {
     PublishIdentity(Identity),
     /// Publishes the lineage in the CIB, for good.
     PublishLineage(Lineage),
+    /// Publishes the peer's lineage in the CIB in its place, for good.
+    PublishPeerLineage(Lineage),
     /// Says in the CIB who is the sole voter; `None` takes it back.
     SetStandalone(Option<NodeName>),
     /// Says in the CIB who may start as a learner; `None` takes it back.
@@ -117,6 +119,10 @@ pub enum Effect {
     WriteNote(Note),
     /// Writes what this boot remembers.
     Remember(BootMemory),
+    /// Writes down that etcd broke down over the data that is here.
+    NoteFailedStart(FailedStarts),
+    /// Forgets that it did: it serves from that data.
+    ForgetFailedStarts,
     /// Takes the operator's word back: it has been used.
     ConsumeAuthorisation,
     /// Shows etcd's alarms as an attribute of this node; `None` takes them back.
@@ -125,14 +131,20 @@ pub enum Effect {
     ForgetPrimary,
     /// Says in the CIB what other programs read there.
     TellOthers(Notice),
+    /// Sets how often Pacemaker takes an operation of ours to have failed on this node: `start_0`, `monitor_5000`.
+    SetFailures { operation: String, count: u64 },
     /// Tells Pacemaker how well this node serves as a promoted instance; `None` takes the score back.
     SetPromotionScore(Option<u32>),
     /// Stops the container: SIGTERM, and SIGKILL after `grace_s` seconds.
     StopContainer { grace_s: u64 },
+    /// Ends what an earlier action left behind in the middle of a change to the container.
+    EndLaunch,
     /// Treats every entry of our write-ahead log as committed (nothing acknowledged may be above the commit index).
     AdvanceCommit,
     /// Renames the data dir's `member` to a backup.
     MoveDataAside,
+    /// Renames it to what nothing here ever deletes: it is a history that an operator gave up for another one.
+    MoveHistoryAside,
     /// Deletes these backups, to make room.
     DropBackups(Vec<String>),
     /// Deletes the oldest backups, but for as many as the administrator wants kept.

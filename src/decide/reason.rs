@@ -52,6 +52,8 @@ pub enum Rule {
     PeerJoinedSince,
     PeerActiveButWithoutLeader,
     OnlyNode,
+    /// Somebody added members with etcd's own commands.
+    MoreThanTwoVoters,
 }
 
 /// What is awaited.
@@ -93,6 +95,12 @@ pub enum Wait {
         peer: NodeName,
     },
     EtcdToStop,
+    /// An action with enough time for what is to be done.
+    MoreTime,
+    /// An etcd that somebody restarts behind Pacemaker.
+    Restart,
+    /// What an earlier action began and left behind, to be over.
+    EarlierAction,
     /// What has to go before etcd can be started.
     WayToBeFree {
         obstacle: Obstacle,
@@ -106,6 +114,7 @@ pub enum Step {
     AnnounceGoingOnAlone { peer: NodeName, position: Position },
     StopBeforeForce,
     AdvanceAndForce,
+    TakeBackOutdatedConfirmation,
     ListPeerAsLearner { peer: NodeName },
     RemoveStaleEntry { id: MemberId },
     RemoveDeleted { id: MemberId },
@@ -116,6 +125,7 @@ pub enum Step {
     HandOverLeadership { peer: NodeName },
     LeaveBeforeStop { peer: NodeName },
     StopEtcd,
+    EndEarlierAction,
     AskPeerToPromote { peer: NodeName },
 }
 
@@ -124,11 +134,18 @@ pub enum Step {
 #[serde(rename_all = "snake_case")]
 pub enum Health {
     VoterOfTwo,
+    VoterAmong {
+        voters: usize,
+    },
     SoleVoter,
     Learner,
     /// Serves, and raises alarms.
     Alarm {
         alarms: String,
+    },
+    /// Serves, and etcd's auth does not let this agent see how.
+    NoPermission {
+        user: Option<String>,
     },
     /// No leader, and the peer's fate is open: waiting is right.
     LeaderlessPeerNotConfirmed {
@@ -148,7 +165,10 @@ pub enum Refusal {
     DiskUnreadable {
         why: String,
     },
-    MoreThanTwoVoters,
+    /// The durable note beside the data.
+    NoteUnreadable {
+        why: String,
+    },
     HistoriesSplit,
     PeerWentOnAloneAndLostItsData {
         peer_forks: u64,
@@ -168,6 +188,10 @@ pub enum Refusal {
         #[serde(default)]
         written: Option<u64>,
     },
+    /// An operator's word was about this node's data as it was before it changed.
+    ConfirmationIsOutdated {
+        position: Position,
+    },
     LearnerAlone {
         position: Position,
     },
@@ -177,6 +201,11 @@ pub enum Refusal {
     BlankAlone,
     BrokenAlone {
         why: String,
+    },
+    /// The database holds what the log has lost: nothing may be forced from it.
+    DatabaseAheadOfLog {
+        last_index: u64,
+        database_index: u64,
     },
     PeerSaysNothing,
     PeerDoesNotServe,
@@ -194,6 +223,8 @@ pub enum Refusal {
     },
     NotAVoterYet,
     StillRunning,
+    /// An earlier action, or its podman, does not end.
+    EarlierActionLasts,
     /// A learner's copy of the data does not fit on the disk.
     NoRoomToJoin {
         needed_bytes: u64,
@@ -213,6 +244,10 @@ pub enum Refusal {
     CheckFailed {
         why: String,
     },
+    /// etcd's auth knows no user of this agent that may ask.
+    NoPermission {
+        user: Option<String>,
+    },
 }
 
 impl fmt::Display for Reason {
@@ -229,6 +264,7 @@ impl fmt::Display for Reason {
 }
 
 impl Rule {
+    #[expect(clippy::too_many_lines, reason = "a table of sentences")]
     fn write(self, f: &mut fmt::Formatter<'_>, peer: &str) -> fmt::Result {
         match self {
             Self::AlreadyServing => write!(f, "R0: etcd runs here and answers"),
@@ -296,6 +332,12 @@ impl Rule {
                     "R4: {peer}'s agent is active and its etcd has no leader: starting normally with our data, forcing nothing"
                 )
             }
+            Self::MoreThanTwoVoters => {
+                write!(
+                    f,
+                    "three or more voters: starting normally; their majority decides, and nothing is forced or removed here"
+                )
+            }
             Self::OnlyNode => write!(f, "this is the only node of node_ip_map"),
         }
     }
@@ -320,6 +362,13 @@ impl fmt::Display for Wait {
                 write!(f, "{peer}'s vote: etcd runs here and has no leader until its peer is there")
             }
             Self::EtcdToStop => write!(f, "etcd to be gone"),
+            Self::MoreTime => {
+                write!(f, "the next action, which has time to go on alone: this one could be cut short in the middle")
+            }
+            Self::Restart => write!(f, "etcd to be back: 'restart_no_leave' says that somebody restarts it"),
+            Self::EarlierAction => {
+                write!(f, "an earlier action to be over: it, or its podman, still starts or ends etcd's container")
+            }
             Self::WayToBeFree { obstacle: Obstacle::StaticPod } => {
                 write!(f, "kubelet's static pod to end its etcd, which runs with our data")
             }
@@ -357,6 +406,9 @@ impl fmt::Display for Step {
                     "advancing the commit index to the end of the log and forcing a new cluster: all that was acknowledged is in this log"
                 )
             }
+            Self::TakeBackOutdatedConfirmation => {
+                write!(f, "taking 'tandem confirm-recovery' back: this node's data has changed since it was typed")
+            }
             Self::ListPeerAsLearner { peer } => write!(f, "{peer} returns: listing it as a learner"),
             Self::RemoveStranger { id } => {
                 write!(f, "removing the learner {id:x}, which is at neither node's address, to make place for the peer")
@@ -380,6 +432,9 @@ impl fmt::Display for Step {
                 write!(f, "leaving the member list before stopping, so that {peer} goes on alone without a pause")
             }
             Self::StopEtcd => write!(f, "stopping etcd"),
+            Self::EndEarlierAction => {
+                write!(f, "ending an earlier action, or its podman: it takes too long to start or end etcd's container")
+            }
             Self::AskPeerToPromote { peer } => write!(f, "asking {peer} to make this learner a voter"),
         }
     }
@@ -389,6 +444,7 @@ impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::VoterOfTwo => write!(f, "a voter of two"),
+            Self::VoterAmong { voters } => write!(f, "a voter among {voters}"),
             Self::SoleVoter => write!(f, "the sole voter"),
             Self::Learner => write!(f, "a learner"),
             Self::Alarm { alarms } => {
@@ -401,6 +457,11 @@ impl fmt::Display for Health {
                 }
                 Ok(())
             }
+            Self::NoPermission { user } => write!(
+                f,
+                "etcd serves and its auth refuses this agent, which cannot tell how it stands nor change its members: {}",
+                grant(user.as_deref())
+            ),
             Self::LeaderlessPeerNotConfirmed { peer } => {
                 write!(f, "etcd has no leader; waiting until {peer} is back or confirmed stopped or fenced")
             }
@@ -413,16 +474,26 @@ impl fmt::Display for Health {
 /// etcd's word for a database that has reached its quota.
 const NO_SPACE: &str = "NOSPACE";
 
+/// What gives this agent the permission that etcd's auth asks for. etcd takes a certificate's CommonName for the user's name.
+pub(crate) fn grant(user: Option<&str>) -> String {
+    match user {
+        Some(user) => format!("'etcdctl user grant-role {user} root' once 'user add' made it"),
+        None => "give this node's etcd certificate a CommonName, and etcd a user of that name".to_owned(),
+    }
+}
+
 fn megabytes(bytes: u64) -> u64 {
     bytes >> 20
 }
 
 impl Reason {
-    /// The sentence for `crm_mon`: Pacemaker keeps 127 bytes of an exit reason, so this one says what to type, and the
-    /// log says the rest.
+    /// The sentence for `crm_mon`: Pacemaker keeps 127 bytes of an exit reason, so this one begins with what to type, and
+    /// the log says the rest.
     pub fn short(&self) -> String {
         match self {
-            Self::Refused { refusal, peer } => refusal.short(peer),
+            Self::Refused { refusal, peer } | Self::Waiting(Wait::BeforeFailing { refusal, peer }) => {
+                refusal.short(peer)
+            }
             Self::Rule { .. } | Self::Waiting(_) | Self::Step(_) | Self::Running(_) | Self::NothingToDo => {
                 self.to_string()
             }

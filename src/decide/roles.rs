@@ -2,9 +2,9 @@
 
 use super::fact::Fact;
 use super::plan::{Effect, Exit, Plan, Progress, Via};
-use super::reason::{Health, Reason, Refusal, Step};
-use super::serve::{health, remember_voter};
-use super::snapshot::{BootMemory, Etcd, Snapshot};
+use super::reason::{Health, Reason, Refusal, Step, Wait};
+use super::serve::{health, remember_voter, unseen};
+use super::snapshot::{BootMemory, Etcd, NoPermission, Snapshot};
 
 /// The promotion score of a voter. A learner has none, so Pacemaker does not promote it.
 const VOTER_SCORE: u32 = 1000;
@@ -17,14 +17,23 @@ pub(super) fn score_as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> 
 
 /// How long a promotion waits for the vote.
 const PATIENCE_MS: u64 = 15_000;
+/// Kept of its time for the answer.
+const RESERVE_MS: u64 = 3_000;
 
 /// A voter is promoted; a learner asks to become one.
 pub(super) fn decide_promote(snapshot: &Snapshot, progress: &Progress) -> Plan {
-    let Fact::Known(etcd) = &snapshot.own_etcd else {
-        return snapshot.refuse(Refusal::EtcdDoesNotAnswer { why: snapshot.own_etcd.why_unknown().to_owned() });
-    };
+    if let Some(refuses) = &snapshot.own_refuses {
+        return promote_unseen(snapshot, refuses);
+    }
+    let Fact::Known(etcd) = &snapshot.own_etcd else { return promote_unanswered(snapshot, progress) };
     if !etcd.is_learner {
-        return Plan::exit(vec![remember_voter(snapshot, etcd, true)], Exit::Success, Reason::Running(health(etcd)));
+        // Where that does not say whether this voter may go on alone, it says all the same that it is promoted.
+        let as_before = || promoted_as_before(snapshot);
+        let memory = remember_voter(snapshot, etcd, true).unwrap_or_else(as_before);
+        return Plan::exit(vec![memory], Exit::Success, Reason::Running(health(etcd)));
+    }
+    if snapshot.machine_is_deleted() {
+        return snapshot.refuse(Refusal::MachineIsDeleted);
     }
     if snapshot.elapsed_ms > PATIENCE_MS {
         return snapshot.refuse(Refusal::NotAVoterYet);
@@ -36,6 +45,40 @@ pub(super) fn decide_promote(snapshot: &Snapshot, progress: &Progress) -> Plan {
         if polls >= 2 { vec![Effect::PromoteMember { id: etcd.member_id, via: Via::Peer }] } else { Vec::new() };
     let because = Reason::Step(Step::AskPeerToPromote { peer: snapshot.peer_name().to_owned() });
     Plan::then_look(effects, 250, Progress { polls_caught_up: polls, ..progress.clone() }, because)
+}
+
+/// An etcd that tells us nothing of itself votes where this boot saw it vote; a promotion that fails has Pacemaker stop it.
+fn promote_unseen(snapshot: &Snapshot, refuses: &NoPermission) -> Plan {
+    match snapshot.memory().filter(|memory| memory.voter.is_some()) {
+        Some(memory) => {
+            let promoted = Effect::Remember(BootMemory { promoted: true, ..memory.clone() });
+            Plan::exit(vec![promoted], Exit::Success, Reason::Running(unseen(snapshot)))
+        }
+        None => snapshot.refuse(Refusal::NoPermission { user: refuses.user.clone() }),
+    }
+}
+
+/// One that is slow once is asked again: a promotion that fails has Pacemaker stop it. Who still does not answer at the end
+/// and was seen to vote in this boot has its vote, and monitors go on with it: its peer may be lost.
+fn promote_unanswered(snapshot: &Snapshot, progress: &Progress) -> Plan {
+    let why = snapshot.own_etcd.why_unknown().to_owned();
+    let runs = snapshot.container_may_run();
+    if runs && snapshot.elapsed_ms + RESERVE_MS < snapshot.budget_ms {
+        return Plan::then_look(Vec::new(), 500, progress.clone(), Reason::Waiting(Wait::OwnAnswer { why }));
+    }
+    let listens = !snapshot.own_etcd.is_absent();
+    match snapshot.memory().filter(|memory| runs && listens && memory.voter.is_some()) {
+        Some(memory) => {
+            let promoted = Effect::Remember(BootMemory { promoted: true, ..memory.clone() });
+            Plan::exit(vec![promoted], Exit::Success, Reason::Waiting(Wait::OwnAnswer { why }))
+        }
+        None => snapshot.refuse(Refusal::EtcdDoesNotAnswer { why }),
+    }
+}
+
+fn promoted_as_before(snapshot: &Snapshot) -> Effect {
+    let memory = snapshot.memory().cloned().unwrap_or_default();
+    Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), promoted: true, ..memory })
 }
 
 /// A vote cannot be laid down without leaving, and leaving belongs to `stop`: only the role is given back.

@@ -27,9 +27,9 @@ pub(super) fn make(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd) -> Opt
 /// How many of the backups, oldest first, are from before this node voted last. The newest may be what a join that was
 /// cut short has just moved aside; and while a join is under way nothing is dispensable.
 fn dispensable(snapshot: &Snapshot, disk: &DataDir, room: &Room) -> usize {
-    let joins = snapshot.note.known().is_some_and(|note| note.joins);
+    let may_join = snapshot.last_note().is_none_or(|note| note.joins);
     match disk {
-        _ if joins || snapshot.note.known().is_none() && !snapshot.note.is_absent() => 0,
+        _ if may_join => 0,
         DataDir::Present(_) | DataDir::Broken { .. } => room.backups.len(),
         DataDir::Blank => room.backups.len().saturating_sub(1),
     }

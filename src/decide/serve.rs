@@ -1,5 +1,7 @@
 //! An etcd that was started: it is to answer, and what others rely on is written down once it serves.
 
+use super::alarm;
+use super::cold_start::classify;
 use super::fact::Fact;
 use super::membership;
 use super::others;
@@ -9,6 +11,7 @@ use super::reason::{Health, Reason, Refusal, Rule, Wait};
 use super::roles;
 use super::snapshot::{BootMemory, Etcd, Identity, RunningVoter, Snapshot};
 use super::start::{RESERVE_MS, is_listed};
+use super::unstartable;
 
 /// How long a plain start waits for a leader. Without one etcd runs on and waits for its peer's vote.
 const PATIENCE_FOR_A_LEADER_MS: u64 = 5_000;
@@ -22,7 +25,8 @@ pub(super) fn started(snapshot: &Snapshot, progress: &Progress, mode: &RunMode) 
     if !snapshot.container_may_run() {
         let exit = snapshot.container.known().and_then(|container| container.exit.clone());
         let last_words = exit.unwrap_or_else(|| "the container is gone".to_owned());
-        return snapshot.refuse(Refusal::EtcdExited { last_words });
+        let effects = unstartable::counted(snapshot, mode).into_iter().collect();
+        return Plan { effects, ..snapshot.refuse(Refusal::EtcdExited { last_words }) };
     }
     match &snapshot.own_etcd {
         Fact::Known(etcd) if etcd.leader.is_some() => serving(snapshot, progress, mode, etcd),
@@ -31,6 +35,7 @@ pub(super) fn started(snapshot: &Snapshot, progress: &Progress, mode: &RunMode) 
             let why = "nothing listens on its client port".to_owned();
             await_leader(snapshot, progress, mode, Wait::OwnAnswer { why })
         }
+        Fact::Unknown(_) if snapshot.serves_unseen() => serving_unseen(snapshot, mode),
         Fact::Unknown(_) | Fact::NotAsked => {
             let why = snapshot.own_etcd.why_unknown().to_owned();
             await_leader(snapshot, progress, mode, Wait::OwnAnswer { why })
@@ -88,14 +93,42 @@ fn serving(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd
     effects.extend(standalone_as_seen(snapshot, etcd));
     effects.extend(membership::settle(snapshot, etcd));
     effects.extend(others::served(snapshot));
+    effects.extend(others::failures(snapshot));
     let promoted = snapshot.memory().is_some_and(|memory| memory.promoted);
-    effects.push(remember_voter(snapshot, etcd, promoted));
+    effects.extend(remember_voter(snapshot, etcd, promoted));
+    effects.extend(unstartable::forgotten(snapshot));
     if snapshot.authorisation.known().is_some() {
         effects.push(Effect::ConsumeAuthorisation);
     }
     effects.extend(roles::score_as_seen(snapshot, etcd));
     let health = health(etcd);
     Plan::exit(effects, Exit::Success, Reason::Running(health))
+}
+
+/// Our etcd serves and tells nothing of itself. What is known of it without that is written down; the rest is not, so that a
+/// later loss of the peer may need an operator.
+fn serving_unseen(snapshot: &Snapshot, mode: &RunMode) -> Plan {
+    let mut effects = Vec::new();
+    if snapshot.container.known().is_some_and(|container| container.forces_new_cluster) {
+        effects.push(Effect::SettleConfig);
+    }
+    effects.extend(others::served(snapshot));
+    effects.extend(others::failures(snapshot));
+    // What was forced has one voter. Should it be slow once, it is not forced once more.
+    if let Some(memory) = snapshot.memory().filter(|_| *mode == RunMode::ForceNewCluster) {
+        let voter = memory.voter.clone().map(|voter| RunningVoter { sole: true, ..voter });
+        effects.push(Effect::Remember(BootMemory { voter, ..memory.clone() }));
+    }
+    if snapshot.authorisation.known().is_some() {
+        effects.push(Effect::ConsumeAuthorisation);
+    }
+    effects.extend(alarm::no_permission(snapshot));
+    Plan::exit(effects, Exit::Success, Reason::Running(unseen(snapshot)))
+}
+
+/// How a member stands that tells nothing of itself.
+pub(super) fn unseen(snapshot: &Snapshot) -> Health {
+    Health::NoPermission { user: snapshot.own_refuses.as_ref().and_then(|refuses| refuses.user.clone()) }
 }
 
 /// A voter's claim to go on alone is visible in the CIB before anything counts on it: see [`Record::claims`].
@@ -113,19 +146,43 @@ fn claim(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd, 
 pub(super) fn missing_claim(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
     let has_claim = snapshot.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
     let may_claim = !etcd.is_learner && snapshot.peer.is_some();
-    (may_claim && !has_claim).then(|| Effect::PublishRecord(snapshot.living_record(etcd)))
+    let record = snapshot.living_record(etcd).filter(|_| may_claim && !has_claim);
+    record.map(Effect::PublishRecord)
 }
 
-/// What this boot remembers of a serving etcd.
-pub(super) fn remember_voter(snapshot: &Snapshot, etcd: &Etcd, promoted: bool) -> Effect {
-    let voter = (!etcd.is_learner).then(|| RunningVoter {
+/// The record of a voter whose membership has changed since it was published: the peer, and this node while its etcd is
+/// silent, go by what it says of who votes.
+pub(super) fn outdated_record(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
+    let published = snapshot.cib.known()?.own_record.as_ref().filter(|record| record.claims && !etcd.is_learner)?;
+    let living = snapshot.living_record(etcd)?;
+    (classify(&published.disk) != classify(&living.disk)).then_some(Effect::PublishRecord(living))
+}
+
+/// What this boot remembers of a serving etcd. Where the note cannot be read it stays as it is: the claim to go on alone
+/// rests on what the note says.
+pub(super) fn remember_voter(snapshot: &Snapshot, etcd: &Etcd, promoted: bool) -> Option<Effect> {
+    let lineage = snapshot.own_lineage()?;
+    let voter = has_all_that_was_acknowledged(snapshot, etcd).then(|| RunningVoter {
         cluster_id: etcd.cluster_id,
         member_id: etcd.member_id,
-        lineage: snapshot.own_lineage(),
+        lineage,
         sole: etcd.has_one_voter(),
     });
     let start_failures = snapshot.cib.known().map_or(0, |cib| cib.own_start_failures);
-    Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted, start_failures })
+    Some(Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted, start_failures }))
+}
+
+/// Whether a voter holds all that was acknowledged until now. Between the entry that promotes a learner and its application the
+/// leader acknowledges alone; what it has committed once it lists this member as a voter is the last of that, so a new
+/// voter that has committed as much lacks nothing. The leader itself lacks nothing, and one that voted before has proved it.
+fn has_all_that_was_acknowledged(snapshot: &Snapshot, etcd: &Etcd) -> bool {
+    let voted = snapshot.running_voter().is_some_and(|voter| voter.member_id == etcd.member_id && !voter.sole);
+    let has_caught_up = |leader: &Etcd| {
+        let lists_me = leader.voters().any(|member| member.id == etcd.member_id);
+        leader.cluster_id == etcd.cluster_id && lists_me && etcd.index >= leader.index
+    };
+    let is_caught_up = snapshot.peer_etcd.known().is_some_and(has_caught_up);
+    !etcd.is_learner && (etcd.has_one_voter() || etcd.leads() || voted || is_caught_up)
 }
 
 /// The ids that others read in the CIB are those of the member that runs.
@@ -150,6 +207,7 @@ pub(super) fn health(etcd: &Etcd) -> Health {
     match (etcd.is_learner, etcd.voters().count()) {
         (true, _) => Health::Learner,
         (false, 1) => Health::SoleVoter,
-        (false, _) => Health::VoterOfTwo,
+        (false, 0 | 2) => Health::VoterOfTwo,
+        (false, voters) => Health::VoterAmong { voters },
     }
 }

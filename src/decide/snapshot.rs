@@ -1,10 +1,11 @@
 //! Everything that one round knows. Data only: no handles, no clocks, no secrets.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::fact::Fact;
+use super::unstartable;
 pub use crate::data_dir::{Backup, DataDir, History, Room};
 
 /// A cluster node's name, as Pacemaker has it. Compared exactly.
@@ -30,6 +31,10 @@ pub struct Snapshot {
     /// What Pacemaker said about its transition; `None` when the agent was started by hand.
     pub notify: Option<Notify>,
     pub cib: Fact<Cib>,
+    /// Whether an earlier action, or the podman that a killed one left behind, still starts or ends the container. All
+    /// else was looked at after this.
+    #[serde(default)]
+    pub launching: Fact<bool>,
     pub container: Fact<Container>,
     /// Whether a process has the data dir's files locked; that process is an etcd, whatever podman says.
     #[serde(default)]
@@ -49,6 +54,11 @@ pub struct Snapshot {
     pub local: Local,
     pub own_etcd: Fact<Etcd>,
     pub peer_etcd: Fact<Etcd>,
+    /// Set where the etcd here, or the peer's, answers and does not let this agent know how it stands: that is unknown above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_refuses: Option<Box<NoPermission>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_refuses: Option<Box<NoPermission>>,
     /// A number that no other round of this boot has: see [`Record::nonce`].
     #[serde(default)]
     pub nonce: u64,
@@ -66,10 +76,37 @@ pub struct Local {
     /// With what a check failed that an operator asked for besides.
     pub failed_check: Option<String>,
     /// Whether OpenShift is deleting the Machine of the node that is to be added: the peer, or on a joiner itself.
-    pub machine_is_deleted: bool,
+    #[serde(default, deserialize_with = "fact_or_bool")]
+    pub machine_is_deleted: Fact<bool>,
+    /// How often etcd broke down over the data that is here as it was started plainly; none once it has served from it.
+    #[serde(default)]
+    pub failed_starts: Option<FailedStarts>,
     /// When the log in the data dir was last written to, in seconds since 1970; for people, and deciding nothing.
     #[serde(default)]
     pub log_written: Option<u64>,
+}
+
+/// Decisions that were recorded before this was a fact have a plain truth value.
+fn fact_or_bool<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fact<bool>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Known(bool),
+        Fact(Fact<bool>),
+    }
+    Ok(match Either::deserialize(deserializer)? {
+        Either::Known(value) => Fact::Known(value),
+        Either::Fact(fact) => fact,
+    })
+}
+
+/// Plain starts of etcd, in a row, that it broke down in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct FailedStarts {
+    pub count: u64,
+    /// When the last of them ended, as podman has it: what tells it from the one before.
+    pub last_at: String,
+    pub last_words: String,
 }
 
 /// What has to go before etcd can be started.
@@ -128,10 +165,18 @@ pub struct Cib {
     pub learner_node: Option<NodeName>,
     /// The most forks that any node recorded for good: a node whose own data knows fewer was left behind.
     pub lineage: Lineage,
+    /// What this node's own attribute says of that, and the peer's: two forks of one count by two authors are two histories.
+    #[serde(default)]
+    pub own_lineage: Option<Lineage>,
+    #[serde(default)]
+    pub peer_lineage: Option<Lineage>,
     /// Whether a cluster was ever recorded here: then two blank disks are a loss, not a beginning.
     pub cluster_recorded: bool,
     /// How many starts in a row Pacemaker counted as failed on this node.
     pub own_start_failures: u64,
+    /// How often each operation is counted as failed on this node, by Pacemaker's name for it: `start_0`, `monitor_5000`.
+    #[serde(default)]
+    pub own_failures: BTreeMap<String, u64>,
     /// The promotion score that this node has.
     pub own_promotion_score: Option<u32>,
     /// The ids that this node published last.
@@ -145,6 +190,45 @@ pub struct Cib {
     /// What this node published for others, and what others asked of it.
     #[serde(default)]
     pub others: Others,
+}
+
+impl Cib {
+    /// What is known of the peer's machine: see [`PeerNode::as_confirmed_by`].
+    pub fn peer_machine(&self) -> PeerNode {
+        self.peer_node.as_confirmed_by(self.peer_agent)
+    }
+
+    /// See [`PeerNode::is_beyond_asking`].
+    pub fn peer_is_beyond_asking(&self) -> bool {
+        self.peer_node.is_beyond_asking(self.peer_agent)
+    }
+}
+
+impl PeerNode {
+    /// What is known of a machine whose agent's history is `agent`: `Down` only where that is confirmed.
+    ///
+    /// A machine is expected to be down as soon as it asks to shut down, and its resources run on until they are stopped: a
+    /// network that parts then leaves both nodes with that word about the other. So Pacemaker's scheduler fences a machine
+    /// that is gone as expected where its history shows a resource that was not stopped. A clean shutdown leaves the
+    /// successful stop in the history, and fencing erases it.
+    #[must_use]
+    pub fn as_confirmed_by(self, agent: PeerAgent) -> Self {
+        match (self, agent) {
+            (Self::Down, PeerAgent::Active | PeerAgent::Starting | PeerAgent::Stopping) => Self::Lost,
+            (machine, _) => machine,
+        }
+    }
+
+    /// Whether asking its etcd is in vain: the machine is off, or nobody knows what has become of it, and a machine that is
+    /// off does not even refuse. One that left as expected while its agent's history shows an etcd may serve on, as where
+    /// Pacemaker ended in maintenance.
+    pub fn is_beyond_asking(self, agent: PeerAgent) -> bool {
+        match self {
+            Self::Lost => true,
+            Self::Down => self.as_confirmed_by(agent) == Self::Down,
+            Self::Online | Self::Pending | Self::NeverSeen => false,
+        }
+    }
 }
 
 /// The attributes of a node that other programs read and write: OpenShift's etcd operator, its scripts, administrators
@@ -178,7 +262,7 @@ pub enum PeerNode {
     Online,
     /// In the membership, but Pacemaker has not joined (or has left) there.
     Pending,
-    /// Gone and confirmed: shut down cleanly, or fenced.
+    /// Gone as expected: shut down cleanly, fenced, or lost after it had asked to shut down; see [`Cib::peer_machine`].
     Down,
     /// Gone, and not confirmed: it may be running.
     Lost,
@@ -216,6 +300,9 @@ pub struct Record {
     /// went on with alone before was given up for the peer's history.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub joins: bool,
+    /// Whether an operator gave the peer up by name for this history: see [`Note::gave_up`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gave_up: bool,
     /// Tells this write from every earlier one of this boot. Pacemaker applies what is written in one order on all nodes,
     /// so who finds it in his own CIB finds there all that was written before it, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -237,12 +324,26 @@ impl Lineage {
     }
 }
 
-/// The container that runs etcd.
+/// A container that runs, as podman tells of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Found {
+    pub id: String,
+    /// Its first process.
+    pub pid: i32,
+}
+
+/// The container that runs etcd.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Container {
     pub running: bool,
     /// Where it is not running: its exit code and the last thing that etcd said.
     pub exit: Option<String>,
+    /// Where etcd broke down by itself, and names nothing around its data as the cause: when that was, as podman has it.
+    #[serde(default)]
+    pub broke_down_at: Option<String>,
+    /// Where only podman could tell that it runs: what the agent is to write down of it. It decides nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<Found>,
     /// Whether its configuration file would force a new cluster at the next start.
     pub forces_new_cluster: bool,
 }
@@ -255,6 +356,10 @@ pub struct Note {
     pub alone_since: Option<Position>,
     /// Set before this member leaves the member list.
     pub left_at: Option<Position>,
+    /// Set when this node goes on alone at an operator's word, which gave the peer's own history up by name: when the peer
+    /// comes back with one, nobody has to choose between the two any more.
+    #[serde(default)]
+    pub gave_up: bool,
     /// Set when this node joins, until it votes again: what was moved aside meanwhile may be the last copy but one.
     #[serde(default)]
     pub joins: bool,
@@ -272,7 +377,8 @@ pub struct Position {
 pub struct BootMemory {
     pub boot_id: String,
     /// Set once our etcd, as a voter of a cluster with a leader, has been seen in this boot; taken back by a stop
-    /// that the peer could see. While it stands, the peer cannot have gone on alone.
+    /// that the peer could see. While it stands, and the claim in the CIB with it, the peer cannot have gone on alone: see
+    /// [`Snapshot::running_voter`].
     pub voter: Option<RunningVoter>,
     /// Whether Pacemaker promoted this instance.
     pub promoted: bool,
@@ -322,6 +428,16 @@ pub struct Etcd {
     pub db_bytes: u64,
     /// Alarms and errors that it reports, in its words.
     pub alarms: Vec<String>,
+}
+
+/// An etcd whose auth is on, and which knows no user of this agent that may ask what it asks. It lives, and whoever restarts it
+/// for that ends what serves.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct NoPermission {
+    /// The user that etcd takes this agent for; `None` where its certificate has no name.
+    pub user: Option<String>,
+    /// Whether no majority confirmed a read that it was asked for, which it tries before it looks who asks.
+    pub leaderless: bool,
 }
 
 /// One line of a member list.
@@ -384,6 +500,11 @@ impl Snapshot {
         self.peer.as_ref().map_or("the peer", |peer| peer.name.as_str())
     }
 
+    /// Whether our etcd serves although it tells nothing of itself: a majority has confirmed a read.
+    pub fn serves_unseen(&self) -> bool {
+        self.own_refuses.as_ref().is_some_and(|refuses| !refuses.leaderless)
+    }
+
     /// Whether our container runs; unknown counts as running, so that nothing is started twice.
     pub fn container_may_run(&self) -> bool {
         match &self.container {
@@ -391,6 +512,11 @@ impl Snapshot {
             Fact::Absent => false,
             Fact::Unknown(_) | Fact::NotAsked => true,
         }
+    }
+
+    /// Whether the container may be started beside us, whatever is seen of it now.
+    pub fn may_be_launching(&self) -> bool {
+        matches!(self.launching, Fact::Known(true) | Fact::Unknown(_))
     }
 
     /// The operator's word, where it is of this boot and about this data and this peer.
@@ -404,15 +530,19 @@ impl Snapshot {
         })
     }
 
-    /// Whether the cluster knows of a fork that our own data does not: somebody went on without us.
+    /// Whether the cluster knows of a fork that our own data does not: somebody went on without us. Where our own forks are
+    /// not known, it may.
     pub fn was_left_behind(&self) -> bool {
-        self.cib.known().is_some_and(|cib| cib.lineage.is_beyond(&self.own_lineage()))
+        let own = self.own_lineage();
+        let is_beyond = |lineage: &Lineage| own.as_ref().is_none_or(|own| lineage.is_beyond(own));
+        let recorded = |cib: &Cib| is_beyond(&cib.lineage) || cib.peer_lineage.as_ref().is_some_and(is_beyond);
+        self.cib.known().is_some_and(recorded)
     }
 
     /// Whether this member asked the peer to remove it, and has not voted since. The peer may have that in its log,
     /// whether or not we were told, and is the sole voter then.
     pub fn may_have_left(&self) -> bool {
-        self.note.known().is_some_and(|note| note.left_at.is_some())
+        self.last_note().is_none_or(|note| note.left_at.is_some())
     }
 
     /// Whether this node left to its peer or moved its data aside to join it, and has not gone on alone since.
@@ -421,9 +551,29 @@ impl Snapshot {
         self.note.known().is_some_and(gave)
     }
 
-    /// The lineage of our own data.
-    pub fn own_lineage(&self) -> Lineage {
-        self.note.known().map(|note| note.lineage.clone()).unwrap_or_default()
+    fn gave_up(&self) -> bool {
+        self.note.known().is_some_and(|note| note.gave_up)
+    }
+
+    /// The durable note: an empty one where none was ever written, and none where it cannot be told.
+    pub fn last_note(&self) -> Option<Note> {
+        match &self.note {
+            Fact::Known(note) => Some(note.clone()),
+            Fact::Absent => Some(Note::default()),
+            Fact::Unknown(_) | Fact::NotAsked => None,
+        }
+    }
+
+    /// The lineage of our own data, which is in the note.
+    pub fn own_lineage(&self) -> Option<Lineage> {
+        self.last_note().map(|note| note.lineage)
+    }
+
+    /// Whether the node that is to be added is known to be on its way out. Where the Kubernetes API cannot be asked it counts
+    /// as one that stays: that API needs etcd itself, and a node must not stay out of etcd because the API is down. What is
+    /// added wrongly then is removed again once the API answers, before the Machine is gone.
+    pub fn machine_is_deleted(&self) -> bool {
+        self.local.machine_is_deleted == Fact::Known(true)
     }
 
     /// What this boot remembers, if it was this boot that wrote it.
@@ -431,8 +581,16 @@ impl Snapshot {
         self.boot_memory.known().filter(|memory| memory.boot_id == self.boot_id)
     }
 
+    /// The voter that this boot remembers, while the claim that belongs to it is visible. Where Pacemaker ended and came back
+    /// in the same boot (in maintenance, say), the claim went with the attributes of its former life, the peer may have passed
+    /// over this node since, and what `/run` remembers proves nothing any more.
+    pub fn running_voter(&self) -> Option<&RunningVoter> {
+        let claims = self.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
+        self.memory()?.voter.as_ref().filter(|_| claims)
+    }
+
     /// The record that this node publishes while `etcd`, its own, runs as a voter: the same facts, from the living.
-    pub fn living_record(&self, etcd: &Etcd) -> Record {
+    pub fn living_record(&self, etcd: &Etcd) -> Option<Record> {
         let ids = |learners: bool| {
             etcd.members.iter().filter(|member| member.is_learner == learners).map(|member| member.id).collect()
         };
@@ -445,30 +603,31 @@ impl Snapshot {
             voters: ids(false),
             learners: ids(true),
             has_left: false,
+            database_ahead: None,
             damage: Vec::new(),
         };
-        let disk = DataDir::Present(history);
-        Record {
+        Some(Record {
             boot_id: self.boot_id.clone(),
-            disk,
-            lineage: self.own_lineage(),
+            disk: DataDir::Present(history),
+            lineage: self.own_lineage()?,
             claims: true,
             joins: false,
+            gave_up: self.gave_up(),
             nonce: None,
-        }
+        })
     }
 
-    /// The record that this node should be publishing now.
+    /// The record that this node should be publishing now; none where what it rests on is not known.
     pub fn record(&self) -> Option<Record> {
-        self.disk.known().map(|disk| Record {
+        let disk = unstartable::usable_disk(self)?;
+        Some(Record {
             boot_id: self.boot_id.clone(),
-            disk: disk.clone(),
-            lineage: self.own_lineage(),
+            lineage: self.own_lineage()?,
             // Without data there is nothing to go on with.
-            claims: matches!(disk, DataDir::Present(_))
-                && self.memory().is_some_and(|memory| memory.voter.is_some())
-                && !self.may_have_left(),
-            joins: *disk == DataDir::Blank && self.gave_its_data_up(),
+            claims: matches!(disk, DataDir::Present(_)) && self.running_voter().is_some() && !self.may_have_left(),
+            joins: disk == DataDir::Blank && self.gave_its_data_up(),
+            gave_up: self.gave_up(),
+            disk,
             nonce: None,
         })
     }

@@ -2,18 +2,23 @@
 
 use super::cold_start::{self, Answer, Chosen, Cluster, Data, classify};
 use super::fact::Fact;
+use super::membership;
+use super::others;
 use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode, Via};
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
 use super::recover;
 use super::room;
 use super::serve::started;
-use super::snapshot::{Cib, DataDir, Etcd, NodeName, Note, Obstacle, Record, Snapshot};
+use super::snapshot::{Cib, DataDir, Etcd, History, Lineage, NodeName, Note, Obstacle, PeerNode, Record, Snapshot};
+use super::unstartable;
 
 /// How long a start waits for a peer that starts at the same time: its start runs beside ours.
 const PATIENCE_WITH_A_STARTING_PEER_MS: u64 = 60_000;
 /// How long a start waits for a peer that can only act once our start has ended. Waiting longer would block it.
 const PATIENCE_WITH_A_BLOCKED_PEER_MS: u64 = 4_000;
+/// How long a sole voter waits for a peer whose machine is joining the cluster.
+const PATIENCE_WITH_A_JOINING_PEER_MS: u64 = 15_000;
 /// How long what we write may take to appear in our own CIB.
 pub(super) const PATIENCE_WITH_THE_CIB_MS: u64 = 15_000;
 /// How long somebody else's listener on our ports is waited for.
@@ -22,7 +27,7 @@ const PATIENCE_WITH_A_PORT_MS: u64 = 60_000;
 pub(super) const RESERVE_MS: u64 = 10_000;
 
 /// The first failed starts come quickly, as what stands in the way is mostly a peer that boots at the same time. Then
-/// each takes this long, so that Pacemaker's `migration-threshold` (60 in OpenShift) lasts for a quarter of an hour.
+/// each takes this long: what Pacemaker does between two of them costs both nodes something.
 const PACE_MS: u64 = 16_000;
 pub(super) const QUICK_FAILURES: u64 = 3;
 
@@ -37,6 +42,10 @@ fn paced(plan: Plan, snapshot: &Snapshot, progress: &Progress) -> Plan {
             if !may_fail(snapshot) =>
         {
             Plan::then_look(effects, 500, progress.clone(), Reason::Waiting(Wait::BeforeFailing { refusal, peer }))
+        }
+        Plan { mut effects, next: next @ Next::Exit(Exit::Retriable), because } => {
+            effects.extend(others::failures(snapshot));
+            Plan { effects, next, because }
         }
         plan => plan,
     }
@@ -63,33 +72,55 @@ fn begin(snapshot: &Snapshot, progress: &Progress) -> Plan {
         return snapshot.refuse(Refusal::ContainerUnknown { why: why.clone() });
     }
     if snapshot.container_may_run() {
-        return started(snapshot, progress, &RunMode::Normally);
+        return already_running(snapshot, progress);
     }
-    let Some(disk) = snapshot.disk.known() else {
+    let Some(disk) = unstartable::usable_disk(snapshot) else {
         return snapshot.refuse(Refusal::DiskUnreadable { why: snapshot.disk.why_unknown().to_owned() });
     };
+    if snapshot.last_note().is_none() {
+        return snapshot.refuse(recover::note_unreadable(snapshot));
+    }
     if let Some(obstacle) = snapshot.local.obstacle {
         return in_the_way(snapshot, progress, obstacle);
+    }
+    if is_outdated(snapshot, &disk) {
+        let because = Reason::Step(Step::TakeBackOutdatedConfirmation);
+        return Plan::then_look(vec![Effect::ConsumeAuthorisation], 0, progress.clone(), because);
     }
     let (Some(cib), Some(record)) = (snapshot.cib.known(), snapshot.record()) else {
         return snapshot.refuse(Refusal::CibUnreadable { why: snapshot.cib.why_unknown().to_owned() });
     };
-    if cib.own_record.as_ref() != Some(&record) {
-        return publish(snapshot, progress, record);
+    let fork = membership::fork_of_the_peer(snapshot);
+    if fork.is_some() || cib.own_record.as_ref() != Some(&record) {
+        return publish(snapshot, progress, fork.into_iter().chain([Effect::PublishRecord(record)]).collect());
     }
     match snapshot.peer_etcd.known() {
-        Some(etcd) if etcd.is_voter_with_leader() => follow(snapshot, disk, etcd, cib),
+        Some(etcd) if etcd.is_voter_with_leader() => follow(snapshot, &disk, etcd, cib),
         _ => without_a_living_cluster(snapshot, progress, cib, &record),
     }
 }
 
+/// Whether an operator's word is about other data than what is here now. It would not count before a force, but would have an
+/// etcd that runs announced and stopped for one.
+fn is_outdated(snapshot: &Snapshot, disk: &DataDir) -> bool {
+    let fits = matches!(disk, DataDir::Present(history) if snapshot.authorised(history).is_some());
+    snapshot.authorisation.known().is_some() && !fits
+}
+
+/// R0: etcd runs here. Nothing is started; what others rely on is written down.
+fn already_running(snapshot: &Snapshot, progress: &Progress) -> Plan {
+    let plan = started(snapshot, progress, &RunMode::Normally);
+    let serves = snapshot.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
+    if serves { Plan { because: snapshot.rule(Rule::AlreadyServing), ..plan } } else { plan }
+}
+
 /// The record goes out first, and nothing else happens until it is visible: the peer decides from it.
-fn publish(snapshot: &Snapshot, progress: &Progress, record: Record) -> Plan {
+fn publish(snapshot: &Snapshot, progress: &Progress, effects: Vec<Effect>) -> Plan {
     if snapshot.elapsed_ms > PATIENCE_WITH_THE_CIB_MS {
         let why = "our own record does not appear in it".to_owned();
         return snapshot.refuse(Refusal::CibUnreadable { why });
     }
-    Plan::then_look(vec![Effect::PublishRecord(record)], 50, progress.clone(), Reason::Waiting(Wait::OwnRecord))
+    Plan::then_look(effects, 50, progress.clone(), Reason::Waiting(Wait::OwnRecord))
 }
 
 /// kubelet ends its own etcd only once it was told to, and a whole start waits for that; anything else is to be told
@@ -114,10 +145,12 @@ fn follow(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
     if is_listed(disk, peer_etcd) {
         return run(snapshot, RunMode::Normally, Rule::PeerServesAndListsThisMember);
     }
-    if Chosen::seen_in(snapshot, cib) == Chosen::Me && is_voter(disk) {
-        return snapshot.refuse(Refusal::PeerServesThoughNotChosen);
+    match Chosen::seen_in(snapshot, cib) {
+        Chosen::Me if is_voter(disk) => return snapshot.refuse(Refusal::PeerServesThoughNotChosen),
+        Chosen::Nobody if is_a_history_beside(snapshot, disk, cib) => return snapshot.refuse(Refusal::HistoriesSplit),
+        Chosen::Me | Chosen::ThePeer | Chosen::Nobody => {}
     }
-    if snapshot.local.machine_is_deleted {
+    if snapshot.machine_is_deleted() {
         return snapshot.refuse(Refusal::MachineIsDeleted);
     }
     match peer_etcd.member_at(&snapshot.me) {
@@ -154,20 +187,45 @@ pub(super) fn is_listed(disk: &DataDir, etcd: &Etcd) -> bool {
     }
 }
 
+/// Whether this data is of a history of its own: this node went on alone, nobody has joined it since, and the peer that
+/// serves went on without knowing of it. Neither history is the newer one, so an operator chooses, where nobody has given
+/// this node up by name before. A peer that counts more forks went on at such a word, too.
+fn is_a_history_beside(snapshot: &Snapshot, disk: &DataDir, cib: &Cib) -> bool {
+    // Where the note cannot be read, it may be.
+    let Some(Note { lineage: own, alone_since, .. }) = snapshot.last_note() else {
+        return classify(disk) == Data::SoleVoter;
+    };
+    let served = cib.peer_record.as_ref().map(|record| &record.lineage).or(cib.peer_lineage.as_ref());
+    let is_known_there = served.is_some_and(|served| *served == own || served.forks > own.forks);
+    let was_given_up = cib.peer_record.as_ref().is_some_and(|record| record.gave_up);
+    classify(disk) == Data::SoleVoter && alone_since.is_some() && !is_known_there && !was_given_up
+}
+
 /// Only here is a data dir moved aside: the peer serves as a voter and has listed us.
 fn join(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
+    let lineage = cib.lineage.clone();
+    // From here on our data is the peer's history, forks included.
+    let note = Effect::WriteNote(Note { lineage: lineage.clone(), joins: true, ..Note::default() });
     let (mut effects, rule) = match disk {
-        DataDir::Blank => (Vec::new(), Rule::PeerServesAndThisNodeIsBlank),
+        DataDir::Blank => (vec![note], Rule::PeerServesAndThisNodeIsBlank),
         DataDir::Present(_) | DataDir::Broken { .. } => {
-            (vec![Effect::MoveDataAside], Rule::PeerServesAndThisDataIsNotIts)
+            let aside =
+                if is_a_history_beside(snapshot, disk, cib) { Effect::MoveHistoryAside } else { Effect::MoveDataAside };
+            let told = Effect::PublishRecord(joining_record(snapshot, lineage));
+            (vec![aside, note, told], Rule::PeerServesAndThisDataIsNotIts)
         }
     };
-    // From here on our data is the peer's history, forks included.
-    effects.push(Effect::WriteNote(Note { lineage: cib.lineage.clone(), joins: true, ..Note::default() }));
     let mode = RunMode::JoinAsLearner { initial_cluster: initial_cluster(snapshot, peer_etcd) };
     effects.push(Effect::RunContainer(mode.clone()));
     let progress = Progress::enter(Phase::Started(mode), snapshot.elapsed_ms);
     Plan::then_look(effects, 100, progress, snapshot.rule(rule))
+}
+
+/// What a node says that joins its peer: what it held before is of no weight any more. The peer is to know, as it may be
+/// started next.
+pub(super) fn joining_record(snapshot: &Snapshot, lineage: Lineage) -> Record {
+    let boot_id = snapshot.boot_id.clone();
+    Record { boot_id, disk: DataDir::Blank, lineage, claims: false, joins: true, gave_up: false, nonce: None }
 }
 
 /// etcd compares this with the member list, entry by entry.
@@ -247,20 +305,39 @@ fn is_voter(disk: &DataDir) -> bool {
 fn beside_an_active_peer(snapshot: &Snapshot, progress: &Progress, record: &Record) -> Plan {
     let left_out = snapshot.peer_etcd.known().is_some_and(|etcd| !etcd.is_learner && !is_listed(&record.disk, etcd));
     match classify(&record.disk) {
-        // Two sole voters are two histories, and only one may serve: the one that runs.
-        Data::SoleVoter if is_newest(snapshot, record) && !peer_claims_to_be_sole(snapshot) => {
-            run_plainly(snapshot, &record.disk, Rule::PeerActiveButWithoutLeader)
-        }
+        Data::SoleVoter => sole_beside_an_active_peer(snapshot, progress, record),
         // A learner too: its own log may not know yet that it was promoted, and then the peer waits for its vote.
         Data::VoterBeside(_) | Data::Learner if !left_out => {
             run(snapshot, RunMode::Normally, Rule::PeerActiveButWithoutLeader)
         }
-        Data::VoterAmongMany => snapshot.refuse(Refusal::MoreThanTwoVoters),
-        Data::SoleVoter | Data::VoterBeside(_) | Data::Learner | Data::Departed | Data::Nothing => {
-            let wait = Wait::PeerToServe { peer: snapshot.peer_name().to_owned() };
-            wait_or_refuse(snapshot, progress, PATIENCE_WITH_A_BLOCKED_PEER_MS, wait, Refusal::PeerDoesNotServe)
-        }
+        Data::VoterAmongMany => among_many(snapshot),
+        Data::VoterBeside(_) | Data::Learner | Data::Departed | Data::Nothing => await_the_peer(snapshot, progress),
     }
+}
+
+/// A failed start counts as active, too: of two sole voters, which are two histories, the one that is refused its start
+/// claims nothing. So the table is asked, whoever claims, and only the one that serves or was chosen goes on.
+fn sole_beside_an_active_peer(snapshot: &Snapshot, progress: &Progress, record: &Record) -> Plan {
+    let serves = peer_claims_to_be_sole(snapshot) || !snapshot.peer_etcd.is_absent();
+    let cib = snapshot.cib.known();
+    let told = cib.and_then(|cib| Some((cib.peer_record.as_ref()?, Cluster::seen_in(snapshot, cib))));
+    match told.map(|(peer, cluster)| cold_start::answer(record, peer, &cluster)) {
+        Some(Answer::Refuse(Refusal::HistoriesSplit)) => {
+            as_others_say(snapshot, progress, record, PATIENCE_WITH_A_BLOCKED_PEER_MS)
+                .unwrap_or_else(|| snapshot.refuse(Refusal::HistoriesSplit))
+        }
+        Some(Answer::ForceNewCluster(rule)) if !serves => recover::announce(snapshot, snapshot.rule(rule)),
+        Some(Answer::FollowThePeer(_) | Answer::ForceNewCluster(_)) => await_the_peer(snapshot, progress),
+        _ if is_newest(snapshot, record) && !peer_claims_to_be_sole(snapshot) => {
+            run_plainly(snapshot, &record.disk, Rule::PeerActiveButWithoutLeader)
+        }
+        _ => await_the_peer(snapshot, progress),
+    }
+}
+
+fn await_the_peer(snapshot: &Snapshot, progress: &Progress) -> Plan {
+    let wait = Wait::PeerToServe { peer: snapshot.peer_name().to_owned() };
+    wait_or_refuse(snapshot, progress, PATIENCE_WITH_A_BLOCKED_PEER_MS, wait, Refusal::PeerDoesNotServe)
 }
 
 fn peer_claims_to_be_sole(snapshot: &Snapshot) -> bool {
@@ -289,15 +366,23 @@ fn alone(snapshot: &Snapshot, record: &Record) -> Plan {
         Data::SoleVoter | Data::VoterBeside(_) => snapshot.refuse(recover::without_proof(snapshot, position)),
         Data::Learner => snapshot.refuse(Refusal::LearnerAlone { position }),
         Data::Departed => snapshot.refuse(Refusal::DepartedAlone { position }),
-        Data::VoterAmongMany => snapshot.refuse(Refusal::MoreThanTwoVoters),
+        Data::VoterAmongMany => among_many(snapshot),
         Data::Nothing => snapshot.refuse(Refusal::BlankAlone),
     }
+}
+
+/// Three or more voters are plain Raft: started plainly, whatever becomes of the peer, and nothing is forced.
+fn among_many(snapshot: &Snapshot) -> Plan {
+    run(snapshot, RunMode::Normally, Rule::MoreThanTwoVoters)
 }
 
 /// Nobody vouches for the peer. A sole voter needs nobody; everyone else waits for fencing.
 fn not_confirmed(snapshot: &Snapshot, progress: &Progress, record: &Record, why: &str) -> Plan {
     if classify(&record.disk) == Data::SoleVoter && is_newest(snapshot, record) {
-        return run_plainly(snapshot, &record.disk, Rule::SoleVoter);
+        return sole_beside_a_silent_peer(snapshot, progress, record);
+    }
+    if classify(&record.disk) == Data::VoterAmongMany {
+        return among_many(snapshot);
     }
     if is_voter(&record.disk) && recover::told_to(snapshot) && recover::peer_was_never_seen(snapshot) {
         return recover::announce(snapshot, snapshot.rule(Rule::OperatorConfirmed));
@@ -305,6 +390,24 @@ fn not_confirmed(snapshot: &Snapshot, progress: &Progress, record: &Record, why:
     let wait = Wait::PeerConfirmed { peer: snapshot.peer_name().to_owned(), why: why.to_owned() };
     let refusal = Refusal::PeerNotConfirmed { why: why.to_owned() };
     wait_or_refuse(snapshot, progress, PATIENCE_WITH_A_BLOCKED_PEER_MS, wait, refusal)
+}
+
+/// A sole voter needs nobody. But a peer that is there may tell of a fork that no CIB which counts has heard of, and
+/// Pacemaker asks its agent before it starts any: a start that began before the peer came back is the one that must wait.
+fn sole_beside_a_silent_peer(snapshot: &Snapshot, progress: &Progress, record: &Record) -> Plan {
+    let machine = snapshot.cib.known().filter(|cib| cib.peer_record.is_none()).map(Cib::peer_machine);
+    let wait = Wait::PeerRecord { peer: snapshot.peer_name().to_owned() };
+    let patience_ms = match machine {
+        Some(PeerNode::Online) => PATIENCE_WITH_A_BLOCKED_PEER_MS,
+        Some(PeerNode::Pending) => PATIENCE_WITH_A_JOINING_PEER_MS,
+        _ => return run_plainly(snapshot, &record.disk, Rule::SoleVoter),
+    };
+    // A machine that hangs between Corosync and Pacemaker joins never.
+    let hangs = machine == Some(PeerNode::Pending) && progress.in_phase_ms(snapshot.elapsed_ms) > patience_ms;
+    if hangs && snapshot.peer_etcd.is_absent() {
+        return run_plainly(snapshot, &record.disk, Rule::SoleVoter);
+    }
+    wait_or_refuse(snapshot, progress, patience_ms, wait, Refusal::PeerSaysNothing)
 }
 
 /// Whether nobody went on without this sole voter: no fork was recorded that it does not know, or none that was made, as
@@ -318,7 +421,9 @@ fn is_newest(snapshot: &Snapshot, record: &Record) -> bool {
     let split = peer.claims && answer == Answer::Refuse(Refusal::HistoriesSplit);
     // Who is lost may have gone on since; who is there would claim.
     let is_there = !matches!(peer_word(snapshot), PeerWord::Lost | PeerWord::Unknown(_));
-    let votes_beside = cold_start::still_votes_beside(peer, record) && peer.lineage == cib.lineage;
+    let is_of_the_peer = |told: &Lineage| !told.is_beyond(&record.lineage) || *told == peer.lineage;
+    let told_of_the_peer = is_of_the_peer(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(is_of_the_peer);
+    let votes_beside = cold_start::still_votes_beside(peer, record) && told_of_the_peer;
     let never_made = is_there && (peer.joins || votes_beside || cold_start::learns_from(peer, record));
     !split && (!snapshot.was_left_behind() || cold_start::left_to(peer, record) || never_made)
 }
@@ -329,19 +434,31 @@ fn only_node(snapshot: &Snapshot, record: &Record) -> Plan {
         Data::SoleVoter => run_plainly(snapshot, &record.disk, Rule::OnlyNode),
         // The administrator took the peer out of node_ip_map: that is the operator's word on it.
         Data::VoterBeside(_) => recover::announce(snapshot, snapshot.rule(Rule::OnlyNode)),
-        Data::Nothing | Data::VoterAmongMany | Data::Learner | Data::Departed => snapshot.refuse(Refusal::NoVotersData),
+        Data::VoterAmongMany => among_many(snapshot),
+        Data::Nothing | Data::Learner | Data::Departed => snapshot.refuse(Refusal::NoVotersData),
     }
 }
 
 fn wait_or_refuse(snapshot: &Snapshot, progress: &Progress, patience_ms: u64, wait: Wait, refusal: Refusal) -> Plan {
     let patience_ms = patience_ms.min(snapshot.budget_ms.saturating_sub(RESERVE_MS));
     if progress.in_phase_ms(snapshot.elapsed_ms) > patience_ms {
-        return snapshot.refuse(refusal);
+        return snapshot.refuse(unless_refused(snapshot, refusal));
     }
     Plan::then_look(Vec::new(), 200, progress.clone(), Reason::Waiting(wait))
 }
 
+/// A peer that "does not serve" may serve everybody but us.
+fn unless_refused(snapshot: &Snapshot, refusal: Refusal) -> Refusal {
+    match &snapshot.peer_refuses {
+        Some(refuses) if refusal == Refusal::PeerDoesNotServe => Refusal::NoPermission { user: refuses.user.clone() },
+        _ => refusal,
+    }
+}
+
 fn run_plainly(snapshot: &Snapshot, disk: &DataDir, rule: Rule) -> Plan {
+    if let Some(refusal) = recover::database_is_ahead(disk).filter(|_| classify(disk) == Data::SoleVoter) {
+        return snapshot.refuse(refusal);
+    }
     let progress = Progress::enter(Phase::Started(RunMode::Normally), snapshot.elapsed_ms);
     Plan::then_look(plain_start(disk), 100, progress, snapshot.rule(rule))
 }
@@ -352,11 +469,16 @@ pub(super) fn plain_start(disk: &DataDir) -> Vec<Effect> {
     let mut effects = vec![Effect::RunContainer(RunMode::Normally)];
     if let DataDir::Present(history) = disk
         && classify(disk) == Data::SoleVoter
-        && history.commit_index < history.last_index
+        && is_to_be_advanced(history)
     {
         effects.insert(0, Effect::AdvanceCommit);
     }
     effects
+}
+
+/// Whether a sole voter's log has entries that it does not record as committed.
+pub(super) fn is_to_be_advanced(history: &History) -> bool {
+    history.commit_index < history.last_index
 }
 
 fn run(snapshot: &Snapshot, mode: RunMode, rule: Rule) -> Plan {

@@ -32,11 +32,13 @@ pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
 }
 
 /// podman says so; or, where it does not answer even after etcd was ended without it, nothing holds the data and
-/// nothing listens.
+/// nothing listens. And nothing that an earlier action left behind is about to start it.
 fn is_gone(snapshot: &Snapshot, progress: &Progress) -> bool {
     let podman_is_mute = matches!(snapshot.container, Fact::Unknown(_));
     let nothing_lives = snapshot.data_in_use == Fact::Known(false) && snapshot.own_etcd.is_absent();
-    !snapshot.container_may_run() || (progress.phase == Phase::Stopped && podman_is_mute && nothing_lives)
+    let is_over =
+        !snapshot.container_may_run() || (progress.phase == Phase::Stopped && podman_is_mute && nothing_lives);
+    is_over && !snapshot.may_be_launching()
 }
 
 /// Our etcd, where it may leave: it is one of two voters, and the other is started, serves, and is not stopping too.
@@ -52,7 +54,9 @@ fn may_leave(snapshot: &Snapshot) -> Option<&Etcd> {
         Some(notify) => !notify.stop.contains(&peer.name) && peer_word(snapshot) == PeerWord::Active,
         None => peer_word(snapshot) == PeerWord::Active,
     };
-    (!restarts && both_vote && peer_stays && others.cluster_id == own.cluster_id).then_some(own)
+    // Leaving is written down in the note, beside what it says already.
+    let may_note = snapshot.last_note().is_some();
+    (!restarts && both_vote && peer_stays && may_note && others.cluster_id == own.cluster_id).then_some(own)
 }
 
 fn leave(snapshot: &Snapshot, progress: &Progress, own: &Etcd) -> Plan {
@@ -65,7 +69,8 @@ fn leave(snapshot: &Snapshot, progress: &Progress, own: &Etcd) -> Plan {
         let progress = if trying { progress.clone() } else { Progress::enter(Phase::HandedOver, snapshot.elapsed_ms) };
         return Plan::then_look(effects, 50, progress, Reason::Step(Step::HandOverLeadership { peer }));
     }
-    let note = snapshot.note.known().cloned().unwrap_or_default();
+    // Who may leave knows its note.
+    let note = snapshot.last_note().unwrap_or_default();
     // From here on the peer may be the one that goes on alone; what this node announced and did not do is taken back.
     let note = Note { alone_since: None, left_at: Some(own.position()), ..note };
     let lock = Effect::TellOthers(Notice::Leaving);
@@ -83,8 +88,10 @@ fn stop_container(snapshot: &Snapshot) -> Plan {
 /// `stop` answers success only when no etcd process of ours is alive.
 fn wait_for_the_end(snapshot: &Snapshot, progress: &Progress) -> Plan {
     if snapshot.elapsed_ms + RESERVE_MS > snapshot.budget_ms {
-        return match &snapshot.container {
-            Fact::Unknown(why) => snapshot.refuse(Refusal::ContainerUnknown { why: why.clone() }),
+        return match (&snapshot.container, &snapshot.launching) {
+            (Fact::Unknown(why), _) | (_, Fact::Unknown(why)) => {
+                snapshot.refuse(Refusal::ContainerUnknown { why: why.clone() })
+            }
             _ => snapshot.refuse(Refusal::StillRunning),
         };
     }
@@ -96,12 +103,14 @@ fn wait_for_the_end(snapshot: &Snapshot, progress: &Progress) -> Plan {
 
 /// etcd is gone. What this node may count on later is written down before the stop is answered.
 fn finish(snapshot: &Snapshot) -> Plan {
-    let voter = snapshot.memory().and_then(|memory| memory.voter.clone()).filter(|_| keeps_its_claim(snapshot));
+    let voter = snapshot.running_voter().cloned().filter(|_| keeps_its_claim(snapshot));
     let claims = voter.is_some();
     let memory = snapshot.memory().cloned().unwrap_or_default();
     let memory = BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted: false, ..memory };
     let mut effects = vec![Effect::Remember(memory)];
-    if let Some(record) = snapshot.record() {
+    // Where the note cannot be read, what was said before stays, but for the claim.
+    let said_before = || snapshot.cib.known().and_then(|cib| cib.own_record.clone());
+    if let Some(record) = snapshot.record().or_else(|| said_before().filter(|_| snapshot.last_note().is_none())) {
         effects.push(Effect::PublishRecord(Record { claims: claims && record.claims, ..record }));
     }
     effects.extend(others::revision(snapshot));

@@ -2,13 +2,19 @@
 
 mod alarms;
 mod cold_start;
+mod disk;
 mod golden;
+mod in_time;
 mod lost_data;
 mod monitor_and_notify;
 mod newest;
+mod no_permission;
 mod others;
 mod reasons;
 mod room;
 mod start;
 mod stop;
+mod turn;
+mod unreadable_note;
+mod unstartable;
 mod world;

@@ -8,8 +8,11 @@ use std::time::Duration;
 
 use etcd_client::{Certificate, Client, ConnectOptions, GetOptions, Identity, MemberAddOptions, TlsOptions};
 
+use super::common_name;
 use crate::decide::fact::Fact;
-use crate::decide::snapshot::{Etcd, Member, MemberId};
+use crate::decide::reason;
+use crate::decide::snapshot::{Etcd, Member, MemberId, NoPermission};
+use crate::regular_file;
 
 /// The certificates that an etcd is asked with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub struct Endpoint {
     pub address: String,
 }
 
+/// Many times what a file of certificates is.
+pub const PEM_LIMIT: u64 = 4 * 1024 * 1024;
 /// The key that etcdctl's own health check reads; it need not exist.
 const HEALTH_KEY: &str = "health";
 /// A lease that is not given back ends by itself.
@@ -42,19 +47,57 @@ pub enum Error {
     Client { url: String, why: String },
     #[error("{url} gave no answer within {seconds:.1} s")]
     TimedOut { url: String, seconds: f64 },
+    /// etcd answers, and its auth lets this agent's user do less than was asked.
+    #[error("{}: {url} says '{why}'", reason::grant(user.as_deref()))]
+    NoPermission { url: String, user: Option<String>, why: String },
 }
 
-/// Asks the etcd at `endpoint` for its state and its member list. Refused is absent; silence is unknown.
-pub fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Fact<Etcd> {
+/// How etcd words, whatever the code beside it, that its auth refuses a user; each after `etcdserver: ` or `auth: `.
+const NO_PERMISSION: [&str; 5] =
+    ["permission denied", "user name is empty", "user name not found", "user not found", "invalid auth token"];
+/// What a learner says to a read, whoever asks.
+const LEARNER: &str = "rpc not supported for learner";
+
+/// What an etcd said, and whether it refused to say more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub etcd: Fact<Etcd>,
+    pub no_permission: Option<Box<NoPermission>>,
+}
+
+impl From<Fact<Etcd>> for Answer {
+    fn from(etcd: Fact<Etcd>) -> Self {
+        Self { etcd, no_permission: None }
+    }
+}
+
+/// Asks the etcd at `endpoint` for its state and its member list. A refused connection is absent; silence is unknown, and so
+/// is what an etcd does not tell this agent.
+pub fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Answer {
     match listens(&endpoint.address, timeout) {
         Fact::Known(()) => {}
-        Fact::Absent => return Fact::Absent,
-        Fact::Unknown(why) => return Fact::Unknown(why),
-        Fact::NotAsked => return Fact::NotAsked,
+        Fact::Absent => return Fact::Absent.into(),
+        Fact::Unknown(why) => return Fact::Unknown(why).into(),
+        Fact::NotAsked => return Fact::NotAsked.into(),
     }
     match ask(endpoint, credentials, timeout, state) {
-        Ok(etcd) => Fact::Known(etcd),
-        Err(error) => Fact::Unknown(error.to_string()),
+        Ok(etcd) => Fact::Known(etcd).into(),
+        Err(error) => {
+            let etcd = Fact::Unknown(error.to_string());
+            let Error::NoPermission { user, .. } = error else { return etcd.into() };
+            let leaderless = !reads(endpoint, credentials, timeout);
+            Answer { etcd, no_permission: Some(Box::new(NoPermission { user, leaderless })) }
+        }
+    }
+}
+
+/// Whether an etcd that tells nothing of itself serves. It asks a majority to confirm a read before it looks who may read, so
+/// that being refused then is the majority's word, too. A learner reads for nobody.
+fn reads(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> bool {
+    match confirmed_read(endpoint, credentials, timeout) {
+        Ok(()) | Err(Error::NoPermission { .. }) => true,
+        Err(Error::Client { why, .. }) => why.contains(LEARNER),
+        Err(Error::Certificate { .. } | Error::TimedOut { .. }) => false,
     }
 }
 
@@ -176,9 +219,19 @@ where
     let answer = runtime.block_on(async { tokio::time::timeout(timeout, whole).await });
     match answer {
         Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) if is_no_permission(&sentence(&error)) => {
+            let user = common_name::of_file(&credentials.cert_file);
+            Err(Error::NoPermission { url: endpoint.url.clone(), user, why: sentence(&error) })
+        }
         Ok(Err(error)) => Err(client_error(sentence(&error))),
         Err(_) => Err(Error::TimedOut { url: endpoint.url.clone(), seconds: timeout.as_secs_f64() }),
     }
+}
+
+/// Whether these are etcd's words for a user that may not do what was asked.
+fn is_no_permission(words: &str) -> bool {
+    let words = words.strip_prefix("etcdserver: ").or_else(|| words.strip_prefix("auth: "));
+    words.is_some_and(|words| NO_PERMISSION.contains(&words))
 }
 
 /// The error's own words, without the scaffolding of the transport.
@@ -200,9 +253,54 @@ fn sentence(error: &etcd_client::Error) -> String {
 
 fn tls(credentials: &Credentials) -> Result<TlsOptions, Error> {
     let read = |path: &PathBuf| {
-        std::fs::read(path).map_err(|source| Error::Certificate { path: path.display().to_string(), source })
+        regular_file::read_at_most(path, PEM_LIMIT)
+            .map_err(|source| Error::Certificate { path: path.display().to_string(), source })
     };
     Ok(TlsOptions::new()
         .ca_certificate(Certificate::from_pem(read(&credentials.trusted_ca_file)?))
         .identity(Identity::from_pem(read(&credentials.cert_file)?, read(&credentials.key_file)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_etcds_auth_is_told_from_every_other_error() {
+        let refused = [
+            "etcdserver: permission denied",
+            "etcdserver: user name is empty",
+            "etcdserver: user name not found",
+            "etcdserver: invalid auth token",
+            "auth: user not found",
+            "auth: permission denied",
+        ];
+        for words in refused {
+            assert!(is_no_permission(words), "{words}");
+        }
+        let others = [
+            "etcdserver: no leader",
+            "etcdserver: request timed out",
+            "etcdserver: rpc not supported for learner",
+            "transport error: permission denied",
+            "permission denied",
+            "",
+        ];
+        for words in others {
+            assert!(!is_no_permission(words), "{words}");
+        }
+    }
+
+    #[test]
+    fn what_to_type_comes_first_where_etcds_auth_refuses() {
+        let refused = |user: Option<&str>| Error::NoPermission {
+            url: "https://127.0.0.1:2379".to_owned(),
+            user: user.map(str::to_owned),
+            why: "etcdserver: user name not found".to_owned(),
+        };
+        let told = refused(Some("etcd-node1")).to_string();
+        assert!(told.starts_with("'etcdctl user grant-role etcd-node1 root' "), "{told}");
+        assert!(told.ends_with(": https://127.0.0.1:2379 says 'etcdserver: user name not found'"), "{told}");
+        assert!(refused(None).to_string().contains("CommonName"));
+    }
 }

@@ -38,6 +38,8 @@ pub struct OpenShift {
     pub bump: u64,
 }
 
+/// The configuration's name, in its directory.
+pub const FILE: &str = "config.yaml";
 /// The line that forces a new cluster, and the one that says by how much its revisions are raised.
 const FORCE_KEY: &str = "force-new-cluster";
 const BUMP_KEY: &str = "force-new-cluster-bump-amount";
@@ -118,6 +120,25 @@ fn initial_cluster(settings: &Settings, mode: &RunMode) -> (String, &'static str
     (members.join(","), state)
 }
 
+/// Where an etcd that was started with a configuration keeps its data, and on which ports it serves clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub data_dir: PathBuf,
+    pub client_ports: Vec<u16>,
+}
+
+/// The place that a configuration says, which may be one of the shell agent's.
+pub fn place(text: &str) -> Option<Place> {
+    let value = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?.trim();
+        serde_json::from_str(line).ok().or_else(|| Some(line.to_owned()))
+    };
+    let urls: String = value("listen-client-urls").unwrap_or_default();
+    let client_ports = urls.split(',').filter_map(|url| url.rsplit(':').next()?.trim_end_matches('/').parse().ok());
+    let data_dir = PathBuf::from(value("data-dir")?);
+    data_dir.is_absolute().then(|| Place { data_dir, client_ports: client_ports.filter(|port| *port != 0).collect() })
+}
+
 /// Whether a configuration would force a new cluster at the next start.
 pub fn forces_new_cluster(text: &str) -> bool {
     text.lines().any(forces)
@@ -159,6 +180,19 @@ mod tests {
             version: Version { minor: 5, patch: 21 },
             openshift: None,
         }
+    }
+
+    #[test]
+    fn a_configuration_tells_where_its_etcd_is() {
+        let openshift = Settings { openshift: Some(OpenShift { bump: 1 }), ..settings() };
+        let expected = Place { data_dir: PathBuf::from("/var/lib/etcd"), client_ports: vec![2379] };
+        for text in [
+            render(&openshift, &RunMode::Normally),
+            "data-dir: /var/lib/etcd\nlisten-client-urls: https://[::]:2379,unixs://192.0.2.1:0\n".to_owned(),
+        ] {
+            assert_eq!(place(&text), Some(expected.clone()), "{text}");
+        }
+        assert_eq!(place(""), None);
     }
 
     /// External tests search the file for the line of the bump, and the log for its effect.

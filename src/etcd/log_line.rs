@@ -2,7 +2,33 @@
 
 use serde_json::Value;
 
-/// The most telling of etcd's last lines: the newest of level fatal or panic, else error, else the last line at all.
+/// What the Go runtime writes before the stacks of a program that broke down.
+const BREAKDOWNS: [&str; 2] = ["panic: ", "fatal error: "];
+/// What etcd breaks down over, too, and is around its data: room, rights, memory, ports, an older version than before.
+const AROUND: [&str; 12] = [
+    "no space left on device",
+    "disk quota exceeded",
+    "permission denied",
+    "operation not permitted",
+    "read-only file system",
+    "too many open files",
+    "cannot allocate memory",
+    "out of memory",
+    "address already in use",
+    "invalid downgrade",
+    "cannot be downgraded",
+    "removed from the cluster",
+];
+
+/// Whether the end of etcd's log is a breakdown for which it names nothing but its data.
+pub fn breaks_down_over_its_data(log: &str) -> bool {
+    let broke_down = log.lines().any(|line| BREAKDOWNS.iter().any(|word| line.trim_start().starts_with(word)));
+    let log = log.to_lowercase();
+    broke_down && !AROUND.iter().any(|words| log.contains(words))
+}
+
+/// The most telling of etcd's last lines: the newest of level fatal or panic, else of a breakdown, else error, else the
+/// last line at all.
 pub fn most_telling(log: &str) -> Option<String> {
     let lines: Vec<&str> = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let newest_of = |levels: &[&str]| {
@@ -12,8 +38,15 @@ pub fn most_telling(log: &str) -> Option<String> {
         })
     };
     newest_of(&["fatal", "panic", "dpanic"])
+        .or_else(|| breakdown(&lines))
         .or_else(|| newest_of(&["error"]))
         .or_else(|| lines.last().map(|line| (*line).to_owned()))
+}
+
+/// Its own line; what follows it are stacks.
+fn breakdown(lines: &[&str]) -> Option<String> {
+    let is_one = |line: &&&str| BREAKDOWNS.iter().any(|word| line.starts_with(word));
+    lines.iter().rev().find(is_one).map(|line| (*line).to_owned())
 }
 
 fn sentence(entry: &Value) -> String {
@@ -32,6 +65,31 @@ mod tests {
     fn a_fatal_line_beats_later_noise() {
         let log = "{\"level\":\"info\",\"msg\":\"a\"}\n{\"level\":\"fatal\",\"msg\":\"discovery failed\",\"error\":\"member count is unequal\"}\n{\"level\":\"error\",\"msg\":\"late\"}\n";
         assert_eq!(most_telling(log).as_deref(), Some("discovery failed: member count is unequal"));
+    }
+
+    /// What etcd 3.4 says of a database whose pages were overwritten.
+    const DAMAGED: &str = "{\"level\":\"info\",\"msg\":\"starting an etcd server\",\"downgrade-check-interval\":\"5s\"}\n\
+        panic: freepages: failed to get all reachable pages (page 651: out of bounds: 5)\n\n\
+        goroutine 127 [running]:\ngo.etcd.io/bbolt.(*DB).freepages.func2()\n\tgo.etcd.io/bbolt/db.go:1056 +0x99\n";
+
+    #[test]
+    fn a_breakdown_is_told_by_its_own_line_and_by_what_it_is_over() {
+        let words = most_telling(DAMAGED).unwrap();
+        assert_eq!(words, "panic: freepages: failed to get all reachable pages (page 651: out of bounds: 5)");
+        assert!(breaks_down_over_its_data(DAMAGED));
+        assert!(breaks_down_over_its_data("unexpected fault address 0x7f\nfatal error: fault\n"));
+        let none = [
+            "panic: failed to open database: open /var/lib/etcd/member/snap/db: Permission denied\n",
+            "{\"level\":\"panic\",\"msg\":\"write: no space left on device\"}\npanic: write\n",
+            "{\"level\":\"panic\",\"msg\":\"invalid downgrade; server version is lower\"}\npanic: invalid downgrade\n",
+            "{\"level\":\"fatal\",\"msg\":\"discovery failed\",\"error\":\"member count is unequal\"}\n",
+            // What it prints where it does not know a flag.
+            "Only supports debug, info, warn, error, panic: or fatal.\n",
+            "",
+        ];
+        for log in none {
+            assert!(!breaks_down_over_its_data(log), "{log}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! etcd: asked over TLS, and configured by a file.
 
 pub mod client;
+mod common_name;
 pub mod config;
 mod duration;
 pub mod log_line;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::config::{Action, Config, Method, Timing};
 use super::plan::{self, Event, Goal, Limits, Moment, Plan, Reached, Step};
-use super::truce::{self, Truce};
+use super::truce::Truce;
 use crate::clock::Deadline;
 use crate::redfish::bmc::{Bmc, Host};
 use crate::redfish::discovery::Pointer;
@@ -106,10 +106,7 @@ impl<'a> Actor<'a> {
             let Some(host) = self.hosts.get_mut(at) else { continue };
             let Some(path) = host.path().map(str::to_owned) else { continue };
             if host.system().is_some_and(|system| system.reset.is_none()) {
-                return Err(Failure::new(
-                    Kind::WrongSystem,
-                    format!("{path} offers no Reset action, so it cannot be fenced; check systems_uri and plug"),
-                ));
+                return Err(Failure::new(Kind::WrongSystem, no_reset_action(&path)));
             }
             if let Some(allowed) = self.bmc.allowed(host).filter(|allowed| !allowed.iter().any(|one| one == "ForceOff"))
             {
@@ -163,7 +160,7 @@ impl<'a> Actor<'a> {
             match plan.next(&history, now) {
                 Step::Read { not_before } => self.deadline.sleep(not_before.saturating_sub(now)),
                 Step::Fail(failure) => return Err(failure),
-                Step::Post { .. } | Step::Done(_) | Step::GiveWay => {
+                Step::Post { .. } | Step::AskChassis | Step::Done(_) | Step::GiveWay => {
                     return Err(Failure::new(Kind::Refused, "nothing to do"));
                 }
             }
@@ -195,7 +192,12 @@ impl<'a> Actor<'a> {
     fn cycle(&mut self) -> Result<Reached, Failure> {
         let mut reached = Reached::Already;
         for at in 0..self.hosts.len() {
-            reached = worked(reached, self.pursue(at, Goal::Cycle, self.limits(Goal::Cycle))?);
+            let by_whom = self.pursue(at, Goal::Cycle, self.limits(Goal::Cycle))?;
+            if by_whom == Reached::Already {
+                // Nothing to cycle: then that it is off has to be proven as always.
+                self.pursue(at, Goal::Off, self.limits(Goal::Off))?;
+            }
+            reached = worked(reached, by_whom);
         }
         Ok(reached)
     }
@@ -253,8 +255,8 @@ impl<'a> Actor<'a> {
     }
 
     fn limits(&self, goal: Goal) -> Limits {
-        let asked_again = self.config.environment.under_fencer;
-        Limits { asked_again, ..limits(goal, &self.config.timing, self.deadline.left()) }
+        let may_give_way = self.truce.as_ref().is_some_and(Truce::may_give_way);
+        Limits { may_give_way, ..limits(goal, &self.config.timing, self.deadline.left()) }
     }
 
     fn on_after_off(&self) -> Limits {
@@ -278,15 +280,22 @@ impl<'a> Actor<'a> {
                     self.deadline.sleep(not_before.min(plan.limits.end).saturating_sub(now));
                     match self.failed_task(at, &history) {
                         Some(failure) => Event::Refused(failure),
-                        None => self.observe(at),
+                        None => self.observe(at, goal),
                     }
                 }
                 Step::Post { reset_type } => self.post(at, &reset_type),
+                Step::AskChassis => self.ask_chassis(at),
                 Step::Done(reached) => {
                     conclude(goal, self.hosts.get(at).and_then(Host::path), &history);
                     return Ok(reached);
                 }
-                Step::GiveWay => return Err(self.truce.as_mut().map_or_else(truce::given_way, Truce::give_way)),
+                Step::GiveWay => {
+                    if let Some(given_way) = self.truce.as_mut().and_then(Truce::give_way) {
+                        return Err(given_way);
+                    }
+                    plan.limits.may_give_way = false;
+                    continue;
+                }
                 Step::Fail(failure) => return Err(failure),
             };
             history.extend(self.missed(&history, &event).map(|event| Moment { at: now, event }));
@@ -312,26 +321,38 @@ impl<'a> Actor<'a> {
         }
     }
 
-    fn observe(&mut self, at: usize) -> Event {
+    fn observe(&mut self, at: usize, goal: Goal) -> Event {
         let Some(host) = self.hosts.get_mut(at) else {
             return Event::Unread(Failure::new(Kind::WrongSystem, "there is no such system"));
         };
         match self.bmc.observe(host) {
-            Ok(system) => Event::Read { power: system.power, last_reset: system.last_reset },
+            // What cannot be reset is no machine that could be off: a chassis, a board, a service that is starting.
+            Ok(system) if system.reset.is_none() && matches!(goal, Goal::Off | Goal::Cycle) => {
+                Event::Unread(Failure::new(Kind::Garbled, no_reset_action(host.path().unwrap_or_default())))
+            }
+            Ok(system) => Event::Read { power: system.power, last_reset: system.last_reset, is_there: true },
             Err(missing) if missing.kind == Kind::NoSuchSystem && self.config.missing_as_off => {
                 log::info!("{missing}; missing_as_off takes it as off");
-                Event::Read { power: Power::Known(PowerWord::Off, "Off".to_owned()), last_reset: None }
+                let power = Power::Known(PowerWord::Off, "Off".to_owned());
+                Event::Read { power, last_reset: None, is_there: false }
             }
             Err(failure) => Event::Unread(failure),
         }
     }
 
-    /// Asks about the task of an accepted reset from the second look on, unless the system is on its way off already.
+    /// Asks about the task of an accepted reset from the second look on, unless the system is seen to be on its way off.
     fn failed_task(&mut self, at: usize, history: &[Moment]) -> Option<Failure> {
         match &history.last()?.event {
-            Event::Read { power, .. } if !power.is(PowerWord::Off) => self.bmc.failed_task(self.hosts.get_mut(at)?),
+            Event::Read { power, .. } if !power.is(PowerWord::Off) || !plan::said_otherwise(history) => {
+                self.bmc.failed_task(self.hosts.get_mut(at)?)
+            }
             _ => None,
         }
+    }
+
+    fn ask_chassis(&mut self, at: usize) -> Event {
+        let on = self.hosts.get(at).and_then(|host| self.bmc.chassis_that_is_on(host));
+        Event::Chassis { on }
     }
 
     fn post(&mut self, at: usize, reset_type: &str) -> Event {
@@ -355,6 +376,10 @@ impl<'a> Actor<'a> {
             }
         }
     }
+}
+
+fn no_reset_action(path: &str) -> String {
+    format!("{path} offers no Reset action, so it cannot be fenced; check systems_uri and plug")
 }
 
 fn none_to_reset() -> Failure {
@@ -404,6 +429,6 @@ fn limits(goal: Goal, timing: &Timing, left: Duration) -> Limits {
         power_wait: timing.power_wait,
         poll: timing.status_sleep,
         grace: Duration::ZERO,
-        asked_again: false,
+        may_give_way: false,
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use clap::{Arg, ArgAction, Command, value_parser};
 
-use super::options::{Kind, OPTIONS, Opt, by_name};
+use super::options::{Kind, OPTIONS, Opt, by_name, truth};
 
 /// More than any configuration holds; what is longer is no configuration.
 pub const INPUT_LIMIT: usize = 256 * 1024;
@@ -91,6 +91,21 @@ impl Given {
         }
     }
 
+    /// Help and version are for people. Beside the action of a fence device they would print a text and end with the code
+    /// that stands for a fenced node.
+    fn refuse_text(&mut self) {
+        if !self.values.contains_key(&Opt::Action) {
+            return;
+        }
+        for row in OPTIONS.iter().filter(|row| row.is_for_people()) {
+            let Some(value) = self.values.remove(&row.opt) else { continue };
+            let value = value.text().unwrap_or_default().trim();
+            if truth(value) == Some(true) {
+                self.faults.push(format!("{}={value} asks for text, not for fencing: remove it", row.name));
+            }
+        }
+    }
+
     fn set(&mut self, opt: Opt, value: impl Into<Vec<u8>>) {
         self.values.insert(opt, Value(value.into()));
     }
@@ -122,6 +137,7 @@ pub fn from_lines(input: &[u8]) -> Given {
         accept(&mut given, key, value);
     }
     given.settle_plug();
+    given.refuse_text();
     given
 }
 

@@ -20,7 +20,7 @@ pub fn metadata() -> String {
     xml.text("longdesc", &[], LONG);
     xml.text("vendor-url", &[], "https://www.dmtf.org/standards/redfish");
     xml.open("parameters", &[]);
-    for row in OPTIONS {
+    for row in OPTIONS.iter().filter(|row| !row.is_for_people()) {
         parameter(&mut xml, row, row.name, row.old.map(|old| ("obsoletes", old)));
         if let Some(old) = row.old {
             parameter(&mut xml, row, old, Some(("deprecated", "1")));
@@ -117,15 +117,8 @@ pub fn manpage() -> String {
     );
     page.push_str(".SH OPTIONS\nEach option is given on the command line, or by its name on standard input.\n");
     for row in OPTIONS {
-        let old = row.old.map(|old| format!(" (formerly {old})")).unwrap_or_default();
-        let _ = write!(
-            page,
-            ".TP\n.B {}\n{}. On standard input:\n.IR {}{}.\n",
-            roff(&usage(row)),
-            roff(help_of(row).trim_end_matches('.')),
-            roff(row.name),
-            if old.is_empty() { String::new() } else { format!(" \"{}\"", roff(&old)) }
-        );
+        let _ = write!(page, ".TP\n.B {}\n{}. ", roff(&usage(row)), roff(help_of(row).trim_end_matches('.')));
+        page.push_str(&by_lines(row));
         if let Kind::Choice(choices) = row.kind {
             let _ = writeln!(page, "One of {}.", roff(&choices.join(", ")));
         }
@@ -138,6 +131,15 @@ pub fn manpage() -> String {
     }
     page.push_str(".SH EXIT STATUS\n.TP\n0\nDone, and proven; for status: the system is on.\n.TP\n1\nNot done, or not known.\n.TP\n2\nstatus only: the system is off.\n");
     page
+}
+
+/// How an option is given to a fence device, for the man page.
+fn by_lines(row: &Row) -> String {
+    if row.is_for_people() {
+        return "On the command line only.\n".to_owned();
+    }
+    let old = row.old.map(|old| format!(" \"{}\"", roff(&format!(" (formerly {old})")))).unwrap_or_default();
+    format!("On standard input:\n.IR {}{old}.\n", roff(row.name))
 }
 
 fn what_it_does(action: &str) -> &'static str {
@@ -165,10 +167,11 @@ mod tests {
     fn every_option_is_in_every_text() {
         let texts = [metadata(), help(), manpage().replace("\\-", "-")];
         for row in OPTIONS {
-            for text in &texts {
+            // Who reads the metadata writes them into a fence device.
+            for text in &texts[usize::from(row.is_for_people())..] {
                 assert!(text.contains(&format!("--{}", row.long())), "{} in {text}", row.name);
             }
-            assert!(texts[0].contains(&format!("name=\"{}\"", row.name)));
+            assert_eq!(texts[0].contains(&format!("name=\"{}\"", row.name)), !row.is_for_people(), "{}", row.name);
         }
     }
 

@@ -106,6 +106,11 @@ impl Row {
         self.name.replace('_', "-")
     }
 
+    /// Whether it asks for a text to read, and is no parameter of a fence device.
+    pub fn is_for_people(&self) -> bool {
+        matches!(self.opt, Opt::Help | Opt::Version)
+    }
+
     /// Whether the command line gives it a value.
     pub fn takes_value(&self) -> bool {
         self.kind != Kind::Flag

@@ -1,7 +1,8 @@
 //! What an action does next: a pure function of its goal, of what was seen and done so far, and of the time.
 //!
 //! The rules that keep fencing honest are all here. Off is reached when the system says Off in two readings at least a
-//! second apart with nothing else between them. A reset that was accepted proves nothing. A reset whose answer was lost
+//! second apart with nothing else between them, and a reset went before: some BMCs say Off for whatever they do not know,
+//! so what is Off already gets one all the same. A reset that was accepted proves nothing. A reset whose answer was lost
 //! may have worked: the next step is always to read. Nothing is posted twice that is not idempotent.
 
 use std::time::Duration;
@@ -24,14 +25,17 @@ pub enum Goal {
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The system said its power state, and when it was reset last if it knows.
-    Read { power: Power, last_reset: Option<String> },
+    /// The system said its power state, and when it was reset last if it knows; or it is certainly not there, and that
+    /// counts as a state.
+    Read { power: Power, last_reset: Option<String>, is_there: bool },
     /// It could not be read.
     Unread(Failure),
     /// A reset was accepted.
     Posted,
     /// A reset was not accepted, or its answer did not arrive.
     Refused(Failure),
+    /// The chassis was asked: the one that says On, if there is one.
+    Chassis { on: Option<String> },
 }
 
 /// An event with its time since the phase began.
@@ -60,8 +64,9 @@ pub struct Limits {
     pub poll: Duration,
     /// Before the first reset: a system in the middle of a power cycle comes back by itself.
     pub grace: Duration,
-    /// Whether whoever asked asks again, after a delay that is different on each node: the fencer does.
-    pub asked_again: bool,
+    /// Whether whoever asked asks again, after a delay that is different on each node: the fencer does. A try after one
+    /// that gave way goes on.
+    pub may_give_way: bool,
 }
 
 /// A phase of an action.
@@ -84,6 +89,8 @@ pub enum Step {
     Post {
         reset_type: String,
     },
+    /// Ask what the system is built into whether that is on.
+    AskChassis,
     Done(Reached),
     /// End without having done anything: whoever asked asks again, and a delay lies between.
     GiveWay,
@@ -104,6 +111,9 @@ pub enum Reached {
 
 /// Two readings this far apart prove a state: some BMCs say Off for a moment while they start themselves.
 pub const CONFIRM: Duration = Duration::from_secs(1);
+/// The standard has `ForceOff` hold the power button for four seconds. Where the state said Off before, it cannot tell
+/// when that is over.
+const HOLD: Duration = Duration::from_secs(5);
 const FIRST_POLL: Duration = Duration::from_millis(250);
 const LEAST_POLL: Duration = Duration::from_millis(100);
 /// After a failed request, doubling.
@@ -113,6 +123,18 @@ const LONGEST_RETRY: Duration = Duration::from_secs(4);
 const STATE_RETRY: Duration = Duration::from_secs(2);
 /// Refusals without a reason that we understand, before they are believed.
 const DISLIKES: usize = 3;
+
+/// What the word of a system that says Off is worth.
+enum Word {
+    /// As much as its next reading confirms.
+    Good,
+    /// That, from this time on.
+    GoodFrom(Duration),
+    /// Nothing yet: no reset went before, or its answer was lost, or put off.
+    Unproven,
+    /// It will not be reset, and not because it is off: the chassis may know more.
+    Refused,
+}
 
 impl Plan {
     /// The next step after `history` at `now`, both since the phase began.
@@ -128,7 +150,12 @@ impl Plan {
             Event::Unread(failure) => Step::Read { not_before: last.at + retry_pause(history, failure) },
             Event::Posted => Step::Read { not_before: last.at + self.limits.power_wait.max(FIRST_POLL) },
             Event::Refused(failure) => Step::Read { not_before: last.at + after_refusal(failure) },
+            Event::Read { power, .. } if power.is(PowerWord::Off) && self.goal == Goal::Off => {
+                self.after_off(history, now)
+            }
             Event::Read { power, .. } => self.after_reading(history, now, power),
+            Event::Chassis { on: Some(path) } => Step::Fail(contradicted(history, path)),
+            Event::Chassis { on: None } => Step::Read { not_before: now + self.poll_pause(history) },
         }
     }
 
@@ -137,11 +164,14 @@ impl Plan {
         let last = last_reading(history)?;
         let ours = || posted(history).next().is_some() || may_have_worked(history);
         let by_whom = || if ours() { Reached::ByUs } else { Reached::Already };
-        let is_last = matches!(history.last().map(|moment| &moment.event), Some(Event::Read { .. }));
+        let is_last =
+            matches!(history.last().map(|moment| &moment.event), Some(Event::Read { .. } | Event::Chassis { .. }));
         match self.goal {
             _ if !is_last => None,
             Goal::Know => matches!(last, Power::Known(..)).then(|| Reached::State(last.clone())),
-            Goal::Off => proven_off(history).then(by_whom),
+            Goal::Off if !proven_off(history) || !is_trusted(history) => None,
+            // What never said anything else was off already, as far as anybody knows.
+            Goal::Off => Some(if said_otherwise(history) { by_whom() } else { Reached::Already }),
             Goal::On => last.is(PowerWord::On).then(by_whom),
             Goal::Cycle if proven_off(history) => Some(by_whom()),
             Goal::Cycle => (last.is(PowerWord::On) && was_reset(history)).then_some(Reached::ByUs),
@@ -177,10 +207,25 @@ impl Plan {
         }
     }
 
+    /// Off is said: what makes it a proof.
+    fn after_off(&self, history: &[Moment], now: Duration) -> Step {
+        let confirmed = first_of_run(history) + CONFIRM;
+        match word(history) {
+            Word::Unproven if tries(history).next().is_none() && self.gives_way(history) => Step::GiveWay,
+            Word::Unproven => match tries(since_outage(history)).last() {
+                Some((at, Event::Refused(failure))) => self.after_refused(history, now, at, failure),
+                _ => self.post(history),
+            },
+            Word::Refused if proven_off(history) => Step::AskChassis,
+            Word::GoodFrom(from) => Step::Read { not_before: confirmed.max(from) },
+            Word::Good | Word::Refused => Step::Read { not_before: confirmed },
+        }
+    }
+
     fn after_reading(&self, history: &[Moment], now: Duration, power: &Power) -> Step {
         let later = Step::Read { not_before: now + self.poll_pause(history) };
         // Half proven: the second reading.
-        if power.is(PowerWord::Off) && self.goal != Goal::On {
+        if power.is(PowerWord::Off) && self.goal == Goal::Cycle {
             return Step::Read { not_before: first_of_run(history) + CONFIRM };
         }
         let waits = match self.goal {
@@ -210,7 +255,7 @@ impl Plan {
     /// the next one they count again.
     fn gives_way(&self, history: &[Moment]) -> bool {
         let was_away = |moment: &Moment| matches!(&moment.event, Event::Unread(why) if why.kind == Kind::Unreachable);
-        self.limits.asked_again && matches!(self.goal, Goal::Off | Goal::Cycle) && history.iter().any(was_away)
+        self.limits.may_give_way && matches!(self.goal, Goal::Off | Goal::Cycle) && history.iter().any(was_away)
     }
 
     fn after_refused(&self, history: &[Moment], now: Duration, at: Duration, failure: &Failure) -> Step {
@@ -263,6 +308,68 @@ pub fn proven_off(history: &[Moment]) -> bool {
     }
 }
 
+/// What it is worth that the system says Off.
+///
+/// A BMC that has just started may not know its host, and say Off meanwhile. One that said anything else before, in this
+/// run and since it was out of reach, knows. To the others a reset tells: what is off already is none the worse for it,
+/// and a refusal because it is off is a second word for it.
+fn word(history: &[Moment]) -> Word {
+    let is_gone = history.iter().rev().find_map(|moment| match moment.event {
+        Event::Read { is_there, .. } => Some(!is_there),
+        _ => None,
+    });
+    if is_gone == Some(true) {
+        return Word::Good;
+    }
+    let history = since_outage(history);
+    let knows = said_otherwise(history);
+    let Some((at, answer)) = tries(history).last() else { return Word::Unproven };
+    let Event::Refused(failure) = answer else { return if knows { Word::Good } else { Word::GoodFrom(at + HOLD) } };
+    match failure.kind {
+        Kind::WrongState => Word::Good,
+        Kind::Interrupted | Kind::Silent | Kind::Garbled if knows => Word::Good,
+        Kind::Disliked | Kind::Precondition if dislikes(history) < DISLIKES => Word::Unproven,
+        _ if failure.is_passing() => Word::Unproven,
+        _ => Word::Refused,
+    }
+}
+
+/// Whether the two readings that prove Off are also worth it.
+fn is_trusted(history: &[Moment]) -> bool {
+    let newest = run_of_off(history).first().copied().unwrap_or_default();
+    match word(history) {
+        Word::Good => true,
+        Word::GoodFrom(from) => newest >= from,
+        Word::Unproven => false,
+        Word::Refused => matches!(history.last().map(|moment| &moment.event), Some(Event::Chassis { on: None })),
+    }
+}
+
+/// What happened since the BMC was out of reach last.
+fn since_outage(history: &[Moment]) -> &[Moment] {
+    let was_away = |moment: &Moment| matches!(&moment.event, Event::Unread(why) if why.kind == Kind::Unreachable);
+    let from = history.iter().rposition(was_away).map_or(0, |at| at + 1);
+    history.get(from..).unwrap_or_default()
+}
+
+/// Whether the system said anything but Off that is a power state.
+pub fn said_otherwise(history: &[Moment]) -> bool {
+    history.iter().any(|moment| match &moment.event {
+        Event::Read { power: Power::Known(word, _), .. } => *word != PowerWord::Off,
+        _ => false,
+    })
+}
+
+/// A system that says Off and will not be reset, in a chassis of its own that is on.
+fn contradicted(history: &[Moment], chassis: &str) -> Failure {
+    let refusal = tries(history).last().and_then(|(_, event)| match event {
+        Event::Refused(failure) => Some(failure.clone()),
+        _ => None,
+    });
+    let refusal = refusal.unwrap_or_else(|| Failure::new(Kind::Refused, "the reset was refused"));
+    Failure { text: format!("{refusal}; the system says Off, but its chassis {chassis} says On"), ..refusal }
+}
+
 /// Whether the system was seen off, and on again after it: a restore policy, or another hand.
 pub fn came_back(history: &[Moment]) -> bool {
     let mut was_off = false;
@@ -282,7 +389,7 @@ fn run_of_off(history: &[Moment]) -> Vec<Duration> {
     for moment in history.iter().rev() {
         match &moment.event {
             Event::Read { power, .. } if power.is(PowerWord::Off) => run.push(moment.at),
-            Event::Unread(_) => {}
+            Event::Unread(_) | Event::Chassis { .. } => {}
             _ => break,
         }
     }
@@ -304,7 +411,7 @@ fn was_reset(history: &[Moment]) -> bool {
         _ => None,
     });
     after.iter().any(|moment| match &moment.event {
-        Event::Read { power: Power::Known(word, _), last_reset } => {
+        Event::Read { power: Power::Known(word, _), last_reset, .. } => {
             matches!(word, PowerWord::Off | PowerWord::Rising | PowerWord::Falling)
                 || (last_reset.is_some() && known.as_ref().is_some_and(|known| known.is_some() && known != last_reset))
         }

@@ -4,7 +4,8 @@
 //! the middle of a try to fence the other, or about to begin one whose delay is over: the delay may end in that moment by
 //! chance, the fencer makes the second try of a request (`pcmk_off_retries`, `pcmk_reboot_retries`) without a delay, and it
 //! lets a try wait for the monitor of the same device after the delay. So the first try that reaches the BMC after an
-//! outage gives way, and the fencer's own second one with it. The next comes after a delay that began when all was back.
+//! outage gives way, and the fencer's own second one with it. The next comes after a delay that began when all was back,
+//! and goes on whatever it meets: a BMC that loses the first packets of every run would never be fenced through.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,6 +24,8 @@ const DIR: &str = "/run";
 const RIGHT_AFTER: Duration = Duration::from_secs(2);
 /// An outage that is longer ago than any usual delay and the requests around it was over before that delay began.
 const RECENT: Duration = Duration::from_secs(30);
+/// No second try gives way in so long a time, an outage or not.
+const SPELL: Duration = Duration::from_secs(120);
 
 /// In nanoseconds since the machine booted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,10 +37,22 @@ struct Seen {
 impl Seen {
     /// Whether a run that began at `began` has to give way.
     fn holds(self, began: Duration) -> bool {
-        let within = |at: u64, span: Duration| began <= Duration::from_nanos(at).saturating_add(span);
-        let is_due = self.gave_way.is_none_or(|at| at < self.away) && within(self.away, RECENT);
-        is_due || self.gave_way.is_some_and(|at| within(at, RIGHT_AFTER))
+        let is_due = self.gave_way.is_none_or(|at| at < self.away) && within(self.away, RECENT, began);
+        self.allows(began) && (is_due || self.gave_way_within(RIGHT_AFTER, began))
     }
+
+    /// Whether it may, whatever it meets.
+    fn allows(self, began: Duration) -> bool {
+        !self.gave_way_within(SPELL, began) || self.gave_way_within(RIGHT_AFTER, began)
+    }
+
+    fn gave_way_within(self, span: Duration, began: Duration) -> bool {
+        self.gave_way.is_some_and(|at| within(at, span, began))
+    }
+}
+
+fn within(at: u64, span: Duration, began: Duration) -> bool {
+    began <= Duration::from_nanos(at).saturating_add(span)
 }
 
 /// The runs of the agent that turn to one BMC.
@@ -45,6 +60,7 @@ impl Seen {
 pub struct Truce {
     path: PathBuf,
     seen: Seen,
+    began: Duration,
     /// Whether this run has to give way for what earlier ones saw.
     holds: bool,
 }
@@ -56,15 +72,18 @@ impl Truce {
     }
 
     fn below(dir: &Path, address: &Address, since: Duration) -> Self {
-        let plain = |character: char| if character.is_ascii_alphanumeric() { character } else { '-' };
-        let host: String = address.host().chars().map(plain).collect();
-        let path = dir.join(format!("fence_redfish_rs-{host}.json"));
+        let path = dir.join(format!("fence_redfish_rs-{}.json", address.full()));
         let now = clock::boot_nanoseconds();
         let is_past = |seen: &&Seen| seen.away.max(seen.gave_way.unwrap_or_default()) <= now;
         let seen = notes::read::<Seen>(&path).known().filter(is_past).copied();
         let began = Duration::from_nanos(now).saturating_sub(since);
         let holds = seen.is_some_and(|seen| seen.holds(began));
-        Self { path, seen: seen.unwrap_or_default(), holds }
+        Self { path, seen: seen.unwrap_or_default(), began, holds }
+    }
+
+    /// Whether a try of this run may give way.
+    pub fn may_give_way(&self) -> bool {
+        self.seen.allows(self.began)
     }
 
     /// Takes note for the next run where the BMC is out of reach, or was until now. Answers what the history lacks then:
@@ -77,7 +96,7 @@ impl Truce {
             Event::Unread(_) if any(|event| matches!(event, Event::Posted)) => false,
             Event::Unread(failure) => failure.kind == Kind::Unreachable,
             Event::Read { .. } => is_first && just_back(),
-            Event::Posted | Event::Refused(_) => false,
+            Event::Posted | Event::Refused(_) | Event::Chassis { .. } => false,
         };
         if outage {
             self.note(Seen { away: clock::boot_nanoseconds(), ..self.seen });
@@ -86,27 +105,28 @@ impl Truce {
         missed.then(|| Event::Unread(Failure::new(Kind::Unreachable, "nobody answered at first")))
     }
 
-    /// This try does nothing; what follows from that one which did nothing before counts from there.
-    pub fn give_way(&mut self) -> Failure {
+    /// This try does nothing, and that is written down: what follows counts from the first that did nothing. One that
+    /// cannot be remembered would not be the only one, so it has to go on.
+    pub fn give_way(&mut self) -> Option<Failure> {
         let now = clock::boot_nanoseconds();
-        let is_second = self.seen.gave_way.is_some_and(|at| at >= self.seen.away);
-        if !is_second {
-            self.note(Seen { gave_way: Some(now), ..self.seen });
-        }
-        given_way()
+        let is_noted =
+            self.seen.gave_way_within(SPELL, self.began) || self.note(Seen { gave_way: Some(now), ..self.seen });
+        is_noted.then(given_way)
     }
 
-    /// What cannot be written down costs the next run's patience and no more.
-    fn note(&mut self, seen: Seen) {
+    /// Writes down what the next run has to know; answers whether it will.
+    fn note(&mut self, seen: Seen) -> bool {
         self.seen = seen;
-        if let Err(error) = notes::write(&self.path, &seen) {
+        let written = notes::write(&self.path, &seen);
+        if let Err(error) = &written {
             log::info!("{} cannot be written: {error}", self.path.display());
         }
+        written.is_ok()
     }
 }
 
 /// How a try that gives way ends.
-pub fn given_way() -> Failure {
+fn given_way() -> Failure {
     Failure::new(
         Kind::Unreachable,
         "the BMC was out of reach and is back just now: nothing was done, so that the delay of this fence device \
@@ -122,7 +142,7 @@ mod tests {
     use crate::redfish::resource::Power;
 
     fn on() -> Event {
-        Event::Read { power: Power::read(Some(&"On".into())), last_reset: None }
+        Event::Read { power: Power::read(Some(&"On".into())), last_reset: None, is_there: true }
     }
 
     fn failed(kind: Kind) -> Event {
@@ -179,14 +199,65 @@ mod tests {
         };
         assert!(holds(10_000, None) && holds(10_000, Some(1_000)));
         assert!(!holds(10_000, Some(3_000)));
-        assert!(holds(10_000, Some(12_000)), "another outage");
+        assert!(!holds(10_000, Some(12_000)), "another outage, too soon");
+        assert!(holds(10_000, Some(130_000)), "another outage");
         let mut first = begun(dir.path(), "192.0.2.1", 0);
         first.note(Seen { away: now - 1, gave_way: None });
-        first.give_way();
+        assert!(first.may_give_way() && first.give_way().is_some());
         let gave = first.seen.gave_way;
         assert!(gave.is_some_and(|at| at >= now));
         let mut second = begun(dir.path(), "192.0.2.1", 0);
-        second.give_way();
+        assert!(second.may_give_way() && second.give_way().is_some());
         assert_eq!((second.holds, second.seen.gave_way), (true, gave), "it counts from the first");
+    }
+
+    #[test]
+    fn a_bmc_that_is_away_at_the_beginning_of_every_run_is_fenced_by_the_second() {
+        let dir = tempfile::tempdir().unwrap();
+        let ago = |seconds: u64| clock::boot_nanoseconds() - seconds * 1_000_000_000;
+        for (gave_way, may) in [(1, true), (3, false), (14, false), (119, false), (121, true)] {
+            begun(dir.path(), "192.0.2.1", 0).note(Seen { away: ago(gave_way + 1), gave_way: Some(ago(gave_way)) });
+            let mut run = begun(dir.path(), "192.0.2.1", 0);
+            // It knocks in vain itself.
+            knocked(&mut run, &failed(Kind::Unreachable), false);
+            assert_eq!(run.may_give_way(), may, "{gave_way} s after the last that gave way");
+        }
+        // The fencer's second try, away again as well: the third is not put off by it.
+        let first = ago(1);
+        begun(dir.path(), "192.0.2.1", 0).note(Seen { away: ago(2), gave_way: Some(first) });
+        let mut second = begun(dir.path(), "192.0.2.1", 0);
+        knocked(&mut second, &failed(Kind::Unreachable), false);
+        assert!(second.give_way().is_some());
+        assert_eq!(second.seen.gave_way, Some(first));
+    }
+
+    #[test]
+    fn what_cannot_be_remembered_is_not_put_off() {
+        let dir = tempfile::tempdir().unwrap();
+        let blocked = dir.path().join("a-file");
+        fs::write(&blocked, "").unwrap();
+        assert!(begun(&blocked, "192.0.2.1", 0).give_way().is_none());
+    }
+
+    #[test]
+    fn each_bmc_has_a_note_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let path =
+            |host: &str, port| Truce::below(dir.path(), &Address::parse(host, port).unwrap(), Duration::ZERO).path;
+        let others = [
+            ("bmc-a", 443),
+            ("bmc.a", 443),
+            ("bmc-a", 8443),
+            ("192.0.2.1", 443),
+            ("192.0.2.1", 8443),
+            ("192.0.2.14", 43),
+            ("::1", 443),
+            ("fe80::1%eth0", 443),
+            ("fe80::1%eth1", 443),
+        ];
+        let paths: std::collections::BTreeSet<_> = others.iter().map(|(host, port)| path(host, *port)).collect();
+        assert_eq!(paths.len(), others.len(), "{paths:?}");
+        assert_eq!(path("BMC-A:8443", 443), path("bmc-a", 8443), "however it is written");
+        assert_eq!(path("192.0.2.1", 443), dir.path().join("fence_redfish_rs-192.0.2.1:443.json"));
     }
 }

@@ -2,46 +2,62 @@
 
 use crate::agent::context::Context;
 use crate::decide::fact::Fact;
-use crate::decide::snapshot::{Container, Etcd};
+use crate::decide::snapshot::{Container, Etcd, Found};
 use crate::etcd::{config, log_line};
 use crate::podman::process;
 use crate::podman::{self, State};
 
+/// The exit code of a Go program that breaks down.
+const BREAKDOWN: i32 = 2;
+
 pub(super) fn observe(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fact<bool>) -> Fact<Container> {
     let text = std::fs::read_to_string(context.config_path()).unwrap_or_default();
     let forces_new_cluster = config::forces_new_cluster(&text);
-    let known = |running, exit| Fact::Known(Container { running, exit, forces_new_cluster });
+    let known = |running| Fact::Known(Container { running, forces_new_cluster, ..Container::default() });
     if process::remembered(&context.process_path).is_some() {
-        return known(true, None);
+        return known(true);
     }
     // podman is busy for a while with what is left of a container that a stop has ended.
     if process::was_ended(&context.process_path) && own_etcd.is_absent() && *data_in_use == Fact::Known(false) {
-        return known(false, None);
+        return known(false);
     }
     // An etcd that kubelet runs may answer on our ports, with our data.
     let answers = own_etcd.known().is_some() && !process::a_pod_has_open(context.data_dir());
     let container = match podman::inspect(&context.params.name) {
         Ok(container) => container,
         // Whoever answers or holds the data is an etcd, also where podman does not answer.
-        Err(_) if answers || *data_in_use == Fact::Known(true) => return known(true, None),
+        Err(_) if answers || *data_in_use == Fact::Known(true) => return known(true),
         Err(error) => return Fact::Unknown(error.to_string()),
     };
-    if let Some(container) = container.as_ref().filter(|container| container.state.running) {
-        // Started before this boot's record of it, as by the shell agent.
-        process::remember(&context.process_path, container.state.pid);
-        return known(true, None);
+    if let Some(container) = container.as_ref().filter(|container| container.state.may_run()) {
+        // Started before this boot's record of it, as by the shell agent, or restarted behind Pacemaker.
+        let found = Some(Found { id: container.id.clone(), pid: container.state.pid });
+        return Fact::Known(Container { running: true, found, forces_new_cluster, ..Container::default() });
     }
     // podman may have lost a process that still holds the data.
     let Fact::Known(holds) = *data_in_use else { return Fact::Unknown(data_in_use.why_unknown().to_owned()) };
     match container {
-        _ if answers || holds => known(true, None),
+        _ if answers || holds => known(true),
         None => Fact::Absent,
-        Some(container) => known(false, Some(exit_words(context, &container.state))),
+        Some(container) => Fact::Known(ended(context, &container.state, forces_new_cluster)),
     }
 }
 
-fn exit_words(context: &Context, state: &State) -> String {
-    let words = podman::last_words(&context.params.name).as_deref().and_then(log_line::most_telling);
+/// A container that does not run, with what etcd said last.
+fn ended(context: &Context, state: &State, forces_new_cluster: bool) -> Container {
+    let log = podman::last_words(&context.params.name).unwrap_or_default();
+    let broke_down = state.exit_code == BREAKDOWN && log_line::breaks_down_over_its_data(&log);
+    Container {
+        running: false,
+        exit: Some(exit_words(&log, state)),
+        broke_down_at: state.finished_at.clone().filter(|_| broke_down),
+        found: None,
+        forces_new_cluster,
+    }
+}
+
+fn exit_words(log: &str, state: &State) -> String {
+    let words = log_line::most_telling(log);
     let words = words.or_else(|| (!state.error.is_empty()).then(|| state.error.clone()));
     format!("exit code {}: {}", state.exit_code, words.unwrap_or_else(|| "it said nothing".to_owned()))
 }
@@ -53,6 +69,69 @@ mod tests {
 
     use super::*;
     use crate::command::stand_in;
+
+    fn of_test(dir: &std::path::Path) -> Context {
+        let place = dir.display().to_string();
+        let files = [("trusted_ca_file", "/c/ca.crt"), ("cert_file", "/c/etcd.crt"), ("key_file", "/c/etcd.key")];
+        let config = dir.join("config").display().to_string();
+        let more = [("image", "etcd:test"), ("data_dir", &place), ("config_location", &config)];
+        Context::of_test(dir, &[&files[..], &more].concat())
+    }
+
+    /// As after somebody else's `podman restart`.
+    #[test]
+    fn another_process_of_the_container_is_found_in_the_place_of_the_one_that_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let context = of_test(dir.path());
+        let mut gone = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        process::remember(&context.process_path, i32::try_from(gone.id()).unwrap());
+        let found = || observe(&context, &Fact::Absent, &Fact::Known(false)).known().unwrap().found.clone();
+        assert_eq!(found(), None, "/proc tells");
+        gone.kill().unwrap();
+        gone.wait().unwrap();
+        let state = r#""Running":true,"Status":"running","ExitCode":0,"Pid":1"#;
+        stand_in::put(dir.path(), "podman", &format!(r#"echo '{{"id":"c1","state":{{{state}}},"labels":{{}}}}'"#));
+        assert_eq!(found(), Some(Found { id: "c1".to_owned(), pid: 1 }));
+    }
+
+    /// `tandem explain` looks as the agent does, and changes nothing.
+    #[test]
+    fn a_container_that_only_podman_knows_is_found_and_not_written_down() {
+        let dir = tempfile::tempdir().unwrap();
+        let context = of_test(dir.path());
+        let me = std::process::id();
+        let state = format!(r#"{{"Running":true,"Status":"running","ExitCode":0,"Pid":{me}}}"#);
+        stand_in::put(dir.path(), "podman", &format!(r#"echo '{{"id":"c0ffee","state":{state}}}'"#));
+        let names = || {
+            let mut names: Vec<_> =
+                std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        let before = names();
+        let found = observe(&context, &Fact::Absent, &Fact::Known(false));
+        let found = found.known().unwrap();
+        assert!(
+            found.running && found.found.as_ref().is_some_and(|found| u32::try_from(found.pid) == Ok(me)),
+            "{found:?}"
+        );
+        assert_eq!(names(), before);
+        assert!(process::remembered(&context.process_path).is_none());
+        let ended = r#"{"Running":false,"Status":"exited","ExitCode":2,"FinishedAt":"2026-11-22T10:00:00Z"}"#;
+        let script = format!(
+            r#"case $1 in logs) printf 'panic: freepages\n\ngoroutine 1 [running]:\n' ;; *) echo '{{"id":"c0ffee","state":{ended}}}' ;; esac"#
+        );
+        stand_in::put(dir.path(), "podman", &script);
+        let found = observe(&context, &Fact::Absent, &Fact::Known(false));
+        let found = found.known().unwrap();
+        assert_eq!(found.exit.as_deref(), Some("exit code 2: panic: freepages"));
+        assert_eq!((found.running, found.broke_down_at.as_deref()), (false, Some("2026-11-22T10:00:00Z")));
+        // Another exit code is etcd's own decision to end.
+        stand_in::put(dir.path(), "podman", &script.replace(r#""ExitCode":2"#, r#""ExitCode":1"#));
+        let found = observe(&context, &Fact::Absent, &Fact::Known(false));
+        assert_eq!(found.known().unwrap().broke_down_at, None);
+        assert_eq!(names(), before);
+    }
 
     #[test]
     fn podman_is_not_asked_for_what_a_stop_ended_unless_an_etcd_is_there() {
@@ -70,7 +149,7 @@ mod tests {
         assert!(process::end_remembered(&context.process_path, Duration::ZERO));
         reaper.join().unwrap().unwrap();
 
-        let not_running = Container { running: false, exit: None, forces_new_cluster: false };
+        let not_running = Container::default();
         let nobody = Fact::Known(false);
         assert_eq!(observe(&context, &Fact::Absent, &nobody), Fact::Known(not_running));
         assert!(!asked.exists(), "podman is busy with it");

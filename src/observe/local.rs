@@ -8,6 +8,7 @@ use crate::data_dir;
 use crate::decide::fact::Fact;
 use crate::decide::snapshot::{Etcd, Local, Obstacle};
 use crate::etcd::client;
+use crate::failed_starts;
 use crate::openshift::{machine, revision};
 use crate::podman;
 use crate::podman::process;
@@ -27,6 +28,7 @@ pub(super) fn observe(context: &Context, is_stopped: bool, own: &Fact<Etcd>, pee
         obstacle: if is_stopped { obstacle(context) } else { None },
         failed_check: if is_stopped { None } else { failed_check(context, own) },
         machine_is_deleted: machine_is_deleted(context, is_stopped, own, peer),
+        failed_starts: failed_starts::read(context.data_dir(), &context.deployment.image),
         log_written: if is_stopped { data_dir::last_written(context.data_dir()) } else { None },
     }
 }
@@ -51,11 +53,11 @@ fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
     let serves = own.known().is_some_and(Etcd::is_voter_with_leader);
     let (own, credentials) = (&context.own_endpoint, context.credentials());
     if serves && context.check_level >= READ_LEVEL {
-        if let Err(error) = client::confirmed_read(own, credentials, timeout()) {
+        if let Err(error) = unless_refused(client::confirmed_read(own, credentials, timeout())) {
             return Some(format!("no confirmed read: {error}"));
         }
         if context.check_level >= WRITE_LEVEL
-            && let Err(error) = client::accepted_write(own, credentials, timeout())
+            && let Err(error) = unless_refused(client::accepted_write(own, credentials, timeout()))
         {
             return Some(format!("no write taken: {error}"));
         }
@@ -67,18 +69,28 @@ fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
     podman::exec(&context.params.name, command, timeout()).err().map(|error| format!("monitor_cmd: {error}"))
 }
 
+/// etcd's auth may refuse this agent a read or a write, and serve everybody else: a restart would not mend that.
+fn unless_refused(answer: Result<(), client::Error>) -> Result<(), client::Error> {
+    match answer {
+        Err(client::Error::NoPermission { .. }) => Ok(()),
+        answer => answer,
+    }
+}
+
 /// Whether the Machine of the node whose membership is in question is being deleted: on a voter that has no second one,
 /// the peer's; on a node that is to join, its own. Everybody else need not ask.
-fn machine_is_deleted(context: &Context, is_stopped: bool, own: &Fact<Etcd>, peer: &Fact<Etcd>) -> bool {
+fn machine_is_deleted(context: &Context, is_stopped: bool, own: &Fact<Etcd>, peer: &Fact<Etcd>) -> Fact<bool> {
     if context.deployment.manifest.is_none() {
-        return false;
+        return Fact::NotAsked;
     }
     let serves = |etcd: &Fact<Etcd>| etcd.known().is_some_and(Etcd::is_voter_with_leader);
     let lacks_a_voter = own.known().is_some_and(|etcd| etcd.is_voter_with_leader() && etcd.voters().count() == 1);
     let node = match &context.peer {
         Some(peer) if lacks_a_voter => &peer.name,
         Some(_) if is_stopped && serves(peer) => &context.me.name,
-        _ => return false,
+        // A learner of a promotable clone asks to be promoted itself.
+        Some(_) if context.promotable && own.known().is_some_and(|etcd| etcd.is_learner) => &context.me.name,
+        _ => return Fact::NotAsked,
     };
     machine::is_being_deleted(&context.params.kubeconfig, node, context.deadline.at_most(machine::PATIENCE))
 }

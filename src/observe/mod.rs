@@ -1,7 +1,7 @@
 //! Gathers the facts of one round: all I/O, each source within its own time, and no decision.
 
 mod container;
-mod listeners;
+pub mod listeners;
 mod local;
 
 use std::time::Duration;
@@ -10,8 +10,8 @@ use crate::agent::context::Context;
 use crate::clock;
 use crate::data_dir;
 use crate::decide::fact::Fact;
-use crate::decide::snapshot::{Cib, DataDir, Etcd, PeerNode, Room, Snapshot};
-use crate::etcd::client;
+use crate::decide::snapshot::{Cib, DataDir, Etcd, Room, Snapshot};
+use crate::etcd::client::{self, Answer};
 use crate::notes;
 use crate::pacemaker::cib;
 use crate::podman::process;
@@ -23,7 +23,10 @@ const PEER_ETCD_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Looks at everything that a decision may rest on.
 pub fn observe(context: &Context) -> Snapshot {
-    let (own_etcd, peer_etcd, cib) = living_sources(context);
+    // Before all else: what is seen later cannot be changed by anybody but us then.
+    let launching = if context.acts { context.turn.take() } else { context.turn.is_anothers() };
+    let (own, peer, cib) = living_sources(context);
+    let (own_etcd, peer_etcd) = (own.etcd, peer.etcd);
     let data_in_use = data_in_use(context);
     let container = container::observe(context, &own_etcd, &data_in_use);
     let is_stopped = match &container {
@@ -44,6 +47,7 @@ pub fn observe(context: &Context) -> Snapshot {
         promote_max_lag: context.params.promote_max_lag,
         notify: context.notify.clone(),
         cib,
+        launching,
         container,
         data_in_use,
         disk: if is_stopped { disk(context) } else { Fact::NotAsked },
@@ -54,6 +58,8 @@ pub fn observe(context: &Context) -> Snapshot {
         local: local::observe(context, is_stopped, &own_etcd, &peer_etcd),
         own_etcd,
         peer_etcd,
+        own_refuses: own.no_permission,
+        peer_refuses: peer.no_permission,
         nonce: clock::boot_nanoseconds(),
     }
 }
@@ -63,7 +69,7 @@ fn millis(duration: Duration) -> u64 {
 }
 
 /// The sources that can make us wait are asked side by side.
-fn living_sources(context: &Context) -> (Fact<Etcd>, Fact<Etcd>, Fact<Cib>) {
+fn living_sources(context: &Context) -> (Answer, Answer, Fact<Cib>) {
     std::thread::scope(|scope| {
         let own = scope.spawn(|| {
             let timeout = context.deadline.at_most(OWN_ETCD_TIMEOUT);
@@ -71,17 +77,16 @@ fn living_sources(context: &Context) -> (Fact<Etcd>, Fact<Etcd>, Fact<Cib>) {
         });
         let cib = query_cib(context);
         let peer = peer_etcd(context, &cib);
-        (own.join().unwrap_or_else(|_| Fact::Unknown("the observer failed".to_owned())), peer, cib)
+        (own.join().unwrap_or_else(|_| Fact::Unknown("the observer failed".to_owned()).into()), peer, cib)
     })
 }
 
 /// A machine that is off does not even refuse: asking it costs each round of a recovery its whole time-out. Where
 /// Pacemaker says that it has left the membership, its etcd is not asked; nothing it says could be acted on.
-fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Fact<Etcd> {
-    let Some(endpoint) = &context.peer_endpoint else { return Fact::Absent };
-    let has_left = cib.known().is_some_and(|cib| matches!(cib.peer_node, PeerNode::Down | PeerNode::Lost));
-    if has_left {
-        return Fact::NotAsked;
+fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
+    let Some(endpoint) = &context.peer_endpoint else { return Fact::Absent.into() };
+    if cib.known().is_some_and(Cib::peer_is_beyond_asking) {
+        return Fact::NotAsked.into();
     }
     client::observe(endpoint, context.credentials(), context.deadline.at_most(PEER_ETCD_TIMEOUT))
 }

@@ -32,11 +32,11 @@ pub const REASON_LIMIT: usize = 127;
 /// Prints the one line that Pacemaker takes as the reason of a failure; only the last one counts.
 pub fn print_reason(reason: &str) {
     let prefix = std::env::var("OCF_EXIT_REASON_PREFIX").unwrap_or_else(|_| "ocf-exit-reason:".to_owned());
-    let _ = writeln!(std::io::stderr(), "{prefix}{}", one_line(reason));
+    let _ = writeln!(std::io::stderr(), "{prefix}{}", as_kept(reason));
 }
 
-/// `reason` without line breaks, cut where Pacemaker would cut it, but visibly.
-fn one_line(reason: &str) -> String {
+/// `reason` as Pacemaker keeps it: without line breaks, and cut where Pacemaker would cut it, but visibly.
+pub fn as_kept(reason: &str) -> String {
     let line: String = reason.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if line.len() <= REASON_LIMIT {
         return line;
@@ -52,8 +52,8 @@ mod tests {
 
     #[test]
     fn a_long_reason_is_cut_visibly_and_between_characters() {
-        assert_eq!(one_line("a\nb"), "a b");
-        let cut = one_line(&"é".repeat(100));
+        assert_eq!(as_kept("a\nb"), "a b");
+        let cut = as_kept(&"é".repeat(100));
         assert!(cut.len() <= REASON_LIMIT && cut.ends_with("é..."));
     }
 }

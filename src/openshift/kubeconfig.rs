@@ -7,6 +7,10 @@ use base64::Engine as _;
 use serde_json::Value;
 
 use super::yaml;
+use crate::regular_file;
+
+/// Many times what a kubeconfig, a certificate or a key is.
+const SIZE_LIMIT: u64 = 4 * 1024 * 1024;
 
 /// What the current context of a kubeconfig file says. PEM texts; what is secret never shows.
 pub struct Access {
@@ -25,7 +29,8 @@ impl fmt::Debug for Access {
 
 /// Reads the file at `path`; answers in words what keeps it from being used.
 pub fn read(path: &Path) -> Result<Access, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot be read ({})", error.kind()))?;
+    let text = regular_file::text_of_at_most(path, SIZE_LIMIT)
+        .map_err(|error| format!("cannot be read ({})", error.kind()))?;
     let config = yaml::parse(&text).ok_or("is not understood")?;
     let base = path.parent().unwrap_or(Path::new("/"));
     let current = config.get("current-context").and_then(Value::as_str);
@@ -36,11 +41,15 @@ pub fn read(path: &Path) -> Result<Access, String> {
     let server = cluster.get("server").and_then(Value::as_str).ok_or("names no server")?;
     let certificate = content(user, "client-certificate", base)?;
     let key = content(user, "client-key", base)?;
+    let token = user.get("token").and_then(Value::as_str).map(str::to_owned);
+    if token.is_none() && (certificate.is_none() || key.is_none()) {
+        return Err("has neither a token nor a certificate in it (tokenFile and exec are not followed)".to_owned());
+    }
     Ok(Access {
         server: server.trim_end_matches('/').to_owned(),
         authorities: content(cluster, "certificate-authority", base)?,
         identity: certificate.zip(key),
-        token: user.get("token").and_then(Value::as_str).map(str::to_owned),
+        token,
     })
 }
 
@@ -59,7 +68,7 @@ fn content(entry: &Value, name: &str, base: &Path) -> Result<Option<Vec<u8>>, St
     }
     let Some(path) = entry.get(name).and_then(Value::as_str) else { return Ok(None) };
     let path: PathBuf = base.join(path);
-    std::fs::read(&path)
+    regular_file::read_at_most(&path, SIZE_LIMIT)
         .map(Some)
         .map_err(|error| format!("names {}, which cannot be read ({})", path.display(), error.kind()))
 }
@@ -82,5 +91,8 @@ mod tests {
         assert_eq!(access.authorities.as_deref(), Some(b"CA".as_slice()));
         assert_eq!(access.identity.clone(), Some((b"CERT".to_vec(), b"KEY".to_vec())));
         assert!(!format!("{access:?}").contains("KEY"));
+        let anonymous = TEXT.replace("client-certificate-data: Q0VSVA==", "tokenFile: /run/token");
+        std::fs::write(&path, anonymous).unwrap();
+        assert!(read(&path).unwrap_err().contains("tokenFile and exec are not followed"));
     }
 }

@@ -1,5 +1,5 @@
 //! Whether OpenShift is deleting a node's Machine: then its member is not added again, as the deletion waits until the
-//! member is gone. Asked over the Kubernetes API, within a bound; no answer means no.
+//! member is gone. Asked over the Kubernetes API, within a bound.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use serde_json::Value;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 
 use super::kubeconfig::{self, Access};
+use crate::decide::fact::Fact;
 
 /// How long the answer may take.
 pub const PATIENCE: Duration = Duration::from_secs(3);
@@ -22,17 +23,15 @@ const LISTS: &[&str] = &[
 const NOT_FOUND: u16 = 404;
 const OK: u16 = 200;
 
-/// Whether the Machine of `node` is being deleted, as far as the API with the given kubeconfig tells.
-pub fn is_being_deleted(kubeconfig: &Path, node: &str, patience: Duration) -> bool {
-    if !kubeconfig.is_file() {
-        return false;
+/// Whether the Machine of `node` is being deleted, as far as the API with the given kubeconfig tells; absent where there is
+/// no kubeconfig, and so nothing that deletes Machines.
+pub fn is_being_deleted(kubeconfig: &Path, node: &str, patience: Duration) -> Fact<bool> {
+    if !kubeconfig.exists() {
+        return Fact::Absent;
     }
     match ask(kubeconfig, node, patience) {
-        Ok(deleted) => deleted,
-        Err(why) => {
-            log::debug!("whether the Machine of {node} is being deleted is not known: {why}");
-            false
-        }
+        Ok(deleted) => Fact::Known(deleted),
+        Err(why) => Fact::Unknown(format!("whether the Machine of {node} is being deleted is not known: {why}")),
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::etcd::settings::{self, Setting};
+use crate::regular_file;
 
 /// Where the container finds the certificates, and where they are on the node.
 pub const CERTS_INSIDE: &str = "/etc/kubernetes/static-pod-certs";
@@ -20,6 +21,8 @@ const NODE_VARIABLE: &str = "NODE_ENVVAR_NAME";
 const VERSION_LABEL: &str = "/metadata/labels";
 const VERSION_VARIABLE: &str = "ETCD_STATIC_POD_VERSION";
 const VERSION_VOLUME: &str = "resource-dir";
+/// Many times what OpenShift writes.
+const SIZE_LIMIT: u64 = 4 * 1024 * 1024;
 
 /// A manifest that cannot be used, in a few words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +35,8 @@ pub enum Error {
     NoContainer,
     #[error("has no {0}")]
     Missing(&'static str),
+    #[error("has no path that podman can mount as {0}")]
+    NoPath(&'static str),
 }
 
 /// The manifest, as far as etcd is concerned, for one node.
@@ -49,7 +54,7 @@ pub struct Manifest {
 impl Manifest {
     /// Reads the manifest at `path` for the node `node`.
     pub fn read(path: &Path, node: &str) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path).map_err(|error| Error::Unreadable(error.kind()))?;
+        let text = regular_file::text_of_at_most(path, SIZE_LIMIT).map_err(|error| Error::Unreadable(error.kind()))?;
         Self::parse(&text, node)
     }
 

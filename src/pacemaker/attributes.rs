@@ -109,3 +109,14 @@ pub fn set_promotion_score(resource: &str, node: &str, score: Option<u32>) -> Re
     };
     run("crm_attribute", &args).map(drop)
 }
+
+/// The node attribute in which Pacemaker counts the failures of an operation of `resource`.
+pub fn failures_of(resource: &str, operation: &str) -> String {
+    format!("fail-count-{resource}#{operation}")
+}
+
+/// Sets that count on `node`.
+pub fn set_failures(resource: &str, node: &str, operation: &str, count: u64) -> Result<(), Error> {
+    let name = failures_of(resource, operation);
+    run("attrd_updater", &["--node", node, "--name", &name, "--update", &count.to_string()]).map(drop)
+}

@@ -1,5 +1,7 @@
 //! The CIB, read whole from this node's own replica in one query, so that all of it is of one moment.
 
+use std::collections::BTreeMap;
+
 use roxmltree::{Document, Node};
 
 use super::attributes::{self, ALARM, CLUSTER_ID, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, RECORD, STANDALONE_NODE};
@@ -19,6 +21,7 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         return Err(Error::Parse(format!("its root is '{}'", cib.tag_name().name())));
     }
     let peer_state = peer.and_then(|peer| node_state(cib, peer));
+    let own_failures = node_state(cib, node).map(|state| failures(state, resource)).unwrap_or_default();
     Ok(Cib {
         peer_node: peer_state.map_or(PeerNode::NeverSeen, peer_node),
         peer_agent: peer_state.map_or(PeerAgent::NoHistory, |state| peer_agent(state, resource)),
@@ -26,9 +29,12 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         peer_record: peer_state.and_then(record),
         standalone_node: property(cib, STANDALONE_NODE),
         learner_node: property(cib, LEARNER_NODE),
-        lineage: newest_lineage(cib),
+        lineage: nodes(cib).filter_map(lineage).max().unwrap_or_default(),
+        own_lineage: nodes(cib).find(|entry| is_named(*entry, node)).and_then(lineage),
+        peer_lineage: nodes(cib).filter(|entry| !is_named(*entry, node)).filter_map(lineage).max(),
         cluster_recorded: nodes(cib).any(|node| attribute(node, CLUSTER_ID).is_some()),
-        own_start_failures: node_state(cib, node).map_or(0, |state| start_failures(state, resource)),
+        own_start_failures: own_failures.get("start_0").copied().unwrap_or(0),
+        own_failures,
         own_promotion_score: node_state(cib, node)
             .and_then(|state| attribute(state, &attributes::promotion_score(resource))?.parse().ok()),
         own_identity: nodes(cib).find(|entry| is_named(*entry, node)).and_then(identity),
@@ -77,14 +83,18 @@ fn record(state: Node<'_, '_>) -> Option<Record> {
     serde_json::from_str(attribute(child(state, "transient_attributes")?, RECORD)?).ok()
 }
 
-/// Pacemaker writes "INFINITY" once it has given up; that is many, too.
-fn start_failures(state: Node<'_, '_>, resource: &str) -> u64 {
-    let count = attribute(state, &format!("fail-count-{resource}#start_0"));
-    count.map_or(0, |count| count.parse().unwrap_or(u64::MAX))
+/// By operation. Pacemaker writes "INFINITY" once it has given up; that is many, too.
+fn failures(state: Node<'_, '_>, resource: &str) -> BTreeMap<String, u64> {
+    let prefix = attributes::failures_of(resource, "");
+    let counts = state.descendants().filter(|pair| pair.has_tag_name("nvpair")).filter_map(|pair| {
+        let operation = pair.attribute("name")?.strip_prefix(&prefix)?;
+        Some((operation.to_owned(), pair.attribute("value")?.parse().unwrap_or(u64::MAX)))
+    });
+    counts.collect()
 }
 
-fn newest_lineage(cib: Node<'_, '_>) -> Lineage {
-    nodes(cib).filter_map(|node| attributes::parse_lineage(attribute(node, LINEAGE)?)).max().unwrap_or_default()
+fn lineage(node: Node<'_, '_>) -> Option<Lineage> {
+    attributes::parse_lineage(attribute(node, LINEAGE)?)
 }
 
 /// Transient attributes that are read here are set by others: a value of any kind counts as set.
@@ -116,8 +126,9 @@ fn is_set(value: Option<&str>, word: &str) -> bool {
     value.is_some_and(|value| value == word || value.parse::<u64>().is_ok_and(|since| since > 0))
 }
 
-/// The rule of Pacemaker's own scheduler: a node that is gone although it is expected to be a member is unclean until
-/// it was fenced, and fencing sets what is expected of it to "down".
+/// The first half of the rule of Pacemaker's own scheduler: a node that is gone although it is expected to be a member is
+/// unclean until it was fenced. What is expected of it is "down" once it was fenced, but also from the moment in which it
+/// asks to shut down; the second half of the rule, which asks for its history, is [`Cib::peer_machine`].
 fn peer_node(state: Node<'_, '_>) -> PeerNode {
     let in_membership = is_set(state.attribute("in_ccm"), "true");
     let has_pacemaker = is_set(state.attribute("crmd"), "online");
@@ -187,6 +198,15 @@ mod tests {
     fn a_lost_node_is_lost_until_fencing_says_that_it_is_down() {
         let seen = [TWO_VOTERS, PEER_LOST, PEER_FENCED].map(|xml| seen(xml).peer_node);
         assert_eq!(seen, [PeerNode::Online, PeerNode::Lost, PeerNode::Down]);
+    }
+
+    #[test]
+    fn a_node_that_asked_to_shut_down_and_is_lost_has_its_history_still() {
+        let asked = PEER_LOST.replace("expected=\"member\"", "expected=\"down\"");
+        assert_ne!(asked, PEER_LOST);
+        let cib = seen(&asked);
+        assert_eq!((cib.peer_node, cib.peer_agent), (PeerNode::Down, PeerAgent::Active));
+        assert_eq!((cib.peer_machine(), seen(PEER_FENCED).peer_machine()), (PeerNode::Lost, PeerNode::Down));
     }
 
     #[test]

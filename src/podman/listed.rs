@@ -30,8 +30,14 @@ fn named(name: &str, json: &str) -> Result<Option<Inspected>, serde_json::Error>
         return Ok(None);
     };
     let running = found.state == "running";
-    let state =
-        State { running, status: found.state, exit_code: found.exit_code, error: String::new(), pid: found.pid };
+    let state = State {
+        running,
+        status: found.state,
+        exit_code: found.exit_code,
+        error: String::new(),
+        finished_at: None,
+        pid: found.pid,
+    };
     Ok(Some(Inspected { id: found.id, state, labels: found.labels }))
 }
 

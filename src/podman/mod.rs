@@ -3,6 +3,7 @@
 mod cause;
 mod listed;
 pub mod process;
+pub mod turn;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,8 +13,11 @@ use serde::Deserialize;
 
 use crate::clock::Deadline;
 use crate::command::{self, Output};
+use turn::Turn;
 
 const INSPECT_TIMEOUT: Duration = Duration::from_secs(8);
+/// How far the end of a log is read: etcd's last words may have a screen of stacks behind them.
+const LAST_LINES: &str = "200";
 /// How long podman itself may take around a stop's grace.
 const OVERHEAD: Duration = Duration::from_secs(8);
 /// podman's exit code where it was asked about a container that does not exist.
@@ -54,9 +58,25 @@ pub struct State {
     pub exit_code: i32,
     #[serde(default)]
     pub error: String,
+    /// When it ended last.
+    #[serde(default)]
+    pub finished_at: Option<String>,
     /// The first process of the container, 0 while it does not run.
     #[serde(default)]
     pub pid: i32,
+}
+
+impl State {
+    /// Whether a process of the container may live, also where podman does not call it running.
+    pub fn may_run(&self) -> bool {
+        let is_held = ["paused", "stopping"].contains(&self.status.as_str());
+        self.running || is_held || (self.pid > 0 && process::Process::of(self.pid).is_some())
+    }
+
+    /// Whether podman has made the container and has not started it.
+    pub fn was_never_started(&self) -> bool {
+        matches!(self.status.as_str(), "configured" | "created" | "initialized")
+    }
 }
 
 const INSPECTED: &str = r#"{"id":{{json .ID}},"state":{{json .State}},"labels":{{json .Config.Labels}}}"#;
@@ -103,8 +123,8 @@ pub fn version_of(image: &str, program: &str, timeout: Duration) -> Result<Strin
 }
 
 /// Starts the container `name` that is there.
-pub fn start(name: &str, deadline: Deadline) -> Result<(), Error> {
-    launch("start", &["start".to_owned(), name.to_owned()], deadline)
+pub fn start(turn: &Turn, name: &str, deadline: Deadline) -> Result<(), Error> {
+    launch(turn, "start", &["start".to_owned(), name.to_owned()], deadline)
 }
 
 /// Whether the storage of the container `name` cannot be mounted: then it can never be started again.
@@ -118,9 +138,9 @@ pub fn storage_is_damaged(name: &str) -> bool {
 }
 
 /// Gives the container `name` another name; one that has it already goes.
-pub fn rename(name: &str, to: &str) -> Result<(), Error> {
-    succeeded("rm", command::run("podman", &["rm", "--force", "--ignore", "--volumes", to], OVERHEAD)?)?;
-    succeeded("rename", command::run("podman", &["rename", name, to], OVERHEAD)?).map(drop)
+pub fn rename(turn: &Turn, name: &str, to: &str) -> Result<(), Error> {
+    succeeded("rm", change(turn, &["rm", "--force", "--ignore", "--volumes", to], OVERHEAD)?)?;
+    succeeded("rename", change(turn, &["rename", name, to], OVERHEAD)?).map(drop)
 }
 
 /// Runs `words` in the container `name`; answers what went wrong, where it did.
@@ -131,22 +151,22 @@ pub fn exec(name: &str, words: &[String], timeout: Duration) -> Result<(), Error
 }
 
 /// Runs a container called `name`, in the background, from `args` (what follows `podman run --detach`).
-pub fn run(name: &str, args: &[String], deadline: Deadline) -> Result<(), Error> {
+pub fn run(turn: &Turn, name: &str, args: &[String], deadline: Deadline) -> Result<(), Error> {
     let mut all = vec!["run".to_owned(), "--detach".to_owned()];
     all.extend_from_slice(args);
-    match launch("run", &all, deadline) {
+    match launch(turn, "run", &all, deadline) {
         Err(Error::Failed { code: PODMAN_FAILED, complaint, .. }) => {
             log::warn!("podman run failed ({complaint}): removing what its storage may hold of '{name}', once");
-            let _ = command::run("podman", &["rm", "--storage", name], OVERHEAD)?;
-            launch("run", &all, deadline)
+            let _ = change(turn, &["rm", "--storage", name], OVERHEAD)?;
+            launch(turn, "run", &all, deadline)
         }
         done => done,
     }
 }
 
-fn launch(verb: &'static str, args: &[String], deadline: Deadline) -> Result<(), Error> {
+fn launch(turn: &Turn, verb: &'static str, args: &[String], deadline: Deadline) -> Result<(), Error> {
     loop {
-        let output = command::run("podman", args, deadline.left())?;
+        let output = change(turn, args, deadline.left())?;
         let lost_the_race =
             output.code == SCOPE_NOT_FOUND && SCOPE_WORDS.iter().all(|words| output.stderr.contains(words));
         if !lost_the_race || deadline.left() <= RETRY_AFTER {
@@ -156,26 +176,32 @@ fn launch(verb: &'static str, args: &[String], deadline: Deadline) -> Result<(),
     }
 }
 
+/// Runs a podman that changes something: until it has ended, whatever becomes of this process, it is nobody else's turn.
+fn change<A: AsRef<std::ffi::OsStr>>(turn: &Turn, args: &[A], timeout: Duration) -> Result<Output, command::Error> {
+    let held = turn.share().map_err(|source| command::Error::Spawn { program: "podman".to_owned(), source })?;
+    command::run_holding("podman", args, held, timeout)
+}
+
 /// Stops container `name`: SIGTERM, and SIGKILL after `grace`. No such container is a stopped one.
-pub fn stop(name: &str, grace: Duration) -> Result<(), Error> {
+pub fn stop(turn: &Turn, name: &str, grace: Duration) -> Result<(), Error> {
     let seconds = grace.as_secs().to_string();
-    let stopped = command::run("podman", &["stop", "--ignore", "--time", &seconds, name], grace + OVERHEAD);
+    let stopped = change(turn, &["stop", "--ignore", "--time", &seconds, name], grace + OVERHEAD);
     match stopped {
         Ok(output) if output.code == 0 => Ok(()),
         // podman may be stuck where the container is not: one more try, without grace.
-        Ok(_) | Err(command::Error::TimedOut { .. }) => kill(name),
+        Ok(_) | Err(command::Error::TimedOut { .. }) => kill(turn, name),
         Err(error) => Err(error.into()),
     }
 }
 
-fn kill(name: &str) -> Result<(), Error> {
-    let output = command::run("podman", &["kill", "--signal", "KILL", name], OVERHEAD)?;
+fn kill(turn: &Turn, name: &str) -> Result<(), Error> {
+    let output = change(turn, &["kill", "--signal", "KILL", name], OVERHEAD)?;
     succeeded("kill", output).map(drop)
 }
 
 /// The last lines that container `name` wrote.
 pub fn last_words(name: &str) -> Option<String> {
-    let output = command::run("podman", &["logs", "--tail", "40", name], INSPECT_TIMEOUT).ok()?;
+    let output = command::run("podman", &["logs", "--tail", LAST_LINES, name], INSPECT_TIMEOUT).ok()?;
     Some(format!("{}\n{}", output.stdout, output.stderr))
 }
 

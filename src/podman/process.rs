@@ -117,9 +117,18 @@ pub fn forget(path: &Path) {
 
 /// Whether etcd's database in `data_dir` is locked by a process that kubelet runs: OpenShift's own static pod.
 pub fn a_pod_has_open(data_dir: &Path) -> bool {
-    let Ok(inode) = fs::metadata(data_dir.join("member/snap/db")).map(|metadata| metadata.ino()) else { return false };
+    let Ok(database) = fs::metadata(data_dir.join("member/snap/db")) else { return false };
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
-    locks.lines().filter_map(|line| holder(line, inode)).any(is_in_a_pod)
+    let holders = locks.lines().filter_map(|line| holder(line, database.ino()));
+    holders.filter(|pid| is_in_a_pod(*pid)).any(|pid| has_open(pid, &database))
+}
+
+/// Whether the process has this very file open. A line of /proc/locks names a device as well, but some file systems (btrfs)
+/// have other numbers there than a file's own: another file system's file of the same number is told apart by its opener.
+fn has_open(pid: i32, file: &fs::Metadata) -> bool {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    let opened = entries.flatten().filter_map(|entry| fs::metadata(entry.path()).ok());
+    opened.into_iter().any(|opened| (opened.dev(), opened.ino()) == (file.dev(), file.ino()))
 }
 
 /// The process that holds the lock which a line of /proc/locks tells of, if it is one on `inode`.
@@ -196,6 +205,22 @@ mod tests {
         assert!(!was_ended(&path), "it ended by itself");
         forget(&path);
         assert!(remembered(&path).is_none() && !was_ended(&path));
+    }
+
+    #[test]
+    fn a_file_of_the_same_number_on_another_file_system_is_another_file() {
+        let me = i32::try_from(std::process::id()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("db");
+        let file = fs::File::create(&path).unwrap();
+        let database = fs::metadata(&path).unwrap();
+        assert!(has_open(me, &database));
+        // /proc numbers its files on its own: a process is found there whose file has our number and another device.
+        let other = fs::metadata("/proc/self/stat").unwrap();
+        assert!(!has_open(me, &other), "nobody has it open");
+        drop(file);
+        assert!(!has_open(me, &database));
+        assert!(!has_open(-1, &database));
     }
 
     #[test]

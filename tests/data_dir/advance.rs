@@ -7,7 +7,7 @@ use tandem::data_dir::{self, Advanced, Error};
 
 use crate::layout::lock_as_etcd;
 use crate::present;
-use crate::writer::{ADD, ADD_LEARNER, Dir, ME, PEER, REMOVE, Writer, learner, member};
+use crate::writer::{ADD, ADD_LEARNER, Dir, ME, PEER, REMOVE, Writer, database, learner, member};
 
 /// Two voters, five entries behind the recorded commit index.
 fn lagging() -> Writer {
@@ -206,6 +206,26 @@ fn a_departed_members_data_is_refused() {
     let mut writer = lagging();
     writer.change(REMOVE, ME, "");
     assert_refused(&writer.write(), "has left the cluster");
+}
+
+/// etcd 3.5.22, 3.6.1 and later would force on from the database's index, and nobody reads the log any more that has the gap.
+#[test]
+fn a_database_ahead_of_its_log_is_refused() {
+    let mut writer = lagging();
+    let ahead = |writer: &Writer, applied| {
+        let dir = writer.write();
+        fs::write(dir.snap().join("db"), database(Some(applied), true)).unwrap();
+        dir
+    };
+    let dir = ahead(&writer, 8);
+    assert_eq!(present(&dir).database_ahead, Some(8));
+    assert_refused(&dir, "below a database that reaches index 8");
+    // What the log holds, the database may hold too.
+    assert_eq!(present(&ahead(&writer, 7)).database_ahead, None);
+    advance(&ahead(&writer, 7));
+    // The data of who may not be forced at all is refused for that.
+    writer.change(REMOVE, ME, "");
+    assert_refused(&ahead(&writer, 9), "has left the cluster");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use nix::sys::stat::Mode;
 use serde_json::{Value, json};
 
 use crate::layout::lock_as_etcd;
-use crate::writer::{ADD, ADD_LEARNER, CLUSTER, Dir, ME, PEER, REMOVE, Writer, learner, member};
+use crate::writer::{ADD, ADD_LEARNER, CLUSTER, Dir, ME, PEER, REMOVE, Writer, database, learner, member};
 
 #[expect(clippy::disallowed_methods, reason = "the program under test is what is started")]
 fn tandem(words: &[&str], dir: &Path) -> Output {
@@ -97,7 +97,8 @@ fn roles_damage_and_a_running_etcd_are_told() {
 fn json_has_its_keys_and_exact_numbers() {
     let expected = json!({
         "cluster_id": CLUSTER, "member_id": ME, "last_term": 2, "last_index": 5, "commit_index": 1,
-        "voters": [PEER, ME], "learners": [], "has_left": false, "damage": []
+        "voters": [PEER, ME], "learners": [], "has_left": false,
+        "database_ahead": null, "damage": []
     });
     assert_eq!(shown_json(&lagging().write()), expected);
     let text = printed(&["show", "--json"], &lagging().write());
@@ -112,7 +113,7 @@ fn nothing_there_is_no_failure() {
     let shown = shown_json(&dir);
     let keys: Vec<_> =
         shown.as_object().unwrap().iter().filter(|(_, value)| value.is_null()).map(|(key, _)| key).collect();
-    assert_eq!(keys.len(), 8, "{shown}");
+    assert_eq!(keys.len(), 9, "{shown}");
     assert_eq!(shown["damage"], json!([]));
 }
 
@@ -182,6 +183,15 @@ fn a_refusal_names_the_command_that_resolves_it() {
     damaged.tail()[100] ^= 1;
     let why = refusal(&["advance-commit"], damaged.write().path());
     assert!(why.contains("damaged") && why.contains("'mv DIR/member-backup-... DIR/member'"), "{why}");
+    fs::write(dir.snap().join("db"), database(Some(6), true)).unwrap();
+    assert_eq!(shown_json(&dir)["database_ahead"], 6);
+    let why = refusal(&["advance-commit"], dir.path());
+    assert!(
+        why.contains("ends at index 5 below a database that reaches index 6")
+            && why.contains("start the peer")
+            && why.contains("'etcdutl snapshot restore --skip-hash-check DIR/member/snap/db'"),
+        "{why}"
+    );
     fs::remove_dir_all(dir.path().join("member")).unwrap();
     assert!(refusal(&["advance-commit"], dir.path()).contains("'ls DIR'"));
 }

@@ -24,6 +24,7 @@ fn everything_is_read() {
         voters: ids(&[ME, PEER]),
         learners: ids(&[]),
         has_left: false,
+        database_ahead: None,
         damage: Vec::new(),
     };
     assert_eq!(read(&writer.write()), DataDir::Present(expected));

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::writer::{ADD, ADD_LEARNER, ME, Message, OTHER, PEER, REMOVE, UPDATE, Writer, learner, member, promotion};
+use crate::writer::{
+    ADD, ADD_LEARNER, ME, Message, OTHER, PEER, REMOVE, UPDATE, Writer, database_of, learner, member, promotion,
+};
 use crate::{broken, ids, present};
 
 const MY_URL: &str = "http://10.0.0.1:2380";
@@ -194,4 +196,75 @@ fn an_unreadable_snapshot_is_skipped_and_named() {
 fn without_its_snapshot_a_compacted_log_is_broken() {
     let why = broken(&compacted().write());
     assert!(why.contains("index 0 is missing"), "{why}");
+}
+
+/// Compacted at index 100, with the members in the WAL's own record and no file of the snapshot; `version` is the cluster's.
+fn without_files(version: &str, removed: &[u64], changes: impl FnOnce(&mut Writer)) -> crate::writer::Dir {
+    let mut writer = Writer::purged(ME, 3, 97, 4);
+    writer.puts(3);
+    writer.snapshot_record_of(100, 4, &[ME, PEER], &[]);
+    writer.state(100);
+    changes(&mut writer);
+    let dir = writer.write();
+    let members = [(ME, MY_URL), (PEER, PEER_URL)];
+    fs::write(dir.snap().join("db"), database_of(103, version, &members, removed)).unwrap();
+    dir
+}
+
+/// etcd 3.7 starts without the files, and later ones write none.
+#[test]
+fn the_wal_says_who_the_members_were_where_no_file_does() {
+    for version in ["3.7.0", "3.8.0", "4.0.0", "nonsense"] {
+        let history = present(&without_files(version, &[], |writer| writer.puts(4)));
+        assert_eq!((history.last_index, history.voters, history.has_left), (104, ids(&[ME, PEER]), false), "{version}");
+        assert!(history.damage.is_empty() && history.learners.is_empty(), "{:?}", history.damage);
+    }
+    // Up to 3.6 etcd needs the file, and does not start.
+    for version in ["3.4.0", "3.5.0", "3.6.0"] {
+        let why = broken(&without_files(version, &[], |writer| writer.puts(4)));
+        assert!(why.contains("index 0 is missing"), "{version}: {why}");
+    }
+    // A database that cannot be read is no proof of damage.
+    let dir = without_files("3.6.0", &[], |writer| writer.puts(4));
+    fs::write(dir.snap().join("db"), b"not looked into").unwrap();
+    assert_eq!(present(&dir).voters, ids(&[ME, PEER]));
+    // What the database lacks of the compacted log is lacking without the file, too.
+    fs::write(dir.snap().join("db"), database_of(99, "3.8.0", &[], &[])).unwrap();
+    assert!(broken(&dir).contains("reaches only up to index 99"));
+    // A file that an older etcd left, of a log that is gone.
+    let dir = without_files("3.8.0", &[], |writer| writer.puts(4));
+    dir.add_snapshot(50, 2, &[OTHER], &[], "");
+    assert_eq!(present(&dir).voters, ids(&[ME, PEER]));
+}
+
+#[test]
+fn the_database_says_which_changes_etcd_drops_where_no_file_does() {
+    let voters = |removed: &[u64], changes: fn(&mut Writer)| present(&without_files("3.8.0", removed, changes)).voters;
+    let taken = |writer: &mut Writer| writer.change(ADD, OTHER, &member(PEER_URL));
+    assert_eq!(voters(&[], taken), ids(&[ME, PEER]), "its URL is taken");
+    let free = |writer: &mut Writer| writer.change(ADD, OTHER, &member(OTHER_URL));
+    assert_eq!(voters(&[], free), ids(&[ME, PEER, OTHER]));
+    assert_eq!(voters(&[OTHER], free), ids(&[ME, PEER]), "removed before");
+    // Who was a member then and is removed by now, is removed by the log.
+    let leaves = |writer: &mut Writer| writer.change(REMOVE, PEER, "");
+    assert_eq!(voters(&[PEER], leaves), ids(&[ME]));
+    assert!(present(&without_files("3.8.0", &[ME], |writer| writer.change(REMOVE, ME, ""))).has_left);
+}
+
+#[test]
+fn the_newest_snapshot_that_is_vouched_for_counts() {
+    let history = present(&without_files("3.8.0", &[], |writer| {
+        writer.puts(4);
+        writer.snapshot_record_of(103, 4, &[ME], &[PEER]);
+        writer.state(104);
+        // Not committed yet: it was being taken over.
+        writer.snapshot_record_of(110, 4, &[OTHER], &[]);
+    }));
+    assert_eq!((history.voters, history.learners), (ids(&[ME]), ids(&[PEER])));
+    let why = broken(&without_files("3.8.0", &[], |writer| {
+        writer.snapshot_record_of(101, 4, &[ME, PEER], &[PEER]);
+        writer.puts(1);
+        writer.state(101);
+    }));
+    assert!(why.contains("names a member as both voter and learner"), "{why}");
 }

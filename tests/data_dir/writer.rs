@@ -165,6 +165,12 @@ impl Writer {
         self.record(5, &Message::default().number(1, index).number(2, term).done());
     }
 
+    /// As etcd 3.5 and later record it: with the members.
+    pub(crate) fn snapshot_record_of(&mut self, index: u64, term: u64, voters: &[u64], learners: &[u64]) {
+        let record = Message::default().number(1, index).number(2, term);
+        self.record(5, &record.bytes(3, &conf_state(voters, learners)).done());
+    }
+
     /// All files, by name.
     pub(crate) fn files(&self) -> &[(String, Vec<u8>)] {
         &self.files
@@ -236,12 +242,15 @@ impl Dir {
 
 /// A snapshot file: its name and its bytes.
 pub(crate) fn snapshot(index: u64, term: u64, voters: &[u64], learners: &[u64], store: &str) -> (String, Vec<u8>) {
-    let state = voters.iter().fold(Message::default(), |state, id| state.number(1, *id));
-    let state = learners.iter().fold(state, |state, id| state.number(2, *id));
-    let metadata = Message::default().bytes(1, &state.done()).number(2, index).number(3, term);
+    let metadata = Message::default().bytes(1, &conf_state(voters, learners)).number(2, index).number(3, term);
     let snapshot = Message::default().bytes(1, store.as_bytes()).bytes(2, &metadata.done()).done();
     let file = Message::default().number(1, u64::from(crc32c(0, &snapshot))).bytes(2, &snapshot).done();
     (format!("{term:016x}-{index:016x}.snap"), file)
+}
+
+fn conf_state(voters: &[u64], learners: &[u64]) -> Vec<u8> {
+    let state = voters.iter().fold(Message::default(), |state, id| state.number(1, *id));
+    learners.iter().fold(state, |state, id| state.number(2, *id)).done()
 }
 
 /// What etcd sends along when a voter is added.
@@ -274,6 +283,39 @@ pub(crate) fn database(applied: Option<u64>, inline: bool) -> Vec<u8> {
     let mut file = Vec::new();
     for (number, page) in
         [meta_page(0, 8, 9), meta_page(1, 9, 3), page(2, 16, &[]), branch, root, bucket].iter().enumerate()
+    {
+        file.extend(page);
+        file.resize((number + 1) * 4096, 0);
+    }
+    file
+}
+
+/// As [`database`], of a cluster of `version` that has these members and has removed those.
+pub(crate) fn database_of(applied: u64, version: &str, members: &[(u64, &str)], removed: &[u64]) -> Vec<u8> {
+    type Pairs = Vec<(String, Vec<u8>)>;
+    let named = |(id, url): &(u64, &str)| (format!("{id:x}"), member(url).into_bytes());
+    let (mut members, mut gone): (Pairs, Pairs) = (
+        members.iter().map(named).collect(),
+        removed.iter().map(|id| (format!("{id:x}"), b"removed".to_vec())).collect(),
+    );
+    members.sort();
+    gone.sort();
+    let bucket = |entries: Pairs| {
+        let entries: Vec<(u32, &[u8], &[u8])> =
+            entries.iter().map(|(key, value)| (0, key.as_bytes(), value.as_slice())).collect();
+        [[0; 16].to_vec(), page(0, 2, &entries)].concat()
+    };
+    let pair = |key: &str, value: &[u8]| vec![(key.to_owned(), value.to_vec())];
+    let buckets = [
+        (b"cluster".as_slice(), bucket(pair("clusterVersion", version.as_bytes()))),
+        (b"members", bucket(members)),
+        (b"members_removed", bucket(gone)),
+        (b"meta", bucket(pair("consistent_index", &applied.to_be_bytes()))),
+    ];
+    let root: Vec<(u32, &[u8], &[u8])> = buckets.iter().map(|(name, value)| (1, *name, value.as_slice())).collect();
+    let mut file = Vec::new();
+    for (number, page) in
+        [meta_page(0, 8, 9), meta_page(1, 9, 3), page(2, 16, &[]), page(3, 2, &root)].iter().enumerate()
     {
         file.extend(page);
         file.resize((number + 1) * 4096, 0);

@@ -96,6 +96,38 @@ impl Place {
         Etcd { child, place: self.clone(), log }
     }
 
+    /// What a configuration file says of a cluster of this one member.
+    pub(crate) fn configuration(&self) -> [(&'static str, String); 7] {
+        [
+            ("name", self.name.clone()),
+            ("data-dir", self.dir.display().to_string()),
+            ("listen-client-urls", self.client_url.clone()),
+            ("advertise-client-urls", self.client_url.clone()),
+            ("listen-peer-urls", self.peer_url.clone()),
+            ("initial-advertise-peer-urls", self.peer_url.clone()),
+            ("initial-cluster", format!("{}={}", self.name, self.peer_url)),
+        ]
+    }
+
+    pub(crate) fn client_address(&self) -> &str {
+        self.client_url.trim_start_matches("http://")
+    }
+
+    /// Starts etcd with these arguments alone, on an empty data dir.
+    pub(crate) fn run_with(&self, arguments: &[&str]) -> Etcd {
+        let _ = fs::remove_dir_all(&self.dir);
+        let log = self.dir.with_extension("log");
+        let output = File::create(&log).unwrap();
+        let child = command(&self.version.binary)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().unwrap())
+            .stderr(output)
+            .spawn()
+            .unwrap();
+        Etcd { child, place: self.clone(), log }
+    }
+
     /// Starts etcd on the data that is here as the only member of its cluster.
     pub(crate) fn force_new_cluster(&self) -> Etcd {
         self.run(&["--force-new-cluster"])
@@ -114,6 +146,10 @@ impl Etcd {
     pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();
         self.child.wait().unwrap();
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     /// Waits until it ends by itself.

@@ -6,12 +6,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
+mod auth;
 #[path = "../data_dir/copy.rs"]
 mod copy;
 mod etcd;
 mod fixtures;
 mod loss;
 mod reading;
+mod settings;
 
 use std::path::{Path, PathBuf};
 

@@ -225,3 +225,95 @@ fn half_of_a_members_data_is_broken_for_etcd_and_for_us() {
         assert_eq!(present(&voter.place.dir), present(&voter.place.copy("whole").dir));
     });
 }
+
+/// Deletes the `.snap` files of a data dir.
+fn without_snapshot_files(place: &Place) -> usize {
+    let names = std::fs::read_dir(place.dir.join("member/snap")).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<_> = names.filter(|path| path.extension().is_some_and(|end| end == "snap")).collect();
+    for path in &files {
+        std::fs::remove_file(path).unwrap();
+    }
+    files.len()
+}
+
+/// What the database says of the cluster's version, as bytes of the same length.
+fn of_version(place: &Place, from: &str, to: &str) {
+    let path = place.dir.join("member/snap/db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let (from, to) = (format!("clusterVersion{from}"), format!("clusterVersion{to}"));
+    let found: Vec<_> =
+        bytes.windows(from.len()).enumerate().filter(|(_, part)| *part == from.as_bytes()).map(|(at, _)| at).collect();
+    assert!(!found.is_empty(), "no {from}");
+    for at in found {
+        bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+    }
+    std::fs::write(&path, bytes).unwrap();
+}
+
+/// A log that begins at its beginning needs no snapshot. One that was purged does, of a file up to etcd 3.6; etcd 3.7 takes
+/// what the WAL itself records.
+#[test]
+fn data_without_snapshot_files_is_read_as_etcd_reads_it() {
+    each_version(|version, root| {
+        let small = ["--snapshot-count", "30", "--max-wals", "1", "--max-snapshots", "1"];
+        let (mut leader, mut follower) = crate::two_voters(version, root, &small);
+        let mut client = leader.wait();
+        for number in 0..70_u8 {
+            client.put("key", vec![number]).unwrap();
+        }
+        clock::sleep(Duration::from_millis(500));
+        let live = follower.place.copy("short");
+        let whole = present(&live.dir);
+        assert!(without_snapshot_files(&live) > 0);
+        assert_eq!(present(&live.dir), whole);
+
+        for number in 0..150 {
+            client.put(&format!("big/{}", number % 3), vec![b'x'; 1_000_000]).unwrap();
+        }
+        let first = follower.place.dir.join("member/wal/0000000000000000-0000000000000000.wal");
+        until("etcd to purge its first WAL file", || (!first.exists()).then_some(()));
+        leader.kill();
+        follower.kill();
+        let purged = follower.place.copy("purged");
+        let whole = present(&purged.dir);
+        assert!(without_snapshot_files(&purged) > 0);
+        let found = data_dir::read(&purged.dir).unwrap();
+        assert!(matches!(found, DataDir::Broken { .. }), "etcd {}: {found:?}", version.number);
+        purged.run(&[]).wait_for_exit();
+        of_version(&purged, &format!("{}.0", version.number), "3.8.0");
+        match data_dir::read(&purged.dir).unwrap() {
+            DataDir::Present(history) => assert_eq!((version.number, history), ("3.5", whole)),
+            // etcd 3.4 records no members with a snapshot, and no later one reads its WAL without the files.
+            found => assert!(version.number == "3.4", "etcd {}: {found:?}", version.number),
+        }
+    });
+}
+
+/// The disk said that it had the end of the log, and lost it.
+#[test]
+fn a_database_ahead_of_its_log_goes_on_beside_its_peer_and_is_not_advanced() {
+    each_version(|version, root| {
+        let (mut leader, mut follower) = crate::two_voters(version, root, &[]);
+        let mut client = leader.wait();
+        for number in 0..50_u8 {
+            client.put(&format!("key/{number}"), vec![number; 4000]).unwrap();
+        }
+        // Longer than etcd waits before it writes its database.
+        clock::sleep(Duration::from_secs(1));
+        leader.kill();
+        follower.kill();
+        assert_eq!(present(&follower.place.dir).database_ahead, None);
+        let wal = crate::last_wal(&follower.place.dir);
+        let mut bytes = std::fs::read(&wal).unwrap();
+        let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+        bytes[end - 30_000..].fill(0);
+        std::fs::write(&wal, bytes).unwrap();
+        let history = present(&follower.place.dir);
+        assert!(history.database_ahead > Some(history.last_index), "etcd {}: {history:?}", version.number);
+        let error = data_dir::advance_commit(&follower.place.dir).unwrap_err().to_string();
+        assert!(error.contains("below a database that reaches"), "{error}");
+        // Its peer's log has the rest.
+        let (_leader, mut follower) = (leader.place.run(&[]), follower.place.run(&[]));
+        assert_eq!(follower.wait().keys("key/").len(), 50, "etcd {}", version.number);
+    });
+}

@@ -13,6 +13,8 @@ const FILES: &[(&str, &str)] = &[
 /// Functions that make other texts: `Type::function` or `function`.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("root_cause", "takes podman's words apart"),
+    ("is_no_permission", "takes etcd's words apart"),
+    ("grant", "fills a hole"),
     ("Refusal::write", "the journal's longer words for what Refusal::short says"),
     ("Rule::write", "a decision, not a refusal: the README explains the rules"),
     ("Step::fmt", "a step on the way"),

@@ -66,8 +66,14 @@ fn an_operators_options_are_in_their_places() {
 fn a_container_is_started_again_until_what_it_is_made_from_changes() {
     let dir = tempfile::tempdir().unwrap();
     let (path, context) = with_a_copy(dir.path());
-    let state =
-        podman::State { running: false, status: "exited".to_owned(), exit_code: 0, error: String::new(), pid: 0 };
+    let state = podman::State {
+        running: false,
+        status: "exited".to_owned(),
+        exit_code: 0,
+        error: String::new(),
+        finished_at: None,
+        pid: 0,
+    };
     let container = |label: Option<&str>| {
         let labels = label.map(|label| [(LABEL.to_owned(), label.to_owned())].into());
         Inspected { id: "c".to_owned(), state: state.clone(), labels }
@@ -80,6 +86,14 @@ fn a_container_is_started_again_until_what_it_is_made_from_changes() {
     assert!(serves(&context, &container(Some("x")), "x"));
     assert!(serves(&context, &container(None), "x"), "the shell agent's own container");
     assert!(!serves(&context, &container(Some("y")), "x"), "other options or another image");
+    for cut_short in ["created", "initialized"] {
+        let state = podman::State { status: cut_short.to_owned(), ..state.clone() };
+        let container = Inspected { state, ..container(Some("x")) };
+        assert!(
+            !serves(&context, &container, "x"),
+            "{cut_short}: the runtime may know it, and podman starts it no more"
+        );
+    }
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(saved_manifest(&context.params), text.replace("\"7\"", "\"6\"")).unwrap();
     assert!(serves(&context, &container(Some("x")), "x"), "another version only");
@@ -133,7 +147,7 @@ fn only_a_container_whose_storage_is_damaged_is_made_anew() {
         let dir = tempfile::tempdir().unwrap();
         let script = format!("case $1 in start) echo 'Error: it fails' >&2; exit 125 ;; mount) exit {mount} ;; esac");
         crate::command::stand_in::put(dir.path(), "podman", &script);
-        start_again("etcd", Deadline::after(Duration::from_secs(10)))
+        start_again(&context(&manifest(dir.path()), &[]), Deadline::after(Duration::from_secs(10)))
     };
     assert!(matches!(starts_again("125"), Ok(false)));
     assert!(starts_again("0").is_err());

@@ -10,7 +10,8 @@ etcd --force-new-cluster drops every entry of the log that is not recorded as co
 such an entry can be a write that was acknowledged. Do this first, and only if the other member is gone for good or
 will join again with an empty data dir: every entry of the log then counts as committed.
 
-Refuses while etcd has the data dir open, and on the data of a learner, of a member that has left, and on damaged data.
+Refuses while etcd has the data dir open, and on the data of a learner, of a member that has left, and on damaged data;
+also where the database reaches beyond the end of the log, as a forced new cluster then destroys the log.
 A copy of the end of the log, as it was before, is kept in DIR; its name says of which file and from which byte.";
 
 pub(super) const SUBCOMMAND: Subcommand = Subcommand { command, run };

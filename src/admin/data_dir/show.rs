@@ -13,8 +13,9 @@ const HELP: &str = "\
 Reads only; works while etcd runs or not.
 
 With --json, one object with the keys cluster_id, member_id, last_term, last_index, commit_index, voters, learners,
-has_left and damage. Ids are numbers of 64 bits: a tool that takes numbers for floating point, such as jq before 1.7,
-rounds them. Without any data all are null, and damage is empty; if what is there cannot be used, damage says why.
+has_left, database_ahead and damage. Ids are numbers of 64 bits: a tool that takes numbers for floating point, such as
+jq before 1.7, rounds them. database_ahead is the index that the database reaches where the log ends before it, and else
+null. Without any data all are null, and damage is empty; if what is there cannot be used, damage says why.
 
 Exit code: 0 if there is a usable history, or none at all; 1 if it cannot be used or could not be read.";
 
@@ -57,6 +58,7 @@ struct Json<'a> {
     voters: Option<&'a BTreeSet<u64>>,
     learners: Option<&'a BTreeSet<u64>>,
     has_left: Option<bool>,
+    database_ahead: Option<u64>,
     damage: Vec<&'a str>,
 }
 
@@ -74,6 +76,7 @@ impl<'a> From<&'a DataDir> for Json<'a> {
                 voters: Some(&history.voters),
                 learners: Some(&history.learners),
                 has_left: Some(history.has_left),
+                database_ahead: history.database_ahead,
                 damage: history.damage.iter().map(String::as_str).collect(),
             },
         }

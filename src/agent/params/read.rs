@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Component, PathBuf};
 
 use super::table::PARAMETERS;
 use super::{Invalid, NodeIp};
@@ -40,7 +40,30 @@ fn absolute(name: &str, text: &str) -> Result<PathBuf, Invalid> {
     if text.contains(':') {
         return Err(Invalid::everywhere(format!("{name}={text} has a colon in it: podman mounts no such path")));
     }
+    if text.contains(char::is_control) {
+        return Err(Invalid::everywhere(format!(
+            "{name} has a line break or the like in it: type the path in one line"
+        )));
+    }
     Ok(PathBuf::from(text))
+}
+
+/// A directory that is etcd's or the agent's alone: what is in it is moved and deleted, and mounted into the container.
+pub(super) fn directory(name: &str, path: PathBuf) -> Result<PathBuf, Invalid> {
+    if path.components().any(|part| matches!(part, Component::Normal(_))) {
+        return Ok(path);
+    }
+    Err(Invalid::everywhere(format!("{name}={} is the root directory: give one such as /var/lib/etcd", path.display())))
+}
+
+/// A name that podman takes for an image, and not for an option of its own.
+pub(super) fn image(text: &str) -> Result<(), Invalid> {
+    if text.starts_with('-') || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err(Invalid::everywhere(format!(
+            "image={text} is no image: write its name, such as registry.example.com/etcd:v3.5.21"
+        )));
+    }
+    Ok(())
 }
 
 pub(super) fn words(env: &Env, name: &str) -> Vec<String> {
@@ -79,13 +102,24 @@ pub(super) fn container_name(env: &Env) -> Result<String, Invalid> {
     Err(Invalid::everywhere(format!("name={name} cannot name a container: use letters, digits, '_', '.' and '-'")))
 }
 
+/// Options of `podman run` that the agent sets itself, or that would take the container out of its hands, each with what to
+/// do instead.
+const NOT_OPTIONS: &[(&str, &str)] = &[
+    ("--name", "use the parameter 'name' instead"),
+    ("--restart", "remove it, as Pacemaker alone starts etcd"),
+    ("--rm", "remove it, as the agent keeps the container"),
+    ("--network", "remove it, as etcd uses the host's network"),
+    ("--net", "remove it, as etcd uses the host's network"),
+];
+
 pub(super) fn run_opts(env: &Env) -> Result<Vec<String>, Invalid> {
     let options = words(env, "run_opts");
-    let is_name = |option: &&String| *option == "--name" || option.starts_with("--name=");
-    match options.iter().find(is_name) {
-        Some(_) => Err(Invalid::everywhere("run_opts has --name in it: use the parameter 'name' instead")),
-        None => Ok(options),
+    for (name, instead) in NOT_OPTIONS {
+        if options.iter().any(|option| option.split('=').next() == Some(name)) {
+            return Err(Invalid::everywhere(format!("run_opts has {name} in it: {instead}")));
+        }
     }
+    Ok(options)
 }
 
 /// Splits each entry at its first colon, so that an IPv6 address stays whole.
@@ -101,7 +135,10 @@ pub(super) fn node_ip_map(text: &str) -> Result<Vec<NodeIp>, Invalid> {
         if name.is_empty() {
             return Err(wrong("names no node"));
         }
-        if ip.is_unspecified() || ip.is_multicast() {
+        if name.contains([',', '=']) {
+            return Err(wrong("has ',' or '=' in its name"));
+        }
+        if ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() {
             return Err(wrong("has an address that no node can have"));
         }
         if nodes.iter().any(|node| node.name == name || node.ip == ip) {

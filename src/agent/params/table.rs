@@ -108,7 +108,7 @@ pub const PARAMETERS: &[Parameter] = &[
         "oom",
         "integer",
         "OOM score adjustment",
-        "How willing the kernel is to end etcd when memory runs out, from -1000 (never) to 1000. 0 leaves it alone.",
+        "How willing the kernel is to end etcd when memory runs out, from -1000 (never) to 1000. 0 leaves it alone; default: -997.",
     )
     .or("-997")
     .reloadable(),

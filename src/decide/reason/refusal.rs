@@ -2,88 +2,98 @@
 
 use std::fmt;
 
-use super::{At, Refusal, megabytes};
+use super::{At, Refusal, grant, megabytes};
 use crate::data_dir::LastWritten;
 use crate::decide::snapshot::{Obstacle, Position};
 
 impl Refusal {
-    /// In as few words as Pacemaker keeps, with what to type.
+    /// In as few words as Pacemaker keeps: what to type comes first, as the end is what is cut off, and the peer is named
+    /// once, as its name may fill half of it.
     #[expect(clippy::too_many_lines, reason = "a table of sentences")]
     pub(super) fn short(&self, peer: &str) -> String {
         match self {
-            Self::CibUnreadable { why } => format!("cannot read the CIB: {why}"),
-            Self::DiskUnreadable { why } => format!("cannot read the data dir: {why}"),
-            Self::MoreThanTwoVoters => "three or more voters: 'etcdctl member remove' all but two".to_owned(),
+            Self::CibUnreadable { why } => format!("see 'pcs status': cannot read the CIB: {why}"),
+            Self::DiskUnreadable { why } => format!("see 'tandem explain': cannot read the data dir: {why}"),
+            Self::NoteUnreadable { .. } => {
+                format!(
+                    "start {peer}, mv 'tandem-note.json', or 'tandem confirm-recovery': this node's note cannot be read"
+                )
+            }
             Self::HistoriesSplit => {
-                format!("{peer} and this node both went on alone: 'crm_attribute -n etcd_primary -v NODE' chooses one")
+                "'crm_attribute -n etcd_primary -v NODE' chooses the data to keep: both nodes went on alone".to_owned()
             }
             Self::PeerWentOnAloneAndLostItsData { .. } => {
                 format!(
-                    "{peer} went on alone and lost its data: restore it, or 'tandem confirm-recovery --accept-loss'"
+                    "restore {peer}, or 'tandem confirm-recovery --accept-loss': it went on alone and lost its data"
                 )
             }
             Self::DataOfARecordedClusterIsGone => {
-                "both nodes lost their data: restore one with 'etcdutl snapshot restore'".to_owned()
+                "restore one node with 'etcdutl snapshot restore': both lost their data".to_owned()
             }
             Self::NoVotersData => {
-                "neither node holds a voter's data: move a backup back, see 'tandem explain'".to_owned()
+                "move a backup back, see 'tandem explain': neither node holds a voter's data".to_owned()
             }
             Self::NoProofThatPeerDidNotGoOn { position, .. } => {
                 let since = At(" since", *position);
-                format!("{peer} may have gone on{since}: start {peer}, or 'tandem confirm-recovery'")
+                format!("start {peer}, or 'tandem confirm-recovery': it may have gone on{since}")
             }
             Self::PeerWentOnWithoutUs { position, .. } => {
                 let after = At(" after", *position);
-                format!("{peer} went on alone{after}: start {peer}, or 'tandem confirm-recovery --accept-loss'")
+                format!("start {peer}, or 'tandem confirm-recovery --accept-loss': it went on{after}")
+            }
+            Self::ConfirmationIsOutdated { .. } => {
+                format!("start {peer}, or 'tandem confirm-recovery' again: what was confirmed is about older data")
             }
             Self::LearnerAlone { .. } => {
-                format!(
-                    "this node was only a learner: start {peer}, or restore its data with 'etcdutl snapshot restore'"
-                )
+                format!("start {peer}, or 'etcdutl snapshot restore': this node was only a learner")
             }
             Self::DepartedAlone { .. } => {
-                format!(
-                    "this member left the cluster: start {peer}, or restore its data with 'etcdutl snapshot restore'"
-                )
+                format!("start {peer}, or 'etcdutl snapshot restore': this member left the cluster")
             }
-            Self::BlankAlone => {
-                format!("this node holds no data: start {peer}, or restore a snapshot with 'etcdutl snapshot restore'")
-            }
+            Self::BlankAlone => format!("start {peer}, or 'etcdutl snapshot restore': this node holds no data"),
             Self::BrokenAlone { .. } => {
-                format!("this node's data dir is broken: start {peer}, or put a backup back: see 'tandem explain'")
+                format!("start {peer}, or put a backup back, see 'tandem explain': this node's data dir is broken")
+            }
+            Self::DatabaseAheadOfLog { .. } => {
+                format!("start {peer}, or 'etcdutl snapshot restore': the log's end is lost")
             }
             Self::PeerSaysNothing => {
-                format!("{peer} has not said what data it holds: does Tandem run there? See 'pcs status'")
+                format!("see 'pcs status': {peer} has not said what data it holds; does Tandem run there?")
             }
-            Self::PeerDoesNotServe => format!("{peer} is to serve first and does not yet: see 'pcs status'"),
+            Self::PeerDoesNotServe => format!("see 'pcs status': {peer} is to serve first and does not yet"),
             Self::PeerNotConfirmed { .. } => {
-                format!("{peer} is not confirmed off: fence it, or 'pcs stonith confirm {peer}'")
+                format!("fence it, or 'pcs stonith confirm {peer}' if it is off: it is not confirmed off")
             }
-            Self::EtcdExited { last_words } => format!("etcd exited: {last_words}"),
-            Self::EtcdDoesNotAnswer { why } => format!("etcd does not answer: {why}"),
-            Self::ContainerUnknown { why } => format!("cannot tell whether etcd runs: {why}"),
-            Self::NotAVoterYet => format!("still a learner: not caught up with {peer} yet"),
-            Self::StillRunning => "etcd does not end: see 'podman ps' and 'podman kill'".to_owned(),
+            Self::EtcdExited { last_words } => format!("see 'podman logs': etcd exited: {last_words}"),
+            Self::EtcdDoesNotAnswer { why } => format!("see 'podman logs': etcd does not answer: {why}"),
+            Self::ContainerUnknown { why } => format!("see 'podman ps --all': cannot tell whether etcd runs: {why}"),
+            Self::NotAVoterYet => format!("see 'tandem explain': still a learner, not caught up with {peer}"),
+            Self::StillRunning => "see 'podman ps' and 'podman kill': etcd does not end".to_owned(),
+            Self::EarlierActionLasts => "see 'ps -C podman': an earlier action still changes the container".to_owned(),
             Self::InTheWay { obstacle: Obstacle::StaticPod } => {
-                "kubelet's static pod still runs etcd: see 'crictl ps --label app=etcd'".to_owned()
+                "see 'crictl ps --label app=etcd': kubelet's static pod still runs etcd".to_owned()
             }
             Self::InTheWay { obstacle: Obstacle::PortTaken(port) } => {
-                format!("another program listens on port {port}: see 'ss -tlnp sport = {port}'")
+                format!("see 'ss -tlnp sport = {port}': another program listens on port {port}")
             }
-            Self::MachineIsDeleted => "this node's Machine is being deleted: it is not added to etcd again".to_owned(),
-            Self::CheckFailed { why } => format!("a check failed: {why}"),
+            Self::MachineIsDeleted => {
+                "see 'oc get machines -n openshift-machine-api': this node's is being deleted, it is not added again"
+                    .to_owned()
+            }
+            Self::CheckFailed { why } => format!("see 'podman logs': a check failed: {why}"),
+            Self::NoPermission { user } => format!("{}: etcd's auth refuses this agent", grant(user.as_deref())),
             Self::NoRoomToJoin { needed_bytes, free_bytes } => {
                 format!(
-                    "joining needs about {} MB beside 'member', {} MB are free: make room",
+                    "see 'df' and make room beside 'member': joining needs about {} MB, {} MB are free",
                     megabytes(*needed_bytes),
                     megabytes(*free_bytes)
                 )
             }
             Self::PeerLostWhileJoining => {
-                format!("{peer} was lost before this node had its data: start {peer}, or put 'member-backup-*' back")
+                format!("start {peer}, or put 'member-backup-*' back: it was lost before this node had its data")
             }
             Self::PeerServesThoughNotChosen => {
-                format!("this node's data was chosen, but {peer} serves: 'pcs resource disable' and 'enable' the clone")
+                format!("'pcs resource disable' and 'enable' the clone: this data was chosen, but {peer} serves")
             }
         }
     }
@@ -96,10 +106,10 @@ impl Refusal {
         match self {
             Self::CibUnreadable { why } => write!(f, "cannot read the CIB ({why}); will try again"),
             Self::DiskUnreadable { why } => write!(f, "cannot read the data dir: {why}"),
-            Self::MoreThanTwoVoters => {
+            Self::NoteUnreadable { why } => {
                 write!(
                     f,
-                    "the data names three or more voters; this agent keeps two: remove the others with 'etcdctl member remove' first"
+                    "cannot read the note beside the data ({why}), which says how often this node went on alone: start {peer}, and move the note away; if {peer} is gone for good, move it away and type 'tandem confirm-recovery' here"
                 )
             }
             Self::HistoriesSplit => {
@@ -137,6 +147,13 @@ impl Refusal {
                     "{peer} is known to have gone on without this node's data{reaches}{written}: start {peer} (nothing is lost then), or give up what it took with 'tandem confirm-recovery --accept-loss'"
                 )
             }
+            Self::ConfirmationIsOutdated { position } => {
+                let reaches = At(", which reaches", *position);
+                write!(
+                    f,
+                    "this node's data{reaches} has changed since 'tandem confirm-recovery' was typed: start {peer} (nothing is lost then), or type 'tandem confirm-recovery' here once more"
+                )
+            }
             Self::LearnerAlone { position: Position { term, index } } => {
                 write!(
                     f,
@@ -159,6 +176,12 @@ impl Refusal {
                     "this node's data dir is broken ({why}): start {peer}, which is to serve first; if it is gone for good, {BACKUP}"
                 )
             }
+            Self::DatabaseAheadOfLog { last_index, database_index } => {
+                write!(
+                    f,
+                    "the database here reaches index {database_index} and its log ends at {last_index}, as the disk has lost the log's end; a new cluster that is forced from that destroys the log: start {peer}, whose log may have the rest; {RESTORE}"
+                )
+            }
             Self::PeerSaysNothing => {
                 write!(
                     f,
@@ -177,6 +200,10 @@ impl Refusal {
             Self::ContainerUnknown { why } => write!(f, "cannot tell whether the container runs: {why}"),
             Self::NotAVoterYet => write!(f, "this member is still a learner: it has not caught up with {peer}"),
             Self::StillRunning => write!(f, "etcd does not end"),
+            Self::EarlierActionLasts => write!(
+                f,
+                "an earlier action, or the podman that it left behind, still starts or ends etcd's container: see 'ps -C podman,podman-etcd' and end it"
+            ),
             Self::InTheWay { obstacle: Obstacle::StaticPod } => {
                 write!(f, "kubelet's static pod still runs etcd with our data: see 'crictl ps --label app=etcd'")
             }
@@ -187,6 +214,9 @@ impl Refusal {
                 write!(f, "OpenShift is deleting this node's Machine: it is not added to {peer}'s cluster again")
             }
             Self::CheckFailed { why } => write!(f, "a check that was asked for failed: {why}"),
+            Self::NoPermission { user } => {
+                write!(f, "etcd's auth refuses this agent: {}", grant(user.as_deref()))
+            }
             Self::NoRoomToJoin { needed_bytes, free_bytes } => {
                 write!(
                     f,

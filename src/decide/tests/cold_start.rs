@@ -265,5 +265,10 @@ fn a_peer_that_gave_its_data_up_to_join_has_no_fork_to_miss() {
 #[test]
 fn three_voters_are_nobodys_business_here() {
     let many = record(history(ME, &[ME, PEER, 3], &[]));
-    assert_eq!(answer(&many, &record(DataDir::Blank), &cluster(true)), Answer::Refuse(Refusal::MoreThanTwoVoters));
+    for peer in [DataDir::Blank, history(PEER, &[PEER], &[]), history(PEER, &[ME, PEER], &[])] {
+        let expected = Answer::StartNormally(Rule::MoreThanTwoVoters);
+        assert_eq!(answer(&many, &record(peer), &cluster(true)), expected);
+    }
+    let follows = Answer::FollowThePeer(Rule::PeerHasTheVotersData);
+    assert_eq!(answer(&record(DataDir::Blank), &many, &cluster(true)), follows);
 }

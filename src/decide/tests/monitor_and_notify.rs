@@ -3,6 +3,7 @@
 use super::world::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode, Via};
+use crate::decide::reason::{Reason, Refusal};
 use crate::decide::snapshot::*;
 use crate::decide::{Progress, decide};
 
@@ -33,12 +34,23 @@ fn the_survivor_recovers_in_the_notification_that_follows_fencing() {
     assert_eq!((last_word.claims, last_word.nonce), (true, Some(seen.nonce)));
     let stopped = progress(plan.clone());
     let mut seen = Snapshot { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..seen.at_the_barrier() };
-    seen.container = Fact::Known(Container { running: false, exit: None, forces_new_cluster: false });
+    seen.container = Fact::Known(Container {
+        running: false,
+        exit: None,
+        broke_down_at: None,
+        found: None,
+        forces_new_cluster: false,
+    });
     let plan = decide(Request::Notify, &seen, &stopped);
     assert_eq!(plan.effects, [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)]);
     // What the data says once etcd is gone has the last word.
     seen.disk = Fact::Known(history(ME, &[PEER], &[ME]));
     assert!(is_harmless(&decide(Request::Notify, &seen, &stopped)));
+}
+
+#[test]
+fn a_clean_shutdown_confirms_as_fencing_does() {
+    assert!(recovers(Request::Monitor, &leaderless().peer_is(PeerNode::Down, PeerAgent::Stopped)));
 }
 
 #[test]
@@ -51,18 +63,61 @@ fn monitor_is_the_backstop() {
 
 #[test]
 fn nobody_forces_before_the_peer_is_confirmed() {
-    for (name, snapshot) in [
+    let waits = vec![
         ("lost, not fenced", leaderless().peer_is(PeerNode::Lost, PeerAgent::Active)),
+        ("asked to shut down, and runs", leaderless().peer_is(PeerNode::Down, PeerAgent::Active)),
+        ("asked to shut down, and starts", leaderless().peer_is(PeerNode::Down, PeerAgent::Starting)),
+        ("asked to shut down, and is being stopped", leaderless().peer_is(PeerNode::Down, PeerAgent::Stopping)),
         ("active", leaderless().peer_is(PeerNode::Online, PeerAgent::Active)),
         ("starting", leaderless().peer_is(PeerNode::Online, PeerAgent::Starting)),
         ("stopping", leaderless().peer_is(PeerNode::Online, PeerAgent::Stopping)),
         ("stopped without a word", leaderless().peer_is(PeerNode::Online, PeerAgent::Stopped)),
         ("unread", Snapshot { cib: Fact::Unknown("no answer".to_owned()), ..leaderless() }),
-    ] {
+    ];
+    for (name, snapshot) in waits {
         for request in [Request::Monitor, Request::Notify] {
             assert!(!recovers(request, &post_stop(snapshot.clone())), "{name}");
         }
     }
+}
+
+/// Pacemaker ended and came back in the same boot: etcd and `/run` live on, the attributes of its former life are gone.
+#[test]
+fn a_memory_without_its_claim_proves_nothing() {
+    let fenced = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let unclaimed = |snapshot: &Snapshot| snapshot.clone().cib_with(|cib| cib.own_record = None);
+    for snapshot in [fenced.clone(), Snapshot { own_etcd: Fact::Unknown("no answer".to_owned()), ..fenced.clone() }] {
+        assert!(recovers(Request::Monitor, &snapshot));
+        assert!(!recovers(Request::Monitor, &unclaimed(&snapshot)));
+        let refused = first(Request::Monitor, &unclaimed(&snapshot)).because;
+        let is_named = matches!(&refused, Reason::Refused { refusal: Refusal::NoProofThatPeerDidNotGoOn { .. }, .. });
+        assert!(is_named, "{refused:?}");
+    }
+    // What a stop or a start publishes then claims nothing either.
+    let stopped = unclaimed(&Snapshot { container: Fact::Absent, own_etcd: Fact::Absent, ..fenced });
+    let stopped = Snapshot { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..stopped };
+    assert_eq!(stopped.record().map(|record| record.claims), Some(false));
+    let kept = |effect: &Effect| matches!(effect, Effect::Remember(memory) if memory.voter.is_some());
+    assert!(!first(Request::Stop, &stopped).effects.iter().any(kept));
+}
+
+#[test]
+fn a_claim_that_went_with_pacemakers_former_life_is_published_again_once_there_is_a_leader() {
+    let serving = Snapshot { own_etcd: Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[])), ..leaderless() };
+    let effects = first(Request::Monitor, &serving.clone().cib_with(|cib| cib.own_record = None)).effects;
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::PublishRecord(record) if record.claims)));
+    let effects = first(Request::Monitor, &serving).effects;
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::PublishRecord(_))));
+}
+
+#[test]
+fn an_announcement_at_an_operators_word_does_not_revive_a_memory_without_its_claim() {
+    let mut confirmed =
+        leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory).cib_with(|cib| cib.own_record = None);
+    confirmed.authorisation = Fact::Known(word(false));
+    let effects = first(Request::Monitor, &confirmed).effects;
+    assert!(matches!(&effects[0], Effect::Remember(memory) if memory.voter.is_none()), "{effects:?}");
+    assert!(matches!(&effects[1], Effect::WriteNote(note) if note.gave_up), "{effects:?}");
 }
 
 #[test]
@@ -250,8 +305,22 @@ fn a_voter_that_waits_for_an_operator_says_so_and_goes_on_at_his_word() {
         assert!(!is_harmless(&decide(Request::Monitor, &stopped, &barrier())));
         let other = Authorisation { position: Position { term: 3, index: 7 }, ..word };
         let other = Snapshot { authorisation: Fact::Known(other), ..stopped };
-        assert!(is_harmless(&decide(Request::Monitor, &other, &barrier())));
+        let plan = decide(Request::Monitor, &other, &barrier());
+        // Once: as long as it stood, it would have the next etcd announced and stopped again.
+        assert_eq!((exit(&plan), &plan.effects[..]), (Some(Exit::Retriable), &[Effect::ConsumeAuthorisation][..]));
+        assert!(plan.because.short().contains("what was confirmed is about older data"), "{}", plan.because);
     }
+}
+
+#[test]
+fn a_voter_with_a_leader_has_no_use_for_an_operators_word() {
+    let mut serving = leaderless();
+    serving.authorisation = Fact::Known(word(false));
+    let takes_it_back =
+        |snapshot: &Snapshot| first(Request::Monitor, snapshot).effects.contains(&Effect::ConsumeAuthorisation);
+    assert!(!takes_it_back(&serving));
+    serving.own_etcd = Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]));
+    assert!(takes_it_back(&serving));
 }
 
 #[test]
@@ -474,4 +543,145 @@ fn after_a_reboot_of_both_too_a_peer_without_data_is_not_waited_for() {
     ] {
         assert!(!recovers(Request::Monitor, &snapshot), "{name}");
     }
+}
+
+/// Somebody added members with etcd's own commands: their majority is Raft's business.
+#[test]
+fn more_than_two_voters_are_plain_raft() {
+    let many = |leader| etcd(ME, leader, &[ME, PEER, 3], &[]);
+    let down = at_rest().seen_voting().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let published = Record { claims: true, ..record(history(ME, &[ME, PEER, 3], &[])) };
+    let down = down.cib_with(|cib| cib.own_record = Some(published));
+    for own in [Fact::Known(many(None)), Fact::Unknown("no answer".to_owned())] {
+        let leaderless = down.clone().running(own);
+        assert_eq!(first(Request::Monitor, &leaderless).effects, []);
+        assert_ne!(exit(&first(Request::Monitor, &leaderless.clone())), Some(Exit::Retriable));
+        assert_eq!(first(Request::Notify, &post_stop(leaderless)).effects, []);
+    }
+    let mut stranger = many(Some(ME));
+    stranger.members.push(Member { is_learner: true, ..etcd(4, None, &[4], &[]).members[0].clone() });
+    let serving = down.clone().running(Fact::Known(stranger)).peer_is(PeerNode::Online, PeerAgent::Active);
+    let effects = first(Request::Monitor, &serving).effects;
+    let changes = |effect: &Effect| matches!(effect, Effect::RemoveMember { .. } | Effect::AddLearner { .. });
+    assert!(!effects.iter().any(changes), "{effects:?}");
+    for machine in [PeerNode::Down, PeerNode::Lost] {
+        let started = down.clone().with_disk(history(ME, &[ME, PEER, 3], &[])).peer_is(machine, PeerAgent::NoHistory);
+        assert_eq!(first(Request::Start, &started).effects, [Effect::RunContainer(RunMode::Normally)]);
+    }
+}
+
+#[test]
+fn a_learner_whose_machine_is_being_deleted_is_promoted_by_nobody() {
+    let mut serving = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
+    serving = serving.peer_is(PeerNode::Online, PeerAgent::Active);
+    serving.peer_etcd = Fact::Known(etcd(PEER, Some(ME), &[ME], &[PEER]));
+    let caught_up = Progress { polls_caught_up: 1, ..Progress::default() };
+    let after_start = serving.clone().notified(Moment::Post, "start", &["node2"], &[]);
+    let promotes = |snapshot: &Snapshot| {
+        let plan = decide(Request::Notify, snapshot, &caught_up);
+        plan.effects.iter().any(|effect| matches!(effect, Effect::PromoteMember { .. }))
+    };
+    assert!(promotes(&after_start));
+    let deleted = |mut snapshot: Snapshot| {
+        snapshot.local.machine_is_deleted = Fact::Known(true);
+        snapshot
+    };
+    assert!(!promotes(&deleted(after_start)));
+    let mut learner = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[PEER], &[ME])));
+    learner.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[ME]));
+    assert_eq!(exit(&decide(Request::Promote, &learner, &caught_up)), None);
+    assert_eq!(exit(&decide(Request::Promote, &deleted(learner), &caught_up)), Some(Exit::Retriable));
+}
+
+/// Otherwise the leader's loss would need an operator until the next monitors.
+#[test]
+fn a_new_voter_claims_and_remembers_in_one_action() {
+    let mut promoted = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[])));
+    promoted.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[ME, PEER], &[]));
+    promoted = promoted.peer_is(PeerNode::Online, PeerAgent::Active);
+    for (request, snapshot) in [
+        (Request::Monitor, promoted.clone()),
+        (Request::Notify, promoted.clone().notified(Moment::Post, "start", &["node1"], &[])),
+    ] {
+        let plan = first(request, &snapshot);
+        let claims = |effect: &Effect| matches!(effect, Effect::PublishRecord(record) if record.claims);
+        assert!(plan.effects.iter().any(claims) && exit(&plan).is_none(), "{plan:?}");
+        let claim = Record { claims: true, ..record(history(ME, &[ME, PEER], &[])) };
+        let claimed = snapshot.cib_with(|cib| cib.own_record = Some(claim));
+        let plan = decide(request, &claimed, &progress(plan));
+        let remembers = |effect: &Effect| matches!(effect, Effect::Remember(memory) if memory.voter.is_some());
+        assert!(plan.effects.iter().any(remembers) && exit(&plan) == Some(Exit::Success), "{plan:?}");
+    }
+}
+
+/// Between the entry that promotes a learner and its application the leader acknowledges alone.
+#[test]
+fn a_new_voter_remembers_only_once_it_has_what_its_leader_had() {
+    let claim = Record { claims: true, ..record(history(ME, &[ME, PEER], &[])) };
+    let voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[])));
+    let voter = voter.peer_is(PeerNode::Online, PeerAgent::Active).cib_with(|cib| cib.own_record = Some(claim));
+    let remembers = |leader: Etcd| {
+        let snapshot = Snapshot { peer_etcd: Fact::Known(leader), ..voter.clone() };
+        let plan = first(Request::Monitor, &snapshot);
+        plan.effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if memory.voter.is_some()))
+    };
+    assert!(remembers(etcd(PEER, Some(PEER), &[ME, PEER], &[])));
+    assert!(!remembers(Etcd { index: 1001, ..etcd(PEER, Some(PEER), &[ME, PEER], &[]) }), "it has committed more");
+    assert!(!remembers(etcd(PEER, Some(PEER), &[PEER], &[ME])), "it has not applied the promotion");
+    let plan = first(Request::Monitor, &voter);
+    assert!(!plan.effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if memory.voter.is_some())));
+}
+
+#[test]
+fn a_peer_that_is_confirmed_to_be_gone_is_listed_at_once() {
+    let sole = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
+    let lists = |snapshot: &Snapshot| {
+        let plan = first(Request::Monitor, snapshot);
+        plan.effects.iter().any(|effect| matches!(effect, Effect::AddLearner { .. }))
+    };
+    let down = sole.clone().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    assert!(lists(&down));
+    assert!(!lists(&sole.clone().peer_is(PeerNode::Lost, PeerAgent::Active)), "it may run");
+    assert!(!lists(&sole.clone().peer_is(PeerNode::Online, PeerAgent::Stopped)));
+    assert!(lists(&sole.peer_is(PeerNode::Online, PeerAgent::Stopped).with_peer_record(departed(PEER))));
+    let mut deleted = down.clone();
+    deleted.local.machine_is_deleted = Fact::Known(true);
+    assert!(!lists(&deleted));
+    let listed = Snapshot { own_etcd: Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER])), ..down };
+    assert!(!lists(&listed), "etcd of some releases keeps a learner through a force: never two of them");
+}
+
+/// Pacemaker bans etcd from a node at `migration-threshold`, and forgets no failure by itself.
+#[test]
+fn failures_never_add_up_to_a_ban() {
+    let failed = |snapshot: Snapshot, operation: &str, count| {
+        snapshot.cib_with(|cib| _ = cib.own_failures.insert(operation.to_owned(), count))
+    };
+    let set = |plan: &crate::decide::Plan| {
+        let counts = plan.effects.iter().filter_map(|effect| match effect {
+            Effect::SetFailures { operation, count } => Some((operation.clone(), *count)),
+            _ => None,
+        });
+        counts.collect::<Vec<_>>()
+    };
+    let expected = [("monitor_5000".to_owned(), 8)];
+    let serving = || at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();
+    assert_eq!(set(&first(Request::Monitor, &failed(serving(), "monitor_5000", 58))), expected);
+    assert_eq!(set(&first(Request::Start, &failed(serving(), "monitor_5000", 58))), expected);
+    assert_eq!(set(&first(Request::Monitor, &failed(serving(), "monitor_5000", 8))), []);
+    let refused = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let refused = failed(refused, "start_0", 58).cib_with(|cib| cib.own_start_failures = 58).after(60_000);
+    assert_eq!(set(&first(Request::Start, &refused)), [("start_0".to_owned(), 8)]);
+}
+
+/// Pacemaker came back in the same boot: what a learner said when it joined is gone, and its sole voter may wait for that.
+#[test]
+fn a_probe_beside_a_running_learner_says_again_that_it_joins() {
+    let mut learner = at_rest().running(Fact::Unknown("no leader".to_owned()));
+    learner.note = Fact::Known(Note { lineage: forks(1, "node1"), joins: true, ..Note::default() });
+    let plan = first(Request::Probe, &learner);
+    let joins = |effect: &Effect| matches!(effect, Effect::PublishRecord(record) if record.joins && !record.claims);
+    assert!(plan.effects.iter().any(joins) && exit(&plan) == Some(Exit::Success), "{plan:?}");
+    learner.note = Fact::Absent;
+    assert_eq!(first(Request::Probe, &learner).effects, []);
 }

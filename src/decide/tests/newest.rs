@@ -65,6 +65,21 @@ fn a_sole_voter_does_not_start_beside_a_history_of_its_peers_own() {
     assert_eq!((plan.effects.as_slice(), matches!(plan.because, Reason::Waiting(_))), (&[][..], true));
 }
 
+/// Two voters with a leader have one history: a rival fork of the same count, in this node's own attribute, is taken back.
+#[test]
+fn a_voter_of_two_publishes_the_lineage_that_was_settled() {
+    let mut voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
+    voter.note = Fact::Known(Note { lineage: forks(1, "node2"), ..Note::default() });
+    let published = |own: &str| {
+        let voter = voter.clone().cib_with(|cib| {
+            (cib.lineage, cib.own_lineage) = (forks(1, "node2"), Some(forks(1, own)));
+        });
+        first(Request::Monitor, &voter).effects.contains(&Effect::PublishLineage(forks(1, "node2")))
+    };
+    assert!(published("node1"));
+    assert!(!published("node2"));
+}
+
 #[test]
 fn a_fork_that_was_announced_by_who_has_left_to_this_sole_voter_was_never_made() {
     let sole = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Lost, PeerAgent::Active);
@@ -101,6 +116,23 @@ fn a_fork_of_a_peer_that_is_there_and_votes_beside_this_sole_voter_was_never_mad
     }
 }
 
+/// As many forks by either node, and only the peer's attribute tells of its own, which was never made.
+#[test]
+fn a_fork_that_was_never_made_counts_no_more_beside_as_many_of_its_own() {
+    let note = Note { lineage: forks(1, "node1"), ..Note::default() };
+    let sole = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Online, PeerAgent::Active);
+    let starts = |peer_lineage: Lineage| {
+        let beside = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER], &[])) };
+        let there = Snapshot { note: Fact::Known(note.clone()), ..sole.clone() }.cib_with(|cib| {
+            (cib.lineage, cib.peer_lineage, cib.peer_record) = (forks(1, "node1"), Some(peer_lineage), Some(beside));
+            cib.own_record.iter_mut().for_each(|record| record.lineage = forks(1, "node1"));
+        });
+        run_mode(&there) == Some(RunMode::Normally)
+    };
+    assert!(starts(forks(1, "node2")));
+    assert!(!starts(forks(2, "node2")), "what it says it holds is another fork than the one that is recorded");
+}
+
 #[test]
 fn only_data_that_was_given_up_to_join_and_not_gone_on_with_is_published_as_that() {
     let note = Note { joins: true, ..Note::default() };
@@ -129,6 +161,47 @@ fn as_many_forks_by_another_node_are_another_history() {
     };
     assert_eq!(run_mode(&knows("node1")), Some(RunMode::Normally));
     assert_eq!(run_mode(&knows("node2")), None);
+}
+
+/// As where two CIBs met and the one counts that the peer's fork never reached: whoever looks, in whatever action, keeps it.
+#[test]
+fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
+    let kept = Effect::PublishPeerLineage(forks(1, "node2"));
+    let note = Note { lineage: forks(1, "node1"), ..Note::default() };
+    let told = |snapshot: Snapshot, attribute: Option<Lineage>| {
+        let peer = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[PEER], &[])) };
+        Snapshot { note: Fact::Known(note.clone()), ..snapshot }.cib_with(|cib| {
+            (cib.lineage, cib.own_lineage) = (forks(1, "node1"), Some(forks(1, "node1")));
+            (cib.peer_record, cib.peer_lineage) = (Some(peer), attribute);
+        })
+    };
+    let stopped = || at_rest().with_disk(history(ME, &[ME], &[]));
+    let serving = || at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
+    for (request, looks) in [(Request::Probe, stopped()), (Request::Start, stopped()), (Request::Monitor, serving())] {
+        let keeps = |attribute| first(request, &told(looks.clone(), attribute)).effects.contains(&kept);
+        assert!(keeps(None), "{request:?}");
+        // A later fork of the peer's is not written over.
+        assert!(!keeps(Some(forks(1, "node2"))) && !keeps(Some(forks(2, "node2"))), "{request:?}");
+    }
+    // What this node knows is in its own note and attribute.
+    let known = |snapshot: &mut Cib| snapshot.peer_record.iter_mut().for_each(|peer| peer.lineage = forks(1, "node1"));
+    assert!(!first(Request::Start, &told(stopped(), None).cib_with(known)).effects.contains(&kept));
+}
+
+/// Pacemaker has come back beside an etcd that went on alone and has no leader yet: its peer may start once it was asked.
+#[test]
+fn a_probe_beside_a_running_fork_tells_of_it_where_the_cib_does_not() {
+    let told = Effect::PublishLineage(forks(1, "node1"));
+    let alone = Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), ..Note::default() };
+    let back = |note: &Note, known: Option<Lineage>| {
+        let running = at_rest().running(Fact::Unknown("no answer".to_owned()));
+        let looks = Snapshot { note: Fact::Known(note.clone()), ..running };
+        looks.cib_with(|cib| (cib.own_record, cib.own_lineage) = (None, known))
+    };
+    assert_eq!(first(Request::Probe, &back(&alone, None)).effects, [told]);
+    assert_eq!(first(Request::Probe, &back(&alone, Some(forks(1, "node1")))).effects, []);
+    // Somebody has joined since, and the data is of one history again.
+    assert_eq!(first(Request::Probe, &back(&Note { alone_since: None, ..alone }, None)).effects, []);
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn a_voter_alone_keeps_its_published_revision_exact() {
     snapshot.own_etcd = Fact::Known(etcd(ME, Some(ME), &[ME], &[]));
     snapshot.local.revision = Some(1001);
     let says_so = |snapshot: &Snapshot| says(&first(Request::Monitor, snapshot).effects, &Notice::Revision(1001));
-    snapshot.local.machine_is_deleted = true;
+    snapshot.local.machine_is_deleted = Fact::Known(true);
     assert!(says_so(&snapshot), "a peer that is away");
     let single = Snapshot { peer: None, ..snapshot };
     assert!(!says_so(&single), "a cluster of one has nobody to tell it");
@@ -134,6 +134,24 @@ fn a_replaced_peer_is_given_up_where_others_say_so() {
     assert!(is_harmless(&first(Request::Start, &unclean)), "a peer that may run is fenced first");
     let off = forced_on_me(lost()).peer_is(PeerNode::Down, PeerAgent::NoHistory);
     assert_eq!(first(Request::Start, &off).because, plan.because, "a claim counts where the peer is confirmed off");
+}
+
+/// A wish that was left behind counts neither for two voters nor against what the peer took.
+#[test]
+fn a_stale_wish_to_force_is_taken_back_and_gives_nothing_up() {
+    let running = forced_on_me(serving());
+    assert!(says(&first(Request::Monitor, &running).effects, &Notice::ForceDone));
+    let sole = Snapshot { own_etcd: Fact::Known(etcd(ME, Some(ME), &[ME], &[])), ..running };
+    assert!(!says(&first(Request::Monitor, &sole).effects, &Notice::ForceDone));
+    let alone = forced_on_me(at_rest().with_disk(history(ME, &[ME, PEER], &[])));
+    let alone = alone.peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let behind = alone.cib_with(|cib| cib.lineage = forks(1, "node2"));
+    let refused = first(Request::Start, &behind);
+    assert!(matches!(refused.because, Reason::Refused { refusal: Refusal::PeerWentOnWithoutUs { .. }, .. }));
+    // A snapshot of another cluster id was put here by somebody, for this.
+    let restored = behind.cib_with(|cib| cib.own_identity = Some(Identity { cluster_id: 0xc2, member_id: ME }));
+    let plan = first(Request::Start, &restored);
+    assert_eq!(plan.because, Reason::Rule { rule: Rule::OperatorConfirmed, peer: "node2".to_owned() });
 }
 
 #[test]
@@ -222,12 +240,17 @@ fn a_taken_port_is_named_after_a_minute() {
 fn a_node_whose_machine_is_being_deleted_is_not_added() {
     let mut joiner = at_rest().with_disk(DataDir::Blank);
     joiner.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[]));
-    joiner.local.machine_is_deleted = true;
+    joiner.local.machine_is_deleted = Fact::Known(true);
     let plan = first(Request::Start, &joiner);
     assert!(matches!(plan.because, Reason::Refused { refusal: Refusal::MachineIsDeleted, .. }), "{plan:?}");
 
+    // The API that would tell needs etcd itself.
+    joiner.local.machine_is_deleted = Fact::Unknown("the API answers 403".to_owned());
+    let plan = first(Request::Start, &joiner);
+    assert!(matches!(plan.effects.first(), Some(Effect::AddLearner { .. })), "{plan:?}");
+
     let mut voter = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
-    voter.local.machine_is_deleted = true;
+    voter.local.machine_is_deleted = Fact::Known(true);
     let notified = voter.clone().notified(Moment::Pre, "start", &["node2"], &[]);
     assert!(first(Request::Notify, &notified).effects.is_empty());
     voter.own_etcd = Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]));

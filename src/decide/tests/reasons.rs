@@ -1,46 +1,141 @@
-//! What people read: short enough for Pacemaker, and with a way on.
+//! What people read: short enough for Pacemaker, and what to type comes first.
 
-use crate::decide::reason::{Reason, Refusal};
-use crate::decide::snapshot::Obstacle;
-use crate::decide::snapshot::Position;
+use crate::decide::reason::{Reason, Refusal, Wait};
+use crate::decide::snapshot::{Obstacle, Position};
+use crate::ocf::exit::{REASON_LIMIT, as_kept};
 
-/// Every refusal whose words are ours; the others quote somebody else's.
-fn refusals() -> Vec<Refusal> {
-    let position = Position { term: 1_000, index: 10_000_000 };
-    vec![
-        Refusal::MoreThanTwoVoters,
-        Refusal::HistoriesSplit,
-        Refusal::PeerWentOnAloneAndLostItsData { peer_forks: 3 },
-        Refusal::DataOfARecordedClusterIsGone,
-        Refusal::NoVotersData,
-        Refusal::NoProofThatPeerDidNotGoOn { position, written: None },
-        Refusal::PeerWentOnWithoutUs { position, written: None },
-        Refusal::LearnerAlone { position },
-        Refusal::DepartedAlone { position },
-        Refusal::BlankAlone,
-        Refusal::BrokenAlone { why: "no wal".to_owned() },
-        Refusal::PeerSaysNothing,
-        Refusal::PeerDoesNotServe,
-        Refusal::PeerNotConfirmed { why: "it is lost".to_owned() },
-        Refusal::NotAVoterYet,
-        Refusal::StillRunning,
-        Refusal::NoRoomToJoin { needed_bytes: 9 << 30, free_bytes: 5 << 30 },
-        Refusal::PeerServesThoughNotChosen,
-        Refusal::PeerLostWhileJoining,
-        Refusal::InTheWay { obstacle: Obstacle::StaticPod },
-        Refusal::InTheWay { obstacle: Obstacle::PortTaken(2379) },
-        Refusal::MachineIsDeleted,
-    ]
+/// What fills the holes of a sentence.
+struct Holes {
+    peer: String,
+    /// What another program said.
+    words: String,
+    position: Position,
+    port: u16,
+    bytes: u64,
+    /// When data was written to, in seconds since 1970.
+    second: u64,
+}
+
+/// As in OpenShift, some months after the installation.
+fn ordinary() -> Holes {
+    Holes {
+        peer: "master-0.ostest.example.com".to_owned(),
+        words: "it is lost".to_owned(),
+        position: Position { term: 100, index: 100_000_000 },
+        port: 2379,
+        bytes: 9 << 30,
+        second: 1_700_000_000,
+    }
+}
+
+/// As long as it gets: a label of DNS is at most 63 bytes.
+fn longest() -> Holes {
+    Holes {
+        peer: format!("n{}", "é".repeat(31)),
+        words: "é".repeat(100),
+        position: Position { term: u64::MAX, index: u64::MAX },
+        port: u16::MAX,
+        bytes: u64::MAX,
+        second: u64::MAX,
+    }
+}
+
+/// The rows of `cases`, and a `match` over every variant: a variant without a row does not compile.
+macro_rules! rows {
+    ($kind:ident: $($variant:ident { $($field:tt: $value:expr),* } => [$($typed:expr),+],)+) => {{
+        #[allow(unreachable_patterns, reason = "a variant may have several rows")]
+        let _ = |every: $kind| match every { $($kind::$variant { .. } => {})+ };
+        vec![$(($kind::$variant { $($field: $value),* }, vec![$($typed.to_owned()),+])),+]
+    }};
+}
+
+/// What can be in the way, and what is typed.
+fn obstacles(holes: &Holes) -> Vec<(Obstacle, Vec<String>)> {
+    rows! { Obstacle:
+        StaticPod {} => ["'crictl ps --label app=etcd'"],
+        PortTaken { 0: holes.port } => [format!("'ss -tlnp sport = {}'", holes.port)],
+    }
+}
+
+/// Every refusal with all that it asks somebody to type or to do. New ones come here, or this does not compile.
+fn refusals(holes: &Holes) -> Vec<(Refusal, Vec<String>)> {
+    let Holes { peer, words, position, bytes, second, .. } = holes;
+    let (reached, last, why) = (*position, Some(*second), || words.clone());
+    let start = format!("start {peer}");
+    let restore = "'etcdutl snapshot restore'";
+    let accept_loss = "'tandem confirm-recovery --accept-loss'";
+    let mut rows = rows! { Refusal:
+        CibUnreadable { why: why() } => ["'pcs status'"],
+        DiskUnreadable { why: why() } => ["'tandem explain'"],
+        NoteUnreadable { why: why() } => [start, "mv 'tandem-note.json'", "'tandem confirm-recovery'"],
+        HistoriesSplit {} => ["'crm_attribute -n etcd_primary -v NODE'"],
+        PeerWentOnAloneAndLostItsData { peer_forks: *bytes } => [format!("restore {peer}"), accept_loss],
+        DataOfARecordedClusterIsGone {} => [restore],
+        NoVotersData {} => ["move a backup back", "'tandem explain'"],
+        NoProofThatPeerDidNotGoOn { position: reached, written: last } => [start, "'tandem confirm-recovery'"],
+        PeerWentOnWithoutUs { position: reached, written: last } => [start, accept_loss],
+        ConfirmationIsOutdated { position: reached } => [start, "'tandem confirm-recovery'"],
+        LearnerAlone { position: reached } => [start, restore],
+        DepartedAlone { position: reached } => [start, restore],
+        BlankAlone {} => [start, restore],
+        BrokenAlone { why: why() } => [start, "put a backup back", "'tandem explain'"],
+        DatabaseAheadOfLog { last_index: *bytes, database_index: *bytes } => [start, restore],
+        PeerSaysNothing {} => ["'pcs status'"],
+        PeerDoesNotServe {} => ["'pcs status'"],
+        PeerNotConfirmed { why: why() } => ["fence it", format!("'pcs stonith confirm {peer}'")],
+        EtcdExited { last_words: why() } => ["'podman logs'"],
+        EtcdDoesNotAnswer { why: why() } => ["'podman logs'"],
+        ContainerUnknown { why: why() } => ["'podman ps --all'"],
+        NotAVoterYet {} => ["'tandem explain'"],
+        EarlierActionLasts {} => ["'ps -C podman'"],
+        StillRunning {} => ["'podman ps'", "'podman kill'"],
+        NoRoomToJoin { needed_bytes: *bytes, free_bytes: *bytes } => ["make room", "'df'"],
+        PeerServesThoughNotChosen {} => ["'pcs resource disable'", "'enable'"],
+        PeerLostWhileJoining {} => [start, "put 'member-backup-*' back"],
+        InTheWay { obstacle: Obstacle::StaticPod } => ["'crictl"],
+        MachineIsDeleted {} => ["'oc get machines -n openshift-machine-api'"],
+        CheckFailed { why: why() } => ["'podman logs'"],
+        NoPermission { user: Some(peer.clone()) } => [format!("'etcdctl user grant-role {peer} root'")],
+    };
+    rows.extend(obstacles(holes).into_iter().map(|(obstacle, typed)| (Refusal::InTheWay { obstacle }, typed)));
+    rows
+}
+
+fn reason(refusal: Refusal, holes: &Holes) -> Reason {
+    Reason::Refused { refusal, peer: holes.peer.clone() }
 }
 
 #[test]
-fn a_refusal_fits_into_an_exit_reason_with_its_way_on() {
-    for refusal in refusals() {
-        let reason = Reason::Refused { refusal, peer: "master-1".to_owned() };
-        let short = reason.short();
-        assert!(short.len() <= crate::ocf::exit::REASON_LIMIT, "{} bytes: {short}", short.len());
-        let names_a_way_on = ["'", "start master-1", "not caught up"].iter().any(|words| short.contains(words));
-        assert!(names_a_way_on, "{short}");
+fn what_to_type_comes_first_and_is_kept_whole_whatever_the_names_and_numbers() {
+    let holes = longest();
+    assert!(holes.peer.len() == 63 && holes.words.len() == 200);
+    for (refusal, typed) in refusals(&holes) {
+        let sentence = reason(refusal, &holes).short();
+        let kept = as_kept(&sentence);
+        assert!(kept.len() <= REASON_LIMIT, "{} bytes: {kept}", kept.len());
+        let (command, _) = kept.split_once(": ").unwrap_or_else(|| panic!("nothing is to be typed first: {kept}"));
+        for words in typed {
+            assert!(command.contains(&words), "'{words}' is not at the beginning of: {kept}");
+        }
+    }
+}
+
+#[test]
+fn with_ordinary_names_and_numbers_nothing_is_cut() {
+    let holes = ordinary();
+    for (refusal, _) in refusals(&holes) {
+        let sentence = reason(refusal, &holes).short();
+        assert_eq!(as_kept(&sentence), sentence, "{} bytes", sentence.len());
+    }
+}
+
+/// A start that waits for a refusal to pass may run out of time: then that refusal is what is to be read.
+#[test]
+fn what_is_waited_for_before_failing_is_told_as_shortly() {
+    let holes = ordinary();
+    for (refusal, _) in refusals(&holes) {
+        let waiting = Reason::Waiting(Wait::BeforeFailing { refusal: refusal.clone(), peer: holes.peer.clone() });
+        assert_eq!(waiting.short(), reason(refusal, &holes).short());
     }
 }
 
@@ -48,10 +143,12 @@ fn a_refusal_fits_into_an_exit_reason_with_its_way_on() {
 #[test]
 fn where_the_peer_is_to_be_started_there_is_a_way_without_it() {
     let ways = ["restore", "back", "confirm-recovery"];
-    for refusal in refusals() {
-        let reason = Reason::Refused { refusal, peer: "master-1".to_owned() };
+    let holes = ordinary();
+    for (refusal, _) in refusals(&holes) {
+        let reason = reason(refusal, &holes);
         for text in [reason.short(), reason.to_string()] {
-            let only_the_peer = text.contains("start master-1") && !ways.iter().any(|words| text.contains(words));
+            let start = format!("start {}", holes.peer);
+            let only_the_peer = text.contains(&start) && !ways.iter().any(|words| text.contains(words));
             assert!(!only_the_peer, "{text}");
         }
     }

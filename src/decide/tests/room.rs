@@ -54,11 +54,12 @@ fn what_may_still_matter_is_never_dropped() {
         ..joining(history(ME, &[PEER], &[ME]), 0)
     };
     let unread = Snapshot { note: Fact::Unknown("damaged".to_owned()), ..joining(DataDir::Blank, 0) };
-    for snapshot in [unsettled, unread] {
-        assert!(dropped(&snapshot).is_empty() && !joins(&snapshot));
-        let because = first(Request::Start, &snapshot).because;
-        assert!(matches!(because, Reason::Refused { refusal: Refusal::NoRoomToJoin { .. }, .. }), "{because}");
+    for snapshot in [&unsettled, &unread] {
+        assert!(dropped(snapshot).is_empty() && !joins(snapshot));
     }
+    let because = |snapshot| first(Request::Start, snapshot).because;
+    assert!(matches!(because(&unsettled), Reason::Refused { refusal: Refusal::NoRoomToJoin { .. }, .. }));
+    assert!(matches!(because(&unread), Reason::Refused { refusal: Refusal::NoteUnreadable { .. }, .. }));
 }
 
 #[test]

@@ -49,6 +49,7 @@ fn r0_a_serving_etcd_is_left_alone() {
     let plan = first(Request::Start, &snapshot);
     assert_eq!(exit(&plan), Some(Exit::Success));
     assert!(is_harmless(&plan));
+    assert!(matches!(plan.because, Reason::Rule { rule: Rule::AlreadyServing, .. }), "{}", plan.because);
 }
 
 #[test]
@@ -87,6 +88,12 @@ fn r1_a_stranger_is_listed_first_and_only_then_moves_its_data_aside() {
         [
             Effect::MoveDataAside,
             Effect::WriteNote(Note { lineage: forks(1, "node2"), joins: true, ..Note::default() }),
+            Effect::PublishRecord(Record {
+                boot_id: "boot1".to_owned(),
+                lineage: forks(1, "node2"),
+                joins: true,
+                ..record(DataDir::Blank)
+            }),
             Effect::RunContainer(RunMode::JoinAsLearner { initial_cluster }),
         ]
     );
@@ -270,6 +277,31 @@ fn a_lost_peer_that_nobody_confirmed_is_waited_for_and_never_forced() {
     }
 }
 
+/// What a peer had said goes with its Pacemaker, or with a CIB that did not count.
+#[test]
+fn a_sole_voter_waits_for_word_of_a_peer_that_is_there() {
+    let sole = at_rest().with_disk(history(ME, &[ME], &[]));
+    let silent = |machine, agent| sole.clone().peer_is(machine, agent).cib_with(|cib| cib.peer_record = None);
+    let listening = |silent| Snapshot { peer_etcd: Fact::Unknown("no answer".to_owned()), ..silent };
+    let absent = |silent| Snapshot { peer_etcd: Fact::Absent, ..silent };
+    let waits = |snapshot: &Snapshot| {
+        let plan = first(Request::Start, snapshot);
+        plan.effects.is_empty() && exit(&plan).is_none()
+    };
+    let unasked = || silent(PeerNode::Online, PeerAgent::NoHistory);
+    assert!(waits(&absent(unasked())), "Pacemaker is about to ask its agent");
+    assert_eq!(refusal(&absent(unasked()).after(5_000)), Refusal::PeerSaysNothing);
+    let active = silent(PeerNode::Online, PeerAgent::Active);
+    assert_eq!(run_mode(&listening(active)), RunMode::Normally, "its probe has told a fork, had there been one");
+    // One that hangs in between joins never.
+    let joining = || silent(PeerNode::Pending, PeerAgent::NoHistory);
+    assert!(waits(&absent(joining()).after(10_000)));
+    assert_eq!(run_mode(&absent(joining()).after(16_000)), RunMode::Normally);
+    assert_eq!(refusal(&listening(joining()).after(16_000)), Refusal::PeerSaysNothing);
+    let lost = listening(silent(PeerNode::Lost, PeerAgent::NoHistory));
+    assert_eq!(run_mode(&lost), RunMode::Normally, "nobody is there to say anything");
+}
+
 #[test]
 fn r4_beside_an_active_peer_nothing_is_forced() {
     let active = at_rest().peer_is(PeerNode::Online, PeerAgent::Active).seen_voting();
@@ -300,7 +332,8 @@ fn a_plain_start_without_a_leader_runs_on_and_does_not_block_the_peers_start() {
 fn an_etcd_that_exits_says_why() {
     let mut snapshot = at_rest();
     let exit = Some("exit code 1: member count is unequal".to_owned());
-    snapshot.container = Fact::Known(Container { running: false, exit, forces_new_cluster: false });
+    snapshot.container =
+        Fact::Known(Container { running: false, exit, broke_down_at: None, found: None, forces_new_cluster: false });
     let progress = Progress::enter(Phase::Started(RunMode::Normally), 0);
     let plan = decide(Request::Start, &snapshot, &progress);
     assert_eq!(plan.because.to_string(), "etcd exited: exit code 1: member count is unequal");
@@ -325,7 +358,13 @@ fn a_voter_counts_on_its_claim_only_once_the_claim_is_published() {
 #[test]
 fn the_force_is_taken_out_of_the_configuration_as_soon_as_etcd_serves() {
     let mut snapshot = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
-    snapshot.container = Fact::Known(Container { running: true, exit: None, forces_new_cluster: true });
+    snapshot.container = Fact::Known(Container {
+        running: true,
+        exit: None,
+        broke_down_at: None,
+        found: None,
+        forces_new_cluster: true,
+    });
     for request in [Request::Start, Request::Monitor] {
         assert!(first(request, &snapshot).effects.contains(&Effect::SettleConfig), "{request:?}");
     }
@@ -377,8 +416,9 @@ fn r3_an_operators_word_is_for_one_boot_one_node_and_one_state_of_the_data() {
     ];
     for word in wrong {
         let snapshot = Snapshot { authorisation: Fact::Known(word.clone()), ..alone.clone() };
-        assert!(matches!(refusal(&snapshot), Refusal::NoProofThatPeerDidNotGoOn { .. }), "{word:?}");
+        assert_eq!(first(Request::Start, &snapshot).effects, [Effect::ConsumeAuthorisation], "{word:?}");
     }
+    assert!(matches!(refusal(&alone), Refusal::NoProofThatPeerDidNotGoOn { .. }));
     // The word is about the peer's data; that its machine is off is fencing's business.
     let lost = Snapshot { authorisation: Fact::Known(word(true)), ..alone };
     let lost = lost.peer_is(PeerNode::Lost, PeerAgent::Active);
@@ -408,8 +448,64 @@ fn r4_of_two_sole_voters_only_the_one_that_runs_serves() {
             }
         })
     };
-    assert!(first(Request::Start, &claims(true)).effects.is_empty());
-    assert_eq!(run_mode(&claims(false)), RunMode::Normally, "what it held when it started, before it joined us");
+    // Who was refused its start claims nothing, and counts as active: neither goes on while the other still looks.
+    for split in [claims(true), claims(false)] {
+        assert_eq!(refusal(&split), Refusal::HistoriesSplit);
+    }
+    let chosen = |name: &str, split: Snapshot| split.cib_with(|cib| cib.primary = Some(name.to_owned()));
+    let waits = |snapshot: &Snapshot| matches!(first(Request::Start, snapshot).because, Reason::Waiting(_));
+    assert!(waits(&chosen("node2", claims(false))));
+    assert!(waits(&chosen("node1", claims(true))), "the other one serves");
+    let announced = first(Request::Start, &chosen("node1", claims(false)));
+    assert_eq!(announced.because, split.rule(Rule::ChosenPrimary));
+    // A record of before it joined us is replaced when it moves its data aside.
+    let joined = sole_with(Record { joins: true, ..record(DataDir::Blank) });
+    assert_eq!(run_mode(&joined), RunMode::Normally);
+}
+
+fn sole_with(peer_record: Record) -> Snapshot {
+    let sole = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Online, PeerAgent::Active);
+    sole.cib_with(|cib| cib.peer_record = Some(peer_record))
+}
+
+/// A sole voter's history that the peer went on beside is not moved aside before somebody has chosen.
+#[test]
+fn r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside() {
+    let serving = |lineage: Lineage| {
+        let peer = Record { lineage: lineage.clone(), claims: true, ..record(history(PEER, &[PEER], &[])) };
+        let mut split = sole_with(peer).cib_with(|cib| cib.peer_lineage = Some(lineage));
+        let note = Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), ..Note::default() };
+        split.note = Fact::Known(note);
+        split = split.with_disk(history(ME, &[ME], &[]));
+        let mut etcd = etcd(PEER, Some(PEER), &[PEER], &[ME]);
+        etcd.members[1] = Member { id: 9, name: String::new(), ..etcd.members[1].clone() };
+        split.peer_etcd = Fact::Known(etcd);
+        split
+    };
+    assert_eq!(refusal(&serving(forks(1, "node2"))), Refusal::HistoriesSplit);
+    assert_eq!(refusal(&serving(Lineage::default())), Refusal::HistoriesSplit);
+    // It went on from this history, or at an operator's word that knew of it.
+    for known in [forks(1, "node1"), forks(2, "node2")] {
+        assert_eq!(first(Request::Start, &serving(known)).effects[0], Effect::MoveDataAside);
+    }
+    let chosen = serving(forks(1, "node2")).cib_with(|cib| cib.primary = Some("node2".to_owned()));
+    assert_eq!(first(Request::Start, &chosen).effects[0], Effect::MoveHistoryAside);
+    // The peer went on at an operator's word that named this node.
+    let given_up = serving(forks(1, "node2")).cib_with(|cib| {
+        cib.peer_record.iter_mut().for_each(|record| record.gave_up = true);
+    });
+    assert_eq!(first(Request::Start, &given_up).effects[0], Effect::MoveDataAside);
+}
+
+#[test]
+fn alone_two_forks_of_one_count_are_two_histories() {
+    let mut sole = at_rest().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    sole.note = Fact::Known(Note { lineage: forks(1, "node2"), ..Note::default() });
+    let sole = sole.with_disk(history(ME, &[ME], &[])).cib_with(|cib| cib.lineage = forks(1, "node2"));
+    assert_eq!(run_mode(&sole), RunMode::Normally);
+    // The greater name is the maximum, and the other fork is there all the same.
+    let rival = sole.cib_with(|cib| cib.peer_lineage = Some(forks(1, "node1")));
+    assert!(matches!(refusal(&rival), Refusal::PeerWentOnWithoutUs { .. }));
 }
 
 #[test]

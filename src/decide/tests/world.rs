@@ -37,14 +37,18 @@ pub(super) fn at_rest() -> Snapshot {
             standalone_node: None,
             learner_node: None,
             lineage: Lineage::default(),
+            own_lineage: None,
+            peer_lineage: None,
             cluster_recorded: false,
             own_start_failures: 0,
+            own_failures: std::collections::BTreeMap::new(),
             own_promotion_score: None,
             own_identity: Some(Identity { cluster_id: CLUSTER, member_id: ME }),
             own_alarm: None,
             primary: None,
             others: Others { node_ip: Some("192.0.2.1".to_owned()), ..Others::default() },
         }),
+        launching: Fact::Known(false),
         container: Fact::Absent,
         data_in_use: Fact::Known(false),
         disk: Fact::Known(DataDir::Blank),
@@ -55,6 +59,8 @@ pub(super) fn at_rest() -> Snapshot {
         local: Local { ip: "192.0.2.1".to_owned(), ..Local::default() },
         own_etcd: Fact::Absent,
         peer_etcd: Fact::Absent,
+        own_refuses: None,
+        peer_refuses: None,
         nonce: NONCE,
     }
 }
@@ -69,6 +75,7 @@ pub(super) fn history(me: u64, voters: &[u64], learners: &[u64]) -> DataDir {
         voters: voters.iter().copied().collect(),
         learners: learners.iter().copied().collect(),
         has_left: false,
+        database_ahead: None,
         damage: Vec::new(),
     })
 }
@@ -86,7 +93,15 @@ pub(super) fn departed_from(me: u64, rest: u64) -> DataDir {
 }
 
 pub(super) fn record(disk: DataDir) -> Record {
-    Record { boot_id: "boot".to_owned(), disk, lineage: Lineage::default(), claims: false, joins: false, nonce: None }
+    Record {
+        boot_id: "boot".to_owned(),
+        disk,
+        lineage: Lineage::default(),
+        claims: false,
+        joins: false,
+        gave_up: false,
+        nonce: None,
+    }
 }
 
 /// An operator's word about node1's data and its peer.
@@ -171,7 +186,13 @@ impl Snapshot {
     }
 
     pub(super) fn running(mut self, own: Fact<Etcd>) -> Self {
-        self.container = Fact::Known(Container { running: true, exit: None, forces_new_cluster: false });
+        self.container = Fact::Known(Container {
+            running: true,
+            exit: None,
+            broke_down_at: None,
+            found: None,
+            forces_new_cluster: false,
+        });
         self.disk = Fact::NotAsked;
         self.own_etcd = own;
         self

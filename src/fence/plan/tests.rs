@@ -1,7 +1,8 @@
 //! The plan as tables: a goal, a history in short, the time, and the step that has to follow.
 //!
 //! A history reads `0:On 0.1:+ 0.4:?reset 0.9:Off`: seconds, then a power state, `+` for an accepted reset, `?` for a
-//! reading that failed, `!` for a reset that failed. `On@x` carries the time of the last reset.
+//! reading that failed, `!` for a reset that failed. `On@x` carries the time of the last reset, `Gone` is a system that
+//! counts as off because it is not there, and `~` a chassis that does not say On, `~x` one that does.
 
 use super::*;
 
@@ -36,10 +37,12 @@ fn history(text: &str) -> Vec<Moment> {
         '+' => Event::Posted,
         '?' => Event::Unread(failure(&word[1..])),
         '!' => Event::Refused(failure(&word[1..])),
+        '~' => Event::Chassis { on: Some(word[1..].to_owned()).filter(|path| !path.is_empty()) },
         _ => {
             let (word, last_reset) =
                 word.split_once('@').map_or((word, None), |(word, last)| (word, Some(last.to_owned())));
-            Event::Read { power: Power::read(Some(&word.into())), last_reset }
+            let is_there = word != "Gone";
+            Event::Read { power: Power::read(Some(&if is_there { word } else { "Off" }.into())), last_reset, is_there }
         }
     };
     let moment = |token: &str| {
@@ -68,7 +71,7 @@ fn plan(goal: Goal) -> Plan {
             power_wait: Duration::ZERO,
             poll: seconds("1"),
             grace: Duration::ZERO,
-            asked_again: false,
+            may_give_way: false,
         },
     }
 }
@@ -82,6 +85,7 @@ fn short(step: &Step) -> String {
         Step::Done(Reached::ByUs) => "by us".to_owned(),
         Step::Done(Reached::State(power)) => format!("is {power}"),
         Step::GiveWay => "give way".to_owned(),
+        Step::AskChassis => "ask chassis".to_owned(),
         Step::Fail(failure) => format!("fail {failure}"),
     }
 }
@@ -112,19 +116,88 @@ fn off_needs_two_readings_a_second_apart() {
     check(
         Goal::Off,
         &[
-            ("0:Off", "0", "read 1"),
-            ("0:Off 0.5:Off", "0.5", "read 1"),
-            ("0:Off 1:Off", "1", "already"),
-            ("0:Off 0.5:Off 1:Off", "1", "already"),
             ("0:On 0.1:+ 0.4:Off", "0.4", "read 1.4"),
+            ("0:On 0.1:+ 0.4:Off 0.9:Off", "0.9", "read 1.4"),
             ("0:On 0.1:+ 0.4:Off 1.4:Off", "1.4", "by us"),
+            ("0:On 0.1:+ 0.4:Off 0.9:Off 1.4:Off", "1.4", "by us"),
             // A reading that failed in between takes nothing away; one that says something else does.
-            ("0:Off 0.5:?busy 1:Off", "1", "already"),
-            ("0:Off 0.5:On 1:Off", "1", "read 2"),
-            ("0:Off 0.5:PoweringOn 1:Off", "1", "read 2"),
-            ("0:Off 0.5:nonsense 1:Off", "1", "read 2"),
+            ("0:On 0:+ 0:Off 0.5:?busy 1:Off", "1", "by us"),
+            ("0:On 0:+ 0:Off 0.5:On 1:Off", "1", "read 2"),
+            ("0:On 0:+ 0:Off 0.5:PoweringOn 1:Off", "1", "read 2"),
+            ("0:On 0:+ 0:Off 0.5:nonsense 1:Off", "1", "read 2"),
             // The proof has to be the last thing that was seen.
-            ("0:Off 1:?reset", "1", "read 1.5"),
+            ("0:On 0:+ 0:Off 1:?reset", "1", "read 1.5"),
+        ],
+    );
+}
+
+#[test]
+fn what_is_off_already_gets_a_reset_all_the_same() {
+    check(
+        Goal::Off,
+        &[
+            ("0:Off", "0", "post ForceOff"),
+            ("0:Off 1:Off", "1", "post ForceOff"),
+            // Nobody sees the button being held, so that is waited for.
+            ("0:Off 0:+ 0.3:Off", "0.3", "read 5"),
+            ("0:Off 0:+ 0.3:Off 1.3:Off", "1.3", "read 5"),
+            ("0:Off 0:+ 0.3:Off 5:Off", "5", "already"),
+            // It knows after all.
+            ("0:Off 0:+ 0.3:On 0.6:Off 1.6:Off", "1.6", "by us"),
+            // Off already, in the BMC's own words.
+            ("0:Off 0:!state 0.3:Off", "0.3", "read 1.3"),
+            ("0:Off 0:!state 0.3:Off 1.3:Off", "1.3", "already"),
+            // Not now, and whatever is lost: again.
+            ("0:Off 0:!busy 0.3:Off", "0.3", "read 0.5"),
+            ("0:Off 0:!busy 0.3:Off 1.3:Off", "1.3", "post ForceOff"),
+            ("0:Off 0:!reset 0.3:Off 1.3:Off", "1.3", "post ForceOff"),
+            ("0:Off 0:!silent 0.3:Off 1.3:Off", "1.3", "post ForceOff"),
+            ("0:Off 0:!400 0.3:Off 1.3:Off", "1.3", "read 2"),
+            ("0:Off 0:!400 2:Off", "2", "post ForceOff"),
+            ("49:Off 49:!busy 50:Off", "50", "fail Timed out waiting to power OFF: the last reset failed (busy)*"),
+            // It is gone: nothing to reset, and nothing that runs.
+            ("0:Gone", "0", "read 1"),
+            ("0:Gone 1:Gone", "1", "already"),
+            ("0:Gone 1:Off", "1", "post ForceOff"),
+        ],
+    );
+}
+
+#[test]
+fn a_refusal_for_any_other_reason_is_taken_unless_the_chassis_is_on() {
+    for refused in ["!403", "!405", "!404", "!value"] {
+        check(
+            Goal::Off,
+            &[
+                (&format!("0:Off 0:{refused} 0.3:Off"), "0.3", "read 1.3"),
+                (&format!("0:Off 0:{refused} 0.3:Off 1.3:Off"), "1.3", "ask chassis"),
+                (&format!("0:Off 0:{refused} 0.3:Off 1.3:Off 1.3:~"), "1.3", "already"),
+                (
+                    &format!("0:Off 0:{refused} 0.3:Off 1.3:Off 1.3:~/c"),
+                    "1.3",
+                    &format!("fail {}; the system says Off, but its chassis /c says On", &refused[1..]),
+                ),
+                // What is on is still a failure at once.
+                (&format!("0:On 0:{refused} 0.3:On"), "0.3", &format!("fail {}", &refused[1..])),
+            ],
+        );
+    }
+    check(Goal::Off, &[("0:Off 0:!400 2:Off 2:!400 4:Off 4:!400 4.3:Off 5.3:Off", "5.3", "ask chassis")]);
+}
+
+#[test]
+fn what_was_known_before_an_outage_is_not_known_after_it() {
+    check(
+        Goal::Off,
+        &[
+            // Its reset was accepted, and then the BMC itself started again.
+            ("0:On 0.1:+ 1:?unreachable 20:Off", "20", "post ForceOff"),
+            ("0:On 0.1:+ 1:?unreachable 20:Off 20:!state 20.3:Off 21.3:Off", "21.3", "by us"),
+            ("0:On 0.1:+ 1:?unreachable 20:Off 20:+ 20.3:Off 21.3:Off", "21.3", "read 25"),
+            ("0:On 0.1:+ 1:?unreachable 20:Off 20:+ 20.3:Off 25:Off", "25", "by us"),
+            ("0:On 0.1:+ 1:?unreachable 20:On 20.1:Off 21.1:Off", "21.1", "post ForceOff"),
+            // A request that is lost on the way is no outage.
+            ("0:On 0.1:+ 1:?reset 1.5:Off 2.5:Off", "2.5", "by us"),
         ],
     );
 }
@@ -351,6 +424,7 @@ fn every_history_leads_somewhere_in_time() {
                             let answer = if word.starts_with('!') { word } else { "+" };
                             past.extend(history(&format!("{}:{answer}", now.as_secs_f64())));
                         }
+                        Step::AskChassis => past.extend(history(&format!("{}:~", now.as_secs_f64()))),
                         Step::Done(_) | Step::Fail(_) | Step::GiveWay => break,
                     }
                 }
@@ -363,7 +437,7 @@ fn every_history_leads_somewhere_in_time() {
 fn what_was_out_of_reach_is_not_reset_in_the_same_try_where_another_one_comes() {
     for (goal, reset) in [(Goal::Off, "post ForceOff"), (Goal::Cycle, "post PowerCycle")] {
         let mut asked_again = plan(goal);
-        asked_again.limits.asked_again = true;
+        asked_again.limits.may_give_way = true;
         check_with(
             &asked_again,
             &[
@@ -373,17 +447,17 @@ fn what_was_out_of_reach_is_not_reset_in_the_same_try_where_another_one_comes() 
                 // Whoever was there all the time, and did not want to answer, is no sign of an outage.
                 ("0:?busy 3:On", "3", reset),
                 ("0:?silent 3:On", "3", reset),
-                // Nothing is left to be done, so nobody is in anybody's way.
-                ("0:?unreachable 3:Off", "3", "read 4"),
-                ("0:?unreachable 3:Off 4:Off", "4", "already"),
                 // An outage after the reset does not take it back.
                 ("0:On 0.1:+ 1:?unreachable 14:On", "14", if goal == Goal::Off { reset } else { "read *" }),
             ],
         );
+        // What says Off may not know its host yet, and a reset of it is one.
+        let after_off = if goal == Goal::Off { "give way" } else { "read 4" };
+        check_with(&asked_again, &[("0:?unreachable 3:Off", "3", after_off), ("0:?unreachable 3:Gone", "3", "read 4")]);
         // By hand, nobody asks again.
         check(goal, &[("0:?unreachable 3:On", "3", reset)]);
     }
     let mut on = plan(Goal::On);
-    on.limits.asked_again = true;
+    on.limits.may_give_way = true;
     check_with(&on, &[("0:?unreachable 3:Off", "3", "post On")]);
 }

@@ -47,24 +47,37 @@ fn the_machine_api_is_asked_and_then_the_cluster_api() {
         |path: &str| if path.contains("cluster.x-k8s.io") { ("200 OK", MACHINES) } else { ("404 Not Found", "") };
     for answer in [machine_api as fn(&str) -> (&'static str, &'static str), cluster_api] {
         let path = kubeconfig(&dir, &api(answer));
-        assert!(is_being_deleted(&path, "node1", PATIENCE));
-        assert!(!is_being_deleted(&path, "node10", PATIENCE), "another node's Machine");
-        assert!(!is_being_deleted(&path, "node2", PATIENCE), "a node without a Machine");
+        assert_eq!(is_being_deleted(&path, "node1", PATIENCE), Fact::Known(true));
+        assert_eq!(is_being_deleted(&path, "node10", PATIENCE), Fact::Known(false), "another node's Machine");
+        assert_eq!(is_being_deleted(&path, "node2", PATIENCE), Fact::Known(false), "a node without a Machine");
     }
 }
 
-/// A node must not stay out of etcd because an API is down that itself needs etcd.
+fn is_unknown(fact: &Fact<bool>, what: &str) -> bool {
+    matches!(fact, Fact::Unknown(why) if why.contains("the Machine of node1") && why.contains(what))
+}
+
 #[test]
-fn an_api_that_gives_no_answer_says_no_within_its_time() {
+fn an_api_that_gives_no_answer_says_nothing_within_its_time() {
     let dir = tempfile::tempdir().unwrap();
-    assert!(!is_being_deleted(&dir.path().join("none"), "node1", PATIENCE));
-    let forbidden = api(|_| ("403 Forbidden", MACHINES));
-    assert!(!is_being_deleted(&kubeconfig(&dir, &forbidden), "node1", PATIENCE));
+    assert_eq!(is_being_deleted(&dir.path().join("none"), "node1", PATIENCE), Fact::Absent);
+    for status in ["401 Unauthorized", "403 Forbidden"] {
+        let refusing = if status.starts_with("401") {
+            api(|_| ("401 Unauthorized", MACHINES))
+        } else {
+            api(|_| ("403 Forbidden", MACHINES))
+        };
+        let found = is_being_deleted(&kubeconfig(&dir, &refusing), "node1", PATIENCE);
+        assert!(is_unknown(&found, &status[..3]), "{found:?}");
+    }
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", silent.local_addr().unwrap());
     let began = Instant::now();
-    assert!(!is_being_deleted(&kubeconfig(&dir, &server), "node1", Duration::from_millis(200)));
+    assert!(is_unknown(&is_being_deleted(&kubeconfig(&dir, &server), "node1", Duration::from_millis(200)), ""));
     assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
     drop(silent);
-    assert!(!is_being_deleted(&kubeconfig(&dir, &server), "node1", PATIENCE));
+    let path = kubeconfig(&dir, &server);
+    assert!(is_unknown(&is_being_deleted(&path, "node1", PATIENCE), ""));
+    std::fs::write(&path, "{}").unwrap();
+    assert!(is_unknown(&is_being_deleted(&path, "node1", PATIENCE), "has no context"));
 }

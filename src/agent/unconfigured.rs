@@ -1,0 +1,219 @@
+//! A stop and a probe with parameters that are wrong: what is known of etcd without them. Its process is written down,
+//! its container has a name, and the configuration that it was started with says where its data are.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::params;
+use crate::clock;
+use crate::data_dir;
+use crate::decide::Fact;
+use crate::etcd::config;
+use crate::notes;
+use crate::observe::listeners;
+use crate::ocf::env::Env;
+use crate::podman::turn::Turn;
+use crate::podman::{self, process};
+
+/// What etcd has to end by itself, and how long the end of it is looked for.
+const GRACE: Duration = Duration::from_secs(8);
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long an earlier action, or the podman that a killed one left behind, is let go on before it is ended.
+const PATIENCE_WITH_AN_EARLIER_ACTION: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// What of etcd is known.
+struct Place {
+    name: String,
+    process: PathBuf,
+    turn: Turn,
+    /// Where no configuration is, this agent has started no etcd here.
+    started: Option<config::Place>,
+}
+
+impl Place {
+    fn of(env: &Env) -> Self {
+        let text = std::fs::read_to_string(params::config_location(env).join(config::FILE)).unwrap_or_default();
+        Self {
+            name: params::container_name(env),
+            process: notes::process_path(&env.volatile_dir(), env.resource()),
+            turn: Turn::at(notes::turn_path(&env.volatile_dir(), env.resource())),
+            started: config::place(&text),
+        }
+    }
+
+    /// The data of an etcd of ours; one that kubelet runs is none.
+    fn data_dir(&self) -> Option<&Path> {
+        let data_dir = self.started.as_ref().map(|started| started.data_dir.as_path());
+        data_dir.filter(|data_dir| !process::a_pod_has_open(data_dir))
+    }
+
+    fn is_gone(&self) -> Result<bool, String> {
+        let is_open = self.data_dir().map_or(Ok(false), data_dir::is_open).map_err(|error| error.to_string())?;
+        if is_open || process::remembered(&self.process).is_some() {
+            return Ok(false);
+        }
+        let container = podman::inspect(&self.name).map_err(|error| error.to_string())?;
+        Ok(!container.is_some_and(|container| container.state.may_run()))
+    }
+
+    /// What an earlier action left behind could start etcd after we have looked.
+    fn await_its_turn(&self) -> Result<(), String> {
+        let mut anothers = self.turn.await_it(PATIENCE_WITH_AN_EARLIER_ACTION);
+        if anothers == Fact::Known(true) {
+            self.turn
+                .end_others()
+                .map_err(|error| format!("see 'ps -C podman': an earlier action does not end: {error}"))?;
+            anothers = self.turn.take();
+        }
+        match anothers {
+            Fact::Known(true) => Err("see 'ps -C podman': an earlier action still changes the container".to_owned()),
+            Fact::Unknown(why) => Err(format!("see 'podman ps --all': cannot tell whether etcd runs: {why}")),
+            Fact::Known(false) | Fact::Absent | Fact::NotAsked => Ok(()),
+        }
+    }
+
+    /// Where podman does not answer, nobody who listens is the sign that is left.
+    fn is_silent(&self) -> bool {
+        let taken = listeners::ports();
+        self.started.as_ref().is_some_and(|started| started.client_ports.iter().all(|port| !taken.contains(port)))
+    }
+}
+
+/// Whether no etcd of ours runs; an error where that cannot be told.
+pub(super) fn is_gone(env: &Env) -> Result<bool, String> {
+    let place = Place::of(env);
+    match place.turn.await_it(PATIENCE_WITH_AN_EARLIER_ACTION) {
+        Fact::Known(false) => place.is_gone(),
+        _ => Ok(false),
+    }
+}
+
+/// Ends etcd as a stop with parameters does, and answers why not where it may live.
+pub(super) fn stop(env: &Env) -> Result<(), String> {
+    let place = Place::of(env);
+    place.await_its_turn()?;
+    if place.is_gone() == Ok(true) {
+        return Ok(());
+    }
+    log::warn!("a parameter is wrong, and etcd is stopped all the same");
+    end(&place);
+    let began = Instant::now();
+    loop {
+        match place.is_gone() {
+            Ok(true) => return Ok(()),
+            Ok(false) if began.elapsed() < PATIENCE => clock::sleep(LOOK_EVERY),
+            Ok(false) => return Err("see 'podman ps' and 'podman kill': etcd does not end".to_owned()),
+            Err(_) if place.is_silent() && place.data_dir().is_some_and(is_free) => return Ok(()),
+            Err(why) => return Err(format!("see 'podman ps --all': cannot tell whether etcd runs: {why}")),
+        }
+    }
+}
+
+fn is_free(data_dir: &Path) -> bool {
+    data_dir::is_open(data_dir).is_ok_and(|is_open| !is_open)
+}
+
+/// Each way by itself, as the others may fail.
+fn end(place: &Place) {
+    if !process::end_remembered(&place.process, GRACE)
+        && let Err(error) = podman::stop(&place.turn, &place.name, GRACE)
+    {
+        log::warn!("{error}; ending etcd's process without podman");
+    }
+    match place.data_dir().map(|data_dir| data_dir::end_holders(data_dir, GRACE)) {
+        Some(Ok(ended)) if ended > 0 => log::warn!("{ended} etcd process that podman did not end was ended"),
+        Some(Err(error)) => log::warn!("{error}"),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a child to look at")]
+mod tests {
+    use super::*;
+    use crate::command::stand_in;
+
+    /// A node whose agent has started an etcd, with `podman` for podman.
+    fn node(dir: &Path, podman: &str) -> Env {
+        let snap = dir.join("member/snap");
+        std::fs::create_dir_all(&snap).unwrap();
+        std::fs::create_dir_all(dir.join("member/wal")).unwrap();
+        std::fs::write(snap.join("db"), "").unwrap();
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let lines =
+            format!("data-dir: {:?}\nlisten-client-urls: \"https://0.0.0.0:{port}\"\n", dir.display().to_string());
+        std::fs::write(dir.join(config::FILE), lines).unwrap();
+        stand_in::put(dir, "podman", podman);
+        let place = dir.display().to_string();
+        let pairs = [("HA_RSCTMP", place.as_str()), ("OCF_RESKEY_config_location", &place), ("OCF_RESKEY_oom", "much")];
+        Env::from_pairs(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())))
+    }
+
+    fn inspected(status: &str) -> String {
+        format!(
+            r#"{{"id":"1","state":{{"Running":false,"Status":"{status}","ExitCode":0,"Error":"","Pid":0}},"labels":{{}}}}"#
+        )
+    }
+
+    #[test]
+    fn a_paused_container_is_none_that_has_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let (paused, exited) = (inspected("paused"), inspected("exited"));
+        let stopped = dir.path().join("stopped").display().to_string();
+        let podman = format!(
+            "case $1 in stop) touch {stopped};; *) if [ -e {stopped} ]; then echo '{exited}'; else echo '{paused}'; fi;; esac"
+        );
+        let env = node(dir.path(), &podman);
+        assert_eq!(is_gone(&env), Ok(false));
+        assert_eq!(stop(&env), Ok(()));
+        assert!(Path::new(&stopped).exists() && is_gone(&env) == Ok(true));
+        // One that podman cannot end is told.
+        let deaf = tempfile::tempdir().unwrap();
+        let env = node(deaf.path(), &format!("case $1 in stop|kill) exit 125;; *) echo '{paused}';; esac"));
+        assert!(stop(&env).is_err_and(|why| why.contains("etcd does not end")));
+    }
+
+    #[test]
+    fn a_process_that_podman_has_lost_is_ended_before_the_stop_succeeds() {
+        let dir = tempfile::tempdir().unwrap();
+        let exited = inspected("exited");
+        let env = node(dir.path(), &format!("echo '{exited}'"));
+        assert_eq!(is_gone(&env), Ok(true));
+        let database = dir.path().join("member/snap/db");
+        let mut holder = std::process::Command::new("flock").arg(&database).args(["sleep", "100"]).spawn().unwrap();
+        let began = Instant::now();
+        while is_gone(&env) == Ok(true) && began.elapsed() < PATIENCE {
+            clock::sleep(LOOK_EVERY);
+        }
+        assert_eq!(is_gone(&env), Ok(false), "the data are in use");
+        let reaper = std::thread::spawn(move || holder.wait());
+        assert_eq!(stop(&env), Ok(()));
+        reaper.join().unwrap().unwrap();
+        assert_eq!(is_gone(&env), Ok(true));
+    }
+
+    #[test]
+    fn where_podman_does_not_answer_nobody_must_listen() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = node(dir.path(), "echo 'Error: the database is locked' >&2; exit 125");
+        assert_eq!(stop(&env), Ok(()), "nothing listens, and nobody holds the data");
+        assert!(is_gone(&env).is_err(), "a probe that cannot tell says so");
+        let port = config::place(&std::fs::read_to_string(dir.path().join(config::FILE)).unwrap()).unwrap();
+        let _listener = std::net::TcpListener::bind(("127.0.0.1", port.client_ports[0])).unwrap();
+        assert!(stop(&env).is_err_and(|why| why.contains("cannot tell whether etcd runs")));
+    }
+
+    /// Then no etcd of ours was ever started here, and podman's word is all there is.
+    #[test]
+    fn without_a_configuration_podman_has_the_word() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = node(dir.path(), "echo 'Error: no such container etcd' >&2; exit 125");
+        std::fs::remove_file(dir.path().join(config::FILE)).unwrap();
+        assert_eq!(stop(&env), Ok(()));
+        let mute = tempfile::tempdir().unwrap();
+        let env = node(mute.path(), "echo 'Error: the database is locked' >&2; exit 125");
+        std::fs::remove_file(mute.path().join(config::FILE)).unwrap();
+        assert!(stop(&env).is_err());
+    }
+}

@@ -1,0 +1,47 @@
+//! One action at a time: while an earlier one, or the podman that a killed one left behind, still starts or ends the
+//! container, what is seen of it is not what there will be.
+
+use super::fact::Fact;
+use super::monitor::running_exit;
+use super::plan::{Effect, Exit, Plan, Progress, Request};
+use super::reason::{Reason, Refusal, Step, Wait};
+use super::snapshot::{Etcd, Snapshot};
+
+/// How long a stop or a start lets it go on, before they end it. podman takes a second or two for a start.
+const PATIENCE_MS: u64 = 10_000;
+/// Kept of the action's time for what follows the wait.
+const RESERVE_MS: u64 = 5_000;
+
+/// What an action does whose turn it is not; `None` where it is, or where nothing would be changed anyway.
+pub(super) fn wait(request: Request, snapshot: &Snapshot, progress: &Progress) -> Option<Plan> {
+    if snapshot.launching != Fact::Known(true) {
+        return None;
+    }
+    let ends_it = matches!(request, Request::Start | Request::Stop);
+    // Beside an etcd that has a leader only a start and a stop change the container.
+    let serves = snapshot.own_etcd.known().is_some_and(|etcd: &Etcd| etcd.leader.is_some());
+    if request == Request::Demote || serves && !ends_it {
+        return None;
+    }
+    if snapshot.elapsed_ms + RESERVE_MS > snapshot.budget_ms {
+        return Some(in_vain(request, snapshot));
+    }
+    if ends_it && snapshot.elapsed_ms > PATIENCE_MS {
+        let because = Reason::Step(Step::EndEarlierAction);
+        return Some(Plan::then_look(vec![Effect::EndLaunch], 50, progress.clone(), because));
+    }
+    Some(Plan::then_look(Vec::new(), 100, progress.clone(), Reason::Waiting(Wait::EarlierAction)))
+}
+
+/// The time is over. An etcd that runs is not failed for that.
+fn in_vain(request: Request, snapshot: &Snapshot) -> Plan {
+    let waits = Reason::Waiting(Wait::EarlierAction);
+    match request {
+        Request::Monitor | Request::Probe if snapshot.container_may_run() => {
+            Plan::exit(Vec::new(), running_exit(snapshot), waits)
+        }
+        // Its answer changes nothing, and the next monitor looks at the same.
+        Request::Notify => Plan::exit(Vec::new(), Exit::Success, waits),
+        _ => snapshot.refuse(Refusal::EarlierActionLasts),
+    }
+}

@@ -1,0 +1,84 @@
+//! Data that reads as whole and that etcd does not start from, such as a database with damaged pages. Nobody but etcd can
+//! tell, so its plain starts are counted; after as many as are tried quickly this node says that its data is broken, where
+//! somebody else holds all that it could add: then the peer goes on with that, and this node joins it anew.
+//!
+//! It says so of its own data only, and takes it back as soon as one of the conditions ends. Data that may hold what nobody
+//! else has is never given up: a sole voter's, a claiming voter's, that of a node which went on alone, or was chosen.
+
+use super::cold_start::{self, Answer, Chosen, Cluster, Data, classify};
+use super::plan::{Effect, RunMode};
+use super::reason::Rule;
+use super::recover;
+use super::snapshot::{Cib, DataDir, FailedStarts, History, Record, Snapshot};
+use super::start::QUICK_FAILURES;
+
+/// The plain start that has just failed, to be counted, once.
+pub(super) fn counted(snapshot: &Snapshot, mode: &RunMode) -> Option<Effect> {
+    let container = snapshot.container.known().filter(|_| *mode == RunMode::Normally)?;
+    let last_at = container.broke_down_at.clone()?;
+    let before = snapshot.local.failed_starts.clone().unwrap_or_default();
+    let failed =
+        FailedStarts { count: before.count + 1, last_at, last_words: container.exit.clone().unwrap_or_default() };
+    (failed.last_at != before.last_at).then_some(Effect::NoteFailedStart(failed))
+}
+
+/// An etcd that serves has started from its data.
+pub(super) fn forgotten(snapshot: &Snapshot) -> Option<Effect> {
+    snapshot.local.failed_starts.as_ref().map(|_| Effect::ForgetFailedStarts)
+}
+
+/// What the data dir is good for: what it holds, or nothing, where etcd does not start from that and nobody needs it.
+pub(super) fn usable_disk(snapshot: &Snapshot) -> Option<DataDir> {
+    let disk = snapshot.disk.known()?;
+    let failed = snapshot.local.failed_starts.as_ref().filter(|failed| failed.count >= QUICK_FAILURES);
+    let given_up = failed.filter(|_| is_given_up(snapshot, disk).unwrap_or(false));
+    Some(given_up.map_or_else(|| disk.clone(), broken))
+}
+
+fn broken(failed: &FailedStarts) -> DataDir {
+    let FailedStarts { count, last_words, .. } = failed;
+    DataDir::Broken { why: format!("it reads as whole, and etcd failed to start from it {count} times: {last_words}") }
+}
+
+/// `None` where something that this rests on is not known.
+fn is_given_up(snapshot: &Snapshot, disk: &DataDir) -> Option<bool> {
+    let DataDir::Present(history) = disk else { return None };
+    let cib = snapshot.cib.known()?;
+    let claims = snapshot.memory().is_some_and(|memory| memory.voter.is_some());
+    let is_chosen = Chosen::seen_in(snapshot, cib) == Chosen::Me
+        || recover::told_to(snapshot)
+        || snapshot.authorised(history).is_some();
+    let may = !claims && !is_chosen;
+    Some(may && (learns_from_who_serves(snapshot, history) || beside_the_other_voter(snapshot, cib, disk)?))
+}
+
+/// A learner of a sole voter that serves: all that it has is from there.
+fn learns_from_who_serves(snapshot: &Snapshot, history: &History) -> bool {
+    let Some(etcd) = snapshot.peer_etcd.known() else { return false };
+    let is_listed = etcd.members.iter().any(|member| member.id == history.member_id && member.is_learner);
+    let is_learner = !history.has_left && history.learners.contains(&history.member_id);
+    is_learner
+        && is_listed
+        && etcd.cluster_id == history.cluster_id
+        && etcd.is_voter_with_leader()
+        && etcd.has_one_voter()
+}
+
+/// The peer holds the data of the other voter, by both, and nobody went on alone since: all that the two acknowledged is in
+/// its log, too.
+fn beside_the_other_voter(snapshot: &Snapshot, cib: &Cib, disk: &DataDir) -> Option<bool> {
+    let Some(peer) = &cib.peer_record else { return Some(false) };
+    let me = Record {
+        boot_id: snapshot.boot_id.clone(),
+        disk: disk.clone(),
+        lineage: snapshot.own_lineage()?,
+        claims: false,
+        joins: false,
+        gave_up: false,
+        nonce: None,
+    };
+    let answer = cold_start::answer(&me, peer, &Cluster::seen_in(snapshot, cib));
+    let other_votes = matches!(classify(&peer.disk), Data::VoterBeside(_));
+    let knows_no_less = !me.lineage.is_beyond(&peer.lineage);
+    Some(answer == Answer::StartNormally(Rule::TwoPlainStarts) && other_votes && knows_no_less)
+}

@@ -1,0 +1,97 @@
+//! How often etcd broke down over its data: a file beside the data dir's `member`, about that very directory and image. Data
+//! that is put in its place, and another etcd, begin anew.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+use crate::decide::fact::Fact;
+use crate::decide::snapshot::FailedStarts;
+use crate::notes;
+
+const FILE: &str = "tandem-failed-starts.json";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Recorded {
+    of: Directory,
+    image: String,
+    failed: FailedStarts,
+}
+
+/// A directory, and no other: a backup that is put back has another number, and one with the number of another that is
+/// gone was made later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Directory {
+    inode: u64,
+    born: Option<u128>,
+}
+
+impl Directory {
+    fn of(data_dir: &Path) -> io::Result<Self> {
+        let metadata = fs::metadata(data_dir.join("member"))?;
+        // Not every file system knows when.
+        let born = metadata.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        Ok(Self { inode: metadata.ino(), born: born.map(|since| since.as_nanos()) })
+    }
+}
+
+/// What is written down of the data in `data_dir` and of `image`. What cannot be read counts for nothing.
+pub fn read(data_dir: &Path, image: &str) -> Option<FailedStarts> {
+    let recorded: Fact<Recorded> = notes::read(&path(data_dir));
+    let recorded = recorded.known()?;
+    let is_of_these = recorded.image == image && Directory::of(data_dir).is_ok_and(|found| found == recorded.of);
+    is_of_these.then(|| recorded.failed.clone())
+}
+
+/// Writes down `failed` of the data in `data_dir` and of `image`.
+pub fn write(data_dir: &Path, image: &str, failed: &FailedStarts) -> io::Result<()> {
+    let recorded = Recorded { of: Directory::of(data_dir)?, image: image.to_owned(), failed: failed.clone() };
+    notes::write(&path(data_dir), &recorded)
+}
+
+/// etcd has served from the data in `data_dir`.
+pub fn forget(data_dir: &Path) -> io::Result<()> {
+    match fs::remove_file(path(data_dir)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Where it lies.
+pub fn path(data_dir: &Path) -> PathBuf {
+    data_dir.join(FILE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_of_one_directory_and_one_image() {
+        let dir = tempfile::tempdir().unwrap();
+        let member = dir.path().join("member");
+        let failed = FailedStarts { count: 2, last_at: "then".to_owned(), last_words: "panic: x".to_owned() };
+        assert!(write(dir.path(), "etcd:1", &failed).is_err(), "there is no data");
+        fs::create_dir(&member).unwrap();
+        assert_eq!(read(dir.path(), "etcd:1"), None);
+        write(dir.path(), "etcd:1", &failed).unwrap();
+        assert_eq!(read(dir.path(), "etcd:1"), Some(failed.clone()));
+        assert_eq!(read(dir.path(), "etcd:2"), None, "another etcd may start from it");
+        fs::rename(&member, dir.path().join("member-backup")).unwrap();
+        assert_eq!(read(dir.path(), "etcd:1"), None, "moved aside");
+        fs::create_dir(&member).unwrap();
+        assert_eq!(read(dir.path(), "etcd:1"), None, "other data");
+        fs::remove_dir(&member).unwrap();
+        fs::rename(dir.path().join("member-backup"), &member).unwrap();
+        assert_eq!(read(dir.path(), "etcd:1"), Some(failed));
+        fs::write(path(dir.path()), "{").unwrap();
+        assert_eq!(read(dir.path(), "etcd:1"), None);
+        forget(dir.path()).unwrap();
+        assert!(!path(dir.path()).exists());
+        forget(dir.path()).unwrap();
+    }
+}

@@ -1,0 +1,37 @@
+//! Locks that belong to an open file, not to a process: whoever got the file from us holds the lock as well, and it goes
+//! when the last of them has closed it or has ended.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::libc;
+
+/// Takes the exclusive lock of the whole `file`, which is open for writing; answers whether nobody else has it.
+pub(crate) fn try_take(file: &File) -> io::Result<bool> {
+    match fcntl(file.as_fd(), FcntlArg::F_OFD_SETLK(&exclusive())) {
+        Ok(_) => Ok(true),
+        Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether somebody else has a lock of `file`; asks without taking one.
+pub(crate) fn is_taken(file: &File) -> io::Result<bool> {
+    let mut query = exclusive();
+    fcntl(file.as_fd(), FcntlArg::F_OFD_GETLK(&mut query))?;
+    Ok(i32::from(query.l_type) != libc::F_UNLCK)
+}
+
+fn exclusive() -> libc::flock {
+    libc::flock {
+        // The constants are 0 to 2 in every libc.
+        l_type: i16::try_from(libc::F_WRLCK).unwrap_or_default(),
+        l_whence: i16::try_from(libc::SEEK_SET).unwrap_or_default(),
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    }
+}

@@ -1,0 +1,192 @@
+//! Whose turn it is to change the container. An agent has it from its first look to its end, and hands it on to every
+//! podman that changes something: an agent that is killed leaves its podman behind, and until that has ended, too, it is
+//! nobody else's turn.
+//!
+//! It is handed on as standard input. podman gives that to its runtime, which starts etcd, and not to conmon or to etcd
+//! (measured with podman 4.3, conmon 2.1 and runc 1.1); any other descriptor conmon would keep for as long as etcd runs.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::clock::Deadline;
+use crate::decide::Fact;
+use crate::{ofd_lock, open_files, regular_file};
+
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long what was killed may take to be gone.
+const AFTER_KILL: Duration = Duration::from_secs(5);
+
+/// The turn at one resource's container.
+#[derive(Debug)]
+pub struct Turn {
+    path: PathBuf,
+    /// The locked file, once it is ours: to the end of this process.
+    held: OnceLock<File>,
+}
+
+impl Turn {
+    /// The turn whose lock is the file at `path`.
+    pub fn at(path: PathBuf) -> Self {
+        Self { path, held: OnceLock::new() }
+    }
+
+    /// Takes it, unless somebody else has it; answers whether somebody has.
+    pub fn take(&self) -> Fact<bool> {
+        if self.held.get().is_some() {
+            return Fact::Known(false);
+        }
+        self.answer(self.try_take())
+    }
+
+    fn try_take(&self) -> io::Result<bool> {
+        let file = open(&self.path)?;
+        if !ofd_lock::try_take(&file)? {
+            return Ok(true);
+        }
+        // Where another thread was faster, its file is as good.
+        let _ = self.held.set(file);
+        Ok(false)
+    }
+
+    /// Whether somebody else has it. Takes nothing.
+    pub fn is_anothers(&self) -> Fact<bool> {
+        if self.held.get().is_some() {
+            return Fact::Known(false);
+        }
+        match regular_file::open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Fact::Known(false),
+            file => self.answer(file.and_then(|file| ofd_lock::is_taken(&file))),
+        }
+    }
+
+    fn answer(&self, is_anothers: io::Result<bool>) -> Fact<bool> {
+        match is_anothers {
+            Ok(is_anothers) => Fact::Known(is_anothers),
+            Err(error) => Fact::Unknown(format!("{}: {error}", self.path.display())),
+        }
+    }
+
+    /// Takes it as soon as it is free, but for `patience` at most; answers whether somebody else still has it.
+    pub fn await_it(&self, patience: Duration) -> Fact<bool> {
+        let deadline = Deadline::after(patience);
+        loop {
+            match self.take() {
+                Fact::Known(true) if !deadline.has_passed() => deadline.sleep(LOOK_EVERY),
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Ends whoever else has it, at once, and whom those start meanwhile.
+    pub fn end_others(&self) -> io::Result<()> {
+        let Some(file) = open_files::inode(&self.path) else { return Ok(()) };
+        let deadline = Deadline::after(AFTER_KILL);
+        let mut ended = BTreeSet::new();
+        while !deadline.has_passed() && self.take() == Fact::Known(true) {
+            for pid in open_files::holders(&BTreeSet::from([file]))? {
+                if ended.insert(pid) {
+                    log::warn!("ending process {pid}, which an earlier action left behind");
+                }
+                // One that has ended meanwhile is what is wanted.
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+            deadline.sleep(LOOK_EVERY);
+        }
+        Ok(())
+    }
+
+    /// For a program that changes the container: as long as it runs, it is nobody else's turn.
+    pub(super) fn share(&self) -> io::Result<File> {
+        match self.held.get() {
+            Some(file) => file.try_clone(),
+            // A stop goes on without it, where it cannot be taken.
+            None => File::open("/dev/null"),
+        }
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a child that is left behind")]
+mod tests {
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    fn leave_behind(turn: &Turn, script: &str) -> Child {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(turn.share().unwrap()).stdout(Stdio::null());
+        command.spawn().unwrap()
+    }
+
+    #[test]
+    fn it_is_nobody_elses_turn_until_what_was_left_behind_has_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sub/etcd.turn");
+        let killed = Turn::at(path.clone());
+        assert_eq!(killed.is_anothers(), Fact::Known(false), "nobody ever had it");
+        assert_eq!(killed.take(), Fact::Known(false));
+        assert_eq!(killed.take(), Fact::Known(false), "it is ours already");
+        let mut left = leave_behind(&killed, "sleep 0.6");
+        drop(killed);
+        let next = Turn::at(path);
+        assert_eq!((next.is_anothers(), next.take()), (Fact::Known(true), Fact::Known(true)));
+        assert_eq!(next.await_it(Duration::from_millis(100)), Fact::Known(true));
+        assert_eq!(next.await_it(Duration::from_secs(20)), Fact::Known(false));
+        assert!(left.try_wait().unwrap().is_some(), "it had ended by then");
+    }
+
+    /// As podman does with conmon, whose standard input is another one.
+    #[test]
+    fn what_runs_on_with_another_input_does_not_keep_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("etcd.turn");
+        let killed = Turn::at(path.clone());
+        assert_eq!(killed.take(), Fact::Known(false));
+        let runs_on = format!("sleep 100 < /dev/null & echo $! > {}", dir.path().join("pid").display());
+        leave_behind(&killed, &runs_on).wait().unwrap();
+        drop(killed);
+        // Children of other tests hold all that is open here, from their fork to their exec.
+        assert_eq!(Turn::at(path).await_it(Duration::from_secs(5)), Fact::Known(false));
+        let pid = fs::read_to_string(dir.path().join("pid")).unwrap().trim().parse().unwrap();
+        kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+    }
+
+    #[test]
+    fn who_does_not_end_is_ended_with_all_that_it_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("etcd.turn");
+        let killed = Turn::at(path.clone());
+        assert_eq!(killed.take(), Fact::Known(false));
+        let mut left = leave_behind(&killed, "trap '' TERM; sleep 100; sleep 100");
+        drop(killed);
+        let next = Turn::at(path);
+        assert_eq!(next.take(), Fact::Known(true));
+        next.end_others().unwrap();
+        assert_eq!(next.take(), Fact::Known(false));
+        left.wait().unwrap();
+    }
+
+    #[test]
+    fn a_lock_that_cannot_be_asked_for_is_unknown() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("etcd.turn");
+        fs::create_dir(&path).unwrap();
+        assert!(matches!(Turn::at(path.clone()).take(), Fact::Unknown(why) if why.contains("etcd.turn")));
+        assert!(matches!(Turn::at(path).is_anothers(), Fact::Unknown(_)));
+    }
+}
