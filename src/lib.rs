@@ -32,6 +32,7 @@ pub mod podman;
 pub mod record;
 pub mod redfish;
 pub mod regular_file;
+pub mod resource;
 pub mod roff;
 pub mod sim;
 pub mod xml;

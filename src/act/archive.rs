@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::agent::context::Context;
-use crate::agent::deployment::saved_manifest;
+use crate::resource::context::Context;
+use crate::resource::deployment::saved_manifest;
 use crate::{command, podman};
 
 /// The configuration of the container that was replaced last, beside the present one.

@@ -8,14 +8,14 @@ use ring::digest;
 
 use super::Error;
 use super::{archive, drop_in, image};
-use crate::agent::context::Context;
-use crate::agent::deployment::saved_manifest;
 use crate::clock::Deadline;
 use crate::decide::plan::RunMode;
 use crate::etcd::config;
 use crate::notes;
 use crate::openshift::manifest::are_alike;
 use crate::podman::{self, Inspected, process};
+use crate::resource::context::Context;
+use crate::resource::deployment::saved_manifest;
 
 /// How long podman may take to start a container whose image is there.
 const RUN_TIMEOUT: Duration = Duration::from_secs(60);
@@ -122,7 +122,7 @@ fn save_manifest(context: &Context) -> Result<(), Error> {
         return Ok(());
     }
     notes::replace(&path, manifest.text.as_bytes(), 0o600).map_err(|source| Error::file(&path, source))?;
-    if let crate::agent::params::Source::Manifest { path, .. } = &context.params.source {
+    if let crate::resource::params::Source::Manifest { path, .. } = &context.params.source {
         // External tests search the log for this sentence.
         log::info!("a new working copy of {} was created", path.display());
     }

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::Error;
-use crate::agent::context::Context;
 use crate::decide::Fact;
 use crate::etcd::version::{self, Version};
+use crate::resource::context::Context;
 use crate::{notes, podman, record};
 
 /// How long a container may take to tell its etcd's version.

@@ -13,7 +13,6 @@ pub use reload::reload;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::agent::context::Context;
 use crate::data_dir;
 use crate::decide::Fact;
 use crate::decide::plan::{Effect, Via};
@@ -23,6 +22,7 @@ use crate::failed_starts;
 use crate::notes;
 use crate::pacemaker::{self, attributes};
 use crate::podman;
+use crate::resource::context::Context;
 
 /// How long etcd has to answer a change of its membership.
 const MEMBERSHIP_TIMEOUT: Duration = Duration::from_secs(5);

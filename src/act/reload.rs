@@ -1,7 +1,7 @@
 //! `reload-agent`: parameters that change without a restart. Most of them are read anew by every action anyway.
 
-use crate::agent::context::Context;
 use crate::podman::process;
+use crate::resource::context::Context;
 
 use super::Error;
 

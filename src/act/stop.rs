@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use super::Error;
-use crate::agent::context::Context;
 use crate::data_dir;
 use crate::podman;
 use crate::podman::process;
+use crate::resource::context::Context;
 
 /// Stops the container: SIGTERM, and SIGKILL after `grace`; with `force_kill`, at once.
 pub(super) fn stop(context: &Context, grace: Duration) -> Result<(), Error> {

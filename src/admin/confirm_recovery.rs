@@ -7,13 +7,13 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::{Failure, Subcommand, evidence, explain, node, say};
-use crate::agent::context::Context;
 use crate::command;
 use crate::data_dir::{DataDir, History, LastWritten};
 use crate::decide::snapshot::{Authorisation, Cib, PeerNode, Position, Snapshot};
 use crate::decide::{self, Progress, Request};
 use crate::notes;
 use crate::pacemaker::resource;
+use crate::resource::context::Context;
 
 pub(super) const SUBCOMMAND: Subcommand = Subcommand { command: declare, run };
 

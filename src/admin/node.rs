@@ -5,13 +5,13 @@ use std::time::Duration;
 use clap::{Arg, ArgMatches};
 
 use super::Failure;
-use crate::agent::context::Context;
-use crate::agent::deployment::Manifests;
-use crate::agent::params;
 use crate::clock::Deadline;
 use crate::decide::{Fact, Request, Snapshot};
 use crate::observe;
 use crate::pacemaker::resource::{self, Configured};
+use crate::resource::context::Context;
+use crate::resource::deployment::Manifests;
+use crate::resource::params;
 
 /// How long a look at everything may take.
 const BUDGET: Duration = Duration::from_secs(600);

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::context::Context;
 use crate::decide::Request;
 use crate::pacemaker::cib;
+use crate::resource::context::Context;
 
 /// Says what Pacemaker's variables tell of the transition, as a start or a stop begins.
 pub(super) fn say(context: &Context, request: Request) {

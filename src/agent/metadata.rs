@@ -1,23 +1,9 @@
-//! What the agent says of itself: the actions with their times, and the meta-data.
+//! What the agent says of itself: the meta-data and the man page.
 
-use super::params::PARAMETERS;
 use crate::ocf::manpage;
-use crate::ocf::metadata::{self, Action, Agent};
-
-/// The actions, with the times that Pacemaker uses where nobody sets others. A stop that overruns is answered with
-/// fencing, so it ends well inside its time; monitors are frequent because they are cheap and a crash is found by them.
-pub const ACTIONS: &[Action] = &[
-    Action::once("start", 600),
-    Action::once("stop", 90),
-    Action::monitor(25, 5, None),
-    Action::monitor(25, 4, Some("Promoted")),
-    Action::once("promote", 30),
-    Action::once("demote", 30),
-    Action::once("notify", 60),
-    Action::once("reload-agent", 20),
-    Action::once("validate-all", 30),
-    Action::once("meta-data", 5),
-];
+use crate::ocf::metadata::{self, Agent};
+use crate::resource::actions::ACTIONS;
+use crate::resource::params::PARAMETERS;
 
 /// Who provides the agent: `ocf:tandem:podman-etcd`.
 const PROVIDER: &str = "tandem";
@@ -38,9 +24,4 @@ pub fn xml() -> String {
 /// The man page, in section 7 as those of other resource agents.
 pub fn man_page() -> String {
     manpage::page(&AGENT, PROVIDER)
-}
-
-/// The time that the meta-data advertises for an action.
-pub fn advertised_timeout_s(action: &str) -> u32 {
-    ACTIONS.iter().find(|entry| entry.name == action).map_or(20, |entry| entry.timeout_s)
 }

@@ -1,10 +1,7 @@
 //! `podman-etcd`, the OCF resource agent: observe, decide, act, until the action is answered.
 
-pub mod context;
 mod contract;
-pub mod deployment;
 pub mod metadata;
-pub mod params;
 mod rounds;
 mod unconfigured;
 mod validate;
@@ -23,9 +20,10 @@ use crate::ocf::env::Env;
 use crate::ocf::exit::{Code, print_reason};
 use crate::output::{complain, say};
 use crate::podman;
-use context::Context;
-use deployment::Manifests;
-use params::{Invalid, Params, Source};
+use crate::resource::actions;
+use crate::resource::context::Context;
+use crate::resource::deployment::{self, Manifests};
+use crate::resource::params::{self, Invalid, Params, Source};
 
 const USAGE: &str = "usage: podman-etcd {start|stop|monitor|notify|promote|demote|reload-agent|validate-all|meta-data}";
 
@@ -34,9 +32,6 @@ const VALIDATE_TAKES: Duration = Duration::from_secs(20);
 /// What a start needs of its time once the manifest is there.
 const START_NEEDS: Duration = Duration::from_secs(60);
 const LOOK_FOR_THE_MANIFEST_EVERY: Duration = Duration::from_secs(1);
-
-/// Kept of an action's time: its answer must be there before Pacemaker ends it.
-const FOR_THE_ANSWER: Duration = Duration::from_secs(2);
 
 /// Runs the agent; `args` follow the program's name. The first is the action, others are ignored as OCF has it.
 pub fn run(args: &[OsString]) -> u8 {
@@ -92,27 +87,9 @@ fn validate_all(env: &Env) -> Code {
     }
 }
 
-/// The time that the meta-data advertises for a request.
-pub fn advertised_timeout(request: Request) -> Duration {
-    let name = match request {
-        Request::Start => "start",
-        Request::Stop => "stop",
-        Request::Monitor | Request::Probe => "monitor",
-        Request::Notify => "notify",
-        Request::Promote => "promote",
-        Request::Demote => "demote",
-    };
-    Duration::from_secs(u64::from(metadata::advertised_timeout_s(name)))
-}
-
-/// How much of an action's time may pass until its answer is known: of a short time, not all is kept.
-pub fn budget(timeout: Duration) -> Duration {
-    timeout.saturating_sub(FOR_THE_ANSWER.min(timeout / 4))
-}
-
 fn answer(env: &Env, request: Request) -> Code {
-    let timeout = env.timeout().unwrap_or_else(|| advertised_timeout(request));
-    let budget = budget(timeout);
+    let timeout = env.timeout().unwrap_or_else(|| actions::advertised_timeout(request));
+    let budget = actions::budget(timeout);
     command::end_by(budget);
     let deadline = Deadline::after(budget);
     let context = params::parse(env).and_then(|params| context(env, params, deadline, request));

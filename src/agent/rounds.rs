@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::context::Context;
 use crate::act;
 use crate::act::drop_in;
 use crate::decide::reason::Health;
@@ -14,6 +13,7 @@ use crate::observe;
 use crate::ocf::exit::{Code, print_reason};
 use crate::podman::process;
 use crate::record::{self, Entry};
+use crate::resource::context::Context;
 
 /// How many rounds in a row may fail before the action does. A membership change meets a leader election now and then.
 const FAILURES_ALLOWED: u32 = 3;

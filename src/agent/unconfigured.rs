@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::params;
 use crate::clock;
 use crate::data_dir;
 use crate::decide::Fact;
@@ -14,6 +13,7 @@ use crate::observe::listeners;
 use crate::ocf::env::Env;
 use crate::podman::turn::Turn;
 use crate::podman::{self, process};
+use crate::resource::params;
 
 /// What etcd has to end by itself, and how long the end of it is looked for.
 const GRACE: Duration = Duration::from_secs(8);

@@ -4,12 +4,12 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use super::context::Context;
-use super::params::Invalid;
 use crate::command;
 use crate::etcd::client::PEM_LIMIT;
 use crate::ocf::exit::Code;
 use crate::regular_file;
+use crate::resource::context::Context;
+use crate::resource::params::Invalid;
 
 /// Everything that can be checked without touching the cluster.
 pub(super) fn validate(context: &Context) -> Result<(), Invalid> {

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::settings::{self, Setting};
 use super::version::Version;
-use crate::agent::params::Pair;
 use crate::decide::plan::RunMode;
 
 /// What the configuration says besides how to start.
@@ -29,6 +28,13 @@ pub struct Settings {
     pub settings: Vec<Setting>,
     pub version: Version,
     pub openshift: Option<OpenShift>,
+}
+
+/// A certificate and its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair {
+    pub cert: PathBuf,
+    pub key: PathBuf,
 }
 
 /// What OpenShift's etcd has besides.

@@ -1,11 +1,11 @@
 //! Whether etcd's container runs: a look at its process first, podman only where that says nothing.
 
-use crate::agent::context::Context;
 use crate::decide::fact::Fact;
 use crate::decide::snapshot::{Container, Etcd, Found};
 use crate::etcd::{config, log_line};
 use crate::podman::process;
 use crate::podman::{self, State};
+use crate::resource::context::Context;
 
 /// The exit code of a Go program that breaks down.
 const BREAKDOWN: i32 = 2;

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::listeners;
-use crate::agent::context::Context;
 use crate::data_dir;
 use crate::decide::fact::Fact;
 use crate::decide::snapshot::{Etcd, Local, Obstacle};
@@ -12,6 +11,7 @@ use crate::failed_starts;
 use crate::openshift::{machine, revision};
 use crate::podman;
 use crate::podman::process;
+use crate::resource::context::Context;
 
 /// What etcd listens on besides, on OpenShift: HTTP for clients, and metrics.
 const OPENSHIFT_PORTS: [u16; 2] = [2381, 9978];

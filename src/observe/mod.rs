@@ -6,7 +6,6 @@ mod local;
 
 use std::time::Duration;
 
-use crate::agent::context::Context;
 use crate::clock;
 use crate::data_dir;
 use crate::decide::fact::Fact;
@@ -15,6 +14,7 @@ use crate::etcd::client::{self, Answer};
 use crate::notes;
 use crate::pacemaker::cib;
 use crate::podman::process;
+use crate::resource::context::Context;
 
 /// How long our own etcd has for its answer; it is on this machine.
 const OWN_ETCD_TIMEOUT: Duration = Duration::from_millis(2500);

@@ -5,7 +5,6 @@ use super::Sim;
 use super::intern::Id;
 use super::log::{self, Conf, Mid};
 use super::world::{Action, Blind, Cib, Damage, Node, Operation, Run, Vars, Word, World};
-use crate::agent;
 use crate::decide::Request;
 use crate::decide::fact::Fact;
 use crate::decide::snapshot::{
@@ -19,6 +18,7 @@ const SCORE: u32 = 1000;
 pub const NAMES: [&str; 2] = ["node1", "node2"];
 /// The boot that runs, in a snapshot. Another boot's memory is never found, as no reboot leaves it.
 pub const THIS_BOOT: &str = "this boot";
+use crate::resource::actions;
 
 /// Everything that a decision on one node can depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,7 +248,7 @@ fn hide(snapshot: &mut Snapshot, blind: Blind) {
 
 /// The time that an action has where nobody sets another, without what the agent keeps for its answer.
 pub fn budget_ms(request: Request) -> u64 {
-    let budget = agent::budget(agent::advertised_timeout(request));
+    let budget = actions::budget(actions::advertised_timeout(request));
     u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)
 }
 

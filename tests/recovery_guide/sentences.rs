@@ -22,6 +22,7 @@ const SOURCES: &[&str] = &[
     "src/pacemaker",
     "src/podman",
     "src/redfish",
+    "src/resource",
 ];
 /// Macros whose text goes to the log or to stdout, not into a refusal.
 const OTHER_MACROS: &[&str] = &["debug", "error", "info", "log", "warn", "print", "println", "eprintln", "json"];

@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::agent::deployment::Manifests;
 use crate::clock::Deadline;
+use crate::resource::deployment::Manifests;
 
 /// A node of a cluster as cluster-etcd-operator creates it, with its manifest at `path`.
 fn context(path: &Path, more: &[(&str, &str)]) -> Context {
@@ -108,7 +108,7 @@ fn the_copy_stands_in_for_a_manifest_that_is_gone() {
     let (path, context) = with_a_copy(dir.path());
     save_manifest(&context).unwrap();
     std::fs::remove_file(&path).unwrap();
-    let resolve = |manifests| crate::agent::deployment::Deployment::resolve(&context.params, "node1", manifests);
+    let resolve = |manifests| crate::resource::deployment::Deployment::resolve(&context.params, "node1", manifests);
     assert!(resolve(Manifests::CurrentOrSaved).is_ok());
     let refused = resolve(Manifests::Current).unwrap_err();
     assert_eq!(refused.code, crate::ocf::exit::Code::Generic);
@@ -134,7 +134,7 @@ fn a_wrong_manifest_is_named_and_can_be_tried_again() {
     ] {
         assert_ne!(text, good, "{words}");
         std::fs::write(&path, text).unwrap();
-        let resolve = crate::agent::deployment::Deployment::resolve;
+        let resolve = crate::resource::deployment::Deployment::resolve;
         let refused = resolve(&context.params, "node1", Manifests::Current).unwrap_err();
         assert_eq!(refused.code, crate::ocf::exit::Code::Generic, "{words}");
         assert!(refused.sentence.contains(words), "{words}: {}", refused.sentence);

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::params::{self, Certificates, Invalid, Pair, Params, Source};
+use super::params::{self, Certificates, Invalid, Params, Source};
 use crate::etcd::client::Credentials;
+use crate::etcd::config::Pair;
 use crate::etcd::settings::Setting;
 use crate::openshift::manifest::{self, CLIENT_VARIABLES, Manifest};
 

@@ -9,6 +9,7 @@ mod tests;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use crate::etcd::config::Pair;
 use crate::etcd::settings::{self, Setting};
 use crate::ocf::env::Env;
 use crate::ocf::exit::Code;
@@ -64,13 +65,6 @@ pub struct Certificates {
     pub peer: Pair,
     /// What the agent asks etcd with.
     pub client: Pair,
-}
-
-/// A certificate and its key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pair {
-    pub cert: PathBuf,
-    pub key: PathBuf,
 }
 
 /// One entry of `node_ip_map`.

@@ -1,0 +1,47 @@
+//! The actions with their times, as the meta-data advertises them, and how much of a time an action may use.
+
+use std::time::Duration;
+
+use crate::decide::Request;
+use crate::ocf::metadata::Action;
+
+/// The actions, with the times that Pacemaker uses where nobody sets others. A stop that overruns is answered with
+/// fencing, so it ends well inside its time; monitors are frequent because they are cheap and a crash is found by them.
+pub const ACTIONS: &[Action] = &[
+    Action::once("start", 600),
+    Action::once("stop", 90),
+    Action::monitor(25, 5, None),
+    Action::monitor(25, 4, Some("Promoted")),
+    Action::once("promote", 30),
+    Action::once("demote", 30),
+    Action::once("notify", 60),
+    Action::once("reload-agent", 20),
+    Action::once("validate-all", 30),
+    Action::once("meta-data", 5),
+];
+
+/// What Pacemaker itself gives an action that the meta-data does not name.
+const PACEMAKERS_DEFAULT_S: u32 = 20;
+
+/// Kept of an action's time: its answer must be there before Pacemaker ends it.
+const FOR_THE_ANSWER: Duration = Duration::from_secs(2);
+
+/// The time that the meta-data advertises for a request.
+pub fn advertised_timeout(request: Request) -> Duration {
+    let name = match request {
+        Request::Start => "start",
+        Request::Stop => "stop",
+        Request::Monitor | Request::Probe => "monitor",
+        Request::Notify => "notify",
+        Request::Promote => "promote",
+        Request::Demote => "demote",
+    };
+    let advertised =
+        ACTIONS.iter().find(|entry| entry.name == name).map_or(PACEMAKERS_DEFAULT_S, |entry| entry.timeout_s);
+    Duration::from_secs(u64::from(advertised))
+}
+
+/// How much of an action's time may pass until its answer is known: of a short time, not all is kept.
+pub fn budget(timeout: Duration) -> Duration {
+    timeout.saturating_sub(FOR_THE_ANSWER.min(timeout / 4))
+}
