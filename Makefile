@@ -51,7 +51,7 @@ nightly: test sim-deep sim-page lab-nightly rpm-vendored ## everything that take
 	$(MAKE) power-cuts ETCD=3.4
 
 # Targets that a plain `cargo test` leaves out, and with it `--all-targets`.
-APART = --test sim_page --test lab --test data_dir_real --test fence_emulator --test fence_fencer --test packages --test figures
+APART = --test sim_page --test lab --test data_dir_real --test fence_real --test packages
 
 .PHONY: check
 check: ## formatting, lints and all tests that need neither root nor a lab
@@ -82,7 +82,7 @@ sim: build ## the model: every order of what two faults can do, the rarer kinds 
 .PHONY: sim-deep
 sim-deep: build ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEED= for the random runs)
 	$(CARGO) test --release --quiet --lib sim::mirror -- --ignored
-	$(CARGO) test --release --quiet --test sim_search --test sim_mutants -- --ignored
+	$(CARGO) test --release --quiet --test sim -- --ignored
 	$(TARGET)/release/tandem sim check --faults 3 --max-seconds 3600
 	$(TARGET)/release/tandem sim check --faults 3 --etcd-3.4 --max-seconds 3600
 	$(TARGET)/release/tandem sim check --faults 2 --unblock --slow-fencing
@@ -97,9 +97,9 @@ sim-page: setup ## the pages of the model's runs, looked at in a headless Chromi
 
 .PHONY: real
 real: setup ## the parts that are tested against real etcds, an emulator of BMCs and Pacemaker's own fencer (root)
-	tests/fence/setup
+	tests/fence_real/setup
 	tests/data_dir_etcd35.sh target/etcd-3.5
-	$(CARGO) test --quiet --test fence_emulator --test fence_fencer
+	$(CARGO) test --quiet --test fence_real
 	$(CARGO) test --quiet --test data_dir_real -- --test-threads 1
 
 .PHONY: deny
@@ -108,7 +108,7 @@ deny: ## licences, origins, duplicates and known faults of the dependencies
 
 .PHONY: bench-fence
 bench-fence: setup ## the fence agent side by side with the Python one, against one emulator (root)
-	tests/fence/setup
+	tests/fence_real/setup
 	$(CARGO) build --release
 	tests/bench/fence
 
@@ -169,8 +169,8 @@ package: deb rpm package-check ## the Debian packages and the RPMs, in target/pa
 
 .PHONY: package-check
 package-check: ## look at what 'make package' has made (after deb and rpm)
-	$(CARGO) test --quiet --test packages
-	$(CARGO) test --quiet --test figures -- --nocapture --test-threads 1
+	$(CARGO) test --quiet --test packages -- --skip figures
+	$(CARGO) test --quiet --test packages -- figures --nocapture --test-threads 1
 
 .PHONY: lab-installed
 lab-installed: ## the Debian packages installed: with apt-get, and in the lab with a power cut and the README's commands (root; after package)

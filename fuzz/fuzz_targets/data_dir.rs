@@ -1,9 +1,9 @@
-//! Any bytes become a data dir, as in `tests/data_dir_fuzz`, and reading it must end without a panic and without a
+//! Any bytes become a data dir, as in `tests/fuzz`, and reading it must end without a panic and without a
 //! history that contradicts itself. Coverage leads the fuzzer; the address sanitizer and its limits watch memory.
 
 #![no_main]
 
-#[path = "../../tests/data_dir_fuzz/cases.rs"]
+#[path = "../../tests/fuzz/data_dir/cases.rs"]
 mod cases;
 #[expect(dead_code, reason = "the other tests use all of it")]
 #[path = "../../tests/data_dir/writer.rs"]

@@ -4,7 +4,7 @@
 #![no_main]
 
 #[allow(dead_code, reason = "the other target uses the rest")]
-#[path = "../../tests/fence_fuzz/cases.rs"]
+#[path = "../../tests/fuzz/fence/cases.rs"]
 mod cases;
 
 use std::ffi::OsString;

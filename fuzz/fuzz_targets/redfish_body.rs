@@ -3,7 +3,7 @@
 #![no_main]
 
 #[allow(dead_code, reason = "the other target uses the rest")]
-#[path = "../../tests/fence_fuzz/cases.rs"]
+#[path = "../../tests/fuzz/fence/cases.rs"]
 mod cases;
 
 use libfuzzer_sys::fuzz_target;

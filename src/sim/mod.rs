@@ -67,7 +67,7 @@
 //! - *Fewest faults first.* A state is not looked at again with fewer faults left.
 //!
 //! [`check::missed`] tests the search itself: every state that lasts on a given run must be among those found. Tests
-//! (`mirror`) decide every view and its mirror image, and go on from both. `tests/sim_coverage.rs` lists every move,
+//! (`mirror`) decide every view and its mirror image, and go on from both. `tests/sim/coverage.rs` lists every move,
 //! effect, rule and refusal that no search reaches, with its reason.
 //!
 //! What counts as a fault (`--faults`): a power cut, a killed etcd or agent, a cut network, a replica of the CIB that

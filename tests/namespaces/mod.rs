@@ -1,10 +1,11 @@
 //! A test that runs in namespaces of its own: this program is started again inside them, for that one test, and everything
 //! in them ends with their first process. Needs root.
 
-use std::process::Stdio;
-use std::sync::Mutex;
+#![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
-use crate::program;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 /// What tells a test that it runs inside the namespaces already.
 const INSIDE: &str = "TANDEM_INSIDE";
@@ -12,19 +13,27 @@ const INSIDE: &str = "TANDEM_INSIDE";
 /// Two at once would only slow each other down.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Runs `inner` in fresh mount, network, PID and IPC namespaces, for `seconds` at most; `name` is that of the test that asks.
-pub(crate) fn run(name: &str, seconds: u32, inner: impl FnOnce()) {
+#[expect(clippy::disallowed_methods, reason = "the tests start the binary and its surroundings as a user would")]
+pub(crate) fn program(path: impl AsRef<Path>) -> Command {
+    Command::new(path.as_ref())
+}
+
+/// Runs `inner` in fresh mount, network, PID and IPC namespaces, for `seconds` at most; `name` is that of the test that
+/// asks, and `module` its module's path.
+pub(crate) fn run(module: &str, name: &str, seconds: u32, inner: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         return inner();
     }
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     assert!(nix::unistd::Uid::effective().is_root(), "this test needs root");
     let seconds = seconds.to_string();
+    // The first part is this program's own name.
+    let name = module.split_once("::").map_or_else(|| name.to_owned(), |(_, module)| format!("{module}::{name}"));
     let output = program("/usr/bin/timeout")
         .args(["-k", "5", &seconds, "unshare", "--mount", "--net", "--pid", "--ipc", "--fork", "--kill-child"])
         .arg("--mount-proc")
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .args(["--exact", &name, "--nocapture", "--test-threads=1"])
         .env(INSIDE, "1")
         .stdin(Stdio::null())
         .output()

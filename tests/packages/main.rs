@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "the test asks the tools of the packages")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod figures;
 mod roots;
 
 use std::collections::BTreeMap;
@@ -140,7 +141,7 @@ fn each_package_holds_what_is_installed_and_nothing_else() {
     }
 }
 
-/// One script, before a removal, which `tests/removal.rs` runs; nothing else runs, when a package comes or goes.
+/// One script, before a removal, which `tests/program/removal.rs` runs; nothing else runs, when a package comes or goes.
 #[test]
 fn nothing_runs_but_what_keeps_a_package_that_pacemaker_needs() {
     let script = fs::read_to_string(root().join("deb/scripts/prerm")).unwrap();

@@ -1,0 +1,458 @@
+//! A BMC that does everything wrong, or somebody who pretends to be one: the exit code, one clear sentence, in time.
+
+#![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use crate::bmc::agent::Call;
+use crate::bmc::model::{Access, error_body};
+use crate::bmc::{CertificateKind, Fault, Listening, Misbehaviour, Server, Setup, World, at_once};
+
+fn listening(listening: Listening) -> Server {
+    Server::with(World::one_system(), Setup { listening, ..Setup::default() })
+}
+
+fn certificate(certificate: CertificateKind) -> Server {
+    Server::with(World::one_system(), Setup { certificate, ..Setup::default() })
+}
+
+fn everywhere(how: Misbehaviour) -> Server {
+    Server::with_world(World::one_system().with(Fault::always("GET", "", how)))
+}
+
+fn status(server: &Server) -> Call {
+    Call::new(server, "status").set("action_timeout", "6")
+}
+
+fn all(rows: Vec<Box<dyn FnOnce() + Send>>) {
+    at_once(rows, |row| row());
+}
+
+#[test]
+fn every_status_has_its_sentence() {
+    let row = |code: u16, words: &'static [&'static str], least: f64, most: f64| -> Box<dyn FnOnce() + Send> {
+        Box::new(move || {
+            let body = error_body("Base.1.8.GeneralError", "The service says why");
+            let server = everywhere(Misbehaviour::Status(code, body));
+            let output = status(&server).run();
+            output.fails(words).fails(&["The service says why"]).within(least, most);
+        })
+    };
+    all(vec![
+        row(401, &["unable to log in", "401"], 1.0, 3.0),
+        row(403, &["403 Forbidden"], 0.0, 1.5),
+        row(404, &["404 Not Found", "is Redfish enabled"], 0.0, 1.5),
+        row(409, &["409 Conflict"], 0.0, 1.5),
+        row(429, &["Timed out", "429"], 4.0, 7.0),
+        row(500, &["Timed out", "500"], 4.0, 7.0),
+        row(503, &["Timed out", "503"], 4.0, 7.0),
+    ]);
+}
+
+#[test]
+fn every_broken_body_has_its_sentence() {
+    let row = |body: &'static [u8], words: &'static str| -> Box<dyn FnOnce() + Send> {
+        Box::new(move || {
+            let server = everywhere(Misbehaviour::Body(body.to_vec()));
+            status(&server).run().fails(&[words]).within(0.0, 7.0);
+        })
+    };
+    all(vec![
+        row(b"<html><body>Welcome</body></html>", "the answer is HTML, not JSON"),
+        row(b"", "the answer is empty"),
+        row(b"{\"Systems\":{\"@odata.id\":\"/redf", "cut off in the middle"),
+        row(b"null", "the answer is null instead of a resource"),
+        row(b"[]", "the answer is a list instead of a resource"),
+        row(b"17", "the answer is a number instead of a resource"),
+        row(b"\xff\xfe\x00", "not valid JSON"),
+        row(b"{}{}", "not valid JSON"),
+        row(b"{}", "names no Systems"),
+        row(b"{\"Systems\":7}", "names no Systems"),
+        row(b"{\"Systems\":{\"@odata.id\":\"http://127.0.0.1/x\"}}", "not https: refused"),
+        row(b"{\"Systems\":{\"@odata.id\":\"https://evil.example/x\"}}", "another host: refused"),
+    ]);
+    let nested = "[".repeat(200_000);
+    let server = everywhere(Misbehaviour::Body(nested.into_bytes()));
+    status(&server).run().fails(&["not valid JSON"]);
+}
+
+#[test]
+fn a_broken_collection_has_its_sentence() {
+    let row = |body: &'static str, words: &'static str| -> Box<dyn FnOnce() + Send> {
+        Box::new(move || {
+            let how = Misbehaviour::Body(body.as_bytes().to_vec());
+            let server = Server::with_world(World::one_system().with(Fault {
+                method: "GET",
+                path: "/redfish/v1/Systems",
+                after: 0,
+                count: usize::MAX,
+                how,
+            }));
+            status(&server).run().fails(&[words]).within(0.0, 7.0);
+        })
+    };
+    all(vec![
+        row("{}", "has no Members"),
+        row("{\"Members\":[]}", "lists no system"),
+        row("{\"Members\":{}}", "an object as Members"),
+        row("{\"Members\":null}", "null as Members"),
+        row("{\"Members\":[{}]}", "member without @odata.id"),
+        row("{\"Members\":[{\"@odata.id\":5}]}", "member without @odata.id"),
+        row("{\"Members\":[{\"@odata.id\":\"https://evil.example/s\"}]}", "another host: refused"),
+        row("{\"Members\":[],\"Members@odata.nextLink\":\"/redfish/v1/Systems\"}", "more than 16 pages"),
+    ]);
+}
+
+#[test]
+fn a_tolerant_reader_where_the_standard_allows_it() {
+    for body in [
+        &b"\xef\xbb\xbf{\"PowerState\":\"On\"}"[..],
+        b"{\"PowerState\":\"Off\",\"PowerState\":\"On\"}",
+        b" {\"PowerState\":\"On\"}\n",
+        // Texts that hold what JSON forbids: an asset tag that was never set, a raw tab, the end of a string in C.
+        b"{\"PowerState\":\"On\",\"AssetTag\":\"\xff\xff\xff\"}",
+        b"{\"PowerState\":\"On\",\"AssetTag\":\"a\tb\"}",
+        b"{\"PowerState\":\"On\"}\0",
+    ] {
+        let server = Server::with_world(World::one_system().with(Fault::always(
+            "GET",
+            "/Systems/1",
+            Misbehaviour::Body(body.to_vec()),
+        )));
+        status(&server).run().succeeds("Status: ON");
+    }
+}
+
+#[test]
+fn connections_that_fail_have_their_sentence() {
+    all(vec![
+        Box::new(|| {
+            let server = everywhere(Misbehaviour::Reset);
+            status(&server).run().fails(&["reset the connection"]).within(0.0, 7.0);
+        }),
+        Box::new(|| {
+            let server = everywhere(Misbehaviour::Close);
+            status(&server).run().fails(&["closed the connection"]).within(0.0, 7.0);
+        }),
+        Box::new(|| {
+            let server = everywhere(Misbehaviour::Silence);
+            status(&server).run().fails(&["timed out"]).within(4.0, 7.0);
+        }),
+        Box::new(|| {
+            let server = listening(Listening::Silence);
+            status(&server).run().fails(&["timed out"]).within(4.0, 7.0);
+        }),
+        Box::new(|| {
+            let server = Server::start();
+            let call = status(&server).without("ssl_ca_file").set("ssl_insecure", "1");
+            drop(server);
+            call.run().fails(&["connection refused"]).within(0.0, 7.0);
+        }),
+        Box::new(|| {
+            let server = Server::start();
+            let output = status(&server).set("ip", "no-such-host.invalid").run();
+            output.fails(&["cannot be resolved"]).within(0.0, 8.0);
+        }),
+    ]);
+}
+
+#[test]
+fn slowness_is_bounded() {
+    all(vec![
+        Box::new(|| {
+            let server = everywhere(Misbehaviour::Drip(Duration::from_millis(200)));
+            status(&server).run().fails(&["timed out"]).within(4.0, 7.0);
+        }),
+        Box::new(|| {
+            let server = everywhere(Misbehaviour::EndlessHeader);
+            status(&server).run().fails(&["header"]).within(0.0, 7.0);
+        }),
+        Box::new(|| {
+            let server = everywhere(Misbehaviour::EndlessBody);
+            let output = status(&server).run();
+            output.fails(&["larger than 1024 KiB"]).within(0.0, 7.0);
+            assert!(output.peak < 48 * 1024, "{} KiB", output.peak);
+        }),
+        Box::new(|| {
+            let server = everywhere(Misbehaviour::Huge(20 * 1024 * 1024));
+            let output = status(&server).run();
+            output.fails(&["larger than 1024 KiB"]).within(0.0, 7.0);
+            assert!(output.peak < 48 * 1024, "{} KiB", output.peak);
+        }),
+        // Slow, but within the limit of each request.
+        Box::new(|| {
+            let server = everywhere(Misbehaviour::Late(Duration::from_millis(1200)));
+            status(&server).run().succeeds("Status: ON").within(3.0, 6.0);
+        }),
+        Box::new(|| {
+            let server = everywhere(Misbehaviour::Late(Duration::from_millis(2500)));
+            status(&server).set("shell_timeout", "1").run().fails(&["timed out"]).within(0.0, 7.0);
+        }),
+    ]);
+}
+
+#[test]
+fn not_http_at_all() {
+    let server = everywhere(Misbehaviour::Raw(b"220 mail.example ESMTP\r\n".to_vec()));
+    status(&server).run().fails(&["GET"]).within(0.0, 7.0);
+    let short = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"PowerState\":\"On\"".to_vec();
+    let server = everywhere(Misbehaviour::Raw(short));
+    status(&server).run().fails(&["GET"]).within(0.0, 7.0);
+    let gzip = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8bxx".to_vec();
+    let server = everywhere(Misbehaviour::Raw(gzip));
+    status(&server).run().fails(&["not valid JSON"]).within(0.0, 7.0);
+}
+
+#[test]
+fn a_body_without_length_and_goodbye_is_read() {
+    let body = b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n{\"PowerState\":\"On\",\"Actions\":{\"#ComputerSystem.Reset\":{}}}";
+    let server = Server::with_world(World::one_system().with(Fault::always(
+        "GET",
+        "/Systems/1",
+        Misbehaviour::Raw(body.to_vec()),
+    )));
+    status(&server).run().succeeds("Status: ON");
+}
+
+fn redirect(status: u16, location: &str) -> Misbehaviour {
+    Misbehaviour::StatusWith(status, vec![("Location", location.to_owned())], String::new())
+}
+
+#[test]
+fn redirects_stay_on_the_host() {
+    for location in
+        ["https://evil.example/redfish/v1", "http://127.0.0.1:80/redfish/v1", "//evil.example/x", "ftp://127.0.0.1/"]
+    {
+        for status_code in [301, 302, 307, 308] {
+            let server = everywhere(redirect(status_code, location));
+            status(&server).run().fails(&["refused"]).within(0.0, 1.5);
+        }
+    }
+    let other = Server::start();
+    let server = everywhere(redirect(307, &format!("https://localhost:{}/redfish/v1", other.port)));
+    status(&server).run().fails(&["another host"]);
+    assert_eq!(other.requests().len(), 0, "nothing was sent there");
+}
+
+#[test]
+fn a_redirect_loop_ends() {
+    let server = everywhere(redirect(302, "/redfish/v1/again"));
+    status(&server).run().fails(&["more than 3 redirects"]).within(0.0, 1.5);
+}
+
+#[test]
+fn redirects_on_the_host_are_followed() {
+    for status_code in [301, 302, 307, 308] {
+        let slash = Fault::once("GET", "/redfish/v1", redirect(status_code, "/redfish/v1/"));
+        let server = Server::with_world(World::one_system().with(slash));
+        status(&server).run().succeeds("Status: ON");
+    }
+    // To another port, with our credentials: it is the same host.
+    let other = Server::start();
+    let elsewhere = redirect(308, &format!("https://127.0.0.1:{}/redfish/v1", other.port));
+    let server = Server::with_world(World::one_system().with(Fault::once("GET", "/redfish/v1", elsewhere)));
+    status(&server).without("ssl_ca_file").set("ssl_insecure", "1").run().succeeds("Status: ON");
+    assert_eq!(other.requests(), ["GET /redfish/v1"]);
+}
+
+#[test]
+fn a_redirected_post_stays_a_post() {
+    let target = "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset/";
+    for status_code in [301, 302, 307, 308] {
+        let server =
+            Server::with_world(World::one_system().with(Fault::once("POST", "Reset", redirect(status_code, target))));
+        Call::new(&server, "off").run().succeeds("Success: Powered OFF");
+        assert_eq!(server.posted(), ["ForceOff"]);
+    }
+    let away = Fault::always("POST", "Reset", redirect(307, "https://evil.example/x"));
+    let server = Server::with_world(World::one_system().with(away));
+    Call::new(&server, "off").run().fails(&["another host"]).within(0.0, 2.0);
+}
+
+#[test]
+fn certificates_are_verified_unless_that_is_switched_off() {
+    for (kind, words) in [
+        (CertificateKind::Expired, "has expired"),
+        (CertificateKind::NotYetValid, "not valid yet"),
+        (CertificateKind::WrongName, "is for other.example"),
+        (CertificateKind::NoName, "is for no name"),
+        (CertificateKind::SelfSigned, "not signed by a trusted authority"),
+        (CertificateKind::SelfSignedAuthority, ""),
+    ] {
+        for insecure in ["0", "no", "off", "false"] {
+            let server = certificate(kind);
+            let output = status(&server).set("ssl_insecure", insecure).run();
+            output.fails(&["certificate", words]).within(0.0, 1.5);
+            assert_eq!(server.requests().len(), 0, "no credentials go to a server that is not trusted");
+        }
+        let server = certificate(kind);
+        status(&server).without("ssl_ca_file").set("ssl_insecure", "1").run().succeeds("Status: ON");
+        status(&server).without("ssl_ca_file").set("ssl_fingerprint", &server.fingerprint).run().succeeds("Status: ON");
+    }
+    // By default the system's authorities are trusted, and ours is none of them.
+    let server = certificate(CertificateKind::Good);
+    let output = status(&server).without("ssl_ca_file").run();
+    output.fails(&["not signed by a trusted authority", &server.fingerprint]);
+}
+
+#[test]
+fn the_systems_authorities_are_trusted() {
+    let server = certificate(CertificateKind::Good);
+    let call = status(&server).without("ssl_ca_file");
+    // As the administrator of this machine may have set it.
+    let file = server.authority.file();
+    call.clone().env("SSL_CERT_FILE", file.to_str().unwrap()).run().succeeds("Status: ON");
+    call.run().fails(&["not signed by a trusted authority"]);
+}
+
+#[test]
+fn a_pinned_certificate_is_that_one_only() {
+    let (server, other) = (certificate(CertificateKind::SelfSigned), certificate(CertificateKind::SelfSigned));
+    let call = status(&server).without("ssl_ca_file");
+    let output = call.clone().set("ssl_fingerprint", &other.fingerprint).run();
+    output.fails(&["not the pinned one", &server.fingerprint]);
+    assert_eq!(server.requests().len(), 0);
+    call.set("ssl_fingerprint", &format!("{},{}", other.fingerprint, server.fingerprint)).run().succeeds("Status: ON");
+}
+
+#[test]
+fn the_host_name_can_be_left_out_of_it_and_nothing_else() {
+    for kind in [CertificateKind::WrongName, CertificateKind::NoName] {
+        status(&certificate(kind)).set("ssl_verify_hostname", "0").run().succeeds("Status: ON");
+    }
+    for kind in [CertificateKind::Expired, CertificateKind::SelfSigned] {
+        status(&certificate(kind)).set("ssl_verify_hostname", "0").run().fails(&["certificate"]);
+    }
+}
+
+#[test]
+fn a_self_signed_certificate_may_be_its_own_authority() {
+    for kind in [CertificateKind::SelfSigned, CertificateKind::SelfSignedAuthority] {
+        let server = certificate(kind);
+        let file = server.authority.server_file();
+        status(&server).set("ssl_ca_file", file.to_str().unwrap()).run().succeeds("Status: ON");
+        let other = certificate(kind);
+        let file = other.authority.server_file();
+        status(&server).set("ssl_ca_file", file.to_str().unwrap()).run().fails(&["certificate"]);
+    }
+}
+
+#[test]
+fn old_tls_and_no_tls_have_their_sentence() {
+    let alert = |level: u8, description: u8| Listening::Bytes(vec![21, 3, 1, 0, 2, level, description]);
+    // A hello of TLS 1.0 with an old suite, as a server answers that knows nothing newer.
+    let mut hello = vec![22, 3, 1, 0, 42, 2, 0, 0, 38, 3, 1];
+    hello.extend([7; 32]);
+    hello.extend([0, 0, 0x35, 0]);
+    for listener in [alert(2, 70), alert(2, 40), alert(2, 71), Listening::Bytes(hello)] {
+        for option in [("ssl_insecure", "1"), ("ssl_insecure", "0")] {
+            let server = listening(listener.clone());
+            let call = status(&server).without("ssl_ca_file").set(option.0, option.1);
+            call.run().fails(&["neither TLS 1.3 nor TLS 1.2"]).within(0.0, 2.0);
+        }
+    }
+    status(&listening(Listening::PlainHttp)).run().fails(&["does not speak TLS"]).within(0.0, 2.0);
+    status(&listening(Listening::Tls12)).run().succeeds("Status: ON");
+}
+
+#[test]
+fn ipv6_is_reached_however_it_is_written() {
+    let setup = Setup { address: "::1", ..Setup::default() };
+    let server = Server::with(World::one_system(), setup);
+    for ip in ["::1", "[::1]", "0:0:0:0:0:0:0:1"] {
+        status(&server).set("ip", ip).run().succeeds("Status: ON");
+    }
+    status(&server).set("ip", &format!("[::1]:{}", server.port)).without("ipport").run().succeeds("Status: ON");
+}
+
+#[test]
+fn a_proxy_of_the_environment_is_not_asked() {
+    let server = Server::start();
+    let call = status(&server)
+        .env("https_proxy", "http://127.0.0.1:9")
+        .env("HTTPS_PROXY", "http://127.0.0.1:9")
+        .env("ALL_PROXY", "http://127.0.0.1:9");
+    call.run().succeeds("Status: ON");
+}
+
+#[test]
+fn a_service_that_dislikes_identity_gets_no_such_header() {
+    // 406 to the first request of each resource.
+    let picky = Fault::once("GET", "/Systems/1", Misbehaviour::Status(406, String::new()));
+    let server = Server::with_world(World::one_system().with(picky));
+    status(&server).run().succeeds("Status: ON");
+    let world = server.world();
+    let asked: Vec<_> = world.log.iter().filter(|request| request.path.ends_with("/Systems/1")).collect();
+    assert_eq!(asked[0].header("Accept-Encoding"), Some("identity"));
+    assert_eq!(asked[1].header("Accept-Encoding"), None);
+}
+
+#[test]
+fn a_kept_connection_that_died_is_replaced() {
+    let server = Server::with_world(World::one_system().with(Fault::once("GET", "/Systems/1", Misbehaviour::Close)));
+    status(&server).run().succeeds("Status: ON").within(0.0, 1.0);
+    assert_eq!(server.handshakes(), 2);
+}
+
+#[test]
+fn a_bmc_that_drops_every_kept_connection_is_fenced_like_any_other() {
+    at_once([(Access::Basic, None), (Access::Basic, Some("/redfish/v1/Systems/1")), (Access::Session, None)], |row| {
+        let (access, systems_uri) = row;
+        let server = Server::with_world(World { answers_per_connection: 1, access, ..World::one_system() });
+        let call = Call::new(&server, "reboot");
+        let call = systems_uri.map_or(call.clone(), |uri| call.set("systems_uri", uri));
+        call.run().succeeds("Success: Rebooted").within(1.0, 8.0);
+        assert_eq!(server.posted(), ["ForceOff", "On"], "{row:?}");
+        assert_eq!(server.world().sessions.len(), 0, "{row:?}");
+    });
+}
+
+#[test]
+fn what_must_not_be_sent_twice_never_meets_a_dead_connection() {
+    at_once([(1, "reboot"), (2, "reboot"), (3, "reboot"), (1, "diag"), (2, "diag")], |(answers, action)| {
+        let server = Server::with_world(World { answers_per_connection: answers, ..World::one_system() });
+        let call = Call::new(&server, action).set("method", "cycle").set("systems_uri", "/redfish/v1/Systems/1");
+        let output = call.run();
+        assert_eq!(output.code, 0, "{answers} answers per connection: {output:?}");
+        output.within(0.0, 10.0);
+        assert_eq!(server.posted(), [if action == "diag" { "Nmi" } else { "PowerCycle" }], "{answers}");
+    });
+}
+
+/// An answer with the system, packed although it was asked for plain.
+fn packed(system: &str) -> Misbehaviour {
+    let mut body = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    body.write_all(system.as_bytes()).unwrap();
+    let body = body.finish().unwrap();
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len());
+    Misbehaviour::Raw([head.into_bytes(), body].concat())
+}
+
+#[test]
+fn a_packed_answer_is_unpacked_and_bounded() {
+    let server = everywhere(packed("{\"PowerState\":\"On\",\"Systems\":{\"@odata.id\":\"/s\"}}"));
+    status(&server).set("systems_uri", "/s/1").run().succeeds("Status: ON");
+    let bomb = format!("{{\"PowerState\":\"On\",\"x\":\"{}\"}}", "a".repeat(64 * 1024 * 1024));
+    let server = everywhere(packed(&bomb));
+    let output = status(&server).run();
+    output.fails(&["cut off in the middle"]).within(0.0, 7.0);
+    assert!(output.peak < 48 * 1024, "{} KiB", output.peak);
+}
+
+#[test]
+fn a_bmc_that_restarts_in_the_middle_is_waited_for() {
+    // Nobody is there for three seconds after the reset, as far as anyone can tell.
+    let away = Fault::always("GET", "/Systems/1", Misbehaviour::Reset).after(1).times(4);
+    let server = Server::with_world(World::one_system().with(away));
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(2.0, 10.0);
+}
+
+#[test]
+fn an_unhappy_start_is_forgiven_but_not_for_long() {
+    let server = Server::with_world(World::one_system().with(Fault::always("GET", "", Misbehaviour::Reset).times(2)));
+    status(&server).run().succeeds("Status: ON").within(0.5, 4.0);
+    let server = everywhere(Misbehaviour::Reset);
+    Call::new(&server, "off").run().fails(&["reset the connection"]).within(9.0, 16.0);
+    assert_eq!(server.posted().len(), 0);
+}

@@ -1,0 +1,10 @@
+//! The fence agent as a program, against a BMC that behaves and one that does not.
+
+#[path = "../bmc/mod.rs"]
+mod bmc;
+mod contract;
+mod hostile;
+mod login;
+mod options;
+mod power;
+mod systems;

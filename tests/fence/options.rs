@@ -1,0 +1,89 @@
+//! The table of options in `options.md` against the agent and against the tests that it names.
+
+#![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
+
+use std::path::{Path, PathBuf};
+
+use crate::bmc::agent::Call;
+use tandem::fence::options::{OPTIONS, by_name};
+
+/// Rows of the table whose heading begins with `heading`: their cells.
+fn rows(heading: &str) -> Vec<Vec<String>> {
+    let text = include_str!("options.md");
+    let table = text.split_once(&format!("\n| {heading} |")).unwrap().1;
+    let lines = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    lines.map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
+}
+
+fn original() -> Vec<Vec<String>> {
+    rows("fence_redfish 4.17")
+}
+
+fn rust_files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn every_name_of_the_original_is_taken() {
+    let names = original();
+    assert_eq!(names.len(), 37);
+    for row in &names {
+        let taken = by_name(&row[0]).unwrap_or_else(|| panic!("{} is not taken", row[0]));
+        assert_eq!(taken.name, row[1], "{}", row[0]);
+    }
+}
+
+#[test]
+fn metadata_declares_every_name_with_its_relation() {
+    let output = Call::bare("metadata").run();
+    let document = roxmltree::Document::parse(&output.stdout).unwrap();
+    let parameter = |name: &str| {
+        document.descendants().find(|node| node.has_tag_name("parameter") && node.attribute("name") == Some(name))
+    };
+    for row in original() {
+        // No parameters of a fence device: in one they would stand for a fenced node.
+        if ["help", "version"].contains(&row[0].as_str()) {
+            assert!(parameter(&row[0]).is_none(), "{}", row[0]);
+            continue;
+        }
+        let declared = parameter(&row[0]).unwrap_or_else(|| panic!("{} is not declared", row[0]));
+        if row[0] == row[1] {
+            assert_eq!(declared.attribute("deprecated"), None, "{}", row[0]);
+        } else {
+            assert_eq!(declared.attribute("deprecated"), Some("1"), "{}", row[0]);
+            assert_eq!(parameter(&row[1]).unwrap().attribute("obsoletes"), Some(row[0].as_str()));
+        }
+    }
+}
+
+#[test]
+fn every_option_has_its_row_and_every_row_its_tests() {
+    let (original, own) = (original(), rows("ours"));
+    for option in OPTIONS {
+        let in_original = original.iter().any(|row| row[1] == option.name);
+        let in_own = own.iter().any(|row| row[0] == option.name);
+        assert!(in_original != in_own, "{} must be in one of the tables", option.name);
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let code: String = [root.join("src"), root.join("tests")]
+        .iter()
+        .flat_map(|directory| rust_files(directory))
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
+    for row in original.iter().chain(&own) {
+        let tests = row.last().unwrap();
+        assert!(!tests.is_empty(), "{row:?}");
+        for test in tests.split(", ") {
+            assert!(code.contains(&format!("fn {test}()")), "there is no test {test}");
+        }
+    }
+}

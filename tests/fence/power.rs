@@ -1,0 +1,622 @@
+//! Truth about power: what counts as off, on and fenced, against a BMC that behaves and one that does not.
+
+#![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
+
+use std::time::Duration;
+
+use crate::bmc::agent::Call;
+use crate::bmc::model::{Knows, TASK, error_body};
+use crate::bmc::{Fault, Misbehaviour, Server, System, World, at_once};
+use serde_json::json;
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+fn world(change: impl FnOnce(&mut System)) -> World {
+    let mut system = System::new("1");
+    change(&mut system);
+    World::of(vec![system])
+}
+
+fn resets(fault: Misbehaviour) -> Fault {
+    Fault::always("POST", "ComputerSystem.Reset", fault)
+}
+
+fn readings(server: &Server) -> usize {
+    server.requests().iter().filter(|request| *request == "GET /redfish/v1/Systems/1").count()
+}
+
+#[test]
+fn off_is_posted_once_and_proven_by_two_readings() {
+    let server = Server::start();
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(1.0, 4.0);
+    assert_eq!(server.posted(), ["ForceOff"]);
+    let requests = server.requests();
+    let posted = requests.iter().position(|request| request.starts_with("POST")).unwrap();
+    assert!(requests[posted..].iter().filter(|request| request.starts_with("GET")).count() >= 2, "{requests:?}");
+    assert_eq!(server.handshakes(), 1, "one connection serves the whole action");
+}
+
+#[test]
+fn a_host_that_is_off_gets_one_reset_all_the_same() {
+    let off = |system: &mut System| system.power = json!("Off");
+    // Accepted: the power may go as late as the button is held.
+    let server = Server::with_world(world(off));
+    Call::new(&server, "off").run().succeeds("Success: Already OFF").within(5.0, 7.0);
+    assert_eq!((server.posted(), readings(&server)), (vec!["ForceOff".to_owned()], 3));
+    // Refused because it is off, as most do, and for another reason.
+    let captured = |file: &str| {
+        let path = format!("{}/tests/fixtures/redfish/_errors/{file}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).unwrap()
+    };
+    at_once(
+        [
+            (400, captured("ilo4-400-power-is-off.json"), 1),
+            (409, captured("idrac9-409-already-on.json"), 1),
+            (409, String::new(), 1),
+            (403, error_body("Base.1.8.InsufficientPrivilege", "no"), 1),
+            (405, String::new(), 1),
+            (400, String::new(), 3),
+        ],
+        |(status, body, posts)| {
+            for action in ["off", "reboot"] {
+                let server = Server::with_world(world(off));
+                server.world().system().refuses_when_off = Some((status, body.clone()));
+                // A chassis that is off, and one that is on with others in it, say nothing against it.
+                let power = if action == "off" { "Off" } else { "On" };
+                put_into_chassis(&server, power, &["1", "2"]);
+                let output = Call::new(&server, action).set("action_timeout", "12").run();
+                assert_eq!(output.code, 0, "{status} {body}: {output:?}");
+                if action == "off" {
+                    output.succeeds("Success: Already OFF").within(1.0, 4.0 + 2.0 * f64::from(posts - 1));
+                    assert_eq!(server.posted(), vec!["ForceOff"; usize::try_from(posts).unwrap()]);
+                }
+            }
+        },
+    );
+}
+
+fn put_into_chassis(server: &Server, power: &str, systems: &[&str]) {
+    let systems: Vec<_> = systems.iter().map(|id| json!({"@odata.id": format!("/redfish/v1/Systems/{id}")})).collect();
+    let chassis = json!({"Id": "1", "PowerState": power, "Links": {"ComputerSystems": systems}});
+    let mut world = server.world();
+    world.system().in_chassis = true;
+    world.fixed = vec![("/redfish/v1/Chassis/1".into(), chassis.to_string())];
+}
+
+#[test]
+fn a_bmc_that_says_off_for_what_it_does_not_know_does_not_fence_by_it() {
+    let unknowing = |knows| {
+        world(|system| {
+            system.knows = knows;
+            system.when_off = vec![(MS(4000), "Off")];
+        })
+    };
+    let rows = [("off", "onoff", Knows::AfterReset), ("off", "onoff", Knows::Never), ("reboot", "cycle", Knows::Never)];
+    at_once(rows, |(action, method, knows)| {
+        let mut world = unknowing(knows);
+        // So that it can be seen where it was off.
+        world.system().when_on = Vec::new();
+        let server = Server::with_world(world);
+        let output = Call::new(&server, action).set("method", method).set("action_timeout", "12").run();
+        assert_eq!(output.code, 0, "{output:?}");
+        output.within(4.5, 13.0);
+        assert_eq!(server.world().system().power, "Off", "{action} {method} {knows:?}");
+        assert_eq!(server.posted()[0], "ForceOff");
+    });
+    // One that is starting puts the reset off; it is no success before it is taken.
+    let busy = Fault::always("POST", "Reset", Misbehaviour::Status(503, String::new()));
+    let server = Server::with_world(unknowing(Knows::Never).with(busy.clone().times(2)));
+    Call::new(&server, "off").run().succeeds("Success: Already OFF").within(5.5, 12.0);
+    let server = Server::with_world(unknowing(Knows::Never).with(busy));
+    Call::new(&server, "off").set("action_timeout", "6").run().fails(&["Timed out waiting to power OFF", "503"]);
+    // Whoever may not reset it is not believed against its own chassis.
+    let refusal = Misbehaviour::Status(403, error_body("Base.1.8.InsufficientPrivilege", "no"));
+    let server = Server::with_world(unknowing(Knows::Never).with(resets(refusal)));
+    put_into_chassis(&server, "On", &["1"]);
+    let output = Call::new(&server, "off").run();
+    output.fails(&["Operator role", "chassis /redfish/v1/Chassis/1 says On"]).within(1.0, 4.0);
+}
+
+#[test]
+fn one_reading_of_off_is_not_believed() {
+    // Off for half a second, as a BMC says that is starting itself: the host runs all the time.
+    let glitch = Fault::once("GET", "/Systems/1", Misbehaviour::Body(br#"{"PowerState":"Off"}"#.to_vec()));
+    let server = Server::with_world(World::one_system().with(glitch));
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF");
+    assert_eq!(server.posted(), ["ForceOff"]);
+}
+
+#[test]
+fn a_system_that_comes_back_is_powered_off_again_and_the_failure_says_so() {
+    let server = Server::with_world(world(|system| system.when_off = vec![(MS(0), "Off"), (MS(600), "On")]));
+    let output = Call::new(&server, "off").set("action_timeout", "16").run();
+    output.fails(&["Timed out waiting to power OFF", "came back by itself"]).within(10.0, 18.0);
+    assert!(server.posted().len() >= 2, "{:?}", server.posted());
+}
+
+#[test]
+fn a_slow_system_is_waited_for() {
+    let server = Server::with_world(world(|system| {
+        system.when_off = vec![(MS(300), "PoweringOff"), (MS(3500), "Off")];
+    }));
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(4.0, 8.0);
+    assert_eq!(server.posted(), ["ForceOff"]);
+}
+
+#[test]
+fn a_shutdown_that_somebody_else_began_is_not_waited_for() {
+    let server = Server::with_world(world(|system| system.power = json!("PoweringOff")));
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(0.5, 4.0);
+    assert_eq!(server.posted(), ["ForceOff"]);
+}
+
+#[test]
+fn powering_off_for_ever_is_a_failure() {
+    let server = Server::with_world(world(|system| system.when_off = vec![(MS(0), "PoweringOff")]));
+    let output = Call::new(&server, "off").set("action_timeout", "5").run();
+    output.fails(&["Timed out waiting to power OFF", "PoweringOff"]).within(3.0, 6.0);
+}
+
+#[test]
+fn a_reset_that_is_accepted_and_ignored_is_a_failure() {
+    let server = Server::with_world(World::one_system().with(resets(Misbehaviour::Ignored)));
+    let output = Call::new(&server, "off").set("power_timeout", "3").run();
+    output.fails(&["Timed out waiting to power OFF", "accepted the reset once", "On"]).within(3.0, 5.0);
+}
+
+#[test]
+fn a_reset_that_is_ignored_at_first_is_sent_again() {
+    let fault = Fault::once("POST", "Reset", Misbehaviour::Ignored);
+    let server = Server::with_world(World::one_system().with(fault));
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(12.0, 16.0);
+    assert_eq!(server.posted(), ["ForceOff", "ForceOff"]);
+}
+
+#[test]
+fn no_power_state_is_guessed_to_be_off() {
+    at_once([json!("off"), json!("OFF"), json!(""), json!("Unknown"), json!(null), json!(0)], |state| {
+        let server = Server::with_world(world(|system| {
+            system.power = state.clone();
+            system.when_off = Vec::new();
+        }));
+        let output = Call::new(&server, "off").set("action_timeout", "4").run();
+        output.fails(&["Timed out waiting to power OFF"]);
+        assert_eq!(server.posted().first().map(String::as_str), Some("ForceOff"), "{state}: it is fenced all the same");
+    });
+}
+
+#[test]
+fn a_busy_bmc_is_asked_again() {
+    let busy = |status| Fault::always("POST", "Reset", Misbehaviour::Status(status, String::new())).times(2);
+    at_once([500, 503, 429], |status| {
+        let server = Server::with_world(World::one_system().with(busy(status)));
+        Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(2.0, 7.0);
+    });
+}
+
+/// A task that ended as `state`, as a BMC shows it to whoever asks.
+fn task(state: &str) -> (String, String) {
+    let message = json!([{"MessageId": "Base.1.8.InternalError", "Message": "The power controller is asleep."}]);
+    (TASK.into(), json!({"@odata.id": TASK, "TaskState": state, "Messages": message}).to_string())
+}
+
+fn accepted_as_task() -> Misbehaviour {
+    Misbehaviour::StatusWith(202, vec![("Location", TASK.to_owned())], String::new())
+}
+
+#[test]
+fn a_reset_that_becomes_a_task_is_followed() {
+    let slowly = || world(|system| system.when_off = vec![(MS(1500), "Off")]);
+    // It works, and takes its time; and so it does where its task cannot be found.
+    for fixed in [vec![task("Running")], Vec::new()] {
+        let server = Server::with_world(World { fixed, ..slowly() }.with(resets(Misbehaviour::AsTask)));
+        Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(2.5, 6.0);
+        assert_eq!(server.posted(), ["ForceOff"]);
+    }
+    // It fails once: the reset is sent again soon, not after the time that a working one may take.
+    let failing = || World { fixed: vec![task("Exception")], ..World::one_system() };
+    let server = Server::with_world(failing().with(Fault::once("POST", "Reset", accepted_as_task())));
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(2.0, 8.0);
+    // It fails again and again.
+    let server = Server::with_world(failing().with(resets(accepted_as_task())));
+    Call::new(&server, "off").run().fails(&["controller is asleep"]).within(0.0, 12.0);
+    // Its monitor ends with what the answer to the reset would have been.
+    let refused = Fault::always("GET", TASK, Misbehaviour::Status(403, String::new()));
+    let server = Server::with_world(World::one_system().with(resets(accepted_as_task())).with(refused));
+    Call::new(&server, "off").run().fails(&["403 Forbidden"]).within(0.0, 4.0);
+}
+
+#[test]
+fn an_answer_that_is_put_off_is_asked_for_again() {
+    let later = Fault::once("GET", "/Systems/1", Misbehaviour::Status(202, "{}".to_owned()));
+    let server = Server::with_world(World::one_system().with(later));
+    Call::new(&server, "status").run().succeeds("Status: ON");
+}
+
+#[test]
+fn a_service_that_wants_to_know_for_which_state_is_told() {
+    at_once([412, 428], |status| {
+        let server = Server::with_world(World { wants_etag: Some(status), ..World::one_system() });
+        Call::new(&server, "reboot").run().succeeds("Success: Rebooted");
+        assert_eq!(server.posted(), ["ForceOff", "ForceOff", "On", "On"], "each is sent without and with the state");
+    });
+    let world = World { wants_etag: Some(412), weak_etags: true, ..World::one_system() };
+    let server = Server::with_world(world);
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(1.0, 3.0);
+    assert_eq!(server.posted(), ["ForceOff"; 3], "without a state, with the one that was seen, and with any");
+    // One that dislikes the header never sees it.
+    let server = Server::start();
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF");
+    assert!(server.world().log.iter().all(|request| request.header("If-Match").is_none()));
+}
+
+#[test]
+fn retry_after_is_honoured() {
+    let headers = vec![("Retry-After", "3".to_owned())];
+    let fault = Fault::once("POST", "Reset", Misbehaviour::StatusWith(503, headers, String::new()));
+    let server = Server::with_world(World::one_system().with(fault));
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(4.0, 7.0);
+}
+
+#[test]
+fn not_in_this_state_is_checked_against_the_state() {
+    // Already off when the reset arrives: a conflict, and the power state is the truth.
+    let ilo = error_body("iLO.2.14.InvalidOperationForSystemState", "The operation was not successful.");
+    for (status, body) in [(400, ilo.as_str()), (409, "{}")] {
+        let server = Server::with_world(World::one_system().with(Fault::once(
+            "POST",
+            "Reset",
+            Misbehaviour::Status(status, body.to_owned()),
+        )));
+        server.world().system().power = json!("PoweringOff");
+        let waiting = std::thread::scope(|scope| {
+            let call = scope.spawn(|| Call::new(&server, "off").run());
+            tandem::clock::sleep(MS(500));
+            server.world().system().power = json!("Off");
+            call.join().unwrap()
+        });
+        waiting.succeeds("Success: Already OFF");
+    }
+    // Too soon after the last power action: the system is on, so the reset is repeated.
+    let server =
+        Server::with_world(World::one_system().with(Fault::once("POST", "Reset", Misbehaviour::Status(400, ilo))));
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(3.0, 6.0);
+}
+
+#[test]
+fn a_refusal_is_final_at_once_with_the_reason() {
+    at_once(
+        [
+            (403, "Base.1.8.InsufficientPrivilege", "Operator role"),
+            (403, "SMC.1.0.OemLicenseNotPassed", "licence"),
+            (403, "Base.1.8.PasswordChangeRequired", "change the password"),
+            (404, "Base.1.8.ResourceMissingAtURI", "404"),
+            (405, "Base.1.8.OperationNotAllowed", "405"),
+        ],
+        |(status, id, words)| {
+            let body = error_body(id, "The service says no");
+            let server = Server::with_world(World::one_system().with(resets(Misbehaviour::Status(status, body))));
+            Call::new(&server, "off").run().fails(&["The service says no", words]).within(0.0, 2.0);
+        },
+    );
+}
+
+#[test]
+fn an_unknown_reset_type_is_named_and_nothing_gentler_is_tried() {
+    let server = Server::with_world(world(|system| system.refuses = vec!["ForceOff"]));
+    Call::new(&server, "off").run().fails(&["ForceOff", "GracefulShutdown"]).within(0.0, 2.0);
+    assert_eq!(server.posted(), ["ForceOff"]);
+}
+
+#[test]
+fn force_off_is_sent_even_where_it_is_not_listed() {
+    let server = Server::with_world(world(|system| system.allowed = Some(vec!["On", "GracefulShutdown"])));
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF");
+    assert_eq!(server.posted(), ["ForceOff"]);
+}
+
+#[test]
+fn a_reset_whose_answer_is_lost_is_looked_for_in_the_power_state() {
+    let server = Server::with_world(World::one_system().with(resets(Misbehaviour::DoneThenReset)));
+    Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(1.0, 4.0);
+    assert_eq!(server.posted(), ["ForceOff"]);
+    // Lost before it was done: it is sent again.
+    for fault in [Misbehaviour::Reset, Misbehaviour::Close] {
+        let server = Server::with_world(World::one_system().with(Fault::once("POST", "Reset", fault)));
+        Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(1.0, 6.0);
+        assert_eq!(server.posted(), ["ForceOff"]);
+    }
+}
+
+#[test]
+fn one_bad_answer_while_polling_is_tolerated() {
+    at_once(
+        [
+            Misbehaviour::Reset,
+            Misbehaviour::Close,
+            Misbehaviour::Status(503, String::new()),
+            Misbehaviour::Status(404, String::new()),
+            Misbehaviour::Status(401, String::new()),
+            Misbehaviour::Body(b"<html>starting</html>".to_vec()),
+            Misbehaviour::Body(b"{\"PowerState\":\"O".to_vec()),
+        ],
+        |fault| {
+            let bad = Fault::once("GET", "/Systems/1", fault).after(1);
+            let server = Server::with_world(world(|system| system.when_off = vec![(MS(700), "Off")]).with(bad));
+            Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(1.5, 6.0);
+        },
+    );
+}
+
+#[test]
+fn a_bmc_that_dies_after_the_reset_is_no_success() {
+    let dead = Fault::always("GET", "/Systems/1", Misbehaviour::Reset).after(1);
+    let server = Server::with_world(World::one_system().with(dead));
+    let output = Call::new(&server, "off").set("action_timeout", "6").run();
+    output.fails(&["Timed out waiting to power OFF", "accepted the reset once"]).within(4.0, 7.0);
+    assert_eq!(output.stdout, "");
+}
+
+#[test]
+fn two_agents_at_once_both_succeed() {
+    let server = Server::with_world(world(|system| system.when_off = vec![(MS(800), "Off")]));
+    std::thread::scope(|scope| {
+        let both: Vec<_> = (0..2).map(|_| scope.spawn(|| Call::new(&server, "off").run())).collect();
+        for one in both {
+            assert_eq!(one.join().unwrap().code, 0);
+        }
+    });
+}
+
+#[test]
+fn on_waits_until_the_system_says_on() {
+    let server = Server::with_world(world(|system| {
+        system.power = json!("Off");
+        system.when_on = vec![(MS(0), "PoweringOn"), (MS(1500), "On")];
+    }));
+    Call::new(&server, "on").run().succeeds("Success: Powered ON").within(1.5, 4.0);
+    assert_eq!(server.posted(), ["On"]);
+    Call::new(&server, "on").run().succeeds("Success: Already ON");
+    assert_eq!(server.posted(), ["On"], "nothing is posted to a system that is on");
+}
+
+#[test]
+fn on_waits_for_a_shutdown_to_end() {
+    let server = Server::with_world(world(|system| system.power = json!("PoweringOff")));
+    let output = std::thread::scope(|scope| {
+        let call = scope.spawn(|| Call::new(&server, "on").run());
+        tandem::clock::sleep(MS(1500));
+        assert_eq!(server.posted().len(), 0, "not while it is going down");
+        server.world().system().power = json!("Off");
+        call.join().unwrap()
+    });
+    output.succeeds("Success: Powered ON");
+}
+
+#[test]
+fn on_is_tried_as_often_as_retry_on_says() {
+    at_once([("0", 1), ("2", 3)], |(retry_on, tries)| {
+        let server =
+            Server::with_world(world(|system| system.power = json!("Off")).with(resets(Misbehaviour::Ignored)));
+        let output = Call::new(&server, "on").set("retry_on", retry_on).set("power_timeout", "2").run();
+        output
+            .fails(&["Timed out waiting to power ON"])
+            .within(f64::from(tries) * 2.0 - 0.5, f64::from(tries) * 2.0 + 2.0);
+        assert_eq!(server.posted().len(), usize::try_from(tries).unwrap());
+    });
+}
+
+#[test]
+fn the_best_allowed_type_is_taken_for_on() {
+    let inline = world(|system| {
+        system.power = json!("Off");
+        system.allowed = Some(vec!["ForceOn", "ForceOff"]);
+    });
+    let by_action_info = world(|system| {
+        system.power = json!("Off");
+        system.allowed = None;
+        system.action_info = Some(vec!["ForceOn", "ForceOff"]);
+    });
+    let by_refusal = world(|system| {
+        system.power = json!("Off");
+        system.refuses = vec!["On"];
+    });
+    for (world, expected) in [(inline, &["ForceOn"][..]), (by_action_info, &["ForceOn"]), (by_refusal, &["On"])] {
+        let server = Server::with_world(world);
+        let output = Call::new(&server, "on").run();
+        if expected == ["On"] {
+            output.fails(&["ActionParameterValueNotInList"]);
+        } else {
+            output.succeeds("Success: Powered ON");
+        }
+        assert_eq!(server.posted(), expected);
+    }
+}
+
+#[test]
+fn an_action_info_that_cannot_be_read_never_stands_in_the_way() {
+    at_once(
+        [Misbehaviour::Status(404, String::new()), Misbehaviour::Body(b"<html>".to_vec()), Misbehaviour::Reset],
+        |fault| {
+            let world = world(|system| {
+                system.power = json!("Off");
+                system.allowed = None;
+                system.action_info = Some(vec!["On"]);
+            });
+            let server = Server::with_world(world.with(Fault::always("GET", "ResetActionInfo", fault)));
+            Call::new(&server, "on").run().succeeds("Success: Powered ON");
+        },
+    );
+}
+
+#[test]
+fn reboot_is_off_proven_and_then_on() {
+    let server = Server::start();
+    Call::new(&server, "reboot").run().succeeds("Success: Rebooted").within(1.0, 5.0);
+    assert_eq!(server.posted(), ["ForceOff", "On"]);
+    let requests = server.requests();
+    let resets: Vec<usize> = (0..requests.len()).filter(|at| requests[*at].starts_with("POST")).collect();
+    assert!(resets[1] - resets[0] > 2, "at least two readings between off and on: {requests:?}");
+}
+
+#[test]
+fn reboot_of_a_host_that_is_off_proves_it_and_powers_it_on() {
+    let server = Server::with_world(world(|system| system.power = json!("Off")));
+    Call::new(&server, "reboot").run().succeeds("Success: Rebooted");
+    assert_eq!(server.posted(), ["ForceOff", "On"]);
+}
+
+#[test]
+fn no_on_is_sent_before_off_is_proven() {
+    at_once(
+        [Misbehaviour::Ignored, Misbehaviour::Status(503, String::new()), Misbehaviour::Status(403, String::new())],
+        |fault| {
+            let server = Server::with_world(World::one_system().with(resets(fault)));
+            let output = Call::new(&server, "reboot").set("action_timeout", "5").run();
+            assert_eq!(output.code, 1, "{output:?}");
+            assert!(!server.posted().iter().any(|reset| reset == "On"), "{:?}", server.posted());
+        },
+    );
+    // Off is reached, but every second look says something else.
+    let server = Server::with_world(world(|system| system.when_off = vec![(MS(0), "Off"), (MS(500), "On")]));
+    assert_eq!(Call::new(&server, "reboot").set("action_timeout", "5").run().code, 1);
+    assert!(!server.posted().iter().any(|reset| reset == "On"), "{:?}", server.posted());
+}
+
+#[test]
+fn reboot_counts_as_fenced_once_off_is_proven_even_if_on_fails() {
+    at_once(
+        [
+            Misbehaviour::Status(500, String::new()),
+            Misbehaviour::Status(403, error_body("Base.1.8.InsufficientPrivilege", "no")),
+            Misbehaviour::Reset,
+            Misbehaviour::Ignored,
+        ],
+        |fault| {
+            let after_off = Fault::always("POST", "Reset", fault).after(1);
+            let server = Server::with_world(World::one_system().with(after_off));
+            let output = Call::new(&server, "reboot").under_fencer().run();
+            assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+            assert!(
+                output.stdout.starts_with("Success: Rebooted (OFF is proven; powering ON failed"),
+                "{}",
+                output.stdout
+            );
+            output.within(1.0, 20.0);
+        },
+    );
+}
+
+#[test]
+fn reboot_counts_as_fenced_when_the_bmc_dies_with_its_host() {
+    let dead = Fault::always("GET", "/Systems/1", Misbehaviour::Reset).after(3);
+    let server = Server::with_world(World::one_system().with(dead));
+    let output = Call::new(&server, "reboot").under_fencer().run();
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+}
+
+#[test]
+fn status_tells_on_off_and_what_lies_between() {
+    for (state, code, text) in [
+        (json!("On"), 0, "Status: ON\n"),
+        (json!("Off"), 2, "Status: OFF\n"),
+        (json!("PoweringOff"), 0, "Status: ON (PoweringOff)\n"),
+        (json!("PoweringOn"), 0, "Status: ON (PoweringOn)\n"),
+        (json!("Paused"), 0, "Status: ON (Paused)\n"),
+    ] {
+        let server = Server::with_world(world(|system| system.power = state.clone()));
+        let output = Call::new(&server, "status").run();
+        assert_eq!((output.code, output.stdout.as_str(), output.stderr.as_str()), (code, text, ""), "{state}");
+        Call::new(&server, "monitor").run().succeeds("");
+    }
+    for state in [json!(null), json!(""), json!("Unknown"), json!("off"), json!(1)] {
+        let server = Server::with_world(world(|system| system.power = state.clone()));
+        for action in ["status", "monitor"] {
+            Call::new(&server, action).run().fails(&["does not say whether it is on"]).within(0.0, 2.0);
+        }
+    }
+}
+
+#[test]
+fn monitor_needs_a_reset_action() {
+    let server = Server::with_world(world(|system| system.can_reset = false));
+    Call::new(&server, "monitor").run().fails(&["no Reset action"]);
+    Call::new(&server, "status").run().succeeds("Status: ON");
+    Call::new(&server, "off").run().fails(&["no Reset action"]);
+}
+
+#[test]
+fn diag_sends_an_interrupt_and_reports_a_refusal() {
+    let server = Server::start();
+    Call::new(&server, "diag").run().succeeds("Success: Diagnostic interrupt sent");
+    assert_eq!(server.posted(), ["Nmi"]);
+    let server = Server::with_world(world(|system| system.refuses = vec!["Nmi"]));
+    Call::new(&server, "diag").run().fails(&["POST"]);
+}
+
+#[test]
+fn a_cycle_needs_evidence() {
+    let cycle = |server: &Server| Call::new(server, "reboot").set("method", "cycle");
+    // Seen off in between.
+    let server = Server::start();
+    cycle(&server).run().succeeds("Success: Rebooted");
+    assert_eq!(server.posted(), ["PowerCycle"]);
+    // Accepted, and nothing happens.
+    let server = Server::with_world(World::one_system().with(resets(Misbehaviour::Ignored)));
+    cycle(&server)
+        .set("power_timeout", "3")
+        .run()
+        .fails(&["Timed out waiting for evidence of the reset"])
+        .within(2.0, 5.0);
+    assert_eq!(server.posted().len(), 1, "a cycle is never sent twice");
+    // Its answer is lost: it may have worked, so it is not sent again.
+    let server = Server::with_world(World::one_system().with(resets(Misbehaviour::DoneThenReset)));
+    cycle(&server).run().succeeds("Success: Rebooted");
+    assert_eq!(server.posted().len(), 1);
+    // A host that is off is powered on.
+    let server = Server::with_world(world(|system| system.power = json!("Off")));
+    cycle(&server).run().succeeds("Success: Rebooted");
+    assert_eq!(server.posted(), ["ForceOff", "On"]);
+    // No PowerCycle there.
+    let server = Server::with_world(world(|system| system.allowed = Some(vec!["On", "ForceOff", "ForceRestart"])));
+    cycle(&server).run().succeeds("Success: Rebooted");
+    assert_eq!(server.posted(), ["ForceRestart"]);
+}
+
+#[test]
+fn delay_comes_before_off_and_reboot_only() {
+    let server = Server::start();
+    Call::new(&server, "status").set("delay", "3").run().within(0.0, 1.5);
+    Call::new(&server, "on").set("delay", "3").run().within(0.0, 1.5);
+    let started = server.requests().len();
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| Call::new(&server, "off").set("delay", "2").run());
+        tandem::clock::sleep(MS(1500));
+        assert_eq!(server.requests().len(), started, "nothing is asked during the delay");
+        call.join().unwrap().succeeds("Success: Powered OFF").within(3.0, 5.0);
+    });
+}
+
+#[test]
+fn power_wait_is_waited_after_each_reset() {
+    let server = Server::start();
+    Call::new(&server, "off").set("power_wait", "2").run().succeeds("Success: Powered OFF").within(3.0, 5.0);
+}
+
+#[test]
+fn power_timeout_is_seconds_and_not_a_number_of_polls() {
+    let slow = Fault::always("GET", "/Systems/1", Misbehaviour::Late(MS(900))).after(1);
+    let server = Server::with_world(World::one_system().with(slow).with(resets(Misbehaviour::Ignored)));
+    Call::new(&server, "off").set("power_timeout", "4").run().fails(&["Timed out waiting"]).within(3.5, 6.5);
+}
+
+#[test]
+fn several_plugs_are_all_off_before_any_is_on() {
+    let server = Server::with_world(World::of(vec![System::new("a"), System::new("b")]));
+    Call::new(&server, "reboot").set("plug", "a,b").run().succeeds("Success: Rebooted");
+    assert_eq!(server.posted(), ["ForceOff", "ForceOff", "On", "On"]);
+    Call::new(&server, "off").set("plug", "a").run().succeeds("Success: Powered OFF");
+    Call::new(&server, "status").set("plug", "a,b").run().succeeds("Status: ON");
+    let output = Call::new(&server, "status").set("plug", "a").run();
+    assert_eq!(output.code, 2);
+}

@@ -1,0 +1,201 @@
+//! Every parser that reads what another program wrote gets everything that can be there: no panic, no hang, no memory
+//! beyond a multiple of what is read. The readers of etcd's files have tests of their own (`data_dir`).
+//!
+//! `TANDEM_FUZZ_CASES` sets the number of cases for each parser; a plain run does a share that CI can afford.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::allocation;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use tandem::decide::snapshot::{Authorisation, BootMemory, Note, Record};
+use tandem::decide::{Fact, Snapshot};
+use tandem::etcd::{config, log_line};
+use tandem::ocf::env::Env;
+use tandem::pacemaker::{attributes, cib, resource};
+use tandem::{notes, podman, record};
+
+const CIB: &str = include_str!("../fixtures/cib/two-voters.xml");
+const INSPECTED: &str = r#"{"Status":"exited","Running":false,"ExitCode":137,"Error":"","Pid":0,"OOMKilled":false}"#;
+const LOG: &str = concat!(
+    r#"{"level":"info","ts":"2026-01-01T00:00:00Z","msg":"published local member"}"#,
+    "\n",
+    r#"{"level":"fatal","msg":"discovery failed","error":"member count is unequal","stacktrace":"main.main\n\t/x.go:1"}"#,
+    "\n"
+);
+const CONFIGURATION: &str = "name: \"node1\"\nforce-new-cluster: true\ninitial-cluster-state: \"new\"\n";
+const NOTE: &str =
+    r#"{"lineage":{"forks":1,"by":"node1"},"alone_since":{"term":3,"index":9},"left_at":null,"joins":true}"#;
+
+/// What one case may take; a thousand times what it does take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn cases() -> u32 {
+    std::env::var("TANDEM_FUZZ_CASES").map_or(2_000, |cases| cases.parse().expect("TANDEM_FUZZ_CASES is a number"))
+}
+
+/// A change somewhere in a text: cut off, cut out, doubled, or written over.
+#[derive(Clone, Debug)]
+struct Change {
+    kind: u8,
+    at: prop::sample::Index,
+    length: usize,
+    words: String,
+}
+
+fn changes() -> impl Strategy<Value = Vec<Change>> {
+    let words = prop_oneof![
+        any::<String>(),
+        "[<>&\"'{}\\[\\]:,=/!-]{1,20}",
+        Just("18446744073709551616".to_owned()),
+        Just("-1e999".to_owned()),
+        Just("&lt;&#0;&#xFFFFFFFF;".to_owned()),
+        Just("\u{0}\u{feff}\u{202e}".to_owned()),
+    ];
+    let change = (0_u8..4, any::<prop::sample::Index>(), 0_usize..200, words);
+    prop::collection::vec(change.prop_map(|(kind, at, length, words)| Change { kind, at, length, words }), 0..6)
+}
+
+fn changed(valid: &str, changes: &[Change]) -> String {
+    changes.iter().fold(valid.to_owned(), |text, change| {
+        let bounds: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+        let from = change.at.index(bounds.len());
+        let to = (from + change.length).min(bounds.len() - 1);
+        let (before, within, after) = (&text[..bounds[from]], &text[bounds[from]..bounds[to]], &text[bounds[to]..]);
+        match change.kind {
+            0 => before.to_owned(),
+            1 => format!("{before}{after}"),
+            2 => format!("{before}{within}{within}{after}"),
+            _ => format!("{before}{}{after}", change.words),
+        }
+    })
+}
+
+/// Gives `parse` changed copies of `valid`, and text that never was anything.
+fn survives(valid: &str, parse: impl Fn(&str)) {
+    let config = Config { cases: cases(), failure_persistence: None, ..Config::default() };
+    let inputs = prop_oneof![
+        4 => changes().prop_map(|changes| changed(valid, &changes)),
+        1 => any::<String>(),
+    ];
+    TestRunner::new(config)
+        .run(&inputs, |text| {
+            bounded(&text, &parse);
+            Ok(())
+        })
+        .unwrap();
+}
+
+fn bounded(text: &str, parse: impl Fn(&str)) {
+    let began = Instant::now();
+    let (peak, ()) = allocation::peak(|| parse(text));
+    assert!(began.elapsed() < PATIENCE, "a hang: {:?} for {} bytes", began.elapsed(), text.len());
+    assert!(peak <= 256 * 1024 + 128 * text.len(), "{peak} bytes for {} that are there", text.len());
+}
+
+#[test]
+fn the_cib() {
+    survives(CIB, |xml| {
+        let _ = cib::parse(xml, "etcd", "node2", Some("node1"));
+        let _ = resource::parse(xml);
+    });
+}
+
+/// Depth costs a parser that recurses its stack, and one that walks up from each element its time.
+#[test]
+fn xml_that_is_deep_or_wide() {
+    let deep =
+        |tag: &str, count: usize| format!("<cib>{}{}</cib>", format!("<{tag}>").repeat(count), "</x>".repeat(count));
+    let wide = format!("<cib><status>{}</status></cib>", "<node_state uname='node1'/>".repeat(20_000));
+    let nested = "<primitive type='podman-etcd' id='e'>".repeat(2_000) + &"</primitive>".repeat(2_000);
+    for xml in [deep("x", 5_000), wide, format!("<cib>{nested}</cib>"), "<".repeat(100_000)] {
+        bounded(&xml, |xml| {
+            let _ = cib::parse(xml, "etcd", "node2", Some("node1"));
+            let _ = resource::parse(xml);
+        });
+    }
+}
+
+/// Entities that unfold into each other are the oldest way to make a small document large.
+#[test]
+fn a_cib_that_defines_entities_is_refused() {
+    let entities = "<!DOCTYPE cib [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;\">]><cib>&b;</cib>";
+    assert!(cib::parse(entities, "etcd", "node2", None).is_err());
+}
+
+#[test]
+fn a_containers_state() {
+    survives(INSPECTED, |json| {
+        let _ = serde_json::from_str::<podman::State>(json);
+    });
+    let nested = "[".repeat(200_000);
+    bounded(&nested, |json| assert!(serde_json::from_str::<podman::State>(json).is_err()));
+}
+
+#[test]
+fn what_etcd_said_last() {
+    survives(LOG, |log| {
+        let _ = log_line::most_telling(log);
+    });
+    bounded(&"{\"level\":\"fatal\",\"msg\":".repeat(50_000), |log| {
+        let _ = log_line::most_telling(log);
+    });
+}
+
+#[test]
+fn etcds_configuration() {
+    survives(CONFIGURATION, |text| {
+        assert!(!config::forces_new_cluster(&config::settled(text)));
+    });
+}
+
+#[test]
+fn attributes_and_the_notify_variables() {
+    survives("12:node1", |value| {
+        let _ = attributes::parse_lineage(value);
+    });
+    survives("node1 node2 node1", |value| {
+        let pair = |name: &str| (format!("OCF_RESKEY_CRM_meta_{name}"), value.to_owned());
+        let env = Env::from_pairs(
+            ["notify_active_uname", "notify_stop_uname", "notify_type", "timeout", "interval", "on_node"].map(pair),
+        );
+        let _ = (env.notify(), env.timeout(), env.is_recurring(), env.on_node());
+    });
+}
+
+#[test]
+fn records_of_the_peer() {
+    let record = cib::parse(CIB, "etcd", "node2", Some("node1")).unwrap().peer_record.unwrap();
+    survives(&serde_json::to_string(&record).unwrap(), |json| {
+        let _ = serde_json::from_str::<Record>(json);
+    });
+}
+
+#[test]
+fn notes_and_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("note");
+    survives(NOTE, |text| {
+        fs::write(&path, text).unwrap();
+        let _: Fact<Note> = notes::read(&path);
+        let _: Fact<BootMemory> = notes::read(&path);
+        let _: Fact<Authorisation> = notes::read(&path);
+    });
+}
+
+#[test]
+fn recorded_decisions() {
+    let recorded = include_str!("../fixtures/decisions/one.jsonl");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("decisions.jsonl");
+    fs::write(&path, recorded).unwrap();
+    let entries = record::read(&path).unwrap().entries;
+    // A snapshot of an earlier version, which knew fewer facts, is read as one that did not ask for them.
+    let Snapshot { room, data_in_use, .. } = &entries[0].snapshot;
+    assert_eq!((room, data_in_use), (&Fact::NotAsked, &Fact::NotAsked));
+    survives(recorded, |text| {
+        fs::write(&path, text).unwrap();
+        let _ = record::read(&path);
+    });
+}

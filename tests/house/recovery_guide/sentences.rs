@@ -1,0 +1,196 @@
+//! Every sentence that the code can print when it refuses or fails, taken from the sources themselves: nobody keeps a
+//! list of them.
+
+use std::path::{Path, PathBuf};
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+
+use super::exceptions;
+
+/// Where sentences are made that reach `crm_mon`, stderr or the journal because something was refused or failed.
+const SOURCES: &[&str] = &[
+    "src/act",
+    "src/admin",
+    "src/agent",
+    "src/command.rs",
+    "src/data_dir/error.rs",
+    "src/decide/reason",
+    "src/decide/reason.rs",
+    "src/etcd/client.rs",
+    "src/fence",
+    "src/pacemaker",
+    "src/podman",
+    "src/redfish",
+    "src/resource",
+];
+/// Macros whose text goes to the log or to stdout, not into a refusal.
+const OTHER_MACROS: &[&str] = &["debug", "error", "info", "log", "warn", "print", "println", "eprintln", "json"];
+
+/// A sentence with holes for what is only known when it is printed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Sentence {
+    /// `{}` stands for each hole.
+    pub(crate) text: String,
+    /// The file and line that it is in.
+    pub(crate) place: String,
+}
+
+/// All of them, in the order of the files.
+pub(crate) fn all() -> Vec<Sentence> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    for source in SOURCES {
+        collect_files(&root.join(source), &mut files);
+    }
+    assert!(files.len() > SOURCES.len(), "the sources are not where this test looks for them");
+    let mut found: Vec<Sentence> = files.iter().flat_map(|file| of_file(root, file)).collect();
+    found.sort();
+    found.dedup_by(|a, b| a.text == b.text);
+    found
+}
+
+fn collect_files(path: &Path, files: &mut Vec<PathBuf>) {
+    assert!(path.exists(), "{} is gone: tell this test where its sentences are now", path.display());
+    if path.is_file() {
+        files.push(path.to_owned());
+        return;
+    }
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for entry in entries {
+        let is_test = entry.file_stem().is_some_and(|stem| stem == "tests");
+        if !is_test && (entry.is_dir() || entry.extension().is_some_and(|extension| extension == "rs")) {
+            collect_files(&entry, files);
+        }
+    }
+}
+
+fn of_file(root: &Path, path: &Path) -> Vec<Sentence> {
+    let file = syn::parse_file(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let name = path.strip_prefix(root).unwrap_or(path).display().to_string();
+    let mut reader = Reader { file: name, owner: String::new(), function: String::new(), found: Vec::new() };
+    reader.visit_file(&file);
+    reader.found
+}
+
+struct Reader {
+    file: String,
+    /// The type whose methods are being read, if any, and the function.
+    owner: String,
+    function: String,
+    found: Vec<Sentence>,
+}
+
+impl Reader {
+    fn take(&mut self, literal: &syn::LitStr) {
+        let mut text = without_holes(&literal.value());
+        if text.ends_with(": ") {
+            // What comes next is written by a call of its own.
+            text.push_str("{}");
+        }
+        if is_sentence(&text) && !exceptions::is_none_of(&self.file, &self.function, &text) {
+            let line = literal.span().start().line;
+            self.found.push(Sentence { text, place: format!("{}:{line}", self.file) });
+        }
+    }
+
+    /// The literals among a macro's arguments: its format string, and texts that fill its holes.
+    fn take_tokens(&mut self, tokens: TokenStream) {
+        for token in tokens {
+            match token {
+                TokenTree::Literal(literal) => {
+                    if let Ok(syn::Lit::Str(text)) = syn::parse_str::<syn::Lit>(&literal.to_string()) {
+                        self.take(&syn::LitStr::new(&text.value(), literal.span()));
+                    }
+                }
+                TokenTree::Group(group) => self.take_tokens(group.stream()),
+                TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+            }
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Reader {
+    fn visit_lit_str(&mut self, literal: &'ast syn::LitStr) {
+        self.take(literal);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        let name = call.path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default();
+        if !OTHER_MACROS.contains(&name.as_str()) {
+            self.take_tokens(call.tokens.clone());
+        }
+    }
+
+    /// What `output::say` prints is a result or a question.
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+        let says = matches!(&*call.func, syn::Expr::Path(function) if function.path.is_ident("say"));
+        if !says {
+            visit::visit_expr_call(self, call);
+        }
+    }
+
+    fn visit_attribute(&mut self, attribute: &'ast syn::Attribute) {
+        if attribute.path().is_ident("error")
+            && let syn::Meta::List(list) = &attribute.meta
+        {
+            self.take_tokens(list.tokens.clone());
+        }
+    }
+
+    fn visit_item_const(&mut self, _: &'ast syn::ItemConst) {}
+
+    fn visit_item_static(&mut self, _: &'ast syn::ItemStatic) {}
+
+    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
+        if module.ident != "tests" {
+            visit::visit_item_mod(self, module);
+        }
+    }
+
+    fn visit_item_impl(&mut self, block: &'ast syn::ItemImpl) {
+        // `impl fmt::Display for Rule`, and methods of Rule, are read as functions of `Rule`.
+        self.owner = match &*block.self_ty {
+            syn::Type::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default(),
+            _ => String::new(),
+        };
+        visit::visit_item_impl(self, block);
+        self.owner.clear();
+    }
+
+    fn visit_signature(&mut self, signature: &'ast syn::Signature) {
+        let name = &signature.ident;
+        self.function = if self.owner.is_empty() { name.to_string() } else { format!("{}::{name}", self.owner) };
+    }
+}
+
+/// One word alone is a key or a name, and a pattern without words fits everything.
+fn is_sentence(text: &str) -> bool {
+    let words = text.split(|character: char| !character.is_alphanumeric() && character != '_');
+    text.trim().contains(' ') && words.filter(|word| word.len() > 1).count() > 0
+}
+
+/// `"a {b:?} c"` to `"a {} c"`; `{{` stays a brace.
+fn without_holes(format: &str) -> String {
+    let mut text = String::new();
+    let mut rest = format.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            '{' if rest.peek() == Some(&'{') => {
+                rest.next();
+                text.push('{');
+            }
+            '{' => {
+                rest.by_ref().find(|character| *character == '}');
+                text.push_str("{}");
+            }
+            '}' if rest.peek() == Some(&'}') => {
+                rest.next();
+                text.push('}');
+            }
+            other => text.push(other),
+        }
+    }
+    text
+}

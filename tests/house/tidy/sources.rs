@@ -1,0 +1,228 @@
+//! The sources of `src/`, parsed, and what each module takes from which other one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use syn::visit::{self, Visit};
+
+/// A module's path below the crate, such as `decide::start`; the crate's own root is the empty one.
+pub(crate) type Module = Vec<String>;
+
+/// What one file has.
+pub(crate) struct File {
+    pub(crate) path: PathBuf,
+    /// Paths as the code writes them, made absolute: `crate::decide::Request` is `["decide", "Request"]`.
+    uses: BTreeSet<Module>,
+    /// Names that the module has by its own `use` items, and what each stands for: its re-exports are among them.
+    names: BTreeMap<String, Module>,
+}
+
+pub(crate) struct Sources {
+    pub(crate) files: BTreeMap<Module, File>,
+}
+
+/// Every Rust file below `dir`, tests included.
+pub(crate) fn below(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![dir.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(&dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+impl Sources {
+    /// The product's own code: what is compiled for tests alone may import what it likes.
+    pub(crate) fn of_the_product() -> Self {
+        let src = root().join("src");
+        let mut files = BTreeMap::new();
+        for path in below(&src) {
+            let relative = path.strip_prefix(&src).unwrap().to_owned();
+            if relative.iter().any(|part| part == "tests" || part == "tests.rs") {
+                continue;
+            }
+            let module = module_of(&relative);
+            let syntax = syn::parse_file(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            let mut reader = Reader { at: module.clone(), uses: BTreeSet::new(), names: BTreeMap::new() };
+            reader.visit_file(&syntax);
+            files.insert(module, File { path: relative, uses: reader.uses, names: reader.names });
+        }
+        assert!(files.len() > 150, "the sources are not where this test looks for them");
+        Self { files }
+    }
+
+    /// The modules whose items `module` takes, through re-exports to where they are defined.
+    pub(crate) fn taken_by(&self, module: &Module) -> BTreeSet<Module> {
+        let uses = self.files[module].uses.iter();
+        uses.filter_map(|path| self.home_of(path, 0)).filter(|home| home != module).collect()
+    }
+
+    /// The file in which the item of that path is.
+    fn home_of(&self, path: &Module, depth: usize) -> Option<Module> {
+        let known = (0..=path.len()).rev().find(|length| self.files.contains_key(&path[..*length]))?;
+        let (module, rest) = path.split_at(known);
+        let reexported = rest.first().and_then(|name| self.files[module].names.get(name));
+        match reexported {
+            // A name may be imported under itself by a glob; such a circle ends here.
+            Some(target) if depth < 8 && target != path => {
+                let whole = target.iter().chain(&rest[1..]).cloned().collect();
+                self.home_of(&whole, depth + 1)
+            }
+            _ => Some(module.to_vec()),
+        }
+    }
+}
+
+/// `decide/start.rs` is `decide::start`, `decide/mod.rs` is `decide`.
+fn module_of(relative: &Path) -> Module {
+    let mut parts: Module =
+        relative.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    if parts.last().is_some_and(|last| matches!(last.as_str(), "mod" | "lib" | "main")) {
+        parts.pop();
+    }
+    parts
+}
+
+/// Collects paths that begin with `crate`, `self` or `super`, in `use` items and in the code.
+struct Reader {
+    at: Module,
+    uses: BTreeSet<Module>,
+    names: BTreeMap<String, Module>,
+}
+
+impl Reader {
+    /// A path as it is written here, made absolute; `None` for one of another crate, of std, or of a name in scope.
+    fn absolute(&self, written: &[String]) -> Option<Module> {
+        let (first, rest) = written.split_first()?;
+        let mut base = match first.as_str() {
+            "crate" => Vec::new(),
+            "self" => self.at.clone(),
+            "super" => parent(&self.at),
+            _ => return None,
+        };
+        let mut rest = rest;
+        while let [first, more @ ..] = rest
+            && first == "super"
+        {
+            base = parent(&base);
+            rest = more;
+        }
+        Some(base.into_iter().chain(rest.iter().cloned()).collect())
+    }
+
+    fn take(&mut self, written: &[String]) {
+        // Of `pub(crate)`, only `crate` is a path.
+        if let Some(target) = self.absolute(written).filter(|target| !target.is_empty()) {
+            self.uses.insert(target);
+        }
+    }
+
+    fn tree(&mut self, tree: &syn::UseTree, prefix: &[String]) {
+        let with = |name: &syn::Ident| prefix.iter().cloned().chain([name.to_string()]).collect::<Vec<_>>();
+        match tree {
+            syn::UseTree::Path(path) => self.tree(&path.tree, &with(&path.ident)),
+            syn::UseTree::Group(group) => group.items.iter().for_each(|item| self.tree(item, prefix)),
+            syn::UseTree::Name(name) if name.ident == "self" => {
+                let own = prefix.last().cloned().unwrap_or_default();
+                self.import(prefix, Some(own));
+            }
+            syn::UseTree::Name(name) => self.import(&with(&name.ident), Some(name.ident.to_string())),
+            syn::UseTree::Rename(rename) => self.import(&with(&rename.ident), Some(rename.rename.to_string())),
+            syn::UseTree::Glob(_) => self.import(prefix, None),
+        }
+    }
+
+    fn import(&mut self, written: &[String], name: Option<String>) {
+        // `use child::Item`: a name that is no crate of ours is no module either, and is found nowhere.
+        let target = self.absolute(written).unwrap_or_else(|| self.at.iter().chain(written).cloned().collect());
+        self.uses.insert(target.clone());
+        if let Some(name) = name {
+            self.names.insert(name, target);
+        }
+    }
+}
+
+fn parent(module: &Module) -> Module {
+    module[..module.len().saturating_sub(1)].to_vec()
+}
+
+impl<'ast> Visit<'ast> for Reader {
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if item.content.is_none() || is_for_tests(&item.attrs) {
+            return;
+        }
+        self.at.push(item.ident.to_string());
+        visit::visit_item_mod(self, item);
+        self.at.pop();
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        if !is_for_tests(&item.attrs) {
+            visit::visit_item_impl(self, item);
+        }
+    }
+
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        if !is_for_tests(&item.attrs) {
+            visit::visit_item_fn(self, item);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        if !is_for_tests(&item.attrs) {
+            self.tree(&item.tree, &[]);
+        }
+    }
+
+    /// The arguments of macros such as `format!` and `matches!`, as far as they are expressions.
+    fn visit_macro(&mut self, item: &'ast syn::Macro) {
+        let arguments =
+            item.parse_body_with(syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated);
+        for path in arguments.iter().flatten().flat_map(paths_in) {
+            self.take(&path);
+        }
+        visit::visit_macro(self, item);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        self.take(&written(path));
+        visit::visit_path(self, path);
+    }
+}
+
+fn written(path: &syn::Path) -> Vec<String> {
+    path.segments.iter().map(|segment| segment.ident.to_string()).collect()
+}
+
+/// The paths in an expression that lives no longer than this call.
+fn paths_in(expression: &syn::Expr) -> Vec<Vec<String>> {
+    struct Paths(Vec<Vec<String>>);
+    impl<'ast> Visit<'ast> for Paths {
+        fn visit_path(&mut self, path: &'ast syn::Path) {
+            self.0.push(written(path));
+            visit::visit_path(self, path);
+        }
+    }
+    let mut found = Paths(Vec::new());
+    found.visit_expr(expression);
+    found.0
+}
+
+fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg")
+            && attribute.parse_args::<syn::Ident>().is_ok_and(|argument| argument == "test")
+    })
+}

@@ -1,0 +1,246 @@
+//! An agent that is killed leaves its podman behind. The real program, with scripts in the place of podman and of
+//! Pacemaker's tools, in mount, network and PID namespaces of their own.
+//!
+//! Needs root. Each test starts this program again inside the namespaces, for itself alone; everything ends with the
+//! namespaces' first process.
+
+#![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::namespaces::{self, program};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+use tandem::clock::Deadline;
+
+/// Runs `inner` inside fresh namespaces, where the host has an address.
+fn in_namespaces(name: &str, inner: fn()) {
+    namespaces::run(module_path!(), name, 120, || {
+        for args in [&["link", "set", "lo", "up"][..], &["address", "add", "192.0.2.1/32", "dev", "lo"]] {
+            assert!(program("/usr/sbin/ip").args(args).status().unwrap().success(), "{args:?}");
+        }
+        inner();
+    });
+}
+
+/// Where the scripts keep what they know, in a file system that only this test sees.
+const STAGE: &str = "/run/stage";
+
+/// How long a launch takes, in seconds: long enough for everything that is done beside it.
+const LAUNCH_TAKES: u64 = 4;
+
+/// A podman with one container, whose etcd only sleeps.
+const PODMAN: &str = r#"cd /run/stage
+echo "$*" >> asked
+lives() { [ -s pid ] && kill -0 "$(cat pid)" 2> /dev/null && ! grep -q '^State:.Z' "/proc/$(cat pid)/status"; }
+case "$1 $2" in
+    "container inspect")
+        [ -e pid ] || { echo "Error: no such container etcd" >&2; exit 125; }
+        if lives; then state='"Running":true,"Status":"running","Pid":'$(cat pid)
+        else state='"Running":false,"Status":"exited","Pid":0'; fi
+        echo "{\"id\":\"c1\",\"state\":{$state,\"ExitCode\":0},\"labels\":{}}" ;;
+    "image inspect") echo image1 ;;
+    "run --rm") echo "etcd Version: 3.5.16" ;;
+    "run --detach")
+        env > environment
+        sleep LAUNCH_TAKES
+        setsid sleep 1000 < /dev/null > /dev/null 2>&1 &
+        echo $! > pid
+        echo launched >> asked ;;
+    "stop "*) lives && kill -9 "$(cat pid)" ;;
+esac
+exit 0
+"#;
+
+const ATTRD_UPDATER: &str = r#"cd /run/stage
+while [ $# -gt 0 ]; do
+    case $1 in --name) name=$2 ;; --update) value=$2 ;; esac
+    shift
+done
+[ -z "$value" ] || printf '%s' "$value" | sed 's/&/\&amp;/g; s/"/\&quot;/g' > "attribute-$name"
+"#;
+
+/// This node alone, and its attributes.
+const CIBADMIN: &str = r#"cd /run/stage
+echo '<cib><configuration><crm_config/><nodes><node id="1" uname="node1"/></nodes></configuration><status>'
+echo '<node_state id="1" uname="node1" in_ccm="true" crmd="online" join="member" expected="member">'
+echo '<transient_attributes id="1"><instance_attributes id="status-1">'
+for file in attribute-*; do
+    [ ! -e "$file" ] || echo "<nvpair id=\"$file\" name=\"${file#attribute-}\" value=\"$(cat "$file")\"/>"
+done
+echo '</instance_attributes></transient_attributes></node_state></status></cib>'
+"#;
+
+fn script(name: &str, text: &str) {
+    // This directory is the first in which the agent looks.
+    let path = Path::new("/usr/sbin").join(name);
+    let _ = std::fs::remove_file(&path);
+    std::fs::write(&path, format!("#!/bin/sh\n{text}")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn set_the_stage() {
+    let output = program("/bin/sh")
+        .args([
+            "-c",
+            "set -e
+             mount -t tmpfs tmpfs /run
+             mkdir -p /run/stage /run/sbin/upper /run/sbin/work /run/var
+             mount -t overlay overlay -o lowerdir=/usr/sbin,upperdir=/run/sbin/upper,workdir=/run/sbin/work /usr/sbin
+             mkdir -p /var/lib/tandem
+             mount --bind /run/var /var/lib/tandem
+             echo '-----BEGIN CERTIFICATE-----' > /run/stage/some.pem",
+        ])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    script("podman", &PODMAN.replace("LAUNCH_TAKES", &LAUNCH_TAKES.to_string()));
+    script("attrd_updater", ATTRD_UPDATER);
+    script("cibadmin", CIBADMIN);
+    script("crm_attribute", "");
+    std::fs::copy(env!("CARGO_BIN_EXE_tandem"), "/run/stage/podman-etcd").unwrap();
+}
+
+/// The agent as Pacemaker runs it: the leader of a group of its own.
+fn agent(action: &str, timeout_s: u64) -> Command {
+    let log = std::fs::File::options().create(true).append(true).open(format!("{STAGE}/log")).unwrap();
+    let mut command = program(format!("{STAGE}/podman-etcd"));
+    command.arg(action).env_clear().process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    for (name, value) in [
+        ("node_ip_map", "node1:192.0.2.1".to_owned()),
+        ("image", "etcd:test".to_owned()),
+        ("data_dir", format!("{STAGE}/data")),
+        ("config_location", format!("{STAGE}/config")),
+        ("trusted_ca_file", format!("{STAGE}/some.pem")),
+        ("cert_file", format!("{STAGE}/some.pem")),
+        ("key_file", format!("{STAGE}/some.pem")),
+        ("drop_in_dependency", "true".to_owned()),
+        ("CRM_meta_on_node", "node1".to_owned()),
+        ("CRM_meta_timeout", (timeout_s * 1000).to_string()),
+    ] {
+        command.env(format!("OCF_RESKEY_{name}"), value);
+    }
+    command.env("HA_RSCTMP", format!("{STAGE}/tmp")).env("INVOCATION_ID", "pacemaker-1");
+    command
+}
+
+fn asked() -> Vec<String> {
+    let text = std::fs::read_to_string(format!("{STAGE}/asked")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn position_of(line: &str, from: usize) -> Option<usize> {
+    asked().iter().skip(from).position(|asked| asked.starts_with(line)).map(|position| position + from)
+}
+
+fn told() -> String {
+    format!("{}\n{}", asked().join("\n"), std::fs::read_to_string(format!("{STAGE}/log")).unwrap_or_default())
+}
+
+/// Waits until podman was asked for it, which is to be soon.
+fn await_asked(line: &str) {
+    let patience = Deadline::after(Duration::from_secs(20));
+    while position_of(line, 0).is_none() {
+        assert!(!patience.has_passed(), "{line}: {}", told());
+        patience.sleep(Duration::from_millis(20));
+    }
+}
+
+fn etcd_lives() -> bool {
+    let pid = std::fs::read_to_string(format!("{STAGE}/pid")).ok().and_then(|text| text.trim().parse().ok());
+    let Some(pid) = pid else { return false };
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    kill(Pid::from_raw(pid), None).is_ok() && !status.contains("State:\tZ")
+}
+
+/// As Pacemaker does with an action that takes too long, and with a monitor in whose middle it wants to stop.
+fn kill_group(mut agent: Child) {
+    killpg(Pid::from_raw(i32::try_from(agent.id()).unwrap()), Signal::SIGKILL).unwrap();
+    agent.wait().unwrap();
+}
+
+/// A start that is killed while its podman launches the container.
+fn start_and_kill() {
+    let start = agent("start", 600).spawn().unwrap();
+    await_asked("run --detach");
+    kill_group(start);
+    assert!(position_of("launched", 0).is_none(), "{}", told());
+}
+
+#[test]
+fn a_stop_is_answered_only_once_what_a_killed_agent_launches_is_over_and_undone() {
+    in_namespaces("a_stop_is_answered_only_once_what_a_killed_agent_launches_is_over_and_undone", || {
+        set_the_stage();
+        start_and_kill();
+        let code = agent("stop", 90).status().unwrap().code();
+        let launched_before = position_of("launched", 0).is_some();
+        assert_eq!(code, Some(0), "{}", told());
+        assert!(!etcd_lives(), "{}", told());
+        // What was under way when the stop was answered would be there by then.
+        tandem::clock::sleep(Duration::from_secs(LAUNCH_TAKES + 1));
+        assert!(!etcd_lives(), "an etcd was started after the stop: {}", told());
+        assert!(launched_before, "{}", told());
+    });
+}
+
+#[test]
+fn a_start_launches_nothing_beside_what_a_killed_agent_launches() {
+    in_namespaces("a_start_launches_nothing_beside_what_a_killed_agent_launches", || {
+        set_the_stage();
+        start_and_kill();
+        let again = agent("start", 600).spawn().unwrap();
+        await_asked("launched");
+        let launched = position_of("launched", 0).unwrap();
+        tandem::clock::sleep(Duration::from_secs(1));
+        let runs = asked().iter().take(launched).filter(|line| line.starts_with("run --detach")).count();
+        assert_eq!(runs, 1, "{}", told());
+        kill_group(again);
+        let environment = std::fs::read_to_string(format!("{STAGE}/environment")).unwrap();
+        // Without it podman has conmon in a scope of its own, and etcd's log is not in pacemaker.service's.
+        assert!(environment.lines().any(|line| line == "INVOCATION_ID=pacemaker-1"), "{environment}");
+    });
+}
+
+#[test]
+fn a_probe_does_not_say_that_nothing_runs_while_something_is_launched() {
+    in_namespaces("a_probe_does_not_say_that_nothing_runs_while_something_is_launched", || {
+        set_the_stage();
+        start_and_kill();
+        let began = Instant::now();
+        let code = agent("monitor", 25).status().unwrap().code();
+        assert_eq!(code, Some(0), "{}", told());
+        assert!(began.elapsed() < Duration::from_secs(LAUNCH_TAKES + 3));
+    });
+}
+
+/// As OpenShift's watcher of certificates does with `podman restart`: systemd forgets the drop-ins with the old scopes.
+#[test]
+fn the_drop_ins_follow_a_container_that_is_restarted_behind_pacemaker() {
+    in_namespaces("the_drop_ins_follow_a_container_that_is_restarted_behind_pacemaker", || {
+        const DROP_IN: &str = "/run/systemd/transient/libpod-c1.scope.d/dep.conf";
+        set_the_stage();
+        let launch = || {
+            let etcd = program("/usr/bin/sleep").arg("1000").spawn().unwrap();
+            std::fs::write(format!("{STAGE}/pid"), etcd.id().to_string()).unwrap();
+            etcd
+        };
+        let looked_at = || {
+            let _ = std::fs::remove_file(DROP_IN);
+            assert_eq!(agent("monitor", 25).status().unwrap().code(), Some(0), "{}", told());
+            Path::new(DROP_IN).is_file()
+        };
+        let mut first = launch();
+        assert!(looked_at(), "{}", told());
+        assert!(!looked_at(), "once for each process");
+        first.kill().unwrap();
+        first.wait().unwrap();
+        let mut second = launch();
+        assert!(looked_at(), "{}", told());
+        second.kill().unwrap();
+        second.wait().unwrap();
+    });
+}

@@ -1,0 +1,13 @@
+//! The program as it is called: by its names, with its actions, by Pacemaker, a package manager or ShellSpec; and what it
+//! prints of itself.
+
+mod dispatch;
+mod generated;
+mod killed_agent;
+mod metadata;
+#[path = "../namespaces/mod.rs"]
+mod namespaces;
+mod removal;
+mod replay;
+mod security;
+mod shellspec_runner;

@@ -1,0 +1,7 @@
+//! The model: its scenarios, its searches, what they reach, the rules that they would miss, and the comparison of strategies.
+
+mod compare;
+mod coverage;
+mod mutants;
+mod scenarios;
+mod search;
