@@ -1,0 +1,224 @@
+//! Everything that etcd can be told besides what the agent tells it: the table of names, kinds and releases.
+
+/// A setting that etcd knows.
+#[derive(Debug, PartialEq)]
+pub(super) struct Key {
+    /// The newest name.
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    /// The first minor release of etcd 3 that knows it, under whichever name.
+    pub(super) since: u32,
+    pub(super) form: Form,
+}
+
+/// What kind of value the configuration file takes, as narrow as etcd is: it ends at a value that it cannot use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Bool,
+    /// From the least to the most.
+    Integer(u64, u64),
+    Text,
+    OneOf(&'static [&'static str]),
+    /// `simple`, or `jwt` with its options.
+    AuthToken,
+    /// Nanoseconds in the file, `1m30s` everywhere else; the least of them.
+    Duration(u64),
+    /// A duration, or a number of hours or revisions.
+    Retention,
+    /// A list in the file, separated by commas everywhere else.
+    CipherSuites,
+    LogOutputs,
+    Json,
+    /// Where browsers may come from.
+    Origins,
+    /// Addresses that every node has.
+    Listen,
+}
+
+/// How it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Plain,
+    /// `experimental-` in front of its name up to etcd 3.5, and gone under that name from 3.7 on.
+    Experimental,
+    /// `experimental-` and this name up to etcd 3.5, then a feature gate.
+    Gate {
+        old: &'static str,
+    },
+    /// An entry of `socket-options`.
+    Socket(&'static str),
+}
+
+/// The minor release from which on new names and feature gates are known.
+pub(super) const STABLE_NAMES: u32 = 6;
+pub(super) const EXPERIMENTAL: &str = "experimental-";
+/// The option that holds the gates, and its name in the file.
+pub(super) const FEATURE_GATES: &str = "feature-gates";
+pub(super) const SOCKET_OPTIONS: &str = "socket-options";
+/// The lowest TLS version with which etcd refuses a list of cipher suites.
+pub(super) const TLS13: &str = "TLS1.3";
+const TLS_VERSIONS: &[&str] = &["TLS1.2", TLS13];
+/// How many heartbeats an election has to wait for at least, and how many milliseconds at most.
+pub(super) const HEARTBEATS: u64 = 5;
+const LONGEST_ELECTION: u64 = 50_000;
+/// What holds where nobody sets them, in milliseconds.
+pub(super) const HEARTBEAT_INTERVAL: u64 = 100;
+pub(super) const ELECTION_TIMEOUT: u64 = 1_000;
+/// A number of hours that still is a duration to etcd.
+pub(super) const MOST_HOURS: u64 = 2_562_047;
+const INT32: u64 = i32::MAX as u64;
+pub(super) const UINT32: u64 = u32::MAX as u64;
+/// Go's names for them.
+pub(super) const CIPHER_SUITES: &[&str] = &[
+    "TLS_AES_128_GCM_SHA256",
+    "TLS_AES_256_GCM_SHA384",
+    "TLS_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",
+    "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_RSA_WITH_RC4_128_SHA",
+    "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
+    "TLS_RSA_WITH_AES_128_CBC_SHA",
+    "TLS_RSA_WITH_AES_128_CBC_SHA256",
+    "TLS_RSA_WITH_AES_128_GCM_SHA256",
+    "TLS_RSA_WITH_AES_256_CBC_SHA",
+    "TLS_RSA_WITH_AES_256_GCM_SHA384",
+    "TLS_RSA_WITH_RC4_128_SHA",
+];
+/// Where logs go besides files.
+pub(super) const LOG_STREAMS: &[&str] = &["stdout", "stderr", "systemd/journal"];
+
+const fn key(name: &'static str, kind: Kind, since: u32) -> Key {
+    Key { name, kind, since, form: Form::Plain }
+}
+
+const fn experimental(name: &'static str, kind: Kind, since: u32) -> Key {
+    Key { name, kind, since, form: Form::Experimental }
+}
+
+const fn integer(name: &'static str, least: u64, most: u64) -> Key {
+    key(name, Kind::Integer(least, most), 4)
+}
+
+const fn gate(name: &'static str, old: &'static str, since: u32) -> Key {
+    Key { name, kind: Kind::Bool, since, form: Form::Gate { old } }
+}
+
+const fn socket(name: &'static str, entry: &'static str) -> Key {
+    Key { name, kind: Kind::Bool, since: 5, form: Form::Socket(entry) }
+}
+
+/// Everything but what the agent sets itself.
+pub(super) const KEYS: &[Key] = &[
+    key("auth-token", Kind::AuthToken, 4),
+    integer("auth-token-ttl", 1, 1_000_000_000),
+    key("auto-compaction-mode", Kind::OneOf(&["periodic", "revision"]), 4),
+    key("auto-compaction-retention", Kind::Retention, 4),
+    key("backend-batch-interval", Kind::Duration(0), 4),
+    integer("backend-batch-limit", 0, INT32),
+    key("backend-bbolt-freelist-type", Kind::OneOf(&["array", "map"]), 5),
+    integer("bcrypt-cost", 4, 31),
+    key("cipher-suites", Kind::CipherSuites, 4),
+    key("cors", Kind::Origins, 4),
+    integer("election-timeout", 5, LONGEST_ELECTION),
+    key("enable-grpc-gateway", Kind::Bool, 4),
+    key("enable-log-rotation", Kind::Bool, 5),
+    key("enable-pprof", Kind::Bool, 4),
+    key("grpc-keepalive-interval", Kind::Duration(0), 4),
+    key("grpc-keepalive-min-time", Kind::Duration(0), 4),
+    key("grpc-keepalive-timeout", Kind::Duration(0), 4),
+    integer("heartbeat-interval", 1, LONGEST_ELECTION / HEARTBEATS),
+    key("host-whitelist", Kind::Text, 4),
+    key("initial-election-tick-advance", Kind::Bool, 4),
+    key("listen-client-http-urls", Kind::Listen, 5),
+    key("listen-metrics-urls", Kind::Listen, 4),
+    key("log-level", Kind::OneOf(&["debug", "info", "warn", "error", "panic", "fatal"]), 4),
+    key("log-outputs", Kind::LogOutputs, 4),
+    key("log-rotation-config-json", Kind::Json, 5),
+    key("logger", Kind::OneOf(&["zap"]), 4),
+    integer("max-concurrent-streams", 1, UINT32),
+    integer("max-request-bytes", 1, 1 << 30),
+    integer("max-snapshots", 0, UINT32),
+    integer("max-txn-ops", 1, UINT32),
+    integer("max-wals", 0, UINT32),
+    key("metrics", Kind::OneOf(&["basic", "extensive"]), 4),
+    key("pre-vote", Kind::Bool, 4),
+    integer("quota-backend-bytes", 0, 1 << 40),
+    integer("snapshot-count", 1, UINT32),
+    key("tls-max-version", Kind::OneOf(TLS_VERSIONS), 5),
+    key("tls-min-version", Kind::OneOf(TLS_VERSIONS), 5),
+    socket("socket-reuse-address", "reuse-address"),
+    socket("socket-reuse-port", "reuse-port"),
+    experimental("bootstrap-defrag-threshold-megabytes", Kind::Integer(0, UINT32), 5),
+    experimental("compact-hash-check-time", Kind::Duration(1), 5),
+    experimental("compaction-batch-limit", Kind::Integer(1, INT32), 4),
+    experimental("compaction-sleep-interval", Kind::Duration(0), 5),
+    experimental("corrupt-check-time", Kind::Duration(0), 4),
+    experimental("distributed-tracing-address", Kind::Text, 5),
+    experimental("distributed-tracing-instance-id", Kind::Text, 5),
+    experimental("distributed-tracing-sampling-rate", Kind::Integer(0, 1_000_000), 5),
+    experimental("distributed-tracing-service-name", Kind::Text, 5),
+    experimental("downgrade-check-time", Kind::Duration(0), 5),
+    experimental("enable-distributed-tracing", Kind::Bool, 5),
+    experimental("max-learners", Kind::Integer(1, INT32), 6),
+    experimental("memory-mlock", Kind::Bool, 5),
+    experimental("peer-skip-client-san-verification", Kind::Bool, 6),
+    experimental("snapshot-catchup-entries", Kind::Integer(1, UINT32), 6),
+    experimental("warning-apply-duration", Kind::Duration(0), 5),
+    experimental("warning-unary-request-duration", Kind::Duration(0), 6),
+    experimental("watch-progress-notify-interval", Kind::Duration(0), 4),
+    gate("CompactHashCheck", "compact-hash-check-enabled", 5),
+    gate("InitialCorruptCheck", "initial-corrupt-check", 4),
+    gate("LeaseCheckpoint", "enable-lease-checkpoint", 4),
+    gate("LeaseCheckpointPersist", "enable-lease-checkpoint-persist", 4),
+    gate("SetMemberLocalAddr", "set-member-localaddr", 6),
+    gate("StopGRPCServiceOnDefrag", "stop-grpc-service-on-defrag", 5),
+    gate("TxnModeWriteWithSharedBuffer", "txn-mode-write-with-shared-buffer", 5),
+];
+
+/// What the agent sets itself, or what would take the data out of its sight.
+pub(super) const OURS: &[&str] = &[
+    "advertise-client-urls",
+    "auto-tls",
+    "cert-file",
+    "client-cert-auth",
+    "client-cert-file",
+    "client-key-file",
+    "config-file",
+    "data-dir",
+    "discovery",
+    "force-new-cluster",
+    "force-new-cluster-bump-amount",
+    "initial-advertise-peer-urls",
+    "initial-cluster",
+    "initial-cluster-state",
+    "initial-cluster-token",
+    "key-file",
+    "listen-client-urls",
+    "listen-peer-urls",
+    "name",
+    "peer-auto-tls",
+    "peer-cert-file",
+    "peer-client-cert-auth",
+    "peer-client-cert-file",
+    "peer-client-key-file",
+    "peer-key-file",
+    "peer-trusted-ca-file",
+    "strict-reconfig-check",
+    "trusted-ca-file",
+    "unsafe-no-fsync",
+    "wal-dir",
+];
