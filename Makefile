@@ -145,13 +145,17 @@ build: ## the optimised binary
 
 # Where the binary and its names go; DESTDIR as usual.
 DESTDIR ?=
+# In folders as in this tree, so that README's links lead to the guides there, too.
+DOC = $(DESTDIR)/usr/share/doc/tandem
 .PHONY: install
-install: build ## install the binary, the names that Pacemaker knows it by, man pages and shell completions (root)
+install: build ## install the binary, the names that Pacemaker knows it by, man pages, guides and shell completions (root)
 	install -D --mode=755 $(TARGET)/release/tandem $(DESTDIR)/usr/sbin/tandem
 	@$(call make-links,ocf/links)
 	umask 022 && $(TARGET)/release/tandem generate $(DESTDIR)/usr/share
-	install -d --mode=755 $(DESTDIR)/usr/share/doc/tandem
-	umask 022 && CARGO=$(CARGO) rpm/third-party $(CARGO_FLAGS) > $(DESTDIR)/usr/share/doc/tandem/THIRD-PARTY
+	install -d --mode=755 $(DOC) $(DOC)/docs $(DOC)/docs/operate
+	install --mode=644 --target-directory=$(DOC) README.md SECURITY.md
+	install --mode=644 --target-directory=$(DOC)/docs/operate docs/operate/*.md
+	umask 022 && CARGO=$(CARGO) rpm/third-party $(CARGO_FLAGS) > $(DOC)/THIRD-PARTY
 
 .PHONY: install-dropin
 install-dropin: ## install the names of the shell agent and of the Python fence_redfish, in their places (root)
