@@ -39,6 +39,8 @@ help: ## this list
 
 .PHONY: demo
 demo: setup ## two nodes, one power cut, and etcd takes writes again (root; VICTIM=follower for the other node)
+	@echo 'demo: building Tandem and the lab: some minutes the first time, seconds from then on'
+	$(CARGO) test --no-run --test lab
 	$(LAB) demo --victim $(VICTIM) $(LAB_OPTIONS)
 
 .PHONY: test
@@ -53,14 +55,21 @@ nightly: test sim-deep sim-page lab-nightly rpm-vendored ## everything that take
 # Targets that a plain `cargo test` leaves out, and with it `--all-targets`.
 APART = --test sim_page --test lab --test data_dir_real --test fence_real --test packages
 
-.PHONY: check
-check: ## formatting, lints and all tests that need neither root nor a lab
+.PHONY: lint
+lint: ## formatting and lints
 	$(CARGO) fmt --check
-	$(CARGO) clippy --quiet --all-targets -- --deny warnings
-	$(CARGO) clippy --quiet $(APART) -- --deny warnings
+	CARGO=$(CARGO) .ci/clippy --all-targets
+	CARGO=$(CARGO) .ci/clippy $(APART)
+
+.PHONY: check
+check: lint ## formatting, lints and all tests that need neither root nor a lab
 	$(CARGO) test --quiet
 	$(LAB) self-test
 	shellspec/run
+
+.PHONY: hooks
+hooks: ## have git run the quick half of 'make check' before each commit
+	@.ci/pre-commit install
 
 # What the model searches every day, each line a search.
 SIM_DAILY = \
