@@ -39,6 +39,8 @@ help: ## this list
 
 .PHONY: demo
 demo: setup ## two nodes, one power cut, and etcd takes writes again (root; VICTIM=follower for the other node)
+	@echo 'demo: building Tandem and the lab: some minutes the first time, seconds from then on'
+	$(CARGO) test --no-run --test lab
 	$(LAB) demo --victim $(VICTIM) $(LAB_OPTIONS)
 
 .PHONY: test
@@ -53,14 +55,21 @@ nightly: test sim-deep sim-page lab-nightly rpm-vendored ## everything that take
 # Targets that a plain `cargo test` leaves out, and with it `--all-targets`.
 APART = --test sim_page --test lab --test data_dir_real --test fence_real --test packages
 
-.PHONY: check
-check: ## formatting, lints and all tests that need neither root nor a lab
+.PHONY: lint
+lint: ## formatting and lints
 	$(CARGO) fmt --check
-	$(CARGO) clippy --quiet --all-targets -- --deny warnings
-	$(CARGO) clippy --quiet $(APART) -- --deny warnings
+	CARGO=$(CARGO) .ci/clippy --all-targets
+	CARGO=$(CARGO) .ci/clippy $(APART)
+
+.PHONY: check
+check: lint ## formatting, lints and all tests that need neither root nor a lab
 	$(CARGO) test --quiet
 	$(LAB) self-test
 	shellspec/run
+
+.PHONY: hooks
+hooks: ## have git run the quick half of 'make check' before each commit
+	@.ci/pre-commit install
 
 # What the model searches every day, each line a search.
 SIM_DAILY = \
@@ -145,13 +154,17 @@ build: ## the optimised binary
 
 # Where the binary and its names go; DESTDIR as usual.
 DESTDIR ?=
+# In folders as in this tree, so that README's links lead to the guides there, too.
+DOC = $(DESTDIR)/usr/share/doc/tandem
 .PHONY: install
-install: build ## install the binary, the names that Pacemaker knows it by, man pages and shell completions (root)
+install: build ## install the binary, the names that Pacemaker knows it by, man pages, guides and shell completions (root)
 	install -D --mode=755 $(TARGET)/release/tandem $(DESTDIR)/usr/sbin/tandem
 	@$(call make-links,ocf/links)
 	umask 022 && $(TARGET)/release/tandem generate $(DESTDIR)/usr/share
-	install -d --mode=755 $(DESTDIR)/usr/share/doc/tandem
-	umask 022 && CARGO=$(CARGO) rpm/third-party $(CARGO_FLAGS) > $(DESTDIR)/usr/share/doc/tandem/THIRD-PARTY
+	install -d --mode=755 $(DOC) $(DOC)/docs $(DOC)/docs/operate
+	install --mode=644 --target-directory=$(DOC) README.md SECURITY.md
+	install --mode=644 --target-directory=$(DOC)/docs/operate docs/operate/*.md
+	umask 022 && CARGO=$(CARGO) rpm/third-party $(CARGO_FLAGS) > $(DOC)/THIRD-PARTY
 
 .PHONY: install-dropin
 install-dropin: ## install the names of the shell agent and of the Python fence_redfish, in their places (root)

@@ -1,4 +1,5 @@
-//! The documents lead where they say: links and headings, files and folders, make's targets, tests and the lab's commands.
+//! The documents lead where they say: links and headings, files and folders (those that comments name, too), make's targets,
+//! tests and the lab's commands.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -8,7 +9,13 @@ use std::path::{Path, PathBuf};
 /// Folders that hold nothing of ours to read.
 const NOT_OURS: &[&str] = &["target", ".git", "fixtures"];
 /// What paths in the text begin with; a word that begins otherwise is no path of this tree.
-const TOP: &[&str] = &["src/", "tests/", "ocf/", "rpm/", "deb/", "metadata/", "shellspec/", "fuzz/", "docs/"];
+const TOP: &[&str] =
+    &["src/", "tests/", "ocf/", "rpm/", "deb/", "metadata/", "shellspec/", "fuzz/", "docs/", ".ci/", ".cargo/"];
+/// How the names of sources and documents end; what ends otherwise may be a file of some machine.
+const KINDS: &[&str] = &["rs", "md", "toml", "scn", "trace", "sh", "mk", "spec"];
+/// Names of files with capitals in them.
+const CAPITALS: &[&str] =
+    &["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "Cargo.toml", "Cargo.lock", "SOURCE.txt"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -105,21 +112,77 @@ fn every_link_leads_somewhere() {
     assert!(count > 10, "{count} links");
 }
 
+/// The comments of every other file: what it has in lines that begin as comments do.
+fn comments() -> Vec<(PathBuf, String)> {
+    let is_comment = |line: &&str| line.starts_with("//") || line.starts_with('#') && !line.starts_with("#[");
+    let text = |path: PathBuf| {
+        let text = fs::read_to_string(&path).ok()?;
+        Some((path, text.lines().map(str::trim_start).filter(is_comment).collect::<Vec<_>>().join("\n")))
+    };
+    let is_source = |path: &PathBuf| path.is_file() && path.extension().is_none_or(|kind| kind != "md");
+    let sources = files().into_iter().filter(is_source);
+    sources.filter(|path| !path.iter().any(|part| part == "fixtures")).filter_map(text).collect()
+}
+
+/// Every file and folder of this tree.
+fn files() -> Vec<PathBuf> {
+    fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if !["target", ".git"].iter().any(|name| path.ends_with(name)) {
+                if path.is_dir() {
+                    walk(&path, found);
+                }
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(root(), &mut found);
+    found
+}
+
+/// Whether it begins with a folder of this tree.
+fn begins_here(word: &str) -> bool {
+    TOP.iter().any(|top| word.starts_with(top))
+}
+
+/// The words of a text that are written as paths of this tree: by their first folder, or, with `names`, as the name of a source or
+/// a document alone. Those with capitals that no file has are to be filled in.
+fn paths(text: &str, names: bool) -> impl Iterator<Item = &str> {
+    let between = |c: char| c.is_whitespace() || "`()[]\"'|,;:".contains(c);
+    let words = text.split(between).map(|word| word.trim_end_matches(['.', '/']));
+    let words = words.map(|word| word.trim_start_matches("./").trim_start_matches("../"));
+    let is_blank = |part: &str| part.chars().any(|c| c.is_ascii_uppercase()) && !CAPITALS.contains(&part);
+    words.filter(move |word| {
+        let plain = !word.starts_with('/') && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
+        let kind = Path::new(word).extension().and_then(|kind| kind.to_str());
+        let named = names && kind.is_some_and(|kind| KINDS.contains(&kind));
+        plain && (begins_here(word) || named) && !word.split('/').any(is_blank)
+    })
+}
+
 #[test]
 fn every_path_in_the_text_is_there() {
+    let files = files();
+    // A name without its first folder is the end of some path: the text says in which folder.
+    let is_there = |word: &str, text: &Path| {
+        root().join(word).exists()
+            || text.parent().unwrap().join(word).exists()
+            || !begins_here(word) && files.iter().any(|path| path.ends_with(word))
+    };
     let mut missing = Vec::new();
-    for (path, text) in documents() {
-        for words in code(&text) {
-            for word in words.split_whitespace() {
-                let word = word.trim_start_matches("../").trim_end_matches([':', ',', ';']);
-                let ours = TOP.iter().any(|top| word.starts_with(top));
-                // A pattern, a place to fill in, or a place in a package.
-                let literal = !word.contains(['*', '<', '(', '=']) && !word.chars().any(|c| c.is_ascii_uppercase());
-                if ours && literal && !root().join(word).exists() {
+    for (texts, names, at_least) in [(documents(), true, 100), (comments(), false, 20)] {
+        let mut count = 0;
+        for (path, text) in texts {
+            for word in paths(&text, names) {
+                count += 1;
+                if !is_there(word, &path) {
                     missing.push(format!("{}: {word}", path.display()));
                 }
             }
         }
+        assert!(count > at_least, "{count} paths");
     }
     assert!(missing.is_empty(), "{missing:#?}");
 }

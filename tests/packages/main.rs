@@ -166,14 +166,17 @@ fn nothing_runs_but_what_keeps_a_package_that_pacemaker_needs() {
 
 #[test]
 fn the_documentation_is_there() {
+    // Where the links of README lead, beside it.
+    const RECOVERY: &str = "tandem/docs/operate/recovery.md";
+    const FENCING: &str = "tandem/docs/operate/fencing.md";
     for (contents, names) in [
         (
             of_rpm(&package("tandem-", ".rpm")),
-            ["README.md", "RECOVERY.md", "FENCING.md", "CHANGELOG.md", "LICENSE", "THIRD-PARTY"],
+            ["tandem/README.md", RECOVERY, FENCING, "CHANGELOG.md", "LICENSE", "THIRD-PARTY"],
         ),
         (
             of_deb(&package("tandem_", ".deb")),
-            ["README.md", "RECOVERY.md", "FENCING.md", "changelog", "copyright", "THIRD-PARTY"],
+            ["tandem/README.md", RECOVERY, FENCING, "changelog", "copyright", "THIRD-PARTY"],
         ),
     ] {
         for name in names {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+/// Where the guide is.
+pub(crate) const GUIDE: &str = "docs/operate/recovery.md";
 /// The sections whose words are not this program's but Pacemaker's.
 const OTHERS_WORDS: &str = "## What `crm_mon` shows";
 
@@ -17,7 +19,7 @@ pub(crate) struct Entry {
 
 /// The guide's entries, in order.
 pub(crate) fn entries() -> Vec<Entry> {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("RECOVERY.md")).unwrap();
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(GUIDE)).unwrap();
     let mut found: Vec<Entry> = Vec::new();
     let mut is_ours = true;
     let mut below_heading = false;

@@ -1,4 +1,4 @@
-//! RECOVERY.md knows every sentence that the code can print when it refuses or fails, knows no others, and ends each with
+//! The recovery guide knows every sentence that the code can print when it refuses or fails, no others, and ends each with
 //! a command to type. The sentences are taken from the sources, so a new one fails here until the guide has it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -8,6 +8,7 @@ mod exceptions;
 mod guide;
 mod sentences;
 
+use guide::GUIDE;
 use sentences::Sentence;
 
 /// The hints that a row of the table of BMCs' messages adds to the BMC's own words.
@@ -48,7 +49,7 @@ fn every_sentence_is_in_the_guide() {
         all.iter().filter(|sentence| !known(sentence)).map(|one| format!("  {}: {}", one.place, one.text)).collect();
     assert!(
         missing.is_empty(),
-        "RECOVERY.md does not say what to do about:\n{}\nAdd each, word for word with capitals for what fills its holes, \
+        "{GUIDE} does not say what to do about:\n{}\nAdd each, word for word with capitals for what fills its holes, \
          as `### \\`words\\`` with a ```sh block or as a table's row that ends with a command. If it is no refusal, say so \
          in tests/house/recovery_guide/exceptions.rs.",
         missing.join("\n")
@@ -66,7 +67,7 @@ fn the_guide_knows_no_sentence_that_the_code_does_not_print() {
             }
         }
     }
-    assert!(stale.is_empty(), "nothing in src/ prints these words of RECOVERY.md any more:\n{}", stale.join("\n"));
+    assert!(stale.is_empty(), "nothing in src/ prints these words of {GUIDE} any more:\n{}", stale.join("\n"));
 }
 
 #[test]
@@ -77,7 +78,7 @@ fn every_entry_ends_with_a_way_on() {
         .filter(|entry| !entry.has_way_on || entry.words.is_empty())
         .map(|entry| format!("  line {}: {}", entry.line, entry.words.join(", ")))
         .collect();
-    assert!(without.is_empty(), "these entries of RECOVERY.md name no command to type:\n{}", without.join("\n"));
+    assert!(without.is_empty(), "these entries of {GUIDE} name no command to type:\n{}", without.join("\n"));
 }
 
 #[test]
