@@ -34,4 +34,5 @@ pub mod redfish;
 pub mod regular_file;
 pub mod roff;
 pub mod sim;
+pub mod wiped;
 pub mod xml;

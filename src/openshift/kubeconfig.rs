@@ -5,20 +5,21 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use serde_json::Value;
+use zeroize::Zeroizing;
 
 use super::yaml;
-use crate::regular_file;
+use crate::wiped;
 
 /// Many times what a kubeconfig, a certificate or a key is.
 const SIZE_LIMIT: u64 = 4 * 1024 * 1024;
 
-/// What the current context of a kubeconfig file says. PEM texts; what is secret never shows.
+/// What the current context of a kubeconfig file says. PEM texts; what is secret never shows, and is wiped when it is dropped.
 pub struct Access {
     pub server: String,
-    pub authorities: Option<Vec<u8>>,
+    pub authorities: Option<Zeroizing<Vec<u8>>>,
     /// A client certificate and its key.
-    pub identity: Option<(Vec<u8>, Vec<u8>)>,
-    pub token: Option<String>,
+    pub identity: Option<(Zeroizing<Vec<u8>>, Zeroizing<Vec<u8>>)>,
+    pub token: Option<Zeroizing<String>>,
 }
 
 impl fmt::Debug for Access {
@@ -29,9 +30,10 @@ impl fmt::Debug for Access {
 
 /// Reads the file at `path`; answers in words what keeps it from being used.
 pub fn read(path: &Path) -> Result<Access, String> {
-    let text = regular_file::text_of_at_most(path, SIZE_LIMIT)
-        .map_err(|error| format!("cannot be read ({})", error.kind()))?;
-    let config = yaml::parse(&text).ok_or("is not understood")?;
+    let bytes = wiped::read_at_most(path, SIZE_LIMIT).map_err(|error| format!("cannot be read ({})", error.kind()))?;
+    let text =
+        std::str::from_utf8(&bytes).map_err(|_| format!("cannot be read ({})", std::io::ErrorKind::InvalidData))?;
+    let config = yaml::parse(text).ok_or("is not understood")?;
     let base = path.parent().unwrap_or(Path::new("/"));
     let current = config.get("current-context").and_then(Value::as_str);
     let context = named(&config, "contexts", "context", current).ok_or("has no context")?;
@@ -41,7 +43,7 @@ pub fn read(path: &Path) -> Result<Access, String> {
     let server = cluster.get("server").and_then(Value::as_str).ok_or("names no server")?;
     let certificate = content(user, "client-certificate", base)?;
     let key = content(user, "client-key", base)?;
-    let token = user.get("token").and_then(Value::as_str).map(str::to_owned);
+    let token = user.get("token").and_then(Value::as_str).map(|token| Zeroizing::new(token.to_owned()));
     if token.is_none() && (certificate.is_none() || key.is_none()) {
         return Err("has neither a token nor a certificate in it (tokenFile and exec are not followed)".to_owned());
     }
@@ -61,14 +63,16 @@ fn named<'a>(config: &'a Value, list: &str, kind: &str, name: Option<&str>) -> O
 }
 
 /// A file's content, given in the configuration itself or by its path.
-fn content(entry: &Value, name: &str, base: &Path) -> Result<Option<Vec<u8>>, String> {
+fn content(entry: &Value, name: &str, base: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, String> {
     if let Some(data) = entry.get(format!("{name}-data")).and_then(Value::as_str) {
         let decoded = base64::engine::general_purpose::STANDARD.decode(data.trim());
-        return decoded.map(Some).map_err(|_| format!("has a {name}-data that is not base64"));
+        return decoded
+            .map(|content| Some(Zeroizing::new(content)))
+            .map_err(|_| format!("has a {name}-data that is not base64"));
     }
     let Some(path) = entry.get(name).and_then(Value::as_str) else { return Ok(None) };
     let path: PathBuf = base.join(path);
-    regular_file::read_at_most(&path, SIZE_LIMIT)
+    wiped::read_at_most(&path, SIZE_LIMIT)
         .map(Some)
         .map_err(|error| format!("names {}, which cannot be read ({})", path.display(), error.kind()))
 }
@@ -88,8 +92,9 @@ mod tests {
         std::fs::write(dir.path().join("ca.crt"), "CA").unwrap();
         let access = read(&path).unwrap();
         assert_eq!(access.server, "https://localhost:6443");
-        assert_eq!(access.authorities.as_deref(), Some(b"CA".as_slice()));
-        assert_eq!(access.identity.clone(), Some((b"CERT".to_vec(), b"KEY".to_vec())));
+        assert_eq!(access.authorities.as_deref().map(Vec::as_slice), Some(b"CA".as_slice()));
+        let (certificate, key) = access.identity.as_ref().unwrap();
+        assert_eq!((certificate.as_slice(), key.as_slice()), (b"CERT".as_slice(), b"KEY".as_slice()));
         assert!(!format!("{access:?}").contains("KEY"));
         let anonymous = TEXT.replace("client-certificate-data: Q0VSVA==", "tokenFile: /run/token");
         std::fs::write(&path, anonymous).unwrap();
