@@ -31,10 +31,11 @@ use self::input::{Given, INPUT_LIMIT};
 use self::options::{Opt, truth};
 use crate::clock::Deadline;
 use crate::logging;
-use crate::redfish::bmc::{Bmc, Login};
+use crate::redfish::bmc::Bmc;
 use crate::redfish::client::{Client, Settings};
 use crate::redfish::request::Credentials;
 use crate::redfish::secret::Scrubber;
+use crate::redfish::service::Login;
 use crate::redfish::tls::{self, Trust};
 use crate::wiped;
 

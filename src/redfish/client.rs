@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 use super::address::{Address, Place};
 use super::explain;
 use super::failure::{Failure, Kind};
+use super::limits::{BODY_LIMIT, HEADER_LIMIT, WORDS};
 use super::quirks::{HABITS, Habit};
 use super::reply::{self, Answer, Reply};
 use super::request::{Ask, Credentials, Method};
@@ -22,13 +23,8 @@ use super::tls::{self, Shown, Trust};
 use super::transport::{Connections, OneHost, TlsConnector};
 use crate::clock::Deadline;
 
-/// More than any answer that a fence agent reads; a larger one is a fault.
-pub(super) const BODY_LIMIT: u64 = 1024 * 1024;
-pub(super) const HEADER_LIMIT: usize = 32 * 1024;
 /// Redirects that are followed for one request.
 const HOPS: usize = 3;
-/// How much of a service's own words goes into a sentence.
-pub(super) const WORDS: usize = 300;
 /// Room for the body of a request. One that holds a password does not grow beyond it, and so leaves no copy behind.
 const BODY_ROOM: usize = 8 * 1024;
 /// How much of a body goes into the debug file.
