@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use zeroize::Zeroizing;
 
 use crate::clock::{self, Deadline};
 
@@ -23,6 +24,8 @@ const KEPT_VARIABLES: &[&str] =
     &["HOME", "TMPDIR", "XDG_RUNTIME_DIR", "CONTAINERS_CONF", "CIB_file", "LANG", "INVOCATION_ID"];
 /// How much of a child's output is kept; the rest is read and dropped.
 const OUTPUT_LIMIT: usize = 8 * 1024 * 1024;
+/// The same where the output is a secret.
+const SECRET_LIMIT: usize = 64 * 1024;
 /// How long the end of its output is waited for after its own end.
 const PIPE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -78,27 +81,61 @@ pub fn run_with_input<A: AsRef<OsStr>>(
     timeout: Duration,
 ) -> Result<Output, Error> {
     let child = spawn(program, args, Stdio::piped())?;
-    finish(program, child, input, timeout)
+    finish(program, child, input, timeout, &PLAIN).map(Output::from)
+}
+
+/// As [`run`], of a program that prints a secret: the exit code and what it printed, which is wiped when it is dropped.
+pub fn run_for_secret<A: AsRef<OsStr>>(
+    program: &str,
+    args: &[A],
+    timeout: Duration,
+) -> Result<(i32, Zeroizing<Vec<u8>>), Error> {
+    let child = spawn(program, args, Stdio::piped())?;
+    finish(program, child, &[], timeout, &SECRET).map(|said| (said.code, said.stdout))
 }
 
 /// As [`run`], with `file` as the program's standard input: the one descriptor that it surely does not hand on to what it
 /// leaves running.
 pub fn run_holding<A: AsRef<OsStr>>(program: &str, args: &[A], file: File, timeout: Duration) -> Result<Output, Error> {
     let child = spawn(program, args, file.into())?;
-    finish(program, child, &[], timeout)
+    finish(program, child, &[], timeout, &PLAIN).map(Output::from)
 }
 
-fn finish(program: &str, mut child: Child, input: &[u8], timeout: Duration) -> Result<Output, Error> {
+/// The room for what a program says.
+struct Room {
+    /// How much of it is there from the start: a buffer that grows leaves copies behind.
+    at_once: usize,
+    at_most: usize,
+}
+
+const PLAIN: Room = Room { at_once: 0, at_most: OUTPUT_LIMIT };
+const SECRET: Room = Room { at_once: SECRET_LIMIT, at_most: SECRET_LIMIT };
+
+/// What a finished program left behind, byte by byte.
+struct Said {
+    code: i32,
+    stdout: Zeroizing<Vec<u8>>,
+    stderr: Zeroizing<Vec<u8>>,
+}
+
+impl From<Said> for Output {
+    fn from(said: Said) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self { code: said.code, stdout: text(&said.stdout), stderr: text(&said.stderr) }
+    }
+}
+
+fn finish(program: &str, mut child: Child, input: &[u8], timeout: Duration, room: &Room) -> Result<Said, Error> {
     let timeout = END.get().map_or(timeout, |end| end.at_most(timeout));
-    let stdout = drain(child.stdout.take());
-    let stderr = drain(child.stderr.take());
+    let stdout = drain(child.stdout.take(), room);
+    let stderr = drain(child.stderr.take(), room);
     if let Some(mut stdin) = child.stdin.take() {
         // A program that does not read its input is no fault of ours: its exit code tells.
         let _ = stdin.write_all(input);
     }
     let code = wait(program, &mut child, timeout)?;
     let patience = Deadline::after(PIPE_PATIENCE);
-    Ok(Output { code, stdout: collect(stdout, patience), stderr: collect(stderr, patience) })
+    Ok(Said { code, stdout: collect(stdout, patience), stderr: collect(stderr, patience) })
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
@@ -131,18 +168,18 @@ pub fn find(program: &str) -> Option<PathBuf> {
 /// What a thread reads from a pipe, as far as it came.
 struct Reader {
     thread: JoinHandle<()>,
-    kept: Arc<Mutex<Vec<u8>>>,
+    kept: Arc<Mutex<Zeroizing<Vec<u8>>>>,
 }
 
-fn drain(pipe: Option<impl Read + Send + 'static>) -> Option<Reader> {
+fn drain(pipe: Option<impl Read + Send + 'static>, room: &Room) -> Option<Reader> {
     pipe.map(|mut pipe| {
-        let kept = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::new(Mutex::new(Zeroizing::new(Vec::with_capacity(room.at_once))));
         let keep = Arc::clone(&kept);
+        let mut room = room.at_most;
         let thread = std::thread::spawn(move || {
-            let mut room = OUTPUT_LIMIT;
-            let mut chunk = [0; 16 * 1024];
+            let mut chunk = Zeroizing::new([0; 16 * 1024]);
             loop {
-                match pipe.read(&mut chunk) {
+                match pipe.read(&mut *chunk) {
                     Ok(0) => return,
                     Ok(count) => {
                         let count = count.min(room);
@@ -161,13 +198,12 @@ fn drain(pipe: Option<impl Read + Send + 'static>) -> Option<Reader> {
 
 /// What was read. For the end of the pipe it is waited only a moment: a child that the program left behind (conmon, an
 /// agent with keys) may hold it open for ever, and what the program itself said is there by then.
-fn collect(reader: Option<Reader>, patience: Deadline) -> String {
-    let Some(reader) = reader else { return String::new() };
+fn collect(reader: Option<Reader>, patience: Deadline) -> Zeroizing<Vec<u8>> {
+    let Some(reader) = reader else { return Zeroizing::default() };
     while !reader.thread.is_finished() && !patience.has_passed() {
         clock::sleep(Duration::from_millis(5));
     }
-    let said = std::mem::take(&mut *reader.kept.lock().unwrap_or_else(PoisonError::into_inner));
-    String::from_utf8_lossy(&said).into_owned()
+    std::mem::take(&mut *reader.kept.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn wait(program: &str, child: &mut Child, timeout: Duration) -> Result<i32, Error> {

@@ -12,7 +12,7 @@ use super::common_name;
 use crate::decide::fact::Fact;
 use crate::decide::reason;
 use crate::decide::snapshot::{Etcd, Member, MemberId, NoPermission};
-use crate::regular_file;
+use crate::wiped;
 
 /// The certificates that an etcd is asked with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -253,7 +253,7 @@ fn sentence(error: &etcd_client::Error) -> String {
 
 fn tls(credentials: &Credentials) -> Result<TlsOptions, Error> {
     let read = |path: &PathBuf| {
-        regular_file::read_at_most(path, PEM_LIMIT)
+        wiped::read_at_most(path, PEM_LIMIT)
             .map_err(|source| Error::Certificate { path: path.display().to_string(), source })
     };
     Ok(TlsOptions::new()

@@ -8,9 +8,9 @@ use std::time::Duration;
 use self::reader::Reader;
 use super::input::Given;
 use crate::redfish::address::Address;
-use crate::redfish::bmc::LoginMethod;
 use crate::redfish::discovery::Pointer;
 use crate::redfish::secret::Secret;
+use crate::redfish::service::LoginMethod;
 use crate::redfish::tls::Fingerprint;
 
 /// What the agent is asked to do.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 
 use clap::{Arg, ArgAction, Command, value_parser};
+use zeroize::Zeroizing;
 
 use super::options::{Kind, OPTIONS, Opt, by_name, truth};
 
@@ -25,9 +26,10 @@ pub struct Given {
     plugs: BTreeMap<&'static str, Value>,
 }
 
-/// A value byte by byte; its text is never printed by accident.
+/// A value byte by byte; its text is never printed by accident, and wiped when it is dropped, as any of them may be a
+/// password.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Value(Vec<u8>);
+pub struct Value(Zeroizing<Vec<u8>>);
 
 impl std::fmt::Debug for Value {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -36,6 +38,10 @@ impl std::fmt::Debug for Value {
 }
 
 impl Value {
+    fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(Zeroizing::new(bytes.into()))
+    }
+
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -107,7 +113,7 @@ impl Given {
     }
 
     fn set(&mut self, opt: Opt, value: impl Into<Vec<u8>>) {
-        self.values.insert(opt, Value(value.into()));
+        self.values.insert(opt, Value::new(value));
     }
 }
 
@@ -146,7 +152,7 @@ fn accept(given: &mut Given, key: &str, value: &[u8]) {
         Some(row) if row.kind == Kind::Secret => given.set(row.opt, value),
         Some(row) if row.opt == Opt::Plug => {
             let name = if key == row.name { row.name } else { row.old.unwrap_or(row.name) };
-            given.plugs.insert(name, Value(unquoted(value).to_vec()));
+            given.plugs.insert(name, Value::new(unquoted(value)));
         }
         Some(row) => given.set(row.opt, unquoted(value)),
         None if key == "nodename" => given.node = Some(String::from_utf8_lossy(unquoted(value)).into_owned()),
@@ -165,6 +171,8 @@ fn shown(key: &str) -> String {
 }
 
 /// Reads arguments as getopt would: short and long options, long ones also shortened, the last of each wins.
+///
+/// A password among them stands in the list of processes anyway; only what is kept of it is wiped.
 pub fn from_arguments(arguments: &[OsString]) -> Result<Given, String> {
     let matches = command().try_get_matches_from(arguments).map_err(|error| {
         // Its first line says what is wrong; what follows is advice on usage.
@@ -231,11 +239,6 @@ pub(crate) fn command() -> Command {
     command
         .arg(Arg::new("nodename").long("nodename").num_args(1).value_parser(value_parser!(OsString)))
         .arg(Arg::new("extra").num_args(0..).value_parser(value_parser!(OsString)))
-}
-
-/// A value given by other means than the input, e.g. read from a file.
-pub fn value(bytes: OsString) -> Value {
-    Value(bytes.into_vec())
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use roff::{Inline, bold, italic, line_break, roman};
+
 use super::config::ACTIONS;
 use super::options::{Kind, OPTIONS, Row};
-use crate::roff::escaped as roff;
+use crate::manpage::Page;
 use crate::xml::Writer;
 
 const NAME: &str = "fence_redfish_rs";
@@ -106,40 +108,44 @@ fn help_of(row: &Row) -> String {
 
 /// A man page: `fence_redfish_rs -o manpage | man -l -`.
 pub fn manpage() -> String {
-    let mut page = format!(
-        ".TH FENCE_REDFISH_RS 8 \"\" \"tandem {}\" \"Fence agents\"\n.SH NAME\n{NAME} \\- {SHORT}\n",
-        env!("CARGO_PKG_VERSION")
-    );
-    let _ = write!(
-        page,
-        ".SH SYNOPSIS\n.B {NAME}\n[options]\n.br\n.B {NAME}\n< key=value lines\n.SH DESCRIPTION\n{}\n",
-        roff(LONG)
-    );
-    page.push_str(".SH OPTIONS\nEach option is given on the command line, or by its name on standard input.\n");
+    let mut page = Page::new(NAME, "8", "Fence agents", SHORT);
+    page.section("SYNOPSIS").text([bold(NAME), roman(" [options]")]);
+    page.text([line_break(), bold(NAME), roman(" < key=value lines")]);
+    page.section("DESCRIPTION").text([roman(LONG)]);
+    page.section("OPTIONS");
+    page.text([roman("Each option is given on the command line, or by its name on standard input.")]);
     for row in OPTIONS {
-        let _ = write!(page, ".TP\n.B {}\n{}. ", roff(&usage(row)), roff(help_of(row).trim_end_matches('.')));
-        page.push_str(&by_lines(row));
+        page.entry([bold(usage(row))]).text(explanation(row));
         if let Kind::Choice(choices) = row.kind {
-            let _ = writeln!(page, "One of {}.", roff(&choices.join(", ")));
+            page.text([roman(format!("One of {}.", choices.join(", ")))]);
         }
     }
-    page.push_str(".SH ACTIONS\n");
-    for (name, _, declared) in ACTIONS {
-        if *declared {
-            let _ = write!(page, ".TP\n.B {}\n{}\n", roff(name), roff(what_it_does(name)));
-        }
+    page.section("ACTIONS");
+    for (name, _, _) in ACTIONS.iter().filter(|(_, _, declared)| *declared) {
+        page.entry([bold(*name)]).text([roman(what_it_does(name))]);
     }
-    page.push_str(".SH EXIT STATUS\n.TP\n0\nDone, and proven; for status: the system is on.\n.TP\n1\nNot done, or not known.\n.TP\n2\nstatus only: the system is off.\n");
-    page
+    page.section("EXIT STATUS");
+    for (code, meaning) in EXIT_CODES {
+        page.entry([roman(*code)]).text([roman(*meaning)]);
+    }
+    page.finish()
 }
 
-/// How an option is given to a fence device, for the man page.
-fn by_lines(row: &Row) -> String {
+const EXIT_CODES: &[(&str, &str)] = &[
+    ("0", "Done, and proven; for status: the system is on."),
+    ("1", "Not done, or not known."),
+    ("2", "status only: the system is off."),
+];
+
+/// What an option is for, and how it is given to a fence device.
+fn explanation(row: &Row) -> Vec<Inline> {
+    let help = help_of(row);
+    let help = help.trim_end_matches('.');
     if row.is_for_people() {
-        return "On the command line only.\n".to_owned();
+        return vec![roman(format!("{help}. On the command line only."))];
     }
-    let old = row.old.map(|old| format!(" \"{}\"", roff(&format!(" (formerly {old})")))).unwrap_or_default();
-    format!("On standard input:\n.IR {}{old}.\n", roff(row.name))
+    let old = row.old.map(|old| format!(" (formerly {old})")).unwrap_or_default();
+    vec![roman(format!("{help}. On standard input: ")), italic(row.name), roman(format!("{old}."))]
 }
 
 fn what_it_does(action: &str) -> &'static str {

@@ -16,11 +16,14 @@ pub mod plan;
 pub mod truce;
 
 use std::ffi::OsString;
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::os::fd::AsFd as _;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use log::LevelFilter;
+use zeroize::Zeroizing;
 
 use self::act::{Actor, Ending};
 use self::config::{Action, Config, Environment, TrustSource};
@@ -28,11 +31,13 @@ use self::input::{Given, INPUT_LIMIT};
 use self::options::{Opt, truth};
 use crate::clock::Deadline;
 use crate::logging;
-use crate::redfish::bmc::{Bmc, Login};
+use crate::redfish::bmc::Bmc;
 use crate::redfish::client::{Client, Settings};
 use crate::redfish::request::Credentials;
 use crate::redfish::secret::Scrubber;
+use crate::redfish::service::Login;
 use crate::redfish::tls::{self, Trust};
+use crate::wiped;
 
 const FAILED: u8 = 1;
 /// The fencer writes all options at once and closes; what takes longer than this never ends.
@@ -120,7 +125,7 @@ fn finish(action: Action, ending: &Ending) -> u8 {
 }
 
 fn print(text: &str) -> u8 {
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => 0,
         Err(_) => FAILED,
@@ -163,9 +168,9 @@ fn read_input(args: &[OsString]) -> Result<Given, String> {
     if !args.is_empty() {
         return input::from_arguments(args);
     }
-    if std::io::stdin().is_terminal() {
+    if io::stdin().is_terminal() {
         let _ = writeln!(
-            std::io::stderr(),
+            io::stderr(),
             "fence_redfish_rs: type options as key=value, one on a line, and end with Ctrl-D (-h shows all options)"
         );
         return read_lines().map(|bytes| input::from_lines(&bytes));
@@ -179,18 +184,20 @@ fn read_input(args: &[OsString]) -> Result<Given, String> {
     }
 }
 
-fn read_lines() -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
+fn read_lines() -> Result<Zeroizing<Vec<u8>>, String> {
     let limit = u64::try_from(INPUT_LIMIT).unwrap_or(u64::MAX);
-    std::io::stdin()
-        .lock()
-        .take(limit + 1)
-        .read_to_end(&mut bytes)
+    let bytes = unbuffered_stdin()
+        .and_then(|stdin| wiped::read(stdin.take(limit + 1), INPUT_LIMIT + 1))
         .map_err(|error| format!("options could not be read from standard input: {error}"))?;
     if bytes.len() > INPUT_LIMIT {
         return Err(format!("options on standard input are longer than {} KiB", INPUT_LIMIT / 1024));
     }
     Ok(bytes)
+}
+
+/// The buffer of `io::stdin` lives as long as the process, and would keep a password that passes through it.
+fn unbuffered_stdin() -> io::Result<File> {
+    Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
 }
 
 fn trust(source: &TrustSource) -> Result<Trust, String> {

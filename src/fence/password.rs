@@ -8,11 +8,12 @@ use std::time::Duration;
 use super::config::PasswordSource;
 use crate::command;
 use crate::redfish::secret::Secret;
+use crate::wiped;
 
 /// A password program that talks to a vault needs some time; one that hangs must not take the whole action.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(10);
 /// A first line longer than this is no password.
-const FILE_LIMIT: u64 = 64 * 1024;
+const FILE_LIMIT: usize = 64 * 1024;
 
 /// The password itself, or why there is none; neither text shows any part of it.
 pub fn fetch(source: &PasswordSource, limit: Duration) -> Result<Secret, String> {
@@ -48,22 +49,23 @@ fn from_file(path: &Path) -> Result<Secret, String> {
     if file.metadata().is_ok_and(|data| data.permissions().mode() & 0o077 != 0) {
         log::warn!("{}", cannot("others can read it; chmod 600 would be right".to_owned()));
     }
-    let mut content = Vec::new();
-    file.take(FILE_LIMIT).read_to_end(&mut content).map_err(|error| cannot(error.to_string()))?;
+    let limited = file.take(u64::try_from(FILE_LIMIT).unwrap_or(u64::MAX));
+    let content = wiped::read(limited, FILE_LIMIT).map_err(|error| cannot(error.to_string()))?;
     Ok(first_line(&content))
 }
 
 fn from_script(script: &str, limit: Duration) -> Result<Secret, String> {
     let (program, arguments) = split(script);
-    let output = command::run(program, &arguments, limit).map_err(|error| format!("password_script: {error}"))?;
+    let (code, printed) =
+        command::run_for_secret(program, &arguments, limit).map_err(|error| format!("password_script: {error}"))?;
     // Neither its output nor its complaint is shown: either may hold the password.
-    if output.code != 0 {
-        return Err(format!("password_script {program} failed with exit code {}", output.code));
+    if code != 0 {
+        return Err(format!("password_script {program} failed with exit code {code}"));
     }
-    if output.stdout.contains(char::REPLACEMENT_CHARACTER) {
+    if !std::str::from_utf8(&printed).is_ok_and(|text| !text.contains(char::REPLACEMENT_CHARACTER)) {
         return Err(format!("password_script {program} printed something that is not UTF-8"));
     }
-    let secret = first_line(output.stdout.as_bytes());
+    let secret = first_line(&printed);
     if secret.is_empty() { Err(format!("password_script {program} printed no password")) } else { Ok(secret) }
 }
 

@@ -5,8 +5,18 @@
 //! so what is Off already gets one all the same. A reset that was accepted proves nothing. A reset whose answer was lost
 //! may have worked: the next step is always to read. Nothing is posted twice that is not idempotent.
 
+mod history;
+mod pause;
+mod proof;
+
 use std::time::Duration;
 
+pub use self::history::{came_back, said_otherwise};
+use self::history::{
+    dislikes, first_of_run, last_reading, may_have_worked, posted, since_outage, story, tries, type_index, was_reset,
+};
+use self::pause::{FIRST_POLL, FIRST_RETRY, after_refusal, poll_pause, refusal_pause, retry_pause};
+use self::proof::{CONFIRM, DISLIKES, Word, contradicted, is_trusted, proven_off, word};
 use crate::redfish::failure::{Failure, Kind};
 use crate::redfish::quirks::PowerWord;
 use crate::redfish::resource::Power;
@@ -109,33 +119,8 @@ pub enum Reached {
     State(Power),
 }
 
-/// Two readings this far apart prove a state: some BMCs say Off for a moment while they start themselves.
-pub const CONFIRM: Duration = Duration::from_secs(1);
-/// The standard has `ForceOff` hold the power button for four seconds. Where the state said Off before, it cannot tell
-/// when that is over.
-const HOLD: Duration = Duration::from_secs(5);
-const FIRST_POLL: Duration = Duration::from_millis(250);
-const LEAST_POLL: Duration = Duration::from_millis(100);
-/// After a failed request, doubling.
-const FIRST_RETRY: Duration = Duration::from_millis(500);
-const LONGEST_RETRY: Duration = Duration::from_secs(4);
 /// After "not in this state": a system that has just been switched needs a moment.
 const STATE_RETRY: Duration = Duration::from_secs(2);
-/// Refusals without a reason that we understand, before they are believed.
-const DISLIKES: usize = 3;
-
-/// What the word of a system that says Off is worth.
-enum Word {
-    /// As much as its next reading confirms.
-    Good,
-    /// That, from this time on.
-    GoodFrom(Duration),
-    /// Nothing yet: no reset went before, or its answer was lost, or put off.
-    Unproven,
-    /// It will not be reset, and not because it is off: the chassis may know more.
-    Refused,
-}
-
 impl Plan {
     /// The next step after `history` at `now`, both since the phase began.
     pub fn next(&self, history: &[Moment], now: Duration) -> Step {
@@ -155,7 +140,7 @@ impl Plan {
             }
             Event::Read { power, .. } => self.after_reading(history, now, power),
             Event::Chassis { on: Some(path) } => Step::Fail(contradicted(history, path)),
-            Event::Chassis { on: None } => Step::Read { not_before: now + self.poll_pause(history) },
+            Event::Chassis { on: None } => Step::Read { not_before: now + poll_pause(history, self.limits.poll) },
         }
     }
 
@@ -223,7 +208,7 @@ impl Plan {
     }
 
     fn after_reading(&self, history: &[Moment], now: Duration, power: &Power) -> Step {
-        let later = Step::Read { not_before: now + self.poll_pause(history) };
+        let later = Step::Read { not_before: now + poll_pause(history, self.limits.poll) };
         // Half proven: the second reading.
         if power.is(PowerWord::Off) && self.goal == Goal::Cycle {
             return Step::Read { not_before: first_of_run(history) + CONFIRM };
@@ -265,7 +250,7 @@ impl Plan {
             Kind::Disliked | Kind::Precondition if dislikes(history) < DISLIKES => STATE_RETRY,
             // The answer was lost: what may not be done twice is only watched from now on.
             Kind::Interrupted | Kind::Silent | Kind::Garbled if self.goal == Goal::Cycle => {
-                return Step::Read { not_before: now + self.poll_pause(history) };
+                return Step::Read { not_before: now + poll_pause(history, self.limits.poll) };
             }
             Kind::Interrupted | Kind::Silent | Kind::Garbled | Kind::Unreachable => FIRST_RETRY,
             Kind::Busy { retry_after } => retry_after.unwrap_or(FIRST_RETRY).max(refusal_pause(history)),
@@ -281,13 +266,6 @@ impl Plan {
         }
     }
 
-    /// Short at first, as most systems are quick; then as long as the operator wants.
-    fn poll_pause(&self, history: &[Moment]) -> Duration {
-        let looks = history.iter().rev().take_while(|moment| matches!(moment.event, Event::Read { .. })).count();
-        let pause = FIRST_POLL * 2_u32.saturating_pow(u32::try_from(looks.saturating_sub(1)).unwrap_or(8).min(8));
-        pause.min(self.limits.poll).max(LEAST_POLL)
-    }
-
     fn out_of_time(&self, history: &[Moment]) -> Failure {
         let wanted = match self.goal {
             Goal::Know => "to read the power state",
@@ -299,169 +277,6 @@ impl Plan {
     }
 }
 
-/// Off, said twice, far enough apart, and nothing but failed readings between.
-pub fn proven_off(history: &[Moment]) -> bool {
-    let run = run_of_off(history);
-    match (run.first(), run.last()) {
-        (Some(newest), Some(oldest)) => *newest >= *oldest + CONFIRM,
-        _ => false,
-    }
-}
-
-/// What it is worth that the system says Off.
-///
-/// A BMC that has just started may not know its host, and say Off meanwhile. One that said anything else before, in this
-/// run and since it was out of reach, knows. To the others a reset tells: what is off already is none the worse for it,
-/// and a refusal because it is off is a second word for it.
-fn word(history: &[Moment]) -> Word {
-    let is_gone = history.iter().rev().find_map(|moment| match moment.event {
-        Event::Read { is_there, .. } => Some(!is_there),
-        _ => None,
-    });
-    if is_gone == Some(true) {
-        return Word::Good;
-    }
-    let history = since_outage(history);
-    let knows = said_otherwise(history);
-    let Some((at, answer)) = tries(history).last() else { return Word::Unproven };
-    let Event::Refused(failure) = answer else { return if knows { Word::Good } else { Word::GoodFrom(at + HOLD) } };
-    match failure.kind {
-        Kind::WrongState => Word::Good,
-        Kind::Interrupted | Kind::Silent | Kind::Garbled if knows => Word::Good,
-        Kind::Disliked | Kind::Precondition if dislikes(history) < DISLIKES => Word::Unproven,
-        _ if failure.is_passing() => Word::Unproven,
-        _ => Word::Refused,
-    }
-}
-
-/// Whether the two readings that prove Off are also worth it.
-fn is_trusted(history: &[Moment]) -> bool {
-    let newest = run_of_off(history).first().copied().unwrap_or_default();
-    match word(history) {
-        Word::Good => true,
-        Word::GoodFrom(from) => newest >= from,
-        Word::Unproven => false,
-        Word::Refused => matches!(history.last().map(|moment| &moment.event), Some(Event::Chassis { on: None })),
-    }
-}
-
-/// What happened since the BMC was out of reach last.
-fn since_outage(history: &[Moment]) -> &[Moment] {
-    let was_away = |moment: &Moment| matches!(&moment.event, Event::Unread(why) if why.kind == Kind::Unreachable);
-    let from = history.iter().rposition(was_away).map_or(0, |at| at + 1);
-    history.get(from..).unwrap_or_default()
-}
-
-/// Whether the system said anything but Off that is a power state.
-pub fn said_otherwise(history: &[Moment]) -> bool {
-    history.iter().any(|moment| match &moment.event {
-        Event::Read { power: Power::Known(word, _), .. } => *word != PowerWord::Off,
-        _ => false,
-    })
-}
-
-/// A system that says Off and will not be reset, in a chassis of its own that is on.
-fn contradicted(history: &[Moment], chassis: &str) -> Failure {
-    let refusal = tries(history).last().and_then(|(_, event)| match event {
-        Event::Refused(failure) => Some(failure.clone()),
-        _ => None,
-    });
-    let refusal = refusal.unwrap_or_else(|| Failure::new(Kind::Refused, "the reset was refused"));
-    Failure { text: format!("{refusal}; the system says Off, but its chassis {chassis} says On"), ..refusal }
-}
-
-/// Whether the system was seen off, and on again after it: a restore policy, or another hand.
-pub fn came_back(history: &[Moment]) -> bool {
-    let mut was_off = false;
-    history.iter().any(|moment| match &moment.event {
-        Event::Read { power, .. } if power.is(PowerWord::Off) => {
-            was_off = true;
-            false
-        }
-        Event::Read { power: Power::Known(..), .. } => was_off,
-        _ => false,
-    })
-}
-
-/// The times of the readings at the end that all say Off, newest first.
-fn run_of_off(history: &[Moment]) -> Vec<Duration> {
-    let mut run = Vec::new();
-    for moment in history.iter().rev() {
-        match &moment.event {
-            Event::Read { power, .. } if power.is(PowerWord::Off) => run.push(moment.at),
-            Event::Unread(_) | Event::Chassis { .. } => {}
-            _ => break,
-        }
-    }
-    run
-}
-
-fn first_of_run(history: &[Moment]) -> Duration {
-    run_of_off(history).last().copied().unwrap_or_default()
-}
-
-/// Evidence of a reset after the first post: another state than before, or another time of the last reset.
-fn was_reset(history: &[Moment]) -> bool {
-    let Some(at) = history.iter().position(|moment| matches!(moment.event, Event::Posted | Event::Refused(_))) else {
-        return false;
-    };
-    let (before, after) = history.split_at(at);
-    let known = before.iter().rev().find_map(|moment| match &moment.event {
-        Event::Read { last_reset, .. } => Some(last_reset.clone()),
-        _ => None,
-    });
-    after.iter().any(|moment| match &moment.event {
-        Event::Read { power: Power::Known(word, _), last_reset, .. } => {
-            matches!(word, PowerWord::Off | PowerWord::Rising | PowerWord::Falling)
-                || (last_reset.is_some() && known.as_ref().is_some_and(|known| known.is_some() && known != last_reset))
-        }
-        _ => false,
-    })
-}
-
-/// Whether a reset is out whose answer was lost.
-fn may_have_worked(history: &[Moment]) -> bool {
-    tries(history).any(|(_, event)| {
-        matches!(event, Event::Refused(failure)
-            if matches!(failure.kind, Kind::Interrupted | Kind::Silent | Kind::Garbled))
-    })
-}
-
-fn last_reading(history: &[Moment]) -> Option<&Power> {
-    history.iter().rev().find_map(|moment| match &moment.event {
-        Event::Read { power, .. } => Some(power),
-        _ => None,
-    })
-}
-
-/// When resets were accepted.
-fn posted(history: &[Moment]) -> impl Iterator<Item = Duration> {
-    history.iter().filter(|moment| moment.event == Event::Posted).map(|moment| moment.at)
-}
-
-fn tries(history: &[Moment]) -> impl Iterator<Item = (Duration, &Event)> {
-    history
-        .iter()
-        .filter(|moment| matches!(moment.event, Event::Posted | Event::Refused(_)))
-        .map(|moment| (moment.at, &moment.event))
-}
-
-/// Each type whose value was refused makes place for the next.
-fn type_index(history: &[Moment]) -> usize {
-    tries(history)
-        .filter(|(_, event)| matches!(event, Event::Refused(failure) if failure.kind == Kind::ValueRefused))
-        .count()
-}
-
-fn dislikes(history: &[Moment]) -> usize {
-    tries(history)
-        .filter(|(_, event)| {
-            matches!(event, Event::Refused(failure)
-            if matches!(failure.kind, Kind::Disliked | Kind::Precondition))
-        })
-        .count()
-}
-
 fn is_busy(failure: &Failure) -> bool {
     matches!(failure.kind, Kind::Busy { .. })
 }
@@ -469,66 +284,6 @@ fn is_busy(failure: &Failure) -> bool {
 /// Whether a failed reading is worth another: a service that has answered before may lose a resource for a moment.
 fn may_pass(failure: &Failure, heard: bool) -> bool {
     failure.is_passing() || (heard && failure.kind == Kind::Missing)
-}
-
-fn retry_pause(history: &[Moment], failure: &Failure) -> Duration {
-    let failed = history.iter().rev().take_while(|moment| matches!(moment.event, Event::Unread(_))).count();
-    doubled(failed).max(asked_pause(failure))
-}
-
-fn refusal_pause(history: &[Moment]) -> Duration {
-    doubled(tries(history).filter(|(_, event)| matches!(event, Event::Refused(_))).count())
-}
-
-fn doubled(count: usize) -> Duration {
-    let exponent = u32::try_from(count.saturating_sub(1)).unwrap_or(8).min(8);
-    (FIRST_RETRY * 2_u32.saturating_pow(exponent)).min(LONGEST_RETRY)
-}
-
-fn asked_pause(failure: &Failure) -> Duration {
-    match failure.kind {
-        Kind::Busy { retry_after } => retry_after.unwrap_or_default(),
-        _ => Duration::ZERO,
-    }
-}
-
-/// Whatever became of a reset, the power state is the truth, and soon.
-fn after_refusal(failure: &Failure) -> Duration {
-    match failure.kind {
-        Kind::ValueRefused => Duration::ZERO,
-        _ => FIRST_POLL,
-    }
-}
-
-/// What happened, in half a sentence.
-fn story(history: &[Moment]) -> String {
-    let accepted = posted(history).count();
-    let mut parts = Vec::new();
-    if accepted > 0 {
-        parts.push(format!("the BMC accepted the reset {}", times(accepted)));
-    }
-    let refusal = tries(history).filter_map(|(_, event)| match event {
-        Event::Refused(failure) => Some(failure),
-        _ => None,
-    });
-    if let Some(refusal) = refusal.last().filter(|_| accepted == 0) {
-        parts.push(format!("the last reset failed ({refusal})"));
-    }
-    if came_back(history) {
-        parts.push("the system was off and came back by itself (is there a power restore policy?)".to_owned());
-    }
-    match last_reading(history) {
-        Some(power) => parts.push(format!("its last power state was {power}")),
-        None => parts.push("its power state could not be read".to_owned()),
-    }
-    if let Some(Event::Unread(failure)) = history.last().map(|moment| &moment.event) {
-        parts.push(failure.to_string());
-    }
-    parts.join(", ")
-}
-
-fn times(count: usize) -> String {
-    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
 #[cfg(test)]

@@ -1,29 +1,24 @@
-//! An agent's man page, from the same tables as its meta-data.
+//! A resource agent's man page, from the same tables as its meta-data.
 
-use std::fmt::Write as _;
+use roff::{bold, roman};
 
 use super::metadata::{Action, Agent, Parameter};
-use crate::roff::escaped;
+use crate::manpage::Page;
 
 /// The page `ocf_PROVIDER_NAME(7)`.
 pub fn page(agent: &Agent, provider: &str) -> String {
-    let name = agent.name;
-    let title = format!("ocf_{provider}_{name}");
-    let version = env!("CARGO_PKG_VERSION");
-    let mut page = format!(".TH {} 7 \"\" \"tandem {version}\" \"OCF resource agents\"\n", title.to_uppercase());
-    let _ = writeln!(page, ".SH NAME\n{} \\- {}", escaped(&title), escaped(agent.short));
-    let _ = writeln!(page, ".SH SYNOPSIS\n.nf\n{}\n.fi", escaped(&synopsis(agent, provider)));
-    let _ = writeln!(page, ".SH DESCRIPTION\n{}", escaped(agent.long));
-    page.push_str(".SH PARAMETERS\n");
+    let mut page = Page::new(&format!("ocf_{provider}_{}", agent.name), "7", "OCF resource agents", agent.short);
+    page.section("SYNOPSIS").lines(&synopsis(agent, provider));
+    page.section("DESCRIPTION").text([roman(agent.long)]);
+    page.section("PARAMETERS");
     for parameter in agent.parameters {
         write_parameter(&mut page, parameter);
     }
-    page.push_str(".SH ACTIONS\nTimes are those that Pacemaker uses where nobody sets others.\n");
+    page.section("ACTIONS").text([roman("Times are those that Pacemaker uses where nobody sets others.")]);
     for action in agent.actions {
         write_action(&mut page, action);
     }
-    page.push_str(".SH SEE ALSO\n.BR tandem (8),\n.BR fence_redfish_rs (8),\n.BR pcs (8)\n");
-    page
+    page.see_also(&[("tandem", 8), ("fence_redfish_rs", 8), ("pcs", 8)]).finish()
 }
 
 fn synopsis(agent: &Agent, provider: &str) -> String {
@@ -36,19 +31,17 @@ fn synopsis(agent: &Agent, provider: &str) -> String {
     )
 }
 
-fn write_parameter(page: &mut String, parameter: &Parameter) {
+fn write_parameter(page: &mut Page, parameter: &Parameter) {
     let remark = match (parameter.required, parameter.default) {
         (true, _) => format!("{}, required", parameter.kind),
         (false, Some(default)) => format!("{}, default {default}", parameter.kind),
         (false, None) => parameter.kind.to_owned(),
     };
-    let (name, remark, long) = (escaped(parameter.name), escaped(&remark), escaped(parameter.long));
-    let _ = write!(page, ".TP\n.BR {name} \" ({remark})\"\n{long}\n");
+    page.entry([bold(parameter.name), roman(format!(" ({remark})"))]).text([roman(parameter.long)]);
 }
 
-fn write_action(page: &mut String, action: &Action) {
+fn write_action(page: &mut Page, action: &Action) {
     let role = action.role.map(|role| format!(", role {role}")).unwrap_or_default();
     let interval = action.interval_s.map(|seconds| format!(", every {seconds} s")).unwrap_or_default();
-    let name = escaped(action.name);
-    let _ = write!(page, ".TP\n.BR {name} \" (at most {} s{interval}{role})\"\n", action.timeout_s);
+    page.entry([bold(action.name), roman(format!(" (at most {} s{interval}{role})", action.timeout_s))]);
 }

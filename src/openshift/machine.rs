@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
+use zeroize::Zeroizing;
 
 use super::kubeconfig::{self, Access};
 use crate::decide::fact::Fact;
@@ -54,7 +55,7 @@ fn is_of(machine: &Value, node: &str) -> bool {
 fn list(agent: &ureq::Agent, access: &Access, path: &str) -> Result<Vec<Value>, String> {
     let mut request = agent.get(format!("{}{path}", access.server));
     if let Some(token) = &access.token {
-        request = request.header("Authorization", format!("Bearer {token}"));
+        request = request.header("Authorization", Zeroizing::new(["Bearer ", token].concat()).as_str());
     }
     let mut answer = request.call().map_err(|error| error.to_string())?;
     match answer.status().as_u16() {

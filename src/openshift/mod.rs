@@ -4,4 +4,3 @@ pub mod kubeconfig;
 pub mod machine;
 pub mod manifest;
 pub mod revision;
-mod yaml;

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use rustls_pki_types::ServerName;
 
 use super::failure::{Failure, Kind};
@@ -163,18 +164,13 @@ fn split_port(text: &str, default_port: u16) -> Result<(&str, u16), String> {
     }
 }
 
-/// Percent-encodes what may not stand in a request line; what is encoded already stays as it is.
+/// What may not stand in a request line, beside all that is not ASCII.
+const NOT_IN_A_LINE: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
+
+/// What is percent-encoded already stays as it is.
 fn encode(path: &str) -> String {
-    use std::fmt::Write;
-    let mut encoded = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        if byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}') {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
+    utf8_percent_encode(path, NOT_IN_A_LINE).to_string()
 }
 
 #[cfg(test)]
@@ -220,6 +216,13 @@ mod tests {
         }
         assert_eq!(bmc().place("/redfish/v1/Systems/1/").unwrap().path, "/redfish/v1/Systems/1/");
         assert_eq!(bmc().place("/Systems/a%20b c").unwrap().path, "/Systems/a%20b%20c");
+        let every: String = (0..128).map(char::from).filter(|one| *one != '#').chain("é".chars()).collect();
+        assert_eq!(
+            bmc().place(&format!("/{every}/")).unwrap().path,
+            "/%00%01%02%03%04%05%06%07%08%09%0A%0B%0C%0D%0E%0F%10%11%12%13%14%15%16%17%18%19%1A%1B%1C%1D%1E%1F%20!%22$%&'\
+             ()*+,-./0123456789:;%3C=%3E?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[%5C]%5E_%60abcdefghijklmnopqrstuvwxyz%7B%7C%7D~%7F\
+             %C3%A9/"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A BMC at work: the client with its login, and the systems behind it.
+//! A BMC at work: its service, and the systems behind it.
 
 use std::time::Duration;
 
@@ -12,53 +12,20 @@ use super::quirks::{self, Wish};
 use super::reply::Answer;
 use super::request::{Ask, Credentials};
 use super::resource::{self, System};
-use super::secret::Secret;
 use super::select::{self, Candidate};
-use super::session::Keeper;
+use super::service::{Login, Service};
 use super::task;
 
-/// How to log in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoginMethod {
-    /// Basic authentication, and a session where that is refused.
-    Auto,
-    Basic,
-    Session,
-}
-
-/// Who we are to the BMC.
-#[derive(Clone, Debug)]
-pub struct Login {
-    pub user: String,
-    pub password: Secret,
-    pub method: LoginMethod,
-}
-
-/// A 401 now and then comes from a BMC that is starting; more of them lock the account.
-const SECOND_CHANCES: u32 = 2;
-/// Where the standard has sessions opened; asked where the service root does not say it.
-const SESSIONS: &str = "SessionService/Sessions";
 /// `If-Match` for a resource whose state has no name.
 const ANY_STATE: &str = "*";
 /// So many chassis of a system are asked.
 const CHASSIS: usize = 4;
 /// A connection whose first packet is lost takes at least this long: the kernel repeats it after a second (RFC 6298).
 const LOST_PACKET: Duration = Duration::from_millis(900);
-/// Such a BMC knows its users again a second or two later.
-const BEFORE_SECOND_TRY: Duration = Duration::from_secs(1);
-
 /// One BMC.
 #[derive(Debug)]
 pub struct Bmc {
-    client: Client,
-    login: Login,
-    credentials: Credentials,
-    session: Keeper,
-    /// Basic authentication was refused where sessions are offered: it is not tried again.
-    needs_session: bool,
-    chances: u32,
-    redfish_uri: String,
-    systems: Option<Place>,
+    service: Service,
 }
 
 /// One system behind the BMC, found at the first look.
@@ -91,30 +58,16 @@ impl Host {
 
 impl Bmc {
     pub fn new(client: Client, login: Login, redfish_uri: &str) -> Self {
-        let credentials = match login.method {
-            LoginMethod::Auto | LoginMethod::Basic => Credentials::basic(&login.user, &login.password),
-            LoginMethod::Session => Credentials::None,
-        };
-        let needs_session = login.method == LoginMethod::Session;
-        Self {
-            client,
-            login,
-            credentials,
-            session: Keeper::default(),
-            needs_session,
-            chances: SECOND_CHANCES,
-            redfish_uri: redfish_uri.to_owned(),
-            systems: None,
-        }
+        Self { service: Service::new(client, login, redfish_uri) }
     }
 
     /// Reads a system afresh; at the first call it is looked for.
     pub fn observe(&mut self, host: &mut Host) -> Result<System, Failure> {
         let mut found = match &host.found {
-            None => discovery::locate(self, &host.pointer)?,
+            None => discovery::locate(&mut self.service, &host.pointer)?,
             Some(found) => {
                 let place = found.place.clone();
-                let document = self.get(&place)?;
+                let document = self.service.get(&place)?;
                 Found { system: discovery::read_system(&place, &document)?, place }
             }
         };
@@ -129,13 +82,13 @@ impl Bmc {
     /// Whether the last connection had to be waited for because nobody was there to answer. Another one, made now, shows
     /// that it is not this BMC's way to let everybody wait.
     pub fn has_just_come_back(&self) -> bool {
-        let waited = || self.client.waited() >= LOST_PACKET;
+        let waited = || self.service.client().waited() >= LOST_PACKET;
         if !waited() {
             return false;
         }
-        if let Ok(root) = self.place(&self.redfish_uri) {
+        if let Ok(root) = self.service.root() {
             // Whatever is answered: how long it took to be connected is all that counts.
-            let _ = self.client.briefly().send(Ask { fresh: true, ..Ask::get(&root, &Credentials::None) });
+            let _ = self.service.client().briefly().send(Ask { fresh: true, ..Ask::get(&root, &Credentials::None) });
         }
         !waited()
     }
@@ -145,7 +98,7 @@ impl Bmc {
         let found = host.found.as_ref().ok_or_else(|| Failure::new(Kind::WrongSystem, "no system was chosen yet"))?;
         let action = found.system.reset.as_ref().ok_or_else(|| no_reset_action(found))?;
         let place = if let Some(target) = &action.target {
-            self.follow(&found.place, target)?
+            self.service.follow(&found.place, target)?
         } else {
             log::info!("{} names no target for its Reset action; using the standard's", found.place.path);
             let path = format!("{}/Actions/ComputerSystem.Reset", found.place.path.trim_end_matches('/'));
@@ -157,7 +110,7 @@ impl Bmc {
         let answer = self.post_for_any_state(ask, found.system.etag.as_deref())?;
         host.task = match answer.status {
             ACCEPTED => task::place(answer.location.as_deref(), &answer.body)
-                .and_then(|link| self.client.address().here(&place, &link)),
+                .and_then(|link| self.service.client().address().here(&place, &link)),
             _ => None,
         };
         Ok(answer)
@@ -166,11 +119,11 @@ impl Bmc {
     /// Posts without `If-Match`, and where the service insists on one with the state that was seen, then with any: a
     /// weak name of a state (`W/"..."`) fits nothing where RFC 9110 is taken at its word.
     fn post_for_any_state(&mut self, ask: Ask<'_>, etag: Option<&str>) -> Result<Answer, Failure> {
-        let mut answer = self.post(ask);
+        let mut answer = self.service.send(ask);
         for state in [etag, Some(ANY_STATE)].into_iter().flatten() {
             match answer {
                 Err(failure) if failure.kind == Kind::Precondition => {
-                    answer = self.post(Ask { if_match: Some(state), ..ask });
+                    answer = self.service.send(Ask { if_match: Some(state), ..ask });
                 }
                 other => return other,
             }
@@ -181,13 +134,13 @@ impl Bmc {
     /// Why the task of the last reset has failed, if it has; it is not asked about again then.
     pub fn failed_task(&mut self, host: &mut Host) -> Option<Failure> {
         let place = host.task.clone()?;
-        let failure = match self.with_login(|client, credentials| client.send(Ask::get(&place, credentials))) {
+        let failure = match self.service.send(Ask::get(&place, &Credentials::None)) {
             Ok(answer) => {
                 if answer.status != ACCEPTED {
                     host.task = None;
                 }
                 let failure = task::failure(&place.path, &answer.body)?;
-                Failure { text: self.clean(&failure.text), ..failure }
+                Failure { text: self.service.clean(&failure.text), ..failure }
             }
             // A task's monitor ends with the answer to the request itself. What says nothing about that is passed over.
             Err(failure) if failure.is_passing() => return None,
@@ -206,8 +159,8 @@ impl Bmc {
     pub fn chassis_that_is_on(&mut self, host: &Host) -> Option<String> {
         let found = host.found.as_ref()?;
         found.system.chassis.iter().take(CHASSIS).find_map(|link| {
-            let place = self.follow(&found.place, link).ok()?;
-            let document = self.get(&place).ok()?;
+            let place = self.service.follow(&found.place, link).ok()?;
+            let document = self.service.get(&place).ok()?;
             resource::is_own_chassis_on(&document, &found.place.path).then_some(place.path)
         })
     }
@@ -236,8 +189,8 @@ impl Bmc {
             let found = host.found.clone()?;
             let action = found.system.reset?;
             host.allowed = action.allowed.or_else(|| {
-                let place = self.follow(&found.place, &action.action_info?).ok()?;
-                let document = self.get(&place).ok()?;
+                let place = self.service.follow(&found.place, &action.action_info?).ok()?;
+                let document = self.service.get(&place).ok()?;
                 resource::allowed_by_action_info(&document)
             });
         }
@@ -246,128 +199,12 @@ impl Bmc {
 
     /// Every system behind the BMC.
     pub fn list(&mut self, pointer: &Pointer) -> Result<Vec<Candidate>, Failure> {
-        Ok(discovery::candidates(self, pointer)?.into_iter().map(|(_, candidate)| candidate).collect())
+        Ok(discovery::candidates(&mut self.service, pointer)?.into_iter().map(|(_, candidate)| candidate).collect())
     }
 
     /// Ends what must not outlive the action.
     pub fn close(&mut self) {
-        self.session.close(&self.client);
-    }
-
-    /// A resource, with our credentials.
-    pub fn get(&mut self, place: &Place) -> Result<Value, Failure> {
-        self.with_login(|client, credentials| client.get(place, credentials))
-    }
-
-    /// A request, with our credentials.
-    fn post(&mut self, ask: Ask<'_>) -> Result<Answer, Failure> {
-        self.with_login(|client, credentials| client.send(Ask { credentials, ..ask }))
-    }
-
-    /// Sends a request with our credentials, and after a 401 once more with whatever they are then.
-    fn with_login<T>(&mut self, request: impl Fn(&Client, &Credentials) -> Result<T, Failure>) -> Result<T, Failure> {
-        let first = self.authenticate().and_then(|()| request(&self.client, &self.credentials));
-        let refused = match first {
-            Err(failure) if failure.kind == Kind::Unauthorised && self.chances > 0 => failure,
-            other => return other.map_err(explain_401),
-        };
-        self.chances -= 1;
-        self.client.note(&format!("{refused}; once more"));
-        self.client.deadline().sleep(BEFORE_SECOND_TRY);
-        let no_session = self.renew_login()?;
-        match (request(&self.client, &self.credentials), no_session) {
-            // Basic authentication is off here, so it is the session that would be needed.
-            (Err(second), Some(no_session)) if second.kind == Kind::Unauthorised => {
-                self.needs_session = true;
-                Err(no_session)
-            }
-            (second, _) => second.map_err(explain_401),
-        }
-    }
-
-    /// Makes sure that there is a session where one is asked for.
-    fn authenticate(&mut self) -> Result<(), Failure> {
-        if self.needs_session && !self.session.is_open() { self.open_session() } else { Ok(()) }
-    }
-
-    /// After a 401: a new session where there are sessions. Answers why there is none just now where the same
-    /// credentials are worth another try, as a BMC that is starting, or whose sessions are used up, still takes those.
-    fn renew_login(&mut self) -> Result<Option<Failure>, Failure> {
-        if self.login.method == LoginMethod::Basic {
-            return Ok(None);
-        }
-        self.session.close(&self.client);
-        let may_be_basic = self.login.method == LoginMethod::Auto && !self.needs_session;
-        match self.open_session() {
-            Ok(()) => {
-                self.needs_session = true;
-                Ok(None)
-            }
-            Err(none) if may_be_basic && is_absence(&none) => Ok(None),
-            Err(full) if may_be_basic && full.is_passing() => Ok(Some(full)),
-            Err(other) => {
-                self.needs_session = true;
-                Err(explain_401(other))
-            }
-        }
-    }
-
-    fn open_session(&mut self) -> Result<(), Failure> {
-        let sessions = self.sessions_collection()?;
-        self.credentials = self.session.open(&self.client, &sessions, &self.login.user, &self.login.password)?;
-        Ok(())
-    }
-
-    /// Where sessions are opened. The service root says so, and should to anybody; where it does not, there is a
-    /// place for them in the standard.
-    fn sessions_collection(&mut self) -> Result<Place, Failure> {
-        let root = self.place(&self.redfish_uri.clone())?;
-        let document = match self.client.get(&root, &Credentials::None) {
-            Ok(document) => document,
-            Err(failure) if matches!(failure.kind, Kind::Unauthorised | Kind::Forbidden | Kind::Missing) => {
-                return self.place(&format!("{}/{SESSIONS}", root.path.trim_end_matches('/')));
-            }
-            Err(failure) => return Err(failure),
-        };
-        let link = document
-            .get("Links")
-            .and_then(|links| resource::link(links, "Sessions"))
-            .ok_or_else(|| Failure::new(Kind::Missing, format!("the service root {} offers no sessions", root.path)))?;
-        self.follow(&root, &link)
-    }
-
-    pub(super) fn place(&self, uri: &str) -> Result<Place, Failure> {
-        self.client.address().place(uri)
-    }
-
-    pub(super) fn follow(&self, from: &Place, link: &str) -> Result<Place, Failure> {
-        self.client.follow(from, link)
-    }
-
-    pub(super) fn clean(&self, text: &str) -> String {
-        self.client.clean(text)
-    }
-
-    pub(super) fn systems(&self) -> Option<Place> {
-        self.systems.clone()
-    }
-
-    pub(super) fn remember_systems(&mut self, place: Place) {
-        self.systems = Some(place);
-    }
-}
-
-fn is_absence(failure: &Failure) -> bool {
-    matches!(failure.kind, Kind::Missing | Kind::Refused)
-}
-
-fn explain_401(failure: Failure) -> Failure {
-    match failure.kind {
-        Kind::Unauthorised => Failure {
-            text: format!("unable to log in, the BMC does not accept this username and password: {failure}"),
-            ..failure
-        },
-        _ => failure,
+        self.service.close();
     }
 }
 

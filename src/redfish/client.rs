@@ -8,10 +8,12 @@ use serde_json::Value;
 use ureq::http::{Request, Response};
 use ureq::unversioned::transport::{Connector as _, TcpConnector};
 use ureq::{Agent, Body};
+use zeroize::Zeroizing;
 
 use super::address::{Address, Place};
 use super::explain;
 use super::failure::{Failure, Kind};
+use super::limits::{BODY_LIMIT, HEADER_LIMIT, WORDS};
 use super::quirks::{HABITS, Habit};
 use super::reply::{self, Answer, Reply};
 use super::request::{Ask, Credentials, Method};
@@ -21,13 +23,10 @@ use super::tls::{self, Shown, Trust};
 use super::transport::{Connections, OneHost, TlsConnector};
 use crate::clock::Deadline;
 
-/// More than any answer that a fence agent reads; a larger one is a fault.
-pub(super) const BODY_LIMIT: u64 = 1024 * 1024;
-pub(super) const HEADER_LIMIT: usize = 32 * 1024;
 /// Redirects that are followed for one request.
 const HOPS: usize = 3;
-/// How much of a service's own words goes into a sentence.
-pub(super) const WORDS: usize = 300;
+/// Room for the body of a request. One that holds a password does not grow beyond it, and so leaves no copy behind.
+const BODY_ROOM: usize = 8 * 1024;
 /// How much of a body goes into the debug file.
 const TRACED: usize = 4000;
 /// For deleting a session after everything else, or for one more look.
@@ -240,8 +239,8 @@ impl Client {
         let head = ask.head(url, identity, !self.drops.load(Ordering::Relaxed))?;
         match ask.body {
             Some(body) => {
-                let request = head.body(body.to_string().into_bytes())?;
-                self.agent.run(self.bounded(request, limit, connect, ask.fresh))
+                let text = written(body)?;
+                self.agent.run(self.bounded(head.body(text.as_slice())?, limit, connect, ask.fresh))
             }
             None => self.agent.run(self.bounded(head.body(())?, limit, connect, ask.fresh)),
         }
@@ -292,6 +291,13 @@ impl Client {
             Failure::new(kind, text)
         })
     }
+}
+
+/// A body as it is sent, wiped after that: a login's holds the password.
+fn written(body: &Value) -> Result<Zeroizing<Vec<u8>>, ureq::Error> {
+    let mut text = Zeroizing::new(Vec::with_capacity(BODY_ROOM));
+    serde_json::to_writer(&mut *text, body).map_err(|error| ureq::Error::Io(error.into()))?;
+    Ok(text)
 }
 
 fn dislikes_identity(status: u16) -> bool {

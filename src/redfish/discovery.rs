@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::address::Place;
-use super::bmc::Bmc;
 use super::failure::{Failure, Kind};
 use super::quirks::{HABITS, Habit};
 use super::resource::{Page, System, link};
 use super::select::{self, Candidate, NotChosen, Wanted};
+use super::service::Service;
 
 /// Bounds on what a service may make us read.
 const PAGES: usize = 16;
@@ -46,17 +46,17 @@ pub struct Found {
 }
 
 /// The one system that `pointer` means.
-pub fn locate(bmc: &mut Bmc, pointer: &Pointer) -> Result<Found, Failure> {
+pub fn locate(service: &mut Service, pointer: &Pointer) -> Result<Found, Failure> {
     let Some(uri) = &pointer.systems_uri else {
-        let collection = systems_collection(bmc, &pointer.redfish_uri)?;
-        return choose(bmc, &collection, pointer);
+        let collection = systems_collection(service, &pointer.redfish_uri)?;
+        return choose(service, &collection, pointer);
     };
-    let place = bmc.place(uri)?;
-    match bmc.get(&place) {
+    let place = service.place(uri)?;
+    match service.get(&place) {
         // The collection itself, where a system was asked for: good enough to choose from.
-        Ok(document) if is_collection(&document) => choose(bmc, &place, pointer),
+        Ok(document) if is_collection(&document) => choose(service, &place, pointer),
         Ok(document) => named_as_wanted(Found { system: read_system(&place, &document)?, place }, pointer),
-        Err(failure) if failure.kind == Kind::Missing => Err(explain_missing(bmc, pointer, &place, failure)),
+        Err(failure) if failure.kind == Kind::Missing => Err(explain_missing(service, pointer, &place, failure)),
         Err(failure) => Err(failure),
     }
 }
@@ -72,19 +72,19 @@ fn named_as_wanted(found: Found, pointer: &Pointer) -> Result<Found, Failure> {
 }
 
 /// Every system behind the BMC.
-pub fn candidates(bmc: &mut Bmc, pointer: &Pointer) -> Result<Vec<(Place, Candidate)>, Failure> {
+pub fn candidates(service: &mut Service, pointer: &Pointer) -> Result<Vec<(Place, Candidate)>, Failure> {
     if let Some(uri) = &pointer.systems_uri {
-        let place = bmc.place(uri)?;
-        let document = bmc.get(&place)?;
+        let place = service.place(uri)?;
+        let document = service.get(&place)?;
         if !is_collection(&document) {
             let system = read_system(&place, &document)?;
             return Ok(vec![(place.clone(), Candidate::read(place.path, system))]);
         }
-        return members(bmc, &place, &document);
+        return members(service, &place, &document);
     }
-    let collection = systems_collection(bmc, &pointer.redfish_uri)?;
-    let document = bmc.get(&collection)?;
-    members(bmc, &collection, &document)
+    let collection = systems_collection(service, &pointer.redfish_uri)?;
+    let document = service.get(&collection)?;
+    members(service, &collection, &document)
 }
 
 /// Reads a system from its resource.
@@ -93,9 +93,9 @@ pub fn read_system(place: &Place, document: &Value) -> Result<System, Failure> {
 }
 
 /// The service root, with the trailing slash that this service likes.
-pub fn service_root(bmc: &mut Bmc, redfish_uri: &str) -> Result<(Place, Value), Failure> {
-    let place = bmc.place(redfish_uri)?;
-    match bmc.get(&place) {
+pub fn service_root(service: &mut Service, redfish_uri: &str) -> Result<(Place, Value), Failure> {
+    let place = service.place(redfish_uri)?;
+    match service.get(&place) {
         Ok(document) => Ok((place, document)),
         Err(failure) if failure.kind == Kind::Missing && picky_about_slash() => {
             let path = match place.path.strip_suffix('/') {
@@ -103,7 +103,7 @@ pub fn service_root(bmc: &mut Bmc, redfish_uri: &str) -> Result<(Place, Value), 
                 None => format!("{}/", place.path),
             };
             let other = Place { path, ..place };
-            match bmc.get(&other) {
+            match service.get(&other) {
                 Ok(document) => Ok((other, document)),
                 Err(second) if second.kind == Kind::Missing => Err(Failure {
                     text: format!("{failure}; is Redfish enabled on the BMC, and is redfish_uri right?"),
@@ -120,16 +120,16 @@ fn picky_about_slash() -> bool {
     HABITS.iter().any(|(habit, _)| matches!(habit, Habit::PickyAboutRootSlash { .. }))
 }
 
-fn systems_collection(bmc: &mut Bmc, redfish_uri: &str) -> Result<Place, Failure> {
-    if let Some(known) = bmc.systems() {
+fn systems_collection(service: &mut Service, redfish_uri: &str) -> Result<Place, Failure> {
+    if let Some(known) = service.systems() {
         return Ok(known);
     }
-    let (root, document) = service_root(bmc, redfish_uri)?;
+    let (root, document) = service_root(service, redfish_uri)?;
     let link = link(&document, "Systems").ok_or_else(|| {
         Failure::new(Kind::Garbled, format!("the service root {} names no Systems; check redfish_uri", root.path))
     })?;
-    let place = bmc.follow(&root, &link)?;
-    bmc.remember_systems(place.clone());
+    let place = service.follow(&root, &link)?;
+    service.remember_systems(place.clone());
     Ok(place)
 }
 
@@ -137,11 +137,11 @@ fn is_collection(document: &Value) -> bool {
     document.get("PowerState").is_none() && document.get("Members").is_some()
 }
 
-fn choose(bmc: &mut Bmc, collection: &Place, pointer: &Pointer) -> Result<Found, Failure> {
-    let document = bmc.get(collection)?;
-    let listing = list(bmc, collection, &document)?;
+fn choose(service: &mut Service, collection: &Place, pointer: &Pointer) -> Result<Found, Failure> {
+    let document = service.get(collection)?;
+    let listing = list(service, collection, &document)?;
     let hidden = listing.hides(collection);
-    let found = read_all(bmc, collection, listing.links)?;
+    let found = read_all(service, collection, listing.links)?;
     let (places, candidates): (Vec<Place>, Vec<Candidate>) = found.into_iter().unzip();
     let chosen = select::choose(&candidates, &pointer.wanted, pointer.uuid.as_deref());
     let is_named = chosen.as_ref().ok().and_then(|at| candidates.get(*at)).is_some_and(|it| pointer.is_sure_of(it));
@@ -149,9 +149,9 @@ fn choose(bmc: &mut Bmc, collection: &Place, pointer: &Pointer) -> Result<Found,
         return Err(hidden);
     }
     let at = chosen.map_err(|why| match why {
-        NotChosen::Ambiguous(text) => Failure::new(Kind::WrongSystem, bmc.clean(&text)),
-        NotChosen::NotYetClear(text) => Failure::new(Kind::Busy { retry_after: None }, bmc.clean(&text)),
-        NotChosen::NoSuchSystem(text) => Failure::new(Kind::NoSuchSystem, bmc.clean(&text)),
+        NotChosen::Ambiguous(text) => Failure::new(Kind::WrongSystem, service.clean(&text)),
+        NotChosen::NotYetClear(text) => Failure::new(Kind::Busy { retry_after: None }, service.clean(&text)),
+        NotChosen::NoSuchSystem(text) => Failure::new(Kind::NoSuchSystem, service.clean(&text)),
     })?;
     let (Some(place), Some(candidate)) = (places.into_iter().nth(at), candidates.into_iter().nth(at)) else {
         return Err(Failure::new(Kind::WrongSystem, "the chosen system is not on the list"));
@@ -161,21 +161,21 @@ fn choose(bmc: &mut Bmc, collection: &Place, pointer: &Pointer) -> Result<Found,
         return Ok(Found { place, system });
     }
     // Chosen by its URI, but not readable a moment ago: now the reason counts.
-    let document = bmc.get(&place)?;
+    let document = service.get(&place)?;
     Ok(Found { system: read_system(&place, &document)?, place })
 }
 
-fn members(bmc: &mut Bmc, collection: &Place, document: &Value) -> Result<Vec<(Place, Candidate)>, Failure> {
-    let listing = list(bmc, collection, document)?;
-    read_all(bmc, collection, listing.links)
+fn members(service: &mut Service, collection: &Place, document: &Value) -> Result<Vec<(Place, Candidate)>, Failure> {
+    let listing = list(service, collection, document)?;
+    read_all(service, collection, listing.links)
 }
 
-fn read_all(bmc: &mut Bmc, collection: &Place, links: Vec<String>) -> Result<Vec<(Place, Candidate)>, Failure> {
+fn read_all(service: &mut Service, collection: &Place, links: Vec<String>) -> Result<Vec<(Place, Candidate)>, Failure> {
     let alone = links.len() == 1;
     let mut found = Vec::with_capacity(links.len());
     for link in links {
-        let place = bmc.follow(collection, &link)?;
-        let read = bmc.get(&place).and_then(|document| read_system(&place, &document));
+        let place = service.follow(collection, &link)?;
+        let read = service.get(&place).and_then(|document| read_system(&place, &document));
         let candidate = match read {
             Ok(system) => Candidate::read(&place.path, system),
             // One of several that cannot be read is no reason to give up on the others; the choice takes it into
@@ -218,7 +218,7 @@ impl Listing {
     }
 }
 
-fn list(bmc: &mut Bmc, collection: &Place, document: &Value) -> Result<Listing, Failure> {
+fn list(service: &mut Service, collection: &Place, document: &Value) -> Result<Listing, Failure> {
     let garbled =
         |why: String| Failure::new(Kind::Garbled, format!("the systems collection {} {why}", collection.path));
     let mut page = Page::read(document).map_err(&garbled)?;
@@ -228,8 +228,8 @@ fn list(bmc: &mut Bmc, collection: &Place, document: &Value) -> Result<Listing, 
     without_repetition(&mut links);
     for _ in 0..PAGES {
         let Some(next) = page.next.take() else { return Ok(Listing { links, shown, count }) };
-        let place = bmc.follow(collection, &next)?;
-        let document = bmc.get(&place)?;
+        let place = service.follow(collection, &next)?;
+        let document = service.get(&place)?;
         page = Page::read(&document).map_err(&garbled)?;
         shown += page.members.len();
         links.append(&mut page.members);
@@ -248,12 +248,12 @@ fn without_repetition(links: &mut Vec<String>) {
 }
 
 /// A 404 on the system: is it gone, or does the service say 404 to everything?
-fn explain_missing(bmc: &mut Bmc, pointer: &Pointer, place: &Place, failure: Failure) -> Failure {
+fn explain_missing(service: &mut Service, pointer: &Pointer, place: &Place, failure: Failure) -> Failure {
     let hint = Failure { text: format!("{failure}; check systems_uri"), ..failure };
     if !pointer.confirm_missing {
         return hint;
     }
-    match others(bmc, pointer, place) {
+    match others(service, pointer, place) {
         Ok(Some(others)) if others.iter().any(|(_, other)| other.system.is_some()) => {
             Failure { kind: Kind::NoSuchSystem, ..hint }
         }
@@ -270,10 +270,10 @@ fn explain_missing(bmc: &mut Bmc, pointer: &Pointer, place: &Place, failure: Fai
 ///
 /// A service that is starting lists none for a while, or what it cannot show yet: only one that shows another system
 /// knows which ones it has.
-fn others(bmc: &mut Bmc, pointer: &Pointer, place: &Place) -> Result<Option<Vec<(Place, Candidate)>>, Failure> {
-    let collection = systems_collection(bmc, &pointer.redfish_uri)?;
-    let document = bmc.get(&collection)?;
-    let listing = list(bmc, &collection, &document)?;
+fn others(service: &mut Service, pointer: &Pointer, place: &Place) -> Result<Option<Vec<(Place, Candidate)>>, Failure> {
+    let collection = systems_collection(service, &pointer.redfish_uri)?;
+    let document = service.get(&collection)?;
+    let listing = list(service, &collection, &document)?;
     if let Some(hidden) = listing.hides(&collection) {
         return Err(hidden);
     }
@@ -281,5 +281,5 @@ fn others(bmc: &mut Bmc, pointer: &Pointer, place: &Place) -> Result<Option<Vec<
     if listing.links.iter().any(|link| link.trim_end_matches('/') == path) {
         return Ok(None);
     }
-    read_all(bmc, &collection, listing.links).map(Some)
+    read_all(service, &collection, listing.links).map(Some)
 }

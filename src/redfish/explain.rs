@@ -1,7 +1,7 @@
 //! From what ureq and rustls report to a kind and a sentence. Pure.
 
-use super::client::{BODY_LIMIT, HEADER_LIMIT, WORDS};
 use super::failure::{Failure, Kind};
+use super::limits::{BODY_LIMIT, HEADER_LIMIT, WORDS};
 use super::secret::Scrubber;
 use super::tls::{self, Shown};
 

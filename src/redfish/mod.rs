@@ -3,7 +3,8 @@
 //! What an answer means is pure and separate from how it is fetched: [`resource`] and [`complaint`] read bodies,
 //! [`quirks`] holds what vendors do differently as data, [`select`] chooses among several systems. [`client`] speaks
 //! HTTP (a [`request`], its [`reply`]) over one TLS connection ([`transport`], [`tls`]) to one host ([`address`]);
-//! [`bmc`] puts them together.
+//! [`service`] logs in and asks with that login; with it [`discovery`] finds the system that is meant, and [`bmc`] puts
+//! them together.
 
 pub mod address;
 pub mod bmc;
@@ -12,12 +13,14 @@ pub mod complaint;
 pub mod discovery;
 pub mod explain;
 pub mod failure;
+pub mod limits;
 pub mod quirks;
 pub mod reply;
 pub mod request;
 pub mod resource;
 pub mod secret;
 pub mod select;
+pub mod service;
 pub mod session;
 pub mod task;
 pub mod tls;

@@ -7,9 +7,9 @@ use flate2::read::GzDecoder;
 use serde_json::Value;
 use ureq::http::{HeaderMap, StatusCode};
 
-use super::client::BODY_LIMIT;
 use super::complaint;
 use super::failure::Kind;
+use super::limits::BODY_LIMIT;
 use super::resource::type_of;
 use super::secret::Secret;
 

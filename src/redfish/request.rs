@@ -4,6 +4,7 @@ use base64::Engine as _;
 use serde_json::Value;
 use ureq::http::request::Builder;
 use ureq::http::{self, HeaderValue};
+use zeroize::Zeroizing;
 
 use super::address::Place;
 use super::secret::Secret;
@@ -40,9 +41,9 @@ pub enum Credentials {
 impl Credentials {
     /// Basic authentication; the password goes out as the bytes that were given.
     pub fn basic(user: &str, password: &Secret) -> Self {
-        let mut both = format!("{user}:").into_bytes();
-        both.extend_from_slice(password.reveal());
-        Self::Basic(Secret::new(format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(both))))
+        let both = Zeroizing::new([user.as_bytes(), b":", password.reveal()].concat());
+        let encoded = Zeroizing::new(base64::engine::general_purpose::STANDARD.encode(&both));
+        Self::Basic(Secret::new(["Basic ", &encoded].concat()))
     }
 }
 

@@ -1,15 +1,20 @@
-//! Passwords and tokens: values that no log, error or debug file may show.
+//! Passwords and tokens: values that no log, error or debug file may show, and that memory does not keep.
 
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes that are never printed.
+use zeroize::Zeroizing;
+
+/// Bytes that are never printed, and wiped when they are dropped.
+///
+/// What TLS and HTTP copy of them on their way out is not ours to wipe.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Vec<u8>);
+pub struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {
+    /// Takes the bytes over; of a slice it takes a copy, and the caller wipes its own.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
-        Self(bytes.into())
+        Self(Zeroizing::new(bytes.into()))
     }
 
     /// The value itself, for the one place that sends it.
@@ -47,10 +52,10 @@ impl Scrubber {
 
     /// `text` without any hidden word, on one line, at most `limit` characters.
     pub fn clean(&self, text: &str, limit: usize) -> String {
-        let mut cleaned = text.to_owned();
+        let mut cleaned = Zeroizing::new(text.to_owned());
         for word in self.words.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             for writing in writings(&String::from_utf8_lossy(word.reveal())) {
-                cleaned = cleaned.replace(&writing, "***");
+                cleaned = Zeroizing::new(cleaned.replace(writing.as_str(), "***"));
             }
         }
         cleaned.retain(|character| character.is_whitespace() || !character.is_control());
@@ -63,20 +68,32 @@ impl Scrubber {
 }
 
 /// A word as it is, and as JSON may write it: with escapes where they are needed, and for all that is not ASCII.
-fn writings(word: &str) -> Vec<String> {
-    let quoted = serde_json::Value::from(word).to_string();
-    let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(word).to_owned();
+fn writings(word: &str) -> Vec<Zeroizing<String>> {
+    let inner = quoted(word);
     let (lower, upper) = (ascii(&inner, |unit| format!("{unit:04x}")), ascii(&inner, |unit| format!("{unit:04X}")));
-    let mut writings = vec![word.to_owned(), inner, lower, upper];
-    let with_slashes: Vec<String> = writings.iter().map(|writing| writing.replace('/', "\\/")).collect();
+    let mut writings = vec![Zeroizing::new(word.to_owned()), inner, lower, upper];
+    let with_slashes: Vec<_> = writings.iter().map(|writing| Zeroizing::new(writing.replace('/', "\\/"))).collect();
     writings.extend(with_slashes);
     writings.dedup();
     writings
 }
 
+/// The longest that JSON makes of a byte: `\u0000`.
+const ESCAPED: usize = 6;
+
+/// `word` as it stands between the quotes of a JSON string. The room is there from the start: a text that grows leaves
+/// copies behind.
+fn quoted(word: &str) -> Zeroizing<String> {
+    let mut json = Zeroizing::new(Vec::with_capacity(word.len() * ESCAPED + 2));
+    let written = serde_json::to_writer(&mut *json, word).ok();
+    let text = written.and_then(|()| std::str::from_utf8(&json).ok());
+    let inner = text.and_then(|text| text.strip_prefix('"')?.strip_suffix('"'));
+    Zeroizing::new(inner.unwrap_or(word).to_owned())
+}
+
 /// `text` with `\u` and four hex digits for each UTF-16 unit of what is not ASCII.
-fn ascii(text: &str, hex: impl Fn(u16) -> String) -> String {
-    let mut escaped = String::with_capacity(text.len());
+fn ascii(text: &str, hex: impl Fn(u16) -> String) -> Zeroizing<String> {
+    let mut escaped = Zeroizing::new(String::with_capacity(text.len() * ESCAPED));
     for character in text.chars() {
         if character.is_ascii() {
             escaped.push(character);

@@ -1,5 +1,8 @@
 //! Which of a BMC's systems is meant. Pure; never a guess: what is ambiguous is refused with a list.
 
+use uuid::Uuid;
+use uuid::fmt::Simple;
+
 use super::resource::System;
 
 /// A member of the systems collection.
@@ -175,30 +178,24 @@ fn describe(candidate: &Candidate) -> String {
 
 /// Whether two texts are the same UUID, also where one side swaps the first three fields as SMBIOS stores them.
 pub fn same_uuid(ours: &str, theirs: &str) -> bool {
-    match (hex_digits(ours), hex_digits(theirs)) {
-        (Some(ours), Some(theirs)) => ours == theirs || swapped(&ours) == theirs,
+    match (uuid(ours), uuid(theirs)) {
+        (Some(ours), Some(theirs)) => ours == theirs || ours.to_bytes_le() == theirs.into_bytes(),
         _ => false,
     }
 }
 
-/// The 32 hex digits of a UUID, if it is one and not all zeros or all ones.
-fn hex_digits(text: &str) -> Option<String> {
-    let text = text.trim().trim_start_matches("urn:uuid:");
-    let digits: String = text.chars().filter(|digit| *digit != '-').map(|digit| digit.to_ascii_lowercase()).collect();
-    let is_uuid = digits.len() == 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    let is_blank = digits.bytes().all(|digit| digit == b'0') || digits.bytes().all(|digit| digit == b'f');
-    (is_uuid && !is_blank).then_some(digits)
+/// The UUID in a text, if it is one and not all zeros or all ones. BMCs write it with hyphens here, there and nowhere.
+fn uuid(text: &str) -> Option<Uuid> {
+    let mut digits = text.trim().trim_start_matches("urn:uuid:").to_owned();
+    digits.retain(|digit| digit != '-');
+    // Without hyphens it has no other form: one in braces is no UUID here.
+    let uuid = if digits.len() == Simple::LENGTH { Uuid::try_parse(&digits).ok()? } else { return None };
+    (!uuid.is_nil() && !uuid.is_max()).then_some(uuid)
 }
 
 /// Whether `text` can serve as `system_uuid` at all.
 pub fn is_uuid(text: &str) -> bool {
-    hex_digits(text).is_some()
-}
-
-fn swapped(digits: &str) -> String {
-    let turn =
-        |field: &str| -> String { (0..field.len()).step_by(2).rev().filter_map(|at| field.get(at..at + 2)).collect() };
-    format!("{}{}{}{}", turn(&digits[..8]), turn(&digits[8..12]), turn(&digits[12..16]), &digits[16..])
+    uuid(text).is_some()
 }
 
 #[cfg(test)]
@@ -300,9 +297,15 @@ mod tests {
         assert!(same_uuid("33221100-5544-7766-8899-aabbccddeeff", "00112233-4455-6677-8899-AABBCCDDEEFF"));
         assert!(same_uuid("00112233445566778899aabbccddeeff", "00112233-4455-6677-8899-aabbccddeeff"));
         assert!(!same_uuid(ONE, TWO));
+        assert!(same_uuid("urn:uuid:00112233-4455-6677-8899-aabbccddeeff", "0-0112233445566778899aabbccddeeff "));
+        assert!(!same_uuid("00112233-4455-6677-8899-aabbccddeeff", "00112233-4455-6677-9988-aabbccddeeff"));
         assert!(!same_uuid("Node1", "Node1"), "what is no UUID proves nothing");
-        let blank = "00000000-0000-0000-0000-000000000000";
-        assert!(!same_uuid(blank, blank), "a blank UUID proves nothing");
+        for text in ["{00112233-4455-6677-8899-aabbccddeeff}", "00112233-4455-6677-8899-aabbccddeef", "\u{e9}"] {
+            assert!(!is_uuid(text), "{text}");
+        }
+        for blank in ["00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-FFFFFFFFFFFF"] {
+            assert!(!same_uuid(blank, blank), "a blank UUID proves nothing");
+        }
         assert!(is_uuid(ONE) && !is_uuid("x"));
     }
 }

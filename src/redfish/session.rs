@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::sys::signal::{SigSet, Signal};
 use serde_json::{Value, json};
+use zeroize::Zeroize as _;
 
 use super::address::Place;
 use super::client::Client;
@@ -87,9 +88,13 @@ fn end_by(signal: Signal) {
 fn log_in(client: &Client, sessions: &Place, user: &str, password: &Secret) -> Result<Session, Failure> {
     let password = std::str::from_utf8(password.reveal())
         .map_err(|_| Failure::new(Kind::Refused, "a session needs a password in UTF-8, and this one is not"))?;
-    let body = json!({ "UserName": user, "Password": password });
+    let mut body = json!({ "UserName": user, "Password": password });
     // Some services answer 415 where a login carries other credentials too.
-    let answer = client.send(Ask::post(sessions, &body, &Credentials::None))?;
+    let answer = client.send(Ask::post(sessions, &body, &Credentials::None));
+    if let Some(Value::String(password)) = body.get_mut("Password") {
+        password.zeroize();
+    }
+    let answer = answer?;
     let token = answer.token.clone().ok_or_else(|| {
         Failure::new(Kind::Garbled, format!("POST {}: the BMC opened a session without a token", sessions.path))
     })?;

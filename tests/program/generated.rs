@@ -32,7 +32,7 @@ fn the_agents_pages_explain_every_parameter() {
     let share = generated();
     let resource = text(share.path(), "man/man7/ocf_tandem_podman-etcd.7");
     for name in parameters("podman-etcd.xml") {
-        assert!(resource.contains(&format!(".BR {name} ")), "{name} is not in the page of podman-etcd");
+        assert!(resource.contains(&format!("\n\\fB{name}\\fR ")), "{name} is not in the page of podman-etcd");
     }
     let fence = text(share.path(), "man/man8/fence_redfish_rs.8").replace("\\-", "-");
     for name in parameters("fence_redfish_rs.xml") {

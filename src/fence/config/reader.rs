@@ -7,10 +7,10 @@ use super::{Action, Config, Environment, Method, PasswordSource, Timing, TrustSo
 use crate::fence::input::{DYNAMIC, Given};
 use crate::fence::options::{Kind, Opt, row_of, truth};
 use crate::redfish::address::Address;
-use crate::redfish::bmc::LoginMethod;
 use crate::redfish::discovery::Pointer;
 use crate::redfish::secret::Secret;
 use crate::redfish::select::{self, Wanted};
+use crate::redfish::service::LoginMethod;
 use crate::redfish::tls;
 
 /// What the fencer grants an action by default is 60 s, and 20 s for a monitor.

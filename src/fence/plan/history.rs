@@ -1,0 +1,146 @@
+//! Questions about the history of a phase.
+
+use std::time::Duration;
+
+use super::{Event, Moment};
+use crate::redfish::failure::Kind;
+use crate::redfish::quirks::PowerWord;
+use crate::redfish::resource::Power;
+
+/// What happened since the BMC was out of reach last.
+pub(super) fn since_outage(history: &[Moment]) -> &[Moment] {
+    let was_away = |moment: &Moment| matches!(&moment.event, Event::Unread(why) if why.kind == Kind::Unreachable);
+    let from = history.iter().rposition(was_away).map_or(0, |at| at + 1);
+    history.get(from..).unwrap_or_default()
+}
+
+/// Whether the system said anything but Off that is a power state.
+pub fn said_otherwise(history: &[Moment]) -> bool {
+    history.iter().any(|moment| match &moment.event {
+        Event::Read { power: Power::Known(word, _), .. } => *word != PowerWord::Off,
+        _ => false,
+    })
+}
+
+/// Whether the system was seen off, and on again after it: a restore policy, or another hand.
+pub fn came_back(history: &[Moment]) -> bool {
+    let mut was_off = false;
+    history.iter().any(|moment| match &moment.event {
+        Event::Read { power, .. } if power.is(PowerWord::Off) => {
+            was_off = true;
+            false
+        }
+        Event::Read { power: Power::Known(..), .. } => was_off,
+        _ => false,
+    })
+}
+
+/// The times of the readings at the end that all say Off, newest first.
+pub(super) fn run_of_off(history: &[Moment]) -> Vec<Duration> {
+    let mut run = Vec::new();
+    for moment in history.iter().rev() {
+        match &moment.event {
+            Event::Read { power, .. } if power.is(PowerWord::Off) => run.push(moment.at),
+            Event::Unread(_) | Event::Chassis { .. } => {}
+            _ => break,
+        }
+    }
+    run
+}
+
+pub(super) fn first_of_run(history: &[Moment]) -> Duration {
+    run_of_off(history).last().copied().unwrap_or_default()
+}
+
+/// Evidence of a reset after the first post: another state than before, or another time of the last reset.
+pub(super) fn was_reset(history: &[Moment]) -> bool {
+    let Some(at) = history.iter().position(|moment| matches!(moment.event, Event::Posted | Event::Refused(_))) else {
+        return false;
+    };
+    let (before, after) = history.split_at(at);
+    let known = before.iter().rev().find_map(|moment| match &moment.event {
+        Event::Read { last_reset, .. } => Some(last_reset.clone()),
+        _ => None,
+    });
+    after.iter().any(|moment| match &moment.event {
+        Event::Read { power: Power::Known(word, _), last_reset, .. } => {
+            matches!(word, PowerWord::Off | PowerWord::Rising | PowerWord::Falling)
+                || (last_reset.is_some() && known.as_ref().is_some_and(|known| known.is_some() && known != last_reset))
+        }
+        _ => false,
+    })
+}
+
+/// Whether a reset is out whose answer was lost.
+pub(super) fn may_have_worked(history: &[Moment]) -> bool {
+    tries(history).any(|(_, event)| {
+        matches!(event, Event::Refused(failure)
+            if matches!(failure.kind, Kind::Interrupted | Kind::Silent | Kind::Garbled))
+    })
+}
+
+pub(super) fn last_reading(history: &[Moment]) -> Option<&Power> {
+    history.iter().rev().find_map(|moment| match &moment.event {
+        Event::Read { power, .. } => Some(power),
+        _ => None,
+    })
+}
+
+/// When resets were accepted.
+pub(super) fn posted(history: &[Moment]) -> impl Iterator<Item = Duration> {
+    history.iter().filter(|moment| moment.event == Event::Posted).map(|moment| moment.at)
+}
+
+pub(super) fn tries(history: &[Moment]) -> impl Iterator<Item = (Duration, &Event)> {
+    history
+        .iter()
+        .filter(|moment| matches!(moment.event, Event::Posted | Event::Refused(_)))
+        .map(|moment| (moment.at, &moment.event))
+}
+
+/// Each type whose value was refused makes place for the next.
+pub(super) fn type_index(history: &[Moment]) -> usize {
+    tries(history)
+        .filter(|(_, event)| matches!(event, Event::Refused(failure) if failure.kind == Kind::ValueRefused))
+        .count()
+}
+
+pub(super) fn dislikes(history: &[Moment]) -> usize {
+    tries(history)
+        .filter(|(_, event)| {
+            matches!(event, Event::Refused(failure)
+            if matches!(failure.kind, Kind::Disliked | Kind::Precondition))
+        })
+        .count()
+}
+
+/// What happened, in half a sentence.
+pub(super) fn story(history: &[Moment]) -> String {
+    let accepted = posted(history).count();
+    let mut parts = Vec::new();
+    if accepted > 0 {
+        parts.push(format!("the BMC accepted the reset {}", times(accepted)));
+    }
+    let refusal = tries(history).filter_map(|(_, event)| match event {
+        Event::Refused(failure) => Some(failure),
+        _ => None,
+    });
+    if let Some(refusal) = refusal.last().filter(|_| accepted == 0) {
+        parts.push(format!("the last reset failed ({refusal})"));
+    }
+    if came_back(history) {
+        parts.push("the system was off and came back by itself (is there a power restore policy?)".to_owned());
+    }
+    match last_reading(history) {
+        Some(power) => parts.push(format!("its last power state was {power}")),
+        None => parts.push("its power state could not be read".to_owned()),
+    }
+    if let Some(Event::Unread(failure)) = history.last().map(|moment| &moment.event) {
+        parts.push(failure.to_string());
+    }
+    parts.join(", ")
+}
+
+fn times(count: usize) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}

@@ -1,0 +1,49 @@
+//! How long to wait: between two looks, and after what went wrong.
+
+use std::time::Duration;
+
+use super::history::tries;
+use super::{Event, Moment};
+use crate::redfish::failure::{Failure, Kind};
+
+pub(super) const FIRST_POLL: Duration = Duration::from_millis(250);
+const LEAST_POLL: Duration = Duration::from_millis(100);
+/// After a failed request, doubling.
+pub(super) const FIRST_RETRY: Duration = Duration::from_millis(500);
+const LONGEST_RETRY: Duration = Duration::from_secs(4);
+
+/// Before the next look, at most `longest`. Short at first, as most systems are quick; then as long as the operator wants.
+pub(super) fn poll_pause(history: &[Moment], longest: Duration) -> Duration {
+    let looks = history.iter().rev().take_while(|moment| matches!(moment.event, Event::Read { .. })).count();
+    let pause = FIRST_POLL * 2_u32.saturating_pow(u32::try_from(looks.saturating_sub(1)).unwrap_or(8).min(8));
+    pause.min(longest).max(LEAST_POLL)
+}
+
+pub(super) fn retry_pause(history: &[Moment], failure: &Failure) -> Duration {
+    let failed = history.iter().rev().take_while(|moment| matches!(moment.event, Event::Unread(_))).count();
+    doubled(failed).max(asked_pause(failure))
+}
+
+pub(super) fn refusal_pause(history: &[Moment]) -> Duration {
+    doubled(tries(history).filter(|(_, event)| matches!(event, Event::Refused(_))).count())
+}
+
+fn doubled(count: usize) -> Duration {
+    let exponent = u32::try_from(count.saturating_sub(1)).unwrap_or(8).min(8);
+    (FIRST_RETRY * 2_u32.saturating_pow(exponent)).min(LONGEST_RETRY)
+}
+
+fn asked_pause(failure: &Failure) -> Duration {
+    match failure.kind {
+        Kind::Busy { retry_after } => retry_after.unwrap_or_default(),
+        _ => Duration::ZERO,
+    }
+}
+
+/// Whatever became of a reset, the power state is the truth, and soon.
+pub(super) fn after_refusal(failure: &Failure) -> Duration {
+    match failure.kind {
+        Kind::ValueRefused => Duration::ZERO,
+        _ => FIRST_POLL,
+    }
+}

@@ -1,0 +1,83 @@
+//! What it is worth that a system says Off, and when it is a proof.
+
+use std::time::Duration;
+
+use super::history::{dislikes, run_of_off, said_otherwise, since_outage, tries};
+use super::{Event, Moment};
+use crate::redfish::failure::{Failure, Kind};
+
+/// Two readings this far apart prove a state: some BMCs say Off for a moment while they start themselves.
+pub(super) const CONFIRM: Duration = Duration::from_secs(1);
+/// The standard has `ForceOff` hold the power button for four seconds. Where the state said Off before, it cannot tell
+/// when that is over.
+const HOLD: Duration = Duration::from_secs(5);
+/// Refusals without a reason that we understand, before they are believed.
+pub(super) const DISLIKES: usize = 3;
+
+/// What the word of a system that says Off is worth.
+pub(super) enum Word {
+    /// As much as its next reading confirms.
+    Good,
+    /// That, from this time on.
+    GoodFrom(Duration),
+    /// Nothing yet: no reset went before, or its answer was lost, or put off.
+    Unproven,
+    /// It will not be reset, and not because it is off: the chassis may know more.
+    Refused,
+}
+
+/// Off, said twice, far enough apart, and nothing but failed readings between.
+pub(super) fn proven_off(history: &[Moment]) -> bool {
+    let run = run_of_off(history);
+    match (run.first(), run.last()) {
+        (Some(newest), Some(oldest)) => *newest >= *oldest + CONFIRM,
+        _ => false,
+    }
+}
+
+/// What it is worth that the system says Off.
+///
+/// A BMC that has just started may not know its host, and say Off meanwhile. One that said anything else before, in this
+/// run and since it was out of reach, knows. To the others a reset tells: what is off already is none the worse for it,
+/// and a refusal because it is off is a second word for it.
+pub(super) fn word(history: &[Moment]) -> Word {
+    let is_gone = history.iter().rev().find_map(|moment| match moment.event {
+        Event::Read { is_there, .. } => Some(!is_there),
+        _ => None,
+    });
+    if is_gone == Some(true) {
+        return Word::Good;
+    }
+    let history = since_outage(history);
+    let knows = said_otherwise(history);
+    let Some((at, answer)) = tries(history).last() else { return Word::Unproven };
+    let Event::Refused(failure) = answer else { return if knows { Word::Good } else { Word::GoodFrom(at + HOLD) } };
+    match failure.kind {
+        Kind::WrongState => Word::Good,
+        Kind::Interrupted | Kind::Silent | Kind::Garbled if knows => Word::Good,
+        Kind::Disliked | Kind::Precondition if dislikes(history) < DISLIKES => Word::Unproven,
+        _ if failure.is_passing() => Word::Unproven,
+        _ => Word::Refused,
+    }
+}
+
+/// Whether the two readings that prove Off are also worth it.
+pub(super) fn is_trusted(history: &[Moment]) -> bool {
+    let newest = run_of_off(history).first().copied().unwrap_or_default();
+    match word(history) {
+        Word::Good => true,
+        Word::GoodFrom(from) => newest >= from,
+        Word::Unproven => false,
+        Word::Refused => matches!(history.last().map(|moment| &moment.event), Some(Event::Chassis { on: None })),
+    }
+}
+
+/// A system that says Off and will not be reset, in a chassis of its own that is on.
+pub(super) fn contradicted(history: &[Moment], chassis: &str) -> Failure {
+    let refusal = tries(history).last().and_then(|(_, event)| match event {
+        Event::Refused(failure) => Some(failure.clone()),
+        _ => None,
+    });
+    let refusal = refusal.unwrap_or_else(|| Failure::new(Kind::Refused, "the reset was refused"));
+    Failure { text: format!("{refusal}; the system says Off, but its chassis {chassis} says On"), ..refusal }
+}

@@ -1,0 +1,105 @@
+//! A history, and the step that follows it, in short.
+//!
+//! A history reads `0:On 0.1:+ 0.4:?reset 0.9:Off`: seconds, then a power state, `+` for an accepted reset, `?` for a
+//! reading that failed, `!` for a reset that failed. `On@x` carries the time of the last reset, `Gone` is a system that
+//! counts as off because it is not there, and `~` a chassis that does not say On, `~x` one that does.
+
+use super::super::*;
+
+pub(super) fn failure(name: &str) -> Failure {
+    let kind = match name {
+        "unreachable" => Kind::Unreachable,
+        "reset" => Kind::Interrupted,
+        "silent" => Kind::Silent,
+        "busy" => Kind::Busy { retry_after: None },
+        "busy3" => Kind::Busy { retry_after: Some(Duration::from_secs(3)) },
+        "garbled" => Kind::Garbled,
+        "401" => Kind::Unauthorised,
+        "403" => Kind::Forbidden,
+        "404" => Kind::Missing,
+        "state" => Kind::WrongState,
+        "value" => Kind::ValueRefused,
+        "400" => Kind::Disliked,
+        "405" => Kind::Refused,
+        "tls" => Kind::Untrusted,
+        "system" => Kind::WrongSystem,
+        other => panic!("unknown failure {other}"),
+    };
+    Failure::new(kind, name)
+}
+
+pub(super) fn seconds(text: &str) -> Duration {
+    Duration::from_secs_f64(text.parse().unwrap())
+}
+
+pub(super) fn history(text: &str) -> Vec<Moment> {
+    let event = |word: &str| match word.chars().next().unwrap() {
+        '+' => Event::Posted,
+        '?' => Event::Unread(failure(&word[1..])),
+        '!' => Event::Refused(failure(&word[1..])),
+        '~' => Event::Chassis { on: Some(word[1..].to_owned()).filter(|path| !path.is_empty()) },
+        _ => {
+            let (word, last_reset) =
+                word.split_once('@').map_or((word, None), |(word, last)| (word, Some(last.to_owned())));
+            let is_there = word != "Gone";
+            Event::Read { power: Power::read(Some(&if is_there { word } else { "Off" }.into())), last_reset, is_there }
+        }
+    };
+    let moment = |token: &str| {
+        let (at, word) = token.split_once(':').unwrap();
+        Moment { at: seconds(at), event: event(word) }
+    };
+    text.split_whitespace().map(moment).collect()
+}
+
+pub(super) fn plan(goal: Goal) -> Plan {
+    let types: &[&str] = match goal {
+        Goal::Know => &[],
+        Goal::Off => &["ForceOff"],
+        Goal::On => &["On", "ForceOn"],
+        Goal::Cycle => &["PowerCycle", "ForceRestart"],
+    };
+    Plan {
+        goal,
+        types: types.iter().map(ToString::to_string).collect(),
+        limits: Limits {
+            end: seconds("50"),
+            patience: seconds("10"),
+            after_post: None,
+            repost: seconds("12"),
+            attempts: u32::MAX,
+            power_wait: Duration::ZERO,
+            poll: seconds("1"),
+            grace: Duration::ZERO,
+            may_give_way: false,
+        },
+    }
+}
+
+/// A step in short: `read 1.25`, `post ForceOff`, `already`, `by us`, `is On`, `fail ...`.
+pub(super) fn short(step: &Step) -> String {
+    match step {
+        Step::Read { not_before } => format!("read {}", not_before.as_secs_f64()),
+        Step::Post { reset_type } => format!("post {reset_type}"),
+        Step::Done(Reached::Already) => "already".to_owned(),
+        Step::Done(Reached::ByUs) => "by us".to_owned(),
+        Step::Done(Reached::State(power)) => format!("is {power}"),
+        Step::GiveWay => "give way".to_owned(),
+        Step::AskChassis => "ask chassis".to_owned(),
+        Step::Fail(failure) => format!("fail {failure}"),
+    }
+}
+
+#[track_caller]
+pub(super) fn check_with(plan: &Plan, rows: &[(&str, &str, &str)]) {
+    for (past, now, expected) in rows {
+        let step = short(&plan.next(&history(past), seconds(now)));
+        let fits = step == *expected || (expected.ends_with('*') && step.starts_with(expected.trim_end_matches('*')));
+        assert!(fits, "after '{past}' at {now}: expected '{expected}', got '{step}'");
+    }
+}
+
+#[track_caller]
+pub(super) fn check(goal: Goal, rows: &[(&str, &str, &str)]) {
+    check_with(&plan(goal), rows);
+}

@@ -1,0 +1,59 @@
+//! The man page of an agent: the parts that all of them have, for the tables that say what is in them.
+
+use roff::{Inline, Roff, bold, roman};
+
+/// A page in the making.
+#[derive(Debug)]
+pub struct Page(Roff);
+
+impl Page {
+    /// The page `name(section)` of a manual, up to its section NAME.
+    pub fn new(name: &str, section: &str, manual: &str, short: &str) -> Self {
+        let mut roff = Roff::new();
+        let version = concat!("tandem ", env!("CARGO_PKG_VERSION"));
+        // An empty argument stands for the date: the version says more.
+        roff.control("TH", [name.to_uppercase().as_str(), section, "\"\"", version, manual]);
+        let mut page = Self(roff);
+        page.section("NAME").text([roman(format!("{name} - {short}"))]);
+        page
+    }
+
+    /// Begins a section.
+    pub fn section(&mut self, title: &str) -> &mut Self {
+        self.0.control("SH", [title]);
+        self
+    }
+
+    /// Goes on in the paragraph.
+    pub fn text(&mut self, words: impl Into<Vec<Inline>>) -> &mut Self {
+        self.0.text(words);
+        self
+    }
+
+    /// Lines that stay as they are.
+    pub fn lines(&mut self, lines: &str) -> &mut Self {
+        self.0.control("nf", []).text([roman(lines)]).control("fi", []);
+        self
+    }
+
+    /// Begins an entry of a list.
+    pub fn entry(&mut self, term: impl Into<Vec<Inline>>) -> &mut Self {
+        self.0.control("TP", []).text(term);
+        self
+    }
+
+    /// The other pages to read, with their sections.
+    pub fn see_also(&mut self, pages: &[(&str, u8)]) -> &mut Self {
+        self.section("SEE ALSO");
+        for (at, (name, section)) in pages.iter().enumerate() {
+            let comma = if at + 1 < pages.len() { "," } else { "" };
+            self.text([bold(*name), roman(format!("({section}){comma}"))]);
+        }
+        self
+    }
+
+    /// As `man` reads it.
+    pub fn finish(&self) -> String {
+        self.0.render()
+    }
+}
