@@ -37,8 +37,8 @@
 //!
 //! What it cannot show: how real etcd reads a damaged log, what Pacemaker really schedules, and how long anything takes.
 //!
-//! How a search is kept small, and why nothing is hidden by it ([`canon`], [`dead`], [`mod@passing`], [`check`]):
-//! - *Steps that do not last* ([`mod@passing`]). Between two effects of a round, and while entries go from one etcd to the
+//! How a search is kept small, and why nothing is hidden by it ([`mod@reduce`], [`check`]):
+//! - *Steps that do not last* ([`reduce::atomic_steps`]). Between two effects of a round, and while entries go from one etcd to the
 //!   other, only faults come. The effects of a round take some hundred milliseconds and etcd's messages less; what the other
 //!   agent could see in between is given up here, and comes back with `--fine`, which lets everything come between any two
 //!   steps. The states between are gone through and not kept. A stop that finds no etcd and, where no fault is left, a
@@ -113,47 +113,31 @@
 //! - That nobody forces a new cluster while its peer runs unfenced is asserted of a peer that claims to go on alone: one
 //!   that has booted since it was confirmed down cannot, and a plan made before it booted is carried out.
 
-pub mod agent;
-pub mod canon;
-pub mod check;
-pub mod dead;
-pub mod etcd;
-pub mod explore;
-pub mod hash;
-pub mod intern;
-pub mod key;
-pub mod known;
-mod line;
-pub mod log;
-pub mod members;
-#[cfg(test)]
-mod mirror;
+pub mod compare;
+pub mod model;
 pub mod moves;
 pub mod mutant;
-pub mod pacemaker;
-pub mod packed;
-pub mod page;
-pub mod passing;
-pub mod rename;
-pub mod roots;
-pub mod scenario;
-mod search;
-mod share;
-pub mod steps;
-pub mod story;
-pub mod strategy;
-mod swap;
-pub mod timeline;
-pub mod view;
-pub mod words;
-pub mod world;
+pub mod reduce;
+pub mod search;
+pub mod store;
+pub mod told;
+
+pub use compare::{strategy, timeline};
+pub use model::{agent, etcd, initial_states, pacemaker, world};
+pub use moves::scenario;
+pub use search::{check, explore};
+pub use store::packed;
+pub use told::{page, story};
 
 use crate::decide::snapshot::{BootMemory, Note, Record};
 use crate::decide::{Progress, Reason};
-use agent::Todo;
-use intern::Interner;
-use log::Logs;
+use model::agent::Todo;
+use model::log::Logs;
+use model::steps;
 use mutant::Mutant;
+use reduce::symmetry::{known, rename};
+use store::decided;
+use store::intern::{self, Interner};
 use strategy::Strategy;
 
 /// How far a search goes.
@@ -186,7 +170,7 @@ pub struct Bounds {
     pub acks_before_sync: bool,
     /// After how many failed starts, beyond those that are in vain, Pacemaker starts no more; 0 is never.
     pub threshold: u8,
-    /// Whether states keep what nothing reads any more ([`dead`]): more of them, and the same verdict.
+    /// Whether states keep what nothing reads any more ([`reduce::dead_variables`]): more of them, and the same verdict.
     pub keeps_dead: bool,
     /// Whether forks are counted and not ranked: more states, and an invariant more ([`agent::check`]).
     pub counts_forks: bool,
@@ -270,7 +254,7 @@ pub struct Sim {
     pub plans: steps::Plans,
     /// The reasons of all decisions: what a search has reached.
     pub said: Interner<Option<Reason>>,
-    pub decided: key::Decided,
+    pub decided: decided::Decided,
     pub renamings: Interner<rename::Renaming>,
     /// By renaming and table, and then by number: what it is under other names.
     pub renamed: Vec<Vec<Option<intern::Id>>>,
@@ -293,7 +277,7 @@ impl Sim {
             todos: Interner::default(),
             plans: steps::Plans::default(),
             said: Interner::default(),
-            decided: key::Decided::default(),
+            decided: decided::Decided::default(),
             renamings: Interner::default(),
             renamed: Vec::new(),
             known: Default::default(),

@@ -1,0 +1,195 @@
+//! A state with the nodes in each other's place, and what tells which of the two is the form of both: a digest of each.
+
+use super::known::{Known, Names};
+use crate::sim::Sim;
+use crate::sim::model::log::Data;
+use crate::sim::model::world::{Action, Cib, Newer, Node, Vars, World};
+use crate::sim::store::intern::Id;
+use crate::sim::store::packed::{Half, Packed, between, half};
+
+/// A digest of a state that does not depend on the numbers of its values.
+pub(in crate::sim) fn digest(sim: &Sim, world: &World, names: &[Names; 2]) -> u64 {
+    let half = |n: usize| {
+        let mut node = world.nodes[n];
+        mark_action(sim, &mut node);
+        half_with(&node, &names[n], |known| known.mark.into())
+    };
+    Packed::join([half(0), half(1)], between(world)).digest()
+}
+
+/// The digest of `world` with the nodes in each other's place.
+pub(in crate::sim) fn digest_of_swapped(sim: &Sim, world: &World, names: &[Names; 2]) -> u64 {
+    let half = |n: usize| {
+        let mut node = world.nodes[n];
+        mark_action(sim, &mut node);
+        half_in_the_others_place(node, &names[n], |known| known.others_mark.into())
+    };
+    join_swapped(half(0), half(1), world).digest()
+}
+
+/// `world` with the nodes in each other's place.
+pub(in crate::sim) fn swapped(world: &World, names: &[Names; 2]) -> Packed {
+    let half = |n: usize| half_in_the_others_place(world.nodes[n], &names[n], |known| known.other);
+    join_swapped(half(0), half(1), world)
+}
+
+fn mark_action(sim: &Sim, node: &mut Node) {
+    if let Some(action) = &mut node.action {
+        action.progress = sim.progresses.mark(action.progress).into();
+        action.plan = action.plan.map(|(plan, done)| (sim.todos.mark(plan).into(), done));
+    }
+}
+
+/// A node with what `number` makes of its values.
+#[inline]
+fn half_with(node: &Node, names: &Names, number: impl Fn(&Known) -> Id) -> Half {
+    let mut changed = *node;
+    let is_blank = node.data.is_blank();
+    let Values { log, note, memory, record } = values(&mut changed);
+    if !is_blank {
+        *log = number(&names.log);
+    }
+    (*note, *memory) = (number(&names.note), number(&names.memory));
+    *record = [number(&names.record[0]), number(&names.record[1])];
+    half(&changed)
+}
+
+/// The numbers of a node's interned values, but for its action's.
+struct Values<'a> {
+    log: &'a mut Id,
+    note: &'a mut Id,
+    memory: &'a mut Id,
+    record: &'a mut [Id; 2],
+}
+
+/// Each field is named, as in what follows: one that is forgotten does not compile, instead of bearing the other's name.
+#[inline]
+fn values(node: &mut Node) -> Values<'_> {
+    let Node {
+        cib,
+        data,
+        note,
+        memory,
+        action: _,
+        etcd: _,
+        on: _,
+        quorum: _,
+        forces: _,
+        word: _,
+        failed: _,
+        unclean: _,
+        wanted: _,
+        promoted: _,
+        blind: _,
+        asked: _,
+        stack: _,
+        launching: _,
+        torn: _,
+        failures: _,
+        damage: _,
+    } = node;
+    let Cib { record, machine: _, agent: _, standalone: _, lineage: _, recorded: _, score: _, told: _, primary: _ } =
+        cib;
+    let Data { log, mid: _, cluster: _, commit: _, durable: _, folded: _ } = data;
+    Values { log, note, memory, record }
+}
+
+#[inline]
+fn half_in_the_others_place(mut node: Node, names: &Names, number: impl Fn(&Known) -> Id) -> Half {
+    swap_names(&mut node);
+    let names = Names { record: [names.record[1], names.record[0]], ..*names };
+    half_with(&node, &names, number)
+}
+
+fn join_swapped(one: Half, other: Half, world: &World) -> Packed {
+    let mut next = *world;
+    swap_between(&mut next);
+    Packed::join([other, one], between(&next))
+}
+
+/// Exchanges all names of nodes and members in `node` but those in its interned values.
+fn swap_names(node: &mut Node) {
+    let Node {
+        data,
+        cib,
+        action,
+        note: _,
+        memory: _,
+        etcd: _,
+        on: _,
+        quorum: _,
+        forces: _,
+        word: _,
+        failed: _,
+        unclean: _,
+        wanted: _,
+        promoted: _,
+        blind: _,
+        asked: _,
+        stack: _,
+        launching: _,
+        torn: _,
+        failures: _,
+        damage: _,
+    } = node;
+    let is_blank = data.is_blank();
+    let Data { mid, cluster: _, log: _, commit: _, durable: _, folded: _ } = data;
+    if !is_blank {
+        *mid ^= 8;
+    }
+    swap_cib(cib);
+    cib.lineage = cib.lineage.map(|(forks, by)| (forks, if by == 0 { 0 } else { 3 - by }));
+    swap_action(action);
+}
+
+/// Exchanges the nodes in a CIB, but for its interned values and whose forks they are.
+pub(in crate::sim) fn swap_cib(cib: &mut Cib) {
+    let Cib { machine, agent, record: _, standalone, lineage, recorded, score, told, primary } = cib;
+    machine.swap(0, 1);
+    agent.swap(0, 1);
+    lineage.swap(0, 1);
+    for flags in [recorded, score, told] {
+        flags.swap(0, 1);
+    }
+    for node in [standalone, primary] {
+        *node = node.map(|node| 1 - node);
+    }
+}
+
+/// Exchanges the nodes in an action's notify variables.
+pub(in crate::sim) fn swap_action(action: &mut Option<Action>) {
+    if let Some(Action { notify, request: _, progress: _, plan: _ }) = action {
+        let Vars { active, start, stop, given: _, moment: _, operation: _, in_vain: _ } = notify;
+        for nodes in [active, start, stop] {
+            *nodes = swapped_set(*nodes);
+        }
+    }
+}
+
+fn swapped_set(nodes: u8) -> u8 {
+    (nodes & 1) << 1 | (nodes >> 1)
+}
+
+/// Exchanges the nodes in what is between them.
+pub(in crate::sim) fn swap_between(world: &mut World) {
+    let World {
+        lagging,
+        newer,
+        nodes: _,
+        link: _,
+        joined: _,
+        acked: _,
+        given_up: _,
+        words,
+        unheard,
+        writes: _,
+        faults: _,
+    } = world;
+    *lagging = lagging.map(|node| 1 - node);
+    for nodes in [words, unheard] {
+        *nodes = swapped_set(*nodes);
+    }
+    if let Newer::Of(node) = newer {
+        *node = 1 - *node;
+    }
+}

@@ -1,0 +1,6 @@
+//! How states and decisions are kept, by the million.
+
+pub mod decided;
+pub mod hash;
+pub mod intern;
+pub mod packed;
