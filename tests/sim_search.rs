@@ -4,13 +4,15 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use tandem::sim::check::{Limits, Outcome, Trace, check, missed};
+use tandem::sim::check::{Outcome, check, missed};
 use tandem::sim::initial_states::Beginning;
 use tandem::sim::moves::Move;
 use tandem::sim::mutant::Mutant;
 use tandem::sim::packed::Packed;
 use tandem::sim::reduce::atomic_steps;
 use tandem::sim::reduce::symmetry::canonical;
+use tandem::sim::scenario::Trace;
+use tandem::sim::search::Limits;
 use tandem::sim::world::World;
 use tandem::sim::{Bounds, Sim, agent, etcd, initial_states, moves, pacemaker};
 

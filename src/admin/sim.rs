@@ -7,8 +7,10 @@ use clap::builder::PathBufValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::{Failure, Subcommand, dispatch, say, tree};
-use crate::sim::check::{self, Limits, Outcome, Trace};
+use crate::sim::check::{self, Outcome};
 use crate::sim::mutant::{self, Mutant};
+use crate::sim::scenario::Trace;
+use crate::sim::search::Limits;
 use crate::sim::{Bounds, Sim, explore, page, scenario, story, timeline};
 
 pub(super) const SUBCOMMAND: Subcommand = Subcommand { command: declare, run };

@@ -131,9 +131,8 @@ pub use told::{page, story};
 
 use crate::decide::snapshot::{BootMemory, Note, Record};
 use crate::decide::{Progress, Reason};
-use model::agent::Todo;
 use model::log::Logs;
-use model::steps;
+use model::steps::{self, Todo};
 use mutant::Mutant;
 use reduce::symmetry::{known, rename};
 use store::decided;

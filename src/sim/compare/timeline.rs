@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 
 use super::strategy::Strategy;
-use crate::sim::model::agent::MOMENTS;
 use crate::sim::model::pacemaker::Begin;
-use crate::sim::model::world::{Run, Word, World};
+use crate::sim::model::timing::MOMENTS;
+use crate::sim::model::world::{HISTORY, Run, Word, World};
 use crate::sim::model::{etcd, initial_states};
 use crate::sim::moves::{self, Move};
 use crate::sim::reduce::symmetry::canonical;
@@ -208,7 +208,7 @@ impl Timeline<'_> {
             Move::Confirm(..) => self.figures.manual += 1,
             _ => {}
         }
-        self.figures.acknowledged += (self.world.acked & !before.acked & !canonical::HISTORY).count_ones();
+        self.figures.acknowledged += (self.world.acked & !before.acked & !HISTORY).count_ones();
         let writers = self.world.nodes.iter().filter(|node| node.etcd == Run::Leader).count();
         self.figures.writers = self.figures.writers.max(writers);
         self.steps.push(Step { at_ms: self.now_ms, what, why, world: self.world });

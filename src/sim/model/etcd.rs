@@ -1,8 +1,7 @@
 //! etcd in the model: elections, replication, membership, and what a process leaves on its disk when it ends.
 
 use super::log::{self, Conf, Data, Entry, Mid, bit, first_mid};
-use super::view::NAMES;
-use super::world::{Damage, Run, Word, World};
+use super::world::{Damage, Mode, NAMES, Run, Word, World};
 use crate::sim::{Sim, Violation};
 
 /// Brings what follows at once into line: who still has a leader, and logs folded.
@@ -316,19 +315,6 @@ pub fn kill(world: &mut World, n: usize) {
         node.etcd = Run::Off;
         node.data.commit = node.data.durable;
     }
-}
-
-/// How etcd is started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mode {
-    Normally,
-    Bootstrap,
-    /// As the only voter of a new cluster.
-    Force,
-    /// As a learner of a cluster that is said to have so many members.
-    Join {
-        members: usize,
-    },
 }
 
 /// Runs etcd on a node.

@@ -2,11 +2,10 @@
 
 use super::etcd;
 use super::log::{Conf, Data, Entry, bit, first_mid};
-use super::view::{NAMES, THIS_BOOT};
-use super::world::{Run, Wanted, World};
+use super::view::THIS_BOOT;
+use super::world::{HISTORY, NAMES, Run, Wanted, World};
 use crate::decide::snapshot::{BootMemory, DataDir, History, Lineage, Note, PeerAgent, Record, RunningVoter};
 use crate::sim::Sim;
-use crate::sim::reduce::symmetry::canonical::HISTORY;
 use crate::sim::reduce::symmetry::rename::{self, Renaming};
 
 const CLUSTER: u8 = 0xc1;

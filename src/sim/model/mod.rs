@@ -7,5 +7,7 @@ pub mod log;
 pub mod members;
 pub mod pacemaker;
 pub mod steps;
+pub(in crate::sim) mod swap;
+pub mod timing;
 pub mod view;
 pub mod world;

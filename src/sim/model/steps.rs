@@ -1,18 +1,34 @@
 //! The effects of plans with the numbers of what they write: what is decided once is performed millions of times.
 
-use super::agent::Todo;
-use super::etcd::{self, Mode};
+use std::sync::Arc;
+
+use super::etcd;
 use super::log::{Data, Entry, Mid, bit};
 use super::members::{self, Reply};
 use super::pacemaker;
-use super::view::{self, NAMES};
-use super::world::{Damage, Word, World};
+use super::view;
+use super::world::{Damage, Mode, NAMES, Word, World};
 use crate::decide::plan::{Effect, Notice, RunMode, Via};
 use crate::decide::snapshot::{DataDir, Lineage, Note};
 use crate::decide::{Exit, Next};
 use crate::sim::mutant::Mutant;
 use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
+
+/// A plan without its reason: what is still to be done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Todo {
+    pub effects: Arc<[Effect]>,
+    pub next: Next,
+    /// The answer of a monitor whose effects fail.
+    pub failed_upkeep: Exit,
+}
+
+impl Default for Todo {
+    fn default() -> Self {
+        Self { effects: Arc::default(), next: Next::Exit(Exit::Success), failed_upkeep: Exit::Success }
+    }
+}
 
 /// Every plan, by the number of its [`Todo`].
 #[derive(Clone, Debug, Default)]

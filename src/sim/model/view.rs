@@ -2,8 +2,8 @@
 //! situations are decided once.
 
 use super::log::{self, Conf, Mid};
-use super::world::{Action, Blind, Cib, Damage, Node, Operation, Run, Vars, Word, World};
-use crate::agent;
+use super::timing::budget_ms;
+use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Operation, Run, Vars, Word, World};
 use crate::decide::Request;
 use crate::decide::fact::Fact;
 use crate::decide::snapshot::{
@@ -15,8 +15,6 @@ use crate::sim::store::intern::Id;
 
 /// The promotion score that an agent sets.
 const SCORE: u32 = 1000;
-/// The two machines' names.
-pub const NAMES: [&str; 2] = ["node1", "node2"];
 /// The boot that runs, in a snapshot. Another boot's memory is never found, as no reboot leaves it.
 pub const THIS_BOOT: &str = "this boot";
 
@@ -244,12 +242,6 @@ fn hide(snapshot: &mut Snapshot, blind: Blind) {
             snapshot.data_in_use = if runs { Fact::Unknown(why()) } else { Fact::Known(false) };
         }
     }
-}
-
-/// The time that an action has where nobody sets another, without what the agent keeps for its answer.
-pub fn budget_ms(request: Request) -> u64 {
-    let budget = agent::budget(agent::advertised_timeout(request));
-    u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Another than the one that our own record bears: its writer is the only one who changes it.

@@ -3,11 +3,15 @@
 
 use std::hash::{Hash, Hasher};
 
-use super::etcd::Mode;
 use super::log::Data;
 use crate::decide::snapshot::{PeerAgent, PeerNode};
 use crate::decide::{Request, snapshot::Moment};
 use crate::sim::store::intern::Id;
+
+/// The two machines' names.
+pub const NAMES: [&str; 2] = ["node1", "node2"];
+/// The bit of everything that was written before, which both nodes hold.
+pub const HISTORY: u8 = 0x80;
 
 /// Both machines and what is between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -305,6 +309,19 @@ impl Run {
     pub fn is_led(self) -> bool {
         matches!(self, Self::Follower | Self::Leader)
     }
+}
+
+/// How etcd is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    Normally,
+    Bootstrap,
+    /// As the only voter of a new cluster.
+    Force,
+    /// As a learner of a cluster that is said to have so many members.
+    Join {
+        members: usize,
+    },
 }
 
 /// One node's replica of the CIB.

@@ -1,10 +1,9 @@
 //! The line of a scenario file for each move.
 
-use super::Move;
-use crate::sim::model::agent::MOMENTS;
+use super::kinds::Move;
 use crate::sim::model::pacemaker::Begin;
-use crate::sim::model::view::NAMES;
-use crate::sim::model::world::{Blind, Wanted};
+use crate::sim::model::timing::MOMENTS;
+use crate::sim::model::world::{Blind, NAMES, Wanted};
 
 impl Move {
     /// The line of a scenario.

@@ -1,8 +1,14 @@
 //! Scenario files: where it begins, then one move on each line. Blank lines and `#` comments are left out.
 
+use super::kinds::{self, Move};
 use crate::sim::model::initial_states::Beginning;
-use crate::sim::moves;
-use crate::sim::search::check::Trace;
+
+/// A way through the world.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    pub begin: Beginning,
+    pub moves: Vec<Move>,
+}
 
 /// A scenario that is not understood: which line, and what to type instead.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +21,7 @@ pub struct Error {
 
 /// Reads a scenario.
 pub fn parse(text: &str) -> Result<Trace, Error> {
-    let known = moves::all();
+    let known = kinds::all();
     let mut trace = Trace { begin: Beginning::Voters, moves: Vec::new() };
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     for (number, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
@@ -29,7 +35,7 @@ pub fn parse(text: &str) -> Result<Trace, Error> {
     Ok(trace)
 }
 
-fn unknown(line: usize, text: &str, known: &[moves::Move]) -> Error {
+fn unknown(line: usize, text: &str, known: &[Move]) -> Error {
     let first = text.split(' ').next().unwrap_or_default();
     let alike: Vec<String> = known
         .iter()
@@ -57,7 +63,7 @@ mod tests {
     #[test]
     fn every_move_reads_back_and_no_two_are_written_alike() {
         for begin in Beginning::ALL {
-            let trace = Trace { begin, moves: moves::all() };
+            let trace = Trace { begin, moves: kinds::all() };
             let read = parse(&format(&trace)).unwrap();
             assert_eq!((read.begin, read.moves), (trace.begin, trace.moves));
         }

@@ -4,7 +4,7 @@
 use crate::decide::Request;
 use crate::sim::model::world::{Run, Stack, World};
 use crate::sim::model::{agent, etcd};
-use crate::sim::moves::Move;
+use crate::sim::moves::kinds::Move;
 use crate::sim::{Bounds, Sim};
 
 /// What is under way: a round whose next effect can happen, entries between the two etcds, a stop that has only etcd's end

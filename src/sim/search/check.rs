@@ -8,12 +8,13 @@
 
 use std::time::Duration;
 
-use super::engine::{self, Reached};
+use super::engine::{self, Limits, Reached};
 use super::shard::{About, NOWHERE, Place, Share};
 use crate::clock::Deadline;
 use crate::sim::model::etcd;
 use crate::sim::model::initial_states::{self, Beginning};
 use crate::sim::model::world::World;
+use crate::sim::moves::scenario::Trace;
 use crate::sim::moves::{self, Move};
 use crate::sim::reduce::atomic_steps;
 use crate::sim::reduce::symmetry::canonical;
@@ -37,24 +38,6 @@ pub struct Outcome {
     pub first_dead: Option<Trace>,
     /// Why the search ended early.
     pub cut_short: Option<String>,
-}
-
-/// A way through the world.
-#[derive(Clone, Debug)]
-pub struct Trace {
-    pub begin: Beginning,
-    pub moves: Vec<Move>,
-}
-
-/// How much a search may take.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    pub states: usize,
-    pub time: Duration,
-    /// Whether it ends with the first violation.
-    pub stop_at_first: bool,
-    /// How many threads it has: what it finds does not depend on that.
-    pub threads: usize,
 }
 
 /// A part of a run, from the form of one state or its mirror image to the form of another.

@@ -5,8 +5,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
+use std::time::Duration;
 
-use super::check::Limits;
 use super::shard::{NOWHERE, Parcel, Place, Share};
 use crate::clock::Deadline;
 use crate::sim::model::initial_states;
@@ -23,6 +23,17 @@ use crate::sim::{Sim, Violation};
 const TURN: usize = 4096;
 /// How many states of its own it takes in at once.
 const ENOUGH: usize = 256;
+
+/// How much a search may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub states: usize,
+    pub time: Duration,
+    /// Whether it ends with the first violation.
+    pub stop_at_first: bool,
+    /// How many threads it has: what it finds does not depend on that.
+    pub threads: usize,
+}
 
 /// What a state that lasts leads to.
 #[derive(Debug, Default)]

@@ -1,9 +1,9 @@
 //! Seeded random runs, far longer than what can be searched: many episodes, each from the beginning, with a fault now
 //! and then. What breaks an invariant is shrunk to the moves that it needs.
 
-use super::check::Trace;
 use crate::sim::model::initial_states::Beginning;
 use crate::sim::model::world::World;
+use crate::sim::moves::scenario::Trace;
 use crate::sim::moves::{self, Move};
 use crate::sim::{Sim, Violation};
 

@@ -4,3 +4,5 @@ pub mod check;
 pub(in crate::sim) mod engine;
 pub mod explore;
 pub(in crate::sim) mod shard;
+
+pub use engine::Limits;

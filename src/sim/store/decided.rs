@@ -3,13 +3,13 @@
 #![expect(clippy::inline_always, reason = "a row of some forty fields is fast only where each has its place")]
 
 use super::hash::{self, Found};
-use crate::sim::model::agent::MOMENTS;
 use crate::sim::model::log::Conf;
+use crate::sim::model::timing::MOMENTS;
 use crate::sim::model::view::{Answer, Disk, View};
 use crate::sim::model::world::{Cib, Vars, Word};
 
 /// A view: two are the same where these are.
-type Key = [u64; 6];
+pub(in crate::sim) type Key = [u64; 6];
 
 /// The number of a plan, as short as a state has it.
 pub type Number = u16;
@@ -80,7 +80,7 @@ impl Row {
 }
 
 #[inline(always)]
-fn key(view: &View) -> Key {
+pub(in crate::sim) fn key(view: &View) -> Key {
     let View {
         me,
         request,
@@ -195,36 +195,4 @@ fn add_answer(row: &mut Row, answer: Answer) {
     row.add(8, index);
     row.add(1, is_learner);
     row.conf(conf);
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashMap;
-
-    use super::*;
-    use crate::sim::model::view;
-    use crate::sim::mutant::Mutant;
-    use crate::sim::{Bounds, Sim, moves};
-
-    /// Every view of a search, of every node that is in an action.
-    fn views() -> Vec<View> {
-        let mut sim = Sim::new(Bounds { disks: true, unblocks: true, ..Bounds::of_search(1) }, Mutant::None);
-        let mut views = Vec::new();
-        moves::tests::visit_all(&mut sim, |sim, world| {
-            for n in 0..2 {
-                let action = world.nodes[n].action.filter(|action| action.plan.is_none());
-                views.extend(action.map(|action| view::look(sim, world, n, action)));
-            }
-        });
-        views
-    }
-
-    #[test]
-    fn views_have_the_same_key_where_they_are_the_same() {
-        let mut known: HashMap<Key, View> = HashMap::new();
-        for view in views() {
-            assert_eq!(*known.entry(key(&view)).or_insert(view), view);
-        }
-        assert!(known.len() > 100, "{} views are too few to show anything", known.len());
-    }
 }

@@ -6,10 +6,9 @@ use super::hash;
 use super::intern::Id;
 use crate::decide::Request;
 use crate::decide::snapshot::{Moment, PeerAgent, PeerNode};
-use crate::sim::model::etcd::Mode;
 use crate::sim::model::log::Data;
 use crate::sim::model::world::{
-    Action, Blind, Cib, Damage, Newer, Node, Operation, Run, Stack, Vars, Wanted, Word, World,
+    Action, Blind, Cib, Damage, Mode, Newer, Node, Operation, Run, Stack, Vars, Wanted, Word, World,
 };
 
 const WORDS: usize = 8;

@@ -7,10 +7,9 @@ use std::fmt::Write;
 use super::story;
 use crate::decide::snapshot::PeerAgent;
 use crate::sim::Sim;
-use crate::sim::model::view::NAMES;
-use crate::sim::model::world::{Node, Run, World};
+use crate::sim::model::world::{NAMES, Node, Run, World};
+use crate::sim::moves::scenario::Trace;
 use crate::sim::moves::{self, Move};
-use crate::sim::search::check::Trace;
 
 const STYLE: &str = include_str!("page.css");
 /// What the colours of a lane say, each with the word that stands in it.

@@ -4,12 +4,13 @@ use std::fmt::Write;
 
 use super::words;
 use crate::decide::{Exit, Progress};
-use crate::sim::model::agent::{self, MOMENTS};
-use crate::sim::model::view::{self, NAMES};
-use crate::sim::model::world::{Run, World};
+use crate::sim::model::agent;
+use crate::sim::model::timing::MOMENTS;
+use crate::sim::model::view;
+use crate::sim::model::world::{NAMES, Run, World};
 use crate::sim::model::{etcd, log};
+use crate::sim::moves::scenario::Trace;
 use crate::sim::moves::{self, Move};
-use crate::sim::search::check::Trace;
 use crate::sim::{Sim, Violation};
 
 /// Replays a trace and tells it.

@@ -6,12 +6,9 @@ use super::known::{self, Names};
 use super::rename::{Forks, Renaming, renamed};
 use crate::sim::Sim;
 use crate::sim::model::log::{self, Entry, Mid, bit};
-use crate::sim::model::world::{Node, World};
+use crate::sim::model::world::{HISTORY, Node, World};
 use crate::sim::reduce::dead_variables::drop_dead;
 use crate::sim::store::packed::Packed;
-
-/// The bit of everything that was written before, which both nodes hold.
-pub const HISTORY: u8 = 0x80;
 
 /// A state in its one form.
 #[derive(Clone, Copy, Debug)]

@@ -1,13 +1,12 @@
 //! Other names for what a state names: members, forks of the history, and the two nodes.
 
-use super::fingerprint;
 use crate::decide::plan::{Effect, RunMode};
 use crate::decide::snapshot::{BootMemory, DataDir, Identity, Lineage, Note, Record};
 use crate::sim::Sim;
-use crate::sim::model::agent::Todo;
 use crate::sim::model::log::{Conf, Data, Entry, Mid, bit};
-use crate::sim::model::view::NAMES;
-use crate::sim::model::world::{Action, Cib, Node, World};
+use crate::sim::model::steps::Todo;
+use crate::sim::model::swap;
+use crate::sim::model::world::{Action, Cib, NAMES, Node, World};
 use crate::sim::store::intern::Id;
 
 /// Forks and, as 1 or 2, by whom last.
@@ -263,12 +262,12 @@ pub(in crate::sim) fn renamed(sim: &mut Sim, world: &World, renaming: &Renaming)
     }
     if renaming.swap {
         for node in &mut next.nodes {
-            fingerprint::swap_cib(&mut node.cib);
+            swap::swap_cib(&mut node.cib);
             node.cib.record.swap(0, 1);
-            fingerprint::swap_action(&mut node.action);
+            swap::swap_action(&mut node.action);
         }
         next.nodes.swap(0, 1);
-        fingerprint::swap_between(&mut next);
+        swap::swap_between(&mut next);
     }
     next
 }
