@@ -1,5 +1,5 @@
-//! Virtual time: every move takes as long as it takes on ordinary machines, faults come when a script says so, and what
-//! can happen first happens. One run, not all of them: it measures, where the search proves.
+//! Virtual time: every move takes as long as on ordinary machines, faults come when a script says so, and the move that
+//! is due first happens. That is one run of many: it measures, while the search proves.
 
 use std::collections::HashMap;
 
@@ -215,7 +215,8 @@ impl Timeline<'_> {
         self.free_numbers();
     }
 
-    /// Numbers for writes are few: what both hold for good needs none, and two that are held alike share one.
+    /// There are few numbers for writes: a write that both nodes hold durably needs none, and two writes that the same
+    /// nodes hold share one.
     fn free_numbers(&mut self) {
         canonical::absorb_writes(self.sim, &mut self.world);
         let held = self.world.nodes.map(|node| node.data.newest(&self.sim.logs).writes);
@@ -235,7 +236,7 @@ impl Timeline<'_> {
         }
     }
 
-    /// An operator finds that nothing serves, and gives up what is lost, where that is a thing to say.
+    /// An operator finds that no node has a leader and gives up what is lost, if the strategy knows such a command.
     fn operator_looks(&mut self) {
         for (n, accept_loss) in [(0, false), (1, false), (0, true), (1, true)] {
             if etcd::leader(&self.world).is_some() || self.figures.manual > 0 {

@@ -59,7 +59,7 @@ pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, when: When) -> (Pl
     (plan, Todo { effects, next, failed_upkeep })
 }
 
-/// Positions that are only told to people are left out.
+/// Leaves out the positions, which only reports for people contain.
 fn canonical(effect: &Effect) -> Effect {
     match effect.clone() {
         Effect::PublishRecord(record) => Effect::PublishRecord(canonical_record(record)),
@@ -73,7 +73,7 @@ fn canonical(effect: &Effect) -> Effect {
     }
 }
 
-/// Of the mode in which etcd was started only its kind is asked for later.
+/// Later decisions read only the kind of the mode in which etcd was started.
 fn canonical_progress(progress: Progress) -> Progress {
     let phase = match progress.phase {
         Phase::Started(RunMode::JoinAsLearner { .. }) => {
@@ -91,7 +91,7 @@ fn canonical_record(mut record: Record) -> Record {
     record
 }
 
-/// One round's look and decision. False where nothing comes of it.
+/// One round: a look and its decision. False if it changes nothing.
 pub fn round(sim: &mut Sim, world: &mut World, n: usize, moment: usize) -> Result<bool, Violation> {
     let Some(action) = world.nodes[n].action.filter(|action| action.plan.is_none()) else { return Ok(false) };
     let view = view::look(sim, world, n, action);
@@ -99,8 +99,8 @@ pub fn round(sim: &mut Sim, world: &mut World, n: usize, moment: usize) -> Resul
     carry_out(sim, world, n, action, plan.into())
 }
 
-/// The moments at which the next decision of `n` differs, each with the number of its [`Todo`]: later ones only where
-/// time may pass.
+/// The moments at which the next decision of `n` differs from those at earlier moments, each with the number of its
+/// [`Todo`]. Later moments count only if time may pass (see [`may_wait`]).
 pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (usize, Id)> + use<> {
     let action = world.nodes[n].action.filter(|action| action.plan.is_none());
     let mut plans = [UNDECIDED; MOMENTS.len()];
@@ -129,7 +129,7 @@ pub fn may_wait(sim: &mut Sim, world: &World, other: usize) -> bool {
         && is_waiting(sim, world, other)
 }
 
-/// Whether nothing comes of the action of `n` now.
+/// True if the action of `n` would change nothing now.
 fn is_waiting(sim: &mut Sim, world: &World, n: usize) -> bool {
     let Some(action) = world.nodes[n].action else { return true };
     if action.plan.is_some() {
@@ -140,7 +140,7 @@ fn is_waiting(sim: &mut Sim, world: &World, n: usize) -> bool {
     is_no_news(sim, action, plan.into())
 }
 
-/// Whether nothing comes of a plan in an action, so that the next round is like this one.
+/// True if a plan has no effect and leaves the action's progress as it is: the next round would be the same.
 fn is_no_news(sim: &Sim, action: Action, plan: Id) -> bool {
     let plan = sim.plans.get(plan);
     plan.steps.is_empty() && plan.then == Then::Again(action.progress)
@@ -161,7 +161,8 @@ pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: I
     Ok(true)
 }
 
-/// What must be true when something drastic is decided, whatever happens before it is done.
+/// Asserts that moving data aside, or forcing a new cluster, is safe when it is decided, whatever happens before the
+/// effect.
 fn check_plan(sim: &Sim, world: &World, n: usize, plan: &Steps) -> Result<(), Violation> {
     let (me, peer) = (&world.nodes[n], &world.nodes[1 - n]);
     if plan.moves_aside && !peer.etcd.is_led() {
@@ -173,7 +174,7 @@ fn check_plan(sim: &Sim, world: &World, n: usize, plan: &Steps) -> Result<(), Vi
     }
     let is_there = me.cib.machine[1 - n] == PeerNode::Online;
     let unconfirmed = !is_there && !pacemaker::is_confirmed_down(&me.cib, 1 - n);
-    // A peer that has booted since it was confirmed down claims nothing, and cannot go on alone.
+    // A peer that has booted since it was confirmed down claims nothing, and cannot run standalone.
     let may_go_on = || sim.memories.get(peer.memory).voter.is_some();
     if plan.forces && unconfirmed && peer.on && may_go_on() {
         return Err(Violation::new(format!(
@@ -219,9 +220,10 @@ pub fn effect(sim: &mut Sim, world: &mut World, n: usize, gives_up: bool) -> Res
     Ok(true)
 }
 
-/// The round ends with the effect that failed; a monitor's upkeep fails without the monitor.
+/// The effect that failed ends the round. If it is part of a monitor's upkeep, the monitor answers what its plan says
+/// for that case.
 fn fail(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id, gives_up: bool) -> Result<(), Violation> {
-    // Every action begins with number 0.
+    // The progress of an action that has just begun has number 0.
     if action.request == Request::Monitor && action.progress == 0 {
         return answer(sim, world, n, sim.plans.get(plan).failed_upkeep);
     }
@@ -242,7 +244,7 @@ pub fn answer(sim: &Sim, world: &mut World, n: usize, exit: Exit) -> Result<(), 
     pacemaker::answered(world, n, exit)
 }
 
-/// What follows the effects. False where the next round is like this one.
+/// What follows the effects. False if the next round would be the same.
 fn finish(sim: &Sim, world: &mut World, n: usize, then: Then) -> Result<bool, Violation> {
     match then {
         Then::Exit(exit) => answer(sim, world, n, exit).map(|()| true),
@@ -256,8 +258,9 @@ fn finish(sim: &Sim, world: &mut World, n: usize, then: Then) -> Result<bool, Vi
     }
 }
 
-/// No new cluster is announced again and again: whoever has not forced the one that it announced counts no other, and
-/// whatever makes a node announce one is a fault. Asserted where forks are counted and not ranked.
+/// Asserts that there is at most one fork more than there were faults: a node that has announced a new cluster and has
+/// not forced it yet announces no further one, and it takes a fault to make a node announce one. Only with
+/// `--count-forks`, as ranks do not tell how many there were.
 fn check_forks(sim: &Sim, world: &World) -> Result<(), Violation> {
     let spent = sim.bounds.faults - world.faults;
     let forks = |node: &Node| sim.notes.get(node.note).lineage.forks.max(node.cib.most_forks().0.into());

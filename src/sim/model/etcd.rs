@@ -4,7 +4,7 @@ use super::log::{self, Conf, Data, Entry, Mid, bit, first_mid};
 use super::world::{Damage, Mode, NAMES, Run, Word, World};
 use crate::sim::{Sim, Violation};
 
-/// Brings what follows at once into line: who still has a leader, and logs folded.
+/// Applies what follows at once: members lose a leader that is gone, and logs are folded.
 pub fn settle(sim: &mut Sim, world: &mut World) {
     for n in 0..2 {
         if std::mem::take(&mut world.nodes[n].torn) && sim.bounds.acks_before_sync {
@@ -33,7 +33,7 @@ pub fn settle(sim: &mut Sim, world: &mut World) {
     log::fold(&mut sim.logs, &mut a.data, &mut b.data);
 }
 
-/// Whether both are voters of one cluster that serves.
+/// True if both are voters of one cluster that has a leader.
 fn are_one_history(sim: &Sim, world: &World) -> bool {
     let Some(leader) = leader(world) else { return false };
     let [leads, follows] = [&world.nodes[leader], &world.nodes[1 - leader]];
@@ -42,7 +42,7 @@ fn are_one_history(sim: &Sim, world: &World) -> bool {
         && leads.data.applied(&sim.logs).conf.votes(follows.data.mid)
 }
 
-/// A sole voter of some releases acknowledges before it syncs: what it took last goes with the power.
+/// A sole voter of some releases acknowledges a write before it is on disk: a power cut takes the last one.
 fn tear(sim: &mut Sim, world: &mut World, n: usize) {
     let data = world.nodes[n].data;
     let was_sole = data.applied(&sim.logs).conf.has_one_voter();
@@ -66,12 +66,12 @@ pub fn leader(world: &World) -> Option<usize> {
     (0..2).find(|n| world.nodes[*n].etcd == Run::Leader)
 }
 
-/// Whether a cluster that serves has a learner.
+/// True if there is a leader whose cluster has a learner.
 pub fn has_learner(sim: &Sim, world: &World) -> bool {
     leader(world).is_some_and(|n| applied(sim, world, n).learners != 0)
 }
 
-/// Whether etcd has something to do that takes it no time that anybody would notice.
+/// True if etcd has something to do that takes less time than any wait of the agent.
 pub fn is_busy(sim: &Sim, world: &World) -> bool {
     may_replicate(sim, world)
         || may_learn(sim, world)
@@ -97,7 +97,7 @@ pub fn write(sim: &mut Sim, world: &mut World) -> bool {
     true
 }
 
-/// Takes a write out of both logs, where it is nobody's last entry to lose: only what was folded.
+/// Takes a write out of both logs if each holds it in its folded part, where it cannot be lost.
 pub fn forget_write(sim: &mut Sim, world: &mut World, number: u8) -> bool {
     let is_loose = |n: usize| world.nodes[n].data.entries(&sim.logs).contains(&Entry::Write(number));
     if is_loose(0) || is_loose(1) {
@@ -126,7 +126,7 @@ pub(in crate::sim) fn append(sim: &mut Sim, world: &mut World, n: usize, entry: 
     }
 }
 
-/// The operator's word was about the data as it was.
+/// A confirmation is about the data as it was when it was given.
 fn changed(world: &mut World, n: usize) {
     if let Word::Given { accept_loss } = world.nodes[n].word {
         world.nodes[n].word = Word::Outdated { accept_loss };
@@ -255,15 +255,15 @@ pub fn elect(sim: &Sim, world: &mut World, n: usize) -> bool {
     true
 }
 
-/// The word that was given on `n` comes true: what only the other node holds is lost, as the word said; and nothing of what
-/// `n` itself `held`, whoever serves later. The other way round it is forgiven only where the other node starts before it
-/// could hear of that word.
+/// The confirmation of `n` takes effect. Acknowledged writes that only the other node holds are given up, as the
+/// confirmation said; those that `n` itself `held` are not, whichever node leads later. In the other direction writes
+/// are given up only if the other node starts before it could learn of the confirmation.
 fn give_up(sim: &Sim, world: &mut World, n: usize, held: u8) {
     let others = world.nodes[1 - n].data.newest(&sim.logs).writes;
     world.given_up |= world.acked & others & !held;
 }
 
-/// Whether both nodes hold voters' data of which neither is a beginning of the other's, nor names the other's member.
+/// True if both nodes hold a voter's data, and neither lists the other's member as one of its own cluster.
 pub fn have_parted(sim: &Sim, world: &World) -> bool {
     let [one, other] = world.nodes.map(|node| node.data);
     let votes = |data: Data| !data.is_blank() && data.newest(&sim.logs).conf.votes(data.mid);
@@ -388,7 +388,7 @@ fn force(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     data.durable = data.commit;
     world.nodes[n].data = data;
     world.nodes[n].etcd = Run::Fresh;
-    // Who was told so has announced it.
+    // A node with a confirmation has announced this fork before.
     if world.nodes[n].word != Word::None || world.words & (1 << n) != 0 {
         give_up(sim, world, n, held);
         world.override_by_word(n);

@@ -1,4 +1,4 @@
-//! Where a search begins.
+//! The initial states of a search, and what counts as a good state to end in.
 
 use super::etcd;
 use super::log::{Conf, Data, Entry, bit, first_mid};
@@ -13,12 +13,12 @@ const CLUSTER: u8 = 0xc1;
 /// Where a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// Two voters that serve; node1 leads.
+    /// Two voters; node1 leads.
     Voters,
-    /// The same, and node2 leads: a search takes both for one.
+    /// The same, and node2 leads: the mirror image, so a search takes both for one.
     SecondLeads,
     Blank,
-    /// Two histories, each of a voter that went on alone.
+    /// Two histories, each of a voter that ran standalone.
     Parted,
 }
 
@@ -50,7 +50,7 @@ impl Beginning {
     }
 }
 
-/// Two voters that serve, and Pacemaker at rest.
+/// Two voters with a leader, and Pacemaker at rest.
 pub fn healthy(sim: &mut Sim) -> World {
     let mids = [first_mid(0), first_mid(1)];
     let voters = bit(mids[0]) | bit(mids[1]);
@@ -101,7 +101,8 @@ pub fn healthy(sim: &mut Sim) -> World {
     world
 }
 
-/// Two machines that have booted, and an operator had each go on alone beside the other: either holds a write of its own.
+/// Two machines that have booted. An operator had let each of them run standalone, so that each holds a write of its
+/// own.
 pub fn parted(sim: &mut Sim) -> World {
     let mut world = World { acked: HISTORY | 0b11, writes: 0b11, words: 0b11, ..blank(sim) };
     for (n, name) in NAMES.into_iter().enumerate() {
@@ -122,12 +123,13 @@ pub fn blank(sim: &Sim) -> World {
     World { faults: sim.bounds.faults, ..World::BLANK }
 }
 
-/// Whether no way back is asked for: a human made two histories, or has to choose between them.
+/// True if the search asks for no way back to two voters: a human made two histories, or has to choose between them.
 pub fn needs_a_human(sim: &Sim, world: &World) -> bool {
     world.has_been_overridden() || sim.bounds.chooses && etcd::have_parted(sim, world)
 }
 
-/// Whether a state is what everything ends in: two voters, in step, and nobody at work.
+/// True for a state to which a way must lead back: both nodes run voters with the same log, and none of them starts, stops
+/// or has failed.
 pub fn is_good(sim: &Sim, world: &World) -> bool {
     let conf = |n: usize| world.nodes[n].data.applied(&sim.logs).conf;
     world.joined

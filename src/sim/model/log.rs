@@ -61,7 +61,7 @@ pub enum Entry {
     Remove(Mid),
 }
 
-/// What a prefix amounts to.
+/// What the entries of a prefix add up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     pub writes: u8,
@@ -199,8 +199,8 @@ impl Data {
     }
 }
 
-/// Folds what is committed and can no longer be told apart into one entry: what both nodes hold, and all that a node
-/// holds for good where it does not know the other's member, whose log is then never compared with it.
+/// Folds entries that are durably committed, and that nothing tells apart any more, into one: those that both nodes
+/// hold, and all of them on a node that does not list the other node's member, as the two logs are never compared again.
 pub fn fold(logs: &mut Logs, a: &mut Data, b: &mut Data) {
     if a.durable < 2 && b.durable < 2 {
         return;
@@ -224,7 +224,8 @@ pub fn fold(logs: &mut Logs, a: &mut Data, b: &mut Data) {
     }
 }
 
-/// Whether `mid` is no member from what `data` holds for good on. Ids are never given twice, so it stays away.
+/// True if `mid` is not a member after the durable entries of `data`, and no later entry adds it. Ids are never given
+/// twice, so it never becomes one.
 fn is_stranger(logs: &Logs, data: Data, mid: Mid) -> bool {
     let count = usize::from(data.durable);
     let is_listed = logs.sums(data.log)[count].conf.lists(mid);

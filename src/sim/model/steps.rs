@@ -72,7 +72,7 @@ pub enum Step {
     ConsumeAuthorisation,
     SetScore(bool),
     ForgetPrimary,
-    /// Takes back that somebody said whose data counts.
+    /// Takes back the request to force a new cluster.
     ForceDone,
     StopContainer,
     AdvanceCommit,
@@ -88,7 +88,7 @@ pub enum Step {
     Promote(Mid, Via),
     /// The member is to lie on this node.
     AddLearner(usize, Via),
-    /// Tells people something, or keeps the disk from filling; no decision here rests on it.
+    /// Informs people, or keeps the disk from filling; no decision of the model depends on it.
     ForPeople {
         is_for_show: bool,
     },
@@ -184,7 +184,8 @@ impl Step {
         }
     }
 
-    /// Whether it is done along with what it follows: no decision and no invariant of the other node rests on it.
+    /// Whether it is done together with the effect before it: no decision and no invariant of the other node depends on
+    /// it.
     pub fn is_for_show(self) -> bool {
         matches!(
             self,
@@ -196,7 +197,7 @@ impl Step {
         )
     }
 
-    /// Whether it may come to anything else than that it is done.
+    /// Whether it can fail, or have to be awaited.
     pub fn may_fail(self) -> bool {
         matches!(
             self,
@@ -211,7 +212,8 @@ impl Step {
 
     /// Whether it was begun before and is not done yet, so that trying again changes nothing.
     pub fn is_awaited(self, sim: &Sim, world: &World, n: usize) -> bool {
-        // What bears a nonce is awaited until it comes back, and nothing does before the membership has changed.
+        // A record with a nonce is awaited until the CIB returns it, which happens only once the membership has
+        // changed.
         if matches!(self, Self::Publish { bears_nonce: true, .. }) {
             return pacemaker::holds_writes_back(world) && sim.mutant != Mutant::LastWordNotAwaited;
         }
@@ -268,7 +270,7 @@ impl Step {
             Self::RunContainer(mode) => {
                 // What was on its way before is replaced.
                 world.nodes[n].launching = None;
-                // Where nobody judges, etcd just ends.
+                // Without assertions etcd just ends.
                 etcd::run(sim, world, n, mode)
                     .or_else(|violation| if sim.judges() { Err(violation) } else { Ok(()) })?;
             }
@@ -291,14 +293,16 @@ fn small(id: u64) -> u8 {
     u8::try_from(id).unwrap_or(u8::MAX)
 }
 
-/// What is moved aside must be in the peer's data, or given up by an operator.
+/// Asserts that acknowledged writes in data that is moved aside are in the peer's data, too, or were given up by an
+/// operator.
 fn move_aside(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let here = world.nodes[n].data.newest(&sim.logs).writes;
     let there = world.nodes[1 - n].data.newest(&sim.logs).writes;
     if sim.judges() && world.acked & here & !there & !world.given_up != 0 {
         return Err(Violation::new(format!("{}: the only copy of an acknowledged write is moved aside", NAMES[n])));
     }
-    // A peer that started before it could hear of this history does not decide between the two.
+    // If the peer started before it could learn of this history, the writes here count as given up; that is no choice
+    // between the two.
     let is_a_history_beside = world.words == 1 << n && world.acked & here & !there != 0;
     if sim.judges() && is_a_history_beside {
         return Err(Violation::new(format!("{}: a history is moved aside that nobody gave up for another", NAMES[n])));
@@ -307,7 +311,7 @@ fn move_aside(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
         return Err(Violation::new(format!("{}: data is moved aside under a running etcd", NAMES[n])));
     }
     (world.nodes[n].data, world.nodes[n].damage) = (Data::default(), Damage::None);
-    // What was only here is kept as a backup, and one history is left.
+    // Writes that were only here are kept as a backup, and one history is left.
     world.settle_histories();
     Ok(())
 }

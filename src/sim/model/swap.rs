@@ -1,4 +1,5 @@
-//! Exchanges the nodes in a state: the half of symmetry reduction that knows every field.
+//! Exchanges the two nodes in a state, for symmetry reduction. Whatever is taken apart here names every field, so that
+//! a new one does not compile until somebody has decided whether it names a node.
 
 use super::log::Data;
 use super::world::{Action, Cib, Newer, Node, Vars, World};

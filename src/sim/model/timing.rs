@@ -31,8 +31,8 @@ const LAST_MS: u64 = 1_000;
 /// More than any action has.
 const END_MS: u64 = 3_600_000;
 
-/// At once, past each patience that the core has, and at the end; late in the action also where a phase has just begun. A
-/// test asks of every patience in the core that it ends between two of them.
+/// At once, after each wait that the core has, and at the end; the late ones also with a phase that has just begun. A
+/// test checks that every wait of the core ends between two of these moments.
 pub const MOMENTS: [When; 7] = [
     When::new("", 0, false),
     When::new("a little later", 6_000, false),
@@ -82,7 +82,7 @@ mod tests {
         }
     }
 
-    /// Also where a phase has just begun: nothing that a phase waits for is over then, but the action's time is.
+    /// Also with a phase that has just begun: no wait of that phase is over then, but the action's time is.
     #[test]
     fn the_last_moments_are_at_the_end_of_an_actions_time() {
         for request in [Request::Start, Request::Stop, Request::Monitor, Request::Notify, Request::Promote] {

@@ -66,7 +66,8 @@ pub(in crate::sim) enum Answer {
     Etcd { mid: Mid, cluster: u8, leader: Mid, index: u8, is_learner: bool, conf: Conf },
 }
 
-/// Looks at everything at once. What an agent does not see is named here: a new field that it should see is not forgotten.
+/// Looks at everything at once. Fields that an agent does not see are named, too: a new one does not compile until
+/// somebody has decided about it.
 pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
     let World {
         nodes,
@@ -131,7 +132,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
     }
 }
 
-/// Without what Pacemaker says of this node itself, which [`cib`] does not tell.
+/// Drops what Pacemaker says about this node itself, as [`cib`] does not report it.
 fn of_the_other(cib: Cib, me: usize) -> Cib {
     let Cib { mut machine, mut agent, record, standalone, lineage, mut recorded, mut score, told, primary } = cib;
     (machine[me], agent[me]) = (machine[1 - me], agent[1 - me]);
@@ -225,7 +226,7 @@ fn failed_starts() -> FailedStarts {
     FailedStarts { count: u64::MAX, ..FailedStarts::default() }
 }
 
-/// What a snapshot lacks where its look did not find something out.
+/// Takes out of a snapshot what its look did not find out.
 fn hide(snapshot: &mut Snapshot, blind: Blind) {
     let why = || "it was not found out".to_owned();
     match blind {
@@ -290,7 +291,7 @@ fn identity(own: Answer) -> Option<Identity> {
 fn cib(sim: &Sim, view: &View, me: usize) -> snapshot::Cib {
     let (cib, peer) = (&view.cib, 1 - me);
     let record = |node: usize| (cib.record[node] != 0).then(|| sim.records.get(cib.record[node]).clone()).flatten();
-    // Records are kept without positions; nobody asks for them but who looks whether his own is the newest.
+    // Records are kept without positions. One rule reads a position: it asks whether the own record is up to date.
     let mut own_record = record(me);
     if let Some(DataDir::Present(history)) = own_record.as_mut().map(|record| &mut record.disk)
         && sim.judges()
@@ -322,7 +323,8 @@ fn cib(sim: &Sim, view: &View, me: usize) -> snapshot::Cib {
     }
 }
 
-/// Who may start as a learner is told to people and to the shell agent: it is named as soon as it is listed.
+/// The attribute that names the learner is for people and for the shell agent: it is set as soon as the learner is
+/// listed.
 fn listed_learner(own: Answer) -> Option<NodeName> {
     let Answer::Etcd { conf, .. } = own else { return None };
     mids(conf.learners).next().map(|mid| NAMES[log::node_of(mid)].to_owned())
@@ -332,7 +334,7 @@ fn name(node: u8) -> NodeName {
     NAMES[usize::from(node)].to_owned()
 }
 
-/// Whether a CIB knows of a fork that is not in the lineage `own` of node `me`, as [`Snapshot::was_left_behind`] has it.
+/// True if a CIB knows of a fork that is missing in `own`, the lineage of node `me`: see [`Snapshot::was_left_behind`].
 pub(in crate::sim) fn was_left_behind(cib: &Cib, me: usize, own: &Lineage) -> bool {
     let peer = recorded_lineage(cib.lineage[1 - me]);
     lineage(cib.most_forks()).is_beyond(own) || peer.is_some_and(|peer| peer.is_beyond(own))
@@ -347,8 +349,9 @@ fn recorded_lineage(forks: (u8, u8)) -> Option<Lineage> {
     (forks != (0, 0)).then(|| lineage(forks))
 }
 
-/// Terms and indices decide nothing in the core but how far a learner is behind, and whether an operator's word is about
-/// this data, which [`Word`] has: of a data dir's only whether any lie above the commit index is told.
+/// The core uses terms and indices for two things: how far a learner is behind, and whether a confirmation is about
+/// this data, which [`Word`] says. So the only position that a data dir shows is whether entries lie above its commit
+/// index.
 fn data_dir(disk: &Disk) -> DataDir {
     if disk.mid == 0 {
         return DataDir::Blank;

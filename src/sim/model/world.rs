@@ -1,5 +1,5 @@
-//! The state of the two machines and of Pacemaker between them: small, without strings, equal where nothing that can
-//! still happen differs.
+//! The state of the two machines and of Pacemaker between them. It is small and has no strings: large values are kept in
+//! tables ([`crate::sim::store::intern`]), and their numbers here.
 
 use std::hash::{Hash, Hasher};
 
@@ -25,12 +25,14 @@ pub struct World {
     pub lagging: Option<u8>,
     /// Whose CIB was written last while they were apart.
     pub newer: Newer,
-    /// Ghost: writes that a client saw acknowledged, and those that an operator gave up by name.
+    /// Ghost variables, which no decision reads: writes that a client saw acknowledged, and those that an operator gave
+    /// up by name.
     pub acked: u8,
     pub given_up: u8,
-    /// Ghost, by node: an operator's word there made a second history, or announced one.
+    /// Ghost, one bit per node: a confirmation on this node made a second history, or announced one.
     pub words: u8,
-    /// Ghost, by node: such a word was given on its peer, and its agent has decided on no look at that one's record since.
+    /// Ghost, one bit per node: its peer has such a confirmation, and since then its own agent has not decided on a
+    /// look at the peer's record.
     pub unheard: u8,
     /// Which writes were begun, and how many faults are left.
     pub writes: u8,
@@ -87,19 +89,20 @@ impl World {
 }
 
 impl World {
-    /// Whether a human made two histories, or left none, and has to choose.
+    /// True if people made two histories, or left none: a human has to choose then.
     pub fn has_been_overridden(&self) -> bool {
         self.words != 0
     }
 
-    /// Whether an operator, or a program for him, has said that node `n` is to go on without its peer. An attribute names
-    /// nobody's writes: it says so only where no fork is known there that `n` was left behind by.
+    /// True if an operator, or a program in their place, said that node `n` is to run without its peer, by a
+    /// confirmation or by `force_new_cluster`. The attribute does not name the writes that are given up, so it counts
+    /// only if the CIB knows of no fork that `n` has missed.
     pub fn is_told_to_go_on(&self, n: usize, was_left_behind: bool) -> bool {
         let Node { word, cib: Cib { told, .. }, .. } = self.nodes[n];
         word != Word::None || (told[n] && !told[1 - n] && !was_left_behind)
     }
 
-    /// An operator's word has node `n` go on without its peer.
+    /// A confirmation lets node `n` run without its peer.
     pub fn override_by_word(&mut self, n: usize) {
         self.words |= 1 << n;
         self.unheard |= 1 << (1 - n);
@@ -111,8 +114,8 @@ impl World {
     }
 }
 
-/// Of what changes with nearly every move: the few states that follow one state are told apart by it. What is left out is
-/// named, so that a new field is thought of.
+/// Hashes only the fields that nearly every move changes, which is enough to tell the few successors of one state
+/// apart. The fields that are left out are named: a new one does not compile until somebody has decided about it.
 impl Hash for World {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self {
@@ -275,7 +278,7 @@ pub enum Stack {
     Killed,
 }
 
-/// The operator's word on a node.
+/// The operator's confirmation on a node (`tandem confirm-recovery`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Word {
     #[default]
@@ -352,7 +355,7 @@ impl Cib {
     }
 }
 
-/// Field by field: arrays are compared by a loop.
+/// By hand, as it is faster: derived code compares arrays in a loop.
 impl PartialEq for Cib {
     fn eq(&self, other: &Self) -> bool {
         let fields = |cib: &Self| {

@@ -8,14 +8,13 @@ use crate::sim::model::{agent, etcd, pacemaker};
 use crate::sim::reduce::atomic_steps::{Passing, passing};
 use crate::sim::{Sim, Violation};
 
-/// Everything that can come of a state, each with its move. What only time changes is not tried where it changes
-/// nothing.
+/// Every successor of a state, each with its move. A later moment of a decision is tried only if the decision differs.
 pub fn apply_all(sim: &mut Sim, world: &World, mut tell: impl FnMut(Move, Result<World, Violation>)) {
     let passing = passing(sim, world);
     apply_passing(sim, world, passing, |_, what, result| tell(what, result.copied()));
 }
 
-/// The same of a state that passes as `passing` says.
+/// The same for a state that does not last; `passing` says which moves may come next.
 pub(in crate::sim) fn apply_passing(
     sim: &mut Sim,
     world: &World,
@@ -32,7 +31,7 @@ pub(in crate::sim) fn apply_passing(
                 pacemaker::begin(&mut next, n, begin, has_learner);
                 decide_all(sim, world, n, what, &mut next, &mut tell);
             }
-            // Whose CIB counts is no matter then: the other one's move comes to the same.
+            // Both CIBs are equal in all that lasts, so either node's move leads to the same state.
             Move::Meet(1) if pacemaker::are_lasting_parts_equal(world) => {}
             what => match attempt(sim, world, what, &mut next) {
                 Ok(false) => {}
@@ -82,7 +81,7 @@ pub fn apply(sim: &mut Sim, world: &World, what: Move) -> Result<Option<World>, 
     Ok((is_thinkable && attempt(sim, world, what, &mut next)?).then_some(next))
 }
 
-/// Takes a move that is thinkable, and whether it changes anything: `next` is `world` before, and what comes of it after.
+/// Takes a move that is thinkable; true if it changes anything. `next` must equal `world`, and becomes the successor.
 pub(super) fn attempt(sim: &mut Sim, world: &World, what: Move, next: &mut World) -> Result<bool, Violation> {
     if what.is_fault() {
         next.faults -= 1;
@@ -90,7 +89,7 @@ pub(super) fn attempt(sim: &mut Sim, world: &World, what: Move, next: &mut World
     Ok(happens(sim, next, what)? && settle(sim, world, next)?)
 }
 
-/// Brings what follows at once into line, and whether it is another state than `world`.
+/// Applies what follows at once and asserts the invariants; true if the result is another state than `world`.
 fn settle(sim: &mut Sim, world: &World, next: &mut World) -> Result<bool, Violation> {
     etcd::settle(sim, next);
     if sim.judges() {

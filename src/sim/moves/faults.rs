@@ -39,7 +39,7 @@ pub(super) fn kill_etcd(world: &mut World, n: usize) -> bool {
     ran
 }
 
-/// Pacemaker takes an action that ends without an answer for a failed one.
+/// To Pacemaker an action that ends without an answer has failed.
 pub(super) fn kill_agent(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     if world.nodes[n].action.is_none() {
         return Ok(false);
@@ -48,7 +48,7 @@ pub(super) fn kill_agent(sim: &Sim, world: &mut World, n: usize) -> Result<bool,
     Ok(true)
 }
 
-/// What the agent had begun goes on without it: `podman` starts the container when it comes to that.
+/// The agent is gone, and its `podman` goes on: it starts the container later.
 pub(super) fn kill_launch(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let plan = world.nodes[n].action.and_then(|action| action.plan);
     let Some(Step::RunContainer(mode)) = plan.and_then(|(plan, done)| sim.plans.step(plan, done)) else {
@@ -82,7 +82,7 @@ pub(super) fn damage(sim: &Sim, world: &mut World, n: usize) -> bool {
     is_there
 }
 
-/// Whether the loss of the data of `n` is no loss of the last voter's that is whole.
+/// True if another voter's intact data is left once the data of `n` is lost.
 fn is_spared(sim: &Sim, world: &World, n: usize) -> bool {
     let peer = &world.nodes[1 - n];
     let was_sole = world.nodes[n].data.newest(&sim.logs).conf.has_one_voter();

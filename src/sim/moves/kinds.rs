@@ -76,13 +76,13 @@ pub fn all() -> Vec<Move> {
     moves
 }
 
-/// A start and a stop are seen by others as soon as they begin; of the rest only what they do is seen.
+/// Other nodes see a start and a stop as soon as they begin; of other actions they see only the effects.
 pub fn is_pending(begin: Begin) -> bool {
     matches!(begin, Begin::Start { .. } | Begin::Stop { .. } | Begin::StopInVain)
 }
 
 impl Move {
-    /// Whether it is a fault or an operator's doing, which a search has only so many of.
+    /// Whether it is a fault or an operator's action: a search bounds how many of these there are.
     pub fn is_fault(self) -> bool {
         matches!(
             self,

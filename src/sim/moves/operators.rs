@@ -8,7 +8,7 @@ use crate::sim::model::{etcd, pacemaker, view};
 
 pub(super) fn want(sim: &Sim, world: &mut World, n: usize, wanted: Wanted) -> bool {
     let node = &mut world.nodes[n];
-    // Whoever asked to shut down does so.
+    // A shutdown cannot be taken back.
     let can = sim.bounds.operators
         && node.on
         && node.stack == Stack::Up
@@ -23,7 +23,7 @@ pub(super) fn want(sim: &Sim, world: &mut World, n: usize, wanted: Wanted) -> bo
     can
 }
 
-/// `tandem confirm-recovery`, by its own rules; what it asks of Pacemaker besides is quorum.
+/// `tandem confirm-recovery`, by its own rules; besides, it makes Pacemaker act without its peer.
 pub(super) fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool) -> bool {
     let node = &world.nodes[n];
     let newest = node.data.newest(&sim.logs).conf;
@@ -45,7 +45,8 @@ pub(super) fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool)
     can
 }
 
-/// Where both nodes refuse to go on, as each holds a history of its own: what the other one took is given up by that.
+/// An operator chooses the history of `n` while both nodes refuse to start, as each holds a history of its own: the
+/// writes of the other one are given up.
 pub(super) fn choose(sim: &Sim, world: &mut World, n: usize) -> bool {
     let chosen = u8::try_from(n).ok();
     let can = sim.bounds.chooses
@@ -56,13 +57,13 @@ pub(super) fn choose(sim: &Sim, world: &mut World, n: usize) -> bool {
     if can {
         let is_heard = pacemaker::are_together(world);
         pacemaker::write(world, n, |cib| cib.primary = chosen);
-        // The other's earlier word, if there was one, counts no more, once it can hear of this one.
+        // An earlier confirmation of the other node no longer counts once that node can learn of this choice.
         (world.words, world.unheard) = (1 << n, u8::from(!is_heard) << (1 - n));
     }
     can
 }
 
-/// Said of a node whose peer is replaced or restored: no etcd runs on either.
+/// `force_new_cluster` on a node whose peer is replaced or restored: no etcd runs on either.
 pub(super) fn tell_whose_data_counts(sim: &Sim, world: &mut World, n: usize) -> bool {
     let can = sim.bounds.tells
         && world.nodes[n].on

@@ -1,4 +1,4 @@
-//! Which moves a look at a state shows to be possible.
+//! Which moves a state does not rule out at first sight.
 
 use super::kinds::Move;
 use crate::sim::Bounds;
@@ -7,8 +7,8 @@ use crate::sim::model::pacemaker::{self, BEGINNINGS};
 use crate::sim::model::world::{BANNED, Blind, Run, Stack, Wanted, World};
 use crate::sim::reduce::atomic_steps::{Passing, boots_come_with_meetings};
 
-/// Tells every move that may happen by a look at the state, in the order of [`all`]; the first moment of a decision
-/// stands for the later ones.
+/// Calls `tell` with every move that may happen in the state, in the order of [`super::kinds::all`]. The first moment
+/// of a decision stands for the later ones.
 pub(super) fn thinkable(
     bounds: &Bounds,
     world: &World,

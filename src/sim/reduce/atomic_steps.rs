@@ -1,5 +1,6 @@
-//! States that do not last: what is under way in them is gone through in one go, and nothing but a fault comes between.
-//! Why what is left out by that comes to the same, or is given up, stands with each rule; `--fine` lasts in every state.
+//! Atomic steps, a partial-order reduction: in some states only faults can come before what is under way is finished.
+//! Such a state does not last: the search goes through it and does not keep it. Each rule says whether it is exact, and
+//! why, or what it leaves out. With `--fine` every state lasts.
 
 use crate::decide::Request;
 use crate::sim::model::world::{Run, Stack, World};
@@ -7,8 +8,8 @@ use crate::sim::model::{agent, etcd};
 use crate::sim::moves::kinds::Move;
 use crate::sim::{Bounds, Sim};
 
-/// What is under way: a round whose next effect can happen, entries between the two etcds, a stop that has only etcd's end
-/// before it, or a machine that boots.
+/// What is under way in a state that does not last: a round whose next effect can happen, entries between the two
+/// etcds, a stop that only waits for etcd to end, or a machine that boots.
 #[derive(Clone, Copy, Debug)]
 pub struct Passing {
     acting: Option<usize>,
@@ -17,7 +18,7 @@ pub struct Passing {
 }
 
 impl Passing {
-    /// Whether it may come next.
+    /// Whether a move may come next.
     pub fn allows(self, what: Move) -> bool {
         match what {
             Move::Boot(_) | Move::Meet(_) => self.boots,
@@ -29,7 +30,7 @@ impl Passing {
     }
 }
 
-/// See [`Passing`]; none where a state lasts.
+/// What is under way; none if the state lasts.
 pub fn passing(sim: &Sim, world: &World) -> Option<Passing> {
     if sim.bounds.fine {
         return None;
@@ -44,13 +45,13 @@ pub fn passing(sim: &Sim, world: &World) -> Option<Passing> {
     (stops || boots).then_some(Passing { acting, stops, boots })
 }
 
-/// Whether a stop has begun on `n` that asks nobody: it could as well begin later.
+/// True if a stop that depends on no other node has begun on `n`: it could as well begin later.
 ///
-/// Where etcd is gone, others see of it nothing until it ends (a stop on its way counts as active), and nothing that it
-/// asks for changes, but whether it is half of a restart, which [`Passing`] lets an operator change. So nothing is given up.
+/// Exact if etcd is gone. Other nodes see nothing of the stop until it ends, as a node that stops counts as active. Of what the
+/// stop reads only one thing can change: whether it is half of a restart, and [`Passing`] lets an operator change that.
 ///
-/// Where etcd has no leader, that it might get one first is given up, and with that variables of a transition that are
-/// older than the leader: only once no fault is left, and not with `--keep-dead`.
+/// Not exact if etcd has no leader: the stop is assumed to decide before an election. That etcd gets a leader first is not
+/// explored, nor are notify variables that are older than such a leader. Only with no fault left, and not with `--keep-dead`.
 fn just_stops(sim: &Sim, world: &World, n: usize) -> bool {
     let node = &world.nodes[n];
     let begins = node
@@ -59,9 +60,9 @@ fn just_stops(sim: &Sim, world: &World, n: usize) -> bool {
     begins && (node.etcd == Run::Off || (world.faults == 0 && !sim.bounds.keeps_dead && !node.etcd.is_led()))
 }
 
-/// Whether a machine that boots may as well boot later, when it meets its peer or when that boots: until then it does
-/// nothing, as Pacemaker has no quorum there, and nobody sees it, as the peer has noticed its loss. What could tell
-/// the difference is a fault, an operator among them. So nothing is given up.
+/// True if a boot can be put off until the machine meets its peer, or until the peer boots. Exact: until then Pacemaker
+/// has no quorum on the machine and does nothing, and the peer, which has noticed the loss, does not see it. Only a
+/// fault or an operator's action could tell the difference.
 pub fn boots_come_with_meetings(bounds: &Bounds, world: &World) -> bool {
     !bounds.fine && !bounds.unblocks && world.faults == 0 && !world.joined
 }

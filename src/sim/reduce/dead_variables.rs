@@ -1,5 +1,6 @@
-//! Parts of a state that nothing reads any more: each is brought to one value, so that states which differ by it only are
-//! one. Each rule names every reader of what it drops; what follows from a state is the same before and after.
+//! Dead-variable reduction: a part of a state that no later move reads gets one fixed value, so that states which
+//! differ only in it become one. Each rule names every reader of what it drops; a state has the same successors before
+//! and after, unless a rule says that it is not exact.
 
 use crate::decide::Request;
 use crate::decide::plan::Phase;
@@ -25,17 +26,17 @@ fn drop_of_nodes(sim: &mut Sim, world: &mut World) {
         let node = &mut world.nodes[n];
         drop_of_a_sole_voter(sim, node);
         if node.etcd == Run::Off {
-            // Told of a container that runs only, and each start of one writes it anew.
+            // Read only while a container runs, and every start of one writes it again.
             node.forces = false;
         }
         node.memory = remembered(sim, node);
         if node.unclean {
-            // No action begins here before the power was cut, which takes the word along.
+            // No action begins here before the power is cut, and that deletes the confirmation.
             node.word = Word::None;
         }
     }
     for node in world.nodes.iter_mut().filter(|node| !world.joined && !node.on) {
-        // Asked when a membership changes, and a machine that boots asks nothing yet; nor does it know what was wanted of it.
+        // A boot resets both before anything reads them.
         (node.asked, node.wanted) = (false, Wanted::Running);
     }
     for n in 0..2 {
@@ -47,8 +48,8 @@ fn drop_of_nodes(sim: &mut Sim, world: &mut World) {
     log::fold(&mut sim.logs, &mut one.data, &mut other.data);
 }
 
-/// What a sole voter knows to be committed counts only where a new cluster is forced, and its never is; when it starts it
-/// commits all that it has.
+/// The commit index of a sole voter is read only when a new cluster is forced from its data, which does not happen to a
+/// sole voter: when it starts, it commits its whole log.
 fn drop_of_a_sole_voter(sim: &Sim, node: &mut Node) {
     let is_sole = log::Data::applied(node.data, &sim.logs).conf.has_one_voter()
         && node.data.newest(&sim.logs).conf.has_one_voter();
@@ -58,16 +59,16 @@ fn drop_of_a_sole_voter(sim: &Sim, node: &mut Node) {
     }
 }
 
-/// The notify variables that an action's decisions do not ask for.
+/// The notify variables that the decisions of an action do not read.
 ///
-/// - A notification asks which moment of which operation it is, and whether its peer is the one that starts or stops: for
-///   the word on the peer (`decide::peer`) that comes before the active ones. A recurring monitor has no variables.
-/// - A start asks for the active ones only where the peer's start is not part of the transition; and once its etcd was
-///   started, for nothing but whether the peer's machine is there, which the variables do not say.
-///   Given up, and not dead, is once no fault is left that they may disagree with what the CIB says by then.
-/// - A stop asks whether it is half of a restart only where there is a claim to keep, and after starts in vain it is as good
-///   as none; for the rest only before it leaves the member list, which it does not where the peer stops too, nor once
-///   etcd is gone, which stays so: only a start or a recovery runs it.
+/// - A notification reads its moment and operation, and whether the peer is the node that starts or stops: `decide::peer`
+///   asks for that before it asks which nodes are active. A recurring monitor has no variables.
+/// - A start reads the active nodes only if the peer's start is not part of the transition. Once its etcd was started, it only
+///   reads whether the peer's machine is there, which the variables do not say.
+///   Not exact: once no fault is left, notify variables that are older than the CIB are no longer explored.
+/// - A stop reads whether it is half of a restart only if there is a claim to keep, and after starts in vain that counts as no
+///   restart. It reads the rest only before it leaves the member list. It does not leave the list if the peer stops, too, nor
+///   once its etcd is gone; that stays so, as only a start or a recovery runs etcd.
 fn drop_of_an_action(sim: &Sim, world: &mut World, n: usize) {
     let Some(action) = world.nodes[n].action.filter(|action| action.plan.is_none()) else { return };
     let node = &world.nodes[n];
@@ -94,7 +95,7 @@ fn drop_of_an_action(sim: &Sim, world: &mut World, n: usize) {
     world.nodes[n].action = Some(Action { notify, ..action });
 }
 
-/// The nonce of a node's record: asked for at the barrier only, where one of its own comes first.
+/// The nonce of a node's record. Only the barrier reads it, after it has written a new one.
 fn drop_of_a_record(sim: &mut Sim, world: &mut World, n: usize) {
     let phase = |action: Action| sim.progresses.get(action.progress).phase.clone();
     let is_asked = |action: Action| action.plan.is_some() || matches!(phase(action), Phase::Barrier { .. });
@@ -109,8 +110,9 @@ fn drop_of_a_record(sim: &mut Sim, world: &mut World, n: usize) {
     }
 }
 
-/// Whether a start has its etcd running and nothing can lead it back to its first decision: that does only a peer that
-/// serves without our member (`decide::serve::is_left_out`). [`DROPPED`] is what no start has: see [`check_progress`].
+/// True if a start has run its etcd and can no longer return to its first decision. It returns only if the peer has a
+/// leader and does not list our member (`decide::serve::is_left_out`). No start has [`DROPPED`] as its variables: see
+/// [`check_progress`].
 fn is_past_its_decision(sim: &Sim, world: &World, n: usize, action: Action) -> bool {
     let (mine, others) = (world.nodes[n].data, world.nodes[1 - n].data);
     let may_be_left_out =
@@ -118,7 +120,7 @@ fn is_past_its_decision(sim: &Sim, world: &World, n: usize, action: Action) -> b
     matches!(sim.progresses.get(action.progress).phase, Phase::Started(_)) && !may_be_left_out
 }
 
-/// The variables of a start that has none to ask for.
+/// The variables of a start that reads none any more.
 const DROPPED: Vars = Vars {
     given: true,
     moment: Moment::Outside,
@@ -129,8 +131,8 @@ const DROPPED: Vars = Vars {
     in_vain: false,
 };
 
-/// A start that decides anew asks for its variables: had they been dropped, the search would go on from a world that is
-/// not there.
+/// Asserts that [`is_past_its_decision`] is right: a start that returns to its first decision reads its variables, so
+/// they must not have been dropped.
 pub(in crate::sim) fn check_progress(request: Request, notify: Vars, phase: &Phase) -> Result<(), Violation> {
     if request == Request::Start && notify == DROPPED && !matches!(phase, Phase::Started(_)) {
         return Err(Violation::new("the search has dropped what a start asks for".to_owned()));
@@ -142,9 +144,9 @@ fn has_left(sim: &Sim, node: &Node) -> bool {
     node.note != 0 && sim.notes.get(node.note).left_at.is_some()
 }
 
-/// This boot's memory of a voter. One that holds no voter is written as if there were none: it tells the same, and is
-/// written again. On a machine that waits to be fenced no agent asks for it; only whether there is a voter is asked, by
-/// the invariant that nobody forces a new cluster beside a peer that may go on (`agent::check_plan`).
+/// This boot's memory. One without a voter becomes none: every rule treats both alike. On a machine that waits to be
+/// fenced no agent reads the memory. Only an invariant asks whether it holds a voter: no node forces a new cluster
+/// beside a peer that may run standalone (`agent::check_plan`).
 fn remembered(sim: &mut Sim, node: &Node) -> Id {
     let BootMemory { voter, promoted, .. } = sim.memories.get(node.memory);
     if voter.is_none() && !promoted {

@@ -1,10 +1,10 @@
-//! The exhaustive search: every order of everything that can happen, with the fewest faults first, so that what is found
-//! is short.
+//! The exhaustive search: every order of everything that can happen, with the fewest faults first, so that what is
+//! found is short.
 //!
-//! The search steps from one state that lasts to the next. What lies between, the effects of a round and the entries
-//! that go from one etcd to the other, is gone through each time and not kept; every fault comes between any two of
-//! those steps. A state that was reached with fewer faults is not looked at again with more: whatever can follow then
-//! followed before.
+//! The search steps from one state that lasts to the next. The states in between, after one effect of a round or one
+//! entry that goes from one etcd to the other, are gone through each time and not kept; every fault comes between any
+//! two of those steps. A state that was reached with fewer faults is not expanded again with more: its successors were
+//! found already.
 
 use std::time::Duration;
 
@@ -47,11 +47,11 @@ struct Step {
     is_mirrored: bool,
     /// Whether the form that it leads to is the mirror image of where it leads.
     ends_swapped: bool,
-    /// Whether it can be taken with the names as they are only.
+    /// Whether it can only be taken with the nodes named as they are.
     names_count: bool,
 }
 
-/// What was found, whosever share it is.
+/// What all shards have found.
 struct All {
     shares: Vec<Share>,
 }
@@ -109,9 +109,9 @@ impl All {
         None
     }
 
-    /// The way to a state and on from it. What the search keeps is the form of each state; which node is which in the
-    /// run that is told is found by taking every step again. A step that only the mirror image of a form takes is told of
-    /// a run in which the nodes bear those names.
+    /// The way to a state, and the `last` step after it. The search keeps only the canonical form of each state, so
+    /// every step is taken again to find out which node is which. If rules tell the nodes apart by name in a step, the
+    /// names of the whole run are chosen so that this step can be taken.
     fn trace(&self, sim: &mut Sim, to: Place, last: Step) -> Trace {
         let mut states = vec![to];
         while let Some(parent) = states.last().map(|at| self.about(*at).parent).filter(|at| *at != NOWHERE) {
@@ -153,7 +153,7 @@ impl All {
             reached.from(sim, from);
             for (number, next) in reached.lasting() {
                 let form = canonical::form(sim, &mut next.clone());
-                // The same state with more faults is not how it was found.
+                // The search found the state with exactly these faults.
                 if next.faults == to.faults && form.state == Packed::of(to) {
                     let names_count = is_named || form.names_count;
                     ways.push(Step {
@@ -168,13 +168,13 @@ impl All {
         ways.into_iter().min_by_key(|step| (step.is_mirrored, step.way.len()))
     }
 
-    /// The states from which no free moves lead to a good one. Where an operator made two histories, a human has to
-    /// choose between them.
+    /// The states from which no moves without faults lead to a good one. States in which an operator made two histories
+    /// are left out: a human has to choose there.
     fn dead(&self) -> Vec<Place> {
         let count = self.shares.len();
         let mut alive: Vec<Vec<bool>> =
             self.shares.iter().map(|share| share.about.iter().map(|about| about.good).collect()).collect();
-        // Backwards through the ways as they were found, most are settled in one pass.
+        // In the reverse order of their discovery: one pass settles most states.
         let mut is_news = true;
         while std::mem::take(&mut is_news) {
             for (me, share) in self.shares.iter().enumerate() {
@@ -190,7 +190,7 @@ impl All {
         let is_dead =
             |place: &Place| !alive[*place as usize % count][*place as usize / count] && !self.about(*place).overridden;
         let mut dead: Vec<Place> = self.places().filter(is_dead).collect();
-        // What was found first, of what needs the fewest faults.
+        // Those with the fewest faults first, and of these the ones that were found first.
         dead.sort_by_key(|place| (self.about(*place).spent, *place));
         dead
     }
@@ -221,7 +221,8 @@ pub fn missed(sim: &mut Sim, limits: Limits, traces: &[Trace]) -> (usize, Option
                 continue;
             }
             lasting += 1;
-            // What both hold by now is history in the search, also where one of them loses its disk later.
+            // Writes that both nodes hold by now are part of the history in the search, also if one node loses its disk
+            // later.
             canonical::absorb_writes(sim, &mut world);
             let form = canonical::form(sim, &mut world.clone());
             let share = &shares[engine::owner(form.digest, shares.len())];

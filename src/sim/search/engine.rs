@@ -24,7 +24,7 @@ const TURN: usize = 4096;
 /// How many states of its own it takes in at once.
 const ENOUGH: usize = 256;
 
-/// How much a search may take.
+/// What a search may cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub states: usize,
@@ -38,12 +38,12 @@ pub struct Limits {
 /// What a state that lasts leads to.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Reached {
-    /// Everything that was gone through, and with which step from where.
+    /// Everything that was gone through, and the step that led there with where it began.
     all: Found<World>,
     steps_to: Vec<(Move, u32)>,
-    /// What of it lasts, and what is wrong after which step from where.
+    /// Which of these last, and the violations with the step that led to each.
     lasting: Vec<u32>,
-    /// Whether something in between was told apart by the names of the nodes.
+    /// Whether rules could tell the nodes apart by name in a state that was gone through.
     pub(in crate::sim) names_count: bool,
     pub(in crate::sim) broken: Vec<(Violation, Move, u32)>,
     /// How many steps there were, and of which kinds: see [`Move::kind`].
@@ -53,7 +53,7 @@ pub(in crate::sim) struct Reached {
     open: Vec<(u32, Option<Passing>)>,
 }
 
-/// Of a number that no state has: where everything begins.
+/// The number of no state: where everything begins.
 const BEGINNING: u32 = u32::MAX;
 
 impl Reached {
@@ -183,7 +183,7 @@ pub(in crate::sim) fn search(
     (ends.into_iter().map(|(share, _)| share).collect(), cut_short)
 }
 
-/// Whose share a state in its one form is, by its digest.
+/// Which shard a state in its canonical form belongs to, by its fingerprint.
 pub(in crate::sim) fn owner(digest: u64, count: usize) -> usize {
     usize::try_from(digest >> 32).unwrap_or_default() % count
 }
@@ -219,7 +219,7 @@ impl<'a> Worker<'a> {
         self.share.take_all(&[Parcel { state, digest, from: NOWHERE, spent: 0, is_free: false, good, overridden }]);
     }
 
-    /// With the fewest faults first; of those, what is reached in the fewest steps first.
+    /// States with fewer faults come first, and among these the ones that are reached in fewer steps.
     fn run(mut self) -> (Share, Option<String>) {
         for spent in 0..self.share.ahead.len() {
             for depth in 0.. {
@@ -320,7 +320,7 @@ impl<'a> Worker<'a> {
         let world = World { faults, ..self.share.found.values[state as usize].world() };
         let from = self.place(state);
         let names_count = self.go_on_from(&world, about.spent, from, depth);
-        // The mirror image of a state stands for it; of what follows, only where no rule asks for names.
+        // A state stands for its mirror image, too, except where rules ask for names: then both are expanded.
         if names_count && !canonical::names_count(&mut self.sim, &world) {
             let mirrored = rename::renamed(&mut self.sim, &world, &Renaming::swap());
             self.go_on_from(&mirrored, about.spent, from, depth);
@@ -328,8 +328,8 @@ impl<'a> Worker<'a> {
         self.take_own(ENOUGH);
     }
 
-    /// Adds what follows from `world`, which is the state at `from` or its mirror image. Whether something of it is told
-    /// apart by the names of the nodes.
+    /// Adds the successors of `world`, which is the state at `from` or its mirror image. True if rules can tell the
+    /// nodes apart by name in one of them.
     fn go_on_from(&mut self, world: &World, spent: u8, from: Place, depth: usize) -> bool {
         let mut reached = std::mem::take(&mut self.reached);
         reached.from(&mut self.sim, world);

@@ -1,5 +1,5 @@
-//! Seeded random runs, far longer than what can be searched: many episodes, each from the beginning, with a fault now
-//! and then. What breaks an invariant is shrunk to the moves that it needs.
+//! Seeded random runs, far longer than what can be searched: many episodes, each from an initial state, with a fault
+//! now and then. A run that breaks an invariant is shrunk to the moves that it needs.
 
 use crate::sim::model::initial_states::Beginning;
 use crate::sim::model::world::World;

@@ -1,4 +1,4 @@
-//! One thread's share of the states that a search finds.
+//! A shard: one thread's share of the states that a search finds.
 
 use crate::sim::store::hash::Found;
 use crate::sim::store::packed::Packed;
@@ -6,7 +6,7 @@ use crate::sim::store::packed::Packed;
 /// A state's number: which thread owns it, and where it is there.
 pub(in crate::sim) type Place = u32;
 pub(in crate::sim) const NOWHERE: Place = Place::MAX;
-/// How many states are looked up at once: each of them waits for memory, and so they wait together.
+/// How many states are looked up at once, so that their waits for memory overlap.
 const BATCH: usize = 32;
 
 /// A state that one thread hands to another.
@@ -22,7 +22,7 @@ pub(in crate::sim) struct Parcel {
     pub(in crate::sim) overridden: bool,
 }
 
-/// What is known of a state beside itself.
+/// What is kept beside a state.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct About {
     pub(in crate::sim) parent: Place,
@@ -37,7 +37,7 @@ pub(in crate::sim) struct About {
 pub(in crate::sim) struct Share {
     pub(in crate::sim) found: Found<Packed>,
     pub(in crate::sim) about: Vec<About>,
-    /// Ways that need no fault, by where they lead: the state here, and where the way comes from.
+    /// Ways that need no fault: the state of this shard that each leads to, and where it comes from.
     pub(in crate::sim) free: Vec<(u32, Place)>,
     pub(in crate::sim) transitions: u64,
     /// Which kinds of moves there were: see [`crate::sim::moves::Move::kind`].
@@ -45,7 +45,7 @@ pub(in crate::sim) struct Share {
     pub(in crate::sim) violations: u64,
     /// The first state from which a violation comes: its faults, its level, and where it is.
     pub(in crate::sim) broken: Option<(usize, usize, Place)>,
-    /// Where the search goes on: this level, and what each number of faults leads to.
+    /// What is still to be expanded: this level, and the next states by their number of faults.
     pub(in crate::sim) level: Vec<u32>,
     pub(in crate::sim) ahead: Vec<Vec<u32>>,
 }
@@ -73,7 +73,7 @@ impl Share {
         self.about[number].spent <= parcel.spent && self.found.values[number] == parcel.state
     }
 
-    /// A state is to be looked at where it is new, or was reached with more faults only.
+    /// A state is to be expanded if it is new, or was reached with more faults only.
     fn take(&mut self, parcel: &Parcel, known: Option<u32>) {
         let number = known.unwrap_or_else(|| self.add(parcel));
         if parcel.is_free {

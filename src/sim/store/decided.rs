@@ -1,4 +1,4 @@
-//! Views in a few words, and what was decided in each.
+//! The decisions that were taken, by view: a view is packed into a few words.
 
 #![expect(clippy::inline_always, reason = "a row of some forty fields is fast only where each has its place")]
 

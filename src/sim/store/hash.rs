@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 /// The golden ratio's bits, which look random.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Multiply and rotate: no defence against anybody, as nobody chooses our states.
+/// Multiply and rotate. It does not resist chosen input, and need not: nobody chooses our states.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fast(u64);
 
@@ -62,12 +62,12 @@ pub fn hash(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Whether two rows of words are equal: where they mostly are, this is faster than to look for the first difference.
+/// Whether two rows of words are equal. As they mostly are, this is faster than looking for the first difference.
 pub fn are_equal<const WORDS: usize>(a: &[u64; WORDS], b: &[u64; WORDS]) -> bool {
     a.iter().zip(b).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
 }
 
-/// Values in the order in which they were found, each once; whoever adds or looks for one says by which hash.
+/// Distinct values in the order in which they were found. The caller passes the hash of a value with it.
 #[derive(Clone, Debug)]
 pub struct Found<T> {
     pub values: Vec<T>,
@@ -151,7 +151,7 @@ impl<T: Eq + Copy> Found<T> {
     }
 }
 
-/// Spreads hashes evenly that are not: the digest of a state is the smaller one of two.
+/// Spreads uneven hashes: the fingerprint of a state is the smaller one of two.
 fn spread(hash: u64) -> u64 {
     hash.wrapping_mul(ODD)
 }

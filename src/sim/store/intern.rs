@@ -68,7 +68,8 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         &self.own.values[id as usize]
     }
 
-    /// A digest of a value that is the same in every run, which its number is not where threads race for it.
+    /// The fingerprint of a value. It is the same in every run, while the number depends on which thread found a value
+    /// first.
     pub fn mark(&self, id: Id) -> u16 {
         self.own.marks[id as usize]
     }

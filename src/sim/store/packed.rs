@@ -167,7 +167,7 @@ impl Packed {
         world
     }
 
-    /// A digest of it.
+    /// Its fingerprint.
     pub(in crate::sim) fn digest(&self) -> u64 {
         hash::hash(&self.0)
     }

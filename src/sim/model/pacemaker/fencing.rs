@@ -5,7 +5,7 @@ use super::membership::part;
 use crate::decide::snapshot::{PeerAgent, PeerNode};
 use crate::sim::model::world::{Cib, Stack, World};
 
-/// Whether `node` is off for sure by what a CIB says: gone as expected, and its agent was stopped before.
+/// True if a CIB proves that `node` is off: it is gone as expected, and its agent was stopped before.
 pub fn is_confirmed_down(cib: &Cib, node: usize) -> bool {
     let may_run = matches!(cib.agent[node], PeerAgent::Active | PeerAgent::Starting | PeerAgent::Stopping);
     cib.machine[node] == PeerNode::Down && !may_run
@@ -15,14 +15,14 @@ pub fn is_confirmed_down(cib: &Cib, node: usize) -> bool {
 pub fn may_fence(world: &World, by: usize) -> bool {
     let (me, other) = (&world.nodes[by], 1 - by);
     let is_gone = !matches!(me.cib.machine[other], PeerNode::Online | PeerNode::Pending);
-    // Who ended in maintenance is not missed.
+    // A node whose Pacemaker ended in maintenance is not missed.
     let is_excused = me.cib.machine[other] == PeerNode::Down && world.nodes[other].stack == Stack::Ended;
     let wanted = is_gone && !is_confirmed_down(&me.cib, other) && !is_excused && !world.joined;
     let is_unclean = world.nodes[other].unclean && world.joined;
     must_fence_itself(world, by) || (me.on && me.quorum && (wanted || is_unclean))
 }
 
-/// Alone it can only fence itself.
+/// A node that is alone and whose stop failed can only fence itself.
 fn must_fence_itself(world: &World, n: usize) -> bool {
     world.nodes[n].on && world.nodes[n].unclean && !world.joined
 }

@@ -21,13 +21,13 @@ pub fn write(world: &mut World, n: usize, change: impl Fn(&mut Cib)) {
     }
 }
 
-/// Whether nothing that is written is applied yet: Corosync delivers to all members or to none, so from the loss of one
-/// until the membership without it not even the writer sees his own write.
+/// True if nothing that is written is applied yet. Corosync delivers to all members or to none: from the loss of a
+/// member until the membership without it, not even the writer sees its own write.
 pub fn holds_writes_back(world: &World) -> bool {
     world.joined && !are_together(world)
 }
 
-/// The CIB that Pacemaker's scheduler acts on where `n` is a member: the one that does not stand still.
+/// The CIB that Pacemaker's scheduler acts on in the membership of `n`: the replica that does not stand still.
 pub(super) fn scheduler_cib(world: &World, n: usize) -> &Cib {
     let stands_still = world.joined && world.lagging.map(usize::from) == Some(n);
     if stands_still { &world.nodes[1 - n].cib } else { &world.nodes[n].cib }
@@ -38,15 +38,15 @@ pub fn is_up(world: &World, n: usize) -> bool {
     world.nodes[n].on && world.nodes[n].stack == Stack::Up
 }
 
-/// Whether what one writes reaches the other; a membership may not have noticed yet that it does not, nor that a
-/// machine came back as another boot.
+/// True if what one node writes reaches the other. A membership may not have noticed yet that it does not, or that a
+/// machine has rebooted.
 pub fn are_together(world: &World) -> bool {
     let is_fresh = |n: usize| world.nodes[n].cib.machine[1 - n] == PeerNode::NeverSeen;
     world.joined && world.link && (0..2).all(|n| is_up(world, n) && !is_fresh(n))
 }
 
-/// Two replicas part; one that stood still has missed what the other has. But for its own operations: each machine keeps
-/// the results of its own, and Pacemaker asks for them when the membership changes.
+/// The two replicas part. One that stood still has missed what the other one has, except the results of its own
+/// operations: each machine keeps these, and Pacemaker asks for them when the membership changes.
 pub fn part(world: &mut World) {
     if let Some(n) = world.lagging.take() {
         world.newer = Newer::Of(1 - n);
@@ -65,8 +65,8 @@ pub(super) fn set_agent(world: &mut World, n: usize, agent: PeerAgent) {
     }
 }
 
-/// The membership notices that the other one is gone. One that had asked to shut down is expected to be gone, whatever runs
-/// there still: what its agent did last is all that tells.
+/// The membership notices that the other node is gone. A node that had asked to shut down is expected to be gone, even
+/// if its resources still run: only the last operation of its agent tells.
 pub fn notice(world: &mut World) -> bool {
     if !holds_writes_back(world) {
         return false;
@@ -82,7 +82,7 @@ pub fn notice(world: &mut World) -> bool {
     true
 }
 
-/// An agent that decides on a look at its peer's record knows of the history that an operator's word made there.
+/// An agent that decides on a look at its peer's record knows of the history that a confirmation made there.
 pub fn hear(world: &mut World, n: usize) {
     if world.joined && world.nodes[n].cib.record[1 - n] != 0 {
         world.unheard &= !(1 << n);
@@ -93,7 +93,7 @@ pub fn hear(world: &mut World, n: usize) {
 pub fn meet(world: &mut World, winner: usize) -> bool {
     let allowed = match world.newer {
         Newer::Of(who) => usize::from(who) == winner,
-        // No matter whose, where they are equal.
+        // If they are equal, either will do.
         Newer::Equal | Newer::Diverged => true,
     };
     if world.joined || !(allowed || are_lasting_parts_equal(world)) || !world.link || !(0..2).all(|n| is_up(world, n)) {
@@ -149,7 +149,7 @@ pub fn heal(world: &mut World) -> bool {
     was_cut
 }
 
-/// The stragglers' replica catches up.
+/// The replica that stood still catches up.
 pub fn catch_up(world: &mut World) -> bool {
     let Some(n) = world.lagging.map(usize::from) else { return false };
     world.nodes[n].cib = world.nodes[1 - n].cib;

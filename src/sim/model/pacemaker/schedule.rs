@@ -83,7 +83,7 @@ pub fn may_begin(world: &World, n: usize, what: Begin, has_learner: bool) -> boo
         }
         Begin::StopInVain => may_stop && is_wanted(node) && node.failed,
         Begin::BeforeStart => notifies && world.joined && matches!(theirs, PeerAgent::Stopped | PeerAgent::Starting),
-        // Where there is no learner it does what a monitor does.
+        // Without a learner this notification does what a monitor does.
         Begin::AfterStart => notifies && world.joined && theirs == PeerAgent::Active && has_learner,
         Begin::AfterStop => notifies && (is_confirmed_down(cib, 1 - n) || theirs == PeerAgent::Stopped),
         Begin::Promote => notifies && !node.promoted && cib.score[n] && is_wanted(node),
@@ -94,7 +94,7 @@ pub fn may_begin(world: &World, n: usize, what: Begin, has_learner: bool) -> boo
     }
 }
 
-/// Before anything else Pacemaker fences whom it has lost, and a start waits while its notification is handled.
+/// A node that is alone fences the peer that it has not seen in this boot before it runs anything.
 fn is_schedulable(world: &World, n: usize) -> bool {
     world.joined || !matches!(world.nodes[n].cib.machine[1 - n], PeerNode::NeverSeen)
 }
@@ -117,7 +117,7 @@ fn may_start(world: &World, n: usize, cib: &Cib) -> bool {
 
 fn enter(world: &mut World, n: usize, what: Begin, cib: &Cib) {
     let (me, peer) = (1_u8 << n, 1_u8 << (1 - n));
-    // Whether this node itself is active is asked of nobody here.
+    // No rule asks whether this node itself is active.
     let active = if cib.agent[1 - n] == PeerAgent::Active { peer } else { 0 };
     let both = |both: bool| if both { me | peer } else { me };
     let vars = Vars { given: true, active, ..Vars::default() };
@@ -125,7 +125,7 @@ fn enter(world: &mut World, n: usize, what: Begin, cib: &Cib) {
     let (request, notify) = match what {
         Begin::Probe => (Request::Probe, Vars::default()),
         Begin::Monitor => (Request::Monitor, Vars::default()),
-        // Nobody asks for the variables of these.
+        // No decision reads the variables of these.
         Begin::Promote => (Request::Promote, Vars::default()),
         Begin::Demote => (Request::Demote, Vars::default()),
         Begin::Start { both: b } => (Request::Start, Vars { start: both(b), ..vars }),
@@ -168,7 +168,7 @@ pub fn answered(world: &mut World, n: usize, exit: Exit) -> Result<(), Violation
             (world.nodes[n].failed, world.nodes[n].promoted) = (!is_well, exit == Exit::Promoted);
         }
         Request::Notify => {}
-        // One that failed may be promoted all the same.
+        // A promotion that failed may have taken place all the same.
         Request::Promote => (world.nodes[n].promoted, world.nodes[n].failed) = (true, !is_well),
         Request::Demote => {
             world.nodes[n].promoted = false;
@@ -190,7 +190,7 @@ fn shut_down(world: &mut World, n: usize) {
     let node = &world.nodes[n];
     let is_stopped = match scheduler_cib(world, n).agent[n] {
         PeerAgent::Stopped => true,
-        // Before anything is stopped it is asked what runs.
+        // Pacemaker probes what runs before it stops anything.
         PeerAgent::NoHistory => !node.etcd.is_on(),
         PeerAgent::Active | PeerAgent::Starting | PeerAgent::Stopping => false,
     };

@@ -1,5 +1,5 @@
-//! One state for many: what can tell two states apart only by names that nobody asks for, or by what nothing can come
-//! of, is brought into one form before a search looks whether it has seen it. Why each step is sound stands with it.
+//! The canonical form: states that differ only in names that no rule asks for, or in what no later move reads, get one
+//! form, before the search looks whether it has seen it. Each step says why it is sound.
 
 use super::fingerprint;
 use super::known::{self, Names};
@@ -10,11 +10,11 @@ use crate::sim::model::world::{HISTORY, Node, World};
 use crate::sim::reduce::dead_variables::drop_dead;
 use crate::sim::store::packed::Packed;
 
-/// A state in its one form.
+/// A state in its canonical form.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     pub state: Packed,
-    /// A digest of it that does not depend on the numbers of its values.
+    /// Its fingerprint, which does not depend on the numbers of its values.
     pub digest: u64,
     /// Whether the two nodes changed places.
     pub is_swapped: bool,
@@ -22,7 +22,7 @@ pub struct Form {
     pub names_count: bool,
 }
 
-/// Brings `world` into its one form.
+/// Brings `world` into its canonical form.
 pub fn canonical(sim: &mut Sim, world: &mut World) -> Form {
     let form = form(sim, world);
     if form.is_swapped {
@@ -31,7 +31,7 @@ pub fn canonical(sim: &mut Sim, world: &mut World) -> Form {
     form
 }
 
-/// The one form of `world`, which itself is brought into it but for the order of the nodes.
+/// The canonical form of `world`. `world` itself is brought into it, except for the order of the nodes.
 pub(in crate::sim) fn form(sim: &mut Sim, world: &mut World) -> Form {
     drop_dead(sim, world);
     absorb_writes(sim, world);
@@ -47,7 +47,7 @@ pub(in crate::sim) fn form(sim: &mut Sim, world: &mut World) -> Form {
         names = known::of(sim, world);
     }
     let digest = fingerprint::digest(sim, world, &names);
-    // Names order two blank nodes, too.
+    // Rules order two blank nodes by name.
     if !sim.bounds.blank && !names_count {
         let others = fingerprint::digest_of_swapped(sim, world, &names);
         if others < digest {
@@ -57,15 +57,16 @@ pub(in crate::sim) fn form(sim: &mut Sim, world: &mut World) -> Form {
     Form { state: Packed::of(world), digest, is_swapped: false, names_count }
 }
 
-/// Whether rules can tell the two nodes apart by their names: two forks of one rank are ordered by who made them, so that
-/// what follows from such a state is not what follows from its mirror image. What leads to one is looked at both ways round.
+/// True if rules can tell the two nodes apart by name. They order two forks of one rank by author, so the mirror image
+/// of such a state has other successors. A state that leads to such a state is expanded in both orientations.
 pub(in crate::sim) fn names_count(sim: &mut Sim, world: &World) -> bool {
     let names = known::of(sim, world);
     Row::of(sim, world, &names).has_two_authors()
 }
 
-/// A write that both data dirs hold below what they can lose, and every one that will ever be made from them, is part of
-/// what was written before; one that no log holds and nobody misses never was. Either number is free for another.
+/// A write in the folded entry of both data dirs is in all data that will ever be made from them: it becomes part of
+/// [`HISTORY`]. A write that no log holds, and that was not acknowledged or was given up, is forgotten. The number of
+/// either is free for another write.
 pub(in crate::sim) fn absorb_writes(sim: &mut Sim, world: &mut World) {
     let base = |sim: &Sim, n: usize| match world.nodes[n].data.entries(&sim.logs).first() {
         Some(Entry::Base { writes, .. }) => *writes,
@@ -88,10 +89,12 @@ pub(in crate::sim) fn absorb_writes(sim: &mut Sim, world: &mut World) {
     (world.writes, world.acked, world.given_up) = (world.writes & !gone, world.acked & !gone, world.given_up & !gone);
 }
 
-/// Member ids are told apart and nothing else: each node's own comes first, and no number is left out. Counts of forks
-/// are compared and nothing else: they are ranks. A disk that is replaced knows of no fork, so where disks may be lost no
-/// rank is 0; the lowest has no author where everybody agrees on it, as only who announces his own asks.
-/// None where that changes no name.
+/// The canonical names of members and forks; none if no name changes.
+///
+/// Rules only ask whether two member ids are equal: each node's own member gets the first number, and no number is left out.
+/// Rules only ask which of two counts of forks is larger: ranks replace the counts. Where disks may be lost, rank 0 is reserved
+/// for a replaced disk, which knows of no fork. The author of the lowest rank is erased if there is only one and no node
+/// announces a fork: nobody else reads the author.
 fn renaming(sim: &Sim, world: &World, names: &[Names; 2], forks: &Row) -> Option<Renaming> {
     let mids = world.nodes.iter().zip(names).fold(0, |mids, (node, names)| mids | bit(node.data.mid) | names.mids());
     let announced = names.iter().any(Names::announces);
@@ -113,7 +116,7 @@ struct Row {
     count: usize,
 }
 
-/// On each node both attributes in the CIB, both records in it, the note and the memory name one.
+/// Per node: two attributes and two records in the CIB, the note and the memory.
 const MOST_FORKS: usize = 12;
 
 impl Row {
@@ -122,7 +125,7 @@ impl Row {
         let mut row = Self::default();
         for (node, names) in world.nodes.iter().zip(names) {
             row.add(node.cib.most_forks(), lowest);
-            // A node that has recorded none says nothing of how many there are.
+            // A node without the attribute says nothing about how many forks there are.
             let recorded = node.cib.lineage.into_iter().filter(|forks| *forks != (0, 0));
             recorded.for_each(|forks| row.add(forks, lowest));
             names.forks().for_each(|named| row.add(named, lowest));
@@ -150,7 +153,7 @@ impl Row {
     }
 }
 
-/// Whether the members of the node whose first is `first` have the names that they are to have.
+/// True if the members of the node whose first id is `first` have their canonical ids already.
 fn are_in_order(own: Mid, used: u16, first: Mid) -> bool {
     let on_the_node = (used >> first) & MEMBERS_OF_A_NODE;
     (own == 0 || own == first) && on_the_node & (on_the_node + 1) == 0
@@ -163,7 +166,7 @@ fn renamed_mids(world: &World, used: u16) -> [Mid; 16] {
     let mut renamed = Renaming::identity().mids;
     for (n, node) in world.nodes.iter().enumerate() {
         let (own, first) = (node.data.mid, log::first_mid(n));
-        // In the order of what they become: its own, the others that are named, and the rest.
+        // In the order of their new ids: its own, the others that are named, and the rest.
         let rank = |mid: &Mid| (*mid != own, used & bit(*mid) == 0, *mid);
         let mut all: [Mid; 7] = std::array::from_fn(|index| first + u8::try_from(index).unwrap_or(0));
         all.sort_unstable_by_key(rank);
@@ -178,7 +181,7 @@ fn ranks(forks: &[Forks], lowest: u8, announced: bool, recorded: bool) -> Vec<(F
     let mut ranks = Vec::new();
     let mut rank = lowest;
     let agreed = !announced && forks.iter().filter(|(count, _)| *count == forks[0].0).count() == 1;
-    // Who announced it is asked of what is more than nothing, and what a node has recorded stays recorded.
+    // Rank 0 would lose the author of a fork, and a node that has recorded one would seem to have recorded none.
     let counts = !agreed || recorded;
     rank += u8::from(lowest == 0 && counts && forks.first().is_some_and(|(count, _)| *count != 0));
     for (index, (count, by)) in forks.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! A state with the nodes in each other's place, and what tells which of the two is the form of both: a digest of each.
+//! The fingerprints of a state and of its mirror image, the same state with the nodes exchanged. The smaller one says
+//! which of the two stands for both.
 
 use super::known::{Known, Names};
 use crate::sim::Sim;
@@ -8,7 +9,7 @@ use crate::sim::model::world::{Cib, Node, World};
 use crate::sim::store::intern::Id;
 use crate::sim::store::packed::{Half, Packed, between, half};
 
-/// A digest of a state that does not depend on the numbers of its values.
+/// The fingerprint of a state: it does not depend on the numbers of its values, which differ from run to run.
 pub(in crate::sim) fn digest(sim: &Sim, world: &World, names: &[Names; 2]) -> u64 {
     let half = |n: usize| {
         let mut node = world.nodes[n];
@@ -18,7 +19,7 @@ pub(in crate::sim) fn digest(sim: &Sim, world: &World, names: &[Names; 2]) -> u6
     Packed::join([half(0), half(1)], between(world)).digest()
 }
 
-/// The digest of `world` with the nodes in each other's place.
+/// The fingerprint of the mirror image of `world`.
 pub(in crate::sim) fn digest_of_swapped(sim: &Sim, world: &World, names: &[Names; 2]) -> u64 {
     let half = |n: usize| {
         let mut node = world.nodes[n];
@@ -28,7 +29,7 @@ pub(in crate::sim) fn digest_of_swapped(sim: &Sim, world: &World, names: &[Names
     join_swapped(half(0), half(1), world).digest()
 }
 
-/// `world` with the nodes in each other's place.
+/// The mirror image of `world`.
 pub(in crate::sim) fn swapped(world: &World, names: &[Names; 2]) -> Packed {
     let half = |n: usize| half_in_the_others_place(world.nodes[n], &names[n], |known| known.other);
     join_swapped(half(0), half(1), world)
@@ -41,7 +42,7 @@ fn mark_action(sim: &Sim, node: &mut Node) {
     }
 }
 
-/// A node with what `number` makes of its values.
+/// A node with its interned values replaced by what `number` makes of them.
 #[inline]
 fn half_with(node: &Node, names: &Names, number: impl Fn(&Known) -> Id) -> Half {
     let mut changed = *node;
@@ -63,7 +64,7 @@ struct Values<'a> {
     record: &'a mut [Id; 2],
 }
 
-/// Each field is named, as in what follows: one that is forgotten does not compile, instead of bearing the other's name.
+/// Each field is named: a new one does not compile until somebody has decided whether it is an interned value.
 #[inline]
 fn values(node: &mut Node) -> Values<'_> {
     let Node {

@@ -1,5 +1,5 @@
-//! What is asked of interned values with every state that a search finds, kept by their numbers: whom they name, and what
-//! they are called where the nodes change places.
+//! Facts about interned values, kept by their numbers, as every state that a search finds asks for them: which members
+//! and forks a value names, and its mirror image.
 
 use super::rename::{Forks, Renaming, Table, forks_of, keep, rename};
 use crate::decide::snapshot::{DataDir, Record};
@@ -13,13 +13,13 @@ use crate::sim::store::intern::Id;
 pub struct Known {
     /// See [`crate::sim::store::intern::Interner::mark`].
     pub(in crate::sim) mark: u16,
-    /// The same value with the nodes in each other's place, and its mark.
+    /// The number and the fingerprint of its mirror image: the same value with the nodes exchanged.
     pub(in crate::sim) other: Id,
     pub(in crate::sim) others_mark: u16,
     /// The members and the fork that it names.
     mids: u16,
     forks: Option<Forks>,
-    /// Whether it is a note of a node that goes on alone.
+    /// Whether it is the note of a node that runs standalone.
     announces: bool,
 }
 
@@ -43,7 +43,7 @@ impl Names {
         [self.note.forks, self.memory.forks, self.record[0].forks, self.record[1].forks].into_iter().flatten()
     }
 
-    /// Whether the node has written down that it goes on alone.
+    /// Whether the note says that the node runs standalone.
     pub(in crate::sim) fn announces(&self) -> bool {
         self.note.announces
     }
@@ -72,7 +72,7 @@ fn known(sim: &mut Sim, table: Table, id: Id) -> Known {
 fn learn(sim: &mut Sim, table: Table, id: Id) -> Known {
     let swap = Renaming::swap();
     let key = sim.renamings.id(swap.clone());
-    // What there is none of has no other name.
+    // Number 0, which stands for no value, is its own mirror image.
     let other = if id == 0 { 0 } else { rename(sim, table, id, key, &swap) };
     let known = Known { mark: mark(sim, table, id), other, others_mark: mark(sim, table, other), ..Known::default() };
     match table {
@@ -84,7 +84,7 @@ fn learn(sim: &mut Sim, table: Table, id: Id) -> Known {
         }),
         Table::Note => {
             let note = sim.notes.get(id);
-            // No note is the same as one that knows of no fork.
+            // To have no note means the same as a note that knows of no fork.
             Known { forks: Some(forks_of(&note.lineage)), announces: note.alone_since.is_some(), ..known }
         }
         Table::Memory => sim.memories.get(id).voter.as_ref().map_or(known, |voter| Known {

@@ -1,5 +1,5 @@
-//! Tests of the exchange of the two nodes ([`crate::sim::reduce::symmetry::canonical`]): where it takes two states for one, what is decided and what
-//! comes of both is the same but for the names.
+//! Tests of symmetry reduction ([`super::canonical`]): if it takes two states for one, their decisions and their
+//! successors are the same except for the names.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -23,20 +23,20 @@ use crate::sim::{Bounds, Sim};
 /// Why the names of the nodes may decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Why {
-    /// The first of two blank nodes by name begins a cluster.
+    /// The first of two blank nodes by name bootstraps.
     BothBlank,
     /// Two nodes made a fork of one rank.
     EqualRank,
 }
 
-/// All that is known of why.
+/// The reason why names may decide in a state, if they may.
 fn why(sim: &mut Sim, world: &World) -> Option<Why> {
     let are_blank = world.nodes.iter().all(|node| node.data.is_blank());
     let first = are_blank.then_some(Why::BothBlank);
     first.or_else(|| canonical::names_count(sim, world).then_some(Why::EqualRank))
 }
 
-/// Shows `visit` every state that lasts in a search, with what it leads to.
+/// Calls `visit` with every state that lasts in a search, and with its successors.
 fn visit_all(sim: &mut Sim, mut visit: impl FnMut(&mut Sim, &World, &Reached)) {
     let limits = Limits { states: usize::MAX, time: Duration::from_secs(600), stop_at_first: false, threads: 1 };
     let mut roots = vec![initial_states::healthy(sim)];
@@ -107,7 +107,8 @@ fn forms(sim: &mut Sim, reached: &Reached, mirrors: bool) -> Vec<(Packed, u8)> {
     forms
 }
 
-/// Takes every step from every state that has another for its mirror image, and from that; how many states those are.
+/// Takes every step from every state that stands for its mirror image, too, and from the mirror image; how many states
+/// there were.
 fn assert_mirror_images_lead_to_the_same(bounds: Bounds) -> usize {
     let mut sim = Sim::new(bounds, Mutant::None);
     let mut count = 0;

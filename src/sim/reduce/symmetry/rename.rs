@@ -1,4 +1,4 @@
-//! Other names for what a state names: members, forks of the history, and the two nodes.
+//! Renames what a state names: members, forks of the history, and the two nodes.
 
 use crate::decide::plan::{Effect, RunMode};
 use crate::decide::snapshot::{BootMemory, DataDir, Identity, Lineage, Note, Record};
@@ -90,7 +90,7 @@ impl Renaming {
         if self.swap { other(name) } else { name.to_owned() }
     }
 
-    /// In a URL the name of its node stands as it is.
+    /// A URL contains the name of its node.
     fn url(&self, url: &str) -> String {
         let node = NAMES.iter().find(|name| url.contains(**name));
         node.map_or_else(|| url.to_owned(), |name| url.replace(name, &self.name(name)))
@@ -193,7 +193,7 @@ pub(in crate::sim) fn rename(sim: &mut Sim, table: Table, id: Id, key: Id, renam
         }
         Table::Note => {
             let note = renaming.note(sim.notes.get(id));
-            // An empty one is as good as none.
+            // An empty note equals none.
             if note == Note::default() { 0 } else { sim.notes.id(note) }
         }
         Table::Memory => {
@@ -213,7 +213,7 @@ pub(in crate::sim) fn renamed(sim: &mut Sim, world: &World, renaming: &Renaming)
     let key = sim.renamings.id(renaming.clone());
     let mut next = *world;
     for node in &mut next.nodes {
-        // What names nobody is named here, so that a new field is thought of.
+        // Fields that contain no name are listed, too: a new one does not compile until somebody has decided about it.
         let Node {
             cib,
             data,
