@@ -139,7 +139,7 @@ pub const ALL: [(&str, Mutant); 40] = [
 ];
 
 impl Mutant {
-    /// Bends what the core is told.
+    /// Changes what the core sees.
     pub fn blind(self, snapshot: &mut Snapshot, progress: &Progress) {
         match self {
             Self::ProofSurvivesReboot => {
@@ -204,7 +204,7 @@ impl Mutant {
         }
     }
 
-    /// Bends what comes of a plan.
+    /// Changes the plan that the core returns.
     pub fn bend(self, request: Request, snapshot: &Snapshot, progress: &Progress, mut plan: Plan) -> Plan {
         match self {
             Self::CommitIndexNotAdvanced => plan.effects.retain(|effect| *effect != Effect::AdvanceCommit),

@@ -127,7 +127,7 @@ impl Strategy {
     fn monitor(self, snapshot: &Snapshot, progress: &Progress) -> Plan {
         let peer = snapshot.peer_etcd.known().filter(|etcd| etcd.leader.is_some());
         if !snapshot.container_may_run() {
-            // The shell agent's crashed member waits for its peer to go on alone.
+            // The shell agent's crashed member waits until its peer runs standalone.
             let waits = self == Self::ShellAgent && peer.is_none();
             return exit(if waits { Exit::Success } else { Exit::NotRunning });
         }

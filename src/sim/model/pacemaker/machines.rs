@@ -72,7 +72,7 @@ fn come_up(node: &mut Node, n: usize) {
     node.cib.machine[n] = PeerNode::Online;
 }
 
-/// Pacemaker and Corosync end on a node, and etcd does not: in maintenance, so that its peer is told and fences nobody, or
+/// Pacemaker and Corosync end on a node, and etcd does not: in maintenance, so that its peer is informed and fences nobody, or
 /// killed, so that the membership misses it.
 pub fn end_stack(world: &mut World, n: usize, stack: Stack) -> bool {
     let node = &world.nodes[n];
