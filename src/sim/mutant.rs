@@ -364,7 +364,7 @@ fn run_plainly(snapshot: &Snapshot) -> Plan {
     Plan::then_look(vec![Effect::RunContainer(RunMode::Normally)], 100, progress, because)
 }
 
-/// A word about other data is taken back by nobody but a start that serves, and decides until then.
+/// A confirmation about other data decides until a start whose etcd has a leader deletes it.
 fn with_an_outdated_word(request: Request, snapshot: &Snapshot, progress: &Progress, mut plan: Plan) -> Plan {
     if plan.because == Reason::Step(Step::TakeBackOutdatedConfirmation) {
         return decide::decide(request, &Snapshot { authorisation: Fact::Absent, ..snapshot.clone() }, progress);

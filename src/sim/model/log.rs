@@ -180,7 +180,7 @@ impl Data {
         if self.is_blank() { Sum::default() } else { logs.sums(self.log)[usize::from(self.commit)] }
     }
 
-    /// All of it: what the data dir shows to who reads it offline.
+    /// All of its entries: what reading the data dir offline shows.
     pub fn newest(self, logs: &Logs) -> Sum {
         if self.is_blank() { Sum::default() } else { logs.sums(self.log).last().copied().unwrap_or_default() }
     }

@@ -79,7 +79,7 @@ pub enum Step {
     MoveDataAside,
     RunContainer(Mode),
     SettleConfig,
-    /// Of Pacemaker's count of failed starts so few are left that it bans nobody.
+    /// Lowers Pacemaker's count of failed starts, so that it bans no node.
     ForgetFailures,
     /// Ends what a killed agent left behind that still starts etcd.
     EndLaunch,

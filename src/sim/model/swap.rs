@@ -39,7 +39,7 @@ pub(in crate::sim) fn swap_names(node: &mut Node) {
     swap_action(action);
 }
 
-/// Exchanges the nodes in a CIB, but for its interned values and whose forks they are.
+/// Exchanges the nodes in a CIB, except in its interned values and in the authors of forks.
 pub(in crate::sim) fn swap_cib(cib: &mut Cib) {
     let Cib { machine, agent, record: _, standalone, lineage, recorded, score, told, primary } = cib;
     machine.swap(0, 1);

@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    /// The constants of the core whose names say that something is waited for, in milliseconds, and with which name.
+    /// The waits of the core: the name and the milliseconds of each constant that is named like one.
     fn patiences() -> Vec<(String, u64)> {
         let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/decide");
         let files = fs::read_dir(core).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());

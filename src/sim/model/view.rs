@@ -53,7 +53,7 @@ pub(in crate::sim) struct Disk {
     pub(in crate::sim) has_left: bool,
     /// Whether there are entries above the commit index.
     pub(in crate::sim) has_tail: bool,
-    /// How long the log is, where somebody asks: the real core does not.
+    /// The length of the log, for strategies that read it: the real core does not.
     pub(in crate::sim) index: u16,
 }
 
@@ -145,7 +145,7 @@ fn disk(sim: &Sim, world: &World, me: usize) -> Disk {
     let data = world.nodes[me].data;
     let conf = data.newest(&sim.logs).conf;
     let index = if sim.judges() { 0 } else { data.folded + u16::from(data.len(&sim.logs)) };
-    // A joiner that was cut off before its first entry knows of nobody.
+    // A joiner that was cut off before its first entry knows no member.
     let has_left = data.len(&sim.logs) > 0 && !conf.lists(data.mid);
     Disk { mid: data.mid, cluster: data.cluster, conf, has_left, has_tail: data.commit < data.len(&sim.logs), index }
 }
@@ -236,7 +236,7 @@ fn hide(snapshot: &mut Snapshot, blind: Blind) {
         Blind::PeerEtcd if snapshot.peer_etcd != Fact::NotAsked => snapshot.peer_etcd = Fact::Unknown(why()),
         Blind::None | Blind::Disk | Blind::PeerEtcd => {}
         Blind::OwnEtcd => snapshot.own_etcd = Fact::Unknown(why()),
-        // Whether anybody holds the data is asked without podman: the data is read where nobody does.
+        // Whether a process holds the data is found out without podman. If none does, the data is read.
         Blind::Container => {
             let runs = snapshot.container_may_run();
             snapshot.container = Fact::Unknown(why());
@@ -245,7 +245,7 @@ fn hide(snapshot: &mut Snapshot, blind: Blind) {
     }
 }
 
-/// Another than the one that our own record bears: its writer is the only one who changes it.
+/// A nonce that differs from the one in the own record. Only the node itself writes that record.
 fn nonce(sim: &Sim, view: &View) -> u64 {
     let published = view.cib.record[usize::from(view.me)];
     let published =

@@ -343,7 +343,7 @@ pub struct Cib {
     pub score: [bool; 2],
     /// `force_new_cluster`: on which node an operator, or a program for him, said that its data counts.
     pub told: [bool; 2],
-    /// `etcd_primary`: whose data an operator chose where the histories split.
+    /// `etcd_primary`: the node whose data an operator chose after the histories had split.
     pub primary: Option<u8>,
 }
 

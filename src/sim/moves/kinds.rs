@@ -45,7 +45,7 @@ pub enum Move {
     CleanUp(usize),
     /// An operator chooses between two histories (`etcd_primary`).
     Choose(usize),
-    /// An operator, or a program for him, says whose data counts (`force_new_cluster`).
+    /// An operator, or a program in their place, says whose data counts (`force_new_cluster`).
     Tell(usize),
     /// The next look of an agent does not find something out.
     Hide(usize, Blind),

@@ -192,7 +192,7 @@ struct Worker<'a> {
     sim: Sim,
     me: usize,
     reached: Reached,
-    /// What was found in this turn, by whose share it is.
+    /// What was found in this turn, by the shard that it belongs to.
     found: Vec<Vec<Parcel>>,
     share: Share,
     meeting: &'a Meeting<'a>,

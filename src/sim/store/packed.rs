@@ -30,7 +30,7 @@ pub(in crate::sim) type Half = [u64; 4];
 const HALF_BITS: usize = 235;
 /// How many bits of a half are in its last word.
 const REST: usize = HALF_BITS % 64;
-/// Where in the last word of a state the bits begin that are between its halves.
+/// Where in the last word of a state the bits begin that belong to neither half.
 const BETWEEN: usize = 2 * REST - 64;
 
 /// Something with so few values that their numbers are packed.
