@@ -90,7 +90,7 @@ sim: build ## the model: every order of what two faults can do, the rarer kinds 
 
 .PHONY: sim-deep
 sim-deep: build ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEED= for the random runs)
-	$(CARGO) test --release --quiet --lib sim::mirror -- --ignored
+	$(CARGO) test --release --quiet --lib sim::reduce::symmetry::mirror -- --ignored
 	$(CARGO) test --release --quiet --test sim -- --ignored
 	$(TARGET)/release/tandem sim check --faults 3 --max-seconds 3600
 	$(TARGET)/release/tandem sim check --faults 3 --etcd-3.4 --max-seconds 3600

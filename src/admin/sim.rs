@@ -7,8 +7,10 @@ use clap::builder::PathBufValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::{Failure, Subcommand, dispatch, say, tree};
-use crate::sim::check::{self, Limits, Outcome, Trace};
+use crate::sim::check::{self, Outcome};
 use crate::sim::mutant::{self, Mutant};
+use crate::sim::scenario::Trace;
+use crate::sim::search::Limits;
 use crate::sim::{Bounds, Sim, explore, page, scenario, story, timeline};
 
 pub(super) const SUBCOMMAND: Subcommand = Subcommand { command: declare, run };
@@ -52,7 +54,7 @@ fn declare_check() -> Command {
         .arg(flag("damage", "Lets a power cut leave data that looks whole and that no etcd starts from"))
         .arg(flag("acks-before-sync", "A sole voter acknowledges before it syncs, as etcd did before 3.5.5 and 3.4.21"))
         .arg(number("threshold", "0", "After how many failed starts Pacemaker starts no more (3 at most); 0 is never"))
-        .arg(flag("keep-dead", "Tells states apart by what nothing reads any more, too: more states, the same verdict"))
+        .arg(flag("keep-dead", "Disables dead-variable reduction: more states, the same verdict"))
         .arg(flag(
             "count-forks",
             "Counts forced new clusters instead of ranking them: more states, and none may be announced in vain again",

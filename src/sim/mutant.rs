@@ -1,17 +1,17 @@
-//! Deliberately broken rules. Each bends what the core is told, or what comes of its plan, from the outside: the core
+//! Deliberately broken rules. Each changes what the core sees, or the plan that it returns, from the outside: the core
 //! itself has no switch. A checker that finds nothing wrong with them proves nothing.
 //!
-//! What stands for each rule that was found to be missing once: the mutant that takes it away, by name, or why the model
-//! cannot show its lack, and the test in `decide::tests` that fails without it.
+//! For each rule that was once found to be missing: the mutant that takes it away, or why the model cannot show that it is
+//! missing and the test in `decide::tests` that fails without it.
 //!
 //! | rule | mutant, or why there is none, and the test |
 //! |---|---|
-//! | who asked to shut down is not down while its etcd runs | `expected-counts-as-down` |
+//! | a node that asked to shut down is not down while its etcd runs | `expected-counts-as-down` |
 //! | of two histories neither starts by itself | `split-not-refused`; beside one whose start has failed `active-peers-history-ignored`; of two forks of one rank `greater-name-is-newer` |
 //! | no history is moved aside for another that nobody chose | `history-beside-given-up` |
 //! | a history that lost is kept for ever | every backup of the model is kept: `r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside` |
-//! | who gave its peer up by name is asked for no choice | where an operator made two histories no way back is asked for: `an_announcement_at_an_operators_word_does_not_revive_a_memory_without_its_claim` writes it down, `r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside` reads it |
-//! | what this boot remembers counts beside its claim only | `proof-outlives-its-claim` |
+//! | a node whose peer was given up by name is not asked for a choice | where an operator made two histories no way back is asked for: `an_announcement_at_an_operators_word_does_not_revive_a_memory_without_its_claim` writes it down, `r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside` reads it |
+//! | the memory of this boot counts only together with its claim | `proof-outlives-its-claim` |
 //! | failures never add up to a ban | `failures-add-up` |
 //! | what a killed agent began is waited for | `launch-ignored` |
 //! | and ended, where it lasts too long | a launch of the model comes to its end: `a_stop_and_a_start_end_what_takes_too_long_and_nobody_else_does` |
@@ -20,9 +20,9 @@
 //! | data that etcd never starts from is given up where nobody needs it | `failed-starts-ignored` |
 //! | and where somebody may, it is not | searched with two faults and `--damage`, and nothing is lost by it there: `data_that_may_hold_what_nobody_else_has_is_never_given_up` |
 //! | each breakdown counts once | one start of the model stands for all: `each_breakdown_of_a_plain_start_counts_once` |
-//! | a word about other data is taken back | `outdated-word-stands` |
-//! | before a force the CIB is read behind a write of our own | `last-word-not-awaited` |
-//! | no cluster begins beside an etcd that listens | `bootstrap-beside-a-listener` |
+//! | a confirmation about other data is deleted | `outdated-word-stands` |
+//! | before a force the CIB is read again, after a write of our own | `last-word-not-awaited` |
+//! | no cluster is bootstrapped while the etcd of the peer listens | `bootstrap-beside-a-listener` |
 //! | nobody waits for a vote that is gone | `vote-that-is-gone-awaited` |
 //! | a fork that was never made keeps no sole voter from starting | `fork-never-made-counts` |
 //! | a new voter claims and remembers in one action | every machine of the model boots again, and one that is back without its data, or behind, proves as much: `a_new_voter_claims_and_remembers_in_one_action` |
@@ -37,7 +37,7 @@
 //! | a peer that is gone is listed at once | it is listed when it comes back as well: `a_peer_that_is_confirmed_to_be_gone_is_listed_at_once` |
 //! | an etcd that refuses this agent lives | no etcd of the model has auth: `an_etcd_that_serves_and_refuses_this_agent_lives_and_names_the_user` |
 //! | a fork that only the peer's record tells of is kept | `peers-fork-not-kept` |
-//! | a sole voter waits for word of a peer that is there | `silent-peer-not-awaited` |
+//! | a sole voter waits for the record of a peer that is online | `silent-peer-not-awaited` |
 //! | nothing is forced from a database ahead of its log | the model has logs only: `nothing_is_announced_or_forced_from_a_database_ahead_of_its_log` |
 
 use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode};
@@ -139,7 +139,7 @@ pub const ALL: [(&str, Mutant); 40] = [
 ];
 
 impl Mutant {
-    /// Bends what the core is told.
+    /// Changes what the core sees.
     pub fn blind(self, snapshot: &mut Snapshot, progress: &Progress) {
         match self {
             Self::ProofSurvivesReboot => {
@@ -204,7 +204,7 @@ impl Mutant {
         }
     }
 
-    /// Bends what comes of a plan.
+    /// Changes the plan that the core returns.
     pub fn bend(self, request: Request, snapshot: &Snapshot, progress: &Progress, mut plan: Plan) -> Plan {
         match self {
             Self::CommitIndexNotAdvanced => plan.effects.retain(|effect| *effect != Effect::AdvanceCommit),
@@ -364,7 +364,7 @@ fn run_plainly(snapshot: &Snapshot) -> Plan {
     Plan::then_look(vec![Effect::RunContainer(RunMode::Normally)], 100, progress, because)
 }
 
-/// A word about other data is taken back by nobody but a start that serves, and decides until then.
+/// A confirmation about other data decides until a start whose etcd has a leader deletes it.
 fn with_an_outdated_word(request: Request, snapshot: &Snapshot, progress: &Progress, mut plan: Plan) -> Plan {
     if plan.because == Reason::Step(Step::TakeBackOutdatedConfirmation) {
         return decide::decide(request, &Snapshot { authorisation: Fact::Absent, ..snapshot.clone() }, progress);

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use tandem::decide::reason::{Health, Reason, Refusal, Rule, Step, Wait};
 use tandem::decide::{Effect, RunMode};
-use tandem::sim::check::{Limits, check};
+use tandem::sim::check::check;
 use tandem::sim::moves::{self, Move};
 use tandem::sim::mutant::Mutant;
 use tandem::sim::pacemaker::Begin;
+use tandem::sim::search::Limits;
 use tandem::sim::{Bounds, Sim, scenario, story};
 
 /// The variants of an enum: those that are reached, and why others are not.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use tandem::sim::check::{Limits, check};
+use tandem::sim::check::check;
 use tandem::sim::mutant::{ALL, Mutant};
+use tandem::sim::search::Limits;
 use tandem::sim::{Bounds, Sim, scenario, story};
 
 fn bounds(faults: u8) -> Bounds {

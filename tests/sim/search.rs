@@ -4,13 +4,17 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use tandem::sim::check::{Limits, Outcome, Trace, check, missed};
+use tandem::sim::check::{Outcome, check, missed};
+use tandem::sim::initial_states::Beginning;
 use tandem::sim::moves::Move;
 use tandem::sim::mutant::Mutant;
 use tandem::sim::packed::Packed;
-use tandem::sim::roots::Beginning;
+use tandem::sim::reduce::atomic_steps;
+use tandem::sim::reduce::symmetry::canonical;
+use tandem::sim::scenario::Trace;
+use tandem::sim::search::Limits;
 use tandem::sim::world::World;
-use tandem::sim::{Bounds, Sim, agent, canon, etcd, moves, pacemaker, passing, roots};
+use tandem::sim::{Bounds, Sim, agent, etcd, initial_states, moves, pacemaker};
 
 const LIMITS: Limits = Limits { states: 4_000_000, time: Duration::from_secs(600), stop_at_first: false, threads: 1 };
 
@@ -27,7 +31,7 @@ fn random_runs(sim: &mut Sim, count: usize, length: usize) -> Vec<Trace> {
     let mut runs = Vec::new();
     for _ in 0..count {
         let mut trace = Trace { begin: Beginning::Voters, moves: Vec::new() };
-        let mut world = World { faults: sim.bounds.faults, ..roots::healthy(sim) };
+        let mut world = World { faults: sim.bounds.faults, ..initial_states::healthy(sim) };
         for _ in 0..length {
             let mut next: Vec<(Move, World)> = Vec::new();
             moves::apply_all(sim, &world, |what, result| {
@@ -110,15 +114,15 @@ fn two_faults_are_survived() {
 
 /// Shows `visit` every state of a search, also those that do not last.
 fn visit_all(sim: &mut Sim, mut visit: impl FnMut(&mut Sim, &World)) {
-    let root = World { faults: sim.bounds.faults, ..roots::healthy(sim) };
+    let root = World { faults: sim.bounds.faults, ..initial_states::healthy(sim) };
     let (mut seen, mut open) = (HashSet::from([root]), vec![root]);
     while let Some(world) = open.pop() {
         visit(sim, &world);
         let mut next = Vec::new();
         moves::apply_all(sim, &world, |_, result| next.extend(result));
         for mut world in next {
-            if passing::passing(sim, &world).is_none() {
-                canon::canonical(sim, &mut world);
+            if atomic_steps::passing(sim, &world).is_none() {
+                canonical::canonical(sim, &mut world);
             }
             if seen.insert(world) {
                 open.push(world);
@@ -143,10 +147,10 @@ fn a_state_passes_where_a_step_that_does_not_last_can_be_taken() {
         let fences = [0, 1].map(|n| happens(Move::Fence(n)));
         assert_eq!([0, 1].map(|n| agent::may_act(sim, world, n)), acts, "{world:?}");
         assert_eq!(etcd::is_passing(sim, world), passes, "{world:?}");
-        assert!(passing::passing(sim, world).is_some() || !(acts.contains(&true) || passes), "{world:?}");
+        assert!(atomic_steps::passing(sim, world).is_some() || !(acts.contains(&true) || passes), "{world:?}");
         assert_eq!(etcd::is_busy(sim, world), is_busy, "{world:?}");
         assert_eq!([0, 1].map(|n| pacemaker::may_fence(world, n)), fences, "{world:?}");
-        passing += usize::from(passing::passing(sim, world).is_some());
+        passing += usize::from(atomic_steps::passing(sim, world).is_some());
         waiting += (0..2).filter(|n| world.nodes[*n].action.is_some_and(|it| it.plan.is_some()) && !acts[*n]).count();
     });
     assert!(passing > 10_000 && waiting > 10, "{passing} and {waiting} are too few to show anything");
@@ -156,12 +160,12 @@ fn a_state_passes_where_a_step_that_does_not_last_can_be_taken() {
 fn a_packed_state_is_that_state() {
     let mut sim = Sim::new(Bounds { disks: true, unblocks: true, ..Bounds::of_search(2) }, Mutant::None);
     for run in random_runs(&mut sim, 300, 80) {
-        let mut world = World { faults: 2, ..roots::healthy(&mut sim) };
+        let mut world = World { faults: 2, ..initial_states::healthy(&mut sim) };
         for what in run.moves {
             let Ok(Some(next)) = moves::apply(&mut sim, &world, what) else { continue };
             world = next;
             let mut form = world;
-            let state = canon::canonical(&mut sim, &mut form).state;
+            let state = canonical::canonical(&mut sim, &mut form).state;
             assert_eq!(state, Packed::of(&form));
             assert_eq!(state.world(), World { faults: 0, ..form });
         }

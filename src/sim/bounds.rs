@@ -1,0 +1,99 @@
+//! How far a search goes, and which rarer things can happen in it.
+
+/// How far a search goes.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own on the command line")]
+pub struct Bounds {
+    pub faults: u8,
+    pub writes: u8,
+    /// Whether an etcd that lost its leader answers nobody, as from 3.5 on.
+    pub silent_without_leader: bool,
+    /// Whether operators act: standby, shutdown, and the confirmed recovery.
+    pub operators: bool,
+    /// Whether a search begins with two blank nodes, too.
+    pub blank: bool,
+    /// Whether a power cut may take a machine's disk with it.
+    pub disks: bool,
+    /// Whether an operator lets a node that boots alone act (`pcs quorum unblock`); that costs no fault.
+    pub unblocks: bool,
+    /// Whether fencing may take longer than the agent's patience with a silent etcd.
+    pub slow_fencing: bool,
+    /// Whether steps of the other node can come between any two effects, and not only faults: no atomic steps.
+    pub fine: bool,
+    /// Whether Pacemaker and Corosync end on a node whose etcd goes on, and come back in the same boot.
+    pub stacks: bool,
+    /// Whether a start of etcd can outlive its agent.
+    pub launches: bool,
+    /// Whether a power cut may leave data that looks whole and from which no etcd starts.
+    pub damage: bool,
+    /// Whether a sole voter acknowledges a write before it is on its disk, as etcd did before 3.5.5 and 3.4.21.
+    pub acks_before_sync: bool,
+    /// After how many failed starts, beyond those that are in vain, Pacemaker starts no more; 0 is never.
+    pub threshold: u8,
+    /// Whether dead variables are kept ([`super::reduce::dead_variables`]): more states, and the same verdict.
+    pub keeps_dead: bool,
+    /// Whether forks are counted and not ranked: more states, and one more invariant ([`super::model::agent::check`]).
+    pub counts_forks: bool,
+    /// Whether Pacemaker runs a promotable clone, whose instances it promotes and demotes.
+    pub promotable: bool,
+    /// Whether a search begins with two histories, too, and an operator chooses between histories (`etcd_primary`).
+    pub chooses: bool,
+    /// Whether an operator, or a program in their place, says whose data counts (`force_new_cluster`).
+    pub tells: bool,
+    /// Whether a look may not find something out: the CIB, the note, the data, the container, either etcd.
+    pub hides: bool,
+}
+
+impl Bounds {
+    /// The bounds of a search without options: two voters, one write at a time, and an operator.
+    pub fn of_search(faults: u8) -> Self {
+        Self {
+            faults,
+            writes: 1,
+            silent_without_leader: true,
+            operators: true,
+            blank: false,
+            disks: false,
+            unblocks: false,
+            slow_fencing: false,
+            fine: false,
+            stacks: true,
+            launches: true,
+            damage: false,
+            acks_before_sync: false,
+            threshold: 0,
+            keeps_dead: false,
+            counts_forks: false,
+            promotable: false,
+            chooses: false,
+            tells: false,
+            hides: false,
+        }
+    }
+
+    /// A scenario says itself how much happens.
+    pub fn for_scenarios() -> Self {
+        Self {
+            faults: u8::MAX,
+            writes: 7,
+            silent_without_leader: true,
+            operators: true,
+            blank: true,
+            disks: true,
+            unblocks: true,
+            slow_fencing: true,
+            fine: true,
+            stacks: true,
+            launches: true,
+            damage: true,
+            acks_before_sync: false,
+            threshold: 0,
+            keeps_dead: true,
+            counts_forks: true,
+            promotable: false,
+            chooses: true,
+            tells: true,
+            hides: true,
+        }
+    }
+}

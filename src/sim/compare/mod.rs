@@ -1,0 +1,4 @@
+//! Tandem beside other ways to run two members.
+
+pub mod strategy;
+pub mod timeline;

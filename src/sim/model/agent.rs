@@ -1,0 +1,315 @@
+//! The agent in the model: rounds as `agent::rounds` has them, with [`decide::decide`] itself in the middle. One move is
+//! one look with its decision, or one effect, so that a crash can come between any two of them.
+
+use super::members::Reply;
+use super::steps::{Steps, Then, Todo};
+use super::timing::{MOMENTS, When};
+use super::view::{self, View};
+use super::world::{Action, BANNED, Blind, NAMES, Node, Run, World};
+use super::{etcd, pacemaker};
+use crate::decide::plan::{Effect, Phase, RunMode};
+use crate::decide::snapshot::{PeerNode, Position, Record};
+use crate::decide::{self, Exit, Next, Plan, Progress, Request};
+use crate::sim::reduce::dead_variables;
+use crate::sim::store::decided::{Number, Plans, UNDECIDED};
+use crate::sim::store::intern::Id;
+use crate::sim::{Sim, Violation};
+
+/// What is decided in a view at each moment up to `last`: numbers of [`Todo`]s.
+fn decide(sim: &mut Sim, view: &View, last: usize) -> Plans {
+    let place = sim.decided.place(view);
+    decide_there(sim, view, place, last)
+}
+
+/// The same, where it is known where the plans of the view are.
+fn decide_there(sim: &mut Sim, view: &View, place: usize, last: usize) -> Plans {
+    let mut plans = *sim.decided.at(place);
+    if plans[last] != UNDECIDED {
+        return plans;
+    }
+    let progress = sim.progresses.get(view.progress).clone();
+    for (plan, when) in plans.iter_mut().zip(MOMENTS).take(last + 1) {
+        if *plan == UNDECIDED {
+            let (said, decided) = decide_at(sim, view, &progress, when);
+            sim.said.id(Some(said.because));
+            *plan = Number::try_from(sim.plan(decided)).unwrap_or(UNDECIDED);
+        }
+    }
+    *sim.decided.at(place) = plans;
+    plans
+}
+
+/// One decision, with its reason.
+pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, when: When) -> (Plan, Todo) {
+    let (elapsed_ms, since_ms) = when.of(view.request);
+    let progress = Progress { since_ms, ..progress.clone() };
+    let mut snapshot = view::snapshot(sim, view, elapsed_ms);
+    sim.mutant.blind(&mut snapshot, &progress);
+    let plan = sim.strategy.decide(view.request, &snapshot, &progress);
+    let plan = sim.mutant.bend(view.request, &snapshot, &progress, plan);
+    let failed_upkeep = decide::after_failed_upkeep(&snapshot);
+    let canonical = |effect: &Effect| if sim.judges() { canonical(effect) } else { effect.clone() };
+    let effects = plan.effects.iter().map(canonical).collect();
+    let next = match &plan.next {
+        Next::Exit(exit) => Next::Exit(*exit),
+        Next::Reobserve { progress, .. } => {
+            Next::Reobserve { after_ms: 0, progress: canonical_progress(progress.clone()) }
+        }
+    };
+    (plan, Todo { effects, next, failed_upkeep })
+}
+
+/// Leaves out the positions, which only reports for people contain.
+fn canonical(effect: &Effect) -> Effect {
+    match effect.clone() {
+        Effect::PublishRecord(record) => Effect::PublishRecord(canonical_record(record)),
+        Effect::WriteNote(mut note) => {
+            note.alone_since = note.alone_since.map(|_| Position::default());
+            note.left_at = note.left_at.map(|_| Position::default());
+            Effect::WriteNote(note)
+        }
+        Effect::StopContainer { .. } => Effect::StopContainer { grace_s: 1 },
+        effect => effect,
+    }
+}
+
+/// Later decisions read only the kind of the mode in which etcd was started.
+fn canonical_progress(progress: Progress) -> Progress {
+    let phase = match progress.phase {
+        Phase::Started(RunMode::JoinAsLearner { .. }) => {
+            Phase::Started(RunMode::JoinAsLearner { initial_cluster: Vec::new() })
+        }
+        phase => phase,
+    };
+    Progress { phase, since_ms: 0, ..progress }
+}
+
+fn canonical_record(mut record: Record) -> Record {
+    if let decide::snapshot::DataDir::Present(history) = &mut record.disk {
+        (history.last_term, history.last_index, history.commit_index) = (1, 0, 0);
+    }
+    record
+}
+
+/// One round: a look and its decision. False if it changes nothing.
+pub fn round(sim: &mut Sim, world: &mut World, n: usize, moment: usize) -> Result<bool, Violation> {
+    let Some(action) = world.nodes[n].action.filter(|action| action.plan.is_none()) else { return Ok(false) };
+    let view = view::look(sim, world, n, action);
+    let plan = decide(sim, &view, moment)[moment];
+    carry_out(sim, world, n, action, plan.into())
+}
+
+/// The moments at which the next decision of `n` differs from those at earlier moments, each with the number of its
+/// [`Todo`]. Later moments count only if time may pass (see [`may_wait`]).
+pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (usize, Id)> + use<> {
+    let action = world.nodes[n].action.filter(|action| action.plan.is_none());
+    let mut plans = [UNDECIDED; MOMENTS.len()];
+    if let Some(action) = action {
+        let view = view::look(sim, world, n, action);
+        let place = sim.decided.place(&view);
+        plans = decide_there(sim, &view, place, 0);
+        let may_differ = plans.iter().any(|plan| *plan != plans[0]);
+        if may_differ && is_no_news(sim, action, plans[0].into()) && may_wait(sim, world, 1 - n) {
+            plans = decide_there(sim, &view, place, MOMENTS.len() - 1);
+        } else {
+            plans[1..].fill(UNDECIDED);
+        }
+    }
+    let is_distinct = move |moment: &usize| plans[*moment] != UNDECIDED && !plans[..*moment].contains(&plans[*moment]);
+    (0..MOMENTS.len()).filter(is_distinct).map(move |moment| (moment, plans[moment].into()))
+}
+
+/// Whether time may pass for an agent that waits: etcd and Pacemaker's membership have come to rest, nobody is being
+/// fenced (unless fencing is slow), and the agent of the `other` node waits, too.
+pub fn may_wait(sim: &mut Sim, world: &World, other: usize) -> bool {
+    let awaits_fencing = !sim.bounds.slow_fencing && (0..2).any(|by| pacemaker::may_fence(world, by));
+    !awaits_fencing
+        && !pacemaker::holds_writes_back(world)
+        && !etcd::is_busy(sim, world)
+        && is_waiting(sim, world, other)
+}
+
+/// True if the action of `n` would change nothing now.
+fn is_waiting(sim: &mut Sim, world: &World, n: usize) -> bool {
+    let Some(action) = world.nodes[n].action else { return true };
+    if action.plan.is_some() {
+        return false;
+    }
+    let view = view::look(sim, world, n, action);
+    let plan = decide(sim, &view, 0)[0];
+    is_no_news(sim, action, plan.into())
+}
+
+/// True if a plan has no effect and leaves the action's progress as it is: the next round would be the same.
+fn is_no_news(sim: &Sim, action: Action, plan: Id) -> bool {
+    let plan = sim.plans.get(plan);
+    plan.steps.is_empty() && plan.then == Then::Again(action.progress)
+}
+
+/// Begins what was decided.
+pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id) -> Result<bool, Violation> {
+    let steps = sim.plans.get(plan);
+    pacemaker::hear(world, n);
+    let was_blind = std::mem::take(&mut world.nodes[n].blind) != Blind::None;
+    if steps.steps.is_empty() {
+        return Ok(finish(sim, world, n, steps.then)? || was_blind);
+    }
+    if sim.judges() {
+        check_plan(sim, world, n, steps)?;
+    }
+    world.nodes[n].action = Some(Action { plan: Some((plan, 0)), ..action });
+    Ok(true)
+}
+
+/// Asserts that moving data aside, or forcing a new cluster, is safe when it is decided, whatever happens before the
+/// effect.
+fn check_plan(sim: &Sim, world: &World, n: usize, plan: &Steps) -> Result<(), Violation> {
+    let (me, peer) = (&world.nodes[n], &world.nodes[1 - n]);
+    if plan.moves_aside && !peer.etcd.is_led() {
+        return Err(Violation::new(format!(
+            "{}: its data is to be moved aside, and {} does not serve",
+            NAMES[n],
+            NAMES[1 - n]
+        )));
+    }
+    let is_there = me.cib.machine[1 - n] == PeerNode::Online;
+    let unconfirmed = !is_there && !pacemaker::is_confirmed_down(&me.cib, 1 - n);
+    // A peer that has booted since it was confirmed down claims nothing, and cannot run standalone.
+    let may_go_on = || sim.memories.get(peer.memory).voter.is_some();
+    if plan.forces && unconfirmed && peer.on && may_go_on() {
+        return Err(Violation::new(format!(
+            "{}: a new cluster is to be forced, and {} runs, lost and not fenced",
+            NAMES[n],
+            NAMES[1 - n]
+        )));
+    }
+    Ok(())
+}
+
+/// Whether the next effect of a plan can happen.
+pub fn may_act(sim: &Sim, world: &World, n: usize) -> bool {
+    let Some((plan, done)) = world.nodes[n].action.and_then(|action| action.plan) else { return false };
+    sim.plans.step(plan, done).is_some_and(|step| !step.is_awaited(sim, world, n))
+}
+
+/// The next effect of a plan. `gives_up` says whether a failure ends the action or only the round.
+pub fn effect(sim: &mut Sim, world: &mut World, n: usize, gives_up: bool) -> Result<bool, Violation> {
+    let Some(action) = world.nodes[n].action else { return Ok(false) };
+    let Some((plan, done)) = action.plan else { return Ok(false) };
+    let Some(step) = sim.plans.step(plan, done).filter(|step| !gives_up || step.may_fail()) else { return Ok(false) };
+    match step.perform(sim, world, n)? {
+        Reply::NotYet => return Ok(!gives_up),
+        Reply::Failed => {
+            fail(sim, world, n, action, plan, gives_up)?;
+            return Ok(true);
+        }
+        Reply::Done if gives_up => return Ok(false),
+        Reply::Done => {}
+    }
+    let mut done = done + 1;
+    while let Some(step) = sim.plans.step(plan, done).filter(|step| step.is_for_show()) {
+        step.perform(sim, world, n)?;
+        done += 1;
+    }
+    if sim.plans.step(plan, done).is_some() {
+        world.nodes[n].action = Some(Action { plan: Some((plan, done)), ..action });
+        return Ok(true);
+    }
+    world.nodes[n].action = Some(Action { plan: None, ..action });
+    finish(sim, world, n, sim.plans.get(plan).then)?;
+    Ok(true)
+}
+
+/// The effect that failed ends the round. If it is part of a monitor's upkeep, the monitor answers what its plan says
+/// for that case.
+fn fail(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id, gives_up: bool) -> Result<(), Violation> {
+    // The progress of an action that has just begun has number 0.
+    if action.request == Request::Monitor && action.progress == 0 {
+        return answer(sim, world, n, sim.plans.get(plan).failed_upkeep);
+    }
+    if gives_up {
+        return answer(sim, world, n, Exit::Retriable);
+    }
+    world.nodes[n].action = Some(Action { plan: None, ..action });
+    Ok(())
+}
+
+/// The action of `n` is answered, and Pacemaker counts a start that failed.
+pub fn answer(sim: &Sim, world: &mut World, n: usize, exit: Exit) -> Result<(), Violation> {
+    let is_start = world.nodes[n].action.is_some_and(|action| action.request == Request::Start);
+    if is_start && exit != Exit::Success && sim.bounds.threshold > 0 {
+        let failures = world.nodes[n].failures + 1;
+        world.nodes[n].failures = if failures < sim.bounds.threshold { failures } else { BANNED };
+    }
+    pacemaker::answered(world, n, exit)
+}
+
+/// What follows the effects. False if the next round would be the same.
+fn finish(sim: &Sim, world: &mut World, n: usize, then: Then) -> Result<bool, Violation> {
+    match then {
+        Then::Exit(exit) => answer(sim, world, n, exit).map(|()| true),
+        Then::Again(progress) => {
+            let Some(action) = &mut world.nodes[n].action else { return Ok(false) };
+            let is_news = action.progress != progress;
+            action.progress = progress;
+            dead_variables::check_progress(action.request, action.notify, &sim.progresses.get(progress).phase)?;
+            Ok(is_news)
+        }
+    }
+}
+
+/// Asserts that there is at most one fork more than there were faults: a node that has announced a new cluster and has
+/// not forced it yet announces no further one, and it takes a fault to make a node announce one. Only with
+/// `--count-forks`, as ranks do not tell how many there were.
+fn check_forks(sim: &Sim, world: &World) -> Result<(), Violation> {
+    let spent = sim.bounds.faults - world.faults;
+    let forks = |node: &Node| sim.notes.get(node.note).lineage.forks.max(node.cib.most_forks().0.into());
+    let most = world.nodes.iter().map(forks).max().unwrap_or_default();
+    if sim.bounds.counts_forks && most > 1 + u64::from(spent) {
+        return Err(Violation::new(format!("{most} new clusters were announced, and there were {spent} faults")));
+    }
+    Ok(())
+}
+
+/// The invariants that hold in every state.
+pub fn check(sim: &Sim, world: &World) -> Result<(), Violation> {
+    check_forks(sim, world)?;
+    if world.nodes.iter().all(|node| node.etcd == Run::Leader) {
+        return Err(Violation::new("both nodes accept writes, and neither knows of the other's".to_owned()));
+    }
+    for (n, node) in world.nodes.iter().enumerate().filter(|(_, node)| node.etcd == Run::Leader) {
+        let missing = world.acked & !world.given_up & !node.data.newest(&sim.logs).writes;
+        if missing != 0 {
+            let name = |bit: u8| if bit == 7 { "history".to_owned() } else { format!("w{}", bit + 1) };
+            let which = (0..8).filter(|bit| missing & (1 << bit) != 0).map(name);
+            return Err(Violation::new(format!(
+                "acknowledged write {} is lost: {} serves without it",
+                which.collect::<Vec<_>>().join(", "),
+                NAMES[n]
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::Bounds;
+    use crate::sim::model::initial_states;
+    use crate::sim::mutant::Mutant;
+
+    /// One that was announced in vain may be above the faults, and no more than that.
+    #[test]
+    fn more_forks_than_faults_are_a_violation_where_they_are_counted() {
+        let judged = |counts_forks: bool, forks: u8| {
+            let mut sim = Sim::new(Bounds { counts_forks, ..Bounds::of_search(1) }, Mutant::None);
+            let mut world = initial_states::healthy(&mut sim);
+            world.nodes[0].cib.lineage[0] = (forks, 1);
+            check(&sim, &world).is_ok()
+        };
+        assert!(judged(true, 1));
+        assert!(!judged(true, 2));
+        assert!(judged(false, 2));
+    }
+}

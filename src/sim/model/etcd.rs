@@ -1,0 +1,428 @@
+//! etcd in the model: elections, replication, membership, and what a process leaves on its disk when it ends.
+
+use super::log::{self, Conf, Data, Entry, Mid, bit, first_mid};
+use super::world::{Damage, Mode, NAMES, Run, Word, World};
+use crate::sim::{Sim, Violation};
+
+/// Applies what follows at once: members lose a leader that is gone, and logs are folded.
+pub fn settle(sim: &mut Sim, world: &mut World) {
+    for n in 0..2 {
+        if std::mem::take(&mut world.nodes[n].torn) && sim.bounds.acks_before_sync {
+            tear(sim, world, n);
+        }
+    }
+    for n in 0..2 {
+        let conf = applied(sim, world, n);
+        let may_lead = conf.votes(world.nodes[n].data.mid) && (conf.has_one_voter() || is_followed(world, n, conf));
+        if world.nodes[n].etcd == Run::Leader && !may_lead {
+            world.nodes[n].etcd = Run::Leaderless;
+        }
+    }
+    for n in 0..2 {
+        let led = world.link
+            && world.nodes[1 - n].etcd == Run::Leader
+            && applied(sim, world, 1 - n).lists(world.nodes[n].data.mid);
+        if world.nodes[n].etcd == Run::Follower && !led {
+            world.nodes[n].etcd = Run::Leaderless;
+        }
+    }
+    if world.words | world.unheard != 0 && are_one_history(sim, world) {
+        world.settle_histories();
+    }
+    let [a, b] = &mut world.nodes;
+    log::fold(&mut sim.logs, &mut a.data, &mut b.data);
+}
+
+/// True if both are voters of one cluster that has a leader.
+fn are_one_history(sim: &Sim, world: &World) -> bool {
+    let Some(leader) = leader(world) else { return false };
+    let [leads, follows] = [&world.nodes[leader], &world.nodes[1 - leader]];
+    follows.etcd == Run::Follower
+        && leads.data.log == follows.data.log
+        && leads.data.applied(&sim.logs).conf.votes(follows.data.mid)
+}
+
+/// A sole voter of some releases acknowledges a write before it is on disk: a power cut takes the last one.
+fn tear(sim: &mut Sim, world: &mut World, n: usize) {
+    let data = world.nodes[n].data;
+    let was_sole = data.applied(&sim.logs).conf.has_one_voter();
+    let kept = data.entries(&sim.logs).split_last().map(|(_, kept)| kept.to_vec());
+    if let Some(kept) = kept.filter(|_| was_sole && data.commit < data.len(&sim.logs)) {
+        world.nodes[n].data.log = sim.logs.id(kept);
+    }
+}
+
+fn is_followed(world: &World, leader: usize, conf: Conf) -> bool {
+    let other = &world.nodes[1 - leader];
+    world.link && other.etcd == Run::Follower && conf.votes(other.data.mid)
+}
+
+pub(in crate::sim) fn applied(sim: &Sim, world: &World, n: usize) -> Conf {
+    world.nodes[n].data.applied(&sim.logs).conf
+}
+
+/// The node that leads, if one does.
+pub fn leader(world: &World) -> Option<usize> {
+    (0..2).find(|n| world.nodes[*n].etcd == Run::Leader)
+}
+
+/// True if there is a leader whose cluster has a learner.
+pub fn has_learner(sim: &Sim, world: &World) -> bool {
+    leader(world).is_some_and(|n| applied(sim, world, n).learners != 0)
+}
+
+/// True if etcd has something to do that takes less time than any wait of the agent.
+pub fn is_busy(sim: &Sim, world: &World) -> bool {
+    may_replicate(sim, world)
+        || may_learn(sim, world)
+        || (0..2).any(|n| may_be_elected(sim, world, n) || may_leave(sim, world, n))
+}
+
+/// Whether entries are on their way between two etcds, or to a disk: all that takes less time than anything else.
+pub fn is_passing(sim: &Sim, world: &World) -> bool {
+    may_replicate(sim, world)
+        || may_learn(sim, world)
+        || (0..2).any(|n| may_persist(sim, world, n) || may_leave(sim, world, n))
+}
+
+/// A client's write reaches the leader; where there are two, clients are on both sides.
+pub fn write(sim: &mut Sim, world: &mut World) -> bool {
+    let Some(number) = (0..sim.bounds.writes).find(|number| world.writes & (1 << number) == 0) else { return false };
+    let is_even = world.writes.count_ones() & 1 == 0;
+    let mut leaders = (0..2).filter(|n| world.nodes[*n].etcd == Run::Leader);
+    let (first, second) = (leaders.next(), leaders.next());
+    let Some(n) = second.filter(|_| is_even).or(first) else { return false };
+    world.writes |= 1 << number;
+    append(sim, world, n, Entry::Write(number));
+    true
+}
+
+/// Takes a write out of both logs if each holds it in its folded part, where it cannot be lost.
+pub fn forget_write(sim: &mut Sim, world: &mut World, number: u8) -> bool {
+    let is_loose = |n: usize| world.nodes[n].data.entries(&sim.logs).contains(&Entry::Write(number));
+    if is_loose(0) || is_loose(1) {
+        return false;
+    }
+    for node in world.nodes.iter_mut().filter(|node| !node.data.is_blank()) {
+        let mut entries = node.data.entries(&sim.logs).to_vec();
+        for entry in &mut entries {
+            if let Entry::Base { writes, .. } = entry {
+                *writes &= !(1 << number);
+            }
+        }
+        node.data.log = sim.logs.id(entries);
+    }
+    world.acked &= !(1 << number);
+    world.writes &= !(1 << number);
+    true
+}
+
+/// The leader takes an entry; a sole voter commits it at once.
+pub(in crate::sim) fn append(sim: &mut Sim, world: &mut World, n: usize, entry: Entry) {
+    world.nodes[n].data.append(&mut sim.logs, entry);
+    changed(world, n);
+    if applied(sim, world, n).has_one_voter() {
+        commit_all(sim, world, n);
+    }
+}
+
+/// A confirmation is about the data as it was when it was given.
+fn changed(world: &mut World, n: usize) {
+    if let Word::Given { accept_loss } = world.nodes[n].word {
+        world.nodes[n].word = Word::Outdated { accept_loss };
+    }
+}
+
+/// The leader commits what it has, and its clients hear of it.
+fn commit_all(sim: &Sim, world: &mut World, n: usize) {
+    let data = &mut world.nodes[n].data;
+    data.commit = data.len(&sim.logs);
+    world.acked |= data.applied(&sim.logs).writes;
+}
+
+/// Whether `shorter`'s log is the beginning of `longer`'s.
+fn is_prefix(sim: &Sim, shorter: Data, longer: Data) -> bool {
+    shorter.log == longer.log || longer.entries(&sim.logs).starts_with(shorter.entries(&sim.logs))
+}
+
+/// Whether the leader has something for the other member.
+fn may_replicate(sim: &Sim, world: &World) -> bool {
+    let Some(n) = leader(world) else { return false };
+    let (leads, other) = (&world.nodes[n].data, &world.nodes[1 - n].data);
+    if !world.link || !world.nodes[1 - n].etcd.is_on() || leads.cluster != other.cluster {
+        return false;
+    }
+    let conf = applied(sim, world, n);
+    let is_current = world.nodes[1 - n].etcd == Run::Follower
+        && leads.log == other.log
+        && (leads.commit == leads.len(&sim.logs) || !conf.votes(other.mid));
+    conf.lists(other.mid) && !is_current && is_prefix(sim, *other, *leads)
+}
+
+/// The leader's entries reach the other member, which joins it or goes on following it.
+pub fn replicate(sim: &mut Sim, world: &mut World) -> bool {
+    let Some(n) = leader(world).filter(|_| may_replicate(sim, world)) else { return false };
+    let conf = applied(sim, world, n);
+    let other = world.nodes[1 - n].data;
+    if conf.started & bit(other.mid) == 0 && conf.learners & bit(other.mid) != 0 {
+        append(sim, world, n, Entry::Started(other.mid));
+    }
+    let Data { log, folded, .. } = world.nodes[n].data;
+    let node = &mut world.nodes[1 - n];
+    node.data.folded = folded;
+    if node.data.log != log {
+        node.data.log = log;
+        node.data.durable = node.data.commit;
+        changed(world, 1 - n);
+    }
+    world.nodes[1 - n].etcd = Run::Follower;
+    if conf.votes(other.mid) {
+        commit_all(sim, world, n);
+    }
+    true
+}
+
+/// How far the follower of `leader` knows the log to be committed once it has heard of it.
+fn heard(sim: &Sim, world: &World, leader: usize) -> u8 {
+    let follower = &world.nodes[1 - leader].data;
+    world.nodes[leader].data.commit.min(follower.len(&sim.logs)).max(follower.commit)
+}
+
+/// Whether the follower has not heard how far its leader has committed, or not written it down.
+fn may_learn(sim: &Sim, world: &World) -> bool {
+    let Some(n) = leader(world).filter(|n| world.nodes[1 - n].etcd == Run::Follower) else { return false };
+    let (follower, known) = (&world.nodes[1 - n].data, heard(sim, world, n));
+    follower.commit != known || follower.durable != known
+}
+
+/// The follower hears how far its leader has committed.
+pub fn learn(sim: &Sim, world: &mut World) -> bool {
+    let Some(n) = leader(world).filter(|_| may_learn(sim, world)) else { return false };
+    let known = heard(sim, world, n);
+    let follower = &mut world.nodes[1 - n].data;
+    (follower.commit, follower.durable) = (known, known);
+    // By then the leader has written it down, too.
+    world.nodes[n].data.durable = world.nodes[n].data.commit;
+    true
+}
+
+/// Whether a sole voter has not written down how far its log is committed.
+fn may_persist(sim: &Sim, world: &World, n: usize) -> bool {
+    let node = &world.nodes[n];
+    node.etcd == Run::Leader && node.data.durable < node.data.commit && applied(sim, world, n).has_one_voter()
+}
+
+/// A sole voter's knowledge of what is committed reaches its disk with a later record.
+pub fn persist(sim: &Sim, world: &mut World, n: usize) -> bool {
+    let may = may_persist(sim, world, n);
+    let data = &mut world.nodes[n].data;
+    data.durable = if may { data.commit } else { data.durable };
+    may
+}
+
+/// Whether `n` would win an election.
+fn may_be_elected(sim: &Sim, world: &World, n: usize) -> bool {
+    let (me, other) = (&world.nodes[n], &world.nodes[1 - n]);
+    if !matches!(me.etcd, Run::Fresh | Run::Leaderless) {
+        return false;
+    }
+    let conf = applied(sim, world, n);
+    let gets_the_vote = || {
+        world.link
+            && matches!(other.etcd, Run::Fresh | Run::Leaderless)
+            && conf.votes(other.data.mid)
+            && other.data.cluster == me.data.cluster
+            && is_prefix(sim, other.data, me.data)
+    };
+    conf.votes(me.data.mid) && (conf.has_one_voter() || gets_the_vote())
+}
+
+/// `n` asks for votes, and gets what it needs.
+pub fn elect(sim: &Sim, world: &mut World, n: usize) -> bool {
+    if !may_be_elected(sim, world, n) {
+        return false;
+    }
+    world.nodes[n].etcd = Run::Leader;
+    if applied(sim, world, n).has_one_voter() {
+        if world.words & (1 << n) != 0 {
+            let held = world.nodes[n].data.newest(&sim.logs).writes;
+            give_up(sim, world, n, held);
+        }
+        commit_all(sim, world, n);
+    } else {
+        world.nodes[1 - n].etcd = Run::Follower;
+    }
+    true
+}
+
+/// The confirmation of `n` takes effect. Acknowledged writes that only the other node holds are given up, as the
+/// confirmation said; those that `n` itself `held` are not, whichever node leads later. In the other direction writes
+/// are given up only if the other node starts before it could learn of the confirmation.
+fn give_up(sim: &Sim, world: &mut World, n: usize, held: u8) {
+    let others = world.nodes[1 - n].data.newest(&sim.logs).writes;
+    world.given_up |= world.acked & others & !held;
+}
+
+/// True if both nodes hold a voter's data, and neither lists the other's member as one of its own cluster.
+pub fn have_parted(sim: &Sim, world: &World) -> bool {
+    let [one, other] = world.nodes.map(|node| node.data);
+    let votes = |data: Data| !data.is_blank() && data.newest(&sim.logs).conf.votes(data.mid);
+    let lists =
+        |lister: Data, data: Data| lister.cluster == data.cluster && lister.newest(&sim.logs).conf.lists(data.mid);
+    votes(one) && votes(other) && !lists(one, other) && !lists(other, one)
+}
+
+/// Whether a member that runs was removed and hears of it.
+fn may_leave(sim: &Sim, world: &World, n: usize) -> bool {
+    let (me, other) = (&world.nodes[n], &world.nodes[1 - n]);
+    if !me.etcd.is_on() {
+        return false;
+    }
+    // It asks those whom it knows as members.
+    let is_told = || {
+        world.link
+            && other.etcd == Run::Leader
+            && other.data.cluster == me.data.cluster
+            && applied(sim, world, n).lists(other.data.mid)
+            && !applied(sim, world, 1 - n).lists(me.data.mid)
+    };
+    let knows = me.data.commit > 0 && !applied(sim, world, n).lists(me.data.mid);
+    knows || is_told()
+}
+
+/// A member that was removed, and hears of it, ends.
+pub fn leave(sim: &Sim, world: &mut World, n: usize) -> bool {
+    let may = may_leave(sim, world, n);
+    if may {
+        stop(world, n);
+    }
+    may
+}
+
+/// The process ends in good order.
+pub fn stop(world: &mut World, n: usize) {
+    let node = &mut world.nodes[n];
+    if node.etcd.is_on() {
+        node.etcd = Run::Off;
+        node.data.durable = node.data.commit;
+    }
+}
+
+/// The process ends at once: what it had not written down is lost.
+pub fn kill(world: &mut World, n: usize) {
+    let node = &mut world.nodes[n];
+    if node.etcd.is_on() {
+        node.etcd = Run::Off;
+        node.data.commit = node.data.durable;
+    }
+}
+
+/// Runs etcd on a node.
+pub fn run(sim: &mut Sim, world: &mut World, n: usize, mode: Mode) -> Result<(), Violation> {
+    if world.nodes[n].etcd.is_on() {
+        // `podman run --replace` ends what ran.
+        stop(world, n);
+    }
+    world.nodes[n].forces = mode == Mode::Force;
+    if world.nodes[n].damage != Damage::None {
+        if mode == Mode::Normally {
+            // As time is abstracted, one plain start stands for as many as are tried quickly.
+            world.nodes[n].damage = Damage::Counted;
+        }
+        return Ok(());
+    }
+    match mode {
+        Mode::Normally => run_plainly(sim, world, n),
+        Mode::Bootstrap => bootstrap(sim, world, n),
+        Mode::Force => force(sim, world, n),
+        Mode::Join { members } => join(sim, world, n, members),
+    }
+}
+
+fn run_plainly(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
+    let data = world.nodes[n].data;
+    if data.is_blank() {
+        return Err(Violation::new(format!("{}: etcd is started plainly on a blank data dir", NAMES[n])));
+    }
+    let newest = data.newest(&sim.logs);
+    if newest.conf.has_one_voter() && world.unheard & (1 << n) != 0 {
+        give_up(sim, world, n, newest.writes);
+    }
+    let knows_that_it_left = data.commit > 0 && !applied(sim, world, n).lists(data.mid);
+    world.nodes[n].etcd = if knows_that_it_left { Run::Off } else { Run::Fresh };
+    Ok(())
+}
+
+fn bootstrap(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
+    if !world.nodes[n].data.is_blank() {
+        return Err(Violation::new(format!("{}: a new cluster is bootstrapped over data", NAMES[n])));
+    }
+    let mid = first_mid(n);
+    let conf = Conf { voters: bit(mid), learners: 0, started: bit(mid) };
+    let log = sim.logs.id(vec![Entry::Base { writes: 0, conf }]);
+    let cluster = if n == 0 { 0xb1 } else { 0xb2 };
+    world.nodes[n].data = Data { mid, cluster, log, commit: 1, durable: 1, folded: 0 };
+    world.nodes[n].etcd = Run::Fresh;
+    Ok(())
+}
+
+/// Drops what is above the commit index, and makes this member the only one.
+fn force(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
+    let name = NAMES[n];
+    let mut data = world.nodes[n].data;
+    let held = data.newest(&sim.logs).writes;
+    let kept = data.entries(&sim.logs)[..usize::from(data.commit)].to_vec();
+    let conf = data.applied(&sim.logs).conf;
+    if data.is_blank() || !conf.votes(data.mid) {
+        return Err(Violation::new(format!(
+            "{name}: a new cluster is forced on data that is no voter's: etcd panics (removed all voters)"
+        )));
+    }
+    if world.nodes[1 - n].etcd.is_led() {
+        return Err(Violation::new(format!("{name}: a new cluster is forced while {}'s etcd serves", NAMES[1 - n])));
+    }
+    let others = (1..16).filter(|mid| conf.lists(*mid) && *mid != data.mid).map(Entry::Remove);
+    let entries: Vec<Entry> = kept.into_iter().chain(others).collect();
+    data.log = sim.logs.id(entries);
+    data.commit = data.len(&sim.logs);
+    data.durable = data.commit;
+    world.nodes[n].data = data;
+    world.nodes[n].etcd = Run::Fresh;
+    // A node with a confirmation has announced this fork before.
+    if world.nodes[n].word != Word::None || world.words & (1 << n) != 0 {
+        give_up(sim, world, n, held);
+        world.override_by_word(n);
+    }
+    changed(world, n);
+    Ok(())
+}
+
+/// Takes the place that the peer's cluster has for this node; without one, etcd ends at once.
+fn join(sim: &Sim, world: &mut World, n: usize, named: usize) -> Result<(), Violation> {
+    if !world.nodes[n].data.is_blank() {
+        return Err(Violation::new(format!("{}: etcd joins with data in its data dir", NAMES[n])));
+    }
+    let Some(leader) = leader(world).filter(|leader| *leader != n && world.link) else { return Ok(()) };
+    let conf = applied(sim, world, leader);
+    let listed = (1..16).find(|mid: &Mid| conf.lists(*mid) && log::node_of(*mid) == n);
+    let members = (conf.voters | conf.learners).count_ones() as usize;
+    if let Some(mid) = listed.filter(|mid| conf.started & bit(*mid) == 0 && members == named) {
+        let cluster = world.nodes[leader].data.cluster;
+        world.nodes[n].data = Data { mid, cluster, log: 0, commit: 0, durable: 0, folded: 0 };
+        world.nodes[n].etcd = Run::Fresh;
+        changed(world, n);
+    }
+    Ok(())
+}
+
+/// Hands leadership from `n` to the other member.
+pub fn hand_over(world: &mut World, n: usize) -> bool {
+    let can = world.nodes[n].etcd == Run::Leader
+        && world.nodes[1 - n].etcd == Run::Follower
+        && world.nodes[0].data.log == world.nodes[1].data.log;
+    if can {
+        world.nodes[n].etcd = Run::Follower;
+        world.nodes[1 - n].etcd = Run::Leader;
+    }
+    can
+}

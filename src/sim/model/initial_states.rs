@@ -1,0 +1,141 @@
+//! The initial states of a search, and what counts as a good state to end in.
+
+use super::etcd;
+use super::log::{Conf, Data, Entry, bit, first_mid};
+use super::view::THIS_BOOT;
+use super::world::{HISTORY, NAMES, Run, Wanted, World};
+use crate::decide::snapshot::{BootMemory, DataDir, History, Lineage, Note, PeerAgent, Record, RunningVoter};
+use crate::sim::Sim;
+use crate::sim::reduce::symmetry::rename::{self, Renaming};
+
+const CLUSTER: u8 = 0xc1;
+
+/// Where a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// Two voters; node1 leads.
+    Voters,
+    /// The same, and node2 leads: the mirror image, so a search takes both for one.
+    SecondLeads,
+    Blank,
+    /// Two histories, each of a voter that ran standalone.
+    Parted,
+}
+
+impl Beginning {
+    /// Each of them.
+    pub const ALL: [Self; 4] = [Self::Voters, Self::SecondLeads, Self::Blank, Self::Parted];
+
+    /// The first line of a scenario.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Voters => "begin with two voters",
+            Self::SecondLeads => "begin with two voters, and node2 leads",
+            Self::Blank => "begin with blank",
+            Self::Parted => "begin with two histories",
+        }
+    }
+
+    /// The state.
+    pub fn world(self, sim: &mut Sim) -> World {
+        match self {
+            Self::Voters => healthy(sim),
+            Self::SecondLeads => {
+                let world = healthy(sim);
+                rename::renamed(sim, &world, &Renaming::swap())
+            }
+            Self::Blank => blank(sim),
+            Self::Parted => parted(sim),
+        }
+    }
+}
+
+/// Two voters with a leader, and Pacemaker at rest.
+pub fn healthy(sim: &mut Sim) -> World {
+    let mids = [first_mid(0), first_mid(1)];
+    let voters = bit(mids[0]) | bit(mids[1]);
+    let conf = Conf { voters, learners: 0, started: voters };
+    let log = sim.logs.id(vec![Entry::Base { writes: HISTORY, conf }]);
+    let mut world = World { acked: HISTORY, ..blank(sim) };
+    for n in 0..2 {
+        let (cluster_id, member_id) = (u64::from(CLUSTER), u64::from(mids[n]));
+        let voter = RunningVoter { cluster_id, member_id, lineage: Lineage::default(), sole: false };
+        let promoted = sim.bounds.promotable;
+        let memory =
+            BootMemory { boot_id: THIS_BOOT.to_owned(), voter: Some(voter), promoted, ..BootMemory::default() };
+        let history = History {
+            cluster_id,
+            member_id,
+            last_term: 1,
+            last_index: 0,
+            commit_index: 0,
+            voters: mids.into_iter().map(u64::from).collect(),
+            learners: std::collections::BTreeSet::new(),
+            has_left: false,
+            database_ahead: None,
+            damage: Vec::new(),
+        };
+        let disk = DataDir::Present(history);
+        let record = Record {
+            boot_id: THIS_BOOT.to_owned(),
+            disk,
+            lineage: Lineage::default(),
+            claims: true,
+            joins: false,
+            gave_up: false,
+            nonce: None,
+        };
+        let node = &mut world.nodes[n];
+        node.data = Data { mid: mids[n], cluster: CLUSTER, log, commit: 1, durable: 1, folded: 0 };
+        node.etcd = if n == 0 { Run::Leader } else { Run::Follower };
+        node.memory = sim.memories.id(memory);
+        node.promoted = promoted;
+        let record = sim.records.id(Some(record));
+        for cib in world.nodes.iter_mut().map(|node| &mut node.cib) {
+            cib.record[n] = record;
+            cib.agent[n] = PeerAgent::Active;
+            cib.recorded[n] = true;
+            cib.score[n] = promoted;
+        }
+    }
+    world
+}
+
+/// Two machines that have booted. An operator had let each of them run standalone, so that each holds a write of its
+/// own.
+pub fn parted(sim: &mut Sim) -> World {
+    let mut world = World { acked: HISTORY | 0b11, writes: 0b11, words: 0b11, ..blank(sim) };
+    for (n, name) in NAMES.into_iter().enumerate() {
+        let mid = first_mid(n);
+        let conf = Conf { voters: bit(mid), learners: 0, started: bit(mid) };
+        let log = sim.logs.id(vec![Entry::Base { writes: HISTORY | 1 << n, conf }]);
+        let note = Note { lineage: Lineage { forks: 1, by: name.to_owned() }, ..Note::default() };
+        let node = &mut world.nodes[n];
+        node.data = Data { mid, cluster: CLUSTER, log, commit: 1, durable: 1, folded: 0 };
+        node.note = sim.notes.id(note);
+        (node.cib.recorded, node.cib.lineage, node.cib.standalone) = ([true; 2], [(1, 1), (1, 2)], Some(1));
+    }
+    world
+}
+
+/// Two machines that have booted and hold no data.
+pub fn blank(sim: &Sim) -> World {
+    World { faults: sim.bounds.faults, ..World::BLANK }
+}
+
+/// True if the search asks for no way back to two voters: a human made two histories, or has to choose between them.
+pub fn needs_a_human(sim: &Sim, world: &World) -> bool {
+    world.has_been_overridden() || sim.bounds.chooses && etcd::have_parted(sim, world)
+}
+
+/// True for a state to which a way must lead back: both nodes run voters with the same log, and none of them starts, stops
+/// or has failed.
+pub fn is_good(sim: &Sim, world: &World) -> bool {
+    let conf = |n: usize| world.nodes[n].data.applied(&sim.logs).conf;
+    world.joined
+        && world.nodes.iter().all(|node| node.etcd.is_led() && !node.failed && node.wanted == Wanted::Running)
+        && world.nodes.iter().all(|node| node.promoted == sim.bounds.promotable)
+        && (0..2).all(|n| world.nodes[n].cib.agent[n] == PeerAgent::Active && conf(n).votes(world.nodes[n].data.mid))
+        && conf(0).voters.count_ones() == 2
+        && world.nodes[0].data.log == world.nodes[1].data.log
+}

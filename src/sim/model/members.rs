@@ -1,0 +1,69 @@
+//! What an agent asks of etcd: changes of the membership.
+
+use super::etcd;
+use super::log::{self, Conf, Entry, Mid, bit};
+use super::world::{Run, World};
+use crate::sim::Sim;
+
+/// What a request to change the membership comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    Done,
+    /// Asked, and not committed yet.
+    NotYet,
+    Failed,
+}
+
+/// The leader that the etcd of node `via` passes a request on to, where `from` can ask it.
+fn asked_leader(world: &World, via: usize, from: usize) -> Option<usize> {
+    let reachable = via == from || (world.link && world.nodes[via].on);
+    etcd::leader(world).filter(|_| reachable && world.nodes[via].etcd.is_led())
+}
+
+/// Whether `entry` is done where `conf` are the members.
+fn is_done(entry: Entry, conf: Conf) -> bool {
+    match entry {
+        Entry::Remove(mid) => !conf.lists(mid),
+        Entry::Promote(mid) => conf.votes(mid),
+        Entry::AddLearner(mid) => conf.lists(mid),
+        Entry::Base { .. } | Entry::Write(_) | Entry::Started(_) => false,
+    }
+}
+
+/// Whether a change was asked for and is not committed yet, so that asking again changes nothing.
+pub fn is_awaited(sim: &Sim, world: &World, via: usize, from: usize, entry: Entry) -> bool {
+    let Some(data) = asked_leader(world, via, from).map(|leader| world.nodes[leader].data) else { return false };
+    !is_done(entry, data.applied(&sim.logs).conf) && is_done(entry, data.newest(&sim.logs).conf)
+}
+
+/// Asks the etcd of node `via` to change the membership, where that is not awaited already.
+pub fn change(sim: &mut Sim, world: &mut World, via: usize, from: usize, entry: Entry) -> Reply {
+    let Some(leader) = asked_leader(world, via, from) else { return Reply::Failed };
+    let data = world.nodes[leader].data;
+    let now = data.applied(&sim.logs).conf;
+    if is_done(entry, now) {
+        return Reply::Done;
+    }
+    let may = match entry {
+        Entry::Remove(_) => true,
+        Entry::Promote(mid) => is_caught_up(world, leader, now, mid),
+        Entry::AddLearner(mid) => !names(data.newest(&sim.logs).conf, log::node_of(mid)),
+        Entry::Base { .. } | Entry::Write(_) | Entry::Started(_) => false,
+    };
+    if !may {
+        return Reply::Failed;
+    }
+    etcd::append(sim, world, leader, entry);
+    let is_committed = etcd::applied(sim, world, leader).has_one_voter();
+    if is_committed || matches!(entry, Entry::Promote(_)) { Reply::Done } else { Reply::NotYet }
+}
+
+fn names(conf: Conf, node: usize) -> bool {
+    (1..16).any(|mid| conf.lists(mid) && log::node_of(mid) == node)
+}
+
+/// etcd's own rule is 90 % of the leader's index; here it is all of it or not.
+fn is_caught_up(world: &World, leader: usize, conf: Conf, mid: Mid) -> bool {
+    let learner = &world.nodes[1 - leader];
+    conf.learners & bit(mid) != 0 && learner.data.mid == mid && learner.etcd == Run::Follower
+}

@@ -1,0 +1,106 @@
+//! Machines lose power and boot; Pacemaker ends and comes back.
+
+use super::membership::{are_together, is_up, part};
+use crate::decide::snapshot::{PeerAgent, PeerNode};
+use crate::sim::model::etcd;
+use crate::sim::model::world::{Blind, Cib, Node, Run, Stack, Wanted, Word, World};
+
+/// Power fails on `n`, or fencing cuts it.
+pub fn power_off(world: &mut World, n: usize) {
+    let leads = world.nodes[n].etcd == Run::Leader;
+    let is_torn = leads && world.nodes[n].data.durable < world.nodes[n].data.commit;
+    etcd::kill(world, n);
+    // What the other one missed is known here until now.
+    part(world);
+    let Node {
+        on,
+        quorum,
+        cib,
+        memory,
+        word,
+        action,
+        failed,
+        unclean,
+        data: _,
+        etcd: _,
+        forces: _,
+        note: _,
+        wanted: _,
+        asked: _,
+        stack,
+        launching,
+        torn,
+        failures,
+        damage: _,
+        promoted,
+        blind,
+    } = &mut world.nodes[n];
+    (*on, *quorum, *failed, *unclean, *action) = (false, false, false, false, None);
+    (*promoted, *blind) = (false, Blind::None);
+    (*memory, *word, *launching, *failures) = (0, Word::None, None, 0);
+    *torn = is_torn;
+    if *stack == Stack::Killed {
+        *stack = Stack::Up;
+    }
+    forget_status(cib);
+}
+
+/// What a CIB does not keep when Pacemaker ends.
+fn forget_status(cib: &mut Cib) {
+    let Cib { machine, agent, record, score, told, standalone: _, lineage: _, recorded: _, primary: _ } = cib;
+    (*score, *told) = ([false; 2], [false; 2]);
+    *machine = [PeerNode::NeverSeen; 2];
+    *agent = [PeerAgent::NoHistory; 2];
+    *record = [0; 2];
+}
+
+/// A machine starts.
+pub fn boot(world: &mut World, n: usize) -> bool {
+    let node = &mut world.nodes[n];
+    if node.on {
+        return false;
+    }
+    node.on = true;
+    come_up(node, n);
+    true
+}
+
+/// Pacemaker starts, and knows nothing of this boot yet.
+fn come_up(node: &mut Node, n: usize) {
+    node.stack = Stack::Up;
+    (node.wanted, node.asked) = (Wanted::Running, false);
+    node.cib.machine[n] = PeerNode::Online;
+}
+
+/// Pacemaker and Corosync end on a node, and etcd does not: in maintenance, so that its peer is informed and fences nobody, or
+/// killed, so that the membership misses it.
+pub fn end_stack(world: &mut World, n: usize, stack: Stack) -> bool {
+    let node = &world.nodes[n];
+    let is_at_work = node.action.is_some() || node.unclean || node.wanted == Wanted::Shutdown;
+    if !is_up(world, n) || (stack == Stack::Ended && is_at_work) {
+        return false;
+    }
+    let is_told = stack == Stack::Ended && are_together(world);
+    part(world);
+    if is_told {
+        let cib = &mut world.nodes[1 - n].cib;
+        (cib.machine[n], cib.record[n], cib.score[n], cib.told[n]) = (PeerNode::Down, 0, false, false);
+        world.joined = false;
+    }
+    let node = &mut world.nodes[n];
+    node.stack = stack;
+    (node.quorum, node.failed, node.failures, node.action) = (false, false, 0, None);
+    (node.unclean, node.promoted, node.blind) = (false, false, Blind::None);
+    forget_status(&mut node.cib);
+    true
+}
+
+/// They come back in the same boot.
+pub fn stack_is_back(world: &mut World, n: usize) -> bool {
+    let node = &mut world.nodes[n];
+    let is_back = node.on && node.stack != Stack::Up;
+    if is_back {
+        come_up(node, n);
+    }
+    is_back
+}

@@ -1,0 +1,158 @@
+//! Who is a member, and each node's replica of the CIB.
+
+use crate::decide::snapshot::{PeerAgent, PeerNode};
+use crate::sim::model::world::{Cib, Newer, Stack, Wanted, World};
+
+/// Writes to the CIB from node `n`: both replicas get it, unless they are apart or one stands still.
+pub fn write(world: &mut World, n: usize, change: impl Fn(&mut Cib)) {
+    let together = are_together(world);
+    for other in 0..2 {
+        if (other == n || together) && world.lagging.map(usize::from) != Some(other) {
+            change(&mut world.nodes[other].cib);
+        }
+    }
+    if !together {
+        let me = u8::try_from(n).unwrap_or_default();
+        world.newer = match world.newer {
+            Newer::Equal => Newer::Of(me),
+            Newer::Of(who) if who == me => Newer::Of(me),
+            Newer::Of(_) | Newer::Diverged => Newer::Diverged,
+        };
+    }
+}
+
+/// True if nothing that is written is applied yet. Corosync delivers to all members or to none: from the loss of a
+/// member until the membership without it, not even the writer sees its own write.
+pub fn holds_writes_back(world: &World) -> bool {
+    world.joined && !are_together(world)
+}
+
+/// The CIB that Pacemaker's scheduler acts on in the membership of `n`: the replica that does not stand still.
+pub(super) fn scheduler_cib(world: &World, n: usize) -> &Cib {
+    let stands_still = world.joined && world.lagging.map(usize::from) == Some(n);
+    if stands_still { &world.nodes[1 - n].cib } else { &world.nodes[n].cib }
+}
+
+/// Whether Pacemaker runs on a node.
+pub fn is_up(world: &World, n: usize) -> bool {
+    world.nodes[n].on && world.nodes[n].stack == Stack::Up
+}
+
+/// True if what one node writes reaches the other. A membership may not have noticed yet that it does not, or that a
+/// machine has rebooted.
+pub fn are_together(world: &World) -> bool {
+    let is_fresh = |n: usize| world.nodes[n].cib.machine[1 - n] == PeerNode::NeverSeen;
+    world.joined && world.link && (0..2).all(|n| is_up(world, n) && !is_fresh(n))
+}
+
+/// The two replicas part. One that stood still has missed what the other one has, except the results of its own
+/// operations: each machine keeps these, and Pacemaker asks for them when the membership changes.
+pub fn part(world: &mut World) {
+    if let Some(n) = world.lagging.take() {
+        world.newer = Newer::Of(1 - n);
+        let n = usize::from(n);
+        world.nodes[n].cib.agent[n] = world.nodes[1 - n].cib.agent[n];
+    }
+}
+
+pub(super) fn set_agent(world: &mut World, n: usize, agent: PeerAgent) {
+    let together = are_together(world);
+    let lagging = world.lagging.map(usize::from);
+    for other in 0..2 {
+        if (other == n || together) && lagging != Some(other) {
+            world.nodes[other].cib.agent[n] = agent;
+        }
+    }
+}
+
+/// The membership notices that the other node is gone. A node that had asked to shut down is expected to be gone, even
+/// if its resources still run: only the last operation of its agent tells.
+pub fn notice(world: &mut World) -> bool {
+    if !holds_writes_back(world) {
+        return false;
+    }
+    world.joined = false;
+    part(world);
+    for n in 0..2 {
+        if is_up(world, n) && world.nodes[n].cib.machine[1 - n] == PeerNode::Online {
+            let was_expected = world.nodes[1 - n].asked;
+            world.nodes[n].cib.machine[1 - n] = if was_expected { PeerNode::Down } else { PeerNode::Lost };
+        }
+    }
+    true
+}
+
+/// An agent that decides on a look at its peer's record knows of the history that a confirmation made there.
+pub fn hear(world: &mut World, n: usize) {
+    if world.joined && world.nodes[n].cib.record[1 - n] != 0 {
+        world.unheard &= !(1 << n);
+    }
+}
+
+/// Two Pacemakers meet: the newer CIB counts, and each brings its own operations and attributes.
+pub fn meet(world: &mut World, winner: usize) -> bool {
+    let allowed = match world.newer {
+        Newer::Of(who) => usize::from(who) == winner,
+        // If they are equal, either will do.
+        Newer::Equal | Newer::Diverged => true,
+    };
+    if world.joined || !(allowed || are_lasting_parts_equal(world)) || !world.link || !(0..2).all(|n| is_up(world, n)) {
+        return false;
+    }
+    let mut cib = world.nodes[winner].cib;
+    for n in 0..2 {
+        cib.machine[n] = PeerNode::Online;
+        cib.agent[n] = world.nodes[n].cib.agent[n];
+        cib.record[n] = world.nodes[n].cib.record[n];
+        (cib.score[n], cib.told[n]) = (world.nodes[n].cib.score[n], world.nodes[n].cib.told[n]);
+        world.nodes[n].quorum = true;
+    }
+    world.nodes[0].cib = cib;
+    world.nodes[1].cib = cib;
+    for node in &mut world.nodes {
+        node.asked = node.wanted == Wanted::Shutdown;
+    }
+    world.joined = true;
+    world.newer = Newer::Equal;
+    true
+}
+
+/// Whether what outlives Pacemaker's end is the same in both CIBs.
+pub fn are_lasting_parts_equal(world: &World) -> bool {
+    let lasting = |cib: Cib| {
+        let Cib { standalone, lineage, recorded, primary, machine: _, agent: _, record: _, score: _, told: _ } = cib;
+        (standalone, lineage, recorded, primary)
+    };
+    lasting(world.nodes[0].cib) == lasting(world.nodes[1].cib)
+}
+
+/// The network is back. Where nobody had noticed that it was cut, what was written meanwhile arrives: Corosync sends again
+/// what a member of the same membership has missed.
+pub fn heal(world: &mut World) -> bool {
+    let was_cut = !std::mem::replace(&mut world.link, true);
+    let [one, other] = world.nodes.map(|node| node.cib);
+    if was_cut && are_together(world) && one != other {
+        let mut cib = if world.newer == Newer::Of(1) { other } else { one };
+        if world.newer == Newer::Diverged {
+            cib.standalone = one.standalone.or(other.standalone);
+            cib.lineage = [one.lineage[0], other.lineage[1]];
+            cib.primary = one.primary.or(other.primary);
+        }
+        for n in 0..2 {
+            let own = world.nodes[n].cib;
+            (cib.agent[n], cib.record[n], cib.recorded[n]) = (own.agent[n], own.record[n], own.recorded[n]);
+            (cib.score[n], cib.told[n]) = (own.score[n], own.told[n]);
+        }
+        world.nodes.iter_mut().for_each(|node| node.cib = cib);
+        world.newer = Newer::Equal;
+    }
+    was_cut
+}
+
+/// The replica that stood still catches up.
+pub fn catch_up(world: &mut World) -> bool {
+    let Some(n) = world.lagging.map(usize::from) else { return false };
+    world.nodes[n].cib = world.nodes[1 - n].cib;
+    world.lagging = None;
+    true
+}

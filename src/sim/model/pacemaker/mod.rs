@@ -1,0 +1,13 @@
+//! Pacemaker in the model: who is a member, the CIB and its replicas, fencing, and which action runs when.
+
+mod fencing;
+mod machines;
+mod membership;
+mod schedule;
+
+pub use fencing::{fence, is_confirmed_down, may_fence};
+pub use machines::{boot, end_stack, power_off, stack_is_back};
+pub use membership::{
+    are_lasting_parts_equal, are_together, catch_up, heal, hear, holds_writes_back, is_up, meet, notice, part, write,
+};
+pub use schedule::{BEGINNINGS, Begin, answered, ask_to_shut_down, begin, may_begin};

@@ -1,0 +1,208 @@
+//! Which action runs when, and what Pacemaker makes of its answer.
+
+use super::fencing::{confirmed_down, is_confirmed_down};
+use super::machines::power_off;
+use super::membership::{are_together, is_up, scheduler_cib, set_agent};
+use crate::decide::snapshot::{Moment, PeerAgent, PeerNode};
+use crate::decide::{Exit, Request};
+use crate::sim::Violation;
+use crate::sim::model::world::{Action, BANNED, Cib, NAMES, Node, Operation, Vars, Wanted, World};
+
+/// What may begin on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Begin {
+    Probe,
+    /// In a transition that starts both, or only this node.
+    Start {
+        both: bool,
+    },
+    Monitor,
+    /// As half of a restart, or for good; alone, or both at once.
+    Stop {
+        restart: bool,
+        both: bool,
+    },
+    /// As half of a restart, after starts in vain.
+    StopInVain,
+    BeforeStart,
+    AfterStart,
+    AfterStop,
+    /// Of a promotable clone's instance.
+    Promote,
+    Demote,
+}
+
+/// Every beginning there is.
+pub const BEGINNINGS: [Begin; 14] = [
+    Begin::Probe,
+    Begin::Start { both: true },
+    Begin::Start { both: false },
+    Begin::Monitor,
+    Begin::Stop { restart: true, both: false },
+    Begin::Stop { restart: false, both: false },
+    Begin::Stop { restart: true, both: true },
+    Begin::Stop { restart: false, both: true },
+    Begin::StopInVain,
+    Begin::BeforeStart,
+    Begin::AfterStart,
+    Begin::AfterStop,
+    Begin::Promote,
+    Begin::Demote,
+];
+
+/// Begins an action where Pacemaker would; false where it would not.
+pub fn begin(world: &mut World, n: usize, what: Begin, has_learner: bool) -> bool {
+    let may = may_begin(world, n, what, has_learner);
+    if may {
+        let cib = *scheduler_cib(world, n);
+        enter(world, n, what, &cib);
+    }
+    may
+}
+
+/// Whether Pacemaker would begin it.
+pub fn may_begin(world: &World, n: usize, what: Begin, has_learner: bool) -> bool {
+    let node = &world.nodes[n];
+    if !is_up(world, n) || !node.quorum || node.unclean || node.action.is_some() || !is_schedulable(world, n) {
+        return false;
+    }
+    let cib = scheduler_cib(world, n);
+    let (mine, theirs) = (cib.agent[n], cib.agent[1 - n]);
+    let is_active = mine == PeerAgent::Active;
+    let notifies = is_active && !node.failed;
+    // A promoted instance is demoted before anything else.
+    let may_stop = is_active && !node.promoted;
+    match what {
+        Begin::Probe => mine == PeerAgent::NoHistory,
+        Begin::Start { both } => may_start(world, n, cib) && (!both || may_start(world, 1 - n, cib)),
+        Begin::Monitor => notifies,
+        Begin::Stop { restart, both } => {
+            let wanted = is_wanted(node);
+            let peer_stops = world.nodes[1 - n].wanted != Wanted::Running || world.nodes[1 - n].failed;
+            may_stop && wanted == restart && (node.failed || !wanted) && (!both || (world.joined && peer_stops))
+        }
+        Begin::StopInVain => may_stop && is_wanted(node) && node.failed,
+        Begin::BeforeStart => notifies && world.joined && matches!(theirs, PeerAgent::Stopped | PeerAgent::Starting),
+        // Without a learner this notification does what a monitor does.
+        Begin::AfterStart => notifies && world.joined && theirs == PeerAgent::Active && has_learner,
+        Begin::AfterStop => notifies && (is_confirmed_down(cib, 1 - n) || theirs == PeerAgent::Stopped),
+        Begin::Promote => notifies && !node.promoted && cib.score[n] && is_wanted(node),
+        Begin::Demote => {
+            let is_to_stop = node.failed || !is_wanted(node);
+            is_active && node.promoted && (is_to_stop || !cib.score[n])
+        }
+    }
+}
+
+/// A node that is alone fences the peer that it has not seen in this boot before it runs anything.
+fn is_schedulable(world: &World, n: usize) -> bool {
+    world.joined || !matches!(world.nodes[n].cib.machine[1 - n], PeerNode::NeverSeen)
+}
+
+/// Whether an instance is to run there.
+fn is_wanted(node: &Node) -> bool {
+    node.wanted == Wanted::Running && node.failures != BANNED
+}
+
+fn may_start(world: &World, n: usize, cib: &Cib) -> bool {
+    let node: &Node = &world.nodes[n];
+    let peer_is_told = world.nodes[1 - n].action.is_none_or(|action| action.request != Request::Notify);
+    node.on
+        && cib.agent[n] == PeerAgent::Stopped
+        && is_wanted(node)
+        && node.action.is_none()
+        && (cib.machine[1 - n] == PeerNode::Online || is_confirmed_down(cib, 1 - n))
+        && (peer_is_told || !world.joined)
+}
+
+fn enter(world: &mut World, n: usize, what: Begin, cib: &Cib) {
+    let (me, peer) = (1_u8 << n, 1_u8 << (1 - n));
+    // No rule asks whether this node itself is active.
+    let active = if cib.agent[1 - n] == PeerAgent::Active { peer } else { 0 };
+    let both = |both: bool| if both { me | peer } else { me };
+    let vars = Vars { given: true, active, ..Vars::default() };
+    let about = |moment: Moment, operation: Operation| Vars { moment, operation, ..vars };
+    let (request, notify) = match what {
+        Begin::Probe => (Request::Probe, Vars::default()),
+        Begin::Monitor => (Request::Monitor, Vars::default()),
+        // No decision reads the variables of these.
+        Begin::Promote => (Request::Promote, Vars::default()),
+        Begin::Demote => (Request::Demote, Vars::default()),
+        Begin::Start { both: b } => (Request::Start, Vars { start: both(b), ..vars }),
+        Begin::Stop { restart, both: b } => {
+            (Request::Stop, Vars { stop: both(b), start: if restart { both(b) } else { 0 }, ..vars })
+        }
+        Begin::StopInVain => (Request::Stop, Vars { stop: me, start: me, in_vain: true, ..vars }),
+        Begin::BeforeStart => (Request::Notify, Vars { start: peer, ..about(Moment::Pre, Operation::Start) }),
+        Begin::AfterStart => (Request::Notify, Vars { start: peer, ..about(Moment::Post, Operation::Start) }),
+        Begin::AfterStop => (Request::Notify, Vars { stop: peer, ..about(Moment::Post, Operation::Stop) }),
+    };
+    match request {
+        Request::Start => set_agent(world, n, PeerAgent::Starting),
+        Request::Stop => set_agent(world, n, PeerAgent::Stopping),
+        _ => {}
+    }
+    world.nodes[n].action = Some(Action { request, notify, progress: 0, plan: None });
+}
+
+/// An action of `n` is answered.
+pub fn answered(world: &mut World, n: usize, exit: Exit) -> Result<(), Violation> {
+    let Some(action) = world.nodes[n].action.take() else { return Ok(()) };
+    let is_well = matches!(exit, Exit::Success | Exit::Promoted);
+    match action.request {
+        Request::Stop if is_well && world.nodes[n].etcd.is_on() => {
+            return Err(Violation::new(format!("{}: stop answers success while etcd runs", NAMES[n])));
+        }
+        Request::Stop if is_well => {
+            set_agent(world, n, PeerAgent::Stopped);
+            world.nodes[n].failed = false;
+        }
+        Request::Stop => world.nodes[n].unclean = true,
+        Request::Monitor => {
+            let node = &mut world.nodes[n];
+            node.failed |= !is_well || (exit == Exit::Promoted) != node.promoted;
+        }
+        Request::Probe if exit == Exit::NotRunning => set_agent(world, n, PeerAgent::Stopped),
+        Request::Start | Request::Probe => {
+            set_agent(world, n, PeerAgent::Active);
+            (world.nodes[n].failed, world.nodes[n].promoted) = (!is_well, exit == Exit::Promoted);
+        }
+        Request::Notify => {}
+        // A promotion that failed may have taken place all the same.
+        Request::Promote => (world.nodes[n].promoted, world.nodes[n].failed) = (true, !is_well),
+        Request::Demote => {
+            world.nodes[n].promoted = false;
+            world.nodes[n].failed |= !is_well;
+        }
+    }
+    shut_down(world, n);
+    Ok(())
+}
+
+/// A machine is to shut down: Pacemaker there tells the others first.
+pub fn ask_to_shut_down(world: &mut World, n: usize) {
+    world.nodes[n].asked = are_together(world);
+    shut_down(world, n);
+}
+
+/// A machine that is to shut down does so once its agent has stopped: its peer takes that as confirmed.
+fn shut_down(world: &mut World, n: usize) {
+    let node = &world.nodes[n];
+    let is_stopped = match scheduler_cib(world, n).agent[n] {
+        PeerAgent::Stopped => true,
+        // Pacemaker probes what runs before it stops anything.
+        PeerAgent::NoHistory => !node.etcd.is_on(),
+        PeerAgent::Active | PeerAgent::Starting | PeerAgent::Stopping => false,
+    };
+    if node.wanted != Wanted::Shutdown || node.action.is_some() || !is_stopped {
+        return;
+    }
+    let was_joined = world.joined;
+    power_off(world, n);
+    if was_joined {
+        world.joined = false;
+        if world.nodes[1 - n].on {
+            confirmed_down(world, 1 - n);
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! The effects of plans with the numbers of what they write: what is decided once is performed millions of times.
+
+use std::sync::Arc;
+
+use super::etcd;
+use super::log::{Data, Entry, Mid, bit};
+use super::members::{self, Reply};
+use super::pacemaker;
+use super::view;
+use super::world::{Damage, Mode, NAMES, Word, World};
+use crate::decide::plan::{Effect, Notice, RunMode, Via};
+use crate::decide::snapshot::{DataDir, Lineage, Note};
+use crate::decide::{Exit, Next};
+use crate::sim::mutant::Mutant;
+use crate::sim::store::intern::Id;
+use crate::sim::{Sim, Violation};
+
+/// A plan without its reason: what is still to be done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Todo {
+    pub effects: Arc<[Effect]>,
+    pub next: Next,
+    /// The answer of a monitor whose effects fail.
+    pub failed_upkeep: Exit,
+}
+
+impl Default for Todo {
+    fn default() -> Self {
+        Self { effects: Arc::default(), next: Next::Exit(Exit::Success), failed_upkeep: Exit::Success }
+    }
+}
+
+/// Every plan, by the number of its [`Todo`].
+#[derive(Clone, Debug, Default)]
+pub struct Plans(Vec<Steps>);
+
+/// A plan.
+#[derive(Clone, Debug)]
+pub struct Steps {
+    pub steps: Vec<Step>,
+    pub then: Then,
+    /// The answer of a monitor whose effects fail.
+    pub failed_upkeep: Exit,
+    /// Whether it moves data aside, and whether it forces a new cluster.
+    pub moves_aside: bool,
+    pub forces: bool,
+}
+
+/// What follows the effects: the action's answer, or another round with this progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    Exit(Exit),
+    Again(Id),
+}
+
+/// One effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Publish {
+        record: Id,
+        bears_nonce: bool,
+    },
+    PublishIdentity,
+    PublishLineage((u8, u8)),
+    PublishPeerLineage((u8, u8)),
+    SetStandalone(Option<u8>),
+    WriteNote {
+        note: Id,
+        announces: bool,
+    },
+    Remember(Id),
+    ConsumeAuthorisation,
+    SetScore(bool),
+    ForgetPrimary,
+    /// Takes back the request to force a new cluster.
+    ForceDone,
+    StopContainer,
+    AdvanceCommit,
+    MoveDataAside,
+    RunContainer(Mode),
+    SettleConfig,
+    /// Lowers Pacemaker's count of failed starts, so that it bans no node.
+    ForgetFailures,
+    /// Ends what a killed agent left behind that still starts etcd.
+    EndLaunch,
+    MoveLeader,
+    Remove(Mid, Via),
+    Promote(Mid, Via),
+    /// The member is to lie on this node.
+    AddLearner(usize, Via),
+    /// Informs people, or keeps the disk from filling; no decision of the model depends on it.
+    ForPeople {
+        is_for_show: bool,
+    },
+}
+
+impl Plans {
+    /// The plan of a number.
+    pub fn get(&self, plan: Id) -> &Steps {
+        &self.0[plan as usize]
+    }
+
+    /// What comes after the first `done` effects of a plan.
+    pub fn step(&self, plan: Id, done: u8) -> Option<Step> {
+        self.get(plan).steps.get(usize::from(done)).copied()
+    }
+}
+
+impl Sim {
+    /// The number of a plan.
+    pub(in crate::sim) fn plan(&mut self, todo: Todo) -> Id {
+        let id = self.todos.id(todo);
+        self.add_plans();
+        id
+    }
+
+    /// Adds the plans that got their numbers from others, too.
+    pub(in crate::sim) fn add_plans(&mut self) {
+        for id in self.plans.0.len()..self.todos.len() {
+            let todo = self.todos.get(Id::try_from(id).unwrap_or(Id::MAX)).clone();
+            let steps: Vec<Step> = todo.effects.iter().map(|effect| Step::of(self, effect)).collect();
+            let then = match todo.next {
+                Next::Exit(exit) => Then::Exit(exit),
+                Next::Reobserve { progress, .. } => Then::Again(self.progresses.id(progress)),
+            };
+            self.plans.0.push(Steps {
+                moves_aside: steps.contains(&Step::MoveDataAside),
+                forces: steps.contains(&Step::RunContainer(Mode::Force)),
+                steps,
+                then,
+                failed_upkeep: todo.failed_upkeep,
+            });
+        }
+    }
+}
+
+impl Step {
+    fn of(sim: &mut Sim, effect: &Effect) -> Self {
+        let by = |name: &str| u8::try_from(NAMES.iter().position(|known| *known == name).unwrap_or(0)).unwrap_or(0);
+        let forks = |lineage: &Lineage| {
+            let author = if lineage.by.is_empty() { 0 } else { 1 + by(&lineage.by) };
+            (small(lineage.forks), author)
+        };
+        match effect {
+            Effect::PublishRecord(record) => {
+                Self::Publish { bears_nonce: record.nonce.is_some(), record: sim.records.id(Some(record.clone())) }
+            }
+            Effect::PublishIdentity(_) => Self::PublishIdentity,
+            Effect::PublishLineage(lineage) => Self::PublishLineage(forks(lineage)),
+            Effect::PublishPeerLineage(lineage) => Self::PublishPeerLineage(forks(lineage)),
+            Effect::SetStandalone(name) => Self::SetStandalone(name.as_deref().map(by)),
+            Effect::WriteNote(note) => {
+                let is_empty = *note == Note::default();
+                let announces = note.alone_since.is_some();
+                Self::WriteNote { note: if is_empty { 0 } else { sim.notes.id(note.clone()) }, announces }
+            }
+            Effect::Remember(memory) => Self::Remember(sim.memories.id(memory.clone())),
+            Effect::ConsumeAuthorisation => Self::ConsumeAuthorisation,
+            Effect::StopContainer { .. } => Self::StopContainer,
+            Effect::AdvanceCommit => Self::AdvanceCommit,
+            Effect::MoveDataAside | Effect::MoveHistoryAside => Self::MoveDataAside,
+            Effect::RunContainer(mode) => Self::RunContainer(match mode {
+                RunMode::Normally => Mode::Normally,
+                RunMode::Bootstrap => Mode::Bootstrap,
+                RunMode::ForceNewCluster => Mode::Force,
+                RunMode::JoinAsLearner { initial_cluster } => Mode::Join { members: initial_cluster.len() },
+            }),
+            Effect::SettleConfig => Self::SettleConfig,
+            Effect::SetFailures { .. } => Self::ForgetFailures,
+            Effect::EndLaunch => Self::EndLaunch,
+            Effect::MoveLeader { .. } => Self::MoveLeader,
+            Effect::RemoveMember { id, via } => Self::Remove(small(*id), *via),
+            Effect::PromoteMember { id, via } => Self::Promote(small(*id), *via),
+            Effect::AddLearner { peer_url, via } => Self::AddLearner(usize::from(peer_url.contains(NAMES[1])), *via),
+            Effect::SetPromotionScore(score) => Self::SetScore(score.is_some()),
+            Effect::ForgetPrimary => Self::ForgetPrimary,
+            Effect::TellOthers(Notice::ForceDone) => Self::ForceDone,
+            Effect::SetLearner(_) | Effect::TellOthers(_) | Effect::PruneBackups => {
+                Self::ForPeople { is_for_show: true }
+            }
+            Effect::SetAlarm(_) | Effect::DropBackups(_) | Effect::NoteFailedStart(_) | Effect::ForgetFailedStarts => {
+                Self::ForPeople { is_for_show: false }
+            }
+        }
+    }
+
+    /// Whether it is done together with the effect before it: no decision and no invariant of the other node depends on
+    /// it.
+    pub fn is_for_show(self) -> bool {
+        matches!(
+            self,
+            Self::PublishIdentity
+                | Self::SettleConfig
+                | Self::SetScore(_)
+                | Self::ForgetFailures
+                | Self::ForPeople { is_for_show: true }
+        )
+    }
+
+    /// Whether it can fail, or have to be awaited.
+    pub fn may_fail(self) -> bool {
+        matches!(
+            self,
+            Self::MoveDataAside
+                | Self::RunContainer(_)
+                | Self::MoveLeader
+                | Self::Remove(..)
+                | Self::Promote(..)
+                | Self::AddLearner(..)
+        )
+    }
+
+    /// Whether it was begun before and is not done yet, so that trying again changes nothing.
+    pub fn is_awaited(self, sim: &Sim, world: &World, n: usize) -> bool {
+        // A record with a nonce is awaited until the CIB returns it, which happens only once the membership has
+        // changed.
+        if matches!(self, Self::Publish { bears_nonce: true, .. }) {
+            return pacemaker::holds_writes_back(world) && sim.mutant != Mutant::LastWordNotAwaited;
+        }
+        let change = self.change(sim, world);
+        change.is_some_and(|(entry, via)| members::is_awaited(sim, world, asked(n, via), n, entry))
+    }
+
+    /// The change of the membership that it asks for, and by which etcd.
+    fn change(self, sim: &Sim, world: &World) -> Option<(Entry, Via)> {
+        match self {
+            Self::Remove(mid, via) => Some((Entry::Remove(mid), via)),
+            Self::Promote(mid, via) => Some((Entry::Promote(mid), via)),
+            Self::AddLearner(node, via) => Some((Entry::AddLearner(unused_mid(sim, world, node)), via)),
+            _ => None,
+        }
+    }
+
+    /// Performs it on `n`.
+    pub fn perform(self, sim: &mut Sim, world: &mut World, n: usize) -> Result<Reply, Violation> {
+        if self.is_awaited(sim, world, n) {
+            return Ok(Reply::NotYet);
+        }
+        if let Some((entry, via)) = self.change(sim, world) {
+            return Ok(members::change(sim, world, asked(n, via), n, entry));
+        }
+        match self {
+            Self::Publish { record, .. } => {
+                pacemaker::write(world, n, |cib| cib.record[n] = record);
+            }
+            Self::PublishIdentity => pacemaker::write(world, n, |cib| cib.recorded[n] = true),
+            Self::PublishLineage(lineage) => pacemaker::write(world, n, |cib| cib.lineage[n] = lineage),
+            Self::PublishPeerLineage(lineage) => pacemaker::write(world, n, |cib| cib.lineage[1 - n] = lineage),
+            Self::SetStandalone(name) => pacemaker::write(world, n, |cib| cib.standalone = name),
+            Self::WriteNote { note, announces } => {
+                let own = &sim.notes.get(world.nodes[n].note).lineage;
+                let was_left_behind = view::was_left_behind(&world.nodes[n].cib, n, own);
+                world.nodes[n].note = note;
+                if announces && world.is_told_to_go_on(n, was_left_behind) {
+                    world.override_by_word(n);
+                }
+            }
+            Self::Remember(memory) => world.nodes[n].memory = memory,
+            Self::ConsumeAuthorisation => world.nodes[n].word = Word::None,
+            Self::SetScore(is_set) => pacemaker::write(world, n, |cib| cib.score[n] = is_set),
+            Self::ForgetPrimary => pacemaker::write(world, n, |cib| cib.primary = None),
+            Self::ForceDone => pacemaker::write(world, n, |cib| cib.told[n] = false),
+            Self::StopContainer => etcd::stop(world, n),
+            Self::AdvanceCommit => {
+                let length = world.nodes[n].data.len(&sim.logs);
+                let data = &mut world.nodes[n].data;
+                (data.commit, data.durable) = (length, length);
+            }
+            Self::MoveDataAside => move_aside(sim, world, n)?,
+            Self::RunContainer(mode) => {
+                // What was on its way before is replaced.
+                world.nodes[n].launching = None;
+                // Without assertions etcd just ends.
+                etcd::run(sim, world, n, mode)
+                    .or_else(|violation| if sim.judges() { Err(violation) } else { Ok(()) })?;
+            }
+            Self::SettleConfig => world.nodes[n].forces = false,
+            Self::ForgetFailures => world.nodes[n].failures = 0,
+            Self::EndLaunch => world.nodes[n].launching = None,
+            Self::MoveLeader => return Ok(if etcd::hand_over(world, n) { Reply::Done } else { Reply::Failed }),
+            Self::Remove(..) | Self::Promote(..) | Self::AddLearner(..) | Self::ForPeople { .. } => {}
+        }
+        Ok(Reply::Done)
+    }
+}
+
+/// The node whose etcd is asked.
+fn asked(n: usize, via: Via) -> usize {
+    if via == Via::Own { n } else { 1 - n }
+}
+
+fn small(id: u64) -> u8 {
+    u8::try_from(id).unwrap_or(u8::MAX)
+}
+
+/// Asserts that acknowledged writes in data that is moved aside are in the peer's data, too, or were given up by an
+/// operator.
+fn move_aside(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
+    let here = world.nodes[n].data.newest(&sim.logs).writes;
+    let there = world.nodes[1 - n].data.newest(&sim.logs).writes;
+    if sim.judges() && world.acked & here & !there & !world.given_up != 0 {
+        return Err(Violation::new(format!("{}: the only copy of an acknowledged write is moved aside", NAMES[n])));
+    }
+    // If the peer started before it could learn of this history, the writes here count as given up; that is no choice
+    // between the two.
+    let is_a_history_beside = world.words == 1 << n && world.acked & here & !there != 0;
+    if sim.judges() && is_a_history_beside {
+        return Err(Violation::new(format!("{}: a history is moved aside that nobody gave up for another", NAMES[n])));
+    }
+    if world.nodes[n].etcd.is_on() {
+        return Err(Violation::new(format!("{}: data is moved aside under a running etcd", NAMES[n])));
+    }
+    (world.nodes[n].data, world.nodes[n].damage) = (Data::default(), Damage::None);
+    // Writes that were only here are kept as a backup, and one history is left.
+    world.settle_histories();
+    Ok(())
+}
+
+/// A member id that nothing in the world remembers: etcd never gives one twice, and ids that are forgotten everywhere
+/// are as good as new.
+fn unused_mid(sim: &Sim, world: &World, node: usize) -> Mid {
+    let mut used = 0_u16;
+    let mut note = |mid: Mid| used |= bit(mid & 15);
+    for machine in &world.nodes {
+        note(machine.data.mid);
+        for entry in machine.data.entries(&sim.logs) {
+            match *entry {
+                Entry::Base { conf, .. } => (0..16).filter(|mid| conf.lists(*mid)).for_each(&mut note),
+                Entry::AddLearner(mid) | Entry::Started(mid) | Entry::Promote(mid) | Entry::Remove(mid) => note(mid),
+                Entry::Write(_) => {}
+            }
+        }
+        for record in machine.cib.record.iter().filter_map(|id| sim.records.get(*id).as_ref()) {
+            if let DataDir::Present(history) = &record.disk {
+                note(small(history.member_id));
+                history.voters.iter().chain(&history.learners).for_each(|mid| note(small(*mid)));
+            }
+        }
+        if let Some(voter) = &sim.memories.get(machine.memory).voter {
+            note(small(voter.member_id));
+        }
+        if let Some((plan, _)) = machine.action.and_then(|action| action.plan) {
+            sim.todos.get(plan).effects.iter().for_each(|effect| note(mid_of(effect)));
+        }
+    }
+    let first = if node == 0 { 1 } else { 9 };
+    (first..first + 7).find(|mid| used & bit(*mid) == 0).unwrap_or(first + 6)
+}
+
+fn mid_of(effect: &Effect) -> Mid {
+    match effect {
+        Effect::RemoveMember { id, .. } | Effect::PromoteMember { id, .. } => small(*id),
+        Effect::Remember(memory) => memory.voter.as_ref().map_or(0, |voter| small(voter.member_id)),
+        _ => 0,
+    }
+}

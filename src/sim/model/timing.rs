@@ -1,0 +1,96 @@
+//! The moments of an action at which the model takes decisions.
+
+use crate::decide::Request;
+use crate::resource::actions;
+
+/// A moment of an action at which a decision is taken.
+#[derive(Clone, Copy, Debug)]
+pub struct When {
+    /// As a scenario has it.
+    pub name: &'static str,
+    /// How long the action lasts by then; less where it has less time.
+    pub elapsed_ms: u64,
+    /// Whether its phase has just begun, instead of having lasted as long as the action.
+    is_new_phase: bool,
+}
+
+impl When {
+    const fn new(name: &'static str, elapsed_ms: u64, is_new_phase: bool) -> Self {
+        Self { name, elapsed_ms, is_new_phase }
+    }
+
+    /// How long the action lasts by then, and since when its phase does.
+    pub fn of(self, request: Request) -> (u64, u64) {
+        let elapsed_ms = self.elapsed_ms.min(budget_ms(request) - LAST_MS);
+        (elapsed_ms, if self.is_new_phase { elapsed_ms } else { 0 })
+    }
+}
+
+/// How long before the end of its time an action decides last.
+const LAST_MS: u64 = 1_000;
+/// More than any action has.
+const END_MS: u64 = 3_600_000;
+
+/// At once, after each wait that the core has, and at the end; the late ones also with a phase that has just begun. A
+/// test checks that every wait of the core ends between two of these moments.
+pub const MOMENTS: [When; 7] = [
+    When::new("", 0, false),
+    When::new("a little later", 6_000, false),
+    When::new("later", 16_500, false),
+    When::new("much later", 82_000, false),
+    When::new("at the end", END_MS, false),
+    When::new("later, in a new phase", 16_500, true),
+    When::new("at the end, in a new phase", END_MS, true),
+];
+
+/// The time that an action has where nobody sets another, without what the agent keeps for its answer.
+pub fn budget_ms(request: Request) -> u64 {
+    let budget = actions::budget(actions::advertised_timeout(request));
+    u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// The waits of the core: the name and the milliseconds of each constant that is named like one.
+    fn patiences() -> Vec<(String, u64)> {
+        let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/decide");
+        let files = fs::read_dir(core).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+        let texts = files.map(|path| fs::read_to_string(path).unwrap());
+        texts.flat_map(|text| text.lines().filter_map(patience).collect::<Vec<_>>()).collect()
+    }
+
+    fn patience(line: &str) -> Option<(String, u64)> {
+        let (name, value) = line.split_once("const ")?.1.split_once(": u64 = ")?;
+        let is_patience = name.starts_with("PATIENCE") || name.starts_with("PACE");
+        is_patience.then(|| (name.to_owned(), value.trim_end_matches(';').replace('_', "").parse().unwrap()))
+    }
+
+    #[test]
+    fn every_patience_of_the_core_ends_between_two_moments() {
+        let patiences = patiences();
+        assert!(patiences.len() > 10, "{patiences:?}");
+        let fixed = || MOMENTS.iter().filter(|when| !when.is_new_phase && when.elapsed_ms < END_MS);
+        for (name, patience_ms) in patiences {
+            let is = |test: &dyn Fn(u64) -> bool| fixed().any(|when| test(when.elapsed_ms));
+            let lies_between = is(&|elapsed_ms| elapsed_ms < patience_ms) && is(&|elapsed_ms| elapsed_ms > patience_ms);
+            assert!(lies_between, "{name} = {patience_ms}: MOMENTS needs one past it");
+        }
+    }
+
+    /// Also with a phase that has just begun: no wait of that phase is over then, but the action's time is.
+    #[test]
+    fn the_last_moments_are_at_the_end_of_an_actions_time() {
+        for request in [Request::Start, Request::Stop, Request::Monitor, Request::Notify, Request::Promote] {
+            let end_ms = budget_ms(request) - LAST_MS;
+            let (last, in_new_phase) = (MOMENTS[4].of(request), MOMENTS[6].of(request));
+            assert_eq!((last, in_new_phase), ((end_ms, 0), (end_ms, end_ms)), "{request:?}");
+        }
+        assert_eq!(budget_ms(Request::Notify), 58_000);
+        assert_eq!(budget_ms(Request::Promote), 28_000);
+    }
+}

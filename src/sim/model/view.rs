@@ -1,0 +1,428 @@
+//! What one node sees, as the agent's own [`Snapshot`]. A [`View`] holds the same facts without strings, so that equal
+//! situations are decided once.
+
+use super::log::{self, Conf, Mid};
+use super::timing::budget_ms;
+use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Operation, Run, Vars, Word, World};
+use crate::decide::Request;
+use crate::decide::fact::Fact;
+use crate::decide::snapshot::{
+    self, Authorisation, Container, DataDir, Etcd, FailedStarts, History, Identity, Lineage, Member, NodeAddress,
+    NodeName, Notify, Position, Snapshot,
+};
+use crate::sim::Sim;
+use crate::sim::store::intern::Id;
+
+/// The promotion score that an agent sets.
+const SCORE: u32 = 1000;
+/// The boot that runs, in a snapshot. Another boot's memory is never found, as no reboot leaves it.
+pub const THIS_BOOT: &str = "this boot";
+
+/// Everything that a decision on one node can depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that an agent sees")]
+pub struct View {
+    pub(in crate::sim) me: u8,
+    pub request: Request,
+    pub(in crate::sim) vars: Vars,
+    pub progress: Id,
+    pub(in crate::sim) cib: Cib,
+    pub(in crate::sim) runs: bool,
+    pub(in crate::sim) forces: bool,
+    /// Whether a start of etcd that outlived its agent is on its way.
+    pub(in crate::sim) launching: bool,
+    /// Whether Pacemaker has counted as many failures as the agent takes back.
+    pub(in crate::sim) has_failures: bool,
+    /// Whether etcd has failed to start from the data as often as is tried quickly.
+    pub(in crate::sim) breaks_down: bool,
+    pub(in crate::sim) disk: Option<Disk>,
+    pub(in crate::sim) note: Id,
+    pub(in crate::sim) memory: Id,
+    pub(in crate::sim) word: Word,
+    pub(in crate::sim) own: Answer,
+    pub(in crate::sim) peer: Answer,
+    pub(in crate::sim) blind: Blind,
+}
+
+/// The data dir, read offline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(in crate::sim) struct Disk {
+    pub(in crate::sim) mid: Mid,
+    pub(in crate::sim) cluster: u8,
+    pub(in crate::sim) conf: Conf,
+    pub(in crate::sim) has_left: bool,
+    /// Whether there are entries above the commit index.
+    pub(in crate::sim) has_tail: bool,
+    /// The length of the log, for strategies that read it: the real core does not.
+    pub(in crate::sim) index: u16,
+}
+
+/// What comes of asking an etcd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::sim) enum Answer {
+    NotAsked,
+    Refused,
+    Silent,
+    Etcd { mid: Mid, cluster: u8, leader: Mid, index: u8, is_learner: bool, conf: Conf },
+}
+
+/// Looks at everything at once. Fields that an agent does not see are named, too: a new one does not compile until
+/// somebody has decided about it.
+pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
+    let World {
+        nodes,
+        link,
+        joined: _,
+        lagging: _,
+        newer: _,
+        acked: _,
+        given_up: _,
+        words: _,
+        unheard: _,
+        writes: _,
+        faults: _,
+    } = world;
+    let Node {
+        cib,
+        etcd,
+        forces,
+        note,
+        memory,
+        word,
+        data: _,
+        action: _,
+        on: _,
+        quorum: _,
+        failed: _,
+        unclean: _,
+        wanted: _,
+        asked: _,
+        stack: _,
+        launching,
+        torn: _,
+        failures,
+        damage,
+        promoted: _,
+        blind,
+    } = &nodes[me];
+    let Action { request, notify, progress, plan: _ } = action;
+    let peer_is_gone = cib.machine[1 - me].is_beyond_asking(cib.agent[1 - me]);
+    View {
+        me: u8::try_from(me).unwrap_or_default(),
+        request,
+        vars: notify,
+        progress,
+        cib: of_the_other(*cib, me),
+        runs: etcd.is_on(),
+        forces: *forces && etcd.is_on(),
+        launching: launching.is_some(),
+        has_failures: *failures > 0,
+        breaks_down: *damage == Damage::Counted,
+        disk: (!etcd.is_on()).then(|| disk(sim, world, me)),
+        note: *note,
+        memory: *memory,
+        word: *word,
+        own: answer(sim, world, me),
+        peer: match (peer_is_gone, *link && nodes[1 - me].on) {
+            (true, _) => Answer::NotAsked,
+            (false, false) => Answer::Silent,
+            (false, true) => answer(sim, world, 1 - me),
+        },
+        blind: *blind,
+    }
+}
+
+/// Drops what Pacemaker says about this node itself, as [`cib`] does not report it.
+fn of_the_other(cib: Cib, me: usize) -> Cib {
+    let Cib { mut machine, mut agent, record, standalone, lineage, mut recorded, mut score, told, primary } = cib;
+    (machine[me], agent[me]) = (machine[1 - me], agent[1 - me]);
+    recorded[1 - me] |= recorded[me];
+    score[1 - me] = score[me];
+    Cib { machine, agent, record, standalone, lineage, recorded, score, told, primary }
+}
+
+fn disk(sim: &Sim, world: &World, me: usize) -> Disk {
+    let data = world.nodes[me].data;
+    let conf = data.newest(&sim.logs).conf;
+    let index = if sim.judges() { 0 } else { data.folded + u16::from(data.len(&sim.logs)) };
+    // A joiner that was cut off before its first entry knows no member.
+    let has_left = data.len(&sim.logs) > 0 && !conf.lists(data.mid);
+    Disk { mid: data.mid, cluster: data.cluster, conf, has_left, has_tail: data.commit < data.len(&sim.logs), index }
+}
+
+fn answer(sim: &Sim, world: &World, whose: usize) -> Answer {
+    let node = &world.nodes[whose];
+    let leader = match node.etcd {
+        Run::Off => return Answer::Refused,
+        Run::Fresh => return Answer::Silent,
+        // From etcd 3.5 on the member list is asked of the leader, and without one there is no answer.
+        Run::Leaderless if sim.bounds.silent_without_leader => return Answer::Silent,
+        Run::Leaderless => 0,
+        Run::Leader => node.data.mid,
+        Run::Follower => world.nodes[1 - whose].data.mid,
+    };
+    let conf = node.data.applied(&sim.logs).conf;
+    let is_learner = !conf.votes(node.data.mid);
+    let conf = if is_learner { Conf::default() } else { conf };
+    Answer::Etcd {
+        mid: node.data.mid,
+        cluster: node.data.cluster,
+        leader,
+        index: node.data.len(&sim.logs),
+        is_learner,
+        conf,
+    }
+}
+
+/// The agent's snapshot of a view, `elapsed_ms` into the action.
+pub fn snapshot(sim: &Sim, view: &View, elapsed_ms: u64) -> Snapshot {
+    let (me, peer) = (usize::from(view.me), 1 - usize::from(view.me));
+    let stored = |id: Id| id != 0;
+    let mut snapshot = Snapshot {
+        elapsed_ms,
+        budget_ms: budget_ms(view.request),
+        me: address(me),
+        peer: Some(address(peer)),
+        boot_id: THIS_BOOT.to_owned(),
+        promotable: sim.bounds.promotable,
+        promote_max_lag: 0,
+        notify: view.vars.given.then(|| notify(view.vars)),
+        cib: Fact::Known(cib(sim, view, me)),
+        launching: Fact::Known(view.launching),
+        container: if view.runs {
+            Fact::Known(Container {
+                running: true,
+                exit: None,
+                broke_down_at: None,
+                found: None,
+                forces_new_cluster: view.forces,
+            })
+        } else {
+            Fact::Absent
+        },
+        data_in_use: Fact::NotAsked,
+        room: Fact::NotAsked,
+        disk: view.disk.map_or(Fact::NotAsked, |disk| Fact::Known(data_dir(&disk))),
+        note: if stored(view.note) { Fact::Known(sim.notes.get(view.note).clone()) } else { Fact::Absent },
+        boot_memory: if stored(view.memory) {
+            Fact::Known(sim.memories.get(view.memory).clone())
+        } else {
+            Fact::Absent
+        },
+        authorisation: word(view, peer),
+        local: snapshot::Local { failed_starts: view.breaks_down.then(failed_starts), ..snapshot::Local::default() },
+        own_etcd: etcd(view.own),
+        peer_etcd: etcd(view.peer),
+        own_refuses: None,
+        peer_refuses: None,
+        nonce: nonce(sim, view),
+    };
+    hide(&mut snapshot, view.blind);
+    snapshot
+}
+
+/// As many as are enough, and none of the words that they ended with.
+fn failed_starts() -> FailedStarts {
+    FailedStarts { count: u64::MAX, ..FailedStarts::default() }
+}
+
+/// Takes out of a snapshot what its look did not find out.
+fn hide(snapshot: &mut Snapshot, blind: Blind) {
+    let why = || "it was not found out".to_owned();
+    match blind {
+        Blind::Cib => snapshot.cib = Fact::Unknown(why()),
+        Blind::Note => snapshot.note = Fact::Unknown(why()),
+        Blind::Disk if snapshot.disk != Fact::NotAsked => snapshot.disk = Fact::Unknown(why()),
+        Blind::PeerEtcd if snapshot.peer_etcd != Fact::NotAsked => snapshot.peer_etcd = Fact::Unknown(why()),
+        Blind::None | Blind::Disk | Blind::PeerEtcd => {}
+        Blind::OwnEtcd => snapshot.own_etcd = Fact::Unknown(why()),
+        // Whether a process holds the data is found out without podman. If none does, the data is read.
+        Blind::Container => {
+            let runs = snapshot.container_may_run();
+            snapshot.container = Fact::Unknown(why());
+            snapshot.data_in_use = if runs { Fact::Unknown(why()) } else { Fact::Known(false) };
+        }
+    }
+}
+
+/// A nonce that differs from the one in the own record. Only the node itself writes that record.
+fn nonce(sim: &Sim, view: &View) -> u64 {
+    let published = view.cib.record[usize::from(view.me)];
+    let published =
+        if published == 0 { None } else { sim.records.get(published).as_ref().and_then(|record| record.nonce) };
+    if published == Some(1) { 2 } else { 1 }
+}
+
+fn address(node: usize) -> NodeAddress {
+    NodeAddress {
+        name: NAMES[node].to_owned(),
+        peer_url: peer_url(node),
+        client_url: format!("https://{}:2379", NAMES[node]),
+    }
+}
+
+fn peer_url(node: usize) -> String {
+    format!("https://{}:2380", NAMES[node])
+}
+
+fn notify(vars: Vars) -> Notify {
+    let names = |set: u8| (0..2).filter(|node| set & (1 << node) != 0).map(|node| NAMES[node].to_owned()).collect();
+    Notify {
+        moment: vars.moment,
+        operation: match vars.operation {
+            Operation::None => String::new(),
+            Operation::Start => "start".to_owned(),
+            Operation::Stop => "stop".to_owned(),
+        },
+        active: names(vars.active),
+        start: names(vars.start),
+        stop: names(vars.stop),
+    }
+}
+
+/// The ids that are published are those of the member that runs, once there are any.
+fn identity(own: Answer) -> Option<Identity> {
+    match own {
+        Answer::Etcd { mid, cluster, .. } => Some(Identity { cluster_id: cluster.into(), member_id: mid.into() }),
+        Answer::NotAsked | Answer::Refused | Answer::Silent => None,
+    }
+}
+
+fn cib(sim: &Sim, view: &View, me: usize) -> snapshot::Cib {
+    let (cib, peer) = (&view.cib, 1 - me);
+    let record = |node: usize| (cib.record[node] != 0).then(|| sim.records.get(cib.record[node]).clone()).flatten();
+    // Records are kept without positions. One rule reads a position: it asks whether the own record is up to date.
+    let mut own_record = record(me);
+    if let Some(DataDir::Present(history)) = own_record.as_mut().map(|record| &mut record.disk)
+        && sim.judges()
+    {
+        history.last_index = view.disk.is_some_and(|disk| disk.has_tail).into();
+    }
+    snapshot::Cib {
+        own_failures: view.has_failures.then(|| ("start_0".to_owned(), u64::MAX)).into_iter().collect(),
+        own_promotion_score: cib.score[me].then_some(SCORE),
+        peer_node: cib.machine[peer],
+        peer_agent: cib.agent[peer],
+        own_record,
+        peer_record: record(peer),
+        standalone_node: cib.standalone.map(name),
+        learner_node: listed_learner(view.own),
+        lineage: lineage(cib.most_forks()),
+        own_lineage: recorded_lineage(cib.lineage[me]),
+        peer_lineage: recorded_lineage(cib.lineage[peer]),
+        cluster_recorded: cib.recorded.contains(&true),
+        own_start_failures: if view.vars.in_vain { u64::MAX } else { 0 },
+        own_identity: identity(view.own).filter(|_| cib.recorded[me]),
+        own_alarm: None,
+        primary: cib.primary.map(name),
+        others: snapshot::Others {
+            force_on_me: cib.told[me],
+            force_on_peer: cib.told[peer],
+            ..snapshot::Others::default()
+        },
+    }
+}
+
+/// The attribute that names the learner is for people and for the shell agent: it is set as soon as the learner is
+/// listed.
+fn listed_learner(own: Answer) -> Option<NodeName> {
+    let Answer::Etcd { conf, .. } = own else { return None };
+    mids(conf.learners).next().map(|mid| NAMES[log::node_of(mid)].to_owned())
+}
+
+fn name(node: u8) -> NodeName {
+    NAMES[usize::from(node)].to_owned()
+}
+
+/// True if a CIB knows of a fork that is missing in `own`, the lineage of node `me`: see [`Snapshot::was_left_behind`].
+pub(in crate::sim) fn was_left_behind(cib: &Cib, me: usize, own: &Lineage) -> bool {
+    let peer = recorded_lineage(cib.lineage[1 - me]);
+    lineage(cib.most_forks()).is_beyond(own) || peer.is_some_and(|peer| peer.is_beyond(own))
+}
+
+fn lineage((forks, by): (u8, u8)) -> Lineage {
+    Lineage { forks: forks.into(), by: if by == 0 { String::new() } else { name(by - 1) } }
+}
+
+/// What a node's attribute says, where it has one.
+fn recorded_lineage(forks: (u8, u8)) -> Option<Lineage> {
+    (forks != (0, 0)).then(|| lineage(forks))
+}
+
+/// The core uses terms and indices for two things: how far a learner is behind, and whether a confirmation is about
+/// this data, which [`Word`] says. So the only position that a data dir shows is whether entries lie above its commit
+/// index.
+fn data_dir(disk: &Disk) -> DataDir {
+    if disk.mid == 0 {
+        return DataDir::Blank;
+    }
+    DataDir::Present(History {
+        cluster_id: disk.cluster.into(),
+        member_id: disk.mid.into(),
+        last_term: 1,
+        last_index: last_index(disk),
+        commit_index: 0,
+        voters: mids(disk.conf.voters).map(u64::from).collect(),
+        learners: mids(disk.conf.learners).map(u64::from).collect(),
+        has_left: disk.has_left,
+        database_ahead: None,
+        damage: Vec::new(),
+    })
+}
+
+fn last_index(disk: &Disk) -> u64 {
+    if disk.index == 0 { disk.has_tail.into() } else { disk.index.into() }
+}
+
+fn mids(set: u16) -> impl Iterator<Item = Mid> {
+    (0..16).filter(move |mid| set & log::bit(*mid) != 0)
+}
+
+fn word(view: &View, peer: usize) -> Fact<Authorisation> {
+    let (accept_loss, fits) = match view.word {
+        Word::None => return Fact::Absent,
+        Word::Given { accept_loss } => (accept_loss, true),
+        Word::Outdated { accept_loss } => (accept_loss, false),
+    };
+    let disk = view.disk;
+    Fact::Known(Authorisation {
+        boot_id: THIS_BOOT.to_owned(),
+        lost_node: NAMES[peer].to_owned(),
+        cluster_id: disk.map_or(0, |disk| disk.cluster.into()),
+        member_id: disk.map_or(0, |disk| disk.mid.into()),
+        position: Position { term: u64::from(fits), index: disk.map_or(0, |disk| last_index(&disk)) },
+        accept_loss,
+    })
+}
+
+fn etcd(answer: Answer) -> Fact<Etcd> {
+    let (mid, cluster, leader, index, is_learner, conf) = match answer {
+        Answer::NotAsked => return Fact::NotAsked,
+        Answer::Refused => return Fact::Absent,
+        Answer::Silent => return Fact::Unknown("it does not answer".to_owned()),
+        Answer::Etcd { mid, cluster, leader, index, is_learner, conf } => {
+            (mid, cluster, leader, index, is_learner, conf)
+        }
+    };
+    let member = |mid: Mid| {
+        let node = log::node_of(mid);
+        let started = conf.started & log::bit(mid) != 0;
+        Member {
+            id: mid.into(),
+            name: if started { NAMES[node].to_owned() } else { String::new() },
+            peer_urls: vec![peer_url(node)],
+            is_learner: conf.learners & log::bit(mid) != 0,
+        }
+    };
+    Fact::Known(Etcd {
+        cluster_id: cluster.into(),
+        member_id: mid.into(),
+        leader: (leader != 0).then(|| leader.into()),
+        term: 1,
+        index: index.into(),
+        is_learner,
+        members: mids(conf.voters | conf.learners).map(member).collect(),
+        db_bytes: 0,
+        alarms: Vec::new(),
+    })
+}

@@ -1,0 +1,402 @@
+//! The state of the two machines and of Pacemaker between them. It is small and has no strings: large values are kept in
+//! tables ([`crate::sim::store::intern`]), and their numbers here.
+
+use std::hash::{Hash, Hasher};
+
+use super::log::Data;
+use crate::decide::snapshot::{PeerAgent, PeerNode};
+use crate::decide::{Request, snapshot::Moment};
+use crate::sim::store::intern::Id;
+
+/// The two machines' names.
+pub const NAMES: [&str; 2] = ["node1", "node2"];
+/// The bit of everything that was written before, which both nodes hold.
+pub const HISTORY: u8 = 0x80;
+
+/// Both machines and what is between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct World {
+    pub nodes: [Node; 2],
+    /// The cluster network. Fencing has its own.
+    pub link: bool,
+    /// Whether the two Pacemakers are one membership, as far as they know.
+    pub joined: bool,
+    /// The node whose replica of the CIB stands still.
+    pub lagging: Option<u8>,
+    /// Whose CIB was written last while they were apart.
+    pub newer: Newer,
+    /// Ghost variables, which no decision reads: writes that a client saw acknowledged, and those that an operator gave
+    /// up by name.
+    pub acked: u8,
+    pub given_up: u8,
+    /// Ghost, one bit per node: a confirmation on this node made a second history, or announced one.
+    pub words: u8,
+    /// Ghost, one bit per node: its peer has such a confirmation, and since then its own agent has not decided on a
+    /// look at the peer's record.
+    pub unheard: u8,
+    /// Which writes were begun, and how many faults are left.
+    pub writes: u8,
+    pub faults: u8,
+}
+
+impl World {
+    /// Two machines that have booted and hold no data, and no fault is left.
+    pub const BLANK: Self = Self {
+        nodes: [Node {
+            on: true,
+            quorum: true,
+            cib: Cib {
+                machine: [PeerNode::Online; 2],
+                agent: [PeerAgent::NoHistory; 2],
+                record: [0; 2],
+                standalone: None,
+                lineage: [(0, 0); 2],
+                recorded: [false; 2],
+                score: [false; 2],
+                told: [false; 2],
+                primary: None,
+            },
+            data: Data { mid: 0, cluster: 0, log: 0, commit: 0, durable: 0, folded: 0 },
+            etcd: Run::Off,
+            forces: false,
+            note: 0,
+            memory: 0,
+            word: Word::None,
+            action: None,
+            failed: false,
+            unclean: false,
+            wanted: Wanted::Running,
+            promoted: false,
+            blind: Blind::None,
+            asked: false,
+            stack: Stack::Up,
+            launching: None,
+            torn: false,
+            failures: 0,
+            damage: Damage::None,
+        }; 2],
+        link: true,
+        joined: true,
+        lagging: None,
+        newer: Newer::Equal,
+        acked: 0,
+        given_up: 0,
+        words: 0,
+        unheard: 0,
+        writes: 0,
+        faults: 0,
+    };
+}
+
+impl World {
+    /// True if people made two histories, or left none: a human has to choose then.
+    pub fn has_been_overridden(&self) -> bool {
+        self.words != 0
+    }
+
+    /// True if an operator, or a program in their place, said that node `n` is to run without its peer, by a
+    /// confirmation or by `force_new_cluster`. The attribute does not name the writes that are given up, so it counts
+    /// only if the CIB knows of no fork that `n` has missed.
+    pub fn is_told_to_go_on(&self, n: usize, was_left_behind: bool) -> bool {
+        let Node { word, cib: Cib { told, .. }, .. } = self.nodes[n];
+        word != Word::None || (told[n] && !told[1 - n] && !was_left_behind)
+    }
+
+    /// A confirmation lets node `n` run without its peer.
+    pub fn override_by_word(&mut self, n: usize) {
+        self.words |= 1 << n;
+        self.unheard |= 1 << (1 - n);
+    }
+
+    /// There is one history again.
+    pub fn settle_histories(&mut self) {
+        (self.words, self.unheard) = (0, 0);
+    }
+}
+
+/// Hashes only the fields that nearly every move changes, which is enough to tell the few successors of one state
+/// apart. The fields that are left out are named: a new one does not compile until somebody has decided about it.
+impl Hash for World {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self {
+            nodes,
+            link,
+            joined,
+            lagging: _,
+            newer: _,
+            acked: _,
+            given_up: _,
+            words: _,
+            unheard: _,
+            writes,
+            faults,
+        } = self;
+        for node in nodes {
+            let Node {
+                cib,
+                data,
+                etcd,
+                note,
+                memory,
+                action,
+                on: _,
+                quorum: _,
+                forces: _,
+                word: _,
+                failed: _,
+                unclean: _,
+                wanted: _,
+                promoted: _,
+                blind: _,
+                asked: _,
+                stack: _,
+                launching: _,
+                torn: _,
+                failures: _,
+                damage: _,
+            } = node;
+            let word = |parts: [u16; 4]| parts.into_iter().fold(0, |word, part| (word << 16) | u64::from(part));
+            let low = |id: Id| (id & 0xffff) as u16;
+            let Data { mid: _, cluster: _, log, commit, durable, folded: _ } = *data;
+            let commit = u16::from_le_bytes([commit, durable]);
+            state.write_u64(word([low(log), commit, low(*note), low(*memory)]));
+            let (request, progress, plan) =
+                action.map_or((u8::MAX, 0, None), |action| (action.request as u8, action.progress, action.plan));
+            let (plan, done) = plan.unwrap_or((Id::MAX, 0));
+            let [progress, etcd] = [low(progress) << 8 | u16::from(done), *etcd as u16];
+            state.write_u64(word([low(plan), progress, u16::from(request), etcd]));
+            let Cib { machine, agent, record, standalone: _, lineage: _, recorded: _, score: _, told: _, primary: _ } =
+                cib;
+            let [machine, agent] = [machine.map(|one| one as u8), agent.map(|one| one as u8)];
+            let seen = [machine, agent].map(u16::from_le_bytes);
+            state.write_u64(word([low(record[0]), low(record[1]), seen[0], seen[1]]));
+        }
+        state.write_u32(u32::from_le_bytes([(*link).into(), (*joined).into(), *writes, *faults]));
+    }
+}
+
+/// Which of two CIBs wins when they meet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Newer {
+    #[default]
+    Equal,
+    Of(u8),
+    Diverged,
+}
+
+/// One machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a machine")]
+pub struct Node {
+    pub on: bool,
+    /// Whether Pacemaker may act here: it has seen its peer since it booted, or an operator said so.
+    pub quorum: bool,
+    pub cib: Cib,
+    pub data: Data,
+    pub etcd: Run,
+    /// Whether etcd's configuration file still says "force".
+    pub forces: bool,
+    /// Numbers of the durable note and of this boot's memory; 0 is none.
+    pub note: Id,
+    pub memory: Id,
+    pub word: Word,
+    pub action: Option<Action>,
+    /// The last operation failed: Pacemaker stops the instance and starts it again.
+    pub failed: bool,
+    /// A stop failed: Pacemaker fences the machine.
+    pub unclean: bool,
+    pub wanted: Wanted,
+    /// Its peer has heard that it is to shut down: when it is gone, Pacemaker expected that.
+    pub asked: bool,
+    pub stack: Stack,
+    /// A start of etcd that outlived its agent.
+    pub launching: Option<Mode>,
+    /// What it acknowledged last was not on its disk when the power was cut.
+    pub torn: bool,
+    /// How many failed starts Pacemaker has counted, or [`BANNED`].
+    pub failures: u8,
+    pub damage: Damage,
+    /// Whether Pacemaker has promoted the instance.
+    pub promoted: bool,
+    pub blind: Blind,
+}
+
+impl Node {
+    /// Whether its agent has decided and not done yet what it decided.
+    pub fn has_plan(&self) -> bool {
+        self.action.is_some_and(|action| action.plan.is_some())
+    }
+}
+
+/// Pacemaker has counted as many failed starts as it takes, and starts no more here until somebody cleans up.
+pub const BANNED: u8 = 3;
+/// What the next look of an agent does not find out; each is a fault.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Blind {
+    #[default]
+    None,
+    Cib,
+    Note,
+    Disk,
+    Container,
+    OwnEtcd,
+    PeerEtcd,
+}
+
+impl Blind {
+    /// Each of them, but that nothing is hidden.
+    pub const ALL: [Self; 6] = [Self::Cib, Self::Note, Self::Disk, Self::Container, Self::OwnEtcd, Self::PeerEtcd];
+}
+
+/// What a power cut has left of data that looks whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Damage {
+    #[default]
+    None,
+    /// No etcd starts from it.
+    Hidden,
+    /// None has, as often as is tried quickly, and that is written down beside it.
+    Counted,
+}
+
+/// What the administrator wants of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Wanted {
+    #[default]
+    Running,
+    Standby,
+    Shutdown,
+}
+
+/// Pacemaker and Corosync on a machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Stack {
+    #[default]
+    Up,
+    /// Ended in good order, in maintenance: what it managed runs on, and nobody is fenced for that.
+    Ended,
+    Killed,
+}
+
+/// The operator's confirmation on a node (`tandem confirm-recovery`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Word {
+    #[default]
+    None,
+    /// About the data as it is.
+    Given { accept_loss: bool },
+    /// About data that has changed since.
+    Outdated { accept_loss: bool },
+}
+
+/// etcd's process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Run {
+    #[default]
+    Off,
+    /// Runs and never had a leader: it answers nobody.
+    Fresh,
+    /// Had a leader and has none.
+    Leaderless,
+    Follower,
+    Leader,
+}
+
+impl Run {
+    /// Whether the process lives.
+    pub fn is_on(self) -> bool {
+        self != Self::Off
+    }
+
+    /// Whether it has a leader.
+    pub fn is_led(self) -> bool {
+        matches!(self, Self::Follower | Self::Leader)
+    }
+}
+
+/// How etcd is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    Normally,
+    Bootstrap,
+    /// As the only voter of a new cluster.
+    Force,
+    /// As a learner of a cluster that is said to have so many members.
+    Join {
+        members: usize,
+    },
+}
+
+/// One node's replica of the CIB.
+#[derive(Clone, Copy, Debug, Eq)]
+pub struct Cib {
+    pub machine: [PeerNode; 2],
+    pub agent: [PeerAgent; 2],
+    /// Numbers of the records; 0 is none.
+    pub record: [Id; 2],
+    pub standalone: Option<u8>,
+    /// How many forks each node has recorded for good and, as 1 or 2, by whom the last one; (0, 0) is none.
+    pub lineage: [(u8, u8); 2],
+    /// Whether a node has ever published its member's ids.
+    pub recorded: [bool; 2],
+    /// Which node may be promoted, by the score that its agent sets.
+    pub score: [bool; 2],
+    /// `force_new_cluster`: on which node an operator, or a program for him, said that its data counts.
+    pub told: [bool; 2],
+    /// `etcd_primary`: the node whose data an operator chose after the histories had split.
+    pub primary: Option<u8>,
+}
+
+impl Cib {
+    /// The most forks that any node has recorded.
+    pub fn most_forks(&self) -> (u8, u8) {
+        let [one, other] = self.lineage;
+        one.max(other)
+    }
+}
+
+/// By hand, as it is faster: derived code compares arrays in a loop.
+impl PartialEq for Cib {
+    fn eq(&self, other: &Self) -> bool {
+        let fields = |cib: &Self| {
+            let Self { machine, agent, record, standalone, lineage, recorded, score, told, primary } = *cib;
+            let ([m0, m1], [a0, a1], [r0, r1], [i0, i1]) = (machine, agent, record, recorded);
+            let ([s0, s1], [t0, t1], [l0, l1]) = (score, told, lineage);
+            ((r0, r1, a0, a1, m0, m1), standalone, (l0, l1), (i0, i1), (s0, s1, t0, t1, primary))
+        };
+        fields(self) == fields(other)
+    }
+}
+
+/// An action of the agent that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Action {
+    pub request: Request,
+    pub notify: Vars,
+    pub progress: Id,
+    /// The number of the plan whose effects are being performed, and how many of them are done; none between rounds.
+    pub plan: Option<(Id, u8)>,
+}
+
+/// The notify variables; sets of nodes are bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Vars {
+    /// Whether there are any: a recurring monitor has none.
+    pub given: bool,
+    pub moment: Moment,
+    pub operation: Operation,
+    pub active: u8,
+    pub start: u8,
+    pub stop: u8,
+    /// Whether starts have been in vain so often that Pacemaker's count of them says so.
+    pub in_vain: bool,
+}
+
+/// The operation that a notification is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Operation {
+    #[default]
+    None,
+    Start,
+    Stop,
+}

@@ -1,0 +1,153 @@
+//! What comes of a move.
+
+use super::kinds::{Move, is_pending};
+use super::possible::thinkable;
+use super::{faults, operators};
+use crate::sim::model::world::{BANNED, Blind, Stack, World};
+use crate::sim::model::{agent, etcd, pacemaker};
+use crate::sim::reduce::atomic_steps::{Passing, passing};
+use crate::sim::{Sim, Violation};
+
+/// Every successor of a state, each with its move. A later moment of a decision is tried only if the decision differs.
+pub fn apply_all(sim: &mut Sim, world: &World, mut tell: impl FnMut(Move, Result<World, Violation>)) {
+    let passing = passing(sim, world);
+    apply_passing(sim, world, passing, |_, what, result| tell(what, result.copied()));
+}
+
+/// The same for a state that does not last; `passing` says which moves may come next.
+pub(in crate::sim) fn apply_passing(
+    sim: &mut Sim,
+    world: &World,
+    passing: Option<Passing>,
+    mut tell: impl FnMut(&mut Sim, Move, Result<&World, Violation>),
+) {
+    let (bounds, has_learner) = (sim.bounds, etcd::has_learner(sim, world));
+    let mut next = *world;
+    thinkable(&bounds, world, passing, has_learner, |what| {
+        next = *world;
+        match what {
+            Move::Decide(n, _) => decide_all(sim, world, n, what, &mut next, &mut tell),
+            Move::Begin(n, begin, _) if !is_pending(begin) => {
+                pacemaker::begin(&mut next, n, begin, has_learner);
+                decide_all(sim, world, n, what, &mut next, &mut tell);
+            }
+            // Both CIBs are equal in all that lasts, so either node's move leads to the same state.
+            Move::Meet(1) if pacemaker::are_lasting_parts_equal(world) => {}
+            what => match attempt(sim, world, what, &mut next) {
+                Ok(false) => {}
+                Ok(true) => tell(sim, what, Ok(&next)),
+                Err(violation) => tell(sim, what, Err(violation)),
+            },
+        }
+    });
+}
+
+/// Everything that the agent of `n` may decide in `next`, to which `world` has led.
+fn decide_all(
+    sim: &mut Sim,
+    world: &World,
+    n: usize,
+    what: Move,
+    next: &mut World,
+    tell: &mut impl FnMut(&mut Sim, Move, Result<&World, Violation>),
+) {
+    let Some(action) = next.nodes[n].action else { return };
+    let begun = *next;
+    for (moment, plan) in agent::choices(sim, &begun, n) {
+        *next = begun;
+        let result = agent::carry_out(sim, next, n, action, plan);
+        match result.and_then(|is_news| Ok(is_news && settle(sim, world, next)?)) {
+            Ok(false) => {}
+            Ok(true) => tell(sim, at_moment(what, moment), Ok(next)),
+            Err(violation) => tell(sim, at_moment(what, moment), Err(violation)),
+        }
+    }
+}
+
+pub(super) fn at_moment(what: Move, moment: usize) -> Move {
+    match what {
+        Move::Decide(n, _) => Move::Decide(n, moment),
+        Move::Begin(n, begin, _) => Move::Begin(n, begin, moment),
+        what => what,
+    }
+}
+
+/// What comes of a move: the next state, or nothing where it cannot happen or changes nothing.
+pub fn apply(sim: &mut Sim, world: &World, what: Move) -> Result<Option<World>, Violation> {
+    let has_learner = etcd::has_learner(sim, world);
+    let mut is_thinkable = false;
+    thinkable(&sim.bounds, world, None, has_learner, |one| is_thinkable |= one == at_moment(what, 0));
+    let mut next = *world;
+    Ok((is_thinkable && attempt(sim, world, what, &mut next)?).then_some(next))
+}
+
+/// Takes a move that is thinkable; true if it changes anything. `next` must equal `world`, and becomes the successor.
+pub(super) fn attempt(sim: &mut Sim, world: &World, what: Move, next: &mut World) -> Result<bool, Violation> {
+    if what.is_fault() {
+        next.faults -= 1;
+    }
+    Ok(happens(sim, next, what)? && settle(sim, world, next)?)
+}
+
+/// Applies what follows at once and asserts the invariants; true if the result is another state than `world`.
+fn settle(sim: &mut Sim, world: &World, next: &mut World) -> Result<bool, Violation> {
+    etcd::settle(sim, next);
+    if sim.judges() {
+        agent::check(sim, next)?;
+    }
+    Ok(*next != *world)
+}
+
+fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violation> {
+    Ok(match what {
+        Move::Write => etcd::write(sim, world),
+        Move::Replicate => etcd::replicate(sim, world),
+        Move::Learn => etcd::learn(sim, world),
+        Move::Persist(n) => etcd::persist(sim, world, n),
+        Move::Elect(n) => etcd::elect(sim, world, n),
+        Move::Leave(n) => etcd::leave(sim, world, n),
+        Move::PowerCut(n) => faults::cut_power(world, n),
+        Move::Destroy(n) => sim.bounds.disks && faults::destroy(sim, world, n),
+        Move::Unblock(n) => {
+            let node = &mut world.nodes[n];
+            sim.bounds.unblocks && node.on && node.stack == Stack::Up && !std::mem::replace(&mut node.quorum, true)
+        }
+        Move::Boot(n) => pacemaker::boot(world, n),
+        Move::KillEtcd(n) => faults::kill_etcd(world, n),
+        Move::KillAgent(n) => return faults::kill_agent(sim, world, n),
+        Move::CutLink => {
+            pacemaker::part(world);
+            std::mem::replace(&mut world.link, false)
+        }
+        Move::HealLink => pacemaker::heal(world),
+        Move::Lag(n) => faults::lag(world, n),
+        Move::CatchUp => pacemaker::catch_up(world),
+        Move::Notice => pacemaker::notice(world),
+        Move::Meet(n) => pacemaker::meet(world, n),
+        Move::Fence(n) => pacemaker::fence(world, n, sim.strategy.fences()),
+        Move::Begin(n, begin, moment) => {
+            let begins = pacemaker::begin(world, n, begin, etcd::has_learner(sim, world));
+            return Ok(begins && (is_pending(begin) || agent::round(sim, world, n, moment)?));
+        }
+        Move::Decide(n, moment) => return agent::round(sim, world, n, moment),
+        Move::Effect(n) => return agent::effect(sim, world, n, false),
+        Move::GiveUp(n) => return agent::effect(sim, world, n, true),
+        Move::Want(n, wanted) => operators::want(sim, world, n, wanted),
+        Move::Confirm(n, accept_loss) => operators::confirm(sim, world, n, accept_loss),
+        Move::EndStack(n) => sim.bounds.stacks && pacemaker::end_stack(world, n, Stack::Ended),
+        Move::KillStack(n) => sim.bounds.stacks && pacemaker::end_stack(world, n, Stack::Killed),
+        Move::StackBack(n) => pacemaker::stack_is_back(world, n),
+        Move::KillLaunch(n) => return faults::kill_launch(sim, world, n),
+        Move::Launched(n) => return faults::launched(sim, world, n),
+        Move::Damage(n) => sim.bounds.damage && faults::damage(sim, world, n),
+        Move::CleanUp(n) => std::mem::take(&mut world.nodes[n].failures) == BANNED,
+        Move::Choose(n) => operators::choose(sim, world, n),
+        Move::Tell(n) => operators::tell_whose_data_counts(sim, world, n),
+        Move::Hide(n, what) => {
+            let node = &mut world.nodes[n];
+            let can = sim.bounds.hides && node.on && node.blind == Blind::None && !node.has_plan();
+            node.blind = if can { what } else { node.blind };
+            can
+        }
+    })
+}

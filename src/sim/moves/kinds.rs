@@ -1,0 +1,193 @@
+//! Every move there is: the smallest things that can happen.
+
+use crate::sim::model::pacemaker::{BEGINNINGS, Begin};
+use crate::sim::model::timing::MOMENTS;
+use crate::sim::model::world::{Blind, Wanted};
+
+/// One thing that happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Move {
+    Write,
+    Replicate,
+    Learn,
+    Persist(usize),
+    Elect(usize),
+    Leave(usize),
+    PowerCut(usize),
+    Destroy(usize),
+    Unblock(usize),
+    Boot(usize),
+    KillEtcd(usize),
+    KillAgent(usize),
+    CutLink,
+    HealLink,
+    Lag(usize),
+    CatchUp,
+    Notice,
+    Meet(usize),
+    Fence(usize),
+    Begin(usize, Begin, usize),
+    Decide(usize, usize),
+    Effect(usize),
+    GiveUp(usize),
+    Want(usize, Wanted),
+    Confirm(usize, bool),
+    /// Pacemaker and Corosync end, in maintenance or killed, and come back in the same boot.
+    EndStack(usize),
+    KillStack(usize),
+    StackBack(usize),
+    /// The agent is killed while it starts etcd, and that start comes to its end later.
+    KillLaunch(usize),
+    Launched(usize),
+    /// The power is cut, and with it goes what etcd needs of its data, which looks whole.
+    Damage(usize),
+    /// An operator cleans up: Pacemaker forgets its count of failures.
+    CleanUp(usize),
+    /// An operator chooses between two histories (`etcd_primary`).
+    Choose(usize),
+    /// An operator, or a program in their place, says whose data counts (`force_new_cluster`).
+    Tell(usize),
+    /// The next look of an agent does not find something out.
+    Hide(usize, Blind),
+}
+
+/// Every move that there is.
+pub fn all() -> Vec<Move> {
+    let mut moves = vec![Move::Write, Move::Replicate, Move::Learn, Move::CutLink, Move::HealLink];
+    moves.extend([Move::CatchUp, Move::Notice]);
+    for n in 0..2 {
+        moves.extend([Move::Persist(n), Move::Elect(n), Move::Leave(n), Move::PowerCut(n), Move::Boot(n)]);
+        moves.extend([Move::Destroy(n), Move::Unblock(n)]);
+        moves.extend([Move::KillEtcd(n), Move::KillAgent(n), Move::Lag(n), Move::Meet(n), Move::Fence(n)]);
+        moves.extend([Move::EndStack(n), Move::KillStack(n), Move::StackBack(n)]);
+        moves.extend([Move::KillLaunch(n), Move::Launched(n), Move::Damage(n), Move::CleanUp(n)]);
+        moves.extend([Move::Effect(n), Move::GiveUp(n), Move::Confirm(n, false), Move::Confirm(n, true)]);
+        moves.extend([Wanted::Running, Wanted::Standby, Wanted::Shutdown].map(|wanted| Move::Want(n, wanted)));
+        moves.extend([Move::Choose(n), Move::Tell(n)]);
+        moves.extend(Blind::ALL.map(|what| Move::Hide(n, what)));
+        for moment in 0..MOMENTS.len() {
+            moves.push(Move::Decide(n, moment));
+        }
+        for begin in BEGINNINGS {
+            let moments = if is_pending(begin) { 1 } else { MOMENTS.len() };
+            moves.extend((0..moments).map(|moment| Move::Begin(n, begin, moment)));
+        }
+    }
+    moves
+}
+
+/// Other nodes see a start and a stop as soon as they begin; of other actions they see only the effects.
+pub fn is_pending(begin: Begin) -> bool {
+    matches!(begin, Begin::Start { .. } | Begin::Stop { .. } | Begin::StopInVain)
+}
+
+impl Move {
+    /// Whether it is a fault or an operator's action: a search bounds how many of these there are.
+    pub fn is_fault(self) -> bool {
+        matches!(
+            self,
+            Self::PowerCut(_)
+                | Self::Destroy(_)
+                | Self::KillEtcd(_)
+                | Self::KillAgent(_)
+                | Self::CutLink
+                | Self::Lag(_)
+                | Self::Confirm(..)
+                | Self::EndStack(_)
+                | Self::KillStack(_)
+                | Self::KillLaunch(_)
+                | Self::Damage(_)
+                | Self::CleanUp(_)
+                | Self::Choose(_)
+                | Self::Tell(_)
+                | Self::Hide(..)
+                | Self::Want(_, Wanted::Standby | Wanted::Shutdown)
+        )
+    }
+
+    /// A number for each kind of move, below 64: on whichever node, and at whichever moment.
+    pub fn kind(self) -> usize {
+        match self {
+            Self::Write => 0,
+            Self::Replicate => 1,
+            Self::Learn => 2,
+            Self::Persist(_) => 3,
+            Self::Elect(_) => 4,
+            Self::Leave(_) => 5,
+            Self::PowerCut(_) => 6,
+            Self::Destroy(_) => 7,
+            Self::Unblock(_) => 8,
+            Self::Boot(_) => 9,
+            Self::KillEtcd(_) => 10,
+            Self::KillAgent(_) => 11,
+            Self::CutLink => 12,
+            Self::HealLink => 13,
+            Self::Lag(_) => 14,
+            Self::CatchUp => 15,
+            Self::Notice => 16,
+            Self::Meet(_) => 17,
+            Self::Fence(_) => 18,
+            Self::Decide(..) => 19,
+            Self::Effect(_) => 20,
+            Self::GiveUp(_) => 21,
+            Self::Want(_, Wanted::Running) => 22,
+            Self::Want(_, Wanted::Standby) => 23,
+            Self::Want(_, Wanted::Shutdown) => 24,
+            Self::Confirm(_, false) => 25,
+            Self::Confirm(_, true) => 26,
+            Self::Choose(_) => 27,
+            Self::Tell(_) => 28,
+            Self::Hide(_, what) => 29 + what as usize,
+            Self::EndStack(_) => 54,
+            Self::KillStack(_) => 55,
+            Self::StackBack(_) => 56,
+            Self::KillLaunch(_) => 57,
+            Self::Launched(_) => 58,
+            Self::Damage(_) => 59,
+            Self::CleanUp(_) => 60,
+            Self::Begin(_, begin, _) => 40 + BEGINNINGS.iter().position(|known| *known == begin).unwrap_or(0),
+        }
+    }
+
+    /// The same on the other node.
+    #[must_use]
+    pub fn of_the_other(self) -> Self {
+        match self {
+            Self::Persist(n) => Self::Persist(1 - n),
+            Self::Elect(n) => Self::Elect(1 - n),
+            Self::Leave(n) => Self::Leave(1 - n),
+            Self::PowerCut(n) => Self::PowerCut(1 - n),
+            Self::Destroy(n) => Self::Destroy(1 - n),
+            Self::Unblock(n) => Self::Unblock(1 - n),
+            Self::Boot(n) => Self::Boot(1 - n),
+            Self::KillEtcd(n) => Self::KillEtcd(1 - n),
+            Self::KillAgent(n) => Self::KillAgent(1 - n),
+            Self::Lag(n) => Self::Lag(1 - n),
+            Self::Meet(n) => Self::Meet(1 - n),
+            Self::Fence(n) => Self::Fence(1 - n),
+            Self::Begin(n, begin, moment) => Self::Begin(1 - n, begin, moment),
+            Self::Decide(n, moment) => Self::Decide(1 - n, moment),
+            Self::Effect(n) => Self::Effect(1 - n),
+            Self::GiveUp(n) => Self::GiveUp(1 - n),
+            Self::Want(n, wanted) => Self::Want(1 - n, wanted),
+            Self::Confirm(n, accept_loss) => Self::Confirm(1 - n, accept_loss),
+            Self::EndStack(n) => Self::EndStack(1 - n),
+            Self::KillStack(n) => Self::KillStack(1 - n),
+            Self::StackBack(n) => Self::StackBack(1 - n),
+            Self::KillLaunch(n) => Self::KillLaunch(1 - n),
+            Self::Launched(n) => Self::Launched(1 - n),
+            Self::Damage(n) => Self::Damage(1 - n),
+            Self::CleanUp(n) => Self::CleanUp(1 - n),
+            Self::Choose(n) => Self::Choose(1 - n),
+            Self::Tell(n) => Self::Tell(1 - n),
+            Self::Hide(n, what) => Self::Hide(1 - n, what),
+            Self::Write
+            | Self::Replicate
+            | Self::Learn
+            | Self::CutLink
+            | Self::HealLink
+            | Self::CatchUp
+            | Self::Notice => self,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The line of a scenario file for each move.
+
+use super::kinds::Move;
+use crate::sim::model::pacemaker::Begin;
+use crate::sim::model::timing::MOMENTS;
+use crate::sim::model::world::{Blind, NAMES, Wanted};
+
+impl Move {
+    /// The line of a scenario.
+    pub fn text(self) -> String {
+        let later = |moment: usize| {
+            let when = MOMENTS[moment].name;
+            if when.is_empty() { String::new() } else { format!(" {when}") }
+        };
+        match self {
+            Self::Write => "client writes".to_owned(),
+            Self::Replicate => "etcd replicates".to_owned(),
+            Self::Learn => "etcd follower hears what is committed".to_owned(),
+            Self::Persist(n) => format!("etcd on {} writes down what is committed", NAMES[n]),
+            Self::Elect(n) => format!("etcd on {} asks for votes", NAMES[n]),
+            Self::Leave(n) => format!("etcd on {} finds itself removed", NAMES[n]),
+            Self::PowerCut(n) => format!("power of {} is cut", NAMES[n]),
+            Self::Destroy(n) => format!("power of {} is cut, and its disk is lost", NAMES[n]),
+            Self::Unblock(n) => format!("operator unblocks the quorum of {}", NAMES[n]),
+            Self::Boot(n) => format!("power of {} is back", NAMES[n]),
+            Self::KillEtcd(n) => format!("etcd on {} is killed", NAMES[n]),
+            Self::KillAgent(n) => format!("agent on {} is killed", NAMES[n]),
+            Self::CutLink => "net is cut".to_owned(),
+            Self::HealLink => "net is back".to_owned(),
+            Self::Lag(n) => format!("cib on {} stands still", NAMES[n]),
+            Self::CatchUp => "cib catches up".to_owned(),
+            Self::Notice => "pacemaker notices the loss".to_owned(),
+            Self::Meet(n) => format!("pacemaker forms one membership, by the cib of {}", NAMES[n]),
+            Self::Fence(n) => format!("pacemaker on {} fences its peer", NAMES[n]),
+            Self::Begin(n, begin, moment) => {
+                format!("pacemaker begins {} on {}{}", begin_text(begin), NAMES[n], later(moment))
+            }
+            Self::Decide(n, moment) => format!("agent on {} decides{}", NAMES[n], later(moment)),
+            Self::Effect(n) => format!("agent on {} acts", NAMES[n]),
+            Self::GiveUp(n) => format!("agent on {} acts and gives up", NAMES[n]),
+            Self::Want(n, Wanted::Running) => format!("operator wants {} to run", NAMES[n]),
+            Self::Want(n, Wanted::Standby) => format!("operator sets {} to standby", NAMES[n]),
+            Self::Want(n, Wanted::Shutdown) => format!("operator shuts {} down", NAMES[n]),
+            Self::Confirm(n, false) => format!("operator confirms the recovery of {}", NAMES[n]),
+            Self::EndStack(n) => format!("operator ends pacemaker on {}, in maintenance", NAMES[n]),
+            Self::KillStack(n) => format!("pacemaker on {} is killed", NAMES[n]),
+            Self::StackBack(n) => format!("pacemaker on {} is back", NAMES[n]),
+            Self::KillLaunch(n) => format!("agent on {} is killed while it starts etcd", NAMES[n]),
+            Self::Launched(n) => format!("etcd on {} starts, after its agent was killed", NAMES[n]),
+            Self::Damage(n) => format!("power of {} is cut, and its database is damaged", NAMES[n]),
+            Self::CleanUp(n) => format!("operator cleans up on {}", NAMES[n]),
+            Self::Choose(n) => format!("operator chooses the history of {}", NAMES[n]),
+            Self::Tell(n) => format!("operator sets force_new_cluster on {}", NAMES[n]),
+            Self::Hide(n, what) => format!("agent on {} does not find out {} once", NAMES[n], hidden(what)),
+            Self::Confirm(n, true) => format!("operator confirms the recovery of {}, accepting the loss", NAMES[n]),
+        }
+    }
+}
+
+fn hidden(what: Blind) -> &'static str {
+    match what {
+        Blind::None => "nothing",
+        Blind::Cib => "what is in the CIB",
+        Blind::Note => "what its note says",
+        Blind::Disk => "what is on its disk",
+        Blind::Container => "whether its container runs",
+        Blind::OwnEtcd => "what its etcd says",
+        Blind::PeerEtcd => "what its peer's etcd says",
+    }
+}
+
+fn begin_text(begin: Begin) -> &'static str {
+    match begin {
+        Begin::Probe => "probe",
+        Begin::Start { both: true } => "start (with its peer's)",
+        Begin::Start { both: false } => "start",
+        Begin::Monitor => "monitor",
+        Begin::Stop { restart: true, both: false } => "stop (of a restart)",
+        Begin::Stop { restart: false, both: false } => "stop",
+        Begin::Stop { restart: true, both: true } => "stop (of a restart of both)",
+        Begin::Stop { restart: false, both: true } => "stop (with its peer's)",
+        Begin::StopInVain => "stop (of a restart, after starts in vain)",
+        Begin::BeforeStart => "notification before a start",
+        Begin::AfterStart => "notification after a start",
+        Begin::AfterStop => "notification after a stop",
+        Begin::Promote => "promotion",
+        Begin::Demote => "demotion",
+    }
+}

@@ -1,0 +1,76 @@
+//! What operators do, and programs in their place.
+
+use crate::decide::Request;
+use crate::decide::snapshot::Lineage;
+use crate::sim::Sim;
+use crate::sim::model::world::{Stack, Wanted, Word, World};
+use crate::sim::model::{etcd, pacemaker, view};
+
+pub(super) fn want(sim: &Sim, world: &mut World, n: usize, wanted: Wanted) -> bool {
+    let node = &mut world.nodes[n];
+    // A shutdown cannot be taken back.
+    let can = sim.bounds.operators
+        && node.on
+        && node.stack == Stack::Up
+        && node.wanted != wanted
+        && node.wanted != Wanted::Shutdown;
+    if can {
+        node.wanted = wanted;
+        if wanted == Wanted::Shutdown {
+            pacemaker::ask_to_shut_down(world, n);
+        }
+    }
+    can
+}
+
+/// `tandem confirm-recovery`, by its own rules; besides, it makes Pacemaker act without its peer.
+pub(super) fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool) -> bool {
+    let node = &world.nodes[n];
+    let newest = node.data.newest(&sim.logs).conf;
+    let own = if node.note == 0 { Lineage::default() } else { sim.notes.get(node.note).lineage.clone() };
+    let was_left_behind = view::was_left_behind(&node.cib, n, &own);
+    let peer_serves = world.link && world.nodes[1 - n].etcd.is_led();
+    let is_between_actions = node.action.is_none_or(|action| action.request == Request::Start);
+    let can = sim.bounds.operators
+        && pacemaker::is_up(world, n)
+        && !node.etcd.is_on()
+        && is_between_actions
+        && !peer_serves
+        && newest.votes(node.data.mid)
+        && (accept_loss == was_left_behind);
+    if can {
+        world.nodes[n].word = Word::Given { accept_loss };
+        world.nodes[n].quorum = true;
+    }
+    can
+}
+
+/// An operator chooses the history of `n` while both nodes refuse to start, as each holds a history of its own: the
+/// writes of the other one are given up.
+pub(super) fn choose(sim: &Sim, world: &mut World, n: usize) -> bool {
+    let chosen = u8::try_from(n).ok();
+    let can = sim.bounds.chooses
+        && world.nodes[n].on
+        && world.nodes[n].cib.primary != chosen
+        && world.nodes.iter().all(|node| !node.etcd.is_on() && !node.has_plan())
+        && etcd::have_parted(sim, world);
+    if can {
+        let is_heard = pacemaker::are_together(world);
+        pacemaker::write(world, n, |cib| cib.primary = chosen);
+        // An earlier confirmation of the other node no longer counts once that node can learn of this choice.
+        (world.words, world.unheard) = (1 << n, u8::from(!is_heard) << (1 - n));
+    }
+    can
+}
+
+/// `force_new_cluster` on a node whose peer is replaced or restored: no etcd runs on either.
+pub(super) fn tell_whose_data_counts(sim: &Sim, world: &mut World, n: usize) -> bool {
+    let can = sim.bounds.tells
+        && world.nodes[n].on
+        && !world.nodes[n].cib.told[n]
+        && world.nodes.iter().all(|node| !node.etcd.is_on());
+    if can {
+        pacemaker::write(world, n, |cib| cib.told[n] = true);
+    }
+    can
+}

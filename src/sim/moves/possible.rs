@@ -1,0 +1,79 @@
+//! Which moves a state does not rule out at first sight.
+
+use super::kinds::Move;
+use crate::sim::Bounds;
+use crate::sim::model::etcd;
+use crate::sim::model::pacemaker::{self, BEGINNINGS};
+use crate::sim::model::world::{BANNED, Blind, Run, Stack, Wanted, World};
+use crate::sim::reduce::atomic_steps::{Passing, boots_come_with_meetings};
+
+/// Calls `tell` with every move that may happen in the state, in the order of [`super::kinds::all`]. The first moment
+/// of a decision stands for the later ones.
+pub(super) fn thinkable(
+    bounds: &Bounds,
+    world: &World,
+    passing: Option<Passing>,
+    has_learner: bool,
+    mut tell: impl FnMut(Move),
+) {
+    let (is_led, may_fail) = (etcd::leader(world).is_some(), world.faults > 0);
+    let mut tell_if = |is_so: bool, what: Move| {
+        if is_so && passing.is_none_or(|passing| passing.allows(what)) {
+            tell(what);
+        }
+    };
+    tell_if(is_led, Move::Write);
+    tell_if(is_led && world.link, Move::Replicate);
+    tell_if(is_led, Move::Learn);
+    tell_if(may_fail && world.link, Move::CutLink);
+    tell_if(!world.link, Move::HealLink);
+    tell_if(world.lagging.is_some(), Move::CatchUp);
+    tell_if(world.joined, Move::Notice);
+    for (n, node) in world.nodes.iter().enumerate() {
+        if !node.on {
+            tell_if(world.link || !boots_come_with_meetings(bounds, world), Move::Boot(n));
+            continue;
+        }
+        let (runs, has_plan) = (node.etcd.is_on(), node.has_plan());
+        let is_up = node.stack == Stack::Up;
+        tell_if(may_fail && bounds.stacks && bounds.operators && is_up, Move::EndStack(n));
+        tell_if(may_fail && bounds.stacks && is_up, Move::KillStack(n));
+        tell_if(!is_up, Move::StackBack(n));
+        tell_if(may_fail && bounds.launches && has_plan, Move::KillLaunch(n));
+        tell_if(node.launching.is_some(), Move::Launched(n));
+        tell_if(may_fail && bounds.damage, Move::Damage(n));
+        tell_if(may_fail && bounds.operators && node.failures == BANNED, Move::CleanUp(n));
+        tell_if(node.etcd == Run::Leader, Move::Persist(n));
+        tell_if(matches!(node.etcd, Run::Fresh | Run::Leaderless), Move::Elect(n));
+        tell_if(runs, Move::Leave(n));
+        tell_if(may_fail, Move::PowerCut(n));
+        tell_if(may_fail && bounds.disks, Move::Destroy(n));
+        tell_if(bounds.unblocks && is_up, Move::Unblock(n));
+        tell_if(may_fail && runs, Move::KillEtcd(n));
+        tell_if(may_fail && node.action.is_some(), Move::KillAgent(n));
+        tell_if(may_fail && world.joined, Move::Lag(n));
+        tell_if(!world.joined && world.link && world.nodes[1 - n].on, Move::Meet(n));
+        tell_if(true, Move::Fence(n));
+        tell_if(has_plan, Move::Effect(n));
+        tell_if(has_plan, Move::GiveUp(n));
+        tell_if(may_fail && bounds.operators && !runs, Move::Confirm(n, false));
+        tell_if(may_fail && bounds.operators && !runs, Move::Confirm(n, true));
+        for wanted in [Wanted::Running, Wanted::Standby, Wanted::Shutdown] {
+            let may = may_fail || wanted == Wanted::Running;
+            let can = is_up && node.wanted != wanted && node.wanted != Wanted::Shutdown;
+            tell_if(may && bounds.operators && can, Move::Want(n, wanted));
+        }
+        tell_if(may_fail && bounds.chooses && !runs, Move::Choose(n));
+        tell_if(may_fail && bounds.tells && !runs, Move::Tell(n));
+        let may_hide = may_fail && bounds.hides && node.blind == Blind::None && !has_plan;
+        for what in Blind::ALL {
+            tell_if(may_hide, Move::Hide(n, what));
+        }
+        tell_if(node.action.is_some() && !has_plan, Move::Decide(n, 0));
+        if node.action.is_none() && passing.is_none() {
+            for begin in BEGINNINGS {
+                tell_if(pacemaker::may_begin(world, n, begin, has_learner), Move::Begin(n, begin, 0));
+            }
+        }
+    }
+}

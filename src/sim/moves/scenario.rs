@@ -1,0 +1,77 @@
+//! Scenario files: where it begins, then one move on each line. Blank lines and `#` comments are left out.
+
+use super::kinds::{self, Move};
+use crate::sim::model::initial_states::Beginning;
+
+/// A way through the world.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    pub begin: Beginning,
+    pub moves: Vec<Move>,
+}
+
+/// A scenario that is not understood: which line, and what to type instead.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: '{text}' is no move; type {instead}")]
+pub struct Error {
+    line: usize,
+    text: String,
+    instead: String,
+}
+
+/// Reads a scenario.
+pub fn parse(text: &str) -> Result<Trace, Error> {
+    let known = kinds::all();
+    let mut trace = Trace { begin: Beginning::Voters, moves: Vec::new() };
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    for (number, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
+        if let Some(begin) = Beginning::ALL.into_iter().find(|begin| begin.text() == line) {
+            trace.begin = begin;
+            continue;
+        }
+        let found = known.iter().find(|what| what.text() == line);
+        trace.moves.push(*found.ok_or_else(|| unknown(number + 1, line, &known))?);
+    }
+    Ok(trace)
+}
+
+fn unknown(line: usize, text: &str, known: &[Move]) -> Error {
+    let first = text.split(' ').next().unwrap_or_default();
+    let alike: Vec<String> = known
+        .iter()
+        .map(|what| format!("'{}'", what.text()))
+        .filter(|what| what.starts_with(&format!("'{first} ")))
+        .take(6)
+        .collect();
+    let instead = if alike.is_empty() {
+        "a line that begins with client, etcd, power, agent, net, cib, pacemaker or operator".to_owned()
+    } else {
+        alike.join(" or ")
+    };
+    Error { line, text: text.to_owned(), instead }
+}
+
+/// Writes a scenario.
+pub fn format(trace: &Trace) -> String {
+    trace.moves.iter().fold(format!("{}\n", trace.begin.text()), |text, what| text + &what.text() + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_move_reads_back_and_no_two_are_written_alike() {
+        for begin in Beginning::ALL {
+            let trace = Trace { begin, moves: kinds::all() };
+            let read = parse(&format(&trace)).unwrap();
+            assert_eq!((read.begin, read.moves), (trace.begin, trace.moves));
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_no_move_says_what_to_type() {
+        let error = parse("power of node3 is cut").unwrap_err().to_string();
+        assert!(error.starts_with("line 1:") && error.contains("'power of node1 is cut'"), "{error}");
+    }
+}

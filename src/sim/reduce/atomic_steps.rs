@@ -1,0 +1,77 @@
+//! Atomic steps, a partial-order reduction: in some states only faults can come before what is under way is finished.
+//! Such a state does not last: the search goes through it and does not keep it. Each rule says whether it is exact, and
+//! why, or what it leaves out. With `--fine` every state lasts.
+
+use crate::decide::Request;
+use crate::sim::model::world::{Run, Stack, World};
+use crate::sim::model::{agent, etcd};
+use crate::sim::moves::kinds::Move;
+use crate::sim::{Bounds, Sim};
+
+/// What is under way in a state that does not last: a round whose next effect can happen, entries between the two
+/// etcds, a stop that only waits for etcd to end, or a machine that boots.
+#[derive(Clone, Copy, Debug)]
+pub struct Passing {
+    acting: Option<usize>,
+    stops: bool,
+    boots: bool,
+}
+
+impl Passing {
+    /// Whether a move may come next.
+    pub fn allows(self, what: Move) -> bool {
+        match what {
+            Move::Boot(_) | Move::Meet(_) => self.boots,
+            Move::Effect(n) | Move::GiveUp(n) | Move::Decide(n, _) => self.acting == Some(n),
+            Move::Replicate | Move::Learn | Move::Persist(_) | Move::Leave(_) => true,
+            Move::Want(n, _) => what.is_fault() || (self.stops && self.acting == Some(n)),
+            what => what.is_fault(),
+        }
+    }
+}
+
+/// What is under way; none if the state lasts.
+pub fn passing(sim: &Sim, world: &World) -> Option<Passing> {
+    if sim.bounds.fine {
+        return None;
+    }
+    let acting = (0..2).find(|n| agent::may_act(sim, world, *n));
+    if acting.is_some() || etcd::is_passing(sim, world) {
+        return Some(Passing { acting, stops: false, boots: false });
+    }
+    let acting = (0..2).find(|n| just_stops(sim, world, *n));
+    let stops = acting.is_some();
+    let boots = !stops && is_about_to_meet(sim, world);
+    (stops || boots).then_some(Passing { acting, stops, boots })
+}
+
+/// True if a stop that depends on no other node has begun on `n`: it could as well begin later.
+///
+/// Exact if etcd is gone. Other nodes see nothing of the stop until it ends, as a node that stops counts as active. Of what the
+/// stop reads only one thing can change: whether it is half of a restart, and [`Passing`] lets an operator change that.
+///
+/// Not exact if etcd has no leader: the stop is assumed to decide before an election. That etcd gets a leader first is not
+/// explored, nor are notify variables that are older than such a leader. Only with no fault left, and not with `--keep-dead`.
+fn just_stops(sim: &Sim, world: &World, n: usize) -> bool {
+    let node = &world.nodes[n];
+    let begins = node
+        .action
+        .is_some_and(|action| action.request == Request::Stop && action.plan.is_none() && action.progress == 0);
+    begins && (node.etcd == Run::Off || (world.faults == 0 && !sim.bounds.keeps_dead && !node.etcd.is_led()))
+}
+
+/// True if a boot can be put off until the machine meets its peer, or until the peer boots. Exact: until then Pacemaker
+/// has no quorum on the machine and does nothing, and the peer, which has noticed the loss, does not see it. Only a
+/// fault or an operator's action could tell the difference.
+pub fn boots_come_with_meetings(bounds: &Bounds, world: &World) -> bool {
+    !bounds.fine && !bounds.unblocks && world.faults == 0 && !world.joined
+}
+
+fn is_about_to_meet(sim: &Sim, world: &World) -> bool {
+    let waits = |n: usize| {
+        let (node, other) = (&world.nodes[n], &world.nodes[1 - n]);
+        let can_meet = !other.on || other.stack == Stack::Up;
+        node.on && node.stack == Stack::Up && !node.quorum && !node.etcd.is_on() && node.launching.is_none() && can_meet
+    };
+    world.link && boots_come_with_meetings(&sim.bounds, world) && (0..2).any(waits)
+}

@@ -1,0 +1,160 @@
+//! Dead-variable reduction: a part of a state that no later move reads gets one fixed value, so that states which
+//! differ only in it become one. Each rule names every reader of what it drops; a state has the same successors before
+//! and after, unless a rule says that it is not exact.
+
+use crate::decide::Request;
+use crate::decide::plan::Phase;
+use crate::decide::snapshot::{BootMemory, Lineage, Moment, Record, RunningVoter};
+use crate::sim::model::log;
+use crate::sim::model::view::THIS_BOOT;
+use crate::sim::model::world::{Action, Node, Operation, Run, Vars, Wanted, Word, World};
+use crate::sim::store::intern::Id;
+use crate::sim::{Sim, Violation};
+
+/// Drops what is dead in `world`.
+pub(in crate::sim) fn drop_dead(sim: &mut Sim, world: &mut World) {
+    if !sim.bounds.keeps_dead {
+        drop_of_nodes(sim, world);
+    }
+    for node in &mut world.nodes {
+        node.data.folded = 0;
+    }
+}
+
+fn drop_of_nodes(sim: &mut Sim, world: &mut World) {
+    for n in 0..2 {
+        let node = &mut world.nodes[n];
+        drop_of_a_sole_voter(sim, node);
+        if node.etcd == Run::Off {
+            // Read only while a container runs, and every start of one writes it again.
+            node.forces = false;
+        }
+        node.memory = remembered(sim, node);
+        if node.unclean {
+            // No action begins here before the power is cut, and that deletes the confirmation.
+            node.word = Word::None;
+        }
+    }
+    for node in world.nodes.iter_mut().filter(|node| !world.joined && !node.on) {
+        // A boot resets both before anything reads them.
+        (node.asked, node.wanted) = (false, Wanted::Running);
+    }
+    for n in 0..2 {
+        drop_of_an_action(sim, world, n);
+        drop_of_a_record(sim, world, n);
+    }
+    // As the next move would: what is committed by now is folded.
+    let [one, other] = &mut world.nodes;
+    log::fold(&mut sim.logs, &mut one.data, &mut other.data);
+}
+
+/// The commit index of a sole voter is read only when a new cluster is forced from its data, which does not happen to a
+/// sole voter: when it starts, it commits its whole log.
+fn drop_of_a_sole_voter(sim: &Sim, node: &mut Node) {
+    let is_sole = log::Data::applied(node.data, &sim.logs).conf.has_one_voter()
+        && node.data.newest(&sim.logs).conf.has_one_voter();
+    if !node.etcd.is_on() && is_sole {
+        node.data.commit = node.data.len(&sim.logs);
+        node.data.durable = node.data.commit;
+    }
+}
+
+/// The notify variables that the decisions of an action do not read.
+///
+/// - A notification reads its moment and operation, and whether the peer is the node that starts or stops: `decide::peer`
+///   asks for that before it asks which nodes are active. A recurring monitor has no variables.
+/// - A start reads the active nodes only if the peer's start is not part of the transition. Once its etcd was started, it only
+///   reads whether the peer's machine is there, which the variables do not say.
+///   Not exact: once no fault is left, notify variables that are older than the CIB are no longer explored.
+/// - A stop reads whether it is half of a restart only if there is a claim to keep, and after starts in vain that counts as no
+///   restart. It reads the rest only before it leaves the member list. It does not leave the list if the peer stops, too, nor
+///   once its etcd is gone; that stays so, as only a start or a recovery runs etcd.
+fn drop_of_an_action(sim: &Sim, world: &mut World, n: usize) {
+    let Some(action) = world.nodes[n].action.filter(|action| action.plan.is_none()) else { return };
+    let node = &world.nodes[n];
+    let (me, peer) = (1_u8 << n, 1_u8 << (1 - n));
+    let mut notify = action.notify;
+    match action.request {
+        Request::Notify => notify.active = 0,
+        Request::Start if is_past_its_decision(sim, world, n, action) => notify = DROPPED,
+        Request::Start if world.faults == 0 => notify = Vars { active: 0, start: me, ..notify },
+        Request::Start if notify.start & peer != 0 => notify.active = 0,
+        Request::Stop => {
+            let may_keep_a_claim = sim.memories.get(node.memory).voter.is_some() && !has_left(sim, node);
+            if notify.in_vain || !may_keep_a_claim {
+                (notify.start, notify.in_vain) = (notify.start & peer, false);
+            }
+            if node.etcd == Run::Off {
+                notify = Vars { active: 0, start: notify.start & me, stop: me, ..notify };
+            } else if notify.stop & peer != 0 {
+                (notify.active, notify.start) = (0, notify.start & me);
+            }
+        }
+        _ => {}
+    }
+    world.nodes[n].action = Some(Action { notify, ..action });
+}
+
+/// The nonce of a node's record. Only the barrier reads it, after it has written a new one.
+fn drop_of_a_record(sim: &mut Sim, world: &mut World, n: usize) {
+    let phase = |action: Action| sim.progresses.get(action.progress).phase.clone();
+    let is_asked = |action: Action| action.plan.is_some() || matches!(phase(action), Phase::Barrier { .. });
+    if world.nodes[n].action.is_some_and(is_asked) {
+        return;
+    }
+    for node in &mut world.nodes {
+        let record = &mut node.cib.record[n];
+        if let Some(told) = sim.records.get(*record).as_ref().filter(|record| record.nonce.is_some()) {
+            *record = sim.records.id(Some(Record { nonce: None, ..told.clone() }));
+        }
+    }
+}
+
+/// True if a start has run its etcd and can no longer return to its first decision. It returns only if the peer has a
+/// leader and does not list our member (`decide::serve::is_left_out`). No start has [`DROPPED`] as its variables: see
+/// [`check_progress`].
+fn is_past_its_decision(sim: &Sim, world: &World, n: usize, action: Action) -> bool {
+    let (mine, others) = (world.nodes[n].data, world.nodes[1 - n].data);
+    let may_be_left_out =
+        !others.is_blank() && (others.cluster != mine.cluster || !others.newest(&sim.logs).conf.lists(mine.mid));
+    matches!(sim.progresses.get(action.progress).phase, Phase::Started(_)) && !may_be_left_out
+}
+
+/// The variables of a start that reads none any more.
+const DROPPED: Vars = Vars {
+    given: true,
+    moment: Moment::Outside,
+    operation: Operation::None,
+    active: 0,
+    start: 0,
+    stop: 0,
+    in_vain: false,
+};
+
+/// Asserts that [`is_past_its_decision`] is right: a start that returns to its first decision reads its variables, so
+/// they must not have been dropped.
+pub(in crate::sim) fn check_progress(request: Request, notify: Vars, phase: &Phase) -> Result<(), Violation> {
+    if request == Request::Start && notify == DROPPED && !matches!(phase, Phase::Started(_)) {
+        return Err(Violation::new("the search has dropped what a start asks for".to_owned()));
+    }
+    Ok(())
+}
+
+fn has_left(sim: &Sim, node: &Node) -> bool {
+    node.note != 0 && sim.notes.get(node.note).left_at.is_some()
+}
+
+/// This boot's memory. One without a voter becomes none: every rule treats both alike. On a machine that waits to be
+/// fenced no agent reads the memory. Only an invariant asks whether it holds a voter: no node forces a new cluster
+/// beside a peer that may run standalone (`agent::check_plan`).
+fn remembered(sim: &mut Sim, node: &Node) -> Id {
+    let BootMemory { voter, promoted, .. } = sim.memories.get(node.memory);
+    if voter.is_none() && !promoted {
+        return 0;
+    }
+    if !node.unclean {
+        return node.memory;
+    }
+    let voter = RunningVoter { cluster_id: 0, member_id: 0, lineage: Lineage::default(), sole: false };
+    sim.memories.id(BootMemory { boot_id: THIS_BOOT.to_owned(), voter: Some(voter), ..BootMemory::default() })
+}

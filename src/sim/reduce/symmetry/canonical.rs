@@ -1,0 +1,195 @@
+//! The canonical form: states that differ only in names that no rule asks for, or in what no later move reads, get one
+//! form, before the search looks whether it has seen it. Each step says why it is sound.
+
+use super::fingerprint;
+use super::known::{self, Names};
+use super::rename::{Forks, Renaming, renamed};
+use crate::sim::Sim;
+use crate::sim::model::log::{self, Entry, Mid, bit};
+use crate::sim::model::world::{HISTORY, Node, World};
+use crate::sim::reduce::dead_variables::drop_dead;
+use crate::sim::store::packed::Packed;
+
+/// A state in its canonical form.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    pub state: Packed,
+    /// Its fingerprint, which does not depend on the numbers of its values.
+    pub digest: u64,
+    /// Whether the two nodes changed places.
+    pub is_swapped: bool,
+    /// Whether rules can tell the nodes apart by their names: see [`names_count`].
+    pub names_count: bool,
+}
+
+/// Brings `world` into its canonical form.
+pub fn canonical(sim: &mut Sim, world: &mut World) -> Form {
+    let form = form(sim, world);
+    if form.is_swapped {
+        *world = renamed(sim, world, &Renaming::swap());
+    }
+    form
+}
+
+/// The canonical form of `world`. `world` itself is brought into it, except for the order of the nodes.
+pub(in crate::sim) fn form(sim: &mut Sim, world: &mut World) -> Form {
+    drop_dead(sim, world);
+    absorb_writes(sim, world);
+    let mut names = known::of(sim, world);
+    let forks = Row::of(sim, world, &names);
+    let names_count = forks.has_two_authors();
+    if world.nodes.iter().any(Node::has_plan) {
+        let digest = fingerprint::digest(sim, world, &names);
+        return Form { state: Packed::of(world), digest, is_swapped: false, names_count };
+    }
+    if let Some(renaming) = renaming(sim, world, &names, &forks) {
+        *world = renamed(sim, world, &renaming);
+        names = known::of(sim, world);
+    }
+    let digest = fingerprint::digest(sim, world, &names);
+    // Rules order two blank nodes by name.
+    if !sim.bounds.blank && !names_count {
+        let others = fingerprint::digest_of_swapped(sim, world, &names);
+        if others < digest {
+            return Form { state: fingerprint::swapped(world, &names), digest: others, is_swapped: true, names_count };
+        }
+    }
+    Form { state: Packed::of(world), digest, is_swapped: false, names_count }
+}
+
+/// True if rules can tell the two nodes apart by name. They order two forks of one rank by author, so the mirror image
+/// of such a state has other successors. A state that leads to such a state is expanded in both orientations.
+pub(in crate::sim) fn names_count(sim: &mut Sim, world: &World) -> bool {
+    let names = known::of(sim, world);
+    Row::of(sim, world, &names).has_two_authors()
+}
+
+/// A write in the folded entry of both data dirs is in all data that will ever be made from them: it becomes part of
+/// [`HISTORY`]. A write that no log holds, and that was not acknowledged or was given up, is forgotten. The number of
+/// either is free for another write.
+pub(in crate::sim) fn absorb_writes(sim: &mut Sim, world: &mut World) {
+    let base = |sim: &Sim, n: usize| match world.nodes[n].data.entries(&sim.logs).first() {
+        Some(Entry::Base { writes, .. }) => *writes,
+        _ => 0,
+    };
+    let held = |sim: &Sim, n: usize| world.nodes[n].data.newest(&sim.logs).writes;
+    let kept = base(sim, 0) & base(sim, 1) & world.acked & !world.given_up & !HISTORY;
+    let nowhere = world.writes & !(held(sim, 0) | held(sim, 1)) & (!world.acked | world.given_up);
+    if kept & world.writes != 0 {
+        for node in &mut world.nodes {
+            let mut entries = node.data.entries(&sim.logs).to_vec();
+            if let Some(Entry::Base { writes, .. }) = entries.first_mut() {
+                *writes = *writes & !kept | HISTORY;
+            }
+            node.data.log = sim.logs.id(entries);
+        }
+        world.acked |= HISTORY;
+    }
+    let gone = kept | nowhere;
+    (world.writes, world.acked, world.given_up) = (world.writes & !gone, world.acked & !gone, world.given_up & !gone);
+}
+
+/// The canonical names of members and forks; none if no name changes.
+///
+/// Rules only ask whether two member ids are equal: each node's own member gets the first number, and no number is left out.
+/// Rules only ask which of two counts of forks is larger: ranks replace the counts. Where disks may be lost, rank 0 is reserved
+/// for a replaced disk, which knows of no fork. The author of the lowest rank is erased if there is only one and no node
+/// announces a fork: nobody else reads the author.
+fn renaming(sim: &Sim, world: &World, names: &[Names; 2], forks: &Row) -> Option<Renaming> {
+    let mids = world.nodes.iter().zip(names).fold(0, |mids, (node, names)| mids | bit(node.data.mid) | names.mids());
+    let announced = names.iter().any(Names::announces);
+    let recorded = world.nodes.iter().any(|node| node.cib.most_forks() != (0, 0));
+    let ranks = if sim.bounds.counts_forks { Vec::new() } else { ranks(forks.all(), lowest(sim), announced, recorded) };
+    let in_order = (0..2).all(|n| are_in_order(world.nodes[n].data.mid, mids, log::first_mid(n)));
+    (!in_order || !ranks.is_empty()).then(|| Renaming::new(renamed_mids(world, mids), ranks))
+}
+
+/// The rank of the fewest forks.
+fn lowest(sim: &Sim) -> u8 {
+    u8::from(sim.bounds.disks || sim.bounds.keeps_dead)
+}
+
+/// The forks that a state names, each once and in their order.
+#[derive(Default)]
+struct Row {
+    forks: [Forks; MOST_FORKS],
+    count: usize,
+}
+
+/// Per node: two attributes and two records in the CIB, the note and the memory.
+const MOST_FORKS: usize = 12;
+
+impl Row {
+    fn of(sim: &Sim, world: &World, names: &[Names; 2]) -> Self {
+        let lowest = lowest(sim);
+        let mut row = Self::default();
+        for (node, names) in world.nodes.iter().zip(names) {
+            row.add(node.cib.most_forks(), lowest);
+            // A node without the attribute says nothing about how many forks there are.
+            let recorded = node.cib.lineage.into_iter().filter(|forks| *forks != (0, 0));
+            recorded.for_each(|forks| row.add(forks, lowest));
+            names.forks().for_each(|named| row.add(named, lowest));
+        }
+        row.forks[..row.count].sort_unstable();
+        row
+    }
+
+    fn add(&mut self, forks: Forks, lowest: u8) {
+        let is_told = forks.0 != 0 || lowest == 0;
+        if is_told && !self.forks[..self.count].contains(&forks) {
+            self.forks[self.count] = forks;
+            self.count += 1;
+        }
+    }
+
+    fn all(&self) -> &[Forks] {
+        &self.forks[..self.count]
+    }
+
+    /// Whether two nodes made a fork of the same rank.
+    fn has_two_authors(&self) -> bool {
+        let is_tie = |pair: &[Forks]| pair[0].0 == pair[1].0 && pair[0].1 != 0;
+        self.all().windows(2).any(is_tie)
+    }
+}
+
+/// True if the members of the node whose first id is `first` have their canonical ids already.
+fn are_in_order(own: Mid, used: u16, first: Mid) -> bool {
+    let on_the_node = (used >> first) & MEMBERS_OF_A_NODE;
+    (own == 0 || own == first) && on_the_node & (on_the_node + 1) == 0
+}
+
+/// One bit for each member that a node can have.
+const MEMBERS_OF_A_NODE: u16 = 0x7f;
+
+fn renamed_mids(world: &World, used: u16) -> [Mid; 16] {
+    let mut renamed = Renaming::identity().mids;
+    for (n, node) in world.nodes.iter().enumerate() {
+        let (own, first) = (node.data.mid, log::first_mid(n));
+        // In the order of their new ids: its own, the others that are named, and the rest.
+        let rank = |mid: &Mid| (*mid != own, used & bit(*mid) == 0, *mid);
+        let mut all: [Mid; 7] = std::array::from_fn(|index| first + u8::try_from(index).unwrap_or(0));
+        all.sort_unstable_by_key(rank);
+        for (mid, name) in all.into_iter().zip(first..) {
+            renamed[usize::from(mid)] = name;
+        }
+    }
+    renamed
+}
+
+fn ranks(forks: &[Forks], lowest: u8, announced: bool, recorded: bool) -> Vec<(Forks, Forks)> {
+    let mut ranks = Vec::new();
+    let mut rank = lowest;
+    let agreed = !announced && forks.iter().filter(|(count, _)| *count == forks[0].0).count() == 1;
+    // Rank 0 would lose the author of a fork, and a node that has recorded one would seem to have recorded none.
+    let counts = !agreed || recorded;
+    rank += u8::from(lowest == 0 && counts && forks.first().is_some_and(|(count, _)| *count != 0));
+    for (index, (count, by)) in forks.iter().enumerate() {
+        rank += u8::from(index > 0 && forks[index - 1].0 != *count);
+        let to = (rank, if index == 0 && agreed { 0 } else { *by });
+        if to != (*count, *by) {
+            ranks.push(((*count, *by), to));
+        }
+    }
+    ranks
+}

@@ -1,0 +1,127 @@
+//! Facts about interned values, kept by their numbers, as every state that a search finds asks for them: which members
+//! and forks a value names, and its mirror image.
+
+use super::rename::{Forks, Renaming, Table, forks_of, keep, rename};
+use crate::decide::snapshot::{DataDir, Record};
+use crate::sim::Sim;
+use crate::sim::model::log::{Entry, bit};
+use crate::sim::model::world::{Node, World};
+use crate::sim::store::intern::Id;
+
+/// What is known of a value.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// See [`crate::sim::store::intern::Interner::mark`].
+    pub(in crate::sim) mark: u16,
+    /// The number and the fingerprint of its mirror image: the same value with the nodes exchanged.
+    pub(in crate::sim) other: Id,
+    pub(in crate::sim) others_mark: u16,
+    /// The members and the fork that it names.
+    mids: u16,
+    forks: Option<Forks>,
+    /// Whether it is the note of a node that runs standalone.
+    announces: bool,
+}
+
+/// What is known of a node's values.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) struct Names {
+    pub(in crate::sim) log: Known,
+    pub(in crate::sim) note: Known,
+    pub(in crate::sim) memory: Known,
+    pub(in crate::sim) record: [Known; 2],
+}
+
+impl Names {
+    /// The members that the node's values name.
+    pub(in crate::sim) fn mids(&self) -> u16 {
+        self.log.mids | self.memory.mids | self.record[0].mids | self.record[1].mids
+    }
+
+    /// The forks that they name.
+    pub(in crate::sim) fn forks(&self) -> impl Iterator<Item = Forks> {
+        [self.note.forks, self.memory.forks, self.record[0].forks, self.record[1].forks].into_iter().flatten()
+    }
+
+    /// Whether the note says that the node runs standalone.
+    pub(in crate::sim) fn announces(&self) -> bool {
+        self.note.announces
+    }
+}
+
+/// What is known of the values of both nodes.
+pub(in crate::sim) fn of(sim: &mut Sim, world: &World) -> [Names; 2] {
+    let mut names = |node: &Node| Names {
+        log: known(sim, Table::Log, node.data.log),
+        note: known(sim, Table::Note, node.note),
+        memory: known(sim, Table::Memory, node.memory),
+        record: node.cib.record.map(|id| known(sim, Table::Record, id)),
+    };
+    [names(&world.nodes[0]), names(&world.nodes[1])]
+}
+
+fn known(sim: &mut Sim, table: Table, id: Id) -> Known {
+    let known = sim.known[table as usize].get(id as usize).copied().flatten();
+    known.unwrap_or_else(|| {
+        let known = learn(sim, table, id);
+        keep(&mut sim.known[table as usize], id, known);
+        known
+    })
+}
+
+fn learn(sim: &mut Sim, table: Table, id: Id) -> Known {
+    let swap = Renaming::swap();
+    let key = sim.renamings.id(swap.clone());
+    // Number 0, which stands for no value, is its own mirror image.
+    let other = if id == 0 { 0 } else { rename(sim, table, id, key, &swap) };
+    let known = Known { mark: mark(sim, table, id), other, others_mark: mark(sim, table, other), ..Known::default() };
+    match table {
+        Table::Log => Known { mids: mids_of(sim.logs.get(id)), ..known },
+        Table::Record => sim.records.get(id).as_ref().map_or(known, |record| Known {
+            mids: mids_of_record(record),
+            forks: Some(forks_of(&record.lineage)),
+            ..known
+        }),
+        Table::Note => {
+            let note = sim.notes.get(id);
+            // To have no note means the same as a note that knows of no fork.
+            Known { forks: Some(forks_of(&note.lineage)), announces: note.alone_since.is_some(), ..known }
+        }
+        Table::Memory => sim.memories.get(id).voter.as_ref().map_or(known, |voter| Known {
+            mids: bit(u8::try_from(voter.member_id).unwrap_or(0) & 15),
+            forks: Some(forks_of(&voter.lineage)),
+            ..known
+        }),
+    }
+}
+
+fn mark(sim: &Sim, table: Table, id: Id) -> u16 {
+    match table {
+        Table::Log => sim.logs.mark(id),
+        Table::Record => sim.records.mark(id),
+        Table::Note => sim.notes.mark(id),
+        Table::Memory => sim.memories.mark(id),
+    }
+}
+
+fn mids_of_record(record: &Record) -> u16 {
+    match &record.disk {
+        DataDir::Present(history) => history
+            .voters
+            .iter()
+            .chain(&history.learners)
+            .chain([&history.member_id])
+            .fold(0, |set, mid| set | bit(u8::try_from(*mid).unwrap_or(0) & 15)),
+        DataDir::Blank | DataDir::Broken { .. } => 0,
+    }
+}
+
+fn mids_of(entries: &[Entry]) -> u16 {
+    entries.iter().fold(0, |set, entry| {
+        set | match *entry {
+            Entry::Base { conf, .. } => conf.voters | conf.learners | conf.started,
+            Entry::AddLearner(mid) | Entry::Started(mid) | Entry::Promote(mid) | Entry::Remove(mid) => bit(mid),
+            Entry::Write(_) => 0,
+        }
+    })
+}

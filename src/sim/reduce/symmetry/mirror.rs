@@ -1,0 +1,155 @@
+//! Tests of symmetry reduction ([`super::canonical`]): if it takes two states for one, their decisions and their
+//! successors are the same except for the names.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use super::canonical;
+use super::rename::{self, Renaming};
+use crate::clock::Deadline;
+use crate::decide::Request;
+use crate::sim::model::agent;
+use crate::sim::model::initial_states;
+use crate::sim::model::steps::Todo;
+use crate::sim::model::timing::MOMENTS;
+use crate::sim::model::view::{self, View};
+use crate::sim::model::world::World;
+use crate::sim::mutant::Mutant;
+use crate::sim::search::Limits;
+use crate::sim::search::engine::{self, Reached};
+use crate::sim::store::packed::Packed;
+use crate::sim::{Bounds, Sim};
+
+/// Why the names of the nodes may decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Why {
+    /// The first of two blank nodes by name bootstraps.
+    BothBlank,
+    /// Two nodes made a fork of one rank.
+    EqualRank,
+}
+
+/// The reason why names may decide in a state, if they may.
+fn why(sim: &mut Sim, world: &World) -> Option<Why> {
+    let are_blank = world.nodes.iter().all(|node| node.data.is_blank());
+    let first = are_blank.then_some(Why::BothBlank);
+    first.or_else(|| canonical::names_count(sim, world).then_some(Why::EqualRank))
+}
+
+/// Calls `visit` with every state that lasts in a search, and with its successors.
+fn visit_all(sim: &mut Sim, mut visit: impl FnMut(&mut Sim, &World, &Reached)) {
+    let limits = Limits { states: usize::MAX, time: Duration::from_secs(600), stop_at_first: false, threads: 1 };
+    let mut roots = vec![initial_states::healthy(sim)];
+    roots.extend(sim.bounds.blank.then(|| initial_states::blank(sim)));
+    let (shares, cut_short) = engine::search(sim, &roots, &limits, &Deadline::after(limits.time));
+    assert_eq!(cut_short, None);
+    let mut reached = Reached::default();
+    for share in shares {
+        for (state, about) in share.found.values.iter().zip(&share.about) {
+            let world = World { faults: sim.bounds.faults - about.spent, ..state.world() };
+            reached.from(sim, &world);
+            visit(sim, &world, &reached);
+        }
+    }
+}
+
+fn mirrored(sim: &mut Sim, world: &World) -> World {
+    rename::renamed(sim, world, &Renaming::swap())
+}
+
+/// What is decided in a view at each moment.
+fn decided(sim: &Sim, view: &View) -> Vec<Todo> {
+    let progress = sim.progresses.get(view.progress);
+    MOMENTS.map(|when| agent::decide_at(sim, view, progress, when).1).to_vec()
+}
+
+/// Looks at every view of a search and at its mirror image; how many there are, and which names decide in.
+fn assert_mirror_images_decide_alike(bounds: Bounds) -> (usize, Vec<(Why, Request)>) {
+    let mut sim = Sim::new(bounds, Mutant::None);
+    let (mut seen, mut by_name) = (HashSet::new(), HashSet::new());
+    visit_all(&mut sim, |sim, _, reached| {
+        for world in reached.all() {
+            for n in 0..2 {
+                let Some(action) = world.nodes[n].action.filter(|action| action.plan.is_none()) else { continue };
+                let view = view::look(sim, world, n, action);
+                let (place, why) = (sim.decided.place(&view), why(sim, world));
+                if !seen.insert((place, why)) {
+                    continue;
+                }
+                let other = mirrored(sim, world);
+                let others = other.nodes[1 - n].action.map(|action| view::look(sim, &other, 1 - n, action)).unwrap();
+                let plans = decided(sim, &view);
+                let expected: Vec<_> = plans.iter().map(|plan| Renaming::swap().todo(plan)).collect();
+                if decided(sim, &others) != expected {
+                    let may_be_swapped = !canonical::form(sim, &mut world.clone()).names_count && !sim.bounds.blank;
+                    assert!(!may_be_swapped, "{view:?} decides otherwise than {others:?}");
+                    let why = why.unwrap_or_else(|| panic!("names decide in {view:?}: {plans:?}"));
+                    by_name.insert((why, view.request));
+                }
+            }
+        }
+    });
+    let mut by_name: Vec<_> = by_name.into_iter().collect();
+    by_name.sort_by_key(|(why, request)| (*why as u8, *request as u8));
+    (seen.len(), by_name)
+}
+
+/// What lasts after a state or, where `mirrors` is set, its mirror image; each with how many faults are left.
+fn forms(sim: &mut Sim, reached: &Reached, mirrors: bool) -> Vec<(Packed, u8)> {
+    let mut forms = Vec::new();
+    for (_, next) in reached.lasting() {
+        let mut next = if mirrors { mirrored(sim, next) } else { *next };
+        let form = (canonical::form(sim, &mut next).state, next.faults);
+        if !forms.contains(&form) {
+            forms.push(form);
+        }
+    }
+    forms
+}
+
+/// Takes every step from every state that stands for its mirror image, too, and from the mirror image; how many states
+/// there were.
+fn assert_mirror_images_lead_to_the_same(bounds: Bounds) -> usize {
+    let mut sim = Sim::new(bounds, Mutant::None);
+    let mut count = 0;
+    visit_all(&mut sim, |sim, world, reached| {
+        let is_named = |sim: &mut Sim, world: &World| canonical::names_count(sim, world);
+        if is_named(sim, world) || reached.names_count || reached.lasting().any(|(_, next)| is_named(sim, next)) {
+            return;
+        }
+        count += 1;
+        let other = mirrored(sim, world);
+        let mut others = Reached::default();
+        others.from(sim, &other);
+        let (these, those) = (forms(sim, reached, true), forms(sim, &others, false));
+        let is_same = these.len() == those.len() && these.iter().all(|form| those.contains(form));
+        assert!(is_same, "{world:?}: {} and {} states follow", these.len(), those.len());
+    });
+    count
+}
+
+#[test]
+fn views_and_their_mirror_images_decide_alike() {
+    let (count, by_name) = assert_mirror_images_decide_alike(Bounds::of_search(1));
+    assert!(count > 500, "{count} views are too few to show anything");
+    assert_eq!(by_name, []);
+    let blank = Bounds { blank: true, ..Bounds::of_search(0) };
+    let (_, by_name) = assert_mirror_images_decide_alike(blank);
+    assert_eq!(by_name, [(Why::BothBlank, Request::Start)]);
+}
+
+#[test]
+fn mirror_images_lead_to_the_same() {
+    let count = assert_mirror_images_lead_to_the_same(Bounds::of_search(1));
+    assert!(count > 1_000, "{count} states are too few to show anything");
+}
+
+/// Two forks of one rank need two faults.
+#[test]
+#[ignore = "ten seconds: `make sim-deep` runs it"]
+fn with_two_faults_names_decide_between_forks_of_one_rank_only() {
+    let (count, by_name) = assert_mirror_images_decide_alike(Bounds::of_search(2));
+    assert!(count > 10_000, "{count} views are too few to show anything");
+    assert_eq!(by_name, [Request::Start, Request::Monitor, Request::Notify].map(|request| (Why::EqualRank, request)));
+    assert!(assert_mirror_images_lead_to_the_same(Bounds::of_search(2)) > 100_000);
+}

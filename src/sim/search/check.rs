@@ -1,0 +1,244 @@
+//! The exhaustive search: every order of everything that can happen, with the fewest faults first, so that what is
+//! found is short.
+//!
+//! The search steps from one state that lasts to the next. The states in between, after one effect of a round or one
+//! entry that goes from one etcd to the other, are gone through each time and not kept; every fault comes between any
+//! two of those steps. A state that was reached with fewer faults is not expanded again with more: its successors were
+//! found already.
+
+use std::time::Duration;
+
+use super::engine::{self, Limits, Reached};
+use super::shard::{About, NOWHERE, Place, Share};
+use crate::clock::Deadline;
+use crate::sim::model::etcd;
+use crate::sim::model::initial_states::{self, Beginning};
+use crate::sim::model::world::World;
+use crate::sim::moves::scenario::Trace;
+use crate::sim::moves::{self, Move};
+use crate::sim::reduce::atomic_steps;
+use crate::sim::reduce::symmetry::canonical;
+use crate::sim::reduce::symmetry::rename::{self, Renaming};
+use crate::sim::store::packed::Packed;
+use crate::sim::{Sim, Violation};
+
+/// What a search came to.
+#[derive(Debug)]
+pub struct Outcome {
+    pub states: usize,
+    pub transitions: u64,
+    /// Which kinds of moves there were: see [`Move::kind`].
+    pub kinds: u64,
+    pub elapsed: Duration,
+    /// How many moves broke an invariant, and the first of them with the way to it.
+    pub violations: u64,
+    pub first_violation: Option<(Violation, Trace)>,
+    /// How many states have no way back to two voters without further faults, and the way to the first of them.
+    pub dead: usize,
+    pub first_dead: Option<Trace>,
+    /// Why the search ended early.
+    pub cut_short: Option<String>,
+}
+
+/// A part of a run, from the form of one state or its mirror image to the form of another.
+#[derive(Debug, Default)]
+struct Step {
+    way: Vec<Move>,
+    is_mirrored: bool,
+    /// Whether the form that it leads to is the mirror image of where it leads.
+    ends_swapped: bool,
+    /// Whether it can only be taken with the nodes named as they are.
+    names_count: bool,
+}
+
+/// What all shards have found.
+struct All {
+    shares: Vec<Share>,
+}
+
+/// Searches everything within the bounds of `sim`.
+pub fn check(sim: &mut Sim, limits: Limits) -> Outcome {
+    let deadline = Deadline::after(limits.time);
+    let roots = beginnings(sim);
+    let (shares, cut_short) = engine::search(sim, &roots, &limits, &deadline);
+    let all = All { shares };
+    let violations = all.shares.iter().map(|share| share.violations).sum();
+    let dead = if cut_short.is_none() && violations == 0 { all.dead() } else { Vec::new() };
+    let broken = all.shares.iter().filter_map(|share| share.broken).min();
+    Outcome {
+        states: all.shares.iter().map(|share| share.about.len()).sum(),
+        transitions: all.shares.iter().map(|share| share.transitions).sum(),
+        kinds: all.shares.iter().fold(0, |kinds, share| kinds | share.kinds),
+        elapsed: deadline.elapsed(),
+        violations,
+        first_dead: dead.first().map(|state| all.trace(sim, *state, Step::default())),
+        dead: dead.len(),
+        first_violation: broken.and_then(|(_, _, from)| all.violation(sim, from)),
+        cut_short,
+    }
+}
+
+impl All {
+    fn share(&self, place: Place) -> (&Share, usize) {
+        let count = self.shares.len();
+        (&self.shares[place as usize % count], place as usize / count)
+    }
+
+    fn about(&self, place: Place) -> About {
+        let (share, state) = self.share(place);
+        share.about[state]
+    }
+
+    fn world(&self, sim: &Sim, place: Place) -> World {
+        let (share, state) = self.share(place);
+        World { faults: sim.bounds.faults - share.about[state].spent, ..share.found.values[state].world() }
+    }
+
+    fn violation(&self, sim: &mut Sim, from: Place) -> Option<(Violation, Trace)> {
+        let world = self.world(sim, from);
+        let mirrored = rename::renamed(sim, &world, &Renaming::swap());
+        let mut reached = Reached::default();
+        for (from_world, is_mirrored) in [(world, false), (mirrored, true)] {
+            reached.from(sim, &from_world);
+            let ways = reached.broken.iter().map(|(violation, what, at)| (violation, reached.way_over(*at, *what)));
+            if let Some((violation, way)) = ways.min_by_key(|(_, way)| way.len()) {
+                let last = Step { way, is_mirrored, ends_swapped: false, names_count: reached.names_count };
+                return Some((violation.clone(), self.trace(sim, from, last)));
+            }
+        }
+        None
+    }
+
+    /// The way to a state, and the `last` step after it. The search keeps only the canonical form of each state, so
+    /// every step is taken again to find out which node is which. If rules tell the nodes apart by name in a step, the
+    /// names of the whole run are chosen so that this step can be taken.
+    fn trace(&self, sim: &mut Sim, to: Place, last: Step) -> Trace {
+        let mut states = vec![to];
+        while let Some(parent) = states.last().map(|at| self.about(*at).parent).filter(|at| *at != NOWHERE) {
+            states.push(parent);
+        }
+        states.reverse();
+        let mut steps: Vec<Step> = states
+            .windows(2)
+            .filter_map(|pair| Self::step(sim, &self.world(sim, pair[0]), &self.world(sim, pair[1])))
+            .collect();
+        steps.push(last);
+        let first = self.world(sim, states[0]);
+        let mut moves: Vec<(Move, bool)> = Vec::new();
+        let (mut is_swapped, mut is_told_mirrored) = (false, false);
+        for step in steps {
+            let told = is_swapped ^ step.is_mirrored;
+            moves.extend(step.way.into_iter().map(|what| (what, told)));
+            is_told_mirrored = if step.names_count { told } else { is_told_mirrored };
+            is_swapped = told ^ step.ends_swapped;
+        }
+        let name = |(what, told): (Move, bool)| if told == is_told_mirrored { what } else { what.of_the_other() };
+        let is_blank = first.nodes.iter().all(|node| node.data.is_blank());
+        let begin = match (is_blank, etcd::have_parted(sim, &first), is_told_mirrored) {
+            (true, _, _) => Beginning::Blank,
+            (false, true, _) => Beginning::Parted,
+            (false, false, false) => Beginning::Voters,
+            (false, false, true) => Beginning::SecondLeads,
+        };
+        Trace { begin, moves: moves.into_iter().map(name).collect() }
+    }
+
+    /// The shortest way from one form to another, as the search may have found it.
+    fn step(sim: &mut Sim, from: &World, to: &World) -> Option<Step> {
+        let mut ways = Vec::new();
+        let mut reached = Reached::default();
+        let mirrored = rename::renamed(sim, from, &Renaming::swap());
+        for (from, is_mirrored) in [(from, false), (&mirrored, true)] {
+            let is_named = canonical::names_count(sim, from);
+            reached.from(sim, from);
+            for (number, next) in reached.lasting() {
+                let form = canonical::form(sim, &mut next.clone());
+                // The search found the state with exactly these faults.
+                if next.faults == to.faults && form.state == Packed::of(to) {
+                    let names_count = is_named || form.names_count;
+                    ways.push(Step {
+                        way: reached.way_to(number),
+                        is_mirrored,
+                        ends_swapped: form.is_swapped,
+                        names_count,
+                    });
+                }
+            }
+        }
+        ways.into_iter().min_by_key(|step| (step.is_mirrored, step.way.len()))
+    }
+
+    /// The states from which no moves without faults lead to a good one. States in which an operator made two histories
+    /// are left out: a human has to choose there.
+    fn dead(&self) -> Vec<Place> {
+        let count = self.shares.len();
+        let mut alive: Vec<Vec<bool>> =
+            self.shares.iter().map(|share| share.about.iter().map(|about| about.good).collect()).collect();
+        // In the reverse order of their discovery: one pass settles most states.
+        let mut is_news = true;
+        while std::mem::take(&mut is_news) {
+            for (me, share) in self.shares.iter().enumerate() {
+                for (to, from) in share.free.iter().rev() {
+                    if alive[me][*to as usize] {
+                        let was_alive =
+                            std::mem::replace(&mut alive[*from as usize % count][*from as usize / count], true);
+                        is_news |= !was_alive;
+                    }
+                }
+            }
+        }
+        let is_dead =
+            |place: &Place| !alive[*place as usize % count][*place as usize / count] && !self.about(*place).overridden;
+        let mut dead: Vec<Place> = self.places().filter(is_dead).collect();
+        // Those with the fewest faults first, and of these the ones that were found first.
+        dead.sort_by_key(|place| (self.about(*place).spent, *place));
+        dead
+    }
+
+    fn places(&self) -> impl Iterator<Item = Place> {
+        let count = self.shares.len();
+        let share = move |(me, share): (usize, &Share)| {
+            let states = share.about.len();
+            (0..states).map(move |state| Place::try_from(state * count + me).unwrap_or(NOWHERE))
+        };
+        self.shares.iter().enumerate().flat_map(share)
+    }
+}
+
+/// How many states of `traces` last, and the first way to one that a search within these bounds has not seen: a test of
+/// the search itself.
+pub fn missed(sim: &mut Sim, limits: Limits, traces: &[Trace]) -> (usize, Option<Trace>) {
+    let deadline = Deadline::after(limits.time);
+    let roots = beginnings(sim);
+    let (shares, _) = engine::search(sim, &roots, &limits, &deadline);
+    let mut lasting = 0;
+    for trace in traces {
+        let mut world = World { faults: sim.bounds.faults, ..trace.begin.world(sim) };
+        for (index, what) in trace.moves.iter().enumerate() {
+            let Ok(Some(next)) = moves::apply(sim, &world, *what) else { continue };
+            world = next;
+            if atomic_steps::passing(sim, &world).is_some() {
+                continue;
+            }
+            lasting += 1;
+            // Writes that both nodes hold by now are part of the history in the search, also if one node loses its disk
+            // later.
+            canonical::absorb_writes(sim, &mut world);
+            let form = canonical::form(sim, &mut world.clone());
+            let share = &shares[engine::owner(form.digest, shares.len())];
+            if share.found.find(&form.state, form.digest).is_none() {
+                return (lasting, Some(Trace { moves: trace.moves[..=index].to_vec(), ..trace.clone() }));
+            }
+        }
+    }
+    (lasting, None)
+}
+
+fn beginnings(sim: &mut Sim) -> Vec<World> {
+    let healthy = initial_states::healthy(sim);
+    let blank = initial_states::blank(sim);
+    let is_blank = sim.bounds.blank;
+    let parted = sim.bounds.chooses.then(|| initial_states::parted(sim));
+    let all = [Some(healthy), is_blank.then_some(blank), parted];
+    all.into_iter().flatten().collect()
+}

@@ -1,0 +1,373 @@
+//! The search itself: threads that each own a share of the states, chosen by a digest of the state, and go through them
+//! level by level together. A state that belongs to another thread is handed to it; all of them wait for each other after
+//! every few thousand states, and take what they were handed in a fixed order. So what is found, and how, is the same in
+//! every run, whichever thread is faster.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::shard::{NOWHERE, Parcel, Place, Share};
+use crate::clock::Deadline;
+use crate::sim::model::initial_states;
+use crate::sim::model::world::World;
+use crate::sim::moves::{self, Move};
+use crate::sim::reduce::atomic_steps::{Passing, passing};
+use crate::sim::reduce::symmetry::rename::{self, Renaming};
+use crate::sim::reduce::symmetry::{canonical, fingerprint, known};
+use crate::sim::store::hash::{self, Found};
+use crate::sim::store::packed::Packed;
+use crate::sim::{Sim, Violation};
+
+/// How many states a thread goes through before all of them exchange what they found.
+const TURN: usize = 4096;
+/// How many states of its own it takes in at once.
+const ENOUGH: usize = 256;
+
+/// What a search may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub states: usize,
+    pub time: Duration,
+    /// Whether it ends with the first violation.
+    pub stop_at_first: bool,
+    /// How many threads it has: what it finds does not depend on that.
+    pub threads: usize,
+}
+
+/// What a state that lasts leads to.
+#[derive(Debug, Default)]
+pub(in crate::sim) struct Reached {
+    /// Everything that was gone through, and the step that led there with where it began.
+    all: Found<World>,
+    steps_to: Vec<(Move, u32)>,
+    /// Which of these last, and the violations with the step that led to each.
+    lasting: Vec<u32>,
+    /// Whether rules could tell the nodes apart by name in a state that was gone through.
+    pub(in crate::sim) names_count: bool,
+    pub(in crate::sim) broken: Vec<(Violation, Move, u32)>,
+    /// How many steps there were, and of which kinds: see [`Move::kind`].
+    pub(in crate::sim) steps: u64,
+    kinds: u64,
+    /// What is still to be gone through.
+    open: Vec<(u32, Option<Passing>)>,
+}
+
+/// The number of no state: where everything begins.
+const BEGINNING: u32 = u32::MAX;
+
+impl Reached {
+    /// Goes from a state that lasts through those that do not, to the next that last.
+    pub(in crate::sim) fn from(&mut self, sim: &mut Sim, from: &World) {
+        self.clear();
+        self.go_on(sim, from, (BEGINNING, passing(sim, from)));
+        while let Some(at) = self.open.pop() {
+            let world = self.all.values[at.0 as usize];
+            self.go_on(sim, &world, at);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.all.clear();
+        self.steps_to.clear();
+        self.lasting.clear();
+        self.names_count = false;
+        self.broken.clear();
+        self.steps = 0;
+    }
+
+    fn go_on(&mut self, sim: &mut Sim, world: &World, (at, passing): (u32, Option<Passing>)) {
+        moves::apply_passing(sim, world, passing, |sim, what, result| {
+            self.steps += 1;
+            self.kinds |= 1 << what.kind();
+            match result {
+                Err(violation) => self.broken.push((violation, what, at)),
+                Ok(next) => self.add(sim, next, (what, at)),
+            }
+        });
+    }
+
+    fn add(&mut self, sim: &mut Sim, next: &World, step: (Move, u32)) {
+        let (number, is_new) = self.all.add(*next, hash::hash(next));
+        if !is_new {
+            return;
+        }
+        self.steps_to.push(step);
+        // Only an effect makes a fork.
+        self.names_count |= matches!(step.0, Move::Effect(_) | Move::GiveUp(_)) && canonical::names_count(sim, next);
+        match passing(sim, next) {
+            None => self.lasting.push(number),
+            passing => self.open.push((number, passing)),
+        }
+    }
+
+    /// The states that last, with their numbers.
+    pub(in crate::sim) fn lasting(&self) -> impl Iterator<Item = (u32, &World)> {
+        self.lasting.iter().map(|number| (*number, &self.all.values[*number as usize]))
+    }
+
+    /// Everything that was gone through and reached.
+    #[cfg(test)]
+    pub(in crate::sim) fn all(&self) -> &[World] {
+        &self.all.values
+    }
+
+    /// The way to a state.
+    pub(in crate::sim) fn way_to(&self, number: u32) -> Vec<Move> {
+        let mut way = Vec::new();
+        let mut at = number;
+        while let Some((what, from)) = self.steps_to.get(at as usize) {
+            way.push(*what);
+            at = *from;
+        }
+        way.reverse();
+        way
+    }
+
+    /// The way over a state with one step more.
+    pub(in crate::sim) fn way_over(&self, number: u32, what: Move) -> Vec<Move> {
+        let mut way = self.way_to(number);
+        way.push(what);
+        way
+    }
+}
+
+/// What the threads share.
+struct Meeting<'a> {
+    barrier: Barrier,
+    /// What is handed over: by giver, then by taker.
+    mail: Vec<Vec<Mutex<Vec<Parcel>>>>,
+    states: Vec<AtomicUsize>,
+    has_more: Vec<AtomicBool>,
+    is_broken: AtomicBool,
+    is_late: AtomicBool,
+    limits: &'a Limits,
+    deadline: &'a Deadline,
+}
+
+/// Searches from `roots` within the bounds of `sim`, on as many threads as `limits` says; the shares, and why it ended
+/// early.
+pub(in crate::sim) fn search(
+    sim: &mut Sim,
+    roots: &[World],
+    limits: &Limits,
+    deadline: &Deadline,
+) -> (Vec<Share>, Option<String>) {
+    let count = limits.threads.max(1);
+    let meeting = Meeting {
+        barrier: Barrier::new(count),
+        mail: (0..count).map(|_| (0..count).map(|_| Mutex::default()).collect()).collect(),
+        states: (0..count).map(|_| AtomicUsize::new(0)).collect(),
+        has_more: (0..count).map(|_| AtomicBool::new(false)).collect(),
+        is_broken: AtomicBool::new(false),
+        is_late: AtomicBool::new(false),
+        limits,
+        deadline,
+    };
+    let mut workers: Vec<Worker> = (0..count).map(|me| Worker::new(sim.clone(), me, &meeting)).collect();
+    for root in roots {
+        let names = known::of(sim, root);
+        let digest = fingerprint::digest(sim, root, &names);
+        workers[owner(digest, count)].begin(root, digest);
+    }
+    let mut ends: Vec<(Share, Option<String>)> = if count == 1 {
+        workers.into_iter().map(Worker::run).collect()
+    } else {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = workers.into_iter().map(|worker| scope.spawn(move || worker.run())).collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        })
+    };
+    sim.catch_up();
+    let cut_short = ends.first_mut().and_then(|(_, cut_short)| cut_short.take());
+    (ends.into_iter().map(|(share, _)| share).collect(), cut_short)
+}
+
+/// Which shard a state in its canonical form belongs to, by its fingerprint.
+pub(in crate::sim) fn owner(digest: u64, count: usize) -> usize {
+    usize::try_from(digest >> 32).unwrap_or_default() % count
+}
+
+struct Worker<'a> {
+    sim: Sim,
+    me: usize,
+    reached: Reached,
+    /// What was found in this turn, by the shard that it belongs to.
+    found: Vec<Vec<Parcel>>,
+    share: Share,
+    meeting: &'a Meeting<'a>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(sim: Sim, me: usize, meeting: &'a Meeting<'a>) -> Self {
+        let ahead = vec![Vec::new(); usize::from(sim.bounds.faults) + 1];
+        let share = Share { ahead, ..Share::default() };
+        let found = vec![Vec::new(); meeting.states.len()];
+        Self { sim, me, reached: Reached::default(), found, share, meeting }
+    }
+
+    fn count(&self) -> usize {
+        self.meeting.states.len()
+    }
+
+    fn begin(&mut self, root: &World, digest: u64) {
+        let (state, good, overridden) = (
+            Packed::of(root),
+            initial_states::is_good(&self.sim, root),
+            initial_states::needs_a_human(&self.sim, root),
+        );
+        self.share.take_all(&[Parcel { state, digest, from: NOWHERE, spent: 0, is_free: false, good, overridden }]);
+    }
+
+    /// States with fewer faults come first, and among these the ones that are reached in fewer steps.
+    fn run(mut self) -> (Share, Option<String>) {
+        for spent in 0..self.share.ahead.len() {
+            for depth in 0.. {
+                self.share.level = std::mem::take(&mut self.share.ahead[spent]);
+                if let Some(why) = self.go_through_level(spent, depth) {
+                    return (self.share, Some(why));
+                }
+                let more = !self.share.ahead[spent].is_empty();
+                if !self.agree(more) {
+                    break;
+                }
+            }
+        }
+        (self.share, None)
+    }
+
+    /// Goes through one level, in turns; why the search ends here, if it does.
+    fn go_through_level(&mut self, spent: usize, depth: usize) -> Option<String> {
+        let level = std::mem::take(&mut self.share.level);
+        let mut turns = level.chunks(TURN);
+        loop {
+            let turn = turns.next().unwrap_or_default();
+            for state in turn {
+                self.expand(*state, spent, depth);
+            }
+            if self.me == 0 && self.meeting.deadline.has_passed() {
+                self.meeting.is_late.store(true, Ordering::SeqCst);
+            }
+            self.hand_over();
+            let more = self.agree(turns.len() > 0);
+            self.collect();
+            if let Some(why) = self.cut_short() {
+                return Some(why);
+            }
+            if !more {
+                return None;
+            }
+        }
+    }
+
+    /// Whether any thread has more; everyone gets the same answer.
+    fn agree(&self, more: bool) -> bool {
+        self.meeting.has_more[self.me].store(more, Ordering::SeqCst);
+        self.meeting.barrier.wait();
+        let any = self.meeting.has_more.iter().any(|more| more.load(Ordering::SeqCst));
+        self.meeting.barrier.wait();
+        any
+    }
+
+    /// Takes in what is its own of what it found, and hands over the rest.
+    fn hand_over(&mut self) {
+        self.take_own(0);
+        for (taker, parcels) in self.found.iter_mut().enumerate() {
+            std::mem::swap(parcels, &mut lock(&self.meeting.mail[self.me][taker]));
+        }
+    }
+
+    /// Takes in what is its own of what it found, where that is as much as `enough`.
+    fn take_own(&mut self, enough: usize) {
+        let own = &mut self.found[self.me];
+        if own.len() >= enough {
+            self.share.take_all(own);
+            own.clear();
+        }
+    }
+
+    /// Takes in what others have handed over. Nobody goes on before everyone has.
+    fn collect(&mut self) {
+        self.sim.catch_up();
+        for giver in 0..self.count() {
+            let mut parcels = lock(&self.meeting.mail[giver][self.me]);
+            self.share.take_all(&parcels);
+            parcels.clear();
+        }
+        self.meeting.states[self.me].store(self.share.found.values.len(), Ordering::SeqCst);
+        self.meeting.barrier.wait();
+    }
+
+    fn cut_short(&self) -> Option<String> {
+        let limits = self.meeting.limits;
+        let states: usize = self.meeting.states.iter().map(|count| count.load(Ordering::SeqCst)).sum();
+        if states > limits.states {
+            return Some(format!("more than {} states", limits.states));
+        }
+        if limits.stop_at_first && self.meeting.is_broken.load(Ordering::SeqCst) {
+            return Some("the first violation is enough".to_owned());
+        }
+        let is_late = self.meeting.is_late.load(Ordering::SeqCst);
+        is_late.then(|| format!("more than {} s", limits.time.as_secs()))
+    }
+
+    fn expand(&mut self, state: u32, spent: usize, depth: usize) {
+        let about = self.share.about[state as usize];
+        if usize::from(about.spent) != spent {
+            return;
+        }
+        let faults = self.sim.bounds.faults - about.spent;
+        let world = World { faults, ..self.share.found.values[state as usize].world() };
+        let from = self.place(state);
+        let names_count = self.go_on_from(&world, about.spent, from, depth);
+        // A state stands for its mirror image, too, except where rules ask for names: then both are expanded.
+        if names_count && !canonical::names_count(&mut self.sim, &world) {
+            let mirrored = rename::renamed(&mut self.sim, &world, &Renaming::swap());
+            self.go_on_from(&mirrored, about.spent, from, depth);
+        }
+        self.take_own(ENOUGH);
+    }
+
+    /// Adds the successors of `world`, which is the state at `from` or its mirror image. True if rules can tell the
+    /// nodes apart by name in one of them.
+    fn go_on_from(&mut self, world: &World, spent: u8, from: Place, depth: usize) -> bool {
+        let mut reached = std::mem::take(&mut self.reached);
+        reached.from(&mut self.sim, world);
+        self.share.transitions += reached.steps;
+        self.share.kinds |= reached.kinds;
+        self.share.violations += reached.broken.len() as u64;
+        if !reached.broken.is_empty() {
+            self.share.broken.get_or_insert((usize::from(spent), depth, from));
+            self.meeting.is_broken.store(true, Ordering::SeqCst);
+        }
+        let mut names_count = reached.names_count;
+        for (_, next) in reached.lasting() {
+            let mut next = *next;
+            let cost = world.faults - next.faults;
+            let form = canonical::form(&mut self.sim, &mut next);
+            names_count |= form.names_count;
+            let parcel = Parcel {
+                state: form.state,
+                digest: form.digest,
+                from,
+                spent: spent + cost,
+                is_free: cost == 0,
+                good: initial_states::is_good(&self.sim, &next),
+                overridden: initial_states::needs_a_human(&self.sim, &next),
+            };
+            let owner = owner(form.digest, self.count());
+            self.found[owner].push(parcel);
+        }
+        self.reached = reached;
+        names_count && !self.sim.bounds.blank
+    }
+
+    fn place(&self, state: u32) -> Place {
+        let count = Place::try_from(self.count()).unwrap_or(1);
+        state * count + Place::try_from(self.me).unwrap_or_default()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,97 @@
+//! A shard: one thread's share of the states that a search finds.
+
+use crate::sim::store::hash::Found;
+use crate::sim::store::packed::Packed;
+
+/// A state's number: which thread owns it, and where it is there.
+pub(in crate::sim) type Place = u32;
+pub(in crate::sim) const NOWHERE: Place = Place::MAX;
+/// How many states are looked up at once, so that their waits for memory overlap.
+const BATCH: usize = 32;
+
+/// A state that one thread hands to another.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) struct Parcel {
+    pub(in crate::sim) state: Packed,
+    pub(in crate::sim) digest: u64,
+    pub(in crate::sim) from: Place,
+    pub(in crate::sim) spent: u8,
+    /// Whether the way there needs no fault.
+    pub(in crate::sim) is_free: bool,
+    pub(in crate::sim) good: bool,
+    pub(in crate::sim) overridden: bool,
+}
+
+/// What is kept beside a state.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) struct About {
+    pub(in crate::sim) parent: Place,
+    /// With how few faults it was reached.
+    pub(in crate::sim) spent: u8,
+    pub(in crate::sim) good: bool,
+    pub(in crate::sim) overridden: bool,
+}
+
+/// One thread's share.
+#[derive(Debug, Default)]
+pub(in crate::sim) struct Share {
+    pub(in crate::sim) found: Found<Packed>,
+    pub(in crate::sim) about: Vec<About>,
+    /// Ways that need no fault: the state of this shard that each leads to, and where it comes from.
+    pub(in crate::sim) free: Vec<(u32, Place)>,
+    pub(in crate::sim) transitions: u64,
+    /// Which kinds of moves there were: see [`crate::sim::moves::Move::kind`].
+    pub(in crate::sim) kinds: u64,
+    pub(in crate::sim) violations: u64,
+    /// The first state from which a violation comes: its faults, its level, and where it is.
+    pub(in crate::sim) broken: Option<(usize, usize, Place)>,
+    /// What is still to be expanded: this level, and the next states by their number of faults.
+    pub(in crate::sim) level: Vec<u32>,
+    pub(in crate::sim) ahead: Vec<Vec<u32>>,
+}
+
+impl Share {
+    /// Takes in what was found, in its order.
+    pub(in crate::sim) fn take_all(&mut self, parcels: &[Parcel]) {
+        for batch in parcels.chunks(BATCH) {
+            let mut known = [None; BATCH];
+            for (known, parcel) in known.iter_mut().zip(batch) {
+                *known = self.found.near(parcel.digest);
+            }
+            for (known, parcel) in known.iter_mut().zip(batch) {
+                *known = known.filter(|number| self.is_known(*number, parcel));
+            }
+            for (known, parcel) in known.iter().zip(batch) {
+                self.take(parcel, *known);
+            }
+        }
+    }
+
+    /// Whether `number` is the state in `parcel`, and was reached with as few faults.
+    fn is_known(&self, number: u32, parcel: &Parcel) -> bool {
+        let number = number as usize;
+        self.about[number].spent <= parcel.spent && self.found.values[number] == parcel.state
+    }
+
+    /// A state is to be expanded if it is new, or was reached with more faults only.
+    fn take(&mut self, parcel: &Parcel, known: Option<u32>) {
+        let number = known.unwrap_or_else(|| self.add(parcel));
+        if parcel.is_free {
+            self.free.push((number, parcel.from));
+        }
+    }
+
+    fn add(&mut self, parcel: &Parcel) -> u32 {
+        let Parcel { state, digest, from: parent, spent, good, overridden, .. } = *parcel;
+        let (number, is_new) = self.found.add(state, digest);
+        if is_new {
+            self.about.push(About { parent, spent, good, overridden });
+        }
+        let about = &mut self.about[number as usize];
+        if is_new || spent < about.spent {
+            (about.parent, about.spent) = (parent, spent);
+            self.ahead[usize::from(spent)].push(number);
+        }
+        number
+    }
+}

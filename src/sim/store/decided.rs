@@ -1,0 +1,198 @@
+//! The decisions that were taken, by view: a view is packed into a few words.
+
+#![expect(clippy::inline_always, reason = "a row of some forty fields is fast only where each has its place")]
+
+use super::hash::{self, Found};
+use crate::sim::model::log::Conf;
+use crate::sim::model::timing::MOMENTS;
+use crate::sim::model::view::{Answer, Disk, View};
+use crate::sim::model::world::{Cib, Vars, Word};
+
+/// A view: two are the same where these are.
+pub(in crate::sim) type Key = [u64; 6];
+
+/// The number of a plan, as short as a state has it.
+pub type Number = u16;
+/// What is decided in a view, by the moment.
+pub type Plans = [Number; MOMENTS.len()];
+
+/// Not decided yet, in place of the number of a plan.
+pub const UNDECIDED: Number = Number::MAX;
+
+/// What was decided in each view, at each moment.
+#[derive(Clone, Debug, Default)]
+pub struct Decided(Found<Decision>);
+
+/// A view and its plans, in one line of the cache: two are of the same view where their keys are the same.
+#[derive(Clone, Copy, Debug, Eq)]
+#[repr(align(64))]
+struct Decision {
+    key: Key,
+    plans: Plans,
+}
+
+impl PartialEq for Decision {
+    fn eq(&self, other: &Self) -> bool {
+        hash::are_equal(&self.key, &other.key)
+    }
+}
+
+impl Decided {
+    /// Where the plans of a view are.
+    pub fn place(&mut self, view: &View) -> usize {
+        let key = key(view);
+        let (number, _) = self.0.add(Decision { key, plans: [UNDECIDED; MOMENTS.len()] }, hash::hash(&key));
+        number as usize
+    }
+
+    /// The plans there.
+    pub fn at(&mut self, place: usize) -> &mut Plans {
+        &mut self.0.values[place].plans
+    }
+}
+
+/// Fields in a row, with no bit between them.
+#[derive(Default)]
+struct Row {
+    words: Key,
+    at: usize,
+}
+
+impl Row {
+    #[inline(always)]
+    fn add(&mut self, width: usize, value: impl Into<u64>) {
+        let value = value.into();
+        assert!(value >> width == 0, "a view does not fit into its key");
+        let (word, shift) = (self.at / 64, self.at % 64);
+        self.words[word] |= value << shift;
+        if shift + width > 64 {
+            self.words[word + 1] |= value >> (64 - shift);
+        }
+        self.at += width;
+    }
+
+    #[inline(always)]
+    fn conf(&mut self, Conf { voters, learners, started }: Conf) {
+        self.add(16, voters);
+        self.add(16, learners);
+        self.add(16, started);
+    }
+}
+
+#[inline(always)]
+pub(in crate::sim) fn key(view: &View) -> Key {
+    let View {
+        me,
+        request,
+        vars,
+        progress,
+        cib,
+        runs,
+        forces,
+        launching,
+        has_failures,
+        breaks_down,
+        disk,
+        note,
+        memory,
+        word,
+        own,
+        peer,
+        blind,
+    } = *view;
+    let mut row = Row::default();
+    add_request(&mut row, me, request as u64, vars);
+    for id in [progress, note, memory] {
+        row.add(16, id);
+    }
+    add_cib(&mut row, cib);
+    row.add(1, runs);
+    row.add(1, forces);
+    row.add(1, launching);
+    row.add(1, has_failures);
+    row.add(1, breaks_down);
+    let (word, accept_loss) = match word {
+        Word::None => (0_u8, false),
+        Word::Given { accept_loss } => (1, accept_loss),
+        Word::Outdated { accept_loss } => (2, accept_loss),
+    };
+    row.add(2, word);
+    row.add(1, accept_loss);
+    add_disk(&mut row, disk);
+    add_answer(&mut row, own);
+    add_answer(&mut row, peer);
+    add_what_is_told(&mut row, cib);
+    row.add(3, blind as u64);
+    row.words
+}
+
+#[inline(always)]
+fn add_request(row: &mut Row, me: u8, request: u64, vars: Vars) {
+    let Vars { given, moment, operation, active, start, stop, in_vain } = vars;
+    row.add(1, me);
+    row.add(3, request);
+    row.add(1, given);
+    row.add(2, moment as u64);
+    row.add(2, operation as u64);
+    for nodes in [active, start, stop] {
+        row.add(2, nodes);
+    }
+    row.add(1, in_vain);
+}
+
+#[inline(always)]
+fn add_cib(row: &mut Row, cib: Cib) {
+    let Cib { machine, agent, record, standalone, lineage, recorded, score: _, told: _, primary: _ } = cib;
+    for n in 0..2 {
+        row.add(3, machine[n] as u64);
+        row.add(3, agent[n] as u64);
+        row.add(16, record[n]);
+        row.add(1, recorded[n]);
+    }
+    row.add(2, standalone.map_or(0, |node| node + 1));
+    for (forks, by) in lineage {
+        row.add(8, forks);
+        row.add(2, by);
+    }
+}
+
+/// The rest of a CIB, where there is room for it.
+#[inline(always)]
+fn add_what_is_told(row: &mut Row, Cib { score, told, primary, .. }: Cib) {
+    for flag in [score[0], score[1], told[0], told[1]] {
+        row.add(1, flag);
+    }
+    row.add(2, primary.map_or(0, |node| node + 1));
+}
+
+#[inline(always)]
+fn add_disk(row: &mut Row, disk: Option<Disk>) {
+    row.add(1, disk.is_some());
+    let Disk { mid, cluster, conf, has_left, has_tail, index } = disk.unwrap_or_default();
+    row.add(4, mid);
+    row.add(8, cluster);
+    row.conf(conf);
+    row.add(1, has_left);
+    row.add(1, has_tail);
+    row.add(16, index);
+}
+
+#[inline(always)]
+fn add_answer(row: &mut Row, answer: Answer) {
+    let (kind, etcd) = match answer {
+        Answer::NotAsked => (0_u8, (0, 0, 0, 0, false, Conf::default())),
+        Answer::Refused => (1, (0, 0, 0, 0, false, Conf::default())),
+        Answer::Silent => (2, (0, 0, 0, 0, false, Conf::default())),
+        Answer::Etcd { mid, cluster, leader, index, is_learner, conf } => {
+            (3, (mid, cluster, leader, index, is_learner, conf))
+        }
+    };
+    let (mid, cluster, leader, index, is_learner, conf) = etcd;
+    row.add(2, kind);
+    row.add(4, mid);
+    row.add(8, cluster);
+    row.add(4, leader);
+    row.add(8, index);
+    row.add(1, is_learner);
+    row.conf(conf);
+}

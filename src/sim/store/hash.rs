@@ -1,0 +1,195 @@
+//! A hash that is fast on small states, and a set of states that keeps each once.
+
+use std::hash::{Hash, Hasher};
+
+/// The golden ratio's bits, which look random.
+const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Multiply and rotate. It does not resist chosen input, and need not: nobody chooses our states.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fast(u64);
+
+impl Fast {
+    fn add(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(26) ^ word).wrapping_mul(ODD);
+    }
+}
+
+impl Hasher for Fast {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        for word in words {
+            self.add(u64::from_be_bytes(*word));
+        }
+        if !rest.is_empty() {
+            self.add(rest.iter().fold(0, |word, byte| (word << 8) | u64::from(*byte)));
+        }
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.add(value.into());
+    }
+
+    fn write_u16(&mut self, value: u16) {
+        self.add(value.into());
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.add(value.into());
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.add(value);
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.add(value as u64);
+    }
+
+    fn write_isize(&mut self, value: isize) {
+        self.add(value.cast_unsigned() as u64);
+    }
+}
+
+/// The hash of a value.
+pub fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = Fast::default();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Whether two rows of words are equal. As they mostly are, this is faster than looking for the first difference.
+pub fn are_equal<const WORDS: usize>(a: &[u64; WORDS], b: &[u64; WORDS]) -> bool {
+    a.iter().zip(b).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
+}
+
+/// Distinct values in the order in which they were found. The caller passes the hash of a value with it.
+#[derive(Clone, Debug)]
+pub struct Found<T> {
+    pub values: Vec<T>,
+    /// A power of two of them: the upper half of a value's hash, and below it the value's number. Its place is where the
+    /// upper bits of the hash point, or the next free one.
+    slots: Vec<u64>,
+}
+
+const FREE: u64 = u64::MAX;
+/// How many slots there are at first.
+const FEWEST: usize = 64;
+
+impl<T: Eq + Copy> Default for Found<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), slots: vec![FREE; FEWEST] }
+    }
+}
+
+impl<T: Eq + Copy> Found<T> {
+    /// The number of `value`, and whether it is new.
+    pub fn add(&mut self, value: T, hash: u64) -> (u32, bool) {
+        let hash = spread(hash);
+        if self.values.len() * 5 > self.slots.len() * 4 {
+            self.grow();
+        }
+        let slot = self.slot(&value, hash);
+        if self.slots[slot] != FREE {
+            return (number(self.slots[slot]), false);
+        }
+        let number = u32::try_from(self.values.len()).unwrap_or(u32::MAX - 1);
+        self.slots[slot] = upper(hash) | u64::from(number);
+        self.values.push(value);
+        (number, true)
+    }
+
+    /// The number of a value whose hash begins like `hash`, if there is one.
+    pub fn near(&self, hash: u64) -> Option<u32> {
+        let hash = spread(hash);
+        let mut place = place(hash, self.slots.len());
+        while self.slots[place] != FREE && upper(self.slots[place]) != upper(hash) {
+            place = (place + 1) & (self.slots.len() - 1);
+        }
+        let slot = self.slots[place];
+        (slot != FREE).then(|| number(slot))
+    }
+
+    /// The number of `value`, if it was added.
+    pub fn find(&self, value: &T, hash: u64) -> Option<u32> {
+        let slot = self.slots[self.slot(value, spread(hash))];
+        (slot != FREE).then(|| number(slot))
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.slots.truncate(FEWEST);
+        self.slots.fill(FREE);
+    }
+
+    /// Where `value` is, or would be.
+    fn slot(&self, value: &T, hash: u64) -> usize {
+        let mut place = place(hash, self.slots.len());
+        loop {
+            let slot = self.slots[place];
+            if slot == FREE || (upper(slot) == upper(hash) && self.values[number(slot) as usize] == *value) {
+                return place;
+            }
+            place = (place + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    fn grow(&mut self) {
+        let slots = vec![FREE; self.slots.len() * 2];
+        for slot in std::mem::replace(&mut self.slots, slots).into_iter().filter(|slot| *slot != FREE) {
+            let mut place = place(slot, self.slots.len());
+            while self.slots[place] != FREE {
+                place = (place + 1) & (self.slots.len() - 1);
+            }
+            self.slots[place] = slot;
+        }
+    }
+}
+
+/// Spreads uneven hashes: the fingerprint of a state is the smaller one of two.
+fn spread(hash: u64) -> u64 {
+    hash.wrapping_mul(ODD)
+}
+
+fn upper(hash: u64) -> u64 {
+    hash >> 32 << 32
+}
+
+fn number(slot: u64) -> u32 {
+    u32::try_from(slot & u64::from(u32::MAX)).unwrap_or_default()
+}
+
+fn place(hash: u64, slots: usize) -> usize {
+    usize::try_from(hash >> 32 >> (32 - slots.trailing_zeros())).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    /// Also where hashes are alike, or the table has grown or was cleared.
+    #[test]
+    fn what_was_found_is_found_again_and_nothing_else() {
+        let mut found = Found::default();
+        for hash in [|value: u64| value, |value| value / 100, |value| value << 32, |_| 7] {
+            found.clear();
+            let mut known = HashMap::new();
+            for value in (0..2_000_u64).map(|index| index * index % 1_009) {
+                let number = u32::try_from(known.len()).unwrap();
+                assert_eq!(found.find(&value, hash(value)), known.get(&value).copied());
+                let expected = known.get(&value).map_or((number, true), |number| (*number, false));
+                assert_eq!(found.add(value, hash(value)), expected);
+                known.entry(value).or_insert(number);
+                assert!(found.near(hash(value)).is_some());
+            }
+            assert!(known.iter().all(|(value, number)| found.values[*number as usize] == *value));
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Small numbers for large values: states stay compact, and equal values have equal numbers.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::hash::Fast;
+
+/// The number of a value.
+pub type Id = u32;
+
+/// A table of values. Several threads may have one each, with the same numbers in all: a value that is new to one of them
+/// gets its number from what they share.
+#[derive(Clone, Debug)]
+pub struct Interner<T> {
+    own: Table<T>,
+    shared: Arc<Mutex<Table<T>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Table<T> {
+    values: Vec<T>,
+    marks: Vec<u16>,
+    ids: HashMap<T, Id, BuildHasherDefault<Fast>>,
+}
+
+impl<T: Clone + Eq + Hash + Default> Default for Interner<T> {
+    /// Number 0 is the default value.
+    fn default() -> Self {
+        let own = Table { values: Vec::new(), marks: Vec::new(), ids: HashMap::default() };
+        let mut table = Self { shared: Arc::new(Mutex::new(own.clone())), own };
+        table.id(T::default());
+        table
+    }
+}
+
+impl<T: Clone + Eq + Hash> Interner<T> {
+    /// The number of `value`.
+    pub fn id(&mut self, value: T) -> Id {
+        if let Some(id) = self.own.ids.get(&value) {
+            return *id;
+        }
+        let id = lock(&self.shared).id(value);
+        self.catch_up();
+        id
+    }
+
+    /// Learns what other threads have added: every number that they have given by now has its value here, too.
+    pub fn catch_up(&mut self) {
+        let shared = lock(&self.shared);
+        for value in &shared.values[self.own.values.len()..] {
+            self.own.add(value.clone());
+        }
+    }
+
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        self.own.values.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.own.values.is_empty()
+    }
+
+    /// The value of a number that [`Self::id`] gave.
+    pub fn get(&self, id: Id) -> &T {
+        &self.own.values[id as usize]
+    }
+
+    /// The fingerprint of a value. It is the same in every run, while the number depends on which thread found a value
+    /// first.
+    pub fn mark(&self, id: Id) -> u16 {
+        self.own.marks[id as usize]
+    }
+}
+
+impl<T: Clone + Eq + Hash + Default> Interner<T> {
+    /// Lets number 0 stand for "none", so that the default value gets a number of its own.
+    pub fn reserve_default(&mut self) {
+        for table in [&mut self.own, &mut *lock(&self.shared)] {
+            table.ids.clear();
+            table.values.truncate(1);
+            table.marks.truncate(1);
+        }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Table<T> {
+    fn id(&mut self, value: T) -> Id {
+        if let Some(id) = self.ids.get(&value) {
+            return *id;
+        }
+        self.add(value)
+    }
+
+    fn add(&mut self, value: T) -> Id {
+        let id = Id::try_from(self.values.len()).unwrap_or(Id::MAX);
+        let mut hasher = Fast::default();
+        value.hash(&mut hasher);
+        self.marks.push(u16::try_from(hasher.finish() >> 48).unwrap_or_default());
+        self.values.push(value.clone());
+        self.ids.insert(value, id);
+        id
+    }
+}
+
+fn lock<T>(table: &Mutex<Table<T>>) -> MutexGuard<'_, Table<T>> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}

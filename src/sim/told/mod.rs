@@ -1,0 +1,5 @@
+//! A run told to people: a story, a page.
+
+pub mod page;
+pub mod story;
+pub mod words;
