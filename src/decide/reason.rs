@@ -2,10 +2,13 @@
 //! becomes the log line and the exit reason.
 
 mod refusal;
+mod written;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+pub use written::{LastWritten, utc};
 
 use super::snapshot::{MemberId, NodeName, Obstacle, Position};
 

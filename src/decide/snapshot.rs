@@ -1,12 +1,15 @@
 //! Everything that one round knows. Data only: no handles, no clocks, no secrets.
 
+mod disk;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use disk::{Backup, DataDir, History, Room};
+
 use super::fact::Fact;
 use super::unstartable;
-pub use crate::data_dir::{Backup, DataDir, History, Room};
 
 /// A cluster node's name, as Pacemaker has it. Compared exactly.
 pub type NodeName = String;

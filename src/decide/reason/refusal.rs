@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::{At, Refusal, grant, megabytes};
-use crate::data_dir::LastWritten;
+use super::{At, LastWritten, Refusal, grant, megabytes};
 use crate::decide::snapshot::{Obstacle, Position};
 
 impl Refusal {
