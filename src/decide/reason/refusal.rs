@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::{At, LastWritten, Refusal, grant, megabytes};
+use super::written::At;
+use super::{LastWritten, Refusal, grant, megabytes};
 use crate::decide::snapshot::{Obstacle, Position};
 
 impl Refusal {

@@ -1,6 +1,18 @@
-//! Until when data reaches, for people. The clock of a machine may be wrong, so it decides nothing.
+//! How far data reaches and until when, for people. The clock of a machine may be wrong, so it decides nothing.
 
 use std::fmt;
+
+use crate::decide::snapshot::Position;
+
+/// A place in a log, behind its word; nothing where it is not known, as an etcd without a leader may not tell it.
+pub(super) struct At(pub(super) &'static str, pub(super) Position);
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(word, Position { term, index }) = self;
+        if self.1 == Position::default() { Ok(()) } else { write!(f, "{word} term {term} index {index}") }
+    }
+}
 
 /// The words that follow a place in the log; none where the time is not known.
 #[derive(Clone, Copy, Debug)]
