@@ -5,11 +5,11 @@ use super::peer::{PeerWord, peer_has_left, peer_word};
 use super::plan::{Effect, Plan, Progress, Via};
 use super::reason::{Reason, Step, Wait};
 use super::snapshot::{Etcd, Member, Note, Snapshot};
+use super::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_AT_A_LEARNER_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS};
 
 /// etcd promotes a learner at 90 % of the leader's index, which can be a million entries short; we ask for two polls
 /// in a row with a small absolute lag.
 const POLLS_NEEDED: u8 = 2;
-const POLL_EVERY_MS: u64 = 250;
 
 /// Lists the peer as a learner if it is not listed at all. A member that is listed is never touched here.
 pub(super) fn list_returning_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
@@ -27,7 +27,7 @@ pub(super) fn list_returning_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Pl
         Effect::SetLearner(Some(peer.name.clone())),
     ];
     let because = Reason::Step(Step::ListPeerAsLearner { peer: peer.name.clone() });
-    Some(Plan::then_look(effects, 0, Progress::default(), because))
+    Some(Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 
 /// Lists a peer that is confirmed to be gone, before it returns: what others read in the member list is then that the voter
@@ -68,7 +68,12 @@ pub(super) fn stranger(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
     };
     let entry = etcd.members.iter().find(|entry| entry.is_learner && !is_known(entry))?;
     let effects = vec![Effect::RemoveMember { id: entry.id, via: Via::Own }];
-    Some(Plan::then_look(effects, 100, Progress::default(), Reason::Step(Step::RemoveStranger { id: entry.id })))
+    Some(Plan::then_look(
+        effects,
+        LOOK_AT_THE_LIST_MS,
+        Progress::default(),
+        Reason::Step(Step::RemoveStranger { id: entry.id }),
+    ))
 }
 
 /// Removes the peer's learner where OpenShift is deleting its Machine: the deletion waits until the member is gone.
@@ -77,7 +82,7 @@ pub(super) fn remove_deleted_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Pl
     let learner = etcd.member_at(peer).filter(|entry| entry.is_learner)?;
     let effects = vec![Effect::RemoveMember { id: learner.id, via: Via::Own }];
     let because = Reason::Step(Step::RemoveDeleted { id: learner.id });
-    Some(Plan::then_look(effects, 0, Progress::default(), because))
+    Some(Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 
 /// Promotes the peer if it is a learner that has caught up; looks again while it is close. `None` where there is no
@@ -96,11 +101,11 @@ pub(super) fn promote_caught_up_learner(snapshot: &Snapshot, progress: &Progress
     }
     let effects = vec![Effect::PromoteMember { id: learner.id, via: Via::Own }];
     let because = Reason::Step(Step::PromoteLearner { peer: peer.name.clone(), lag });
-    Some(Plan::then_look(effects, 50, Progress { polls_caught_up: 0, ..progress.clone() }, because))
+    Some(Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, Progress { polls_caught_up: 0, ..progress.clone() }, because))
 }
 
 fn look_again(progress: Progress, lag: u64) -> Plan {
-    Plan::then_look(Vec::new(), POLL_EVERY_MS, progress, Reason::Waiting(Wait::LearnerToCatchUp { lag }))
+    Plan::then_look(Vec::new(), LOOK_AT_A_LEARNER_MS, progress, Reason::Waiting(Wait::LearnerToCatchUp { lag }))
 }
 
 /// The peer's entry, where it is a learner that has started and we may promote it.

@@ -5,6 +5,7 @@ pub mod fact;
 pub mod plan;
 pub mod reason;
 pub mod snapshot;
+pub mod timing;
 
 mod alarm;
 mod cold_start;

@@ -15,16 +15,11 @@ use super::serve::{
 };
 use super::snapshot::{BootMemory, Etcd, Record, Snapshot};
 use super::start;
+use super::timing::{
+    LOOK_AGAIN_MS, LOOK_FOR_A_RETURN_MS, LOOK_FOR_A_WRITE_MS, MONITOR_RESERVE_MS,
+    PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS, PATIENCE_WITH_A_RESTART_MS, PATIENCE_WITH_A_SILENT_ETCD_MS,
+};
 use super::unstartable;
-
-/// How long one monitor keeps asking an etcd that does not answer, before it says so.
-const PATIENCE_WITH_A_SILENT_ETCD_MS: u64 = 12_000;
-/// How long it waits for a container that somebody restarts behind Pacemaker: podman gives etcd 10 s to end.
-const PATIENCE_WITH_A_RESTART_MS: u64 = 15_000;
-/// Kept of a monitor's time for its answer.
-const RESERVE_MS: u64 = 3_000;
-/// How long one monitor watches a learner that is nearly there; the next one goes on.
-const PATIENCE_WITH_A_LEARNER_MS: u64 = 5_000;
 
 pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
     if progress.phase != Phase::Begin
@@ -55,9 +50,9 @@ pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
 /// OpenShift's watcher of certificates sets `restart_no_leave` and restarts the container by itself.
 fn await_a_restart(snapshot: &Snapshot, progress: &Progress) -> Option<Plan> {
     let is_restarted = snapshot.cib.known().is_some_and(|cib| cib.others.restart_no_leave);
-    let patience_ms = PATIENCE_WITH_A_RESTART_MS.min(snapshot.budget_ms.saturating_sub(RESERVE_MS));
+    let patience_ms = PATIENCE_WITH_A_RESTART_MS.min(snapshot.budget_ms.saturating_sub(MONITOR_RESERVE_MS));
     (is_restarted && snapshot.elapsed_ms < patience_ms)
-        .then(|| Plan::then_look(Vec::new(), 250, progress.clone(), Reason::Waiting(Wait::Restart)))
+        .then(|| Plan::then_look(Vec::new(), LOOK_FOR_A_RETURN_MS, progress.clone(), Reason::Waiting(Wait::Restart)))
 }
 
 /// A probe answers at once, and publishes this node's record, so that a peer that starts first need not wait for it.
@@ -97,7 +92,7 @@ fn with_a_leader(snapshot: &Snapshot, progress: &Progress, etcd: &Etcd) -> Plan 
     if let Some(plan) = membership::remove_deleted_peer(snapshot, etcd) {
         return plan;
     }
-    if snapshot.elapsed_ms < PATIENCE_WITH_A_LEARNER_MS
+    if snapshot.elapsed_ms < PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS
         && let Some(plan) = membership::promote_caught_up_learner(snapshot, progress, etcd)
     {
         return plan;
@@ -120,8 +115,8 @@ pub(super) fn kept(snapshot: &Snapshot, progress: &Progress, etcd: &Etcd, exit: 
     let may_become = !etcd.is_learner && snapshot.peer.is_some() && snapshot.last_note().is_some();
     let becomes_a_voter = may_become && !snapshot.memory().is_some_and(remembers);
     let is_done = effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if remembers(memory)));
-    if becomes_a_voter && !is_done && snapshot.elapsed_ms < PATIENCE_WITH_A_LEARNER_MS {
-        return Plan::then_look(effects, 50, progress.clone(), Reason::Waiting(Wait::OwnRecord));
+    if becomes_a_voter && !is_done && snapshot.elapsed_ms < PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS {
+        return Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord));
     }
     Plan::exit(effects, exit, Reason::Running(health))
 }
@@ -251,7 +246,7 @@ fn silent(snapshot: &Snapshot, progress: &Progress, why: &str) -> Plan {
     }
     if snapshot.elapsed_ms < PATIENCE_WITH_A_SILENT_ETCD_MS {
         let wait = Wait::OwnAnswer { why: why.to_owned() };
-        return Plan::then_look(Vec::new(), 500, progress.clone(), Reason::Waiting(wait));
+        return Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(wait));
     }
     snapshot.refuse(Refusal::EtcdDoesNotAnswer { why: why.to_owned() })
 }

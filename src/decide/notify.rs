@@ -8,11 +8,7 @@ use super::reason::{Health, Reason, Wait};
 use super::recover;
 use super::serve::health;
 use super::snapshot::{Moment, Notify, Snapshot};
-
-/// How long a post-start notification watches a learner that is catching up; `monitor` goes on afterwards.
-const PATIENCE_WITH_A_LEARNER_MS: u64 = 15_000;
-/// How long it waits for the joiner's first answer.
-const PATIENCE_WITH_A_JOINER_MS: u64 = 3_000;
+use super::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS, PATIENCE_WITH_A_JOINER_MS};
 
 pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
     let Some(notify) = &snapshot.notify else { return nothing() };
@@ -45,7 +41,7 @@ fn before_start(snapshot: &Snapshot, notify: &Notify) -> Plan {
 /// Somebody has started: a learner is watched until it votes, and the one who starts learns that it does.
 fn after_start(snapshot: &Snapshot, progress: &Progress) -> Plan {
     let Fact::Known(etcd) = &snapshot.own_etcd else { return nothing() };
-    if etcd.leader.is_none() || snapshot.elapsed_ms > PATIENCE_WITH_A_LEARNER_MS {
+    if etcd.leader.is_none() || snapshot.elapsed_ms > PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS {
         return nothing();
     }
     if let Some(plan) = membership::promote_caught_up_learner(snapshot, progress, etcd) {
@@ -54,7 +50,7 @@ fn after_start(snapshot: &Snapshot, progress: &Progress) -> Plan {
     let joiner_is_silent =
         membership::started_learner(snapshot, etcd).is_some() || membership::awaits_the_peer(snapshot, etcd);
     if joiner_is_silent && snapshot.elapsed_ms < PATIENCE_WITH_A_JOINER_MS || etcd.is_learner {
-        return Plan::then_look(Vec::new(), 250, progress.clone(), Reason::Waiting(Wait::Learner));
+        return Plan::then_look(Vec::new(), LOOK_AT_A_LEARNER_MS, progress.clone(), Reason::Waiting(Wait::Learner));
     }
     monitor::kept(snapshot, progress, etcd, Exit::Success, health(etcd))
 }

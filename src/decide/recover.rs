@@ -13,17 +13,10 @@ use super::snapshot::{
     Snapshot,
 };
 use super::start;
-
-/// A leaderless etcd has nothing to finish; what it has not written is covered by advancing the commit index.
-const GRACE_S: u64 = 1;
-
-/// What is left to be done needs this much of the action's time, so that nothing is cut short in its middle: the launch
-/// (podman takes a second or two, and several on a slow machine), and before it the end of etcd and the CIB's answer. A
-/// monitor has 23 s, a notification 58.
-const LAUNCH_NEEDS_MS: u64 = 7_000;
-const STOP_AND_LAUNCH_NEED_MS: u64 = 10_000;
-/// Kept of the time in which what was forced is waited for.
-const RESERVE_MS: u64 = 3_000;
+use super::timing::{
+    FORCE_GRACE_S, FORCE_RESERVE_MS, LAUNCH_NEEDS_MS, LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_RETURN_MS,
+    LOOK_FOR_A_WRITE_MS, LOOK_FOR_AN_ANNOUNCEMENT_MS, PATIENCE_WITH_THE_CIB_MS, STOP_AND_LAUNCH_NEED_MS,
+};
 
 /// A running etcd that may have to go on alone: the post-stop notification and, as the backstop, `monitor` ask this.
 /// `None` where nothing is to be recovered.
@@ -71,8 +64,13 @@ fn was_forced(snapshot: &Snapshot) -> bool {
 /// To begin once more would stop what is about to serve.
 fn await_what_was_forced(snapshot: &Snapshot, progress: &Progress) -> Plan {
     let why = "it was started as the only voter and does not serve yet".to_owned();
-    if has_time_for(snapshot, RESERVE_MS) {
-        return Plan::then_look(Vec::new(), 250, progress.clone(), Reason::Waiting(Wait::OwnAnswer { why }));
+    if has_time_for(snapshot, FORCE_RESERVE_MS) {
+        return Plan::then_look(
+            Vec::new(),
+            LOOK_FOR_A_RETURN_MS,
+            progress.clone(),
+            Reason::Waiting(Wait::OwnAnswer { why }),
+        );
     }
     snapshot.refuse(Refusal::EtcdDoesNotAnswer { why })
 }
@@ -235,7 +233,7 @@ pub(super) fn announce(snapshot: &Snapshot, because: Reason) -> Plan {
         None => Phase::Announced,
     };
     effects.extend(record);
-    Plan::then_look(effects, 20, Progress::enter(phase, snapshot.elapsed_ms), because)
+    Plan::then_look(effects, LOOK_FOR_AN_ANNOUNCEMENT_MS, Progress::enter(phase, snapshot.elapsed_ms), because)
 }
 
 /// A memory without its claim is forgotten before an announcement, which claims anew: it would count as a proof then.
@@ -300,7 +298,7 @@ pub(super) fn decide_announced(snapshot: &Snapshot, progress: &Progress) -> Plan
     let runs = snapshot.container_may_run();
     if runs && (has_a_leader || !peer_is_out_of_the_way(snapshot)) {
         // The peer came back meanwhile: it may vote with us by now, and claim as much as we do.
-        return Plan::then_look(Vec::new(), 0, Progress::default(), Reason::Waiting(Wait::OwnLeader));
+        return Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), Reason::Waiting(Wait::OwnLeader));
     }
     if runs && !has_time_for(snapshot, STOP_AND_LAUNCH_NEED_MS) {
         return go_on_later(snapshot);
@@ -311,9 +309,14 @@ pub(super) fn decide_announced(snapshot: &Snapshot, progress: &Progress) -> Plan
         return snapshot.refuse(Refusal::DiskUnreadable { why: snapshot.disk.why_unknown().to_owned() });
     }
     let phase = if record.is_some() { Phase::Barrier { nonce } } else { Phase::Announced };
-    let stop = runs.then_some(Effect::StopContainer { grace_s: GRACE_S });
+    let stop = runs.then_some(Effect::StopContainer { grace_s: FORCE_GRACE_S });
     let effects = stop.into_iter().chain(record).collect();
-    Plan::then_look(effects, 0, Progress::enter(phase, snapshot.elapsed_ms), Reason::Step(Step::StopBeforeForce))
+    Plan::then_look(
+        effects,
+        LOOK_AT_ONCE_MS,
+        Progress::enter(phase, snapshot.elapsed_ms),
+        Reason::Step(Step::StopBeforeForce),
+    )
 }
 
 /// etcd is stopped, and what was written after that has come back from the CIB, so what the CIB says of the peer is of a
@@ -353,10 +356,10 @@ fn announcement_is_seen(snapshot: &Snapshot) -> bool {
 }
 
 fn await_own_write(snapshot: &Snapshot, progress: &Progress, in_vain: &str) -> Plan {
-    if progress.in_phase_ms(snapshot.elapsed_ms) > start::PATIENCE_WITH_THE_CIB_MS {
+    if progress.in_phase_ms(snapshot.elapsed_ms) > PATIENCE_WITH_THE_CIB_MS {
         return snapshot.refuse(Refusal::CibUnreadable { why: in_vain.to_owned() });
     }
-    Plan::then_look(Vec::new(), 50, progress.clone(), Reason::Waiting(Wait::OwnRecord))
+    Plan::then_look(Vec::new(), LOOK_FOR_A_WRITE_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord))
 }
 
 /// etcd is gone: what its data says decides, once more, whether it may be forced.
@@ -388,7 +391,7 @@ fn decide_stopped(snapshot: &Snapshot) -> Plan {
         Data::Nothing | Data::Learner | Data::Departed => return snapshot.refuse(Refusal::NoVotersData),
     };
     let progress = Progress::enter(Phase::Started(mode), snapshot.elapsed_ms);
-    Plan::then_look(effects, 50, progress, because)
+    Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, progress, because)
 }
 
 /// Nothing vouches for the force any more. An operator's word that was about other data is taken back: as long as it stands it

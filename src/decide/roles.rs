@@ -5,6 +5,7 @@ use super::plan::{Effect, Exit, Plan, Progress, Via};
 use super::reason::{Health, Reason, Refusal, Step, Wait};
 use super::serve::{health, remember_voter, unseen};
 use super::snapshot::{BootMemory, Etcd, NoPermission, Snapshot};
+use super::timing::{LOOK_AGAIN_MS, LOOK_AT_A_LEARNER_MS, PATIENCE_WITH_A_VOTE_MS, PROMOTION_RESERVE_MS};
 
 /// The promotion score of a voter. A learner has none, so Pacemaker does not promote it.
 const VOTER_SCORE: u32 = 1000;
@@ -14,11 +15,6 @@ pub(super) fn score_as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> 
     let seen = snapshot.cib.known()?.own_promotion_score;
     (snapshot.promotable && seen != wanted).then_some(Effect::SetPromotionScore(wanted))
 }
-
-/// How long a promotion waits for the vote.
-const PATIENCE_MS: u64 = 15_000;
-/// Kept of its time for the answer.
-const RESERVE_MS: u64 = 3_000;
 
 /// A voter is promoted; a learner asks to become one.
 pub(super) fn decide_promote(snapshot: &Snapshot, progress: &Progress) -> Plan {
@@ -35,7 +31,7 @@ pub(super) fn decide_promote(snapshot: &Snapshot, progress: &Progress) -> Plan {
     if snapshot.machine_is_deleted() {
         return snapshot.refuse(Refusal::MachineIsDeleted);
     }
-    if snapshot.elapsed_ms > PATIENCE_MS {
+    if snapshot.elapsed_ms > PATIENCE_WITH_A_VOTE_MS {
         return snapshot.refuse(Refusal::NotAVoterYet);
     }
     let lag = snapshot.peer_etcd.known().map(|peer| peer.index.saturating_sub(etcd.index));
@@ -44,7 +40,7 @@ pub(super) fn decide_promote(snapshot: &Snapshot, progress: &Progress) -> Plan {
     let effects =
         if polls >= 2 { vec![Effect::PromoteMember { id: etcd.member_id, via: Via::Peer }] } else { Vec::new() };
     let because = Reason::Step(Step::AskPeerToPromote { peer: snapshot.peer_name().to_owned() });
-    Plan::then_look(effects, 250, Progress { polls_caught_up: polls, ..progress.clone() }, because)
+    Plan::then_look(effects, LOOK_AT_A_LEARNER_MS, Progress { polls_caught_up: polls, ..progress.clone() }, because)
 }
 
 /// An etcd that tells us nothing of itself votes where this boot saw it vote; a promotion that fails has Pacemaker stop it.
@@ -63,8 +59,8 @@ fn promote_unseen(snapshot: &Snapshot, refuses: &NoPermission) -> Plan {
 fn promote_unanswered(snapshot: &Snapshot, progress: &Progress) -> Plan {
     let why = snapshot.own_etcd.why_unknown().to_owned();
     let runs = snapshot.container_may_run();
-    if runs && snapshot.elapsed_ms + RESERVE_MS < snapshot.budget_ms {
-        return Plan::then_look(Vec::new(), 500, progress.clone(), Reason::Waiting(Wait::OwnAnswer { why }));
+    if runs && snapshot.elapsed_ms + PROMOTION_RESERVE_MS < snapshot.budget_ms {
+        return Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(Wait::OwnAnswer { why }));
     }
     let listens = !snapshot.own_etcd.is_absent();
     match snapshot.memory().filter(|memory| runs && listens && memory.voter.is_some()) {

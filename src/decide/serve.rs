@@ -10,15 +10,12 @@ use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
 use super::reason::{Health, Reason, Refusal, Rule, Wait};
 use super::roles;
 use super::snapshot::{BootMemory, Etcd, Identity, RunningVoter, Snapshot};
-use super::start::{RESERVE_MS, is_listed};
+use super::start::is_listed;
+use super::timing::{
+    LEFT_OUT_GRACE_S, LOOK_AT_ONCE_MS, LOOK_FOR_A_LEADER_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_FOR_A_LEADER_MS,
+    PATIENCE_WITH_A_STALE_RECORD_MS, START_RESERVE_MS,
+};
 use super::unstartable;
-
-/// How long a plain start waits for a leader. Without one etcd runs on and waits for its peer's vote.
-const PATIENCE_FOR_A_LEADER_MS: u64 = 5_000;
-/// How long a plain start waits for a leader before it looks whether the peer serves without it.
-const PATIENCE_WITH_A_STALE_RECORD_MS: u64 = 1_000;
-/// A member that nobody lists has nothing to finish.
-const LEFT_OUT_GRACE_S: u64 = 1;
 
 /// The container was started, by us or before us: its etcd is to answer.
 pub(super) fn started(snapshot: &Snapshot, progress: &Progress, mode: &RunMode) -> Plan {
@@ -49,7 +46,12 @@ fn await_leader(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, wait: 
     let waited_ms = progress.in_phase_ms(snapshot.elapsed_ms);
     if *mode == RunMode::Normally && waited_ms > PATIENCE_WITH_A_STALE_RECORD_MS && is_left_out(snapshot) {
         let effects = vec![Effect::StopContainer { grace_s: LEFT_OUT_GRACE_S }];
-        return Plan::then_look(effects, 0, Progress::default(), snapshot.rule(Rule::PeerServesAndThisDataIsNotIts));
+        return Plan::then_look(
+            effects,
+            LOOK_AT_ONCE_MS,
+            Progress::default(),
+            snapshot.rule(Rule::PeerServesAndThisDataIsNotIts),
+        );
     }
     let needs_the_peer = *mode == RunMode::Normally && !peer_leads(snapshot);
     if needs_the_peer && waited_ms > PATIENCE_FOR_A_LEADER_MS {
@@ -61,10 +63,10 @@ fn await_leader(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, wait: 
     if matches!(mode, RunMode::JoinAsLearner { .. }) && peer_is_lost {
         return snapshot.refuse(Refusal::PeerLostWhileJoining);
     }
-    if snapshot.elapsed_ms + RESERVE_MS > snapshot.budget_ms {
+    if snapshot.elapsed_ms + START_RESERVE_MS > snapshot.budget_ms {
         return snapshot.refuse(Refusal::EtcdDoesNotAnswer { why: wait.to_string() });
     }
-    Plan::then_look(Vec::new(), 100, progress.clone(), Reason::Waiting(wait))
+    Plan::then_look(Vec::new(), LOOK_FOR_A_LEADER_MS, progress.clone(), Reason::Waiting(wait))
 }
 
 /// Whether the peer serves without the member that we started: our start was decided from a record of the peer that it
@@ -139,7 +141,7 @@ fn claim(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd, 
         Phase::Started(_) => progress.clone(),
         _ => Progress::enter(Phase::Started(mode.clone()), snapshot.elapsed_ms),
     };
-    Some(Plan::then_look(effects, 50, progress, Reason::Waiting(Wait::OwnRecord)))
+    Some(Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress, Reason::Waiting(Wait::OwnRecord)))
 }
 
 /// The claim of a voter, where the CIB does not have it.

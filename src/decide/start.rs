@@ -11,25 +11,13 @@ use super::recover;
 use super::room;
 use super::serve::started;
 use super::snapshot::{Cib, DataDir, Etcd, History, Lineage, NodeName, Note, Obstacle, PeerNode, Record, Snapshot};
+use super::timing::{
+    LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS, LOOK_AT_THE_PEER_MS, LOOK_FOR_A_LEADER_MS,
+    LOOK_FOR_A_WRITE_MS, PACE_MS, PATIENCE_WITH_A_BLOCKED_PEER_MS, PATIENCE_WITH_A_JOINING_PEER_MS,
+    PATIENCE_WITH_A_PORT_MS, PATIENCE_WITH_A_STARTING_PEER_MS, PATIENCE_WITH_THE_CIB_MS, QUICK_FAILURES,
+    START_RESERVE_MS,
+};
 use super::unstartable;
-
-/// How long a start waits for a peer that starts at the same time: its start runs beside ours.
-const PATIENCE_WITH_A_STARTING_PEER_MS: u64 = 60_000;
-/// How long a start waits for a peer that can only act once our start has ended. Waiting longer would block it.
-const PATIENCE_WITH_A_BLOCKED_PEER_MS: u64 = 4_000;
-/// How long a sole voter waits for a peer whose machine is joining the cluster.
-const PATIENCE_WITH_A_JOINING_PEER_MS: u64 = 15_000;
-/// How long what we write may take to appear in our own CIB.
-pub(super) const PATIENCE_WITH_THE_CIB_MS: u64 = 15_000;
-/// How long somebody else's listener on our ports is waited for.
-const PATIENCE_WITH_A_PORT_MS: u64 = 60_000;
-/// What is kept of the action's time for its last steps.
-pub(super) const RESERVE_MS: u64 = 10_000;
-
-/// The first failed starts come quickly, as what stands in the way is mostly a peer that boots at the same time. Then
-/// each takes this long: what Pacemaker does between two of them costs both nodes something.
-const PACE_MS: u64 = 16_000;
-pub(super) const QUICK_FAILURES: u64 = 3;
 
 pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
     paced(by_phase(snapshot, progress), snapshot, progress)
@@ -41,7 +29,12 @@ fn paced(plan: Plan, snapshot: &Snapshot, progress: &Progress) -> Plan {
         Plan { effects, next: Next::Exit(Exit::Retriable), because: Reason::Refused { refusal, peer } }
             if !may_fail(snapshot) =>
         {
-            Plan::then_look(effects, 500, progress.clone(), Reason::Waiting(Wait::BeforeFailing { refusal, peer }))
+            Plan::then_look(
+                effects,
+                LOOK_AGAIN_MS,
+                progress.clone(),
+                Reason::Waiting(Wait::BeforeFailing { refusal, peer }),
+            )
         }
         Plan { mut effects, next: next @ Next::Exit(Exit::Retriable), because } => {
             effects.extend(others::failures(snapshot));
@@ -54,7 +47,7 @@ fn paced(plan: Plan, snapshot: &Snapshot, progress: &Progress) -> Plan {
 /// Whether a start that fails now fails late enough, be it refused or an effect of it in vain.
 pub(super) fn may_fail(snapshot: &Snapshot) -> bool {
     let failures = snapshot.cib.known().map_or(0, |cib| cib.own_start_failures);
-    let pace_ms = PACE_MS.min(snapshot.budget_ms.saturating_sub(RESERVE_MS));
+    let pace_ms = PACE_MS.min(snapshot.budget_ms.saturating_sub(START_RESERVE_MS));
     failures < QUICK_FAILURES || snapshot.elapsed_ms >= pace_ms
 }
 
@@ -85,7 +78,7 @@ fn begin(snapshot: &Snapshot, progress: &Progress) -> Plan {
     }
     if is_outdated(snapshot, &disk) {
         let because = Reason::Step(Step::TakeBackOutdatedConfirmation);
-        return Plan::then_look(vec![Effect::ConsumeAuthorisation], 0, progress.clone(), because);
+        return Plan::then_look(vec![Effect::ConsumeAuthorisation], LOOK_AT_ONCE_MS, progress.clone(), because);
     }
     let (Some(cib), Some(record)) = (snapshot.cib.known(), snapshot.record()) else {
         return snapshot.refuse(Refusal::CibUnreadable { why: snapshot.cib.why_unknown().to_owned() });
@@ -120,14 +113,14 @@ fn publish(snapshot: &Snapshot, progress: &Progress, effects: Vec<Effect>) -> Pl
         let why = "our own record does not appear in it".to_owned();
         return snapshot.refuse(Refusal::CibUnreadable { why });
     }
-    Plan::then_look(effects, 50, progress.clone(), Reason::Waiting(Wait::OwnRecord))
+    Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord))
 }
 
 /// kubelet ends its own etcd only once it was told to, and a whole start waits for that; anything else is to be told
 /// soon. Meanwhile the peer is to know what data is here: it may be what the other one waits for.
 fn in_the_way(snapshot: &Snapshot, progress: &Progress, obstacle: Obstacle) -> Plan {
     let patience_ms = match obstacle {
-        Obstacle::StaticPod => snapshot.budget_ms.saturating_sub(RESERVE_MS),
+        Obstacle::StaticPod => snapshot.budget_ms.saturating_sub(START_RESERVE_MS),
         Obstacle::PortTaken(_) => PATIENCE_WITH_A_PORT_MS,
     };
     if snapshot.elapsed_ms > patience_ms {
@@ -137,7 +130,7 @@ fn in_the_way(snapshot: &Snapshot, progress: &Progress, obstacle: Obstacle) -> P
     let is_news = published.is_none_or(|record| record.boot_id != snapshot.boot_id);
     let record = snapshot.record().filter(|_| is_news).map(Effect::PublishRecord);
     let because = Reason::Waiting(Wait::WayToBeFree { obstacle });
-    Plan::then_look(record.into_iter().collect(), 500, progress.clone(), because)
+    Plan::then_look(record.into_iter().collect(), LOOK_AGAIN_MS, progress.clone(), because)
 }
 
 /// R1: the peer serves with a leader. Follow it.
@@ -159,7 +152,7 @@ fn follow(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
         }
         Some(entry) => Plan::then_look(
             vec![Effect::RemoveMember { id: entry.id, via: Via::Peer }],
-            100,
+            LOOK_AT_THE_LIST_MS,
             Progress::default(),
             Reason::Step(Step::RemoveStaleEntry { id: entry.id }),
         ),
@@ -168,7 +161,7 @@ fn follow(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
                 Effect::AddLearner { peer_url: snapshot.me.peer_url.clone(), via: Via::Peer },
                 Effect::SetLearner(Some(snapshot.me.name.clone())),
             ],
-            100,
+            LOOK_AT_THE_LIST_MS,
             Progress::default(),
             Reason::Step(Step::ListOurselvesAsLearner),
         ),
@@ -218,7 +211,7 @@ fn join(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Pla
     let mode = RunMode::JoinAsLearner { initial_cluster: initial_cluster(snapshot, peer_etcd) };
     effects.push(Effect::RunContainer(mode.clone()));
     let progress = Progress::enter(Phase::Started(mode), snapshot.elapsed_ms);
-    Plan::then_look(effects, 100, progress, snapshot.rule(rule))
+    Plan::then_look(effects, LOOK_FOR_A_LEADER_MS, progress, snapshot.rule(rule))
 }
 
 /// What a node says that joins its peer: what it held before is of no weight any more. The peer is to know, as it may be
@@ -440,11 +433,11 @@ fn only_node(snapshot: &Snapshot, record: &Record) -> Plan {
 }
 
 fn wait_or_refuse(snapshot: &Snapshot, progress: &Progress, patience_ms: u64, wait: Wait, refusal: Refusal) -> Plan {
-    let patience_ms = patience_ms.min(snapshot.budget_ms.saturating_sub(RESERVE_MS));
+    let patience_ms = patience_ms.min(snapshot.budget_ms.saturating_sub(START_RESERVE_MS));
     if progress.in_phase_ms(snapshot.elapsed_ms) > patience_ms {
         return snapshot.refuse(unless_refused(snapshot, refusal));
     }
-    Plan::then_look(Vec::new(), 200, progress.clone(), Reason::Waiting(wait))
+    Plan::then_look(Vec::new(), LOOK_AT_THE_PEER_MS, progress.clone(), Reason::Waiting(wait))
 }
 
 /// A peer that "does not serve" may serve everybody but us.
@@ -460,7 +453,7 @@ fn run_plainly(snapshot: &Snapshot, disk: &DataDir, rule: Rule) -> Plan {
         return snapshot.refuse(refusal);
     }
     let progress = Progress::enter(Phase::Started(RunMode::Normally), snapshot.elapsed_ms);
-    Plan::then_look(plain_start(disk), 100, progress, snapshot.rule(rule))
+    Plan::then_look(plain_start(disk), LOOK_FOR_A_LEADER_MS, progress, snapshot.rule(rule))
 }
 
 /// A sole voter commits all that it has. But the entry that made it that may lie above the commit index that its log
@@ -483,7 +476,7 @@ pub(super) fn is_to_be_advanced(history: &History) -> bool {
 
 fn run(snapshot: &Snapshot, mode: RunMode, rule: Rule) -> Plan {
     let progress = Progress::enter(Phase::Started(mode.clone()), snapshot.elapsed_ms);
-    Plan::then_look(vec![Effect::RunContainer(mode)], 100, progress, snapshot.rule(rule))
+    Plan::then_look(vec![Effect::RunContainer(mode)], LOOK_FOR_A_LEADER_MS, progress, snapshot.rule(rule))
 }
 
 impl Snapshot {

@@ -10,7 +10,7 @@ use super::plan::{Effect, RunMode};
 use super::reason::Rule;
 use super::recover;
 use super::snapshot::{Cib, DataDir, FailedStarts, History, Record, Snapshot};
-use super::start::QUICK_FAILURES;
+use super::timing::QUICK_FAILURES;
 
 /// The plain start that has just failed, to be counted, once.
 pub(super) fn counted(snapshot: &Snapshot, mode: &RunMode) -> Option<Effect> {
