@@ -3,18 +3,10 @@
 use super::fact::Fact;
 use super::plan::{Effect, Exit, Plan, Progress, Via};
 use super::reason::{Health, Reason, Refusal, Step, Wait};
-use super::serve::{health, remember_voter, unseen};
-use super::snapshot::{BootMemory, Etcd, NoPermission, Snapshot};
+use super::snapshot::{BootMemory, NoPermission, Snapshot};
+use super::standing::{health, unseen};
 use super::timing::{LOOK_AGAIN_MS, LOOK_AT_A_LEARNER_MS, PATIENCE_WITH_A_VOTE_MS, PROMOTION_RESERVE_MS};
-
-/// The promotion score of a voter. A learner has none, so Pacemaker does not promote it.
-const VOTER_SCORE: u32 = 1000;
-/// A voter has the score, a learner has none.
-pub(super) fn score_as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
-    let wanted = (!etcd.is_learner).then_some(VOTER_SCORE);
-    let seen = snapshot.cib.known()?.own_promotion_score;
-    (snapshot.promotable && seen != wanted).then_some(Effect::SetPromotionScore(wanted))
-}
+use super::upkeep::remember_voter;
 
 /// A voter is promoted; a learner asks to become one.
 pub(super) fn decide_promote(snapshot: &Snapshot, progress: &Progress) -> Plan {

@@ -15,7 +15,6 @@ pub use etcd::{Container, Etcd, Found, Member, NoPermission};
 pub use note::{Authorisation, BootMemory, Note, Position, RunningVoter};
 
 use super::fact::Fact;
-use super::unstartable;
 
 /// A cluster node's name, as Pacemaker has it. Compared exactly.
 pub type NodeName = String;
@@ -211,16 +210,6 @@ impl Snapshot {
         self.last_note().is_none_or(|note| note.left_at.is_some())
     }
 
-    /// Whether this node left to its peer or moved its data aside to join it, and has not gone on alone since.
-    fn gave_its_data_up(&self) -> bool {
-        let gave = |note: &Note| (note.joins || note.left_at.is_some()) && note.alone_since.is_none();
-        self.note.known().is_some_and(gave)
-    }
-
-    fn gave_up(&self) -> bool {
-        self.note.known().is_some_and(|note| note.gave_up)
-    }
-
     /// The durable note: an empty one where none was ever written, and none where it cannot be told.
     pub fn last_note(&self) -> Option<Note> {
         match &self.note {
@@ -253,48 +242,5 @@ impl Snapshot {
     pub fn running_voter(&self) -> Option<&RunningVoter> {
         let claims = self.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
         self.memory()?.voter.as_ref().filter(|_| claims)
-    }
-
-    /// The record that this node publishes while `etcd`, its own, runs as a voter: the same facts, from the living.
-    pub fn living_record(&self, etcd: &Etcd) -> Option<Record> {
-        let ids = |learners: bool| {
-            etcd.members.iter().filter(|member| member.is_learner == learners).map(|member| member.id).collect()
-        };
-        let history = History {
-            cluster_id: etcd.cluster_id,
-            member_id: etcd.member_id,
-            last_term: etcd.term,
-            last_index: etcd.index,
-            commit_index: etcd.index,
-            voters: ids(false),
-            learners: ids(true),
-            has_left: false,
-            database_ahead: None,
-            damage: Vec::new(),
-        };
-        Some(Record {
-            boot_id: self.boot_id.clone(),
-            disk: DataDir::Present(history),
-            lineage: self.own_lineage()?,
-            claims: true,
-            joins: false,
-            gave_up: self.gave_up(),
-            nonce: None,
-        })
-    }
-
-    /// The record that this node should be publishing now; none where what it rests on is not known.
-    pub fn record(&self) -> Option<Record> {
-        let disk = unstartable::usable_disk(self)?;
-        Some(Record {
-            boot_id: self.boot_id.clone(),
-            lineage: self.own_lineage()?,
-            // Without data there is nothing to go on with.
-            claims: matches!(disk, DataDir::Present(_)) && self.running_voter().is_some() && !self.may_have_left(),
-            joins: disk == DataDir::Blank && self.gave_its_data_up(),
-            gave_up: self.gave_up(),
-            disk,
-            nonce: None,
-        })
     }
 }

@@ -2,10 +2,10 @@
 //! container, what is seen of it is not what there will be.
 
 use super::fact::Fact;
-use super::monitor::running_exit;
 use super::plan::{Effect, Exit, Plan, Progress, Request};
 use super::reason::{Reason, Refusal, Step, Wait};
 use super::snapshot::{Etcd, Snapshot};
+use super::standing::running_exit;
 use super::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_FOR_A_TURN_MS, PATIENCE_WITH_AN_EARLIER_ACTION_MS, TURN_RESERVE_MS};
 
 /// What an action does whose turn it is not; `None` where it is, or where nothing would be changed anyway.
