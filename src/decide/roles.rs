@@ -1,6 +1,7 @@
 //! Roles of a promotable clone: Promoted is a voting member, Unpromoted a learner (or a voter that is not promoted yet).
 
 use super::fact::Fact;
+use super::membership::{has_caught_up, lag_behind, polls_caught_up};
 use super::plan::{Effect, Exit, Plan, Progress, Via};
 use super::reason::{Health, Reason, Refusal, Step, Wait};
 use super::snapshot::{BootMemory, NoPermission, Snapshot};
@@ -26,11 +27,11 @@ pub(super) fn decide_promote(snapshot: &Snapshot, progress: &Progress) -> Plan {
     if snapshot.elapsed_ms > PATIENCE_WITH_A_VOTE_MS {
         return snapshot.refuse(Refusal::NotAVoterYet);
     }
-    let lag = snapshot.peer_etcd.known().map(|peer| peer.index.saturating_sub(etcd.index));
-    let close = lag.is_some_and(|lag| lag <= snapshot.promote_max_lag);
-    let polls = if close { progress.polls_caught_up + 1 } else { 0 };
-    let effects =
-        if polls >= 2 { vec![Effect::PromoteMember { id: etcd.member_id, via: Via::Peer }] } else { Vec::new() };
+    // Whose learner this is needs no look at ids: the peer's etcd promotes no member that it does not list.
+    let lag = snapshot.peer_etcd.known().map(|peer| lag_behind(peer, etcd));
+    let polls = polls_caught_up(snapshot, progress, lag);
+    let promotion = Effect::PromoteMember { id: etcd.member_id, via: Via::Peer };
+    let effects = has_caught_up(polls).then_some(promotion).into_iter().collect();
     let because = Reason::Step(Step::AskPeerToPromote { peer: snapshot.peer_name().to_owned() });
     Plan::then_look(effects, LOOK_AT_A_LEARNER_MS, Progress { polls_caught_up: polls, ..progress.clone() }, because)
 }
