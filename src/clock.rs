@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+pub use crate::decide::reason::utc;
+
 /// The end of an action, on the monotonic clock: a clock step moves nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
@@ -64,18 +66,6 @@ pub fn wall_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Seconds since 1970 as people read them: `2026-11-21 07:00:00Z`.
-pub fn utc(seconds: u64) -> String {
-    let known = i64::try_from(seconds).ok().and_then(|seconds| time::OffsetDateTime::from_unix_timestamp(seconds).ok());
-    known.map_or_else(
-        || seconds.to_string(),
-        |at| {
-            let (date, (hour, minute, second)) = (at.date(), at.to_hms());
-            format!("{date} {hour:02}:{minute:02}:{second:02}Z")
-        },
-    )
-}
-
 /// Wall time as `20260131T235959Z`, for the names of files; in the order of time only while the clock is right.
 pub fn utc_stamp() -> String {
     let seconds = i64::try_from(wall_seconds()).unwrap_or_default();
@@ -83,18 +73,4 @@ pub fn utc_stamp() -> String {
     let (year, month, day) = at.to_calendar_date();
     let (hour, minute, second) = at.to_hms();
     format!("{year:04}{:02}{day:02}T{hour:02}{minute:02}{second:02}Z", u8::from(month))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_are_right() {
-        assert_eq!(utc(0), "1970-01-01 00:00:00Z");
-        assert_eq!(utc(951_782_399), "2000-02-28 23:59:59Z");
-        assert_eq!(utc(951_782_400), "2000-02-29 00:00:00Z");
-        assert_eq!(utc(1_798_761_599), "2026-12-31 23:59:59Z");
-        assert_eq!(utc(1_709_164_800), "2024-02-29 00:00:00Z");
-    }
 }

@@ -8,7 +8,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::{Failure, Subcommand, evidence, explain, node, say};
 use crate::command;
-use crate::data_dir::{DataDir, History, LastWritten};
+use crate::data_dir::{DataDir, History};
+use crate::decide::reason::LastWritten;
 use crate::decide::snapshot::{Authorisation, Cib, PeerNode, Position, Snapshot};
 use crate::decide::{self, Progress, Request};
 use crate::notes;

@@ -5,11 +5,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::sys::statvfs::statvfs;
-use serde::{Deserialize, Serialize};
 
 use super::error::Error;
 use super::layout::{MEMBER, list};
 use super::lock;
+use super::{Backup, Room};
 use crate::clock;
 
 /// Backups of `member` begin with this, and go on with when they were made.
@@ -18,22 +18,6 @@ const BACKUP_PREFIX: &str = "member-backup-";
 const HISTORY_PREFIX: &str = "member-history-";
 /// A backup that is being deleted; one with this name is not whole.
 const DISCARD_PREFIX: &str = "member-discard-";
-
-/// The file system that holds the data dir and its backups.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Room {
-    pub free_bytes: u64,
-    /// Data that was moved aside, oldest first.
-    pub backups: Vec<Backup>,
-}
-
-/// Data that was moved aside.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Backup {
-    /// Its directory's name, beside `member`.
-    pub name: String,
-    pub bytes: u64,
-}
 
 /// Moves `member` aside inside `dir`. Answers where it is now, or `None` if there was nothing to move. Refuses while etcd
 /// has the files open.

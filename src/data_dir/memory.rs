@@ -39,7 +39,7 @@ impl MemoryDir {
                     return Ok(DataDir::Broken { why });
                 }
                 if let Some(ahead) = applied.ahead_of(whole.history.last_index) {
-                    whole.history.set_ahead(ahead);
+                    super::set_ahead(&mut whole.history, ahead);
                 }
                 DataDir::Present(whole.into_history())
             }

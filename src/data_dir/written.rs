@@ -1,12 +1,10 @@
 //! Until when the data of a data dir reaches, for people. The clock of a machine may be wrong, so it decides nothing.
 
-use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use super::layout;
-use crate::clock;
 
 /// When the log in `dir` was last written to, in seconds since 1970; nothing where there is none.
 pub fn last_written(dir: &Path) -> Option<u64> {
@@ -15,16 +13,6 @@ pub fn last_written(dir: &Path) -> Option<u64> {
     let segments = files.filter(|file| file.path().extension() == Some("wal".as_ref()));
     let newest = segments.filter_map(|file| file.metadata().ok()?.modified().ok()).max()?;
     newest.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
-}
-
-/// The words that follow a place in the log; none where the time is not known.
-#[derive(Clone, Copy, Debug)]
-pub struct LastWritten(pub Option<u64>);
-
-impl fmt::Display for LastWritten {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |seconds| write!(f, ", last written {}", clock::utc(seconds)))
-    }
 }
 
 #[cfg(test)]
@@ -50,11 +38,5 @@ mod tests {
         touch(&wal.join("0000000000000001-0000000000000064.wal"), 2_000);
         touch(&wal.join("0.tmp"), 3_000);
         assert_eq!(last_written(dir.path()), Some(2_000));
-    }
-
-    #[test]
-    fn what_is_not_known_is_not_told() {
-        assert_eq!(LastWritten(None).to_string(), "");
-        assert_eq!(LastWritten(Some(951_782_399)).to_string(), ", last written 2000-02-28 23:59:59Z");
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::plan::Effect;
 use super::reason::Health;
 use super::snapshot::{Etcd, Snapshot};
+use super::standing;
 
 /// How etcd words an alarm among its errors: `memberID:10501334649042878790 alarm:NOSPACE`.
 const KIND: &str = "alarm:";
@@ -28,13 +29,6 @@ fn described(etcd: &Etcd, error: &str) -> Option<String> {
     })
 }
 
-/// What is shown differs from what is raised.
-pub(super) fn as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
-    let raised = raised(etcd);
-    let shown = snapshot.cib.known()?.own_alarm.clone();
-    (shown != raised).then_some(Effect::SetAlarm(raised))
-}
-
 /// An etcd whose auth refuses this agent is shown like an alarm: it serves, and the agent sees nothing of it.
 pub(super) fn no_permission(snapshot: &Snapshot) -> Option<Effect> {
     let user = snapshot.own_refuses.as_ref()?.user.as_deref();
@@ -47,6 +41,6 @@ pub(super) fn no_permission(snapshot: &Snapshot) -> Option<Effect> {
 pub(super) fn health(etcd: &Etcd) -> Health {
     match raised(etcd) {
         Some(alarms) => Health::Alarm { alarms },
-        None => super::serve::health(etcd),
+        None => standing::health(etcd),
     }
 }

@@ -1,27 +1,9 @@
 //! Rule R2: two nodes that start together, no living etcd between them. Both compute the same answer from the same
 //! two records, each from its own side.
 
-use std::collections::BTreeSet;
-
 use super::reason::{Refusal, Rule};
 use super::snapshot::{Cib, DataDir, History, MemberId, Record, Snapshot};
-
-/// What a record's data is worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Data {
-    /// No data, or data that etcd cannot read.
-    Nothing,
-    /// The only voter of the newest configuration that it holds.
-    SoleVoter,
-    /// A voter beside one other.
-    VoterBeside(MemberId),
-    /// A voter among three or more.
-    VoterAmongMany,
-    /// Listed without a vote.
-    Learner,
-    /// No longer listed.
-    Departed,
-}
+use super::standing::{Data, classify};
 
 /// What this node does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,23 +36,6 @@ impl Cluster {
             forks: cib.lineage.forks,
             chosen: Chosen::seen_in(snapshot, cib),
         }
-    }
-}
-
-/// What the data dir's history makes of this member.
-pub(super) fn classify(disk: &DataDir) -> Data {
-    let DataDir::Present(history) = disk else { return Data::Nothing };
-    if history.has_left {
-        return Data::Departed;
-    }
-    if !history.voters.contains(&history.member_id) {
-        return Data::Learner;
-    }
-    let others: BTreeSet<MemberId> = history.voters.iter().copied().filter(|id| *id != history.member_id).collect();
-    match (others.len(), others.first()) {
-        (0, _) => Data::SoleVoter,
-        (1, Some(other)) => Data::VoterBeside(*other),
-        _ => Data::VoterAmongMany,
     }
 }
 

@@ -5,11 +5,10 @@ use super::peer::{PeerWord, peer_has_left, peer_word};
 use super::plan::{Effect, Plan, Progress, Via};
 use super::reason::{Reason, Step, Wait};
 use super::snapshot::{Etcd, Member, Note, Snapshot};
+use super::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_AT_A_LEARNER_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS};
 
-/// etcd promotes a learner at 90 % of the leader's index, which can be a million entries short; we ask for two polls
-/// in a row with a small absolute lag.
+/// How many polls in a row have to see a learner close to its leader before it is promoted.
 const POLLS_NEEDED: u8 = 2;
-const POLL_EVERY_MS: u64 = 250;
 
 /// Lists the peer as a learner if it is not listed at all. A member that is listed is never touched here.
 pub(super) fn list_returning_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
@@ -27,7 +26,7 @@ pub(super) fn list_returning_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Pl
         Effect::SetLearner(Some(peer.name.clone())),
     ];
     let because = Reason::Step(Step::ListPeerAsLearner { peer: peer.name.clone() });
-    Some(Plan::then_look(effects, 0, Progress::default(), because))
+    Some(Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 
 /// Lists a peer that is confirmed to be gone, before it returns: what others read in the member list is then that the voter
@@ -68,7 +67,12 @@ pub(super) fn stranger(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
     };
     let entry = etcd.members.iter().find(|entry| entry.is_learner && !is_known(entry))?;
     let effects = vec![Effect::RemoveMember { id: entry.id, via: Via::Own }];
-    Some(Plan::then_look(effects, 100, Progress::default(), Reason::Step(Step::RemoveStranger { id: entry.id })))
+    Some(Plan::then_look(
+        effects,
+        LOOK_AT_THE_LIST_MS,
+        Progress::default(),
+        Reason::Step(Step::RemoveStranger { id: entry.id }),
+    ))
 }
 
 /// Removes the peer's learner where OpenShift is deleting its Machine: the deletion waits until the member is gone.
@@ -77,7 +81,7 @@ pub(super) fn remove_deleted_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Pl
     let learner = etcd.member_at(peer).filter(|entry| entry.is_learner)?;
     let effects = vec![Effect::RemoveMember { id: learner.id, via: Via::Own }];
     let because = Reason::Step(Step::RemoveDeleted { id: learner.id });
-    Some(Plan::then_look(effects, 0, Progress::default(), because))
+    Some(Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 
 /// Promotes the peer if it is a learner that has caught up; looks again while it is close. `None` where there is no
@@ -86,21 +90,35 @@ pub(super) fn promote_caught_up_learner(snapshot: &Snapshot, progress: &Progress
     let peer = snapshot.peer.as_ref().filter(|_| !snapshot.machine_is_deleted())?;
     let learner = started_learner(snapshot, etcd)?;
     let lag = lag_of(snapshot, etcd, learner)?;
-    if lag > snapshot.promote_max_lag {
-        let progress = Progress { polls_caught_up: 0, ..progress.clone() };
-        return Some(look_again(progress, lag));
-    }
-    let polls = progress.polls_caught_up + 1;
-    if polls < POLLS_NEEDED {
+    let polls = polls_caught_up(snapshot, progress, Some(lag));
+    if !has_caught_up(polls) {
         return Some(look_again(Progress { polls_caught_up: polls, ..progress.clone() }, lag));
     }
     let effects = vec![Effect::PromoteMember { id: learner.id, via: Via::Own }];
     let because = Reason::Step(Step::PromoteLearner { peer: peer.name.clone(), lag });
-    Some(Plan::then_look(effects, 50, Progress { polls_caught_up: 0, ..progress.clone() }, because))
+    Some(Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, Progress { polls_caught_up: 0, ..progress.clone() }, because))
+}
+
+/// The rule of a promotion, for the voter that makes it and for the learner that asks for it: etcd promotes a learner at 90 % of
+/// the leader's index, which can be a million entries short, so a small absolute lag is asked for, in two polls in a row. One
+/// that is not known breaks the row.
+pub(super) fn polls_caught_up(snapshot: &Snapshot, progress: &Progress, lag: Option<u64>) -> u8 {
+    let is_close = lag.is_some_and(|lag| lag <= snapshot.promote_max_lag);
+    if is_close { progress.polls_caught_up.saturating_add(1) } else { 0 }
+}
+
+/// Whether a learner that was so close in so many polls is promoted.
+pub(super) fn has_caught_up(polls: u8) -> bool {
+    polls >= POLLS_NEEDED
+}
+
+/// How many entries `learner` lacks of what `leader` has.
+pub(super) fn lag_behind(leader: &Etcd, learner: &Etcd) -> u64 {
+    leader.index.saturating_sub(learner.index)
 }
 
 fn look_again(progress: Progress, lag: u64) -> Plan {
-    Plan::then_look(Vec::new(), POLL_EVERY_MS, progress, Reason::Waiting(Wait::LearnerToCatchUp { lag }))
+    Plan::then_look(Vec::new(), LOOK_AT_A_LEARNER_MS, progress, Reason::Waiting(Wait::LearnerToCatchUp { lag }))
 }
 
 /// The peer's entry, where it is a learner that has started and we may promote it.
@@ -114,7 +132,7 @@ pub(super) fn started_learner<'a>(snapshot: &Snapshot, etcd: &'a Etcd) -> Option
 fn lag_of(snapshot: &Snapshot, etcd: &Etcd, learner: &Member) -> Option<u64> {
     let answer = snapshot.peer_etcd.known()?;
     let same = answer.member_id == learner.id && answer.cluster_id == etcd.cluster_id && answer.leader.is_some();
-    same.then(|| etcd.index.saturating_sub(answer.index))
+    same.then(|| lag_behind(etcd, answer))
 }
 
 /// Of two CIBs that meet one counts, and it may be one that a recorded fork never reached. Who has it in its note tells it

@@ -5,22 +5,28 @@ pub mod fact;
 pub mod plan;
 pub mod reason;
 pub mod snapshot;
+pub mod timing;
 
 mod alarm;
+mod announce;
 mod cold_start;
 mod membership;
 mod monitor;
 mod notify;
 mod others;
 mod peer;
+mod proof;
+mod record;
 mod recover;
 mod roles;
 mod room;
 mod serve;
+mod standing;
 mod start;
 mod stop;
 mod turn;
 mod unstartable;
+mod upkeep;
 
 #[cfg(test)]
 mod tests;

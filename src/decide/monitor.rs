@@ -1,30 +1,21 @@
 //! `monitor` asks etcd itself. It is also the backstop: what a notification missed is found and done here.
 
 use super::alarm;
-use super::cold_start::{Data, classify};
 use super::fact::Fact;
 use super::membership;
-use super::others;
 use super::peer::{PeerWord, peer_has_left, peer_has_nothing, peer_word};
 use super::plan::{Effect, Exit, Next, Phase, Plan, Progress};
+use super::proof;
 use super::reason::{Health, Reason, Refusal, Wait};
+use super::record::joining_record;
 use super::recover;
-use super::roles;
-use super::serve::{
-    health, identity_as_seen, missing_claim, outdated_record, remember_voter, standalone_as_seen, unseen,
+use super::snapshot::{Etcd, Record, Snapshot};
+use super::standing::{Data, classify, health, running_exit, unseen};
+use super::timing::{
+    LOOK_AGAIN_MS, LOOK_FOR_A_RETURN_MS, MONITOR_RESERVE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS,
+    PATIENCE_WITH_A_RESTART_MS, PATIENCE_WITH_A_SILENT_ETCD_MS,
 };
-use super::snapshot::{BootMemory, Etcd, Record, Snapshot};
-use super::start;
-use super::unstartable;
-
-/// How long one monitor keeps asking an etcd that does not answer, before it says so.
-const PATIENCE_WITH_A_SILENT_ETCD_MS: u64 = 12_000;
-/// How long it waits for a container that somebody restarts behind Pacemaker: podman gives etcd 10 s to end.
-const PATIENCE_WITH_A_RESTART_MS: u64 = 15_000;
-/// Kept of a monitor's time for its answer.
-const RESERVE_MS: u64 = 3_000;
-/// How long one monitor watches a learner that is nearly there; the next one goes on.
-const PATIENCE_WITH_A_LEARNER_MS: u64 = 5_000;
+use super::upkeep::{Stage, kept, upkeep_unseen};
 
 pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
     if progress.phase != Phase::Begin
@@ -55,9 +46,9 @@ pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
 /// OpenShift's watcher of certificates sets `restart_no_leave` and restarts the container by itself.
 fn await_a_restart(snapshot: &Snapshot, progress: &Progress) -> Option<Plan> {
     let is_restarted = snapshot.cib.known().is_some_and(|cib| cib.others.restart_no_leave);
-    let patience_ms = PATIENCE_WITH_A_RESTART_MS.min(snapshot.budget_ms.saturating_sub(RESERVE_MS));
+    let patience_ms = PATIENCE_WITH_A_RESTART_MS.min(snapshot.budget_ms.saturating_sub(MONITOR_RESERVE_MS));
     (is_restarted && snapshot.elapsed_ms < patience_ms)
-        .then(|| Plan::then_look(Vec::new(), 250, progress.clone(), Reason::Waiting(Wait::Restart)))
+        .then(|| Plan::then_look(Vec::new(), LOOK_FOR_A_RETURN_MS, progress.clone(), Reason::Waiting(Wait::Restart)))
 }
 
 /// A probe answers at once, and publishes this node's record, so that a peer that starts first need not wait for it.
@@ -90,14 +81,14 @@ fn still_joins(snapshot: &Snapshot) -> Option<Record> {
     let says_nothing = snapshot.cib.known().is_some_and(|cib| cib.own_record.is_none());
     let joins = snapshot.note.known().is_some_and(|note| note.joins);
     let lineage = snapshot.own_lineage().filter(|_| says_nothing && joins)?;
-    Some(start::joining_record(snapshot, lineage))
+    Some(joining_record(snapshot, lineage))
 }
 
 fn with_a_leader(snapshot: &Snapshot, progress: &Progress, etcd: &Etcd) -> Plan {
     if let Some(plan) = membership::remove_deleted_peer(snapshot, etcd) {
         return plan;
     }
-    if snapshot.elapsed_ms < PATIENCE_WITH_A_LEARNER_MS
+    if snapshot.elapsed_ms < PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS
         && let Some(plan) = membership::promote_caught_up_learner(snapshot, progress, etcd)
     {
         return plan;
@@ -109,61 +100,6 @@ fn with_a_leader(snapshot: &Snapshot, progress: &Progress, etcd: &Etcd) -> Plan 
         return plan;
     }
     kept(snapshot, progress, etcd, running_exit(snapshot), alarm::health(etcd))
-}
-
-/// What a healthy member writes down, and the action's answer. A voter that was promoted a moment ago first claims and then,
-/// once the claim is seen, remembers that it votes: without both the leader's loss would need an operator, so that is
-/// done in one action. Where the note cannot be read it cannot be.
-pub(super) fn kept(snapshot: &Snapshot, progress: &Progress, etcd: &Etcd, exit: Exit, health: Health) -> Plan {
-    let effects = upkeep(snapshot, etcd);
-    let remembers = |memory: &BootMemory| memory.voter.as_ref().is_some_and(|voter| voter.member_id == etcd.member_id);
-    let may_become = !etcd.is_learner && snapshot.peer.is_some() && snapshot.last_note().is_some();
-    let becomes_a_voter = may_become && !snapshot.memory().is_some_and(remembers);
-    let is_done = effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if remembers(memory)));
-    if becomes_a_voter && !is_done && snapshot.elapsed_ms < PATIENCE_WITH_A_LEARNER_MS {
-        return Plan::then_look(effects, 50, progress.clone(), Reason::Waiting(Wait::OwnRecord));
-    }
-    Plan::exit(effects, exit, Reason::Running(health))
-}
-
-/// What a healthy member writes down, and only where it differs: a monitor runs often.
-pub(super) fn upkeep(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
-    let mut effects = Vec::new();
-    if snapshot.container.known().is_some_and(|container| container.forces_new_cluster) {
-        effects.push(Effect::SettleConfig);
-    }
-    effects.extend(identity_as_seen(snapshot, etcd));
-    effects.extend(standalone_as_seen(snapshot, etcd));
-    effects.extend(membership::name_listed_learner(snapshot, etcd));
-    effects.extend(others::runs(snapshot, etcd));
-    effects.extend(membership::lineage_as_known(snapshot, etcd));
-    effects.extend(membership::fork_of_the_peer(snapshot));
-    effects.extend(membership::settle(snapshot, etcd));
-    effects.extend(claim_and_remember(snapshot, etcd));
-    effects.extend(used_word(snapshot, etcd));
-    effects.extend(others::failures(snapshot));
-    effects.extend(unstartable::forgotten(snapshot));
-    effects.extend(roles::score_as_seen(snapshot, etcd));
-    effects.extend(alarm::as_seen(snapshot, etcd));
-    effects
-}
-
-/// A learner that was promoted since its start claims (visibly, in one round) and then remembers (in the next). So does a
-/// voter whose claim went with Pacemaker's former life: it has a leader, so nobody has passed over it.
-fn claim_and_remember(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
-    if let Some(claim) = missing_claim(snapshot, etcd) {
-        return vec![claim];
-    }
-    let promoted = snapshot.memory().is_some_and(|memory| memory.promoted);
-    let remembered = Effect::Remember(snapshot.memory().cloned().unwrap_or_default());
-    let wanted = remember_voter(snapshot, etcd, promoted).filter(|wanted| *wanted != remembered);
-    outdated_record(snapshot, etcd).into_iter().chain(wanted).collect()
-}
-
-/// An operator's word is for a node that cannot go on: a voter with a leader has no use for it, and must not find it in the
-/// next failure, when the data is another.
-fn used_word(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
-    (etcd.is_voter_with_leader() && snapshot.authorisation.known().is_some()).then_some(Effect::ConsumeAuthorisation)
 }
 
 /// The answer of a monitor whose time is over in the middle of a recovery: what it launched may run, and is looked at by the
@@ -201,11 +137,11 @@ fn without_a_leader(snapshot: &Snapshot, progress: &Progress) -> Plan {
 /// is to be seen. A learner only waits for its voter.
 fn without_proof(snapshot: &Snapshot) -> Option<Plan> {
     let learner = snapshot.own_etcd.known().is_some_and(|etcd| etcd.is_learner);
-    if learner || recover::votes_among_many(snapshot) || peer_word(snapshot) != PeerWord::Down {
+    if learner || proof::votes_among_many(snapshot) || peer_word(snapshot) != PeerWord::Down {
         return None;
     }
     let position = snapshot.own_etcd.known().map(Etcd::position).unwrap_or_default();
-    Some(snapshot.refuse(recover::without_proof(snapshot, position)))
+    Some(snapshot.refuse(proof::without_proof(snapshot, position)))
 }
 
 /// Who waits for the vote of a peer that has lost its data, or has left, waits for nobody. This member may have become a
@@ -228,8 +164,7 @@ fn leaderless(snapshot: &Snapshot) -> Health {
 
 /// An answer that refuses us is an answer: etcd serves, and a restart would only end that. It is told once, as an alarm is.
 fn serves_unseen(snapshot: &Snapshot) -> Plan {
-    let mut effects = others::failures(snapshot);
-    effects.extend(alarm::no_permission(snapshot));
+    let effects = upkeep_unseen(snapshot, Stage::Runs);
     Plan::exit(effects, running_exit(snapshot), Reason::Running(unseen(snapshot)))
 }
 
@@ -251,13 +186,7 @@ fn silent(snapshot: &Snapshot, progress: &Progress, why: &str) -> Plan {
     }
     if snapshot.elapsed_ms < PATIENCE_WITH_A_SILENT_ETCD_MS {
         let wait = Wait::OwnAnswer { why: why.to_owned() };
-        return Plan::then_look(Vec::new(), 500, progress.clone(), Reason::Waiting(wait));
+        return Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(wait));
     }
     snapshot.refuse(Refusal::EtcdDoesNotAnswer { why: why.to_owned() })
-}
-
-/// Promoted is what Pacemaker made of this instance; the vote is etcd's. A monitor answers what Pacemaker asked.
-pub(super) fn running_exit(snapshot: &Snapshot) -> Exit {
-    let promoted = snapshot.memory().is_some_and(|memory| memory.promoted);
-    if snapshot.promotable && promoted { Exit::Promoted } else { Exit::Success }
 }

@@ -2,17 +2,14 @@
 
 use super::fact::Fact;
 use super::membership;
-use super::monitor;
 use super::plan::{Exit, Phase, Plan, Progress};
+use super::proof;
 use super::reason::{Health, Reason, Wait};
 use super::recover;
-use super::serve::health;
 use super::snapshot::{Moment, Notify, Snapshot};
-
-/// How long a post-start notification watches a learner that is catching up; `monitor` goes on afterwards.
-const PATIENCE_WITH_A_LEARNER_MS: u64 = 15_000;
-/// How long it waits for the joiner's first answer.
-const PATIENCE_WITH_A_JOINER_MS: u64 = 3_000;
+use super::standing::health;
+use super::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS, PATIENCE_WITH_A_JOINER_MS};
+use super::upkeep::kept;
 
 pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
     let Some(notify) = &snapshot.notify else { return nothing() };
@@ -45,7 +42,7 @@ fn before_start(snapshot: &Snapshot, notify: &Notify) -> Plan {
 /// Somebody has started: a learner is watched until it votes, and the one who starts learns that it does.
 fn after_start(snapshot: &Snapshot, progress: &Progress) -> Plan {
     let Fact::Known(etcd) = &snapshot.own_etcd else { return nothing() };
-    if etcd.leader.is_none() || snapshot.elapsed_ms > PATIENCE_WITH_A_LEARNER_MS {
+    if etcd.leader.is_none() || snapshot.elapsed_ms > PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS {
         return nothing();
     }
     if let Some(plan) = membership::promote_caught_up_learner(snapshot, progress, etcd) {
@@ -54,9 +51,9 @@ fn after_start(snapshot: &Snapshot, progress: &Progress) -> Plan {
     let joiner_is_silent =
         membership::started_learner(snapshot, etcd).is_some() || membership::awaits_the_peer(snapshot, etcd);
     if joiner_is_silent && snapshot.elapsed_ms < PATIENCE_WITH_A_JOINER_MS || etcd.is_learner {
-        return Plan::then_look(Vec::new(), 250, progress.clone(), Reason::Waiting(Wait::Learner));
+        return Plan::then_look(Vec::new(), LOOK_AT_A_LEARNER_MS, progress.clone(), Reason::Waiting(Wait::Learner));
     }
-    monitor::kept(snapshot, progress, etcd, Exit::Success, health(etcd))
+    kept(snapshot, progress, etcd, Exit::Success, health(etcd))
 }
 
 /// The peer's instance is stopped, which also follows fencing: if that cost us the leader, go on alone at once.
@@ -72,11 +69,11 @@ fn not_now(snapshot: &Snapshot) -> Reason {
     match &snapshot.own_etcd {
         _ if !snapshot.container_may_run() => Reason::Running(Health::NotRunning),
         Fact::Known(etcd) if etcd.leader.is_some() || etcd.is_learner => Reason::Running(health(etcd)),
-        Fact::Known(_) | Fact::Unknown(_) if !recover::peer_is_out_of_the_way(snapshot) => {
+        Fact::Known(_) | Fact::Unknown(_) if !proof::peer_is_out_of_the_way(snapshot) => {
             Reason::Running(Health::LeaderlessPeerNotConfirmed { peer: snapshot.peer_name().to_owned() })
         }
         Fact::Known(etcd) if !etcd.has_one_voter() => Reason::Refused {
-            refusal: recover::without_proof(snapshot, etcd.position()),
+            refusal: proof::without_proof(snapshot, etcd.position()),
             peer: snapshot.peer_name().to_owned(),
         },
         Fact::Known(_) => Reason::Waiting(Wait::OwnLeader),

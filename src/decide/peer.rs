@@ -1,8 +1,8 @@
 //! Pacemaker's word on the peer: is its agent active, starting, or confirmed stopped? Never guessed.
 
-use super::cold_start::{Data, classify};
+use super::fact::Fact;
 use super::snapshot::{Cib, Moment, Notify, PeerAgent, PeerNode, Snapshot};
-use crate::decide::fact::Fact;
+use super::standing::{Data, classify};
 
 /// What Pacemaker vouches for.
 #[derive(Clone, Debug, PartialEq, Eq)]

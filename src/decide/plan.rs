@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::reason::Reason;
-use super::snapshot::{BootMemory, FailedStarts, Identity, Lineage, MemberId, NodeName, Note, Record};
+use super::reason::{Reason, Refusal, Rule};
+use super::snapshot::{BootMemory, FailedStarts, Identity, Lineage, MemberId, NodeName, Note, Record, Snapshot};
 
 /// What Pacemaker asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -215,5 +215,17 @@ impl Progress {
     /// How long the phase has lasted.
     pub fn in_phase_ms(&self, now_ms: u64) -> u64 {
         now_ms.saturating_sub(self.since_ms)
+    }
+}
+
+impl Snapshot {
+    /// Nothing is done, for this; what stands in the way is mostly about the peer.
+    pub(super) fn refuse(&self, refusal: Refusal) -> Plan {
+        Plan::refuse(Reason::Refused { refusal, peer: self.peer_name().to_owned() })
+    }
+
+    /// A rule, with the peer that it is about.
+    pub(super) fn rule(&self, rule: Rule) -> Reason {
+        Reason::Rule { rule, peer: self.peer_name().to_owned() }
     }
 }

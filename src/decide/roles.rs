@@ -1,24 +1,13 @@
 //! Roles of a promotable clone: Promoted is a voting member, Unpromoted a learner (or a voter that is not promoted yet).
 
 use super::fact::Fact;
+use super::membership::{has_caught_up, lag_behind, polls_caught_up};
 use super::plan::{Effect, Exit, Plan, Progress, Via};
 use super::reason::{Health, Reason, Refusal, Step, Wait};
-use super::serve::{health, remember_voter, unseen};
-use super::snapshot::{BootMemory, Etcd, NoPermission, Snapshot};
-
-/// The promotion score of a voter. A learner has none, so Pacemaker does not promote it.
-const VOTER_SCORE: u32 = 1000;
-/// A voter has the score, a learner has none.
-pub(super) fn score_as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
-    let wanted = (!etcd.is_learner).then_some(VOTER_SCORE);
-    let seen = snapshot.cib.known()?.own_promotion_score;
-    (snapshot.promotable && seen != wanted).then_some(Effect::SetPromotionScore(wanted))
-}
-
-/// How long a promotion waits for the vote.
-const PATIENCE_MS: u64 = 15_000;
-/// Kept of its time for the answer.
-const RESERVE_MS: u64 = 3_000;
+use super::snapshot::{BootMemory, NoPermission, Snapshot};
+use super::standing::{health, unseen};
+use super::timing::{LOOK_AGAIN_MS, LOOK_AT_A_LEARNER_MS, PATIENCE_WITH_A_VOTE_MS, PROMOTION_RESERVE_MS};
+use super::upkeep::remember_voter;
 
 /// A voter is promoted; a learner asks to become one.
 pub(super) fn decide_promote(snapshot: &Snapshot, progress: &Progress) -> Plan {
@@ -35,16 +24,16 @@ pub(super) fn decide_promote(snapshot: &Snapshot, progress: &Progress) -> Plan {
     if snapshot.machine_is_deleted() {
         return snapshot.refuse(Refusal::MachineIsDeleted);
     }
-    if snapshot.elapsed_ms > PATIENCE_MS {
+    if snapshot.elapsed_ms > PATIENCE_WITH_A_VOTE_MS {
         return snapshot.refuse(Refusal::NotAVoterYet);
     }
-    let lag = snapshot.peer_etcd.known().map(|peer| peer.index.saturating_sub(etcd.index));
-    let close = lag.is_some_and(|lag| lag <= snapshot.promote_max_lag);
-    let polls = if close { progress.polls_caught_up + 1 } else { 0 };
-    let effects =
-        if polls >= 2 { vec![Effect::PromoteMember { id: etcd.member_id, via: Via::Peer }] } else { Vec::new() };
+    // Whose learner this is needs no look at ids: the peer's etcd promotes no member that it does not list.
+    let lag = snapshot.peer_etcd.known().map(|peer| lag_behind(peer, etcd));
+    let polls = polls_caught_up(snapshot, progress, lag);
+    let promotion = Effect::PromoteMember { id: etcd.member_id, via: Via::Peer };
+    let effects = has_caught_up(polls).then_some(promotion).into_iter().collect();
     let because = Reason::Step(Step::AskPeerToPromote { peer: snapshot.peer_name().to_owned() });
-    Plan::then_look(effects, 250, Progress { polls_caught_up: polls, ..progress.clone() }, because)
+    Plan::then_look(effects, LOOK_AT_A_LEARNER_MS, Progress { polls_caught_up: polls, ..progress.clone() }, because)
 }
 
 /// An etcd that tells us nothing of itself votes where this boot saw it vote; a promotion that fails has Pacemaker stop it.
@@ -63,8 +52,8 @@ fn promote_unseen(snapshot: &Snapshot, refuses: &NoPermission) -> Plan {
 fn promote_unanswered(snapshot: &Snapshot, progress: &Progress) -> Plan {
     let why = snapshot.own_etcd.why_unknown().to_owned();
     let runs = snapshot.container_may_run();
-    if runs && snapshot.elapsed_ms + RESERVE_MS < snapshot.budget_ms {
-        return Plan::then_look(Vec::new(), 500, progress.clone(), Reason::Waiting(Wait::OwnAnswer { why }));
+    if runs && snapshot.elapsed_ms + PROMOTION_RESERVE_MS < snapshot.budget_ms {
+        return Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(Wait::OwnAnswer { why }));
     }
     let listens = !snapshot.own_etcd.is_absent();
     match snapshot.memory().filter(|memory| runs && listens && memory.voter.is_some()) {

@@ -4,6 +4,7 @@
 use super::plan::{Effect, Plan, Progress};
 use super::reason::{Reason, Refusal, Step};
 use super::snapshot::{DataDir, Etcd, Room, Snapshot};
+use super::timing::LOOK_AT_ONCE_MS;
 
 /// What etcd takes besides its database: two preallocated files of its write-ahead log, and a little for the rest.
 const BESIDE_THE_DATABASE: u64 = 160 << 20;
@@ -21,7 +22,7 @@ pub(super) fn make(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd) -> Opt
         return Some(snapshot.refuse(refusal));
     }
     let because = Reason::Step(Step::DropBackups { names: doomed.clone(), needed_bytes: needed });
-    Some(Plan::then_look(vec![Effect::DropBackups(doomed)], 0, Progress::default(), because))
+    Some(Plan::then_look(vec![Effect::DropBackups(doomed)], LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 
 /// How many of the backups, oldest first, are from before this node voted last. The newest may be what a join that was

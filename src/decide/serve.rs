@@ -1,24 +1,17 @@
 //! An etcd that was started: it is to answer, and what others rely on is written down once it serves.
 
-use super::alarm;
-use super::cold_start::classify;
 use super::fact::Fact;
-use super::membership;
-use super::others;
 use super::peer::{PeerWord, peer_has_nothing, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
-use super::reason::{Health, Reason, Refusal, Rule, Wait};
-use super::roles;
-use super::snapshot::{BootMemory, Etcd, Identity, RunningVoter, Snapshot};
-use super::start::{RESERVE_MS, is_listed};
+use super::reason::{Reason, Refusal, Rule, Wait};
+use super::snapshot::{Etcd, Snapshot};
+use super::standing::{health, is_listed, unseen};
+use super::timing::{
+    LEFT_OUT_GRACE_S, LOOK_AT_ONCE_MS, LOOK_FOR_A_LEADER_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_FOR_A_LEADER_MS,
+    PATIENCE_WITH_A_STALE_RECORD_MS, START_RESERVE_MS,
+};
 use super::unstartable;
-
-/// How long a plain start waits for a leader. Without one etcd runs on and waits for its peer's vote.
-const PATIENCE_FOR_A_LEADER_MS: u64 = 5_000;
-/// How long a plain start waits for a leader before it looks whether the peer serves without it.
-const PATIENCE_WITH_A_STALE_RECORD_MS: u64 = 1_000;
-/// A member that nobody lists has nothing to finish.
-const LEFT_OUT_GRACE_S: u64 = 1;
+use super::upkeep::{Stage, missing_claim, settled_config, upkeep, upkeep_unseen};
 
 /// The container was started, by us or before us: its etcd is to answer.
 pub(super) fn started(snapshot: &Snapshot, progress: &Progress, mode: &RunMode) -> Plan {
@@ -49,7 +42,12 @@ fn await_leader(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, wait: 
     let waited_ms = progress.in_phase_ms(snapshot.elapsed_ms);
     if *mode == RunMode::Normally && waited_ms > PATIENCE_WITH_A_STALE_RECORD_MS && is_left_out(snapshot) {
         let effects = vec![Effect::StopContainer { grace_s: LEFT_OUT_GRACE_S }];
-        return Plan::then_look(effects, 0, Progress::default(), snapshot.rule(Rule::PeerServesAndThisDataIsNotIts));
+        return Plan::then_look(
+            effects,
+            LOOK_AT_ONCE_MS,
+            Progress::default(),
+            snapshot.rule(Rule::PeerServesAndThisDataIsNotIts),
+        );
     }
     let needs_the_peer = *mode == RunMode::Normally && !peer_leads(snapshot);
     if needs_the_peer && waited_ms > PATIENCE_FOR_A_LEADER_MS {
@@ -61,10 +59,10 @@ fn await_leader(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, wait: 
     if matches!(mode, RunMode::JoinAsLearner { .. }) && peer_is_lost {
         return snapshot.refuse(Refusal::PeerLostWhileJoining);
     }
-    if snapshot.elapsed_ms + RESERVE_MS > snapshot.budget_ms {
+    if snapshot.elapsed_ms + START_RESERVE_MS > snapshot.budget_ms {
         return snapshot.refuse(Refusal::EtcdDoesNotAnswer { why: wait.to_string() });
     }
-    Plan::then_look(Vec::new(), 100, progress.clone(), Reason::Waiting(wait))
+    Plan::then_look(Vec::new(), LOOK_FOR_A_LEADER_MS, progress.clone(), Reason::Waiting(wait))
 }
 
 /// Whether the peer serves without the member that we started: our start was decided from a record of the peer that it
@@ -79,135 +77,27 @@ fn peer_leads(snapshot: &Snapshot) -> bool {
     snapshot.peer_etcd.known().is_some_and(|etcd| etcd.leader.is_some())
 }
 
-/// Our etcd serves: write down what must be known of it, in the order in which others may rely on it.
+/// Our etcd serves: what must be known of it is written down.
 fn serving(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Plan {
-    let mut effects = Vec::new();
-    let forces = snapshot.container.known().is_some_and(|container| container.forces_new_cluster);
-    if forces {
-        effects.push(Effect::SettleConfig);
-    }
-    if let Some(plan) = claim(snapshot, progress, mode, etcd, &effects) {
-        return plan;
-    }
-    effects.extend(identity_as_seen(snapshot, etcd));
-    effects.extend(standalone_as_seen(snapshot, etcd));
-    effects.extend(membership::settle(snapshot, etcd));
-    effects.extend(others::served(snapshot));
-    effects.extend(others::failures(snapshot));
-    let promoted = snapshot.memory().is_some_and(|memory| memory.promoted);
-    effects.extend(remember_voter(snapshot, etcd, promoted));
-    effects.extend(unstartable::forgotten(snapshot));
-    if snapshot.authorisation.known().is_some() {
-        effects.push(Effect::ConsumeAuthorisation);
-    }
-    effects.extend(roles::score_as_seen(snapshot, etcd));
-    let health = health(etcd);
-    Plan::exit(effects, Exit::Success, Reason::Running(health))
+    claim(snapshot, progress, mode, etcd).unwrap_or_else(|| {
+        let effects = upkeep(snapshot, etcd, Stage::Starts(mode));
+        Plan::exit(effects, Exit::Success, Reason::Running(health(etcd)))
+    })
 }
 
-/// Our etcd serves and tells nothing of itself. What is known of it without that is written down; the rest is not, so that a
-/// later loss of the peer may need an operator.
+/// Our etcd serves and tells nothing of itself.
 fn serving_unseen(snapshot: &Snapshot, mode: &RunMode) -> Plan {
-    let mut effects = Vec::new();
-    if snapshot.container.known().is_some_and(|container| container.forces_new_cluster) {
-        effects.push(Effect::SettleConfig);
-    }
-    effects.extend(others::served(snapshot));
-    effects.extend(others::failures(snapshot));
-    // What was forced has one voter. Should it be slow once, it is not forced once more.
-    if let Some(memory) = snapshot.memory().filter(|_| *mode == RunMode::ForceNewCluster) {
-        let voter = memory.voter.clone().map(|voter| RunningVoter { sole: true, ..voter });
-        effects.push(Effect::Remember(BootMemory { voter, ..memory.clone() }));
-    }
-    if snapshot.authorisation.known().is_some() {
-        effects.push(Effect::ConsumeAuthorisation);
-    }
-    effects.extend(alarm::no_permission(snapshot));
+    let effects = upkeep_unseen(snapshot, Stage::Starts(mode));
     Plan::exit(effects, Exit::Success, Reason::Running(unseen(snapshot)))
 }
 
-/// How a member stands that tells nothing of itself.
-pub(super) fn unseen(snapshot: &Snapshot) -> Health {
-    Health::NoPermission { user: snapshot.own_refuses.as_ref().and_then(|refuses| refuses.user.clone()) }
-}
-
 /// A voter's claim to go on alone is visible in the CIB before anything counts on it: see [`Record::claims`].
-fn claim(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd, first: &[Effect]) -> Option<Plan> {
-    let mut effects = first.to_vec();
-    effects.push(missing_claim(snapshot, etcd)?);
+fn claim(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Option<Plan> {
+    let claim = missing_claim(snapshot, etcd)?;
+    let effects = settled_config(snapshot).into_iter().chain([claim]).collect();
     let progress = match progress.phase {
         Phase::Started(_) => progress.clone(),
         _ => Progress::enter(Phase::Started(mode.clone()), snapshot.elapsed_ms),
     };
-    Some(Plan::then_look(effects, 50, progress, Reason::Waiting(Wait::OwnRecord)))
-}
-
-/// The claim of a voter, where the CIB does not have it.
-pub(super) fn missing_claim(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
-    let has_claim = snapshot.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
-    let may_claim = !etcd.is_learner && snapshot.peer.is_some();
-    let record = snapshot.living_record(etcd).filter(|_| may_claim && !has_claim);
-    record.map(Effect::PublishRecord)
-}
-
-/// The record of a voter whose membership has changed since it was published: the peer, and this node while its etcd is
-/// silent, go by what it says of who votes.
-pub(super) fn outdated_record(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
-    let published = snapshot.cib.known()?.own_record.as_ref().filter(|record| record.claims && !etcd.is_learner)?;
-    let living = snapshot.living_record(etcd)?;
-    (classify(&published.disk) != classify(&living.disk)).then_some(Effect::PublishRecord(living))
-}
-
-/// What this boot remembers of a serving etcd. Where the note cannot be read it stays as it is: the claim to go on alone
-/// rests on what the note says.
-pub(super) fn remember_voter(snapshot: &Snapshot, etcd: &Etcd, promoted: bool) -> Option<Effect> {
-    let lineage = snapshot.own_lineage()?;
-    let voter = has_all_that_was_acknowledged(snapshot, etcd).then(|| RunningVoter {
-        cluster_id: etcd.cluster_id,
-        member_id: etcd.member_id,
-        lineage,
-        sole: etcd.has_one_voter(),
-    });
-    let start_failures = snapshot.cib.known().map_or(0, |cib| cib.own_start_failures);
-    Some(Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted, start_failures }))
-}
-
-/// Whether a voter holds all that was acknowledged until now. Between the entry that promotes a learner and its application the
-/// leader acknowledges alone; what it has committed once it lists this member as a voter is the last of that, so a new
-/// voter that has committed as much lacks nothing. The leader itself lacks nothing, and one that voted before has proved it.
-fn has_all_that_was_acknowledged(snapshot: &Snapshot, etcd: &Etcd) -> bool {
-    let voted = snapshot.running_voter().is_some_and(|voter| voter.member_id == etcd.member_id && !voter.sole);
-    let has_caught_up = |leader: &Etcd| {
-        let lists_me = leader.voters().any(|member| member.id == etcd.member_id);
-        leader.cluster_id == etcd.cluster_id && lists_me && etcd.index >= leader.index
-    };
-    let is_caught_up = snapshot.peer_etcd.known().is_some_and(has_caught_up);
-    !etcd.is_learner && (etcd.has_one_voter() || etcd.leads() || voted || is_caught_up)
-}
-
-/// The ids that others read in the CIB are those of the member that runs.
-pub(super) fn identity_as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
-    let seen = Identity { cluster_id: etcd.cluster_id, member_id: etcd.member_id };
-    let published = snapshot.cib.known()?.own_identity;
-    (published != Some(seen)).then_some(Effect::PublishIdentity(seen))
-}
-
-/// `standalone_node` names the sole voter, and nobody while there are two.
-pub(super) fn standalone_as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
-    let cib = snapshot.cib.known()?;
-    if etcd.is_learner {
-        return None;
-    }
-    let wanted = etcd.has_one_voter().then(|| snapshot.me.name.clone());
-    (cib.standalone_node != wanted).then_some(Effect::SetStandalone(wanted))
-}
-
-/// How a serving member stands.
-pub(super) fn health(etcd: &Etcd) -> Health {
-    match (etcd.is_learner, etcd.voters().count()) {
-        (true, _) => Health::Learner,
-        (false, 1) => Health::SoleVoter,
-        (false, 0 | 2) => Health::VoterOfTwo,
-        (false, voters) => Health::VoterAmong { voters },
-    }
+    Some(Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress, Reason::Waiting(Wait::OwnRecord)))
 }

@@ -1,35 +1,27 @@
 //! The rules of a start, R0 to R4.
 
-use super::cold_start::{self, Answer, Chosen, Cluster, Data, classify};
+use super::announce::announce;
+use super::cold_start::{self, Answer, Chosen, Cluster};
 use super::fact::Fact;
 use super::membership;
 use super::others;
 use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode, Via};
+use super::proof;
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
+use super::record::joining_record;
 use super::recover;
 use super::room;
 use super::serve::started;
-use super::snapshot::{Cib, DataDir, Etcd, History, Lineage, NodeName, Note, Obstacle, PeerNode, Record, Snapshot};
+use super::snapshot::{Cib, DataDir, Etcd, NodeName, Note, Obstacle, PeerNode, Record, Snapshot};
+use super::standing::{Data, classify, database_is_ahead, is_listed, is_voter, plain_start, position};
+use super::timing::{
+    LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS, LOOK_AT_THE_PEER_MS, LOOK_FOR_A_LEADER_MS,
+    LOOK_FOR_A_WRITE_MS, PACE_MS, PATIENCE_WITH_A_BLOCKED_PEER_MS, PATIENCE_WITH_A_JOINING_PEER_MS,
+    PATIENCE_WITH_A_PORT_MS, PATIENCE_WITH_A_STARTING_PEER_MS, PATIENCE_WITH_THE_CIB_MS, QUICK_FAILURES,
+    START_RESERVE_MS,
+};
 use super::unstartable;
-
-/// How long a start waits for a peer that starts at the same time: its start runs beside ours.
-const PATIENCE_WITH_A_STARTING_PEER_MS: u64 = 60_000;
-/// How long a start waits for a peer that can only act once our start has ended. Waiting longer would block it.
-const PATIENCE_WITH_A_BLOCKED_PEER_MS: u64 = 4_000;
-/// How long a sole voter waits for a peer whose machine is joining the cluster.
-const PATIENCE_WITH_A_JOINING_PEER_MS: u64 = 15_000;
-/// How long what we write may take to appear in our own CIB.
-pub(super) const PATIENCE_WITH_THE_CIB_MS: u64 = 15_000;
-/// How long somebody else's listener on our ports is waited for.
-const PATIENCE_WITH_A_PORT_MS: u64 = 60_000;
-/// What is kept of the action's time for its last steps.
-pub(super) const RESERVE_MS: u64 = 10_000;
-
-/// The first failed starts come quickly, as what stands in the way is mostly a peer that boots at the same time. Then
-/// each takes this long: what Pacemaker does between two of them costs both nodes something.
-const PACE_MS: u64 = 16_000;
-pub(super) const QUICK_FAILURES: u64 = 3;
 
 pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
     paced(by_phase(snapshot, progress), snapshot, progress)
@@ -41,7 +33,12 @@ fn paced(plan: Plan, snapshot: &Snapshot, progress: &Progress) -> Plan {
         Plan { effects, next: Next::Exit(Exit::Retriable), because: Reason::Refused { refusal, peer } }
             if !may_fail(snapshot) =>
         {
-            Plan::then_look(effects, 500, progress.clone(), Reason::Waiting(Wait::BeforeFailing { refusal, peer }))
+            Plan::then_look(
+                effects,
+                LOOK_AGAIN_MS,
+                progress.clone(),
+                Reason::Waiting(Wait::BeforeFailing { refusal, peer }),
+            )
         }
         Plan { mut effects, next: next @ Next::Exit(Exit::Retriable), because } => {
             effects.extend(others::failures(snapshot));
@@ -54,7 +51,7 @@ fn paced(plan: Plan, snapshot: &Snapshot, progress: &Progress) -> Plan {
 /// Whether a start that fails now fails late enough, be it refused or an effect of it in vain.
 pub(super) fn may_fail(snapshot: &Snapshot) -> bool {
     let failures = snapshot.cib.known().map_or(0, |cib| cib.own_start_failures);
-    let pace_ms = PACE_MS.min(snapshot.budget_ms.saturating_sub(RESERVE_MS));
+    let pace_ms = PACE_MS.min(snapshot.budget_ms.saturating_sub(START_RESERVE_MS));
     failures < QUICK_FAILURES || snapshot.elapsed_ms >= pace_ms
 }
 
@@ -78,14 +75,14 @@ fn begin(snapshot: &Snapshot, progress: &Progress) -> Plan {
         return snapshot.refuse(Refusal::DiskUnreadable { why: snapshot.disk.why_unknown().to_owned() });
     };
     if snapshot.last_note().is_none() {
-        return snapshot.refuse(recover::note_unreadable(snapshot));
+        return snapshot.refuse(proof::note_unreadable(snapshot));
     }
     if let Some(obstacle) = snapshot.local.obstacle {
         return in_the_way(snapshot, progress, obstacle);
     }
     if is_outdated(snapshot, &disk) {
         let because = Reason::Step(Step::TakeBackOutdatedConfirmation);
-        return Plan::then_look(vec![Effect::ConsumeAuthorisation], 0, progress.clone(), because);
+        return Plan::then_look(vec![Effect::ConsumeAuthorisation], LOOK_AT_ONCE_MS, progress.clone(), because);
     }
     let (Some(cib), Some(record)) = (snapshot.cib.known(), snapshot.record()) else {
         return snapshot.refuse(Refusal::CibUnreadable { why: snapshot.cib.why_unknown().to_owned() });
@@ -120,14 +117,14 @@ fn publish(snapshot: &Snapshot, progress: &Progress, effects: Vec<Effect>) -> Pl
         let why = "our own record does not appear in it".to_owned();
         return snapshot.refuse(Refusal::CibUnreadable { why });
     }
-    Plan::then_look(effects, 50, progress.clone(), Reason::Waiting(Wait::OwnRecord))
+    Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord))
 }
 
 /// kubelet ends its own etcd only once it was told to, and a whole start waits for that; anything else is to be told
 /// soon. Meanwhile the peer is to know what data is here: it may be what the other one waits for.
 fn in_the_way(snapshot: &Snapshot, progress: &Progress, obstacle: Obstacle) -> Plan {
     let patience_ms = match obstacle {
-        Obstacle::StaticPod => snapshot.budget_ms.saturating_sub(RESERVE_MS),
+        Obstacle::StaticPod => snapshot.budget_ms.saturating_sub(START_RESERVE_MS),
         Obstacle::PortTaken(_) => PATIENCE_WITH_A_PORT_MS,
     };
     if snapshot.elapsed_ms > patience_ms {
@@ -137,7 +134,7 @@ fn in_the_way(snapshot: &Snapshot, progress: &Progress, obstacle: Obstacle) -> P
     let is_news = published.is_none_or(|record| record.boot_id != snapshot.boot_id);
     let record = snapshot.record().filter(|_| is_news).map(Effect::PublishRecord);
     let because = Reason::Waiting(Wait::WayToBeFree { obstacle });
-    Plan::then_look(record.into_iter().collect(), 500, progress.clone(), because)
+    Plan::then_look(record.into_iter().collect(), LOOK_AGAIN_MS, progress.clone(), because)
 }
 
 /// R1: the peer serves with a leader. Follow it.
@@ -159,7 +156,7 @@ fn follow(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
         }
         Some(entry) => Plan::then_look(
             vec![Effect::RemoveMember { id: entry.id, via: Via::Peer }],
-            100,
+            LOOK_AT_THE_LIST_MS,
             Progress::default(),
             Reason::Step(Step::RemoveStaleEntry { id: entry.id }),
         ),
@@ -168,22 +165,10 @@ fn follow(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
                 Effect::AddLearner { peer_url: snapshot.me.peer_url.clone(), via: Via::Peer },
                 Effect::SetLearner(Some(snapshot.me.name.clone())),
             ],
-            100,
+            LOOK_AT_THE_LIST_MS,
             Progress::default(),
             Reason::Step(Step::ListOurselvesAsLearner),
         ),
-    }
-}
-
-/// Whether the data dir holds a member that the living cluster still lists.
-pub(super) fn is_listed(disk: &DataDir, etcd: &Etcd) -> bool {
-    match disk {
-        DataDir::Present(history) => {
-            !history.has_left
-                && history.cluster_id == etcd.cluster_id
-                && etcd.members.iter().any(|member| member.id == history.member_id)
-        }
-        DataDir::Blank | DataDir::Broken { .. } => false,
     }
 }
 
@@ -218,14 +203,7 @@ fn join(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Pla
     let mode = RunMode::JoinAsLearner { initial_cluster: initial_cluster(snapshot, peer_etcd) };
     effects.push(Effect::RunContainer(mode.clone()));
     let progress = Progress::enter(Phase::Started(mode), snapshot.elapsed_ms);
-    Plan::then_look(effects, 100, progress, snapshot.rule(rule))
-}
-
-/// What a node says that joins its peer: what it held before is of no weight any more. The peer is to know, as it may be
-/// started next.
-pub(super) fn joining_record(snapshot: &Snapshot, lineage: Lineage) -> Record {
-    let boot_id = snapshot.boot_id.clone();
-    Record { boot_id, disk: DataDir::Blank, lineage, claims: false, joins: true, gave_up: false, nonce: None }
+    Plan::then_look(effects, LOOK_FOR_A_LEADER_MS, progress, snapshot.rule(rule))
 }
 
 /// etcd compares this with the member list, entry by entry.
@@ -261,14 +239,14 @@ fn together(snapshot: &Snapshot, progress: &Progress, cib: &Cib, record: &Record
     match cold_start::answer(record, peer_record, &Cluster::seen_in(snapshot, cib)) {
         Answer::StartNormally(rule) => run_plainly(snapshot, &record.disk, rule),
         Answer::Bootstrap(rule) if snapshot.peer_etcd.is_absent() => run(snapshot, RunMode::Bootstrap, rule),
-        Answer::ForceNewCluster(rule) => recover::announce(snapshot, snapshot.rule(rule)),
+        Answer::ForceNewCluster(rule) => announce(snapshot, snapshot.rule(rule)),
         // A peer whose etcd listens is not blank any more, whatever it said when it began to join.
         Answer::Bootstrap(_) | Answer::FollowThePeer(_) => {
             let wait = Wait::PeerToServe { peer: snapshot.peer_name().to_owned() };
             wait_or_refuse(snapshot, progress, patience_ms, wait, Refusal::PeerDoesNotServe)
         }
         Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { .. }) if accepts_the_loss(snapshot, record) => {
-            recover::announce(snapshot, snapshot.rule(Rule::OperatorConfirmed))
+            announce(snapshot, snapshot.rule(Rule::OperatorConfirmed))
         }
         Answer::Refuse(refusal) => {
             as_others_say(snapshot, progress, record, patience_ms).unwrap_or_else(|| snapshot.refuse(refusal))
@@ -283,21 +261,17 @@ fn accepts_the_loss(snapshot: &Snapshot, record: &Record) -> bool {
     }
 }
 
-/// Two histories, and an attribute in the CIB says whose counts: see [`recover::told_to`].
+/// Two histories, and an attribute in the CIB says whose counts: see [`proof::told_to`].
 fn as_others_say(snapshot: &Snapshot, progress: &Progress, record: &Record, patience_ms: u64) -> Option<Plan> {
     let others = &snapshot.cib.known()?.others;
     if others.force_on_peer && !others.force_on_me {
         let wait = Wait::PeerToServe { peer: snapshot.peer_name().to_owned() };
         return Some(wait_or_refuse(snapshot, progress, patience_ms, wait, Refusal::PeerDoesNotServe));
     }
-    if !recover::told_to(snapshot) {
+    if !proof::told_to(snapshot) {
         return None;
     }
-    is_voter(&record.disk).then(|| recover::announce(snapshot, snapshot.rule(Rule::OperatorConfirmed)))
-}
-
-fn is_voter(disk: &DataDir) -> bool {
-    matches!(classify(disk), Data::SoleVoter | Data::VoterBeside(_))
+    is_voter(&record.disk).then(|| announce(snapshot, snapshot.rule(Rule::OperatorConfirmed)))
 }
 
 /// R4: never a force. A plain start of a voter is always safe; anyone else waits for the peer to serve. The peer's
@@ -326,9 +300,9 @@ fn sole_beside_an_active_peer(snapshot: &Snapshot, progress: &Progress, record: 
             as_others_say(snapshot, progress, record, PATIENCE_WITH_A_BLOCKED_PEER_MS)
                 .unwrap_or_else(|| snapshot.refuse(Refusal::HistoriesSplit))
         }
-        Some(Answer::ForceNewCluster(rule)) if !serves => recover::announce(snapshot, snapshot.rule(rule)),
+        Some(Answer::ForceNewCluster(rule)) if !serves => announce(snapshot, snapshot.rule(rule)),
         Some(Answer::FollowThePeer(_) | Answer::ForceNewCluster(_)) => await_the_peer(snapshot, progress),
-        _ if is_newest(snapshot, record) && !peer_claims_to_be_sole(snapshot) => {
+        _ if proof::is_newest(snapshot, record) && !peer_claims_to_be_sole(snapshot) => {
             run_plainly(snapshot, &record.disk, Rule::PeerActiveButWithoutLeader)
         }
         _ => await_the_peer(snapshot, progress),
@@ -352,18 +326,18 @@ fn alone(snapshot: &Snapshot, record: &Record) -> Plan {
         DataDir::Blank => return snapshot.refuse(Refusal::BlankAlone),
         DataDir::Broken { why } => return snapshot.refuse(Refusal::BrokenAlone { why: why.clone() }),
     };
-    let position = recover::position(history);
+    let position = position(history);
     match classify(&record.disk) {
-        Data::SoleVoter if is_newest(snapshot, record) => run_plainly(snapshot, &record.disk, Rule::SoleVoter),
-        Data::VoterBeside(_) if recover::proves_that_the_peer_did_not_go_on(snapshot, history) => {
-            recover::announce(snapshot, snapshot.rule(Rule::SurvivorGoesOnAlone))
+        Data::SoleVoter if proof::is_newest(snapshot, record) => run_plainly(snapshot, &record.disk, Rule::SoleVoter),
+        Data::VoterBeside(_) if proof::proves_that_the_peer_did_not_go_on(snapshot, history) => {
+            announce(snapshot, snapshot.rule(Rule::SurvivorGoesOnAlone))
         }
         Data::SoleVoter | Data::VoterBeside(_)
-            if recover::operator_confirmed(snapshot, history) || recover::told_to(snapshot) =>
+            if proof::operator_confirmed(snapshot, history) || proof::told_to(snapshot) =>
         {
-            recover::announce(snapshot, snapshot.rule(Rule::OperatorConfirmed))
+            announce(snapshot, snapshot.rule(Rule::OperatorConfirmed))
         }
-        Data::SoleVoter | Data::VoterBeside(_) => snapshot.refuse(recover::without_proof(snapshot, position)),
+        Data::SoleVoter | Data::VoterBeside(_) => snapshot.refuse(proof::without_proof(snapshot, position)),
         Data::Learner => snapshot.refuse(Refusal::LearnerAlone { position }),
         Data::Departed => snapshot.refuse(Refusal::DepartedAlone { position }),
         Data::VoterAmongMany => among_many(snapshot),
@@ -378,14 +352,14 @@ fn among_many(snapshot: &Snapshot) -> Plan {
 
 /// Nobody vouches for the peer. A sole voter needs nobody; everyone else waits for fencing.
 fn not_confirmed(snapshot: &Snapshot, progress: &Progress, record: &Record, why: &str) -> Plan {
-    if classify(&record.disk) == Data::SoleVoter && is_newest(snapshot, record) {
+    if classify(&record.disk) == Data::SoleVoter && proof::is_newest(snapshot, record) {
         return sole_beside_a_silent_peer(snapshot, progress, record);
     }
     if classify(&record.disk) == Data::VoterAmongMany {
         return among_many(snapshot);
     }
-    if is_voter(&record.disk) && recover::told_to(snapshot) && recover::peer_was_never_seen(snapshot) {
-        return recover::announce(snapshot, snapshot.rule(Rule::OperatorConfirmed));
+    if is_voter(&record.disk) && proof::told_to(snapshot) && proof::peer_was_never_seen(snapshot) {
+        return announce(snapshot, snapshot.rule(Rule::OperatorConfirmed));
     }
     let wait = Wait::PeerConfirmed { peer: snapshot.peer_name().to_owned(), why: why.to_owned() };
     let refusal = Refusal::PeerNotConfirmed { why: why.to_owned() };
@@ -410,41 +384,23 @@ fn sole_beside_a_silent_peer(snapshot: &Snapshot, progress: &Progress, record: &
     wait_or_refuse(snapshot, progress, patience_ms, wait, Refusal::PeerSaysNothing)
 }
 
-/// Whether nobody went on without this sole voter: no fork was recorded that it does not know, or none that was made, as
-/// whoever announced one has left to it since, votes beside it still, gave its data up to join or learns from it; and what
-/// the peer said last is no other history.
-fn is_newest(snapshot: &Snapshot, record: &Record) -> bool {
-    let Some(cib) = snapshot.cib.known() else { return false };
-    let Some(peer) = &cib.peer_record else { return !snapshot.was_left_behind() };
-    let answer = cold_start::answer(record, peer, &Cluster::seen_in(snapshot, cib));
-    // What a peer that claims nothing held when it started may be gone since.
-    let split = peer.claims && answer == Answer::Refuse(Refusal::HistoriesSplit);
-    // Who is lost may have gone on since; who is there would claim.
-    let is_there = !matches!(peer_word(snapshot), PeerWord::Lost | PeerWord::Unknown(_));
-    let is_of_the_peer = |told: &Lineage| !told.is_beyond(&record.lineage) || *told == peer.lineage;
-    let told_of_the_peer = is_of_the_peer(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(is_of_the_peer);
-    let votes_beside = cold_start::still_votes_beside(peer, record) && told_of_the_peer;
-    let never_made = is_there && (peer.joins || votes_beside || cold_start::learns_from(peer, record));
-    !split && (!snapshot.was_left_behind() || cold_start::left_to(peer, record) || never_made)
-}
-
 fn only_node(snapshot: &Snapshot, record: &Record) -> Plan {
     match classify(&record.disk) {
         Data::Nothing if record.disk == DataDir::Blank => run(snapshot, RunMode::Bootstrap, Rule::OnlyNode),
         Data::SoleVoter => run_plainly(snapshot, &record.disk, Rule::OnlyNode),
         // The administrator took the peer out of node_ip_map: that is the operator's word on it.
-        Data::VoterBeside(_) => recover::announce(snapshot, snapshot.rule(Rule::OnlyNode)),
+        Data::VoterBeside(_) => announce(snapshot, snapshot.rule(Rule::OnlyNode)),
         Data::VoterAmongMany => among_many(snapshot),
         Data::Nothing | Data::Learner | Data::Departed => snapshot.refuse(Refusal::NoVotersData),
     }
 }
 
 fn wait_or_refuse(snapshot: &Snapshot, progress: &Progress, patience_ms: u64, wait: Wait, refusal: Refusal) -> Plan {
-    let patience_ms = patience_ms.min(snapshot.budget_ms.saturating_sub(RESERVE_MS));
+    let patience_ms = patience_ms.min(snapshot.budget_ms.saturating_sub(START_RESERVE_MS));
     if progress.in_phase_ms(snapshot.elapsed_ms) > patience_ms {
         return snapshot.refuse(unless_refused(snapshot, refusal));
     }
-    Plan::then_look(Vec::new(), 200, progress.clone(), Reason::Waiting(wait))
+    Plan::then_look(Vec::new(), LOOK_AT_THE_PEER_MS, progress.clone(), Reason::Waiting(wait))
 }
 
 /// A peer that "does not serve" may serve everybody but us.
@@ -456,42 +412,14 @@ fn unless_refused(snapshot: &Snapshot, refusal: Refusal) -> Refusal {
 }
 
 fn run_plainly(snapshot: &Snapshot, disk: &DataDir, rule: Rule) -> Plan {
-    if let Some(refusal) = recover::database_is_ahead(disk).filter(|_| classify(disk) == Data::SoleVoter) {
+    if let Some(refusal) = database_is_ahead(disk).filter(|_| classify(disk) == Data::SoleVoter) {
         return snapshot.refuse(refusal);
     }
     let progress = Progress::enter(Phase::Started(RunMode::Normally), snapshot.elapsed_ms);
-    Plan::then_look(plain_start(disk), 100, progress, snapshot.rule(rule))
-}
-
-/// A sole voter commits all that it has. But the entry that made it that may lie above the commit index that its log
-/// records: etcd would then wait for the vote of a member that has left.
-pub(super) fn plain_start(disk: &DataDir) -> Vec<Effect> {
-    let mut effects = vec![Effect::RunContainer(RunMode::Normally)];
-    if let DataDir::Present(history) = disk
-        && classify(disk) == Data::SoleVoter
-        && is_to_be_advanced(history)
-    {
-        effects.insert(0, Effect::AdvanceCommit);
-    }
-    effects
-}
-
-/// Whether a sole voter's log has entries that it does not record as committed.
-pub(super) fn is_to_be_advanced(history: &History) -> bool {
-    history.commit_index < history.last_index
+    Plan::then_look(plain_start(disk), LOOK_FOR_A_LEADER_MS, progress, snapshot.rule(rule))
 }
 
 fn run(snapshot: &Snapshot, mode: RunMode, rule: Rule) -> Plan {
     let progress = Progress::enter(Phase::Started(mode.clone()), snapshot.elapsed_ms);
-    Plan::then_look(vec![Effect::RunContainer(mode)], 100, progress, snapshot.rule(rule))
-}
-
-impl Snapshot {
-    pub(super) fn refuse(&self, refusal: Refusal) -> Plan {
-        Plan::refuse(Reason::Refused { refusal, peer: self.peer_name().to_owned() })
-    }
-
-    pub(super) fn rule(&self, rule: Rule) -> Reason {
-        Reason::Rule { rule, peer: self.peer_name().to_owned() }
-    }
+    Plan::then_look(vec![Effect::RunContainer(mode)], LOOK_FOR_A_LEADER_MS, progress, snapshot.rule(rule))
 }

@@ -7,16 +7,10 @@ use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Notice, Phase, Plan, Progress, Via};
 use super::reason::{Health, Reason, Refusal, Step, Wait};
 use super::snapshot::{BootMemory, Etcd, Note, Record, Snapshot};
-use super::start::QUICK_FAILURES;
-
-/// How long handing over leadership may take before we leave all the same.
-const PATIENCE_WITH_THE_HANDOVER_MS: u64 = 2_000;
-/// How long leaving may take in all: a peer that does not answer must not eat the time of the stop.
-const PATIENCE_WITH_LEAVING_MS: u64 = 10_000;
-/// The grace of a stop that comes with a chance to write: etcd needs well under a second where nothing hangs.
-const GRACE_S: u64 = 8;
-/// Kept for what comes after etcd is gone.
-const RESERVE_MS: u64 = 5_000;
+use super::timing::{
+    LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_THE_END_MS, PATIENCE_WITH_LEAVING_MS,
+    PATIENCE_WITH_THE_HANDOVER_MS, QUICK_FAILURES, STOP_GRACE_S, STOP_RESERVE_MS,
+};
 
 pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
     if is_gone(snapshot, progress) {
@@ -67,7 +61,12 @@ fn leave(snapshot: &Snapshot, progress: &Progress, own: &Etcd) -> Plan {
         let to = snapshot.peer_etcd.known().map(|etcd| etcd.member_id).unwrap_or_default();
         let effects = if trying { Vec::new() } else { vec![Effect::MoveLeader { to }] };
         let progress = if trying { progress.clone() } else { Progress::enter(Phase::HandedOver, snapshot.elapsed_ms) };
-        return Plan::then_look(effects, 50, progress, Reason::Step(Step::HandOverLeadership { peer }));
+        return Plan::then_look(
+            effects,
+            LOOK_AFTER_A_CHANGE_MS,
+            progress,
+            Reason::Step(Step::HandOverLeadership { peer }),
+        );
     }
     // Who may leave knows its note.
     let note = snapshot.last_note().unwrap_or_default();
@@ -76,18 +75,23 @@ fn leave(snapshot: &Snapshot, progress: &Progress, own: &Etcd) -> Plan {
     let lock = Effect::TellOthers(Notice::Leaving);
     let effects = vec![Effect::WriteNote(note), lock, Effect::RemoveMember { id: own.member_id, via: Via::Peer }];
     let progress = Progress::enter(Phase::Left, snapshot.elapsed_ms);
-    Plan::then_look(effects, 0, progress, Reason::Step(Step::LeaveBeforeStop { peer }))
+    Plan::then_look(effects, LOOK_AT_ONCE_MS, progress, Reason::Step(Step::LeaveBeforeStop { peer }))
 }
 
 fn stop_container(snapshot: &Snapshot) -> Plan {
-    let left_s = snapshot.budget_ms.saturating_sub(snapshot.elapsed_ms + RESERVE_MS) / 1000;
-    let effects = vec![Effect::StopContainer { grace_s: GRACE_S.min(left_s) }];
-    Plan::then_look(effects, 0, Progress::enter(Phase::Stopped, snapshot.elapsed_ms), Reason::Step(Step::StopEtcd))
+    let left_s = snapshot.budget_ms.saturating_sub(snapshot.elapsed_ms + STOP_RESERVE_MS) / 1000;
+    let effects = vec![Effect::StopContainer { grace_s: STOP_GRACE_S.min(left_s) }];
+    Plan::then_look(
+        effects,
+        LOOK_AT_ONCE_MS,
+        Progress::enter(Phase::Stopped, snapshot.elapsed_ms),
+        Reason::Step(Step::StopEtcd),
+    )
 }
 
 /// `stop` answers success only when no etcd process of ours is alive.
 fn wait_for_the_end(snapshot: &Snapshot, progress: &Progress) -> Plan {
-    if snapshot.elapsed_ms + RESERVE_MS > snapshot.budget_ms {
+    if snapshot.elapsed_ms + STOP_RESERVE_MS > snapshot.budget_ms {
         return match (&snapshot.container, &snapshot.launching) {
             (Fact::Unknown(why), _) | (_, Fact::Unknown(why)) => {
                 snapshot.refuse(Refusal::ContainerUnknown { why: why.clone() })
@@ -95,10 +99,10 @@ fn wait_for_the_end(snapshot: &Snapshot, progress: &Progress) -> Plan {
             _ => snapshot.refuse(Refusal::StillRunning),
         };
     }
-    if progress.in_phase_ms(snapshot.elapsed_ms) > GRACE_S * 1000 {
+    if progress.in_phase_ms(snapshot.elapsed_ms) > STOP_GRACE_S * 1000 {
         return stop_container(snapshot);
     }
-    Plan::then_look(Vec::new(), 200, progress.clone(), Reason::Waiting(Wait::EtcdToStop))
+    Plan::then_look(Vec::new(), LOOK_FOR_THE_END_MS, progress.clone(), Reason::Waiting(Wait::EtcdToStop))
 }
 
 /// etcd is gone. What this node may count on later is written down before the stop is answered.

@@ -2,15 +2,11 @@
 //! container, what is seen of it is not what there will be.
 
 use super::fact::Fact;
-use super::monitor::running_exit;
 use super::plan::{Effect, Exit, Plan, Progress, Request};
 use super::reason::{Reason, Refusal, Step, Wait};
 use super::snapshot::{Etcd, Snapshot};
-
-/// How long a stop or a start lets it go on, before they end it. podman takes a second or two for a start.
-const PATIENCE_MS: u64 = 10_000;
-/// Kept of the action's time for what follows the wait.
-const RESERVE_MS: u64 = 5_000;
+use super::standing::running_exit;
+use super::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_FOR_A_TURN_MS, PATIENCE_WITH_AN_EARLIER_ACTION_MS, TURN_RESERVE_MS};
 
 /// What an action does whose turn it is not; `None` where it is, or where nothing would be changed anyway.
 pub(super) fn wait(request: Request, snapshot: &Snapshot, progress: &Progress) -> Option<Plan> {
@@ -23,14 +19,14 @@ pub(super) fn wait(request: Request, snapshot: &Snapshot, progress: &Progress) -
     if request == Request::Demote || serves && !ends_it {
         return None;
     }
-    if snapshot.elapsed_ms + RESERVE_MS > snapshot.budget_ms {
+    if snapshot.elapsed_ms + TURN_RESERVE_MS > snapshot.budget_ms {
         return Some(in_vain(request, snapshot));
     }
-    if ends_it && snapshot.elapsed_ms > PATIENCE_MS {
+    if ends_it && snapshot.elapsed_ms > PATIENCE_WITH_AN_EARLIER_ACTION_MS {
         let because = Reason::Step(Step::EndEarlierAction);
-        return Some(Plan::then_look(vec![Effect::EndLaunch], 50, progress.clone(), because));
+        return Some(Plan::then_look(vec![Effect::EndLaunch], LOOK_AFTER_A_CHANGE_MS, progress.clone(), because));
     }
-    Some(Plan::then_look(Vec::new(), 100, progress.clone(), Reason::Waiting(Wait::EarlierAction)))
+    Some(Plan::then_look(Vec::new(), LOOK_FOR_A_TURN_MS, progress.clone(), Reason::Waiting(Wait::EarlierAction)))
 }
 
 /// The time is over. An etcd that runs is not failed for that.

@@ -5,12 +5,13 @@
 //! It says so of its own data only, and takes it back as soon as one of the conditions ends. Data that may hold what nobody
 //! else has is never given up: a sole voter's, a claiming voter's, that of a node which went on alone, or was chosen.
 
-use super::cold_start::{self, Answer, Chosen, Cluster, Data, classify};
+use super::cold_start::{self, Answer, Chosen, Cluster};
 use super::plan::{Effect, RunMode};
+use super::proof;
 use super::reason::Rule;
-use super::recover;
 use super::snapshot::{Cib, DataDir, FailedStarts, History, Record, Snapshot};
-use super::start::QUICK_FAILURES;
+use super::standing::{Data, classify};
+use super::timing::QUICK_FAILURES;
 
 /// The plain start that has just failed, to be counted, once.
 pub(super) fn counted(snapshot: &Snapshot, mode: &RunMode) -> Option<Effect> {
@@ -46,7 +47,7 @@ fn is_given_up(snapshot: &Snapshot, disk: &DataDir) -> Option<bool> {
     let cib = snapshot.cib.known()?;
     let claims = snapshot.memory().is_some_and(|memory| memory.voter.is_some());
     let is_chosen = Chosen::seen_in(snapshot, cib) == Chosen::Me
-        || recover::told_to(snapshot)
+        || proof::told_to(snapshot)
         || snapshot.authorised(history).is_some();
     let may = !claims && !is_chosen;
     Some(may && (learns_from_who_serves(snapshot, history) || beside_the_other_voter(snapshot, cib, disk)?))

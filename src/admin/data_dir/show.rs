@@ -7,7 +7,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
 use crate::admin::{Failure, Subcommand, say};
-use crate::data_dir::{self, DataDir, History, LastWritten};
+use crate::data_dir::{self, DataDir, History};
+use crate::decide::reason::LastWritten;
 
 const HELP: &str = "\
 Reads only; works while etcd runs or not.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::{At, Refusal, grant, megabytes};
-use crate::data_dir::LastWritten;
+use super::written::At;
+use super::{LastWritten, Refusal, grant, megabytes};
 use crate::decide::snapshot::{Obstacle, Position};
 
 impl Refusal {

@@ -51,31 +51,13 @@ pub fn budget_ms(request: Request) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::Path;
-
     use super::*;
-
-    /// The waits of the core: the name and the milliseconds of each constant that is named like one.
-    fn patiences() -> Vec<(String, u64)> {
-        let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/decide");
-        let files = fs::read_dir(core).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
-        let texts = files.map(|path| fs::read_to_string(path).unwrap());
-        texts.flat_map(|text| text.lines().filter_map(patience).collect::<Vec<_>>()).collect()
-    }
-
-    fn patience(line: &str) -> Option<(String, u64)> {
-        let (name, value) = line.split_once("const ")?.1.split_once(": u64 = ")?;
-        let is_patience = name.starts_with("PATIENCE") || name.starts_with("PACE");
-        is_patience.then(|| (name.to_owned(), value.trim_end_matches(';').replace('_', "").parse().unwrap()))
-    }
+    use crate::decide::timing::PATIENCES;
 
     #[test]
     fn every_patience_of_the_core_ends_between_two_moments() {
-        let patiences = patiences();
-        assert!(patiences.len() > 10, "{patiences:?}");
         let fixed = || MOMENTS.iter().filter(|when| !when.is_new_phase && when.elapsed_ms < END_MS);
-        for (name, patience_ms) in patiences {
+        for &(name, patience_ms) in PATIENCES {
             let is = |test: &dyn Fn(u64) -> bool| fixed().any(|when| test(when.elapsed_ms));
             let lies_between = is(&|elapsed_ms| elapsed_ms < patience_ms) && is(&|elapsed_ms| elapsed_ms > patience_ms);
             assert!(lies_between, "{name} = {patience_ms}: MOMENTS needs one past it");

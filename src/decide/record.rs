@@ -1,0 +1,66 @@
+//! What this node publishes of its data, for its peer to decide from.
+
+use super::snapshot::{DataDir, Etcd, History, Lineage, Note, Record, Snapshot};
+use super::unstartable;
+
+impl Snapshot {
+    /// The record that this node should be publishing now; none where what it rests on is not known.
+    pub fn record(&self) -> Option<Record> {
+        let disk = unstartable::usable_disk(self)?;
+        Some(Record {
+            boot_id: self.boot_id.clone(),
+            lineage: self.own_lineage()?,
+            // Without data there is nothing to go on with.
+            claims: matches!(disk, DataDir::Present(_)) && self.running_voter().is_some() && !self.may_have_left(),
+            joins: disk == DataDir::Blank && self.gave_its_data_up(),
+            gave_up: self.gave_up(),
+            disk,
+            nonce: None,
+        })
+    }
+
+    /// The record that this node publishes while `etcd`, its own, runs as a voter: the same facts, from the living.
+    pub fn living_record(&self, etcd: &Etcd) -> Option<Record> {
+        let ids = |learners: bool| {
+            etcd.members.iter().filter(|member| member.is_learner == learners).map(|member| member.id).collect()
+        };
+        let history = History {
+            cluster_id: etcd.cluster_id,
+            member_id: etcd.member_id,
+            last_term: etcd.term,
+            last_index: etcd.index,
+            commit_index: etcd.index,
+            voters: ids(false),
+            learners: ids(true),
+            has_left: false,
+            database_ahead: None,
+            damage: Vec::new(),
+        };
+        Some(Record {
+            boot_id: self.boot_id.clone(),
+            disk: DataDir::Present(history),
+            lineage: self.own_lineage()?,
+            claims: true,
+            joins: false,
+            gave_up: self.gave_up(),
+            nonce: None,
+        })
+    }
+
+    /// Whether this node left to its peer or moved its data aside to join it, and has not gone on alone since.
+    fn gave_its_data_up(&self) -> bool {
+        let gave = |note: &Note| (note.joins || note.left_at.is_some()) && note.alone_since.is_none();
+        self.note.known().is_some_and(gave)
+    }
+
+    fn gave_up(&self) -> bool {
+        self.note.known().is_some_and(|note| note.gave_up)
+    }
+}
+
+/// What a node says that joins its peer: what it held before is of no weight any more. The peer is to know, as it may be
+/// started next.
+pub(super) fn joining_record(snapshot: &Snapshot, lineage: Lineage) -> Record {
+    let boot_id = snapshot.boot_id.clone();
+    Record { boot_id, disk: DataDir::Blank, lineage, claims: false, joins: true, gave_up: false, nonce: None }
+}

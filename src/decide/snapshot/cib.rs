@@ -1,0 +1,180 @@
+//! The part of the CIB that matters here: what Pacemaker says of the peer, and what the nodes publish.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{DataDir, MemberId, NodeName};
+
+/// The part of the CIB that matters here.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Cib {
+    /// How Pacemaker sees the peer's machine.
+    pub peer_node: PeerNode,
+    /// What the peer's operation history says of its agent.
+    pub peer_agent: PeerAgent,
+    pub own_record: Option<Record>,
+    pub peer_record: Option<Record>,
+    /// The sole voter, where the cluster runs on one.
+    pub standalone_node: Option<NodeName>,
+    pub learner_node: Option<NodeName>,
+    /// The most forks that any node recorded for good: a node whose own data knows fewer was left behind.
+    pub lineage: Lineage,
+    /// What this node's own attribute says of that, and the peer's: two forks of one count by two authors are two histories.
+    #[serde(default)]
+    pub own_lineage: Option<Lineage>,
+    #[serde(default)]
+    pub peer_lineage: Option<Lineage>,
+    /// Whether a cluster was ever recorded here: then two blank disks are a loss, not a beginning.
+    pub cluster_recorded: bool,
+    /// How many starts in a row Pacemaker counted as failed on this node.
+    pub own_start_failures: u64,
+    /// How often each operation is counted as failed on this node, by Pacemaker's name for it: `start_0`, `monitor_5000`.
+    #[serde(default)]
+    pub own_failures: BTreeMap<String, u64>,
+    /// The promotion score that this node has.
+    pub own_promotion_score: Option<u32>,
+    /// The ids that this node published last.
+    pub own_identity: Option<Identity>,
+    /// The alarms of etcd that this node shows.
+    #[serde(default)]
+    pub own_alarm: Option<String>,
+    /// The node whose data an operator chose where the histories split.
+    #[serde(default)]
+    pub primary: Option<NodeName>,
+    /// What this node published for others, and what others asked of it.
+    #[serde(default)]
+    pub others: Others,
+}
+
+impl Cib {
+    /// What is known of the peer's machine: see [`PeerNode::as_confirmed_by`].
+    pub fn peer_machine(&self) -> PeerNode {
+        self.peer_node.as_confirmed_by(self.peer_agent)
+    }
+
+    /// See [`PeerNode::is_beyond_asking`].
+    pub fn peer_is_beyond_asking(&self) -> bool {
+        self.peer_node.is_beyond_asking(self.peer_agent)
+    }
+}
+
+impl PeerNode {
+    /// What is known of a machine whose agent's history is `agent`: `Down` only where that is confirmed.
+    ///
+    /// A machine is expected to be down as soon as it asks to shut down, and its resources run on until they are stopped: a
+    /// network that parts then leaves both nodes with that word about the other. So Pacemaker's scheduler fences a machine
+    /// that is gone as expected where its history shows a resource that was not stopped. A clean shutdown leaves the
+    /// successful stop in the history, and fencing erases it.
+    #[must_use]
+    pub fn as_confirmed_by(self, agent: PeerAgent) -> Self {
+        match (self, agent) {
+            (Self::Down, PeerAgent::Active | PeerAgent::Starting | PeerAgent::Stopping) => Self::Lost,
+            (machine, _) => machine,
+        }
+    }
+
+    /// Whether asking its etcd is in vain: the machine is off, or nobody knows what has become of it, and a machine that is
+    /// off does not even refuse. One that left as expected while its agent's history shows an etcd may serve on, as where
+    /// Pacemaker ended in maintenance.
+    pub fn is_beyond_asking(self, agent: PeerAgent) -> bool {
+        match self {
+            Self::Lost => true,
+            Self::Down => self.as_confirmed_by(agent) == Self::Down,
+            Self::Online | Self::Pending | Self::NeverSeen => false,
+        }
+    }
+}
+
+/// The attributes of a node that other programs read and write: OpenShift's etcd operator, its scripts, administrators
+/// and the shell agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Others {
+    /// The address and the revision that this node published last.
+    pub node_ip: Option<String>,
+    pub revision: Option<u64>,
+    /// `force_new_cluster` on this node and on the peer: an operator, or a program on his behalf, says whose data wins.
+    pub force_on_me: bool,
+    pub force_on_peer: bool,
+    /// `restart_no_leave`: the next stop is half of a restart.
+    pub restart_no_leave: bool,
+    /// `member_removal_lock`: since when this node says that it left the member list.
+    pub removal_lock: Option<String>,
+}
+
+/// The ids of a member, as a node publishes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Identity {
+    pub cluster_id: u64,
+    pub member_id: MemberId,
+}
+
+/// How Pacemaker sees the peer's machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeerNode {
+    /// A member of the membership, with Pacemaker running.
+    Online,
+    /// In the membership, but Pacemaker has not joined (or has left) there.
+    Pending,
+    /// Gone as expected: shut down cleanly, fenced, or lost after it had asked to shut down; see [`Cib::peer_machine`].
+    Down,
+    /// Gone, and not confirmed: it may be running.
+    Lost,
+    /// Never seen since the cluster started.
+    NeverSeen,
+}
+
+/// What the peer's operation history says of its agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeerAgent {
+    /// A start has succeeded, and no stop since; or a failed operation left it in doubt.
+    Active,
+    /// A start is on its way.
+    Starting,
+    /// A stop on its way: it may still be running.
+    Stopping,
+    /// A stop, or a probe that found nothing, was the last word.
+    Stopped,
+    /// No operation is recorded.
+    NoHistory,
+}
+
+/// What a node publishes about its data when it starts, in one write, and takes back by leaving the membership.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Record {
+    /// The boot that it was written in.
+    pub boot_id: String,
+    pub disk: DataDir,
+    pub lineage: Lineage,
+    /// Whether this node reserves the right to go on alone: it was a running voter in this boot and did not give that
+    /// up by a stop. While it claims, only fencing (which ends its boot) lets the peer go on without it.
+    pub claims: bool,
+    /// Whether this node has moved its data aside to join the peer's cluster, and has nothing of that cluster yet: what it
+    /// went on with alone before was given up for the peer's history.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub joins: bool,
+    /// Whether an operator gave the peer up by name for this history: see [`super::Note::gave_up`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gave_up: bool,
+    /// Tells this write from every earlier one of this boot. Pacemaker applies what is written in one order on all nodes,
+    /// so who finds it in his own CIB finds there all that was written before it, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<u64>,
+}
+
+/// How often a new cluster was forced in this history, and by whom last: it tells a fork of the history where ids,
+/// terms and indexes can be equal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Lineage {
+    pub forks: u64,
+    pub by: NodeName,
+}
+
+impl Lineage {
+    /// Whether this history went on alone beyond what `other` knows, or beside it: as many forks, made by another node.
+    pub fn is_beyond(&self, other: &Self) -> bool {
+        self.forks > other.forks || (self.forks == other.forks && self.by != other.by)
+    }
+}

@@ -1,0 +1,113 @@
+//! The container that runs etcd, and what an etcd answers about itself.
+
+use serde::{Deserialize, Serialize};
+
+use super::{MemberId, NodeAddress, Position};
+
+/// A container that runs, as podman tells of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Found {
+    pub id: String,
+    /// Its first process.
+    pub pid: i32,
+}
+
+/// The container that runs etcd.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Container {
+    pub running: bool,
+    /// Where it is not running: its exit code and the last thing that etcd said.
+    pub exit: Option<String>,
+    /// Where etcd broke down by itself, and names nothing around its data as the cause: when that was, as podman has it.
+    #[serde(default)]
+    pub broke_down_at: Option<String>,
+    /// Where only podman could tell that it runs: what the agent is to write down of it. It decides nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<Found>,
+    /// Whether its configuration file would force a new cluster at the next start.
+    pub forces_new_cluster: bool,
+}
+
+/// What an etcd answers about itself.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Etcd {
+    pub cluster_id: u64,
+    pub member_id: MemberId,
+    /// `None` while it has no leader.
+    pub leader: Option<MemberId>,
+    pub term: u64,
+    /// Its last log index.
+    pub index: u64,
+    pub is_learner: bool,
+    /// Empty where it is a learner: those do not answer that question.
+    pub members: Vec<Member>,
+    /// How large its database is.
+    #[serde(default)]
+    pub db_bytes: u64,
+    /// Alarms and errors that it reports, in its words.
+    pub alarms: Vec<String>,
+}
+
+/// An etcd whose auth is on, and which knows no user of this agent that may ask what it asks. It lives, and whoever restarts it
+/// for that ends what serves.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct NoPermission {
+    /// The user that etcd takes this agent for; `None` where its certificate has no name.
+    pub user: Option<String>,
+    /// Whether no majority confirmed a read that it was asked for, which it tries before it looks who asks.
+    pub leaderless: bool,
+}
+
+/// One line of a member list.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Member {
+    pub id: MemberId,
+    /// Empty until the member has started once.
+    pub name: String,
+    pub peer_urls: Vec<String>,
+    pub is_learner: bool,
+}
+
+impl Member {
+    /// Whether this entry is the node at `address`: by its peer URL, exactly.
+    pub fn is_at(&self, address: &NodeAddress) -> bool {
+        self.peer_urls.contains(&address.peer_url)
+    }
+
+    /// Whether the member has ever started.
+    pub fn has_started(&self) -> bool {
+        !self.name.is_empty()
+    }
+}
+
+impl Etcd {
+    /// The voters of its member list.
+    pub fn voters(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| !member.is_learner)
+    }
+
+    /// Whether its member list has one voter.
+    pub fn has_one_voter(&self) -> bool {
+        self.voters().count() == 1
+    }
+
+    /// Whether it can accept writes, as far as it knows.
+    pub fn is_voter_with_leader(&self) -> bool {
+        !self.is_learner && self.leader.is_some()
+    }
+
+    /// Whether it leads.
+    pub fn leads(&self) -> bool {
+        self.leader == Some(self.member_id)
+    }
+
+    /// The entry of the node at `address`.
+    pub fn member_at(&self, address: &NodeAddress) -> Option<&Member> {
+        self.members.iter().find(|member| member.is_at(address))
+    }
+
+    /// How far its log reaches.
+    pub fn position(&self) -> Position {
+        Position { term: self.term, index: self.index }
+    }
+}

@@ -1,0 +1,67 @@
+//! What this node wrote down itself, for good or for this boot, and what an operator wrote down here.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Lineage, MemberId, NodeName};
+
+/// The durable note beside the data dir.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Note {
+    pub lineage: Lineage,
+    /// Set before this node goes on alone: how far its data reached then.
+    pub alone_since: Option<Position>,
+    /// Set before this member leaves the member list.
+    pub left_at: Option<Position>,
+    /// Set when this node goes on alone at an operator's word, which gave the peer's own history up by name: when the peer
+    /// comes back with one, nobody has to choose between the two any more.
+    #[serde(default)]
+    pub gave_up: bool,
+    /// Set when this node joins, until it votes again: what was moved aside meanwhile may be the last copy but one.
+    #[serde(default)]
+    pub joins: bool,
+}
+
+/// A place in a Raft log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Position {
+    pub term: u64,
+    pub index: u64,
+}
+
+/// What this boot remembers of its etcd; gone after a reboot, by being kept where no reboot reaches.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct BootMemory {
+    pub boot_id: String,
+    /// Set once our etcd, as a voter of a cluster with a leader, has been seen in this boot; taken back by a stop
+    /// that the peer could see. While it stands, and the claim in the CIB with it, the peer cannot have gone on alone: see
+    /// [`super::Snapshot::running_voter`].
+    pub voter: Option<RunningVoter>,
+    /// Whether Pacemaker promoted this instance.
+    pub promoted: bool,
+    /// How many failed starts Pacemaker had counted when our etcd last served.
+    #[serde(default)]
+    pub start_failures: u64,
+}
+
+/// The operator's word, given with `tandem confirm-recovery`: for one use, in one boot, for the data as it was then.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Authorisation {
+    pub boot_id: String,
+    /// The node that is given up, by name.
+    pub lost_node: NodeName,
+    pub cluster_id: u64,
+    pub member_id: MemberId,
+    pub position: Position,
+    /// Whether the operator accepts that the lost node went on alone, and that those writes are lost.
+    pub accept_loss: bool,
+}
+
+/// A voter that was seen running.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RunningVoter {
+    pub cluster_id: u64,
+    pub member_id: MemberId,
+    pub lineage: Lineage,
+    /// Whether it was the only voter.
+    pub sole: bool,
+}

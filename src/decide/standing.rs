@@ -1,0 +1,121 @@
+//! How a node stands: what its data makes of it, how that data is started, and how a member that runs is told of.
+
+use std::collections::BTreeSet;
+
+use super::plan::{Effect, Exit, RunMode};
+use super::reason::{Health, Refusal};
+use super::snapshot::{DataDir, Etcd, History, MemberId, Position, Snapshot};
+
+/// What a record's data is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Data {
+    /// No data, or data that etcd cannot read.
+    Nothing,
+    /// The only voter of the newest configuration that it holds.
+    SoleVoter,
+    /// A voter beside one other.
+    VoterBeside(MemberId),
+    /// A voter among three or more.
+    VoterAmongMany,
+    /// Listed without a vote.
+    Learner,
+    /// No longer listed.
+    Departed,
+}
+
+/// What the data dir's history makes of this member.
+pub(super) fn classify(disk: &DataDir) -> Data {
+    let DataDir::Present(history) = disk else { return Data::Nothing };
+    if history.has_left {
+        return Data::Departed;
+    }
+    if !history.voters.contains(&history.member_id) {
+        return Data::Learner;
+    }
+    let others: BTreeSet<MemberId> = history.voters.iter().copied().filter(|id| *id != history.member_id).collect();
+    match (others.len(), others.first()) {
+        (0, _) => Data::SoleVoter,
+        (1, Some(other)) => Data::VoterBeside(*other),
+        _ => Data::VoterAmongMany,
+    }
+}
+
+pub(super) fn is_voter(disk: &DataDir) -> bool {
+    matches!(classify(disk), Data::SoleVoter | Data::VoterBeside(_))
+}
+
+/// Whether the data dir holds a member that the living cluster still lists.
+pub(super) fn is_listed(disk: &DataDir, etcd: &Etcd) -> bool {
+    match disk {
+        DataDir::Present(history) => {
+            !history.has_left
+                && history.cluster_id == etcd.cluster_id
+                && etcd.members.iter().any(|member| member.id == history.member_id)
+        }
+        DataDir::Blank | DataDir::Broken { .. } => false,
+    }
+}
+
+/// How far a history reaches.
+pub(super) fn position(history: &History) -> Position {
+    Position { term: history.last_term, index: history.last_index }
+}
+
+pub(super) fn history_position(disk: &DataDir) -> Position {
+    match disk {
+        DataDir::Present(history) => position(history),
+        DataDir::Blank | DataDir::Broken { .. } => Position::default(),
+    }
+}
+
+/// A sole voter commits all that it has. But the entry that made it that may lie above the commit index that its log
+/// records: etcd would then wait for the vote of a member that has left.
+pub(super) fn plain_start(disk: &DataDir) -> Vec<Effect> {
+    let mut effects = vec![Effect::RunContainer(RunMode::Normally)];
+    if let DataDir::Present(history) = disk
+        && classify(disk) == Data::SoleVoter
+        && is_to_be_advanced(history)
+    {
+        effects.insert(0, Effect::AdvanceCommit);
+    }
+    effects
+}
+
+/// Whether a sole voter's log has entries that it does not record as committed.
+fn is_to_be_advanced(history: &History) -> bool {
+    history.commit_index < history.last_index
+}
+
+/// Where the database reaches beyond the end of the log, nothing is forced or advanced: etcd would number from the database's
+/// index on, with a gap in the log that no etcd starts from again.
+pub(super) fn database_is_ahead(disk: &DataDir) -> Option<Refusal> {
+    let DataDir::Present(history) = disk else { return None };
+    let touches_the_log = match classify(disk) {
+        Data::VoterBeside(_) => true,
+        Data::SoleVoter => is_to_be_advanced(history),
+        Data::Nothing | Data::VoterAmongMany | Data::Learner | Data::Departed => false,
+    };
+    let database_index = history.database_ahead.filter(|_| touches_the_log)?;
+    Some(Refusal::DatabaseAheadOfLog { last_index: history.last_index, database_index })
+}
+
+/// How a serving member stands.
+pub(super) fn health(etcd: &Etcd) -> Health {
+    match (etcd.is_learner, etcd.voters().count()) {
+        (true, _) => Health::Learner,
+        (false, 1) => Health::SoleVoter,
+        (false, 0 | 2) => Health::VoterOfTwo,
+        (false, voters) => Health::VoterAmong { voters },
+    }
+}
+
+/// How a member stands that tells nothing of itself.
+pub(super) fn unseen(snapshot: &Snapshot) -> Health {
+    Health::NoPermission { user: snapshot.own_refuses.as_ref().and_then(|refuses| refuses.user.clone()) }
+}
+
+/// Promoted is what Pacemaker made of this instance; the vote is etcd's. A monitor answers what Pacemaker asked.
+pub(super) fn running_exit(snapshot: &Snapshot) -> Exit {
+    let promoted = snapshot.memory().is_some_and(|memory| memory.promoted);
+    if snapshot.promotable && promoted { Exit::Promoted } else { Exit::Success }
+}
