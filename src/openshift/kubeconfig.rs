@@ -13,13 +13,16 @@ use crate::wiped;
 /// Many times what a kubeconfig, a certificate or a key is.
 const SIZE_LIMIT: u64 = 4 * 1024 * 1024;
 
+/// A PEM text that is wiped when it is dropped.
+type Pem = Zeroizing<Vec<u8>>;
+
 /// What the current context of a kubeconfig file says. PEM texts; what is secret never shows, and is wiped when it is
 /// dropped. What the YAML reader copies on its way is not ours to wipe.
 pub struct Access {
     pub server: String,
-    pub authorities: Option<Zeroizing<Vec<u8>>>,
+    pub authorities: Option<Pem>,
     /// A client certificate and its key.
-    pub identity: Option<(Zeroizing<Vec<u8>>, Zeroizing<Vec<u8>>)>,
+    pub identity: Option<(Pem, Pem)>,
     pub token: Option<Zeroizing<String>>,
 }
 
@@ -116,7 +119,7 @@ fn named<'a, T>(list: Option<&'a [Named<T>]>, name: Option<&str>) -> Option<&'a 
 }
 
 /// A file's content, given in the configuration itself or by its path.
-fn content(name: &str, data: Option<&str>, path: Option<PathBuf>) -> Result<Option<Zeroizing<Vec<u8>>>, String> {
+fn content(name: &str, data: Option<&str>, path: Option<PathBuf>) -> Result<Option<Pem>, String> {
     if let Some(data) = data {
         let decoded = base64::engine::general_purpose::STANDARD.decode(data.trim());
         return decoded

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::address::Place;
 use super::client::{ACCEPTED, Client};
@@ -257,7 +257,7 @@ mod tests {
         })
     }
 
-    fn found(uuid: &Value) -> Found {
+    fn found(uuid: &serde_json::Value) -> Found {
         let system = System::read(&json!({ "UUID": uuid, "PowerState": "On" })).unwrap();
         Found { place: Place { port: 443, path: "/s".into() }, system }
     }

@@ -11,6 +11,7 @@ pub mod agent;
 pub mod certificates;
 pub mod http;
 pub mod model;
+pub mod system;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -22,7 +23,8 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 pub use certificates::{Authority, Kind as CertificateKind};
 pub use http::{Reply, Request};
-pub use model::{Fault, Misbehaviour, SessionSays, System, World};
+pub use model::{Fault, Misbehaviour, SessionSays, World};
+pub use system::System;
 
 /// What the server does with a connection before any HTTP.
 #[derive(Clone, Debug)]

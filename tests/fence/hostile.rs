@@ -7,21 +7,17 @@ use std::time::Duration;
 
 use crate::bmc::agent::Call;
 use crate::bmc::model::{Access, error_body};
-use crate::bmc::{CertificateKind, Fault, Listening, Misbehaviour, Server, Setup, World, at_once};
+use crate::bmc::{Fault, Listening, Misbehaviour, Server, Setup, World, at_once};
 
-fn listening(listening: Listening) -> Server {
+pub(crate) fn listening(listening: Listening) -> Server {
     Server::with(World::one_system(), Setup { listening, ..Setup::default() })
-}
-
-fn certificate(certificate: CertificateKind) -> Server {
-    Server::with(World::one_system(), Setup { certificate, ..Setup::default() })
 }
 
 fn everywhere(how: Misbehaviour) -> Server {
     Server::with_world(World::one_system().with(Fault::always("GET", "", how)))
 }
 
-fn status(server: &Server) -> Call {
+pub(crate) fn status(server: &Server) -> Call {
     Call::new(server, "status").set("action_timeout", "6")
 }
 
@@ -268,92 +264,6 @@ fn a_redirected_post_stays_a_post() {
     let away = Fault::always("POST", "Reset", redirect(307, "https://evil.example/x"));
     let server = Server::with_world(World::one_system().with(away));
     Call::new(&server, "off").run().fails(&["another host"]).within(0.0, 2.0);
-}
-
-#[test]
-fn certificates_are_verified_unless_that_is_switched_off() {
-    for (kind, words) in [
-        (CertificateKind::Expired, "has expired"),
-        (CertificateKind::NotYetValid, "not valid yet"),
-        (CertificateKind::WrongName, "is for other.example"),
-        (CertificateKind::NoName, "is for no name"),
-        (CertificateKind::SelfSigned, "not signed by a trusted authority"),
-        (CertificateKind::SelfSignedAuthority, ""),
-    ] {
-        for insecure in ["0", "no", "off", "false"] {
-            let server = certificate(kind);
-            let output = status(&server).set("ssl_insecure", insecure).run();
-            output.fails(&["certificate", words]).within(0.0, 1.5);
-            assert_eq!(server.requests().len(), 0, "no credentials go to a server that is not trusted");
-        }
-        let server = certificate(kind);
-        status(&server).without("ssl_ca_file").set("ssl_insecure", "1").run().succeeds("Status: ON");
-        status(&server).without("ssl_ca_file").set("ssl_fingerprint", &server.fingerprint).run().succeeds("Status: ON");
-    }
-    // By default the system's authorities are trusted, and ours is none of them.
-    let server = certificate(CertificateKind::Good);
-    let output = status(&server).without("ssl_ca_file").run();
-    output.fails(&["not signed by a trusted authority", &server.fingerprint]);
-}
-
-#[test]
-fn the_systems_authorities_are_trusted() {
-    let server = certificate(CertificateKind::Good);
-    let call = status(&server).without("ssl_ca_file");
-    // As the administrator of this machine may have set it.
-    let file = server.authority.file();
-    call.clone().env("SSL_CERT_FILE", file.to_str().unwrap()).run().succeeds("Status: ON");
-    call.run().fails(&["not signed by a trusted authority"]);
-}
-
-#[test]
-fn a_pinned_certificate_is_that_one_only() {
-    let (server, other) = (certificate(CertificateKind::SelfSigned), certificate(CertificateKind::SelfSigned));
-    let call = status(&server).without("ssl_ca_file");
-    let output = call.clone().set("ssl_fingerprint", &other.fingerprint).run();
-    output.fails(&["not the pinned one", &server.fingerprint]);
-    assert_eq!(server.requests().len(), 0);
-    call.set("ssl_fingerprint", &format!("{},{}", other.fingerprint, server.fingerprint)).run().succeeds("Status: ON");
-}
-
-#[test]
-fn the_host_name_can_be_left_out_of_it_and_nothing_else() {
-    for kind in [CertificateKind::WrongName, CertificateKind::NoName] {
-        status(&certificate(kind)).set("ssl_verify_hostname", "0").run().succeeds("Status: ON");
-    }
-    for kind in [CertificateKind::Expired, CertificateKind::SelfSigned] {
-        status(&certificate(kind)).set("ssl_verify_hostname", "0").run().fails(&["certificate"]);
-    }
-}
-
-#[test]
-fn a_self_signed_certificate_may_be_its_own_authority() {
-    for kind in [CertificateKind::SelfSigned, CertificateKind::SelfSignedAuthority] {
-        let server = certificate(kind);
-        let file = server.authority.server_file();
-        status(&server).set("ssl_ca_file", file.to_str().unwrap()).run().succeeds("Status: ON");
-        let other = certificate(kind);
-        let file = other.authority.server_file();
-        status(&server).set("ssl_ca_file", file.to_str().unwrap()).run().fails(&["certificate"]);
-    }
-}
-
-#[test]
-fn old_tls_and_no_tls_have_their_sentence() {
-    let alert = |level: u8, description: u8| Listening::Bytes(vec![21, 3, 1, 0, 2, level, description]);
-    // A hello of TLS 1.0 with an old suite, as a server answers that knows nothing newer.
-    let mut hello = vec![22, 3, 1, 0, 42, 2, 0, 0, 38, 3, 1];
-    hello.extend([7; 32]);
-    hello.extend([0, 0, 0x35, 0]);
-    for listener in [alert(2, 70), alert(2, 40), alert(2, 71), Listening::Bytes(hello)] {
-        for option in [("ssl_insecure", "1"), ("ssl_insecure", "0")] {
-            let server = listening(listener.clone());
-            let call = status(&server).without("ssl_ca_file").set(option.0, option.1);
-            call.run().fails(&["neither TLS 1.3 nor TLS 1.2"]).within(0.0, 2.0);
-        }
-    }
-    status(&listening(Listening::PlainHttp)).run().fails(&["does not speak TLS"]).within(0.0, 2.0);
-    status(&listening(Listening::Tls12)).run().succeeds("Status: ON");
 }
 
 #[test]

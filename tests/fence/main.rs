@@ -2,9 +2,12 @@
 
 #[path = "../bmc/mod.rs"]
 mod bmc;
+mod captured;
+mod certificates;
 mod contract;
 mod hostile;
 mod login;
 mod options;
 mod power;
+mod power_on;
 mod systems;

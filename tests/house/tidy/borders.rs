@@ -14,7 +14,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("open_files", &[]),
     ("output", &[]),
     ("regular_file", &[]),
-    ("roff", &[]),
+    ("manpage", &[]),
+    ("wiped", &["regular_file"]),
     ("xml", &[]),
     ("command", &["clock"]),
     ("ending", &["clock"]),
@@ -28,7 +29,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("data_dir", &["clock", "decide", "ending", "ofd_lock", "open_files", "regular_file"]),
     ("etcd", &["decide", "regular_file"]),
     ("openshift", &["decide", "etcd", "regular_file"]),
-    ("ocf", &["decide", "roff", "xml"]),
+    ("ocf", &["decide", "manpage", "xml"]),
     ("pacemaker", &["clock", "command", "decide", "ocf"]),
     ("podman", &["clock", "command", "decide", "ending", "notes", "ocf", "ofd_lock", "open_files", "regular_file"]),
     // The resource as it is configured on this node.
@@ -91,7 +92,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     // The fence agent over the protocol.
     ("redfish", &["clock"]),
-    ("fence", &["clock", "command", "logging", "notes", "redfish", "roff", "xml"]),
+    ("fence", &["clock", "command", "logging", "notes", "manpage", "redfish", "xml"]),
     // The operator's commands, and the binary's names.
     (
         "admin",
