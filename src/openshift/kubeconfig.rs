@@ -13,8 +13,8 @@ use crate::wiped;
 /// Many times what a kubeconfig, a certificate or a key is.
 const SIZE_LIMIT: u64 = 4 * 1024 * 1024;
 
-/// A PEM text that is wiped when it is dropped.
-type Pem = Zeroizing<Vec<u8>>;
+/// The content of a PEM file.
+pub type Pem = Zeroizing<Vec<u8>>;
 
 /// What the current context of a kubeconfig file says. PEM texts; what is secret never shows, and is wiped when it is
 /// dropped. What the YAML reader copies on its way is not ours to wipe.
