@@ -240,7 +240,7 @@ fn prove(host: &mut Host, found: &Found) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::super::select::Wanted;
     use super::*;

@@ -215,6 +215,19 @@ pub fn being_fenced(lab: &Lab, node: Node) -> Result<Vec<String>> {
     Ok(pending.filter_map(|event| event.attribute("target").map(str::to_owned)).collect())
 }
 
+/// Whether the last that Pacemaker did with etcd on `node` was a stop, and nothing is under way there.
+pub fn last_is_a_stop(lab: &Lab, node: Node) -> Result<bool> {
+    let history = format!("//node_state[@uname='{node}']//lrm_resource[starts-with(@id,'{ETCD}')]");
+    let xml = host::must(lab, node, &["cibadmin", "--query", "--local", "--xpath", &history])?;
+    let document = roxmltree::Document::parse(&xml)?;
+    let operations = || document.descendants().filter(|element| element.has_tag_name("lrm_rsc_op"));
+    let number = |element: &roxmltree::Node<'_, '_>| element.attribute("call-id").and_then(|id| id.parse::<i64>().ok());
+    let under_way = operations().any(|operation| operation.attribute("op-status") == Some("-1"));
+    let Some(last) = operations().max_by_key(number) else { return Ok(false) };
+    let is_stop = last.attribute("operation") == Some("stop") && last.attribute("rc-code") == Some("0");
+    Ok(is_stop && !under_way)
+}
+
 /// Failures that Pacemaker still shows, and instances of etcd that it does not have running; empty when all is well.
 pub fn complaints(lab: &Lab, node: Node) -> Result<Vec<String>> {
     let xml = host::must(lab, node, &["crm_mon", "-1", "-r", "-f", "--output-as=xml"])?;

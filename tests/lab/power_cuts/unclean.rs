@@ -166,7 +166,7 @@ impl Scene<'_> {
     fn stopped(&self, node: Node, launch: Duration) -> Result<()> {
         cluster::pcs(self.lab, node, &["node", "standby", node.name()])?;
         // What the kill made Pacemaker do may still go on, and its stop has a start after it.
-        host::must(self.lab, node, &["crm_resource", "--wait", "--timeout", "120s"])?;
+        steps::wait_through_with(self.lab, node)?;
         steps::wait_stopped(self.lab, &[node])?;
         let until = self.writers.now() + launch + INERT;
         while self.writers.now() < until {

@@ -152,6 +152,18 @@ pub(super) fn wait_stop_answered(lab: &Lab, nodes: &[Node]) -> Result<()> {
     check::within(STOP_LIMIT, &what, locate, is_stopped).map(drop)
 }
 
+/// Waits until Pacemaker is through with etcd on `node`, which is in standby: a start that was on its way when the standby
+/// came has a stop after it. As a whole Pacemaker may never rest, where the other node's starts wait for this one.
+pub(crate) fn wait_through_with(lab: &Lab, node: Node) -> Result<()> {
+    const LOOKS: usize = 10;
+    let mut at_rest = 0;
+    let what = format!("Pacemaker is through with etcd on {node}");
+    sh::wait_for(&what, STOP_LIMIT, Duration::from_millis(300), || {
+        at_rest = if cluster::last_is_a_stop(lab, node).unwrap_or(false) { at_rest + 1 } else { 0 };
+        (at_rest == LOOKS).then_some(())
+    })
+}
+
 /// For this long, no etcd answers on `node`.
 pub(super) fn stays_inert(lab: &Lab, node: Node, seconds: u64) -> Result<()> {
     for _ in 0..seconds {
