@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::bmc::agent::finish;
