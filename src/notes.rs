@@ -79,7 +79,7 @@ pub fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::snapshot::{Lineage, Note};
+    use crate::decide::evidence::{Lineage, Note};
 
     #[test]
     fn what_is_written_reads_back_and_nothing_is_left_beside_it() {

@@ -1,5 +1,5 @@
 //! The agent's last decisions, kept on disk: what was known, what was decided, how it went. A bug report is such a file,
-//! and `tandem replay` makes a test of it. Bounded, without secrets: a snapshot never holds any.
+//! and `tandem replay` makes a test of it. Bounded, without secrets: evidence never holds any.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
-use crate::decide::{self, Plan, Progress, Request, Snapshot};
+use crate::decide::{self, Evidence, Plan, Progress, Request};
 
 /// Where the decisions of all resources are kept.
 pub const DIRECTORY: &str = "/var/lib/tandem";
@@ -26,7 +26,9 @@ pub struct Entry {
     pub at: u64,
     pub request: Request,
     pub progress: Progress,
-    pub snapshot: Snapshot,
+    /// What the round knew; the name is that of the files from the first version on.
+    #[serde(rename = "snapshot")]
+    pub evidence: Evidence,
     pub plan: Plan,
     /// How the effects went: "done", or the error that ended them.
     pub outcome: String,
@@ -51,13 +53,13 @@ pub enum Error {
 
 impl Entry {
     /// An entry for a round that has just ended.
-    pub fn new(request: Request, progress: Progress, snapshot: Snapshot, plan: Plan, outcome: String) -> Self {
-        Self { version: VERSION, at: clock::wall_seconds(), request, progress, snapshot, plan, outcome }
+    pub fn new(request: Request, progress: Progress, evidence: Evidence, plan: Plan, outcome: String) -> Self {
+        Self { version: VERSION, at: clock::wall_seconds(), request, progress, evidence, plan, outcome }
     }
 
     /// What is decided from it now.
     pub fn decide_again(&self) -> Plan {
-        decide::decide(self.request, &self.snapshot, &self.progress)
+        decide::decide(self.request, &self.evidence, &self.progress)
     }
 }
 

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use crate::data_dir;
 use crate::decide::Fact;
+use crate::decide::evidence::FailedStarts;
 use crate::decide::plan::{Effect, Via};
-use crate::decide::snapshot::FailedStarts;
 use crate::etcd::client::{self, Endpoint};
 use crate::failed_starts;
 use crate::notes;

@@ -9,8 +9,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use super::{Failure, Subcommand, evidence, explain, node, say};
 use crate::command;
 use crate::data_dir::{DataDir, History};
+use crate::decide::evidence::{Authorisation, Cib, Evidence, PeerNode, Position};
 use crate::decide::reason::LastWritten;
-use crate::decide::snapshot::{Authorisation, Cib, PeerNode, Position, Snapshot};
 use crate::decide::{self, Progress, Request};
 use crate::notes;
 use crate::pacemaker::resource;
@@ -30,38 +30,38 @@ fn declare() -> Command {
 
 fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let context = node::context(matches)?;
-    let snapshot = node::look(&context).0;
-    say(format_args!("evidence\n{}", evidence::text(&snapshot).trim_end()))?;
+    let evidence = node::look(&context).0;
+    say(format_args!("evidence\n{}", evidence::text(&evidence).trim_end()))?;
     let accept_loss = matches.get_flag("accept-loss");
-    let history = recoverable(&snapshot, accept_loss)?;
-    let peer = snapshot.peer_name().to_owned();
-    warn(&snapshot, history, accept_loss)?;
+    let history = recoverable(&evidence, accept_loss)?;
+    let peer = evidence.peer_name().to_owned();
+    warn(&evidence, history, accept_loss)?;
     let asked = format!("Type the name of the node that is given up ({peer}) to go on without it");
     if ask(&asked)? != peer {
         return Err(Failure(format!("nothing was done: '{peer}' was not typed")));
     }
-    authorise(&context, &snapshot, history, accept_loss)?;
+    authorise(&context, &evidence, history, accept_loss)?;
     say("The word is given, for this boot and for the data as it is now.")?;
     grant_quorum()?;
-    confirm_fencing(&snapshot, &peer)?;
+    confirm_fencing(&evidence, &peer)?;
     retry(&context)?;
-    let (snapshot, _) = node::look(&context);
-    let plan = decide::decide(Request::Start, &snapshot, &Progress::default());
+    let (evidence, _) = node::look(&context);
+    let plan = decide::decide(Request::Start, &evidence, &Progress::default());
     say(explain::decision(Request::Start, &plan).trim_end())
 }
 
 /// The data that may be gone on with, or why not.
-fn recoverable(snapshot: &Snapshot, accept_loss: bool) -> Result<&History, Failure> {
-    let peer = snapshot.peer_name();
-    if snapshot.container_may_run() {
+fn recoverable(evidence: &Evidence, accept_loss: bool) -> Result<&History, Failure> {
+    let peer = evidence.peer_name();
+    if evidence.container_may_run() {
         return Err(Failure(
             "etcd runs here, or may run: there is nothing to recover; see 'tandem explain'".to_owned(),
         ));
     }
-    if snapshot.peer_etcd.known().is_some_and(|etcd| etcd.leader.is_some()) {
+    if evidence.peer_etcd.known().is_some_and(|etcd| etcd.leader.is_some()) {
         return Err(Failure(format!("{peer}'s etcd serves: it is to be joined, see 'pcs status'")));
     }
-    let history = match snapshot.disk.known() {
+    let history = match evidence.disk.known() {
         Some(DataDir::Present(history)) => history,
         Some(DataDir::Blank | DataDir::Broken { .. }) | None => {
             return Err(Failure(format!("this node holds no data to go on with: start {peer}, or restore a snapshot")));
@@ -75,12 +75,12 @@ fn recoverable(snapshot: &Snapshot, accept_loss: bool) -> Result<&History, Failu
     if history.database_ahead.is_some() {
         return Err(Failure(format!("start {peer}, or 'etcdutl snapshot restore': the log's end is lost")));
     }
-    if snapshot.last_note().is_none() {
+    if evidence.last_note().is_none() {
         return Err(Failure(format!(
             "start {peer}, mv 'tandem-note.json', or 'tandem confirm-recovery': this node's note cannot be read"
         )));
     }
-    if snapshot.was_left_behind() && !accept_loss {
+    if evidence.was_left_behind() && !accept_loss {
         return Err(Failure(format!(
             "{peer} went on alone, so writes that it acknowledged are missing here: start it, or accept that they are lost with --accept-loss"
         )));
@@ -88,9 +88,9 @@ fn recoverable(snapshot: &Snapshot, accept_loss: bool) -> Result<&History, Failu
     Ok(history)
 }
 
-fn warn(snapshot: &Snapshot, history: &History, accept_loss: bool) -> Result<(), Failure> {
-    let peer = snapshot.peer_name();
-    let written = LastWritten(snapshot.local.log_written);
+fn warn(evidence: &Evidence, history: &History, accept_loss: bool) -> Result<(), Failure> {
+    let peer = evidence.peer_name();
+    let written = LastWritten(evidence.local.log_written);
     say(format_args!("This node's data reaches term {} index {}{written}.", history.last_term, history.last_index))?;
     if accept_loss {
         say(format_args!("Every write that {peer} acknowledged after that WILL BE LOST."))?;
@@ -111,10 +111,10 @@ fn ask(question: &str) -> Result<String, Failure> {
     Ok(answer.trim().to_owned())
 }
 
-fn authorise(context: &Context, snapshot: &Snapshot, history: &History, accept_loss: bool) -> Result<(), Failure> {
+fn authorise(context: &Context, evidence: &Evidence, history: &History, accept_loss: bool) -> Result<(), Failure> {
     let word = Authorisation {
-        boot_id: snapshot.boot_id.clone(),
-        lost_node: snapshot.peer_name().to_owned(),
+        boot_id: evidence.boot_id.clone(),
+        lost_node: evidence.peer_name().to_owned(),
         cluster_id: history.cluster_id,
         member_id: history.member_id,
         position: Position { term: history.last_term, index: history.last_index },
@@ -138,8 +138,8 @@ fn grant_quorum() -> Result<(), Failure> {
 }
 
 /// Pacemaker starts nothing while a node may still be running that it cannot fence.
-fn confirm_fencing(snapshot: &Snapshot, peer: &str) -> Result<(), Failure> {
-    let node = snapshot.cib.known().map(Cib::peer_machine);
+fn confirm_fencing(evidence: &Evidence, peer: &str) -> Result<(), Failure> {
+    let node = evidence.cib.known().map(Cib::peer_machine);
     if !matches!(node, Some(PeerNode::Lost | PeerNode::NeverSeen)) {
         return Ok(());
     }

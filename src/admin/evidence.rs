@@ -1,40 +1,40 @@
-//! The evidence of a snapshot, for people: one line for each source, strongest first.
+//! Evidence for people: one line for each source, strongest first.
 
 use std::fmt::Write;
 
 use crate::clock;
 use crate::data_dir::DataDir;
-use crate::decide::fact::Fact;
-use crate::decide::snapshot::{
-    BootMemory, Cib, Container, Etcd, MemberId, Note, PeerAgent, PeerNode, Position, Record, Snapshot,
+use crate::decide::evidence::{
+    BootMemory, Cib, Container, Etcd, Evidence, MemberId, Note, PeerAgent, PeerNode, Position, Record,
 };
+use crate::decide::fact::Fact;
 
 /// The evidence as lines of text.
-pub(crate) fn text(snapshot: &Snapshot) -> String {
+pub(crate) fn text(evidence: &Evidence) -> String {
     let mut lines = String::new();
     let mut line = |what: &str, fact: String| {
         let _ = writeln!(lines, "  {what:<18} {fact}");
     };
-    let peer = snapshot.peer_name();
-    line("own etcd", fact(&snapshot.own_etcd, "does not run", etcd));
-    line(&format!("{peer}'s etcd"), fact(&snapshot.peer_etcd, "does not run", etcd));
-    line("container", fact(&snapshot.container, "there is none", container));
-    line("data dir", fact(&snapshot.disk, "blank", data));
-    if let Some(seconds) = snapshot.local.log_written {
+    let peer = evidence.peer_name();
+    line("own etcd", fact(&evidence.own_etcd, "does not run", etcd));
+    line(&format!("{peer}'s etcd"), fact(&evidence.peer_etcd, "does not run", etcd));
+    line("container", fact(&evidence.container, "there is none", container));
+    line("data dir", fact(&evidence.disk, "blank", data));
+    if let Some(seconds) = evidence.local.log_written {
         line("last written", clock::utc(seconds));
     }
-    if let Some(failed) = &snapshot.local.failed_starts {
+    if let Some(failed) = &evidence.local.failed_starts {
         line("failed starts", format!("{} from this data ({})", failed.count, failed.last_words));
     }
-    line("durable note", fact(&snapshot.note, "none", note));
-    line("this boot", fact(&snapshot.boot_memory, "remembers nothing", |memory| boot_memory(snapshot, memory)));
-    if let Fact::Known(word) = &snapshot.authorisation {
+    line("durable note", fact(&evidence.note, "none", note));
+    line("this boot", fact(&evidence.boot_memory, "remembers nothing", |memory| boot_memory(evidence, memory)));
+    if let Fact::Known(word) = &evidence.authorisation {
         let loss = if word.accept_loss { ", accepting the loss" } else { "" };
         line("operator's word", format!("{} is given up{loss}", word.lost_node));
     }
-    match &snapshot.cib {
+    match &evidence.cib {
         Fact::Known(cib) => write_cib(cib, peer, &mut line),
-        _ => line("Pacemaker", format!("unknown: {}", snapshot.cib.why_unknown())),
+        _ => line("Pacemaker", format!("unknown: {}", evidence.cib.why_unknown())),
     }
     lines
 }
@@ -127,8 +127,8 @@ fn note(note: &Note) -> String {
     text
 }
 
-fn boot_memory(snapshot: &Snapshot, memory: &BootMemory) -> String {
-    if memory.boot_id != snapshot.boot_id {
+fn boot_memory(evidence: &Evidence, memory: &BootMemory) -> String {
+    if memory.boot_id != evidence.boot_id {
         return "remembers only an earlier boot".to_owned();
     }
     match &memory.voter {

@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
 use super::{Failure, Subcommand, evidence, node, say};
-use crate::decide::{self, Exit, Next, Plan, Progress, Reason, Request, Snapshot};
+use crate::decide::{self, Evidence, Exit, Next, Plan, Progress, Reason, Request};
 
 pub(super) const SUBCOMMAND: Subcommand = Subcommand { command, run };
 
@@ -21,35 +21,35 @@ fn command() -> Command {
 #[derive(Serialize)]
 struct Explanation<'a> {
     request: Request,
-    snapshot: &'a Snapshot,
+    evidence: &'a Evidence,
     plan: &'a Plan,
     because: String,
 }
 
 fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let context = node::context(matches)?;
-    let (snapshot, request) = node::look(&context);
-    let plan = decide::decide(request, &snapshot, &Progress::default());
+    let (evidence, request) = node::look(&context);
+    let plan = decide::decide(request, &evidence, &Progress::default());
     if matches.get_flag("json") {
         let because = plan.because.to_string();
-        let explanation = Explanation { request, snapshot: &snapshot, plan: &plan, because };
+        let explanation = Explanation { request, evidence: &evidence, plan: &plan, because };
         return say(serde_json::to_string_pretty(&explanation)?);
     }
     say(format_args!("resource {} on {}\nevidence", context.resource, context.me.name))?;
-    say(evidence::text(&snapshot).trim_end())?;
+    say(evidence::text(&evidence).trim_end())?;
     say(decision(request, &plan).trim_end())?;
-    match after_waiting(request, &snapshot, &plan) {
+    match after_waiting(request, &evidence, &plan) {
         Some(because) => say(format_args!("  if that lasts      {because}")),
         None => Ok(()),
     }
 }
 
 /// What a wait comes to if nothing changes: that is what an administrator reads in `crm_mon`.
-fn after_waiting(request: Request, snapshot: &Snapshot, plan: &Plan) -> Option<Reason> {
+fn after_waiting(request: Request, evidence: &Evidence, plan: &Plan) -> Option<Reason> {
     if !plan.effects.is_empty() || !matches!(plan.next, Next::Reobserve { .. }) {
         return None;
     }
-    let late = Snapshot { elapsed_ms: snapshot.budget_ms, ..snapshot.clone() };
+    let late = Evidence { elapsed_ms: evidence.budget_ms, ..evidence.clone() };
     let because = decide::decide(request, &late, &Progress::default()).because;
     (because != plan.because).then_some(because)
 }

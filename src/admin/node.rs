@@ -6,7 +6,7 @@ use clap::{Arg, ArgMatches};
 
 use super::Failure;
 use crate::clock::Deadline;
-use crate::decide::{Fact, Request, Snapshot};
+use crate::decide::{Evidence, Fact, Request};
 use crate::observe;
 use crate::pacemaker::resource::{self, Configured};
 use crate::resource::context::Context;
@@ -45,16 +45,16 @@ fn choose(mut found: Vec<Configured>, wanted: Option<&str>) -> Result<Configured
 
 /// All evidence, and what Pacemaker would ask first: a start where nothing runs, else a monitor. A start publishes
 /// this node's record before it decides anything; here that is taken as done.
-pub(super) fn look(context: &Context) -> (Snapshot, Request) {
-    let mut snapshot = observe::observe(context);
-    if snapshot.container_may_run() {
-        return (snapshot, Request::Monitor);
+pub(super) fn look(context: &Context) -> (Evidence, Request) {
+    let mut evidence = observe::observe(context);
+    if evidence.container_may_run() {
+        return (evidence, Request::Monitor);
     }
-    let record = snapshot.record();
-    if let Fact::Known(cib) = &mut snapshot.cib {
+    let record = evidence.record();
+    if let Fact::Known(cib) = &mut evidence.cib {
         cib.own_record = record;
     }
-    (snapshot, Request::Start)
+    (evidence, Request::Start)
 }
 
 #[cfg(test)]

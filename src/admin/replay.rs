@@ -1,4 +1,4 @@
-//! `tandem replay`: decides again from recorded snapshots, so that a bug report becomes a test.
+//! `tandem replay`: decides again from recorded evidence, so that a bug report becomes a test.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ fn command() -> Command {
     let file = format!("A file of decisions, such as {}", record::path(Path::new(record::DIRECTORY), "etcd").display());
     let flag = |name: &'static str, help: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
     Command::new("replay")
-        .about("Decides again from recorded snapshots; fails where a decision differs from the recorded one")
+        .about("Decides again from recorded evidence; fails where a decision differs from the recorded one")
         .arg(Arg::new("FILE").required(true).value_parser(PathBufValueParser::new()).help(file))
         .arg(flag("evidence", "Prints each round's evidence too"))
         .arg(flag("quiet", "Prints only the decisions that differ"))
@@ -27,11 +27,11 @@ fn run(matches: &ArgMatches) -> Result<(), Failure> {
     for (number, entry) in decisions.entries.iter().enumerate() {
         let difference = difference(entry);
         if difference.is_some() || !matches.get_flag("quiet") {
-            let Entry { request, snapshot, plan, .. } = entry;
-            say(format_args!("{}: {request:?} on {}: {}", number + 1, snapshot.me.name, plan.because))?;
+            let Entry { request, evidence, plan, .. } = entry;
+            say(format_args!("{}: {request:?} on {}: {}", number + 1, evidence.me.name, plan.because))?;
         }
         if difference.is_some() || matches.get_flag("evidence") {
-            say(evidence::text(&entry.snapshot).trim_end())?;
+            say(evidence::text(&entry.evidence).trim_end())?;
         }
         if let Some(text) = difference {
             different += 1;
@@ -51,7 +51,7 @@ fn difference(entry: &Entry) -> Option<String> {
     if now == entry.plan {
         return None;
     }
-    let Entry { progress, snapshot, plan, .. } = entry;
-    let begun = format!("after {} ms, with {progress:?}", snapshot.elapsed_ms);
+    let Entry { progress, evidence, plan, .. } = entry;
+    let begun = format!("after {} ms, with {progress:?}", evidence.elapsed_ms);
     Some(format!("{begun}\nrecorded\n{}now\n{}", explain::outcome(plan), explain::outcome(&now)))
 }

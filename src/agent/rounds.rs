@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::act;
 use crate::act::drop_in;
+use crate::decide::evidence::Container;
 use crate::decide::reason::Health;
 use crate::decide::reason::Wait;
-use crate::decide::snapshot::Container;
-use crate::decide::{self, Effect, Exit, Fact, Next, Phase, Plan, Progress, Reason, Request, Snapshot};
+use crate::decide::{self, Effect, Evidence, Exit, Fact, Next, Phase, Plan, Progress, Reason, Request};
 use crate::observe;
 use crate::ocf::exit::{Code, print_reason};
 use crate::podman::process;
@@ -43,20 +43,20 @@ struct Rounds<'a> {
 impl Rounds<'_> {
     /// One round; the code once the action is answered.
     fn next(&mut self) -> Option<Code> {
-        let snapshot = observe::observe(self.context);
-        remember(self.context, &snapshot.container);
-        let plan = decide::decide(self.request, &snapshot, &self.progress);
+        let evidence = observe::observe(self.context);
+        remember(self.context, &evidence.container);
+        let plan = decide::decide(self.request, &evidence, &self.progress);
         let is_news = self.log(&plan) || !plan.effects.is_empty();
         let performed = plan.effects.iter().try_for_each(|effect| {
             log::debug!("effect: {effect:?}");
             act::perform(self.context, effect)
         });
-        warn_of_a_machine(&snapshot, &plan);
-        let upkeep_exit = decide::after_failed_upkeep(&snapshot);
-        let may_fail = decide::may_fail(self.request, &snapshot);
-        let when_over = decide::out_of_time(self.request, &snapshot, &plan);
+        warn_of_a_machine(&evidence, &plan);
+        let upkeep_exit = decide::after_failed_upkeep(&evidence);
+        let may_fail = decide::may_fail(self.request, &evidence);
+        let when_over = decide::out_of_time(self.request, &evidence, &plan);
         if is_news {
-            self.record(snapshot, &plan, &performed);
+            self.record(evidence, &plan, &performed);
         }
         if let Err(error) = performed {
             return match self.request {
@@ -107,9 +107,9 @@ impl Rounds<'_> {
     }
 
     /// A record that cannot be kept must not keep etcd from being kept.
-    fn record(&self, snapshot: Snapshot, plan: &Plan, performed: &Result<(), act::Error>) {
+    fn record(&self, evidence: Evidence, plan: &Plan, performed: &Result<(), act::Error>) {
         let outcome = performed.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
-        let entry = Entry::new(self.request, self.progress.clone(), snapshot, plan.clone(), outcome);
+        let entry = Entry::new(self.request, self.progress.clone(), evidence, plan.clone(), outcome);
         if let Err(error) = record::append(Path::new(record::DIRECTORY), &self.context.resource, &entry) {
             log::debug!("this decision is not kept: {error}");
         }
@@ -149,11 +149,11 @@ fn remember(context: &Context, container: &Fact<Container>) {
     }
 }
 
-/// A node that may be on its way out is added all the same, see `Snapshot::machine_is_deleted`; told when it is added, as
+/// A node that may be on its way out is added all the same, see `Evidence::machine_is_deleted`; told when it is added, as
 /// what cannot be asked is asked with every monitor.
-fn warn_of_a_machine(snapshot: &Snapshot, plan: &Plan) {
+fn warn_of_a_machine(evidence: &Evidence, plan: &Plan) {
     let adds = plan.effects.iter().any(|effect| matches!(effect, Effect::AddLearner { .. }));
-    if let Fact::Unknown(why) = &snapshot.local.machine_is_deleted
+    if let Fact::Unknown(why) = &evidence.local.machine_is_deleted
         && adds
     {
         log::warn!("{why}; its node is added to etcd as if it were not");
@@ -224,8 +224,8 @@ fn name(request: Request) -> &'static str {
 #[expect(clippy::disallowed_methods, reason = "a child to look at")]
 mod tests {
     use super::*;
+    use crate::decide::evidence::Found;
     use crate::decide::reason::Refusal;
-    use crate::decide::snapshot::Found;
 
     /// As after somebody else's `podman restart`.
     #[test]

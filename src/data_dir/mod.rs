@@ -22,7 +22,7 @@ mod written;
 use std::path::Path;
 use std::time::Duration;
 
-pub use crate::decide::snapshot::{Backup, DataDir, History, Room};
+pub use crate::decide::evidence::{Backup, DataDir, History, Room};
 pub use advance::{Advanced, advance_commit};
 pub use aside::{drop_backups, move_aside, move_history_aside, prune_backups, room};
 pub use error::Error;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::evidence::{Etcd, Evidence};
 use super::plan::Effect;
 use super::reason::Health;
-use super::snapshot::{Etcd, Snapshot};
 use super::standing;
 
 /// How etcd words an alarm among its errors: `memberID:10501334649042878790 alarm:NOSPACE`.
@@ -30,10 +30,10 @@ fn described(etcd: &Etcd, error: &str) -> Option<String> {
 }
 
 /// An etcd whose auth refuses this agent is shown like an alarm: it serves, and the agent sees nothing of it.
-pub(super) fn no_permission(snapshot: &Snapshot) -> Option<Effect> {
-    let user = snapshot.own_refuses.as_ref()?.user.as_deref();
+pub(super) fn no_permission(evidence: &Evidence) -> Option<Effect> {
+    let user = evidence.own_refuses.as_ref()?.user.as_deref();
     let missing = user.map_or_else(|| "AUTH: no CommonName".to_owned(), |user| format!("AUTH: no root role of {user}"));
-    let shown = snapshot.cib.known()?.own_alarm.as_ref();
+    let shown = evidence.cib.known()?.own_alarm.as_ref();
     (shown != Some(&missing)).then_some(Effect::SetAlarm(Some(missing)))
 }
 

@@ -1,73 +1,73 @@
 //! Before a node goes on alone it says so, for good: in its note, and in the CIB.
 
+use super::evidence::{BootMemory, Cib, DataDir, Evidence, Lineage, Note, Position, Record};
 use super::fact::Fact;
 use super::plan::{Effect, Phase, Plan, Progress};
 use super::proof::{is_authorised, note_unreadable};
 use super::reason::Reason;
-use super::snapshot::{BootMemory, Cib, DataDir, Lineage, Note, Position, Record, Snapshot};
 use super::standing::{database_is_ahead, position};
 use super::timing::LOOK_FOR_AN_ANNOUNCEMENT_MS;
 
 /// Writes down that this node goes on alone, in the note and in the CIB, before it does.
-pub(super) fn announce(snapshot: &Snapshot, because: Reason) -> Plan {
-    if let Some(refusal) = snapshot.disk.known().and_then(database_is_ahead) {
-        return snapshot.refuse(refusal);
+pub(super) fn announce(evidence: &Evidence, because: Reason) -> Plan {
+    if let Some(refusal) = evidence.disk.known().and_then(database_is_ahead) {
+        return evidence.refuse(refusal);
     }
-    let Some(note) = announced_note(snapshot) else { return snapshot.refuse(note_unreadable(snapshot)) };
-    let mut effects: Vec<Effect> = forgotten_voter(snapshot).into_iter().collect();
+    let Some(note) = announced_note(evidence) else { return evidence.refuse(note_unreadable(evidence)) };
+    let mut effects: Vec<Effect> = forgotten_voter(evidence).into_iter().collect();
     effects.extend([
         Effect::WriteNote(note.clone()),
         Effect::PublishLineage(note.lineage.clone()),
-        Effect::SetStandalone(Some(snapshot.me.name.clone())),
+        Effect::SetStandalone(Some(evidence.me.name.clone())),
     ]);
-    let nonce = (!snapshot.container_may_run()).then_some(snapshot.nonce);
-    let record = announced_record(snapshot, &note, nonce);
+    let nonce = (!evidence.container_may_run()).then_some(evidence.nonce);
+    let record = announced_record(evidence, &note, nonce);
     let phase = match nonce.filter(|_| record.is_some()) {
         Some(nonce) => Phase::Barrier { nonce },
         None => Phase::Announced,
     };
     effects.extend(record);
-    Plan::then_look(effects, LOOK_FOR_AN_ANNOUNCEMENT_MS, Progress::enter(phase, snapshot.elapsed_ms), because)
+    Plan::then_look(effects, LOOK_FOR_AN_ANNOUNCEMENT_MS, Progress::enter(phase, evidence.elapsed_ms), because)
 }
 
 /// A memory without its claim is forgotten before an announcement, which claims anew: it would count as a proof then.
-fn forgotten_voter(snapshot: &Snapshot) -> Option<Effect> {
-    let memory = snapshot.memory().filter(|memory| memory.voter.is_some())?;
-    let is_void = snapshot.running_voter().is_none();
+fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
+    let memory = evidence.memory().filter(|memory| memory.voter.is_some())?;
+    let is_void = evidence.running_voter().is_none();
     is_void.then(|| Effect::Remember(BootMemory { voter: None, ..memory.clone() }))
 }
 
 /// An announcement that was made and not carried out is not made twice: the fork that it counts never happened. Not so at
 /// an operator's word: the peer may have taken over that count since, and gone on from it.
-fn announced_note(snapshot: &Snapshot) -> Option<Note> {
-    let note = snapshot.last_note()?;
-    if note.alone_since.is_some() && note.lineage.by == snapshot.me.name && !is_authorised(snapshot) {
+fn announced_note(evidence: &Evidence) -> Option<Note> {
+    let note = evidence.last_note()?;
+    if note.alone_since.is_some() && note.lineage.by == evidence.me.name && !is_authorised(evidence) {
         return Some(Note { gave_up: false, ..note });
     }
-    let position = match (&snapshot.disk, &snapshot.own_etcd) {
+    let position = match (&evidence.disk, &evidence.own_etcd) {
         (Fact::Known(DataDir::Present(history)), _) => position(history),
         (_, Fact::Known(etcd)) => etcd.position(),
         _ => Position::default(),
     };
     // Above every fork that anyone recorded: where an operator gave those up, ours is the history that counts.
-    let known = snapshot.cib.known().map_or(0, |cib| cib.lineage.forks).max(note.lineage.forks);
-    let lineage = Lineage { forks: known + 1, by: snapshot.me.name.clone() };
+    let known = evidence.cib.known().map_or(0, |cib| cib.lineage.forks).max(note.lineage.forks);
+    let lineage = Lineage { forks: known + 1, by: evidence.me.name.clone() };
     // A word that stands is about this very announcement, and names the peer.
-    let gave_up = is_authorised(snapshot);
+    let gave_up = is_authorised(evidence);
     Some(Note { lineage, alone_since: Some(position), left_at: None, gave_up, joins: note.joins })
 }
 
 /// Our record, with the fork that was announced; `nonce` makes it a write that can be told from every other.
-pub(super) fn announced_record(snapshot: &Snapshot, note: &Note, nonce: Option<u64>) -> Option<Effect> {
-    let record = snapshot.cib.known()?.own_record.clone().or_else(|| snapshot.record())?;
+pub(super) fn announced_record(evidence: &Evidence, note: &Note, nonce: Option<u64>) -> Option<Effect> {
+    let record = evidence.cib.known()?.own_record.clone().or_else(|| evidence.record())?;
     let (lineage, gave_up) = (note.lineage.clone(), note.gave_up);
     Some(Effect::PublishRecord(Record { lineage, claims: true, gave_up, nonce, ..record }))
 }
 
-pub(super) fn announcement_is_seen(snapshot: &Snapshot) -> bool {
+pub(super) fn announcement_is_seen(evidence: &Evidence) -> bool {
     let is_ours = |cib: &Cib| {
-        let is_told = snapshot.own_lineage().is_some_and(|own| own == cib.lineage);
-        cib.standalone_node.as_ref() == Some(&snapshot.me.name) && is_told
+        let is_told = evidence.own_lineage().is_some_and(|own| own == cib.lineage);
+        cib.standalone_node.as_ref() == Some(&evidence.me.name) && is_told
     };
-    snapshot.cib.known().is_some_and(is_ours)
+    evidence.cib.known().is_some_and(is_ours)
 }

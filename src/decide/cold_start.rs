@@ -1,8 +1,8 @@
 //! Rule R2: two nodes that start together, no living etcd between them. Both compute the same answer from the same
 //! two records, each from its own side.
 
+use super::evidence::{Cib, DataDir, Evidence, History, MemberId, Record};
 use super::reason::{Refusal, Rule};
-use super::snapshot::{Cib, DataDir, History, MemberId, Record, Snapshot};
 use super::standing::{Data, classify};
 
 /// What this node does.
@@ -29,12 +29,12 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    pub(super) fn seen_in(snapshot: &Snapshot, cib: &Cib) -> Self {
+    pub(super) fn seen_in(evidence: &Evidence, cib: &Cib) -> Self {
         Self {
-            i_am_first: snapshot.me.name.as_str() < snapshot.peer_name(),
+            i_am_first: evidence.me.name.as_str() < evidence.peer_name(),
             recorded: cib.cluster_recorded,
             forks: cib.lineage.forks,
-            chosen: Chosen::seen_in(snapshot, cib),
+            chosen: Chosen::seen_in(evidence, cib),
         }
     }
 }
@@ -48,10 +48,10 @@ pub(super) enum Chosen {
 }
 
 impl Chosen {
-    pub(super) fn seen_in(snapshot: &Snapshot, cib: &Cib) -> Self {
+    pub(super) fn seen_in(evidence: &Evidence, cib: &Cib) -> Self {
         match cib.primary.as_deref() {
-            Some(name) if name == snapshot.me.name => Self::Me,
-            Some(name) if snapshot.peer.as_ref().is_some_and(|peer| peer.name == name) => Self::ThePeer,
+            Some(name) if name == evidence.me.name => Self::Me,
+            Some(name) if evidence.peer.as_ref().is_some_and(|peer| peer.name == name) => Self::ThePeer,
             Some(_) | None => Self::Nobody,
         }
     }

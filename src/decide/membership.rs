@@ -1,24 +1,24 @@
 //! The member list, kept by whoever votes: a returning peer is listed as a learner, and a learner that has caught up
 //! becomes a voter.
 
+use super::evidence::{Etcd, Evidence, Member, Note};
 use super::peer::{PeerWord, peer_has_left, peer_word};
 use super::plan::{Effect, Plan, Progress, Via};
 use super::reason::{Reason, Step, Wait};
-use super::snapshot::{Etcd, Member, Note, Snapshot};
 use super::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_AT_A_LEARNER_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS};
 
 /// How many polls in a row have to see a learner close to its leader before it is promoted.
 const POLLS_NEEDED: u8 = 2;
 
 /// Lists the peer as a learner if it is not listed at all. A member that is listed is never touched here.
-pub(super) fn list_returning_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
-    let peer = snapshot.peer.as_ref()?;
+pub(super) fn list_returning_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
+    let peer = evidence.peer.as_ref()?;
     // Two voters with a leader are this node and its peer, whatever URL somebody gave the peer's member.
     let is_listed = etcd.member_at(peer).is_some() || etcd.voters().count() > 1;
-    if !etcd.is_voter_with_leader() || is_listed || snapshot.machine_is_deleted() {
+    if !etcd.is_voter_with_leader() || is_listed || evidence.machine_is_deleted() {
         return None;
     }
-    if let Some(stranger) = stranger(snapshot, etcd) {
+    if let Some(stranger) = stranger(evidence, etcd) {
         return Some(stranger);
     }
     let effects = vec![
@@ -31,39 +31,39 @@ pub(super) fn list_returning_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Pl
 
 /// Lists a peer that is confirmed to be gone, before it returns: what others read in the member list is then that the voter
 /// is to have a second member. An unstarted learner counts for no majority, and a cluster with one voter is not forced again.
-pub(super) fn list_absent_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
-    let is_gone = match peer_word(snapshot) {
+pub(super) fn list_absent_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
+    let is_gone = match peer_word(evidence) {
         PeerWord::Down => true,
-        PeerWord::Stopped => peer_has_left(snapshot),
+        PeerWord::Stopped => peer_has_left(evidence),
         _ => false,
     };
-    if is_gone { list_returning_peer(snapshot, etcd) } else { None }
+    if is_gone { list_returning_peer(evidence, etcd) } else { None }
 }
 
 /// Names a peer that is listed as a learner and has not started: an agent of another kind starts only then.
-pub(super) fn name_listed_learner(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
-    let peer = snapshot.peer.as_ref()?;
-    let waits = etcd.is_voter_with_leader() && awaits_the_peer(snapshot, etcd);
-    let named = snapshot.cib.known()?.learner_node.as_ref() == Some(&peer.name);
+pub(super) fn name_listed_learner(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
+    let peer = evidence.peer.as_ref()?;
+    let waits = etcd.is_voter_with_leader() && awaits_the_peer(evidence, etcd);
+    let named = evidence.cib.known()?.learner_node.as_ref() == Some(&peer.name);
     (waits && !named).then(|| Effect::SetLearner(Some(peer.name.clone())))
 }
 
 /// Whether the peer is listed as a learner that has not started yet.
-pub(super) fn awaits_the_peer(snapshot: &Snapshot, etcd: &Etcd) -> bool {
-    let entry = snapshot.peer.as_ref().and_then(|peer| etcd.member_at(peer));
+pub(super) fn awaits_the_peer(evidence: &Evidence, etcd: &Etcd) -> bool {
+    let entry = evidence.peer.as_ref().and_then(|peer| etcd.member_at(peer));
     entry.is_some_and(|entry| entry.is_learner && !entry.has_started())
 }
 
 /// etcd allows one learner, so one at an address that is nobody's any more (a node that was replaced, or taken out of
 /// `node_ip_map`) would keep the peer out. A stranger that votes is never touched, nor one beside two voters: somebody adds it.
-pub(super) fn stranger(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
+pub(super) fn stranger(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     if !etcd.has_one_voter() {
         return None;
     }
     let is_known = |entry: &Member| {
         entry.id == etcd.member_id
-            || entry.is_at(&snapshot.me)
-            || snapshot.peer.as_ref().is_some_and(|peer| entry.is_at(peer))
+            || entry.is_at(&evidence.me)
+            || evidence.peer.as_ref().is_some_and(|peer| entry.is_at(peer))
     };
     let entry = etcd.members.iter().find(|entry| entry.is_learner && !is_known(entry))?;
     let effects = vec![Effect::RemoveMember { id: entry.id, via: Via::Own }];
@@ -76,8 +76,8 @@ pub(super) fn stranger(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
 }
 
 /// Removes the peer's learner where OpenShift is deleting its Machine: the deletion waits until the member is gone.
-pub(super) fn remove_deleted_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Plan> {
-    let peer = snapshot.peer.as_ref().filter(|_| snapshot.machine_is_deleted() && etcd.is_voter_with_leader())?;
+pub(super) fn remove_deleted_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
+    let peer = evidence.peer.as_ref().filter(|_| evidence.machine_is_deleted() && etcd.is_voter_with_leader())?;
     let learner = etcd.member_at(peer).filter(|entry| entry.is_learner)?;
     let effects = vec![Effect::RemoveMember { id: learner.id, via: Via::Own }];
     let because = Reason::Step(Step::RemoveDeleted { id: learner.id });
@@ -86,11 +86,11 @@ pub(super) fn remove_deleted_peer(snapshot: &Snapshot, etcd: &Etcd) -> Option<Pl
 
 /// Promotes the peer if it is a learner that has caught up; looks again while it is close. `None` where there is no
 /// learner, or none that answers.
-pub(super) fn promote_caught_up_learner(snapshot: &Snapshot, progress: &Progress, etcd: &Etcd) -> Option<Plan> {
-    let peer = snapshot.peer.as_ref().filter(|_| !snapshot.machine_is_deleted())?;
-    let learner = started_learner(snapshot, etcd)?;
-    let lag = lag_of(snapshot, etcd, learner)?;
-    let polls = polls_caught_up(snapshot, progress, Some(lag));
+pub(super) fn promote_caught_up_learner(evidence: &Evidence, progress: &Progress, etcd: &Etcd) -> Option<Plan> {
+    let peer = evidence.peer.as_ref().filter(|_| !evidence.machine_is_deleted())?;
+    let learner = started_learner(evidence, etcd)?;
+    let lag = lag_of(evidence, etcd, learner)?;
+    let polls = polls_caught_up(evidence, progress, Some(lag));
     if !has_caught_up(polls) {
         return Some(look_again(Progress { polls_caught_up: polls, ..progress.clone() }, lag));
     }
@@ -102,8 +102,8 @@ pub(super) fn promote_caught_up_learner(snapshot: &Snapshot, progress: &Progress
 /// The rule of a promotion, for the voter that makes it and for the learner that asks for it: etcd promotes a learner at 90 % of
 /// the leader's index, which can be a million entries short, so a small absolute lag is asked for, in two polls in a row. One
 /// that is not known breaks the row.
-pub(super) fn polls_caught_up(snapshot: &Snapshot, progress: &Progress, lag: Option<u64>) -> u8 {
-    let is_close = lag.is_some_and(|lag| lag <= snapshot.promote_max_lag);
+pub(super) fn polls_caught_up(evidence: &Evidence, progress: &Progress, lag: Option<u64>) -> u8 {
+    let is_close = lag.is_some_and(|lag| lag <= evidence.promote_max_lag);
     if is_close { progress.polls_caught_up.saturating_add(1) } else { 0 }
 }
 
@@ -122,23 +122,23 @@ fn look_again(progress: Progress, lag: u64) -> Plan {
 }
 
 /// The peer's entry, where it is a learner that has started and we may promote it.
-pub(super) fn started_learner<'a>(snapshot: &Snapshot, etcd: &'a Etcd) -> Option<&'a Member> {
-    let peer = snapshot.peer.as_ref()?;
+pub(super) fn started_learner<'a>(evidence: &Evidence, etcd: &'a Etcd) -> Option<&'a Member> {
+    let peer = evidence.peer.as_ref()?;
     let entry = etcd.member_at(peer)?;
     (etcd.is_voter_with_leader() && entry.is_learner && entry.has_started()).then_some(entry)
 }
 
 /// How many entries the learner lacks, by its own word: only the learner that is listed may speak.
-fn lag_of(snapshot: &Snapshot, etcd: &Etcd, learner: &Member) -> Option<u64> {
-    let answer = snapshot.peer_etcd.known()?;
+fn lag_of(evidence: &Evidence, etcd: &Etcd, learner: &Member) -> Option<u64> {
+    let answer = evidence.peer_etcd.known()?;
     let same = answer.member_id == learner.id && answer.cluster_id == etcd.cluster_id && answer.leader.is_some();
     same.then(|| lag_behind(etcd, answer))
 }
 
 /// Of two CIBs that meet one counts, and it may be one that a recorded fork never reached. Who has it in its note tells it
 /// anew: all that says of other data that it was left behind, and what the peer takes over when it joins, is in the CIB.
-pub(super) fn lineage_as_known(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
-    let (cib, own) = (snapshot.cib.known()?, snapshot.own_lineage()?);
+pub(super) fn lineage_as_known(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
+    let (cib, own) = (evidence.cib.known()?, evidence.own_lineage()?);
     // Between two voters the note gives way, see `settle`; who serves alone is the history that counts.
     let is_news = if etcd.has_one_voter() { own.is_beyond(&cib.lineage) } else { own > cib.lineage };
     // Two voters have one history: two forks of one count, each in its author's attribute, would pass for two of them.
@@ -151,39 +151,39 @@ pub(super) fn lineage_as_known(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effec
 /// Pacemaker has come back beside an etcd that runs, and of two CIBs the one may count that this node's fork never reached.
 /// Its etcd may wait for its first leader, and cannot say what it holds: the note can. The peer may start once this
 /// probe has answered.
-pub(super) fn fork_of_this_node(snapshot: &Snapshot) -> Option<Effect> {
-    let cib = snapshot.cib.known().filter(|cib| cib.own_record.is_none())?;
-    let note = snapshot.last_note().filter(|note| note.alone_since.is_some())?;
+pub(super) fn fork_of_this_node(evidence: &Evidence) -> Option<Effect> {
+    let cib = evidence.cib.known().filter(|cib| cib.own_record.is_none())?;
+    let note = evidence.last_note().filter(|note| note.alone_since.is_some())?;
     (cib.own_lineage.as_ref() != Some(&note.lineage)).then_some(Effect::PublishLineage(note.lineage))
 }
 
 /// A fork that the peer's record tells of, and no lasting attribute: of two CIBs that met, the one counts that it never
 /// reached. Should the peer be lost before it says so anew, its record goes with it, and this node would take its own data
 /// for the newest.
-pub(super) fn fork_of_the_peer(snapshot: &Snapshot) -> Option<Effect> {
-    let (cib, own) = (snapshot.cib.known()?, snapshot.own_lineage()?);
+pub(super) fn fork_of_the_peer(evidence: &Evidence) -> Option<Effect> {
+    let (cib, own) = (evidence.cib.known()?, evidence.own_lineage()?);
     let told = &cib.peer_record.as_ref()?.lineage;
     let is_missing = told.is_beyond(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(|known| told > known);
     (is_missing && told.is_beyond(&own)).then(|| Effect::PublishPeerLineage(told.clone()))
 }
 
 /// What is taken back once there are two voters: nobody is alone, nobody is a learner.
-pub(super) fn settle(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
+pub(super) fn settle(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     let mut effects = Vec::new();
     if etcd.is_learner || etcd.voters().count() < 2 {
         return effects;
     }
-    if snapshot.cib.known().is_some_and(|cib| cib.learner_node.is_some()) {
+    if evidence.cib.known().is_some_and(|cib| cib.learner_node.is_some()) {
         effects.push(Effect::SetLearner(None));
     }
-    if etcd.leader.is_some() && snapshot.cib.known().is_some_and(|cib| cib.primary.is_some()) {
+    if etcd.leader.is_some() && evidence.cib.known().is_some_and(|cib| cib.primary.is_some()) {
         effects.push(Effect::ForgetPrimary);
     }
     // One that cannot be read may hold forks that nobody else remembers: it is not written over.
-    let Some(note) = snapshot.last_note() else { return effects };
+    let Some(note) = evidence.last_note() else { return effects };
     // Two voters with a leader have one history, forks included: a fork that was announced and not carried out, or one
     // that this node missed to write down when it joined, is now its own.
-    let lineage = match snapshot.cib.known() {
+    let lineage = match evidence.cib.known() {
         Some(cib) if etcd.leader.is_some() => cib.lineage.clone().max(note.lineage.clone()),
         _ => note.lineage.clone(),
     };

@@ -1,10 +1,10 @@
 //! The pure core: what to do, given what is known. Nothing in here reads a file, a clock or a socket; the agent, the
 //! operator's command and the tests all call [`decide`], and no rule stands anywhere else.
 
+pub mod evidence;
 pub mod fact;
 pub mod plan;
 pub mod reason;
-pub mod snapshot;
 pub mod timing;
 
 mod alarm;
@@ -31,39 +31,39 @@ mod upkeep;
 #[cfg(test)]
 mod tests;
 
+pub use evidence::Evidence;
 pub use fact::Fact;
 pub use plan::{Effect, Exit, Next, Notice, Phase, Plan, Progress, Request, RunMode, Via};
 pub use reason::Reason;
-pub use snapshot::Snapshot;
 
 /// The answer of a monitor whose effects failed.
-pub fn after_failed_upkeep(snapshot: &Snapshot) -> Exit {
-    monitor::decide_after_failed_upkeep(snapshot)
+pub fn after_failed_upkeep(evidence: &Evidence) -> Exit {
+    monitor::decide_after_failed_upkeep(evidence)
 }
 
-/// The answer of an action whose time is over while `plan`, decided from `snapshot`, was carried out, where that is no
+/// The answer of an action whose time is over while `plan`, decided from `evidence`, was carried out, where that is no
 /// failure.
-pub fn out_of_time(request: Request, snapshot: &Snapshot, plan: &Plan) -> Option<Exit> {
-    (request == Request::Monitor).then(|| monitor::decide_out_of_time(snapshot, plan)).flatten()
+pub fn out_of_time(request: Request, evidence: &Evidence, plan: &Plan) -> Option<Exit> {
+    (request == Request::Monitor).then(|| monitor::decide_out_of_time(evidence, plan)).flatten()
 }
 
 /// Whether an action whose effects fail may be answered so, or has to go on trying: Pacemaker counts failed starts.
-pub fn may_fail(request: Request, snapshot: &Snapshot) -> bool {
-    request != Request::Start || start::may_fail(snapshot)
+pub fn may_fail(request: Request, evidence: &Evidence) -> bool {
+    request != Request::Start || start::may_fail(evidence)
 }
 
 /// One round's decision.
-pub fn decide(request: Request, snapshot: &Snapshot, progress: &Progress) -> Plan {
-    if let Some(plan) = turn::wait(request, snapshot, progress) {
+pub fn decide(request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
+    if let Some(plan) = turn::wait(request, evidence, progress) {
         return plan;
     }
     match request {
-        Request::Start => start::decide(snapshot, progress),
-        Request::Stop => stop::decide(snapshot, progress),
-        Request::Monitor => monitor::decide(snapshot, progress),
-        Request::Probe => monitor::decide_probe(snapshot),
-        Request::Notify => notify::decide(snapshot, progress),
-        Request::Promote => roles::decide_promote(snapshot, progress),
-        Request::Demote => roles::decide_demote(snapshot),
+        Request::Start => start::decide(evidence, progress),
+        Request::Stop => stop::decide(evidence, progress),
+        Request::Monitor => monitor::decide(evidence, progress),
+        Request::Probe => monitor::decide_probe(evidence),
+        Request::Notify => notify::decide(evidence, progress),
+        Request::Promote => roles::decide_promote(evidence, progress),
+        Request::Demote => roles::decide_demote(evidence),
     }
 }

@@ -1,18 +1,18 @@
 //! What other programs read in the CIB, and what they write there for us: OpenShift's etcd operator, its scripts,
 //! administrators and the shell agent.
 
+use super::evidence::{Etcd, Evidence};
 use super::plan::{Effect, Notice};
-use super::snapshot::{Etcd, Snapshot};
 
 /// How far the published revision may lag behind while etcd runs: the CIB is written to disk with every change, and
 /// nothing of ours depends on it. It is exact after every start and stop, and while this voter is the only one.
 const REVISION_LAG: u64 = 10_000;
 
 /// What is said once a start has succeeded. What others asked of it is done by then.
-pub(super) fn served(snapshot: &Snapshot) -> Vec<Effect> {
-    let Some(cib) = snapshot.cib.known() else { return Vec::new() };
-    let mut effects = told(snapshot);
-    effects.extend(revision(snapshot));
+pub(super) fn served(evidence: &Evidence) -> Vec<Effect> {
+    let Some(cib) = evidence.cib.known() else { return Vec::new() };
+    let mut effects = told(evidence);
+    effects.extend(revision(evidence));
     if cib.others.removal_lock.is_some() {
         effects.push(Effect::TellOthers(Notice::Member));
     }
@@ -26,15 +26,15 @@ pub(super) fn served(snapshot: &Snapshot) -> Vec<Effect> {
 }
 
 /// What a running member keeps right. `restart_no_leave` stays: it is set while etcd runs, for the stop to come.
-pub(super) fn runs(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
-    let Some(cib) = snapshot.cib.known() else { return Vec::new() };
-    let mut effects = told(snapshot);
+pub(super) fn runs(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
+    let Some(cib) = evidence.cib.known() else { return Vec::new() };
+    let mut effects = told(evidence);
     let published = cib.others.revision.unwrap_or(0);
     // An agent of another kind on the peer has only this to tell that its own data is the older.
-    let is_alone = snapshot.peer.is_some() && etcd.has_one_voter();
+    let is_alone = evidence.peer.is_some() && etcd.has_one_voter();
     let lag = if is_alone { 1 } else { REVISION_LAG };
-    if snapshot.local.revision.is_some_and(|revision| revision.abs_diff(published) >= lag) {
-        effects.extend(revision(snapshot));
+    if evidence.local.revision.is_some_and(|revision| revision.abs_diff(published) >= lag) {
+        effects.extend(revision(evidence));
     }
     if cib.others.removal_lock.is_some() && !etcd.is_learner {
         effects.push(Effect::TellOthers(Notice::Member));
@@ -48,15 +48,15 @@ pub(super) fn runs(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
 }
 
 /// The revision, where it is not what was published.
-pub(super) fn revision(snapshot: &Snapshot) -> Option<Effect> {
-    let published = snapshot.cib.known()?.others.revision;
-    let revision = snapshot.local.revision.filter(|revision| Some(*revision) != published)?;
+pub(super) fn revision(evidence: &Evidence) -> Option<Effect> {
+    let published = evidence.cib.known()?.others.revision;
+    let revision = evidence.local.revision.filter(|revision| Some(*revision) != published)?;
     Some(Effect::TellOthers(Notice::Revision(revision)))
 }
 
-fn told(snapshot: &Snapshot) -> Vec<Effect> {
-    let published = snapshot.cib.known().and_then(|cib| cib.others.node_ip.as_ref());
-    let ip = &snapshot.local.ip;
+fn told(evidence: &Evidence) -> Vec<Effect> {
+    let published = evidence.cib.known().and_then(|cib| cib.others.node_ip.as_ref());
+    let ip = &evidence.local.ip;
     let is_news = !ip.is_empty() && published != Some(ip);
     is_news.then(|| Effect::TellOthers(Notice::Address(ip.clone()))).into_iter().collect()
 }
@@ -67,8 +67,8 @@ fn told(snapshot: &Snapshot) -> Vec<Effect> {
 const FAILURES_LEFT: u64 = 8;
 
 /// What Pacemaker counted beyond that is taken back.
-pub(super) fn failures(snapshot: &Snapshot) -> Vec<Effect> {
-    let counted = snapshot.cib.known().map(|cib| &cib.own_failures).into_iter().flatten();
+pub(super) fn failures(evidence: &Evidence) -> Vec<Effect> {
+    let counted = evidence.cib.known().map(|cib| &cib.own_failures).into_iter().flatten();
     let many = counted.filter(|(_, count)| **count > FAILURES_LEFT);
     many.map(|(operation, _)| Effect::SetFailures { operation: operation.clone(), count: FAILURES_LEFT }).collect()
 }

@@ -1,7 +1,7 @@
 //! Pacemaker's word on the peer: is its agent active, starting, or confirmed stopped? Never guessed.
 
+use super::evidence::{Cib, Evidence, Moment, Notify, PeerAgent, PeerNode};
 use super::fact::Fact;
-use super::snapshot::{Cib, Moment, Notify, PeerAgent, PeerNode, Snapshot};
 use super::standing::{Data, classify};
 
 /// What Pacemaker vouches for.
@@ -27,15 +27,15 @@ pub(super) enum PeerWord {
 }
 
 /// Reads Pacemaker's word from the CIB's status section and, where they are given, from the notify variables.
-pub(super) fn peer_word(snapshot: &Snapshot) -> PeerWord {
-    let Some(peer) = &snapshot.peer else { return PeerWord::Nobody };
-    let cib = match &snapshot.cib {
+pub(super) fn peer_word(evidence: &Evidence) -> PeerWord {
+    let Some(peer) = &evidence.peer else { return PeerWord::Nobody };
+    let cib = match &evidence.cib {
         Fact::Known(cib) => cib,
         Fact::Absent | Fact::Unknown(_) | Fact::NotAsked => {
-            return PeerWord::Unknown(snapshot.cib.why_unknown().to_owned());
+            return PeerWord::Unknown(evidence.cib.why_unknown().to_owned());
         }
     };
-    let Some(notify) = &snapshot.notify else { return from_cib(cib) };
+    let Some(notify) = &evidence.notify else { return from_cib(cib) };
     match from_cib(cib) {
         // The machine's state is newer than the transition's variables, and stronger.
         word @ (PeerWord::Lost | PeerWord::Down | PeerWord::Unknown(_)) => word,
@@ -60,18 +60,18 @@ fn refined_by(notify: &Notify, peer: &str, word: PeerWord) -> PeerWord {
 }
 
 /// Whether the peer says that it holds no data, and no etcd runs there: whatever it held before is gone, and its vote too.
-pub(super) fn peer_has_nothing(snapshot: &Snapshot) -> bool {
-    peer_holds(snapshot, Data::Nothing)
+pub(super) fn peer_has_nothing(evidence: &Evidence) -> bool {
+    peer_holds(evidence, Data::Nothing)
 }
 
 /// Whether the peer says that its member has left, and no etcd runs there: it votes no more.
-pub(super) fn peer_has_left(snapshot: &Snapshot) -> bool {
-    peer_holds(snapshot, Data::Departed)
+pub(super) fn peer_has_left(evidence: &Evidence) -> bool {
+    peer_holds(evidence, Data::Departed)
 }
 
-fn peer_holds(snapshot: &Snapshot, data: Data) -> bool {
-    let record = snapshot.cib.known().and_then(|cib| cib.peer_record.as_ref());
-    record.is_some_and(|record| classify(&record.disk) == data) && snapshot.peer_etcd.is_absent()
+fn peer_holds(evidence: &Evidence, data: Data) -> bool {
+    let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
+    record.is_some_and(|record| classify(&record.disk) == data) && evidence.peer_etcd.is_absent()
 }
 
 fn from_cib(cib: &Cib) -> PeerWord {

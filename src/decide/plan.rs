@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::evidence::{BootMemory, Evidence, FailedStarts, Identity, Lineage, MemberId, NodeName, Note, Record};
 use super::reason::{Reason, Refusal, Rule};
-use super::snapshot::{BootMemory, FailedStarts, Identity, Lineage, MemberId, NodeName, Note, Record, Snapshot};
 
 /// What Pacemaker asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -218,7 +218,7 @@ impl Progress {
     }
 }
 
-impl Snapshot {
+impl Evidence {
     /// Nothing is done, for this; what stands in the way is mostly about the peer.
     pub(super) fn refuse(&self, refusal: Refusal) -> Plan {
         Plan::refuse(Reason::Refused { refusal, peer: self.peer_name().to_owned() })

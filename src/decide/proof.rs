@@ -2,48 +2,48 @@
 //! node's data, or that an operator gives up what somebody did.
 
 use super::cold_start::{self, Answer, Cluster};
+use super::evidence::{Cib, DataDir, Evidence, History, Lineage, MemberId, PeerNode, Position, Record};
 use super::fact::Fact;
 use super::peer::{PeerWord, peer_has_nothing, peer_word};
 use super::reason::Refusal;
-use super::snapshot::{Cib, DataDir, History, Lineage, MemberId, PeerNode, Position, Record, Snapshot};
 use super::standing::{Data, classify};
 
 /// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to go on alone given up; or it says
 /// that it holds no data at all, and no etcd runs there: then it waits for us, however often it is started.
-pub(super) fn peer_is_out_of_the_way(snapshot: &Snapshot) -> bool {
-    let record = snapshot.cib.known().and_then(|cib| cib.peer_record.as_ref());
-    let record = record.filter(|record| !record.claims && is_of_the_other_voter(snapshot, record));
+pub(super) fn peer_is_out_of_the_way(evidence: &Evidence) -> bool {
+    let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
+    let record = record.filter(|record| !record.claims && is_of_the_other_voter(evidence, record));
     let data = record.map(|record| classify(&record.disk));
-    match peer_word(snapshot) {
+    match peer_word(evidence) {
         PeerWord::Down => true,
         // A sole voter has a history of its own, whatever an operator said when it was away.
         PeerWord::Stopped => data.is_some_and(|data| data != Data::SoleVoter),
-        PeerWord::Starting | PeerWord::Planned => data.is_some() && peer_has_nothing(snapshot),
+        PeerWord::Starting | PeerWord::Planned => data.is_some() && peer_has_nothing(evidence),
         PeerWord::Nobody | PeerWord::Active | PeerWord::Lost | PeerWord::Unknown(_) => false,
     }
 }
 
 /// Whether a record is of the member that is the other voter beside ours, as our data says or, while etcd runs, etcd
 /// itself: a record of another one is older than that membership, and so is whatever else this CIB says of the peer.
-fn is_of_the_other_voter(snapshot: &Snapshot, record: &Record) -> bool {
-    match (other_voter(snapshot), &record.disk) {
+fn is_of_the_other_voter(evidence: &Evidence, record: &Record) -> bool {
+    match (other_voter(evidence), &record.disk) {
         (Some(other), DataDir::Present(history)) => history.member_id == other,
         _ => true,
     }
 }
 
-fn other_voter(snapshot: &Snapshot) -> Option<MemberId> {
-    if let Some(Data::VoterBeside(other)) = snapshot.disk.known().map(classify) {
+fn other_voter(evidence: &Evidence) -> Option<MemberId> {
+    if let Some(Data::VoterBeside(other)) = evidence.disk.known().map(classify) {
         return Some(other);
     }
-    let etcd = snapshot.own_etcd.known()?;
+    let etcd = evidence.own_etcd.known()?;
     etcd.voters().map(|member| member.id).find(|id| *id != etcd.member_id)
 }
 
 /// Whether three or more vote: their majority is Raft's own business, and a member of theirs goes on with it or not at all.
-pub(super) fn votes_among_many(snapshot: &Snapshot) -> bool {
-    let published = snapshot.cib.known().and_then(|cib| cib.own_record.as_ref());
-    match &snapshot.own_etcd {
+pub(super) fn votes_among_many(evidence: &Evidence) -> bool {
+    let published = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
+    match &evidence.own_etcd {
         Fact::Known(etcd) if !etcd.is_learner => etcd.voters().count() > 2,
         _ => published.is_some_and(|record| classify(&record.disk) == Data::VoterAmongMany),
     }
@@ -53,75 +53,75 @@ pub(super) fn votes_among_many(snapshot: &Snapshot) -> bool {
 /// the peer was lost, so nothing was acknowledged without it; and nobody has recorded a fork that we do not know, nor
 /// said that it is the sole voter. The latter is all that an agent of another kind says before it forces a new cluster;
 /// what is left of an earlier life was taken back before this boot remembered a voter (see `upkeep`).
-pub(super) fn proves_that_the_peer_did_not_go_on(snapshot: &Snapshot, history: &History) -> bool {
-    has_proof(snapshot, history.cluster_id, history.member_id)
+pub(super) fn proves_that_the_peer_did_not_go_on(evidence: &Evidence, history: &History) -> bool {
+    has_proof(evidence, history.cluster_id, history.member_id)
 }
 
-pub(super) fn has_proof(snapshot: &Snapshot, cluster_id: u64, member_id: MemberId) -> bool {
-    let Some(voter) = snapshot.running_voter() else { return false };
-    let peer_is_alone = |cib: &Cib| cib.standalone_node.as_deref() == Some(snapshot.peer_name());
-    snapshot.cib.known().is_some_and(|cib| !peer_is_alone(cib))
-        && !snapshot.may_have_left()
+pub(super) fn has_proof(evidence: &Evidence, cluster_id: u64, member_id: MemberId) -> bool {
+    let Some(voter) = evidence.running_voter() else { return false };
+    let peer_is_alone = |cib: &Cib| cib.standalone_node.as_deref() == Some(evidence.peer_name());
+    evidence.cib.known().is_some_and(|cib| !peer_is_alone(cib))
+        && !evidence.may_have_left()
         && (voter.cluster_id, voter.member_id) == (cluster_id, member_id)
-        && !snapshot.was_left_behind()
+        && !evidence.was_left_behind()
 }
 
 /// Whether nobody went on without this sole voter: no fork was recorded that it does not know, or none that was made, as
 /// whoever announced one has left to it since, votes beside it still, gave its data up to join or learns from it; and what
 /// the peer said last is no other history.
-pub(super) fn is_newest(snapshot: &Snapshot, record: &Record) -> bool {
-    let Some(cib) = snapshot.cib.known() else { return false };
-    let Some(peer) = &cib.peer_record else { return !snapshot.was_left_behind() };
-    let answer = cold_start::answer(record, peer, &Cluster::seen_in(snapshot, cib));
+pub(super) fn is_newest(evidence: &Evidence, record: &Record) -> bool {
+    let Some(cib) = evidence.cib.known() else { return false };
+    let Some(peer) = &cib.peer_record else { return !evidence.was_left_behind() };
+    let answer = cold_start::answer(record, peer, &Cluster::seen_in(evidence, cib));
     // What a peer that claims nothing held when it started may be gone since.
     let split = peer.claims && answer == Answer::Refuse(Refusal::HistoriesSplit);
     // Who is lost may have gone on since; who is there would claim.
-    let is_there = !matches!(peer_word(snapshot), PeerWord::Lost | PeerWord::Unknown(_));
+    let is_there = !matches!(peer_word(evidence), PeerWord::Lost | PeerWord::Unknown(_));
     let is_of_the_peer = |told: &Lineage| !told.is_beyond(&record.lineage) || *told == peer.lineage;
     let told_of_the_peer = is_of_the_peer(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(is_of_the_peer);
     let votes_beside = cold_start::still_votes_beside(peer, record) && told_of_the_peer;
     let never_made = is_there && (peer.joins || votes_beside || cold_start::learns_from(peer, record));
-    !split && (!snapshot.was_left_behind() || cold_start::left_to(peer, record) || never_made)
+    !split && (!evidence.was_left_behind() || cold_start::left_to(peer, record) || never_made)
 }
 
 /// Whether an operator gave up the peer by name; where somebody is known to have gone on without us, the loss as well.
-pub(super) fn operator_confirmed(snapshot: &Snapshot, history: &History) -> bool {
-    snapshot.authorised(history).is_some_and(|word| word.accept_loss || !snapshot.was_left_behind())
+pub(super) fn operator_confirmed(evidence: &Evidence, history: &History) -> bool {
+    evidence.authorised(history).is_some_and(|word| word.accept_loss || !evidence.was_left_behind())
 }
 
 /// An operator's word about a member that runs. What its data says, once it is stopped, is compared with the word then.
-pub(super) fn is_authorised(snapshot: &Snapshot) -> bool {
-    let word = snapshot.authorisation.known();
-    word.is_some_and(|word| word.boot_id == snapshot.boot_id && word.lost_node == snapshot.peer_name())
+pub(super) fn is_authorised(evidence: &Evidence) -> bool {
+    let word = evidence.authorisation.known();
+    word.is_some_and(|word| word.boot_id == evidence.boot_id && word.lost_node == evidence.peer_name())
 }
 
 /// Whether `force_new_cluster` is set on this node and not on the peer: OpenShift's etcd operator, when it replaced the
 /// peer, its restore script or an administrator says that this node's data counts, whatever the peer holds. An attribute names
 /// nobody's writes: where the peer is known to have gone on without this data, only `confirm-recovery --accept-loss` gives
 /// up what it took. A snapshot that was restored here is of another cluster id, and somebody put it here for that.
-pub(super) fn told_to(snapshot: &Snapshot) -> bool {
+pub(super) fn told_to(evidence: &Evidence) -> bool {
     let is_set = |cib: &Cib| cib.others.force_on_me && !cib.others.force_on_peer;
-    snapshot.cib.known().is_some_and(is_set) && (!snapshot.was_left_behind() || is_restored(snapshot))
+    evidence.cib.known().is_some_and(is_set) && (!evidence.was_left_behind() || is_restored(evidence))
 }
 
-fn is_restored(snapshot: &Snapshot) -> bool {
-    let Some(DataDir::Present(history)) = snapshot.disk.known() else { return false };
-    let ran_here = snapshot.cib.known().and_then(|cib| cib.own_identity);
+fn is_restored(evidence: &Evidence) -> bool {
+    let Some(DataDir::Present(history)) = evidence.disk.known() else { return false };
+    let ran_here = evidence.cib.known().and_then(|cib| cib.own_identity);
     ran_here.is_some_and(|ran| ran.cluster_id != history.cluster_id)
 }
 
 /// Whether the peer's machine never was a member since the cluster started here: a new node that replaces another.
-pub(super) fn peer_was_never_seen(snapshot: &Snapshot) -> bool {
-    snapshot.cib.known().is_some_and(|cib| cib.peer_node == PeerNode::NeverSeen)
+pub(super) fn peer_was_never_seen(evidence: &Evidence) -> bool {
+    evidence.cib.known().is_some_and(|cib| cib.peer_node == PeerNode::NeverSeen)
 }
 
 /// Why a voter's data is not gone on with: nothing proves that it is all there is, or it is known not to be.
-pub(super) fn without_proof(snapshot: &Snapshot, position: Position) -> Refusal {
-    let written = snapshot.local.log_written;
-    if snapshot.last_note().is_none() {
-        return note_unreadable(snapshot);
+pub(super) fn without_proof(evidence: &Evidence, position: Position) -> Refusal {
+    let written = evidence.local.log_written;
+    if evidence.last_note().is_none() {
+        return note_unreadable(evidence);
     }
-    if snapshot.was_left_behind() {
+    if evidence.was_left_behind() {
         Refusal::PeerWentOnWithoutUs { position, written }
     } else {
         Refusal::NoProofThatPeerDidNotGoOn { position, written }
@@ -129,6 +129,6 @@ pub(super) fn without_proof(snapshot: &Snapshot, position: Position) -> Refusal 
 }
 
 /// The note says how often this node went on alone and whether it left: without it nothing of that kind is decided.
-pub(super) fn note_unreadable(snapshot: &Snapshot) -> Refusal {
-    Refusal::NoteUnreadable { why: snapshot.note.why_unknown().to_owned() }
+pub(super) fn note_unreadable(evidence: &Evidence) -> Refusal {
+    Refusal::NoteUnreadable { why: evidence.note.why_unknown().to_owned() }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use written::{LastWritten, utc};
 
-use super::snapshot::{MemberId, NodeName, Obstacle, Position};
+use super::evidence::{MemberId, NodeName, Obstacle, Position};
 
 /// Why a plan is what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

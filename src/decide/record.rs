@@ -1,9 +1,9 @@
 //! What this node publishes of its data, for its peer to decide from.
 
-use super::snapshot::{DataDir, Etcd, History, Lineage, Note, Record, Snapshot};
+use super::evidence::{DataDir, Etcd, Evidence, History, Lineage, Note, Record};
 use super::unstartable;
 
-impl Snapshot {
+impl Evidence {
     /// The record that this node should be publishing now; none where what it rests on is not known.
     pub fn record(&self) -> Option<Record> {
         let disk = unstartable::usable_disk(self)?;
@@ -60,7 +60,7 @@ impl Snapshot {
 
 /// What a node says that joins its peer: what it held before is of no weight any more. The peer is to know, as it may be
 /// started next.
-pub(super) fn joining_record(snapshot: &Snapshot, lineage: Lineage) -> Record {
-    let boot_id = snapshot.boot_id.clone();
+pub(super) fn joining_record(evidence: &Evidence, lineage: Lineage) -> Record {
+    let boot_id = evidence.boot_id.clone();
     Record { boot_id, disk: DataDir::Blank, lineage, claims: false, joins: true, gave_up: false, nonce: None }
 }

@@ -3,6 +3,7 @@
 
 use super::announce::{announce, announced_record, announcement_is_seen};
 use super::cold_start::{self, Answer, Cluster};
+use super::evidence::{DataDir, Etcd, Evidence, Record, RunningVoter};
 use super::fact::Fact;
 use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
@@ -12,7 +13,6 @@ use super::proof::{
 };
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
 use super::serve;
-use super::snapshot::{DataDir, Etcd, Record, RunningVoter, Snapshot};
 use super::standing::{Data, classify, database_is_ahead, history_position, plain_start, running_exit};
 use super::timing::{
     FORCE_GRACE_S, FORCE_RESERVE_MS, LAUNCH_NEEDS_MS, LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_RETURN_MS,
@@ -21,51 +21,51 @@ use super::timing::{
 
 /// A running etcd that may have to go on alone: the post-stop notification and, as the backstop, `monitor` ask this.
 /// `None` where nothing is to be recovered.
-pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Option<Plan> {
+pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     match &progress.phase {
-        Phase::Announced => Some(decide_announced(snapshot, progress)),
-        Phase::Barrier { nonce } => Some(not_undone(snapshot, decide_at_the_barrier(snapshot, progress, *nonce))),
-        Phase::Started(mode) => Some(not_undone(snapshot, serve::started(snapshot, progress, mode))),
-        Phase::Begin | Phase::HandedOver | Phase::Left | Phase::Stopped => begin(snapshot, progress),
+        Phase::Announced => Some(decide_announced(evidence, progress)),
+        Phase::Barrier { nonce } => Some(not_undone(evidence, decide_at_the_barrier(evidence, progress, *nonce))),
+        Phase::Started(mode) => Some(not_undone(evidence, serve::started(evidence, progress, mode))),
+        Phase::Begin | Phase::HandedOver | Phase::Left | Phase::Stopped => begin(evidence, progress),
     }
 }
 
-fn begin(snapshot: &Snapshot, progress: &Progress) -> Option<Plan> {
+fn begin(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     // Where nobody can tell whether something is launched, nothing could be launched in the end.
-    if !peer_is_out_of_the_way(snapshot) || votes_among_many(snapshot) || snapshot.may_be_launching() {
+    if !peer_is_out_of_the_way(evidence) || votes_among_many(evidence) || evidence.may_be_launching() {
         return None;
     }
-    let because = reason_to_go_on(snapshot)?;
-    if was_forced(snapshot) {
-        return Some(await_what_was_forced(snapshot, progress));
+    let because = reason_to_go_on(evidence)?;
+    if was_forced(evidence) {
+        return Some(await_what_was_forced(evidence, progress));
     }
-    if !has_time_for(snapshot, STOP_AND_LAUNCH_NEED_MS) {
-        return Some(go_on_later(snapshot));
+    if !has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS) {
+        return Some(go_on_later(evidence));
     }
-    Some(announce(snapshot, because))
+    Some(announce(evidence, because))
 }
 
 /// Of a short time not more than half is asked for: an action that never has enough would never begin.
-fn has_time_for(snapshot: &Snapshot, needed_ms: u64) -> bool {
-    snapshot.elapsed_ms + needed_ms.min(snapshot.budget_ms / 2) <= snapshot.budget_ms
+fn has_time_for(evidence: &Evidence, needed_ms: u64) -> bool {
+    evidence.elapsed_ms + needed_ms.min(evidence.budget_ms / 2) <= evidence.budget_ms
 }
 
 /// etcd runs on as it is, and the next monitor, a few seconds later, has all its time.
-fn go_on_later(snapshot: &Snapshot) -> Plan {
-    Plan::exit(Vec::new(), running_exit(snapshot), Reason::Waiting(Wait::MoreTime))
+fn go_on_later(evidence: &Evidence) -> Plan {
+    Plan::exit(Vec::new(), running_exit(evidence), Reason::Waiting(Wait::MoreTime))
 }
 
 /// Whether what runs was started with force by an announcement of ours and has not served since: the force is in its
 /// configuration until then. Where the note cannot be read it may have been ours.
-fn was_forced(snapshot: &Snapshot) -> bool {
-    let forces = snapshot.container.known().is_some_and(|container| container.running && container.forces_new_cluster);
-    forces && snapshot.last_note().is_none_or(|note| note.alone_since.is_some())
+fn was_forced(evidence: &Evidence) -> bool {
+    let forces = evidence.container.known().is_some_and(|container| container.running && container.forces_new_cluster);
+    forces && evidence.last_note().is_none_or(|note| note.alone_since.is_some())
 }
 
 /// To begin once more would stop what is about to serve.
-fn await_what_was_forced(snapshot: &Snapshot, progress: &Progress) -> Plan {
+fn await_what_was_forced(evidence: &Evidence, progress: &Progress) -> Plan {
     let why = "it was started as the only voter and does not serve yet".to_owned();
-    if has_time_for(snapshot, FORCE_RESERVE_MS) {
+    if has_time_for(evidence, FORCE_RESERVE_MS) {
         return Plan::then_look(
             Vec::new(),
             LOOK_FOR_A_RETURN_MS,
@@ -73,78 +73,78 @@ fn await_what_was_forced(snapshot: &Snapshot, progress: &Progress) -> Plan {
             Reason::Waiting(Wait::OwnAnswer { why }),
         );
     }
-    snapshot.refuse(Refusal::EtcdDoesNotAnswer { why })
+    evidence.refuse(Refusal::EtcdDoesNotAnswer { why })
 }
 
 /// A monitor that fails has Pacemaker stop etcd: one that was launched in it, and runs, is left to the next monitor.
-fn not_undone(snapshot: &Snapshot, plan: Plan) -> Plan {
+fn not_undone(evidence: &Evidence, plan: Plan) -> Plan {
     match plan.because {
-        Reason::Refused { refusal: Refusal::EtcdDoesNotAnswer { why }, .. } if snapshot.container_may_run() => {
-            Plan::exit(Vec::new(), running_exit(snapshot), Reason::Waiting(Wait::OwnAnswer { why }))
+        Reason::Refused { refusal: Refusal::EtcdDoesNotAnswer { why }, .. } if evidence.container_may_run() => {
+            Plan::exit(Vec::new(), running_exit(evidence), Reason::Waiting(Wait::OwnAnswer { why }))
         }
         _ => plan,
     }
 }
 
 /// Why a member that runs goes on alone; `None` where it does not.
-fn reason_to_go_on(snapshot: &Snapshot) -> Option<Reason> {
-    if leaderless_voter(snapshot).is_some_and(|voter| has_proof(snapshot, voter.cluster_id, voter.member_id)) {
-        let position = snapshot.own_etcd.known().map(Etcd::position).unwrap_or_default();
-        let peer = snapshot.peer_name().to_owned();
+fn reason_to_go_on(evidence: &Evidence) -> Option<Reason> {
+    if leaderless_voter(evidence).is_some_and(|voter| has_proof(evidence, voter.cluster_id, voter.member_id)) {
+        let position = evidence.own_etcd.known().map(Etcd::position).unwrap_or_default();
+        let peer = evidence.peer_name().to_owned();
         return Some(Reason::Step(Step::AnnounceGoingOnAlone { peer, position }));
     }
-    if !leaderless(snapshot) {
+    if !leaderless(evidence) {
         return None;
     }
-    if is_authorised(snapshot) {
-        return Some(snapshot.rule(Rule::OperatorConfirmed));
+    if is_authorised(evidence) {
+        return Some(evidence.rule(Rule::OperatorConfirmed));
     }
-    r2_rule_of_a_force(snapshot).map(|rule| snapshot.rule(rule))
+    r2_rule_of_a_force(evidence).map(|rule| evidence.rule(rule))
 }
 
 /// Our member, where it runs without a leader and is known to be a voter: by its own word or, where it has not
 /// answered anybody since it started, by this boot's memory of it.
-fn leaderless_voter(snapshot: &Snapshot) -> Option<RunningVoter> {
-    let remembered = snapshot.running_voter().cloned()?;
-    match &snapshot.own_etcd {
+fn leaderless_voter(evidence: &Evidence) -> Option<RunningVoter> {
+    let remembered = evidence.running_voter().cloned()?;
+    match &evidence.own_etcd {
         Fact::Known(etcd) if etcd.leader.is_some() || etcd.is_learner => None,
         // A sole voter needs nobody's vote; it has no leader for a moment after its start.
         Fact::Known(etcd) if etcd.voters().count() < 2 || etcd.member_id != remembered.member_id => None,
         Fact::Known(_) => Some(remembered),
         // A sole voter that does not answer is slow or stuck, and forcing it once more mends nothing.
-        Fact::Unknown(_) if !remembered.sole && !snapshot.serves_unseen() => Some(remembered),
+        Fact::Unknown(_) if !remembered.sole && !evidence.serves_unseen() => Some(remembered),
         Fact::Unknown(_) | Fact::Absent | Fact::NotAsked => None,
     }
 }
 
 /// Our member runs, has no leader, and is no learner as far as it says.
-fn leaderless(snapshot: &Snapshot) -> bool {
-    match &snapshot.own_etcd {
+fn leaderless(evidence: &Evidence) -> bool {
+    match &evidence.own_etcd {
         Fact::Known(etcd) => etcd.leader.is_none() && !etcd.is_learner,
-        Fact::Unknown(_) => !snapshot.serves_unseen(),
+        Fact::Unknown(_) => !evidence.serves_unseen(),
         Fact::Absent | Fact::NotAsked => false,
     }
 }
 
 /// etcd runs, and is stopped only once the announcement is seen where others see it.
-pub(super) fn decide_announced(snapshot: &Snapshot, progress: &Progress) -> Plan {
-    let Some(note) = snapshot.last_note() else { return snapshot.refuse(note_unreadable(snapshot)) };
-    if !announcement_is_seen(snapshot) {
-        return await_own_write(snapshot, progress, "the announcement does not appear in it");
+pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan {
+    let Some(note) = evidence.last_note() else { return evidence.refuse(note_unreadable(evidence)) };
+    if !announcement_is_seen(evidence) {
+        return await_own_write(evidence, progress, "the announcement does not appear in it");
     }
-    let has_a_leader = snapshot.serves_unseen() || snapshot.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
-    let runs = snapshot.container_may_run();
-    if runs && (has_a_leader || !peer_is_out_of_the_way(snapshot)) {
+    let has_a_leader = evidence.serves_unseen() || evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
+    let runs = evidence.container_may_run();
+    if runs && (has_a_leader || !peer_is_out_of_the_way(evidence)) {
         // The peer came back meanwhile: it may vote with us by now, and claim as much as we do.
         return Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), Reason::Waiting(Wait::OwnLeader));
     }
-    if runs && !has_time_for(snapshot, STOP_AND_LAUNCH_NEED_MS) {
-        return go_on_later(snapshot);
+    if runs && !has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS) {
+        return go_on_later(evidence);
     }
-    let nonce = snapshot.nonce;
-    let record = announced_record(snapshot, &note, Some(nonce));
+    let nonce = evidence.nonce;
+    let record = announced_record(evidence, &note, Some(nonce));
     if !runs && record.is_none() {
-        return snapshot.refuse(Refusal::DiskUnreadable { why: snapshot.disk.why_unknown().to_owned() });
+        return evidence.refuse(Refusal::DiskUnreadable { why: evidence.disk.why_unknown().to_owned() });
     }
     let phase = if record.is_some() { Phase::Barrier { nonce } } else { Phase::Announced };
     let stop = runs.then_some(Effect::StopContainer { grace_s: FORCE_GRACE_S });
@@ -152,7 +152,7 @@ pub(super) fn decide_announced(snapshot: &Snapshot, progress: &Progress) -> Plan
     Plan::then_look(
         effects,
         LOOK_AT_ONCE_MS,
-        Progress::enter(phase, snapshot.elapsed_ms),
+        Progress::enter(phase, evidence.elapsed_ms),
         Reason::Step(Step::StopBeforeForce),
     )
 }
@@ -160,50 +160,50 @@ pub(super) fn decide_announced(snapshot: &Snapshot, progress: &Progress) -> Plan
 /// etcd is stopped, and what was written after that has come back from the CIB, so what the CIB says of the peer is of a
 /// time when nobody could win our vote any more: a peer that says there that it claims nothing cannot have come to
 /// claim since. Without this, a CIB that stands still lets an announcement be carried out beside a peer that returned.
-pub(super) fn decide_at_the_barrier(snapshot: &Snapshot, progress: &Progress, nonce: u64) -> Plan {
-    if was_forced(snapshot) {
+pub(super) fn decide_at_the_barrier(evidence: &Evidence, progress: &Progress, nonce: u64) -> Plan {
+    if was_forced(evidence) {
         // podman was cut short, or failed after all: what it launched runs.
         let mode = RunMode::ForceNewCluster;
-        let progress = Progress::enter(Phase::Started(mode.clone()), snapshot.elapsed_ms);
-        return serve::started(snapshot, &progress, &mode);
+        let progress = Progress::enter(Phase::Started(mode.clone()), evidence.elapsed_ms);
+        return serve::started(evidence, &progress, &mode);
     }
-    if snapshot.container_may_run() {
-        return snapshot.refuse(Refusal::StillRunning);
+    if evidence.container_may_run() {
+        return evidence.refuse(Refusal::StillRunning);
     }
-    if snapshot.own_lineage().is_none() {
-        return snapshot.refuse(note_unreadable(snapshot));
+    if evidence.own_lineage().is_none() {
+        return evidence.refuse(note_unreadable(evidence));
     }
-    let own_record = snapshot.cib.known().and_then(|cib| cib.own_record.as_ref());
+    let own_record = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
     let came_back = own_record.is_some_and(|record| record.nonce == Some(nonce));
-    if !came_back || !announcement_is_seen(snapshot) {
-        return await_own_write(snapshot, progress, "the last word before going on alone does not appear in it");
+    if !came_back || !announcement_is_seen(evidence) {
+        return await_own_write(evidence, progress, "the last word before going on alone does not appear in it");
     }
-    if !has_time_for(snapshot, LAUNCH_NEEDS_MS) {
+    if !has_time_for(evidence, LAUNCH_NEEDS_MS) {
         // The start that follows goes on from here, with all its time.
         return Plan::exit(Vec::new(), Exit::Retriable, Reason::Waiting(Wait::MoreTime));
     }
-    decide_stopped(snapshot)
+    decide_stopped(evidence)
 }
 
-fn await_own_write(snapshot: &Snapshot, progress: &Progress, in_vain: &str) -> Plan {
-    if progress.in_phase_ms(snapshot.elapsed_ms) > PATIENCE_WITH_THE_CIB_MS {
-        return snapshot.refuse(Refusal::CibUnreadable { why: in_vain.to_owned() });
+fn await_own_write(evidence: &Evidence, progress: &Progress, in_vain: &str) -> Plan {
+    if progress.in_phase_ms(evidence.elapsed_ms) > PATIENCE_WITH_THE_CIB_MS {
+        return evidence.refuse(Refusal::CibUnreadable { why: in_vain.to_owned() });
     }
     Plan::then_look(Vec::new(), LOOK_FOR_A_WRITE_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord))
 }
 
 /// etcd is gone: what its data says decides, once more, whether it may be forced.
-fn decide_stopped(snapshot: &Snapshot) -> Plan {
-    let Some(disk) = snapshot.disk.known() else {
-        return snapshot.refuse(Refusal::DiskUnreadable { why: snapshot.disk.why_unknown().to_owned() });
+fn decide_stopped(evidence: &Evidence) -> Plan {
+    let Some(disk) = evidence.disk.known() else {
+        return evidence.refuse(Refusal::DiskUnreadable { why: evidence.disk.why_unknown().to_owned() });
     };
     let kind = classify(disk);
-    let forces = matches!(kind, Data::VoterBeside(_)) && !peer_came_back(snapshot);
-    if forces && !may_force(snapshot, disk) {
-        return refuse_at_the_barrier(snapshot, disk);
+    let forces = matches!(kind, Data::VoterBeside(_)) && !peer_came_back(evidence);
+    if forces && !may_force(evidence, disk) {
+        return refuse_at_the_barrier(evidence, disk);
     }
     if let Some(refusal) = database_is_ahead(disk).filter(|_| forces || kind == Data::SoleVoter) {
-        return snapshot.refuse(refusal);
+        return evidence.refuse(refusal);
     }
     let (effects, mode, because) = match kind {
         Data::VoterBeside(_) if forces => (
@@ -212,66 +212,66 @@ fn decide_stopped(snapshot: &Snapshot) -> Plan {
             Reason::Step(Step::AdvanceAndForce),
         ),
         Data::VoterBeside(_) => {
-            (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, snapshot.rule(Rule::PeerCameBack))
+            (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, evidence.rule(Rule::PeerCameBack))
         }
-        Data::SoleVoter => (plain_start(disk), RunMode::Normally, snapshot.rule(Rule::SoleVoter)),
+        Data::SoleVoter => (plain_start(disk), RunMode::Normally, evidence.rule(Rule::SoleVoter)),
         Data::VoterAmongMany => {
-            (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, snapshot.rule(Rule::MoreThanTwoVoters))
+            (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, evidence.rule(Rule::MoreThanTwoVoters))
         }
-        Data::Nothing | Data::Learner | Data::Departed => return snapshot.refuse(Refusal::NoVotersData),
+        Data::Nothing | Data::Learner | Data::Departed => return evidence.refuse(Refusal::NoVotersData),
     };
-    let progress = Progress::enter(Phase::Started(mode), snapshot.elapsed_ms);
+    let progress = Progress::enter(Phase::Started(mode), evidence.elapsed_ms);
     Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, progress, because)
 }
 
 /// Nothing vouches for the force any more. An operator's word that was about other data is taken back: as long as it stands it
 /// would have the next start's etcd announced and stopped again, without end.
-fn refuse_at_the_barrier(snapshot: &Snapshot, disk: &DataDir) -> Plan {
+fn refuse_at_the_barrier(evidence: &Evidence, disk: &DataDir) -> Plan {
     let position = history_position(disk);
-    if !is_authorised(snapshot) {
-        return snapshot.refuse(without_proof(snapshot, position));
+    if !is_authorised(evidence) {
+        return evidence.refuse(without_proof(evidence, position));
     }
     let refusal = Refusal::ConfirmationIsOutdated { position };
-    let because = Reason::Refused { refusal, peer: snapshot.peer_name().to_owned() };
+    let because = Reason::Refused { refusal, peer: evidence.peer_name().to_owned() };
     Plan::exit(vec![Effect::ConsumeAuthorisation], Exit::Retriable, because)
 }
 
 /// Whether the peer is there again, and may hold data: then a plain start is right, which is always safe.
-fn peer_came_back(snapshot: &Snapshot) -> bool {
+fn peer_came_back(evidence: &Evidence) -> bool {
     // An attribute that says whose data counts says it of a peer that is there, too, as long as it does not serve.
-    let answers = snapshot.peer_etcd.known().is_some() || snapshot.peer_refuses.is_some();
-    let given_up = told_to(snapshot) && !answers;
-    snapshot.peer.is_some() && !peer_is_out_of_the_way(snapshot) && !r2_says_force(snapshot) && !given_up
+    let answers = evidence.peer_etcd.known().is_some() || evidence.peer_refuses.is_some();
+    let given_up = told_to(evidence) && !answers;
+    evidence.peer.is_some() && !peer_is_out_of_the_way(evidence) && !r2_says_force(evidence) && !given_up
 }
 
-fn r2_says_force(snapshot: &Snapshot) -> bool {
-    r2_rule_of_a_force(snapshot).is_some()
+fn r2_says_force(evidence: &Evidence) -> bool {
+    r2_rule_of_a_force(evidence).is_some()
 }
 
 /// The rule by which the cold-start table still answers a force for both records: they are its proof. A peer that claims is
 /// a running voter, and one that is lost or whose fate is unknown may run, whatever it said last. Our data is not read while
 /// etcd runs: what we published of it then says who votes, and is looked at again before a force.
-fn r2_rule_of_a_force(snapshot: &Snapshot) -> Option<Rule> {
-    let (cib, note) = (snapshot.cib.known()?, snapshot.last_note()?);
+fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
+    let (cib, note) = (evidence.cib.known()?, evidence.last_note()?);
     // What was published before this node joined is of data that it has moved aside since. For the rest the note is newer: it
     // knows of the fork that we announced ourselves, and of those that we took over.
     let published = cib.own_record.clone().filter(|_| !note.joins);
     let published = published.map(|record| Record { lineage: note.lineage.clone(), ..record });
-    let own = snapshot.record().or(published);
+    let own = evidence.record().or(published);
     let (me, peer) = (own?, cib.peer_record.as_ref()?);
-    let may_run = matches!(peer_word(snapshot), PeerWord::Lost | PeerWord::Unknown(_));
-    match cold_start::answer(&me, peer, &Cluster::seen_in(snapshot, cib)) {
+    let may_run = matches!(peer_word(evidence), PeerWord::Lost | PeerWord::Unknown(_));
+    match cold_start::answer(&me, peer, &Cluster::seen_in(evidence, cib)) {
         Answer::ForceNewCluster(rule) if !may_run && !peer.claims => Some(rule),
         _ => None,
     }
 }
 
 /// Whether what announced the force still holds for the data as it is now that etcd is gone.
-fn may_force(snapshot: &Snapshot, disk: &DataDir) -> bool {
+fn may_force(evidence: &Evidence, disk: &DataDir) -> bool {
     let DataDir::Present(history) = disk else { return false };
-    snapshot.peer.is_none()
-        || r2_says_force(snapshot)
-        || proves_that_the_peer_did_not_go_on(snapshot, history)
-        || operator_confirmed(snapshot, history)
-        || told_to(snapshot)
+    evidence.peer.is_none()
+        || r2_says_force(evidence)
+        || proves_that_the_peer_did_not_go_on(evidence, history)
+        || operator_confirmed(evidence, history)
+        || told_to(evidence)
 }

@@ -1,80 +1,80 @@
 //! Roles of a promotable clone: Promoted is a voting member, Unpromoted a learner (or a voter that is not promoted yet).
 
+use super::evidence::{BootMemory, Evidence, NoPermission};
 use super::fact::Fact;
 use super::membership::{has_caught_up, lag_behind, polls_caught_up};
 use super::plan::{Effect, Exit, Plan, Progress, Via};
 use super::reason::{Health, Reason, Refusal, Step, Wait};
-use super::snapshot::{BootMemory, NoPermission, Snapshot};
 use super::standing::{health, unseen};
 use super::timing::{LOOK_AGAIN_MS, LOOK_AT_A_LEARNER_MS, PATIENCE_WITH_A_VOTE_MS, PROMOTION_RESERVE_MS};
 use super::upkeep::remember_voter;
 
 /// A voter is promoted; a learner asks to become one.
-pub(super) fn decide_promote(snapshot: &Snapshot, progress: &Progress) -> Plan {
-    if let Some(refuses) = &snapshot.own_refuses {
-        return promote_unseen(snapshot, refuses);
+pub(super) fn decide_promote(evidence: &Evidence, progress: &Progress) -> Plan {
+    if let Some(refuses) = &evidence.own_refuses {
+        return promote_unseen(evidence, refuses);
     }
-    let Fact::Known(etcd) = &snapshot.own_etcd else { return promote_unanswered(snapshot, progress) };
+    let Fact::Known(etcd) = &evidence.own_etcd else { return promote_unanswered(evidence, progress) };
     if !etcd.is_learner {
         // Where that does not say whether this voter may go on alone, it says all the same that it is promoted.
-        let as_before = || promoted_as_before(snapshot);
-        let memory = remember_voter(snapshot, etcd, true).unwrap_or_else(as_before);
+        let as_before = || promoted_as_before(evidence);
+        let memory = remember_voter(evidence, etcd, true).unwrap_or_else(as_before);
         return Plan::exit(vec![memory], Exit::Success, Reason::Running(health(etcd)));
     }
-    if snapshot.machine_is_deleted() {
-        return snapshot.refuse(Refusal::MachineIsDeleted);
+    if evidence.machine_is_deleted() {
+        return evidence.refuse(Refusal::MachineIsDeleted);
     }
-    if snapshot.elapsed_ms > PATIENCE_WITH_A_VOTE_MS {
-        return snapshot.refuse(Refusal::NotAVoterYet);
+    if evidence.elapsed_ms > PATIENCE_WITH_A_VOTE_MS {
+        return evidence.refuse(Refusal::NotAVoterYet);
     }
     // Whose learner this is needs no look at ids: the peer's etcd promotes no member that it does not list.
-    let lag = snapshot.peer_etcd.known().map(|peer| lag_behind(peer, etcd));
-    let polls = polls_caught_up(snapshot, progress, lag);
+    let lag = evidence.peer_etcd.known().map(|peer| lag_behind(peer, etcd));
+    let polls = polls_caught_up(evidence, progress, lag);
     let promotion = Effect::PromoteMember { id: etcd.member_id, via: Via::Peer };
     let effects = has_caught_up(polls).then_some(promotion).into_iter().collect();
-    let because = Reason::Step(Step::AskPeerToPromote { peer: snapshot.peer_name().to_owned() });
+    let because = Reason::Step(Step::AskPeerToPromote { peer: evidence.peer_name().to_owned() });
     Plan::then_look(effects, LOOK_AT_A_LEARNER_MS, Progress { polls_caught_up: polls, ..progress.clone() }, because)
 }
 
 /// An etcd that tells us nothing of itself votes where this boot saw it vote; a promotion that fails has Pacemaker stop it.
-fn promote_unseen(snapshot: &Snapshot, refuses: &NoPermission) -> Plan {
-    match snapshot.memory().filter(|memory| memory.voter.is_some()) {
+fn promote_unseen(evidence: &Evidence, refuses: &NoPermission) -> Plan {
+    match evidence.memory().filter(|memory| memory.voter.is_some()) {
         Some(memory) => {
             let promoted = Effect::Remember(BootMemory { promoted: true, ..memory.clone() });
-            Plan::exit(vec![promoted], Exit::Success, Reason::Running(unseen(snapshot)))
+            Plan::exit(vec![promoted], Exit::Success, Reason::Running(unseen(evidence)))
         }
-        None => snapshot.refuse(Refusal::NoPermission { user: refuses.user.clone() }),
+        None => evidence.refuse(Refusal::NoPermission { user: refuses.user.clone() }),
     }
 }
 
 /// One that is slow once is asked again: a promotion that fails has Pacemaker stop it. Who still does not answer at the end
 /// and was seen to vote in this boot has its vote, and monitors go on with it: its peer may be lost.
-fn promote_unanswered(snapshot: &Snapshot, progress: &Progress) -> Plan {
-    let why = snapshot.own_etcd.why_unknown().to_owned();
-    let runs = snapshot.container_may_run();
-    if runs && snapshot.elapsed_ms + PROMOTION_RESERVE_MS < snapshot.budget_ms {
+fn promote_unanswered(evidence: &Evidence, progress: &Progress) -> Plan {
+    let why = evidence.own_etcd.why_unknown().to_owned();
+    let runs = evidence.container_may_run();
+    if runs && evidence.elapsed_ms + PROMOTION_RESERVE_MS < evidence.budget_ms {
         return Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(Wait::OwnAnswer { why }));
     }
-    let listens = !snapshot.own_etcd.is_absent();
-    match snapshot.memory().filter(|memory| runs && listens && memory.voter.is_some()) {
+    let listens = !evidence.own_etcd.is_absent();
+    match evidence.memory().filter(|memory| runs && listens && memory.voter.is_some()) {
         Some(memory) => {
             let promoted = Effect::Remember(BootMemory { promoted: true, ..memory.clone() });
             Plan::exit(vec![promoted], Exit::Success, Reason::Waiting(Wait::OwnAnswer { why }))
         }
-        None => snapshot.refuse(Refusal::EtcdDoesNotAnswer { why }),
+        None => evidence.refuse(Refusal::EtcdDoesNotAnswer { why }),
     }
 }
 
-fn promoted_as_before(snapshot: &Snapshot) -> Effect {
-    let memory = snapshot.memory().cloned().unwrap_or_default();
-    Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), promoted: true, ..memory })
+fn promoted_as_before(evidence: &Evidence) -> Effect {
+    let memory = evidence.memory().cloned().unwrap_or_default();
+    Effect::Remember(BootMemory { boot_id: evidence.boot_id.clone(), promoted: true, ..memory })
 }
 
 /// A vote cannot be laid down without leaving, and leaving belongs to `stop`: only the role is given back.
-pub(super) fn decide_demote(snapshot: &Snapshot) -> Plan {
-    let memory = snapshot.memory().cloned().unwrap_or_default();
-    let effects = vec![Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), promoted: false, ..memory })];
-    if snapshot.container_may_run() {
+pub(super) fn decide_demote(evidence: &Evidence) -> Plan {
+    let memory = evidence.memory().cloned().unwrap_or_default();
+    let effects = vec![Effect::Remember(BootMemory { boot_id: evidence.boot_id.clone(), promoted: false, ..memory })];
+    if evidence.container_may_run() {
         return Plan::exit(effects, Exit::Success, Reason::NothingToDo);
     }
     Plan::exit(effects, Exit::NotRunning, Reason::Running(Health::NotRunning))

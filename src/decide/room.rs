@@ -1,25 +1,25 @@
 //! Room on the disk for a learner's copy of the data. Moving data aside is a rename and takes none, but keeps what it
 //! held; where the new copy does not fit beside it, the oldest backups go, and never one that may still be needed.
 
+use super::evidence::{DataDir, Etcd, Evidence, Room};
 use super::plan::{Effect, Plan, Progress};
 use super::reason::{Reason, Refusal, Step};
-use super::snapshot::{DataDir, Etcd, Room, Snapshot};
 use super::timing::LOOK_AT_ONCE_MS;
 
 /// What etcd takes besides its database: two preallocated files of its write-ahead log, and a little for the rest.
 const BESIDE_THE_DATABASE: u64 = 160 << 20;
 
 /// What stands before joining for want of room; `None` where the learner's copy fits.
-pub(super) fn make(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd) -> Option<Plan> {
-    let room = snapshot.room.known()?;
+pub(super) fn make(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd) -> Option<Plan> {
+    let room = evidence.room.known()?;
     let needed = peer_etcd.db_bytes.saturating_add(BESIDE_THE_DATABASE);
     if room.free_bytes >= needed {
         return None;
     }
-    let doomed = oldest(room, dispensable(snapshot, disk, room), needed - room.free_bytes);
+    let doomed = oldest(room, dispensable(evidence, disk, room), needed - room.free_bytes);
     if doomed.is_empty() {
         let refusal = Refusal::NoRoomToJoin { needed_bytes: needed, free_bytes: room.free_bytes };
-        return Some(snapshot.refuse(refusal));
+        return Some(evidence.refuse(refusal));
     }
     let because = Reason::Step(Step::DropBackups { names: doomed.clone(), needed_bytes: needed });
     Some(Plan::then_look(vec![Effect::DropBackups(doomed)], LOOK_AT_ONCE_MS, Progress::default(), because))
@@ -27,8 +27,8 @@ pub(super) fn make(snapshot: &Snapshot, disk: &DataDir, peer_etcd: &Etcd) -> Opt
 
 /// How many of the backups, oldest first, are from before this node voted last. The newest may be what a join that was
 /// cut short has just moved aside; and while a join is under way nothing is dispensable.
-fn dispensable(snapshot: &Snapshot, disk: &DataDir, room: &Room) -> usize {
-    let may_join = snapshot.last_note().is_none_or(|note| note.joins);
+fn dispensable(evidence: &Evidence, disk: &DataDir, room: &Room) -> usize {
+    let may_join = evidence.last_note().is_none_or(|note| note.joins);
     match disk {
         _ if may_join => 0,
         DataDir::Present(_) | DataDir::Broken { .. } => room.backups.len(),

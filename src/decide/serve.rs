@@ -1,10 +1,10 @@
 //! An etcd that was started: it is to answer, and what others rely on is written down once it serves.
 
+use super::evidence::{Etcd, Evidence};
 use super::fact::Fact;
 use super::peer::{PeerWord, peer_has_nothing, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
 use super::reason::{Reason, Refusal, Rule, Wait};
-use super::snapshot::{Etcd, Snapshot};
 use super::standing::{health, is_listed, unseen};
 use super::timing::{
     LEFT_OUT_GRACE_S, LOOK_AT_ONCE_MS, LOOK_FOR_A_LEADER_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_FOR_A_LEADER_MS,
@@ -14,90 +14,90 @@ use super::unstartable;
 use super::upkeep::{Stage, missing_claim, settled_config, upkeep, upkeep_unseen};
 
 /// The container was started, by us or before us: its etcd is to answer.
-pub(super) fn started(snapshot: &Snapshot, progress: &Progress, mode: &RunMode) -> Plan {
-    if !snapshot.container_may_run() {
-        let exit = snapshot.container.known().and_then(|container| container.exit.clone());
+pub(super) fn started(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {
+    if !evidence.container_may_run() {
+        let exit = evidence.container.known().and_then(|container| container.exit.clone());
         let last_words = exit.unwrap_or_else(|| "the container is gone".to_owned());
-        let effects = unstartable::counted(snapshot, mode).into_iter().collect();
-        return Plan { effects, ..snapshot.refuse(Refusal::EtcdExited { last_words }) };
+        let effects = unstartable::counted(evidence, mode).into_iter().collect();
+        return Plan { effects, ..evidence.refuse(Refusal::EtcdExited { last_words }) };
     }
-    match &snapshot.own_etcd {
-        Fact::Known(etcd) if etcd.leader.is_some() => serving(snapshot, progress, mode, etcd),
-        Fact::Known(_) => await_leader(snapshot, progress, mode, Wait::OwnLeader),
+    match &evidence.own_etcd {
+        Fact::Known(etcd) if etcd.leader.is_some() => serving(evidence, progress, mode, etcd),
+        Fact::Known(_) => await_leader(evidence, progress, mode, Wait::OwnLeader),
         Fact::Absent => {
             let why = "nothing listens on its client port".to_owned();
-            await_leader(snapshot, progress, mode, Wait::OwnAnswer { why })
+            await_leader(evidence, progress, mode, Wait::OwnAnswer { why })
         }
-        Fact::Unknown(_) if snapshot.serves_unseen() => serving_unseen(snapshot, mode),
+        Fact::Unknown(_) if evidence.serves_unseen() => serving_unseen(evidence, mode),
         Fact::Unknown(_) | Fact::NotAsked => {
-            let why = snapshot.own_etcd.why_unknown().to_owned();
-            await_leader(snapshot, progress, mode, Wait::OwnAnswer { why })
+            let why = evidence.own_etcd.why_unknown().to_owned();
+            await_leader(evidence, progress, mode, Wait::OwnAnswer { why })
         }
     }
 }
 
 /// etcd answers clients only once it has seen a leader. A plain start without the peer has none; it runs on, and the
 /// peer's start, which may come only after ours has ended, gives it one.
-fn await_leader(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, wait: Wait) -> Plan {
-    let waited_ms = progress.in_phase_ms(snapshot.elapsed_ms);
-    if *mode == RunMode::Normally && waited_ms > PATIENCE_WITH_A_STALE_RECORD_MS && is_left_out(snapshot) {
+fn await_leader(evidence: &Evidence, progress: &Progress, mode: &RunMode, wait: Wait) -> Plan {
+    let waited_ms = progress.in_phase_ms(evidence.elapsed_ms);
+    if *mode == RunMode::Normally && waited_ms > PATIENCE_WITH_A_STALE_RECORD_MS && is_left_out(evidence) {
         let effects = vec![Effect::StopContainer { grace_s: LEFT_OUT_GRACE_S }];
         return Plan::then_look(
             effects,
             LOOK_AT_ONCE_MS,
             Progress::default(),
-            snapshot.rule(Rule::PeerServesAndThisDataIsNotIts),
+            evidence.rule(Rule::PeerServesAndThisDataIsNotIts),
         );
     }
-    let needs_the_peer = *mode == RunMode::Normally && !peer_leads(snapshot);
+    let needs_the_peer = *mode == RunMode::Normally && !peer_leads(evidence);
     if needs_the_peer && waited_ms > PATIENCE_FOR_A_LEADER_MS {
-        let wait = Wait::PeerVote { peer: snapshot.peer_name().to_owned() };
+        let wait = Wait::PeerVote { peer: evidence.peer_name().to_owned() };
         return Plan::exit(Vec::new(), Exit::Success, Reason::Waiting(wait));
     }
     // Nobody will send the data, and while this action runs Pacemaker does not even fence the peer.
-    let peer_is_lost = matches!(peer_word(snapshot), PeerWord::Lost | PeerWord::Down) || peer_has_nothing(snapshot);
+    let peer_is_lost = matches!(peer_word(evidence), PeerWord::Lost | PeerWord::Down) || peer_has_nothing(evidence);
     if matches!(mode, RunMode::JoinAsLearner { .. }) && peer_is_lost {
-        return snapshot.refuse(Refusal::PeerLostWhileJoining);
+        return evidence.refuse(Refusal::PeerLostWhileJoining);
     }
-    if snapshot.elapsed_ms + START_RESERVE_MS > snapshot.budget_ms {
-        return snapshot.refuse(Refusal::EtcdDoesNotAnswer { why: wait.to_string() });
+    if evidence.elapsed_ms + START_RESERVE_MS > evidence.budget_ms {
+        return evidence.refuse(Refusal::EtcdDoesNotAnswer { why: wait.to_string() });
     }
     Plan::then_look(Vec::new(), LOOK_FOR_A_LEADER_MS, progress.clone(), Reason::Waiting(wait))
 }
 
 /// Whether the peer serves without the member that we started: our start was decided from a record of the peer that it
 /// has replaced since, as after a restored snapshot. Nobody will ever vote for us then.
-fn is_left_out(snapshot: &Snapshot) -> bool {
-    let record = snapshot.cib.known().and_then(|cib| cib.own_record.as_ref());
-    let peer = snapshot.peer_etcd.known().filter(|etcd| etcd.is_voter_with_leader());
+fn is_left_out(evidence: &Evidence) -> bool {
+    let record = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
+    let peer = evidence.peer_etcd.known().filter(|etcd| etcd.is_voter_with_leader());
     record.zip(peer).is_some_and(|(record, peer)| !is_listed(&record.disk, peer))
 }
 
-fn peer_leads(snapshot: &Snapshot) -> bool {
-    snapshot.peer_etcd.known().is_some_and(|etcd| etcd.leader.is_some())
+fn peer_leads(evidence: &Evidence) -> bool {
+    evidence.peer_etcd.known().is_some_and(|etcd| etcd.leader.is_some())
 }
 
 /// Our etcd serves: what must be known of it is written down.
-fn serving(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Plan {
-    claim(snapshot, progress, mode, etcd).unwrap_or_else(|| {
-        let effects = upkeep(snapshot, etcd, Stage::Starts(mode));
+fn serving(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Plan {
+    claim(evidence, progress, mode, etcd).unwrap_or_else(|| {
+        let effects = upkeep(evidence, etcd, Stage::Starts(mode));
         Plan::exit(effects, Exit::Success, Reason::Running(health(etcd)))
     })
 }
 
 /// Our etcd serves and tells nothing of itself.
-fn serving_unseen(snapshot: &Snapshot, mode: &RunMode) -> Plan {
-    let effects = upkeep_unseen(snapshot, Stage::Starts(mode));
-    Plan::exit(effects, Exit::Success, Reason::Running(unseen(snapshot)))
+fn serving_unseen(evidence: &Evidence, mode: &RunMode) -> Plan {
+    let effects = upkeep_unseen(evidence, Stage::Starts(mode));
+    Plan::exit(effects, Exit::Success, Reason::Running(unseen(evidence)))
 }
 
 /// A voter's claim to go on alone is visible in the CIB before anything counts on it: see [`Record::claims`].
-fn claim(snapshot: &Snapshot, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Option<Plan> {
-    let claim = missing_claim(snapshot, etcd)?;
-    let effects = settled_config(snapshot).into_iter().chain([claim]).collect();
+fn claim(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Option<Plan> {
+    let claim = missing_claim(evidence, etcd)?;
+    let effects = settled_config(evidence).into_iter().chain([claim]).collect();
     let progress = match progress.phase {
         Phase::Started(_) => progress.clone(),
-        _ => Progress::enter(Phase::Started(mode.clone()), snapshot.elapsed_ms),
+        _ => Progress::enter(Phase::Started(mode.clone()), evidence.elapsed_ms),
     };
     Some(Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress, Reason::Waiting(Wait::OwnRecord)))
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::evidence::{DataDir, Etcd, Evidence, History, MemberId, Position};
 use super::plan::{Effect, Exit, RunMode};
 use super::reason::{Health, Refusal};
-use super::snapshot::{DataDir, Etcd, History, MemberId, Position, Snapshot};
 
 /// What a record's data is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,12 +110,12 @@ pub(super) fn health(etcd: &Etcd) -> Health {
 }
 
 /// How a member stands that tells nothing of itself.
-pub(super) fn unseen(snapshot: &Snapshot) -> Health {
-    Health::NoPermission { user: snapshot.own_refuses.as_ref().and_then(|refuses| refuses.user.clone()) }
+pub(super) fn unseen(evidence: &Evidence) -> Health {
+    Health::NoPermission { user: evidence.own_refuses.as_ref().and_then(|refuses| refuses.user.clone()) }
 }
 
 /// Promoted is what Pacemaker made of this instance; the vote is etcd's. A monitor answers what Pacemaker asked.
-pub(super) fn running_exit(snapshot: &Snapshot) -> Exit {
-    let promoted = snapshot.memory().is_some_and(|memory| memory.promoted);
-    if snapshot.promotable && promoted { Exit::Promoted } else { Exit::Success }
+pub(super) fn running_exit(evidence: &Evidence) -> Exit {
+    let promoted = evidence.memory().is_some_and(|memory| memory.promoted);
+    if evidence.promotable && promoted { Exit::Promoted } else { Exit::Success }
 }

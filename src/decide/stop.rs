@@ -1,66 +1,66 @@
 //! Stopping: a voter leaves first, where the peer can go on without a pause; the last voter never leaves, and two that
 //! stop together both stay listed.
 
+use super::evidence::{BootMemory, Etcd, Evidence, Note, Record};
 use super::fact::Fact;
 use super::others;
 use super::peer::{PeerWord, peer_word};
 use super::plan::{Effect, Exit, Notice, Phase, Plan, Progress, Via};
 use super::reason::{Health, Reason, Refusal, Step, Wait};
-use super::snapshot::{BootMemory, Etcd, Note, Record, Snapshot};
 use super::timing::{
     LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_THE_END_MS, PATIENCE_WITH_LEAVING_MS,
     PATIENCE_WITH_THE_HANDOVER_MS, QUICK_FAILURES, STOP_GRACE_S, STOP_RESERVE_MS,
 };
 
-pub(super) fn decide(snapshot: &Snapshot, progress: &Progress) -> Plan {
-    if is_gone(snapshot, progress) {
-        return finish(snapshot);
+pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
+    if is_gone(evidence, progress) {
+        return finish(evidence);
     }
     if progress.phase == Phase::Stopped {
-        return wait_for_the_end(snapshot, progress);
+        return wait_for_the_end(evidence, progress);
     }
-    match may_leave(snapshot) {
-        Some(etcd) if snapshot.elapsed_ms < PATIENCE_WITH_LEAVING_MS => leave(snapshot, progress, etcd),
-        _ => stop_container(snapshot),
+    match may_leave(evidence) {
+        Some(etcd) if evidence.elapsed_ms < PATIENCE_WITH_LEAVING_MS => leave(evidence, progress, etcd),
+        _ => stop_container(evidence),
     }
 }
 
 /// podman says so; or, where it does not answer even after etcd was ended without it, nothing holds the data and
 /// nothing listens. And nothing that an earlier action left behind is about to start it.
-fn is_gone(snapshot: &Snapshot, progress: &Progress) -> bool {
-    let podman_is_mute = matches!(snapshot.container, Fact::Unknown(_));
-    let nothing_lives = snapshot.data_in_use == Fact::Known(false) && snapshot.own_etcd.is_absent();
+fn is_gone(evidence: &Evidence, progress: &Progress) -> bool {
+    let podman_is_mute = matches!(evidence.container, Fact::Unknown(_));
+    let nothing_lives = evidence.data_in_use == Fact::Known(false) && evidence.own_etcd.is_absent();
     let is_over =
-        !snapshot.container_may_run() || (progress.phase == Phase::Stopped && podman_is_mute && nothing_lives);
-    is_over && !snapshot.may_be_launching()
+        !evidence.container_may_run() || (progress.phase == Phase::Stopped && podman_is_mute && nothing_lives);
+    is_over && !evidence.may_be_launching()
 }
 
 /// Our etcd, where it may leave: it is one of two voters, and the other is started, serves, and is not stopping too.
-fn may_leave(snapshot: &Snapshot) -> Option<&Etcd> {
-    let own = snapshot.own_etcd.known().filter(|etcd| etcd.is_voter_with_leader())?;
-    let peer = snapshot.peer.as_ref()?;
-    let others = snapshot.peer_etcd.known().filter(|etcd| etcd.is_voter_with_leader())?;
+fn may_leave(evidence: &Evidence) -> Option<&Etcd> {
+    let own = evidence.own_etcd.known().filter(|etcd| etcd.is_voter_with_leader())?;
+    let peer = evidence.peer.as_ref()?;
+    let others = evidence.peer_etcd.known().filter(|etcd| etcd.is_voter_with_leader())?;
     // By the id that answers at the peer's address: somebody may have given its member another URL.
     let entry = own.members.iter().find(|entry| entry.id == others.member_id && entry.id != own.member_id)?;
-    let restarts = snapshot.cib.known().is_some_and(|cib| cib.others.restart_no_leave);
+    let restarts = evidence.cib.known().is_some_and(|cib| cib.others.restart_no_leave);
     let both_vote = own.voters().count() == 2 && !entry.is_learner && entry.has_started();
-    let peer_stays = match &snapshot.notify {
-        Some(notify) => !notify.stop.contains(&peer.name) && peer_word(snapshot) == PeerWord::Active,
-        None => peer_word(snapshot) == PeerWord::Active,
+    let peer_stays = match &evidence.notify {
+        Some(notify) => !notify.stop.contains(&peer.name) && peer_word(evidence) == PeerWord::Active,
+        None => peer_word(evidence) == PeerWord::Active,
     };
     // Leaving is written down in the note, beside what it says already.
-    let may_note = snapshot.last_note().is_some();
+    let may_note = evidence.last_note().is_some();
     (!restarts && both_vote && peer_stays && may_note && others.cluster_id == own.cluster_id).then_some(own)
 }
 
-fn leave(snapshot: &Snapshot, progress: &Progress, own: &Etcd) -> Plan {
-    let peer = snapshot.peer_name().to_owned();
-    let handed_over_for_ms = progress.in_phase_ms(snapshot.elapsed_ms);
+fn leave(evidence: &Evidence, progress: &Progress, own: &Etcd) -> Plan {
+    let peer = evidence.peer_name().to_owned();
+    let handed_over_for_ms = progress.in_phase_ms(evidence.elapsed_ms);
     let trying = progress.phase == Phase::HandedOver;
     if own.leads() && !(trying && handed_over_for_ms > PATIENCE_WITH_THE_HANDOVER_MS) {
-        let to = snapshot.peer_etcd.known().map(|etcd| etcd.member_id).unwrap_or_default();
+        let to = evidence.peer_etcd.known().map(|etcd| etcd.member_id).unwrap_or_default();
         let effects = if trying { Vec::new() } else { vec![Effect::MoveLeader { to }] };
-        let progress = if trying { progress.clone() } else { Progress::enter(Phase::HandedOver, snapshot.elapsed_ms) };
+        let progress = if trying { progress.clone() } else { Progress::enter(Phase::HandedOver, evidence.elapsed_ms) };
         return Plan::then_look(
             effects,
             LOOK_AFTER_A_CHANGE_MS,
@@ -69,63 +69,63 @@ fn leave(snapshot: &Snapshot, progress: &Progress, own: &Etcd) -> Plan {
         );
     }
     // Who may leave knows its note.
-    let note = snapshot.last_note().unwrap_or_default();
+    let note = evidence.last_note().unwrap_or_default();
     // From here on the peer may be the one that goes on alone; what this node announced and did not do is taken back.
     let note = Note { alone_since: None, left_at: Some(own.position()), ..note };
     let lock = Effect::TellOthers(Notice::Leaving);
     let effects = vec![Effect::WriteNote(note), lock, Effect::RemoveMember { id: own.member_id, via: Via::Peer }];
-    let progress = Progress::enter(Phase::Left, snapshot.elapsed_ms);
+    let progress = Progress::enter(Phase::Left, evidence.elapsed_ms);
     Plan::then_look(effects, LOOK_AT_ONCE_MS, progress, Reason::Step(Step::LeaveBeforeStop { peer }))
 }
 
-fn stop_container(snapshot: &Snapshot) -> Plan {
-    let left_s = snapshot.budget_ms.saturating_sub(snapshot.elapsed_ms + STOP_RESERVE_MS) / 1000;
+fn stop_container(evidence: &Evidence) -> Plan {
+    let left_s = evidence.budget_ms.saturating_sub(evidence.elapsed_ms + STOP_RESERVE_MS) / 1000;
     let effects = vec![Effect::StopContainer { grace_s: STOP_GRACE_S.min(left_s) }];
     Plan::then_look(
         effects,
         LOOK_AT_ONCE_MS,
-        Progress::enter(Phase::Stopped, snapshot.elapsed_ms),
+        Progress::enter(Phase::Stopped, evidence.elapsed_ms),
         Reason::Step(Step::StopEtcd),
     )
 }
 
 /// `stop` answers success only when no etcd process of ours is alive.
-fn wait_for_the_end(snapshot: &Snapshot, progress: &Progress) -> Plan {
-    if snapshot.elapsed_ms + STOP_RESERVE_MS > snapshot.budget_ms {
-        return match (&snapshot.container, &snapshot.launching) {
+fn wait_for_the_end(evidence: &Evidence, progress: &Progress) -> Plan {
+    if evidence.elapsed_ms + STOP_RESERVE_MS > evidence.budget_ms {
+        return match (&evidence.container, &evidence.launching) {
             (Fact::Unknown(why), _) | (_, Fact::Unknown(why)) => {
-                snapshot.refuse(Refusal::ContainerUnknown { why: why.clone() })
+                evidence.refuse(Refusal::ContainerUnknown { why: why.clone() })
             }
-            _ => snapshot.refuse(Refusal::StillRunning),
+            _ => evidence.refuse(Refusal::StillRunning),
         };
     }
-    if progress.in_phase_ms(snapshot.elapsed_ms) > STOP_GRACE_S * 1000 {
-        return stop_container(snapshot);
+    if progress.in_phase_ms(evidence.elapsed_ms) > STOP_GRACE_S * 1000 {
+        return stop_container(evidence);
     }
     Plan::then_look(Vec::new(), LOOK_FOR_THE_END_MS, progress.clone(), Reason::Waiting(Wait::EtcdToStop))
 }
 
 /// etcd is gone. What this node may count on later is written down before the stop is answered.
-fn finish(snapshot: &Snapshot) -> Plan {
-    let voter = snapshot.running_voter().cloned().filter(|_| keeps_its_claim(snapshot));
+fn finish(evidence: &Evidence) -> Plan {
+    let voter = evidence.running_voter().cloned().filter(|_| keeps_its_claim(evidence));
     let claims = voter.is_some();
-    let memory = snapshot.memory().cloned().unwrap_or_default();
-    let memory = BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted: false, ..memory };
+    let memory = evidence.memory().cloned().unwrap_or_default();
+    let memory = BootMemory { boot_id: evidence.boot_id.clone(), voter, promoted: false, ..memory };
     let mut effects = vec![Effect::Remember(memory)];
     // Where the note cannot be read, what was said before stays, but for the claim.
-    let said_before = || snapshot.cib.known().and_then(|cib| cib.own_record.clone());
-    if let Some(record) = snapshot.record().or_else(|| said_before().filter(|_| snapshot.last_note().is_none())) {
+    let said_before = || evidence.cib.known().and_then(|cib| cib.own_record.clone());
+    if let Some(record) = evidence.record().or_else(|| said_before().filter(|_| evidence.last_note().is_none())) {
         effects.push(Effect::PublishRecord(Record { claims: claims && record.claims, ..record }));
     }
-    effects.extend(others::revision(snapshot));
-    let learner = snapshot.cib.known().and_then(|cib| cib.learner_node.as_ref());
-    if learner == Some(&snapshot.me.name) {
+    effects.extend(others::revision(evidence));
+    let learner = evidence.cib.known().and_then(|cib| cib.learner_node.as_ref());
+    if learner == Some(&evidence.me.name) {
         effects.push(Effect::SetLearner(None));
     }
-    if snapshot.promotable {
+    if evidence.promotable {
         effects.push(Effect::SetPromotionScore(None));
     }
-    if snapshot.cib.known().is_some_and(|cib| cib.own_alarm.is_some()) {
+    if evidence.cib.known().is_some_and(|cib| cib.own_alarm.is_some()) {
         effects.push(Effect::SetAlarm(None));
     }
     Plan::exit(effects, Exit::Success, Reason::Running(Health::Stopped))
@@ -134,16 +134,16 @@ fn finish(snapshot: &Snapshot) -> Plan {
 /// A stop that is half of a restart keeps the claim to go on alone, and so does one that the peer cannot see because
 /// its machine has left the membership; unless this member asked the peer to remove it. Any other stop gives it up, so
 /// that the peer may go on without us; and so does the stop between two starts once they have been in vain.
-fn keeps_its_claim(snapshot: &Snapshot) -> bool {
-    let is_restart = snapshot.notify.as_ref().is_some_and(|notify| notify.start.contains(&snapshot.me.name));
-    let restarts = is_restart && !starts_in_vain(snapshot);
-    let said_so = snapshot.cib.known().is_some_and(|cib| cib.others.restart_no_leave);
-    (restarts || said_so || matches!(peer_word(snapshot), PeerWord::Down | PeerWord::Lost)) && !snapshot.may_have_left()
+fn keeps_its_claim(evidence: &Evidence) -> bool {
+    let is_restart = evidence.notify.as_ref().is_some_and(|notify| notify.start.contains(&evidence.me.name));
+    let restarts = is_restart && !starts_in_vain(evidence);
+    let said_so = evidence.cib.known().is_some_and(|cib| cib.others.restart_no_leave);
+    (restarts || said_so || matches!(peer_word(evidence), PeerWord::Down | PeerWord::Lost)) && !evidence.may_have_left()
 }
 
 /// Whether etcd does not start here: as many starts have failed since it last served as are tried quickly.
-fn starts_in_vain(snapshot: &Snapshot) -> bool {
-    let before = snapshot.memory().map_or(0, |memory| memory.start_failures);
-    let counted = snapshot.cib.known().map_or(0, |cib| cib.own_start_failures);
+fn starts_in_vain(evidence: &Evidence) -> bool {
+    let before = evidence.memory().map_or(0, |memory| memory.start_failures);
+    let counted = evidence.cib.known().map_or(0, |cib| cib.own_start_failures);
     counted.saturating_sub(before) >= QUICK_FAILURES
 }

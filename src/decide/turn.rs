@@ -1,28 +1,28 @@
 //! One action at a time: while an earlier one, or the podman that a killed one left behind, still starts or ends the
 //! container, what is seen of it is not what there will be.
 
+use super::evidence::{Etcd, Evidence};
 use super::fact::Fact;
 use super::plan::{Effect, Exit, Plan, Progress, Request};
 use super::reason::{Reason, Refusal, Step, Wait};
-use super::snapshot::{Etcd, Snapshot};
 use super::standing::running_exit;
 use super::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_FOR_A_TURN_MS, PATIENCE_WITH_AN_EARLIER_ACTION_MS, TURN_RESERVE_MS};
 
 /// What an action does whose turn it is not; `None` where it is, or where nothing would be changed anyway.
-pub(super) fn wait(request: Request, snapshot: &Snapshot, progress: &Progress) -> Option<Plan> {
-    if snapshot.launching != Fact::Known(true) {
+pub(super) fn wait(request: Request, evidence: &Evidence, progress: &Progress) -> Option<Plan> {
+    if evidence.launching != Fact::Known(true) {
         return None;
     }
     let ends_it = matches!(request, Request::Start | Request::Stop);
     // Beside an etcd that has a leader only a start and a stop change the container.
-    let serves = snapshot.own_etcd.known().is_some_and(|etcd: &Etcd| etcd.leader.is_some());
+    let serves = evidence.own_etcd.known().is_some_and(|etcd: &Etcd| etcd.leader.is_some());
     if request == Request::Demote || serves && !ends_it {
         return None;
     }
-    if snapshot.elapsed_ms + TURN_RESERVE_MS > snapshot.budget_ms {
-        return Some(in_vain(request, snapshot));
+    if evidence.elapsed_ms + TURN_RESERVE_MS > evidence.budget_ms {
+        return Some(in_vain(request, evidence));
     }
-    if ends_it && snapshot.elapsed_ms > PATIENCE_WITH_AN_EARLIER_ACTION_MS {
+    if ends_it && evidence.elapsed_ms > PATIENCE_WITH_AN_EARLIER_ACTION_MS {
         let because = Reason::Step(Step::EndEarlierAction);
         return Some(Plan::then_look(vec![Effect::EndLaunch], LOOK_AFTER_A_CHANGE_MS, progress.clone(), because));
     }
@@ -30,14 +30,14 @@ pub(super) fn wait(request: Request, snapshot: &Snapshot, progress: &Progress) -
 }
 
 /// The time is over. An etcd that runs is not failed for that.
-fn in_vain(request: Request, snapshot: &Snapshot) -> Plan {
+fn in_vain(request: Request, evidence: &Evidence) -> Plan {
     let waits = Reason::Waiting(Wait::EarlierAction);
     match request {
-        Request::Monitor | Request::Probe if snapshot.container_may_run() => {
-            Plan::exit(Vec::new(), running_exit(snapshot), waits)
+        Request::Monitor | Request::Probe if evidence.container_may_run() => {
+            Plan::exit(Vec::new(), running_exit(evidence), waits)
         }
         // Its answer changes nothing, and the next monitor looks at the same.
         Request::Notify => Plan::exit(Vec::new(), Exit::Success, waits),
-        _ => snapshot.refuse(Refusal::EarlierActionLasts),
+        _ => evidence.refuse(Refusal::EarlierActionLasts),
     }
 }

@@ -6,33 +6,33 @@
 //! else has is never given up: a sole voter's, a claiming voter's, that of a node which went on alone, or was chosen.
 
 use super::cold_start::{self, Answer, Chosen, Cluster};
+use super::evidence::{Cib, DataDir, Evidence, FailedStarts, History, Record};
 use super::plan::{Effect, RunMode};
 use super::proof;
 use super::reason::Rule;
-use super::snapshot::{Cib, DataDir, FailedStarts, History, Record, Snapshot};
 use super::standing::{Data, classify};
 use super::timing::QUICK_FAILURES;
 
 /// The plain start that has just failed, to be counted, once.
-pub(super) fn counted(snapshot: &Snapshot, mode: &RunMode) -> Option<Effect> {
-    let container = snapshot.container.known().filter(|_| *mode == RunMode::Normally)?;
+pub(super) fn counted(evidence: &Evidence, mode: &RunMode) -> Option<Effect> {
+    let container = evidence.container.known().filter(|_| *mode == RunMode::Normally)?;
     let last_at = container.broke_down_at.clone()?;
-    let before = snapshot.local.failed_starts.clone().unwrap_or_default();
+    let before = evidence.local.failed_starts.clone().unwrap_or_default();
     let failed =
         FailedStarts { count: before.count + 1, last_at, last_words: container.exit.clone().unwrap_or_default() };
     (failed.last_at != before.last_at).then_some(Effect::NoteFailedStart(failed))
 }
 
 /// An etcd that serves has started from its data.
-pub(super) fn forgotten(snapshot: &Snapshot) -> Option<Effect> {
-    snapshot.local.failed_starts.as_ref().map(|_| Effect::ForgetFailedStarts)
+pub(super) fn forgotten(evidence: &Evidence) -> Option<Effect> {
+    evidence.local.failed_starts.as_ref().map(|_| Effect::ForgetFailedStarts)
 }
 
 /// What the data dir is good for: what it holds, or nothing, where etcd does not start from that and nobody needs it.
-pub(super) fn usable_disk(snapshot: &Snapshot) -> Option<DataDir> {
-    let disk = snapshot.disk.known()?;
-    let failed = snapshot.local.failed_starts.as_ref().filter(|failed| failed.count >= QUICK_FAILURES);
-    let given_up = failed.filter(|_| is_given_up(snapshot, disk).unwrap_or(false));
+pub(super) fn usable_disk(evidence: &Evidence) -> Option<DataDir> {
+    let disk = evidence.disk.known()?;
+    let failed = evidence.local.failed_starts.as_ref().filter(|failed| failed.count >= QUICK_FAILURES);
+    let given_up = failed.filter(|_| is_given_up(evidence, disk).unwrap_or(false));
     Some(given_up.map_or_else(|| disk.clone(), broken))
 }
 
@@ -42,20 +42,20 @@ fn broken(failed: &FailedStarts) -> DataDir {
 }
 
 /// `None` where something that this rests on is not known.
-fn is_given_up(snapshot: &Snapshot, disk: &DataDir) -> Option<bool> {
+fn is_given_up(evidence: &Evidence, disk: &DataDir) -> Option<bool> {
     let DataDir::Present(history) = disk else { return None };
-    let cib = snapshot.cib.known()?;
-    let claims = snapshot.memory().is_some_and(|memory| memory.voter.is_some());
-    let is_chosen = Chosen::seen_in(snapshot, cib) == Chosen::Me
-        || proof::told_to(snapshot)
-        || snapshot.authorised(history).is_some();
+    let cib = evidence.cib.known()?;
+    let claims = evidence.memory().is_some_and(|memory| memory.voter.is_some());
+    let is_chosen = Chosen::seen_in(evidence, cib) == Chosen::Me
+        || proof::told_to(evidence)
+        || evidence.authorised(history).is_some();
     let may = !claims && !is_chosen;
-    Some(may && (learns_from_who_serves(snapshot, history) || beside_the_other_voter(snapshot, cib, disk)?))
+    Some(may && (learns_from_who_serves(evidence, history) || beside_the_other_voter(evidence, cib, disk)?))
 }
 
 /// A learner of a sole voter that serves: all that it has is from there.
-fn learns_from_who_serves(snapshot: &Snapshot, history: &History) -> bool {
-    let Some(etcd) = snapshot.peer_etcd.known() else { return false };
+fn learns_from_who_serves(evidence: &Evidence, history: &History) -> bool {
+    let Some(etcd) = evidence.peer_etcd.known() else { return false };
     let is_listed = etcd.members.iter().any(|member| member.id == history.member_id && member.is_learner);
     let is_learner = !history.has_left && history.learners.contains(&history.member_id);
     is_learner
@@ -67,18 +67,18 @@ fn learns_from_who_serves(snapshot: &Snapshot, history: &History) -> bool {
 
 /// The peer holds the data of the other voter, by both, and nobody went on alone since: all that the two acknowledged is in
 /// its log, too.
-fn beside_the_other_voter(snapshot: &Snapshot, cib: &Cib, disk: &DataDir) -> Option<bool> {
+fn beside_the_other_voter(evidence: &Evidence, cib: &Cib, disk: &DataDir) -> Option<bool> {
     let Some(peer) = &cib.peer_record else { return Some(false) };
     let me = Record {
-        boot_id: snapshot.boot_id.clone(),
+        boot_id: evidence.boot_id.clone(),
         disk: disk.clone(),
-        lineage: snapshot.own_lineage()?,
+        lineage: evidence.own_lineage()?,
         claims: false,
         joins: false,
         gave_up: false,
         nonce: None,
     };
-    let answer = cold_start::answer(&me, peer, &Cluster::seen_in(snapshot, cib));
+    let answer = cold_start::answer(&me, peer, &Cluster::seen_in(evidence, cib));
     let other_votes = matches!(classify(&peer.disk), Data::VoterBeside(_));
     let knows_no_less = !me.lineage.is_beyond(&peer.lineage);
     Some(answer == Answer::StartNormally(Rule::TwoPlainStarts) && other_votes && knows_no_less)

@@ -1,11 +1,11 @@
 //! What a healthy member writes down: what others rely on, and what its own next decisions do.
 
 use super::alarm;
+use super::evidence::{BootMemory, Etcd, Evidence, Identity, RunningVoter};
 use super::membership;
 use super::others;
 use super::plan::{Effect, Exit, Plan, Progress, RunMode};
 use super::reason::{Health, Reason, Wait};
-use super::snapshot::{BootMemory, Etcd, Identity, RunningVoter, Snapshot};
 use super::standing::classify;
 use super::timing::{LOOK_FOR_A_WRITE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS};
 use super::unstartable;
@@ -24,177 +24,177 @@ pub(super) enum Stage<'a> {
 
 /// The one list of what a member that serves writes down, in the order in which others may rely on it. Two of
 /// its rows have another place at a start.
-pub(super) fn upkeep(snapshot: &Snapshot, etcd: &Etcd, stage: Stage<'_>) -> Vec<Effect> {
+pub(super) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'_>) -> Vec<Effect> {
     let starts = stage != Stage::Runs;
     let mut effects = Vec::new();
-    effects.extend(settled_config(snapshot));
-    effects.extend(identity_as_seen(snapshot, etcd));
-    effects.extend(standalone_as_seen(snapshot, etcd));
+    effects.extend(settled_config(evidence));
+    effects.extend(identity_as_seen(evidence, etcd));
+    effects.extend(standalone_as_seen(evidence, etcd));
     if !starts {
-        effects.extend(membership::name_listed_learner(snapshot, etcd));
-        effects.extend(others::runs(snapshot, etcd));
-        effects.extend(membership::lineage_as_known(snapshot, etcd));
-        effects.extend(membership::fork_of_the_peer(snapshot));
+        effects.extend(membership::name_listed_learner(evidence, etcd));
+        effects.extend(others::runs(evidence, etcd));
+        effects.extend(membership::lineage_as_known(evidence, etcd));
+        effects.extend(membership::fork_of_the_peer(evidence));
     }
-    effects.extend(membership::settle(snapshot, etcd));
+    effects.extend(membership::settle(evidence, etcd));
     if starts {
-        effects.extend(others::served(snapshot));
-        effects.extend(others::failures(snapshot));
-        effects.extend(remember_voter(snapshot, etcd, is_promoted(snapshot)));
-        effects.extend(unstartable::forgotten(snapshot));
+        effects.extend(others::served(evidence));
+        effects.extend(others::failures(evidence));
+        effects.extend(remember_voter(evidence, etcd, is_promoted(evidence)));
+        effects.extend(unstartable::forgotten(evidence));
     } else {
-        effects.extend(claim_and_remember(snapshot, etcd));
+        effects.extend(claim_and_remember(evidence, etcd));
     }
     if starts || etcd.is_voter_with_leader() {
-        effects.extend(used_word(snapshot));
+        effects.extend(used_word(evidence));
     }
     if !starts {
-        effects.extend(others::failures(snapshot));
-        effects.extend(unstartable::forgotten(snapshot));
+        effects.extend(others::failures(evidence));
+        effects.extend(unstartable::forgotten(evidence));
     }
-    effects.extend(score_as_seen(snapshot, etcd));
+    effects.extend(score_as_seen(evidence, etcd));
     if !starts {
-        effects.extend(alarm_as_seen(snapshot, etcd));
+        effects.extend(alarm_as_seen(evidence, etcd));
     }
     effects
 }
 
 /// The same, of a member that serves and tells nothing of itself. What is known of it without that is written down; the rest is
 /// not, so that a later loss of the peer may need an operator.
-pub(super) fn upkeep_unseen(snapshot: &Snapshot, stage: Stage<'_>) -> Vec<Effect> {
+pub(super) fn upkeep_unseen(evidence: &Evidence, stage: Stage<'_>) -> Vec<Effect> {
     let mut effects = Vec::new();
     if stage != Stage::Runs {
-        effects.extend(settled_config(snapshot));
-        effects.extend(others::served(snapshot));
+        effects.extend(settled_config(evidence));
+        effects.extend(others::served(evidence));
     }
-    effects.extend(others::failures(snapshot));
+    effects.extend(others::failures(evidence));
     if let Stage::Starts(mode) = stage {
-        effects.extend(remember_what_was_forced(snapshot, mode));
-        effects.extend(used_word(snapshot));
+        effects.extend(remember_what_was_forced(evidence, mode));
+        effects.extend(used_word(evidence));
     }
-    effects.extend(alarm::no_permission(snapshot));
+    effects.extend(alarm::no_permission(evidence));
     effects
 }
 
 /// What a healthy member writes down, and the action's answer. A voter that was promoted a moment ago first claims and then,
 /// once the claim is seen, remembers that it votes: without both the leader's loss would need an operator, so that is
 /// done in one action. Where the note cannot be read it cannot be.
-pub(super) fn kept(snapshot: &Snapshot, progress: &Progress, etcd: &Etcd, exit: Exit, health: Health) -> Plan {
-    let effects = upkeep(snapshot, etcd, Stage::Runs);
+pub(super) fn kept(evidence: &Evidence, progress: &Progress, etcd: &Etcd, exit: Exit, health: Health) -> Plan {
+    let effects = upkeep(evidence, etcd, Stage::Runs);
     let remembers = |memory: &BootMemory| memory.voter.as_ref().is_some_and(|voter| voter.member_id == etcd.member_id);
-    let may_become = !etcd.is_learner && snapshot.peer.is_some() && snapshot.last_note().is_some();
-    let becomes_a_voter = may_become && !snapshot.memory().is_some_and(remembers);
+    let may_become = !etcd.is_learner && evidence.peer.is_some() && evidence.last_note().is_some();
+    let becomes_a_voter = may_become && !evidence.memory().is_some_and(remembers);
     let is_done = effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if remembers(memory)));
-    if becomes_a_voter && !is_done && snapshot.elapsed_ms < PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS {
+    if becomes_a_voter && !is_done && evidence.elapsed_ms < PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS {
         return Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord));
     }
     Plan::exit(effects, exit, Reason::Running(health))
 }
 
 /// Takes the force out of the configuration of an etcd that serves.
-pub(super) fn settled_config(snapshot: &Snapshot) -> Option<Effect> {
-    let forces = snapshot.container.known().is_some_and(|container| container.forces_new_cluster);
+pub(super) fn settled_config(evidence: &Evidence) -> Option<Effect> {
+    let forces = evidence.container.known().is_some_and(|container| container.forces_new_cluster);
     forces.then_some(Effect::SettleConfig)
 }
 
 /// An operator's word is for a node that cannot go on: one that serves has no use for it, and must not find it in the next
 /// failure, when the data is another. Only a start takes it from a learner, too.
-fn used_word(snapshot: &Snapshot) -> Option<Effect> {
-    snapshot.authorisation.known().map(|_| Effect::ConsumeAuthorisation)
+fn used_word(evidence: &Evidence) -> Option<Effect> {
+    evidence.authorisation.known().map(|_| Effect::ConsumeAuthorisation)
 }
 
-fn is_promoted(snapshot: &Snapshot) -> bool {
-    snapshot.memory().is_some_and(|memory| memory.promoted)
+fn is_promoted(evidence: &Evidence) -> bool {
+    evidence.memory().is_some_and(|memory| memory.promoted)
 }
 
 /// A learner that was promoted since its start claims (visibly, in one round) and then remembers (in the next). So does a
 /// voter whose claim went with Pacemaker's former life: it has a leader, so nobody has passed over it.
-fn claim_and_remember(snapshot: &Snapshot, etcd: &Etcd) -> Vec<Effect> {
-    if let Some(claim) = missing_claim(snapshot, etcd) {
+fn claim_and_remember(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
+    if let Some(claim) = missing_claim(evidence, etcd) {
         return vec![claim];
     }
-    let remembered = Effect::Remember(snapshot.memory().cloned().unwrap_or_default());
-    let wanted = remember_voter(snapshot, etcd, is_promoted(snapshot)).filter(|wanted| *wanted != remembered);
-    outdated_record(snapshot, etcd).into_iter().chain(wanted).collect()
+    let remembered = Effect::Remember(evidence.memory().cloned().unwrap_or_default());
+    let wanted = remember_voter(evidence, etcd, is_promoted(evidence)).filter(|wanted| *wanted != remembered);
+    outdated_record(evidence, etcd).into_iter().chain(wanted).collect()
 }
 
 /// The claim of a voter, where the CIB does not have it.
-pub(super) fn missing_claim(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
-    let has_claim = snapshot.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
-    let may_claim = !etcd.is_learner && snapshot.peer.is_some();
-    let record = snapshot.living_record(etcd).filter(|_| may_claim && !has_claim);
+pub(super) fn missing_claim(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
+    let has_claim = evidence.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
+    let may_claim = !etcd.is_learner && evidence.peer.is_some();
+    let record = evidence.living_record(etcd).filter(|_| may_claim && !has_claim);
     record.map(Effect::PublishRecord)
 }
 
 /// The record of a voter whose membership has changed since it was published: the peer, and this node while its etcd is
 /// silent, go by what it says of who votes.
-fn outdated_record(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
-    let published = snapshot.cib.known()?.own_record.as_ref().filter(|record| record.claims && !etcd.is_learner)?;
-    let living = snapshot.living_record(etcd)?;
+fn outdated_record(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
+    let published = evidence.cib.known()?.own_record.as_ref().filter(|record| record.claims && !etcd.is_learner)?;
+    let living = evidence.living_record(etcd)?;
     (classify(&published.disk) != classify(&living.disk)).then_some(Effect::PublishRecord(living))
 }
 
 /// What this boot remembers of a serving etcd. Where the note cannot be read it stays as it is: the claim to go on alone
 /// rests on what the note says.
-pub(super) fn remember_voter(snapshot: &Snapshot, etcd: &Etcd, promoted: bool) -> Option<Effect> {
-    let lineage = snapshot.own_lineage()?;
-    let voter = has_all_that_was_acknowledged(snapshot, etcd).then(|| RunningVoter {
+pub(super) fn remember_voter(evidence: &Evidence, etcd: &Etcd, promoted: bool) -> Option<Effect> {
+    let lineage = evidence.own_lineage()?;
+    let voter = has_all_that_was_acknowledged(evidence, etcd).then(|| RunningVoter {
         cluster_id: etcd.cluster_id,
         member_id: etcd.member_id,
         lineage,
         sole: etcd.has_one_voter(),
     });
-    let start_failures = snapshot.cib.known().map_or(0, |cib| cib.own_start_failures);
-    Some(Effect::Remember(BootMemory { boot_id: snapshot.boot_id.clone(), voter, promoted, start_failures }))
+    let start_failures = evidence.cib.known().map_or(0, |cib| cib.own_start_failures);
+    Some(Effect::Remember(BootMemory { boot_id: evidence.boot_id.clone(), voter, promoted, start_failures }))
 }
 
 /// Whether a voter holds all that was acknowledged until now. Between the entry that promotes a learner and its application the
 /// leader acknowledges alone; what it has committed once it lists this member as a voter is the last of that, so a new
 /// voter that has committed as much lacks nothing. The leader itself lacks nothing, and one that voted before has proved it.
-fn has_all_that_was_acknowledged(snapshot: &Snapshot, etcd: &Etcd) -> bool {
-    let voted = snapshot.running_voter().is_some_and(|voter| voter.member_id == etcd.member_id && !voter.sole);
+fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
+    let voted = evidence.running_voter().is_some_and(|voter| voter.member_id == etcd.member_id && !voter.sole);
     let has_caught_up = |leader: &Etcd| {
         let lists_me = leader.voters().any(|member| member.id == etcd.member_id);
         leader.cluster_id == etcd.cluster_id && lists_me && etcd.index >= leader.index
     };
-    let is_caught_up = snapshot.peer_etcd.known().is_some_and(has_caught_up);
+    let is_caught_up = evidence.peer_etcd.known().is_some_and(has_caught_up);
     !etcd.is_learner && (etcd.has_one_voter() || etcd.leads() || voted || is_caught_up)
 }
 
 /// What was forced has one voter. Should it be slow once, it is not forced once more.
-fn remember_what_was_forced(snapshot: &Snapshot, mode: &RunMode) -> Option<Effect> {
-    let memory = snapshot.memory().filter(|_| *mode == RunMode::ForceNewCluster)?;
+fn remember_what_was_forced(evidence: &Evidence, mode: &RunMode) -> Option<Effect> {
+    let memory = evidence.memory().filter(|_| *mode == RunMode::ForceNewCluster)?;
     let voter = memory.voter.clone().map(|voter| RunningVoter { sole: true, ..voter });
     Some(Effect::Remember(BootMemory { voter, ..memory.clone() }))
 }
 
 /// The ids that others read in the CIB are those of the member that runs.
-fn identity_as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
+fn identity_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let seen = Identity { cluster_id: etcd.cluster_id, member_id: etcd.member_id };
-    let published = snapshot.cib.known()?.own_identity;
+    let published = evidence.cib.known()?.own_identity;
     (published != Some(seen)).then_some(Effect::PublishIdentity(seen))
 }
 
 /// `standalone_node` names the sole voter, and nobody while there are two.
-fn standalone_as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
-    let cib = snapshot.cib.known()?;
+fn standalone_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
+    let cib = evidence.cib.known()?;
     if etcd.is_learner {
         return None;
     }
-    let wanted = etcd.has_one_voter().then(|| snapshot.me.name.clone());
+    let wanted = etcd.has_one_voter().then(|| evidence.me.name.clone());
     (cib.standalone_node != wanted).then_some(Effect::SetStandalone(wanted))
 }
 
 /// A voter has the score, a learner has none.
-fn score_as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
+fn score_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let wanted = (!etcd.is_learner).then_some(VOTER_SCORE);
-    let seen = snapshot.cib.known()?.own_promotion_score;
-    (snapshot.promotable && seen != wanted).then_some(Effect::SetPromotionScore(wanted))
+    let seen = evidence.cib.known()?.own_promotion_score;
+    (evidence.promotable && seen != wanted).then_some(Effect::SetPromotionScore(wanted))
 }
 
 /// What is shown differs from what is raised.
-fn alarm_as_seen(snapshot: &Snapshot, etcd: &Etcd) -> Option<Effect> {
+fn alarm_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let raised = alarm::raised(etcd);
-    let shown = snapshot.cib.known()?.own_alarm.clone();
+    let shown = evidence.cib.known()?.own_alarm.clone();
     (shown != raised).then_some(Effect::SetAlarm(raised))
 }

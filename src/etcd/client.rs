@@ -9,9 +9,9 @@ use std::time::Duration;
 use etcd_client::{Certificate, Client, ConnectOptions, GetOptions, Identity, MemberAddOptions, TlsOptions};
 
 use super::common_name;
+use crate::decide::evidence::{Etcd, Member, MemberId, NoPermission};
 use crate::decide::fact::Fact;
 use crate::decide::reason;
-use crate::decide::snapshot::{Etcd, Member, MemberId, NoPermission};
 use crate::wiped;
 
 /// The certificates that an etcd is asked with.

@@ -1,7 +1,7 @@
 //! Whether etcd's container runs: a look at its process first, podman only where that says nothing.
 
+use crate::decide::evidence::{Container, Etcd, Found};
 use crate::decide::fact::Fact;
-use crate::decide::snapshot::{Container, Etcd, Found};
 use crate::etcd::{config, log_line};
 use crate::podman::process;
 use crate::podman::{self, State};

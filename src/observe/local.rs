@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::listeners;
 use crate::data_dir;
+use crate::decide::evidence::{Etcd, Local, Obstacle};
 use crate::decide::fact::Fact;
-use crate::decide::snapshot::{Etcd, Local, Obstacle};
 use crate::etcd::client;
 use crate::failed_starts;
 use crate::openshift::{machine, revision};

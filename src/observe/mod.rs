@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::data_dir;
+use crate::decide::evidence::{Cib, DataDir, Etcd, Evidence, Room};
 use crate::decide::fact::Fact;
-use crate::decide::snapshot::{Cib, DataDir, Etcd, Room, Snapshot};
 use crate::etcd::client::{self, Answer};
 use crate::notes;
 use crate::pacemaker::cib;
@@ -22,7 +22,7 @@ const OWN_ETCD_TIMEOUT: Duration = Duration::from_millis(2500);
 const PEER_ETCD_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Looks at everything that a decision may rest on.
-pub fn observe(context: &Context) -> Snapshot {
+pub fn observe(context: &Context) -> Evidence {
     // Before all else: what is seen later cannot be changed by anybody but us then.
     let launching = if context.acts { context.turn.take() } else { context.turn.is_anothers() };
     let (own, peer, cib) = living_sources(context);
@@ -37,7 +37,7 @@ pub fn observe(context: &Context) -> Snapshot {
     };
     // Only a node that is to join a serving peer needs room, and its backups are walked through for that.
     let may_join = is_stopped && peer_etcd.known().is_some_and(Etcd::is_voter_with_leader);
-    Snapshot {
+    Evidence {
         elapsed_ms: millis(context.deadline.elapsed()),
         budget_ms: millis(context.budget),
         me: context.me.clone(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::decide::snapshot::{Moment, Notify};
+use crate::decide::evidence::{Moment, Notify};
 
 /// The environment of one call.
 #[derive(Clone, Debug, Default)]

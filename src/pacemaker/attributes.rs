@@ -2,8 +2,8 @@
 
 use super::{Error, run};
 use crate::clock;
+use crate::decide::evidence::{Identity, Lineage, Record};
 use crate::decide::plan::Notice;
-use crate::decide::snapshot::{Identity, Lineage, Record};
 
 /// A node's record of its data: transient, so that Pacemaker takes it back when the node leaves the membership.
 pub const RECORD: &str = "etcd_record";

@@ -6,7 +6,7 @@ use roxmltree::{Document, Node};
 
 use super::attributes::{self, ALARM, CLUSTER_ID, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, RECORD, STANDALONE_NODE};
 use super::{Error, run};
-use crate::decide::snapshot::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, Record};
+use crate::decide::evidence::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, Record};
 
 /// Asks the CIB's manager for its replica and reads what matters to `resource` on `node` and `peer`.
 pub fn query(resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {

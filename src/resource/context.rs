@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::deployment::{Deployment, Manifests};
 use super::params::{Invalid, NodeIp, Params};
 use crate::clock::Deadline;
-use crate::decide::snapshot::{NodeAddress, Notify};
+use crate::decide::evidence::{NodeAddress, Notify};
 use crate::etcd::client::{Credentials, Endpoint};
 use crate::etcd::config::{self, OpenShift, Settings};
 use crate::etcd::version::Version;

@@ -33,7 +33,7 @@ pub use search::{check, explore};
 pub use store::packed;
 pub use told::{page, story};
 
-use crate::decide::snapshot::{BootMemory, Note, Record};
+use crate::decide::evidence::{BootMemory, Note, Record};
 use crate::decide::{Progress, Reason};
 use model::log::Logs;
 use model::steps::{self, Todo};

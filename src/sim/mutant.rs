@@ -40,11 +40,11 @@
 //! | a sole voter waits for the record of a peer that is online | `silent-peer-not-awaited` |
 //! | nothing is forced from a database ahead of its log | the model has logs only: `nothing_is_announced_or_forced_from_a_database_ahead_of_its_log` |
 
+use crate::decide::evidence::{
+    BootMemory, Cib, DataDir, Etcd, Evidence, History, Identity, Lineage, PeerAgent, PeerNode, Record, RunningVoter,
+};
 use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode};
 use crate::decide::reason::{Reason, Refusal, Rule, Step, Wait};
-use crate::decide::snapshot::{
-    BootMemory, Cib, DataDir, Etcd, History, Identity, Lineage, PeerAgent, PeerNode, Record, RunningVoter, Snapshot,
-};
 use crate::decide::{self, Fact, Request};
 
 /// A rule that is broken.
@@ -140,36 +140,36 @@ pub const ALL: [(&str, Mutant); 40] = [
 
 impl Mutant {
     /// Changes what the core sees.
-    pub fn blind(self, snapshot: &mut Snapshot, progress: &Progress) {
+    pub fn blind(self, evidence: &mut Evidence, progress: &Progress) {
         match self {
             Self::ProofSurvivesReboot => {
-                forge_memory(snapshot);
-                forge_claim(snapshot);
+                forge_memory(evidence);
+                forge_claim(evidence);
             }
-            Self::ProofOutlivesItsClaim => forge_claim(snapshot),
-            Self::LaunchIgnored => snapshot.launching = Fact::Known(false),
-            Self::FailedStartsIgnored => snapshot.local.failed_starts = None,
-            Self::ToldBesideAKnownFork => pass_for_restored(snapshot),
-            Self::BootstrapBesideAListener if is_blank_with_blank_peer(snapshot) => snapshot.peer_etcd = Fact::Absent,
-            Self::LearnerCountsAsVoter => bend_history(snapshot, |history| !history.has_left),
-            Self::DepartedCountsAsVoter => bend_history(snapshot, |history| history.has_left),
-            Self::SilentPeerNotAwaited if has_one_voter(snapshot) => {
-                bend_cib(snapshot, |cib| {
+            Self::ProofOutlivesItsClaim => forge_claim(evidence),
+            Self::LaunchIgnored => evidence.launching = Fact::Known(false),
+            Self::FailedStartsIgnored => evidence.local.failed_starts = None,
+            Self::ToldBesideAKnownFork => pass_for_restored(evidence),
+            Self::BootstrapBesideAListener if is_blank_with_blank_peer(evidence) => evidence.peer_etcd = Fact::Absent,
+            Self::LearnerCountsAsVoter => bend_history(evidence, |history| !history.has_left),
+            Self::DepartedCountsAsVoter => bend_history(evidence, |history| history.has_left),
+            Self::SilentPeerNotAwaited if has_one_voter(evidence) => {
+                bend_cib(evidence, |cib| {
                     if cib.peer_record.is_none() && cib.peer_agent == PeerAgent::NoHistory {
                         cib.peer_node = PeerNode::Lost;
                     }
                 });
             }
             Self::OwnRecordNotAwaited => {
-                let record = snapshot.record();
-                bend_cib(snapshot, |cib| cib.own_record = record.clone().or(cib.own_record.take()));
+                let record = evidence.record();
+                bend_cib(evidence, |cib| cib.own_record = record.clone().or(cib.own_record.take()));
             }
             Self::LastWordNotAwaited => {
                 if let Phase::Barrier { nonce } = progress.phase {
-                    bend_cib(snapshot, |cib| cib.own_record.iter_mut().for_each(|own| own.nonce = Some(nonce)));
+                    bend_cib(evidence, |cib| cib.own_record.iter_mut().for_each(|own| own.nonce = Some(nonce)));
                 }
             }
-            _ => bend_cib(snapshot, |cib| self.blind_cib(cib)),
+            _ => bend_cib(evidence, |cib| self.blind_cib(cib)),
         }
     }
 
@@ -205,7 +205,7 @@ impl Mutant {
     }
 
     /// Changes the plan that the core returns.
-    pub fn bend(self, request: Request, snapshot: &Snapshot, progress: &Progress, mut plan: Plan) -> Plan {
+    pub fn bend(self, request: Request, evidence: &Evidence, progress: &Progress, mut plan: Plan) -> Plan {
         match self {
             Self::CommitIndexNotAdvanced => plan.effects.retain(|effect| *effect != Effect::AdvanceCommit),
             Self::ForkNotRecorded if progress.phase == Phase::Begin => {
@@ -227,22 +227,22 @@ impl Mutant {
             }
             Self::RecordNotPublished => plan.effects.retain(|effect| !matches!(effect, Effect::PublishRecord(_))),
             Self::LearnerNeverListed => plan.effects.retain(|effect| !matches!(effect, Effect::AddLearner { .. })),
-            Self::DataMovedAsideEarly if waits_for_the_peer_to_serve(&plan) && has_data(snapshot) => {
+            Self::DataMovedAsideEarly if waits_for_the_peer_to_serve(&plan) && has_data(evidence) => {
                 plan.effects.push(Effect::MoveDataAside);
             }
-            Self::BothBootstrap if waits_for_the_peer_to_serve(&plan) && is_blank_with_blank_peer(snapshot) => {
-                let progress = Progress::enter(Phase::Started(RunMode::Bootstrap), snapshot.elapsed_ms);
+            Self::BothBootstrap if waits_for_the_peer_to_serve(&plan) && is_blank_with_blank_peer(evidence) => {
+                let progress = Progress::enter(Phase::Started(RunMode::Bootstrap), evidence.elapsed_ms);
                 let because = Reason::Rule { rule: Rule::FirstByNameBootstraps, peer: String::new() };
                 return Plan::then_look(vec![Effect::RunContainer(RunMode::Bootstrap)], 0, progress, because);
             }
-            Self::SplitNotRefused if is_refused(&plan, &Refusal::HistoriesSplit) && has_one_voter(snapshot) => {
-                return run_plainly(snapshot);
+            Self::SplitNotRefused if is_refused(&plan, &Refusal::HistoriesSplit) && has_one_voter(evidence) => {
+                return run_plainly(evidence);
             }
-            Self::ActivePeersHistoryIgnored if is_beside_an_active_peer(request, snapshot, progress, &plan) => {
-                return run_plainly(snapshot);
+            Self::ActivePeersHistoryIgnored if is_beside_an_active_peer(request, evidence, progress, &plan) => {
+                return run_plainly(evidence);
             }
-            Self::OutdatedWordStands => return with_an_outdated_word(request, snapshot, progress, plan),
-            Self::ForkNeverMadeCounts if starts_beside_a_fork(request, snapshot, &plan) => {
+            Self::OutdatedWordStands => return with_an_outdated_word(request, evidence, progress, plan),
+            Self::ForkNeverMadeCounts if starts_beside_a_fork(request, evidence, &plan) => {
                 return Plan::exit(Vec::new(), Exit::Retriable, plan.because);
             }
             Self::VoteThatIsGoneAwaited if request == Request::Monitor && awaits_a_vote_in_vain(&plan) => {
@@ -274,8 +274,8 @@ fn run_otherwise(plan: &mut Plan, instead: &RunMode, which: impl Fn(&RunMode) ->
     }
 }
 
-fn bend_cib(snapshot: &mut Snapshot, bend: impl FnOnce(&mut Cib)) {
-    if let Fact::Known(cib) = &mut snapshot.cib {
+fn bend_cib(evidence: &mut Evidence, bend: impl FnOnce(&mut Cib)) {
+    if let Fact::Known(cib) = &mut evidence.cib {
         bend(cib);
     }
 }
@@ -286,8 +286,8 @@ fn claim(record: &mut Option<Record>, claims: bool) {
     }
 }
 
-fn bend_history(snapshot: &mut Snapshot, whose: impl Fn(&History) -> bool) {
-    if let Fact::Known(DataDir::Present(history)) = &mut snapshot.disk
+fn bend_history(evidence: &mut Evidence, whose: impl Fn(&History) -> bool) {
+    if let Fact::Known(DataDir::Present(history)) = &mut evidence.disk
         && whose(history)
         && !history.voters.contains(&history.member_id)
     {
@@ -296,78 +296,78 @@ fn bend_history(snapshot: &mut Snapshot, whose: impl Fn(&History) -> bool) {
     }
 }
 
-fn forge_memory(snapshot: &mut Snapshot) {
-    if let (Fact::Absent, Fact::Known(DataDir::Present(history))) = (&snapshot.boot_memory, &snapshot.disk) {
-        let lineage = snapshot.own_lineage().unwrap_or_default();
+fn forge_memory(evidence: &mut Evidence) {
+    if let (Fact::Absent, Fact::Known(DataDir::Present(history))) = (&evidence.boot_memory, &evidence.disk) {
+        let lineage = evidence.own_lineage().unwrap_or_default();
         let (cluster_id, member_id) = (history.cluster_id, history.member_id);
         let voter = history.is_voter().then_some(RunningVoter { cluster_id, member_id, lineage, sole: false });
-        let boot_id = snapshot.boot_id.clone();
-        snapshot.boot_memory = Fact::Known(BootMemory { boot_id, voter, ..BootMemory::default() });
+        let boot_id = evidence.boot_id.clone();
+        evidence.boot_memory = Fact::Known(BootMemory { boot_id, voter, ..BootMemory::default() });
     }
 }
 
 /// What this boot remembers counts whether or not the CIB shows a claim.
-fn forge_claim(snapshot: &mut Snapshot) {
-    let remembers = snapshot.memory().is_some_and(|memory| memory.voter.is_some());
-    let own = snapshot.cib.known().and_then(|cib| cib.own_record.clone()).or_else(|| snapshot.record());
+fn forge_claim(evidence: &mut Evidence) {
+    let remembers = evidence.memory().is_some_and(|memory| memory.voter.is_some());
+    let own = evidence.cib.known().and_then(|cib| cib.own_record.clone()).or_else(|| evidence.record());
     let own = own.unwrap_or_else(|| Record {
-        boot_id: snapshot.boot_id.clone(),
+        boot_id: evidence.boot_id.clone(),
         disk: DataDir::Blank,
-        lineage: snapshot.own_lineage().unwrap_or_default(),
+        lineage: evidence.own_lineage().unwrap_or_default(),
         claims: false,
         joins: false,
         gave_up: false,
         nonce: None,
     });
     if remembers {
-        bend_cib(snapshot, |cib| cib.own_record = Some(Record { claims: true, ..own }));
+        bend_cib(evidence, |cib| cib.own_record = Some(Record { claims: true, ..own }));
     }
 }
 
 /// `force_new_cluster` beside a fork that is known counts as where somebody put another cluster's data here.
-fn pass_for_restored(snapshot: &mut Snapshot) {
-    if let Fact::Known(DataDir::Present(history)) = &snapshot.disk {
+fn pass_for_restored(evidence: &mut Evidence) {
+    if let Fact::Known(DataDir::Present(history)) = &evidence.disk {
         let (cluster_id, member_id) = (history.cluster_id + 1, history.member_id);
-        bend_cib(snapshot, |cib| cib.own_identity = Some(Identity { cluster_id, member_id }));
+        bend_cib(evidence, |cib| cib.own_identity = Some(Identity { cluster_id, member_id }));
     }
 }
 
 /// A sole voter beside an active peer that claims nothing, and that recorded no more forks, starts.
-fn is_beside_an_active_peer(request: Request, snapshot: &Snapshot, progress: &Progress, plan: &Plan) -> bool {
-    let Some(cib) = snapshot.cib.known() else { return false };
+fn is_beside_an_active_peer(request: Request, evidence: &Evidence, progress: &Progress, plan: &Plan) -> bool {
+    let Some(cib) = evidence.cib.known() else { return false };
     let is_active = cib.peer_node == PeerNode::Online && cib.peer_agent == PeerAgent::Active;
     let claims_nothing = cib.peer_record.as_ref().is_some_and(|record| !record.claims);
-    let serves = snapshot.peer_etcd.known().is_some_and(Etcd::is_voter_with_leader);
-    let is_newest = snapshot.own_lineage().is_some_and(|own| own >= cib.lineage);
-    let decides = request == Request::Start && progress.phase == Phase::Begin && !runs(snapshot);
-    decides && plan.effects.is_empty() && is_active && claims_nothing && !serves && is_newest && has_one_voter(snapshot)
+    let serves = evidence.peer_etcd.known().is_some_and(Etcd::is_voter_with_leader);
+    let is_newest = evidence.own_lineage().is_some_and(|own| own >= cib.lineage);
+    let decides = request == Request::Start && progress.phase == Phase::Begin && !runs(evidence);
+    decides && plan.effects.is_empty() && is_active && claims_nothing && !serves && is_newest && has_one_voter(evidence)
 }
 
 /// A sole voter starts though a fork is recorded that it does not know.
-fn starts_beside_a_fork(request: Request, snapshot: &Snapshot, plan: &Plan) -> bool {
+fn starts_beside_a_fork(request: Request, evidence: &Evidence, plan: &Plan) -> bool {
     let is_plain = plan.effects.contains(&Effect::RunContainer(RunMode::Normally));
-    request == Request::Start && is_plain && has_one_voter(snapshot) && snapshot.was_left_behind()
+    request == Request::Start && is_plain && has_one_voter(evidence) && evidence.was_left_behind()
 }
 
-fn runs(snapshot: &Snapshot) -> bool {
-    snapshot.container.known().is_some_and(|container| container.running)
+fn runs(evidence: &Evidence) -> bool {
+    evidence.container.known().is_some_and(|container| container.running)
 }
 
-fn has_one_voter(snapshot: &Snapshot) -> bool {
-    let Fact::Known(DataDir::Present(history)) = &snapshot.disk else { return false };
+fn has_one_voter(evidence: &Evidence) -> bool {
+    let Fact::Known(DataDir::Present(history)) = &evidence.disk else { return false };
     history.is_voter() && history.voters.len() == 1
 }
 
-fn run_plainly(snapshot: &Snapshot) -> Plan {
-    let progress = Progress::enter(Phase::Started(RunMode::Normally), snapshot.elapsed_ms);
-    let because = Reason::Rule { rule: Rule::PeerActiveButWithoutLeader, peer: snapshot.peer_name().to_owned() };
+fn run_plainly(evidence: &Evidence) -> Plan {
+    let progress = Progress::enter(Phase::Started(RunMode::Normally), evidence.elapsed_ms);
+    let because = Reason::Rule { rule: Rule::PeerActiveButWithoutLeader, peer: evidence.peer_name().to_owned() };
     Plan::then_look(vec![Effect::RunContainer(RunMode::Normally)], 100, progress, because)
 }
 
 /// A confirmation about other data decides until a start whose etcd has a leader deletes it.
-fn with_an_outdated_word(request: Request, snapshot: &Snapshot, progress: &Progress, mut plan: Plan) -> Plan {
+fn with_an_outdated_word(request: Request, evidence: &Evidence, progress: &Progress, mut plan: Plan) -> Plan {
     if plan.because == Reason::Step(Step::TakeBackOutdatedConfirmation) {
-        return decide::decide(request, &Snapshot { authorisation: Fact::Absent, ..snapshot.clone() }, progress);
+        return decide::decide(request, &Evidence { authorisation: Fact::Absent, ..evidence.clone() }, progress);
     }
     if request != Request::Start || plan.next != Next::Exit(Exit::Success) {
         plan.effects.retain(|effect| *effect != Effect::ConsumeAuthorisation);
@@ -388,17 +388,17 @@ fn waits_for_the_peer_to_serve(plan: &Plan) -> bool {
     matches!(plan.because, Reason::Waiting(Wait::PeerToServe { .. }))
 }
 
-fn has_data(snapshot: &Snapshot) -> bool {
-    matches!(snapshot.disk, Fact::Known(DataDir::Present(_)))
+fn has_data(evidence: &Evidence) -> bool {
+    matches!(evidence.disk, Fact::Known(DataDir::Present(_)))
 }
 
-fn is_blank_with_blank_peer(snapshot: &Snapshot) -> bool {
-    let peer_is_blank = snapshot
+fn is_blank_with_blank_peer(evidence: &Evidence) -> bool {
+    let peer_is_blank = evidence
         .cib
         .known()
         .and_then(|cib| cib.peer_record.as_ref())
         .is_some_and(|record| record.disk == DataDir::Blank);
-    peer_is_blank && snapshot.disk == Fact::Known(DataDir::Blank)
+    peer_is_blank && evidence.disk == Fact::Known(DataDir::Blank)
 }
 
 fn is_stop(effect: &Effect) -> bool {

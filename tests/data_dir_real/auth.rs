@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions, UserAddOptions};
 use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair};
-use tandem::decide::snapshot::Etcd as Seen;
+use tandem::decide::evidence::Etcd as Seen;
 use tandem::etcd::client::{self, Answer, Credentials, Endpoint, Error};
 
 use crate::each_version;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use crate::allocation;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use tandem::decide::snapshot::{Authorisation, BootMemory, Note, Record};
-use tandem::decide::{Fact, Snapshot};
+use tandem::decide::evidence::{Authorisation, BootMemory, Note, Record};
+use tandem::decide::{Evidence, Fact};
 use tandem::etcd::{config, log_line};
 use tandem::ocf::env::Env;
 use tandem::pacemaker::{attributes, cib, resource};
@@ -192,7 +192,7 @@ fn recorded_decisions() {
     fs::write(&path, recorded).unwrap();
     let entries = record::read(&path).unwrap().entries;
     // A snapshot of an earlier version, which knew fewer facts, is read as one that did not ask for them.
-    let Snapshot { room, data_in_use, .. } = &entries[0].snapshot;
+    let Evidence { room, data_in_use, .. } = &entries[0].evidence;
     assert_eq!((room, data_in_use), (&Fact::NotAsked, &Fact::NotAsked));
     survives(recorded, |text| {
         fs::write(&path, text).unwrap();

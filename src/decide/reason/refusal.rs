@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::written::At;
 use super::{LastWritten, Refusal, grant, megabytes};
-use crate::decide::snapshot::{Obstacle, Position};
+use crate::decide::evidence::{Obstacle, Position};
 
 impl Refusal {
     /// In as few words as Pacemaker keeps: what to type comes first, as the end is what is cut off, and the peer is named

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::written::At;
 use super::{Health, Rule, Step, Wait, grant, megabytes};
-use crate::decide::snapshot::Obstacle;
+use crate::decide::evidence::Obstacle;
 
 impl Rule {
     #[expect(clippy::too_many_lines, reason = "a table of sentences")]

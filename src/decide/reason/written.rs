@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::decide::snapshot::Position;
+use crate::decide::evidence::Position;
 
 /// A place in a log, behind its word; nothing where it is not known, as an etcd without a leader may not tell it.
 pub(super) struct At(pub(super) &'static str, pub(super) Position);

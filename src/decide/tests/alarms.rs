@@ -1,11 +1,11 @@
 //! etcd's alarms are shown, and are no failure of the member.
 
 use super::world::*;
+use crate::decide::evidence::{Etcd, Evidence};
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Request};
-use crate::decide::snapshot::{Etcd, Snapshot};
 
-fn voter(errors: &[&str]) -> Snapshot {
+fn voter(errors: &[&str]) -> Evidence {
     let alarms = errors.iter().map(|error| (*error).to_owned()).collect();
     at_rest().running(Fact::Known(Etcd { alarms, ..etcd(ME, Some(ME), &[ME, PEER], &[]) })).seen_voting()
 }

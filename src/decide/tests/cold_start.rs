@@ -2,8 +2,8 @@
 
 use super::world::*;
 use crate::decide::cold_start::{Answer, Chosen, Cluster, answer};
+use crate::decide::evidence::{DataDir, Record};
 use crate::decide::reason::{Refusal, Rule};
-use crate::decide::snapshot::{DataDir, Record};
 
 fn broken() -> DataDir {
     DataDir::Broken { why: "no wal".to_owned() }

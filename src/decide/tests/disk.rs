@@ -1,10 +1,10 @@
 //! What the data dir says beside its history: a database that reaches beyond its log.
 
 use super::world::*;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal};
-use crate::decide::snapshot::*;
 use crate::decide::{Plan, decide};
 
 fn refused(plan: &Plan) -> Option<&Refusal> {
@@ -34,14 +34,14 @@ fn nothing_is_announced_or_forced_from_a_database_ahead_of_its_log() {
     let beside = || history(ME, &[ME, PEER], &[]);
     let down = || at_rest().peer_is(PeerNode::Down, PeerAgent::Stopped).seen_voting();
     let blank = || at_rest().both_start().with_peer_record(DataDir::Blank);
-    for (name, snapshot) in [("the peer is down", down()), ("the peer is blank", blank())] {
-        let whole = first(Request::Start, &snapshot.clone().with_disk(beside()));
+    for (name, evidence) in [("the peer is down", down()), ("the peer is blank", blank())] {
+        let whole = first(Request::Start, &evidence.clone().with_disk(beside()));
         assert!(matches!(whole.effects.first(), Some(Effect::WriteNote(_))), "{name}: {whole:?}");
-        let plan = first(Request::Start, &snapshot.with_disk(ahead(beside())));
+        let plan = first(Request::Start, &evidence.with_disk(ahead(beside())));
         assert!(is_refused_as_ahead(&plan), "{name}: {plan:?}");
     }
     // An operator's word does not change what etcd does with it.
-    let word = Snapshot { authorisation: Fact::Known(word(true)), ..at_rest() };
+    let word = Evidence { authorisation: Fact::Known(word(true)), ..at_rest() };
     let word = word.peer_is(PeerNode::Down, PeerAgent::Stopped).with_disk(ahead(beside()));
     assert!(is_refused_as_ahead(&first(Request::Start, &word)));
 }

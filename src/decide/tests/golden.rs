@@ -8,30 +8,30 @@ use std::path::Path;
 use super::world::*;
 use crate::admin::evidence;
 use crate::decide::decide;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Exit, Next, Phase, Plan, Progress, Request};
-use crate::decide::snapshot::*;
 
 struct Situation {
     name: &'static str,
     request: Request,
     progress: Progress,
-    snapshot: Snapshot,
+    evidence: Evidence,
 }
 
-fn begin(name: &'static str, request: Request, snapshot: Snapshot) -> Situation {
-    Situation { name, request, progress: Progress::default(), snapshot }
+fn begin(name: &'static str, request: Request, evidence: Evidence) -> Situation {
+    Situation { name, request, progress: Progress::default(), evidence }
 }
 
 fn story(situation: &Situation) -> String {
-    let Situation { request, progress, snapshot, .. } = situation;
-    let plan = decide(*request, snapshot, progress);
-    let mut text = format!("asked for: {request:?}, after {} ms", snapshot.elapsed_ms);
+    let Situation { request, progress, evidence, .. } = situation;
+    let plan = decide(*request, evidence, progress);
+    let mut text = format!("asked for: {request:?}, after {} ms", evidence.elapsed_ms);
     if progress.phase != Phase::Begin {
         let _ = write!(text, ", phase {:?}", progress.phase);
     }
-    let _ = write!(text, "\n\nevidence\n{}", evidence::text(snapshot));
-    if let Some(notify) = &snapshot.notify {
+    let _ = write!(text, "\n\nevidence\n{}", evidence::text(evidence));
+    if let Some(notify) = &evidence.notify {
         let _ = writeln!(
             text,
             "  {:<18} {:?} {}: start {:?}, stop {:?}",
@@ -65,35 +65,35 @@ fn pair(me: u64) -> DataDir {
     history(me, &[ME, PEER], &[])
 }
 
-fn together(mine: DataDir, peers: DataDir) -> Snapshot {
+fn together(mine: DataDir, peers: DataDir) -> Evidence {
     at_rest().both_start().with_disk(mine).with_peer_record(peers)
 }
 
-fn beside_serving(disk: DataDir, voters: &[u64], learners: &[u64]) -> Snapshot {
-    let mut snapshot = at_rest().with_disk(disk).peer_is(PeerNode::Online, PeerAgent::Active);
-    snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), voters, learners));
-    snapshot
+fn beside_serving(disk: DataDir, voters: &[u64], learners: &[u64]) -> Evidence {
+    let mut evidence = at_rest().with_disk(disk).peer_is(PeerNode::Online, PeerAgent::Active);
+    evidence.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), voters, learners));
+    evidence
 }
 
-fn listed_learner(disk: DataDir) -> Snapshot {
-    let mut snapshot = beside_serving(disk, &[PEER], &[]);
+fn listed_learner(disk: DataDir) -> Evidence {
+    let mut evidence = beside_serving(disk, &[PEER], &[]);
     let peer_urls = vec!["https://node1:2380".to_owned()];
-    if let Fact::Known(serving) = &mut snapshot.peer_etcd {
+    if let Fact::Known(serving) = &mut evidence.peer_etcd {
         serving.members.push(Member { id: 9, name: String::new(), peer_urls, is_learner: true });
     }
-    snapshot
+    evidence
 }
 
-fn alone(disk: DataDir) -> Snapshot {
+fn alone(disk: DataDir) -> Evidence {
     at_rest().with_disk(disk).peer_is(PeerNode::Down, PeerAgent::NoHistory)
 }
 
-fn voter(leader: Option<u64>) -> Snapshot {
+fn voter(leader: Option<u64>) -> Evidence {
     at_rest().running(Fact::Known(etcd(ME, leader, &[ME, PEER], &[]))).seen_voting()
 }
 
 fn starts() -> Vec<Situation> {
-    let start = |name, snapshot| begin(name, Request::Start, snapshot);
+    let start = |name, evidence| begin(name, Request::Start, evidence);
     let full = Room {
         free_bytes: 50 << 20,
         backups: vec![Backup { name: "member-backup-0001".to_owned(), bytes: 300 << 20 }],
@@ -106,11 +106,11 @@ fn starts() -> Vec<Situation> {
         start("r1-replaced-node-joins-with-an-empty-disk", listed_learner(DataDir::Blank)),
         start(
             "r1-short-disk-drops-the-oldest-backup",
-            Snapshot { room: Fact::Known(full.clone()), ..listed_learner(pair(ME)) },
+            Evidence { room: Fact::Known(full.clone()), ..listed_learner(pair(ME)) },
         ),
         start(
             "r1-short-disk-without-a-backup-to-drop-refuses",
-            Snapshot { room: Fact::Known(Room { backups: Vec::new(), ..full }), ..listed_learner(pair(ME)) },
+            Evidence { room: Fact::Known(Room { backups: Vec::new(), ..full }), ..listed_learner(pair(ME)) },
         ),
         start("r2-two-voters-start-plainly", together(pair(ME), pair(PEER))),
         start("r2-sole-voter-beside-its-learner", together(history(ME, &[ME], &[PEER]), history(PEER, &[ME], &[PEER]))),
@@ -137,20 +137,20 @@ fn starts() -> Vec<Situation> {
 }
 
 fn starts_without_a_peer() -> Vec<Situation> {
-    let start = |name, snapshot| begin(name, Request::Start, snapshot);
+    let start = |name, evidence| begin(name, Request::Start, evidence);
     vec![
         start("r3-sole-voter-starts-alone", alone(history(ME, &[ME], &[]))),
         start("r3-survivor-announces", alone(pair(ME)).seen_voting().with_disk(pair(ME))),
         start("r3-after-a-reboot-refuses", alone(pair(ME))),
-        start("r3-operators-word-announces", Snapshot { authorisation: Fact::Known(word(false)), ..alone(pair(ME)) }),
+        start("r3-operators-word-announces", Evidence { authorisation: Fact::Known(word(false)), ..alone(pair(ME)) }),
         start(
             "r3-operators-word-without-the-loss-refuses",
-            Snapshot { authorisation: Fact::Known(word(false)), ..alone(pair(ME)) }
+            Evidence { authorisation: Fact::Known(word(false)), ..alone(pair(ME)) }
                 .cib_with(|cib| cib.lineage = forks(1, "node2")),
         ),
         start(
             "r3-operators-word-with-the-loss-announces",
-            Snapshot { authorisation: Fact::Known(word(true)), ..alone(pair(ME)) }
+            Evidence { authorisation: Fact::Known(word(true)), ..alone(pair(ME)) }
                 .cib_with(|cib| cib.lineage = forks(1, "node2")),
         ),
         start("r3-learner-alone-refuses", alone(history(ME, &[PEER], &[ME]))),
@@ -167,14 +167,14 @@ fn starts_without_a_peer() -> Vec<Situation> {
         ),
         start(
             "an-unreadable-cib-refuses",
-            Snapshot {
+            Evidence {
                 cib: Fact::Unknown("cibadmin gave no answer within 8.0 s and was killed".to_owned()),
                 ..together(pair(ME), pair(PEER))
             },
         ),
         start(
             "an-unreadable-disk-refuses",
-            Snapshot {
+            Evidence {
                 disk: Fact::Unknown("reading /var/lib/etcd/member/wal: Input/output error".to_owned()),
                 ..together(pair(ME), pair(PEER))
             },
@@ -184,7 +184,7 @@ fn starts_without_a_peer() -> Vec<Situation> {
 
 fn while_running() -> Vec<Situation> {
     let fenced = voter(None).peer_is(PeerNode::Down, PeerAgent::NoHistory);
-    let announced = Snapshot {
+    let announced = Evidence {
         note: Fact::Known(Note {
             lineage: forks(1, "node1"),
             alone_since: Some(Position { term: 3, index: 1000 }),
@@ -196,20 +196,20 @@ fn while_running() -> Vec<Situation> {
         })
     };
     let stopped =
-        Snapshot { own_etcd: Fact::Absent, disk: Fact::Known(pair(ME)), ..announced.clone() }.at_the_barrier();
+        Evidence { own_etcd: Fact::Absent, disk: Fact::Known(pair(ME)), ..announced.clone() }.at_the_barrier();
     let with_alarm = {
         let alarms = vec!["memberID:2 alarm:NOSPACE ".to_owned()];
         let own = Etcd { alarms, ..etcd(ME, Some(ME), &[ME, PEER], &[]) };
-        Snapshot { own_etcd: Fact::Known(own), ..voter(Some(ME)) }
+        Evidence { own_etcd: Fact::Known(own), ..voter(Some(ME)) }
     };
     let learner = |polls_caught_up| {
-        let mut snapshot = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
-        snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(ME), &[ME], &[PEER]));
+        let mut evidence = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
+        evidence.peer_etcd = Fact::Known(etcd(PEER, Some(ME), &[ME], &[PEER]));
         let progress = Progress { polls_caught_up, ..Progress::default() };
-        Situation { name: "monitor-promotes-a-learner-that-caught-up", request: Request::Monitor, progress, snapshot }
+        Situation { name: "monitor-promotes-a-learner-that-caught-up", request: Request::Monitor, progress, evidence }
     };
     let in_phase =
-        |name, request, phase, snapshot| Situation { name, request, progress: Progress::enter(phase, 0), snapshot };
+        |name, request, phase, evidence| Situation { name, request, progress: Progress::enter(phase, 0), evidence };
     let sole = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
     vec![
         begin(
@@ -222,7 +222,7 @@ fn while_running() -> Vec<Situation> {
             name: "recovery-3-advances-and-forces",
             request: Request::Notify,
             progress: barrier(),
-            snapshot: stopped,
+            evidence: stopped,
         },
         begin(
             "notify-before-a-stop-proves-nothing",
@@ -236,7 +236,7 @@ fn while_running() -> Vec<Situation> {
         begin(
             "monitor-finds-a-hung-etcd",
             Request::Monitor,
-            Snapshot {
+            Evidence {
                 own_etcd: Fact::Unknown("https://192.0.2.1:2379 gave no answer within 2.5 s".to_owned()),
                 ..voter(Some(ME))
             }
@@ -249,26 +249,26 @@ fn while_running() -> Vec<Situation> {
 
 fn stops_and_roles() -> Vec<Situation> {
     let leaving = |leader| {
-        let mut snapshot = voter(Some(leader)).peer_is(PeerNode::Online, PeerAgent::Active).notified(
+        let mut evidence = voter(Some(leader)).peer_is(PeerNode::Online, PeerAgent::Active).notified(
             Moment::Outside,
             "",
             &[],
             &["node1"],
         );
-        snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(leader), &[ME, PEER], &[]));
-        snapshot
+        evidence.peer_etcd = Fact::Known(etcd(PEER, Some(leader), &[ME, PEER], &[]));
+        evidence
     };
-    let mute = Snapshot {
+    let mute = Evidence {
         container: Fact::Unknown("podman gave no answer within 8.0 s and was killed".to_owned()),
         ..at_rest()
     }
     .with_disk(pair(ME))
     .after(40_000);
     let asks = {
-        let mut snapshot = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[PEER], &[ME])));
-        snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[ME]));
+        let mut evidence = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[PEER], &[ME])));
+        evidence.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[ME]));
         let progress = Progress { polls_caught_up: 1, ..Progress::default() };
-        Situation { name: "promote-asks-the-peer", request: Request::Promote, progress, snapshot }
+        Situation { name: "promote-asks-the-peer", request: Request::Promote, progress, evidence }
     };
     vec![
         begin("stop-leader-hands-over", Request::Stop, leaving(ME)),
@@ -282,7 +282,7 @@ fn stops_and_roles() -> Vec<Situation> {
             name: "stop-ends-though-podman-hangs",
             request: Request::Stop,
             progress: Progress::enter(Phase::Stopped, 30_000),
-            snapshot: mute,
+            evidence: mute,
         },
         asks,
     ]

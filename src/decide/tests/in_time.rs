@@ -1,23 +1,23 @@
 //! What does not fit into an action's time is not begun in it, and what was begun is not undone.
 
 use super::world::*;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal, Wait};
-use crate::decide::snapshot::*;
 use crate::decide::{Progress, decide, out_of_time};
 
 /// What a monitor has of its 25 s.
 const BUDGET_MS: u64 = 23_000;
 
 /// A voter of two whose peer is fenced, in a monitor.
-fn survivor() -> Snapshot {
+fn survivor() -> Evidence {
     let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting();
-    Snapshot { budget_ms: BUDGET_MS, ..voter.peer_is(PeerNode::Down, PeerAgent::NoHistory) }
+    Evidence { budget_ms: BUDGET_MS, ..voter.peer_is(PeerNode::Down, PeerAgent::NoHistory) }
 }
 
-fn fenced(snapshot: Snapshot) -> Snapshot {
-    snapshot.notified(Moment::Post, "stop", &[], &["node2"])
+fn fenced(evidence: Evidence) -> Evidence {
+    evidence.notified(Moment::Post, "stop", &[], &["node2"])
 }
 
 fn announced() -> Progress {
@@ -25,16 +25,16 @@ fn announced() -> Progress {
 }
 
 /// The same node with its etcd stopped, before the last step.
-fn stopped() -> Snapshot {
-    let stopped = Snapshot { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..survivor().at_the_barrier() };
-    Snapshot { own_etcd: Fact::Absent, ..stopped }
+fn stopped() -> Evidence {
+    let stopped = Evidence { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..survivor().at_the_barrier() };
+    Evidence { own_etcd: Fact::Absent, ..stopped }
 }
 
 /// It runs, by a force that we announced, and has not served since.
-fn forced(own: Fact<Etcd>) -> Snapshot {
-    let mut snapshot = survivor().announced().running(own);
-    snapshot.container = Fact::Known(Container { running: true, forces_new_cluster: true, ..Container::default() });
-    snapshot.cib_with(|cib| {
+fn forced(own: Fact<Etcd>) -> Evidence {
+    let mut evidence = survivor().announced().running(own);
+    evidence.container = Fact::Known(Container { running: true, forces_new_cluster: true, ..Container::default() });
+    evidence.cib_with(|cib| {
         if let Some(record) = &mut cib.own_record {
             record.nonce = Some(2);
         }
@@ -63,7 +63,7 @@ fn going_on_alone_begins_only_with_the_time_to_end_it() {
         }
     }
     // An operator's short time is enough, or it would never begin.
-    let short = Snapshot { budget_ms: 8_000, ..survivor() };
+    let short = Evidence { budget_ms: 8_000, ..survivor() };
     assert!(matches!(first(Request::Monitor, &short.after(1_000)).effects.first(), Some(Effect::WriteNote(_))));
 }
 
@@ -96,7 +96,7 @@ fn an_etcd_that_was_forced_and_is_slow_does_not_fail_the_monitor_that_forced_it(
             assert!(is_harmless(&plan) && exit(&plan) != Some(Exit::Retriable), "{elapsed_ms}: {plan:?}");
         }
     }
-    let ended = Snapshot { container: Fact::Absent, ..forced(Fact::Absent) };
+    let ended = Evidence { container: Fact::Absent, ..forced(Fact::Absent) };
     assert_eq!(exit(&decide(Request::Monitor, &ended, &started)), Some(Exit::Retriable), "one that has ended is");
 }
 
@@ -108,7 +108,7 @@ fn what_was_forced_is_not_stopped_to_be_forced_once_more() {
         assert_eq!(exit(&plan).is_none(), elapsed_ms <= 20_000, "{elapsed_ms}: not for ever: {plan:?}");
     }
     // Without our announcement the force is an old one.
-    let old = Snapshot { note: Fact::Absent, ..forced(silent()) };
+    let old = Evidence { note: Fact::Absent, ..forced(silent()) };
     let old = old.cib_with(|cib| cib.lineage = Lineage::default());
     assert!(matches!(first(Request::Monitor, &old).effects.first(), Some(Effect::WriteNote(_))));
 }
@@ -128,13 +128,13 @@ fn a_monitor_whose_time_is_over_leaves_what_it_launched_to_the_next_one() {
 
 #[test]
 fn where_nobody_can_tell_what_is_launched_nothing_is_stopped_to_be_forced() {
-    let unsure = Snapshot { launching: Fact::Unknown("I/O error".to_owned()), ..survivor() };
+    let unsure = Evidence { launching: Fact::Unknown("I/O error".to_owned()), ..survivor() };
     assert!(is_harmless(&first(Request::Monitor, &unsure)));
 }
 
 /// A voter that Pacemaker is about to promote, and that does not answer.
-fn slow_voter() -> Snapshot {
-    Snapshot { promotable: true, own_etcd: silent(), ..survivor() }
+fn slow_voter() -> Evidence {
+    Evidence { promotable: true, own_etcd: silent(), ..survivor() }
 }
 
 #[test]
@@ -147,32 +147,32 @@ fn a_voter_that_is_slow_to_answer_is_promoted_all_the_same() {
     let remembers =
         |effect: &Effect| matches!(effect, Effect::Remember(memory) if memory.promoted && memory.voter.is_some());
     assert!(promoted.effects.iter().any(remembers), "{promoted:?}");
-    let never_seen = Snapshot { boot_memory: Fact::Absent, ..slow_voter() };
-    let nothing_listens = Snapshot { own_etcd: Fact::Absent, ..slow_voter() };
-    let not_running = Snapshot { container: Fact::Absent, ..slow_voter() };
-    for (name, snapshot) in [("unseen", never_seen), ("deaf", nothing_listens), ("stopped", not_running)] {
-        assert_eq!(exit(&first(Request::Promote, &snapshot.after(20_500))), Some(Exit::Retriable), "{name}");
+    let never_seen = Evidence { boot_memory: Fact::Absent, ..slow_voter() };
+    let nothing_listens = Evidence { own_etcd: Fact::Absent, ..slow_voter() };
+    let not_running = Evidence { container: Fact::Absent, ..slow_voter() };
+    for (name, evidence) in [("unseen", never_seen), ("deaf", nothing_listens), ("stopped", not_running)] {
+        assert_eq!(exit(&first(Request::Promote, &evidence.after(20_500))), Some(Exit::Retriable), "{name}");
     }
 }
 
 #[test]
 fn a_notification_after_which_nothing_is_done_says_why() {
-    let reason = |snapshot: Snapshot| {
-        let plan = first(Request::Notify, &fenced(snapshot));
+    let reason = |evidence: Evidence| {
+        let plan = first(Request::Notify, &fenced(evidence));
         assert!(plan.effects.is_empty() && exit(&plan) == Some(Exit::Success), "{plan:?}");
         plan.because.to_string()
     };
-    let own = |own| Snapshot { own_etcd: own, ..survivor() };
-    for (snapshot, words) in [
+    let own = |own| Evidence { own_etcd: own, ..survivor() };
+    for (evidence, words) in [
         (survivor().peer_is(PeerNode::Lost, PeerAgent::Active), "until node2 is back or confirmed stopped or fenced"),
         (survivor().cib_with(|cib| cib.lineage = forks(1, "node2")), "node2 is known to have gone on"),
-        (Snapshot { boot_memory: Fact::Absent, ..survivor() }, "node2 may have gone on"),
-        (Snapshot { boot_memory: Fact::Absent, ..own(silent()) }, "no answer"),
+        (Evidence { boot_memory: Fact::Absent, ..survivor() }, "node2 may have gone on"),
+        (Evidence { boot_memory: Fact::Absent, ..own(silent()) }, "no answer"),
         (own(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))), "the sole voter"),
         (own(Fact::Known(etcd(ME, None, &[PEER], &[ME]))), "a learner"),
-        (Snapshot { container: Fact::Absent, ..own(Fact::Absent) }, "does not run"),
+        (Evidence { container: Fact::Absent, ..own(Fact::Absent) }, "does not run"),
     ] {
-        let said = reason(snapshot);
+        let said = reason(evidence);
         assert!(said.contains(words), "{words}: {said}");
     }
 }
@@ -180,14 +180,14 @@ fn a_notification_after_which_nothing_is_done_says_why() {
 /// OpenShift's watcher of certificates sets the attribute and restarts the container by itself.
 #[test]
 fn a_monitor_that_meets_a_restart_behind_pacemaker_waits_for_its_end() {
-    let gap = Snapshot { container: Fact::Absent, own_etcd: Fact::Absent, ..survivor() };
+    let gap = Evidence { container: Fact::Absent, own_etcd: Fact::Absent, ..survivor() };
     let restarted = gap.clone().cib_with(|cib| cib.others.restart_no_leave = true);
     assert_eq!(exit(&first(Request::Monitor, &gap)), Some(Exit::NotRunning));
     for (elapsed_ms, waits) in [(0, true), (14_000, true), (16_000, false)] {
         let plan = first(Request::Monitor, &restarted.clone().after(elapsed_ms));
         assert_eq!(exit(&plan), (!waits).then_some(Exit::NotRunning), "{elapsed_ms}: {plan:?}");
     }
-    let short = Snapshot { budget_ms: 8_000, ..restarted };
+    let short = Evidence { budget_ms: 8_000, ..restarted };
     assert_eq!(exit(&first(Request::Monitor, &short.clone().after(6_000))), Some(Exit::NotRunning));
     assert_eq!(exit(&first(Request::Probe, &short)), Some(Exit::NotRunning), "a probe answers what is");
 }

@@ -1,30 +1,30 @@
 //! A peer that has lost its data or has left: nobody waits for its vote, nor for what it was to send.
 
 use super::world::*;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal};
-use crate::decide::snapshot::*;
 use crate::decide::{Progress, decide};
 
 /// etcd runs here, and has had no leader in this boot; the peer has come back without data. What was published of our data
 /// is of our last start.
-fn waiting(published: DataDir) -> Snapshot {
+fn waiting(published: DataDir) -> Evidence {
     let own_etcd = Fact::Unknown("no answer without a leader".to_owned());
     let waiting = at_rest().running(own_etcd).with_peer_record(DataDir::Blank);
     let waiting = waiting.cib_with(|cib| cib.own_record = Some(record(published)));
     waiting.peer_is(PeerNode::Online, PeerAgent::Stopped)
 }
 
-fn left_behind() -> Snapshot {
+fn left_behind() -> Evidence {
     waiting(history(ME, &[ME, PEER], &[])).cib_with(|cib| cib.lineage = forks(1, "node2"))
 }
 
 #[test]
 fn a_vote_that_nobody_can_give_is_not_waited_for() {
     let answering =
-        |snapshot: Snapshot| Snapshot { own_etcd: Fact::Known(etcd(ME, None, &[ME, PEER], &[])), ..snapshot };
-    for (name, snapshot) in [
+        |evidence: Evidence| Evidence { own_etcd: Fact::Known(etcd(ME, None, &[ME, PEER], &[])), ..evidence };
+    for (name, evidence) in [
         ("promoted since its last start", waiting(DataDir::Blank)),
         ("a member again, with another id", waiting(departed(ME))),
         ("left behind", left_behind()),
@@ -32,17 +32,17 @@ fn a_vote_that_nobody_can_give_is_not_waited_for() {
         ("left behind, with an etcd that answers", answering(left_behind())),
         ("a sole voter since the peer left", waiting(departed(ME)).with_peer_record(departed(PEER))),
     ] {
-        assert_eq!(exit(&first(Request::Monitor, &snapshot)), Some(Exit::Retriable), "{name}");
+        assert_eq!(exit(&first(Request::Monitor, &evidence)), Some(Exit::Retriable), "{name}");
     }
-    for (name, snapshot) in [
+    for (name, evidence) in [
         ("a sole voter is slow", waiting(history(ME, &[ME], &[]))),
         ("the peer has data", left_behind().with_peer_record(history(PEER, &[ME, PEER], &[]))),
         ("the peer has not said", left_behind().cib_with(|cib| cib.peer_record = None)),
-        ("its etcd runs", Snapshot { peer_etcd: Fact::Unknown("no answer".to_owned()), ..left_behind() }),
+        ("its etcd runs", Evidence { peer_etcd: Fact::Unknown("no answer".to_owned()), ..left_behind() }),
         ("its agent is active", left_behind().peer_is(PeerNode::Online, PeerAgent::Active)),
         ("a sole voter whose peer left is slow", waiting(history(ME, &[ME], &[])).with_peer_record(departed(PEER))),
     ] {
-        assert_eq!(exit(&first(Request::Monitor, &snapshot)), Some(Exit::Success), "{name}");
+        assert_eq!(exit(&first(Request::Monitor, &evidence)), Some(Exit::Success), "{name}");
     }
 }
 
@@ -51,12 +51,12 @@ fn what_this_node_announced_itself_does_not_keep_it_from_going_on() {
     let announced = left_behind().cib_with(|cib| cib.lineage = forks(1, "node1"));
     let note = |lineage| Fact::Known(Note { lineage, ..Note::default() });
     let goes_on =
-        |snapshot: &Snapshot| matches!(first(Request::Monitor, snapshot).effects.first(), Some(Effect::WriteNote(_)));
-    assert!(goes_on(&Snapshot { note: note(forks(1, "node1")), ..announced.clone() }));
-    assert!(goes_on(&Snapshot { note: note(forks(1, "node2")), ..left_behind() }), "taken over as a voter of two");
+        |evidence: &Evidence| matches!(first(Request::Monitor, evidence).effects.first(), Some(Effect::WriteNote(_)));
+    assert!(goes_on(&Evidence { note: note(forks(1, "node1")), ..announced.clone() }));
+    assert!(goes_on(&Evidence { note: note(forks(1, "node2")), ..left_behind() }), "taken over as a voter of two");
     assert!(!goes_on(&announced), "the note is another disk's");
     let joined = Note { lineage: forks(1, "node1"), joins: true, ..Note::default() };
-    let moved_aside = Snapshot { note: Fact::Known(joined), ..announced };
+    let moved_aside = Evidence { note: Fact::Known(joined), ..announced };
     assert!(!goes_on(&moved_aside), "what was published is of data that was moved aside");
     assert_eq!(exit(&first(Request::Monitor, &moved_aside)), Some(Exit::Retriable));
 }

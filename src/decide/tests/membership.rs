@@ -2,9 +2,9 @@
 
 use super::recovery::post_stop;
 use super::world::*;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Request, RunMode, Via};
-use crate::decide::snapshot::*;
 use crate::decide::{Progress, decide};
 
 #[test]
@@ -13,17 +13,17 @@ fn a_returning_peer_is_listed_before_it_starts_and_never_twice() {
     let starting = sole.notified(Moment::Pre, "start", &["node2"], &[]);
     let plan = first(Request::Notify, &starting);
     assert_eq!(plan.effects[0], Effect::AddLearner { peer_url: "https://node2:2380".to_owned(), via: Via::Own });
-    let listed = Snapshot { own_etcd: Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER])), ..starting };
+    let listed = Evidence { own_etcd: Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER])), ..starting };
     assert!(first(Request::Notify, &listed).effects.is_empty());
 }
 
 #[test]
 fn a_learner_is_promoted_after_two_polls_with_a_small_absolute_lag() {
     let learner = |index| {
-        let mut snapshot = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
+        let mut evidence = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
         let answer = Etcd { index, ..etcd(PEER, Some(ME), &[ME], &[PEER]) };
-        snapshot.peer_etcd = Fact::Known(answer);
-        snapshot
+        evidence.peer_etcd = Fact::Known(answer);
+        evidence
     };
     let far = first(Request::Monitor, &learner(899));
     assert!(far.effects.is_empty(), "101 entries behind");
@@ -37,10 +37,10 @@ fn a_learner_is_promoted_after_two_polls_with_a_small_absolute_lag() {
 
 #[test]
 fn a_stranger_that_answers_in_the_learners_place_is_not_promoted() {
-    let mut snapshot = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
-    snapshot.peer_etcd = Fact::Known(Etcd { member_id: 9, ..etcd(PEER, Some(ME), &[ME], &[PEER]) });
+    let mut evidence = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
+    evidence.peer_etcd = Fact::Known(Etcd { member_id: 9, ..etcd(PEER, Some(ME), &[ME], &[PEER]) });
     let progress = Progress { polls_caught_up: 1, ..Progress::default() };
-    let effects = decide(Request::Monitor, &snapshot, &progress).effects;
+    let effects = decide(Request::Monitor, &evidence, &progress).effects;
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::PromoteMember { .. })));
 }
 
@@ -70,7 +70,7 @@ fn a_learner_at_nobodys_address_makes_place_and_a_voter_there_is_not_touched() {
     assert_eq!(first(Request::Monitor, &stranger).effects, removed);
     let starting = stranger.notified(Moment::Pre, "start", &["node2"], &[]);
     assert_eq!(first(Request::Notify, &starting).effects, removed);
-    let only_node = Snapshot { peer: None, ..sole(&[ME], &[PEER]) };
+    let only_node = Evidence { peer: None, ..sole(&[ME], &[PEER]) };
     assert_eq!(first(Request::Monitor, &only_node).effects, [Effect::RemoveMember { id: PEER, via: Via::Own }]);
     for (voters, learners) in [(&[ME, 7][..], &[][..]), (&[ME, PEER, 7], &[]), (&[ME], &[PEER])] {
         let effects = first(Request::Monitor, &sole(voters, learners)).effects;
@@ -110,14 +110,14 @@ fn a_learner_whose_machine_is_being_deleted_is_promoted_by_nobody() {
     serving.peer_etcd = Fact::Known(etcd(PEER, Some(ME), &[ME], &[PEER]));
     let caught_up = Progress { polls_caught_up: 1, ..Progress::default() };
     let after_start = serving.clone().notified(Moment::Post, "start", &["node2"], &[]);
-    let promotes = |snapshot: &Snapshot| {
-        let plan = decide(Request::Notify, snapshot, &caught_up);
+    let promotes = |evidence: &Evidence| {
+        let plan = decide(Request::Notify, evidence, &caught_up);
         plan.effects.iter().any(|effect| matches!(effect, Effect::PromoteMember { .. }))
     };
     assert!(promotes(&after_start));
-    let deleted = |mut snapshot: Snapshot| {
-        snapshot.local.machine_is_deleted = Fact::Known(true);
-        snapshot
+    let deleted = |mut evidence: Evidence| {
+        evidence.local.machine_is_deleted = Fact::Known(true);
+        evidence
     };
     assert!(!promotes(&deleted(after_start)));
     let mut learner = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[PEER], &[ME])));
@@ -129,8 +129,8 @@ fn a_learner_whose_machine_is_being_deleted_is_promoted_by_nobody() {
 #[test]
 fn a_peer_that_is_confirmed_to_be_gone_is_listed_at_once() {
     let sole = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
-    let lists = |snapshot: &Snapshot| {
-        let plan = first(Request::Monitor, snapshot);
+    let lists = |evidence: &Evidence| {
+        let plan = first(Request::Monitor, evidence);
         plan.effects.iter().any(|effect| matches!(effect, Effect::AddLearner { .. }))
     };
     let down = sole.clone().peer_is(PeerNode::Down, PeerAgent::NoHistory);
@@ -141,6 +141,6 @@ fn a_peer_that_is_confirmed_to_be_gone_is_listed_at_once() {
     let mut deleted = down.clone();
     deleted.local.machine_is_deleted = Fact::Known(true);
     assert!(!lists(&deleted));
-    let listed = Snapshot { own_etcd: Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER])), ..down };
+    let listed = Evidence { own_etcd: Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER])), ..down };
     assert!(!lists(&listed), "etcd of some releases keeps a learner through a force: never two of them");
 }

@@ -3,13 +3,13 @@
 use super::recovery::leaderless;
 use super::world::*;
 use crate::decide::decide;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Request};
-use crate::decide::snapshot::*;
 
 #[test]
 fn a_claim_that_went_with_pacemakers_former_life_is_published_again_once_there_is_a_leader() {
-    let serving = Snapshot { own_etcd: Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[])), ..leaderless() };
+    let serving = Evidence { own_etcd: Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[])), ..leaderless() };
     let effects = first(Request::Monitor, &serving.clone().cib_with(|cib| cib.own_record = None)).effects;
     assert!(effects.iter().any(|effect| matches!(effect, Effect::PublishRecord(record) if record.claims)));
     let effects = first(Request::Monitor, &serving).effects;
@@ -19,14 +19,14 @@ fn a_claim_that_went_with_pacemakers_former_life_is_published_again_once_there_i
 #[test]
 fn monitor_answers_not_running_only_when_it_is_sure() {
     assert_eq!(exit(&first(Request::Monitor, &at_rest())), Some(Exit::NotRunning));
-    let unknown = Snapshot { container: Fact::Unknown("podman hangs".to_owned()), ..at_rest() };
+    let unknown = Evidence { container: Fact::Unknown("podman hangs".to_owned()), ..at_rest() };
     assert_eq!(exit(&first(Request::Monitor, &unknown)), Some(Exit::Retriable));
     assert_eq!(exit(&first(Request::Probe, &unknown)), Some(Exit::Retriable));
 }
 
 #[test]
 fn an_etcd_that_served_and_fell_silent_is_reported_within_its_time() {
-    let silent = Snapshot { own_etcd: Fact::Unknown("no answer".to_owned()), ..leaderless() };
+    let silent = Evidence { own_etcd: Fact::Unknown("no answer".to_owned()), ..leaderless() };
     let silent = silent.peer_is(PeerNode::Online, PeerAgent::Active);
     assert_eq!(exit(&first(Request::Monitor, &silent)), None);
     assert_eq!(exit(&first(Request::Monitor, &silent.after(13_000))), Some(Exit::Retriable));
@@ -34,8 +34,8 @@ fn an_etcd_that_served_and_fell_silent_is_reported_within_its_time() {
 
 #[test]
 fn a_probe_publishes_what_a_starting_peer_would_wait_for() {
-    let snapshot = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
-    let plan = first(Request::Probe, &snapshot);
+    let evidence = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
+    let plan = first(Request::Probe, &evidence);
     assert!(matches!(plan.effects[..], [Effect::PublishRecord(_)]));
     assert_eq!(exit(&plan), Some(Exit::NotRunning));
 }
@@ -44,12 +44,12 @@ fn a_probe_publishes_what_a_starting_peer_would_wait_for() {
 fn promoted_is_what_pacemaker_promoted() {
     let voter = || at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();
     let promoted = |promoted, promotable| {
-        let mut snapshot = voter();
-        snapshot.promotable = promotable;
-        if let Fact::Known(memory) = &mut snapshot.boot_memory {
+        let mut evidence = voter();
+        evidence.promotable = promotable;
+        if let Fact::Known(memory) = &mut evidence.boot_memory {
             memory.promoted = promoted;
         }
-        exit(&first(Request::Monitor, &snapshot))
+        exit(&first(Request::Monitor, &evidence))
     };
     assert_eq!(promoted(true, true), Some(Exit::Promoted));
     assert_eq!(promoted(false, true), Some(Exit::Success));
@@ -58,19 +58,19 @@ fn promoted_is_what_pacemaker_promoted() {
 
 #[test]
 fn two_voters_take_back_what_was_said_of_one() {
-    let mut snapshot = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();
-    snapshot = snapshot.cib_with(|cib| {
+    let mut evidence = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();
+    evidence = evidence.cib_with(|cib| {
         cib.standalone_node = Some("node1".to_owned());
         cib.learner_node = Some("node2".to_owned());
     });
-    let effects = first(Request::Monitor, &snapshot).effects;
+    let effects = first(Request::Monitor, &evidence).effects;
     assert!(effects.contains(&Effect::SetStandalone(None)) && effects.contains(&Effect::SetLearner(None)));
 }
 
 #[test]
 fn a_healthy_monitor_writes_nothing() {
-    let snapshot = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();
-    assert_eq!(first(Request::Monitor, &snapshot).effects, []);
+    let evidence = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();
+    assert_eq!(first(Request::Monitor, &evidence).effects, []);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_voter_with_a_leader_has_no_use_for_an_operators_word() {
     let mut serving = leaderless();
     serving.authorisation = Fact::Known(word(false));
     let takes_it_back =
-        |snapshot: &Snapshot| first(Request::Monitor, snapshot).effects.contains(&Effect::ConsumeAuthorisation);
+        |evidence: &Evidence| first(Request::Monitor, evidence).effects.contains(&Effect::ConsumeAuthorisation);
     assert!(!takes_it_back(&serving));
     serving.own_etcd = Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]));
     assert!(takes_it_back(&serving));
@@ -89,7 +89,7 @@ fn what_cannot_be_written_down_does_not_make_a_serving_etcd_fail() {
     let serving = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[])));
     assert_eq!(crate::decide::after_failed_upkeep(&serving), Exit::Success);
     assert_eq!(crate::decide::after_failed_upkeep(&leaderless()), Exit::Success);
-    let silent = Snapshot { own_etcd: Fact::Unknown("no answer".to_owned()), ..serving };
+    let silent = Evidence { own_etcd: Fact::Unknown("no answer".to_owned()), ..serving };
     assert_eq!(crate::decide::after_failed_upkeep(&silent), Exit::Retriable);
 }
 
@@ -107,10 +107,10 @@ fn a_voter_that_is_found_running_claims_before_it_remembers() {
 #[test]
 fn a_voter_has_the_promotion_score_and_a_learner_has_none() {
     let score = |own: Etcd, seen: Option<u32>| {
-        let mut snapshot = at_rest().running(Fact::Known(own)).seen_voting();
-        snapshot.promotable = true;
-        let snapshot = snapshot.cib_with(|cib| cib.own_promotion_score = seen);
-        let effects = first(Request::Monitor, &snapshot).effects;
+        let mut evidence = at_rest().running(Fact::Known(own)).seen_voting();
+        evidence.promotable = true;
+        let evidence = evidence.cib_with(|cib| cib.own_promotion_score = seen);
+        let effects = first(Request::Monitor, &evidence).effects;
         effects.into_iter().find_map(|effect| match effect {
             Effect::SetPromotionScore(score) => Some(score),
             _ => None,
@@ -129,7 +129,7 @@ fn two_voters_with_a_leader_have_one_history_and_one_count_of_its_forks() {
     let voter = voter.cib_with(|cib| cib.lineage = forks(2, "node2"));
     let adopted = Effect::WriteNote(Note { lineage: forks(2, "node2"), ..Note::default() });
     assert!(first(Request::Monitor, &voter).effects.contains(&adopted));
-    let leaderless = Snapshot { own_etcd: Fact::Known(etcd(ME, None, &[ME, PEER], &[])), ..voter };
+    let leaderless = Evidence { own_etcd: Fact::Known(etcd(ME, None, &[ME, PEER], &[])), ..voter };
     assert!(!first(Request::Monitor, &leaderless).effects.contains(&adopted));
 }
 
@@ -139,7 +139,7 @@ fn a_fork_that_the_cib_has_lost_is_told_anew_by_who_knows_it() {
     let note = Note { lineage: forks(2, "node1"), ..Note::default() };
     for voters in [&[ME, PEER][..], &[ME]] {
         let voter = at_rest().running(Fact::Known(etcd(ME, Some(ME), voters, &[]))).seen_voting();
-        let voter = Snapshot { note: Fact::Known(note.clone()), ..voter };
+        let voter = Evidence { note: Fact::Known(note.clone()), ..voter };
         assert!(first(Request::Monitor, &voter).effects.contains(&tells));
         let known = voter.cib_with(|cib| cib.lineage = forks(2, "node1"));
         assert!(!first(Request::Monitor, &known).effects.contains(&tells));
@@ -152,15 +152,15 @@ fn a_new_voter_claims_and_remembers_in_one_action() {
     let mut promoted = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[])));
     promoted.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[ME, PEER], &[]));
     promoted = promoted.peer_is(PeerNode::Online, PeerAgent::Active);
-    for (request, snapshot) in [
+    for (request, evidence) in [
         (Request::Monitor, promoted.clone()),
         (Request::Notify, promoted.clone().notified(Moment::Post, "start", &["node1"], &[])),
     ] {
-        let plan = first(request, &snapshot);
+        let plan = first(request, &evidence);
         let claims = |effect: &Effect| matches!(effect, Effect::PublishRecord(record) if record.claims);
         assert!(plan.effects.iter().any(claims) && exit(&plan).is_none(), "{plan:?}");
         let claim = Record { claims: true, ..record(history(ME, &[ME, PEER], &[])) };
-        let claimed = snapshot.cib_with(|cib| cib.own_record = Some(claim));
+        let claimed = evidence.cib_with(|cib| cib.own_record = Some(claim));
         let plan = decide(request, &claimed, &progress(plan));
         let remembers = |effect: &Effect| matches!(effect, Effect::Remember(memory) if memory.voter.is_some());
         assert!(plan.effects.iter().any(remembers) && exit(&plan) == Some(Exit::Success), "{plan:?}");
@@ -174,8 +174,8 @@ fn a_new_voter_remembers_only_once_it_has_what_its_leader_had() {
     let voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[])));
     let voter = voter.peer_is(PeerNode::Online, PeerAgent::Active).cib_with(|cib| cib.own_record = Some(claim));
     let remembers = |leader: Etcd| {
-        let snapshot = Snapshot { peer_etcd: Fact::Known(leader), ..voter.clone() };
-        let plan = first(Request::Monitor, &snapshot);
+        let evidence = Evidence { peer_etcd: Fact::Known(leader), ..voter.clone() };
+        let plan = first(Request::Monitor, &evidence);
         plan.effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if memory.voter.is_some()))
     };
     assert!(remembers(etcd(PEER, Some(PEER), &[ME, PEER], &[])));
@@ -188,8 +188,8 @@ fn a_new_voter_remembers_only_once_it_has_what_its_leader_had() {
 /// Pacemaker bans etcd from a node at `migration-threshold`, and forgets no failure by itself.
 #[test]
 fn failures_never_add_up_to_a_ban() {
-    let failed = |snapshot: Snapshot, operation: &str, count| {
-        snapshot.cib_with(|cib| _ = cib.own_failures.insert(operation.to_owned(), count))
+    let failed = |evidence: Evidence, operation: &str, count| {
+        evidence.cib_with(|cib| _ = cib.own_failures.insert(operation.to_owned(), count))
     };
     let set = |plan: &crate::decide::Plan| {
         let counts = plan.effects.iter().filter_map(|effect| match effect {

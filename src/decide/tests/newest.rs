@@ -2,10 +2,10 @@
 
 use super::world::*;
 use crate::decide::decide;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Request, RunMode};
 use crate::decide::reason::Reason;
-use crate::decide::snapshot::*;
 
 #[test]
 fn a_stopped_peers_record_counts_only_where_it_is_of_the_member_that_is_listed() {
@@ -14,7 +14,7 @@ fn a_stopped_peers_record_counts_only_where_it_is_of_the_member_that_is_listed()
         let peer = record(history(member, &[ME, member], &[]));
         survivor.cib_with(|cib| cib.peer_record = Some(Record { lineage: forks(1, "node1"), ..peer }))
     };
-    let plan = |snapshot: &Snapshot| decide(Request::Monitor, snapshot, &barrier());
+    let plan = |evidence: &Evidence| decide(Request::Monitor, evidence, &barrier());
     let forced = [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)];
     assert_eq!(plan(&stopped(PEER)).effects, forced);
     // A record of another member is older than this membership: the peer may claim by now, and we only do not see it yet.
@@ -25,8 +25,8 @@ fn a_stopped_peers_record_counts_only_where_it_is_of_the_member_that_is_listed()
 fn what_a_lost_peer_said_last_is_no_proof_for_a_force() {
     let plan = |node| {
         let voter = at_rest().with_disk(history(ME, &[ME, PEER], &[])).with_peer_record(DataDir::Blank);
-        let snapshot = voter.peer_is(node, PeerAgent::Stopped).at_the_barrier();
-        decide(Request::Monitor, &snapshot, &barrier()).effects
+        let evidence = voter.peer_is(node, PeerAgent::Stopped).at_the_barrier();
+        decide(Request::Monitor, &evidence, &barrier()).effects
     };
     let forced = [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)];
     assert_eq!(plan(PeerNode::Online), forced);
@@ -123,7 +123,7 @@ fn a_fork_that_was_never_made_counts_no_more_beside_as_many_of_its_own() {
     let sole = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Online, PeerAgent::Active);
     let starts = |peer_lineage: Lineage| {
         let beside = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER], &[])) };
-        let there = Snapshot { note: Fact::Known(note.clone()), ..sole.clone() }.cib_with(|cib| {
+        let there = Evidence { note: Fact::Known(note.clone()), ..sole.clone() }.cib_with(|cib| {
             (cib.lineage, cib.peer_lineage, cib.peer_record) = (forks(1, "node1"), Some(peer_lineage), Some(beside));
             cib.own_record.iter_mut().for_each(|record| record.lineage = forks(1, "node1"));
         });
@@ -137,7 +137,7 @@ fn a_fork_that_was_never_made_counts_no_more_beside_as_many_of_its_own() {
 fn only_data_that_was_given_up_to_join_and_not_gone_on_with_is_published_as_that() {
     let note = Note { joins: true, ..Note::default() };
     let joins = |disk: DataDir, note: Note| {
-        let joiner = Snapshot { note: Fact::Known(note), disk: Fact::Known(disk), ..at_rest() };
+        let joiner = Evidence { note: Fact::Known(note), disk: Fact::Known(disk), ..at_rest() };
         joiner.record().is_some_and(|record| record.joins)
     };
     assert!(joins(DataDir::Blank, note.clone()));
@@ -152,7 +152,7 @@ fn only_data_that_was_given_up_to_join_and_not_gone_on_with_is_published_as_that
 fn as_many_forks_by_another_node_are_another_history() {
     let note = Note { lineage: forks(1, "node1"), ..Note::default() };
     let sole = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
-    let sole = Snapshot { note: Fact::Known(note), ..sole };
+    let sole = Evidence { note: Fact::Known(note), ..sole };
     let knows = |by: &str| {
         sole.clone().cib_with(|cib| {
             cib.lineage = forks(1, by);
@@ -168,9 +168,9 @@ fn as_many_forks_by_another_node_are_another_history() {
 fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
     let kept = Effect::PublishPeerLineage(forks(1, "node2"));
     let note = Note { lineage: forks(1, "node1"), ..Note::default() };
-    let told = |snapshot: Snapshot, attribute: Option<Lineage>| {
+    let told = |evidence: Evidence, attribute: Option<Lineage>| {
         let peer = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[PEER], &[])) };
-        Snapshot { note: Fact::Known(note.clone()), ..snapshot }.cib_with(|cib| {
+        Evidence { note: Fact::Known(note.clone()), ..evidence }.cib_with(|cib| {
             (cib.lineage, cib.own_lineage) = (forks(1, "node1"), Some(forks(1, "node1")));
             (cib.peer_record, cib.peer_lineage) = (Some(peer), attribute);
         })
@@ -184,7 +184,7 @@ fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
         assert!(!keeps(Some(forks(1, "node2"))) && !keeps(Some(forks(2, "node2"))), "{request:?}");
     }
     // What this node knows is in its own note and attribute.
-    let known = |snapshot: &mut Cib| snapshot.peer_record.iter_mut().for_each(|peer| peer.lineage = forks(1, "node1"));
+    let known = |evidence: &mut Cib| evidence.peer_record.iter_mut().for_each(|peer| peer.lineage = forks(1, "node1"));
     assert!(!first(Request::Start, &told(stopped(), None).cib_with(known)).effects.contains(&kept));
 }
 
@@ -195,7 +195,7 @@ fn a_probe_beside_a_running_fork_tells_of_it_where_the_cib_does_not() {
     let alone = Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), ..Note::default() };
     let back = |note: &Note, known: Option<Lineage>| {
         let running = at_rest().running(Fact::Unknown("no answer".to_owned()));
-        let looks = Snapshot { note: Fact::Known(note.clone()), ..running };
+        let looks = Evidence { note: Fact::Known(note.clone()), ..running };
         looks.cib_with(|cib| (cib.own_record, cib.own_lineage) = (None, known))
     };
     assert_eq!(first(Request::Probe, &back(&alone, None)).effects, [told]);
@@ -209,7 +209,7 @@ fn who_serves_alone_is_the_history_that_the_cib_tells_of() {
     let note = Note { lineage: forks(1, "node1"), ..Note::default() };
     let tells = |voters: &[u64]| {
         let voter = at_rest().running(Fact::Known(etcd(ME, Some(ME), voters, &[]))).seen_voting();
-        let voter = Snapshot { note: Fact::Known(note.clone()), ..voter };
+        let voter = Evidence { note: Fact::Known(note.clone()), ..voter };
         let plan = first(Request::Monitor, &voter.cib_with(|cib| cib.lineage = forks(1, "node2")));
         plan.effects.contains(&Effect::PublishLineage(forks(1, "node1")))
     };
@@ -218,8 +218,8 @@ fn who_serves_alone_is_the_history_that_the_cib_tells_of() {
     assert!(!tells(&[ME, PEER]));
 }
 
-fn run_mode(snapshot: &Snapshot) -> Option<RunMode> {
-    first(Request::Start, snapshot).effects.iter().find_map(|effect| match effect {
+fn run_mode(evidence: &Evidence) -> Option<RunMode> {
+    first(Request::Start, evidence).effects.iter().find_map(|effect| match effect {
         Effect::RunContainer(mode) => Some(mode.clone()),
         _ => None,
     })

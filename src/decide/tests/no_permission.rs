@@ -1,25 +1,25 @@
 //! An etcd whose auth refuses this agent answers: it is not restarted, and what it does not tell is unknown.
 
 use super::world::*;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode};
 use crate::decide::reason::{Health, Reason, Refusal};
-use crate::decide::snapshot::*;
 use crate::decide::{Progress, after_failed_upkeep, decide};
 
 /// A voter of two whose auth was switched on while it served.
-fn refusing(leaderless: bool) -> Snapshot {
+fn refusing(leaderless: bool) -> Evidence {
     let said = Fact::Unknown("etcdserver: user name not found".to_owned());
     let refuses = NoPermission { user: Some("etcd-node1".to_owned()), leaderless };
-    Snapshot { own_refuses: Some(Box::new(refuses)), ..at_rest().running(said).seen_voting() }
+    Evidence { own_refuses: Some(Box::new(refuses)), ..at_rest().running(said).seen_voting() }
 }
 
-fn unknown_boot(snapshot: Snapshot) -> Snapshot {
-    Snapshot { boot_memory: Fact::Absent, ..snapshot }
+fn unknown_boot(evidence: Evidence) -> Evidence {
+    Evidence { boot_memory: Fact::Absent, ..evidence }
 }
 
-fn recovers(snapshot: &Snapshot) -> bool {
-    matches!(first(Request::Monitor, snapshot).effects.first(), Some(Effect::WriteNote(_)))
+fn recovers(evidence: &Evidence) -> bool {
+    matches!(first(Request::Monitor, evidence).effects.first(), Some(Effect::WriteNote(_)))
 }
 
 #[test]
@@ -30,8 +30,8 @@ fn an_etcd_that_serves_and_refuses_this_agent_lives_and_names_the_user() {
         (PeerNode::Down, PeerAgent::NoHistory),
     ];
     for (node, agent) in fates {
-        for snapshot in [refusing(false), unknown_boot(refusing(false))] {
-            let plan = first(Request::Monitor, &snapshot.peer_is(node, agent).after(590_000));
+        for evidence in [refusing(false), unknown_boot(refusing(false))] {
+            let plan = first(Request::Monitor, &evidence.peer_is(node, agent).after(590_000));
             assert_eq!(exit(&plan), Some(Exit::Success), "{node:?}: {plan:?}");
             assert_eq!(plan.effects, [Effect::SetAlarm(Some("AUTH: no root role of etcd-node1".to_owned()))]);
             let told = plan.because.to_string();
@@ -51,9 +51,9 @@ fn it_is_told_once_and_a_cib_that_takes_nothing_fails_nobody() {
 
 #[test]
 fn the_survivor_recovers_though_its_etcd_tells_it_nothing() {
-    let down = |snapshot: Snapshot| snapshot.peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let down = |evidence: Evidence| evidence.peer_is(PeerNode::Down, PeerAgent::NoHistory);
     assert!(recovers(&down(refusing(true))));
-    let fenced = |snapshot| down(snapshot).notified(Moment::Post, "stop", &[], &["node2"]);
+    let fenced = |evidence| down(evidence).notified(Moment::Post, "stop", &[], &["node2"]);
     for (leaderless, wanted) in [(true, true), (false, false)] {
         let plan = first(Request::Notify, &fenced(refusing(leaderless)));
         assert_eq!(
@@ -65,7 +65,7 @@ fn the_survivor_recovers_though_its_etcd_tells_it_nothing() {
     assert!(!recovers(&down(refusing(false))));
     // Nor does a table or an operator's word force what serves unseen.
     let nothing_there = refusing(false).with_peer_record(DataDir::Blank);
-    let confirmed = Snapshot { authorisation: Fact::Known(word(false)), ..fenced(unknown_boot(nothing_there)) };
+    let confirmed = Evidence { authorisation: Fact::Known(word(false)), ..fenced(unknown_boot(nothing_there)) };
     assert!(is_harmless(&first(Request::Notify, &confirmed)));
     assert!(!recovers(&refusing(true).peer_is(PeerNode::Lost, PeerAgent::Active)), "not fenced yet");
     let refused = first(Request::Monitor, &down(unknown_boot(refusing(true)))).because;
@@ -90,12 +90,12 @@ fn what_was_announced_is_given_up_where_a_majority_is_there_again() {
 #[test]
 fn a_forced_etcd_that_refuses_this_agent_is_settled_and_not_forced_again() {
     let forced = Progress::enter(Phase::Started(RunMode::ForceNewCluster), 0);
-    let mut snapshot = refusing(false).peer_is(PeerNode::Down, PeerAgent::NoHistory);
-    if let Fact::Known(container) = &mut snapshot.container {
+    let mut evidence = refusing(false).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    if let Fact::Known(container) = &mut evidence.container {
         container.forces_new_cluster = true;
     }
-    snapshot.authorisation = Fact::Known(word(false));
-    let plan = decide(Request::Notify, &snapshot, &forced);
+    evidence.authorisation = Fact::Known(word(false));
+    let plan = decide(Request::Notify, &evidence, &forced);
     assert_eq!(exit(&plan), Some(Exit::Success), "{plan:?}");
     assert!(plan.effects.contains(&Effect::SettleConfig) && plan.effects.contains(&Effect::ConsumeAuthorisation));
     let remembered = plan.effects.iter().find_map(|effect| match effect {
@@ -125,11 +125,11 @@ fn a_start_succeeds_and_one_that_waits_for_its_peer_names_the_user() {
 #[test]
 fn an_attribute_does_not_give_up_a_peer_that_answers_and_refuses() {
     let stopped = refusing(true).at_the_barrier().peer_is(PeerNode::Online, PeerAgent::Active);
-    let mut told = Snapshot { own_etcd: Fact::Absent, own_refuses: None, ..stopped };
+    let mut told = Evidence { own_etcd: Fact::Absent, own_refuses: None, ..stopped };
     told.disk = Fact::Known(history(ME, &[ME, PEER], &[]));
     told = told.cib_with(|cib| cib.others.force_on_me = true);
-    let forces = |snapshot: &Snapshot| {
-        decide(Request::Start, snapshot, &barrier()).effects.contains(&Effect::RunContainer(RunMode::ForceNewCluster))
+    let forces = |evidence: &Evidence| {
+        decide(Request::Start, evidence, &barrier()).effects.contains(&Effect::RunContainer(RunMode::ForceNewCluster))
     };
     told.peer_etcd = Fact::Unknown("no answer".to_owned());
     assert!(forces(&told));

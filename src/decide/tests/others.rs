@@ -1,26 +1,26 @@
 //! What other programs ask through the CIB, and what they read there.
 
 use super::world::*;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Notice, Phase, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal, Rule, Wait};
-use crate::decide::snapshot::*;
 
 fn says(effects: &[Effect], notice: &Notice) -> bool {
     effects.contains(&Effect::TellOthers(notice.clone()))
 }
 
-fn serving() -> Snapshot {
+fn serving() -> Evidence {
     at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting()
 }
 
-fn forced_on_me(snapshot: Snapshot) -> Snapshot {
-    snapshot.cib_with(|cib| cib.others.force_on_me = true)
+fn forced_on_me(evidence: Evidence) -> Evidence {
+    evidence.cib_with(|cib| cib.others.force_on_me = true)
 }
 
 #[test]
 fn a_start_publishes_address_and_revision_and_takes_back_what_was_asked() {
-    let mut snapshot = serving().cib_with(|cib| {
+    let mut evidence = serving().cib_with(|cib| {
         cib.others = Others {
             restart_no_leave: true,
             force_on_me: true,
@@ -28,8 +28,8 @@ fn a_start_publishes_address_and_revision_and_takes_back_what_was_asked() {
             ..Others::default()
         };
     });
-    snapshot.local.revision = Some(7);
-    let plan = first(Request::Start, &snapshot);
+    evidence.local.revision = Some(7);
+    let plan = first(Request::Start, &evidence);
     assert_eq!(exit(&plan), Some(Exit::Success));
     for notice in [
         Notice::Address("192.0.2.1".to_owned()),
@@ -44,38 +44,38 @@ fn a_start_publishes_address_and_revision_and_takes_back_what_was_asked() {
 
 #[test]
 fn a_healthy_monitor_writes_nothing_and_leaves_the_restart_to_the_stop() {
-    let mut snapshot = serving().cib_with(|cib| {
+    let mut evidence = serving().cib_with(|cib| {
         cib.others.revision = Some(1000);
         cib.others.restart_no_leave = true;
     });
-    snapshot.local.revision = Some(2000);
-    assert!(first(Request::Monitor, &snapshot).effects.is_empty());
-    snapshot.local.revision = Some(11_000);
-    assert_eq!(first(Request::Monitor, &snapshot).effects, [Effect::TellOthers(Notice::Revision(11_000))]);
+    evidence.local.revision = Some(2000);
+    assert!(first(Request::Monitor, &evidence).effects.is_empty());
+    evidence.local.revision = Some(11_000);
+    assert_eq!(first(Request::Monitor, &evidence).effects, [Effect::TellOthers(Notice::Revision(11_000))]);
     let spoofed = serving().cib_with(|cib| cib.others.revision = Some(999_999));
-    let spoofed = Snapshot { local: Local { revision: Some(2000), ..spoofed.local.clone() }, ..spoofed };
+    let spoofed = Evidence { local: Local { revision: Some(2000), ..spoofed.local.clone() }, ..spoofed };
     assert!(says(&first(Request::Monitor, &spoofed).effects, &Notice::Revision(2000)));
 }
 
 /// An agent of another kind on the peer tells by the revision that its own data is the older.
 #[test]
 fn a_voter_alone_keeps_its_published_revision_exact() {
-    let mut snapshot = serving().cib_with(|cib| cib.others.revision = Some(1000));
-    snapshot.own_etcd = Fact::Known(etcd(ME, Some(ME), &[ME], &[]));
-    snapshot.local.revision = Some(1001);
-    let says_so = |snapshot: &Snapshot| says(&first(Request::Monitor, snapshot).effects, &Notice::Revision(1001));
-    snapshot.local.machine_is_deleted = Fact::Known(true);
-    assert!(says_so(&snapshot), "a peer that is away");
-    let single = Snapshot { peer: None, ..snapshot };
+    let mut evidence = serving().cib_with(|cib| cib.others.revision = Some(1000));
+    evidence.own_etcd = Fact::Known(etcd(ME, Some(ME), &[ME], &[]));
+    evidence.local.revision = Some(1001);
+    let says_so = |evidence: &Evidence| says(&first(Request::Monitor, evidence).effects, &Notice::Revision(1001));
+    evidence.local.machine_is_deleted = Fact::Known(true);
+    assert!(says_so(&evidence), "a peer that is away");
+    let single = Evidence { peer: None, ..evidence };
     assert!(!says_so(&single), "a cluster of one has nobody to tell it");
 }
 
-fn stops_beside_a_voter() -> Snapshot {
-    let mut snapshot = serving().peer_is(PeerNode::Online, PeerAgent::Active);
-    snapshot.own_etcd = Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]));
-    snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[ME, PEER], &[]));
-    snapshot.notify = Some(Notify { active: nodes(&["node1", "node2"]), stop: nodes(&["node1"]), ..Notify::default() });
-    snapshot
+fn stops_beside_a_voter() -> Evidence {
+    let mut evidence = serving().peer_is(PeerNode::Online, PeerAgent::Active);
+    evidence.own_etcd = Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]));
+    evidence.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[ME, PEER], &[]));
+    evidence.notify = Some(Notify { active: nodes(&["node1", "node2"]), stop: nodes(&["node1"]), ..Notify::default() });
+    evidence
 }
 
 #[test]
@@ -89,10 +89,10 @@ fn a_leave_is_announced_before_it_is_done() {
 /// The CA's bundle is read at a start only: OpenShift restarts both members, one after the other.
 #[test]
 fn restart_no_leave_is_half_of_a_restart() {
-    let snapshot = stops_beside_a_voter().cib_with(|cib| cib.others.restart_no_leave = true);
-    let plan = first(Request::Stop, &snapshot);
+    let evidence = stops_beside_a_voter().cib_with(|cib| cib.others.restart_no_leave = true);
+    let plan = first(Request::Stop, &evidence);
     assert!(matches!(plan.effects.as_slice(), [Effect::StopContainer { .. }]), "{plan:?}");
-    let mut stopped = snapshot.with_disk(history(ME, &[ME, PEER], &[]));
+    let mut stopped = evidence.with_disk(history(ME, &[ME, PEER], &[]));
     stopped.container = Fact::Absent;
     let plan = first(Request::Stop, &stopped);
     let claims = plan.effects.iter().any(|effect| matches!(effect, Effect::PublishRecord(record) if record.claims));
@@ -102,22 +102,22 @@ fn restart_no_leave_is_half_of_a_restart() {
 /// A flag that was left behind by a ban: meanwhile the peer went on alone, and its list counts.
 #[test]
 fn a_stale_restart_flag_bypasses_nothing() {
-    let mut snapshot = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
-    snapshot = snapshot.cib_with(|cib| cib.others.restart_no_leave = true);
-    snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[]));
-    let plan = first(Request::Start, &snapshot);
+    let mut evidence = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
+    evidence = evidence.cib_with(|cib| cib.others.restart_no_leave = true);
+    evidence.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[]));
+    let plan = first(Request::Start, &evidence);
     assert!(matches!(plan.effects.as_slice(), [Effect::AddLearner { .. }, ..]), "{plan:?}");
 }
 
 #[test]
 fn a_stale_removal_lock_decides_nothing() {
-    let snapshot = at_rest()
+    let evidence = at_rest()
         .both_start()
         .peer_is(PeerNode::Online, PeerAgent::Starting)
         .with_disk(history(ME, &[ME, PEER], &[]))
         .with_peer_record(history(PEER, &[ME, PEER], &[]))
         .cib_with(|cib| cib.others.removal_lock = Some("1".to_owned()));
-    let plan = first(Request::Start, &snapshot);
+    let plan = first(Request::Start, &evidence);
     assert_eq!(plan.because, Reason::Rule { rule: Rule::TwoPlainStarts, peer: "node2".to_owned() });
 }
 
@@ -141,7 +141,7 @@ fn a_replaced_peer_is_given_up_where_others_say_so() {
 fn a_stale_wish_to_force_is_taken_back_and_gives_nothing_up() {
     let running = forced_on_me(serving());
     assert!(says(&first(Request::Monitor, &running).effects, &Notice::ForceDone));
-    let sole = Snapshot { own_etcd: Fact::Known(etcd(ME, Some(ME), &[ME], &[])), ..running };
+    let sole = Evidence { own_etcd: Fact::Known(etcd(ME, Some(ME), &[ME], &[])), ..running };
     assert!(!says(&first(Request::Monitor, &sole).effects, &Notice::ForceDone));
     let alone = forced_on_me(at_rest().with_disk(history(ME, &[ME, PEER], &[])));
     let alone = alone.peer_is(PeerNode::Down, PeerAgent::NoHistory);
@@ -207,32 +207,32 @@ fn a_restored_snapshot_counts_on_both_sides() {
 fn a_start_that_was_decided_from_a_stale_record_begins_again() {
     let started = at_rest().with_disk(history(ME, &[ME, PEER], &[])).running(Fact::Unknown("no leader yet".to_owned()));
     let restored = Etcd { cluster_id: 0xc2, ..etcd(9, Some(9), &[9], &[]) };
-    let left_out = Snapshot { peer_etcd: Fact::Known(restored), ..started.clone() };
+    let left_out = Evidence { peer_etcd: Fact::Known(restored), ..started.clone() };
     let progress = crate::decide::Progress::enter(Phase::Started(RunMode::Normally), 0);
     let plan = crate::decide::decide(Request::Start, &left_out.after(1_500), &progress);
     assert!(matches!(plan.effects.as_slice(), [Effect::StopContainer { .. }]), "{plan:?}");
-    let listed = Snapshot { peer_etcd: Fact::Known(etcd(PEER, Some(PEER), &[ME, PEER], &[])), ..started };
+    let listed = Evidence { peer_etcd: Fact::Known(etcd(PEER, Some(PEER), &[ME, PEER], &[])), ..started };
     assert!(crate::decide::decide(Request::Start, &listed.after(1_500), &progress).effects.is_empty());
 }
 
 #[test]
 fn a_start_waits_until_the_static_pod_is_gone_and_says_meanwhile_what_is_here() {
-    let mut snapshot = at_rest();
-    snapshot.disk = Fact::Known(history(ME, &[ME, PEER], &[]));
-    snapshot.local.obstacle = Some(Obstacle::StaticPod);
-    let plan = first(Request::Start, &snapshot);
+    let mut evidence = at_rest();
+    evidence.disk = Fact::Known(history(ME, &[ME, PEER], &[]));
+    evidence.local.obstacle = Some(Obstacle::StaticPod);
+    let plan = first(Request::Start, &evidence);
     assert!(matches!(plan.effects.as_slice(), [Effect::PublishRecord(_)]), "{plan:?}");
     assert_eq!(plan.because, Reason::Waiting(Wait::WayToBeFree { obstacle: Obstacle::StaticPod }));
-    assert_eq!(exit(&first(Request::Start, &snapshot.clone().after(595_000))), Some(Exit::Retriable));
-    assert_eq!(exit(&first(Request::Probe, &snapshot)), Some(Exit::NotRunning), "kubelet's etcd is not ours");
+    assert_eq!(exit(&first(Request::Start, &evidence.clone().after(595_000))), Some(Exit::Retriable));
+    assert_eq!(exit(&first(Request::Probe, &evidence)), Some(Exit::NotRunning), "kubelet's etcd is not ours");
 }
 
 #[test]
 fn a_taken_port_is_named_after_a_minute() {
-    let mut snapshot = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
-    snapshot.local.obstacle = Some(Obstacle::PortTaken(2380));
-    assert_eq!(exit(&first(Request::Start, &snapshot.clone().after(30_000))), None);
-    let plan = first(Request::Start, &snapshot.after(61_000));
+    let mut evidence = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
+    evidence.local.obstacle = Some(Obstacle::PortTaken(2380));
+    assert_eq!(exit(&first(Request::Start, &evidence.clone().after(30_000))), None);
+    let plan = first(Request::Start, &evidence.after(61_000));
     assert!(plan.because.short().contains("port 2380"), "{}", plan.because.short());
 }
 
@@ -273,7 +273,7 @@ fn a_learner_of_a_node_that_left_the_map_is_removed() {
 
 #[test]
 fn a_check_that_was_asked_for_fails_the_monitor() {
-    let mut snapshot = serving();
-    snapshot.local.failed_check = Some("no confirmed read".to_owned());
-    assert_eq!(exit(&first(Request::Monitor, &snapshot)), Some(Exit::Retriable));
+    let mut evidence = serving();
+    evidence.local.failed_check = Some("no confirmed read".to_owned());
+    assert_eq!(exit(&first(Request::Monitor, &evidence)), Some(Exit::Retriable));
 }

@@ -1,7 +1,7 @@
 //! What people read: short enough for Pacemaker, and what to type comes first.
 
+use crate::decide::evidence::{Obstacle, Position};
 use crate::decide::reason::{Reason, Refusal, Wait};
-use crate::decide::snapshot::{Obstacle, Position};
 use crate::ocf::exit::{REASON_LIMIT, as_kept};
 
 /// What fills the holes of a sentence.

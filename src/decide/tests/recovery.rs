@@ -1,39 +1,39 @@
 //! Going on alone in the post-stop notification, with `monitor` as backstop.
 
 use super::world::*;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal};
-use crate::decide::snapshot::*;
 use crate::decide::{Progress, decide};
 
 /// A voter of two whose peer was just lost: no leader.
-pub(super) fn leaderless() -> Snapshot {
+pub(super) fn leaderless() -> Evidence {
     at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting()
 }
 
-pub(super) fn post_stop(snapshot: Snapshot) -> Snapshot {
-    snapshot.notified(Moment::Post, "stop", &[], &["node2"])
+pub(super) fn post_stop(evidence: Evidence) -> Evidence {
+    evidence.notified(Moment::Post, "stop", &[], &["node2"])
 }
 
-pub(super) fn recovers(request: Request, snapshot: &Snapshot) -> bool {
-    matches!(first(request, snapshot).effects.first(), Some(Effect::WriteNote(_)))
+pub(super) fn recovers(request: Request, evidence: &Evidence) -> bool {
+    matches!(first(request, evidence).effects.first(), Some(Effect::WriteNote(_)))
 }
 
 #[test]
 fn the_survivor_recovers_in_the_notification_that_follows_fencing() {
-    let snapshot = post_stop(leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory));
-    let plan = first(Request::Notify, &snapshot);
+    let evidence = post_stop(leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory));
+    let plan = first(Request::Notify, &evidence);
     assert!(matches!(plan.effects[0], Effect::WriteNote(_)));
     let announced = progress(plan);
-    let seen = snapshot.announced();
+    let seen = evidence.announced();
     let plan = decide(Request::Notify, &seen, &announced);
     let [Effect::StopContainer { .. }, Effect::PublishRecord(last_word)] = &plan.effects[..] else {
         panic!("{plan:?}")
     };
     assert_eq!((last_word.claims, last_word.nonce), (true, Some(seen.nonce)));
     let stopped = progress(plan.clone());
-    let mut seen = Snapshot { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..seen.at_the_barrier() };
+    let mut seen = Evidence { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..seen.at_the_barrier() };
     seen.container = Fact::Known(Container {
         running: false,
         exit: None,
@@ -57,7 +57,7 @@ fn a_clean_shutdown_confirms_as_fencing_does() {
 fn monitor_is_the_backstop() {
     let down = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
     assert!(recovers(Request::Monitor, &down));
-    let silent = Snapshot { own_etcd: Fact::Unknown("no answer".to_owned()), ..down };
+    let silent = Evidence { own_etcd: Fact::Unknown("no answer".to_owned()), ..down };
     assert!(recovers(Request::Monitor, &silent), "an etcd that was restarted has answered nobody yet");
 }
 
@@ -72,11 +72,11 @@ fn nobody_forces_before_the_peer_is_confirmed() {
         ("starting", leaderless().peer_is(PeerNode::Online, PeerAgent::Starting)),
         ("stopping", leaderless().peer_is(PeerNode::Online, PeerAgent::Stopping)),
         ("stopped without a word", leaderless().peer_is(PeerNode::Online, PeerAgent::Stopped)),
-        ("unread", Snapshot { cib: Fact::Unknown("no answer".to_owned()), ..leaderless() }),
+        ("unread", Evidence { cib: Fact::Unknown("no answer".to_owned()), ..leaderless() }),
     ];
-    for (name, snapshot) in waits {
+    for (name, evidence) in waits {
         for request in [Request::Monitor, Request::Notify] {
-            assert!(!recovers(request, &post_stop(snapshot.clone())), "{name}");
+            assert!(!recovers(request, &post_stop(evidence.clone())), "{name}");
         }
     }
 }
@@ -85,17 +85,17 @@ fn nobody_forces_before_the_peer_is_confirmed() {
 #[test]
 fn a_memory_without_its_claim_proves_nothing() {
     let fenced = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
-    let unclaimed = |snapshot: &Snapshot| snapshot.clone().cib_with(|cib| cib.own_record = None);
-    for snapshot in [fenced.clone(), Snapshot { own_etcd: Fact::Unknown("no answer".to_owned()), ..fenced.clone() }] {
-        assert!(recovers(Request::Monitor, &snapshot));
-        assert!(!recovers(Request::Monitor, &unclaimed(&snapshot)));
-        let refused = first(Request::Monitor, &unclaimed(&snapshot)).because;
+    let unclaimed = |evidence: &Evidence| evidence.clone().cib_with(|cib| cib.own_record = None);
+    for evidence in [fenced.clone(), Evidence { own_etcd: Fact::Unknown("no answer".to_owned()), ..fenced.clone() }] {
+        assert!(recovers(Request::Monitor, &evidence));
+        assert!(!recovers(Request::Monitor, &unclaimed(&evidence)));
+        let refused = first(Request::Monitor, &unclaimed(&evidence)).because;
         let is_named = matches!(&refused, Reason::Refused { refusal: Refusal::NoProofThatPeerDidNotGoOn { .. }, .. });
         assert!(is_named, "{refused:?}");
     }
     // What a stop or a start publishes then claims nothing either.
-    let stopped = unclaimed(&Snapshot { container: Fact::Absent, own_etcd: Fact::Absent, ..fenced });
-    let stopped = Snapshot { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..stopped };
+    let stopped = unclaimed(&Evidence { container: Fact::Absent, own_etcd: Fact::Absent, ..fenced });
+    let stopped = Evidence { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..stopped };
     assert_eq!(stopped.record().map(|record| record.claims), Some(false));
     let kept = |effect: &Effect| matches!(effect, Effect::Remember(memory) if memory.voter.is_some());
     assert!(!first(Request::Stop, &stopped).effects.iter().any(kept));
@@ -154,12 +154,12 @@ fn the_notifications_before_a_stop_prove_nothing() {
 #[test]
 fn a_learner_and_a_member_that_this_boot_never_saw_vote_do_not_recover() {
     let down = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
-    let learner = Snapshot { own_etcd: Fact::Known(etcd(ME, None, &[PEER], &[ME])), ..down.clone() };
-    let unseen = Snapshot { boot_memory: Fact::Absent, ..down.clone() };
+    let learner = Evidence { own_etcd: Fact::Known(etcd(ME, None, &[PEER], &[ME])), ..down.clone() };
+    let unseen = Evidence { boot_memory: Fact::Absent, ..down.clone() };
     let forked = down.cib_with(|cib| cib.lineage = forks(1, "node2"));
-    for (name, snapshot) in [("learner", learner), ("unseen", unseen), ("the peer went on alone", forked)] {
-        assert!(!recovers(Request::Monitor, &snapshot), "{name}");
-        assert!(!recovers(Request::Notify, &post_stop(snapshot)), "{name}");
+    for (name, evidence) in [("learner", learner), ("unseen", unseen), ("the peer went on alone", forked)] {
+        assert!(!recovers(Request::Monitor, &evidence), "{name}");
+        assert!(!recovers(Request::Notify, &post_stop(evidence)), "{name}");
     }
 }
 
@@ -169,16 +169,16 @@ fn a_sole_voter_that_is_slow_or_has_just_started_is_not_forced_once_more() {
     if let Fact::Known(memory) = &mut sole.boot_memory {
         memory.voter.as_mut().unwrap().sole = true;
     }
-    let silent = Snapshot { own_etcd: Fact::Unknown("no answer".to_owned()), ..sole.clone() };
+    let silent = Evidence { own_etcd: Fact::Unknown("no answer".to_owned()), ..sole.clone() };
     assert!(!recovers(Request::Monitor, &silent));
-    let starting = Snapshot { own_etcd: Fact::Known(etcd(ME, None, &[ME], &[])), ..sole };
+    let starting = Evidence { own_etcd: Fact::Known(etcd(ME, None, &[ME], &[])), ..sole };
     assert!(!recovers(Request::Monitor, &starting));
 }
 
 #[test]
 fn a_voter_that_waits_for_an_operator_says_so_and_goes_on_at_his_word() {
     let down = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
-    let mut unproven = Snapshot { boot_memory: Fact::Absent, ..down };
+    let mut unproven = Evidence { boot_memory: Fact::Absent, ..down };
     for own in [Fact::Known(etcd(ME, None, &[ME, PEER], &[])), Fact::Unknown("no answer".to_owned())] {
         unproven.own_etcd = own;
         let plan = first(Request::Monitor, &unproven);
@@ -193,15 +193,15 @@ fn a_voter_that_waits_for_an_operator_says_so_and_goes_on_at_his_word() {
             position,
             accept_loss: false,
         };
-        let authorised = Snapshot { authorisation: Fact::Known(word.clone()), ..unproven.clone() };
+        let authorised = Evidence { authorisation: Fact::Known(word.clone()), ..unproven.clone() };
         assert!(recovers(Request::Monitor, &authorised));
         // The word is about data, which is read once etcd is gone.
         let stopped =
-            Snapshot { container: Fact::Absent, disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..authorised };
+            Evidence { container: Fact::Absent, disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..authorised };
         let stopped = stopped.at_the_barrier();
         assert!(!is_harmless(&decide(Request::Monitor, &stopped, &barrier())));
         let other = Authorisation { position: Position { term: 3, index: 7 }, ..word };
-        let other = Snapshot { authorisation: Fact::Known(other), ..stopped };
+        let other = Evidence { authorisation: Fact::Known(other), ..stopped };
         let plan = decide(Request::Monitor, &other, &barrier());
         // Once: as long as it stood, it would have the next etcd announced and stopped again.
         assert_eq!((exit(&plan), &plan.effects[..]), (Some(Exit::Retriable), &[Effect::ConsumeAuthorisation][..]));
@@ -233,10 +233,10 @@ fn a_recovery_ends_where_the_peer_comes_back_meanwhile() {
     assert!(!is_harmless(&decide(Request::Monitor, &seen, &announced)), "nothing stands in the way");
     let back = seen.clone().peer_is(PeerNode::Online, PeerAgent::Active);
     assert!(is_harmless(&decide(Request::Monitor, &back, &announced)));
-    let led = Snapshot { own_etcd: Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[])), ..seen.clone() };
+    let led = Evidence { own_etcd: Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[])), ..seen.clone() };
     assert!(is_harmless(&decide(Request::Monitor, &led, &announced)));
     // Once etcd is stopped, a plain start is what is always safe.
-    let stopped = Snapshot { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..back.at_the_barrier() };
+    let stopped = Evidence { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..back.at_the_barrier() };
     let plan = decide(Request::Monitor, &stopped, &barrier());
     assert_eq!(plan.effects, [Effect::RunContainer(RunMode::Normally)]);
 }
@@ -244,7 +244,7 @@ fn a_recovery_ends_where_the_peer_comes_back_meanwhile() {
 #[test]
 fn nothing_is_forced_before_the_last_word_comes_back_from_the_cib() {
     let down = at_rest().seen_voting().peer_is(PeerNode::Down, PeerAgent::NoHistory);
-    let back = Snapshot { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..down.at_the_barrier() };
+    let back = Evidence { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..down.at_the_barrier() };
     assert!(!is_harmless(&decide(Request::Monitor, &back, &barrier())), "nothing stands in the way");
     // What is seen is the announcement, or the last word of an earlier round.
     for nonce in [None, Some(back.nonce + 1)] {
@@ -261,8 +261,8 @@ fn nothing_is_forced_before_the_last_word_comes_back_from_the_cib() {
 
 #[test]
 fn an_announcement_is_made_once_but_for_an_operators_word_which_counts_a_fork_of_its_own() {
-    let published = |snapshot: &Snapshot| {
-        let effects = first(Request::Monitor, snapshot).effects;
+    let published = |evidence: &Evidence| {
+        let effects = first(Request::Monitor, evidence).effects;
         effects.into_iter().find_map(|effect| match effect {
             Effect::PublishLineage(lineage) => Some(lineage),
             _ => None,
@@ -270,7 +270,7 @@ fn an_announcement_is_made_once_but_for_an_operators_word_which_counts_a_fork_of
     };
     let proven = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory).announced();
     assert_eq!(published(&proven), Some(forks(1, "node1")));
-    let authorised = Snapshot { authorisation: Fact::Known(word(false)), ..proven };
+    let authorised = Evidence { authorisation: Fact::Known(word(false)), ..proven };
     assert_eq!(published(&authorised), Some(forks(2, "node1")));
 }
 
@@ -303,14 +303,14 @@ fn a_peer_that_lost_its_disk_while_it_ran_is_not_waited_for() {
     let starting = || leaderless().peer_is(PeerNode::Online, PeerAgent::Starting);
     let whole = starting().with_peer_record(history(PEER, &[ME, PEER], &[]));
     let blank = starting().with_peer_record(DataDir::Blank);
-    let runs = Snapshot { peer_etcd: Fact::Unknown("no answer".to_owned()), ..blank.clone() };
+    let runs = Evidence { peer_etcd: Fact::Unknown("no answer".to_owned()), ..blank.clone() };
     let claims = blank.cib_with(|cib| {
         if let Some(record) = &mut cib.peer_record {
             record.claims = true;
         }
     });
-    for (name, snapshot) in [("whole", whole), ("runs", runs), ("claims", claims), ("silent", starting())] {
-        assert!(!recovers(Request::Monitor, &snapshot), "{name}");
+    for (name, evidence) in [("whole", whole), ("runs", runs), ("claims", claims), ("silent", starting())] {
+        assert!(!recovers(Request::Monitor, &evidence), "{name}");
     }
 }
 
@@ -325,12 +325,12 @@ fn after_a_reboot_of_both_too_a_peer_without_data_is_not_waited_for() {
         published.peer_is(PeerNode::Online, PeerAgent::Starting)
     };
     assert!(recovers(Request::Monitor, &rebooted(pair(), DataDir::Blank)));
-    for (name, snapshot) in [
+    for (name, evidence) in [
         ("the peer's data is whole", rebooted(pair(), history(PEER, &[ME, PEER], &[]))),
         ("a learner", rebooted(history(ME, &[PEER], &[ME]), DataDir::Blank)),
         ("a fork is missing", rebooted(pair(), DataDir::Blank).cib_with(|cib| cib.lineage = forks(1, "node2"))),
         ("the peer is active", rebooted(pair(), DataDir::Blank).peer_is(PeerNode::Online, PeerAgent::Active)),
     ] {
-        assert!(!recovers(Request::Monitor, &snapshot), "{name}");
+        assert!(!recovers(Request::Monitor, &evidence), "{name}");
     }
 }

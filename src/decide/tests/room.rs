@@ -1,41 +1,41 @@
 //! Backups: what was moved aside is kept while it may matter, and makes room when it does not.
 
 use super::world::*;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Request};
 use crate::decide::reason::{Reason, Refusal};
-use crate::decide::snapshot::*;
 
 const MB: u64 = 1 << 20;
 
 /// A node whose data is not the serving peer's, listed as a learner by it, with three backups of 100 MB.
-fn joining(disk: DataDir, free_mb: u64) -> Snapshot {
-    let mut snapshot = at_rest().with_disk(disk).peer_is(PeerNode::Online, PeerAgent::Active);
+fn joining(disk: DataDir, free_mb: u64) -> Evidence {
+    let mut evidence = at_rest().with_disk(disk).peer_is(PeerNode::Online, PeerAgent::Active);
     let mut serving = Etcd { db_bytes: 100 * MB, ..etcd(PEER, Some(PEER), &[PEER], &[]) };
     let peer_urls = vec!["https://node1:2380".to_owned()];
     serving.members.push(Member { id: 9, name: String::new(), peer_urls, is_learner: true });
-    snapshot.peer_etcd = Fact::Known(serving);
+    evidence.peer_etcd = Fact::Known(serving);
     let backup = |name: &str| Backup { name: name.to_owned(), bytes: 100 * MB };
-    snapshot.room = Fact::Known(Room { free_bytes: free_mb * MB, backups: ["a", "b", "c"].map(backup).to_vec() });
-    snapshot
+    evidence.room = Fact::Known(Room { free_bytes: free_mb * MB, backups: ["a", "b", "c"].map(backup).to_vec() });
+    evidence
 }
 
-fn dropped(snapshot: &Snapshot) -> Vec<String> {
-    match &first(Request::Start, snapshot).effects[..] {
+fn dropped(evidence: &Evidence) -> Vec<String> {
+    match &first(Request::Start, evidence).effects[..] {
         [Effect::DropBackups(names)] => names.clone(),
         _ => Vec::new(),
     }
 }
 
-fn joins(snapshot: &Snapshot) -> bool {
-    first(Request::Start, snapshot).effects.iter().any(|effect| matches!(effect, Effect::RunContainer(_)))
+fn joins(evidence: &Evidence) -> bool {
+    first(Request::Start, evidence).effects.iter().any(|effect| matches!(effect, Effect::RunContainer(_)))
 }
 
 #[test]
 fn nothing_is_deleted_where_the_new_copy_fits() {
-    let snapshot = joining(history(ME, &[ME, PEER], &[]), 260);
-    assert!(joins(&snapshot) && dropped(&snapshot).is_empty());
-    assert!(joins(&Snapshot { room: Fact::Unknown("I/O error".to_owned()), ..snapshot }));
+    let evidence = joining(history(ME, &[ME, PEER], &[]), 260);
+    assert!(joins(&evidence) && dropped(&evidence).is_empty());
+    assert!(joins(&Evidence { room: Fact::Unknown("I/O error".to_owned()), ..evidence }));
 }
 
 #[test]
@@ -49,15 +49,15 @@ fn the_oldest_go_first_and_no_more_than_needed() {
 fn what_may_still_matter_is_never_dropped() {
     // A blank data dir: the newest backup may be what a join that was cut short has just moved aside.
     assert_eq!(dropped(&joining(DataDir::Blank, 0)), ["a", "b"]);
-    let unsettled = Snapshot {
+    let unsettled = Evidence {
         note: Fact::Known(Note { joins: true, ..Note::default() }),
         ..joining(history(ME, &[PEER], &[ME]), 0)
     };
-    let unread = Snapshot { note: Fact::Unknown("damaged".to_owned()), ..joining(DataDir::Blank, 0) };
-    for snapshot in [&unsettled, &unread] {
-        assert!(dropped(snapshot).is_empty() && !joins(snapshot));
+    let unread = Evidence { note: Fact::Unknown("damaged".to_owned()), ..joining(DataDir::Blank, 0) };
+    for evidence in [&unsettled, &unread] {
+        assert!(dropped(evidence).is_empty() && !joins(evidence));
     }
-    let because = |snapshot| first(Request::Start, snapshot).because;
+    let because = |evidence| first(Request::Start, evidence).because;
     assert!(matches!(because(&unsettled), Reason::Refused { refusal: Refusal::NoRoomToJoin { .. }, .. }));
     assert!(matches!(because(&unread), Reason::Refused { refusal: Refusal::NoteUnreadable { .. }, .. }));
 }
@@ -66,13 +66,13 @@ fn what_may_still_matter_is_never_dropped() {
 fn backups_are_pruned_once_this_node_votes_again_and_not_before() {
     let note = Note { joins: true, ..Note::default() };
     let with = |voters: &[u64], learners: &[u64]| {
-        let snapshot = at_rest().running(Fact::Known(etcd(ME, Some(PEER), voters, learners)));
-        Snapshot { note: Fact::Known(note.clone()), ..snapshot }
+        let evidence = at_rest().running(Fact::Known(etcd(ME, Some(PEER), voters, learners)));
+        Evidence { note: Fact::Known(note.clone()), ..evidence }
     };
-    let prunes = |snapshot: &Snapshot| first(Request::Monitor, snapshot).effects.contains(&Effect::PruneBackups);
+    let prunes = |evidence: &Evidence| first(Request::Monitor, evidence).effects.contains(&Effect::PruneBackups);
     assert!(!prunes(&with(&[PEER], &[ME])));
     let voter = with(&[ME, PEER], &[]).seen_voting();
     assert!(prunes(&voter));
     assert!(first(Request::Monitor, &voter).effects.contains(&Effect::WriteNote(Note::default())));
-    assert!(!prunes(&Snapshot { note: Fact::Known(Note::default()), ..voter }));
+    assert!(!prunes(&Evidence { note: Fact::Known(Note::default()), ..voter }));
 }

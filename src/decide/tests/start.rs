@@ -1,21 +1,21 @@
 //! R0, R1, R2 and R4, and the order in which a start does what it does.
 
 use super::world::*;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode, Via};
 use crate::decide::reason::{Reason, Refusal, Rule};
-use crate::decide::snapshot::*;
 use crate::decide::{Progress, decide, may_fail};
 
-pub(super) fn refusal(snapshot: &Snapshot) -> Refusal {
-    match first(Request::Start, snapshot).because {
+pub(super) fn refusal(evidence: &Evidence) -> Refusal {
+    match first(Request::Start, evidence).because {
         Reason::Refused { refusal, .. } => refusal,
         other => panic!("not refused: {other}"),
     }
 }
 
-pub(super) fn run_mode(snapshot: &Snapshot) -> RunMode {
-    match first(Request::Start, snapshot).effects.last() {
+pub(super) fn run_mode(evidence: &Evidence) -> RunMode {
+    match first(Request::Start, evidence).effects.last() {
         Some(Effect::RunContainer(mode)) => mode.clone(),
         other => panic!("no container is run: {other:?}"),
     }
@@ -23,30 +23,30 @@ pub(super) fn run_mode(snapshot: &Snapshot) -> RunMode {
 
 #[test]
 fn nothing_happens_before_the_own_record_is_seen_in_the_cib() {
-    let mut snapshot = at_rest().with_disk(history(ME, &[ME, PEER], &[])).both_start();
-    snapshot = snapshot.cib_with(|cib| cib.own_record = None);
-    let plan = first(Request::Start, &snapshot);
-    assert_eq!(plan.effects, [Effect::PublishRecord(snapshot.record().unwrap())]);
+    let mut evidence = at_rest().with_disk(history(ME, &[ME, PEER], &[])).both_start();
+    evidence = evidence.cib_with(|cib| cib.own_record = None);
+    let plan = first(Request::Start, &evidence);
+    assert_eq!(plan.effects, [Effect::PublishRecord(evidence.record().unwrap())]);
     assert_eq!(exit(&plan), None);
 }
 
 #[test]
 fn what_cannot_be_read_is_never_taken_for_nothing() {
-    let mut snapshot = at_rest().both_start();
-    snapshot.disk = Fact::Unknown("I/O error".to_owned());
-    assert!(matches!(refusal(&snapshot), Refusal::DiskUnreadable { .. }));
-    let mut snapshot = at_rest().both_start();
-    snapshot.cib = Fact::Unknown("no answer".to_owned());
-    assert!(matches!(refusal(&snapshot), Refusal::CibUnreadable { .. }));
-    let mut snapshot = at_rest().both_start();
-    snapshot.container = Fact::Unknown("podman hangs".to_owned());
-    assert!(matches!(refusal(&snapshot), Refusal::ContainerUnknown { .. }));
+    let mut evidence = at_rest().both_start();
+    evidence.disk = Fact::Unknown("I/O error".to_owned());
+    assert!(matches!(refusal(&evidence), Refusal::DiskUnreadable { .. }));
+    let mut evidence = at_rest().both_start();
+    evidence.cib = Fact::Unknown("no answer".to_owned());
+    assert!(matches!(refusal(&evidence), Refusal::CibUnreadable { .. }));
+    let mut evidence = at_rest().both_start();
+    evidence.container = Fact::Unknown("podman hangs".to_owned());
+    assert!(matches!(refusal(&evidence), Refusal::ContainerUnknown { .. }));
 }
 
 #[test]
 fn r0_a_serving_etcd_is_left_alone() {
-    let snapshot = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
-    let plan = first(Request::Start, &snapshot);
+    let evidence = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
+    let plan = first(Request::Start, &evidence);
     assert_eq!(exit(&plan), Some(Exit::Success));
     assert!(is_harmless(&plan));
     assert!(matches!(plan.because, Reason::Rule { rule: Rule::AlreadyServing, .. }), "{}", plan.because);
@@ -55,10 +55,10 @@ fn r0_a_serving_etcd_is_left_alone() {
 #[test]
 fn r1_a_listed_member_starts_with_its_data() {
     for (voters, learners) in [(&[ME, PEER][..], &[][..]), (&[PEER], &[ME])] {
-        let mut snapshot =
+        let mut evidence =
             at_rest().with_disk(history(ME, voters, learners)).peer_is(PeerNode::Online, PeerAgent::Active);
-        snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), voters, learners));
-        let plan = first(Request::Start, &snapshot);
+        evidence.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), voters, learners));
+        let plan = first(Request::Start, &evidence);
         assert_eq!(plan.effects, [Effect::RunContainer(RunMode::Normally)]);
         assert!(is_harmless(&plan));
     }
@@ -66,10 +66,10 @@ fn r1_a_listed_member_starts_with_its_data() {
 
 #[test]
 fn r1_a_stranger_is_listed_first_and_only_then_moves_its_data_aside() {
-    let mut snapshot = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Online, PeerAgent::Active);
-    snapshot = snapshot.cib_with(|cib| cib.lineage = forks(1, "node2"));
-    snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[]));
-    let plan = first(Request::Start, &snapshot);
+    let mut evidence = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Online, PeerAgent::Active);
+    evidence = evidence.cib_with(|cib| cib.lineage = forks(1, "node2"));
+    evidence.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[]));
+    let plan = first(Request::Start, &evidence);
     assert!(is_harmless(&plan));
     assert_eq!(plan.effects[0], Effect::AddLearner { peer_url: "https://node1:2380".to_owned(), via: Via::Peer });
 
@@ -77,8 +77,8 @@ fn r1_a_stranger_is_listed_first_and_only_then_moves_its_data_aside() {
         Member { id: 9, name: String::new(), peer_urls: vec!["https://node1:2380".to_owned()], is_learner: true };
     let mut serving = etcd(PEER, Some(PEER), &[PEER], &[]);
     serving.members.push(listed);
-    snapshot.peer_etcd = Fact::Known(serving);
-    let plan = first(Request::Start, &snapshot);
+    evidence.peer_etcd = Fact::Known(serving);
+    let plan = first(Request::Start, &evidence);
     let initial_cluster = vec![
         ("node2".to_owned(), "https://node2:2380".to_owned()),
         ("node1".to_owned(), "https://node1:2380".to_owned()),
@@ -101,17 +101,17 @@ fn r1_a_stranger_is_listed_first_and_only_then_moves_its_data_aside() {
 
 #[test]
 fn r1_a_stale_entry_with_our_address_is_removed_first() {
-    let mut snapshot = at_rest().with_disk(DataDir::Blank).peer_is(PeerNode::Online, PeerAgent::Active);
-    snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[ME]));
-    let plan = first(Request::Start, &snapshot);
+    let mut evidence = at_rest().with_disk(DataDir::Blank).peer_is(PeerNode::Online, PeerAgent::Active);
+    evidence.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[ME]));
+    let plan = first(Request::Start, &evidence);
     assert_eq!(plan.effects, [Effect::RemoveMember { id: ME, via: Via::Peer }]);
 }
 
 #[test]
 fn r1_a_learner_that_leads_nothing_is_not_followed() {
-    let mut snapshot = at_rest().with_disk(DataDir::Blank).peer_is(PeerNode::Online, PeerAgent::Active);
-    snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(ME), &[ME], &[PEER]));
-    assert!(is_harmless(&first(Request::Start, &snapshot)));
+    let mut evidence = at_rest().with_disk(DataDir::Blank).peer_is(PeerNode::Online, PeerAgent::Active);
+    evidence.peer_etcd = Fact::Known(etcd(PEER, Some(ME), &[ME], &[PEER]));
+    assert!(is_harmless(&first(Request::Start, &evidence)));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn r2_both_start_from_their_records() {
     let blank = at_rest().both_start().with_disk(DataDir::Blank).with_peer_record(DataDir::Blank);
     assert_eq!(run_mode(&blank), RunMode::Bootstrap);
     // What the peer published may be of a time before it joined: nobody begins a cluster beside an etcd that listens.
-    let listens = Snapshot { peer_etcd: Fact::Unknown("no answer".to_owned()), ..blank };
+    let listens = Evidence { peer_etcd: Fact::Unknown("no answer".to_owned()), ..blank };
     let plan = first(Request::Start, &listens);
     assert_eq!((plan.effects.as_slice(), matches!(plan.because, Reason::Waiting(_))), (&[][..], true));
 }
@@ -148,18 +148,18 @@ fn r2_a_peer_whose_start_has_not_begun_may_be_waiting_for_ours_to_end() {
 
 #[test]
 fn r2_the_force_is_announced_seen_and_only_then_done() {
-    let snapshot = at_rest().both_start().with_disk(history(ME, &[ME, PEER], &[])).with_peer_record(DataDir::Blank);
-    let plan = first(Request::Start, &snapshot);
+    let evidence = at_rest().both_start().with_disk(history(ME, &[ME, PEER], &[])).with_peer_record(DataDir::Blank);
+    let plan = first(Request::Start, &evidence);
     assert!(!plan.effects.contains(&Effect::AdvanceCommit));
     let note =
         Note { lineage: forks(1, "node1"), alone_since: Some(Position { term: 3, index: 1000 }), ..Note::default() };
     assert_eq!(plan.effects[0], Effect::WriteNote(note.clone()));
     assert_eq!(plan.effects[1], Effect::PublishLineage(forks(1, "node1")));
     assert_eq!(plan.effects[2], Effect::SetStandalone(Some("node1".to_owned())));
-    assert!(matches!(&plan.effects[3], Effect::PublishRecord(record) if record.nonce == Some(snapshot.nonce)));
+    assert!(matches!(&plan.effects[3], Effect::PublishRecord(record) if record.nonce == Some(evidence.nonce)));
 
     let progress = progress(plan);
-    let mut unseen = snapshot.clone();
+    let mut unseen = evidence.clone();
     unseen.note = Fact::Known(note);
     assert!(decide(Request::Start, &unseen, &progress).effects.is_empty(), "not visible in the CIB yet");
     let plan = decide(Request::Start, &unseen.clone().announced(), &progress);
@@ -187,31 +187,31 @@ fn r4_beside_an_active_peer_nothing_is_forced() {
 
 #[test]
 fn a_plain_start_without_a_leader_runs_on_and_does_not_block_the_peers_start() {
-    let snapshot = at_rest().running(Fact::Unknown("no answer".to_owned())).after(6_000);
+    let evidence = at_rest().running(Fact::Unknown("no answer".to_owned())).after(6_000);
     let progress = Progress::enter(Phase::Started(RunMode::Normally), 500);
-    assert_eq!(exit(&decide(Request::Start, &snapshot, &progress)), Some(Exit::Success));
+    assert_eq!(exit(&decide(Request::Start, &evidence, &progress)), Some(Exit::Success));
     let forced = Progress::enter(Phase::Started(RunMode::ForceNewCluster), 500);
-    assert_eq!(exit(&decide(Request::Start, &snapshot, &forced)), None);
+    assert_eq!(exit(&decide(Request::Start, &evidence, &forced)), None);
 }
 
 #[test]
 fn an_etcd_that_exits_says_why() {
-    let mut snapshot = at_rest();
+    let mut evidence = at_rest();
     let exit = Some("exit code 1: member count is unequal".to_owned());
-    snapshot.container =
+    evidence.container =
         Fact::Known(Container { running: false, exit, broke_down_at: None, found: None, forces_new_cluster: false });
     let progress = Progress::enter(Phase::Started(RunMode::Normally), 0);
-    let plan = decide(Request::Start, &snapshot, &progress);
+    let plan = decide(Request::Start, &evidence, &progress);
     assert_eq!(plan.because.to_string(), "etcd exited: exit code 1: member count is unequal");
 }
 
 #[test]
 fn a_voter_counts_on_its_claim_only_once_the_claim_is_published() {
     let fresh = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
-    let snapshot = fresh.running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[])));
-    let plan = first(Request::Start, &snapshot);
+    let evidence = fresh.running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[])));
+    let plan = first(Request::Start, &evidence);
     assert!(matches!(&plan.effects[..], [Effect::PublishRecord(record)] if record.claims));
-    let claimed = snapshot.cib_with(|cib| {
+    let claimed = evidence.cib_with(|cib| {
         if let Some(record) = &mut cib.own_record {
             record.claims = true;
         }
@@ -223,8 +223,8 @@ fn a_voter_counts_on_its_claim_only_once_the_claim_is_published() {
 
 #[test]
 fn the_force_is_taken_out_of_the_configuration_as_soon_as_etcd_serves() {
-    let mut snapshot = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
-    snapshot.container = Fact::Known(Container {
+    let mut evidence = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
+    evidence.container = Fact::Known(Container {
         running: true,
         exit: None,
         broke_down_at: None,
@@ -232,7 +232,7 @@ fn the_force_is_taken_out_of_the_configuration_as_soon_as_etcd_serves() {
         forces_new_cluster: true,
     });
     for request in [Request::Start, Request::Monitor] {
-        assert!(first(request, &snapshot).effects.contains(&Effect::SettleConfig), "{request:?}");
+        assert!(first(request, &evidence).effects.contains(&Effect::SettleConfig), "{request:?}");
     }
 }
 
@@ -255,7 +255,7 @@ fn a_start_whose_effects_fail_paces_itself_as_a_refusal_does() {
     let often = quick.cib_with(|cib| cib.own_start_failures = 3);
     assert!(!may_fail(Request::Start, &often));
     assert!(may_fail(Request::Start, &often.clone().after(16_000)));
-    let in_no_time = Snapshot { budget_ms: 12_000, ..often.clone() };
+    let in_no_time = Evidence { budget_ms: 12_000, ..often.clone() };
     assert!(may_fail(Request::Start, &in_no_time.after(2_000)), "within the action's time");
     assert!(may_fail(Request::Notify, &often), "Pacemaker counts starts");
 }
@@ -276,8 +276,8 @@ fn r4_of_two_sole_voters_only_the_one_that_runs_serves() {
     for split in [claims(true), claims(false)] {
         assert_eq!(refusal(&split), Refusal::HistoriesSplit);
     }
-    let chosen = |name: &str, split: Snapshot| split.cib_with(|cib| cib.primary = Some(name.to_owned()));
-    let waits = |snapshot: &Snapshot| matches!(first(Request::Start, snapshot).because, Reason::Waiting(_));
+    let chosen = |name: &str, split: Evidence| split.cib_with(|cib| cib.primary = Some(name.to_owned()));
+    let waits = |evidence: &Evidence| matches!(first(Request::Start, evidence).because, Reason::Waiting(_));
     assert!(waits(&chosen("node2", claims(false))));
     assert!(waits(&chosen("node1", claims(true))), "the other one serves");
     let announced = first(Request::Start, &chosen("node1", claims(false)));
@@ -287,7 +287,7 @@ fn r4_of_two_sole_voters_only_the_one_that_runs_serves() {
     assert_eq!(run_mode(&joined), RunMode::Normally);
 }
 
-fn sole_with(peer_record: Record) -> Snapshot {
+fn sole_with(peer_record: Record) -> Evidence {
     let sole = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Online, PeerAgent::Active);
     sole.cib_with(|cib| cib.peer_record = Some(peer_record))
 }

@@ -2,15 +2,15 @@
 
 use super::start::{refusal, run_mode};
 use super::world::*;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal, Rule};
-use crate::decide::snapshot::*;
 
 #[test]
 fn r3_a_sole_voter_needs_no_proof_and_no_force() {
-    let snapshot = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
-    assert_eq!(run_mode(&snapshot), RunMode::Normally);
+    let evidence = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    assert_eq!(run_mode(&evidence), RunMode::Normally);
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn a_voter_that_asked_to_leave_has_no_proof_that_the_peer_did_not_go_on() {
     let survivor = down.with_disk(history(ME, &[ME, PEER], &[]));
     assert!(first(Request::Start, &survivor).effects.iter().any(|effect| matches!(effect, Effect::PublishLineage(_))));
     let note = Note { left_at: Some(Position { term: 3, index: 990 }), ..Note::default() };
-    let asked = Snapshot { note: Fact::Known(note), ..survivor }.with_disk(history(ME, &[ME, PEER], &[]));
+    let asked = Evidence { note: Fact::Known(note), ..survivor }.with_disk(history(ME, &[ME, PEER], &[]));
     assert!(matches!(refusal(&asked), Refusal::NoProofThatPeerDidNotGoOn { .. }));
 }
 
@@ -50,15 +50,15 @@ fn a_sole_voter_that_was_left_behind_is_no_longer_sure_of_itself() {
         assert_eq!(plan.effects, Vec::new(), "{agent:?} {node:?}");
         assert!(matches!(plan.because, Reason::Waiting(_)), "{agent:?} {node:?}: {:?}", plan.because);
     }
-    let accepted = Snapshot { authorisation: Fact::Known(word(true)), ..alone };
+    let accepted = Evidence { authorisation: Fact::Known(word(true)), ..alone };
     assert!(first(Request::Start, &accepted).effects.iter().any(|effect| matches!(effect, Effect::PublishLineage(_))));
 }
 
 #[test]
 fn r3_a_voter_that_was_itself_killed_refuses_alone() {
-    let mut snapshot = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
-    snapshot.local.log_written = Some(951_782_399);
-    let refused = refusal(&snapshot);
+    let mut evidence = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    evidence.local.log_written = Some(951_782_399);
+    let refused = refusal(&evidence);
     let position = Position { term: 3, index: 1000 };
     assert_eq!(refused, Refusal::NoProofThatPeerDidNotGoOn { position, written: Some(951_782_399) });
     let told = Reason::Refused { refusal: refused, peer: "node2".to_owned() }.to_string();
@@ -66,17 +66,17 @@ fn r3_a_voter_that_was_itself_killed_refuses_alone() {
     let unknown = Refusal::NoProofThatPeerDidNotGoOn { position: Position::default(), written: None };
     let told = Reason::Refused { refusal: unknown, peer: "node2".to_owned() }.to_string();
     assert!(told.contains("without this node's data: start"), "{told}");
-    assert_eq!(exit(&first(Request::Start, &snapshot)), Some(Exit::Retriable));
-    let sentence = first(Request::Start, &snapshot).because.to_string();
+    assert_eq!(exit(&first(Request::Start, &evidence)), Some(Exit::Retriable));
+    let sentence = first(Request::Start, &evidence).because.to_string();
     assert!(sentence.contains("start node2") && sentence.contains("tandem confirm-recovery"), "{sentence}");
 }
 
 #[test]
 fn r3_a_voter_that_ran_until_the_peer_was_fenced_goes_on_alone() {
     let down = at_rest().peer_is(PeerNode::Down, PeerAgent::NoHistory).seen_voting();
-    let snapshot = down.with_disk(history(ME, &[ME, PEER], &[]));
-    let plan = first(Request::Start, &snapshot);
-    assert_eq!(plan.because, snapshot.rule(Rule::SurvivorGoesOnAlone));
+    let evidence = down.with_disk(history(ME, &[ME, PEER], &[]));
+    let plan = first(Request::Start, &evidence);
+    assert_eq!(plan.because, evidence.rule(Rule::SurvivorGoesOnAlone));
     assert!(matches!(plan.effects[0], Effect::WriteNote(_)));
 }
 
@@ -88,8 +88,8 @@ fn r3_the_memory_of_another_boot_or_member_or_history_proves_nothing() {
     let other_boot = other_boot.with_disk(history(ME, &[ME, PEER], &[]));
     let other_member = down.clone().with_disk(history(7, &[7, PEER], &[]));
     let other_fork = down.with_disk(history(ME, &[ME, PEER], &[])).cib_with(|cib| cib.lineage = forks(1, "node2"));
-    for snapshot in [other_boot, other_member, other_fork] {
-        let refused = refusal(&snapshot);
+    for evidence in [other_boot, other_member, other_fork] {
+        let refused = refusal(&evidence);
         assert!(
             matches!(refused, Refusal::NoProofThatPeerDidNotGoOn { .. } | Refusal::PeerWentOnWithoutUs { .. }),
             "{refused:?}"
@@ -108,11 +108,11 @@ fn r3_a_learners_or_departed_members_data_is_never_forced() {
 #[test]
 fn a_lost_peer_that_nobody_confirmed_is_waited_for_and_never_forced() {
     for word in [PeerNode::Lost, PeerNode::NeverSeen, PeerNode::Pending] {
-        let snapshot =
+        let evidence =
             at_rest().peer_is(word, PeerAgent::NoHistory).seen_voting().with_disk(history(ME, &[ME, PEER], &[]));
-        let plan = first(Request::Start, &snapshot);
+        let plan = first(Request::Start, &evidence);
         assert!(plan.effects.is_empty() && exit(&plan).is_none(), "{word:?}");
-        assert!(matches!(refusal(&snapshot.after(5_000)), Refusal::PeerNotConfirmed { .. }), "{word:?}");
+        assert!(matches!(refusal(&evidence.after(5_000)), Refusal::PeerNotConfirmed { .. }), "{word:?}");
     }
 }
 
@@ -121,10 +121,10 @@ fn a_lost_peer_that_nobody_confirmed_is_waited_for_and_never_forced() {
 fn a_sole_voter_waits_for_word_of_a_peer_that_is_there() {
     let sole = at_rest().with_disk(history(ME, &[ME], &[]));
     let silent = |machine, agent| sole.clone().peer_is(machine, agent).cib_with(|cib| cib.peer_record = None);
-    let listening = |silent| Snapshot { peer_etcd: Fact::Unknown("no answer".to_owned()), ..silent };
-    let absent = |silent| Snapshot { peer_etcd: Fact::Absent, ..silent };
-    let waits = |snapshot: &Snapshot| {
-        let plan = first(Request::Start, snapshot);
+    let listening = |silent| Evidence { peer_etcd: Fact::Unknown("no answer".to_owned()), ..silent };
+    let absent = |silent| Evidence { peer_etcd: Fact::Absent, ..silent };
+    let waits = |evidence: &Evidence| {
+        let plan = first(Request::Start, evidence);
         plan.effects.is_empty() && exit(&plan).is_none()
     };
     let unasked = || silent(PeerNode::Online, PeerAgent::NoHistory);
@@ -162,12 +162,12 @@ fn r3_an_operators_word_is_for_one_boot_one_node_and_one_state_of_the_data() {
         Authorisation { position: Position { term: 3, index: 999 }, ..word(true) },
     ];
     for word in wrong {
-        let snapshot = Snapshot { authorisation: Fact::Known(word.clone()), ..alone.clone() };
-        assert_eq!(first(Request::Start, &snapshot).effects, [Effect::ConsumeAuthorisation], "{word:?}");
+        let evidence = Evidence { authorisation: Fact::Known(word.clone()), ..alone.clone() };
+        assert_eq!(first(Request::Start, &evidence).effects, [Effect::ConsumeAuthorisation], "{word:?}");
     }
     assert!(matches!(refusal(&alone), Refusal::NoProofThatPeerDidNotGoOn { .. }));
     // The word is about the peer's data; that its machine is off is fencing's business.
-    let lost = Snapshot { authorisation: Fact::Known(word(true)), ..alone };
+    let lost = Evidence { authorisation: Fact::Known(word(true)), ..alone };
     let lost = lost.peer_is(PeerNode::Lost, PeerAgent::Active);
     assert!(first(Request::Start, &lost).effects.is_empty());
 }

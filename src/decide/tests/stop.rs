@@ -1,25 +1,25 @@
 //! Leaving before a stop, and what a stop gives up.
 
 use super::world::*;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Request, Via};
-use crate::decide::snapshot::*;
 use crate::decide::{Progress, decide};
 
 /// One of two voters, with a peer that serves and whose agent is active.
-fn one_of_two(leader: u64) -> Snapshot {
-    let mut snapshot = at_rest()
+fn one_of_two(leader: u64) -> Evidence {
+    let mut evidence = at_rest()
         .running(Fact::Known(etcd(ME, Some(leader), &[ME, PEER], &[])))
         .seen_voting()
         .peer_is(PeerNode::Online, PeerAgent::Active)
         .notified(Moment::Outside, "", &[], &["node1"]);
-    snapshot.budget_ms = 90_000;
-    snapshot.peer_etcd = Fact::Known(etcd(PEER, Some(leader), &[ME, PEER], &[]));
-    snapshot
+    evidence.budget_ms = 90_000;
+    evidence.peer_etcd = Fact::Known(etcd(PEER, Some(leader), &[ME, PEER], &[]));
+    evidence
 }
 
-fn leaves(snapshot: &Snapshot) -> bool {
-    let effects = first(Request::Stop, snapshot).effects;
+fn leaves(evidence: &Evidence) -> bool {
+    let effects = first(Request::Stop, evidence).effects;
     effects.iter().any(|effect| matches!(effect, Effect::RemoveMember { .. } | Effect::MoveLeader { .. }))
 }
 
@@ -32,30 +32,30 @@ fn the_follower_leaves_with_a_note_before_it_stops() {
 
 #[test]
 fn the_leader_hands_over_first_and_not_for_ever() {
-    let snapshot = one_of_two(ME);
-    let plan = first(Request::Stop, &snapshot);
+    let evidence = one_of_two(ME);
+    let plan = first(Request::Stop, &evidence);
     assert_eq!(plan.effects, [Effect::MoveLeader { to: PEER }]);
     let waiting = progress(plan);
-    assert!(decide(Request::Stop, &snapshot.clone().after(1_000), &waiting).effects.is_empty());
-    let plan = decide(Request::Stop, &snapshot.after(3_000), &waiting);
+    assert!(decide(Request::Stop, &evidence.clone().after(1_000), &waiting).effects.is_empty());
+    let plan = decide(Request::Stop, &evidence.after(3_000), &waiting);
     assert!(matches!(plan.effects[2], Effect::RemoveMember { .. }));
 }
 
 #[test]
 fn nobody_leaves_a_peer_that_cannot_go_on() {
     let sole = {
-        let mut snapshot = one_of_two(ME);
-        snapshot.own_etcd = Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]));
-        snapshot
+        let mut evidence = one_of_two(ME);
+        evidence.own_etcd = Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]));
+        evidence
     };
-    let unanswered = Snapshot { peer_etcd: Fact::Unknown("silent".to_owned()), ..one_of_two(PEER) };
+    let unanswered = Evidence { peer_etcd: Fact::Unknown("silent".to_owned()), ..one_of_two(PEER) };
     let both_stop = one_of_two(PEER).notified(Moment::Outside, "", &[], &["node1", "node2"]);
     let gone = one_of_two(PEER).peer_is(PeerNode::Lost, PeerAgent::Active);
-    for (name, snapshot) in
+    for (name, evidence) in
         [("last voter", sole), ("silent peer", unanswered), ("both stop", both_stop), ("gone", gone)]
     {
-        assert!(!leaves(&snapshot), "{name}");
-        let effects = first(Request::Stop, &snapshot).effects;
+        assert!(!leaves(&evidence), "{name}");
+        let effects = first(Request::Stop, &evidence).effects;
         assert!(matches!(effects[..], [Effect::StopContainer { .. }]), "{name}");
     }
 }
@@ -72,14 +72,14 @@ fn stop_answers_success_only_when_nothing_runs() {
     let running = one_of_two(PEER).after(1_000);
     assert_eq!(exit(&decide(Request::Stop, &running, &progress)), None);
     assert_eq!(exit(&decide(Request::Stop, &running.after(86_000), &progress)), Some(Exit::Retriable));
-    let unknown = Snapshot { container: Fact::Unknown("podman hangs".to_owned()), ..one_of_two(PEER) };
+    let unknown = Evidence { container: Fact::Unknown("podman hangs".to_owned()), ..one_of_two(PEER) };
     assert_eq!(exit(&decide(Request::Stop, &unknown.after(86_000), &progress)), Some(Exit::Retriable));
     assert_eq!(exit(&first(Request::Stop, &at_rest())), Some(Exit::Success));
 }
 
 /// Whether a finished stop still claims the right to go on alone: in memory and in the record alike.
-fn keeps_its_claim(snapshot: &Snapshot) -> bool {
-    let plan = first(Request::Stop, snapshot);
+fn keeps_its_claim(evidence: &Evidence) -> bool {
+    let plan = first(Request::Stop, evidence);
     let remembers = plan.effects.iter().any(|e| matches!(e, Effect::Remember(memory) if memory.voter.is_some()));
     let claims = plan.effects.iter().any(|e| matches!(e, Effect::PublishRecord(record) if record.claims));
     assert_eq!(remembers, claims);
@@ -94,7 +94,7 @@ fn a_stop_that_the_peer_can_see_gives_up_the_claim_and_half_a_restart_does_not()
     assert!(keeps_its_claim(&stopped().notified(Moment::Outside, "", &["node1"], &["node1"])));
     assert!(keeps_its_claim(&alone().peer_is(PeerNode::Lost, PeerAgent::Active)));
     assert!(keeps_its_claim(&alone().peer_is(PeerNode::Down, PeerAgent::NoHistory)));
-    let unreadable = Snapshot { cib: Fact::Unknown("no answer".to_owned()), ..alone() };
+    let unreadable = Evidence { cib: Fact::Unknown("no answer".to_owned()), ..alone() };
     assert!(!keeps_its_claim(&unreadable));
 }
 
@@ -103,7 +103,7 @@ fn a_restart_in_vain_gives_up_the_claim_so_that_the_peer_goes_on() {
     let restarted = at_rest().seen_voting().with_disk(history(ME, &[ME, PEER], &[]));
     let restarted = restarted.notified(Moment::Outside, "", &["node1"], &["node1"]);
     let online = restarted.peer_is(PeerNode::Online, PeerAgent::Active);
-    let failed = |snapshot: &Snapshot, times| snapshot.clone().cib_with(|cib| cib.own_start_failures = times);
+    let failed = |evidence: &Evidence, times| evidence.clone().cib_with(|cib| cib.own_start_failures = times);
     assert!(keeps_its_claim(&failed(&online, 2)));
     assert!(!keeps_its_claim(&failed(&online, 3)));
     // What failed before etcd last served does not count.
@@ -118,15 +118,15 @@ fn a_restart_in_vain_gives_up_the_claim_so_that_the_peer_goes_on() {
 
 #[test]
 fn a_podman_that_hangs_does_not_keep_a_stop_from_its_end() {
-    let mute = Snapshot { container: Fact::Unknown("podman hangs".to_owned()), ..at_rest() }.after(40_000);
+    let mute = Evidence { container: Fact::Unknown("podman hangs".to_owned()), ..at_rest() }.after(40_000);
     assert!(matches!(first(Request::Stop, &mute).effects[..], [Effect::StopContainer { .. }]), "etcd is ended first");
     let ended = Progress::enter(Phase::Stopped, 30_000);
     assert_eq!(exit(&decide(Request::Stop, &mute, &ended)), Some(Exit::Success));
-    let held = Snapshot { data_in_use: Fact::Known(true), ..mute.clone() };
-    let unread = Snapshot { data_in_use: Fact::Unknown("I/O error".to_owned()), ..mute.clone() };
-    let listening = Snapshot { own_etcd: Fact::Unknown("silent".to_owned()), ..mute };
-    for (name, snapshot) in [("held", held), ("unread", unread), ("listening", listening)] {
-        assert_ne!(exit(&decide(Request::Stop, &snapshot, &ended)), Some(Exit::Success), "{name}");
+    let held = Evidence { data_in_use: Fact::Known(true), ..mute.clone() };
+    let unread = Evidence { data_in_use: Fact::Unknown("I/O error".to_owned()), ..mute.clone() };
+    let listening = Evidence { own_etcd: Fact::Unknown("silent".to_owned()), ..mute };
+    for (name, evidence) in [("held", held), ("unread", unread), ("listening", listening)] {
+        assert_ne!(exit(&decide(Request::Stop, &evidence, &ended)), Some(Exit::Success), "{name}");
     }
 }
 
@@ -141,12 +141,12 @@ fn without_data_there_is_nothing_to_claim() {
 /// Somebody gave the peer's member another URL with etcd's `member update`: it is the peer all the same.
 #[test]
 fn a_member_with_another_url_is_the_peer_by_its_id() {
-    let mut snapshot = one_of_two(PEER);
+    let mut evidence = one_of_two(PEER);
     let mut own = etcd(ME, Some(PEER), &[ME, PEER], &[]);
     own.members[1].peer_urls = vec!["https://elsewhere:2380".to_owned()];
-    snapshot.own_etcd = Fact::Known(own);
-    assert!(leaves(&snapshot), "its two voters have a leader, and one may leave");
-    let monitored = first(Request::Monitor, &snapshot);
+    evidence.own_etcd = Fact::Known(own);
+    assert!(leaves(&evidence), "its two voters have a leader, and one may leave");
+    let monitored = first(Request::Monitor, &evidence);
     let lists = |effect: &Effect| matches!(effect, Effect::AddLearner { .. } | Effect::RemoveMember { .. });
     assert!(!monitored.effects.iter().any(lists), "nobody is missing in the list: {monitored:?}");
 }

@@ -1,10 +1,10 @@
 //! What an earlier action left behind, in the middle of a change to the container.
 
 use super::world::*;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Request};
 use crate::decide::reason::{Reason, Wait};
-use crate::decide::snapshot::*;
 use crate::decide::{Progress, decide};
 
 const EVERY_REQUEST: [Request; 7] = [
@@ -18,8 +18,8 @@ const EVERY_REQUEST: [Request; 7] = [
 ];
 
 /// Nothing is to be seen yet, and podman is about to start the container.
-fn launching() -> Snapshot {
-    Snapshot { launching: Fact::Known(true), budget_ms: 25_000, ..at_rest() }
+fn launching() -> Evidence {
+    Evidence { launching: Fact::Known(true), budget_ms: 25_000, ..at_rest() }
 }
 
 fn waits(plan: &Plan) -> bool {
@@ -32,7 +32,7 @@ fn nothing_is_decided_beside_a_launch_that_a_killed_agent_left_behind() {
     for request in EVERY_REQUEST {
         let plan = first(request, &launching);
         assert_eq!(waits(&plan), request != Request::Demote, "{request:?}: {plan:?}");
-        let over = Snapshot { launching: Fact::Known(false), ..launching.clone() };
+        let over = Evidence { launching: Fact::Known(false), ..launching.clone() };
         assert!(!waits(&first(request, &over)), "{request:?}");
     }
 }
@@ -43,8 +43,8 @@ fn a_stop_is_answered_only_once_no_launch_is_under_way() {
     for unsure in [Fact::Known(true), Fact::Unknown("I/O error".to_owned())] {
         for phase in [Phase::Begin, Phase::Stopped] {
             for elapsed_ms in (0..90_000).step_by(1_000) {
-                let snapshot = Snapshot { launching: unsure.clone(), budget_ms: 88_000, ..at_rest() };
-                let plan = decide(Request::Stop, &snapshot.after(elapsed_ms), &Progress::enter(phase.clone(), 0));
+                let evidence = Evidence { launching: unsure.clone(), budget_ms: 88_000, ..at_rest() };
+                let plan = decide(Request::Stop, &evidence.after(elapsed_ms), &Progress::enter(phase.clone(), 0));
                 assert_ne!(exit(&plan), Some(Exit::Success), "{unsure:?} {phase:?} {elapsed_ms}");
             }
         }
@@ -54,7 +54,7 @@ fn a_stop_is_answered_only_once_no_launch_is_under_way() {
 #[test]
 fn a_stop_and_a_start_end_what_takes_too_long_and_nobody_else_does() {
     for request in EVERY_REQUEST {
-        let plan = first(request, &Snapshot { budget_ms: 88_000, ..launching() }.after(11_000));
+        let plan = first(request, &Evidence { budget_ms: 88_000, ..launching() }.after(11_000));
         let ends = plan.effects == [Effect::EndLaunch];
         assert_eq!(ends, matches!(request, Request::Start | Request::Stop), "{request:?}: {plan:?}");
     }
@@ -64,11 +64,11 @@ fn a_stop_and_a_start_end_what_takes_too_long_and_nobody_else_does() {
 fn a_monitor_does_not_fail_an_etcd_that_runs_for_what_still_goes_on_beside_it() {
     let silent = launching().running(Fact::Unknown("no answer".to_owned()));
     assert!(waits(&first(Request::Monitor, &silent)));
-    let late = Snapshot { budget_ms: 28_000, ..silent }.after(24_000);
+    let late = Evidence { budget_ms: 28_000, ..silent }.after(24_000);
     for request in [Request::Monitor, Request::Probe] {
         assert_eq!(exit(&first(request, &late)), Some(Exit::Success), "{request:?}");
         assert_eq!(
-            exit(&first(request, &Snapshot { budget_ms: 28_000, ..launching() }.after(24_000))),
+            exit(&first(request, &Evidence { budget_ms: 28_000, ..launching() }.after(24_000))),
             Some(Exit::Retriable),
             "{request:?}"
         );
@@ -79,14 +79,14 @@ fn a_monitor_does_not_fail_an_etcd_that_runs_for_what_still_goes_on_beside_it() 
 
 #[test]
 fn who_cannot_tell_whether_something_is_launched_does_not_say_that_nothing_runs() {
-    let unsure = Snapshot { launching: Fact::Unknown("I/O error".to_owned()), ..at_rest() };
+    let unsure = Evidence { launching: Fact::Unknown("I/O error".to_owned()), ..at_rest() };
     assert_eq!(exit(&first(Request::Probe, &unsure)), Some(Exit::Retriable));
 }
 
 /// Decisions of an agent that knew nothing of it are decided again as they were.
 #[test]
 fn who_was_not_asked_launches_nothing() {
-    let old = Snapshot { launching: Fact::NotAsked, ..at_rest() };
+    let old = Evidence { launching: Fact::NotAsked, ..at_rest() };
     assert_eq!(exit(&first(Request::Stop, &old)), Some(Exit::Success));
     assert_eq!(exit(&first(Request::Probe, &old)), Some(Exit::NotRunning));
 }

@@ -2,13 +2,13 @@
 
 use super::world::*;
 use crate::decide::decide;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Plan, Request};
 use crate::decide::reason::{Reason, Refusal, Wait};
-use crate::decide::snapshot::*;
 
-fn unreadable(snapshot: Snapshot) -> Snapshot {
-    Snapshot { note: Fact::Unknown("tandem-note.json is damaged".to_owned()), ..snapshot }
+fn unreadable(evidence: Evidence) -> Evidence {
+    Evidence { note: Fact::Unknown("tandem-note.json is damaged".to_owned()), ..evidence }
 }
 
 fn is_refused(plan: &Plan) -> bool {
@@ -24,16 +24,16 @@ fn voter() -> DataDir {
 fn nothing_is_started_or_published() {
     let down = || at_rest().peer_is(PeerNode::Down, PeerAgent::Stopped).seen_voting();
     let serves = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[]));
-    for (name, snapshot) in [
+    for (name, evidence) in [
         ("the peer is down", down().with_disk(voter())),
         ("the peer is blank", at_rest().both_start().with_peer_record(DataDir::Blank).with_disk(voter())),
         ("two blank nodes", at_rest().both_start().with_peer_record(DataDir::Blank).with_disk(DataDir::Blank)),
         ("a sole voter", at_rest().with_disk(history(ME, &[ME], &[]))),
-        ("the peer serves", Snapshot { peer_etcd: serves, ..at_rest().with_disk(departed(ME)) }),
+        ("the peer serves", Evidence { peer_etcd: serves, ..at_rest().with_disk(departed(ME)) }),
     ] {
-        assert!(!is_refused(&first(Request::Start, &snapshot)), "{name}");
-        assert!(is_refused(&first(Request::Start, &unreadable(snapshot.clone()))), "{name}");
-        let probe = first(Request::Probe, &unreadable(snapshot));
+        assert!(!is_refused(&first(Request::Start, &evidence)), "{name}");
+        assert!(is_refused(&first(Request::Start, &unreadable(evidence.clone()))), "{name}");
+        let probe = first(Request::Probe, &unreadable(evidence));
         assert!(probe.effects.is_empty() && exit(&probe) == Some(Exit::NotRunning), "{name}: {probe:?}");
     }
 }
@@ -44,10 +44,10 @@ fn nobody_goes_on_alone() {
     let leaderless = || lost().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[])));
     assert!(matches!(first(Request::Monitor, &leaderless()).effects.first(), Some(Effect::WriteNote(_))));
     assert!(is_refused(&first(Request::Monitor, &unreadable(leaderless()))));
-    let word = Snapshot { authorisation: Fact::Known(word(true)), ..leaderless() };
+    let word = Evidence { authorisation: Fact::Known(word(true)), ..leaderless() };
     assert!(is_refused(&first(Request::Monitor, &unreadable(word))));
     // What was announced is not carried out either.
-    let announced = Snapshot { disk: Fact::Known(voter()), ..lost().at_the_barrier() };
+    let announced = Evidence { disk: Fact::Known(voter()), ..lost().at_the_barrier() };
     assert!(!is_refused(&decide(Request::Monitor, &announced, &barrier())));
     assert!(is_refused(&decide(Request::Monitor, &unreadable(announced), &barrier())));
 }
@@ -56,9 +56,9 @@ fn nobody_goes_on_alone() {
 #[test]
 fn what_was_forced_is_waited_for() {
     let lost = at_rest().peer_is(PeerNode::Down, PeerAgent::Stopped).seen_voting();
-    let silent = Snapshot { authorisation: Fact::Known(word(false)), ..lost }.running(Fact::Unknown("slow".to_owned()));
+    let silent = Evidence { authorisation: Fact::Known(word(false)), ..lost }.running(Fact::Unknown("slow".to_owned()));
     let container = Container { running: true, forces_new_cluster: true, ..Container::default() };
-    let forced = Snapshot { container: Fact::Known(container), ..silent };
+    let forced = Evidence { container: Fact::Known(container), ..silent };
     let plan = first(Request::Monitor, &unreadable(forced));
     assert!(plan.effects.is_empty() && exit(&plan).is_none(), "{plan:?}");
     assert!(matches!(plan.because, Reason::Waiting(Wait::OwnAnswer { .. })), "{plan:?}");
@@ -80,7 +80,7 @@ fn a_member_that_runs_writes_nothing_that_rests_on_it() {
     for etcd in [two, alone] {
         // The note has more to say than the CIB, and the claim is to be published.
         let note = Note { lineage: forks(3, "node1"), left_at: Some(Position::default()), ..Note::default() };
-        let runs = Snapshot { note: Fact::Known(note), ..at_rest().running(Fact::Known(etcd)) };
+        let runs = Evidence { note: Fact::Known(note), ..at_rest().running(Fact::Known(etcd)) };
         let rests_on_it = |effect: &Effect| {
             matches!(
                 effect,
@@ -101,14 +101,14 @@ fn a_stop_stops_without_leaving() {
     let peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[ME, PEER], &[]));
     let own = Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]));
     let both = at_rest().seen_voting().peer_is(PeerNode::Online, PeerAgent::Active).running(own);
-    let both = Snapshot { peer_etcd, notify: None, ..both };
+    let both = Evidence { peer_etcd, notify: None, ..both };
     let leaves = |plan: &Plan| plan.effects.iter().any(|effect| matches!(effect, Effect::RemoveMember { .. }));
     assert!(leaves(&first(Request::Stop, &both)));
     let plan = first(Request::Stop, &unreadable(both.clone()));
     assert!(matches!(plan.effects[..], [Effect::StopContainer { .. }]), "{plan:?}");
     // Once it is stopped the claim is given up, and what was said of the data stays as it was said.
     let said = both.cib.known().and_then(|cib| cib.own_record.clone()).unwrap();
-    let stopped = Snapshot { container: Fact::Absent, own_etcd: Fact::Absent, disk: Fact::Known(voter()), ..both };
+    let stopped = Evidence { container: Fact::Absent, own_etcd: Fact::Absent, disk: Fact::Known(voter()), ..both };
     let plan = first(Request::Stop, &unreadable(stopped));
     assert_eq!(exit(&plan), Some(Exit::Success));
     assert!(plan.effects.contains(&Effect::PublishRecord(Record { claims: false, ..said })), "{plan:?}");

@@ -2,25 +2,25 @@
 
 use super::world::*;
 use crate::decide::decide;
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Progress, Request, RunMode, Via};
 use crate::decide::reason::{Reason, Refusal, Wait};
-use crate::decide::snapshot::*;
 
 /// Plain starts that etcd broke down in.
 fn failed(count: u64) -> FailedStarts {
     FailedStarts { count, last_at: "then".to_owned(), last_words: "exit code 2: panic: freepages".to_owned() }
 }
 
-fn with_failed(mut snapshot: Snapshot, count: u64) -> Snapshot {
-    snapshot.local.failed_starts = Some(failed(count));
+fn with_failed(mut evidence: Evidence, count: u64) -> Evidence {
+    evidence.local.failed_starts = Some(failed(count));
     // What is published is what is known.
-    let record = snapshot.record();
-    snapshot.cib_with(|cib| cib.own_record = record)
+    let record = evidence.record();
+    evidence.cib_with(|cib| cib.own_record = record)
 }
 
-fn says_broken(snapshot: &Snapshot) -> bool {
-    let record = snapshot.record().unwrap();
+fn says_broken(evidence: &Evidence) -> bool {
+    let record = evidence.record().unwrap();
     match &record.disk {
         DataDir::Broken { why } => {
             assert!(why.contains("etcd failed to start from it 3 times: exit code 2: panic: freepages"), "{why}");
@@ -32,15 +32,15 @@ fn says_broken(snapshot: &Snapshot) -> bool {
 }
 
 /// Both nodes booted with the data of two voters.
-fn cold_boot() -> Snapshot {
+fn cold_boot() -> Evidence {
     at_rest().both_start().with_peer_record(history(PEER, &[ME, PEER], &[])).with_disk(history(ME, &[ME, PEER], &[]))
 }
 
 /// A learner of a peer that serves.
-fn learner() -> Snapshot {
+fn learner() -> Evidence {
     let peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[ME]));
-    let snapshot = Snapshot { peer_etcd, ..at_rest().peer_is(PeerNode::Online, PeerAgent::Active) };
-    snapshot.with_peer_record(history(PEER, &[PEER], &[ME])).with_disk(history(ME, &[PEER], &[ME]))
+    let evidence = Evidence { peer_etcd, ..at_rest().peer_is(PeerNode::Online, PeerAgent::Active) };
+    evidence.with_peer_record(history(PEER, &[PEER], &[ME])).with_disk(history(ME, &[PEER], &[ME]))
 }
 
 #[test]
@@ -50,14 +50,14 @@ fn a_learner_that_never_starts_beside_a_serving_peer_is_listed_anew() {
     let removed = first(Request::Start, &with_failed(learner(), 3));
     assert_eq!(removed.effects, [Effect::RemoveMember { id: ME, via: Via::Peer }]);
 
-    let unlisted = Snapshot { peer_etcd: Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[])), ..learner() };
+    let unlisted = Evidence { peer_etcd: Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[])), ..learner() };
     let added = first(Request::Start, &with_failed(unlisted, 3));
     assert!(matches!(added.effects.first(), Some(Effect::AddLearner { via: Via::Peer, .. })), "{added:?}");
 
     let mut serving = etcd(PEER, Some(PEER), &[PEER], &[9]);
     serving.members[1].name.clear();
     serving.members[1].peer_urls = vec![address("node1").peer_url];
-    let listed = Snapshot { peer_etcd: Fact::Known(serving), ..learner() };
+    let listed = Evidence { peer_etcd: Fact::Known(serving), ..learner() };
     let joined = first(Request::Start, &with_failed(listed, 3));
     assert_eq!(joined.effects.first(), Some(&Effect::MoveDataAside), "what it had is kept");
     assert!(matches!(joined.effects.last(), Some(Effect::RunContainer(RunMode::JoinAsLearner { .. }))));
@@ -87,20 +87,20 @@ fn of_two_that_boot_together_the_whole_one_goes_on() {
 
 #[test]
 fn data_that_may_hold_what_nobody_else_has_is_never_given_up() {
-    let claiming = |snapshot: Snapshot| Snapshot { boot_memory: at_rest().seen_voting().boot_memory, ..snapshot };
+    let claiming = |evidence: Evidence| Evidence { boot_memory: at_rest().seen_voting().boot_memory, ..evidence };
     let note = |lineage| Fact::Known(Note { lineage, ..Note::default() });
-    let peer_at = |snapshot: Snapshot, lineage: Lineage| {
-        snapshot.cib_with(|cib| cib.peer_record.iter_mut().for_each(|record| record.lineage = lineage.clone()))
+    let peer_at = |evidence: Evidence, lineage: Lineage| {
+        evidence.cib_with(|cib| cib.peer_record.iter_mut().for_each(|record| record.lineage = lineage.clone()))
     };
-    let served_by = |peer_etcd| Snapshot { peer_etcd: Fact::Known(peer_etcd), ..learner() };
-    let words = Snapshot { authorisation: Fact::Known(word(false)), ..cold_boot() };
+    let served_by = |peer_etcd| Evidence { peer_etcd: Fact::Known(peer_etcd), ..learner() };
+    let words = Evidence { authorisation: Fact::Known(word(false)), ..cold_boot() };
     let kept = vec![
         ("a sole voter's", cold_boot().with_disk(history(ME, &[ME], &[]))),
         ("a sole voter's beside a learner", cold_boot().with_disk(history(ME, &[ME], &[PEER]))),
         ("a claiming voter's", claiming(cold_boot())),
         ("a claiming learner's", claiming(learner())),
-        ("newer than the peer's", Snapshot { note: note(forks(1, "node1")), ..cold_boot() }),
-        ("another fork", peer_at(Snapshot { note: note(forks(1, "node1")), ..cold_boot() }, forks(1, "node2"))),
+        ("newer than the peer's", Evidence { note: note(forks(1, "node1")), ..cold_boot() }),
+        ("another fork", peer_at(Evidence { note: note(forks(1, "node1")), ..cold_boot() }, forks(1, "node2"))),
         ("the peer has none", cold_boot().with_peer_record(DataDir::Blank)),
         ("the peer's is broken", cold_boot().with_peer_record(DataDir::Broken { why: String::new() })),
         ("the peer has not said", cold_boot().cib_with(|cib| cib.peer_record = None)),
@@ -112,7 +112,7 @@ fn data_that_may_hold_what_nobody_else_has_is_never_given_up() {
         ("an operator gave the peer up", words),
         (
             "the peer serves another cluster",
-            Snapshot {
+            Evidence {
                 peer_etcd: Fact::Known(Etcd { cluster_id: 9, ..etcd(PEER, Some(PEER), &[PEER], &[ME]) }),
                 ..learner()
             },
@@ -120,20 +120,20 @@ fn data_that_may_hold_what_nobody_else_has_is_never_given_up() {
         ("the peer does not list it", served_by(etcd(PEER, Some(PEER), &[PEER], &[]))),
         ("others vote as well", served_by(etcd(PEER, Some(PEER), &[PEER, 9], &[ME]))),
         ("a voter's, of which the peer says that it learns", learner().with_disk(history(ME, &[ME, PEER], &[]))),
-        ("the peer has no leader", Snapshot { peer_etcd: Fact::Known(etcd(PEER, None, &[PEER], &[ME])), ..learner() }),
+        ("the peer has no leader", Evidence { peer_etcd: Fact::Known(etcd(PEER, None, &[PEER], &[ME])), ..learner() }),
     ];
-    for (name, snapshot) in kept {
-        assert!(!says_broken(&with_failed(snapshot, 3)), "{name}");
+    for (name, evidence) in kept {
+        assert!(!says_broken(&with_failed(evidence, 3)), "{name}");
     }
     assert!(says_broken(&with_failed(peer_at(cold_boot(), forks(1, "node2")), 3)), "the peer's is newer");
 }
 
 /// The answer to an etcd that ended while its start was awaited.
 fn after_an_end(container: Fact<Container>, mode: RunMode, failures: u64) -> Plan {
-    let mut snapshot = cold_boot().cib_with(|cib| cib.own_start_failures = failures);
-    (snapshot.container, snapshot.own_etcd) = (container, Fact::Absent);
-    snapshot.local.failed_starts = Some(failed(1));
-    decide(Request::Start, &snapshot, &Progress::enter(Phase::Started(mode), 0))
+    let mut evidence = cold_boot().cib_with(|cib| cib.own_start_failures = failures);
+    (evidence.container, evidence.own_etcd) = (container, Fact::Absent);
+    evidence.local.failed_starts = Some(failed(1));
+    decide(Request::Start, &evidence, &Progress::enter(Phase::Started(mode), 0))
 }
 
 fn ended(broke_down_at: Option<&str>) -> Fact<Container> {

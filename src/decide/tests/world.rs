@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, Request};
-use crate::decide::snapshot::*;
 
 pub(super) const CLUSTER: u64 = 0xc1;
 pub(super) const ME: u64 = 1;
@@ -19,8 +19,8 @@ pub(super) fn address(name: &str) -> NodeAddress {
 }
 
 /// A machine on which nothing runs, with a readable, empty CIB; its peer's machine is online, its agent stopped.
-pub(super) fn at_rest() -> Snapshot {
-    Snapshot {
+pub(super) fn at_rest() -> Evidence {
+    Evidence {
         elapsed_ms: 0,
         budget_ms: 600_000,
         me: address("node1"),
@@ -146,7 +146,7 @@ pub(super) fn nodes(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-impl Snapshot {
+impl Evidence {
     pub(super) fn cib_with(mut self, change: impl FnOnce(&mut Cib)) -> Self {
         if let Fact::Known(cib) = &mut self.cib {
             change(cib);
@@ -243,8 +243,8 @@ pub(super) fn barrier() -> Progress {
 }
 
 /// The first round's plan.
-pub(super) fn first(request: Request, snapshot: &Snapshot) -> Plan {
-    crate::decide::decide(request, snapshot, &Progress::default())
+pub(super) fn first(request: Request, evidence: &Evidence) -> Plan {
+    crate::decide::decide(request, evidence, &Progress::default())
 }
 
 pub(super) fn exit(plan: &Plan) -> Option<Exit> {

@@ -2,9 +2,9 @@
 //! world: the same Pacemaker, the same etcd, the same faults. What joining a living cluster takes is the same for all of
 //! them, and is left to the real core.
 
+use crate::decide::evidence::{DataDir, Evidence, Lineage, Note, PeerAgent, PeerNode};
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Progress, Request, RunMode};
 use crate::decide::reason::{Health, Reason};
-use crate::decide::snapshot::{DataDir, Lineage, Note, PeerAgent, PeerNode, Snapshot};
 use crate::decide::{self, Fact};
 
 /// Who decides.
@@ -61,88 +61,88 @@ impl Strategy {
     }
 
     /// One round's decision.
-    pub fn decide(self, request: Request, snapshot: &Snapshot, progress: &Progress) -> Plan {
+    pub fn decide(self, request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
         let is_etcds_own = self == Self::PlainRaft;
         match request {
-            _ if self == Self::Tandem => decide::decide(request, snapshot, progress),
-            Request::Start => self.start(snapshot, progress),
-            Request::Stop if is_etcds_own || !own_is_led(snapshot) => stop(snapshot),
-            Request::Monitor => self.monitor(snapshot, progress),
-            Request::Notify if is_etcds_own || !own_is_led(snapshot) => exit(Exit::Success),
-            _ => decide::decide(request, snapshot, progress),
+            _ if self == Self::Tandem => decide::decide(request, evidence, progress),
+            Request::Start => self.start(evidence, progress),
+            Request::Stop if is_etcds_own || !own_is_led(evidence) => stop(evidence),
+            Request::Monitor => self.monitor(evidence, progress),
+            Request::Notify if is_etcds_own || !own_is_led(evidence) => exit(Exit::Success),
+            _ => decide::decide(request, evidence, progress),
         }
     }
 
-    fn start(self, snapshot: &Snapshot, progress: &Progress) -> Plan {
-        if snapshot.container_may_run() {
+    fn start(self, evidence: &Evidence, progress: &Progress) -> Plan {
+        if evidence.container_may_run() {
             return exit(Exit::Success);
         }
-        let (Some(cib), Some(record)) = (snapshot.cib.known(), snapshot.record()) else { return exit(Exit::Retriable) };
+        let (Some(cib), Some(record)) = (evidence.cib.known(), evidence.record()) else { return exit(Exit::Retriable) };
         if cib.own_record.as_ref() != Some(&record) {
             return Plan::then_look(vec![Effect::PublishRecord(record)], 50, progress.clone(), Reason::NothingToDo);
         }
-        let peer_serves = snapshot.peer_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
+        let peer_serves = evidence.peer_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
         if peer_serves && self != Self::PlainRaft {
-            return decide::decide(Request::Start, snapshot, progress);
+            return decide::decide(Request::Start, evidence, progress);
         }
         match voters(&record.disk) {
             0 => exit(Exit::Retriable),
             1 if self != Self::ShellAgent => run(RunMode::Normally),
-            _ => self.begin(snapshot, sample(&snapshot.me.name, &record.disk)),
+            _ => self.begin(evidence, sample(&evidence.me.name, &record.disk)),
         }
     }
 
     /// A voter's data, and no cluster that serves.
-    fn begin(self, snapshot: &Snapshot, own_index: u64) -> Plan {
-        let Some(cib) = snapshot.cib.known() else { return exit(Exit::Retriable) };
+    fn begin(self, evidence: &Evidence, own_index: u64) -> Plan {
+        let Some(cib) = evidence.cib.known() else { return exit(Exit::Retriable) };
         let peer_is_gone = cib.peer_node != PeerNode::Online;
-        let confirmed = snapshot.authorisation.known().is_some();
+        let confirmed = evidence.authorisation.known().is_some();
         match self {
             Self::ShellAgent => {
-                let claimed = cib.standalone_node.as_ref() == Some(&snapshot.me.name);
-                let both = snapshot.notify.as_ref().is_some_and(|notify| notify.start.len() > 1);
-                let peer_index = cib.peer_record.as_ref().map(|record| sample(snapshot.peer_name(), &record.disk));
+                let claimed = cib.standalone_node.as_ref() == Some(&evidence.me.name);
+                let both = evidence.notify.as_ref().is_some_and(|notify| notify.start.len() > 1);
+                let peer_index = cib.peer_record.as_ref().map(|record| sample(evidence.peer_name(), &record.disk));
                 match peer_index.filter(|_| both).map(|peer| own_index.cmp(&peer)) {
-                    _ if claimed => force(snapshot),
-                    _ if cib.standalone_node.as_deref() == Some(snapshot.peer_name()) => exit(Exit::Retriable),
-                    Some(std::cmp::Ordering::Greater) => claim(snapshot),
+                    _ if claimed => force(evidence),
+                    _ if cib.standalone_node.as_deref() == Some(evidence.peer_name()) => exit(Exit::Retriable),
+                    Some(std::cmp::Ordering::Greater) => claim(evidence),
                     Some(std::cmp::Ordering::Equal) => run(RunMode::Normally),
                     None if cib.peer_agent == PeerAgent::Active => exit(Exit::Retriable),
                     // Its own index is no older than the one it saw last.
-                    None if confirmed || !snapshot.was_left_behind() => claim(snapshot),
+                    None if confirmed || !evidence.was_left_behind() => claim(evidence),
                     Some(std::cmp::Ordering::Less) | None => exit(Exit::Retriable),
                 }
             }
-            Self::ActiveActive | Self::ActivePassive if peer_is_gone && self.may_go_on(snapshot, confirmed) => {
-                force(snapshot)
+            Self::ActiveActive | Self::ActivePassive if peer_is_gone && self.may_go_on(evidence, confirmed) => {
+                force(evidence)
             }
             _ => run(RunMode::Normally),
         }
     }
 
-    fn may_go_on(self, snapshot: &Snapshot, confirmed: bool) -> bool {
-        self == Self::ActiveActive || snapshot.me.name == PRIMARY || confirmed
+    fn may_go_on(self, evidence: &Evidence, confirmed: bool) -> bool {
+        self == Self::ActiveActive || evidence.me.name == PRIMARY || confirmed
     }
 
-    fn monitor(self, snapshot: &Snapshot, progress: &Progress) -> Plan {
-        let peer = snapshot.peer_etcd.known().filter(|etcd| etcd.leader.is_some());
-        if !snapshot.container_may_run() {
+    fn monitor(self, evidence: &Evidence, progress: &Progress) -> Plan {
+        let peer = evidence.peer_etcd.known().filter(|etcd| etcd.leader.is_some());
+        if !evidence.container_may_run() {
             // The shell agent's crashed member waits until its peer runs standalone.
             let waits = self == Self::ShellAgent && peer.is_none();
             return exit(if waits { Exit::Success } else { Exit::NotRunning });
         }
-        match &snapshot.own_etcd {
+        match &evidence.own_etcd {
             _ if self == Self::PlainRaft => exit(Exit::Success),
             Fact::Known(own) if own.leader.is_some() => match peer {
                 // Two histories: the primary's wins.
-                Some(peer) if peer.has_one_voter() && own.has_one_voter() && snapshot.me.name != PRIMARY => {
+                Some(peer) if peer.has_one_voter() && own.has_one_voter() && evidence.me.name != PRIMARY => {
                     let effects = vec![Effect::StopContainer { grace_s: 1 }, Effect::MoveDataAside];
                     Plan::exit(effects, Exit::NotRunning, Reason::NothingToDo)
                 }
-                _ => decide::decide(Request::Monitor, snapshot, progress),
+                _ => decide::decide(Request::Monitor, evidence, progress),
             },
-            _ if peer.is_none() && self.claims(snapshot) => {
-                let claim = Effect::SetStandalone(Some(snapshot.me.name.clone()));
+            _ if peer.is_none() && self.claims(evidence) => {
+                let claim = Effect::SetStandalone(Some(evidence.me.name.clone()));
                 Plan::exit(vec![claim, Effect::StopContainer { grace_s: 1 }], Exit::Retriable, Reason::NothingToDo)
             }
             _ => exit(Exit::Success),
@@ -150,19 +150,19 @@ impl Strategy {
     }
 
     /// Whether a member that lost its leader is to be restarted alone.
-    fn claims(self, snapshot: &Snapshot) -> bool {
-        let is_gone = snapshot.cib.known().is_some_and(|cib| cib.peer_node != PeerNode::Online);
-        let has_served = snapshot.memory().is_some_and(|memory| memory.voter.is_some());
-        let confirmed = snapshot.authorisation.known().is_some();
+    fn claims(self, evidence: &Evidence) -> bool {
+        let is_gone = evidence.cib.known().is_some_and(|cib| cib.peer_node != PeerNode::Online);
+        let has_served = evidence.memory().is_some_and(|memory| memory.voter.is_some());
+        let confirmed = evidence.authorisation.known().is_some();
         match self {
-            Self::ShellAgent => has_served && (is_gone || snapshot.peer_etcd.is_absent()),
-            _ => (has_served || confirmed) && is_gone && self.may_go_on(snapshot, confirmed),
+            Self::ShellAgent => has_served && (is_gone || evidence.peer_etcd.is_absent()),
+            _ => (has_served || confirmed) && is_gone && self.may_go_on(evidence, confirmed),
         }
     }
 }
 
-fn own_is_led(snapshot: &Snapshot) -> bool {
-    snapshot.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some())
+fn own_is_led(evidence: &Evidence) -> bool {
+    evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some())
 }
 
 /// How many voters its data names, if it is one of them.
@@ -194,27 +194,27 @@ fn run(mode: RunMode) -> Plan {
 }
 
 /// The shell agent claims first, and goes on once it sees that the claim is its own.
-fn claim(snapshot: &Snapshot) -> Plan {
-    let effects = vec![Effect::SetStandalone(Some(snapshot.me.name.clone()))];
+fn claim(evidence: &Evidence) -> Plan {
+    let effects = vec![Effect::SetStandalone(Some(evidence.me.name.clone()))];
     Plan::then_look(effects, 100, Progress::enter(Phase::Announced, 0), Reason::NothingToDo)
 }
 
 /// What etcd itself makes of the data: entries that it does not know to be committed are dropped. That it went on is
 /// recorded, as the indices in the CIB tell it.
-fn force(snapshot: &Snapshot) -> Plan {
+fn force(evidence: &Evidence) -> Plan {
     let mode = RunMode::ForceNewCluster;
-    let forks = snapshot.cib.known().map_or(0, |cib| cib.lineage.forks) + 1;
-    let lineage = Lineage { forks, by: snapshot.me.name.clone() };
+    let forks = evidence.cib.known().map_or(0, |cib| cib.lineage.forks) + 1;
+    let lineage = Lineage { forks, by: evidence.me.name.clone() };
     let effects = vec![
         Effect::WriteNote(Note { lineage: lineage.clone(), ..Note::default() }),
         Effect::PublishLineage(lineage),
-        Effect::SetStandalone(Some(snapshot.me.name.clone())),
+        Effect::SetStandalone(Some(evidence.me.name.clone())),
         Effect::RunContainer(mode.clone()),
     ];
     Plan::then_look(effects, 100, Progress::enter(Phase::Started(mode), 0), Reason::NothingToDo)
 }
 
-fn stop(snapshot: &Snapshot) -> Plan {
-    let effects = if snapshot.container_may_run() { vec![Effect::StopContainer { grace_s: 1 }] } else { Vec::new() };
+fn stop(evidence: &Evidence) -> Plan {
+    let effects = if evidence.container_may_run() { vec![Effect::StopContainer { grace_s: 1 }] } else { Vec::new() };
     Plan::exit(effects, Exit::Success, Reason::Running(Health::Stopped))
 }

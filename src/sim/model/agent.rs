@@ -7,8 +7,8 @@ use super::timing::{MOMENTS, When};
 use super::view::{self, View};
 use super::world::{Action, BANNED, Blind, NAMES, Node, Run, World};
 use super::{etcd, pacemaker};
+use crate::decide::evidence::{PeerNode, Position, Record};
 use crate::decide::plan::{Effect, Phase, RunMode};
-use crate::decide::snapshot::{PeerNode, Position, Record};
 use crate::decide::{self, Exit, Next, Plan, Progress, Request};
 use crate::sim::reduce::dead_variables;
 use crate::sim::store::decided::{Number, Plans, UNDECIDED};
@@ -43,11 +43,11 @@ fn decide_there(sim: &mut Sim, view: &View, place: usize, last: usize) -> Plans 
 pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, when: When) -> (Plan, Todo) {
     let (elapsed_ms, since_ms) = when.of(view.request);
     let progress = Progress { since_ms, ..progress.clone() };
-    let mut snapshot = view::snapshot(sim, view, elapsed_ms);
-    sim.mutant.blind(&mut snapshot, &progress);
-    let plan = sim.strategy.decide(view.request, &snapshot, &progress);
-    let plan = sim.mutant.bend(view.request, &snapshot, &progress, plan);
-    let failed_upkeep = decide::after_failed_upkeep(&snapshot);
+    let mut evidence = view::evidence(sim, view, elapsed_ms);
+    sim.mutant.blind(&mut evidence, &progress);
+    let plan = sim.strategy.decide(view.request, &evidence, &progress);
+    let plan = sim.mutant.bend(view.request, &evidence, &progress, plan);
+    let failed_upkeep = decide::after_failed_upkeep(&evidence);
     let canonical = |effect: &Effect| if sim.judges() { canonical(effect) } else { effect.clone() };
     let effects = plan.effects.iter().map(canonical).collect();
     let next = match &plan.next {
@@ -85,7 +85,7 @@ fn canonical_progress(progress: Progress) -> Progress {
 }
 
 fn canonical_record(mut record: Record) -> Record {
-    if let decide::snapshot::DataDir::Present(history) = &mut record.disk {
+    if let decide::evidence::DataDir::Present(history) = &mut record.disk {
         (history.last_term, history.last_index, history.commit_index) = (1, 0, 0);
     }
     record

@@ -4,7 +4,7 @@ use super::etcd;
 use super::log::{Conf, Data, Entry, bit, first_mid};
 use super::view::THIS_BOOT;
 use super::world::{HISTORY, NAMES, Run, Wanted, World};
-use crate::decide::snapshot::{BootMemory, DataDir, History, Lineage, Note, PeerAgent, Record, RunningVoter};
+use crate::decide::evidence::{BootMemory, DataDir, History, Lineage, Note, PeerAgent, Record, RunningVoter};
 use crate::sim::Sim;
 use crate::sim::reduce::symmetry::rename::{self, Renaming};
 

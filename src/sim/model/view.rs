@@ -1,21 +1,21 @@
-//! What one node sees, as the agent's own [`Snapshot`]. A [`View`] holds the same facts without strings, so that equal
+//! What one node sees, as the agent's own [`Evidence`]. A [`View`] holds the same facts without strings, so that equal
 //! situations are decided once.
 
 use super::log::{self, Conf, Mid};
 use super::timing::budget_ms;
 use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Operation, Run, Vars, Word, World};
 use crate::decide::Request;
-use crate::decide::fact::Fact;
-use crate::decide::snapshot::{
-    self, Authorisation, Container, DataDir, Etcd, FailedStarts, History, Identity, Lineage, Member, NodeAddress,
-    NodeName, Notify, Position, Snapshot,
+use crate::decide::evidence::{
+    self, Authorisation, Container, DataDir, Etcd, Evidence, FailedStarts, History, Identity, Lineage, Member,
+    NodeAddress, NodeName, Notify, Position,
 };
+use crate::decide::fact::Fact;
 use crate::sim::Sim;
 use crate::sim::store::intern::Id;
 
 /// The promotion score that an agent sets.
 const SCORE: u32 = 1000;
-/// The boot that runs, in a snapshot. Another boot's memory is never found, as no reboot leaves it.
+/// The boot that runs, in the evidence. Another boot's memory is never found, as no reboot leaves it.
 pub const THIS_BOOT: &str = "this boot";
 
 /// Everything that a decision on one node can depend on.
@@ -174,11 +174,11 @@ fn answer(sim: &Sim, world: &World, whose: usize) -> Answer {
     }
 }
 
-/// The agent's snapshot of a view, `elapsed_ms` into the action.
-pub fn snapshot(sim: &Sim, view: &View, elapsed_ms: u64) -> Snapshot {
+/// The agent's evidence of a view, `elapsed_ms` into the action.
+pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
     let (me, peer) = (usize::from(view.me), 1 - usize::from(view.me));
     let stored = |id: Id| id != 0;
-    let mut snapshot = Snapshot {
+    let mut evidence = Evidence {
         elapsed_ms,
         budget_ms: budget_ms(view.request),
         me: address(me),
@@ -210,15 +210,15 @@ pub fn snapshot(sim: &Sim, view: &View, elapsed_ms: u64) -> Snapshot {
             Fact::Absent
         },
         authorisation: word(view, peer),
-        local: snapshot::Local { failed_starts: view.breaks_down.then(failed_starts), ..snapshot::Local::default() },
+        local: evidence::Local { failed_starts: view.breaks_down.then(failed_starts), ..evidence::Local::default() },
         own_etcd: etcd(view.own),
         peer_etcd: etcd(view.peer),
         own_refuses: None,
         peer_refuses: None,
         nonce: nonce(sim, view),
     };
-    hide(&mut snapshot, view.blind);
-    snapshot
+    hide(&mut evidence, view.blind);
+    evidence
 }
 
 /// As many as are enough, and none of the words that they ended with.
@@ -226,21 +226,21 @@ fn failed_starts() -> FailedStarts {
     FailedStarts { count: u64::MAX, ..FailedStarts::default() }
 }
 
-/// Takes out of a snapshot what its look did not find out.
-fn hide(snapshot: &mut Snapshot, blind: Blind) {
+/// Takes out of the evidence what its look did not find out.
+fn hide(evidence: &mut Evidence, blind: Blind) {
     let why = || "it was not found out".to_owned();
     match blind {
-        Blind::Cib => snapshot.cib = Fact::Unknown(why()),
-        Blind::Note => snapshot.note = Fact::Unknown(why()),
-        Blind::Disk if snapshot.disk != Fact::NotAsked => snapshot.disk = Fact::Unknown(why()),
-        Blind::PeerEtcd if snapshot.peer_etcd != Fact::NotAsked => snapshot.peer_etcd = Fact::Unknown(why()),
+        Blind::Cib => evidence.cib = Fact::Unknown(why()),
+        Blind::Note => evidence.note = Fact::Unknown(why()),
+        Blind::Disk if evidence.disk != Fact::NotAsked => evidence.disk = Fact::Unknown(why()),
+        Blind::PeerEtcd if evidence.peer_etcd != Fact::NotAsked => evidence.peer_etcd = Fact::Unknown(why()),
         Blind::None | Blind::Disk | Blind::PeerEtcd => {}
-        Blind::OwnEtcd => snapshot.own_etcd = Fact::Unknown(why()),
+        Blind::OwnEtcd => evidence.own_etcd = Fact::Unknown(why()),
         // Whether a process holds the data is found out without podman. If none does, the data is read.
         Blind::Container => {
-            let runs = snapshot.container_may_run();
-            snapshot.container = Fact::Unknown(why());
-            snapshot.data_in_use = if runs { Fact::Unknown(why()) } else { Fact::Known(false) };
+            let runs = evidence.container_may_run();
+            evidence.container = Fact::Unknown(why());
+            evidence.data_in_use = if runs { Fact::Unknown(why()) } else { Fact::Known(false) };
         }
     }
 }
@@ -288,7 +288,7 @@ fn identity(own: Answer) -> Option<Identity> {
     }
 }
 
-fn cib(sim: &Sim, view: &View, me: usize) -> snapshot::Cib {
+fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
     let (cib, peer) = (&view.cib, 1 - me);
     let record = |node: usize| (cib.record[node] != 0).then(|| sim.records.get(cib.record[node]).clone()).flatten();
     // Records are kept without positions. One rule reads a position: it asks whether the own record is up to date.
@@ -298,7 +298,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> snapshot::Cib {
     {
         history.last_index = view.disk.is_some_and(|disk| disk.has_tail).into();
     }
-    snapshot::Cib {
+    evidence::Cib {
         own_failures: view.has_failures.then(|| ("start_0".to_owned(), u64::MAX)).into_iter().collect(),
         own_promotion_score: cib.score[me].then_some(SCORE),
         peer_node: cib.machine[peer],
@@ -315,10 +315,10 @@ fn cib(sim: &Sim, view: &View, me: usize) -> snapshot::Cib {
         own_identity: identity(view.own).filter(|_| cib.recorded[me]),
         own_alarm: None,
         primary: cib.primary.map(name),
-        others: snapshot::Others {
+        others: evidence::Others {
             force_on_me: cib.told[me],
             force_on_peer: cib.told[peer],
-            ..snapshot::Others::default()
+            ..evidence::Others::default()
         },
     }
 }
@@ -334,7 +334,7 @@ fn name(node: u8) -> NodeName {
     NAMES[usize::from(node)].to_owned()
 }
 
-/// True if a CIB knows of a fork that is missing in `own`, the lineage of node `me`: see [`Snapshot::was_left_behind`].
+/// True if a CIB knows of a fork that is missing in `own`, the lineage of node `me`: see [`Evidence::was_left_behind`].
 pub(in crate::sim) fn was_left_behind(cib: &Cib, me: usize, own: &Lineage) -> bool {
     let peer = recorded_lineage(cib.lineage[1 - me]);
     lineage(cib.most_forks()).is_beyond(own) || peer.is_some_and(|peer| peer.is_beyond(own))

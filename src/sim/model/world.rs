@@ -4,8 +4,8 @@
 use std::hash::{Hash, Hasher};
 
 use super::log::Data;
-use crate::decide::snapshot::{PeerAgent, PeerNode};
-use crate::decide::{Request, snapshot::Moment};
+use crate::decide::evidence::{PeerAgent, PeerNode};
+use crate::decide::{Request, evidence::Moment};
 use crate::sim::store::intern::Id;
 
 /// The two machines' names.

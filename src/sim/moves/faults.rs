@@ -1,7 +1,7 @@
 //! What fails: power, disks, processes, the network.
 
 use crate::decide::Exit;
-use crate::decide::snapshot::PeerAgent;
+use crate::decide::evidence::PeerAgent;
 use crate::sim::model::log::Data;
 use crate::sim::model::steps::Step;
 use crate::sim::model::world::{Damage, NAMES, World};

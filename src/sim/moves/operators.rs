@@ -1,7 +1,7 @@
 //! What operators do, and programs in their place.
 
 use crate::decide::Request;
-use crate::decide::snapshot::Lineage;
+use crate::decide::evidence::Lineage;
 use crate::sim::Sim;
 use crate::sim::model::world::{Stack, Wanted, Word, World};
 use crate::sim::model::{etcd, pacemaker, view};

@@ -3,8 +3,8 @@
 //! and after, unless a rule says that it is not exact.
 
 use crate::decide::Request;
+use crate::decide::evidence::{BootMemory, Lineage, Moment, Record, RunningVoter};
 use crate::decide::plan::Phase;
-use crate::decide::snapshot::{BootMemory, Lineage, Moment, Record, RunningVoter};
 use crate::sim::model::log;
 use crate::sim::model::view::THIS_BOOT;
 use crate::sim::model::world::{Action, Node, Operation, Run, Vars, Wanted, Word, World};

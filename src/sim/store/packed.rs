@@ -5,7 +5,7 @@
 use super::hash;
 use super::intern::Id;
 use crate::decide::Request;
-use crate::decide::snapshot::{Moment, PeerAgent, PeerNode};
+use crate::decide::evidence::{Moment, PeerAgent, PeerNode};
 use crate::sim::model::log::Data;
 use crate::sim::model::world::{
     Action, Blind, Cib, Damage, Mode, Newer, Node, Operation, Run, Stack, Vars, Wanted, Word, World,

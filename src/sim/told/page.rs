@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use super::story;
-use crate::decide::snapshot::PeerAgent;
+use crate::decide::evidence::PeerAgent;
 use crate::sim::Sim;
 use crate::sim::model::world::{NAMES, Node, Run, World};
 use crate::sim::moves::scenario::Trace;

@@ -1,7 +1,7 @@
 //! Effects in words, for the stories. The model leaves terms and indices out, and so do they.
 
+use crate::decide::evidence::{BootMemory, DataDir, Lineage, Note, Record};
 use crate::decide::plan::{Effect, Notice, RunMode, Via};
-use crate::decide::snapshot::{BootMemory, DataDir, Lineage, Note, Record};
 
 /// What an effect does.
 pub fn effect(effect: &Effect) -> String {

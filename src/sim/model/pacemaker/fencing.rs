@@ -2,7 +2,7 @@
 
 use super::machines::power_off;
 use super::membership::part;
-use crate::decide::snapshot::{PeerAgent, PeerNode};
+use crate::decide::evidence::{PeerAgent, PeerNode};
 use crate::sim::model::world::{Cib, Stack, World};
 
 /// True if a CIB proves that `node` is off: it is gone as expected, and its agent was stopped before.

@@ -1,7 +1,7 @@
 //! Machines lose power and boot; Pacemaker ends and comes back.
 
 use super::membership::{are_together, is_up, part};
-use crate::decide::snapshot::{PeerAgent, PeerNode};
+use crate::decide::evidence::{PeerAgent, PeerNode};
 use crate::sim::model::etcd;
 use crate::sim::model::world::{Blind, Cib, Node, Run, Stack, Wanted, Word, World};
 

@@ -1,6 +1,6 @@
 //! Who is a member, and each node's replica of the CIB.
 
-use crate::decide::snapshot::{PeerAgent, PeerNode};
+use crate::decide::evidence::{PeerAgent, PeerNode};
 use crate::sim::model::world::{Cib, Newer, Stack, Wanted, World};
 
 /// Writes to the CIB from node `n`: both replicas get it, unless they are apart or one stands still.

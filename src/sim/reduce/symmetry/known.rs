@@ -2,7 +2,7 @@
 //! and forks a value names, and its mirror image.
 
 use super::rename::{Forks, Renaming, Table, forks_of, keep, rename};
-use crate::decide::snapshot::{DataDir, Record};
+use crate::decide::evidence::{DataDir, Record};
 use crate::sim::Sim;
 use crate::sim::model::log::{Entry, bit};
 use crate::sim::model::world::{Node, World};

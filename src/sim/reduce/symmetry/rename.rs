@@ -1,7 +1,7 @@
 //! Renames what a state names: members, forks of the history, and the two nodes.
 
+use crate::decide::evidence::{BootMemory, DataDir, Identity, Lineage, Note, Record};
 use crate::decide::plan::{Effect, RunMode};
-use crate::decide::snapshot::{BootMemory, DataDir, Identity, Lineage, Note, Record};
 use crate::sim::Sim;
 use crate::sim::model::log::{Conf, Data, Entry, Mid, bit};
 use crate::sim::model::steps::Todo;

@@ -34,7 +34,7 @@ pub struct BootMemory {
     pub boot_id: String,
     /// Set once our etcd, as a voter of a cluster with a leader, has been seen in this boot; taken back by a stop
     /// that the peer could see. While it stands, and the claim in the CIB with it, the peer cannot have gone on alone: see
-    /// [`super::Snapshot::running_voter`].
+    /// [`super::Evidence::running_voter`].
     pub voter: Option<RunningVoter>,
     /// Whether Pacemaker promoted this instance.
     pub promoted: bool,

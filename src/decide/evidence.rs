@@ -23,7 +23,7 @@ pub type MemberId = u64;
 
 /// What the agent knows when it decides.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Snapshot {
+pub struct Evidence {
     /// Milliseconds since the action began, and how many it has in all.
     pub elapsed_ms: u64,
     pub budget_ms: u64,
@@ -137,8 +137,8 @@ pub struct NodeAddress {
     pub client_url: String,
 }
 
-/// Pacemaker's notify variables: what the transition of this action starts and stops. A snapshot of the transition
-/// when it was computed, not live state.
+/// Pacemaker's notify variables: what the transition of this action starts and stops, as it was when the transition was
+/// computed, not as it is now.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Notify {
     pub moment: Moment,
@@ -159,7 +159,7 @@ pub enum Moment {
     Outside,
 }
 
-impl Snapshot {
+impl Evidence {
     /// The peer's name, for sentences.
     pub fn peer_name(&self) -> &str {
         self.peer.as_ref().map_or("the peer", |peer| peer.name.as_str())
