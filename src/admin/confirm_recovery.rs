@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use super::{Failure, Subcommand, evidence, explain, node, say};
 use crate::command;
 use crate::data_dir::{DataDir, History};
-use crate::decide::evidence::{Authorisation, Cib, Evidence, PeerNode, Position};
+use crate::decide::evidence::{Authorisation, Cib, Evidence, LogPosition, PeerNode};
 use crate::decide::reason::LastWritten;
 use crate::decide::{self, Progress, Request};
 use crate::notes;
@@ -117,7 +117,7 @@ fn authorise(context: &Context, evidence: &Evidence, history: &History, accept_l
         lost_node: evidence.peer_name().to_owned(),
         cluster_id: history.cluster_id,
         member_id: history.member_id,
-        position: Position { term: history.last_term, index: history.last_index },
+        position: LogPosition { term: history.last_term, index: history.last_index },
         accept_loss,
     };
     notes::write(&context.authorisation_path, &word)?;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::clock;
 use crate::data_dir::DataDir;
 use crate::decide::evidence::{
-    BootMemory, Cib, Container, Etcd, Evidence, MemberId, Note, PeerAgent, PeerNode, Position, Record,
+    BootMemory, Cib, Container, Etcd, Evidence, LogPosition, MemberId, Note, PeerAgent, PeerNode, PublishedState,
 };
 use crate::decide::fact::Fact;
 
@@ -116,7 +116,7 @@ fn note(note: &Note) -> String {
     match note.alone_since {
         None => {}
         // An etcd without a leader may not have told how far it was.
-        Some(since) if since == Position::default() => text.push_str(", alone"),
+        Some(since) if since == LogPosition::default() => text.push_str(", alone"),
         Some(since) => {
             let _ = write!(text, ", alone since term {} index {}", since.term, since.index);
         }
@@ -137,7 +137,7 @@ fn boot_memory(evidence: &Evidence, memory: &BootMemory) -> String {
     }
 }
 
-fn record(record: &Record) -> String {
+fn record(record: &PublishedState) -> String {
     let claim = if record.claims { "; claims to go on alone" } else { "" };
     format!("{}; {} forks{claim}", data(&record.disk), record.lineage.forks)
 }

@@ -13,7 +13,7 @@ use prost::Message;
 use super::error::Error;
 use super::history::{Reading, Whole};
 use super::proto::{HardState, record_type};
-use super::wal::{Position, frame};
+use super::wal::{WalOffset, frame};
 use super::{History, aside, lock, read_closely};
 
 /// The copies of WAL tails begin with this; they lie in the data dir, beside `member`.
@@ -124,7 +124,7 @@ fn why_not(dir: &Path, reading: Option<Reading>) -> String {
 
 /// Saves what the change may overwrite: from the page of the last record to the last byte that is not zero. Answers
 /// whether it overwrites anything; only then must the copy be on the disk first.
-fn keep_copy(dir: &Path, file: &mut File, end: &Position) -> Result<(PathBuf, bool), Error> {
+fn keep_copy(dir: &Path, file: &mut File, end: &WalOffset) -> Result<(PathBuf, bool), Error> {
     let start = end.offset - end.offset % PAGE;
     let mut tail = Vec::new();
     file.seek(SeekFrom::Start(start)).map_err(Error::io("seeking in", &end.path))?;

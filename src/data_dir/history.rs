@@ -3,9 +3,9 @@
 use super::History;
 use super::error::Error;
 use super::membership::{Change, Membership};
-use super::proto::{Entry, HardState, Metadata, Record, WalSnapshot, entry_type, record_type};
+use super::proto::{Entry, HardState, Metadata, WalRecord, WalSnapshot, entry_type, record_type};
 use super::snapshot::{Loaded, SnapSource};
-use super::wal::{Position, Reader, Segment, Stop};
+use super::wal::{Reader, Segment, Stop, WalOffset};
 use prost::Message;
 use prost::bytes::Bytes;
 
@@ -26,7 +26,7 @@ pub(super) struct Whole {
     /// Raft's state as the WAL has it.
     pub(super) state: HardState,
     /// Where the next record belongs.
-    pub(super) end: Position,
+    pub(super) end: WalOffset,
     /// What lies there instead of a whole record, if anything does.
     pub(super) torn: Option<String>,
     /// The index of the snapshot that the log was read on top of.
@@ -93,8 +93,8 @@ fn recorded_snapshots(wals: &[Segment]) -> Result<(Vec<WalSnapshot>, Vec<WalSnap
 /// Calls `visit` with each record; answers where the WAL ends, and how it is torn.
 fn for_each(
     wals: &[Segment],
-    mut visit: impl FnMut(Record) -> Result<(), Stop>,
-) -> Result<(Position, Option<String>), Stop> {
+    mut visit: impl FnMut(WalRecord) -> Result<(), Stop>,
+) -> Result<(WalOffset, Option<String>), Stop> {
     let reader = Reader::open(wals)?;
     let Some(mut reader) = reader else { return Err(Stop::Damaged("there is no WAL file".into())) };
     loop {
@@ -136,7 +136,7 @@ struct Log {
     /// With the index of each; entries that were overwritten are gone.
     changes: Vec<(u64, Change)>,
     is_snapshot_recorded: bool,
-    end: Position,
+    end: WalOffset,
     torn: Option<String>,
 }
 
@@ -150,7 +150,7 @@ impl Log {
             last_index: snapshot.index,
             changes: Vec::new(),
             is_snapshot_recorded: false,
-            end: Position { path: std::path::PathBuf::new(), offset: 0, crc: 0 },
+            end: WalOffset { path: std::path::PathBuf::new(), offset: 0, crc: 0 },
             torn: None,
         };
         let path = wals.first().map(|segment| segment.path.clone()).unwrap_or_default();
@@ -158,7 +158,7 @@ impl Log {
         Ok(log)
     }
 
-    fn take(&mut self, record: Record, snapshot: &Loaded, path: &std::path::Path) -> Result<(), Stop> {
+    fn take(&mut self, record: WalRecord, snapshot: &Loaded, path: &std::path::Path) -> Result<(), Stop> {
         match record.kind {
             record_type::METADATA => return self.take_metadata(record.data),
             record_type::ENTRY => return self.take_entry(decode(record.data, "an entry")?, path),

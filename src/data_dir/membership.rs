@@ -15,7 +15,7 @@ use super::proto::{ConfChange, ConfChangeV2, ConfState};
 
 /// What a change does; etcd's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ChangeKind {
     Add,
     Remove,
     Update,
@@ -23,7 +23,7 @@ enum Kind {
     Unknown,
 }
 
-impl From<u64> for Kind {
+impl From<u64> for ChangeKind {
     fn from(number: u64) -> Self {
         match number {
             0 => Self::Add,
@@ -38,7 +38,7 @@ impl From<u64> for Kind {
 /// A change of one member, found in the log.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
-    kind: Kind,
+    kind: ChangeKind,
     id: u64,
     /// What etcd decides by; Raft alone would not look at it.
     context: Option<Context>,
@@ -69,7 +69,7 @@ impl Change {
 
     /// Whether this version of tandem knows what the change means.
     pub(super) fn is_known(&self) -> bool {
-        self.kind != Kind::Unknown
+        self.kind != ChangeKind::Unknown
     }
 }
 
@@ -123,27 +123,27 @@ impl Membership {
             return;
         }
         match change.kind {
-            Kind::Add | Kind::AddLearner if !self.accepts(change) => {}
-            Kind::Add => {
+            ChangeKind::Add | ChangeKind::AddLearner if !self.accepts(change) => {}
+            ChangeKind::Add => {
                 self.learners.remove(&id);
                 self.voters.insert(id);
                 self.peer_urls.entry(id).or_insert_with(|| change.urls());
             }
-            Kind::AddLearner => {
+            ChangeKind::AddLearner => {
                 self.voters.remove(&id);
                 self.learners.insert(id);
                 self.peer_urls.insert(id, change.urls());
             }
-            Kind::Remove if self.is_member(id) => {
+            ChangeKind::Remove if self.is_member(id) => {
                 self.voters.remove(&id);
                 self.learners.remove(&id);
                 self.peer_urls.remove(&id);
                 self.removed.insert(id);
             }
-            Kind::Update if self.is_member(id) => {
+            ChangeKind::Update if self.is_member(id) => {
                 self.peer_urls.insert(id, change.urls());
             }
-            Kind::Remove | Kind::Update | Kind::Unknown => {}
+            ChangeKind::Remove | ChangeKind::Update | ChangeKind::Unknown => {}
         }
     }
 

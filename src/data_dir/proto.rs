@@ -6,7 +6,7 @@
 use prost::Message;
 use prost::bytes::Bytes;
 
-/// The kinds of [`Record`].
+/// The kinds of [`WalRecord`].
 pub(super) mod record_type {
     pub(crate) const METADATA: i64 = 1;
     pub(crate) const ENTRY: i64 = 2;
@@ -23,7 +23,7 @@ pub(super) mod entry_type {
 
 /// One record of the WAL, inside its frame.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Record {
+pub(super) struct WalRecord {
     #[prost(int64, tag = "1")]
     pub(crate) kind: i64,
     #[prost(uint32, tag = "2")]

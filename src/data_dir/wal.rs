@@ -12,7 +12,7 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::error::Error;
-use super::proto::{Record, record_type};
+use super::proto::{WalRecord, record_type};
 use crate::regular_file;
 
 /// Bytes of the length field in front of each record.
@@ -100,7 +100,7 @@ impl From<Error> for Stop {
 
 /// Where the next record belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Position {
+pub(super) struct WalOffset {
     /// The last file.
     pub(super) path: PathBuf,
     /// Behind its last whole record.
@@ -126,12 +126,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Behind the last whole record that was read.
-    pub(super) fn position(&self) -> Position {
-        Position { path: self.segment.path.clone(), offset: self.offset, crc: self.crc }
+    pub(super) fn position(&self) -> WalOffset {
+        WalOffset { path: self.segment.path.clone(), offset: self.offset, crc: self.crc }
     }
 
     /// The next record with its checksum verified, or `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Record>, Stop> {
+    pub(super) fn next(&mut self) -> Result<Option<WalRecord>, Stop> {
         loop {
             if let Some(record) = self.next_in_file()? {
                 return Ok(Some(record));
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn next_in_file(&mut self) -> Result<Option<Record>, Stop> {
+    fn next_in_file(&mut self) -> Result<Option<WalRecord>, Stop> {
         let frame = self.read(FRAME)?;
         let Ok(field) = <[u8; 8]>::try_from(frame.as_slice()) else {
             return if frame.is_empty() { Ok(None) } else { Err(self.incomplete("the file ends inside a length")) };
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
         }
         let body = Bytes::from(body);
         // `length` fits: that many bytes are in memory.
-        let record = usize::try_from(length).ok().and_then(|length| Record::decode(body.slice(..length)).ok());
+        let record = usize::try_from(length).ok().and_then(|length| WalRecord::decode(body.slice(..length)).ok());
         let Some(record) = record else { return Err(self.unreadable(&body, "a record cannot be decoded")) };
         self.check(&record, &body)?;
         self.offset += FRAME + length + padding;
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Verifies the checksum and carries it on.
-    fn check(&mut self, record: &Record, body: &[u8]) -> Result<(), Stop> {
+    fn check(&mut self, record: &WalRecord, body: &[u8]) -> Result<(), Stop> {
         if record.kind == record_type::CRC {
             // At the very first record nothing is known yet that it could be compared with.
             if self.crc != 0 && record.crc != self.crc {
@@ -234,7 +234,7 @@ fn has_unwritten_sector(offset: u64, body: &[u8]) -> bool {
 
 /// A state record as etcd would append it behind `position`, in its frame.
 pub(super) fn frame(kind: i64, crc: u32, data: &[u8]) -> Vec<u8> {
-    let record = Record { kind, crc: crc32c::crc32c_append(crc, data), data: Bytes::copy_from_slice(data) };
+    let record = WalRecord { kind, crc: crc32c::crc32c_append(crc, data), data: Bytes::copy_from_slice(data) };
     let body = record.encode_to_vec();
     let padding = (8 - body.len() % 8) % 8;
     let mut field = body.len() as u64;

@@ -1,6 +1,6 @@
 //! Before a node goes on alone it says so, for good: in its note, and in the CIB.
 
-use super::evidence::{BootMemory, Cib, DataDir, Evidence, Lineage, Note, Position, Record};
+use super::evidence::{BootMemory, Cib, DataDir, Evidence, Lineage, LogPosition, Note, PublishedState};
 use super::fact::Fact;
 use super::plan::{Effect, Phase, Plan, Progress};
 use super::proof::{is_authorised, note_unreadable};
@@ -47,7 +47,7 @@ fn announced_note(evidence: &Evidence) -> Option<Note> {
     let position = match (&evidence.disk, &evidence.own_etcd) {
         (Fact::Known(DataDir::Present(history)), _) => position(history),
         (_, Fact::Known(etcd)) => etcd.position(),
-        _ => Position::default(),
+        _ => LogPosition::default(),
     };
     // Above every fork that anyone recorded: where an operator gave those up, ours is the history that counts.
     let known = evidence.cib.known().map_or(0, |cib| cib.lineage.forks).max(note.lineage.forks);
@@ -61,7 +61,7 @@ fn announced_note(evidence: &Evidence) -> Option<Note> {
 pub(super) fn announced_record(evidence: &Evidence, note: &Note, nonce: Option<u64>) -> Option<Effect> {
     let record = evidence.cib.known()?.own_record.clone().or_else(|| evidence.record())?;
     let (lineage, gave_up) = (note.lineage.clone(), note.gave_up);
-    Some(Effect::PublishRecord(Record { lineage, claims: true, gave_up, nonce, ..record }))
+    Some(Effect::PublishRecord(PublishedState { lineage, claims: true, gave_up, nonce, ..record }))
 }
 
 pub(super) fn announcement_is_seen(evidence: &Evidence) -> bool {

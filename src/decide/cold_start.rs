@@ -1,13 +1,13 @@
 //! Rule R2: two nodes that start together, no living etcd between them. Both compute the same answer from the same
 //! two records, each from its own side.
 
-use super::evidence::{Cib, DataDir, Evidence, History, MemberId, Record};
+use super::evidence::{Cib, DataDir, Evidence, History, MemberId, PublishedState};
 use super::reason::{Refusal, Rule};
-use super::standing::{Data, classify};
+use super::standing::{Standing, classify};
 
 /// What this node does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ColdStart {
     StartNormally(Rule),
     ForceNewCluster(Rule),
     Bootstrap(Rule),
@@ -62,46 +62,46 @@ impl Chosen {
 ///
 /// Data that knows fewer forks than were recorded is not the newest: somebody went on without it. Whoever did and has
 /// no data now took writes that nobody has, which only an operator gives up.
-pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
-    use Data::{Departed, Learner, Nothing, SoleVoter, VoterAmongMany, VoterBeside};
+pub(super) fn answer(me: &PublishedState, peer: &PublishedState, cluster: &Cluster) -> ColdStart {
+    use Standing::{Departed, Learner, Nothing, SoleVoter, VoterAmongMany, VoterBeside};
     let forks = cluster.forks.max(me.lineage.forks).max(peer.lineage.forks);
     match (classify(&me.disk), classify(&peer.disk)) {
         // Plain Raft: whoever votes or learns there starts plainly, and their majority decides.
         (VoterAmongMany, _) | (VoterBeside(_) | Learner, VoterAmongMany) => {
-            Answer::StartNormally(Rule::MoreThanTwoVoters)
+            ColdStart::StartNormally(Rule::MoreThanTwoVoters)
         }
         (SoleVoter, VoterAmongMany) if peer.lineage.is_beyond(&me.lineage) => split(cluster.chosen),
         (VoterBeside(a), VoterBeside(b)) if lists(me, a, peer) && lists(peer, b, me) => {
-            Answer::StartNormally(Rule::TwoPlainStarts)
+            ColdStart::StartNormally(Rule::TwoPlainStarts)
         }
         // The promotion is in one log and not yet in the other.
-        (VoterBeside(other), Learner) if lists(me, other, peer) => Answer::StartNormally(Rule::TwoPlainStarts),
-        (Learner, VoterBeside(other)) if lists(peer, other, me) => Answer::StartNormally(Rule::TwoPlainStarts),
+        (VoterBeside(other), Learner) if lists(me, other, peer) => ColdStart::StartNormally(Rule::TwoPlainStarts),
+        (Learner, VoterBeside(other)) if lists(peer, other, me) => ColdStart::StartNormally(Rule::TwoPlainStarts),
         (SoleVoter, SoleVoter) => split(cluster.chosen),
         (SoleVoter, VoterBeside(other)) if went_its_own_way(peer, other, me) => split(cluster.chosen),
         (VoterBeside(other), SoleVoter) if went_its_own_way(me, other, peer) => split(cluster.chosen),
         (SoleVoter | VoterBeside(_), Nothing | Departed)
             if forks > me.lineage.forks && !left_to(peer, me) && !peer.joins =>
         {
-            Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: forks })
+            ColdStart::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: forks })
         }
-        (SoleVoter, _) => Answer::StartNormally(Rule::SoleVoter),
+        (SoleVoter, _) => ColdStart::StartNormally(Rule::SoleVoter),
         // It has come back since it said that, as the other voter: its start, which says so at its end, awaits our vote.
-        (VoterBeside(other), Departed) if !lists(me, other, peer) => Answer::StartNormally(Rule::PeerJoinedSince),
+        (VoterBeside(other), Departed) if !lists(me, other, peer) => ColdStart::StartNormally(Rule::PeerJoinedSince),
         (VoterBeside(other), VoterBeside(_) | Learner) if joined_since(me, other, peer, cluster.chosen) => {
-            Answer::StartNormally(Rule::PeerJoinedSince)
+            ColdStart::StartNormally(Rule::PeerJoinedSince)
         }
-        (_, SoleVoter) => Answer::FollowThePeer(Rule::PeerIsSoleVoter),
+        (_, SoleVoter) => ColdStart::FollowThePeer(Rule::PeerIsSoleVoter),
         // The peer has nothing that could hold more than we do: all that a cluster of two acknowledged is in our log.
-        (VoterBeside(_), Nothing | Departed) => Answer::ForceNewCluster(Rule::PeerHasNoData),
-        (Nothing | Departed, VoterBeside(_) | VoterAmongMany) => Answer::FollowThePeer(Rule::PeerHasTheVotersData),
+        (VoterBeside(_), Nothing | Departed) => ColdStart::ForceNewCluster(Rule::PeerHasNoData),
+        (Nothing | Departed, VoterBeside(_) | VoterAmongMany) => ColdStart::FollowThePeer(Rule::PeerHasTheVotersData),
         (VoterBeside(_), VoterBeside(_) | Learner) | (Learner, VoterBeside(_)) => unrelated(me, peer, cluster.chosen),
         (Nothing, Nothing) if cluster.recorded || is_broken(me) || is_broken(peer) => {
-            Answer::Refuse(Refusal::DataOfARecordedClusterIsGone)
+            ColdStart::Refuse(Refusal::DataOfARecordedClusterIsGone)
         }
-        (Nothing, Nothing) if cluster.i_am_first => Answer::Bootstrap(Rule::FirstByNameBootstraps),
-        (Nothing, Nothing) => Answer::FollowThePeer(Rule::FirstByNameBootstraps),
-        (Nothing | Learner | Departed, Nothing | Learner | Departed) => Answer::Refuse(Refusal::NoVotersData),
+        (Nothing, Nothing) if cluster.i_am_first => ColdStart::Bootstrap(Rule::FirstByNameBootstraps),
+        (Nothing, Nothing) => ColdStart::FollowThePeer(Rule::FirstByNameBootstraps),
+        (Nothing | Learner | Departed, Nothing | Learner | Departed) => ColdStart::Refuse(Refusal::NoVotersData),
     }
 }
 
@@ -109,61 +109,63 @@ pub(super) fn answer(me: &Record, peer: &Record, cluster: &Cluster) -> Answer {
 /// without the sole voter's member, one that it has announced and still claims, or one beside the sole voter's own. An
 /// operator had it do so, and by now it may be the only voter of a history of its own, which its record says only after
 /// its next start.
-fn went_its_own_way(voter: &Record, other: MemberId, sole: &Record) -> bool {
+fn went_its_own_way(voter: &PublishedState, other: MemberId, sole: &PublishedState) -> bool {
     let may_be_done = voter.claims || !lists(voter, other, sole);
     voter.lineage.is_beyond(&sole.lineage) && may_be_done
 }
 
 /// Whether a peer that has left did so from a cluster of which this member was the rest: then no fork is between them,
 /// whatever was announced and not done.
-pub(super) fn left_to(peer: &Record, me: &Record) -> bool {
+pub(super) fn left_to(peer: &PublishedState, me: &PublishedState) -> bool {
     history(peer).is_some_and(|peer| peer.has_left) && counts_as_voter(peer, me)
 }
 
 /// Whether the peer has joined as `other`, the second voter that we name, since it published data of an earlier member: of
 /// one history ours is the newer part then, as it no longer has that member. Its start awaits our vote.
-fn joined_since(me: &Record, other: MemberId, peer: &Record, chosen: Chosen) -> bool {
+fn joined_since(me: &PublishedState, other: MemberId, peer: &PublishedState, chosen: Chosen) -> bool {
     let is_earlier = counts_as_voter(peer, me) && !lists(me, other, peer);
     is_earlier && me.lineage.forks == peer.lineage.forks && !peer.claims && chosen == Chosen::Nobody
 }
 
 /// Whether a peer, by what it published in this boot, has not gone on alone: it votes beside this member, and whoever goes on
 /// alone claims that first.
-pub(super) fn still_votes_beside(peer: &Record, me: &Record) -> bool {
-    matches!(classify(&peer.disk), Data::VoterBeside(other) if lists(peer, other, me)) && !peer.claims
+pub(super) fn still_votes_beside(peer: &PublishedState, me: &PublishedState) -> bool {
+    matches!(classify(&peer.disk), Standing::VoterBeside(other) if lists(peer, other, me)) && !peer.claims
 }
 
 /// Whether the peer, by what it published in this boot, learns from this sole voter: it gave up its own data for that.
-pub(super) fn learns_from(peer: &Record, me: &Record) -> bool {
+pub(super) fn learns_from(peer: &PublishedState, me: &PublishedState) -> bool {
     let is_one_cluster = |peer: &History, me: &History| {
         peer.cluster_id == me.cluster_id && (peer.voters.is_empty() || peer.voters.contains(&me.member_id))
     };
     let histories = history(peer).zip(history(me));
-    classify(&peer.disk) == Data::Learner && histories.is_some_and(|(peer, me)| is_one_cluster(peer, me))
+    classify(&peer.disk) == Standing::Learner && histories.is_some_and(|(peer, me)| is_one_cluster(peer, me))
 }
 
 /// Two voters' data that do not name each other: the one with more forks behind it is the newer history.
-fn unrelated(me: &Record, peer: &Record, chosen: Chosen) -> Answer {
+fn unrelated(me: &PublishedState, peer: &PublishedState, chosen: Chosen) -> ColdStart {
     match (classify(&me.disk), me.lineage.forks.cmp(&peer.lineage.forks)) {
-        (Data::VoterBeside(_), std::cmp::Ordering::Greater) => Answer::ForceNewCluster(Rule::PeerWasLeftBehind),
-        (_, std::cmp::Ordering::Less) => Answer::FollowThePeer(Rule::PeerWentOnAlone),
-        _ if classify(&me.disk) == Data::Learner && chosen == Chosen::Me => Answer::Refuse(Refusal::NoVotersData),
+        (Standing::VoterBeside(_), std::cmp::Ordering::Greater) => ColdStart::ForceNewCluster(Rule::PeerWasLeftBehind),
+        (_, std::cmp::Ordering::Less) => ColdStart::FollowThePeer(Rule::PeerWentOnAlone),
+        _ if classify(&me.disk) == Standing::Learner && chosen == Chosen::Me => {
+            ColdStart::Refuse(Refusal::NoVotersData)
+        }
         _ => split(chosen),
     }
 }
 
 /// Two histories that nothing ranks: only an operator can choose. What was chosen is announced as a fork of its own, so
 /// that it counts from then on.
-fn split(chosen: Chosen) -> Answer {
+fn split(chosen: Chosen) -> ColdStart {
     match chosen {
-        Chosen::Nobody => Answer::Refuse(Refusal::HistoriesSplit),
-        Chosen::Me => Answer::ForceNewCluster(Rule::ChosenPrimary),
-        Chosen::ThePeer => Answer::FollowThePeer(Rule::PeerIsChosenPrimary),
+        Chosen::Nobody => ColdStart::Refuse(Refusal::HistoriesSplit),
+        Chosen::Me => ColdStart::ForceNewCluster(Rule::ChosenPrimary),
+        Chosen::ThePeer => ColdStart::FollowThePeer(Rule::PeerIsChosenPrimary),
     }
 }
 
 /// Whether the member whose data `voter` holds is a voter by what `lister` holds of the same cluster.
-fn counts_as_voter(lister: &Record, voter: &Record) -> bool {
+fn counts_as_voter(lister: &PublishedState, voter: &PublishedState) -> bool {
     match (history(lister), history(voter)) {
         (Some(lister), Some(voter)) => {
             voter.cluster_id == lister.cluster_id && lister.voters.contains(&voter.member_id)
@@ -173,7 +175,7 @@ fn counts_as_voter(lister: &Record, voter: &Record) -> bool {
 }
 
 /// Whether `other`, the second voter that `lister` names, is the member whose data `listed` holds.
-fn lists(lister: &Record, other: MemberId, listed: &Record) -> bool {
+fn lists(lister: &PublishedState, other: MemberId, listed: &PublishedState) -> bool {
     match (history(lister), history(listed)) {
         (Some(lister), Some(listed)) => listed.member_id == other && listed.cluster_id == lister.cluster_id,
         _ => false,
@@ -181,11 +183,11 @@ fn lists(lister: &Record, other: MemberId, listed: &Record) -> bool {
 }
 
 /// What etcd cannot read was a cluster's data once.
-fn is_broken(record: &Record) -> bool {
+fn is_broken(record: &PublishedState) -> bool {
     matches!(record.disk, DataDir::Broken { .. })
 }
 
-fn history(record: &Record) -> Option<&History> {
+fn history(record: &PublishedState) -> Option<&History> {
     match &record.disk {
         DataDir::Present(history) => Some(history),
         DataDir::Blank | DataDir::Broken { .. } => None,

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use cib::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, Record};
+pub use cib::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState};
 pub use disk::{Backup, DataDir, History, Room};
 pub use etcd::{Container, Etcd, Found, Member, NoPermission};
-pub use note::{Authorisation, BootMemory, Note, Position, RunningVoter};
+pub use note::{Authorisation, BootMemory, LogPosition, Note, RunningVoter};
 
 use super::fact::Fact;
 
@@ -67,7 +67,7 @@ pub struct Evidence {
     pub own_refuses: Option<Box<NoPermission>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_refuses: Option<Box<NoPermission>>,
-    /// A number that no other round of this boot has: see [`Record::nonce`].
+    /// A number that no other round of this boot has: see [`PublishedState::nonce`].
     #[serde(default)]
     pub nonce: u64,
 }
@@ -186,7 +186,7 @@ impl Evidence {
 
     /// The operator's word, where it is of this boot and about this data and this peer.
     pub fn authorised(&self, history: &History) -> Option<&Authorisation> {
-        let position = Position { term: history.last_term, index: history.last_index };
+        let position = LogPosition { term: history.last_term, index: history.last_index };
         self.authorisation.known().filter(|word| {
             word.boot_id == self.boot_id
                 && word.lost_node == self.peer_name()

@@ -2,7 +2,7 @@
 //! becomes a voter.
 
 use super::evidence::{Etcd, Evidence, Member, Note};
-use super::peer::{PeerWord, peer_has_left, peer_word};
+use super::peer::{PeerStatus, peer_has_left, peer_word};
 use super::plan::{Effect, Plan, Progress, Via};
 use super::reason::{Reason, Step, Wait};
 use super::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_AT_A_LEARNER_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS};
@@ -33,8 +33,8 @@ pub(super) fn list_returning_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Pl
 /// is to have a second member. An unstarted learner counts for no majority, and a cluster with one voter is not forced again.
 pub(super) fn list_absent_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     let is_gone = match peer_word(evidence) {
-        PeerWord::Down => true,
-        PeerWord::Stopped => peer_has_left(evidence),
+        PeerStatus::Down => true,
+        PeerStatus::Stopped => peer_has_left(evidence),
         _ => false,
     };
     if is_gone { list_returning_peer(evidence, etcd) } else { None }

@@ -1,16 +1,16 @@
 //! `monitor` asks etcd itself. It is also the backstop: what a notification missed is found and done here.
 
 use super::alarm;
-use super::evidence::{Etcd, Evidence, Record};
+use super::evidence::{Etcd, Evidence, PublishedState};
 use super::fact::Fact;
 use super::membership;
-use super::peer::{PeerWord, peer_has_left, peer_has_nothing, peer_word};
+use super::peer::{PeerStatus, peer_has_left, peer_has_nothing, peer_word};
 use super::plan::{Effect, Exit, Next, Phase, Plan, Progress};
 use super::proof;
 use super::reason::{Health, Reason, Refusal, Wait};
 use super::record::joining_record;
 use super::recover;
-use super::standing::{Data, classify, health, running_exit, unseen};
+use super::standing::{Standing, classify, health, running_exit, unseen};
 use super::timing::{
     LOOK_AGAIN_MS, LOOK_FOR_A_RETURN_MS, MONITOR_RESERVE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS,
     PATIENCE_WITH_A_RESTART_MS, PATIENCE_WITH_A_SILENT_ETCD_MS,
@@ -77,7 +77,7 @@ pub(super) fn decide_probe(evidence: &Evidence) -> Plan {
 
 /// Pacemaker has come back beside an etcd that runs, and with its former life went what this node said when it joined. A sole
 /// voter that waits until its peer has given up what it once announced waits for that.
-fn still_joins(evidence: &Evidence) -> Option<Record> {
+fn still_joins(evidence: &Evidence) -> Option<PublishedState> {
     let says_nothing = evidence.cib.known().is_some_and(|cib| cib.own_record.is_none());
     let joins = evidence.note.known().is_some_and(|note| note.joins);
     let lineage = evidence.own_lineage().filter(|_| says_nothing && joins)?;
@@ -137,7 +137,7 @@ fn without_a_leader(evidence: &Evidence, progress: &Progress) -> Plan {
 /// is to be seen. A learner only waits for its voter.
 fn without_proof(evidence: &Evidence) -> Option<Plan> {
     let learner = evidence.own_etcd.known().is_some_and(|etcd| etcd.is_learner);
-    if learner || proof::votes_among_many(evidence) || peer_word(evidence) != PeerWord::Down {
+    if learner || proof::votes_among_many(evidence) || peer_word(evidence) != PeerStatus::Down {
         return None;
     }
     let position = evidence.own_etcd.known().map(Etcd::position).unwrap_or_default();
@@ -149,9 +149,9 @@ fn without_proof(evidence: &Evidence) -> Option<Plan> {
 /// start reads its data again, and goes on alone or says what an operator can do. A sole voter needs no vote, and is slow.
 fn waits_in_vain(evidence: &Evidence) -> Option<Plan> {
     let own_record = evidence.cib.known()?.own_record.as_ref();
-    let needs_no_vote = |record| matches!(classify(record), Data::SoleVoter | Data::VoterAmongMany);
+    let needs_no_vote = |record| matches!(classify(record), Standing::SoleVoter | Standing::VoterAmongMany);
     let is_sole = own_record.is_some_and(|record| needs_no_vote(&record.disk));
-    let peer_waits = matches!(peer_word(evidence), PeerWord::Stopped | PeerWord::Starting);
+    let peer_waits = matches!(peer_word(evidence), PeerStatus::Stopped | PeerStatus::Starting);
     let what = if peer_has_nothing(evidence) { "has lost its data" } else { "has left" };
     let why = format!("{}, whose vote it waits for, {what}", evidence.peer_name());
     let is_in_vain = peer_has_nothing(evidence) || peer_has_left(evidence);

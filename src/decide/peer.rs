@@ -2,11 +2,11 @@
 
 use super::evidence::{Cib, Evidence, Moment, Notify, PeerAgent, PeerNode};
 use super::fact::Fact;
-use super::standing::{Data, classify};
+use super::standing::{Standing, classify};
 
 /// What Pacemaker vouches for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum PeerWord {
+pub(super) enum PeerStatus {
     /// There is no second node in this cluster.
     Nobody,
     /// Its agent was started and not stopped since.
@@ -27,63 +27,63 @@ pub(super) enum PeerWord {
 }
 
 /// Reads Pacemaker's word from the CIB's status section and, where they are given, from the notify variables.
-pub(super) fn peer_word(evidence: &Evidence) -> PeerWord {
-    let Some(peer) = &evidence.peer else { return PeerWord::Nobody };
+pub(super) fn peer_word(evidence: &Evidence) -> PeerStatus {
+    let Some(peer) = &evidence.peer else { return PeerStatus::Nobody };
     let cib = match &evidence.cib {
         Fact::Known(cib) => cib,
         Fact::Absent | Fact::Unknown(_) | Fact::NotAsked => {
-            return PeerWord::Unknown(evidence.cib.why_unknown().to_owned());
+            return PeerStatus::Unknown(evidence.cib.why_unknown().to_owned());
         }
     };
     let Some(notify) = &evidence.notify else { return from_cib(cib) };
     match from_cib(cib) {
         // The machine's state is newer than the transition's variables, and stronger.
-        word @ (PeerWord::Lost | PeerWord::Down | PeerWord::Unknown(_)) => word,
+        word @ (PeerStatus::Lost | PeerStatus::Down | PeerStatus::Unknown(_)) => word,
         word => refined_by(notify, &peer.name, word),
     }
 }
 
 /// The transition's own plan for a peer whose machine is there.
-fn refined_by(notify: &Notify, peer: &str, word: PeerWord) -> PeerWord {
+fn refined_by(notify: &Notify, peer: &str, word: PeerStatus) -> PeerStatus {
     // This notification is handled before anything is started again.
     if notify.stop.contains(peer) && notify.operation == "stop" && notify.moment == Moment::Post {
-        return PeerWord::Stopped;
+        return PeerStatus::Stopped;
     }
     if notify.start.contains(peer) {
         // Its start may have begun, or ended, by now.
-        return if matches!(word, PeerWord::Active | PeerWord::Starting) { word } else { PeerWord::Planned };
+        return if matches!(word, PeerStatus::Active | PeerStatus::Starting) { word } else { PeerStatus::Planned };
     }
     if notify.active.contains(peer) && !notify.stop.contains(peer) {
-        return PeerWord::Active;
+        return PeerStatus::Active;
     }
     word
 }
 
 /// Whether the peer says that it holds no data, and no etcd runs there: whatever it held before is gone, and its vote too.
 pub(super) fn peer_has_nothing(evidence: &Evidence) -> bool {
-    peer_holds(evidence, Data::Nothing)
+    peer_holds(evidence, Standing::Nothing)
 }
 
 /// Whether the peer says that its member has left, and no etcd runs there: it votes no more.
 pub(super) fn peer_has_left(evidence: &Evidence) -> bool {
-    peer_holds(evidence, Data::Departed)
+    peer_holds(evidence, Standing::Departed)
 }
 
-fn peer_holds(evidence: &Evidence, data: Data) -> bool {
+fn peer_holds(evidence: &Evidence, data: Standing) -> bool {
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
     record.is_some_and(|record| classify(&record.disk) == data) && evidence.peer_etcd.is_absent()
 }
 
-fn from_cib(cib: &Cib) -> PeerWord {
+fn from_cib(cib: &Cib) -> PeerStatus {
     match cib.peer_machine() {
-        PeerNode::Down => PeerWord::Down,
-        PeerNode::Lost | PeerNode::NeverSeen => PeerWord::Lost,
-        PeerNode::Pending => PeerWord::Unknown("its machine is joining the cluster".to_owned()),
+        PeerNode::Down => PeerStatus::Down,
+        PeerNode::Lost | PeerNode::NeverSeen => PeerStatus::Lost,
+        PeerNode::Pending => PeerStatus::Unknown("its machine is joining the cluster".to_owned()),
         PeerNode::Online => match cib.peer_agent {
-            PeerAgent::Active | PeerAgent::Stopping => PeerWord::Active,
-            PeerAgent::Starting => PeerWord::Starting,
-            PeerAgent::Stopped => PeerWord::Stopped,
-            PeerAgent::NoHistory => PeerWord::Unknown("Pacemaker has not asked its agent yet".to_owned()),
+            PeerAgent::Active | PeerAgent::Stopping => PeerStatus::Active,
+            PeerAgent::Starting => PeerStatus::Starting,
+            PeerAgent::Stopped => PeerStatus::Stopped,
+            PeerAgent::NoHistory => PeerStatus::Unknown("Pacemaker has not asked its agent yet".to_owned()),
         },
     }
 }

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{BootMemory, Evidence, FailedStarts, Identity, Lineage, MemberId, NodeName, Note, Record};
+use super::evidence::{
+    BootMemory, Evidence, FailedStarts, Identity, Lineage, MemberId, NodeName, Note, PublishedState,
+};
 use super::reason::{Reason, Refusal, Rule};
 
 /// What Pacemaker asked for.
@@ -104,7 +106,7 @@ pub enum RunMode {
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Publishes this node's record in the CIB, in one write.
-    PublishRecord(Record),
+    PublishRecord(PublishedState),
     /// Publishes what others read in the CIB: this member's id and cluster id.
     PublishIdentity(Identity),
     /// Publishes the lineage in the CIB, for good.

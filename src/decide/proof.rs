@@ -1,12 +1,12 @@
 //! What has to be shown before this node goes on alone: that its peer is out of the way, and that nobody went on without this
 //! node's data, or that an operator gives up what somebody did.
 
-use super::cold_start::{self, Answer, Cluster};
-use super::evidence::{Cib, DataDir, Evidence, History, Lineage, MemberId, PeerNode, Position, Record};
+use super::cold_start::{self, Cluster, ColdStart};
+use super::evidence::{Cib, DataDir, Evidence, History, Lineage, LogPosition, MemberId, PeerNode, PublishedState};
 use super::fact::Fact;
-use super::peer::{PeerWord, peer_has_nothing, peer_word};
+use super::peer::{PeerStatus, peer_has_nothing, peer_word};
 use super::reason::Refusal;
-use super::standing::{Data, classify};
+use super::standing::{Standing, classify};
 
 /// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to go on alone given up; or it says
 /// that it holds no data at all, and no etcd runs there: then it waits for us, however often it is started.
@@ -15,17 +15,17 @@ pub(super) fn peer_is_out_of_the_way(evidence: &Evidence) -> bool {
     let record = record.filter(|record| !record.claims && is_of_the_other_voter(evidence, record));
     let data = record.map(|record| classify(&record.disk));
     match peer_word(evidence) {
-        PeerWord::Down => true,
+        PeerStatus::Down => true,
         // A sole voter has a history of its own, whatever an operator said when it was away.
-        PeerWord::Stopped => data.is_some_and(|data| data != Data::SoleVoter),
-        PeerWord::Starting | PeerWord::Planned => data.is_some() && peer_has_nothing(evidence),
-        PeerWord::Nobody | PeerWord::Active | PeerWord::Lost | PeerWord::Unknown(_) => false,
+        PeerStatus::Stopped => data.is_some_and(|data| data != Standing::SoleVoter),
+        PeerStatus::Starting | PeerStatus::Planned => data.is_some() && peer_has_nothing(evidence),
+        PeerStatus::Nobody | PeerStatus::Active | PeerStatus::Lost | PeerStatus::Unknown(_) => false,
     }
 }
 
 /// Whether a record is of the member that is the other voter beside ours, as our data says or, while etcd runs, etcd
 /// itself: a record of another one is older than that membership, and so is whatever else this CIB says of the peer.
-fn is_of_the_other_voter(evidence: &Evidence, record: &Record) -> bool {
+fn is_of_the_other_voter(evidence: &Evidence, record: &PublishedState) -> bool {
     match (other_voter(evidence), &record.disk) {
         (Some(other), DataDir::Present(history)) => history.member_id == other,
         _ => true,
@@ -33,7 +33,7 @@ fn is_of_the_other_voter(evidence: &Evidence, record: &Record) -> bool {
 }
 
 fn other_voter(evidence: &Evidence) -> Option<MemberId> {
-    if let Some(Data::VoterBeside(other)) = evidence.disk.known().map(classify) {
+    if let Some(Standing::VoterBeside(other)) = evidence.disk.known().map(classify) {
         return Some(other);
     }
     let etcd = evidence.own_etcd.known()?;
@@ -45,7 +45,7 @@ pub(super) fn votes_among_many(evidence: &Evidence) -> bool {
     let published = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
     match &evidence.own_etcd {
         Fact::Known(etcd) if !etcd.is_learner => etcd.voters().count() > 2,
-        _ => published.is_some_and(|record| classify(&record.disk) == Data::VoterAmongMany),
+        _ => published.is_some_and(|record| classify(&record.disk) == Standing::VoterAmongMany),
     }
 }
 
@@ -69,14 +69,14 @@ pub(super) fn has_proof(evidence: &Evidence, cluster_id: u64, member_id: MemberI
 /// Whether nobody went on without this sole voter: no fork was recorded that it does not know, or none that was made, as
 /// whoever announced one has left to it since, votes beside it still, gave its data up to join or learns from it; and what
 /// the peer said last is no other history.
-pub(super) fn is_newest(evidence: &Evidence, record: &Record) -> bool {
+pub(super) fn is_newest(evidence: &Evidence, record: &PublishedState) -> bool {
     let Some(cib) = evidence.cib.known() else { return false };
     let Some(peer) = &cib.peer_record else { return !evidence.was_left_behind() };
     let answer = cold_start::answer(record, peer, &Cluster::seen_in(evidence, cib));
     // What a peer that claims nothing held when it started may be gone since.
-    let split = peer.claims && answer == Answer::Refuse(Refusal::HistoriesSplit);
+    let split = peer.claims && answer == ColdStart::Refuse(Refusal::HistoriesSplit);
     // Who is lost may have gone on since; who is there would claim.
-    let is_there = !matches!(peer_word(evidence), PeerWord::Lost | PeerWord::Unknown(_));
+    let is_there = !matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Unknown(_));
     let is_of_the_peer = |told: &Lineage| !told.is_beyond(&record.lineage) || *told == peer.lineage;
     let told_of_the_peer = is_of_the_peer(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(is_of_the_peer);
     let votes_beside = cold_start::still_votes_beside(peer, record) && told_of_the_peer;
@@ -116,7 +116,7 @@ pub(super) fn peer_was_never_seen(evidence: &Evidence) -> bool {
 }
 
 /// Why a voter's data is not gone on with: nothing proves that it is all there is, or it is known not to be.
-pub(super) fn without_proof(evidence: &Evidence, position: Position) -> Refusal {
+pub(super) fn without_proof(evidence: &Evidence, position: LogPosition) -> Refusal {
     let written = evidence.local.log_written;
     if evidence.last_note().is_none() {
         return note_unreadable(evidence);

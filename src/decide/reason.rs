@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use written::{LastWritten, utc};
 
-use super::evidence::{MemberId, NodeName, Obstacle, Position};
+use super::evidence::{LogPosition, MemberId, NodeName, Obstacle};
 
 /// Why a plan is what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -115,7 +115,7 @@ pub enum Wait {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    AnnounceGoingOnAlone { peer: NodeName, position: Position },
+    AnnounceGoingOnAlone { peer: NodeName, position: LogPosition },
     StopBeforeForce,
     AdvanceAndForce,
     TakeBackOutdatedConfirmation,
@@ -181,26 +181,26 @@ pub enum Refusal {
     NoVotersData,
     /// Voter data, the peer is confirmed gone, and nothing proves that it did not go on without us.
     NoProofThatPeerDidNotGoOn {
-        position: Position,
+        position: LogPosition,
         /// When the data's log was last written to, in seconds since 1970.
         #[serde(default)]
         written: Option<u64>,
     },
     /// As above, and somebody recorded that the peer did go on.
     PeerWentOnWithoutUs {
-        position: Position,
+        position: LogPosition,
         #[serde(default)]
         written: Option<u64>,
     },
     /// An operator's word was about this node's data as it was before it changed.
     ConfirmationIsOutdated {
-        position: Position,
+        position: LogPosition,
     },
     LearnerAlone {
-        position: Position,
+        position: LogPosition,
     },
     DepartedAlone {
-        position: Position,
+        position: LogPosition,
     },
     BlankAlone,
     BrokenAlone {

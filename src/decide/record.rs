@@ -1,13 +1,13 @@
 //! What this node publishes of its data, for its peer to decide from.
 
-use super::evidence::{DataDir, Etcd, Evidence, History, Lineage, Note, Record};
+use super::evidence::{DataDir, Etcd, Evidence, History, Lineage, Note, PublishedState};
 use super::unstartable;
 
 impl Evidence {
     /// The record that this node should be publishing now; none where what it rests on is not known.
-    pub fn record(&self) -> Option<Record> {
+    pub fn record(&self) -> Option<PublishedState> {
         let disk = unstartable::usable_disk(self)?;
-        Some(Record {
+        Some(PublishedState {
             boot_id: self.boot_id.clone(),
             lineage: self.own_lineage()?,
             // Without data there is nothing to go on with.
@@ -20,7 +20,7 @@ impl Evidence {
     }
 
     /// The record that this node publishes while `etcd`, its own, runs as a voter: the same facts, from the living.
-    pub fn living_record(&self, etcd: &Etcd) -> Option<Record> {
+    pub fn living_record(&self, etcd: &Etcd) -> Option<PublishedState> {
         let ids = |learners: bool| {
             etcd.members.iter().filter(|member| member.is_learner == learners).map(|member| member.id).collect()
         };
@@ -36,7 +36,7 @@ impl Evidence {
             database_ahead: None,
             damage: Vec::new(),
         };
-        Some(Record {
+        Some(PublishedState {
             boot_id: self.boot_id.clone(),
             disk: DataDir::Present(history),
             lineage: self.own_lineage()?,
@@ -60,7 +60,7 @@ impl Evidence {
 
 /// What a node says that joins its peer: what it held before is of no weight any more. The peer is to know, as it may be
 /// started next.
-pub(super) fn joining_record(evidence: &Evidence, lineage: Lineage) -> Record {
+pub(super) fn joining_record(evidence: &Evidence, lineage: Lineage) -> PublishedState {
     let boot_id = evidence.boot_id.clone();
-    Record { boot_id, disk: DataDir::Blank, lineage, claims: false, joins: true, gave_up: false, nonce: None }
+    PublishedState { boot_id, disk: DataDir::Blank, lineage, claims: false, joins: true, gave_up: false, nonce: None }
 }

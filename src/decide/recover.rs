@@ -2,10 +2,10 @@
 //! write of our own, the commit index advanced, and a new cluster forced from the data.
 
 use super::announce::{announce, announced_record, announcement_is_seen};
-use super::cold_start::{self, Answer, Cluster};
-use super::evidence::{DataDir, Etcd, Evidence, Record, RunningVoter};
+use super::cold_start::{self, Cluster, ColdStart};
+use super::evidence::{DataDir, Etcd, Evidence, PublishedState, RunningVoter};
 use super::fact::Fact;
-use super::peer::{PeerWord, peer_word};
+use super::peer::{PeerStatus, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
 use super::proof::{
     has_proof, is_authorised, note_unreadable, operator_confirmed, peer_is_out_of_the_way,
@@ -13,7 +13,7 @@ use super::proof::{
 };
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
 use super::serve;
-use super::standing::{Data, classify, database_is_ahead, history_position, plain_start, running_exit};
+use super::standing::{Standing, classify, database_is_ahead, history_position, plain_start, running_exit};
 use super::timing::{
     FORCE_GRACE_S, FORCE_RESERVE_MS, LAUNCH_NEEDS_MS, LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_RETURN_MS,
     LOOK_FOR_A_WRITE_MS, PATIENCE_WITH_THE_CIB_MS, STOP_AND_LAUNCH_NEED_MS,
@@ -198,27 +198,27 @@ fn decide_stopped(evidence: &Evidence) -> Plan {
         return evidence.refuse(Refusal::DiskUnreadable { why: evidence.disk.why_unknown().to_owned() });
     };
     let kind = classify(disk);
-    let forces = matches!(kind, Data::VoterBeside(_)) && !peer_came_back(evidence);
+    let forces = matches!(kind, Standing::VoterBeside(_)) && !peer_came_back(evidence);
     if forces && !may_force(evidence, disk) {
         return refuse_at_the_barrier(evidence, disk);
     }
-    if let Some(refusal) = database_is_ahead(disk).filter(|_| forces || kind == Data::SoleVoter) {
+    if let Some(refusal) = database_is_ahead(disk).filter(|_| forces || kind == Standing::SoleVoter) {
         return evidence.refuse(refusal);
     }
     let (effects, mode, because) = match kind {
-        Data::VoterBeside(_) if forces => (
+        Standing::VoterBeside(_) if forces => (
             vec![Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)],
             RunMode::ForceNewCluster,
             Reason::Step(Step::AdvanceAndForce),
         ),
-        Data::VoterBeside(_) => {
+        Standing::VoterBeside(_) => {
             (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, evidence.rule(Rule::PeerCameBack))
         }
-        Data::SoleVoter => (plain_start(disk), RunMode::Normally, evidence.rule(Rule::SoleVoter)),
-        Data::VoterAmongMany => {
+        Standing::SoleVoter => (plain_start(disk), RunMode::Normally, evidence.rule(Rule::SoleVoter)),
+        Standing::VoterAmongMany => {
             (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, evidence.rule(Rule::MoreThanTwoVoters))
         }
-        Data::Nothing | Data::Learner | Data::Departed => return evidence.refuse(Refusal::NoVotersData),
+        Standing::Nothing | Standing::Learner | Standing::Departed => return evidence.refuse(Refusal::NoVotersData),
     };
     let progress = Progress::enter(Phase::Started(mode), evidence.elapsed_ms);
     Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, progress, because)
@@ -256,12 +256,12 @@ fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
     // What was published before this node joined is of data that it has moved aside since. For the rest the note is newer: it
     // knows of the fork that we announced ourselves, and of those that we took over.
     let published = cib.own_record.clone().filter(|_| !note.joins);
-    let published = published.map(|record| Record { lineage: note.lineage.clone(), ..record });
+    let published = published.map(|record| PublishedState { lineage: note.lineage.clone(), ..record });
     let own = evidence.record().or(published);
     let (me, peer) = (own?, cib.peer_record.as_ref()?);
-    let may_run = matches!(peer_word(evidence), PeerWord::Lost | PeerWord::Unknown(_));
+    let may_run = matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Unknown(_));
     match cold_start::answer(&me, peer, &Cluster::seen_in(evidence, cib)) {
-        Answer::ForceNewCluster(rule) if !may_run && !peer.claims => Some(rule),
+        ColdStart::ForceNewCluster(rule) if !may_run && !peer.claims => Some(rule),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::evidence::{Etcd, Evidence};
 use super::fact::Fact;
-use super::peer::{PeerWord, peer_has_nothing, peer_word};
+use super::peer::{PeerStatus, peer_has_nothing, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
 use super::reason::{Reason, Refusal, Rule, Wait};
 use super::standing::{health, is_listed, unseen};
@@ -55,7 +55,7 @@ fn await_leader(evidence: &Evidence, progress: &Progress, mode: &RunMode, wait: 
         return Plan::exit(Vec::new(), Exit::Success, Reason::Waiting(wait));
     }
     // Nobody will send the data, and while this action runs Pacemaker does not even fence the peer.
-    let peer_is_lost = matches!(peer_word(evidence), PeerWord::Lost | PeerWord::Down) || peer_has_nothing(evidence);
+    let peer_is_lost = matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Down) || peer_has_nothing(evidence);
     if matches!(mode, RunMode::JoinAsLearner { .. }) && peer_is_lost {
         return evidence.refuse(Refusal::PeerLostWhileJoining);
     }
@@ -91,7 +91,7 @@ fn serving_unseen(evidence: &Evidence, mode: &RunMode) -> Plan {
     Plan::exit(effects, Exit::Success, Reason::Running(unseen(evidence)))
 }
 
-/// A voter's claim to go on alone is visible in the CIB before anything counts on it: see [`Record::claims`].
+/// A voter's claim to go on alone is visible in the CIB before anything counts on it: see [`PublishedState::claims`].
 fn claim(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Option<Plan> {
     let claim = missing_claim(evidence, etcd)?;
     let effects = settled_config(evidence).into_iter().chain([claim]).collect();

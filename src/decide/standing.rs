@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::evidence::{DataDir, Etcd, Evidence, History, MemberId, Position};
+use super::evidence::{DataDir, Etcd, Evidence, History, LogPosition, MemberId};
 use super::plan::{Effect, Exit, RunMode};
 use super::reason::{Health, Refusal};
 
 /// What a record's data is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Data {
+pub(super) enum Standing {
     /// No data, or data that etcd cannot read.
     Nothing,
     /// The only voter of the newest configuration that it holds.
@@ -24,24 +24,24 @@ pub(super) enum Data {
 }
 
 /// What the data dir's history makes of this member.
-pub(super) fn classify(disk: &DataDir) -> Data {
-    let DataDir::Present(history) = disk else { return Data::Nothing };
+pub(super) fn classify(disk: &DataDir) -> Standing {
+    let DataDir::Present(history) = disk else { return Standing::Nothing };
     if history.has_left {
-        return Data::Departed;
+        return Standing::Departed;
     }
     if !history.voters.contains(&history.member_id) {
-        return Data::Learner;
+        return Standing::Learner;
     }
     let others: BTreeSet<MemberId> = history.voters.iter().copied().filter(|id| *id != history.member_id).collect();
     match (others.len(), others.first()) {
-        (0, _) => Data::SoleVoter,
-        (1, Some(other)) => Data::VoterBeside(*other),
-        _ => Data::VoterAmongMany,
+        (0, _) => Standing::SoleVoter,
+        (1, Some(other)) => Standing::VoterBeside(*other),
+        _ => Standing::VoterAmongMany,
     }
 }
 
 pub(super) fn is_voter(disk: &DataDir) -> bool {
-    matches!(classify(disk), Data::SoleVoter | Data::VoterBeside(_))
+    matches!(classify(disk), Standing::SoleVoter | Standing::VoterBeside(_))
 }
 
 /// Whether the data dir holds a member that the living cluster still lists.
@@ -57,14 +57,14 @@ pub(super) fn is_listed(disk: &DataDir, etcd: &Etcd) -> bool {
 }
 
 /// How far a history reaches.
-pub(super) fn position(history: &History) -> Position {
-    Position { term: history.last_term, index: history.last_index }
+pub(super) fn position(history: &History) -> LogPosition {
+    LogPosition { term: history.last_term, index: history.last_index }
 }
 
-pub(super) fn history_position(disk: &DataDir) -> Position {
+pub(super) fn history_position(disk: &DataDir) -> LogPosition {
     match disk {
         DataDir::Present(history) => position(history),
-        DataDir::Blank | DataDir::Broken { .. } => Position::default(),
+        DataDir::Blank | DataDir::Broken { .. } => LogPosition::default(),
     }
 }
 
@@ -73,7 +73,7 @@ pub(super) fn history_position(disk: &DataDir) -> Position {
 pub(super) fn plain_start(disk: &DataDir) -> Vec<Effect> {
     let mut effects = vec![Effect::RunContainer(RunMode::Normally)];
     if let DataDir::Present(history) = disk
-        && classify(disk) == Data::SoleVoter
+        && classify(disk) == Standing::SoleVoter
         && is_to_be_advanced(history)
     {
         effects.insert(0, Effect::AdvanceCommit);
@@ -91,9 +91,9 @@ fn is_to_be_advanced(history: &History) -> bool {
 pub(super) fn database_is_ahead(disk: &DataDir) -> Option<Refusal> {
     let DataDir::Present(history) = disk else { return None };
     let touches_the_log = match classify(disk) {
-        Data::VoterBeside(_) => true,
-        Data::SoleVoter => is_to_be_advanced(history),
-        Data::Nothing | Data::VoterAmongMany | Data::Learner | Data::Departed => false,
+        Standing::VoterBeside(_) => true,
+        Standing::SoleVoter => is_to_be_advanced(history),
+        Standing::Nothing | Standing::VoterAmongMany | Standing::Learner | Standing::Departed => false,
     };
     let database_index = history.database_ahead.filter(|_| touches_the_log)?;
     Some(Refusal::DatabaseAheadOfLog { last_index: history.last_index, database_index })

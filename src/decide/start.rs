@@ -1,12 +1,12 @@
 //! The rules of a start, R0 to R4.
 
 use super::announce::announce;
-use super::cold_start::{self, Answer, Chosen, Cluster};
-use super::evidence::{Cib, DataDir, Etcd, Evidence, NodeName, Note, Obstacle, PeerNode, Record};
+use super::cold_start::{self, Chosen, Cluster, ColdStart};
+use super::evidence::{Cib, DataDir, Etcd, Evidence, NodeName, Note, Obstacle, PeerNode, PublishedState};
 use super::fact::Fact;
 use super::membership;
 use super::others;
-use super::peer::{PeerWord, peer_word};
+use super::peer::{PeerStatus, peer_word};
 use super::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode, Via};
 use super::proof;
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
@@ -14,7 +14,7 @@ use super::record::joining_record;
 use super::recover;
 use super::room;
 use super::serve::started;
-use super::standing::{Data, classify, database_is_ahead, is_listed, is_voter, plain_start, position};
+use super::standing::{Standing, classify, database_is_ahead, is_listed, is_voter, plain_start, position};
 use super::timing::{
     LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS, LOOK_AT_THE_PEER_MS, LOOK_FOR_A_LEADER_MS,
     LOOK_FOR_A_WRITE_MS, PACE_MS, PATIENCE_WITH_A_BLOCKED_PEER_MS, PATIENCE_WITH_A_JOINING_PEER_MS,
@@ -178,12 +178,12 @@ fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
 fn is_a_history_beside(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
     // Where the note cannot be read, it may be.
     let Some(Note { lineage: own, alone_since, .. }) = evidence.last_note() else {
-        return classify(disk) == Data::SoleVoter;
+        return classify(disk) == Standing::SoleVoter;
     };
     let served = cib.peer_record.as_ref().map(|record| &record.lineage).or(cib.peer_lineage.as_ref());
     let is_known_there = served.is_some_and(|served| *served == own || served.forks > own.forks);
     let was_given_up = cib.peer_record.as_ref().is_some_and(|record| record.gave_up);
-    classify(disk) == Data::SoleVoter && alone_since.is_some() && !is_known_there && !was_given_up
+    classify(disk) == Standing::SoleVoter && alone_since.is_some() && !is_known_there && !was_given_up
 }
 
 /// Only here is a data dir moved aside: the peer serves as a voter and has listed us.
@@ -216,45 +216,45 @@ fn initial_cluster(evidence: &Evidence, etcd: &Etcd) -> Vec<(NodeName, String)> 
 }
 
 /// R2 to R4: no etcd with a leader answers.
-fn without_a_living_cluster(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &Record) -> Plan {
+fn without_a_living_cluster(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &PublishedState) -> Plan {
     match peer_word(evidence) {
-        PeerWord::Nobody => only_node(evidence, record),
-        PeerWord::Starting => together(evidence, progress, cib, record, PATIENCE_WITH_A_STARTING_PEER_MS),
-        PeerWord::Planned | PeerWord::Stopped => {
+        PeerStatus::Nobody => only_node(evidence, record),
+        PeerStatus::Starting => together(evidence, progress, cib, record, PATIENCE_WITH_A_STARTING_PEER_MS),
+        PeerStatus::Planned | PeerStatus::Stopped => {
             together(evidence, progress, cib, record, PATIENCE_WITH_A_BLOCKED_PEER_MS)
         }
-        PeerWord::Active => beside_an_active_peer(evidence, progress, record),
-        PeerWord::Down => alone(evidence, record),
-        PeerWord::Lost => not_confirmed(evidence, progress, record, "its machine is lost and not fenced yet"),
-        PeerWord::Unknown(why) => not_confirmed(evidence, progress, record, &why),
+        PeerStatus::Active => beside_an_active_peer(evidence, progress, record),
+        PeerStatus::Down => alone(evidence, record),
+        PeerStatus::Lost => not_confirmed(evidence, progress, record, "its machine is lost and not fenced yet"),
+        PeerStatus::Unknown(why) => not_confirmed(evidence, progress, record, &why),
     }
 }
 
 /// R2.
-fn together(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &Record, patience_ms: u64) -> Plan {
+fn together(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &PublishedState, patience_ms: u64) -> Plan {
     let Some(peer_record) = &cib.peer_record else {
         let wait = Wait::PeerRecord { peer: evidence.peer_name().to_owned() };
         return wait_or_refuse(evidence, progress, patience_ms, wait, Refusal::PeerSaysNothing);
     };
     match cold_start::answer(record, peer_record, &Cluster::seen_in(evidence, cib)) {
-        Answer::StartNormally(rule) => run_plainly(evidence, &record.disk, rule),
-        Answer::Bootstrap(rule) if evidence.peer_etcd.is_absent() => run(evidence, RunMode::Bootstrap, rule),
-        Answer::ForceNewCluster(rule) => announce(evidence, evidence.rule(rule)),
+        ColdStart::StartNormally(rule) => run_plainly(evidence, &record.disk, rule),
+        ColdStart::Bootstrap(rule) if evidence.peer_etcd.is_absent() => run(evidence, RunMode::Bootstrap, rule),
+        ColdStart::ForceNewCluster(rule) => announce(evidence, evidence.rule(rule)),
         // A peer whose etcd listens is not blank any more, whatever it said when it began to join.
-        Answer::Bootstrap(_) | Answer::FollowThePeer(_) => {
+        ColdStart::Bootstrap(_) | ColdStart::FollowThePeer(_) => {
             let wait = Wait::PeerToServe { peer: evidence.peer_name().to_owned() };
             wait_or_refuse(evidence, progress, patience_ms, wait, Refusal::PeerDoesNotServe)
         }
-        Answer::Refuse(Refusal::PeerWentOnAloneAndLostItsData { .. }) if accepts_the_loss(evidence, record) => {
+        ColdStart::Refuse(Refusal::PeerWentOnAloneAndLostItsData { .. }) if accepts_the_loss(evidence, record) => {
             announce(evidence, evidence.rule(Rule::OperatorConfirmed))
         }
-        Answer::Refuse(refusal) => {
+        ColdStart::Refuse(refusal) => {
             as_others_say(evidence, progress, record, patience_ms).unwrap_or_else(|| evidence.refuse(refusal))
         }
     }
 }
 
-fn accepts_the_loss(evidence: &Evidence, record: &Record) -> bool {
+fn accepts_the_loss(evidence: &Evidence, record: &PublishedState) -> bool {
     match &record.disk {
         DataDir::Present(history) => evidence.authorised(history).is_some_and(|word| word.accept_loss),
         DataDir::Blank | DataDir::Broken { .. } => false,
@@ -262,7 +262,7 @@ fn accepts_the_loss(evidence: &Evidence, record: &Record) -> bool {
 }
 
 /// Two histories, and an attribute in the CIB says whose counts: see [`proof::told_to`].
-fn as_others_say(evidence: &Evidence, progress: &Progress, record: &Record, patience_ms: u64) -> Option<Plan> {
+fn as_others_say(evidence: &Evidence, progress: &Progress, record: &PublishedState, patience_ms: u64) -> Option<Plan> {
     let others = &evidence.cib.known()?.others;
     if others.force_on_peer && !others.force_on_me {
         let wait = Wait::PeerToServe { peer: evidence.peer_name().to_owned() };
@@ -276,32 +276,34 @@ fn as_others_say(evidence: &Evidence, progress: &Progress, record: &Record, pati
 
 /// R4: never a force. A plain start of a voter is always safe; anyone else waits for the peer to serve. The peer's
 /// record is of its last start, so its living member list is asked instead, where it answers.
-fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &Record) -> Plan {
+fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let left_out = evidence.peer_etcd.known().is_some_and(|etcd| !etcd.is_learner && !is_listed(&record.disk, etcd));
     match classify(&record.disk) {
-        Data::SoleVoter => sole_beside_an_active_peer(evidence, progress, record),
+        Standing::SoleVoter => sole_beside_an_active_peer(evidence, progress, record),
         // A learner too: its own log may not know yet that it was promoted, and then the peer waits for its vote.
-        Data::VoterBeside(_) | Data::Learner if !left_out => {
+        Standing::VoterBeside(_) | Standing::Learner if !left_out => {
             run(evidence, RunMode::Normally, Rule::PeerActiveButWithoutLeader)
         }
-        Data::VoterAmongMany => among_many(evidence),
-        Data::VoterBeside(_) | Data::Learner | Data::Departed | Data::Nothing => await_the_peer(evidence, progress),
+        Standing::VoterAmongMany => among_many(evidence),
+        Standing::VoterBeside(_) | Standing::Learner | Standing::Departed | Standing::Nothing => {
+            await_the_peer(evidence, progress)
+        }
     }
 }
 
 /// A failed start counts as active, too: of two sole voters, which are two histories, the one that is refused its start
 /// claims nothing. So the table is asked, whoever claims, and only the one that serves or was chosen goes on.
-fn sole_beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &Record) -> Plan {
+fn sole_beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let serves = peer_claims_to_be_sole(evidence) || !evidence.peer_etcd.is_absent();
     let cib = evidence.cib.known();
     let told = cib.and_then(|cib| Some((cib.peer_record.as_ref()?, Cluster::seen_in(evidence, cib))));
     match told.map(|(peer, cluster)| cold_start::answer(record, peer, &cluster)) {
-        Some(Answer::Refuse(Refusal::HistoriesSplit)) => {
+        Some(ColdStart::Refuse(Refusal::HistoriesSplit)) => {
             as_others_say(evidence, progress, record, PATIENCE_WITH_A_BLOCKED_PEER_MS)
                 .unwrap_or_else(|| evidence.refuse(Refusal::HistoriesSplit))
         }
-        Some(Answer::ForceNewCluster(rule)) if !serves => announce(evidence, evidence.rule(rule)),
-        Some(Answer::FollowThePeer(_) | Answer::ForceNewCluster(_)) => await_the_peer(evidence, progress),
+        Some(ColdStart::ForceNewCluster(rule)) if !serves => announce(evidence, evidence.rule(rule)),
+        Some(ColdStart::FollowThePeer(_) | ColdStart::ForceNewCluster(_)) => await_the_peer(evidence, progress),
         _ if proof::is_newest(evidence, record) && !peer_claims_to_be_sole(evidence) => {
             run_plainly(evidence, &record.disk, Rule::PeerActiveButWithoutLeader)
         }
@@ -316,11 +318,11 @@ fn await_the_peer(evidence: &Evidence, progress: &Progress) -> Plan {
 
 fn peer_claims_to_be_sole(evidence: &Evidence) -> bool {
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
-    record.is_some_and(|record| record.claims && classify(&record.disk) == Data::SoleVoter)
+    record.is_some_and(|record| record.claims && classify(&record.disk) == Standing::SoleVoter)
 }
 
 /// R3: the peer is confirmed down and is not starting.
-fn alone(evidence: &Evidence, record: &Record) -> Plan {
+fn alone(evidence: &Evidence, record: &PublishedState) -> Plan {
     let history = match &record.disk {
         DataDir::Present(history) => history,
         DataDir::Blank => return evidence.refuse(Refusal::BlankAlone),
@@ -328,20 +330,22 @@ fn alone(evidence: &Evidence, record: &Record) -> Plan {
     };
     let position = position(history);
     match classify(&record.disk) {
-        Data::SoleVoter if proof::is_newest(evidence, record) => run_plainly(evidence, &record.disk, Rule::SoleVoter),
-        Data::VoterBeside(_) if proof::proves_that_the_peer_did_not_go_on(evidence, history) => {
+        Standing::SoleVoter if proof::is_newest(evidence, record) => {
+            run_plainly(evidence, &record.disk, Rule::SoleVoter)
+        }
+        Standing::VoterBeside(_) if proof::proves_that_the_peer_did_not_go_on(evidence, history) => {
             announce(evidence, evidence.rule(Rule::SurvivorGoesOnAlone))
         }
-        Data::SoleVoter | Data::VoterBeside(_)
+        Standing::SoleVoter | Standing::VoterBeside(_)
             if proof::operator_confirmed(evidence, history) || proof::told_to(evidence) =>
         {
             announce(evidence, evidence.rule(Rule::OperatorConfirmed))
         }
-        Data::SoleVoter | Data::VoterBeside(_) => evidence.refuse(proof::without_proof(evidence, position)),
-        Data::Learner => evidence.refuse(Refusal::LearnerAlone { position }),
-        Data::Departed => evidence.refuse(Refusal::DepartedAlone { position }),
-        Data::VoterAmongMany => among_many(evidence),
-        Data::Nothing => evidence.refuse(Refusal::BlankAlone),
+        Standing::SoleVoter | Standing::VoterBeside(_) => evidence.refuse(proof::without_proof(evidence, position)),
+        Standing::Learner => evidence.refuse(Refusal::LearnerAlone { position }),
+        Standing::Departed => evidence.refuse(Refusal::DepartedAlone { position }),
+        Standing::VoterAmongMany => among_many(evidence),
+        Standing::Nothing => evidence.refuse(Refusal::BlankAlone),
     }
 }
 
@@ -351,11 +355,11 @@ fn among_many(evidence: &Evidence) -> Plan {
 }
 
 /// Nobody vouches for the peer. A sole voter needs nobody; everyone else waits for fencing.
-fn not_confirmed(evidence: &Evidence, progress: &Progress, record: &Record, why: &str) -> Plan {
-    if classify(&record.disk) == Data::SoleVoter && proof::is_newest(evidence, record) {
+fn not_confirmed(evidence: &Evidence, progress: &Progress, record: &PublishedState, why: &str) -> Plan {
+    if classify(&record.disk) == Standing::SoleVoter && proof::is_newest(evidence, record) {
         return sole_beside_a_silent_peer(evidence, progress, record);
     }
-    if classify(&record.disk) == Data::VoterAmongMany {
+    if classify(&record.disk) == Standing::VoterAmongMany {
         return among_many(evidence);
     }
     if is_voter(&record.disk) && proof::told_to(evidence) && proof::peer_was_never_seen(evidence) {
@@ -368,7 +372,7 @@ fn not_confirmed(evidence: &Evidence, progress: &Progress, record: &Record, why:
 
 /// A sole voter needs nobody. But a peer that is there may tell of a fork that no CIB which counts has heard of, and
 /// Pacemaker asks its agent before it starts any: a start that began before the peer came back is the one that must wait.
-fn sole_beside_a_silent_peer(evidence: &Evidence, progress: &Progress, record: &Record) -> Plan {
+fn sole_beside_a_silent_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let machine = evidence.cib.known().filter(|cib| cib.peer_record.is_none()).map(Cib::peer_machine);
     let wait = Wait::PeerRecord { peer: evidence.peer_name().to_owned() };
     let patience_ms = match machine {
@@ -384,14 +388,14 @@ fn sole_beside_a_silent_peer(evidence: &Evidence, progress: &Progress, record: &
     wait_or_refuse(evidence, progress, patience_ms, wait, Refusal::PeerSaysNothing)
 }
 
-fn only_node(evidence: &Evidence, record: &Record) -> Plan {
+fn only_node(evidence: &Evidence, record: &PublishedState) -> Plan {
     match classify(&record.disk) {
-        Data::Nothing if record.disk == DataDir::Blank => run(evidence, RunMode::Bootstrap, Rule::OnlyNode),
-        Data::SoleVoter => run_plainly(evidence, &record.disk, Rule::OnlyNode),
+        Standing::Nothing if record.disk == DataDir::Blank => run(evidence, RunMode::Bootstrap, Rule::OnlyNode),
+        Standing::SoleVoter => run_plainly(evidence, &record.disk, Rule::OnlyNode),
         // The administrator took the peer out of node_ip_map: that is the operator's word on it.
-        Data::VoterBeside(_) => announce(evidence, evidence.rule(Rule::OnlyNode)),
-        Data::VoterAmongMany => among_many(evidence),
-        Data::Nothing | Data::Learner | Data::Departed => evidence.refuse(Refusal::NoVotersData),
+        Standing::VoterBeside(_) => announce(evidence, evidence.rule(Rule::OnlyNode)),
+        Standing::VoterAmongMany => among_many(evidence),
+        Standing::Nothing | Standing::Learner | Standing::Departed => evidence.refuse(Refusal::NoVotersData),
     }
 }
 
@@ -412,7 +416,7 @@ fn unless_refused(evidence: &Evidence, refusal: Refusal) -> Refusal {
 }
 
 fn run_plainly(evidence: &Evidence, disk: &DataDir, rule: Rule) -> Plan {
-    if let Some(refusal) = database_is_ahead(disk).filter(|_| classify(disk) == Data::SoleVoter) {
+    if let Some(refusal) = database_is_ahead(disk).filter(|_| classify(disk) == Standing::SoleVoter) {
         return evidence.refuse(refusal);
     }
     let progress = Progress::enter(Phase::Started(RunMode::Normally), evidence.elapsed_ms);

@@ -1,10 +1,10 @@
 //! Stopping: a voter leaves first, where the peer can go on without a pause; the last voter never leaves, and two that
 //! stop together both stay listed.
 
-use super::evidence::{BootMemory, Etcd, Evidence, Note, Record};
+use super::evidence::{BootMemory, Etcd, Evidence, Note, PublishedState};
 use super::fact::Fact;
 use super::others;
-use super::peer::{PeerWord, peer_word};
+use super::peer::{PeerStatus, peer_word};
 use super::plan::{Effect, Exit, Notice, Phase, Plan, Progress, Via};
 use super::reason::{Health, Reason, Refusal, Step, Wait};
 use super::timing::{
@@ -45,8 +45,8 @@ fn may_leave(evidence: &Evidence) -> Option<&Etcd> {
     let restarts = evidence.cib.known().is_some_and(|cib| cib.others.restart_no_leave);
     let both_vote = own.voters().count() == 2 && !entry.is_learner && entry.has_started();
     let peer_stays = match &evidence.notify {
-        Some(notify) => !notify.stop.contains(&peer.name) && peer_word(evidence) == PeerWord::Active,
-        None => peer_word(evidence) == PeerWord::Active,
+        Some(notify) => !notify.stop.contains(&peer.name) && peer_word(evidence) == PeerStatus::Active,
+        None => peer_word(evidence) == PeerStatus::Active,
     };
     // Leaving is written down in the note, beside what it says already.
     let may_note = evidence.last_note().is_some();
@@ -115,7 +115,7 @@ fn finish(evidence: &Evidence) -> Plan {
     // Where the note cannot be read, what was said before stays, but for the claim.
     let said_before = || evidence.cib.known().and_then(|cib| cib.own_record.clone());
     if let Some(record) = evidence.record().or_else(|| said_before().filter(|_| evidence.last_note().is_none())) {
-        effects.push(Effect::PublishRecord(Record { claims: claims && record.claims, ..record }));
+        effects.push(Effect::PublishRecord(PublishedState { claims: claims && record.claims, ..record }));
     }
     effects.extend(others::revision(evidence));
     let learner = evidence.cib.known().and_then(|cib| cib.learner_node.as_ref());
@@ -138,7 +138,8 @@ fn keeps_its_claim(evidence: &Evidence) -> bool {
     let is_restart = evidence.notify.as_ref().is_some_and(|notify| notify.start.contains(&evidence.me.name));
     let restarts = is_restart && !starts_in_vain(evidence);
     let said_so = evidence.cib.known().is_some_and(|cib| cib.others.restart_no_leave);
-    (restarts || said_so || matches!(peer_word(evidence), PeerWord::Down | PeerWord::Lost)) && !evidence.may_have_left()
+    (restarts || said_so || matches!(peer_word(evidence), PeerStatus::Down | PeerStatus::Lost))
+        && !evidence.may_have_left()
 }
 
 /// Whether etcd does not start here: as many starts have failed since it last served as are tried quickly.

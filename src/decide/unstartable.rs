@@ -5,12 +5,12 @@
 //! It says so of its own data only, and takes it back as soon as one of the conditions ends. Data that may hold what nobody
 //! else has is never given up: a sole voter's, a claiming voter's, that of a node which went on alone, or was chosen.
 
-use super::cold_start::{self, Answer, Chosen, Cluster};
-use super::evidence::{Cib, DataDir, Evidence, FailedStarts, History, Record};
+use super::cold_start::{self, Chosen, Cluster, ColdStart};
+use super::evidence::{Cib, DataDir, Evidence, FailedStarts, History, PublishedState};
 use super::plan::{Effect, RunMode};
 use super::proof;
 use super::reason::Rule;
-use super::standing::{Data, classify};
+use super::standing::{Standing, classify};
 use super::timing::QUICK_FAILURES;
 
 /// The plain start that has just failed, to be counted, once.
@@ -69,7 +69,7 @@ fn learns_from_who_serves(evidence: &Evidence, history: &History) -> bool {
 /// its log, too.
 fn beside_the_other_voter(evidence: &Evidence, cib: &Cib, disk: &DataDir) -> Option<bool> {
     let Some(peer) = &cib.peer_record else { return Some(false) };
-    let me = Record {
+    let me = PublishedState {
         boot_id: evidence.boot_id.clone(),
         disk: disk.clone(),
         lineage: evidence.own_lineage()?,
@@ -79,7 +79,7 @@ fn beside_the_other_voter(evidence: &Evidence, cib: &Cib, disk: &DataDir) -> Opt
         nonce: None,
     };
     let answer = cold_start::answer(&me, peer, &Cluster::seen_in(evidence, cib));
-    let other_votes = matches!(classify(&peer.disk), Data::VoterBeside(_));
+    let other_votes = matches!(classify(&peer.disk), Standing::VoterBeside(_));
     let knows_no_less = !me.lineage.is_beyond(&peer.lineage);
-    Some(answer == Answer::StartNormally(Rule::TwoPlainStarts) && other_votes && knows_no_less)
+    Some(answer == ColdStart::StartNormally(Rule::TwoPlainStarts) && other_votes && knows_no_less)
 }

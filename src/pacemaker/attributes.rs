@@ -2,7 +2,7 @@
 
 use super::{Error, run};
 use crate::clock;
-use crate::decide::evidence::{Identity, Lineage, Record};
+use crate::decide::evidence::{Identity, Lineage, PublishedState};
 use crate::decide::plan::Notice;
 
 /// A node's record of its data: transient, so that Pacemaker takes it back when the node leaves the membership.
@@ -34,7 +34,7 @@ pub const FORCE_NEW_CLUSTER: &str = "force_new_cluster";
 pub const RESTART_NO_LEAVE: &str = "restart_no_leave";
 
 /// Publishes `record` for `node`, in one write.
-pub fn publish_record(node: &str, record: &Record) -> Result<(), Error> {
+pub fn publish_record(node: &str, record: &PublishedState) -> Result<(), Error> {
     let value = serde_json::to_string(record).map_err(|error| Error::Parse(error.to_string()))?;
     run("attrd_updater", &["--node", node, "--name", RECORD, "--update", &value]).map(drop)
 }

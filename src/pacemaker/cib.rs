@@ -6,7 +6,7 @@ use roxmltree::{Document, Node};
 
 use super::attributes::{self, ALARM, CLUSTER_ID, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, RECORD, STANDALONE_NODE};
 use super::{Error, run};
-use crate::decide::evidence::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, Record};
+use crate::decide::evidence::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState};
 
 /// Asks the CIB's manager for its replica and reads what matters to `resource` on `node` and `peer`.
 pub fn query(resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
@@ -79,7 +79,7 @@ fn property(cib: Node<'_, '_>, name: &str) -> Option<String> {
 }
 
 /// A record that cannot be read says nothing, like one that is not there: its writer is asked to write it again.
-fn record(state: Node<'_, '_>) -> Option<Record> {
+fn record(state: Node<'_, '_>) -> Option<PublishedState> {
     serde_json::from_str(attribute(child(state, "transient_attributes")?, RECORD)?).ok()
 }
 

@@ -33,7 +33,7 @@ pub use search::{check, explore};
 pub use store::packed;
 pub use told::{page, story};
 
-use crate::decide::evidence::{BootMemory, Note, Record};
+use crate::decide::evidence::{BootMemory, Note, PublishedState};
 use crate::decide::{Progress, Reason};
 use model::log::Logs;
 use model::steps::{self, Todo};
@@ -51,7 +51,7 @@ pub struct Sim {
     /// Who decides; another than the real core is not held to the invariants, but measured.
     pub strategy: Strategy,
     pub logs: Logs,
-    pub records: Interner<Option<Record>>,
+    pub records: Interner<Option<PublishedState>>,
     pub notes: Interner<Note>,
     pub memories: Interner<BootMemory>,
     pub progresses: Interner<Progress>,

@@ -41,7 +41,8 @@
 //! | nothing is forced from a database ahead of its log | the model has logs only: `nothing_is_announced_or_forced_from_a_database_ahead_of_its_log` |
 
 use crate::decide::evidence::{
-    BootMemory, Cib, DataDir, Etcd, Evidence, History, Identity, Lineage, PeerAgent, PeerNode, Record, RunningVoter,
+    BootMemory, Cib, DataDir, Etcd, Evidence, History, Identity, Lineage, PeerAgent, PeerNode, PublishedState,
+    RunningVoter,
 };
 use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode};
 use crate::decide::reason::{Reason, Refusal, Rule, Step, Wait};
@@ -184,7 +185,7 @@ impl Mutant {
             Self::OwnClaimNotAwaited => claim(&mut cib.own_record, true),
             Self::MissingRecordCountsAsBlank if cib.peer_record.is_none() => {
                 let lineage = Lineage::default();
-                let record = Record {
+                let record = PublishedState {
                     boot_id: String::new(),
                     disk: DataDir::Blank,
                     lineage,
@@ -280,7 +281,7 @@ fn bend_cib(evidence: &mut Evidence, bend: impl FnOnce(&mut Cib)) {
     }
 }
 
-fn claim(record: &mut Option<Record>, claims: bool) {
+fn claim(record: &mut Option<PublishedState>, claims: bool) {
     if let Some(record) = record {
         record.claims = claims;
     }
@@ -310,7 +311,7 @@ fn forge_memory(evidence: &mut Evidence) {
 fn forge_claim(evidence: &mut Evidence) {
     let remembers = evidence.memory().is_some_and(|memory| memory.voter.is_some());
     let own = evidence.cib.known().and_then(|cib| cib.own_record.clone()).or_else(|| evidence.record());
-    let own = own.unwrap_or_else(|| Record {
+    let own = own.unwrap_or_else(|| PublishedState {
         boot_id: evidence.boot_id.clone(),
         disk: DataDir::Blank,
         lineage: evidence.own_lineage().unwrap_or_default(),
@@ -320,7 +321,7 @@ fn forge_claim(evidence: &mut Evidence) {
         nonce: None,
     });
     if remembers {
-        bend_cib(evidence, |cib| cib.own_record = Some(Record { claims: true, ..own }));
+        bend_cib(evidence, |cib| cib.own_record = Some(PublishedState { claims: true, ..own }));
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::allocation;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use tandem::decide::evidence::{Authorisation, BootMemory, Note, Record};
+use tandem::decide::evidence::{Authorisation, BootMemory, Note, PublishedState};
 use tandem::decide::{Evidence, Fact};
 use tandem::etcd::{config, log_line};
 use tandem::ocf::env::Env;
@@ -168,7 +168,7 @@ fn attributes_and_the_notify_variables() {
 fn records_of_the_peer() {
     let record = cib::parse(CIB, "etcd", "node2", Some("node1")).unwrap().peer_record.unwrap();
     survives(&serde_json::to_string(&record).unwrap(), |json| {
-        let _ = serde_json::from_str::<Record>(json);
+        let _ = serde_json::from_str::<PublishedState>(json);
     });
 }
 

@@ -13,8 +13,8 @@ pub struct Cib {
     pub peer_node: PeerNode,
     /// What the peer's operation history says of its agent.
     pub peer_agent: PeerAgent,
-    pub own_record: Option<Record>,
-    pub peer_record: Option<Record>,
+    pub own_record: Option<PublishedState>,
+    pub peer_record: Option<PublishedState>,
     /// The sole voter, where the cluster runs on one.
     pub standalone_node: Option<NodeName>,
     pub learner_node: Option<NodeName>,
@@ -143,7 +143,7 @@ pub enum PeerAgent {
 
 /// What a node publishes about its data when it starts, in one write, and takes back by leaving the membership.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Record {
+pub struct PublishedState {
     /// The boot that it was written in.
     pub boot_id: String,
     pub disk: DataDir,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MemberId, NodeAddress, Position};
+use super::{LogPosition, MemberId, NodeAddress};
 
 /// A container that runs, as podman tells of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -107,7 +107,7 @@ impl Etcd {
     }
 
     /// How far its log reaches.
-    pub fn position(&self) -> Position {
-        Position { term: self.term, index: self.index }
+    pub fn position(&self) -> LogPosition {
+        LogPosition { term: self.term, index: self.index }
     }
 }

@@ -9,9 +9,9 @@ use super::{Lineage, MemberId, NodeName};
 pub struct Note {
     pub lineage: Lineage,
     /// Set before this node goes on alone: how far its data reached then.
-    pub alone_since: Option<Position>,
+    pub alone_since: Option<LogPosition>,
     /// Set before this member leaves the member list.
-    pub left_at: Option<Position>,
+    pub left_at: Option<LogPosition>,
     /// Set when this node goes on alone at an operator's word, which gave the peer's own history up by name: when the peer
     /// comes back with one, nobody has to choose between the two any more.
     #[serde(default)]
@@ -23,7 +23,7 @@ pub struct Note {
 
 /// A place in a Raft log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Position {
+pub struct LogPosition {
     pub term: u64,
     pub index: u64,
 }
@@ -51,7 +51,7 @@ pub struct Authorisation {
     pub lost_node: NodeName,
     pub cluster_id: u64,
     pub member_id: MemberId,
-    pub position: Position,
+    pub position: LogPosition,
     /// Whether the operator accepts that the lost node went on alone, and that those writes are lost.
     pub accept_loss: bool,
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::written::At;
 use super::{LastWritten, Refusal, grant, megabytes};
-use crate::decide::evidence::{Obstacle, Position};
+use crate::decide::evidence::{LogPosition, Obstacle};
 
 impl Refusal {
     /// In as few words as Pacemaker keeps: what to type comes first, as the end is what is cut off, and the peer is named
@@ -154,13 +154,13 @@ impl Refusal {
                     "this node's data{reaches} has changed since 'tandem confirm-recovery' was typed: start {peer} (nothing is lost then), or type 'tandem confirm-recovery' here once more"
                 )
             }
-            Self::LearnerAlone { position: Position { term, index } } => {
+            Self::LearnerAlone { position: LogPosition { term, index } } => {
                 write!(
                     f,
                     "this node was a learner and its data (to term {term} index {index}) may lack acknowledged writes: start {peer}; {RESTORE}"
                 )
             }
-            Self::DepartedAlone { position: Position { term, index } } => {
+            Self::DepartedAlone { position: LogPosition { term, index } } => {
                 write!(
                     f,
                     "this member left the cluster at term {term} index {index} and {peer} went on: start {peer}; {RESTORE}"

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use crate::decide::evidence::Position;
+use crate::decide::evidence::LogPosition;
 
 /// A place in a log, behind its word; nothing where it is not known, as an etcd without a leader may not tell it.
-pub(super) struct At(pub(super) &'static str, pub(super) Position);
+pub(super) struct At(pub(super) &'static str, pub(super) LogPosition);
 
 impl fmt::Display for At {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(word, Position { term, index }) = self;
-        if self.1 == Position::default() { Ok(()) } else { write!(f, "{word} term {term} index {index}") }
+        let Self(word, LogPosition { term, index }) = self;
+        if self.1 == LogPosition::default() { Ok(()) } else { write!(f, "{word} term {term} index {index}") }
     }
 }
 

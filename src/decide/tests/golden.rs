@@ -187,7 +187,7 @@ fn while_running() -> Vec<Situation> {
     let announced = Evidence {
         note: Fact::Known(Note {
             lineage: forks(1, "node1"),
-            alone_since: Some(Position { term: 3, index: 1000 }),
+            alone_since: Some(LogPosition { term: 3, index: 1000 }),
             ..Note::default()
         }),
         ..fenced.clone().cib_with(|cib| {

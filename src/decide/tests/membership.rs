@@ -83,7 +83,7 @@ fn a_learner_at_nobodys_address_makes_place_and_a_voter_there_is_not_touched() {
 fn more_than_two_voters_are_plain_raft() {
     let many = |leader| etcd(ME, leader, &[ME, PEER, 3], &[]);
     let down = at_rest().seen_voting().peer_is(PeerNode::Down, PeerAgent::NoHistory);
-    let published = Record { claims: true, ..record(history(ME, &[ME, PEER, 3], &[])) };
+    let published = PublishedState { claims: true, ..record(history(ME, &[ME, PEER, 3], &[])) };
     let down = down.cib_with(|cib| cib.own_record = Some(published));
     for own in [Fact::Known(many(None)), Fact::Unknown("no answer".to_owned())] {
         let leaderless = down.clone().running(own);

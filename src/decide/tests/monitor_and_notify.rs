@@ -159,7 +159,7 @@ fn a_new_voter_claims_and_remembers_in_one_action() {
         let plan = first(request, &evidence);
         let claims = |effect: &Effect| matches!(effect, Effect::PublishRecord(record) if record.claims);
         assert!(plan.effects.iter().any(claims) && exit(&plan).is_none(), "{plan:?}");
-        let claim = Record { claims: true, ..record(history(ME, &[ME, PEER], &[])) };
+        let claim = PublishedState { claims: true, ..record(history(ME, &[ME, PEER], &[])) };
         let claimed = evidence.cib_with(|cib| cib.own_record = Some(claim));
         let plan = decide(request, &claimed, &progress(plan));
         let remembers = |effect: &Effect| matches!(effect, Effect::Remember(memory) if memory.voter.is_some());
@@ -170,7 +170,7 @@ fn a_new_voter_claims_and_remembers_in_one_action() {
 /// Between the entry that promotes a learner and its application the leader acknowledges alone.
 #[test]
 fn a_new_voter_remembers_only_once_it_has_what_its_leader_had() {
-    let claim = Record { claims: true, ..record(history(ME, &[ME, PEER], &[])) };
+    let claim = PublishedState { claims: true, ..record(history(ME, &[ME, PEER], &[])) };
     let voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[])));
     let voter = voter.peer_is(PeerNode::Online, PeerAgent::Active).cib_with(|cib| cib.own_record = Some(claim));
     let remembers = |leader: Etcd| {

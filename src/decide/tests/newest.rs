@@ -12,7 +12,7 @@ fn a_stopped_peers_record_counts_only_where_it_is_of_the_member_that_is_listed()
     let stopped = |member| {
         let survivor = at_rest().seen_voting().with_disk(history(ME, &[ME, PEER], &[])).at_the_barrier();
         let peer = record(history(member, &[ME, member], &[]));
-        survivor.cib_with(|cib| cib.peer_record = Some(Record { lineage: forks(1, "node1"), ..peer }))
+        survivor.cib_with(|cib| cib.peer_record = Some(PublishedState { lineage: forks(1, "node1"), ..peer }))
     };
     let plan = |evidence: &Evidence| decide(Request::Monitor, evidence, &barrier());
     let forced = [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)];
@@ -94,15 +94,15 @@ fn a_fork_that_was_announced_by_who_has_left_to_this_sole_voter_was_never_made()
 #[test]
 fn a_fork_of_a_peer_that_is_there_and_votes_beside_this_sole_voter_was_never_made() {
     let sole = at_rest().with_disk(history(ME, &[ME], &[])).cib_with(|cib| cib.lineage = forks(1, "node2"));
-    let beside = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER], &[])) };
-    let joins = Record { lineage: forks(1, "node2"), joins: true, ..record(DataDir::Blank) };
-    let learns = Record { lineage: forks(1, "node2"), ..record(history(9, &[ME], &[9])) };
-    let unborn = Record { lineage: forks(1, "node2"), ..record(history(9, &[], &[])) };
-    let made = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[PEER, 7], &[])) };
-    let of_another = Record { lineage: forks(1, "node2"), ..record(history(9, &[7], &[9])) };
-    let claims = Record { claims: true, ..beside.clone() };
-    let older = Record { lineage: Lineage::default(), ..beside.clone() };
-    let starts = |peer: &Record, node| {
+    let beside = PublishedState { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER], &[])) };
+    let joins = PublishedState { lineage: forks(1, "node2"), joins: true, ..record(DataDir::Blank) };
+    let learns = PublishedState { lineage: forks(1, "node2"), ..record(history(9, &[ME], &[9])) };
+    let unborn = PublishedState { lineage: forks(1, "node2"), ..record(history(9, &[], &[])) };
+    let made = PublishedState { lineage: forks(1, "node2"), ..record(history(PEER, &[PEER, 7], &[])) };
+    let of_another = PublishedState { lineage: forks(1, "node2"), ..record(history(9, &[7], &[9])) };
+    let claims = PublishedState { claims: true, ..beside.clone() };
+    let older = PublishedState { lineage: Lineage::default(), ..beside.clone() };
+    let starts = |peer: &PublishedState, node| {
         let there = sole.clone().peer_is(node, PeerAgent::Active).cib_with(|cib| cib.peer_record = Some(peer.clone()));
         run_mode(&there) == Some(RunMode::Normally)
     };
@@ -122,7 +122,7 @@ fn a_fork_that_was_never_made_counts_no_more_beside_as_many_of_its_own() {
     let note = Note { lineage: forks(1, "node1"), ..Note::default() };
     let sole = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Online, PeerAgent::Active);
     let starts = |peer_lineage: Lineage| {
-        let beside = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER], &[])) };
+        let beside = PublishedState { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER], &[])) };
         let there = Evidence { note: Fact::Known(note.clone()), ..sole.clone() }.cib_with(|cib| {
             (cib.lineage, cib.peer_lineage, cib.peer_record) = (forks(1, "node1"), Some(peer_lineage), Some(beside));
             cib.own_record.iter_mut().for_each(|record| record.lineage = forks(1, "node1"));
@@ -142,10 +142,10 @@ fn only_data_that_was_given_up_to_join_and_not_gone_on_with_is_published_as_that
     };
     assert!(joins(DataDir::Blank, note.clone()));
     // Its data was moved aside, and it came to write down no more than that it had left.
-    assert!(joins(DataDir::Blank, Note { left_at: Some(Position::default()), ..Note::default() }));
+    assert!(joins(DataDir::Blank, Note { left_at: Some(LogPosition::default()), ..Note::default() }));
     assert!(!joins(DataDir::Blank, Note::default()));
     assert!(!joins(history(ME, &[PEER], &[ME]), note.clone()));
-    assert!(!joins(DataDir::Blank, Note { alone_since: Some(Position::default()), ..note }));
+    assert!(!joins(DataDir::Blank, Note { alone_since: Some(LogPosition::default()), ..note }));
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
     let kept = Effect::PublishPeerLineage(forks(1, "node2"));
     let note = Note { lineage: forks(1, "node1"), ..Note::default() };
     let told = |evidence: Evidence, attribute: Option<Lineage>| {
-        let peer = Record { lineage: forks(1, "node2"), ..record(history(PEER, &[PEER], &[])) };
+        let peer = PublishedState { lineage: forks(1, "node2"), ..record(history(PEER, &[PEER], &[])) };
         Evidence { note: Fact::Known(note.clone()), ..evidence }.cib_with(|cib| {
             (cib.lineage, cib.own_lineage) = (forks(1, "node1"), Some(forks(1, "node1")));
             (cib.peer_record, cib.peer_lineage) = (Some(peer), attribute);
@@ -192,7 +192,7 @@ fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
 #[test]
 fn a_probe_beside_a_running_fork_tells_of_it_where_the_cib_does_not() {
     let told = Effect::PublishLineage(forks(1, "node1"));
-    let alone = Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), ..Note::default() };
+    let alone = Note { lineage: forks(1, "node1"), alone_since: Some(LogPosition::default()), ..Note::default() };
     let back = |note: &Note, known: Option<Lineage>| {
         let running = at_rest().running(Fact::Unknown("no answer".to_owned()));
         let looks = Evidence { note: Fact::Known(note.clone()), ..running };

@@ -1,6 +1,6 @@
 //! What people read: short enough for Pacemaker, and what to type comes first.
 
-use crate::decide::evidence::{Obstacle, Position};
+use crate::decide::evidence::{LogPosition, Obstacle};
 use crate::decide::reason::{Reason, Refusal, Wait};
 use crate::ocf::exit::{REASON_LIMIT, as_kept};
 
@@ -9,7 +9,7 @@ struct Holes {
     peer: String,
     /// What another program said.
     words: String,
-    position: Position,
+    position: LogPosition,
     port: u16,
     bytes: u64,
     /// When data was written to, in seconds since 1970.
@@ -21,7 +21,7 @@ fn ordinary() -> Holes {
     Holes {
         peer: "master-0.ostest.example.com".to_owned(),
         words: "it is lost".to_owned(),
-        position: Position { term: 100, index: 100_000_000 },
+        position: LogPosition { term: 100, index: 100_000_000 },
         port: 2379,
         bytes: 9 << 30,
         second: 1_700_000_000,
@@ -33,7 +33,7 @@ fn longest() -> Holes {
     Holes {
         peer: format!("n{}", "é".repeat(31)),
         words: "é".repeat(100),
-        position: Position { term: u64::MAX, index: u64::MAX },
+        position: LogPosition { term: u64::MAX, index: u64::MAX },
         port: u16::MAX,
         bytes: u64::MAX,
         second: u64::MAX,

@@ -132,7 +132,7 @@ fn a_peer_that_is_only_restarted_is_waited_for() {
         &["node2"],
     );
     let claims = |claims| {
-        let record = Record { claims, ..record(history(PEER, &[ME, PEER], &[])) };
+        let record = PublishedState { claims, ..record(history(PEER, &[ME, PEER], &[])) };
         stopped.clone().cib_with(|cib| cib.peer_record = Some(record))
     };
     assert!(!recovers(Request::Notify, &claims(true)));
@@ -184,7 +184,7 @@ fn a_voter_that_waits_for_an_operator_says_so_and_goes_on_at_his_word() {
         let plan = first(Request::Monitor, &unproven);
         assert_eq!(exit(&plan), Some(Exit::Retriable));
         assert!(plan.because.short().contains("tandem confirm-recovery"), "{}", plan.because.short());
-        let position = Position { term: 3, index: 1000 };
+        let position = LogPosition { term: 3, index: 1000 };
         let word = Authorisation {
             boot_id: "boot1".to_owned(),
             lost_node: "node2".to_owned(),
@@ -200,7 +200,7 @@ fn a_voter_that_waits_for_an_operator_says_so_and_goes_on_at_his_word() {
             Evidence { container: Fact::Absent, disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..authorised };
         let stopped = stopped.at_the_barrier();
         assert!(!is_harmless(&decide(Request::Monitor, &stopped, &barrier())));
-        let other = Authorisation { position: Position { term: 3, index: 7 }, ..word };
+        let other = Authorisation { position: LogPosition { term: 3, index: 7 }, ..word };
         let other = Evidence { authorisation: Fact::Known(other), ..stopped };
         let plan = decide(Request::Monitor, &other, &barrier());
         // Once: as long as it stood, it would have the next etcd announced and stopped again.

@@ -88,7 +88,7 @@ fn r1_a_stranger_is_listed_first_and_only_then_moves_its_data_aside() {
         [
             Effect::MoveDataAside,
             Effect::WriteNote(Note { lineage: forks(1, "node2"), joins: true, ..Note::default() }),
-            Effect::PublishRecord(Record {
+            Effect::PublishRecord(PublishedState {
                 boot_id: "boot1".to_owned(),
                 lineage: forks(1, "node2"),
                 joins: true,
@@ -152,7 +152,7 @@ fn r2_the_force_is_announced_seen_and_only_then_done() {
     let plan = first(Request::Start, &evidence);
     assert!(!plan.effects.contains(&Effect::AdvanceCommit));
     let note =
-        Note { lineage: forks(1, "node1"), alone_since: Some(Position { term: 3, index: 1000 }), ..Note::default() };
+        Note { lineage: forks(1, "node1"), alone_since: Some(LogPosition { term: 3, index: 1000 }), ..Note::default() };
     assert_eq!(plan.effects[0], Effect::WriteNote(note.clone()));
     assert_eq!(plan.effects[1], Effect::PublishLineage(forks(1, "node1")));
     assert_eq!(plan.effects[2], Effect::SetStandalone(Some("node1".to_owned())));
@@ -283,11 +283,11 @@ fn r4_of_two_sole_voters_only_the_one_that_runs_serves() {
     let announced = first(Request::Start, &chosen("node1", claims(false)));
     assert_eq!(announced.because, split.rule(Rule::ChosenPrimary));
     // A record of before it joined us is replaced when it moves its data aside.
-    let joined = sole_with(Record { joins: true, ..record(DataDir::Blank) });
+    let joined = sole_with(PublishedState { joins: true, ..record(DataDir::Blank) });
     assert_eq!(run_mode(&joined), RunMode::Normally);
 }
 
-fn sole_with(peer_record: Record) -> Evidence {
+fn sole_with(peer_record: PublishedState) -> Evidence {
     let sole = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Online, PeerAgent::Active);
     sole.cib_with(|cib| cib.peer_record = Some(peer_record))
 }
@@ -296,9 +296,9 @@ fn sole_with(peer_record: Record) -> Evidence {
 #[test]
 fn r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside() {
     let serving = |lineage: Lineage| {
-        let peer = Record { lineage: lineage.clone(), claims: true, ..record(history(PEER, &[PEER], &[])) };
+        let peer = PublishedState { lineage: lineage.clone(), claims: true, ..record(history(PEER, &[PEER], &[])) };
         let mut split = sole_with(peer).cib_with(|cib| cib.peer_lineage = Some(lineage));
-        let note = Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), ..Note::default() };
+        let note = Note { lineage: forks(1, "node1"), alone_since: Some(LogPosition::default()), ..Note::default() };
         split.note = Fact::Known(note);
         split = split.with_disk(history(ME, &[ME], &[]));
         let mut etcd = etcd(PEER, Some(PEER), &[PEER], &[ME]);

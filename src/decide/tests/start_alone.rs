@@ -30,7 +30,7 @@ fn a_voter_that_asked_to_leave_has_no_proof_that_the_peer_did_not_go_on() {
     let down = at_rest().seen_voting().peer_is(PeerNode::Down, PeerAgent::NoHistory);
     let survivor = down.with_disk(history(ME, &[ME, PEER], &[]));
     assert!(first(Request::Start, &survivor).effects.iter().any(|effect| matches!(effect, Effect::PublishLineage(_))));
-    let note = Note { left_at: Some(Position { term: 3, index: 990 }), ..Note::default() };
+    let note = Note { left_at: Some(LogPosition { term: 3, index: 990 }), ..Note::default() };
     let asked = Evidence { note: Fact::Known(note), ..survivor }.with_disk(history(ME, &[ME, PEER], &[]));
     assert!(matches!(refusal(&asked), Refusal::NoProofThatPeerDidNotGoOn { .. }));
 }
@@ -59,11 +59,11 @@ fn r3_a_voter_that_was_itself_killed_refuses_alone() {
     let mut evidence = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
     evidence.local.log_written = Some(951_782_399);
     let refused = refusal(&evidence);
-    let position = Position { term: 3, index: 1000 };
+    let position = LogPosition { term: 3, index: 1000 };
     assert_eq!(refused, Refusal::NoProofThatPeerDidNotGoOn { position, written: Some(951_782_399) });
     let told = Reason::Refused { refusal: refused, peer: "node2".to_owned() }.to_string();
     assert!(told.contains(", which reaches term 3 index 1000, last written 2000-02-28 23:59:59Z: start"), "{told}");
-    let unknown = Refusal::NoProofThatPeerDidNotGoOn { position: Position::default(), written: None };
+    let unknown = Refusal::NoProofThatPeerDidNotGoOn { position: LogPosition::default(), written: None };
     let told = Reason::Refused { refusal: unknown, peer: "node2".to_owned() }.to_string();
     assert!(told.contains("without this node's data: start"), "{told}");
     assert_eq!(exit(&first(Request::Start, &evidence)), Some(Exit::Retriable));
@@ -159,7 +159,7 @@ fn r3_an_operators_word_is_for_one_boot_one_node_and_one_state_of_the_data() {
         Authorisation { lost_node: "node3".to_owned(), ..word(true) },
         Authorisation { cluster_id: 7, ..word(true) },
         Authorisation { member_id: 7, ..word(true) },
-        Authorisation { position: Position { term: 3, index: 999 }, ..word(true) },
+        Authorisation { position: LogPosition { term: 3, index: 999 }, ..word(true) },
     ];
     for word in wrong {
         let evidence = Evidence { authorisation: Fact::Known(word.clone()), ..alone.clone() };

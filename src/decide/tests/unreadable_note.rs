@@ -79,7 +79,7 @@ fn a_member_that_runs_writes_nothing_that_rests_on_it() {
     let alone = etcd(ME, Some(ME), &[ME], &[]);
     for etcd in [two, alone] {
         // The note has more to say than the CIB, and the claim is to be published.
-        let note = Note { lineage: forks(3, "node1"), left_at: Some(Position::default()), ..Note::default() };
+        let note = Note { lineage: forks(3, "node1"), left_at: Some(LogPosition::default()), ..Note::default() };
         let runs = Evidence { note: Fact::Known(note), ..at_rest().running(Fact::Known(etcd)) };
         let rests_on_it = |effect: &Effect| {
             matches!(
@@ -111,6 +111,6 @@ fn a_stop_stops_without_leaving() {
     let stopped = Evidence { container: Fact::Absent, own_etcd: Fact::Absent, disk: Fact::Known(voter()), ..both };
     let plan = first(Request::Stop, &unreadable(stopped));
     assert_eq!(exit(&plan), Some(Exit::Success));
-    assert!(plan.effects.contains(&Effect::PublishRecord(Record { claims: false, ..said })), "{plan:?}");
+    assert!(plan.effects.contains(&Effect::PublishRecord(PublishedState { claims: false, ..said })), "{plan:?}");
     assert!(plan.effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if memory.voter.is_none())));
 }

@@ -92,8 +92,8 @@ pub(super) fn departed_from(me: u64, rest: u64) -> DataDir {
     }
 }
 
-pub(super) fn record(disk: DataDir) -> Record {
-    Record {
+pub(super) fn record(disk: DataDir) -> PublishedState {
+    PublishedState {
         boot_id: "boot".to_owned(),
         disk,
         lineage: Lineage::default(),
@@ -111,7 +111,7 @@ pub(super) fn word(accept_loss: bool) -> Authorisation {
         lost_node: "node2".to_owned(),
         cluster_id: CLUSTER,
         member_id: ME,
-        position: Position { term: 3, index: 1000 },
+        position: LogPosition { term: 3, index: 1000 },
         accept_loss,
     }
 }
@@ -205,13 +205,13 @@ impl Evidence {
             voter: Some(RunningVoter { cluster_id: CLUSTER, member_id: ME, lineage: Lineage::default(), sole: false }),
             ..BootMemory::default()
         });
-        let own = Record { claims: true, ..record(history(ME, &[ME, PEER], &[])) };
+        let own = PublishedState { claims: true, ..record(history(ME, &[ME, PEER], &[])) };
         self.cib_with(|cib| cib.own_record = Some(own))
     }
 
     /// What was announced is seen in the CIB.
     pub(super) fn announced(mut self) -> Self {
-        let note = Note { lineage: forks(1, "node1"), alone_since: Some(Position::default()), ..Note::default() };
+        let note = Note { lineage: forks(1, "node1"), alone_since: Some(LogPosition::default()), ..Note::default() };
         self.note = Fact::Known(note);
         self.cib_with(|cib| {
             cib.lineage = forks(1, "node1");

@@ -5,7 +5,7 @@
 pub(super) struct Key {
     /// The newest name.
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: ValueKind,
     /// The first minor release of etcd 3 that knows it, under whichever name.
     pub(super) since: u32,
     pub(super) form: Form,
@@ -13,7 +13,7 @@ pub(super) struct Key {
 
 /// What kind of value the configuration file takes, as narrow as etcd is: it ends at a value that it cannot use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Bool,
     /// From the least to the most.
     Integer(u64, u64),
@@ -101,85 +101,85 @@ pub(super) const CIPHER_SUITES: &[&str] = &[
 /// Where logs go besides files.
 pub(super) const LOG_STREAMS: &[&str] = &["stdout", "stderr", "systemd/journal"];
 
-const fn key(name: &'static str, kind: Kind, since: u32) -> Key {
+const fn key(name: &'static str, kind: ValueKind, since: u32) -> Key {
     Key { name, kind, since, form: Form::Plain }
 }
 
-const fn experimental(name: &'static str, kind: Kind, since: u32) -> Key {
+const fn experimental(name: &'static str, kind: ValueKind, since: u32) -> Key {
     Key { name, kind, since, form: Form::Experimental }
 }
 
 const fn integer(name: &'static str, least: u64, most: u64) -> Key {
-    key(name, Kind::Integer(least, most), 4)
+    key(name, ValueKind::Integer(least, most), 4)
 }
 
 const fn gate(name: &'static str, old: &'static str, since: u32) -> Key {
-    Key { name, kind: Kind::Bool, since, form: Form::Gate { old } }
+    Key { name, kind: ValueKind::Bool, since, form: Form::Gate { old } }
 }
 
 const fn socket(name: &'static str, entry: &'static str) -> Key {
-    Key { name, kind: Kind::Bool, since: 5, form: Form::Socket(entry) }
+    Key { name, kind: ValueKind::Bool, since: 5, form: Form::Socket(entry) }
 }
 
 /// Everything but what the agent sets itself.
 pub(super) const KEYS: &[Key] = &[
-    key("auth-token", Kind::AuthToken, 4),
+    key("auth-token", ValueKind::AuthToken, 4),
     integer("auth-token-ttl", 1, 1_000_000_000),
-    key("auto-compaction-mode", Kind::OneOf(&["periodic", "revision"]), 4),
-    key("auto-compaction-retention", Kind::Retention, 4),
-    key("backend-batch-interval", Kind::Duration(0), 4),
+    key("auto-compaction-mode", ValueKind::OneOf(&["periodic", "revision"]), 4),
+    key("auto-compaction-retention", ValueKind::Retention, 4),
+    key("backend-batch-interval", ValueKind::Duration(0), 4),
     integer("backend-batch-limit", 0, INT32),
-    key("backend-bbolt-freelist-type", Kind::OneOf(&["array", "map"]), 5),
+    key("backend-bbolt-freelist-type", ValueKind::OneOf(&["array", "map"]), 5),
     integer("bcrypt-cost", 4, 31),
-    key("cipher-suites", Kind::CipherSuites, 4),
-    key("cors", Kind::Origins, 4),
+    key("cipher-suites", ValueKind::CipherSuites, 4),
+    key("cors", ValueKind::Origins, 4),
     integer("election-timeout", 5, LONGEST_ELECTION),
-    key("enable-grpc-gateway", Kind::Bool, 4),
-    key("enable-log-rotation", Kind::Bool, 5),
-    key("enable-pprof", Kind::Bool, 4),
-    key("grpc-keepalive-interval", Kind::Duration(0), 4),
-    key("grpc-keepalive-min-time", Kind::Duration(0), 4),
-    key("grpc-keepalive-timeout", Kind::Duration(0), 4),
+    key("enable-grpc-gateway", ValueKind::Bool, 4),
+    key("enable-log-rotation", ValueKind::Bool, 5),
+    key("enable-pprof", ValueKind::Bool, 4),
+    key("grpc-keepalive-interval", ValueKind::Duration(0), 4),
+    key("grpc-keepalive-min-time", ValueKind::Duration(0), 4),
+    key("grpc-keepalive-timeout", ValueKind::Duration(0), 4),
     integer("heartbeat-interval", 1, LONGEST_ELECTION / HEARTBEATS),
-    key("host-whitelist", Kind::Text, 4),
-    key("initial-election-tick-advance", Kind::Bool, 4),
-    key("listen-client-http-urls", Kind::Listen, 5),
-    key("listen-metrics-urls", Kind::Listen, 4),
-    key("log-level", Kind::OneOf(&["debug", "info", "warn", "error", "panic", "fatal"]), 4),
-    key("log-outputs", Kind::LogOutputs, 4),
-    key("log-rotation-config-json", Kind::Json, 5),
-    key("logger", Kind::OneOf(&["zap"]), 4),
+    key("host-whitelist", ValueKind::Text, 4),
+    key("initial-election-tick-advance", ValueKind::Bool, 4),
+    key("listen-client-http-urls", ValueKind::Listen, 5),
+    key("listen-metrics-urls", ValueKind::Listen, 4),
+    key("log-level", ValueKind::OneOf(&["debug", "info", "warn", "error", "panic", "fatal"]), 4),
+    key("log-outputs", ValueKind::LogOutputs, 4),
+    key("log-rotation-config-json", ValueKind::Json, 5),
+    key("logger", ValueKind::OneOf(&["zap"]), 4),
     integer("max-concurrent-streams", 1, UINT32),
     integer("max-request-bytes", 1, 1 << 30),
     integer("max-snapshots", 0, UINT32),
     integer("max-txn-ops", 1, UINT32),
     integer("max-wals", 0, UINT32),
-    key("metrics", Kind::OneOf(&["basic", "extensive"]), 4),
-    key("pre-vote", Kind::Bool, 4),
+    key("metrics", ValueKind::OneOf(&["basic", "extensive"]), 4),
+    key("pre-vote", ValueKind::Bool, 4),
     integer("quota-backend-bytes", 0, 1 << 40),
     integer("snapshot-count", 1, UINT32),
-    key("tls-max-version", Kind::OneOf(TLS_VERSIONS), 5),
-    key("tls-min-version", Kind::OneOf(TLS_VERSIONS), 5),
+    key("tls-max-version", ValueKind::OneOf(TLS_VERSIONS), 5),
+    key("tls-min-version", ValueKind::OneOf(TLS_VERSIONS), 5),
     socket("socket-reuse-address", "reuse-address"),
     socket("socket-reuse-port", "reuse-port"),
-    experimental("bootstrap-defrag-threshold-megabytes", Kind::Integer(0, UINT32), 5),
-    experimental("compact-hash-check-time", Kind::Duration(1), 5),
-    experimental("compaction-batch-limit", Kind::Integer(1, INT32), 4),
-    experimental("compaction-sleep-interval", Kind::Duration(0), 5),
-    experimental("corrupt-check-time", Kind::Duration(0), 4),
-    experimental("distributed-tracing-address", Kind::Text, 5),
-    experimental("distributed-tracing-instance-id", Kind::Text, 5),
-    experimental("distributed-tracing-sampling-rate", Kind::Integer(0, 1_000_000), 5),
-    experimental("distributed-tracing-service-name", Kind::Text, 5),
-    experimental("downgrade-check-time", Kind::Duration(0), 5),
-    experimental("enable-distributed-tracing", Kind::Bool, 5),
-    experimental("max-learners", Kind::Integer(1, INT32), 6),
-    experimental("memory-mlock", Kind::Bool, 5),
-    experimental("peer-skip-client-san-verification", Kind::Bool, 6),
-    experimental("snapshot-catchup-entries", Kind::Integer(1, UINT32), 6),
-    experimental("warning-apply-duration", Kind::Duration(0), 5),
-    experimental("warning-unary-request-duration", Kind::Duration(0), 6),
-    experimental("watch-progress-notify-interval", Kind::Duration(0), 4),
+    experimental("bootstrap-defrag-threshold-megabytes", ValueKind::Integer(0, UINT32), 5),
+    experimental("compact-hash-check-time", ValueKind::Duration(1), 5),
+    experimental("compaction-batch-limit", ValueKind::Integer(1, INT32), 4),
+    experimental("compaction-sleep-interval", ValueKind::Duration(0), 5),
+    experimental("corrupt-check-time", ValueKind::Duration(0), 4),
+    experimental("distributed-tracing-address", ValueKind::Text, 5),
+    experimental("distributed-tracing-instance-id", ValueKind::Text, 5),
+    experimental("distributed-tracing-sampling-rate", ValueKind::Integer(0, 1_000_000), 5),
+    experimental("distributed-tracing-service-name", ValueKind::Text, 5),
+    experimental("downgrade-check-time", ValueKind::Duration(0), 5),
+    experimental("enable-distributed-tracing", ValueKind::Bool, 5),
+    experimental("max-learners", ValueKind::Integer(1, INT32), 6),
+    experimental("memory-mlock", ValueKind::Bool, 5),
+    experimental("peer-skip-client-san-verification", ValueKind::Bool, 6),
+    experimental("snapshot-catchup-entries", ValueKind::Integer(1, UINT32), 6),
+    experimental("warning-apply-duration", ValueKind::Duration(0), 5),
+    experimental("warning-unary-request-duration", ValueKind::Duration(0), 6),
+    experimental("watch-progress-notify-interval", ValueKind::Duration(0), 4),
     gate("CompactHashCheck", "compact-hash-check-enabled", 5),
     gate("InitialCorruptCheck", "initial-corrupt-check", 4),
     gate("LeaseCheckpoint", "enable-lease-checkpoint", 4),

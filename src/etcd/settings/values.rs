@@ -6,47 +6,49 @@ use serde_json::{Map, Value, json};
 
 use super::super::duration;
 use super::Error;
-use super::table::{CIPHER_SUITES, Kind, LOG_STREAMS, UINT32};
+use super::table::{CIPHER_SUITES, LOG_STREAMS, UINT32, ValueKind};
 
-pub(super) fn typed(name: &str, value: &str, kind: Kind) -> Result<Value, Error> {
+pub(super) fn typed(name: &str, value: &str, kind: ValueKind) -> Result<Value, Error> {
     let checked = match kind {
-        Kind::Bool => yes_or_no(value),
-        Kind::Integer(least, most) => {
+        ValueKind::Bool => yes_or_no(value),
+        ValueKind::Integer(least, most) => {
             value.parse::<u64>().ok().filter(|number| (least..=most).contains(number)).map(|number| json!(number))
         }
-        Kind::Duration(least) => {
+        ValueKind::Duration(least) => {
             duration::nanoseconds(value).filter(|number| *number >= least).map(|number| json!(number))
         }
-        Kind::LogOutputs => Some(items(value)).filter(|items| are_log_outputs(items)).map(|items| json!(items)),
-        Kind::CipherSuites => Some(items(value)).filter(|items| are_cipher_suites(items)).map(|items| json!(items)),
-        Kind::Text => Some(json!(value)),
-        Kind::OneOf(choices) => choices.contains(&value).then(|| json!(value)),
-        Kind::AuthToken => is_auth_token(value).then(|| json!(value)),
-        Kind::Retention => is_retention(value).then(|| json!(value)),
-        Kind::Json => is_json_object(value).then(|| json!(value)),
-        Kind::Origins => are_origins(value).then(|| json!(value)),
-        Kind::Listen => listeners(value).is_some().then(|| json!(value)),
+        ValueKind::LogOutputs => Some(items(value)).filter(|items| are_log_outputs(items)).map(|items| json!(items)),
+        ValueKind::CipherSuites => {
+            Some(items(value)).filter(|items| are_cipher_suites(items)).map(|items| json!(items))
+        }
+        ValueKind::Text => Some(json!(value)),
+        ValueKind::OneOf(choices) => choices.contains(&value).then(|| json!(value)),
+        ValueKind::AuthToken => is_auth_token(value).then(|| json!(value)),
+        ValueKind::Retention => is_retention(value).then(|| json!(value)),
+        ValueKind::Json => is_json_object(value).then(|| json!(value)),
+        ValueKind::Origins => are_origins(value).then(|| json!(value)),
+        ValueKind::Listen => listeners(value).is_some().then(|| json!(value)),
     };
     checked.ok_or_else(|| Error::Value { name: name.to_owned(), value: value.to_owned(), wanted: wanted(kind) })
 }
 
 /// What a value of this kind is, in words.
-pub(super) fn wanted(kind: Kind) -> String {
+pub(super) fn wanted(kind: ValueKind) -> String {
     let words = match kind {
-        Kind::Bool => "true or false",
-        Kind::Integer(least, most) => return format!("a whole number from {least} to {most}"),
-        Kind::Duration(_) => "a duration such as 200ms",
-        Kind::LogOutputs => "stdout, stderr or a path",
-        Kind::CipherSuites => "a list such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-        Kind::Text => "a text",
-        Kind::OneOf([choice]) => choice,
-        Kind::OneOf([first @ .., last]) => return format!("{} or {last}", first.join(", ")),
-        Kind::OneOf([]) => "known",
-        Kind::AuthToken => "simple or jwt,sign-method=...",
-        Kind::Retention => "a duration such as 1h, or a number",
-        Kind::Json => "a JSON object",
-        Kind::Origins => "a list such as https://192.0.2.9:443, or *",
-        Kind::Listen => "on each node: write http://0.0.0.0:PORT or 127.0.0.1:PORT",
+        ValueKind::Bool => "true or false",
+        ValueKind::Integer(least, most) => return format!("a whole number from {least} to {most}"),
+        ValueKind::Duration(_) => "a duration such as 200ms",
+        ValueKind::LogOutputs => "stdout, stderr or a path",
+        ValueKind::CipherSuites => "a list such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+        ValueKind::Text => "a text",
+        ValueKind::OneOf([choice]) => choice,
+        ValueKind::OneOf([first @ .., last]) => return format!("{} or {last}", first.join(", ")),
+        ValueKind::OneOf([]) => "known",
+        ValueKind::AuthToken => "simple or jwt,sign-method=...",
+        ValueKind::Retention => "a duration such as 1h, or a number",
+        ValueKind::Json => "a JSON object",
+        ValueKind::Origins => "a list such as https://192.0.2.9:443, or *",
+        ValueKind::Listen => "on each node: write http://0.0.0.0:PORT or 127.0.0.1:PORT",
     };
     words.to_owned()
 }

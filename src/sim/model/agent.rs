@@ -7,7 +7,7 @@ use super::timing::{MOMENTS, When};
 use super::view::{self, View};
 use super::world::{Action, BANNED, Blind, NAMES, Node, Run, World};
 use super::{etcd, pacemaker};
-use crate::decide::evidence::{PeerNode, Position, Record};
+use crate::decide::evidence::{LogPosition, PeerNode, PublishedState};
 use crate::decide::plan::{Effect, Phase, RunMode};
 use crate::decide::{self, Exit, Next, Plan, Progress, Request};
 use crate::sim::reduce::dead_variables;
@@ -64,8 +64,8 @@ fn canonical(effect: &Effect) -> Effect {
     match effect.clone() {
         Effect::PublishRecord(record) => Effect::PublishRecord(canonical_record(record)),
         Effect::WriteNote(mut note) => {
-            note.alone_since = note.alone_since.map(|_| Position::default());
-            note.left_at = note.left_at.map(|_| Position::default());
+            note.alone_since = note.alone_since.map(|_| LogPosition::default());
+            note.left_at = note.left_at.map(|_| LogPosition::default());
             Effect::WriteNote(note)
         }
         Effect::StopContainer { .. } => Effect::StopContainer { grace_s: 1 },
@@ -84,7 +84,7 @@ fn canonical_progress(progress: Progress) -> Progress {
     Progress { phase, since_ms: 0, ..progress }
 }
 
-fn canonical_record(mut record: Record) -> Record {
+fn canonical_record(mut record: PublishedState) -> PublishedState {
     if let decide::evidence::DataDir::Present(history) = &mut record.disk {
         (history.last_term, history.last_index, history.commit_index) = (1, 0, 0);
     }

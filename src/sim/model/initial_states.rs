@@ -4,7 +4,7 @@ use super::etcd;
 use super::log::{Conf, Data, Entry, bit, first_mid};
 use super::view::THIS_BOOT;
 use super::world::{HISTORY, NAMES, Run, Wanted, World};
-use crate::decide::evidence::{BootMemory, DataDir, History, Lineage, Note, PeerAgent, Record, RunningVoter};
+use crate::decide::evidence::{BootMemory, DataDir, History, Lineage, Note, PeerAgent, PublishedState, RunningVoter};
 use crate::sim::Sim;
 use crate::sim::reduce::symmetry::rename::{self, Renaming};
 
@@ -76,7 +76,7 @@ pub fn healthy(sim: &mut Sim) -> World {
             damage: Vec::new(),
         };
         let disk = DataDir::Present(history);
-        let record = Record {
+        let record = PublishedState {
             boot_id: THIS_BOOT.to_owned(),
             disk,
             lineage: Lineage::default(),

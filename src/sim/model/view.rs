@@ -6,8 +6,8 @@ use super::timing::budget_ms;
 use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Operation, Run, Vars, Word, World};
 use crate::decide::Request;
 use crate::decide::evidence::{
-    self, Authorisation, Container, DataDir, Etcd, Evidence, FailedStarts, History, Identity, Lineage, Member,
-    NodeAddress, NodeName, Notify, Position,
+    self, Authorisation, Container, DataDir, Etcd, Evidence, FailedStarts, History, Identity, Lineage, LogPosition,
+    Member, NodeAddress, NodeName, Notify,
 };
 use crate::decide::fact::Fact;
 use crate::sim::Sim;
@@ -39,8 +39,8 @@ pub struct View {
     pub(in crate::sim) note: Id,
     pub(in crate::sim) memory: Id,
     pub(in crate::sim) word: Word,
-    pub(in crate::sim) own: Answer,
-    pub(in crate::sim) peer: Answer,
+    pub(in crate::sim) own: Asked,
+    pub(in crate::sim) peer: Asked,
     pub(in crate::sim) blind: Blind,
 }
 
@@ -59,7 +59,7 @@ pub(in crate::sim) struct Disk {
 
 /// What comes of asking an etcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::sim) enum Answer {
+pub(in crate::sim) enum Asked {
     NotAsked,
     Refused,
     Silent,
@@ -124,8 +124,8 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         word: *word,
         own: answer(sim, world, me),
         peer: match (peer_is_gone, *link && nodes[1 - me].on) {
-            (true, _) => Answer::NotAsked,
-            (false, false) => Answer::Silent,
+            (true, _) => Asked::NotAsked,
+            (false, false) => Asked::Silent,
             (false, true) => answer(sim, world, 1 - me),
         },
         blind: *blind,
@@ -150,13 +150,13 @@ fn disk(sim: &Sim, world: &World, me: usize) -> Disk {
     Disk { mid: data.mid, cluster: data.cluster, conf, has_left, has_tail: data.commit < data.len(&sim.logs), index }
 }
 
-fn answer(sim: &Sim, world: &World, whose: usize) -> Answer {
+fn answer(sim: &Sim, world: &World, whose: usize) -> Asked {
     let node = &world.nodes[whose];
     let leader = match node.etcd {
-        Run::Off => return Answer::Refused,
-        Run::Fresh => return Answer::Silent,
+        Run::Off => return Asked::Refused,
+        Run::Fresh => return Asked::Silent,
         // From etcd 3.5 on the member list is asked of the leader, and without one there is no answer.
-        Run::Leaderless if sim.bounds.silent_without_leader => return Answer::Silent,
+        Run::Leaderless if sim.bounds.silent_without_leader => return Asked::Silent,
         Run::Leaderless => 0,
         Run::Leader => node.data.mid,
         Run::Follower => world.nodes[1 - whose].data.mid,
@@ -164,7 +164,7 @@ fn answer(sim: &Sim, world: &World, whose: usize) -> Answer {
     let conf = node.data.applied(&sim.logs).conf;
     let is_learner = !conf.votes(node.data.mid);
     let conf = if is_learner { Conf::default() } else { conf };
-    Answer::Etcd {
+    Asked::Etcd {
         mid: node.data.mid,
         cluster: node.data.cluster,
         leader,
@@ -281,10 +281,10 @@ fn notify(vars: Vars) -> Notify {
 }
 
 /// The ids that are published are those of the member that runs, once there are any.
-fn identity(own: Answer) -> Option<Identity> {
+fn identity(own: Asked) -> Option<Identity> {
     match own {
-        Answer::Etcd { mid, cluster, .. } => Some(Identity { cluster_id: cluster.into(), member_id: mid.into() }),
-        Answer::NotAsked | Answer::Refused | Answer::Silent => None,
+        Asked::Etcd { mid, cluster, .. } => Some(Identity { cluster_id: cluster.into(), member_id: mid.into() }),
+        Asked::NotAsked | Asked::Refused | Asked::Silent => None,
     }
 }
 
@@ -325,8 +325,8 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
 
 /// The attribute that names the learner is for people and for the shell agent: it is set as soon as the learner is
 /// listed.
-fn listed_learner(own: Answer) -> Option<NodeName> {
-    let Answer::Etcd { conf, .. } = own else { return None };
+fn listed_learner(own: Asked) -> Option<NodeName> {
+    let Asked::Etcd { conf, .. } = own else { return None };
     mids(conf.learners).next().map(|mid| NAMES[log::node_of(mid)].to_owned())
 }
 
@@ -390,17 +390,17 @@ fn word(view: &View, peer: usize) -> Fact<Authorisation> {
         lost_node: NAMES[peer].to_owned(),
         cluster_id: disk.map_or(0, |disk| disk.cluster.into()),
         member_id: disk.map_or(0, |disk| disk.mid.into()),
-        position: Position { term: u64::from(fits), index: disk.map_or(0, |disk| last_index(&disk)) },
+        position: LogPosition { term: u64::from(fits), index: disk.map_or(0, |disk| last_index(&disk)) },
         accept_loss,
     })
 }
 
-fn etcd(answer: Answer) -> Fact<Etcd> {
+fn etcd(answer: Asked) -> Fact<Etcd> {
     let (mid, cluster, leader, index, is_learner, conf) = match answer {
-        Answer::NotAsked => return Fact::NotAsked,
-        Answer::Refused => return Fact::Absent,
-        Answer::Silent => return Fact::Unknown("it does not answer".to_owned()),
-        Answer::Etcd { mid, cluster, leader, index, is_learner, conf } => {
+        Asked::NotAsked => return Fact::NotAsked,
+        Asked::Refused => return Fact::Absent,
+        Asked::Silent => return Fact::Unknown("it does not answer".to_owned()),
+        Asked::Etcd { mid, cluster, leader, index, is_learner, conf } => {
             (mid, cluster, leader, index, is_learner, conf)
         }
     };

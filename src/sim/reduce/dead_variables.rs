@@ -3,7 +3,7 @@
 //! and after, unless a rule says that it is not exact.
 
 use crate::decide::Request;
-use crate::decide::evidence::{BootMemory, Lineage, Moment, Record, RunningVoter};
+use crate::decide::evidence::{BootMemory, Lineage, Moment, PublishedState, RunningVoter};
 use crate::decide::plan::Phase;
 use crate::sim::model::log;
 use crate::sim::model::view::THIS_BOOT;
@@ -105,7 +105,7 @@ fn drop_of_a_record(sim: &mut Sim, world: &mut World, n: usize) {
     for node in &mut world.nodes {
         let record = &mut node.cib.record[n];
         if let Some(told) = sim.records.get(*record).as_ref().filter(|record| record.nonce.is_some()) {
-            *record = sim.records.id(Some(Record { nonce: None, ..told.clone() }));
+            *record = sim.records.id(Some(PublishedState { nonce: None, ..told.clone() }));
         }
     }
 }

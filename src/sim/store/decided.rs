@@ -5,7 +5,7 @@
 use super::hash::{self, Found};
 use crate::sim::model::log::Conf;
 use crate::sim::model::timing::MOMENTS;
-use crate::sim::model::view::{Answer, Disk, View};
+use crate::sim::model::view::{Asked, Disk, View};
 use crate::sim::model::world::{Cib, Vars, Word};
 
 /// A view: two are the same where these are.
@@ -178,12 +178,12 @@ fn add_disk(row: &mut Row, disk: Option<Disk>) {
 }
 
 #[inline(always)]
-fn add_answer(row: &mut Row, answer: Answer) {
+fn add_answer(row: &mut Row, answer: Asked) {
     let (kind, etcd) = match answer {
-        Answer::NotAsked => (0_u8, (0, 0, 0, 0, false, Conf::default())),
-        Answer::Refused => (1, (0, 0, 0, 0, false, Conf::default())),
-        Answer::Silent => (2, (0, 0, 0, 0, false, Conf::default())),
-        Answer::Etcd { mid, cluster, leader, index, is_learner, conf } => {
+        Asked::NotAsked => (0_u8, (0, 0, 0, 0, false, Conf::default())),
+        Asked::Refused => (1, (0, 0, 0, 0, false, Conf::default())),
+        Asked::Silent => (2, (0, 0, 0, 0, false, Conf::default())),
+        Asked::Etcd { mid, cluster, leader, index, is_learner, conf } => {
             (3, (mid, cluster, leader, index, is_learner, conf))
         }
     };

@@ -1,6 +1,6 @@
 //! Effects in words, for the stories. The model leaves terms and indices out, and so do they.
 
-use crate::decide::evidence::{BootMemory, DataDir, Lineage, Note, Record};
+use crate::decide::evidence::{BootMemory, DataDir, Lineage, Note, PublishedState};
 use crate::decide::plan::{Effect, Notice, RunMode, Via};
 
 /// What an effect does.
@@ -69,7 +69,7 @@ fn notice(notice: &Notice) -> String {
     }
 }
 
-fn record(record: &Record) -> String {
+fn record(record: &PublishedState) -> String {
     let claim = if record.claims { ", may go on alone" } else { "" };
     let nonce = if record.nonce.is_some() { ", and waits to see this" } else { "" };
     format!("{}, {}{claim}{nonce}", disk(&record.disk), forks(&record.lineage))

@@ -2,7 +2,7 @@
 //! and forks a value names, and its mirror image.
 
 use super::rename::{Forks, Renaming, Table, forks_of, keep, rename};
-use crate::decide::evidence::{DataDir, Record};
+use crate::decide::evidence::{DataDir, PublishedState};
 use crate::sim::Sim;
 use crate::sim::model::log::{Entry, bit};
 use crate::sim::model::world::{Node, World};
@@ -55,7 +55,7 @@ pub(in crate::sim) fn of(sim: &mut Sim, world: &World) -> [Names; 2] {
         log: known(sim, Table::Log, node.data.log),
         note: known(sim, Table::Note, node.note),
         memory: known(sim, Table::Memory, node.memory),
-        record: node.cib.record.map(|id| known(sim, Table::Record, id)),
+        record: node.cib.record.map(|id| known(sim, Table::PublishedState, id)),
     };
     [names(&world.nodes[0]), names(&world.nodes[1])]
 }
@@ -77,7 +77,7 @@ fn learn(sim: &mut Sim, table: Table, id: Id) -> Known {
     let known = Known { mark: mark(sim, table, id), other, others_mark: mark(sim, table, other), ..Known::default() };
     match table {
         Table::Log => Known { mids: mids_of(sim.logs.get(id)), ..known },
-        Table::Record => sim.records.get(id).as_ref().map_or(known, |record| Known {
+        Table::PublishedState => sim.records.get(id).as_ref().map_or(known, |record| Known {
             mids: mids_of_record(record),
             forks: Some(forks_of(&record.lineage)),
             ..known
@@ -98,13 +98,13 @@ fn learn(sim: &mut Sim, table: Table, id: Id) -> Known {
 fn mark(sim: &Sim, table: Table, id: Id) -> u16 {
     match table {
         Table::Log => sim.logs.mark(id),
-        Table::Record => sim.records.mark(id),
+        Table::PublishedState => sim.records.mark(id),
         Table::Note => sim.notes.mark(id),
         Table::Memory => sim.memories.mark(id),
     }
 }
 
-fn mids_of_record(record: &Record) -> u16 {
+fn mids_of_record(record: &PublishedState) -> u16 {
     match &record.disk {
         DataDir::Present(history) => history
             .voters

@@ -1,6 +1,6 @@
 //! Renames what a state names: members, forks of the history, and the two nodes.
 
-use crate::decide::evidence::{BootMemory, DataDir, Identity, Lineage, Note, Record};
+use crate::decide::evidence::{BootMemory, DataDir, Identity, Lineage, Note, PublishedState};
 use crate::decide::plan::{Effect, RunMode};
 use crate::sim::Sim;
 use crate::sim::model::log::{Conf, Data, Entry, Mid, bit};
@@ -24,7 +24,7 @@ pub struct Renaming {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Table {
     Log,
-    Record,
+    PublishedState,
     Note,
     Memory,
 }
@@ -150,7 +150,7 @@ impl Renaming {
         }
     }
 
-    fn record(&self, record: &Record) -> Record {
+    fn record(&self, record: &PublishedState) -> PublishedState {
         let mut record = record.clone();
         record.lineage = self.lineage(&record.lineage);
         if let DataDir::Present(history) = &mut record.disk {
@@ -187,7 +187,7 @@ pub(in crate::sim) fn rename(sim: &mut Sim, table: Table, id: Id, key: Id, renam
             let entries = sim.logs.get(id).iter().map(|entry| renaming.entry(*entry)).collect();
             sim.logs.id(entries)
         }
-        Table::Record => {
+        Table::PublishedState => {
             let record = sim.records.get(id).as_ref().map(|record| renaming.record(record));
             sim.records.id(record)
         }
@@ -252,7 +252,7 @@ pub(in crate::sim) fn renamed(sim: &mut Sim, world: &World, renaming: &Renaming)
             *memory = rename(sim, Table::Memory, *memory, key, renaming);
         }
         for record in record.iter_mut().filter(|record| **record != 0) {
-            *record = rename(sim, Table::Record, *record, key, renaming);
+            *record = rename(sim, Table::PublishedState, *record, key, renaming);
         }
         *lineage = lineage.map(|forks| renaming.forks(forks));
         if let Some(Action { plan: Some((plan, _)), request: _, notify: _, progress: _ }) = action {
