@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::config::{Action, Config, Method, Timing};
+use super::outage::Outage;
 use super::plan::{self, Event, Goal, Limits, Moment, Plan, Reached, Step};
-use super::truce::Truce;
 use crate::clock::Deadline;
-use crate::redfish::bmc::{Bmc, Host};
+use crate::redfish::bmc::{Bmc, Target};
 use crate::redfish::discovery::Pointer;
-use crate::redfish::failure::{Failure, Kind};
-use crate::redfish::quirks::{PowerWord, Wish};
+use crate::redfish::failure::{Failure, FailureKind};
+use crate::redfish::quirks::{PowerWord, ResetGoal};
 use crate::redfish::resource::Power;
 use crate::redfish::select::{self, Candidate, Wanted};
 
@@ -47,16 +47,16 @@ pub struct Actor<'a> {
     config: &'a Config,
     bmc: &'a mut Bmc,
     deadline: Deadline,
-    hosts: Vec<Host>,
+    hosts: Vec<Target>,
     /// With other runs that the fencer asks for.
-    truce: Option<Truce>,
+    outage: Option<Outage>,
 }
 
 impl<'a> Actor<'a> {
     pub fn new(config: &'a Config, bmc: &'a mut Bmc, deadline: Deadline) -> Self {
-        let hosts = config.systems.iter().cloned().map(Host::new).collect();
-        let truce = config.environment.under_fencer.then(|| Truce::with(&config.address, deadline.elapsed()));
-        Self { config, bmc, deadline, hosts, truce }
+        let hosts = config.systems.iter().cloned().map(Target::new).collect();
+        let outage = config.environment.under_fencer.then(|| Outage::with(&config.address, deadline.elapsed()));
+        Self { config, bmc, deadline, hosts, outage }
     }
 
     /// Does what the configuration asks for.
@@ -95,7 +95,7 @@ impl<'a> Actor<'a> {
             if let Some((at, system)) = systems.iter().find(|(_, system)| matches!(system.power, Power::Unclear(_))) {
                 let uri = candidates.get(*at).map_or("", |candidate| candidate.uri.as_str());
                 return Err(Failure::new(
-                    Kind::Garbled,
+                    FailureKind::Garbled,
                     format!("{uri} does not say whether it is on: {}", system.power),
                 ));
             }
@@ -106,7 +106,7 @@ impl<'a> Actor<'a> {
             let Some(host) = self.hosts.get_mut(at) else { continue };
             let Some(path) = host.path().map(str::to_owned) else { continue };
             if host.system().is_some_and(|system| system.reset.is_none()) {
-                return Err(Failure::new(Kind::WrongSystem, no_reset_action(&path)));
+                return Err(Failure::new(FailureKind::WrongSystem, no_reset_action(&path)));
             }
             if let Some(allowed) = self.bmc.allowed(host).filter(|allowed| !allowed.iter().any(|one| one == "ForceOff"))
             {
@@ -161,7 +161,7 @@ impl<'a> Actor<'a> {
                 Step::Read { not_before } => self.deadline.sleep(not_before.saturating_sub(now)),
                 Step::Fail(failure) => return Err(failure),
                 Step::Post { .. } | Step::AskChassis | Step::Done(_) | Step::GiveWay => {
-                    return Err(Failure::new(Kind::Refused, "nothing to do"));
+                    return Err(Failure::new(FailureKind::Refused, "nothing to do"));
                 }
             }
         }
@@ -229,7 +229,7 @@ impl<'a> Actor<'a> {
     fn diag(&mut self) -> Result<Ending, Failure> {
         for at in 0..self.hosts.len() {
             self.know(at)?;
-            let types = self.types(at, Wish::Diag);
+            let types = self.types(at, ResetGoal::Diag);
             let Some(host) = self.hosts.get_mut(at) else { continue };
             for reset_type in &types {
                 let answer = self.bmc.reset(host, reset_type)?;
@@ -242,11 +242,11 @@ impl<'a> Actor<'a> {
     fn know(&mut self, at: usize) -> Result<Power, Failure> {
         match self.pursue(at, Goal::Know, self.limits(Goal::Know))? {
             Reached::State(power) => Ok(power),
-            Reached::Already | Reached::ByUs => Err(Failure::new(Kind::Garbled, "the power state is not known")),
+            Reached::Already | Reached::ByUs => Err(Failure::new(FailureKind::Garbled, "the power state is not known")),
         }
     }
 
-    fn types(&mut self, at: usize, wish: Wish) -> Vec<String> {
+    fn types(&mut self, at: usize, wish: ResetGoal) -> Vec<String> {
         self.hosts.get_mut(at).map(|host| self.bmc.reset_types(host, wish)).unwrap_or_default()
     }
 
@@ -255,7 +255,7 @@ impl<'a> Actor<'a> {
     }
 
     fn limits(&self, goal: Goal) -> Limits {
-        let may_give_way = self.truce.as_ref().is_some_and(Truce::may_give_way);
+        let may_give_way = self.outage.as_ref().is_some_and(Outage::may_give_way);
         Limits { may_give_way, ..limits(goal, &self.config.timing, self.deadline.left()) }
     }
 
@@ -286,11 +286,11 @@ impl<'a> Actor<'a> {
                 Step::Post { reset_type } => self.post(at, &reset_type),
                 Step::AskChassis => self.ask_chassis(at),
                 Step::Done(reached) => {
-                    conclude(goal, self.hosts.get(at).and_then(Host::path), &history);
+                    conclude(goal, self.hosts.get(at).and_then(Target::path), &history);
                     return Ok(reached);
                 }
                 Step::GiveWay => {
-                    if let Some(given_way) = self.truce.as_mut().and_then(Truce::give_way) {
+                    if let Some(given_way) = self.outage.as_mut().and_then(Outage::give_way) {
                         return Err(given_way);
                     }
                     plan.limits.may_give_way = false;
@@ -306,32 +306,32 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// What was not seen of an outage, for the history; see [`Truce`].
+    /// What was not seen of an outage, for the history; see [`Outage`].
     fn missed(&mut self, history: &[Moment], event: &Event) -> Option<Event> {
         let bmc = &self.bmc;
-        self.truce.as_mut()?.missed(history, event, || bmc.has_just_come_back())
+        self.outage.as_mut()?.missed(history, event, || bmc.has_just_come_back())
     }
 
     fn types_for(&mut self, at: usize, goal: Goal) -> Vec<String> {
         match goal {
             Goal::Know => Vec::new(),
-            Goal::Off => self.types(at, Wish::Off),
-            Goal::On => self.types(at, Wish::On),
-            Goal::Cycle => self.types(at, Wish::Cycle),
+            Goal::Off => self.types(at, ResetGoal::Off),
+            Goal::On => self.types(at, ResetGoal::On),
+            Goal::Cycle => self.types(at, ResetGoal::Cycle),
         }
     }
 
     fn observe(&mut self, at: usize, goal: Goal) -> Event {
         let Some(host) = self.hosts.get_mut(at) else {
-            return Event::Unread(Failure::new(Kind::WrongSystem, "there is no such system"));
+            return Event::Unread(Failure::new(FailureKind::WrongSystem, "there is no such system"));
         };
         match self.bmc.observe(host) {
             // What cannot be reset is no machine that could be off: a chassis, a board, a service that is starting.
             Ok(system) if system.reset.is_none() && matches!(goal, Goal::Off | Goal::Cycle) => {
-                Event::Unread(Failure::new(Kind::Garbled, no_reset_action(host.path().unwrap_or_default())))
+                Event::Unread(Failure::new(FailureKind::Garbled, no_reset_action(host.path().unwrap_or_default())))
             }
             Ok(system) => Event::Read { power: system.power, last_reset: system.last_reset, is_there: true },
-            Err(missing) if missing.kind == Kind::NoSuchSystem && self.config.missing_as_off => {
+            Err(missing) if missing.kind == FailureKind::NoSuchSystem && self.config.missing_as_off => {
                 log::info!("{missing}; missing_as_off takes it as off");
                 let power = Power::Known(PowerWord::Off, "Off".to_owned());
                 Event::Read { power, last_reset: None, is_there: false }
@@ -357,7 +357,7 @@ impl<'a> Actor<'a> {
 
     fn post(&mut self, at: usize, reset_type: &str) -> Event {
         let Some(host) = self.hosts.get_mut(at) else {
-            return Event::Refused(Failure::new(Kind::WrongSystem, "there is no such system"));
+            return Event::Refused(Failure::new(FailureKind::WrongSystem, "there is no such system"));
         };
         match self.bmc.reset(host, reset_type) {
             Ok(answer) => {
@@ -365,7 +365,7 @@ impl<'a> Actor<'a> {
                 Event::Posted
             }
             Err(mut failure) => {
-                if failure.kind == Kind::ValueRefused {
+                if failure.kind == FailureKind::ValueRefused {
                     let allowed =
                         self.bmc.allowed(host).map_or_else(|| "not listed".to_owned(), |list| list.join(", "));
                     failure.text =
@@ -383,7 +383,7 @@ fn no_reset_action(path: &str) -> String {
 }
 
 fn none_to_reset() -> Failure {
-    Failure::new(Kind::NoSuchSystem, "the BMC has no system that can be reset")
+    Failure::new(FailureKind::NoSuchSystem, "the BMC has no system that can be reset")
 }
 
 /// The line that tells a post-mortem when and how the goal was reached.

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use clap::{Arg, ArgAction, Command, value_parser};
 use zeroize::Zeroizing;
 
-use super::options::{Kind, OPTIONS, Opt, by_name, truth};
+use super::options::{OPTIONS, Opt, OptionKind, by_name, truth};
 
 /// More than any configuration holds; what is longer is no configuration.
 pub const INPUT_LIMIT: usize = 256 * 1024;
@@ -149,7 +149,7 @@ pub fn from_lines(input: &[u8]) -> Given {
 
 fn accept(given: &mut Given, key: &str, value: &[u8]) {
     match by_name(key) {
-        Some(row) if row.kind == Kind::Secret => given.set(row.opt, value),
+        Some(row) if row.kind == OptionKind::Secret => given.set(row.opt, value),
         Some(row) if row.opt == Opt::Plug => {
             let name = if key == row.name { row.name } else { row.old.unwrap_or(row.name) };
             given.plugs.insert(name, Value::new(unquoted(value)));
@@ -223,9 +223,9 @@ pub(crate) fn command() -> Command {
         }
         let parser = value_parser!(OsString);
         argument = match row.kind {
-            Kind::Flag if row.opt == Opt::Verbose => argument.action(ArgAction::Count),
+            OptionKind::Flag if row.opt == Opt::Verbose => argument.action(ArgAction::Count),
             // A switch may be given a value, with an equals sign only.
-            Kind::Flag => argument
+            OptionKind::Flag => argument
                 .num_args(0..=1)
                 .require_equals(true)
                 .default_missing_value("1")

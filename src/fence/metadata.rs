@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use roff::{Inline, bold, italic, line_break, roman};
 
 use super::config::ACTIONS;
-use super::options::{Kind, OPTIONS, Row};
+use super::options::{OPTIONS, OptionKind, Row};
 use crate::manpage::Page;
 use crate::xml::Writer;
 
@@ -48,7 +48,7 @@ fn parameter(xml: &mut Writer, row: &Row, name: &str, relation: Option<(&str, &s
     let mut content = vec![("type", type_name(row.kind))];
     content.extend(row.default.map(|default| ("default", default)));
     match row.kind {
-        Kind::Choice(choices) => {
+        OptionKind::Choice(choices) => {
             xml.open("content", &content);
             for choice in choices {
                 xml.empty("option", &[("value", choice)]);
@@ -63,14 +63,14 @@ fn parameter(xml: &mut Writer, row: &Row, name: &str, relation: Option<(&str, &s
     xml.close();
 }
 
-fn type_name(kind: Kind) -> &'static str {
+fn type_name(kind: OptionKind) -> &'static str {
     match kind {
         // The fencing library, too, calls what takes "true/false" on the command line a string.
-        Kind::Text | Kind::Secret | Kind::Truth => "string",
-        Kind::Integer => "integer",
-        Kind::Seconds => "second",
-        Kind::Flag => "boolean",
-        Kind::Choice(_) => "select",
+        OptionKind::Text | OptionKind::Secret | OptionKind::Truth => "string",
+        OptionKind::Integer => "integer",
+        OptionKind::Seconds => "second",
+        OptionKind::Flag => "boolean",
+        OptionKind::Choice(_) => "select",
     }
 }
 
@@ -116,7 +116,7 @@ pub fn manpage() -> String {
     page.text([roman("Each option is given on the command line, or by its name on standard input.")]);
     for row in OPTIONS {
         page.entry([bold(usage(row))]).text(explanation(row));
-        if let Kind::Choice(choices) = row.kind {
+        if let OptionKind::Choice(choices) = row.kind {
             page.text([roman(format!("One of {}.", choices.join(", ")))]);
         }
     }

@@ -6,14 +6,14 @@
 
 pub mod act;
 pub mod config;
-pub mod guard;
 pub mod input;
-pub mod journal;
 pub mod metadata;
 pub mod options;
+pub mod outage;
 pub mod password;
 pub mod plan;
-pub mod truce;
+pub mod time_limit;
+pub mod trace;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -79,13 +79,13 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
     }
     let under_fencer = std::env::var_os("PCMK_service").is_some_and(|service| service == "pacemaker-fenced");
     let config = Config::read(action, given, Environment { under_fencer }).map_err(|faults| faults.join("; "))?;
-    guard::end_after(config.timing.total);
+    time_limit::end_after(config.timing.total);
     let trust = trust(&config.trust)?;
     if action == Action::ValidateAll {
         return password::check(&config.password).map(|()| 0);
     }
     let deadline = Deadline::after(config.timing.total);
-    let trace = journal::open(given.values.get(&Opt::DebugFile).and_then(|path| path.text()));
+    let trace = trace::open(given.values.get(&Opt::DebugFile).and_then(|path| path.text()));
     let password = password::fetch(&config.password, deadline.left())?;
     if matches!(action, Action::Off | Action::Reboot) && !config.timing.delay.is_zero() {
         log::info!("waiting {} s before fencing, as delay says", config.timing.delay.as_secs());

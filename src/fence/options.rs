@@ -46,7 +46,7 @@ pub enum Opt {
 
 /// What values an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OptionKind {
     Text,
     /// Never shown, and taken byte by byte as it comes.
     Secret,
@@ -68,7 +68,7 @@ pub struct Row {
     /// The name that it had before; still taken.
     pub old: Option<&'static str>,
     pub short: Option<char>,
-    pub kind: Kind,
+    pub kind: OptionKind,
     /// What the help shows for its value.
     pub value: &'static str,
     pub default: Option<&'static str>,
@@ -76,7 +76,7 @@ pub struct Row {
     pub help: &'static str,
 }
 
-const fn row(opt: Opt, name: &'static str, kind: Kind, value: &'static str, help: &'static str) -> Row {
+const fn row(opt: Opt, name: &'static str, kind: OptionKind, value: &'static str, help: &'static str) -> Row {
     Row { opt, name, old: None, short: None, kind, value, default: None, required: false, help }
 }
 
@@ -113,62 +113,62 @@ impl Row {
 
     /// Whether the command line gives it a value.
     pub fn takes_value(&self) -> bool {
-        self.kind != Kind::Flag
+        self.kind != OptionKind::Flag
     }
 }
 
 pub const OPTIONS: &[Row] = &[
-    row(Opt::Action, "action", Kind::Text, "action", "Fencing action: on, off, reboot, status, monitor, list, list-status, diag, validate-all, metadata or manpage")
+    row(Opt::Action, "action", OptionKind::Text, "action", "Fencing action: on, off, reboot, status, monitor, list, list-status, diag, validate-all, metadata or manpage")
         .short('o')
         .required(),
-    row(Opt::Ip, "ip", Kind::Text, "ip", "IP address or hostname of fencing device, optionally with :port; IPv6 with or without brackets")
+    row(Opt::Ip, "ip", OptionKind::Text, "ip", "IP address or hostname of fencing device, optionally with :port; IPv6 with or without brackets")
         .old("ipaddr")
         .short('a'),
-    row(Opt::IpPort, "ipport", Kind::Integer, "port", "TCP/UDP port to use for connection with device").short('u').default("443"),
-    row(Opt::Username, "username", Kind::Text, "name", "Login name").old("login").short('l').required(),
-    row(Opt::Password, "password", Kind::Secret, "password", "Login password or passphrase").old("passwd").short('p'),
-    row(Opt::PasswordScript, "password_script", Kind::Text, "script", "Script to run to retrieve password: an absolute path and arguments separated by blanks, run without a shell; its first line of output is the password")
+    row(Opt::IpPort, "ipport", OptionKind::Integer, "port", "TCP/UDP port to use for connection with device").short('u').default("443"),
+    row(Opt::Username, "username", OptionKind::Text, "name", "Login name").old("login").short('l').required(),
+    row(Opt::Password, "password", OptionKind::Secret, "password", "Login password or passphrase").old("passwd").short('p'),
+    row(Opt::PasswordScript, "password_script", OptionKind::Text, "script", "Script to run to retrieve password: an absolute path and arguments separated by blanks, run without a shell; its first line of output is the password")
         .old("passwd_script")
         .short('S'),
-    row(Opt::PasswordFile, "password_file", Kind::Text, "file", "File whose first line is the password"),
-    row(Opt::Plug, "plug", Kind::Text, "id", "Which system behind the BMC: its Id, name, UUID, serial number or URI; not needed where there is one. The fencer's node name is ignored where it fits no system. 'dynamic' lets pcmk_host_map name the system of each action. With port_as_ip: IP address or hostname of fencing device")
+    row(Opt::PasswordFile, "password_file", OptionKind::Text, "file", "File whose first line is the password"),
+    row(Opt::Plug, "plug", OptionKind::Text, "id", "Which system behind the BMC: its Id, name, UUID, serial number or URI; not needed where there is one. The fencer's node name is ignored where it fits no system. 'dynamic' lets pcmk_host_map name the system of each action. With port_as_ip: IP address or hostname of fencing device")
         .old("port")
         .short('n'),
-    row(Opt::PlugSeparator, "plug_separator", Kind::Text, "char", "Separator for plug parameter when specifying more than 1 plug").default(","),
-    row(Opt::Separator, "separator", Kind::Text, "char", "Separator for CSV created by 'list' operation").short('C').default(","),
-    row(Opt::PortAsIp, "port_as_ip", Kind::Flag, "", "Make \"port/plug\" to be an alias to IP address"),
-    row(Opt::RedfishUri, "redfish_uri", Kind::Text, "uri", "Base or starting Redfish URI").old("redfish-uri").default("/redfish/v1"),
-    row(Opt::SystemsUri, "systems_uri", Kind::Text, "uri", "Redfish Systems resource URI, i.e. /redfish/v1/Systems/System.Embedded.1")
+    row(Opt::PlugSeparator, "plug_separator", OptionKind::Text, "char", "Separator for plug parameter when specifying more than 1 plug").default(","),
+    row(Opt::Separator, "separator", OptionKind::Text, "char", "Separator for CSV created by 'list' operation").short('C').default(","),
+    row(Opt::PortAsIp, "port_as_ip", OptionKind::Flag, "", "Make \"port/plug\" to be an alias to IP address"),
+    row(Opt::RedfishUri, "redfish_uri", OptionKind::Text, "uri", "Base or starting Redfish URI").old("redfish-uri").default("/redfish/v1"),
+    row(Opt::SystemsUri, "systems_uri", OptionKind::Text, "uri", "Redfish Systems resource URI, i.e. /redfish/v1/Systems/System.Embedded.1")
         .old("systems-uri"),
-    row(Opt::SystemUuid, "system_uuid", Kind::Text, "uuid", "UUID that the system must have (on the node: dmidecode -s system-uuid); every action refuses another machine, and monitor finds it out"),
-    row(Opt::Auth, "auth", Kind::Choice(&["auto", "basic", "session"]), "how", "How to log in: basic authentication, a Redfish session that is deleted again, or auto: basic, and a session where basic is refused")
+    row(Opt::SystemUuid, "system_uuid", OptionKind::Text, "uuid", "UUID that the system must have (on the node: dmidecode -s system-uuid); every action refuses another machine, and monitor finds it out"),
+    row(Opt::Auth, "auth", OptionKind::Choice(&["auto", "basic", "session"]), "how", "How to log in: basic authentication, a Redfish session that is deleted again, or auto: basic, and a session where basic is refused")
         .default("auto"),
-    row(Opt::Method, "method", Kind::Choice(&["onoff", "cycle"]), "method", "Method to fence: onoff powers off, proves it and powers on; cycle sends one PowerCycle and proves that the system was reset")
+    row(Opt::Method, "method", OptionKind::Choice(&["onoff", "cycle"]), "method", "Method to fence: onoff powers off, proves it and powers on; cycle sends one PowerCycle and proves that the system was reset")
         .short('m')
         .default("onoff"),
-    row(Opt::MissingAsOff, "missing_as_off", Kind::Flag, "", "Missing port returns OFF instead of failure"),
-    row(Opt::Ssl, "ssl", Kind::Flag, "", "Use SSL connection with verifying certificate; TLS is always used").short('z').default("1"),
-    row(Opt::SslSecure, "ssl_secure", Kind::Flag, "", "Use SSL connection with verifying certificate; the default"),
-    row(Opt::SslInsecure, "ssl_insecure", Kind::Flag, "", "Use SSL connection without verifying certificate"),
-    row(Opt::SslCaFile, "ssl_ca_file", Kind::Text, "file", "PEM file with the certificate authorities to trust instead of the system's, or with the BMC's own self-signed certificate"),
-    row(Opt::SslFingerprint, "ssl_fingerprint", Kind::Text, "sha256", "SHA-256 fingerprint of the BMC's certificate (several separated by commas); then its issuer, name and dates do not matter"),
-    row(Opt::SslVerifyHostname, "ssl_verify_hostname", Kind::Truth, "true/false", "Whether the certificate must be for the name or address in ip").default("1"),
-    row(Opt::GnutlscliPath, "gnutlscli_path", Kind::Text, "path", "Path to gnutls-cli binary; not used, taken for compatibility"),
-    row(Opt::Quiet, "quiet", Kind::Flag, "", "Disable logging to stderr. Does not affect --verbose or --debug-file or logging to syslog.").short('q'),
-    row(Opt::Verbose, "verbose", Kind::Flag, "", "Verbose mode: tell on stderr what is done. Multiple -v flags can be stacked on the command line (e.g., -vvv).").short('v'),
-    row(Opt::VerboseLevel, "verbose_level", Kind::Integer, "level", "Level of debugging detail in output. Defaults to the number of --verbose flags specified on the command line, or to 1 if verbose=1 in a stonith device configuration (i.e., on stdin)."),
-    row(Opt::DebugFile, "debug_file", Kind::Text, "debugfile", "Write debug information to given file; it holds no passwords").old("debug").short('D'),
-    row(Opt::Version, "version", Kind::Flag, "", "Display version information and exit").short('V'),
-    row(Opt::Help, "help", Kind::Flag, "", "Display help and exit").short('h'),
-    row(Opt::Delay, "delay", Kind::Seconds, "seconds", "Wait X seconds before fencing is started (off and reboot)").default("0"),
-    row(Opt::DisableTimeout, "disable_timeout", Kind::Truth, "true/false", "Disable power_timeout, login_timeout and shell_timeout (true/false) (default: true when run from Pacemaker 2.0+); action_timeout stays"),
-    row(Opt::LoginTimeout, "login_timeout", Kind::Seconds, "seconds", "Wait X seconds for a connection and its TLS handshake").default("10"),
-    row(Opt::ShellTimeout, "shell_timeout", Kind::Seconds, "seconds", "Wait X seconds for the answer to one request").default("20"),
-    row(Opt::PowerTimeout, "power_timeout", Kind::Seconds, "seconds", "Test X seconds for status change after ON/OFF").default("20"),
-    row(Opt::PowerWait, "power_wait", Kind::Seconds, "seconds", "Wait X seconds after issuing ON/OFF").default("0"),
-    row(Opt::StatusSleep, "stonith_status_sleep", Kind::Seconds, "seconds", "Sleep at most X seconds between status calls during a STONITH action").default("1"),
-    row(Opt::RetryOn, "retry_on", Kind::Integer, "attempts", "Count of attempts to retry power on").default("1"),
-    row(Opt::ActionTimeout, "action_timeout", Kind::Seconds, "seconds", "End every action by itself after X seconds (default: 50 for on, off, reboot and diag, or as long as delay and power_timeout need; 15 for the others, by hand 30). Raise it together with pcmk_off_timeout and its kind"),
+    row(Opt::MissingAsOff, "missing_as_off", OptionKind::Flag, "", "Missing port returns OFF instead of failure"),
+    row(Opt::Ssl, "ssl", OptionKind::Flag, "", "Use SSL connection with verifying certificate; TLS is always used").short('z').default("1"),
+    row(Opt::SslSecure, "ssl_secure", OptionKind::Flag, "", "Use SSL connection with verifying certificate; the default"),
+    row(Opt::SslInsecure, "ssl_insecure", OptionKind::Flag, "", "Use SSL connection without verifying certificate"),
+    row(Opt::SslCaFile, "ssl_ca_file", OptionKind::Text, "file", "PEM file with the certificate authorities to trust instead of the system's, or with the BMC's own self-signed certificate"),
+    row(Opt::SslFingerprint, "ssl_fingerprint", OptionKind::Text, "sha256", "SHA-256 fingerprint of the BMC's certificate (several separated by commas); then its issuer, name and dates do not matter"),
+    row(Opt::SslVerifyHostname, "ssl_verify_hostname", OptionKind::Truth, "true/false", "Whether the certificate must be for the name or address in ip").default("1"),
+    row(Opt::GnutlscliPath, "gnutlscli_path", OptionKind::Text, "path", "Path to gnutls-cli binary; not used, taken for compatibility"),
+    row(Opt::Quiet, "quiet", OptionKind::Flag, "", "Disable logging to stderr. Does not affect --verbose or --debug-file or logging to syslog.").short('q'),
+    row(Opt::Verbose, "verbose", OptionKind::Flag, "", "Verbose mode: tell on stderr what is done. Multiple -v flags can be stacked on the command line (e.g., -vvv).").short('v'),
+    row(Opt::VerboseLevel, "verbose_level", OptionKind::Integer, "level", "Level of debugging detail in output. Defaults to the number of --verbose flags specified on the command line, or to 1 if verbose=1 in a stonith device configuration (i.e., on stdin)."),
+    row(Opt::DebugFile, "debug_file", OptionKind::Text, "debugfile", "Write debug information to given file; it holds no passwords").old("debug").short('D'),
+    row(Opt::Version, "version", OptionKind::Flag, "", "Display version information and exit").short('V'),
+    row(Opt::Help, "help", OptionKind::Flag, "", "Display help and exit").short('h'),
+    row(Opt::Delay, "delay", OptionKind::Seconds, "seconds", "Wait X seconds before fencing is started (off and reboot)").default("0"),
+    row(Opt::DisableTimeout, "disable_timeout", OptionKind::Truth, "true/false", "Disable power_timeout, login_timeout and shell_timeout (true/false) (default: true when run from Pacemaker 2.0+); action_timeout stays"),
+    row(Opt::LoginTimeout, "login_timeout", OptionKind::Seconds, "seconds", "Wait X seconds for a connection and its TLS handshake").default("10"),
+    row(Opt::ShellTimeout, "shell_timeout", OptionKind::Seconds, "seconds", "Wait X seconds for the answer to one request").default("20"),
+    row(Opt::PowerTimeout, "power_timeout", OptionKind::Seconds, "seconds", "Test X seconds for status change after ON/OFF").default("20"),
+    row(Opt::PowerWait, "power_wait", OptionKind::Seconds, "seconds", "Wait X seconds after issuing ON/OFF").default("0"),
+    row(Opt::StatusSleep, "stonith_status_sleep", OptionKind::Seconds, "seconds", "Sleep at most X seconds between status calls during a STONITH action").default("1"),
+    row(Opt::RetryOn, "retry_on", OptionKind::Integer, "attempts", "Count of attempts to retry power on").default("1"),
+    row(Opt::ActionTimeout, "action_timeout", OptionKind::Seconds, "seconds", "End every action by itself after X seconds (default: 50 for on, off, reboot and diag, or as long as delay and power_timeout need; 15 for the others, by hand 30). Raise it together with pcmk_off_timeout and its kind"),
 ];
 
 /// The row of `opt`.
@@ -233,10 +233,10 @@ mod tests {
         for row in OPTIONS {
             let Some(default) = row.default else { continue };
             match row.kind {
-                Kind::Integer | Kind::Seconds => assert!(default.parse::<u32>().is_ok(), "{}", row.name),
-                Kind::Flag | Kind::Truth => assert!(truth(default).is_some(), "{}", row.name),
-                Kind::Choice(choices) => assert!(choices.contains(&default), "{}", row.name),
-                Kind::Text | Kind::Secret => {}
+                OptionKind::Integer | OptionKind::Seconds => assert!(default.parse::<u32>().is_ok(), "{}", row.name),
+                OptionKind::Flag | OptionKind::Truth => assert!(truth(default).is_some(), "{}", row.name),
+                OptionKind::Choice(choices) => assert!(choices.contains(&default), "{}", row.name),
+                OptionKind::Text | OptionKind::Secret => {}
             }
         }
     }

@@ -17,7 +17,7 @@ use self::history::{
 };
 use self::pause::{FIRST_POLL, FIRST_RETRY, after_refusal, poll_pause, refusal_pause, retry_pause};
 use self::proof::{CONFIRM, DISLIKES, Word, contradicted, is_trusted, proven_off, word};
-use crate::redfish::failure::{Failure, Kind};
+use crate::redfish::failure::{Failure, FailureKind};
 use crate::redfish::quirks::PowerWord;
 use crate::redfish::resource::Power;
 
@@ -169,7 +169,10 @@ impl Plan {
         let heard = last_reading(history).is_some();
         match &last.event {
             Event::Read { power: Power::Unclear(why), .. } if self.goal == Goal::Know => {
-                return Some(Failure::new(Kind::Garbled, format!("the system does not say whether it is on: {why}")));
+                return Some(Failure::new(
+                    FailureKind::Garbled,
+                    format!("the system does not say whether it is on: {why}"),
+                ));
             }
             Event::Unread(failure) if !may_pass(failure, heard) => return Some(failure.clone()),
             Event::Unread(failure) if !heard && now >= self.limits.patience && !is_busy(failure) => {
@@ -239,21 +242,24 @@ impl Plan {
     /// The delays that keep two nodes from fencing each other lie before the tries, so this one must not go on: with
     /// the next one they count again.
     fn gives_way(&self, history: &[Moment]) -> bool {
-        let was_away = |moment: &Moment| matches!(&moment.event, Event::Unread(why) if why.kind == Kind::Unreachable);
+        let was_away =
+            |moment: &Moment| matches!(&moment.event, Event::Unread(why) if why.kind == FailureKind::Unreachable);
         self.limits.may_give_way && matches!(self.goal, Goal::Off | Goal::Cycle) && history.iter().any(was_away)
     }
 
     fn after_refused(&self, history: &[Moment], now: Duration, at: Duration, failure: &Failure) -> Step {
         let pause = match &failure.kind {
-            Kind::ValueRefused if type_index(history) < self.types.len() => Duration::ZERO,
-            Kind::WrongState => STATE_RETRY,
-            Kind::Disliked | Kind::Precondition if dislikes(history) < DISLIKES => STATE_RETRY,
+            FailureKind::ValueRefused if type_index(history) < self.types.len() => Duration::ZERO,
+            FailureKind::WrongState => STATE_RETRY,
+            FailureKind::Disliked | FailureKind::Precondition if dislikes(history) < DISLIKES => STATE_RETRY,
             // The answer was lost: what may not be done twice is only watched from now on.
-            Kind::Interrupted | Kind::Silent | Kind::Garbled if self.goal == Goal::Cycle => {
+            FailureKind::Interrupted | FailureKind::Silent | FailureKind::Garbled if self.goal == Goal::Cycle => {
                 return Step::Read { not_before: now + poll_pause(history, self.limits.poll) };
             }
-            Kind::Interrupted | Kind::Silent | Kind::Garbled | Kind::Unreachable => FIRST_RETRY,
-            Kind::Busy { retry_after } => retry_after.unwrap_or(FIRST_RETRY).max(refusal_pause(history)),
+            FailureKind::Interrupted | FailureKind::Silent | FailureKind::Garbled | FailureKind::Unreachable => {
+                FIRST_RETRY
+            }
+            FailureKind::Busy { retry_after } => retry_after.unwrap_or(FIRST_RETRY).max(refusal_pause(history)),
             _ => return Step::Fail(failure.clone()),
         };
         if now >= at + pause { self.post(history) } else { Step::Read { not_before: at + pause } }
@@ -262,7 +268,7 @@ impl Plan {
     fn post(&self, history: &[Moment]) -> Step {
         match self.types.get(type_index(history)) {
             Some(reset_type) => Step::Post { reset_type: reset_type.clone() },
-            None => Step::Fail(Failure::new(Kind::ValueRefused, "the BMC accepts none of the reset types")),
+            None => Step::Fail(Failure::new(FailureKind::ValueRefused, "the BMC accepts none of the reset types")),
         }
     }
 
@@ -273,17 +279,17 @@ impl Plan {
             Goal::On => "to power ON",
             Goal::Cycle => "for evidence of the reset",
         };
-        Failure::new(Kind::Silent, format!("Timed out waiting {wanted}: {}", story(history)))
+        Failure::new(FailureKind::Silent, format!("Timed out waiting {wanted}: {}", story(history)))
     }
 }
 
 fn is_busy(failure: &Failure) -> bool {
-    matches!(failure.kind, Kind::Busy { .. })
+    matches!(failure.kind, FailureKind::Busy { .. })
 }
 
 /// Whether a failed reading is worth another: a service that has answered before may lose a resource for a moment.
 fn may_pass(failure: &Failure, heard: bool) -> bool {
-    failure.is_passing() || (heard && failure.kind == Kind::Missing)
+    failure.is_passing() || (heard && failure.kind == FailureKind::Missing)
 }
 
 #[cfg(test)]

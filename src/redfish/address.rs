@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use rustls_pki_types::ServerName;
 
-use super::failure::{Failure, Kind};
+use super::failure::{Failure, FailureKind};
 
 /// The port that is left out of URLs.
 const HTTPS_PORT: u16 = 443;
@@ -22,7 +22,7 @@ pub struct Address {
 
 /// A resource on the BMC.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     pub port: u16,
     /// Path and query, ready to be sent.
     pub path: String,
@@ -84,13 +84,13 @@ impl Address {
     }
 
     /// The place that a configured URI names: a path, with or without its leading slash, or a full URL on this host.
-    pub fn place(&self, uri: &str) -> Result<Place, Failure> {
-        let root = Place { port: self.port, path: "/".to_owned() };
+    pub fn place(&self, uri: &str) -> Result<Location, Failure> {
+        let root = Location { port: self.port, path: "/".to_owned() };
         self.follow(&root, uri.trim())
     }
 
     /// The place that `link`, found at `from`, leads to; refused where it leaves this host or TLS.
-    pub fn follow(&self, from: &Place, link: &str) -> Result<Place, Failure> {
+    pub fn follow(&self, from: &Location, link: &str) -> Result<Location, Failure> {
         let link = link.split_once('#').map_or(link, |(before, _)| before);
         let lower = link.to_ascii_lowercase();
         if lower.starts_with("https://") {
@@ -101,7 +101,7 @@ impl Address {
         }
         if lower.split(['/', '?']).next().is_some_and(|head| head.contains(':')) {
             return Err(Failure::new(
-                Kind::Astray,
+                FailureKind::ForeignRedirect,
                 format!("the BMC at {} sends us to '{link}', which is not https: refused", self.host),
             ));
         }
@@ -112,11 +112,11 @@ impl Address {
             let directory = before.rsplit_once('/').map_or("", |(directory, _)| directory);
             format!("{directory}/{link}")
         };
-        Ok(Place { port: from.port, path: encode(&path) })
+        Ok(Location { port: from.port, path: encode(&path) })
     }
 
     /// The path of `link` on this very service, whatever host it names.
-    pub fn here(&self, from: &Place, link: &str) -> Option<Place> {
+    pub fn here(&self, from: &Location, link: &str) -> Option<Location> {
         let path = match link.split_once("://") {
             Some((_, rest)) => rest.find('/').map(|at| &rest[at..])?,
             None => link,
@@ -124,9 +124,12 @@ impl Address {
         self.follow(from, path).ok()
     }
 
-    fn on_this_host(&self, link: &str, rest: &str) -> Result<Place, Failure> {
+    fn on_this_host(&self, link: &str, rest: &str) -> Result<Location, Failure> {
         let refuse = |why: &str| {
-            Failure::new(Kind::Astray, format!("the BMC at {} sends us to '{link}', {why}: refused", self.host))
+            Failure::new(
+                FailureKind::ForeignRedirect,
+                format!("the BMC at {} sends us to '{link}', {why}: refused", self.host),
+            )
         };
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
@@ -140,7 +143,7 @@ impl Address {
             return Err(refuse("which is another host"));
         }
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        Ok(Place { port: there.port, path: encode(&path) })
+        Ok(Location { port: there.port, path: encode(&path) })
     }
 }
 
@@ -212,7 +215,7 @@ mod tests {
     #[test]
     fn configured_uris_need_no_leading_slash() {
         for uri in ["redfish/v1/Systems/1", "/redfish/v1/Systems/1", "https://bmc1.example:8443/redfish/v1/Systems/1"] {
-            assert_eq!(bmc().place(uri).unwrap(), Place { port: 8443, path: "/redfish/v1/Systems/1".into() });
+            assert_eq!(bmc().place(uri).unwrap(), Location { port: 8443, path: "/redfish/v1/Systems/1".into() });
         }
         assert_eq!(bmc().place("/redfish/v1/Systems/1/").unwrap().path, "/redfish/v1/Systems/1/");
         assert_eq!(bmc().place("/Systems/a%20b c").unwrap().path, "/Systems/a%20b%20c");
@@ -227,25 +230,25 @@ mod tests {
 
     #[test]
     fn links_stay_on_the_host() {
-        let from = Place { port: 8443, path: "/redfish/v1/Systems".into() };
+        let from = Location { port: 8443, path: "/redfish/v1/Systems".into() };
         let path = |link: &str| bmc().follow(&from, link).unwrap();
-        assert_eq!(path("/x"), Place { port: 8443, path: "/x".into() });
-        assert_eq!(path("/redfish/v1/#/Links"), Place { port: 8443, path: "/redfish/v1/".into() });
-        assert_eq!(path("1"), Place { port: 8443, path: "/redfish/v1/1".into() });
-        assert_eq!(path("https://BMC1.example/x"), Place { port: 443, path: "/x".into() });
-        assert_eq!(path("https://bmc1.example:8080/x"), Place { port: 8080, path: "/x".into() });
+        assert_eq!(path("/x"), Location { port: 8443, path: "/x".into() });
+        assert_eq!(path("/redfish/v1/#/Links"), Location { port: 8443, path: "/redfish/v1/".into() });
+        assert_eq!(path("1"), Location { port: 8443, path: "/redfish/v1/1".into() });
+        assert_eq!(path("https://BMC1.example/x"), Location { port: 443, path: "/x".into() });
+        assert_eq!(path("https://bmc1.example:8080/x"), Location { port: 8080, path: "/x".into() });
         for link in ["http://bmc1.example/x", "https://evil.example/x", "//evil.example/x", "https://@/x", "file:/x"] {
             let refused = bmc().follow(&from, link).unwrap_err();
-            assert_eq!(refused.kind, Kind::Astray, "{link}");
+            assert_eq!(refused.kind, FailureKind::ForeignRedirect, "{link}");
         }
     }
 
     #[test]
     fn what_was_made_here_is_here_whatever_the_service_calls_itself() {
-        let from = Place { port: 8443, path: "/redfish/v1/SessionService/Sessions".into() };
+        let from = Location { port: 8443, path: "/redfish/v1/SessionService/Sessions".into() };
         for link in ["https://ilo-4711/redfish/v1/SessionService/Sessions/1", "/redfish/v1/SessionService/Sessions/1"] {
             let place = bmc().here(&from, link).unwrap();
-            assert_eq!(place, Place { port: 8443, path: "/redfish/v1/SessionService/Sessions/1".into() });
+            assert_eq!(place, Location { port: 8443, path: "/redfish/v1/SessionService/Sessions/1".into() });
         }
         for link in ["https://ilo-4711", "https://ilo-4711?x", "mailto:x"] {
             assert_eq!(bmc().here(&from, link), None, "{link}");
@@ -256,7 +259,7 @@ mod tests {
     #[test]
     fn ip_addresses_are_compared_as_addresses() {
         let bmc = Address::parse("fd00::1", 443).unwrap();
-        let from = Place { port: 443, path: "/".into() };
+        let from = Location { port: 443, path: "/".into() };
         assert!(bmc.follow(&from, "https://[fd00:0:0::1]/x").is_ok());
         assert!(bmc.follow(&from, "https://[fd00::2]/x").is_err());
         assert_eq!(bmc.origin(443), "https://[fd00::1]");

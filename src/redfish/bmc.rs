@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::address::Place;
+use super::address::Location;
 use super::client::{ACCEPTED, Client};
 use super::discovery::{self, Found, Pointer};
-use super::failure::{Failure, Kind};
-use super::quirks::{self, Wish};
+use super::failure::{Failure, FailureKind};
+use super::quirks::{self, ResetGoal};
 use super::reply::Answer;
-use super::request::{Ask, Credentials};
+use super::request::{Credentials, Request};
 use super::resource::{self, System};
 use super::select::{self, Candidate};
 use super::service::{Login, Service};
@@ -30,17 +30,17 @@ pub struct Bmc {
 
 /// One system behind the BMC, found at the first look.
 #[derive(Clone, Debug)]
-pub struct Host {
+pub struct Target {
     pointer: Pointer,
     found: Option<Found>,
     /// Whether its UUID was seen to be the right one.
     proven: bool,
     allowed: Option<Vec<String>>,
     /// What a reset was accepted as, where the BMC works on it after its answer.
-    task: Option<Place>,
+    task: Option<Location>,
 }
 
-impl Host {
+impl Target {
     pub fn new(pointer: Pointer) -> Self {
         Self { pointer, found: None, proven: false, allowed: None, task: None }
     }
@@ -62,7 +62,7 @@ impl Bmc {
     }
 
     /// Reads a system afresh; at the first call it is looked for.
-    pub fn observe(&mut self, host: &mut Host) -> Result<System, Failure> {
+    pub fn observe(&mut self, host: &mut Target) -> Result<System, Failure> {
         let mut found = match &host.found {
             None => discovery::locate(&mut self.service, &host.pointer)?,
             Some(found) => {
@@ -88,25 +88,30 @@ impl Bmc {
         }
         if let Ok(root) = self.service.root() {
             // Whatever is answered: how long it took to be connected is all that counts.
-            let _ = self.service.client().briefly().send(Ask { fresh: true, ..Ask::get(&root, &Credentials::None) });
+            let _ = self
+                .service
+                .client()
+                .briefly()
+                .send(Request { fresh: true, ..Request::get(&root, &Credentials::None) });
         }
         !waited()
     }
 
     /// Posts a reset to a system that was observed before.
-    pub fn reset(&mut self, host: &mut Host, reset_type: &str) -> Result<Answer, Failure> {
-        let found = host.found.as_ref().ok_or_else(|| Failure::new(Kind::WrongSystem, "no system was chosen yet"))?;
+    pub fn reset(&mut self, host: &mut Target, reset_type: &str) -> Result<Answer, Failure> {
+        let found =
+            host.found.as_ref().ok_or_else(|| Failure::new(FailureKind::WrongSystem, "no system was chosen yet"))?;
         let action = found.system.reset.as_ref().ok_or_else(|| no_reset_action(found))?;
         let place = if let Some(target) = &action.target {
             self.service.follow(&found.place, target)?
         } else {
             log::info!("{} names no target for its Reset action; using the standard's", found.place.path);
             let path = format!("{}/Actions/ComputerSystem.Reset", found.place.path.trim_end_matches('/'));
-            Place { path, ..found.place.clone() }
+            Location { path, ..found.place.clone() }
         };
         let body = json!({ "ResetType": reset_type });
         let fresh = !quirks::is_repeatable(reset_type);
-        let ask = Ask { fresh, ..Ask::post(&place, &body, &Credentials::None) };
+        let ask = Request { fresh, ..Request::post(&place, &body, &Credentials::None) };
         let answer = self.post_for_any_state(ask, found.system.etag.as_deref())?;
         host.task = match answer.status {
             ACCEPTED => task::place(answer.location.as_deref(), &answer.body)
@@ -118,12 +123,12 @@ impl Bmc {
 
     /// Posts without `If-Match`, and where the service insists on one with the state that was seen, then with any: a
     /// weak name of a state (`W/"..."`) fits nothing where RFC 9110 is taken at its word.
-    fn post_for_any_state(&mut self, ask: Ask<'_>, etag: Option<&str>) -> Result<Answer, Failure> {
+    fn post_for_any_state(&mut self, ask: Request<'_>, etag: Option<&str>) -> Result<Answer, Failure> {
         let mut answer = self.service.send(ask);
         for state in [etag, Some(ANY_STATE)].into_iter().flatten() {
             match answer {
-                Err(failure) if failure.kind == Kind::Precondition => {
-                    answer = self.service.send(Ask { if_match: Some(state), ..ask });
+                Err(failure) if failure.kind == FailureKind::Precondition => {
+                    answer = self.service.send(Request { if_match: Some(state), ..ask });
                 }
                 other => return other,
             }
@@ -132,9 +137,9 @@ impl Bmc {
     }
 
     /// Why the task of the last reset has failed, if it has; it is not asked about again then.
-    pub fn failed_task(&mut self, host: &mut Host) -> Option<Failure> {
+    pub fn failed_task(&mut self, host: &mut Target) -> Option<Failure> {
         let place = host.task.clone()?;
-        let failure = match self.service.send(Ask::get(&place, &Credentials::None)) {
+        let failure = match self.service.send(Request::get(&place, &Credentials::None)) {
             Ok(answer) => {
                 if answer.status != ACCEPTED {
                     host.task = None;
@@ -144,7 +149,12 @@ impl Bmc {
             }
             // A task's monitor ends with the answer to the request itself. What says nothing about that is passed over.
             Err(failure) if failure.is_passing() => return None,
-            Err(failure) if matches!(failure.kind, Kind::Missing | Kind::Unauthorised | Kind::Astray) => {
+            Err(failure)
+                if matches!(
+                    failure.kind,
+                    FailureKind::Missing | FailureKind::Unauthorised | FailureKind::ForeignRedirect
+                ) =>
+            {
                 host.task = None;
                 return None;
             }
@@ -156,7 +166,7 @@ impl Bmc {
 
     /// The chassis that this system has for itself and that says it is on, if there is one. What cannot be read, and what
     /// is built around several systems, says nothing.
-    pub fn chassis_that_is_on(&mut self, host: &Host) -> Option<String> {
+    pub fn chassis_that_is_on(&mut self, host: &Target) -> Option<String> {
         let found = host.found.as_ref()?;
         found.system.chassis.iter().take(CHASSIS).find_map(|link| {
             let place = self.service.follow(&found.place, link).ok()?;
@@ -168,9 +178,9 @@ impl Bmc {
     /// The reset types to try for `wish`, best first.
     ///
     /// Off does not ask: `ForceOff` is the only one that will do, and a list that lacks it is more often wrong than right.
-    pub fn reset_types(&mut self, host: &mut Host, wish: Wish) -> Vec<String> {
+    pub fn reset_types(&mut self, host: &mut Target, wish: ResetGoal) -> Vec<String> {
         let best = quirks::reset_types(wish);
-        let allowed = if wish == Wish::Off { None } else { self.allowed(host) };
+        let allowed = if wish == ResetGoal::Off { None } else { self.allowed(host) };
         let mut types: Vec<String> = best
             .iter()
             .filter(|name| allowed.as_ref().is_none_or(|allowed| allowed.iter().any(|one| one == *name)))
@@ -184,7 +194,7 @@ impl Bmc {
     }
 
     /// The reset types that the system allows, as far as it says; a missing list never stands in the way.
-    pub fn allowed(&mut self, host: &mut Host) -> Option<Vec<String>> {
+    pub fn allowed(&mut self, host: &mut Target) -> Option<Vec<String>> {
         if host.allowed.is_none() {
             let found = host.found.clone()?;
             let action = found.system.reset?;
@@ -209,14 +219,17 @@ impl Bmc {
 }
 
 fn no_reset_action(found: &Found) -> Failure {
-    Failure::new(Kind::WrongSystem, format!("{} offers no Reset action, so it cannot be fenced", found.place.path))
+    Failure::new(
+        FailureKind::WrongSystem,
+        format!("{} offers no Reset action, so it cannot be fenced", found.place.path),
+    )
 }
 
 /// Refuses a system that is not the one with the configured UUID.
 ///
 /// A system that was proven once may be silent about its UUID later, as some are while they are off; one that names
 /// another UUID is refused at any time.
-fn prove(host: &mut Host, found: &Found) -> Result<(), Failure> {
+fn prove(host: &mut Target, found: &Found) -> Result<(), Failure> {
     let Some(expected) = &host.pointer.uuid else { return Ok(()) };
     let path = &found.place.path;
     match &found.system.uuid {
@@ -225,14 +238,14 @@ fn prove(host: &mut Host, found: &Found) -> Result<(), Failure> {
             Ok(())
         }
         Some(theirs) => Err(Failure::new(
-            Kind::WrongSystem,
+            FailureKind::WrongSystem,
             format!(
                 "the system at {path} has the UUID {theirs}, not system_uuid={expected}: this BMC is another machine's"
             ),
         )),
         None if host.proven => Ok(()),
         None => Err(Failure::new(
-            Kind::WrongSystem,
+            FailureKind::WrongSystem,
             format!("the system at {path} names no UUID, so it cannot be proven to be system_uuid={expected}"),
         )),
     }
@@ -247,8 +260,8 @@ mod tests {
 
     const UUID: &str = "11111111-2222-3333-4444-555555555555";
 
-    fn host() -> Host {
-        Host::new(Pointer {
+    fn host() -> Target {
+        Target::new(Pointer {
             redfish_uri: "/redfish/v1".into(),
             systems_uri: None,
             wanted: Wanted::Any,
@@ -259,13 +272,13 @@ mod tests {
 
     fn found(uuid: &serde_json::Value) -> Found {
         let system = System::read(&json!({ "UUID": uuid, "PowerState": "On" })).unwrap();
-        Found { place: Place { port: 443, path: "/s".into() }, system }
+        Found { place: Location { port: 443, path: "/s".into() }, system }
     }
 
     #[test]
     fn another_machine_is_refused_and_so_is_one_without_a_uuid() {
         for uuid in [json!("66666666-7777-8888-9999-aaaaaaaaaaaa"), json!(null), json!(""), json!("x")] {
-            assert_eq!(prove(&mut host(), &found(&uuid)).unwrap_err().kind, Kind::WrongSystem);
+            assert_eq!(prove(&mut host(), &found(&uuid)).unwrap_err().kind, FailureKind::WrongSystem);
         }
         assert!(prove(&mut host(), &found(&json!(UUID))).is_ok());
     }

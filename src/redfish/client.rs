@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use ureq::http::{Request, Response};
+use ureq::http::{self, Response};
 use ureq::unversioned::transport::{Connector as _, TcpConnector};
 use ureq::{Agent, Body};
 use zeroize::Zeroizing;
 
-use super::address::{Address, Place};
+use super::address::{Address, Location};
 use super::explain;
-use super::failure::{Failure, Kind};
+use super::failure::{Failure, FailureKind};
 use super::limits::{BODY_LIMIT, HEADER_LIMIT, WORDS};
 use super::quirks::{HABITS, Habit};
 use super::reply::{self, Answer, Reply};
-use super::request::{Ask, Credentials, Method};
+use super::request::{Credentials, Method, Request};
 use super::resource::ETAG;
 use super::secret::Scrubber;
 use super::tls::{self, Shown, Trust};
@@ -72,7 +72,7 @@ impl std::fmt::Debug for Client {
 impl Client {
     /// A client that has not connected yet.
     pub fn new(settings: Settings, scrubber: Scrubber, trace: Trace) -> Result<Self, Failure> {
-        let impossible = |why: String| Failure::new(Kind::Untrusted, why);
+        let impossible = |why: String| Failure::new(FailureKind::Untrusted, why);
         let shown = Shown::default();
         let config = tls::client_config(settings.trust.clone(), settings.check_name, shown.clone())
             .map_err(|error| impossible(format!("TLS cannot be set up: {error}")))?;
@@ -140,10 +140,10 @@ impl Client {
     }
 
     /// Sends a request and reads its answer, following redirects; any status from 300 on is a failure.
-    pub fn send(&self, ask: Ask<'_>) -> Result<Answer, Failure> {
+    pub fn send(&self, ask: Request<'_>) -> Result<Answer, Failure> {
         let mut place = ask.place.clone();
         for _ in 0..=HOPS {
-            let ask = Ask { place: &place, ..ask };
+            let ask = Request { place: &place, ..ask };
             let reply = self.exchange(ask)?;
             match self.redirect(ask, &reply)? {
                 Some(next) => {
@@ -154,27 +154,27 @@ impl Client {
                 None => return self.judge(ask, reply),
             }
         }
-        let what = self.what(Ask { place: &place, ..ask });
-        Err(Failure::new(Kind::Astray, format!("{what}: more than {HOPS} redirects: refused")))
+        let what = self.what(Request { place: &place, ..ask });
+        Err(Failure::new(FailureKind::ForeignRedirect, format!("{what}: more than {HOPS} redirects: refused")))
     }
 
     /// As [`send`](Self::send) for a GET; the answer has to be a JSON object. An `ETag` in its header is put into it.
-    pub fn get(&self, place: &Place, credentials: &Credentials) -> Result<Value, Failure> {
-        let ask = Ask::get(place, credentials);
+    pub fn get(&self, place: &Location, credentials: &Credentials) -> Result<Value, Failure> {
+        let ask = Request::get(place, credentials);
         let answer = self.send(ask)?;
         if answer.status == ACCEPTED {
             let text = format!("{}: the BMC puts the answer off ({ACCEPTED})", self.what(ask));
-            return Err(Failure::new(Kind::Busy { retry_after: None }, text));
+            return Err(Failure::new(FailureKind::Busy { retry_after: None }, text));
         }
         let mut document = reply::document(&answer.body)
-            .map_err(|why| Failure::new(Kind::Garbled, format!("{}: {why}", self.what(ask))))?;
+            .map_err(|why| Failure::new(FailureKind::Garbled, format!("{}: {why}", self.what(ask))))?;
         if let (Some(etag), Some(members)) = (answer.etag, document.as_object_mut()) {
             members.insert(ETAG.to_owned(), Value::String(etag));
         }
         Ok(document)
     }
 
-    fn what(&self, ask: Ask<'_>) -> String {
+    fn what(&self, ask: Request<'_>) -> String {
         let origin = self.settings.address.origin(ask.place.port);
         format!("{} {origin}{}", ask.method.word(), self.clean(&ask.place.path))
     }
@@ -182,14 +182,14 @@ impl Client {
     /// One request and its whole answer, once more where a kept connection turned out to be dead.
     ///
     /// A BMC that dropped one drops every one. A POST cannot be repeated here, so the next must not meet that.
-    fn exchange(&self, ask: Ask<'_>) -> Result<Reply, Failure> {
+    fn exchange(&self, ask: Request<'_>) -> Result<Reply, Failure> {
         let mut identity = true;
         let mut again = HABITS.iter().any(|(habit, _)| *habit == Habit::DropsIdleConnections);
         loop {
             let before = self.connections.made.load(Ordering::Relaxed);
             let reply = self.once(ask, identity);
             let was_kept = before > 0 && self.connections.made.load(Ordering::Relaxed) == before;
-            let was_dropped = was_kept && reply.as_ref().is_err_and(|failure| failure.kind == Kind::Interrupted);
+            let was_dropped = was_kept && reply.as_ref().is_err_and(|failure| failure.kind == FailureKind::Interrupted);
             if was_dropped {
                 self.drops.store(true, Ordering::Relaxed);
             }
@@ -202,12 +202,12 @@ impl Client {
         }
     }
 
-    fn once(&self, ask: Ask<'_>, identity: bool) -> Result<Reply, Failure> {
+    fn once(&self, ask: Request<'_>, identity: bool) -> Result<Reply, Failure> {
         let what = self.what(ask);
         let deadline = self.settings.deadline;
         let limit = deadline.at_most(self.settings.answer_limit);
         if limit.is_zero() {
-            return Err(Failure::new(Kind::Silent, format!("{what}: no time is left")));
+            return Err(Failure::new(FailureKind::Silent, format!("{what}: no time is left")));
         }
         let began = deadline.elapsed();
         let result = self
@@ -233,7 +233,7 @@ impl Client {
         result
     }
 
-    fn call(&self, ask: Ask<'_>, identity: bool, limit: Duration) -> Result<Response<Body>, ureq::Error> {
+    fn call(&self, ask: Request<'_>, identity: bool, limit: Duration) -> Result<Response<Body>, ureq::Error> {
         let url = format!("{}{}", self.settings.address.origin(ask.place.port), ask.place.path);
         let connect = limit.min(self.settings.connect_limit);
         let head = ask.head(url, identity, !self.drops.load(Ordering::Relaxed))?;
@@ -248,20 +248,20 @@ impl Client {
 
     fn bounded<S: ureq::AsSendBody>(
         &self,
-        request: Request<S>,
+        request: http::Request<S>,
         limit: Duration,
         connect: Duration,
         fresh: bool,
-    ) -> Request<S> {
+    ) -> http::Request<S> {
         let config = self.agent.configure_request(request).timeout_global(Some(limit)).timeout_connect(Some(connect));
         if fresh { config.max_idle_age(Duration::ZERO).build() } else { config.build() }
     }
 
-    fn redirect(&self, ask: Ask<'_>, reply: &Reply) -> Result<Option<Place>, Failure> {
+    fn redirect(&self, ask: Request<'_>, reply: &Reply) -> Result<Option<Location>, Failure> {
         if !(300..400).contains(&reply.status) || reply.status == 304 {
             return Ok(None);
         }
-        let refused = |why: String| Failure::new(Kind::Refused, format!("{}: {why}", self.what(ask)));
+        let refused = |why: String| Failure::new(FailureKind::Refused, format!("{}: {why}", self.what(ask)));
         let location = reply
             .location
             .as_deref()
@@ -276,12 +276,12 @@ impl Client {
     }
 
     /// The place that a link of the BMC leads to.
-    pub fn follow(&self, from: &Place, link: &str) -> Result<Place, Failure> {
+    pub fn follow(&self, from: &Location, link: &str) -> Result<Location, Failure> {
         let follow = self.settings.address.follow(from, link);
         follow.map_err(|failure| Failure { text: self.clean(&failure.text), ..failure })
     }
 
-    fn judge(&self, ask: Ask<'_>, reply: Reply) -> Result<Answer, Failure> {
+    fn judge(&self, ask: Request<'_>, reply: Reply) -> Result<Answer, Failure> {
         reply.judge().map_err(|(kind, status, words)| {
             let mut text = format!("{}: the BMC answered {status}", self.what(ask));
             if !words.is_empty() {

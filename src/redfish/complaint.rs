@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::failure::Kind;
+use super::failure::FailureKind;
 use super::quirks::{self, Meaning};
 
 /// The messages of an error body.
@@ -56,9 +56,9 @@ impl Complaint {
     ///
     /// 401 stays 401 whatever the words: what to do about it depends on nothing else. A known message decides over
     /// any other status, as the same fault comes with 400, 403, 409 or 500 from different services.
-    pub fn kind(&self, status: u16) -> Kind {
+    pub fn kind(&self, status: u16) -> FailureKind {
         if status == 401 {
-            return Kind::Unauthorised;
+            return FailureKind::Unauthorised;
         }
         self.meaning()
             .filter(|meaning| *meaning != Meaning::Success)
@@ -124,18 +124,18 @@ mod tests {
         assert_eq!(complaint.sentence(), "Already on (IDRAC.2.8.PSU501)");
         let object =
             br#"{"Error":{"@message.extendedinfo":{"MessageID":"Base.1.8.InsufficientPrivilege","message":"No."}}}"#;
-        assert_eq!(read(object).kind(403), Kind::Forbidden);
+        assert_eq!(read(object).kind(403), FailureKind::Forbidden);
         assert_eq!(read(object).sentence(), "No (Base.1.8.InsufficientPrivilege); give the user the Operator role");
     }
 
     #[test]
     fn a_message_decides_over_the_status_but_not_over_401() {
         let ilo = br#"{"error":{"@Message.ExtendedInfo":[{"MessageID":"iLO.0.10.InvalidOperationForSystemState"}]}}"#;
-        assert_eq!(read(ilo).kind(400), Kind::WrongState);
-        assert_eq!(read(ilo).kind(401), Kind::Unauthorised);
-        assert_eq!(read(b"").kind(400), Kind::Disliked);
-        assert_eq!(read(b"").kind(405), Kind::Refused);
-        assert_eq!(read(b"").kind(507), Kind::Busy { retry_after: None });
+        assert_eq!(read(ilo).kind(400), FailureKind::WrongState);
+        assert_eq!(read(ilo).kind(401), FailureKind::Unauthorised);
+        assert_eq!(read(b"").kind(400), FailureKind::Disliked);
+        assert_eq!(read(b"").kind(405), FailureKind::Refused);
+        assert_eq!(read(b"").kind(507), FailureKind::Busy { retry_after: None });
     }
 
     #[test]
@@ -158,6 +158,6 @@ mod tests {
         let body =
             br#"{"error":{"code":"iLO.0.10.ExtendedInfo","@Message.ExtendedInfo":[{"MessageId":"Base.1.4.Success"}]}}"#;
         assert_eq!(read(body).meaning(), Some(Meaning::Success));
-        assert_eq!(read(body).kind(503), Kind::Busy { retry_after: None });
+        assert_eq!(read(body).kind(503), FailureKind::Busy { retry_after: None });
     }
 }

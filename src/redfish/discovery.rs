@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::address::Place;
-use super::failure::{Failure, Kind};
+use super::address::Location;
+use super::failure::{Failure, FailureKind};
 use super::quirks::{HABITS, Habit};
 use super::resource::{Page, System, link};
 use super::select::{self, Candidate, NotChosen, Wanted};
@@ -41,7 +41,7 @@ impl Pointer {
 /// A system that was found, with what it said on that occasion.
 #[derive(Clone, Debug)]
 pub struct Found {
-    pub place: Place,
+    pub place: Location,
     pub system: System,
 }
 
@@ -56,7 +56,7 @@ pub fn locate(service: &mut Service, pointer: &Pointer) -> Result<Found, Failure
         // The collection itself, where a system was asked for: good enough to choose from.
         Ok(document) if is_collection(&document) => choose(service, &place, pointer),
         Ok(document) => named_as_wanted(Found { system: read_system(&place, &document)?, place }, pointer),
-        Err(failure) if failure.kind == Kind::Missing => Err(explain_missing(service, pointer, &place, failure)),
+        Err(failure) if failure.kind == FailureKind::Missing => Err(explain_missing(service, pointer, &place, failure)),
         Err(failure) => Err(failure),
     }
 }
@@ -68,11 +68,11 @@ fn named_as_wanted(found: Found, pointer: &Pointer) -> Result<Found, Failure> {
         return Ok(found);
     }
     let text = format!("plug={name} does not fit the system at systems_uri={}; remove one of them", found.place.path);
-    Err(Failure::new(Kind::WrongSystem, text))
+    Err(Failure::new(FailureKind::WrongSystem, text))
 }
 
 /// Every system behind the BMC.
-pub fn candidates(service: &mut Service, pointer: &Pointer) -> Result<Vec<(Place, Candidate)>, Failure> {
+pub fn candidates(service: &mut Service, pointer: &Pointer) -> Result<Vec<(Location, Candidate)>, Failure> {
     if let Some(uri) = &pointer.systems_uri {
         let place = service.place(uri)?;
         let document = service.get(&place)?;
@@ -88,24 +88,24 @@ pub fn candidates(service: &mut Service, pointer: &Pointer) -> Result<Vec<(Place
 }
 
 /// Reads a system from its resource.
-pub fn read_system(place: &Place, document: &Value) -> Result<System, Failure> {
-    System::read(document).map_err(|why| Failure::new(Kind::Garbled, format!("{} {why}", place.path)))
+pub fn read_system(place: &Location, document: &Value) -> Result<System, Failure> {
+    System::read(document).map_err(|why| Failure::new(FailureKind::Garbled, format!("{} {why}", place.path)))
 }
 
 /// The service root, with the trailing slash that this service likes.
-pub fn service_root(service: &mut Service, redfish_uri: &str) -> Result<(Place, Value), Failure> {
+pub fn service_root(service: &mut Service, redfish_uri: &str) -> Result<(Location, Value), Failure> {
     let place = service.place(redfish_uri)?;
     match service.get(&place) {
         Ok(document) => Ok((place, document)),
-        Err(failure) if failure.kind == Kind::Missing && picky_about_slash() => {
+        Err(failure) if failure.kind == FailureKind::Missing && picky_about_slash() => {
             let path = match place.path.strip_suffix('/') {
                 Some(shorter) => shorter.to_owned(),
                 None => format!("{}/", place.path),
             };
-            let other = Place { path, ..place };
+            let other = Location { path, ..place };
             match service.get(&other) {
                 Ok(document) => Ok((other, document)),
-                Err(second) if second.kind == Kind::Missing => Err(Failure {
+                Err(second) if second.kind == FailureKind::Missing => Err(Failure {
                     text: format!("{failure}; is Redfish enabled on the BMC, and is redfish_uri right?"),
                     ..failure
                 }),
@@ -120,13 +120,16 @@ fn picky_about_slash() -> bool {
     HABITS.iter().any(|(habit, _)| matches!(habit, Habit::PickyAboutRootSlash { .. }))
 }
 
-fn systems_collection(service: &mut Service, redfish_uri: &str) -> Result<Place, Failure> {
+fn systems_collection(service: &mut Service, redfish_uri: &str) -> Result<Location, Failure> {
     if let Some(known) = service.systems() {
         return Ok(known);
     }
     let (root, document) = service_root(service, redfish_uri)?;
     let link = link(&document, "Systems").ok_or_else(|| {
-        Failure::new(Kind::Garbled, format!("the service root {} names no Systems; check redfish_uri", root.path))
+        Failure::new(
+            FailureKind::Garbled,
+            format!("the service root {} names no Systems; check redfish_uri", root.path),
+        )
     })?;
     let place = service.follow(&root, &link)?;
     service.remember_systems(place.clone());
@@ -137,24 +140,24 @@ fn is_collection(document: &Value) -> bool {
     document.get("PowerState").is_none() && document.get("Members").is_some()
 }
 
-fn choose(service: &mut Service, collection: &Place, pointer: &Pointer) -> Result<Found, Failure> {
+fn choose(service: &mut Service, collection: &Location, pointer: &Pointer) -> Result<Found, Failure> {
     let document = service.get(collection)?;
     let listing = list(service, collection, &document)?;
     let hidden = listing.hides(collection);
     let found = read_all(service, collection, listing.links)?;
-    let (places, candidates): (Vec<Place>, Vec<Candidate>) = found.into_iter().unzip();
+    let (places, candidates): (Vec<Location>, Vec<Candidate>) = found.into_iter().unzip();
     let chosen = select::choose(&candidates, &pointer.wanted, pointer.uuid.as_deref());
     let is_named = chosen.as_ref().ok().and_then(|at| candidates.get(*at)).is_some_and(|it| pointer.is_sure_of(it));
     if let Some(hidden) = hidden.filter(|_| !is_named) {
         return Err(hidden);
     }
     let at = chosen.map_err(|why| match why {
-        NotChosen::Ambiguous(text) => Failure::new(Kind::WrongSystem, service.clean(&text)),
-        NotChosen::NotYetClear(text) => Failure::new(Kind::Busy { retry_after: None }, service.clean(&text)),
-        NotChosen::NoSuchSystem(text) => Failure::new(Kind::NoSuchSystem, service.clean(&text)),
+        NotChosen::Ambiguous(text) => Failure::new(FailureKind::WrongSystem, service.clean(&text)),
+        NotChosen::NotYetClear(text) => Failure::new(FailureKind::Busy { retry_after: None }, service.clean(&text)),
+        NotChosen::NoSuchSystem(text) => Failure::new(FailureKind::NoSuchSystem, service.clean(&text)),
     })?;
     let (Some(place), Some(candidate)) = (places.into_iter().nth(at), candidates.into_iter().nth(at)) else {
-        return Err(Failure::new(Kind::WrongSystem, "the chosen system is not on the list"));
+        return Err(Failure::new(FailureKind::WrongSystem, "the chosen system is not on the list"));
     };
     if let Some(system) = candidate.system {
         log::debug!("chose the system {}", place.path);
@@ -165,12 +168,20 @@ fn choose(service: &mut Service, collection: &Place, pointer: &Pointer) -> Resul
     Ok(Found { system: read_system(&place, &document)?, place })
 }
 
-fn members(service: &mut Service, collection: &Place, document: &Value) -> Result<Vec<(Place, Candidate)>, Failure> {
+fn members(
+    service: &mut Service,
+    collection: &Location,
+    document: &Value,
+) -> Result<Vec<(Location, Candidate)>, Failure> {
     let listing = list(service, collection, document)?;
     read_all(service, collection, listing.links)
 }
 
-fn read_all(service: &mut Service, collection: &Place, links: Vec<String>) -> Result<Vec<(Place, Candidate)>, Failure> {
+fn read_all(
+    service: &mut Service,
+    collection: &Location,
+    links: Vec<String>,
+) -> Result<Vec<(Location, Candidate)>, Failure> {
     let alone = links.len() == 1;
     let mut found = Vec::with_capacity(links.len());
     for link in links {
@@ -192,7 +203,14 @@ fn read_all(service: &mut Service, collection: &Place, links: Vec<String>) -> Re
 }
 
 fn concerns_one(failure: &Failure) -> bool {
-    matches!(failure.kind, Kind::Busy { .. } | Kind::Missing | Kind::Garbled | Kind::Forbidden | Kind::Refused)
+    matches!(
+        failure.kind,
+        FailureKind::Busy { .. }
+            | FailureKind::Missing
+            | FailureKind::Garbled
+            | FailureKind::Forbidden
+            | FailureKind::Refused
+    )
 }
 
 /// The members of a collection, from all of its pages.
@@ -206,7 +224,7 @@ struct Listing {
 
 impl Listing {
     /// Why nothing may be concluded from what is not on the list, if the service says itself that more is missing.
-    fn hides(&self, collection: &Place) -> Option<Failure> {
+    fn hides(&self, collection: &Location) -> Option<Failure> {
         let count = self.count.filter(|count| usize::try_from(*count).is_ok_and(|count| count > self.shown))?;
         let text = format!(
             "the systems collection {} counts {count} systems but lists {}; set systems_uri, or plug to one of: {}",
@@ -214,13 +232,13 @@ impl Listing {
             self.shown,
             self.links.join(", ")
         );
-        Some(Failure::new(Kind::Garbled, text))
+        Some(Failure::new(FailureKind::Garbled, text))
     }
 }
 
-fn list(service: &mut Service, collection: &Place, document: &Value) -> Result<Listing, Failure> {
+fn list(service: &mut Service, collection: &Location, document: &Value) -> Result<Listing, Failure> {
     let garbled =
-        |why: String| Failure::new(Kind::Garbled, format!("the systems collection {} {why}", collection.path));
+        |why: String| Failure::new(FailureKind::Garbled, format!("the systems collection {} {why}", collection.path));
     let mut page = Page::read(document).map_err(&garbled)?;
     let count = page.count;
     let mut links = std::mem::take(&mut page.members);
@@ -248,17 +266,17 @@ fn without_repetition(links: &mut Vec<String>) {
 }
 
 /// A 404 on the system: is it gone, or does the service say 404 to everything?
-fn explain_missing(service: &mut Service, pointer: &Pointer, place: &Place, failure: Failure) -> Failure {
+fn explain_missing(service: &mut Service, pointer: &Pointer, place: &Location, failure: Failure) -> Failure {
     let hint = Failure { text: format!("{failure}; check systems_uri"), ..failure };
     if !pointer.confirm_missing {
         return hint;
     }
     match others(service, pointer, place) {
         Ok(Some(others)) if others.iter().any(|(_, other)| other.system.is_some()) => {
-            Failure { kind: Kind::NoSuchSystem, ..hint }
+            Failure { kind: FailureKind::NoSuchSystem, ..hint }
         }
         Ok(Some(_)) => Failure::new(
-            Kind::Busy { retry_after: None },
+            FailureKind::Busy { retry_after: None },
             format!("{hint}, or wait: the BMC lists no other system that can be read either"),
         ),
         Ok(None) => hint,
@@ -270,7 +288,11 @@ fn explain_missing(service: &mut Service, pointer: &Pointer, place: &Place, fail
 ///
 /// A service that is starting lists none for a while, or what it cannot show yet: only one that shows another system
 /// knows which ones it has.
-fn others(service: &mut Service, pointer: &Pointer, place: &Place) -> Result<Option<Vec<(Place, Candidate)>>, Failure> {
+fn others(
+    service: &mut Service,
+    pointer: &Pointer,
+    place: &Location,
+) -> Result<Option<Vec<(Location, Candidate)>>, Failure> {
     let collection = systems_collection(service, &pointer.redfish_uri)?;
     let document = service.get(&collection)?;
     let listing = list(service, &collection, &document)?;

@@ -1,6 +1,6 @@
 //! From what ureq and rustls report to a kind and a sentence. Pure.
 
-use super::failure::{Failure, Kind};
+use super::failure::{Failure, FailureKind};
 use super::limits::{BODY_LIMIT, HEADER_LIMIT, WORDS};
 use super::secret::Scrubber;
 use super::tls::{self, Shown};
@@ -10,31 +10,34 @@ pub fn transport(what: &str, error: &ureq::Error, made: usize, shown: &Shown, sc
     let fail = |kind, text: String| Failure::new(kind, format!("{what}: {text}"));
     let over_tls = |inner: &rustls::Error| {
         let (hopeless, text) = tls::explain(inner, shown);
-        fail(if hopeless { Kind::Untrusted } else { Kind::Interrupted }, text)
+        fail(if hopeless { FailureKind::Untrusted } else { FailureKind::Interrupted }, text)
     };
     match error {
         // The time of a whole request may be over before that of its connection is.
         _ if is_about_connecting(error) || made == 0 && timed_out(error) => {
-            fail(Kind::Unreachable, "timed out without a connection".to_owned())
+            fail(FailureKind::Unreachable, "timed out without a connection".to_owned())
         }
         ureq::Error::Rustls(inner) => over_tls(inner),
         ureq::Error::Io(io) => match io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
             Some(inner) => over_tls(inner),
             None => by_io(what, io),
         },
-        ureq::Error::HostNotFound => fail(Kind::Unreachable, "the name of the BMC cannot be resolved".to_owned()),
-        ureq::Error::Timeout(_) => fail(Kind::Silent, "timed out without a complete answer".to_owned()),
-        ureq::Error::ConnectionFailed => fail(Kind::Unreachable, "no connection".to_owned()),
+        ureq::Error::HostNotFound => {
+            fail(FailureKind::Unreachable, "the name of the BMC cannot be resolved".to_owned())
+        }
+        ureq::Error::Timeout(_) => fail(FailureKind::Silent, "timed out without a complete answer".to_owned()),
+        ureq::Error::ConnectionFailed => fail(FailureKind::Unreachable, "no connection".to_owned()),
         ureq::Error::BodyExceedsLimit(_) => {
-            fail(Kind::Refused, format!("the answer is larger than {} KiB", BODY_LIMIT / 1024))
+            fail(FailureKind::Refused, format!("the answer is larger than {} KiB", BODY_LIMIT / 1024))
         }
         ureq::Error::LargeResponseHeader(..) => {
-            fail(Kind::Refused, format!("the header of the answer is larger than {} KiB", HEADER_LIMIT / 1024))
+            fail(FailureKind::Refused, format!("the header of the answer is larger than {} KiB", HEADER_LIMIT / 1024))
         }
-        ureq::Error::Protocol(_) | ureq::Error::Http(_) => {
-            fail(Kind::Garbled, format!("the answer is not HTTP ({})", scrubber.clean(&error.to_string(), WORDS)))
-        }
-        other => fail(Kind::Interrupted, scrubber.clean(&other.to_string(), WORDS)),
+        ureq::Error::Protocol(_) | ureq::Error::Http(_) => fail(
+            FailureKind::Garbled,
+            format!("the answer is not HTTP ({})", scrubber.clean(&error.to_string(), WORDS)),
+        ),
+        other => fail(FailureKind::Interrupted, scrubber.clean(&other.to_string(), WORDS)),
     }
 }
 
@@ -54,17 +57,21 @@ fn timed_out(error: &ureq::Error) -> bool {
 fn by_io(what: &str, error: &std::io::Error) -> Failure {
     use std::io::ErrorKind;
     let (kind, text) = match error.kind() {
-        ErrorKind::ConnectionRefused => (Kind::Unreachable, "connection refused".to_owned()),
-        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => (Kind::Unreachable, "no route to it".to_owned()),
+        ErrorKind::ConnectionRefused => (FailureKind::Unreachable, "connection refused".to_owned()),
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
+            (FailureKind::Unreachable, "no route to it".to_owned())
+        }
         ErrorKind::NetworkDown | ErrorKind::AddrNotAvailable | ErrorKind::PermissionDenied => {
-            (Kind::Unreachable, format!("no connection: {error}"))
+            (FailureKind::Unreachable, format!("no connection: {error}"))
         }
-        ErrorKind::TimedOut | ErrorKind::WouldBlock => (Kind::Silent, "timed out without a complete answer".to_owned()),
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => {
+            (FailureKind::Silent, "timed out without a complete answer".to_owned())
+        }
         ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => {
-            (Kind::Interrupted, "the BMC closed the connection before it had answered".to_owned())
+            (FailureKind::Interrupted, "the BMC closed the connection before it had answered".to_owned())
         }
-        ErrorKind::ConnectionReset => (Kind::Interrupted, "the BMC reset the connection".to_owned()),
-        _ => (Kind::Interrupted, format!("the connection failed: {error}")),
+        ErrorKind::ConnectionReset => (FailureKind::Interrupted, "the BMC reset the connection".to_owned()),
+        _ => (FailureKind::Interrupted, format!("the connection failed: {error}")),
     };
     Failure::new(kind, format!("{what}: {text}"))
 }
@@ -79,8 +86,8 @@ mod tests {
             |error: &ureq::Error, made| transport("x", error, made, &Shown::default(), &Scrubber::default()).kind;
         let io = |kind: std::io::ErrorKind| ureq::Error::Io(kind.into());
         for late in [ureq::Error::Timeout(ureq::Timeout::Global), io(std::io::ErrorKind::TimedOut)] {
-            assert_eq!((kind(&late, 0), kind(&late, 1)), (Kind::Unreachable, Kind::Silent), "{late}");
+            assert_eq!((kind(&late, 0), kind(&late, 1)), (FailureKind::Unreachable, FailureKind::Silent), "{late}");
         }
-        assert_eq!(kind(&io(std::io::ErrorKind::ConnectionReset), 0), Kind::Interrupted);
+        assert_eq!(kind(&io(std::io::ErrorKind::ConnectionReset), 0), FailureKind::Interrupted);
     }
 }

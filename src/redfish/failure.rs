@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// What went wrong, as far as it matters for the next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FailureKind {
     /// No connection: refused, no route, unknown name, or no answer to a connection attempt.
     Unreachable,
     /// The connection broke before the answer was complete.
@@ -34,7 +34,7 @@ pub enum Kind {
     /// An answer that is not what Redfish promises: HTML, broken JSON, wrong types.
     Garbled,
     /// Never to be followed or trusted: another host, plain HTTP, a redirect loop.
-    Astray,
+    ForeignRedirect,
     /// The system to act on is ambiguous, or another one than it has to be.
     WrongSystem,
     /// The BMC's list of systems was read completely, it shows others, and the wanted one is not there.
@@ -45,22 +45,29 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Failure {
-    pub kind: Kind,
+    pub kind: FailureKind,
     pub text: String,
 }
 
 impl Failure {
-    pub fn new(kind: Kind, text: impl Into<String>) -> Self {
+    pub fn new(kind: FailureKind, text: impl Into<String>) -> Self {
         Self { kind, text: text.into() }
     }
 
     /// Whether the same request may succeed a moment later.
     pub fn is_passing(&self) -> bool {
-        matches!(self.kind, Kind::Unreachable | Kind::Interrupted | Kind::Silent | Kind::Busy { .. } | Kind::Garbled)
+        matches!(
+            self.kind,
+            FailureKind::Unreachable
+                | FailureKind::Interrupted
+                | FailureKind::Silent
+                | FailureKind::Busy { .. }
+                | FailureKind::Garbled
+        )
     }
 
     /// Whether an answer of the service stands behind it: then somebody is there, only not willing yet.
     pub fn is_an_answer(&self) -> bool {
-        !matches!(self.kind, Kind::Unreachable | Kind::Interrupted | Kind::Silent)
+        !matches!(self.kind, FailureKind::Unreachable | FailureKind::Interrupted | FailureKind::Silent)
     }
 }

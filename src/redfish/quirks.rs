@@ -2,7 +2,7 @@
 //!
 //! The code that reads answers asks this table; a new vendor's habit is a new row.
 
-use super::failure::Kind;
+use super::failure::FailureKind;
 
 /// What a message in an error body means for a fence agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,16 +25,16 @@ pub enum Meaning {
 
 impl Meaning {
     /// The kind of failure that it makes.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> FailureKind {
         match self {
-            Self::WrongState => Kind::WrongState,
-            Self::Busy => Kind::Busy { retry_after: None },
-            Self::Unauthorised => Kind::Unauthorised,
-            Self::Forbidden => Kind::Forbidden,
-            Self::ValueRefused => Kind::ValueRefused,
-            Self::Precondition => Kind::Precondition,
+            Self::WrongState => FailureKind::WrongState,
+            Self::Busy => FailureKind::Busy { retry_after: None },
+            Self::Unauthorised => FailureKind::Unauthorised,
+            Self::Forbidden => FailureKind::Forbidden,
+            Self::ValueRefused => FailureKind::ValueRefused,
+            Self::Precondition => FailureKind::Precondition,
             // A failing status with nothing but success messages is a contradiction, and stays a refusal.
-            Self::Success => Kind::Refused,
+            Self::Success => FailureKind::Refused,
         }
     }
 }
@@ -127,25 +127,25 @@ pub static MESSAGES: &[KnownMessage] = &[
 ];
 
 /// What an HTTP status means where no known message says more.
-pub static STATUSES: &[(u16, Kind)] = &[
-    (400, Kind::Disliked),
-    (401, Kind::Unauthorised),
-    (403, Kind::Forbidden),
-    (404, Kind::Missing),
-    (409, Kind::WrongState),
+pub static STATUSES: &[(u16, FailureKind)] = &[
+    (400, FailureKind::Disliked),
+    (401, FailureKind::Unauthorised),
+    (403, FailureKind::Forbidden),
+    (404, FailureKind::Missing),
+    (409, FailureKind::WrongState),
     // RFC 6585, and what Huawei iBMC says instead (ansible issue 60031).
-    (412, Kind::Precondition),
-    (428, Kind::Precondition),
-    (501, Kind::Refused),
-    (505, Kind::Refused),
+    (412, FailureKind::Precondition),
+    (428, FailureKind::Precondition),
+    (501, FailureKind::Refused),
+    (505, FailureKind::Refused),
     // RFC 9110: too early and too many; the rest is a service that is starting, overloaded or restarting.
-    (408, Kind::Busy { retry_after: None }),
-    (425, Kind::Busy { retry_after: None }),
-    (429, Kind::Busy { retry_after: None }),
-    (500, Kind::Busy { retry_after: None }),
-    (502, Kind::Busy { retry_after: None }),
-    (503, Kind::Busy { retry_after: None }),
-    (504, Kind::Busy { retry_after: None }),
+    (408, FailureKind::Busy { retry_after: None }),
+    (425, FailureKind::Busy { retry_after: None }),
+    (429, FailureKind::Busy { retry_after: None }),
+    (500, FailureKind::Busy { retry_after: None }),
+    (502, FailureKind::Busy { retry_after: None }),
+    (503, FailureKind::Busy { retry_after: None }),
+    (504, FailureKind::Busy { retry_after: None }),
 ];
 
 /// What a power state's word means.
@@ -173,7 +173,7 @@ pub static POWER_WORDS: &[(&str, PowerWord, &str)] = &[
 
 /// What a fence agent wants of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum ResetGoal {
     Off,
     On,
     Cycle,
@@ -184,21 +184,21 @@ pub enum Wish {
 ///
 /// Off has no second choice: a graceful shutdown asks the very node that has to be fenced. For a cycle, a restart
 /// without loss of power is second best (OpenBMC maps it to a warm reboot).
-pub static RESET_TYPES: &[(Wish, &[&str])] = &[
-    (Wish::Off, &["ForceOff"]),
-    (Wish::On, &["On", "ForceOn"]),
-    (Wish::Cycle, &["PowerCycle", "ForceRestart"]),
-    (Wish::Diag, &["Nmi"]),
+pub static RESET_TYPES: &[(ResetGoal, &[&str])] = &[
+    (ResetGoal::Off, &["ForceOff"]),
+    (ResetGoal::On, &["On", "ForceOn"]),
+    (ResetGoal::Cycle, &["PowerCycle", "ForceRestart"]),
+    (ResetGoal::Diag, &["Nmi"]),
 ];
 
 /// The reset types that fulfil `wish`, best first.
-pub fn reset_types(wish: Wish) -> &'static [&'static str] {
+pub fn reset_types(wish: ResetGoal) -> &'static [&'static str] {
     RESET_TYPES.iter().find(|(of, _)| *of == wish).map_or(&[], |(_, types)| types)
 }
 
 /// Whether a reset may be sent again where its answer was lost: it leads to a state, whatever the state is now.
 pub fn is_repeatable(reset_type: &str) -> bool {
-    [Wish::Off, Wish::On].iter().any(|wish| reset_types(*wish).contains(&reset_type))
+    [ResetGoal::Off, ResetGoal::On].iter().any(|wish| reset_types(*wish).contains(&reset_type))
 }
 
 /// How a service's list of allowed reset types is to be read.
@@ -252,9 +252,9 @@ pub fn known_message(message_id: &str) -> Option<&'static KnownMessage> {
 }
 
 /// What a status means by itself.
-pub fn status_kind(status: u16) -> Kind {
+pub fn status_kind(status: u16) -> FailureKind {
     STATUSES.iter().find(|(known, _)| *known == status).map_or_else(
-        || if status >= 500 { Kind::Busy { retry_after: None } } else { Kind::Refused },
+        || if status >= 500 { FailureKind::Busy { retry_after: None } } else { FailureKind::Refused },
         |(_, kind)| kind.clone(),
     )
 }
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn off_is_never_graceful() {
-        assert_eq!(reset_types(Wish::Off), ["ForceOff"]);
+        assert_eq!(reset_types(ResetGoal::Off), ["ForceOff"]);
         assert!(RESET_TYPES.iter().all(|(_, types)| types.iter().all(|name| !name.starts_with("Graceful"))));
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use ureq::http::{HeaderMap, StatusCode};
 
 use super::complaint;
-use super::failure::Kind;
+use super::failure::FailureKind;
 use super::limits::BODY_LIMIT;
 use super::resource::type_of;
 use super::secret::Secret;
@@ -52,14 +52,14 @@ impl Reply {
     }
 
     /// The answer, or what kind of refusal it is and in what words: the status with its name, and what the service says.
-    pub(super) fn judge(self) -> Result<Answer, (Kind, String, String)> {
+    pub(super) fn judge(self) -> Result<Answer, (FailureKind, String, String)> {
         let Self { status, location, token, etag, retry_after, body } = self;
         if status < 300 {
             return Ok(Answer { status, location, token, etag, body });
         }
         let complaint = complaint::read(&body);
         let mut kind = complaint.kind(status);
-        if let Kind::Busy { retry_after: wait } = &mut kind {
+        if let FailureKind::Busy { retry_after: wait } = &mut kind {
             *wait = retry_after;
         }
         let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());

@@ -6,7 +6,7 @@ use ureq::http::request::Builder;
 use ureq::http::{self, HeaderValue};
 use zeroize::Zeroizing;
 
-use super::address::Place;
+use super::address::Location;
 use super::secret::Secret;
 
 /// The method of a request.
@@ -49,9 +49,9 @@ impl Credentials {
 
 /// A request.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
+pub struct Request<'a> {
     pub method: Method,
-    pub place: &'a Place,
+    pub place: &'a Location,
     pub body: Option<&'a Value>,
     pub credentials: &'a Credentials,
     /// The state of the resource that the request is meant for, where the service insists on it.
@@ -60,16 +60,16 @@ pub struct Ask<'a> {
     pub fresh: bool,
 }
 
-impl<'a> Ask<'a> {
-    pub fn get(place: &'a Place, credentials: &'a Credentials) -> Self {
+impl<'a> Request<'a> {
+    pub fn get(place: &'a Location, credentials: &'a Credentials) -> Self {
         Self { method: Method::Get, place, body: None, credentials, if_match: None, fresh: false }
     }
 
-    pub fn post(place: &'a Place, body: &'a Value, credentials: &'a Credentials) -> Self {
+    pub fn post(place: &'a Location, body: &'a Value, credentials: &'a Credentials) -> Self {
         Self { method: Method::Post, place, body: Some(body), credentials, if_match: None, fresh: false }
     }
 
-    pub fn delete(place: &'a Place, credentials: &'a Credentials) -> Self {
+    pub fn delete(place: &'a Location, credentials: &'a Credentials) -> Self {
         Self { method: Method::Delete, place, body: None, credentials, if_match: None, fresh: false }
     }
 

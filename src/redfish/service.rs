@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::address::Place;
+use super::address::Location;
 use super::client::Client;
-use super::failure::{Failure, Kind};
+use super::failure::{Failure, FailureKind};
 use super::reply::Answer;
-use super::request::{Ask, Credentials};
+use super::request::{Credentials, Request};
 use super::resource;
 use super::secret::Secret;
-use super::session::Keeper;
+use super::session::SessionGuard;
 
 /// How to log in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +43,12 @@ pub struct Service {
     client: Client,
     login: Login,
     credentials: Credentials,
-    session: Keeper,
+    session: SessionGuard,
     /// Basic authentication was refused where sessions are offered: it is not tried again.
     needs_session: bool,
     chances: u32,
     redfish_uri: String,
-    systems: Option<Place>,
+    systems: Option<Location>,
 }
 
 impl Service {
@@ -62,7 +62,7 @@ impl Service {
             client,
             login,
             credentials,
-            session: Keeper::default(),
+            session: SessionGuard::default(),
             needs_session,
             chances: SECOND_CHANCES,
             redfish_uri: redfish_uri.to_owned(),
@@ -76,20 +76,20 @@ impl Service {
     }
 
     /// A resource, with our credentials.
-    pub fn get(&mut self, place: &Place) -> Result<Value, Failure> {
+    pub fn get(&mut self, place: &Location) -> Result<Value, Failure> {
         self.with_login(|client, credentials| client.get(place, credentials))
     }
 
     /// A request, with our credentials.
-    pub fn send(&mut self, ask: Ask<'_>) -> Result<Answer, Failure> {
-        self.with_login(|client, credentials| client.send(Ask { credentials, ..ask }))
+    pub fn send(&mut self, ask: Request<'_>) -> Result<Answer, Failure> {
+        self.with_login(|client, credentials| client.send(Request { credentials, ..ask }))
     }
 
     /// Sends a request with our credentials, and after a 401 once more with whatever they are then.
     fn with_login<T>(&mut self, request: impl Fn(&Client, &Credentials) -> Result<T, Failure>) -> Result<T, Failure> {
         let first = self.authenticate().and_then(|()| request(&self.client, &self.credentials));
         let refused = match first {
-            Err(failure) if failure.kind == Kind::Unauthorised && self.chances > 0 => failure,
+            Err(failure) if failure.kind == FailureKind::Unauthorised && self.chances > 0 => failure,
             other => return other.map_err(explain_401),
         };
         self.chances -= 1;
@@ -98,7 +98,7 @@ impl Service {
         let no_session = self.renew_login()?;
         match (request(&self.client, &self.credentials), no_session) {
             // Basic authentication is off here, so it is the session that would be needed.
-            (Err(second), Some(no_session)) if second.kind == Kind::Unauthorised => {
+            (Err(second), Some(no_session)) if second.kind == FailureKind::Unauthorised => {
                 self.needs_session = true;
                 Err(no_session)
             }
@@ -141,24 +141,28 @@ impl Service {
 
     /// Where sessions are opened. The service root says so, and should to anybody; where it does not, there is a
     /// place for them in the standard.
-    fn sessions_collection(&mut self) -> Result<Place, Failure> {
+    fn sessions_collection(&mut self) -> Result<Location, Failure> {
         let root = self.root()?;
         let document = match self.client.get(&root, &Credentials::None) {
             Ok(document) => document,
-            Err(failure) if matches!(failure.kind, Kind::Unauthorised | Kind::Forbidden | Kind::Missing) => {
+            Err(failure)
+                if matches!(
+                    failure.kind,
+                    FailureKind::Unauthorised | FailureKind::Forbidden | FailureKind::Missing
+                ) =>
+            {
                 return self.place(&format!("{}/{SESSIONS}", root.path.trim_end_matches('/')));
             }
             Err(failure) => return Err(failure),
         };
-        let link = document
-            .get("Links")
-            .and_then(|links| resource::link(links, "Sessions"))
-            .ok_or_else(|| Failure::new(Kind::Missing, format!("the service root {} offers no sessions", root.path)))?;
+        let link = document.get("Links").and_then(|links| resource::link(links, "Sessions")).ok_or_else(|| {
+            Failure::new(FailureKind::Missing, format!("the service root {} offers no sessions", root.path))
+        })?;
         self.follow(&root, &link)
     }
 
     /// Where everything begins.
-    pub fn root(&self) -> Result<Place, Failure> {
+    pub fn root(&self) -> Result<Location, Failure> {
         self.place(&self.redfish_uri)
     }
 
@@ -166,11 +170,11 @@ impl Service {
         &self.client
     }
 
-    pub fn place(&self, uri: &str) -> Result<Place, Failure> {
+    pub fn place(&self, uri: &str) -> Result<Location, Failure> {
         self.client.address().place(uri)
     }
 
-    pub fn follow(&self, from: &Place, link: &str) -> Result<Place, Failure> {
+    pub fn follow(&self, from: &Location, link: &str) -> Result<Location, Failure> {
         self.client.follow(from, link)
     }
 
@@ -178,22 +182,22 @@ impl Service {
         self.client.clean(text)
     }
 
-    pub fn systems(&self) -> Option<Place> {
+    pub fn systems(&self) -> Option<Location> {
         self.systems.clone()
     }
 
-    pub fn remember_systems(&mut self, place: Place) {
+    pub fn remember_systems(&mut self, place: Location) {
         self.systems = Some(place);
     }
 }
 
 fn is_absence(failure: &Failure) -> bool {
-    matches!(failure.kind, Kind::Missing | Kind::Refused)
+    matches!(failure.kind, FailureKind::Missing | FailureKind::Refused)
 }
 
 fn explain_401(failure: Failure) -> Failure {
     match failure.kind {
-        Kind::Unauthorised => Failure {
+        FailureKind::Unauthorised => Failure {
             text: format!("unable to log in, the BMC does not accept this username and password: {failure}"),
             ..failure
         },

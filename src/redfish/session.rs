@@ -6,11 +6,11 @@ use nix::sys::signal::{SigSet, Signal};
 use serde_json::{Value, json};
 use zeroize::Zeroize as _;
 
-use super::address::Place;
+use super::address::Location;
 use super::client::Client;
-use super::failure::{Failure, Kind};
+use super::failure::{Failure, FailureKind};
 use super::reply::{self, Answer};
-use super::request::{Ask, Credentials};
+use super::request::{Credentials, Request};
 use super::secret::Secret;
 
 /// Signals by which a person or a service manager ends us early.
@@ -21,25 +21,25 @@ const ENDINGS: &[Signal] = &[Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP];
 struct Session {
     token: Secret,
     /// What to delete in the end; a service that does not say where leaves us nothing to delete.
-    place: Option<Place>,
+    place: Option<Location>,
 }
 
 /// Keeps the one session of an action, and deletes it on every way out that a process is told of.
 ///
 /// A BMC has few sessions (eight on some), and keeps a forgotten one for up to half an hour.
 #[derive(Debug, Default)]
-pub struct Keeper {
+pub struct SessionGuard {
     /// Locked while a session is being opened or closed, so that a signal finds it open or gone, never in between.
     slot: Arc<Mutex<Option<Session>>>,
     watched: bool,
 }
 
-impl Keeper {
+impl SessionGuard {
     /// Logs in at `sessions`, the collection of sessions. The password goes out here and nowhere else.
     pub fn open(
         &mut self,
         client: &Client,
-        sessions: &Place,
+        sessions: &Location,
         user: &str,
         password: &Secret,
     ) -> Result<Credentials, Failure> {
@@ -85,18 +85,18 @@ fn end_by(signal: Signal) {
     std::process::exit(128 + signal as i32)
 }
 
-fn log_in(client: &Client, sessions: &Place, user: &str, password: &Secret) -> Result<Session, Failure> {
+fn log_in(client: &Client, sessions: &Location, user: &str, password: &Secret) -> Result<Session, Failure> {
     let password = std::str::from_utf8(password.reveal())
-        .map_err(|_| Failure::new(Kind::Refused, "a session needs a password in UTF-8, and this one is not"))?;
+        .map_err(|_| Failure::new(FailureKind::Refused, "a session needs a password in UTF-8, and this one is not"))?;
     let mut body = json!({ "UserName": user, "Password": password });
     // Some services answer 415 where a login carries other credentials too.
-    let answer = client.send(Ask::post(sessions, &body, &Credentials::None));
+    let answer = client.send(Request::post(sessions, &body, &Credentials::None));
     if let Some(Value::String(password)) = body.get_mut("Password") {
         password.zeroize();
     }
     let answer = answer?;
     let token = answer.token.clone().ok_or_else(|| {
-        Failure::new(Kind::Garbled, format!("POST {}: the BMC opened a session without a token", sessions.path))
+        Failure::new(FailureKind::Garbled, format!("POST {}: the BMC opened a session without a token", sessions.path))
     })?;
     client.note("session opened");
     Ok(Session { token, place: location(client, sessions, &answer) })
@@ -110,7 +110,7 @@ fn log_out(slot: &Mutex<Option<Session>>, client: &Client) {
         return;
     };
     let farewell = client.briefly();
-    match farewell.send(Ask::delete(place, &session.credentials())) {
+    match farewell.send(Request::delete(place, &session.credentials())) {
         Ok(_) => client.note("session deleted"),
         Err(failure) => log::warn!("the session on the BMC could not be deleted: {failure}"),
     }
@@ -125,7 +125,7 @@ impl Session {
 /// Where the session is: as the header says, else as the session itself does, by its path or by its id. Some services
 /// name themselves otherwise than we reach them, so only the path counts: the request that deletes the session goes to
 /// the BMC that opened it.
-fn location(client: &Client, sessions: &Place, answer: &Answer) -> Option<Place> {
+fn location(client: &Client, sessions: &Location, answer: &Answer) -> Option<Location> {
     let body = reply::document(&answer.body).unwrap_or_default();
     let said = |name: &str| body.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let by_id = said("Id").map(|id| format!("{}/{id}", sessions.path.trim_end_matches('/')));

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::complaint;
-use super::failure::{Failure, Kind};
+use super::failure::{Failure, FailureKind};
 use super::quirks::Meaning;
 
 /// How a task came to its end without doing its work, as the standard words it.
@@ -20,7 +20,7 @@ pub fn failure(path: &str, body: &[u8]) -> Option<Failure> {
     }
     let complaint = complaint::read(body);
     // What the service says decides; without a known word the failure is one that may pass.
-    let kind = complaint.meaning().map_or(Kind::Disliked, Meaning::kind);
+    let kind = complaint.meaning().map_or(FailureKind::Disliked, Meaning::kind);
     let words = complaint.sentence();
     let words = if words.is_empty() { words } else { format!(": {words}") };
     Some(Failure::new(kind, format!("the BMC's task {path} for the reset ended as {state}{words}")))
@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(failed(&json!({"TaskState": 7})), None);
         assert_eq!(failure("/t", b"<html>"), None);
         for task in [json!({"TaskState": "Exception"}), json!({"TaskState": "Completed", "TaskStatus": "Critical"})] {
-            assert_eq!(failed(&task).unwrap().kind, Kind::Disliked);
+            assert_eq!(failed(&task).unwrap().kind, FailureKind::Disliked);
         }
     }
 
@@ -62,7 +62,7 @@ mod tests {
     fn its_messages_say_why() {
         let message = json!([{"MessageId": "IDRAC.2.8.PSU501", "Message": "Already off."}]);
         let failure = failed(&json!({"TaskState": "Exception", "Messages": message})).unwrap();
-        assert_eq!(failure.kind, Kind::WrongState);
+        assert_eq!(failure.kind, FailureKind::WrongState);
         assert_eq!(failure.text, "the BMC's task /t for the reset ended as Exception: Already off (IDRAC.2.8.PSU501)");
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Action, Config, Environment, Method, PasswordSource, Timing, TrustSource};
 use crate::fence::input::{DYNAMIC, Given};
-use crate::fence::options::{Kind, Opt, row_of, truth};
+use crate::fence::options::{Opt, OptionKind, row_of, truth};
 use crate::redfish::address::Address;
 use crate::redfish::discovery::Pointer;
 use crate::redfish::secret::Secret;
@@ -246,7 +246,7 @@ impl<'a> Reader<'a> {
     }
 
     fn choice(&mut self, opt: Opt) -> String {
-        let Some(Kind::Choice(choices)) = row_of(opt).map(|row| row.kind) else { return String::new() };
+        let Some(OptionKind::Choice(choices)) = row_of(opt).map(|row| row.kind) else { return String::new() };
         let text = self.text_or_default(opt).to_ascii_lowercase();
         if !choices.contains(&text.as_str()) {
             self.faults.push(format!("{}={} is not one of {}", name(opt), shown(&text), choices.join(", ")));

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use super::{Event, Moment};
-use crate::redfish::failure::Kind;
+use crate::redfish::failure::FailureKind;
 use crate::redfish::quirks::PowerWord;
 use crate::redfish::resource::Power;
 
 /// What happened since the BMC was out of reach last.
 pub(super) fn since_outage(history: &[Moment]) -> &[Moment] {
-    let was_away = |moment: &Moment| matches!(&moment.event, Event::Unread(why) if why.kind == Kind::Unreachable);
+    let was_away =
+        |moment: &Moment| matches!(&moment.event, Event::Unread(why) if why.kind == FailureKind::Unreachable);
     let from = history.iter().rposition(was_away).map_or(0, |at| at + 1);
     history.get(from..).unwrap_or_default()
 }
@@ -75,7 +76,7 @@ pub(super) fn was_reset(history: &[Moment]) -> bool {
 pub(super) fn may_have_worked(history: &[Moment]) -> bool {
     tries(history).any(|(_, event)| {
         matches!(event, Event::Refused(failure)
-            if matches!(failure.kind, Kind::Interrupted | Kind::Silent | Kind::Garbled))
+            if matches!(failure.kind, FailureKind::Interrupted | FailureKind::Silent | FailureKind::Garbled))
     })
 }
 
@@ -101,7 +102,7 @@ pub(super) fn tries(history: &[Moment]) -> impl Iterator<Item = (Duration, &Even
 /// Each type whose value was refused makes place for the next.
 pub(super) fn type_index(history: &[Moment]) -> usize {
     tries(history)
-        .filter(|(_, event)| matches!(event, Event::Refused(failure) if failure.kind == Kind::ValueRefused))
+        .filter(|(_, event)| matches!(event, Event::Refused(failure) if failure.kind == FailureKind::ValueRefused))
         .count()
 }
 
@@ -109,7 +110,7 @@ pub(super) fn dislikes(history: &[Moment]) -> usize {
     tries(history)
         .filter(|(_, event)| {
             matches!(event, Event::Refused(failure)
-            if matches!(failure.kind, Kind::Disliked | Kind::Precondition))
+            if matches!(failure.kind, FailureKind::Disliked | FailureKind::Precondition))
         })
         .count()
 }

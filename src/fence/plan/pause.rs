@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::history::tries;
 use super::{Event, Moment};
-use crate::redfish::failure::{Failure, Kind};
+use crate::redfish::failure::{Failure, FailureKind};
 
 pub(super) const FIRST_POLL: Duration = Duration::from_millis(250);
 const LEAST_POLL: Duration = Duration::from_millis(100);
@@ -35,7 +35,7 @@ fn doubled(count: usize) -> Duration {
 
 fn asked_pause(failure: &Failure) -> Duration {
     match failure.kind {
-        Kind::Busy { retry_after } => retry_after.unwrap_or_default(),
+        FailureKind::Busy { retry_after } => retry_after.unwrap_or_default(),
         _ => Duration::ZERO,
     }
 }
@@ -43,7 +43,7 @@ fn asked_pause(failure: &Failure) -> Duration {
 /// Whatever became of a reset, the power state is the truth, and soon.
 pub(super) fn after_refusal(failure: &Failure) -> Duration {
     match failure.kind {
-        Kind::ValueRefused => Duration::ZERO,
+        FailureKind::ValueRefused => Duration::ZERO,
         _ => FIRST_POLL,
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::history::{dislikes, run_of_off, said_otherwise, since_outage, tries};
 use super::{Event, Moment};
-use crate::redfish::failure::{Failure, Kind};
+use crate::redfish::failure::{Failure, FailureKind};
 
 /// Two readings this far apart prove a state: some BMCs say Off for a moment while they start themselves.
 pub(super) const CONFIRM: Duration = Duration::from_secs(1);
@@ -53,9 +53,9 @@ pub(super) fn word(history: &[Moment]) -> Word {
     let Some((at, answer)) = tries(history).last() else { return Word::Unproven };
     let Event::Refused(failure) = answer else { return if knows { Word::Good } else { Word::GoodFrom(at + HOLD) } };
     match failure.kind {
-        Kind::WrongState => Word::Good,
-        Kind::Interrupted | Kind::Silent | Kind::Garbled if knows => Word::Good,
-        Kind::Disliked | Kind::Precondition if dislikes(history) < DISLIKES => Word::Unproven,
+        FailureKind::WrongState => Word::Good,
+        FailureKind::Interrupted | FailureKind::Silent | FailureKind::Garbled if knows => Word::Good,
+        FailureKind::Disliked | FailureKind::Precondition if dislikes(history) < DISLIKES => Word::Unproven,
         _ if failure.is_passing() => Word::Unproven,
         _ => Word::Refused,
     }
@@ -78,6 +78,6 @@ pub(super) fn contradicted(history: &[Moment], chassis: &str) -> Failure {
         Event::Refused(failure) => Some(failure.clone()),
         _ => None,
     });
-    let refusal = refusal.unwrap_or_else(|| Failure::new(Kind::Refused, "the reset was refused"));
+    let refusal = refusal.unwrap_or_else(|| Failure::new(FailureKind::Refused, "the reset was refused"));
     Failure { text: format!("{refusal}; the system says Off, but its chassis {chassis} says On"), ..refusal }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use tandem::fence::config::{Action, Config, Environment};
 use tandem::fence::input::{from_arguments, from_lines};
-use tandem::redfish::address::{Address, Place};
+use tandem::redfish::address::{Address, Location};
 use tandem::redfish::resource::{Page, System, allowed_by_action_info, link};
 use tandem::redfish::secret::Scrubber;
 use tandem::redfish::select::{Candidate, Wanted, choose, same_uuid};
@@ -53,7 +53,7 @@ pub(crate) fn body(body: &[u8]) {
 pub(crate) fn text(text: &str) {
     drop((Address::parse(text, 443), tls::parse_fingerprints(text), same_uuid(text, text)));
     let Ok(bmc) = Address::parse("bmc.example", 443) else { return };
-    let from = Place { port: 443, path: "/redfish/v1/Systems".into() };
+    let from = Location { port: 443, path: "/redfish/v1/Systems".into() };
     for place in [bmc.follow(&from, text).ok(), bmc.here(&from, text)].into_iter().flatten() {
         // What may be followed can be sent, and stays here.
         assert!(place.path.starts_with('/') && place.path.bytes().all(|byte| byte.is_ascii_graphic()), "{place:?}");

@@ -7,7 +7,7 @@ const FILES: &[(&str, &str)] = &[
     ("src/admin/replay.rs", "for developers"),
     ("src/admin/sim.rs", "for developers"),
     ("src/fence/metadata.rs", "meta-data, help and the man page"),
-    ("src/fence/journal.rs", "the debug file's lines; its one refusal is checked by name"),
+    ("src/fence/trace.rs", "the debug file's lines; its one refusal is checked by name"),
 ];
 
 /// Functions that make other texts: `Type::function` or `function`.

@@ -20,7 +20,7 @@ fn hints() -> impl Iterator<Item = Sentence> {
 fn all_sentences() -> Vec<Sentence> {
     let mut all = sentences::all();
     all.extend(hints());
-    all.push(Sentence { text: "Unable to create file {}: {}".to_owned(), place: "src/fence/journal.rs".to_owned() });
+    all.push(Sentence { text: "Unable to create file {}: {}".to_owned(), place: "src/fence/trace.rs".to_owned() });
     all
 }
 

@@ -16,7 +16,7 @@ use super::plan::{Event, Moment};
 use crate::clock;
 use crate::notes;
 use crate::redfish::address::Address;
-use crate::redfish::failure::{Failure, Kind};
+use crate::redfish::failure::{Failure, FailureKind};
 
 /// Where no reboot reaches.
 const DIR: &str = "/run";
@@ -57,7 +57,7 @@ fn within(at: u64, span: Duration, began: Duration) -> bool {
 
 /// The runs of the agent that turn to one BMC.
 #[derive(Debug)]
-pub struct Truce {
+pub struct Outage {
     path: PathBuf,
     seen: Seen,
     began: Duration,
@@ -65,7 +65,7 @@ pub struct Truce {
     holds: bool,
 }
 
-impl Truce {
+impl Outage {
     /// For a run that began `since` ago.
     pub fn with(address: &Address, since: Duration) -> Self {
         Self::below(Path::new(DIR), address, since)
@@ -94,7 +94,7 @@ impl Truce {
         let outage = match event {
             // A BMC that is away after a reset is no reason not to try again.
             Event::Unread(_) if any(|event| matches!(event, Event::Posted)) => false,
-            Event::Unread(failure) => failure.kind == Kind::Unreachable,
+            Event::Unread(failure) => failure.kind == FailureKind::Unreachable,
             Event::Read { .. } => is_first && just_back(),
             Event::Posted | Event::Refused(_) | Event::Chassis { .. } => false,
         };
@@ -102,7 +102,7 @@ impl Truce {
             self.note(Seen { away: clock::boot_nanoseconds(), ..self.seen });
         }
         let missed = is_first && matches!(event, Event::Read { .. }) && (outage || self.holds);
-        missed.then(|| Event::Unread(Failure::new(Kind::Unreachable, "nobody answered at first")))
+        missed.then(|| Event::Unread(Failure::new(FailureKind::Unreachable, "nobody answered at first")))
     }
 
     /// This try does nothing, and that is written down: what follows counts from the first that did nothing. One that
@@ -128,7 +128,7 @@ impl Truce {
 /// How a try that gives way ends.
 fn given_way() -> Failure {
     Failure::new(
-        Kind::Unreachable,
+        FailureKind::Unreachable,
         "the BMC was out of reach and is back just now: nothing was done, so that the delay of this fence device \
          counts again before the next try, as the other node may be back at the same moment",
     )
@@ -145,16 +145,16 @@ mod tests {
         Event::Read { power: Power::read(Some(&"On".into())), last_reset: None, is_there: true }
     }
 
-    fn failed(kind: Kind) -> Event {
+    fn failed(kind: FailureKind) -> Event {
         Event::Unread(Failure::new(kind, "x"))
     }
 
-    fn begun(dir: &Path, host: &str, since: u64) -> Truce {
-        Truce::below(dir, &Address::parse(host, 443).unwrap(), Duration::from_millis(since))
+    fn begun(dir: &Path, host: &str, since: u64) -> Outage {
+        Outage::below(dir, &Address::parse(host, 443).unwrap(), Duration::from_millis(since))
     }
 
-    fn knocked(truce: &mut Truce, event: &Event, just_back: bool) -> bool {
-        truce.missed(&[], event, || just_back).is_some()
+    fn knocked(outage: &mut Outage, event: &Event, just_back: bool) -> bool {
+        outage.missed(&[], event, || just_back).is_some()
     }
 
     #[test]
@@ -163,17 +163,17 @@ mod tests {
         let knows = |host, since| knocked(&mut begun(dir.path(), host, since), &on(), false);
         let mut first = begun(dir.path(), "192.0.2.1", 0);
         // Whoever answers is there, and so is who is silent.
-        assert!(!knocked(&mut first, &on(), false) && !knocked(&mut first, &failed(Kind::Silent), false));
+        assert!(!knocked(&mut first, &on(), false) && !knocked(&mut first, &failed(FailureKind::Silent), false));
         assert!(!knows("192.0.2.1", 0));
         // A failure stands in the history already; a lost packet does not.
-        for (event, just_back, is_told) in [(failed(Kind::Unreachable), false, false), (on(), true, true)] {
+        for (event, just_back, is_told) in [(failed(FailureKind::Unreachable), false, false), (on(), true, true)] {
             assert_eq!(knocked(&mut first, &event, just_back), is_told);
             assert!(knows("192.0.2.1", 0));
             assert!(!knows("192.0.2.2", 0), "another BMC");
             fs::remove_file(&first.path).unwrap();
         }
         // Only the first look is late, and what comes after a reset is no outage.
-        for (event, seen) in [(on(), on()), (failed(Kind::Unreachable), Event::Posted)] {
+        for (event, seen) in [(on(), on()), (failed(FailureKind::Unreachable), Event::Posted)] {
             let looked = [Moment { at: Duration::ZERO, event: seen }];
             assert_eq!(first.missed(&looked, &event, || true), None);
             assert!(!knows("192.0.2.1", 0));
@@ -219,14 +219,14 @@ mod tests {
             begun(dir.path(), "192.0.2.1", 0).note(Seen { away: ago(gave_way + 1), gave_way: Some(ago(gave_way)) });
             let mut run = begun(dir.path(), "192.0.2.1", 0);
             // It knocks in vain itself.
-            knocked(&mut run, &failed(Kind::Unreachable), false);
+            knocked(&mut run, &failed(FailureKind::Unreachable), false);
             assert_eq!(run.may_give_way(), may, "{gave_way} s after the last that gave way");
         }
         // The fencer's second try, away again as well: the third is not put off by it.
         let first = ago(1);
         begun(dir.path(), "192.0.2.1", 0).note(Seen { away: ago(2), gave_way: Some(first) });
         let mut second = begun(dir.path(), "192.0.2.1", 0);
-        knocked(&mut second, &failed(Kind::Unreachable), false);
+        knocked(&mut second, &failed(FailureKind::Unreachable), false);
         assert!(second.give_way().is_some());
         assert_eq!(second.seen.gave_way, Some(first));
     }
@@ -243,7 +243,7 @@ mod tests {
     fn each_bmc_has_a_note_of_its_own() {
         let dir = tempfile::tempdir().unwrap();
         let path =
-            |host: &str, port| Truce::below(dir.path(), &Address::parse(host, port).unwrap(), Duration::ZERO).path;
+            |host: &str, port| Outage::below(dir.path(), &Address::parse(host, port).unwrap(), Duration::ZERO).path;
         let others = [
             ("bmc-a", 443),
             ("bmc.a", 443),
