@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decide::evidence::FailedStarts;
 use crate::decide::fact::Fact;
-use crate::notes;
+use crate::state_file;
 
 const FILE: &str = "tandem-failed-starts.json";
 
@@ -41,7 +41,7 @@ impl Directory {
 
 /// What is written down of the data in `data_dir` and of `image`. What cannot be read counts for nothing.
 pub fn read(data_dir: &Path, image: &str) -> Option<FailedStarts> {
-    let recorded: Fact<Recorded> = notes::read(&path(data_dir));
+    let recorded: Fact<Recorded> = state_file::read(&path(data_dir));
     let recorded = recorded.known()?;
     let is_of_these = recorded.image == image && Directory::of(data_dir).is_ok_and(|found| found == recorded.of);
     is_of_these.then(|| recorded.failed.clone())
@@ -50,7 +50,7 @@ pub fn read(data_dir: &Path, image: &str) -> Option<FailedStarts> {
 /// Writes down `failed` of the data in `data_dir` and of `image`.
 pub fn write(data_dir: &Path, image: &str, failed: &FailedStarts) -> io::Result<()> {
     let recorded = Recorded { of: Directory::of(data_dir)?, image: image.to_owned(), failed: failed.clone() };
-    notes::write(&path(data_dir), &recorded)
+    state_file::write(&path(data_dir), &recorded)
 }
 
 /// etcd has served from the data in `data_dir`.

@@ -52,8 +52,10 @@ impl Page {
         self
     }
 
-    /// As `man` reads it.
+    /// As `man` reads it, from the heading on, as programs expect that know the page of `fence_redfish`.
     pub fn finish(&self) -> String {
-        self.0.render()
+        // A plain apostrophe is a curved one on the screen, which no shell takes. The crate's own way, a string that is
+        // defined first, would stand before the heading.
+        self.0.to_roff().replace('\'', "\\(aq")
     }
 }

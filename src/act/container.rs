@@ -11,11 +11,11 @@ use super::{archive, drop_in, image};
 use crate::clock::Deadline;
 use crate::decide::plan::RunMode;
 use crate::etcd::config;
-use crate::notes;
 use crate::openshift::manifest::are_alike;
 use crate::podman::{self, Inspected, process};
 use crate::resource::context::Context;
 use crate::resource::deployment::saved_manifest;
+use crate::state_file;
 
 /// How long podman may take to start a container whose image is there.
 const RUN_TIMEOUT: Duration = Duration::from_secs(60);
@@ -121,7 +121,7 @@ fn save_manifest(context: &Context) -> Result<(), Error> {
     if std::fs::read_to_string(&path).is_ok_and(|saved| saved == manifest.text) {
         return Ok(());
     }
-    notes::replace(&path, manifest.text.as_bytes(), 0o600).map_err(|source| Error::file(&path, source))?;
+    state_file::replace(&path, manifest.text.as_bytes(), 0o600).map_err(|source| Error::file(&path, source))?;
     if let crate::resource::params::Source::Manifest { path, .. } = &context.params.source {
         // External tests search the log for this sentence.
         log::info!("a new working copy of {} was created", path.display());
@@ -131,7 +131,7 @@ fn save_manifest(context: &Context) -> Result<(), Error> {
 
 fn write_config(context: &Context, text: &str) -> Result<(), Error> {
     let path = context.config_path();
-    notes::replace(&path, text.as_bytes(), 0o600).map_err(|source| Error::file(&path, source))
+    state_file::replace(&path, text.as_bytes(), 0o600).map_err(|source| Error::file(&path, source))
 }
 
 fn fingerprint(image: &str, options: &[String]) -> String {

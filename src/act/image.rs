@@ -8,7 +8,7 @@ use super::Error;
 use crate::decide::Fact;
 use crate::etcd::version::{self, Version};
 use crate::resource::context::Context;
-use crate::{notes, podman, record};
+use crate::{decision_log, podman, state_file};
 
 /// How long a container may take to tell its etcd's version.
 const ASKING_TAKES: Duration = Duration::from_secs(20);
@@ -50,8 +50,8 @@ fn pulled(context: &Context) -> Result<String, Error> {
 
 /// An image never changes under its id: its etcd is asked once.
 fn known_version(image: &str, id: &str) -> Version {
-    let path = Path::new(record::DIRECTORY).join(KNOWN);
-    let mut known: BTreeMap<String, Version> = match notes::read(&path) {
+    let path = Path::new(decision_log::DIRECTORY).join(KNOWN);
+    let mut known: BTreeMap<String, Version> = match state_file::read(&path) {
         Fact::Known(known) => known,
         Fact::Absent | Fact::Unknown(_) | Fact::NotAsked => BTreeMap::new(),
     };
@@ -63,7 +63,7 @@ fn known_version(image: &str, id: &str) -> Version {
         log::warn!("etcd {version} of {image}: {defect}");
     }
     known.insert(id.to_owned(), version);
-    if let Err(error) = notes::write(&path, &known) {
+    if let Err(error) = state_file::write(&path, &known) {
         log::debug!("the version of etcd in {image} is not kept: {error}");
     }
     version

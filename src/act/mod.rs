@@ -19,10 +19,10 @@ use crate::decide::evidence::FailedStarts;
 use crate::decide::plan::{Effect, Via};
 use crate::etcd::client::{self, Endpoint};
 use crate::failed_starts;
-use crate::notes;
 use crate::pacemaker::{self, attributes};
 use crate::podman;
 use crate::resource::context::Context;
+use crate::state_file;
 
 /// How long etcd has to answer a change of its membership.
 const MEMBERSHIP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -71,7 +71,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::SetFailures { operation, count } => {
             Ok(attributes::set_failures(&context.resource, node, operation, *count)?)
         }
-        Effect::WriteNote(note) => written(&notes::note_path(context.data_dir()), note),
+        Effect::WriteNote(note) => written(&state_file::note_path(context.data_dir()), note),
         Effect::Remember(memory) => written(&context.memory_path, memory),
         Effect::NoteFailedStart(failed) => note_failed_start(context, failed),
         Effect::ForgetFailedStarts => {
@@ -130,7 +130,7 @@ fn written<T>(path: &Path, value: &T) -> Result<(), Error>
 where
     T: serde::Serialize + serde::de::DeserializeOwned + PartialEq,
 {
-    notes::write(path, value).map_err(|source| Error::file(path, source))
+    state_file::write(path, value).map_err(|source| Error::file(path, source))
 }
 
 /// What is not counted is only tried once more.

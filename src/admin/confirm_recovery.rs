@@ -12,9 +12,9 @@ use crate::data_dir::{DataDir, History};
 use crate::decide::evidence::{Authorisation, Cib, Evidence, LogPosition, PeerNode};
 use crate::decide::reason::LastWritten;
 use crate::decide::{self, Progress, Request};
-use crate::notes;
 use crate::pacemaker::resource;
 use crate::resource::context::Context;
+use crate::state_file;
 
 pub(super) const SUBCOMMAND: Subcommand = Subcommand { command: declare, run };
 
@@ -120,7 +120,7 @@ fn authorise(context: &Context, evidence: &Evidence, history: &History, accept_l
         position: LogPosition { term: history.last_term, index: history.last_index },
         accept_loss,
     };
-    notes::write(&context.authorisation_path, &word)?;
+    state_file::write(&context.authorisation_path, &word)?;
     Ok(())
 }
 

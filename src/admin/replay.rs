@@ -6,12 +6,15 @@ use clap::builder::PathBufValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::{Failure, Subcommand, evidence, explain, say};
-use crate::record::{self, Entry};
+use crate::decision_log::{self, Entry};
 
 pub(super) const SUBCOMMAND: Subcommand = Subcommand { command, run };
 
 fn command() -> Command {
-    let file = format!("A file of decisions, such as {}", record::path(Path::new(record::DIRECTORY), "etcd").display());
+    let file = format!(
+        "A file of decisions, such as {}",
+        decision_log::path(Path::new(decision_log::DIRECTORY), "etcd").display()
+    );
     let flag = |name: &'static str, help: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
     Command::new("replay")
         .about("Decides again from recorded evidence; fails where a decision differs from the recorded one")
@@ -22,7 +25,7 @@ fn command() -> Command {
 
 fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let file = matches.get_one::<PathBuf>("FILE").map_or(Path::new(""), PathBuf::as_path);
-    let decisions = record::read(file)?;
+    let decisions = decision_log::read(file)?;
     let mut different = 0;
     for (number, entry) in decisions.entries.iter().enumerate() {
         let difference = difference(entry);

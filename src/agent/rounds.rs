@@ -9,10 +9,10 @@ use crate::decide::evidence::Container;
 use crate::decide::reason::Health;
 use crate::decide::reason::Wait;
 use crate::decide::{self, Effect, Evidence, Exit, Fact, Next, Phase, Plan, Progress, Reason, Request};
+use crate::decision_log::{self, Entry};
 use crate::observe;
 use crate::ocf::exit::{Code, print_reason};
 use crate::podman::process;
-use crate::record::{self, Entry};
 use crate::resource::context::Context;
 
 /// How many rounds in a row may fail before the action does. A membership change meets a leader election now and then.
@@ -110,7 +110,7 @@ impl Rounds<'_> {
     fn record(&self, evidence: Evidence, plan: &Plan, performed: &Result<(), act::Error>) {
         let outcome = performed.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
         let entry = Entry::new(self.request, self.progress.clone(), evidence, plan.clone(), outcome);
-        if let Err(error) = record::append(Path::new(record::DIRECTORY), &self.context.resource, &entry) {
+        if let Err(error) = decision_log::append(Path::new(decision_log::DIRECTORY), &self.context.resource, &entry) {
             log::debug!("this decision is not kept: {error}");
         }
     }

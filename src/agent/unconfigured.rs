@@ -8,12 +8,12 @@ use crate::clock;
 use crate::data_dir;
 use crate::decide::Fact;
 use crate::etcd::config;
-use crate::notes;
 use crate::observe::listeners;
 use crate::ocf::env::Env;
 use crate::podman::turn::Turn;
 use crate::podman::{self, process};
 use crate::resource::params;
+use crate::state_file;
 
 /// What etcd has to end by itself, and how long the end of it is looked for.
 const GRACE: Duration = Duration::from_secs(8);
@@ -36,8 +36,8 @@ impl Place {
         let text = std::fs::read_to_string(params::config_location(env).join(config::FILE)).unwrap_or_default();
         Self {
             name: params::container_name(env),
-            process: notes::process_path(&env.volatile_dir(), env.resource()),
-            turn: Turn::at(notes::turn_path(&env.volatile_dir(), env.resource())),
+            process: state_file::process_path(&env.volatile_dir(), env.resource()),
+            turn: Turn::at(state_file::turn_path(&env.volatile_dir(), env.resource())),
             started: config::place(&text),
         }
     }

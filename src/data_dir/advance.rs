@@ -14,7 +14,7 @@ use super::error::Error;
 use super::history::{Reading, Whole};
 use super::proto::{HardState, record_type};
 use super::wal::{WalOffset, frame};
-use super::{History, aside, lock, read_closely};
+use super::{History, backup, lock, read_closely};
 
 /// The copies of WAL tails begin with this; they lie in the data dir, beside `member`.
 const COPY_PREFIX: &str = "wal-tail-before-advance-";
@@ -134,12 +134,12 @@ fn keep_copy(dir: &Path, file: &mut File, end: &WalOffset) -> Result<(PathBuf, b
     let overwrites = start + tail.len() as u64 > end.offset;
     let name = end.path.file_name().unwrap_or_default().to_string_lossy();
     let label = format!("-{name}-offset-{start}-length-{length}");
-    let copy = aside::next_name(dir, COPY_PREFIX, &label)?;
+    let copy = backup::next_name(dir, COPY_PREFIX, &label)?;
     write_copy(&copy, &tail, overwrites).map_err(Error::io("writing", &copy))?;
     if overwrites {
-        aside::sync_parent(&copy)?;
+        backup::sync_parent(&copy)?;
     }
-    aside::prune(dir, COPY_PREFIX, COPIES, &copy);
+    backup::prune(dir, COPY_PREFIX, COPIES, &copy);
     Ok((copy, overwrites))
 }
 

@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use super::error::Error;
 use super::layout::{MEMBER, list};
 use super::lock;
-use crate::{ending, open_files};
+use crate::{open_files, terminate};
 
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -20,7 +20,7 @@ pub(super) fn end(dir: &Path, grace: Duration) -> Result<usize, Error> {
         return Ok(0);
     }
     let holders = holders(dir)?;
-    ending::end(grace, PAUSE, |signal| send(&holders, signal), || Ok(lock::holder(dir)?.is_none()))?;
+    terminate::end(grace, PAUSE, |signal| send(&holders, signal), || Ok(lock::holder(dir)?.is_none()))?;
     Ok(holders.len())
 }
 

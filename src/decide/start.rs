@@ -2,6 +2,7 @@
 
 use super::announce::announce;
 use super::cold_start::{self, Chosen, Cluster, ColdStart};
+use super::disk_space;
 use super::evidence::{Cib, DataDir, Etcd, Evidence, NodeName, Note, Obstacle, PeerNode, PublishedState};
 use super::fact::Fact;
 use super::membership;
@@ -12,7 +13,6 @@ use super::proof;
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
 use super::record::joining_record;
 use super::recover;
-use super::room;
 use super::serve::started;
 use super::standing::{Standing, classify, database_is_ahead, is_listed, is_voter, plain_start, position};
 use super::timing::{
@@ -152,7 +152,7 @@ fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
     }
     match peer_etcd.member_at(&evidence.me) {
         Some(entry) if entry.is_learner && !entry.has_started() => {
-            room::make(evidence, disk, peer_etcd).unwrap_or_else(|| join(evidence, disk, peer_etcd, cib))
+            disk_space::make(evidence, disk, peer_etcd).unwrap_or_else(|| join(evidence, disk, peer_etcd, cib))
         }
         Some(entry) => Plan::then_look(
             vec![Effect::RemoveMember { id: entry.id, via: Via::Peer }],

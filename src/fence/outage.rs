@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::{Event, Moment};
 use crate::clock;
-use crate::notes;
 use crate::redfish::address::Address;
 use crate::redfish::failure::{Failure, FailureKind};
+use crate::state_file;
 
 /// Where no reboot reaches.
 const DIR: &str = "/run";
@@ -75,7 +75,7 @@ impl Outage {
         let path = dir.join(format!("fence_redfish_rs-{}.json", address.full()));
         let now = clock::boot_nanoseconds();
         let is_past = |seen: &&Seen| seen.away.max(seen.gave_way.unwrap_or_default()) <= now;
-        let seen = notes::read::<Seen>(&path).known().filter(is_past).copied();
+        let seen = state_file::read::<Seen>(&path).known().filter(is_past).copied();
         let began = Duration::from_nanos(now).saturating_sub(since);
         let holds = seen.is_some_and(|seen| seen.holds(began));
         Self { path, seen: seen.unwrap_or_default(), began, holds }
@@ -117,7 +117,7 @@ impl Outage {
     /// Writes down what the next run has to know; answers whether it will.
     fn note(&mut self, seen: Seen) -> bool {
         self.seen = seen;
-        let written = notes::write(&self.path, &seen);
+        let written = state_file::write(&self.path, &seen);
         if let Err(error) = &written {
             log::info!("{} cannot be written: {error}", self.path.display());
         }

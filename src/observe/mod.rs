@@ -11,10 +11,10 @@ use crate::data_dir;
 use crate::decide::evidence::{Cib, DataDir, Etcd, Evidence, Room};
 use crate::decide::fact::Fact;
 use crate::etcd::client::{self, Answer};
-use crate::notes;
 use crate::pacemaker::cib;
 use crate::podman::process;
 use crate::resource::context::Context;
+use crate::state_file;
 
 /// How long our own etcd has for its answer; it is on this machine.
 const OWN_ETCD_TIMEOUT: Duration = Duration::from_millis(2500);
@@ -52,9 +52,9 @@ pub fn observe(context: &Context) -> Evidence {
         data_in_use,
         disk: if is_stopped { disk(context) } else { Fact::NotAsked },
         room: if may_join { room(context) } else { Fact::NotAsked },
-        note: notes::read(&notes::note_path(context.data_dir())),
-        boot_memory: notes::read(&context.memory_path),
-        authorisation: notes::read(&context.authorisation_path),
+        note: state_file::read(&state_file::note_path(context.data_dir())),
+        boot_memory: state_file::read(&context.memory_path),
+        authorisation: state_file::read(&context.authorisation_path),
         local: local::observe(context, is_stopped, &own_etcd, &peer_etcd),
         own_etcd,
         peer_etcd,

@@ -12,8 +12,8 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::decide::Fact;
-use crate::ending;
-use crate::notes;
+use crate::state_file;
+use crate::terminate;
 
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -51,7 +51,7 @@ impl Process {
                 let _ = kill(Pid::from_raw(self.pid), signal);
             }
         };
-        let Ok(gone) = ending::end(grace, LOOK_EVERY, send, || Ok::<_, Infallible>(!self.is_alive()));
+        let Ok(gone) = terminate::end(grace, LOOK_EVERY, send, || Ok::<_, Infallible>(!self.is_alive()));
         gone
     }
 
@@ -79,13 +79,13 @@ pub fn remember(path: &Path, pid: i32) {
 }
 
 fn record(path: &Path, recorded: Recorded) {
-    if let Err(error) = notes::write(path, &recorded) {
+    if let Err(error) = state_file::write(path, &recorded) {
         log::debug!("etcd's process is not written down: {error}");
     }
 }
 
 fn recorded(path: &Path) -> Option<Recorded> {
-    let recorded: Fact<Recorded> = notes::read(path);
+    let recorded: Fact<Recorded> = state_file::read(path);
     recorded.known().copied()
 }
 

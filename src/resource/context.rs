@@ -11,11 +11,11 @@ use crate::decide::evidence::{NodeAddress, Notify};
 use crate::etcd::client::{Credentials, Endpoint};
 use crate::etcd::config::{self, OpenShift, Settings};
 use crate::etcd::version::Version;
-use crate::notes;
 use crate::ocf::env::Env;
 use crate::openshift::revision;
 use crate::pacemaker;
 use crate::podman::turn::Turn;
+use crate::state_file;
 
 /// What every round of one action shares.
 #[derive(Debug)]
@@ -63,10 +63,10 @@ impl Context {
             boot_id: boot_id(),
             promotable: env.is_promotable(),
             notify: env.notify(),
-            authorisation_path: notes::authorisation_path(&env.volatile_dir(), env.resource()),
-            memory_path: notes::memory_path(&env.volatile_dir(), env.resource()),
-            process_path: notes::process_path(&env.volatile_dir(), env.resource()),
-            turn: Turn::at(notes::turn_path(&env.volatile_dir(), env.resource())),
+            authorisation_path: state_file::authorisation_path(&env.volatile_dir(), env.resource()),
+            memory_path: state_file::memory_path(&env.volatile_dir(), env.resource()),
+            process_path: state_file::process_path(&env.volatile_dir(), env.resource()),
+            turn: Turn::at(state_file::turn_path(&env.volatile_dir(), env.resource())),
             acts: false,
             is_monitor: false,
             check_level: env.check_level(),

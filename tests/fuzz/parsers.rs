@@ -14,7 +14,7 @@ use tandem::decide::{Evidence, Fact};
 use tandem::etcd::{config, log_line};
 use tandem::ocf::env::Env;
 use tandem::pacemaker::{attributes, cib, resource};
-use tandem::{notes, podman, record};
+use tandem::{decision_log, podman, state_file};
 
 const CIB: &str = include_str!("../fixtures/cib/two-voters.xml");
 const INSPECTED: &str = r#"{"Status":"exited","Running":false,"ExitCode":137,"Error":"","Pid":0,"OOMKilled":false}"#;
@@ -178,9 +178,9 @@ fn notes_and_words() {
     let path = dir.path().join("note");
     survives(NOTE, |text| {
         fs::write(&path, text).unwrap();
-        let _: Fact<Note> = notes::read(&path);
-        let _: Fact<BootMemory> = notes::read(&path);
-        let _: Fact<Authorisation> = notes::read(&path);
+        let _: Fact<Note> = state_file::read(&path);
+        let _: Fact<BootMemory> = state_file::read(&path);
+        let _: Fact<Authorisation> = state_file::read(&path);
     });
 }
 
@@ -190,12 +190,12 @@ fn recorded_decisions() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("decisions.jsonl");
     fs::write(&path, recorded).unwrap();
-    let entries = record::read(&path).unwrap().entries;
+    let entries = decision_log::read(&path).unwrap().entries;
     // A snapshot of an earlier version, which knew fewer facts, is read as one that did not ask for them.
     let Evidence { room, data_in_use, .. } = &entries[0].evidence;
     assert_eq!((room, data_in_use), (&Fact::NotAsked, &Fact::NotAsked));
     survives(recorded, |text| {
         fs::write(&path, text).unwrap();
-        let _ = record::read(&path);
+        let _ = decision_log::read(&path);
     });
 }

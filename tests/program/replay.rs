@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tandem::decide::{Effect, Next, RunMode};
-use tandem::record::{self, Entry};
+use tandem::decision_log::{self, Entry};
 
 /// The records and where they are.
 fn recorded() -> Vec<(PathBuf, Vec<Entry>)> {
@@ -18,7 +18,7 @@ fn recorded() -> Vec<(PathBuf, Vec<Entry>)> {
     let paths = fs::read_dir(dir).unwrap().map(|file| file.unwrap().path());
     paths
         .map(|path| {
-            let decisions = record::read(&path).unwrap();
+            let decisions = decision_log::read(&path).unwrap();
             assert_eq!(decisions.torn, 0, "{}", path.display());
             (path, decisions.entries)
         })
