@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
 use super::{Failure, Subcommand, evidence, node, say};
-use crate::decide::{self, Evidence, Exit, Next, Plan, Progress, Reason, Request};
+use crate::decide::{self, Evidence, Next, Plan, Progress, Reason, Request};
 
 pub(super) const SUBCOMMAND: Subcommand = Subcommand { command, run };
 
@@ -67,16 +67,13 @@ pub(super) fn decision(request: Request, plan: &Plan) -> String {
 pub(super) fn outcome(plan: &Plan) -> String {
     let mut text = format!("  because            {}\n", plan.because);
     for effect in &plan.effects {
-        let _ = writeln!(text, "  effect             {effect:?}");
+        let _ = writeln!(text, "  effect             {effect}");
     }
     if plan.effects.is_empty() {
         text += "  effect             none\n";
     }
     let next = match plan.next {
-        Next::Exit(Exit::Success) => "success".to_owned(),
-        Next::Exit(Exit::Promoted) => "running, promoted".to_owned(),
-        Next::Exit(Exit::NotRunning) => "not running".to_owned(),
-        Next::Exit(Exit::Retriable) => "failed for now; Pacemaker tries again".to_owned(),
+        Next::Exit(exit) => exit.to_string(),
         Next::Reobserve { after_ms, .. } => format!("looks again after {after_ms} ms"),
     };
     text + &format!("  then               {next}\n")

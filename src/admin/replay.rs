@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::PathBufValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use serde_json::json;
 
 use super::{Failure, Subcommand, evidence, explain, say};
+use crate::decide::Plan;
 use crate::decision_log::{self, Entry};
 
 pub(super) const SUBCOMMAND: Subcommand = Subcommand { command, run };
@@ -31,7 +33,7 @@ fn run(matches: &ArgMatches) -> Result<(), Failure> {
         let difference = difference(entry);
         if difference.is_some() || !matches.get_flag("quiet") {
             let Entry { request, evidence, plan, .. } = entry;
-            say(format_args!("{}: {request:?} on {}: {}", number + 1, evidence.me.name, plan.because))?;
+            say(format_args!("{}: {request} on {}: {}", number + 1, evidence.me.name, plan.because))?;
         }
         if difference.is_some() || matches.get_flag("evidence") {
             say(evidence::text(&entry.evidence).trim_end())?;
@@ -55,6 +57,8 @@ fn difference(entry: &Entry) -> Option<String> {
         return None;
     }
     let Entry { progress, evidence, plan, .. } = entry;
-    let begun = format!("after {} ms, with {progress:?}", evidence.elapsed_ms);
-    Some(format!("{begun}\nrecorded\n{}now\n{}", explain::outcome(plan), explain::outcome(&now)))
+    let begun = format!("after {} ms, {}", evidence.elapsed_ms, progress.phase);
+    // The words leave details out, and what differs may be one of them.
+    let whole = |plan: &Plan| format!("{}  as recorded        {}\n", explain::outcome(plan), json!(plan));
+    Some(format!("{begun}\nrecorded\n{}now\n{}", whole(plan), whole(&now)))
 }

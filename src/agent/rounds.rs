@@ -48,7 +48,7 @@ impl Rounds<'_> {
         let plan = decide::decide(self.request, &evidence, &self.progress);
         let is_news = self.log(&plan) || !plan.effects.is_empty();
         let performed = plan.effects.iter().try_for_each(|effect| {
-            log::debug!("effect: {effect:?}");
+            log::debug!("effect: {effect}");
             act::perform(self.context, effect)
         });
         warn_of_a_machine(&evidence, &plan);
@@ -133,7 +133,7 @@ impl Rounds<'_> {
             _ if quiet && (self.last_because.is_none() || plan.because == Reason::NothingToDo) => log::Level::Debug,
             _ => log::Level::Info,
         };
-        log::log!(level, "{}: {}", name(self.request), plan.because);
+        log::log!(level, "{}: {}", self.request, plan.because);
         self.last_because = Some(plan.because.clone());
         level != log::Level::Debug
     }
@@ -185,38 +185,23 @@ fn failed_upkeep(exit: Exit, error: &act::Error) -> Code {
 
 fn left_to_the_next_one(exit: Exit, why: &str) -> Code {
     log::warn!("{why}; the next monitor goes on");
+    answered(exit, why)
+}
+
+fn finish(exit: Exit, because: &Reason) -> Code {
+    answered(exit, &because.short())
+}
+
+/// The exit code, and the exit reason of a failure.
+fn answered(exit: Exit, why: &str) -> Code {
     match exit {
+        Exit::Success => Code::Success,
+        Exit::Promoted => Code::RunningPromoted,
+        Exit::NotRunning => Code::NotRunning,
         Exit::Retriable => {
             print_reason(why);
             Code::Generic
         }
-        Exit::Promoted => Code::RunningPromoted,
-        Exit::NotRunning => Code::NotRunning,
-        Exit::Success => Code::Success,
-    }
-}
-
-fn finish(exit: Exit, because: &Reason) -> Code {
-    match exit {
-        Exit::Success => Code::Success,
-        Exit::Promoted => Code::RunningPromoted,
-        Exit::NotRunning => Code::NotRunning,
-        Exit::Retriable => {
-            print_reason(&because.short());
-            Code::Generic
-        }
-    }
-}
-
-fn name(request: Request) -> &'static str {
-    match request {
-        Request::Start => "start",
-        Request::Stop => "stop",
-        Request::Monitor => "monitor",
-        Request::Probe => "probe",
-        Request::Notify => "notify",
-        Request::Promote => "promote",
-        Request::Demote => "demote",
     }
 }
 

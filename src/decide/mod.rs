@@ -27,6 +27,7 @@ mod stop;
 mod turn;
 mod unstartable;
 mod upkeep;
+mod words;
 
 #[cfg(test)]
 mod tests;

@@ -28,14 +28,8 @@ const FOR_THE_ANSWER: Duration = Duration::from_secs(2);
 
 /// The time that the meta-data advertises for a request.
 pub fn advertised_timeout(request: Request) -> Duration {
-    let name = match request {
-        Request::Start => "start",
-        Request::Stop => "stop",
-        Request::Monitor | Request::Probe => "monitor",
-        Request::Notify => "notify",
-        Request::Promote => "promote",
-        Request::Demote => "demote",
-    };
+    // A probe is a monitor to Pacemaker.
+    let name = if request == Request::Probe { Request::Monitor } else { request }.to_string();
     let advertised =
         ACTIONS.iter().find(|entry| entry.name == name).map_or(PACEMAKERS_DEFAULT_S, |entry| entry.timeout_s);
     Duration::from_secs(u64::from(advertised))

@@ -2,4 +2,3 @@
 
 pub mod page;
 pub mod story;
-pub mod words;

@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use super::words;
 use crate::decide::{Exit, Progress};
 use crate::sim::model::agent;
 use crate::sim::model::timing::MOMENTS;
@@ -95,7 +94,7 @@ fn answer(exit: Exit) -> &'static str {
 
 fn effect(sim: &Sim, world: &World, n: usize) -> String {
     let Some((plan, done)) = world.nodes[n].action.and_then(|action| action.plan) else { return String::new() };
-    sim.todos.get(plan).effects.get(usize::from(done)).map_or_else(String::new, words::effect)
+    sim.todos.get(plan).effects.get(usize::from(done)).map_or_else(String::new, ToString::to_string)
 }
 
 /// How things stand, in a line.
