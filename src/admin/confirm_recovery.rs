@@ -23,7 +23,7 @@ const TOOL_TIMEOUT: Duration = Duration::from_secs(60);
 fn declare() -> Command {
     let help = "Accepts that the lost node went on alone and that its writes since then are lost";
     Command::new("confirm-recovery")
-        .about("Lets this node's etcd go on alone although nothing proves that its peer did not: your word, by name")
+        .about("Lets this node run without its peer although nothing proves that the peer did not go on; asks for the peer's name")
         .arg(node::resource_argument())
         .arg(Arg::new("accept-loss").long("accept-loss").action(ArgAction::SetTrue).help(help))
 }

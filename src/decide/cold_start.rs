@@ -105,10 +105,9 @@ pub(super) fn answer(me: &PublishedState, peer: &PublishedState, cluster: &Clust
     }
 }
 
-/// Whether `voter`, who names `other` beside itself, comes from a fork that the sole voter's data does not know: one
-/// without the sole voter's member, one that it has announced and still claims, or one beside the sole voter's own. An
-/// operator had it do so, and by now it may be the only voter of a history of its own, which its record says only after
-/// its next start.
+/// Whether `voter`, whose record lists `other` as its second voter, may have been forced into a fork that the sole voter's data
+/// does not know: a fork of which the sole voter's member is no part, or one that `voter` announced and still claims. That was
+/// an operator's confirmation. `voter` may be the only voter of that fork by now: its record shows so after its next start.
 fn went_its_own_way(voter: &PublishedState, other: MemberId, sole: &PublishedState) -> bool {
     let may_be_done = voter.claims || !lists(voter, other, sole);
     voter.lineage.is_beyond(&sole.lineage) && may_be_done

@@ -57,7 +57,7 @@ pub struct Evidence {
     pub boot_memory: Fact<BootMemory>,
     /// The operator's word that this node may go on alone.
     pub authorisation: Fact<Authorisation>,
-    /// What this node tells besides; a decision that was recorded without it knew nothing of it.
+    /// Other facts of this node. Decisions that were recorded before there was this field have none.
     #[serde(default)]
     pub local: Local,
     pub own_etcd: Fact<Etcd>,
@@ -72,7 +72,7 @@ pub struct Evidence {
     pub nonce: u64,
 }
 
-/// What this node tells besides its etcd and its data.
+/// Facts of this node besides its etcd and its data: its address, what stands in the way of a start, OpenShift's view.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Local {
     /// The address of this node's member.

@@ -135,8 +135,9 @@ fn lag_of(evidence: &Evidence, etcd: &Etcd, learner: &Member) -> Option<u64> {
     same.then(|| lag_behind(etcd, answer))
 }
 
-/// Of two CIBs that meet one counts, and it may be one that a recorded fork never reached. Who has it in its note tells it
-/// anew: all that says of other data that it was left behind, and what the peer takes over when it joins, is in the CIB.
+/// When two partitions merge, one CIB wins, and it may lack a fork that was recorded in the other one. The node whose note has
+/// the fork publishes it again: other data is known to be left behind by the CIB alone, and a peer that joins takes the forks
+/// over from there.
 pub(super) fn lineage_as_known(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let (cib, own) = (evidence.cib.known()?, evidence.own_lineage()?);
     // Between two voters the note gives way, see `settle`; who serves alone is the history that counts.

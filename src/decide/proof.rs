@@ -66,9 +66,9 @@ pub(super) fn has_proof(evidence: &Evidence, cluster_id: u64, member_id: MemberI
         && !evidence.was_left_behind()
 }
 
-/// Whether nobody went on without this sole voter: no fork was recorded that it does not know, or none that was made, as
-/// whoever announced one has left to it since, votes beside it still, gave its data up to join or learns from it; and what
-/// the peer said last is no other history.
+/// Whether this sole voter's data is the newest. Either it knows every fork that was recorded; or the fork that it does not
+/// know was announced by the peer and never made, as the peer has left to this node since, still votes beside it, gave its data
+/// up to join, or learns from it. In both cases the peer's record must not claim another history.
 pub(super) fn is_newest(evidence: &Evidence, record: &PublishedState) -> bool {
     let Some(cib) = evidence.cib.known() else { return false };
     let Some(peer) = &cib.peer_record else { return !evidence.was_left_behind() };

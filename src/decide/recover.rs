@@ -248,9 +248,10 @@ fn r2_says_force(evidence: &Evidence) -> bool {
     r2_rule_of_a_force(evidence).is_some()
 }
 
-/// The rule by which the cold-start table still answers a force for both records: they are its proof. A peer that claims is
-/// a running voter, and one that is lost or whose fate is unknown may run, whatever it said last. Our data is not read while
-/// etcd runs: what we published of it then says who votes, and is looked at again before a force.
+/// The rule by which the cold-start table (R2) answers a force for both records; `None` where it answers something else. The
+/// peer may be running, whatever its record says, where it claims, is lost, or where nobody knows what became of it: then there
+/// is no such rule. Our own data is not read while etcd runs. Until then our published record says who votes; the data itself
+/// is looked at before the force.
 fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
     let (cib, note) = (evidence.cib.known()?, evidence.last_note()?);
     // What was published before this node joined is of data that it has moved aside since. For the rest the note is newer: it

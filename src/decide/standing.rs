@@ -68,8 +68,8 @@ pub(super) fn history_position(disk: &DataDir) -> LogPosition {
     }
 }
 
-/// A sole voter commits all that it has. But the entry that made it that may lie above the commit index that its log
-/// records: etcd would then wait for the vote of a member that has left.
+/// A plain start. A sole voter's commit index is advanced first: the entry that removed the other voter may lie above the
+/// recorded commit index, and etcd would then wait for the vote of a member that was removed.
 pub(super) fn plain_start(disk: &DataDir) -> Vec<Effect> {
     let mut effects = vec![Effect::RunContainer(RunMode::Normally)];
     if let DataDir::Present(history) = disk

@@ -105,8 +105,8 @@ impl Outage {
         missed.then(|| Event::Unread(Failure::new(FailureKind::Unreachable, "nobody answered at first")))
     }
 
-    /// This try does nothing, and that is written down: what follows counts from the first that did nothing. One that
-    /// cannot be remembered would not be the only one, so it has to go on.
+    /// Ends this attempt without a reset, and writes that down. A second attempt in a row keeps the first one's time. Where it
+    /// cannot be written down, the attempt goes on: nothing would keep the next ones from giving way as well.
     pub fn give_way(&mut self) -> Option<Failure> {
         let now = clock::boot_nanoseconds();
         let is_noted =

@@ -1,4 +1,4 @@
-//! What this node itself tells besides its etcd and its data: what stands in the way of a start, what OpenShift says.
+//! Facts of this node besides its etcd and its data: its address, what stands in the way of a start, OpenShift's view.
 
 use std::time::Duration;
 

@@ -181,7 +181,8 @@ impl Client {
 
     /// One request and its whole answer, once more where a kept connection turned out to be dead.
     ///
-    /// A BMC that dropped one drops every one. A POST cannot be repeated here, so the next must not meet that.
+    /// A BMC that dropped one kept connection drops every one, so each request after that gets a new connection: a POST cannot
+    /// be repeated, and must not meet a dead one.
     fn exchange(&self, ask: Request<'_>) -> Result<Reply, Failure> {
         let mut identity = true;
         let mut again = HABITS.iter().any(|(habit, _)| *habit == Habit::DropsIdleConnections);

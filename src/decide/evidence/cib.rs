@@ -173,7 +173,7 @@ pub struct Lineage {
 }
 
 impl Lineage {
-    /// Whether this history went on alone beyond what `other` knows, or beside it: as many forks, made by another node.
+    /// Whether this lineage has more forks than `other`, or as many of which the last was made by another node.
     pub fn is_beyond(&self, other: &Self) -> bool {
         self.forks > other.forks || (self.forks == other.forks && self.by != other.by)
     }
