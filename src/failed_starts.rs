@@ -71,6 +71,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_file_keeps_its_form() {
+        let text = include_str!("../tests/fixtures/formats/0.1.0/failed-starts.json");
+        let (last_at, last_words) = ("2026-11-22T10:00:00Z".to_owned(), "cannot open the database".to_owned());
+        let recorded = Recorded {
+            of: Directory { inode: 7, born: Some(1_795_263_642_000_000_000) },
+            image: "quay.io/coreos/etcd:v3.5.16".to_owned(),
+            failed: FailedStarts { count: 2, last_at, last_words },
+        };
+        assert_eq!(serde_json::from_str::<Recorded>(text).unwrap(), recorded);
+        assert_eq!(serde_json::to_string(&recorded).unwrap(), text.trim_end());
+    }
+
+    #[test]
     fn a_count_is_of_one_directory_and_one_image() {
         let dir = tempfile::tempdir().unwrap();
         let member = dir.path().join("member");

@@ -141,6 +141,14 @@ mod tests {
     use super::*;
     use crate::redfish::resource::Power;
 
+    #[test]
+    fn the_file_keeps_its_form() {
+        let text = include_str!("../../tests/fixtures/formats/0.1.0/outage.json");
+        let seen = Seen { away: 1_000_000_000, gave_way: Some(2_000_000_000) };
+        assert_eq!(serde_json::from_str::<Seen>(text).unwrap(), seen);
+        assert_eq!(serde_json::to_string(&seen).unwrap(), text.trim_end());
+    }
+
     fn on() -> Event {
         Event::Read { power: Power::read(Some(&"On".into())), last_reset: None, is_there: true }
     }

@@ -153,6 +153,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_file_keeps_its_form() {
+        let process = Process { pid: 4711, started: 263_940 };
+        let text = include_str!("../../tests/fixtures/formats/0.1.0/process.json");
+        let recorded = Recorded { process, ended: true };
+        assert_eq!(serde_json::from_str::<Recorded>(text).unwrap(), recorded);
+        assert_eq!(serde_json::to_string(&recorded).unwrap(), text.trim_end());
+        let least = include_str!("../../tests/fixtures/formats/0.1.0/process-least.json");
+        assert_eq!(serde_json::from_str::<Recorded>(least).unwrap(), Recorded { process, ended: false });
+    }
+
+    #[test]
     fn a_process_is_alive_until_it_ends() {
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         let process = Process::of(i32::try_from(child.id()).unwrap()).unwrap();
