@@ -21,6 +21,8 @@ fn command() -> Command {
 #[derive(Serialize)]
 struct Explanation<'a> {
     request: Request,
+    /// Scripts know it by the name that the files of decisions have for it.
+    #[serde(rename = "snapshot")]
     evidence: &'a Evidence,
     plan: &'a Plan,
     because: String,
@@ -77,4 +79,23 @@ pub(super) fn outcome(plan: &Plan) -> String {
         Next::Reobserve { after_ms, .. } => format!("looks again after {after_ms} ms"),
     };
     text + &format!("  then               {next}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::plan::Exit;
+    use crate::decide::reason::Health;
+
+    #[test]
+    fn scripts_find_what_they_look_for() {
+        let text = include_str!("../../tests/fixtures/decisions/one.jsonl");
+        let entry: crate::decision_log::Entry = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        let plan = Plan::exit(Vec::new(), Exit::Success, Reason::Running(Health::VoterOfTwo));
+        let explanation =
+            Explanation { request: Request::Monitor, evidence: &entry.evidence, plan: &plan, because: String::new() };
+        let value = serde_json::to_value(&explanation).unwrap();
+        let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, ["because", "plan", "request", "snapshot"]);
+    }
 }

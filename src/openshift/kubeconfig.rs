@@ -4,8 +4,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
+use saphyr::{ScalarStyle, Yaml, YamlLoader};
+use saphyr_parser::Parser;
 use serde::Deserialize;
-use serde_saphyr::DuplicateKeyPolicy;
+use serde_json::Value;
 use zeroize::Zeroizing;
 
 use crate::wiped;
@@ -105,11 +107,38 @@ pub fn read(path: &Path) -> Result<Access, String> {
     })
 }
 
-/// Reads YAML, of which JSON is a part. Why it cannot be read is not said: the reader's own errors show the lines that
-/// they are about, and those may hold a key.
+/// Reads YAML, of which JSON is a part. Why it cannot be read is not said: the reader's own errors may hold what they are
+/// about, and that may be a key.
 fn parse(text: &str) -> Option<Config> {
-    let options = serde_saphyr::options! { duplicate_keys: DuplicateKeyPolicy::LastWins, with_snippet: false };
-    serde_saphyr::from_str_with_options(text, options).ok()
+    let mut loader = YamlLoader::<Yaml<'_>>::default();
+    // A token stays as it is written, also where it looks like a number.
+    loader.early_parse(false);
+    loader.allow_duplicate_keys(true);
+    Parser::new_from_str(text).load(&mut loader, false).ok()?;
+    let mut documents = loader.into_documents().into_iter();
+    let config = serde_json::from_value(value(documents.next()?)?).ok();
+    config.filter(|_| documents.next().is_none())
+}
+
+/// YAML as the JSON that it stands for: texts, lists, mappings and nothing. `None` where that is not all there is.
+fn value(yaml: Yaml<'_>) -> Option<Value> {
+    Some(match yaml {
+        Yaml::Representation(text, ScalarStyle::Plain, None)
+            if matches!(text.as_ref(), "" | "~" | "null" | "Null" | "NULL") =>
+        {
+            Value::Null
+        }
+        Yaml::Representation(text, ..) => Value::String(text.into_owned()),
+        Yaml::Sequence(items) => Value::Array(items.into_iter().map(value).collect::<Option<_>>()?),
+        Yaml::Mapping(entries) => {
+            let entries = entries.into_iter().map(|(key, content)| match key {
+                Yaml::Representation(key, ..) => Some((key.into_owned(), value(content)?)),
+                _ => None,
+            });
+            Value::Object(entries.collect::<Option<_>>()?)
+        }
+        _ => return None,
+    })
 }
 
 /// The entry of `list` that is called `name`, or the first one where no name is given.
