@@ -9,7 +9,7 @@ use crate::sim::Sim;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     Done,
-    /// Asked, and not committed yet.
+    /// Heard, and not committed yet.
     NotYet,
     Failed,
 }

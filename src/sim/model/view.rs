@@ -39,8 +39,8 @@ pub struct View {
     pub(in crate::sim) note: Id,
     pub(in crate::sim) memory: Id,
     pub(in crate::sim) word: Word,
-    pub(in crate::sim) own: Asked,
-    pub(in crate::sim) peer: Asked,
+    pub(in crate::sim) own: Heard,
+    pub(in crate::sim) peer: Heard,
     pub(in crate::sim) blind: Blind,
 }
 
@@ -59,7 +59,7 @@ pub(in crate::sim) struct Disk {
 
 /// What comes of asking an etcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::sim) enum Asked {
+pub(in crate::sim) enum Heard {
     NotAsked,
     Refused,
     Silent,
@@ -124,8 +124,8 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         word: *word,
         own: answer(sim, world, me),
         peer: match (peer_is_gone, *link && nodes[1 - me].on) {
-            (true, _) => Asked::NotAsked,
-            (false, false) => Asked::Silent,
+            (true, _) => Heard::NotAsked,
+            (false, false) => Heard::Silent,
             (false, true) => answer(sim, world, 1 - me),
         },
         blind: *blind,
@@ -150,13 +150,13 @@ fn disk(sim: &Sim, world: &World, me: usize) -> Disk {
     Disk { mid: data.mid, cluster: data.cluster, conf, has_left, has_tail: data.commit < data.len(&sim.logs), index }
 }
 
-fn answer(sim: &Sim, world: &World, whose: usize) -> Asked {
+fn answer(sim: &Sim, world: &World, whose: usize) -> Heard {
     let node = &world.nodes[whose];
     let leader = match node.etcd {
-        Run::Off => return Asked::Refused,
-        Run::Fresh => return Asked::Silent,
+        Run::Off => return Heard::Refused,
+        Run::Fresh => return Heard::Silent,
         // From etcd 3.5 on the member list is asked of the leader, and without one there is no answer.
-        Run::Leaderless if sim.bounds.silent_without_leader => return Asked::Silent,
+        Run::Leaderless if sim.bounds.silent_without_leader => return Heard::Silent,
         Run::Leaderless => 0,
         Run::Leader => node.data.mid,
         Run::Follower => world.nodes[1 - whose].data.mid,
@@ -164,7 +164,7 @@ fn answer(sim: &Sim, world: &World, whose: usize) -> Asked {
     let conf = node.data.applied(&sim.logs).conf;
     let is_learner = !conf.votes(node.data.mid);
     let conf = if is_learner { Conf::default() } else { conf };
-    Asked::Etcd {
+    Heard::Etcd {
         mid: node.data.mid,
         cluster: node.data.cluster,
         leader,
@@ -281,10 +281,10 @@ fn notify(vars: Vars) -> Notify {
 }
 
 /// The ids that are published are those of the member that runs, once there are any.
-fn identity(own: Asked) -> Option<Identity> {
+fn identity(own: Heard) -> Option<Identity> {
     match own {
-        Asked::Etcd { mid, cluster, .. } => Some(Identity { cluster_id: cluster.into(), member_id: mid.into() }),
-        Asked::NotAsked | Asked::Refused | Asked::Silent => None,
+        Heard::Etcd { mid, cluster, .. } => Some(Identity { cluster_id: cluster.into(), member_id: mid.into() }),
+        Heard::NotAsked | Heard::Refused | Heard::Silent => None,
     }
 }
 
@@ -325,8 +325,8 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
 
 /// The attribute that names the learner is for people and for the shell agent: it is set as soon as the learner is
 /// listed.
-fn listed_learner(own: Asked) -> Option<NodeName> {
-    let Asked::Etcd { conf, .. } = own else { return None };
+fn listed_learner(own: Heard) -> Option<NodeName> {
+    let Heard::Etcd { conf, .. } = own else { return None };
     mids(conf.learners).next().map(|mid| NAMES[log::node_of(mid)].to_owned())
 }
 
@@ -395,12 +395,12 @@ fn word(view: &View, peer: usize) -> Fact<Authorisation> {
     })
 }
 
-fn etcd(answer: Asked) -> Fact<Etcd> {
+fn etcd(answer: Heard) -> Fact<Etcd> {
     let (mid, cluster, leader, index, is_learner, conf) = match answer {
-        Asked::NotAsked => return Fact::NotAsked,
-        Asked::Refused => return Fact::Absent,
-        Asked::Silent => return Fact::Unknown("it does not answer".to_owned()),
-        Asked::Etcd { mid, cluster, leader, index, is_learner, conf } => {
+        Heard::NotAsked => return Fact::NotAsked,
+        Heard::Refused => return Fact::Absent,
+        Heard::Silent => return Fact::Unknown("it does not answer".to_owned()),
+        Heard::Etcd { mid, cluster, leader, index, is_learner, conf } => {
             (mid, cluster, leader, index, is_learner, conf)
         }
     };

@@ -5,7 +5,7 @@
 use super::hash::{self, Found};
 use crate::sim::model::log::Conf;
 use crate::sim::model::timing::MOMENTS;
-use crate::sim::model::view::{Asked, Disk, View};
+use crate::sim::model::view::{Disk, Heard, View};
 use crate::sim::model::world::{Cib, Vars, Word};
 
 /// A view: two are the same where these are.
@@ -178,12 +178,12 @@ fn add_disk(row: &mut Row, disk: Option<Disk>) {
 }
 
 #[inline(always)]
-fn add_answer(row: &mut Row, answer: Asked) {
+fn add_answer(row: &mut Row, answer: Heard) {
     let (kind, etcd) = match answer {
-        Asked::NotAsked => (0_u8, (0, 0, 0, 0, false, Conf::default())),
-        Asked::Refused => (1, (0, 0, 0, 0, false, Conf::default())),
-        Asked::Silent => (2, (0, 0, 0, 0, false, Conf::default())),
-        Asked::Etcd { mid, cluster, leader, index, is_learner, conf } => {
+        Heard::NotAsked => (0_u8, (0, 0, 0, 0, false, Conf::default())),
+        Heard::Refused => (1, (0, 0, 0, 0, false, Conf::default())),
+        Heard::Silent => (2, (0, 0, 0, 0, false, Conf::default())),
+        Heard::Etcd { mid, cluster, leader, index, is_learner, conf } => {
             (3, (mid, cluster, leader, index, is_learner, conf))
         }
     };
