@@ -38,11 +38,14 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// As [`fs::read`], of a file that is not to be larger than `limit` bytes.
 pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
+    read_into(&mut bytes, open(path)?, limit)?;
     Ok(bytes)
+}
+
+/// All of a file that is not to be larger than `limit` bytes, into a buffer of the caller's.
+pub fn read_into(bytes: &mut Vec<u8>, file: File, limit: u64) -> io::Result<()> {
+    file.take(limit.saturating_add(1)).read_to_end(bytes)?;
+    if bytes.len() as u64 > limit { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(()) }
 }
 
 /// As [`read_at_most`], of a text.

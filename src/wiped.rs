@@ -7,10 +7,15 @@ use zeroize::Zeroizing;
 
 use crate::regular_file;
 
+/// A buffer for `room` bytes, which are nowhere else then.
+fn buffer(room: usize) -> Zeroizing<Vec<u8>> {
+    // A full buffer would grow to find out that nothing follows.
+    Zeroizing::new(Vec::with_capacity(room.saturating_add(1)))
+}
+
 /// All that `reader` has. What fits into `room` bytes was never anywhere else.
 pub fn read(mut reader: impl Read, room: usize) -> io::Result<Zeroizing<Vec<u8>>> {
-    // A full buffer would grow to find out that nothing follows.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(room.saturating_add(1)));
+    let mut bytes = buffer(room);
     reader.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
@@ -18,9 +23,9 @@ pub fn read(mut reader: impl Read, room: usize) -> io::Result<Zeroizing<Vec<u8>>
 /// As [`regular_file::read_at_most`].
 pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Zeroizing<Vec<u8>>> {
     let file = regular_file::open(path)?;
-    let room = usize::try_from(file.metadata()?.len().min(limit)).unwrap_or_default();
-    let bytes = read(file.take(limit.saturating_add(1)), room)?;
-    if bytes.len() as u64 > limit { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+    let mut bytes = buffer(usize::try_from(file.metadata()?.len().min(limit)).unwrap_or_default());
+    regular_file::read_into(&mut bytes, file, limit)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -185,21 +185,21 @@ fn failed_upkeep(exit: Exit, error: &act::Error) -> Code {
 
 fn left_to_the_next_one(exit: Exit, why: &str) -> Code {
     log::warn!("{why}; the next monitor goes on");
-    answered(exit, why)
+    answered(exit, || why.to_owned())
 }
 
 fn finish(exit: Exit, because: &Reason) -> Code {
-    answered(exit, &because.short())
+    answered(exit, || because.short())
 }
 
 /// The exit code, and the exit reason of a failure.
-fn answered(exit: Exit, why: &str) -> Code {
+fn answered(exit: Exit, why: impl FnOnce() -> String) -> Code {
     match exit {
         Exit::Success => Code::Success,
         Exit::Promoted => Code::RunningPromoted,
         Exit::NotRunning => Code::NotRunning,
         Exit::Retriable => {
-            print_reason(why);
+            print_reason(&why());
             Code::Generic
         }
     }

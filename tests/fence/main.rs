@@ -11,3 +11,5 @@ mod options;
 mod power;
 mod power_on;
 mod systems;
+#[path = "../tree/mod.rs"]
+mod tree;

@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
-use std::path::{Path, PathBuf};
-
 use crate::bmc::agent::Call;
+use crate::tree::{root, rust_files};
 use tandem::fence::options::{OPTIONS, by_name};
 
 /// Rows of the table whose heading begins with `heading`: their cells.
@@ -17,19 +16,6 @@ fn rows(heading: &str) -> Vec<Vec<String>> {
 
 fn original() -> Vec<Vec<String>> {
     rows("fence_redfish 4.17")
-}
-
-fn rust_files(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(rust_files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-    found
 }
 
 #[test]
@@ -73,12 +59,8 @@ fn every_option_has_its_row_and_every_row_its_tests() {
         let in_own = own.iter().any(|row| row[0] == option.name);
         assert!(in_original != in_own, "{} must be in one of the tables", option.name);
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let code: String = [root.join("src"), root.join("tests")]
-        .iter()
-        .flat_map(|directory| rust_files(directory))
-        .map(|path| std::fs::read_to_string(path).unwrap())
-        .collect();
+    let files = ["src", "tests"].iter().flat_map(|directory| rust_files(&root().join(directory)));
+    let code: String = files.map(|path| std::fs::read_to_string(path).unwrap()).collect();
     for row in original.iter().chain(&own) {
         let tests = row.last().unwrap();
         assert!(!tests.is_empty(), "{row:?}");

@@ -3,27 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use crate::greps::{Found, LOOKS};
-
-fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
-        if entry.is_dir() {
-            sources(&entry, found);
-        } else if entry.extension().is_some_and(|extension| extension == "rs") {
-            found.push(entry);
-        }
-    }
-}
+use crate::tree::{root, rust_files};
 
 fn everything() -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files = Vec::new();
-    for directory in ["src", "tests"] {
-        sources(&root.join(directory), &mut files);
-    }
-    files.iter().map(|file| fs::read_to_string(file).unwrap()).collect()
+    let files = ["src", "tests"].iter().flat_map(|directory| rust_files(&root().join(directory)));
+    files.map(|file| fs::read_to_string(file).unwrap()).collect()
 }
 
 #[test]

@@ -6,8 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders that hold nothing of ours to read.
-const NOT_OURS: &[&str] = &["target", ".git", "fixtures"];
+use crate::tree::{below, of_kind, root};
+
 /// What paths in the text begin with; a word that begins otherwise is no path of this tree.
 const TOP: &[&str] =
     &["src/", "tests/", "ocf/", "rpm/", "deb/", "metadata/", "shellspec/", "fuzz/", "docs/", ".ci/", ".cargo/"];
@@ -17,29 +17,15 @@ const KINDS: &[&str] = &["rs", "md", "toml", "scn", "trace", "sh", "mk", "spec"]
 const CAPITALS: &[&str] =
     &["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "Cargo.toml", "Cargo.lock", "SOURCE.txt"];
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// Every document, and its text.
 fn documents() -> Vec<(PathBuf, String)> {
-    fn walk(dir: &Path, found: &mut Vec<(PathBuf, String)>) {
-        for entry in fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            if path.is_dir() && !NOT_OURS.contains(&name.as_str()) {
-                walk(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "md") {
-                found.push((path.clone(), fs::read_to_string(&path).unwrap()));
-            }
-        }
-    }
-    let mut found = Vec::new();
-    walk(root(), &mut found);
+    let is_ours = |path: &PathBuf| !path.iter().any(|part| part == "fixtures");
+    let paths = of_kind(root(), "md").into_iter().filter(is_ours);
+    let found: Vec<_> = paths.map(|path| (path.clone(), fs::read_to_string(&path).unwrap())).collect();
     assert!(found.len() >= 10, "{} documents", found.len());
     found
 }
@@ -120,26 +106,8 @@ fn comments() -> Vec<(PathBuf, String)> {
         Some((path, text.lines().map(str::trim_start).filter(is_comment).collect::<Vec<_>>().join("\n")))
     };
     let is_source = |path: &PathBuf| path.is_file() && path.extension().is_none_or(|kind| kind != "md");
-    let sources = files().into_iter().filter(is_source);
+    let sources = below(root()).into_iter().filter(is_source);
     sources.filter(|path| !path.iter().any(|part| part == "fixtures")).filter_map(text).collect()
-}
-
-/// Every file and folder of this tree.
-fn files() -> Vec<PathBuf> {
-    fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            if !["target", ".git"].iter().any(|name| path.ends_with(name)) {
-                if path.is_dir() {
-                    walk(&path, found);
-                }
-                found.push(path);
-            }
-        }
-    }
-    let mut found = Vec::new();
-    walk(root(), &mut found);
-    found
 }
 
 /// Whether it begins with a folder of this tree.
@@ -164,7 +132,7 @@ fn paths(text: &str, names: bool) -> impl Iterator<Item = &str> {
 
 #[test]
 fn every_path_in_the_text_is_there() {
-    let files = files();
+    let files = below(root());
     // A name without its first folder is the end of some path: the text says in which folder.
     let is_there = |word: &str, text: &Path| {
         root().join(word).exists()

@@ -9,3 +9,5 @@ mod greps;
 mod recovery_guide;
 mod scenario_map;
 mod tidy;
+#[path = "../tree/mod.rs"]
+mod tree;

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::tree::{root, rust_files};
 
 /// How many situations the catalogue has.
 const SITUATIONS: usize = 128;
@@ -25,10 +27,6 @@ impl Row {
     }
 }
 
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
 fn rows() -> Vec<Row> {
     let text = fs::read_to_string(root().join("tests/scenarios/README.md")).unwrap();
     let cells = text.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
@@ -42,19 +40,17 @@ fn rows() -> Vec<Row> {
 }
 
 /// The names of all test functions: those that follow a `#[test]`, attributes in between.
-fn test_functions(dir: &Path, found: &mut BTreeSet<String>) {
-    for path in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
-        if path.is_dir() {
-            test_functions(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path).unwrap();
-            for rest in text.split("#[test]\n").skip(1) {
-                let function = rest.lines().map(str::trim).find(|line| !line.starts_with("#[")).unwrap_or_default();
-                let name = function.strip_prefix("fn ").and_then(|rest| rest.split_once('('));
-                found.extend(name.map(|(name, _)| name.to_owned()));
-            }
+fn test_functions(dir: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for path in rust_files(dir) {
+        let text = fs::read_to_string(&path).unwrap();
+        for rest in text.split("#[test]\n").skip(1) {
+            let function = rest.lines().map(str::trim).find(|line| !line.starts_with("#[")).unwrap_or_default();
+            let name = function.strip_prefix("fn ").and_then(|rest| rest.split_once('('));
+            found.extend(name.map(|(name, _)| name.to_owned()));
         }
     }
+    found
 }
 
 fn exists(name: &str, functions: &BTreeSet<String>, lab: &str) -> bool {
@@ -104,9 +100,7 @@ fn what_a_scenario_of_the_model_is_about_is_said_in_its_rows() {
 
 #[test]
 fn everything_that_a_row_names_exists() {
-    let mut functions = BTreeSet::new();
-    test_functions(&root().join("src"), &mut functions);
-    test_functions(&root().join("tests"), &mut functions);
+    let functions = ["src", "tests"].iter().flat_map(|dir| test_functions(&root().join(dir))).collect();
     let lab = fs::read_to_string(root().join("tests/lab/scenarios/table.rs")).unwrap();
     let mut wrong = Vec::new();
     for row in rows() {

@@ -12,3 +12,5 @@ mod removal;
 mod replay;
 mod security;
 mod shellspec_runner;
+#[path = "../tree/mod.rs"]
+mod tree;

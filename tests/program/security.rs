@@ -11,22 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::tree::{root, rust_files};
+
 /// Every file of the program, and its text.
 fn sources() -> Vec<(PathBuf, String)> {
-    fn walk(dir: &Path, found: &mut Vec<(PathBuf, String)>) {
-        for entry in fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                walk(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                found.push((path.clone(), fs::read_to_string(&path).unwrap()));
-            }
-        }
-    }
-    let mut found = Vec::new();
-    walk(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
-    assert!(found.len() > 50);
-    found
+    let files = rust_files(&root().join("src"));
+    assert!(files.len() > 50);
+    files.into_iter().map(|path| (path.clone(), fs::read_to_string(&path).unwrap())).collect()
 }
 
 /// What a module's own tests start is not what the product starts.

@@ -7,6 +7,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
 use super::exceptions;
+use crate::tree::{root, rust_files};
 
 /// Where sentences are made that reach `crm_mon`, stderr or the journal because something was refused or failed.
 const SOURCES: &[&str] = &[
@@ -38,32 +39,22 @@ pub(crate) struct Sentence {
 
 /// All of them, in the order of the files.
 pub(crate) fn all() -> Vec<Sentence> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files = Vec::new();
-    for source in SOURCES {
-        collect_files(&root.join(source), &mut files);
-    }
+    let files: Vec<PathBuf> = SOURCES.iter().flat_map(|source| files(&root().join(source))).collect();
     assert!(files.len() > SOURCES.len(), "the sources are not where this test looks for them");
-    let mut found: Vec<Sentence> = files.iter().flat_map(|file| of_file(root, file)).collect();
+    let mut found: Vec<Sentence> = files.iter().flat_map(|file| of_file(root(), file)).collect();
     found.sort();
     found.dedup_by(|a, b| a.text == b.text);
     found
 }
 
-fn collect_files(path: &Path, files: &mut Vec<PathBuf>) {
+/// The file at `path`, or those below it that are no tests.
+fn files(path: &Path) -> Vec<PathBuf> {
     assert!(path.exists(), "{} is gone: tell this test where its sentences are now", path.display());
     if path.is_file() {
-        files.push(path.to_owned());
-        return;
+        return vec![path.to_owned()];
     }
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for entry in entries {
-        let is_test = entry.file_stem().is_some_and(|stem| stem == "tests");
-        if !is_test && (entry.is_dir() || entry.extension().is_some_and(|extension| extension == "rs")) {
-            collect_files(&entry, files);
-        }
-    }
+    let is_test = |file: &PathBuf| file.iter().any(|part| part == "tests" || part == "tests.rs");
+    rust_files(path).into_iter().filter(|file| !is_test(&file.strip_prefix(path).unwrap_or(file).to_owned())).collect()
 }
 
 fn of_file(root: &Path, path: &Path) -> Vec<Sentence> {

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::sources::{Sources, below, root};
+use super::sources::Sources;
+use crate::tree::{root, rust_files};
 
 /// Each folder (or file) right below `src/`, and what it may import. A row imports only rows above it, which the test
 /// looks at: nothing imports upward, and there is no circle.
@@ -172,7 +173,7 @@ fn the_table_has_no_upward_import() {
 fn the_core_has_no_clock_no_file_and_no_process() {
     const NEVER: &[&str] = &["env", "fs", "io", "net", "os", "path", "process", "sync", "thread", "time"];
     let core = root().join("src/decide");
-    let files = below(&core);
+    let files = rust_files(&core);
     assert!(files.len() > 30, "the core is not where this test looks for it");
     let mut wrong = Vec::new();
     for path in files.iter().filter(|path| !path.iter().any(|part| part == "tests" || part == "tests.rs")) {

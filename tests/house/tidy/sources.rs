@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use syn::visit::{self, Visit};
 
+use crate::tree::{root, rust_files};
+
 /// A module's path below the crate, such as `decide::start`; the crate's own root is the empty one.
 pub(crate) type Module = Vec<String>;
 
@@ -21,34 +23,12 @@ pub(crate) struct Sources {
     pub(crate) files: BTreeMap<Module, File>,
 }
 
-/// Every Rust file below `dir`, tests included.
-pub(crate) fn below(dir: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut open = vec![dir.to_owned()];
-    while let Some(dir) = open.pop() {
-        for entry in std::fs::read_dir(&dir).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
-pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
 impl Sources {
     /// The product's own code: what is compiled for tests alone may import what it likes.
     pub(crate) fn of_the_product() -> Self {
         let src = root().join("src");
         let mut files = BTreeMap::new();
-        for path in below(&src) {
+        for path in rust_files(&src) {
             let relative = path.strip_prefix(&src).unwrap().to_owned();
             if relative.iter().any(|part| part == "tests" || part == "tests.rs") {
                 continue;
