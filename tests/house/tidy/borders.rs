@@ -103,7 +103,6 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &[
             "agent",
             "clock",
-            "command",
             "data_dir",
             "decide",
             "fence",
