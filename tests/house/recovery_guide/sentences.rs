@@ -129,6 +129,14 @@ impl<'ast> Visit<'ast> for Reader {
         }
     }
 
+    /// The journal's longer words for what an exit reason says: the guide has the exit reason.
+    fn visit_field_value(&mut self, field: &'ast syn::FieldValue) {
+        let is_long = matches!(&field.member, syn::Member::Named(name) if name == "long");
+        if !is_long || self.owner != "Refusal" {
+            visit::visit_field_value(self, field);
+        }
+    }
+
     fn visit_attribute(&mut self, attribute: &'ast syn::Attribute) {
         if attribute.path().is_ident("error")
             && let syn::Meta::List(list) = &attribute.meta
