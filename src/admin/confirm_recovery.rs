@@ -85,7 +85,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Confirmed, Failure> {
     warn(&prompt, &evidence, history, accept_loss)?;
     prompt.name(&format!("Type the name of the node that is given up ({peer}) to go on without it"), &peer)?;
     authorise(&context, &evidence, history, accept_loss)?;
-    prompt.tell("The word is given, for this boot and for the data as it is now.")?;
+    prompt.tell("The confirmation is written, for this boot and for the data as it is now.")?;
     let quorum = grant_quorum(&prompt)?;
     let fencing = confirm_fencing(&prompt, &evidence, &peer)?;
     // Old failures must not keep Pacemaker from trying again.

@@ -30,7 +30,7 @@ pub(crate) fn text(evidence: &Evidence) -> String {
     line("this boot", fact(&evidence.boot_memory, "remembers nothing", |memory| boot_memory(evidence, memory)));
     if let Fact::Known(word) = &evidence.authorisation {
         let loss = if word.accept_loss { ", accepting the loss" } else { "" };
-        line("operator's word", format!("{} is given up{loss}", word.lost_node));
+        line("confirmation", format!("{} is given up{loss}", word.lost_node));
     }
     match &evidence.cib {
         Fact::Known(cib) => write_cib(cib, peer, &mut line),

@@ -103,7 +103,7 @@ pub(super) fn stop(env: &Env) -> Result<(), String> {
         match place.is_gone() {
             Ok(true) => return Ok(()),
             Ok(false) if began.elapsed() < PATIENCE => clock::sleep(LOOK_EVERY),
-            Ok(false) => return Err("see 'podman ps' and 'podman kill': etcd does not end".to_owned()),
+            Ok(false) => return Err("see 'podman ps' and 'podman kill': etcd is still running after SIGKILL".to_owned()),
             Err(_) if place.is_silent() && place.data_dir().is_some_and(is_free) => return Ok(()),
             Err(why) => return Err(format!("see 'podman ps --all': cannot tell whether etcd runs: {why}")),
         }
@@ -171,7 +171,7 @@ mod tests {
         // One that podman cannot end is told.
         let deaf = tempfile::tempdir().unwrap();
         let env = node(deaf.path(), &format!("case $1 in stop|kill) exit 125;; *) echo '{paused}';; esac"));
-        assert!(stop(&env).is_err_and(|why| why.contains("etcd does not end")));
+        assert!(stop(&env).is_err_and(|why| why.contains("etcd is still running after SIGKILL")));
     }
 
     #[test]

@@ -117,7 +117,7 @@ impl Refusal {
             Self::BlankAlone => Words {
                 short: format!("start {peer}, or 'etcdutl snapshot restore': this node holds no data"),
                 long: format!(
-                    "this node holds no data: start {peer}, which is to serve first; if it is gone for good, restore a snapshot with 'etcdutl snapshot restore'"
+                    "this node holds no data: start {peer}, which must start first; if it is gone for good, restore a snapshot with 'etcdutl snapshot restore'"
                 ),
             },
             Self::BrokenAlone { why } => Words {
@@ -125,7 +125,7 @@ impl Refusal {
                     "start {peer}, or put a backup back, see 'tandem explain': this node's data dir is broken"
                 ),
                 long: format!(
-                    "this node's data dir is broken ({why}): start {peer}, which is to serve first; if it is gone for good, {BACKUP}"
+                    "this node's data dir is broken ({why}): start {peer}, which must start first; if it is gone for good, {BACKUP}"
                 ),
             },
             Self::DatabaseAheadOfLog { last_index, database_index } => Words {
@@ -141,8 +141,8 @@ impl Refusal {
                 ),
             },
             Self::PeerDoesNotServe => Words {
-                short: format!("see 'pcs status': {peer} is to serve first and does not yet"),
-                long: format!("{peer} is to serve first and does not yet; will try again"),
+                short: format!("see 'pcs status': waiting for {peer}'s etcd, which must start first"),
+                long: format!("waiting for {peer}'s etcd, which must start first; will try again"),
             },
             Self::PeerNotConfirmed { why } => Words {
                 short: format!("fence it, or 'pcs stonith confirm {peer}' if it is off: it is not confirmed off"),
@@ -167,8 +167,8 @@ impl Refusal {
                 long: format!("this member is still a learner: it has not caught up with {peer}"),
             },
             Self::StillRunning => Words {
-                short: "see 'podman ps' and 'podman kill': etcd does not end".to_owned(),
-                long: "etcd does not end".to_owned(),
+                short: "see 'podman ps' and 'podman kill': etcd is still running after SIGKILL".to_owned(),
+                long: "etcd is still running after SIGKILL".to_owned(),
             },
             Self::EarlierActionLasts => Words {
                 short: "see 'ps -C podman': an earlier action still changes the container".to_owned(),

@@ -12,16 +12,16 @@ impl Rule {
         match self {
             Self::AlreadyServing => write!(f, "R0: etcd runs here and answers"),
             Self::PeerServesAndListsThisMember => {
-                write!(f, "R1: {peer} serves and lists this member: starting normally, nothing is wiped")
+                write!(f, "R1: {peer}'s etcd has a leader and lists this member: starting normally, nothing is wiped")
             }
             Self::PeerServesAndThisDataIsNotIts => {
                 write!(
                     f,
-                    "R1: {peer} serves and this data is not a member's of its cluster: joining as a learner, the data dir is kept as a backup"
+                    "R1: {peer}'s etcd has a leader and this data is not a member's of its cluster: joining as a learner, the data dir is kept as a backup"
                 )
             }
             Self::PeerServesAndThisNodeIsBlank => {
-                write!(f, "R1: {peer} serves and this node holds no data: joining as a learner")
+                write!(f, "R1: {peer}'s etcd has a leader and this node holds no data: joining as a learner")
             }
             Self::TwoPlainStarts => {
                 write!(
@@ -51,7 +51,7 @@ impl Rule {
             Self::FirstByNameBootstraps => {
                 write!(
                     f,
-                    "R2: both nodes are blank and no cluster was ever recorded: the first by name begins a new cluster, the other joins it"
+                    "R2: both nodes are blank and no cluster was ever recorded: the first by name bootstraps it, the other joins"
                 )
             }
             Self::SurvivorGoesOnAlone => {
@@ -91,7 +91,7 @@ impl fmt::Display for Wait {
         match self {
             Self::OwnRecord => write!(f, "our own record to be visible in the CIB"),
             Self::PeerRecord { peer } => write!(f, "{peer} to say what data it holds"),
-            Self::PeerToServe { peer } => write!(f, "{peer} to serve"),
+            Self::PeerToServe { peer } => write!(f, "{peer}'s etcd to have a leader"),
             Self::PeerConfirmed { peer, why } => write!(f, "{peer} to be back, or confirmed off ({why})"),
             Self::OwnLeader => write!(f, "our etcd to have a leader"),
             Self::OwnAnswer { why } => write!(f, "our etcd to answer ({why})"),
