@@ -1,5 +1,5 @@
-//! `tandem confirm-recovery`: the operator's word in rule R3. It shows the evidence, says what could be lost, and asks
-//! for the lost node's name to be typed; quorum and fencing are asked for separately, and only where they are missing.
+//! `tandem confirm-recovery`: the operator's confirmation in rule R3. It shows the evidence, says what could be lost, and
+//! asks for the lost node's name to be typed; quorum and fencing are asked for separately, and only where they are missing.
 
 use clap::Args;
 use serde::Serialize;
@@ -31,7 +31,7 @@ because are what the agent would do now if Pacemaker asked for a start, as 'tand
 pub(super) struct Arguments {
     #[command(flatten)]
     resource: node::ResourceArgument,
-    /// Accepts that the lost node went on alone and that its writes since then are lost
+    /// Accepts that the lost node ran standalone and that its writes since then are lost
     #[arg(long)]
     accept_loss: bool,
     #[command(flatten)]
@@ -128,7 +128,7 @@ fn recoverable(evidence: &Evidence, accept_loss: bool) -> Result<&History, Failu
     }
     if evidence.was_left_behind() && !accept_loss {
         return Err(Failure(format!(
-            "{peer} went on alone, so writes that it acknowledged are missing here: start it, or accept that they are lost with --accept-loss"
+            "{peer} ran standalone, so writes that it acknowledged are missing here: start it, or accept that they are lost with --accept-loss"
         )));
     }
     Ok(history)
@@ -143,7 +143,7 @@ fn warn(prompt: &Prompt<'_>, evidence: &Evidence, history: &History, accept_loss
         prompt.tell(format_args!("Every write that {peer} acknowledged after that WILL BE LOST."))?;
     } else {
         prompt.tell(format_args!(
-            "If {peer} went on alone after that, every write that it acknowledged since is lost."
+            "If {peer} ran standalone after that, every write that it acknowledged since is lost."
         ))?;
     }
     prompt.tell(format_args!("Nothing is lost if you start {peer} instead."))

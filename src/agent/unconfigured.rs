@@ -103,7 +103,9 @@ pub(super) fn stop(env: &Env) -> Result<(), String> {
         match place.is_gone() {
             Ok(true) => return Ok(()),
             Ok(false) if began.elapsed() < PATIENCE => clock::sleep(LOOK_EVERY),
-            Ok(false) => return Err("see 'podman ps' and 'podman kill': etcd is still running after SIGKILL".to_owned()),
+            Ok(false) => {
+                return Err("see 'podman ps' and 'podman kill': etcd is still running after SIGKILL".to_owned());
+            }
             Err(_) if place.is_silent() && place.data_dir().is_some_and(is_free) => return Ok(()),
             Err(why) => return Err(format!("see 'podman ps --all': cannot tell whether etcd runs: {why}")),
         }

@@ -55,7 +55,7 @@ pub struct Evidence {
     pub note: Fact<Note>,
     /// What this boot remembers, in a file that no reboot survives.
     pub boot_memory: Fact<BootMemory>,
-    /// The operator's word that this node may go on alone.
+    /// The operator's confirmation that this node may run standalone.
     pub authorisation: Fact<Authorisation>,
     /// Other facts of this node. Decisions that were recorded before there was this field have none.
     #[serde(default)]
@@ -184,7 +184,7 @@ impl Evidence {
         matches!(self.launching, Fact::Known(true) | Fact::Unknown(_))
     }
 
-    /// The operator's word, where it is of this boot and about this data and this peer.
+    /// The operator's confirmation, where it is of this boot and about this data and this peer.
     pub fn authorised(&self, history: &History) -> Option<&Authorisation> {
         let position = LogPosition { term: history.last_term, index: history.last_index };
         self.authorisation.known().filter(|word| {

@@ -125,7 +125,7 @@ pub enum Effect {
     NoteFailedStart(FailedStarts),
     /// Forgets that it did: it serves from that data.
     ForgetFailedStarts,
-    /// Takes the operator's word back: it has been used.
+    /// Takes the operator's confirmation back: it has been used.
     ConsumeAuthorisation,
     /// Shows etcd's alarms as an attribute of this node; `None` takes them back.
     SetAlarm(Option<String>),

@@ -44,22 +44,22 @@ impl Refusal {
                     "start {peer}, mv 'tandem-note.json', or 'tandem confirm-recovery': this node's note cannot be read"
                 ),
                 long: format!(
-                    "cannot read the note beside the data ({why}), which says how often this node went on alone: start {peer}, and move the note away; if {peer} is gone for good, move it away and type 'tandem confirm-recovery' here"
+                    "cannot read the note beside the data ({why}), which says how often this node ran standalone: start {peer}, and move the note away; if {peer} is gone for good, move it away and type 'tandem confirm-recovery' here"
                 ),
             },
             Self::HistoriesSplit => Words {
-                short: "'crm_attribute -n etcd_primary -v NODE' chooses the data to keep: both nodes went on alone"
+                short: "'crm_attribute -n etcd_primary -v NODE' chooses the data to keep: both nodes ran standalone"
                     .to_owned(),
                 long: format!(
-                    "this node and {peer} both went on alone and their histories split: choose one with 'crm_attribute --name etcd_primary --update NODE', and the other's data is kept as a backup"
+                    "this node and {peer} both ran standalone and their histories split: choose one with 'crm_attribute --name etcd_primary --update NODE', and the other's data is kept as a backup"
                 ),
             },
             Self::PeerWentOnAloneAndLostItsData { peer_forks } => Words {
                 short: format!(
-                    "restore {peer}, or 'tandem confirm-recovery --accept-loss': it went on alone and lost its data"
+                    "restore {peer}, or 'tandem confirm-recovery --accept-loss': it ran standalone and lost its data"
                 ),
                 long: format!(
-                    "{peer} went on alone (fork {peer_forks}) and holds no data now: writes since then are only in its backups; restore them there, or confirm the loss with 'tandem confirm-recovery --accept-loss'"
+                    "{peer} ran standalone (fork {peer_forks}) and holds no data now: writes since then are only in its backups; restore them there, or confirm the loss with 'tandem confirm-recovery --accept-loss'"
                 ),
             },
             Self::DataOfARecordedClusterIsGone => Words {

@@ -63,7 +63,7 @@ fn the_survivor_recovers_though_its_etcd_tells_it_nothing() {
         );
     }
     assert!(!recovers(&down(refusing(false))));
-    // Nor does a table or an operator's word force what serves unseen.
+    // Nor does a table or an operator's confirmation force what serves unseen.
     let nothing_there = refusing(false).with_peer_record(DataDir::Blank);
     let confirmed = Evidence { authorisation: Fact::Known(word(false)), ..fenced(unknown_boot(nothing_there)) };
     assert!(is_harmless(&first(Request::Notify, &confirmed)));

@@ -1,4 +1,4 @@
-//! Going on alone in the post-stop notification, with `monitor` as backstop.
+//! Running standalone in the post-stop notification, with `monitor` as backstop.
 
 use super::world::*;
 use crate::decide::evidence::*;
@@ -157,7 +157,7 @@ fn a_learner_and_a_member_that_this_boot_never_saw_vote_do_not_recover() {
     let learner = Evidence { own_etcd: Fact::Known(etcd(ME, None, &[PEER], &[ME])), ..down.clone() };
     let unseen = Evidence { boot_memory: Fact::Absent, ..down.clone() };
     let forked = down.cib_with(|cib| cib.lineage = forks(1, "node2"));
-    for (name, evidence) in [("learner", learner), ("unseen", unseen), ("the peer went on alone", forked)] {
+    for (name, evidence) in [("learner", learner), ("unseen", unseen), ("the peer ran standalone", forked)] {
         assert!(!recovers(Request::Monitor, &evidence), "{name}");
         assert!(!recovers(Request::Notify, &post_stop(evidence)), "{name}");
     }

@@ -104,7 +104,7 @@ pub(super) fn record(disk: DataDir) -> PublishedState {
     }
 }
 
-/// An operator's word about node1's data and its peer.
+/// An operator's confirmation about node1's data and its peer.
 pub(super) fn word(accept_loss: bool) -> Authorisation {
     Authorisation {
         boot_id: "boot1".to_owned(),

@@ -45,7 +45,7 @@ pub const ALL: [(Strategy, &str, &str); 5] = [
     (
         Strategy::Tandem,
         "Tandem",
-        "goes on alone once its peer is confirmed off and its own log has all that was acknowledged",
+        "runs standalone once its peer is confirmed off and its own log has all that was acknowledged",
     ),
 ];
 
