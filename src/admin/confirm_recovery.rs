@@ -9,7 +9,7 @@ use super::prompt::{Answers, Prompt};
 use super::report::{Form, Report};
 use super::{evidence, explain, node};
 use crate::data_dir::{DataDir, History};
-use crate::decide::evidence::{Authorisation, Cib, Evidence, LogPosition, PeerNode};
+use crate::decide::evidence::{Cib, Confirmation, Evidence, LogPosition, PeerNode};
 use crate::decide::reason::LastWritten;
 use crate::decide::{self, Plan, Progress, Request};
 use crate::pacemaker::{by_hand, resource};
@@ -84,7 +84,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Confirmed, Failure> {
     let peer = evidence.peer_name().to_owned();
     warn(&prompt, &evidence, history, accept_loss)?;
     prompt.name(&format!("Type the name of the node that is given up ({peer}) to go on without it"), &peer)?;
-    authorise(&context, &evidence, history, accept_loss)?;
+    confirm(&context, &evidence, history, accept_loss)?;
     prompt.tell("The confirmation is written, for this boot and for the data as it is now.")?;
     let quorum = grant_quorum(&prompt)?;
     let fencing = confirm_fencing(&prompt, &evidence, &peer)?;
@@ -149,8 +149,8 @@ fn warn(prompt: &Prompt<'_>, evidence: &Evidence, history: &History, accept_loss
     prompt.tell(format_args!("Nothing is lost if you start {peer} instead."))
 }
 
-fn authorise(context: &Context, evidence: &Evidence, history: &History, accept_loss: bool) -> Result<(), Failure> {
-    let word = Authorisation {
+fn confirm(context: &Context, evidence: &Evidence, history: &History, accept_loss: bool) -> Result<(), Failure> {
+    let word = Confirmation {
         boot_id: evidence.boot_id.clone(),
         lost_node: evidence.peer_name().to_owned(),
         cluster_id: history.cluster_id,
@@ -158,7 +158,7 @@ fn authorise(context: &Context, evidence: &Evidence, history: &History, accept_l
         position: LogPosition { term: history.last_term, index: history.last_index },
         accept_loss,
     };
-    state_file::write(&context.authorisation_path, &word)?;
+    state_file::write(&context.confirmation_path, &word)?;
     Ok(())
 }
 

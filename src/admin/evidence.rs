@@ -28,7 +28,7 @@ pub(crate) fn text(evidence: &Evidence) -> String {
     }
     line("durable note", fact(&evidence.note, "none", note));
     line("this boot", fact(&evidence.boot_memory, "remembers nothing", |memory| boot_memory(evidence, memory)));
-    if let Fact::Known(word) = &evidence.authorisation {
+    if let Fact::Known(word) = &evidence.confirmation {
         let loss = if word.accept_loss { ", accepting the loss" } else { "" };
         line("confirmation", format!("{} is given up{loss}", word.lost_node));
     }

@@ -86,13 +86,13 @@ pub(super) fn is_newest(evidence: &Evidence, record: &PublishedState) -> bool {
 
 /// Whether an operator gave up the peer by name; where somebody is known to have gone on without us, the loss as well.
 pub(super) fn operator_confirmed(evidence: &Evidence, history: &History) -> bool {
-    evidence.authorised(history).is_some_and(|word| word.accept_loss || !evidence.was_left_behind())
+    evidence.confirmation_for(history).is_some_and(|word| word.accept_loss || !evidence.was_left_behind())
 }
 
 /// An operator's confirmation about a member that runs. What its data says, once it is stopped, is compared with the
 /// word then.
-pub(super) fn is_authorised(evidence: &Evidence) -> bool {
-    let word = evidence.authorisation.known();
+pub(super) fn is_confirmed(evidence: &Evidence) -> bool {
+    let word = evidence.confirmation.known();
     word.is_some_and(|word| word.boot_id == evidence.boot_id && word.lost_node == evidence.peer_name())
 }
 

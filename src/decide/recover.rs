@@ -8,7 +8,7 @@ use super::fact::Fact;
 use super::peer::{PeerStatus, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
 use super::proof::{
-    has_proof, is_authorised, note_unreadable, operator_confirmed, peer_is_out_of_the_way,
+    has_proof, is_confirmed, note_unreadable, operator_confirmed, peer_is_out_of_the_way,
     proves_that_the_peer_did_not_go_on, told_to, votes_among_many, without_proof,
 };
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
@@ -96,7 +96,7 @@ fn reason_to_go_on(evidence: &Evidence) -> Option<Reason> {
     if !leaderless(evidence) {
         return None;
     }
-    if is_authorised(evidence) {
+    if is_confirmed(evidence) {
         return Some(evidence.rule(Rule::OperatorConfirmed));
     }
     r2_rule_of_a_force(evidence).map(|rule| evidence.rule(rule))
@@ -228,12 +228,12 @@ fn decide_stopped(evidence: &Evidence) -> Plan {
 /// as it stands it would have the next start's etcd announced and stopped again, without end.
 fn refuse_at_the_barrier(evidence: &Evidence, disk: &DataDir) -> Plan {
     let position = history_position(disk);
-    if !is_authorised(evidence) {
+    if !is_confirmed(evidence) {
         return evidence.refuse(without_proof(evidence, position));
     }
     let refusal = Refusal::ConfirmationIsOutdated { position };
     let because = Reason::Refused { refusal, peer: evidence.peer_name().to_owned() };
-    Plan::exit(vec![Effect::ConsumeAuthorisation], Exit::Retriable, because)
+    Plan::exit(vec![Effect::ConsumeConfirmation], Exit::Retriable, because)
 }
 
 /// Whether the peer is there again, and may hold data: then a plain start is right, which is always safe.

@@ -82,7 +82,7 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Plan {
     }
     if is_outdated(evidence, &disk) {
         let because = Reason::Step(Step::TakeBackOutdatedConfirmation);
-        return Plan::then_look(vec![Effect::ConsumeAuthorisation], LOOK_AT_ONCE_MS, progress.clone(), because);
+        return Plan::then_look(vec![Effect::ConsumeConfirmation], LOOK_AT_ONCE_MS, progress.clone(), because);
     }
     let (Some(cib), Some(record)) = (evidence.cib.known(), evidence.record()) else {
         return evidence.refuse(Refusal::CibUnreadable { why: evidence.cib.why_unknown().to_owned() });
@@ -100,8 +100,8 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Plan {
 /// Whether an operator's confirmation is about other data than what is here now. It would not count before a force, but
 /// would have an etcd that runs announced and stopped for one.
 fn is_outdated(evidence: &Evidence, disk: &DataDir) -> bool {
-    let fits = matches!(disk, DataDir::Present(history) if evidence.authorised(history).is_some());
-    evidence.authorisation.known().is_some() && !fits
+    let fits = matches!(disk, DataDir::Present(history) if evidence.confirmation_for(history).is_some());
+    evidence.confirmation.known().is_some() && !fits
 }
 
 /// R0: etcd runs here. Nothing is started; what others rely on is written down.
@@ -256,7 +256,7 @@ fn together(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &Publis
 
 fn accepts_the_loss(evidence: &Evidence, record: &PublishedState) -> bool {
     match &record.disk {
-        DataDir::Present(history) => evidence.authorised(history).is_some_and(|word| word.accept_loss),
+        DataDir::Present(history) => evidence.confirmation_for(history).is_some_and(|word| word.accept_loss),
         DataDir::Blank | DataDir::Broken { .. } => false,
     }
 }

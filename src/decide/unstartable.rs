@@ -48,7 +48,7 @@ fn is_given_up(evidence: &Evidence, disk: &DataDir) -> Option<bool> {
     let claims = evidence.memory().is_some_and(|memory| memory.voter.is_some());
     let is_chosen = Chosen::seen_in(evidence, cib) == Chosen::Me
         || proof::told_to(evidence)
-        || evidence.authorised(history).is_some();
+        || evidence.confirmation_for(history).is_some();
     let may = !claims && !is_chosen;
     Some(may && (learns_from_who_serves(evidence, history) || beside_the_other_voter(evidence, cib, disk)?))
 }

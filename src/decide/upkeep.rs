@@ -100,7 +100,7 @@ pub(super) fn settled_config(evidence: &Evidence) -> Option<Effect> {
 /// An operator's confirmation is for a node that cannot go on: one that serves has no use for it, and must not find it
 /// in the next failure, when the data is another. Only a start takes it from a learner, too.
 fn used_word(evidence: &Evidence) -> Option<Effect> {
-    evidence.authorisation.known().map(|_| Effect::ConsumeAuthorisation)
+    evidence.confirmation.known().map(|_| Effect::ConsumeConfirmation)
 }
 
 fn is_promoted(evidence: &Evidence) -> bool {

@@ -63,7 +63,7 @@ impl fmt::Display for Effect {
             Self::Remember(memory) => write!(f, "remembers for this boot: {}", self::memory(memory)),
             Self::NoteFailedStart(failed) => write!(f, "counts failed starts from its data: {}", failed.count),
             Self::ForgetFailedStarts => f.write_str("forgets the failed starts from its data"),
-            Self::ConsumeAuthorisation => f.write_str("takes the operator's confirmation as used"),
+            Self::ConsumeConfirmation => f.write_str("takes the operator's confirmation as used"),
             Self::SetAlarm(Some(alarm)) => write!(f, "shows the alarm {alarm}"),
             Self::SetAlarm(None) => f.write_str("takes the alarm back"),
             Self::ForgetPrimary => f.write_str("takes the operator's choice between two histories as used"),

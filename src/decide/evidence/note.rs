@@ -46,7 +46,7 @@ pub struct BootMemory {
 /// The operator's confirmation, given with `tandem confirm-recovery`: for one use, in one boot, for the data as it was
 /// then.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Authorisation {
+pub struct Confirmation {
     pub boot_id: String,
     /// The node that is given up, by name.
     pub lost_node: NodeName,

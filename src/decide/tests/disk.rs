@@ -41,7 +41,7 @@ fn nothing_is_announced_or_forced_from_a_database_ahead_of_its_log() {
         assert!(is_refused_as_ahead(&plan), "{name}: {plan:?}");
     }
     // An operator's confirmation does not change what etcd does with it.
-    let word = Evidence { authorisation: Fact::Known(word(true)), ..at_rest() };
+    let word = Evidence { confirmation: Fact::Known(word(true)), ..at_rest() };
     let word = word.peer_is(PeerNode::Down, PeerAgent::Stopped).with_disk(ahead(beside()));
     assert!(is_refused_as_ahead(&first(Request::Start, &word)));
 }
