@@ -285,6 +285,12 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .leaves_a_mess()
     .nightly(),
     scenario(
+        "rolling_upgrade",
+        "one node after the other gets a newer version under writes, and each loses power beside the older one",
+        rolling_upgrade::run,
+    )
+    .nightly(),
+    scenario(
         "mixed_pair",
         "the shell agent on one host and Tandem on the other: either loses power, then both",
         mixed_pair::run,
