@@ -30,7 +30,7 @@ pub(super) fn announce(evidence: &Evidence, because: Reason) -> Plan {
     Plan::then_look(effects, LOOK_FOR_AN_ANNOUNCEMENT_MS, Progress::enter(phase, evidence.elapsed_ms), because)
 }
 
-/// A memory without its claim is forgotten before an announcement, which claims anew: it would count as a proof then.
+/// The announcement claims anew. A memory whose claim was lost is forgotten before that, or it would count as a proof again.
 fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
     let memory = evidence.memory().filter(|memory| memory.voter.is_some())?;
     let is_void = evidence.running_voter().is_none();

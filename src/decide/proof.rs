@@ -66,22 +66,23 @@ pub(super) fn has_proof(evidence: &Evidence, cluster_id: u64, member_id: MemberI
         && !evidence.was_left_behind()
 }
 
-/// Whether this sole voter's data is the newest. Either it knows every fork that was recorded; or the fork that it does not
-/// know was announced by the peer and never made, as the peer has left to this node since, still votes beside it, gave its data
-/// up to join, or learns from it. In both cases the peer's record must not claim another history.
+/// Whether this sole voter's data is the newest. It is if this node knows every recorded fork. It is as well if the fork that
+/// it does not know is void: an announcement stays recorded when its force is called off, and the peer, which made it, has
+/// since left this node's cluster, votes beside it, gave its data up to join it, or learns from it. It never is if the peer
+/// claims a history of its own.
 pub(super) fn is_newest(evidence: &Evidence, record: &PublishedState) -> bool {
     let Some(cib) = evidence.cib.known() else { return false };
     let Some(peer) = &cib.peer_record else { return !evidence.was_left_behind() };
     let answer = cold_start::answer(record, peer, &Cluster::seen_in(evidence, cib));
-    // What a peer that claims nothing held when it started may be gone since.
+    // The record of a peer that claims nothing may be outdated: that data may be gone.
     let split = peer.claims && answer == ColdStart::Refuse(Refusal::HistoriesSplit);
-    // Who is lost may have gone on since; who is there would claim.
+    // A lost peer may have forked since it published its record; one that is here would claim. A peer that left has no vote.
     let is_there = !matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Unknown(_));
-    let is_of_the_peer = |told: &Lineage| !told.is_beyond(&record.lineage) || *told == peer.lineage;
-    let told_of_the_peer = is_of_the_peer(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(is_of_the_peer);
-    let votes_beside = cold_start::still_votes_beside(peer, record) && told_of_the_peer;
-    let never_made = is_there && (peer.joins || votes_beside || cold_start::learns_from(peer, record));
-    !split && (!evidence.was_left_behind() || cold_start::left_to(peer, record) || never_made)
+    let is_of_the_peer = |forks: &Lineage| !forks.is_beyond(&record.lineage) || *forks == peer.lineage;
+    let only_the_peers = is_of_the_peer(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(is_of_the_peer);
+    let votes_beside = cold_start::still_votes_beside(peer, record) && only_the_peers;
+    let is_void = is_there && (peer.joins || votes_beside || cold_start::learns_from(peer, record));
+    !split && (!evidence.was_left_behind() || cold_start::left_to(peer, record) || is_void)
 }
 
 /// Whether an operator gave up the peer by name; where somebody is known to have gone on without us, the loss as well.

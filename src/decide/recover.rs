@@ -31,7 +31,7 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
 }
 
 fn begin(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
-    // Where nobody can tell whether something is launched, nothing could be launched in the end.
+    // While an earlier launch may be under way, the force could not be launched either: do not begin.
     if !peer_is_out_of_the_way(evidence) || votes_among_many(evidence) || evidence.may_be_launching() {
         return None;
     }
@@ -76,7 +76,7 @@ fn await_what_was_forced(evidence: &Evidence, progress: &Progress) -> Plan {
     evidence.refuse(Refusal::EtcdDoesNotAnswer { why })
 }
 
-/// A monitor that fails has Pacemaker stop etcd: one that was launched in it, and runs, is left to the next monitor.
+/// When a monitor fails, Pacemaker stops etcd. So an etcd that this monitor has launched, and that runs, is left to the next.
 fn not_undone(evidence: &Evidence, plan: Plan) -> Plan {
     match plan.because {
         Reason::Refused { refusal: Refusal::EtcdDoesNotAnswer { why }, .. } if evidence.container_may_run() => {
@@ -86,7 +86,7 @@ fn not_undone(evidence: &Evidence, plan: Plan) -> Plan {
     }
 }
 
-/// Why a member that runs runs standalone; `None` where it does not.
+/// Why a running member may go on standalone; `None` where it may not.
 fn reason_to_go_on(evidence: &Evidence) -> Option<Reason> {
     if leaderless_voter(evidence).is_some_and(|voter| has_proof(evidence, voter.cluster_id, voter.member_id)) {
         let position = evidence.own_etcd.known().map(Etcd::position).unwrap_or_default();
@@ -135,7 +135,8 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan
     let has_a_leader = evidence.serves_unseen() || evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
     let runs = evidence.container_may_run();
     if runs && (has_a_leader || !peer_is_out_of_the_way(evidence)) {
-        // The peer came back meanwhile: it may vote with us by now, and claim as much as we do.
+        // The peer came back meanwhile and may vote with us by now, or we have a leader: etcd is not stopped. The announcement
+        // stays recorded, and its fork is void: see `proof::is_newest`.
         return Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), Reason::Waiting(Wait::OwnLeader));
     }
     if runs && !has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS) {
@@ -146,6 +147,7 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan
     if !runs && record.is_none() {
         return evidence.refuse(Refusal::DiskUnreadable { why: evidence.disk.why_unknown().to_owned() });
     }
+    // Without a record to write, which a running etcd may cause, the next round tries again.
     let phase = if record.is_some() { Phase::Barrier { nonce } } else { Phase::Announced };
     let stop = runs.then_some(Effect::StopContainer { grace_s: FORCE_GRACE_S });
     let effects = stop.into_iter().chain(record).collect();
@@ -157,9 +159,10 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan
     )
 }
 
-/// etcd is stopped, and what was written after that has come back from the CIB, so what the CIB says of the peer is of a
-/// time when nobody could win our vote any more: a peer that says there that it claims nothing cannot have come to
-/// claim since. Without this, a CIB that stands still lets an announcement be carried out beside a peer that returned.
+/// etcd is stopped, and a record that was written after that is back in our own CIB. Pacemaker applies what is written in one
+/// order on all nodes, so this CIB is newer than the stop. Without our vote no peer gets a leader after that, and a voter
+/// claims first, remembers after that (`upkeep::claim_and_remember`) and needs both to go on: a peer that claims nothing here
+/// has nothing to go on by. Without this barrier, a CIB that lags behind hides a peer that runs again, and both go on.
 pub(super) fn decide_at_the_barrier(evidence: &Evidence, progress: &Progress, nonce: u64) -> Plan {
     if was_forced(evidence) {
         // podman was cut short, or failed after all: what it launched runs.
@@ -236,9 +239,9 @@ fn refuse_at_the_barrier(evidence: &Evidence, disk: &DataDir) -> Plan {
     Plan::exit(vec![Effect::ConsumeConfirmation], Exit::Retriable, because)
 }
 
-/// Whether the peer is there again, and may hold data: then a plain start is right, which is always safe.
+/// Whether the peer is there again, and may hold data: then a plain start is right: this member is one of two voters.
 fn peer_came_back(evidence: &Evidence) -> bool {
-    // An attribute that says whose data counts says it of a peer that is there, too, as long as it does not serve.
+    // `force_new_cluster` on this node overrides a peer that is online, too, as long as its etcd does not answer.
     let answers = evidence.peer_etcd.known().is_some() || evidence.peer_refuses.is_some();
     let given_up = told_to(evidence) && !answers;
     evidence.peer.is_some() && !peer_is_out_of_the_way(evidence) && !r2_says_force(evidence) && !given_up
