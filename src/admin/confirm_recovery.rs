@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::{Failure, Subcommand, evidence, explain, node, say};
-use crate::command;
+use crate::command::Programs;
 use crate::data_dir::{DataDir, History};
 use crate::decide::evidence::{Authorisation, Cib, Evidence, LogPosition, PeerNode};
 use crate::decide::reason::LastWritten;
@@ -42,7 +42,7 @@ fn run(matches: &ArgMatches) -> Result<(), Failure> {
     }
     authorise(&context, &evidence, history, accept_loss)?;
     say("The word is given, for this boot and for the data as it is now.")?;
-    grant_quorum()?;
+    grant_quorum(&context)?;
     confirm_fencing(&evidence, &peer)?;
     retry(&context)?;
     let (evidence, _) = node::look(&context);
@@ -125,8 +125,8 @@ fn authorise(context: &Context, evidence: &Evidence, history: &History, accept_l
 }
 
 /// A node that boots alone waits for its peer before anything may run (`wait_for_all`).
-fn grant_quorum() -> Result<(), Failure> {
-    if resource::has_quorum()? {
+fn grant_quorum(context: &Context) -> Result<(), Failure> {
+    if resource::has_quorum(&context.programs)? {
         return Ok(());
     }
     say("This node has no quorum: Pacemaker starts nothing here until it has seen its peer.")?;
@@ -161,7 +161,7 @@ fn retry(context: &Context) -> Result<(), Failure> {
 }
 
 fn tool(program: &str, args: &[&str]) -> Result<(), Failure> {
-    let output = command::run(program, args, TOOL_TIMEOUT)?;
+    let output = Programs::default().run(program, args, TOOL_TIMEOUT)?;
     if output.code == 0 {
         return Ok(());
     }

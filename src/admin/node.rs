@@ -6,6 +6,7 @@ use clap::{Arg, ArgMatches};
 
 use super::Failure;
 use crate::clock::Deadline;
+use crate::command::Programs;
 use crate::decide::{Evidence, Fact, Request};
 use crate::observe;
 use crate::pacemaker::resource::{self, Configured};
@@ -24,8 +25,9 @@ pub(super) fn resource_argument() -> Arg {
 /// The context in which the agent would decide now.
 pub(super) fn context(matches: &ArgMatches) -> Result<Context, Failure> {
     let wanted = matches.get_one::<String>("resource").map(String::as_str);
-    let env = choose(resource::configured()?, wanted)?.env();
-    Ok(Context::new(&env, params::parse(&env)?, Deadline::after(BUDGET), Manifests::CurrentOrSaved)?)
+    let programs = Programs::default();
+    let env = choose(resource::configured(&programs)?, wanted)?.env();
+    Ok(Context::new(&env, params::parse(&env)?, &programs, Deadline::after(BUDGET), Manifests::CurrentOrSaved)?)
 }
 
 fn choose(mut found: Vec<Configured>, wanted: Option<&str>) -> Result<Configured, Failure> {

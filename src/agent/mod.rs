@@ -13,7 +13,7 @@ use log::LevelFilter;
 
 use crate::act;
 use crate::clock::Deadline;
-use crate::command;
+use crate::command::Programs;
 use crate::decide::Request;
 use crate::logging;
 use crate::ocf::env::Env;
@@ -78,7 +78,8 @@ fn init_logging(env: &Env) {
 
 fn validate_all(env: &Env) -> Code {
     let checked = params::parse(env).and_then(|params| {
-        let context = Context::new(env, params, Deadline::after(VALIDATE_TAKES), Manifests::Current)?;
+        let deadline = Deadline::after(VALIDATE_TAKES);
+        let context = Context::new(env, params, &Programs::default(), deadline, Manifests::Current)?;
         validate::validate(&context)
     });
     match checked {
@@ -89,13 +90,12 @@ fn validate_all(env: &Env) -> Code {
 
 fn answer(env: &Env, request: Request) -> Code {
     let timeout = env.timeout().unwrap_or_else(|| actions::advertised_timeout(request));
-    let budget = actions::budget(timeout);
-    command::end_by(budget);
-    let deadline = Deadline::after(budget);
-    let context = params::parse(env).and_then(|params| context(env, params, deadline, request));
+    let deadline = Deadline::after(actions::budget(timeout));
+    let programs = Programs::default().until(deadline);
+    let context = params::parse(env).and_then(|params| context(env, params, &programs, deadline, request));
     let context = match context {
         Ok(context) => Context { acts: true, is_monitor: request == Request::Monitor, ..context },
-        Err(invalid) => return without_parameters(env, request, &invalid),
+        Err(invalid) => return without_parameters(env, &programs, request, &invalid),
     };
     contract::say(&context, request);
     if request == Request::Start
@@ -108,14 +108,20 @@ fn answer(env: &Env, request: Request) -> Code {
 
 /// A start waits for a manifest that OpenShift has yet to write: nothing can be decided before it is there. Everybody
 /// else makes do with the copy that the container was made from.
-fn context(env: &Env, params: Params, deadline: Deadline, request: Request) -> Result<Context, Invalid> {
+fn context(
+    env: &Env,
+    params: Params,
+    programs: &Programs,
+    deadline: Deadline,
+    request: Request,
+) -> Result<Context, Invalid> {
     if request != Request::Start {
-        return Context::new(env, params, deadline, Manifests::CurrentOrSaved);
+        return Context::new(env, params, programs, deadline, Manifests::CurrentOrSaved);
     }
     let may_appear = matches!(&params.source, Source::Manifest { path, .. } if deployment::is_openshift(path));
     let mut is_news = true;
     loop {
-        match Context::new(env, params.clone(), deadline, Manifests::Current) {
+        match Context::new(env, params.clone(), programs, deadline, Manifests::Current) {
             Err(invalid) if invalid.code == Code::Generic && may_appear && deadline.left() > START_NEEDS => {
                 if std::mem::take(&mut is_news) {
                     log::info!("start: waiting: {invalid}");
@@ -129,7 +135,8 @@ fn context(env: &Env, params: Params, deadline: Deadline, request: Request) -> R
 
 fn reload(env: &Env) -> Code {
     let deadline = Deadline::after(env.timeout().unwrap_or(VALIDATE_TAKES));
-    let context = params::parse(env).and_then(|params| Context::new(env, params, deadline, Manifests::CurrentOrSaved));
+    let context = params::parse(env)
+        .and_then(|params| Context::new(env, params, &Programs::default(), deadline, Manifests::CurrentOrSaved));
     match context.map(|context| act::reload(&context)) {
         Ok(Ok(())) => Code::Success,
         Ok(Err(error)) => {
@@ -148,11 +155,11 @@ fn refuse(invalid: &Invalid) -> Code {
 }
 
 /// A wrong parameter must not keep etcd from being stopped, nor make a probe fail where nothing runs.
-fn without_parameters(env: &Env, request: Request, invalid: &Invalid) -> Code {
+fn without_parameters(env: &Env, programs: &Programs, request: Request, invalid: &Invalid) -> Code {
     let name = params::container_name(env);
     match request {
         // What can be put right at any moment, such as a manifest that is gone, is no fault of an etcd that runs.
-        Request::Monitor if invalid.code == Code::Generic => match podman::inspect(&name) {
+        Request::Monitor if invalid.code == Code::Generic => match podman::inspect(programs, &name) {
             Ok(Some(container)) if container.state.running => {
                 log::warn!("{invalid}");
                 Code::Success
@@ -160,7 +167,7 @@ fn without_parameters(env: &Env, request: Request, invalid: &Invalid) -> Code {
             Ok(_) => Code::NotRunning,
             Err(_) => refuse(invalid),
         },
-        Request::Stop => match unconfigured::stop(env) {
+        Request::Stop => match unconfigured::stop(env, programs) {
             Ok(()) => Code::Success,
             Err(why) => {
                 log::error!("{invalid}; {why}");
@@ -168,7 +175,7 @@ fn without_parameters(env: &Env, request: Request, invalid: &Invalid) -> Code {
                 Code::Generic
             }
         },
-        Request::Probe => match unconfigured::is_gone(env) {
+        Request::Probe => match unconfigured::is_gone(env, programs) {
             Ok(true) => Code::NotRunning,
             Ok(false) | Err(_) => refuse(invalid),
         },

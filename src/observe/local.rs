@@ -66,7 +66,9 @@ fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
     if command.is_empty() {
         return None;
     }
-    podman::exec(&context.params.name, command, timeout()).err().map(|error| format!("monitor_cmd: {error}"))
+    podman::exec(&context.programs, &context.params.name, command, timeout())
+        .err()
+        .map(|error| format!("monitor_cmd: {error}"))
 }
 
 /// etcd's auth may refuse this agent a read or a write, and serve everybody else: a restart would not mend that.

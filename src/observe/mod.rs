@@ -93,7 +93,7 @@ fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
 
 fn query_cib(context: &Context) -> Fact<Cib> {
     let peer = context.peer.as_ref().map(|peer| peer.name.as_str());
-    match cib::query(&context.resource, &context.me.name, peer) {
+    match cib::query(&context.programs, &context.resource, &context.me.name, peer) {
         Ok(cib) => Fact::Known(cib),
         Err(error) => Fact::Unknown(error.to_string()),
     }

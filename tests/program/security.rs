@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use tandem::command::Programs;
+
 use crate::tree::{root, rust_files};
 
 /// Every file of the program, and its text.
@@ -59,7 +61,7 @@ fn one_place_starts_programs() {
 fn a_child_gets_a_small_environment() {
     // This test's own environment holds much more: cargo's, the user's, perhaps credentials.
     assert!(std::env::vars().any(|(name, _)| name.starts_with("CARGO_")));
-    let output = tandem::command::run::<&str>("env", &[], Duration::from_secs(10)).unwrap();
+    let output = Programs::default().run::<&str>("env", &[], Duration::from_secs(10)).unwrap();
     let allowed = ["PATH", "HOME", "TMPDIR", "XDG_RUNTIME_DIR", "CONTAINERS_CONF", "CIB_file", "LANG"];
     for line in output.stdout.lines() {
         let name = line.split('=').next().unwrap();
