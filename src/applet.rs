@@ -30,7 +30,7 @@ const APPLETS: &[Applet] = &[
         name: "fence_redfish_rs",
         replaces: Some("fence_redfish"),
         summary: "fence agent: power through a Redfish BMC",
-        run: crate::fence::run,
+        run: crate::fence::process::main,
     },
     Applet { name: OWN_NAME, replaces: None, summary: "the operator's command", run: crate::admin::run },
 ];
