@@ -24,7 +24,7 @@ const APPLETS: &[Applet] = &[
         name: "podman-etcd",
         replaces: None,
         summary: "OCF resource agent: a two-member etcd in podman",
-        run: crate::agent::run,
+        run: crate::agent::process::main,
     },
     Applet {
         name: "fence_redfish_rs",
