@@ -17,6 +17,7 @@ use crate::data_dir;
 use crate::decide::Fact;
 use crate::decide::evidence::FailedStarts;
 use crate::decide::plan::{Effect, Via};
+use crate::etcd::blocking;
 use crate::etcd::client::{self, Endpoint};
 use crate::failed_starts;
 use crate::pacemaker::{self, attributes};
@@ -98,16 +99,16 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::RunContainer(mode) => container::run(context, mode),
         Effect::SettleConfig => container::settle_config(context),
         Effect::MoveLeader { to } => {
-            Ok(client::move_leader(&context.own_endpoint, context.credentials(), *to, MEMBERSHIP_TIMEOUT)?)
+            Ok(blocking::move_leader(&context.own_endpoint, context.credentials(), *to, MEMBERSHIP_TIMEOUT)?)
         }
         Effect::RemoveMember { id, via } => {
-            Ok(client::remove_member(endpoint(context, *via)?, context.credentials(), *id, MEMBERSHIP_TIMEOUT)?)
+            Ok(blocking::remove_member(endpoint(context, *via)?, context.credentials(), *id, MEMBERSHIP_TIMEOUT)?)
         }
         Effect::AddLearner { peer_url, via } => {
-            Ok(client::add_learner(endpoint(context, *via)?, context.credentials(), peer_url, MEMBERSHIP_TIMEOUT)?)
+            Ok(blocking::add_learner(endpoint(context, *via)?, context.credentials(), peer_url, MEMBERSHIP_TIMEOUT)?)
         }
         Effect::PromoteMember { id, via } => {
-            Ok(client::promote_member(endpoint(context, *via)?, context.credentials(), *id, MEMBERSHIP_TIMEOUT)?)
+            Ok(blocking::promote_member(endpoint(context, *via)?, context.credentials(), *id, MEMBERSHIP_TIMEOUT)?)
         }
     }
 }
