@@ -76,7 +76,11 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
 ///
 /// Every wait for the BMC has a limit of its own. This one is for what has none: a file on a dead file server, a named
 /// pipe that nobody writes to, a syslog daemon that takes no more lines.
-#[expect(clippy::exit, reason = "the other threads hang in something that cannot be interrupted")]
+#[expect(
+    clippy::exit,
+    clippy::disallowed_methods,
+    reason = "the other threads hang in something that cannot be interrupted"
+)]
 fn end_after(total: Duration) {
     std::thread::spawn(move || {
         // A signal is for whoever deletes the session before it ends us.
@@ -94,6 +98,7 @@ fn end_after(total: Duration) {
 }
 
 /// From the first session on, a signal that would end us deletes it first.
+#[expect(clippy::disallowed_methods, reason = "this is the applet's own main")]
 fn delete_at_a_signal(session: SessionHandle) {
     let signals: SigSet = ENDINGS.iter().copied().collect();
     if signals.thread_block().is_err() {
