@@ -15,8 +15,15 @@ use crate::decide::fact::Fact;
 
 /// As [`client::observe`].
 pub fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Answer {
-    let answer = async { Ok(client::observe(endpoint, credentials, timeout).await) };
-    wait(endpoint, answer).unwrap_or_else(|error| Fact::Unknown(error.to_string()).into())
+    let mut answer = Fact::NotAsked.into();
+    let question = async {
+        answer = client::observe(endpoint, credentials, timeout).await;
+        Ok(())
+    };
+    match wait(endpoint, Box::pin(question)) {
+        Ok(()) => answer,
+        Err(error) => Fact::Unknown(error.to_string()).into(),
+    }
 }
 
 /// As [`client::move_leader`].
@@ -26,7 +33,7 @@ pub fn move_leader(
     to: MemberId,
     timeout: Duration,
 ) -> Result<(), Error> {
-    wait(endpoint, client::move_leader(endpoint, credentials, to, timeout))
+    wait(endpoint, Box::pin(client::move_leader(endpoint, credentials, to, timeout)))
 }
 
 /// As [`client::remove_member`].
@@ -36,7 +43,7 @@ pub fn remove_member(
     id: MemberId,
     timeout: Duration,
 ) -> Result<(), Error> {
-    wait(endpoint, client::remove_member(endpoint, credentials, id, timeout))
+    wait(endpoint, Box::pin(client::remove_member(endpoint, credentials, id, timeout)))
 }
 
 /// As [`client::add_learner`].
@@ -46,7 +53,7 @@ pub fn add_learner(
     peer_url: &str,
     timeout: Duration,
 ) -> Result<(), Error> {
-    wait(endpoint, client::add_learner(endpoint, credentials, peer_url, timeout))
+    wait(endpoint, Box::pin(client::add_learner(endpoint, credentials, peer_url, timeout)))
 }
 
 /// As [`client::promote_member`].
@@ -56,37 +63,37 @@ pub fn promote_member(
     id: MemberId,
     timeout: Duration,
 ) -> Result<(), Error> {
-    wait(endpoint, client::promote_member(endpoint, credentials, id, timeout))
+    wait(endpoint, Box::pin(client::promote_member(endpoint, credentials, id, timeout)))
 }
 
 /// As [`client::confirmed_read`].
 pub fn confirmed_read(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
-    wait(endpoint, client::confirmed_read(endpoint, credentials, timeout))
+    wait(endpoint, Box::pin(client::confirmed_read(endpoint, credentials, timeout)))
 }
 
 /// As [`client::accepted_write`].
 pub fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
-    wait(endpoint, client::accepted_write(endpoint, credentials, timeout))
+    wait(endpoint, Box::pin(client::accepted_write(endpoint, credentials, timeout)))
 }
 
-fn wait<T: Send>(endpoint: &Endpoint, answer: impl Future<Output = Result<T, Error>> + Send) -> Result<T, Error> {
-    let answer = Box::pin(answer);
+/// Boxed, so that what follows is compiled once and not for each of them.
+type Question<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+
+fn wait(endpoint: &Endpoint, question: Question<'_>) -> Result<(), Error> {
     if Handle::try_current().is_err() {
-        return run(endpoint, answer);
+        return run(endpoint, question);
     }
     // A thread that belongs to a runtime already can run no other one.
     std::thread::scope(|scope| {
-        let asked = scope.spawn(|| run(endpoint, answer)).join();
+        let asked = scope.spawn(|| run(endpoint, question)).join();
         asked.unwrap_or_else(|fault| panic::resume_unwind(fault))
     })
 }
 
-type Asked<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
-
-fn run<T>(endpoint: &Endpoint, answer: Asked<'_, T>) -> Result<T, Error> {
+fn run(endpoint: &Endpoint, question: Question<'_>) -> Result<(), Error> {
     let no_runtime = |error: std::io::Error| Error::Client { url: endpoint.url.clone(), why: error.to_string() };
     let runtime = Builder::new_current_thread().enable_all().build().map_err(no_runtime)?;
-    let answer = runtime.block_on(answer);
+    let answer = runtime.block_on(question);
     // A thread that waits for a file server is left behind: the time for an answer is over.
     runtime.shutdown_background();
     answer

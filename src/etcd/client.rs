@@ -38,6 +38,8 @@ pub struct Endpoint {
 pub const PEM_LIMIT: u64 = 4 * 1024 * 1024;
 /// The key that etcdctl's own health check reads; it need not exist.
 const HEALTH_KEY: &str = "health";
+/// What the standard library says of a connection that took too long.
+const TOO_LATE: &str = "connection timed out";
 /// A lease that is not given back ends by itself.
 const CHECK_LEASE_S: i64 = 5;
 
@@ -189,13 +191,14 @@ async fn state(mut client: Client) -> Result<Etcd, etcd_client::Error> {
 
 /// Whether anything accepts connections at `address`.
 async fn listens(address: &str, timeout: Duration) -> Fact<()> {
-    let resolved = match tokio::net::lookup_host(address).await {
+    let too_late = || std::io::Error::new(ErrorKind::TimedOut, TOO_LATE);
+    let looked_up = time::timeout(timeout, tokio::net::lookup_host(address)).await;
+    let resolved = match looked_up.unwrap_or_else(|_| Err(too_late())) {
         Ok(mut addresses) => addresses.next(),
         Err(error) => return Fact::Unknown(format!("{address} is no address: {error}")),
     };
     let Some(resolved) = resolved else { return Fact::Unknown(format!("{address} is no address")) };
     let unknown = |error: std::io::Error| Fact::Unknown(format!("cannot connect to {address}: {error}"));
-    let too_late = || std::io::Error::new(ErrorKind::TimedOut, "connection timed out");
     if timeout.is_zero() {
         return unknown(too_late());
     }
@@ -217,17 +220,10 @@ where
     F: Future<Output = Result<T, etcd_client::Error>>,
 {
     let whole = async {
-        let options = ConnectOptions::new()
-            .with_tls(tls(endpoint, credentials).await?)
-            .with_connect_timeout(timeout)
-            .with_timeout(timeout);
-        let answer = match Client::connect([endpoint.url.as_str()], Some(options)).await {
-            Ok(client) => conversation(client).await,
-            Err(error) => Err(error),
-        };
-        match answer {
+        let client = connect(endpoint, credentials, timeout).await?;
+        match conversation(client).await {
             Ok(value) => Ok(value),
-            Err(error) => Err(refusal(endpoint, credentials, sentence(&error)).await),
+            Err(error) => Err(failure(endpoint, credentials, error).await),
         }
     };
     match time::timeout(timeout, whole).await {
@@ -236,9 +232,18 @@ where
     }
 }
 
-/// What etcd's answer `why` means.
-async fn refusal(endpoint: &Endpoint, credentials: &Credentials, why: String) -> Error {
-    let url = endpoint.url.clone();
+async fn connect(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<Client, Error> {
+    let tls = tls(endpoint, credentials).await?;
+    let options = ConnectOptions::new().with_tls(tls).with_connect_timeout(timeout).with_timeout(timeout);
+    match Client::connect([endpoint.url.as_str()], Some(options)).await {
+        Ok(client) => Ok(client),
+        Err(error) => Err(failure(endpoint, credentials, error).await),
+    }
+}
+
+/// What `error` means.
+async fn failure(endpoint: &Endpoint, credentials: &Credentials, error: etcd_client::Error) -> Error {
+    let (url, why) = (endpoint.url.clone(), sentence(&error));
     if !is_no_permission(&why) {
         return Error::Client { url, why };
     }
