@@ -83,7 +83,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
             let dir = context.data_dir();
             failed_starts::forget(dir).map_err(|source| Error::file(&failed_starts::path(dir), source))
         }
-        Effect::ConsumeAuthorisation => consume(&context.authorisation_path),
+        Effect::ConsumeConfirmation => consume(&context.confirmation_path),
         Effect::StopContainer { grace_s } => stop::stop(context, Duration::from_secs(*grace_s)),
         Effect::EndLaunch => context
             .turn

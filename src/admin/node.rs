@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use clap::{Arg, ArgMatches};
+use clap::Args;
 
-use super::Failure;
+use super::exit::Failure;
 use crate::clock::Deadline;
 use crate::command::Programs;
 use crate::decide::{Evidence, Fact, Request};
@@ -18,15 +18,17 @@ use crate::resource::params;
 const BUDGET: Duration = Duration::from_secs(600);
 
 /// The argument that names a resource, where there are several.
-pub(super) fn resource_argument() -> Arg {
-    Arg::new("resource").long("resource").value_name("ID").help("The resource, where the cluster has several")
+#[derive(Args)]
+pub(super) struct ResourceArgument {
+    /// The resource, where the cluster has several
+    #[arg(long, value_name = "ID")]
+    resource: Option<String>,
 }
 
 /// The context in which the agent would decide now.
-pub(super) fn context(matches: &ArgMatches) -> Result<Context, Failure> {
-    let wanted = matches.get_one::<String>("resource").map(String::as_str);
+pub(super) fn context(argument: &ResourceArgument) -> Result<Context, Failure> {
     let programs = Programs::default();
-    let env = choose(resource::configured(&programs)?, wanted)?.env();
+    let env = choose(resource::configured(&programs)?, argument.resource.as_deref())?.env();
     Ok(Context::new(&env, params::parse(&env)?, &programs, Deadline::after(BUDGET), Manifests::CurrentOrSaved)?)
 }
 

@@ -106,7 +106,9 @@ pub(super) fn stop(env: &Env, programs: &Programs) -> Result<(), String> {
         match place.is_gone() {
             Ok(true) => return Ok(()),
             Ok(false) if began.elapsed() < PATIENCE => clock::sleep(LOOK_EVERY),
-            Ok(false) => return Err("see 'podman ps' and 'podman kill': etcd does not end".to_owned()),
+            Ok(false) => {
+                return Err("see 'podman ps' and 'podman kill': etcd is still running after SIGKILL".to_owned());
+            }
             Err(_) if place.is_silent() && place.data_dir().is_some_and(is_free) => return Ok(()),
             Err(why) => return Err(format!("see 'podman ps --all': cannot tell whether etcd runs: {why}")),
         }
@@ -174,7 +176,7 @@ mod tests {
         // One that podman cannot end is told.
         let deaf = tempfile::tempdir().unwrap();
         let (env, programs) = node(deaf.path(), &format!("case $1 in stop|kill) exit 125;; *) echo '{paused}';; esac"));
-        assert!(stop(&env, &programs).is_err_and(|why| why.contains("etcd does not end")));
+        assert!(stop(&env, &programs).is_err_and(|why| why.contains("etcd is still running after SIGKILL")));
     }
 
     #[test]

@@ -125,8 +125,10 @@ pub enum Effect {
     NoteFailedStart(FailedStarts),
     /// Forgets that it did: it serves from that data.
     ForgetFailedStarts,
-    /// Takes the operator's word back: it has been used.
-    ConsumeAuthorisation,
+    /// Takes the operator's confirmation back: it has been used.
+    // As in the files of decisions of the first version.
+    #[serde(rename = "consume_authorisation")]
+    ConsumeConfirmation,
     /// Shows etcd's alarms as an attribute of this node; `None` takes them back.
     SetAlarm(Option<String>),
     /// Takes the operator's choice between two histories back: there is one history again.

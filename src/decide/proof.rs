@@ -1,5 +1,5 @@
-//! What has to be shown before this node goes on alone: that its peer is out of the way, and that nobody went on without this
-//! node's data, or that an operator gives up what somebody did.
+//! What has to be shown before this node runs standalone: that its peer is out of the way, and that nobody went on
+//! without this node's data, or that an operator gives up what somebody did.
 
 use super::cold_start::{self, Cluster, ColdStart};
 use super::evidence::{Cib, DataDir, Evidence, History, Lineage, LogPosition, MemberId, PeerNode, PublishedState};
@@ -8,8 +8,8 @@ use super::peer::{PeerStatus, peer_has_nothing, peer_word};
 use super::reason::Refusal;
 use super::standing::{Standing, classify};
 
-/// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to go on alone given up; or it says
-/// that it holds no data at all, and no etcd runs there: then it waits for us, however often it is started.
+/// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to run standalone given up; or it
+/// says that it holds no data at all, and no etcd runs there: then it waits for us, however often it is started.
 pub(super) fn peer_is_out_of_the_way(evidence: &Evidence) -> bool {
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
     let record = record.filter(|record| !record.claims && is_of_the_other_voter(evidence, record));
@@ -86,12 +86,13 @@ pub(super) fn is_newest(evidence: &Evidence, record: &PublishedState) -> bool {
 
 /// Whether an operator gave up the peer by name; where somebody is known to have gone on without us, the loss as well.
 pub(super) fn operator_confirmed(evidence: &Evidence, history: &History) -> bool {
-    evidence.authorised(history).is_some_and(|word| word.accept_loss || !evidence.was_left_behind())
+    evidence.confirmation_for(history).is_some_and(|word| word.accept_loss || !evidence.was_left_behind())
 }
 
-/// An operator's word about a member that runs. What its data says, once it is stopped, is compared with the word then.
-pub(super) fn is_authorised(evidence: &Evidence) -> bool {
-    let word = evidence.authorisation.known();
+/// An operator's confirmation about a member that runs. What its data says, once it is stopped, is compared with the
+/// word then.
+pub(super) fn is_confirmed(evidence: &Evidence) -> bool {
+    let word = evidence.confirmation.known();
     word.is_some_and(|word| word.boot_id == evidence.boot_id && word.lost_node == evidence.peer_name())
 }
 
@@ -128,7 +129,7 @@ pub(super) fn without_proof(evidence: &Evidence, position: LogPosition) -> Refus
     }
 }
 
-/// The note says how often this node went on alone and whether it left: without it nothing of that kind is decided.
+/// The note says how often this node ran standalone and whether it left: without it nothing of that kind is decided.
 pub(super) fn note_unreadable(evidence: &Evidence) -> Refusal {
     Refusal::NoteUnreadable { why: evidence.note.why_unknown().to_owned() }
 }

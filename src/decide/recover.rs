@@ -1,5 +1,5 @@
-//! Going on alone (rule R3 and the force of R2): announced first, for good, then etcd is stopped, the CIB read behind a
-//! write of our own, the commit index advanced, and a new cluster forced from the data.
+//! Running standalone (rule R3 and the force of R2): announced first, for good, then etcd is stopped, the CIB read
+//! behind a write of our own, the commit index advanced, and a new cluster forced from the data.
 
 use super::announce::{announce, announced_record, announcement_is_seen};
 use super::cold_start::{self, Cluster, ColdStart};
@@ -8,7 +8,7 @@ use super::fact::Fact;
 use super::peer::{PeerStatus, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
 use super::proof::{
-    has_proof, is_authorised, note_unreadable, operator_confirmed, peer_is_out_of_the_way,
+    has_proof, is_confirmed, note_unreadable, operator_confirmed, peer_is_out_of_the_way,
     proves_that_the_peer_did_not_go_on, told_to, votes_among_many, without_proof,
 };
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
@@ -19,7 +19,7 @@ use super::timing::{
     LOOK_FOR_A_WRITE_MS, PATIENCE_WITH_THE_CIB_MS, STOP_AND_LAUNCH_NEED_MS,
 };
 
-/// A running etcd that may have to go on alone: the post-stop notification and, as the backstop, `monitor` ask this.
+/// A running etcd that may have to run standalone: the post-stop notification and, as the backstop, `monitor` ask this.
 /// `None` where nothing is to be recovered.
 pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     match &progress.phase {
@@ -86,7 +86,7 @@ fn not_undone(evidence: &Evidence, plan: Plan) -> Plan {
     }
 }
 
-/// Why a member that runs goes on alone; `None` where it does not.
+/// Why a member that runs runs standalone; `None` where it does not.
 fn reason_to_go_on(evidence: &Evidence) -> Option<Reason> {
     if leaderless_voter(evidence).is_some_and(|voter| has_proof(evidence, voter.cluster_id, voter.member_id)) {
         let position = evidence.own_etcd.known().map(Etcd::position).unwrap_or_default();
@@ -96,7 +96,7 @@ fn reason_to_go_on(evidence: &Evidence) -> Option<Reason> {
     if !leaderless(evidence) {
         return None;
     }
-    if is_authorised(evidence) {
+    if is_confirmed(evidence) {
         return Some(evidence.rule(Rule::OperatorConfirmed));
     }
     r2_rule_of_a_force(evidence).map(|rule| evidence.rule(rule))
@@ -176,7 +176,7 @@ pub(super) fn decide_at_the_barrier(evidence: &Evidence, progress: &Progress, no
     let own_record = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
     let came_back = own_record.is_some_and(|record| record.nonce == Some(nonce));
     if !came_back || !announcement_is_seen(evidence) {
-        return await_own_write(evidence, progress, "the last word before going on alone does not appear in it");
+        return await_own_write(evidence, progress, "the last word before running standalone does not appear in it");
     }
     if !has_time_for(evidence, LAUNCH_NEEDS_MS) {
         // The start that follows goes on from here, with all its time.
@@ -224,16 +224,16 @@ fn decide_stopped(evidence: &Evidence) -> Plan {
     Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, progress, because)
 }
 
-/// Nothing vouches for the force any more. An operator's word that was about other data is taken back: as long as it stands it
-/// would have the next start's etcd announced and stopped again, without end.
+/// Nothing vouches for the force any more. An operator's confirmation that was about other data is taken back: as long
+/// as it stands it would have the next start's etcd announced and stopped again, without end.
 fn refuse_at_the_barrier(evidence: &Evidence, disk: &DataDir) -> Plan {
     let position = history_position(disk);
-    if !is_authorised(evidence) {
+    if !is_confirmed(evidence) {
         return evidence.refuse(without_proof(evidence, position));
     }
     let refusal = Refusal::ConfirmationIsOutdated { position };
     let because = Reason::Refused { refusal, peer: evidence.peer_name().to_owned() };
-    Plan::exit(vec![Effect::ConsumeAuthorisation], Exit::Retriable, because)
+    Plan::exit(vec![Effect::ConsumeConfirmation], Exit::Retriable, because)
 }
 
 /// Whether the peer is there again, and may hold data: then a plain start is right, which is always safe.

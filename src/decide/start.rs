@@ -82,7 +82,7 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Plan {
     }
     if is_outdated(evidence, &disk) {
         let because = Reason::Step(Step::TakeBackOutdatedConfirmation);
-        return Plan::then_look(vec![Effect::ConsumeAuthorisation], LOOK_AT_ONCE_MS, progress.clone(), because);
+        return Plan::then_look(vec![Effect::ConsumeConfirmation], LOOK_AT_ONCE_MS, progress.clone(), because);
     }
     let (Some(cib), Some(record)) = (evidence.cib.known(), evidence.record()) else {
         return evidence.refuse(Refusal::CibUnreadable { why: evidence.cib.why_unknown().to_owned() });
@@ -97,11 +97,11 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Plan {
     }
 }
 
-/// Whether an operator's word is about other data than what is here now. It would not count before a force, but would have an
-/// etcd that runs announced and stopped for one.
+/// Whether an operator's confirmation is about other data than what is here now. It would not count before a force, but
+/// would have an etcd that runs announced and stopped for one.
 fn is_outdated(evidence: &Evidence, disk: &DataDir) -> bool {
-    let fits = matches!(disk, DataDir::Present(history) if evidence.authorised(history).is_some());
-    evidence.authorisation.known().is_some() && !fits
+    let fits = matches!(disk, DataDir::Present(history) if evidence.confirmation_for(history).is_some());
+    evidence.confirmation.known().is_some() && !fits
 }
 
 /// R0: etcd runs here. Nothing is started; what others rely on is written down.
@@ -172,9 +172,9 @@ fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
     }
 }
 
-/// Whether this data is of a history of its own: this node went on alone, nobody has joined it since, and the peer that
-/// serves went on without knowing of it. Neither history is the newer one, so an operator chooses, where nobody has given
-/// this node up by name before. A peer that counts more forks went on at such a word, too.
+/// Whether this data is of a history of its own: this node ran standalone, nobody has joined it since, and the peer
+/// that serves went on without knowing of it. Neither history is the newer one, so an operator chooses, where nobody
+/// has given this node up by name before. A peer that counts more forks went on at such a word, too.
 fn is_a_history_beside(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
     // Where the note cannot be read, it may be.
     let Some(Note { lineage: own, alone_since, .. }) = evidence.last_note() else {
@@ -256,7 +256,7 @@ fn together(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &Publis
 
 fn accepts_the_loss(evidence: &Evidence, record: &PublishedState) -> bool {
     match &record.disk {
-        DataDir::Present(history) => evidence.authorised(history).is_some_and(|word| word.accept_loss),
+        DataDir::Present(history) => evidence.confirmation_for(history).is_some_and(|word| word.accept_loss),
         DataDir::Blank | DataDir::Broken { .. } => false,
     }
 }
@@ -392,7 +392,7 @@ fn only_node(evidence: &Evidence, record: &PublishedState) -> Plan {
     match classify(&record.disk) {
         Standing::Nothing if record.disk == DataDir::Blank => run(evidence, RunMode::Bootstrap, Rule::OnlyNode),
         Standing::SoleVoter => run_plainly(evidence, &record.disk, Rule::OnlyNode),
-        // The administrator took the peer out of node_ip_map: that is the operator's word on it.
+        // The administrator took the peer out of node_ip_map: that is the operator's confirmation on it.
         Standing::VoterBeside(_) => announce(evidence, evidence.rule(Rule::OnlyNode)),
         Standing::VoterAmongMany => among_many(evidence),
         Standing::Nothing | Standing::Learner | Standing::Departed => evidence.refuse(Refusal::NoVotersData),

@@ -55,7 +55,7 @@ pub fn observe(context: &Context) -> Evidence {
         room: if may_join { room(context) } else { Fact::NotAsked },
         note: state_file::read(&state_file::note_path(context.data_dir())),
         boot_memory: state_file::read(&context.memory_path),
-        authorisation: state_file::read(&context.authorisation_path),
+        confirmation: state_file::read(&context.confirmation_path),
         local: local::observe(context, is_stopped, &own_etcd, &peer_etcd),
         own_etcd,
         peer_etcd,

@@ -1,6 +1,7 @@
 //! Pacemaker's side: the CIB read in one query, and the attributes that are written to it.
 
 pub mod attributes;
+pub mod by_hand;
 pub mod cib;
 pub mod resource;
 
@@ -25,6 +26,9 @@ pub enum Error {
     Disconnected { tool: &'static str, complaint: String },
     #[error("{tool} failed ({code}): {complaint}")]
     Tool { tool: &'static str, code: i32, complaint: String },
+    /// Whoever reads it can type the command himself.
+    #[error("'{command}' failed: {complaint}")]
+    ByHand { command: String, complaint: String },
     #[error("the CIB is not understood: {0}")]
     Parse(String),
 }

@@ -32,7 +32,7 @@ pub struct Context {
     pub promotable: bool,
     pub notify: Option<Notify>,
     pub memory_path: PathBuf,
-    pub authorisation_path: PathBuf,
+    pub confirmation_path: PathBuf,
     pub process_path: PathBuf,
     /// Whose turn it is to change the container; an operator's command only looks.
     pub turn: Turn,
@@ -72,7 +72,7 @@ impl Context {
             boot_id: boot_id(),
             promotable: env.is_promotable(),
             notify: env.notify(),
-            authorisation_path: state_file::authorisation_path(&env.volatile_dir(), env.resource()),
+            confirmation_path: state_file::confirmation_path(&env.volatile_dir(), env.resource()),
             memory_path: state_file::memory_path(&env.volatile_dir(), env.resource()),
             process_path: state_file::process_path(&env.volatile_dir(), env.resource()),
             turn: Turn::at(state_file::turn_path(&env.volatile_dir(), env.resource())),

@@ -47,6 +47,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
             ("logging.rs", "Pacemaker logs what an agent writes there"),
             ("ocf/exit.rs", "the exit reason"),
             ("fence/process.rs", "where the log may be what hangs, and a hint for people at a terminal"),
+            ("admin", "questions to an operator, where stdout is for JSON"),
         ],
     ),
     ("print_reason", &[("agent/process.rs", "the exit reason is printed once, in the end")]),

@@ -130,7 +130,7 @@ impl Renaming {
             Effect::RemoveMember { id, via } => Effect::RemoveMember { id: self.mid64(*id), via: *via },
             Effect::AddLearner { peer_url, via } => Effect::AddLearner { peer_url: self.url(peer_url), via: *via },
             Effect::PromoteMember { id, via } => Effect::PromoteMember { id: self.mid64(*id), via: *via },
-            Effect::ConsumeAuthorisation
+            Effect::ConsumeConfirmation
             | Effect::SetAlarm(_)
             | Effect::EndLaunch
             | Effect::SetFailures { .. }
