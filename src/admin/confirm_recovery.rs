@@ -86,10 +86,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Confirmed, Failure> {
     prompt.name(&format!("Type the name of the node that is given up ({peer}) to go on without it"), &peer)?;
     confirm(&context, &evidence, history, accept_loss)?;
     prompt.tell("The confirmation is written, for this boot and for the data as it is now.")?;
-    let quorum = grant_quorum(&prompt)?;
-    let fencing = confirm_fencing(&prompt, &evidence, &peer)?;
+    let quorum = grant_quorum(&prompt, &context)?;
+    let fencing = confirm_fencing(&prompt, &context, &evidence, &peer)?;
     // Old failures must not keep Pacemaker from trying again.
-    by_hand::forget_failures(&context.resource, &context.me.name)?;
+    by_hand::forget_failures(&context.programs, &context.resource, &context.me.name)?;
     let (evidence, _) = node::look(&context);
     let plan = decide::decide(Request::Start, &evidence, &Progress::default());
     let because = plan.because.to_string();
@@ -163,8 +163,8 @@ fn confirm(context: &Context, evidence: &Evidence, history: &History, accept_los
 }
 
 /// A node that boots alone waits for its peer before anything may run (`wait_for_all`).
-fn grant_quorum(prompt: &Prompt<'_>) -> Result<Quorum, Failure> {
-    if resource::has_quorum()? {
+fn grant_quorum(prompt: &Prompt<'_>, context: &Context) -> Result<Quorum, Failure> {
+    if resource::has_quorum(&context.programs)? {
         return Ok(Quorum::Had);
     }
     prompt.tell("This node has no quorum: Pacemaker starts nothing here until it has seen its peer.")?;
@@ -172,12 +172,17 @@ fn grant_quorum(prompt: &Prompt<'_>) -> Result<Quorum, Failure> {
         prompt.tell("Quorum is not granted; when you want it: 'pcs quorum unblock'.")?;
         return Ok(Quorum::Declined);
     }
-    by_hand::grant_quorum()?;
+    by_hand::grant_quorum(&context.programs)?;
     Ok(Quorum::Granted)
 }
 
 /// Pacemaker starts nothing while a node may still be running that it cannot fence.
-fn confirm_fencing(prompt: &Prompt<'_>, evidence: &Evidence, peer: &str) -> Result<Fencing, Failure> {
+fn confirm_fencing(
+    prompt: &Prompt<'_>,
+    context: &Context,
+    evidence: &Evidence,
+    peer: &str,
+) -> Result<Fencing, Failure> {
     let node = evidence.cib.known().map(Cib::peer_machine);
     if !matches!(node, Some(PeerNode::Lost | PeerNode::NeverSeen)) {
         return Ok(Fencing::Confirmed);
@@ -192,7 +197,7 @@ fn confirm_fencing(prompt: &Prompt<'_>, evidence: &Evidence, peer: &str) -> Resu
         ))?;
         return Ok(Fencing::Left);
     }
-    by_hand::confirm_off(peer)?;
+    by_hand::confirm_off(&context.programs, peer)?;
     Ok(Fencing::Confirmed)
 }
 

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::exit::Failure;
 use crate::clock::Deadline;
+use crate::command::Programs;
 use crate::decide::{Evidence, Fact, Request};
 use crate::observe;
 use crate::pacemaker::resource::{self, Configured};
@@ -26,8 +27,9 @@ pub(super) struct ResourceArgument {
 
 /// The context in which the agent would decide now.
 pub(super) fn context(argument: &ResourceArgument) -> Result<Context, Failure> {
-    let env = choose(resource::configured()?, argument.resource.as_deref())?.env();
-    Ok(Context::new(&env, params::parse(&env)?, Deadline::after(BUDGET), Manifests::CurrentOrSaved)?)
+    let programs = Programs::default();
+    let env = choose(resource::configured(&programs)?, argument.resource.as_deref())?.env();
+    Ok(Context::new(&env, params::parse(&env)?, &programs, Deadline::after(BUDGET), Manifests::CurrentOrSaved)?)
 }
 
 fn choose(mut found: Vec<Configured>, wanted: Option<&str>) -> Result<Configured, Failure> {

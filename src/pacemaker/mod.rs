@@ -7,7 +7,7 @@ pub mod resource;
 
 use std::time::Duration;
 
-use crate::command;
+use crate::command::{self, Programs};
 
 /// How long one of Pacemaker's tools may take: the CIB's manager answers in milliseconds or is in trouble.
 const TOOL_TIMEOUT: Duration = Duration::from_secs(8);
@@ -33,8 +33,8 @@ pub enum Error {
     Parse(String),
 }
 
-fn run(tool: &'static str, args: &[&str]) -> Result<String, Error> {
-    let output = command::run(tool, args, TOOL_TIMEOUT)?;
+fn run(programs: &Programs, tool: &'static str, args: &[&str]) -> Result<String, Error> {
+    let output = programs.run(tool, args, TOOL_TIMEOUT)?;
     if output.code == 0 {
         return Ok(output.stdout);
     }
@@ -46,6 +46,6 @@ fn run(tool: &'static str, args: &[&str]) -> Result<String, Error> {
 }
 
 /// The name of this node, as the cluster has it.
-pub fn local_node() -> Result<String, Error> {
-    Ok(run("crm_node", &["-n"])?.trim().to_owned())
+pub fn local_node(programs: &Programs) -> Result<String, Error> {
+    Ok(run(programs, "crm_node", &["-n"])?.trim().to_owned())
 }

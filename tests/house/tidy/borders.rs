@@ -37,7 +37,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &["clock", "command", "decide", "terminate", "state_file", "ocf", "ofd_lock", "open_files", "regular_file"],
     ),
     // The resource as it is configured on this node.
-    ("resource", &["clock", "decide", "etcd", "state_file", "ocf", "openshift", "pacemaker", "podman"]),
+    ("resource", &["clock", "command", "decide", "etcd", "state_file", "ocf", "openshift", "pacemaker", "podman"]),
     // The model around the pure core; of the resource it takes the actions' times.
     ("sim", &["clock", "decide", "resource"]),
     // The resource agent: facts, effects, rounds.
@@ -103,6 +103,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &[
             "agent",
             "clock",
+            "command",
             "data_dir",
             "decide",
             "fence",

@@ -4,5 +4,6 @@
 
 mod borders;
 mod circles;
+mod globals;
 mod sizes;
 mod sources;
