@@ -185,10 +185,10 @@ pub fn finish(mut child: Child) -> Output {
     let began = Instant::now();
     let stdout = drain(child.stdout.take());
     let stderr = drain(child.stderr.take());
-    let status_file = format!("/proc/{}/status", child.id());
+    let own_directory = format!("/proc/{}", child.id());
     let mut peak = 0;
     let status = loop {
-        peak = peak.max(high_water(&status_file));
+        peak = peak.max(high_water(&own_directory));
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
@@ -209,8 +209,14 @@ pub fn finish(mut child: Child) -> Output {
     }
 }
 
-fn high_water(status_file: &str) -> u64 {
-    let status = std::fs::read_to_string(status_file).unwrap_or_default();
+/// How much memory a child has used at most. For a moment after its start it still has this process's memory, as it has its
+/// program: `vfork` returns before `exec` has changed them.
+fn high_water(directory: &str) -> u64 {
+    let program_of = |directory: &str| std::fs::read_link(format!("{directory}/exe")).ok();
+    if program_of(directory) == program_of("/proc/self") {
+        return 0;
+    }
+    let status = std::fs::read_to_string(format!("{directory}/status")).unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
     line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
