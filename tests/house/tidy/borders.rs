@@ -14,8 +14,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("clock", &["decide"]),
     ("logging", &[]),
     ("ofd_lock", &[]),
-    ("open_files", &[]),
     ("output", &[]),
+    ("proc", &[]),
     ("regular_file", &[]),
     ("manpage", &[]),
     ("wiped", &["regular_file"]),
@@ -27,15 +27,12 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("failed_starts", &["decide", "state_file"]),
     ("decision_log", &["clock", "decide"]),
     // One outside program or format each.
-    ("data_dir", &["clock", "decide", "terminate", "ofd_lock", "open_files", "regular_file"]),
+    ("data_dir", &["clock", "decide", "terminate", "ofd_lock", "proc", "regular_file"]),
     ("etcd", &["decide", "regular_file", "wiped"]),
     ("openshift", &["decide", "etcd", "regular_file", "wiped"]),
     ("ocf", &["decide", "manpage", "xml"]),
     ("pacemaker", &["clock", "command", "decide", "ocf"]),
-    (
-        "podman",
-        &["clock", "command", "decide", "terminate", "state_file", "ocf", "ofd_lock", "open_files", "regular_file"],
-    ),
+    ("podman", &["clock", "command", "decide", "terminate", "state_file", "ocf", "ofd_lock", "proc", "regular_file"]),
     // The resource as it is configured on this node.
     ("resource", &["clock", "decide", "etcd", "state_file", "ocf", "openshift", "pacemaker", "podman"]),
     // The model around the pure core; of the resource it takes the actions' times.
