@@ -39,5 +39,5 @@ fn holders(dir: &Path) -> Result<BTreeSet<i32>, Error> {
             files.extend(proc::inode(&path));
         }
     }
-    proc::holders(&files).map_err(Error::io("listing", Path::new("/proc")))
+    proc::holders(&files).map_err(Error::io("listing", Path::new(proc::ROOT)))
 }

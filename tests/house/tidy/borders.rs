@@ -34,7 +34,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("pacemaker", &["clock", "command", "decide", "ocf"]),
     ("podman", &["clock", "command", "decide", "terminate", "state_file", "ocf", "ofd_lock", "proc", "regular_file"]),
     // The resource as it is configured on this node.
-    ("resource", &["clock", "decide", "etcd", "state_file", "ocf", "openshift", "pacemaker", "podman"]),
+    ("resource", &["clock", "decide", "etcd", "state_file", "ocf", "openshift", "pacemaker", "podman", "proc"]),
     // The model around the pure core; of the resource it takes the actions' times.
     ("sim", &["clock", "decide", "resource"]),
     // The resource agent: facts, effects, rounds.
@@ -50,6 +50,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "openshift",
             "pacemaker",
             "podman",
+            "proc",
             "resource",
         ],
     ),
@@ -86,6 +87,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "output",
             "pacemaker",
             "podman",
+            "proc",
             "decision_log",
             "regular_file",
             "resource",

@@ -4,5 +4,6 @@
 
 mod borders;
 mod circles;
+mod one_place;
 mod sizes;
 mod sources;
