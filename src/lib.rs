@@ -25,6 +25,7 @@ pub mod observe;
 pub mod ocf;
 mod ofd_lock;
 pub mod openshift;
+pub mod options;
 mod output;
 pub mod pacemaker;
 pub mod podman;

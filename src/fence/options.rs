@@ -1,5 +1,7 @@
 //! Every option of the agent in one table: it is parsed by it, and metadata, help and man page are printed from it.
 
+pub use crate::options::yes_no::of_fence_agents as truth;
+
 /// An option, whatever name it was given by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Opt {
@@ -180,15 +182,6 @@ pub fn row_of(opt: Opt) -> Option<&'static Row> {
 pub fn by_name(name: &str) -> Option<&'static Row> {
     let name = name.replace('-', "_");
     OPTIONS.iter().find(|row| row.name == name || row.old.is_some_and(|old| old.replace('-', "_") == name))
-}
-
-/// A truth value, as the fencing library reads it.
-pub fn truth(value: &str) -> Option<bool> {
-    match value.trim().to_ascii_lowercase().as_str() {
-        "1" | "yes" | "on" | "true" => Some(true),
-        "0" | "no" | "off" | "false" => Some(false),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

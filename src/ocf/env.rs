@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::decide::evidence::{Moment, Notify};
+use crate::options::yes_no;
 
 /// The environment of one call.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +68,8 @@ impl Env {
 
     /// Whether the resource is a promotable clone.
     pub fn is_promotable(&self) -> bool {
-        self.meta("promotable").is_some_and(is_true) || self.meta("promoted_max").is_some()
+        self.meta("promotable").and_then(yes_no::of_resource_agents) == Some(true)
+            || self.meta("promoted_max").is_some()
     }
 
     /// Where agents keep what no reboot survives.
@@ -111,11 +113,6 @@ impl Env {
             stop: nodes("stop"),
         })
     }
-}
-
-/// The words that OCF takes for yes.
-pub fn is_true(word: &str) -> bool {
-    matches!(word, "yes" | "true" | "1" | "YES" | "TRUE" | "True" | "ja" | "on" | "ON")
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use std::path::{Component, PathBuf};
 
 use super::table::PARAMETERS;
 use super::{Invalid, NodeIp};
-use crate::ocf::env::{Env, is_true};
+use crate::ocf::env::Env;
+use crate::options::yes_no;
 
 pub(super) fn default_of(name: &str) -> Option<&'static str> {
     PARAMETERS.iter().find(|parameter| parameter.name == name).and_then(|parameter| parameter.default)
@@ -84,11 +85,8 @@ pub(super) fn integer<T: TryFrom<i64>>(env: &Env, name: &str, range: RangeInclus
 
 pub(super) fn boolean(env: &Env, name: &str) -> Result<bool, Invalid> {
     let text = required(env, name, "1")?;
-    match text.to_ascii_lowercase().as_str() {
-        _ if is_true(text) => Ok(true),
-        "no" | "false" | "0" | "off" | "nein" => Ok(false),
-        _ => Err(Invalid::everywhere(format!("{name}={text} is neither yes nor no: write 1 or 0"))),
-    }
+    yes_no::of_resource_agents(text)
+        .ok_or_else(|| Invalid::everywhere(format!("{name}={text} is neither yes nor no: write 1 or 0")))
 }
 
 /// What podman takes for a name.

@@ -14,6 +14,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("clock", &["decide"]),
     ("logging", &[]),
     ("ofd_lock", &[]),
+    ("options", &[]),
     ("output", &[]),
     ("proc", &[]),
     ("regular_file", &[]),
@@ -28,13 +29,16 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("decision_log", &["clock", "decide"]),
     // One outside program or format each.
     ("data_dir", &["clock", "decide", "terminate", "ofd_lock", "proc", "regular_file"]),
-    ("etcd", &["decide", "regular_file", "wiped"]),
+    ("etcd", &["decide", "options", "regular_file", "wiped"]),
     ("openshift", &["decide", "etcd", "regular_file", "wiped"]),
-    ("ocf", &["decide", "manpage", "xml"]),
-    ("pacemaker", &["clock", "command", "decide", "ocf"]),
+    ("ocf", &["decide", "manpage", "options", "xml"]),
+    ("pacemaker", &["clock", "command", "decide", "ocf", "options"]),
     ("podman", &["clock", "command", "decide", "terminate", "state_file", "ocf", "ofd_lock", "proc", "regular_file"]),
     // The resource as it is configured on this node.
-    ("resource", &["clock", "decide", "etcd", "state_file", "ocf", "openshift", "pacemaker", "podman", "proc"]),
+    (
+        "resource",
+        &["clock", "decide", "etcd", "state_file", "ocf", "openshift", "options", "pacemaker", "podman", "proc"],
+    ),
     // The model around the pure core; of the resource it takes the actions' times.
     ("sim", &["clock", "decide", "resource"]),
     // The resource agent: facts, effects, rounds.
@@ -95,7 +99,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     // The fence agent over the protocol.
     ("redfish", &["clock"]),
-    ("fence", &["clock", "command", "logging", "state_file", "manpage", "redfish", "wiped", "xml"]),
+    ("fence", &["clock", "command", "logging", "state_file", "manpage", "options", "redfish", "wiped", "xml"]),
     // The operator's commands, and the binary's names.
     (
         "admin",

@@ -1,0 +1,3 @@
+//! The options of the programs.
+
+pub mod yes_no;
