@@ -20,7 +20,6 @@ pub mod etcd;
 pub mod failed_starts;
 pub mod fence;
 pub mod logging;
-pub mod manpage;
 pub mod observe;
 pub mod ocf;
 mod ofd_lock;

@@ -6,7 +6,7 @@ use roff::{Inline, bold, italic, line_break, roman};
 
 use super::config::ACTIONS;
 use super::options::{OPTIONS, OptionKind, Row};
-use crate::manpage::Page;
+use crate::options::manpage::Page;
 use crate::xml::Writer;
 
 const NAME: &str = "fence_redfish_rs";

@@ -3,7 +3,7 @@
 use roff::{bold, roman};
 
 use super::metadata::{Action, Agent, Parameter};
-use crate::manpage::Page;
+use crate::options::manpage::Page;
 
 /// The page `ocf_PROVIDER_NAME(7)`.
 pub fn page(agent: &Agent, provider: &str) -> String {

@@ -18,7 +18,6 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("output", &[]),
     ("proc", &[]),
     ("regular_file", &[]),
-    ("manpage", &[]),
     ("wiped", &["regular_file"]),
     ("xml", &[]),
     ("command", &["clock"]),
@@ -31,7 +30,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("data_dir", &["clock", "decide", "terminate", "ofd_lock", "proc", "regular_file"]),
     ("etcd", &["decide", "options", "regular_file", "wiped"]),
     ("openshift", &["decide", "etcd", "regular_file", "wiped"]),
-    ("ocf", &["decide", "manpage", "options", "xml"]),
+    ("ocf", &["decide", "options", "xml"]),
     ("pacemaker", &["clock", "command", "decide", "ocf", "options"]),
     ("podman", &["clock", "command", "decide", "terminate", "state_file", "ocf", "ofd_lock", "proc", "regular_file"]),
     // The resource as it is configured on this node.
@@ -99,7 +98,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     // The fence agent over the protocol.
     ("redfish", &["clock"]),
-    ("fence", &["clock", "command", "logging", "state_file", "manpage", "options", "redfish", "wiped", "xml"]),
+    ("fence", &["clock", "command", "logging", "state_file", "options", "redfish", "wiped", "xml"]),
     // The operator's commands, and the binary's names.
     (
         "admin",
