@@ -14,12 +14,12 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("clock", &["decide"]),
     ("logging", &[]),
     ("ofd_lock", &[]),
-    ("options", &[]),
     ("output", &[]),
     ("proc", &[]),
     ("regular_file", &[]),
     ("wiped", &["regular_file"]),
     ("xml", &[]),
+    ("options", &["xml"]),
     ("command", &["clock"]),
     ("terminate", &["clock"]),
     // Files of the agent's own.
