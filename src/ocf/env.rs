@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::decide::evidence::{Moment, Notify};
+use crate::decide::evidence::{Moment, Notify, Operation};
 use crate::options::yes_no;
 
 /// The environment of one call.
@@ -107,7 +107,13 @@ impl Env {
                 Some("post") => Moment::Post,
                 _ => Moment::Outside,
             },
-            operation: self.meta("notify_operation").unwrap_or_default().to_owned(),
+            operation: match self.meta("notify_operation") {
+                Some("start") => Operation::Start,
+                Some("stop") => Operation::Stop,
+                Some("promote") => Operation::Promote,
+                Some("demote") => Operation::Demote,
+                _ => Operation::None,
+            },
             active,
             start: nodes("start"),
             stop: nodes("stop"),
@@ -144,7 +150,7 @@ mod tests {
         ])
         .notify()
         .unwrap();
-        assert_eq!(notify.moment, Moment::Post);
+        assert_eq!((notify.moment, notify.operation), (Moment::Post, Operation::Stop));
         assert_eq!(notify.stop.iter().collect::<Vec<_>>(), ["node2"]);
         assert!(notify.start.is_empty());
         assert_eq!(notify.active.len(), 2);
