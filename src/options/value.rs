@@ -42,31 +42,29 @@ impl OptionRow {
     }
 
     fn typed(&self, standard: Standard, text: &str) -> Result<OptionValue, String> {
-        let parsed = match self.kind {
-            OptionKind::Text | OptionKind::Secret => Some(OptionValue::Text(text.to_owned())),
-            OptionKind::Words => Some(OptionValue::Words(text.split_whitespace().map(str::to_owned).collect())),
+        let is_not_wanted = || self.is_not_wanted(standard, text);
+        match self.kind {
+            OptionKind::Text | OptionKind::Secret => Ok(OptionValue::Text(text.to_owned())),
+            OptionKind::Words => Ok(OptionValue::Words(text.split_whitespace().map(str::to_owned).collect())),
             OptionKind::Integer(least, most) | OptionKind::Seconds(least, most) => {
-                text.parse().ok().filter(|number| (least..=most).contains(number)).map(OptionValue::Number)
+                let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+                number.map(OptionValue::Number).ok_or_else(is_not_wanted)
             }
-            OptionKind::Switch | OptionKind::Truth => {
-                let truth = standard.truth(text).map(OptionValue::Truth);
-                return truth.ok_or_else(|| {
-                    format!("{}={} is neither yes nor no: write 1 or 0", self.name, self.shown(standard, text))
-                });
-            }
+            OptionKind::Switch | OptionKind::Truth => standard.truth(text).map(OptionValue::Truth).ok_or_else(|| {
+                format!("{}={} is neither yes nor no: write 1 or 0", self.name, self.shown(standard, text))
+            }),
             OptionKind::OneOf(choices) => {
                 let choice = choices.iter().find(|choice| text.eq_ignore_ascii_case(choice));
-                choice.map(|choice| OptionValue::Text((*choice).to_owned()))
+                choice.map(|choice| OptionValue::Text((*choice).to_owned())).ok_or_else(is_not_wanted)
             }
-            OptionKind::Path => return self.path(standard, text).map(OptionValue::Path),
+            OptionKind::Path => self.path(standard, text).map(OptionValue::Path),
             OptionKind::Paths => {
                 let paths = text.split(',').map(str::trim).filter(|path| !path.is_empty());
                 let paths: Result<_, _> = paths.map(|path| self.path(standard, path)).collect();
-                return paths.map(OptionValue::Paths);
+                paths.map(OptionValue::Paths)
             }
-            OptionKind::Directory => return self.directory(standard, text).map(OptionValue::Path),
-        };
-        parsed.ok_or_else(|| self.is_not_wanted(standard, text))
+            OptionKind::Directory => self.directory(standard, text).map(OptionValue::Path),
+        }
     }
 
     /// As much of `text` as a sentence about it may show.
