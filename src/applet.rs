@@ -24,13 +24,13 @@ const APPLETS: &[Applet] = &[
         name: "podman-etcd",
         replaces: None,
         summary: "OCF resource agent: a two-member etcd in podman",
-        run: crate::agent::run,
+        run: crate::agent::process::main,
     },
     Applet {
         name: "fence_redfish_rs",
         replaces: Some("fence_redfish"),
         summary: "fence agent: power through a Redfish BMC",
-        run: crate::fence::run,
+        run: crate::fence::process::main,
     },
     Applet { name: OWN_NAME, replaces: None, summary: "the operator's command", run: crate::admin::run },
 ];

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -51,54 +51,133 @@ impl Output {
 /// Why a program gave no output at all.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{program} is not installed (looked in {})", DIRECTORIES.join(", "))]
-    NotInstalled { program: String },
+    #[error("{program} is not installed (looked in {looked_in})")]
+    NotInstalled { program: String, looked_in: String },
     #[error("{program} could not be started: {source}")]
     Spawn { program: String, source: std::io::Error },
     #[error("{program} gave no answer within {seconds:.1} s and was killed")]
     TimedOut { program: String, seconds: f64 },
 }
 
-/// When the whole process must be done, where it must.
-static END: OnceLock<Deadline> = OnceLock::new();
-
-/// No program that is run from now on outlasts the action that it is run for: `left` is that action's time.
-pub fn end_by(left: Duration) {
-    // Set once: a process performs one action.
-    let _ = END.set(Deadline::after(left));
+/// This machine's programs, as one action or one command runs them.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// Where they are looked for, the first one first.
+    directories: Vec<PathBuf>,
+    /// The end of what they are run for, where that has one.
+    end: Option<Deadline>,
 }
 
-/// Runs `program` with `args` and waits for its end, at most `timeout`.
-pub fn run<A: AsRef<OsStr>>(program: &str, args: &[A], timeout: Duration) -> Result<Output, Error> {
-    run_with_input(program, args, &[], timeout)
+impl Default for Programs {
+    /// Each has the time that it is given, and no more than that limits it.
+    fn default() -> Self {
+        Self { directories: DIRECTORIES.iter().map(PathBuf::from).collect(), end: None }
+    }
 }
 
-/// As [`run`], with `input` on the program's standard input.
-pub fn run_with_input<A: AsRef<OsStr>>(
-    program: &str,
-    args: &[A],
-    input: &[u8],
-    timeout: Duration,
-) -> Result<Output, Error> {
-    let child = spawn(program, args, Stdio::piped())?;
-    finish(program, child, input, timeout, &PLAIN).map(Output::from)
-}
+impl Programs {
+    /// The same, for an action that ends at `end`: no program outlasts it.
+    #[must_use]
+    pub fn until(self, end: Deadline) -> Self {
+        Self { end: Some(end), ..self }
+    }
 
-/// As [`run`], of a program that prints a secret: the exit code and what it printed, which is wiped when it is dropped.
-pub fn run_for_secret<A: AsRef<OsStr>>(
-    program: &str,
-    args: &[A],
-    timeout: Duration,
-) -> Result<(i32, Zeroizing<Vec<u8>>), Error> {
-    let child = spawn(program, args, Stdio::piped())?;
-    finish(program, child, &[], timeout, &SECRET).map(|said| (said.code, said.stdout))
-}
+    /// The same, where a program in `directory` stands in for the machine's own.
+    #[must_use]
+    pub fn with_stand_ins(mut self, directory: PathBuf) -> Self {
+        self.directories.insert(0, directory);
+        self
+    }
 
-/// As [`run`], with `file` as the program's standard input: the one descriptor that it surely does not hand on to what it
-/// leaves running.
-pub fn run_holding<A: AsRef<OsStr>>(program: &str, args: &[A], file: File, timeout: Duration) -> Result<Output, Error> {
-    let child = spawn(program, args, file.into())?;
-    finish(program, child, &[], timeout, &PLAIN).map(Output::from)
+    /// Runs `program` with `args` and waits for its end, at most `timeout`.
+    pub fn run<A: AsRef<OsStr>>(&self, program: &str, args: &[A], timeout: Duration) -> Result<Output, Error> {
+        self.run_with_input(program, args, &[], timeout)
+    }
+
+    /// As [`run`](Self::run), with `input` on the program's standard input.
+    pub fn run_with_input<A: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        args: &[A],
+        input: &[u8],
+        timeout: Duration,
+    ) -> Result<Output, Error> {
+        let child = self.spawn(program, args, Stdio::piped())?;
+        self.finish(program, child, input, timeout, &PLAIN).map(Output::from)
+    }
+
+    /// As [`run`](Self::run), of a program that prints a secret: the exit code and what it printed, which is wiped when it
+    /// is dropped.
+    pub fn run_for_secret<A: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        args: &[A],
+        timeout: Duration,
+    ) -> Result<(i32, Zeroizing<Vec<u8>>), Error> {
+        let child = self.spawn(program, args, Stdio::piped())?;
+        self.finish(program, child, &[], timeout, &SECRET).map(|said| (said.code, said.stdout))
+    }
+
+    /// As [`run`](Self::run), with `file` as the program's standard input: the one descriptor that it surely does not hand
+    /// on to what it leaves running.
+    pub fn run_holding<A: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        args: &[A],
+        file: File,
+        timeout: Duration,
+    ) -> Result<Output, Error> {
+        let child = self.spawn(program, args, file.into())?;
+        self.finish(program, child, &[], timeout, &PLAIN).map(Output::from)
+    }
+
+    /// The full path of `program`, if it is installed.
+    pub fn find(&self, program: &str) -> Option<PathBuf> {
+        self.directories.iter().map(|directory| directory.join(program)).find(|path| path.is_file())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
+    fn spawn<A: AsRef<OsStr>>(&self, program: &str, args: &[A], stdin: Stdio) -> Result<Child, Error> {
+        let path = self.find(program).ok_or_else(|| self.is_missing(program))?;
+        let kept = KEPT_VARIABLES.iter().filter_map(|name| std::env::var_os(name).map(|value| (*name, value)));
+        Command::new(path)
+            .args(args)
+            .env_clear()
+            .env("PATH", DIRECTORIES.join(":"))
+            .envs(kept)
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A group of its own, so that a time-out ends the child's children too.
+            .process_group(0)
+            .spawn()
+            .map_err(|source| Error::Spawn { program: program.to_owned(), source })
+    }
+
+    fn is_missing(&self, program: &str) -> Error {
+        let directories: Vec<_> = self.directories.iter().map(|directory| directory.display().to_string()).collect();
+        Error::NotInstalled { program: program.to_owned(), looked_in: directories.join(", ") }
+    }
+
+    fn finish(
+        &self,
+        program: &str,
+        mut child: Child,
+        input: &[u8],
+        timeout: Duration,
+        room: &Room,
+    ) -> Result<Said, Error> {
+        let timeout = self.end.map_or(timeout, |end| end.at_most(timeout));
+        let stdout = drain(child.stdout.take(), room);
+        let stderr = drain(child.stderr.take(), room);
+        if let Some(mut stdin) = child.stdin.take() {
+            // A program that does not read its input is no fault of ours: its exit code tells.
+            let _ = stdin.write_all(input);
+        }
+        let code = wait(program, &mut child, timeout)?;
+        let patience = Deadline::after(PIPE_PATIENCE);
+        Ok(Said { code, stdout: collect(stdout, patience), stderr: collect(stderr, patience) })
+    }
 }
 
 /// The room for what a program says.
@@ -123,46 +202,6 @@ impl From<Said> for Output {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Self { code: said.code, stdout: text(&said.stdout), stderr: text(&said.stderr) }
     }
-}
-
-fn finish(program: &str, mut child: Child, input: &[u8], timeout: Duration, room: &Room) -> Result<Said, Error> {
-    let timeout = END.get().map_or(timeout, |end| end.at_most(timeout));
-    let stdout = drain(child.stdout.take(), room);
-    let stderr = drain(child.stderr.take(), room);
-    if let Some(mut stdin) = child.stdin.take() {
-        // A program that does not read its input is no fault of ours: its exit code tells.
-        let _ = stdin.write_all(input);
-    }
-    let code = wait(program, &mut child, timeout)?;
-    let patience = Deadline::after(PIPE_PATIENCE);
-    Ok(Said { code, stdout: collect(stdout, patience), stderr: collect(stderr, patience) })
-}
-
-#[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
-fn spawn<A: AsRef<OsStr>>(program: &str, args: &[A], stdin: Stdio) -> Result<Child, Error> {
-    let path = find(program).ok_or_else(|| Error::NotInstalled { program: program.to_owned() })?;
-    let kept = KEPT_VARIABLES.iter().filter_map(|name| std::env::var_os(name).map(|value| (*name, value)));
-    Command::new(path)
-        .args(args)
-        .env_clear()
-        .env("PATH", DIRECTORIES.join(":"))
-        .envs(kept)
-        .stdin(stdin)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        // A group of its own, so that a time-out ends the child's children too.
-        .process_group(0)
-        .spawn()
-        .map_err(|source| Error::Spawn { program: program.to_owned(), source })
-}
-
-/// The full path of `program`, if it is installed.
-pub fn find(program: &str) -> Option<PathBuf> {
-    #[cfg(test)]
-    if let Some(path) = stand_in::of(program) {
-        return Some(path);
-    }
-    DIRECTORIES.iter().map(|dir| PathBuf::from(dir).join(program)).find(|path| path.is_file())
 }
 
 /// What a thread reads from a pipe, as far as it came.
@@ -237,14 +276,24 @@ fn exit_code(status: std::process::ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
+/// A shell script in the place of `program`, for failures that the real one cannot be made to have.
+#[cfg(test)]
+pub(crate) fn stand_in(directory: &std::path::Path, program: &str, script: &str) -> Programs {
+    use std::os::unix::fs::PermissionsExt;
+    let path = directory.join(program);
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    Programs::default().with_stand_ins(directory.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn output(script: &str) -> Output {
         let dir = tempfile::tempdir().unwrap();
-        stand_in::put(dir.path(), "teller", script);
-        run("teller", &[] as &[&str], Duration::from_secs(30)).unwrap()
+        let programs = stand_in(dir.path(), "teller", script);
+        programs.run("teller", &[] as &[&str], Duration::from_secs(30)).unwrap()
     }
 
     #[test]
@@ -260,30 +309,24 @@ mod tests {
         let said = output("head --bytes 9000000 /dev/zero; echo end >&2");
         assert_eq!((said.code, said.stdout.len(), said.stderr.as_str()), (0, OUTPUT_LIMIT, "end\n"));
     }
-}
 
-/// Programs that a unit test puts in the place of the real ones, for failures that those cannot be made to have.
-#[cfg(test)]
-pub(crate) mod stand_in {
-    use std::cell::RefCell;
-    use std::os::unix::fs::PermissionsExt;
-    use std::path::{Path, PathBuf};
-
-    thread_local! {
-        static DIRECTORY: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
+    #[test]
+    fn no_program_outlasts_its_own_action_and_no_other_one_ends_it() {
+        let began = Deadline::after(Duration::from_secs(60));
+        let in_action = |seconds| Programs::default().until(Deadline::after(Duration::from_secs_f32(seconds)));
+        let sleeps = |programs: &Programs, seconds: &str| programs.run("sleep", &[seconds], Duration::from_secs(30));
+        let ended = std::thread::scope(|scope| {
+            let short = scope.spawn(|| sleeps(&in_action(0.2), "30"));
+            let long = scope.spawn(|| sleeps(&in_action(20.0), "1"));
+            [short.join().unwrap().is_ok(), long.join().unwrap().is_ok()]
+        });
+        assert_eq!(ended, [false, true]);
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     }
 
-    /// Puts a shell script in the place of `program`, for the programs that this thread runs.
-    pub(crate) fn put(directory: &Path, program: &str, script: &str) {
-        let path = directory.join(program);
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        DIRECTORY.with_borrow_mut(|place| *place = Some(directory.to_owned()));
-    }
-
-    pub(super) fn of(program: &str) -> Option<PathBuf> {
-        DIRECTORY
-            .with_borrow(|place| place.as_ref().map(|directory| directory.join(program)))
-            .filter(|path| path.is_file())
+    #[test]
+    fn a_program_that_is_not_there_is_named_with_where_it_was_looked_for() {
+        let error = Programs::default().run("no-such-program", &[] as &[&str], Duration::from_secs(1)).unwrap_err();
+        assert_eq!(error.to_string(), "no-such-program is not installed (looked in /usr/sbin, /usr/bin, /sbin, /bin)");
     }
 }

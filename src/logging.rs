@@ -28,7 +28,8 @@ struct Targets {
     syslog: Option<Mutex<Syslog>>,
 }
 
-/// Sets up logging for the life of this process. A second call changes nothing.
+/// Sets up logging for the life of this process, in an applet's own main. A second call changes nothing.
+#[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
 pub fn init(settings: Settings) {
     let formatter = Formatter3164 {
         facility: Facility::LOG_DAEMON,
@@ -94,5 +95,18 @@ fn word(level: Level) -> &'static str {
         Level::Warn => "WARNING",
         Level::Info => "INFO",
         Level::Debug | Level::Trace => "DEBUG",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_call_stands() {
+        let settings = |stderr| Settings { tag: "test".to_owned(), stderr, syslog: LevelFilter::Off, file: None };
+        init(settings(LevelFilter::Off));
+        init(settings(LevelFilter::Debug));
+        assert_eq!(log::max_level(), LevelFilter::Off);
     }
 }

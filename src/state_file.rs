@@ -25,8 +25,8 @@ pub fn memory_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}.json"))
 }
 
-/// The operator's word for `resource`, where no reboot reaches.
-pub fn authorisation_path(volatile_dir: &Path, resource: &str) -> PathBuf {
+/// The operator's confirmation for `resource`, where no reboot reaches.
+pub fn confirmation_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-recovery.json"))
 }
 

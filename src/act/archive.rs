@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::podman;
 use crate::resource::context::Context;
 use crate::resource::deployment::saved_manifest;
-use crate::{command, podman};
 
 /// The configuration of the container that was replaced last, beside the present one.
 const CONFIGURATION: &str = "config-previous.tar.gz";
@@ -17,7 +17,7 @@ const TAR_TAKES: Duration = Duration::from_secs(10);
 pub(super) fn keep_previous(context: &Context) {
     let name = &context.params.name;
     let previous = format!("{name}-previous");
-    match podman::rename(&context.turn, name, &previous) {
+    match podman::rename(&context.programs, &context.turn, name, &previous) {
         Ok(()) => log::info!("container '{name}' is replaced and kept as '{previous}'"),
         Err(error) => log::warn!("container '{name}' is replaced and cannot be kept as '{previous}': {error}"),
     }
@@ -38,7 +38,7 @@ fn keep_configuration(context: &Context) -> Result<(), String> {
     let mut args = vec!["--create".to_owned(), "--gzip".to_owned(), format!("--file={}", unfinished.display())];
     args.push("--directory=/".to_owned());
     args.extend(files.iter().map(|file| file.display().to_string().trim_start_matches('/').to_owned()));
-    let output = command::run("tar", &args, TAR_TAKES).map_err(|error| error.to_string())?;
+    let output = context.programs.run("tar", &args, TAR_TAKES).map_err(|error| error.to_string())?;
     if output.code != 0 {
         return Err(format!("tar failed ({}): {}", output.code, output.complaint()));
     }

@@ -24,14 +24,14 @@ const LABEL: &str = "tandem.made-from";
 
 /// Writes the configuration for `mode` and runs the container.
 pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
-    let (params, deployment) = (&context.params, &context.deployment);
+    let (params, deployment, programs) = (&context.params, &context.deployment, &context.programs);
     make_directories(context)?;
     // Both ask podman, and each question takes a tenth of a second.
     let (image, there) = std::thread::scope(|scope| {
-        let there = scope.spawn(|| podman::inspect(&params.name));
+        let there = scope.spawn(|| podman::inspect(programs, &params.name));
         (image::have(context), there.join())
     });
-    let (image, there) = (image?, there.unwrap_or_else(|_| podman::inspect(&params.name))?);
+    let (image, there) = (image?, there.unwrap_or_else(|_| podman::inspect(programs, &params.name))?);
     let options = options(context);
     let made_from = fingerprint(&image.id, &options);
     let serves = there.as_ref().is_some_and(|container| serves(context, container, &made_from));
@@ -50,11 +50,11 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
             all.push(format!("--authfile={}", params.authfile.display()));
         }
         all.extend(options);
-        podman::run(&context.turn, &params.name, &all, deadline)?;
+        podman::run(programs, &context.turn, &params.name, &all, deadline)?;
     }
     let how = if starts_again { "started again" } else { "made" };
     log::info!("container '{}' is {how}; etcd {} from {}", params.name, image.version, deployment.image);
-    if let Some(container) = podman::inspect(&params.name)? {
+    if let Some(container) = podman::inspect(programs, &params.name)? {
         if container.state.running {
             process::remember(&context.process_path, container.state.pid);
         }
@@ -66,10 +66,10 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
 /// Starts the container that is there. Answers false where its storage is damaged: then it is made anew, as nothing of
 /// etcd's is stored in it.
 fn start_again(context: &Context, deadline: Deadline) -> Result<bool, Error> {
-    let name = &context.params.name;
-    match podman::start(&context.turn, name, deadline) {
+    let (name, programs) = (&context.params.name, &context.programs);
+    match podman::start(programs, &context.turn, name, deadline) {
         Ok(()) => Ok(true),
-        Err(error @ podman::Error::Failed { .. }) if podman::storage_is_damaged(name) => {
+        Err(error @ podman::Error::Failed { .. }) if podman::storage_is_damaged(programs, name) => {
             log::warn!("{error}; the storage of container '{name}' is damaged: making it anew");
             Ok(false)
         }

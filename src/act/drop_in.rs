@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::command;
+use crate::command::Programs;
 use crate::resource::context::Context;
 
 const TRANSIENT: &str = "/run/systemd/transient";
@@ -25,7 +25,7 @@ pub(crate) fn write(context: &Context, id: &str) {
         return;
     }
     if Path::new(SYSTEMD_RUNS).is_dir()
-        && let Err(error) = reload()
+        && let Err(error) = reload(&context.programs)
     {
         log::warn!("systemd does not take the container's drop-ins: {error}");
     }
@@ -40,8 +40,8 @@ fn write_below(directory: &Path, id: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-fn reload() -> Result<(), String> {
-    let output = command::run("systemctl", &["daemon-reload"], RELOAD_TAKES).map_err(|error| error.to_string())?;
+fn reload(programs: &Programs) -> Result<(), String> {
+    let output = programs.run("systemctl", &["daemon-reload"], RELOAD_TAKES).map_err(|error| error.to_string())?;
     if output.code == 0 { Ok(()) } else { Err(output.complaint().to_owned()) }
 }
 

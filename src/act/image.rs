@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::Error;
+use crate::command::Programs;
 use crate::decide::Fact;
 use crate::etcd::version::{self, Version};
 use crate::resource::context::Context;
@@ -25,31 +26,32 @@ pub(super) struct Image {
 
 /// The image, pulled where it is not here.
 pub(super) fn have(context: &Context) -> Result<Image, Error> {
-    let image = &context.deployment.image;
-    let id = match podman::image_id(image)? {
+    let (image, programs) = (&context.deployment.image, &context.programs);
+    let id = match podman::image_id(programs, image)? {
         Some(id) => id,
         None => pulled(context)?,
     };
-    let version = known_version(image, &id);
+    let version = known_version(programs, image, &id);
     Ok(Image { id, version })
 }
 
 fn pulled(context: &Context) -> Result<String, Error> {
-    let (image, params) = (&context.deployment.image, &context.params);
+    let (image, params, programs) = (&context.deployment.image, &context.params, &context.programs);
     if !params.allow_pull {
         return Err(Error::Unusable(format!("image {image} is not on this node: type 'podman pull {image}'")));
     }
     log::info!("pulling {image}");
-    podman::pull(image, &params.authfile, context.deadline.left()).map_err(|error| {
+    podman::pull(programs, image, &params.authfile, context.deadline.left()).map_err(|error| {
         // podman's own words are long, and Pacemaker cuts an exit reason after 127 characters.
         log::error!("{error}");
         Error::Unusable(format!("image {image} is not here and cannot be pulled: type 'podman pull {image}'"))
     })?;
-    podman::image_id(image)?.ok_or_else(|| Error::Unusable(format!("image {image} was pulled and is not here")))
+    podman::image_id(programs, image)?
+        .ok_or_else(|| Error::Unusable(format!("image {image} was pulled and is not here")))
 }
 
 /// An image never changes under its id: its etcd is asked once.
-fn known_version(image: &str, id: &str) -> Version {
+fn known_version(programs: &Programs, image: &str, id: &str) -> Version {
     let path = Path::new(decision_log::DIRECTORY).join(KNOWN);
     let mut known: BTreeMap<String, Version> = match state_file::read(&path) {
         Fact::Known(known) => known,
@@ -58,7 +60,7 @@ fn known_version(image: &str, id: &str) -> Version {
     if let Some(version) = known.get(id) {
         return *version;
     }
-    let Some(version) = asked(image) else { return ASSUMED };
+    let Some(version) = asked(programs, image) else { return ASSUMED };
     for defect in version::defects(version) {
         log::warn!("etcd {version} of {image}: {defect}");
     }
@@ -69,8 +71,8 @@ fn known_version(image: &str, id: &str) -> Version {
     version
 }
 
-fn asked(image: &str) -> Option<Version> {
-    match podman::version_of(image, "etcd", ASKING_TAKES) {
+fn asked(programs: &Programs, image: &str) -> Option<Version> {
+    match podman::version_of(programs, image, "etcd", ASKING_TAKES) {
         Ok(printed) => Version::parse(&printed).or_else(|| {
             log::warn!("{image} does not tell the version of its etcd: taking it for a 3.{}", ASSUMED.minor);
             None

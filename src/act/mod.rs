@@ -17,6 +17,7 @@ use crate::data_dir;
 use crate::decide::Fact;
 use crate::decide::evidence::FailedStarts;
 use crate::decide::plan::{Effect, Via};
+use crate::etcd::blocking;
 use crate::etcd::client::{self, Endpoint};
 use crate::failed_starts;
 use crate::pacemaker::{self, attributes};
@@ -55,21 +56,25 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
     if matches!(effect, Effect::RunContainer(_) | Effect::AdvanceCommit | Effect::MoveDataAside) {
         own_turn(context)?;
     }
-    let node = context.me.name.as_str();
+    let (programs, node) = (&context.programs, context.me.name.as_str());
     match effect {
-        Effect::PublishRecord(record) => Ok(attributes::publish_record(node, record)?),
-        Effect::PublishIdentity(identity) => Ok(attributes::publish_identity(node, *identity)?),
-        Effect::PublishLineage(lineage) => Ok(attributes::publish_lineage(node, lineage)?),
+        Effect::PublishRecord(record) => Ok(attributes::publish_record(programs, node, record)?),
+        Effect::PublishIdentity(identity) => Ok(attributes::publish_identity(programs, node, *identity)?),
+        Effect::PublishLineage(lineage) => Ok(attributes::publish_lineage(programs, node, lineage)?),
         Effect::PublishPeerLineage(lineage) => {
             let peer = context.peer.as_ref().ok_or_else(|| Error::Unusable("this cluster has one node".to_owned()))?;
-            Ok(attributes::publish_lineage(&peer.name, lineage)?)
+            Ok(attributes::publish_lineage(programs, &peer.name, lineage)?)
         }
-        Effect::SetStandalone(name) => Ok(attributes::set_property(attributes::STANDALONE_NODE, name.as_deref())?),
-        Effect::SetLearner(name) => Ok(attributes::set_property(attributes::LEARNER_NODE, name.as_deref())?),
-        Effect::TellOthers(notice) => Ok(attributes::tell(node, notice)?),
-        Effect::SetPromotionScore(score) => Ok(attributes::set_promotion_score(&context.resource, node, *score)?),
+        Effect::SetStandalone(name) => {
+            Ok(attributes::set_property(programs, attributes::STANDALONE_NODE, name.as_deref())?)
+        }
+        Effect::SetLearner(name) => Ok(attributes::set_property(programs, attributes::LEARNER_NODE, name.as_deref())?),
+        Effect::TellOthers(notice) => Ok(attributes::tell(programs, node, notice)?),
+        Effect::SetPromotionScore(score) => {
+            Ok(attributes::set_promotion_score(programs, &context.resource, node, *score)?)
+        }
         Effect::SetFailures { operation, count } => {
-            Ok(attributes::set_failures(&context.resource, node, operation, *count)?)
+            Ok(attributes::set_failures(programs, &context.resource, node, operation, *count)?)
         }
         Effect::WriteNote(note) => written(&state_file::note_path(context.data_dir()), note),
         Effect::Remember(memory) => written(&context.memory_path, memory),
@@ -78,7 +83,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
             let dir = context.data_dir();
             failed_starts::forget(dir).map_err(|source| Error::file(&failed_starts::path(dir), source))
         }
-        Effect::ConsumeAuthorisation => consume(&context.authorisation_path),
+        Effect::ConsumeConfirmation => consume(&context.confirmation_path),
         Effect::StopContainer { grace_s } => stop::stop(context, Duration::from_secs(*grace_s)),
         Effect::EndLaunch => context
             .turn
@@ -89,21 +94,21 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::MoveHistoryAside => move_history_aside(context),
         Effect::DropBackups(names) => Ok(data_dir::drop_backups(context.data_dir(), names)?),
         Effect::PruneBackups => Ok(data_dir::prune_backups(context.data_dir(), context.params.max_backups)?),
-        Effect::SetAlarm(alarm) => Ok(attributes::show_alarm(node, alarm.as_deref())?),
-        Effect::ForgetPrimary => Ok(attributes::set_property(attributes::PRIMARY, None)?),
+        Effect::SetAlarm(alarm) => Ok(attributes::show_alarm(programs, node, alarm.as_deref())?),
+        Effect::ForgetPrimary => Ok(attributes::set_property(programs, attributes::PRIMARY, None)?),
         Effect::RunContainer(mode) => container::run(context, mode),
         Effect::SettleConfig => container::settle_config(context),
         Effect::MoveLeader { to } => {
-            Ok(client::move_leader(&context.own_endpoint, context.credentials(), *to, MEMBERSHIP_TIMEOUT)?)
+            Ok(blocking::move_leader(&context.own_endpoint, context.credentials(), *to, MEMBERSHIP_TIMEOUT)?)
         }
         Effect::RemoveMember { id, via } => {
-            Ok(client::remove_member(endpoint(context, *via)?, context.credentials(), *id, MEMBERSHIP_TIMEOUT)?)
+            Ok(blocking::remove_member(endpoint(context, *via)?, context.credentials(), *id, MEMBERSHIP_TIMEOUT)?)
         }
         Effect::AddLearner { peer_url, via } => {
-            Ok(client::add_learner(endpoint(context, *via)?, context.credentials(), peer_url, MEMBERSHIP_TIMEOUT)?)
+            Ok(blocking::add_learner(endpoint(context, *via)?, context.credentials(), peer_url, MEMBERSHIP_TIMEOUT)?)
         }
         Effect::PromoteMember { id, via } => {
-            Ok(client::promote_member(endpoint(context, *via)?, context.credentials(), *id, MEMBERSHIP_TIMEOUT)?)
+            Ok(blocking::promote_member(endpoint(context, *via)?, context.credentials(), *id, MEMBERSHIP_TIMEOUT)?)
         }
     }
 }

@@ -1,53 +1,99 @@
-//! `tandem confirm-recovery`: the operator's word in rule R3. It shows the evidence, says what could be lost, and asks
-//! for the lost node's name to be typed; quorum and fencing are asked for separately, and only where they are missing.
+//! `tandem confirm-recovery`: the operator's confirmation in rule R3. It shows the evidence, says what could be lost, and
+//! asks for the lost node's name to be typed; quorum and fencing are asked for separately, and only where they are missing.
 
-use std::io::{BufRead, Write};
-use std::time::Duration;
+use clap::Args;
+use serde::Serialize;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
-
-use super::{Failure, Subcommand, evidence, explain, node, say};
-use crate::command;
+use super::exit::Failure;
+use super::prompt::{Answers, Prompt};
+use super::report::{Form, Report};
+use super::{evidence, explain, node};
 use crate::data_dir::{DataDir, History};
-use crate::decide::evidence::{Authorisation, Cib, Evidence, LogPosition, PeerNode};
+use crate::decide::evidence::{Cib, Confirmation, Evidence, LogPosition, PeerNode};
 use crate::decide::reason::LastWritten;
-use crate::decide::{self, Progress, Request};
-use crate::pacemaker::resource;
+use crate::decide::{self, Plan, Progress, Request};
+use crate::pacemaker::{by_hand, resource};
 use crate::resource::context::Context;
 use crate::state_file;
 
-pub(super) const SUBCOMMAND: Subcommand = Subcommand { command: declare, run };
+const HELP: &str = "\
+It asks for up to three things: the name of the node that is given up (--confirm NODE), leave to grant this node quorum
+alone, where it has none (--yes), and the lost node's name once more from whoever has seen that it is off, where Pacemaker
+has no confirmation of that; this last one no option answers.
 
-const TOOL_TIMEOUT: Duration = Duration::from_secs(60);
+With --json, questions and warnings go to stderr. given_up is the lost node's name; quorum is had, granted or declined;
+fencing is confirmed (Pacemaker has it, or was told now) or left (to Pacemaker, which starts nothing before); plan and
+because are what the agent would do now if Pacemaker asked for a start, as 'tandem explain' has them.";
 
-fn declare() -> Command {
-    let help = "Accepts that the lost node went on alone and that its writes since then are lost";
-    Command::new("confirm-recovery")
-        .about("Lets this node run without its peer although nothing proves that the peer did not go on; asks for the peer's name")
-        .arg(node::resource_argument())
-        .arg(Arg::new("accept-loss").long("accept-loss").action(ArgAction::SetTrue).help(help))
+/// Lets this node run without its peer although nothing proves that the peer did not go on; asks for the peer's name
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    resource: node::ResourceArgument,
+    /// Accepts that the lost node ran standalone and that its writes since then are lost
+    #[arg(long)]
+    accept_loss: bool,
+    #[command(flatten)]
+    answers: Answers,
+    #[command(flatten)]
+    pub form: Form,
 }
 
-fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let context = node::context(matches)?;
+/// How it went with this node's quorum.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Quorum {
+    Had,
+    Granted,
+    Declined,
+}
+
+/// How it went with the confirmation that the lost node is off.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Fencing {
+    Confirmed,
+    Left,
+}
+
+/// What was done, and what comes of it.
+#[derive(Serialize)]
+pub(super) struct Confirmed {
+    given_up: String,
+    quorum: Quorum,
+    fencing: Fencing,
+    plan: Plan,
+    because: String,
+}
+
+impl Report for Confirmed {
+    /// The rest was told as it was done.
+    fn text(&self) -> String {
+        explain::decision(Request::Start, &self.plan).trim_end().to_owned()
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Confirmed, Failure> {
+    let prompt = Prompt::new(&arguments.answers, arguments.form);
+    let accept_loss = arguments.accept_loss;
+    let context = node::context(&arguments.resource)?;
     let evidence = node::look(&context).0;
-    say(format_args!("evidence\n{}", evidence::text(&evidence).trim_end()))?;
-    let accept_loss = matches.get_flag("accept-loss");
+    prompt.tell(format_args!("evidence\n{}", evidence::text(&evidence).trim_end()))?;
     let history = recoverable(&evidence, accept_loss)?;
     let peer = evidence.peer_name().to_owned();
-    warn(&evidence, history, accept_loss)?;
-    let asked = format!("Type the name of the node that is given up ({peer}) to go on without it");
-    if ask(&asked)? != peer {
-        return Err(Failure(format!("nothing was done: '{peer}' was not typed")));
-    }
-    authorise(&context, &evidence, history, accept_loss)?;
-    say("The word is given, for this boot and for the data as it is now.")?;
-    grant_quorum()?;
-    confirm_fencing(&evidence, &peer)?;
-    retry(&context)?;
+    warn(&prompt, &evidence, history, accept_loss)?;
+    prompt.name(&format!("Type the name of the node that is given up ({peer}) to go on without it"), &peer)?;
+    confirm(&context, &evidence, history, accept_loss)?;
+    prompt.tell("The confirmation is written, for this boot and for the data as it is now.")?;
+    let quorum = grant_quorum(&prompt, &context)?;
+    let fencing = confirm_fencing(&prompt, &context, &evidence, &peer)?;
+    // Old failures must not keep Pacemaker from trying again.
+    by_hand::forget_failures(&context.programs, &context.resource, &context.me.name)?;
     let (evidence, _) = node::look(&context);
     let plan = decide::decide(Request::Start, &evidence, &Progress::default());
-    say(explain::decision(Request::Start, &plan).trim_end())
+    let because = plan.because.to_string();
+    Ok(Confirmed { given_up: peer, quorum, fencing, plan, because })
 }
 
 /// The data that may be gone on with, or why not.
@@ -82,37 +128,29 @@ fn recoverable(evidence: &Evidence, accept_loss: bool) -> Result<&History, Failu
     }
     if evidence.was_left_behind() && !accept_loss {
         return Err(Failure(format!(
-            "{peer} went on alone, so writes that it acknowledged are missing here: start it, or accept that they are lost with --accept-loss"
+            "{peer} ran standalone, so writes that it acknowledged are missing here: start it, or accept that they are lost with --accept-loss"
         )));
     }
     Ok(history)
 }
 
-fn warn(evidence: &Evidence, history: &History, accept_loss: bool) -> Result<(), Failure> {
+fn warn(prompt: &Prompt<'_>, evidence: &Evidence, history: &History, accept_loss: bool) -> Result<(), Failure> {
     let peer = evidence.peer_name();
     let written = LastWritten(evidence.local.log_written);
-    say(format_args!("This node's data reaches term {} index {}{written}.", history.last_term, history.last_index))?;
+    let (term, index) = (history.last_term, history.last_index);
+    prompt.tell(format_args!("This node's data reaches term {term} index {index}{written}."))?;
     if accept_loss {
-        say(format_args!("Every write that {peer} acknowledged after that WILL BE LOST."))?;
+        prompt.tell(format_args!("Every write that {peer} acknowledged after that WILL BE LOST."))?;
     } else {
-        say(format_args!("If {peer} went on alone after that, every write that it acknowledged since is lost."))?;
+        prompt.tell(format_args!(
+            "If {peer} ran standalone after that, every write that it acknowledged since is lost."
+        ))?;
     }
-    say(format_args!("Nothing is lost if you start {peer} instead."))
+    prompt.tell(format_args!("Nothing is lost if you start {peer} instead."))
 }
 
-fn ask(question: &str) -> Result<String, Failure> {
-    // A question that nobody can read is not asked.
-    let mut stdout = std::io::stdout().lock();
-    write!(stdout, "{question}: ")?;
-    stdout.flush()?;
-    drop(stdout);
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(answer.trim().to_owned())
-}
-
-fn authorise(context: &Context, evidence: &Evidence, history: &History, accept_loss: bool) -> Result<(), Failure> {
-    let word = Authorisation {
+fn confirm(context: &Context, evidence: &Evidence, history: &History, accept_loss: bool) -> Result<(), Failure> {
+    let word = Confirmation {
         boot_id: evidence.boot_id.clone(),
         lost_node: evidence.peer_name().to_owned(),
         cluster_id: history.cluster_id,
@@ -120,50 +158,61 @@ fn authorise(context: &Context, evidence: &Evidence, history: &History, accept_l
         position: LogPosition { term: history.last_term, index: history.last_index },
         accept_loss,
     };
-    state_file::write(&context.authorisation_path, &word)?;
+    state_file::write(&context.confirmation_path, &word)?;
     Ok(())
 }
 
 /// A node that boots alone waits for its peer before anything may run (`wait_for_all`).
-fn grant_quorum() -> Result<(), Failure> {
-    if resource::has_quorum()? {
-        return Ok(());
+fn grant_quorum(prompt: &Prompt<'_>, context: &Context) -> Result<Quorum, Failure> {
+    if resource::has_quorum(&context.programs)? {
+        return Ok(Quorum::Had);
     }
-    say("This node has no quorum: Pacemaker starts nothing here until it has seen its peer.")?;
-    if ask("Type 'yes' to grant it quorum alone")? != "yes" {
-        say("Quorum is not granted; when you want it: 'pcs quorum unblock'.")?;
-        return Ok(());
+    prompt.tell("This node has no quorum: Pacemaker starts nothing here until it has seen its peer.")?;
+    if !prompt.leave("Type 'yes' to grant it quorum alone")? {
+        prompt.tell("Quorum is not granted; when you want it: 'pcs quorum unblock'.")?;
+        return Ok(Quorum::Declined);
     }
-    tool("corosync-cmapctl", &["-s", "quorum.cancel_wait_for_all", "u8", "1"])
+    by_hand::grant_quorum(&context.programs)?;
+    Ok(Quorum::Granted)
 }
 
 /// Pacemaker starts nothing while a node may still be running that it cannot fence.
-fn confirm_fencing(evidence: &Evidence, peer: &str) -> Result<(), Failure> {
+fn confirm_fencing(
+    prompt: &Prompt<'_>,
+    context: &Context,
+    evidence: &Evidence,
+    peer: &str,
+) -> Result<Fencing, Failure> {
     let node = evidence.cib.known().map(Cib::peer_machine);
     if !matches!(node, Some(PeerNode::Lost | PeerNode::NeverSeen)) {
-        return Ok(());
+        return Ok(Fencing::Confirmed);
     }
-    say(format_args!(
+    prompt.tell(format_args!(
         "Pacemaker has no confirmation that {peer} is off. It fences {peer} by itself if its BMC answers."
     ))?;
-    if ask(&format!("If you have seen yourself that {peer} is off, type its name; else press Enter"))? != peer {
-        say(format_args!(
+    let question = format!("If you have seen yourself that {peer} is off, type its name; else press Enter");
+    if !prompt.witness(&question, peer)? {
+        prompt.tell(format_args!(
             "Fencing is left to Pacemaker; when you have seen that {peer} is off: 'pcs stonith confirm {peer}'."
         ))?;
-        return Ok(());
+        return Ok(Fencing::Left);
     }
-    tool("stonith_admin", &["--confirm", peer])
+    by_hand::confirm_off(&context.programs, peer)?;
+    Ok(Fencing::Confirmed)
 }
 
-/// Old failures must not keep Pacemaker from trying again.
-fn retry(context: &Context) -> Result<(), Failure> {
-    tool("crm_resource", &["--cleanup", "--resource", &context.resource, "--node", &context.me.name])
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::report::golden;
 
-fn tool(program: &str, args: &[&str]) -> Result<(), Failure> {
-    let output = command::run(program, args, TOOL_TIMEOUT)?;
-    if output.code == 0 {
-        return Ok(());
+    #[test]
+    fn what_was_done_is_told() {
+        let text = include_str!("../../tests/fixtures/decisions/one.jsonl");
+        let entry: crate::decision_log::Entry = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        let because = entry.plan.because.to_string();
+        let (quorum, fencing) = (Quorum::Granted, Fencing::Left);
+        let done = Confirmed { given_up: "node2".to_owned(), quorum, fencing, plan: entry.plan, because };
+        golden::compare("confirm-recovery", &done);
     }
-    Err(Failure(format!("'{program} {}' failed: {}", args.join(" "), output.complaint())))
 }

@@ -28,9 +28,9 @@ pub(crate) fn text(evidence: &Evidence) -> String {
     }
     line("durable note", fact(&evidence.note, "none", note));
     line("this boot", fact(&evidence.boot_memory, "remembers nothing", |memory| boot_memory(evidence, memory)));
-    if let Fact::Known(word) = &evidence.authorisation {
+    if let Fact::Known(word) = &evidence.confirmation {
         let loss = if word.accept_loss { ", accepting the loss" } else { "" };
-        line("operator's word", format!("{} is given up{loss}", word.lost_node));
+        line("confirmation", format!("{} is given up{loss}", word.lost_node));
     }
     match &evidence.cib {
         Fact::Known(cib) => write_cib(cib, peer, &mut line),
@@ -132,13 +132,13 @@ fn boot_memory(evidence: &Evidence, memory: &BootMemory) -> String {
         return "remembers only an earlier boot".to_owned();
     }
     match &memory.voter {
-        Some(voter) => format!("saw member {:x} vote, and may go on alone with its data", voter.member_id),
+        Some(voter) => format!("saw member {:x} vote, and may run standalone with its data", voter.member_id),
         None => "saw no voter run, or gave its claim up".to_owned(),
     }
 }
 
 fn record(record: &PublishedState) -> String {
-    let claim = if record.claims { "; claims to go on alone" } else { "" };
+    let claim = if record.claims { "; claims to run standalone" } else { "" };
     format!("{}; {} forks{claim}", data(&record.disk), record.lineage.forks)
 }
 

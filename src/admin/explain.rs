@@ -2,47 +2,65 @@
 
 use std::fmt::Write;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::Args;
 use serde::Serialize;
 
-use super::{Failure, Subcommand, evidence, node, say};
+use super::exit::Failure;
+use super::report::{Form, Report};
+use super::{evidence, node};
 use crate::decide::{self, Evidence, Next, Plan, Progress, Reason, Request};
 
-pub(super) const SUBCOMMAND: Subcommand = Subcommand { command, run };
+const HELP: &str = "\
+With --json: request is what Pacemaker would ask for now (start or monitor), snapshot the evidence, plan the effects and
+what follows them, because the reason in words; request, snapshot and plan as in the files of decisions that 'tandem
+replay' reads.";
 
-fn command() -> Command {
-    Command::new("explain")
-        .about("Shows what the agent would do on this node now, and why, without doing it")
-        .arg(node::resource_argument())
-        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Prints evidence and decision as JSON"))
+/// Shows what the agent would do on this node now, and why, without doing it
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    resource: node::ResourceArgument,
+    #[command(flatten)]
+    pub form: Form,
 }
 
-/// What `--json` prints.
+/// What the agent would do now.
 #[derive(Serialize)]
-struct Explanation<'a> {
+pub(super) struct Explanation {
+    /// `RESOURCE on NODE`
+    #[serde(skip)]
+    place: String,
     request: Request,
     /// Scripts know it by the name that the files of decisions have for it.
     #[serde(rename = "snapshot")]
-    evidence: &'a Evidence,
-    plan: &'a Plan,
+    evidence: Evidence,
+    plan: Plan,
     because: String,
 }
 
-fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let context = node::context(matches)?;
+pub(super) fn run(arguments: &Arguments) -> Result<Explanation, Failure> {
+    let context = node::context(&arguments.resource)?;
     let (evidence, request) = node::look(&context);
-    let plan = decide::decide(request, &evidence, &Progress::default());
-    if matches.get_flag("json") {
+    Ok(Explanation::new(format!("{} on {}", context.resource, context.me.name), request, evidence))
+}
+
+impl Explanation {
+    fn new(place: String, request: Request, evidence: Evidence) -> Self {
+        let plan = decide::decide(request, &evidence, &Progress::default());
         let because = plan.because.to_string();
-        let explanation = Explanation { request, evidence: &evidence, plan: &plan, because };
-        return say(serde_json::to_string_pretty(&explanation)?);
+        Self { place, request, evidence, plan, because }
     }
-    say(format_args!("resource {} on {}\nevidence", context.resource, context.me.name))?;
-    say(evidence::text(&evidence).trim_end())?;
-    say(decision(request, &plan).trim_end())?;
-    match after_waiting(request, &evidence, &plan) {
-        Some(because) => say(format_args!("  if that lasts      {because}")),
-        None => Ok(()),
+}
+
+impl Report for Explanation {
+    fn text(&self) -> String {
+        let Self { place, request, evidence, plan, .. } = self;
+        let mut text = format!("resource {place}\nevidence\n{}{}", evidence::text(evidence), decision(*request, plan));
+        if let Some(because) = after_waiting(*request, evidence, plan) {
+            let _ = writeln!(text, "  if that lasts      {because}");
+        }
+        text.trim_end().to_owned()
     }
 }
 
@@ -84,18 +102,12 @@ pub(super) fn outcome(plan: &Plan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::plan::Exit;
-    use crate::decide::reason::Health;
+    use crate::admin::report::golden;
 
     #[test]
-    fn scripts_find_what_they_look_for() {
+    fn it_explains_a_recorded_moment() {
         let text = include_str!("../../tests/fixtures/decisions/one.jsonl");
         let entry: crate::decision_log::Entry = serde_json::from_str(text.lines().next().unwrap()).unwrap();
-        let plan = Plan::exit(Vec::new(), Exit::Success, Reason::Running(Health::VoterOfTwo));
-        let explanation =
-            Explanation { request: Request::Monitor, evidence: &entry.evidence, plan: &plan, because: String::new() };
-        let value = serde_json::to_value(&explanation).unwrap();
-        let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(keys, ["because", "plan", "request", "snapshot"]);
+        golden::compare("explain", &Explanation::new("etcd on node1".to_owned(), entry.request, entry.evidence));
     }
 }

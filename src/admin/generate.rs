@@ -4,15 +4,22 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::builder::PathBufValueParser;
-use clap::{Arg, ArgMatches, Command};
+use clap::{Args, Command};
 use clap_complete::{Generator, Shell};
 use clap_mangen::Man;
+use roff::{Roff, bold, roman};
 
-use super::{Failure, Subcommand, command_line};
+use super::command_line;
+use super::exit::{Failure, TABLE};
 use crate::{agent, fence};
 
-pub(super) const SUBCOMMAND: Subcommand = Subcommand { command, run };
+/// Writes man pages and shell completions
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// As /usr/share
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+}
 
 /// Each shell, and where below `/usr/share` it looks.
 const COMPLETIONS: &[(Shell, &str)] = &[
@@ -21,13 +28,8 @@ const COMPLETIONS: &[(Shell, &str)] = &[
     (Shell::Zsh, "zsh/site-functions"),
 ];
 
-fn command() -> Command {
-    let dir = Arg::new("DIR").required(true).value_parser(PathBufValueParser::new()).help("As /usr/share");
-    Command::new("generate").hide(true).about("Writes man pages and shell completions").arg(dir)
-}
-
-fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let share = matches.get_one::<PathBuf>("DIR").map_or(Path::new("."), PathBuf::as_path);
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let share = arguments.dir.as_path();
     let agent_page = agent::metadata::man_page();
     put(&share.join("man/man7/ocf_tandem_podman-etcd.7"), agent_page.as_bytes())?;
     let fence_page = fence::metadata::manpage();
@@ -48,8 +50,20 @@ fn man_pages(command: &Command, dir: &Path) -> std::io::Result<()> {
     let page = Man::new(command.clone()).title(name).section("8").manual("Tandem");
     let mut text = Vec::new();
     page.render(&mut text)?;
+    // Without the string for apostrophes, which the page has defined.
+    text.extend_from_slice(exit_status().to_roff().as_bytes());
     put(&dir.join(format!("{name}.8")), &text)?;
     command.get_subcommands().try_for_each(|subcommand| man_pages(subcommand, dir))
+}
+
+/// The section on exit codes, the same on each page.
+fn exit_status() -> Roff {
+    let mut section = Roff::new();
+    section.control("SH", ["EXIT STATUS"]);
+    for (code, meaning) in TABLE {
+        section.control("TP", []).text([bold((code as u8).to_string())]).text([roman(meaning)]);
+    }
+    section
 }
 
 fn completion(shell: Shell, command: &mut Command, name: &str, dir: &Path) -> std::io::Result<()> {

@@ -1,73 +1,80 @@
 //! `tandem`, the operator's command: a tree of subcommands, one file each.
 //!
-//! A subcommand is a [`Subcommand`] in [`SUBCOMMANDS`]. It prints its result to stdout; what keeps it from one is a
-//! [`Failure`], which goes to stderr as one sentence.
+//! A subcommand is its arguments and a function from them to a [`report::Report`]; [`exit`] has the exit codes, [`prompt`]
+//! asks the questions. What it changes in the cluster it changes through `crate::pacemaker`.
 
 mod confirm_recovery;
 mod data_dir;
 pub(crate) mod evidence;
+mod exit;
 mod explain;
 mod generate;
 mod node;
+mod prompt;
 mod replay;
+mod report;
 mod sim;
 
 use std::ffi::OsString;
 use std::fmt::Display;
 
-use clap::{ArgMatches, Command};
+use clap::{CommandFactory, Parser, Subcommand};
 
+use self::exit::{Exit, Failure};
+use self::report::show;
 use crate::output::{self, complain};
 
-/// Exit code of a subcommand that failed or refused.
-const FAILED: u8 = 1;
-/// Exit code for arguments that make no sense.
-const USAGE: u8 = 2;
-
-/// A branch of the tree.
-struct Subcommand {
-    /// Its name, arguments and help.
-    command: fn() -> Command,
-    /// Does it.
-    run: fn(&ArgMatches) -> Result<(), Failure>,
+/// All of it, as it is parsed, as the man pages show it and as shells complete it.
+#[derive(Parser)]
+#[command(name = "tandem", version, about = "Looks after a two-member etcd on two machines")]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
 }
 
 /// What `tandem` can do.
-const SUBCOMMANDS: &[Subcommand] = &[
-    explain::SUBCOMMAND,
-    confirm_recovery::SUBCOMMAND,
-    data_dir::SUBCOMMAND,
-    replay::SUBCOMMAND,
-    sim::SUBCOMMAND,
-    generate::SUBCOMMAND,
-];
+#[derive(Subcommand)]
+enum Command {
+    Explain(explain::Arguments),
+    ConfirmRecovery(confirm_recovery::Arguments),
+    #[command(subcommand)]
+    DataDir(data_dir::Command),
+    Replay(replay::Arguments),
+    #[command(subcommand)]
+    Sim(sim::Command),
+    #[command(hide = true)]
+    Generate(generate::Arguments),
+}
 
-/// Why a subcommand did not do what was asked: one sentence, with what to type instead.
-#[derive(Debug)]
-struct Failure(String);
-
-impl<E: std::error::Error> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self(error.to_string())
+impl Command {
+    fn run(&self) -> Result<(), Failure> {
+        match self {
+            Self::Explain(arguments) => show(&explain::run(arguments)?, arguments.form),
+            Self::ConfirmRecovery(arguments) => show(&confirm_recovery::run(arguments)?, arguments.form),
+            Self::DataDir(command) => command.run(),
+            Self::Replay(arguments) => replay::run(arguments),
+            Self::Sim(command) => command.run(),
+            Self::Generate(arguments) => generate::run(arguments),
+        }
     }
 }
 
 /// Runs the command; `args` follow the program's name.
 pub fn run(args: &[OsString]) -> u8 {
     let name = OsString::from("tandem");
-    let matches = match command_line().try_get_matches_from(std::iter::once(&name).chain(args)) {
-        Ok(matches) => matches,
+    let line = match CommandLine::try_parse_from(std::iter::once(&name).chain(args)) {
+        Ok(line) => line,
         Err(answer) => {
             // Help that was asked for comes this way too. Nothing is left to do if it cannot be printed.
             let _ = answer.print();
-            return if answer.use_stderr() { USAGE } else { 0 };
+            return if answer.use_stderr() { Exit::Usage } else { Exit::Done } as u8;
         }
     };
-    match dispatch(&matches, SUBCOMMANDS) {
-        Ok(()) => 0,
+    match line.command.run() {
+        Ok(()) => Exit::Done as u8,
         Err(Failure(why)) => {
             complain(format_args!("tandem: {why}"));
-            FAILED
+            Exit::Failed as u8
         }
     }
 }
@@ -77,23 +84,52 @@ fn say(lines: impl Display) -> Result<(), Failure> {
     Ok(output::say(lines)?)
 }
 
-/// All of it, as it is parsed, as the man pages show it and as shells complete it.
-fn command_line() -> Command {
-    let version = env!("CARGO_PKG_VERSION");
-    tree("tandem", SUBCOMMANDS).version(version).about("Looks after a two-member etcd on two machines")
+/// The whole tree, for what is generated from it.
+fn command_line() -> clap::Command {
+    CommandLine::command()
 }
 
-/// A command that needs one of `subcommands`.
-fn tree(name: &'static str, subcommands: &[Subcommand]) -> Command {
-    let command = Command::new(name).subcommand_required(true).arg_required_else_help(true);
-    command.subcommands(subcommands.iter().map(|subcommand| (subcommand.command)()))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Runs the one that `matches` name.
-fn dispatch(matches: &ArgMatches, subcommands: &[Subcommand]) -> Result<(), Failure> {
-    let chosen = matches.subcommand().and_then(|(name, matches)| {
-        let found = subcommands.iter().find(|subcommand| (subcommand.command)().get_name() == name)?;
-        Some((found, matches))
-    });
-    chosen.map_or_else(|| Err(Failure("type 'tandem help'".into())), |(found, matches)| (found.run)(matches))
+    /// Subcommands that print as they go, and have no JSON.
+    const WITHOUT_REPORT: [&str; 6] = ["replay", "sim-check", "sim-run", "sim-explore", "sim-compare", "generate"];
+
+    fn leaves(command: &clap::Command, words: &str) -> Vec<(String, clap::Command)> {
+        if !command.has_subcommands() {
+            return vec![(words.to_owned(), command.clone())];
+        }
+        let below = command.get_subcommands().filter(|below| below.get_name() != "help");
+        below
+            .flat_map(|below| {
+                let joined = if words.is_empty() { String::new() } else { format!("{words}-") };
+                leaves(below, &format!("{joined}{}", below.get_name()))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_subcommand_can_be_parsed_and_answers_with_a_report_that_has_a_golden() {
+        command_line().debug_assert();
+        let mut without = Vec::new();
+        for (name, command) in leaves(&command_line(), "") {
+            if !command.get_arguments().any(|argument| argument.get_id() == "json") {
+                without.push(name);
+                continue;
+            }
+            let file = report::golden::directory().join(format!("{name}.json"));
+            let golden = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            let golden: serde_json::Value = serde_json::from_str(&golden).unwrap();
+            assert_eq!(golden["format"], 1, "{name}");
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for key in golden.as_object().unwrap().keys().filter(|key| *key != "format") {
+                assert!(help.contains(key.as_str()), "the help of {name} says nothing of its key {key}");
+            }
+        }
+        without.sort();
+        let mut expected = WITHOUT_REPORT;
+        expected.sort_unstable();
+        assert_eq!(without, expected);
+    }
 }

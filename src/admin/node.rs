@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use clap::{Arg, ArgMatches};
+use clap::Args;
 
-use super::Failure;
+use super::exit::Failure;
 use crate::clock::Deadline;
+use crate::command::Programs;
 use crate::decide::{Evidence, Fact, Request};
 use crate::observe;
 use crate::pacemaker::resource::{self, Configured};
@@ -17,15 +18,18 @@ use crate::resource::params;
 const BUDGET: Duration = Duration::from_secs(600);
 
 /// The argument that names a resource, where there are several.
-pub(super) fn resource_argument() -> Arg {
-    Arg::new("resource").long("resource").value_name("ID").help("The resource, where the cluster has several")
+#[derive(Args)]
+pub(super) struct ResourceArgument {
+    /// The resource, where the cluster has several
+    #[arg(long, value_name = "ID")]
+    resource: Option<String>,
 }
 
 /// The context in which the agent would decide now.
-pub(super) fn context(matches: &ArgMatches) -> Result<Context, Failure> {
-    let wanted = matches.get_one::<String>("resource").map(String::as_str);
-    let env = choose(resource::configured()?, wanted)?.env();
-    Ok(Context::new(&env, params::parse(&env)?, Deadline::after(BUDGET), Manifests::CurrentOrSaved)?)
+pub(super) fn context(argument: &ResourceArgument) -> Result<Context, Failure> {
+    let programs = Programs::default();
+    let env = choose(resource::configured(&programs)?, argument.resource.as_deref())?.env();
+    Ok(Context::new(&env, params::parse(&env)?, &programs, Deadline::after(BUDGET), Manifests::CurrentOrSaved)?)
 }
 
 fn choose(mut found: Vec<Configured>, wanted: Option<&str>) -> Result<Configured, Failure> {

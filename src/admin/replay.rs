@@ -1,41 +1,40 @@
 //! `tandem replay`: decides again from recorded evidence, so that a bug report becomes a test.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::builder::PathBufValueParser;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::Args;
 use serde_json::json;
 
-use super::{Failure, Subcommand, evidence, explain, say};
+use super::exit::Failure;
+use super::{evidence, explain, say};
 use crate::decide::Plan;
 use crate::decision_log::{self, Entry};
 
-pub(super) const SUBCOMMAND: Subcommand = Subcommand { command, run };
-
-fn command() -> Command {
-    let file = format!(
-        "A file of decisions, such as {}",
-        decision_log::path(Path::new(decision_log::DIRECTORY), "etcd").display()
-    );
-    let flag = |name: &'static str, help: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
-    Command::new("replay")
-        .about("Decides again from recorded evidence; fails where a decision differs from the recorded one")
-        .arg(Arg::new("FILE").required(true).value_parser(PathBufValueParser::new()).help(file))
-        .arg(flag("evidence", "Prints each round's evidence too"))
-        .arg(flag("quiet", "Prints only the decisions that differ"))
+/// Decides again from recorded evidence; fails where a decision differs from the recorded one
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// A file of decisions, such as /var/lib/tandem/decisions-etcd.jsonl
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Prints each round's evidence too
+    #[arg(long)]
+    evidence: bool,
+    /// Prints only the decisions that differ
+    #[arg(long)]
+    quiet: bool,
 }
 
-fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let file = matches.get_one::<PathBuf>("FILE").map_or(Path::new(""), PathBuf::as_path);
-    let decisions = decision_log::read(file)?;
+/// Prints as it goes: a file may hold megabytes.
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let decisions = decision_log::read(&arguments.file)?;
     let mut different = 0;
     for (number, entry) in decisions.entries.iter().enumerate() {
         let difference = difference(entry);
-        if difference.is_some() || !matches.get_flag("quiet") {
+        if difference.is_some() || !arguments.quiet {
             let Entry { request, evidence, plan, .. } = entry;
             say(format_args!("{}: {request} on {}: {}", number + 1, evidence.me.name, plan.because))?;
         }
-        if difference.is_some() || matches.get_flag("evidence") {
+        if difference.is_some() || arguments.evidence {
             say(evidence::text(&entry.evidence).trim_end())?;
         }
         if let Some(text) = difference {
@@ -61,4 +60,18 @@ fn difference(entry: &Entry) -> Option<String> {
     // The words leave details out, and what differs may be one of them.
     let whole = |plan: &Plan| format!("{}  as recorded        {}\n", explain::outcome(plan), json!(plan));
     Some(format!("{begun}\nrecorded\n{}now\n{}", whole(plan), whole(&now)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_help_names_the_place_of_the_files() {
+        let place = decision_log::path(Path::new(decision_log::DIRECTORY), "etcd").display().to_string();
+        let help = crate::admin::command_line().find_subcommand_mut("replay").unwrap().render_help().to_string();
+        assert!(help.contains(&place), "{place}: {help}");
+    }
 }

@@ -43,7 +43,7 @@ fn is_second_to_stop(me: &str, peer: &str, stop: &BTreeSet<String>) -> bool {
 
 fn is_sole_voter(context: &Context) -> bool {
     let peer = context.peer.as_ref().map(|peer| peer.name.as_str());
-    cib::query(&context.resource, &context.me.name, peer)
+    cib::query(&context.programs, &context.resource, &context.me.name, peer)
         .is_ok_and(|cib| cib.standalone_node.as_ref() == Some(&context.me.name))
 }
 

@@ -11,7 +11,7 @@ use crate::decide::reason::Wait;
 use crate::decide::{self, Effect, Evidence, Exit, Fact, Next, Phase, Plan, Progress, Reason, Request};
 use crate::decision_log::{self, Entry};
 use crate::observe;
-use crate::ocf::exit::{Code, print_reason};
+use crate::ocf::exit::{Answered, Code};
 use crate::podman::process;
 use crate::resource::context::Context;
 
@@ -22,11 +22,11 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
 const PAUSE_AFTER_MANY: Duration = Duration::from_secs(2);
 
 /// Runs `request` to its answer.
-pub(super) fn run(context: &Context, request: Request) -> Code {
+pub(super) fn run(context: &Context, request: Request) -> Answered {
     let mut rounds = Rounds { context, request, progress: Progress::default(), last_because: None, failures: 0 };
     loop {
-        if let Some(code) = rounds.next() {
-            return code;
+        if let Some(answered) = rounds.next() {
+            return answered;
         }
     }
 }
@@ -41,8 +41,8 @@ struct Rounds<'a> {
 }
 
 impl Rounds<'_> {
-    /// One round; the code once the action is answered.
-    fn next(&mut self) -> Option<Code> {
+    /// One round; the answer once there is one.
+    fn next(&mut self) -> Option<Answered> {
         let evidence = observe::observe(self.context);
         remember(self.context, &evidence.container);
         let plan = decide::decide(self.request, &evidence, &self.progress);
@@ -75,7 +75,7 @@ impl Rounds<'_> {
     }
 
     /// The same decision is taken again from what is found then: every effect can be repeated.
-    fn failed(&mut self, error: &act::Error, may_fail: bool, when_over: Option<Exit>) -> Option<Code> {
+    fn failed(&mut self, error: &act::Error, may_fail: bool, when_over: Option<Exit>) -> Option<Answered> {
         self.failures += 1;
         if let Some(pause) = after_failure(self.request, self.failures, may_fail) {
             log::warn!("{error}; looking again");
@@ -90,20 +90,19 @@ impl Rounds<'_> {
             return Some(left_to_the_next_one(exit, &error.to_string()));
         }
         log::error!("{error}");
-        print_reason(&error.to_string());
-        Some(Code::Generic)
+        Some(Answered::failed(Code::Generic, error.to_string()))
     }
 
-    fn look_again_after(&self, pause: Duration, when_over: Option<Exit>) -> Option<Code> {
+    fn look_again_after(&self, pause: Duration, when_over: Option<Exit>) -> Option<Answered> {
         self.context.deadline.sleep(pause);
         if !self.context.deadline.has_passed() {
             return None;
         }
-        if let Some(exit) = when_over {
-            return Some(left_to_the_next_one(exit, &out_of_time(self.context.budget, self.last_because.as_ref())));
-        }
-        print_reason(&out_of_time(self.context.budget, self.last_because.as_ref()));
-        Some(Code::Generic)
+        let why = out_of_time(self.context.budget, self.last_because.as_ref());
+        Some(match when_over {
+            Some(exit) => left_to_the_next_one(exit, &why),
+            None => Answered::failed(Code::Generic, why),
+        })
     }
 
     /// A record that cannot be kept must not keep etcd from being kept.
@@ -179,29 +178,26 @@ fn out_of_time(budget: Duration, waited_for: Option<&Reason>) -> String {
     format!("the action's time of {} s is over{waited}", budget.as_secs())
 }
 
-fn failed_upkeep(exit: Exit, error: &act::Error) -> Code {
+fn failed_upkeep(exit: Exit, error: &act::Error) -> Answered {
     left_to_the_next_one(exit, &error.to_string())
 }
 
-fn left_to_the_next_one(exit: Exit, why: &str) -> Code {
+fn left_to_the_next_one(exit: Exit, why: &str) -> Answered {
     log::warn!("{why}; the next monitor goes on");
     answered(exit, || why.to_owned())
 }
 
-fn finish(exit: Exit, because: &Reason) -> Code {
+fn finish(exit: Exit, because: &Reason) -> Answered {
     answered(exit, || because.short())
 }
 
 /// The exit code, and the exit reason of a failure.
-fn answered(exit: Exit, why: impl FnOnce() -> String) -> Code {
+fn answered(exit: Exit, why: impl FnOnce() -> String) -> Answered {
     match exit {
-        Exit::Success => Code::Success,
-        Exit::Promoted => Code::RunningPromoted,
-        Exit::NotRunning => Code::NotRunning,
-        Exit::Retriable => {
-            print_reason(&why());
-            Code::Generic
-        }
+        Exit::Success => Code::Success.into(),
+        Exit::Promoted => Code::RunningPromoted.into(),
+        Exit::NotRunning => Code::NotRunning.into(),
+        Exit::Retriable => Answered::failed(Code::Generic, why()),
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::clock;
+use crate::command::Programs;
 use crate::data_dir;
 use crate::decide::Fact;
 use crate::etcd::config;
@@ -23,7 +24,8 @@ const PATIENCE_WITH_AN_EARLIER_ACTION: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// What of etcd is known.
-struct Place {
+struct Place<'a> {
+    programs: &'a Programs,
     name: String,
     process: PathBuf,
     turn: Turn,
@@ -31,10 +33,11 @@ struct Place {
     started: Option<config::Place>,
 }
 
-impl Place {
-    fn of(env: &Env) -> Self {
+impl<'a> Place<'a> {
+    fn of(env: &Env, programs: &'a Programs) -> Self {
         let text = std::fs::read_to_string(params::config_location(env).join(config::FILE)).unwrap_or_default();
         Self {
+            programs,
             name: params::container_name(env),
             process: state_file::process_path(&env.volatile_dir(), env.resource()),
             turn: Turn::at(state_file::turn_path(&env.volatile_dir(), env.resource())),
@@ -53,7 +56,7 @@ impl Place {
         if is_open || process::remembered(&self.process).is_some() {
             return Ok(false);
         }
-        let container = podman::inspect(&self.name).map_err(|error| error.to_string())?;
+        let container = podman::inspect(self.programs, &self.name).map_err(|error| error.to_string())?;
         Ok(!container.is_some_and(|container| container.state.may_run()))
     }
 
@@ -81,8 +84,8 @@ impl Place {
 }
 
 /// Whether no etcd of ours runs; an error where that cannot be told.
-pub(super) fn is_gone(env: &Env) -> Result<bool, String> {
-    let place = Place::of(env);
+pub(super) fn is_gone(env: &Env, programs: &Programs) -> Result<bool, String> {
+    let place = Place::of(env, programs);
     match place.turn.await_it(PATIENCE_WITH_AN_EARLIER_ACTION) {
         Fact::Known(false) => place.is_gone(),
         _ => Ok(false),
@@ -90,8 +93,8 @@ pub(super) fn is_gone(env: &Env) -> Result<bool, String> {
 }
 
 /// Ends etcd as a stop with parameters does, and answers why not where it may live.
-pub(super) fn stop(env: &Env) -> Result<(), String> {
-    let place = Place::of(env);
+pub(super) fn stop(env: &Env, programs: &Programs) -> Result<(), String> {
+    let place = Place::of(env, programs);
     place.await_its_turn()?;
     if place.is_gone() == Ok(true) {
         return Ok(());
@@ -103,7 +106,9 @@ pub(super) fn stop(env: &Env) -> Result<(), String> {
         match place.is_gone() {
             Ok(true) => return Ok(()),
             Ok(false) if began.elapsed() < PATIENCE => clock::sleep(LOOK_EVERY),
-            Ok(false) => return Err("see 'podman ps' and 'podman kill': etcd does not end".to_owned()),
+            Ok(false) => {
+                return Err("see 'podman ps' and 'podman kill': etcd is still running after SIGKILL".to_owned());
+            }
             Err(_) if place.is_silent() && place.data_dir().is_some_and(is_free) => return Ok(()),
             Err(why) => return Err(format!("see 'podman ps --all': cannot tell whether etcd runs: {why}")),
         }
@@ -115,9 +120,9 @@ fn is_free(data_dir: &Path) -> bool {
 }
 
 /// Each way by itself, as the others may fail.
-fn end(place: &Place) {
+fn end(place: &Place<'_>) {
     if !process::end_remembered(&place.process, GRACE)
-        && let Err(error) = podman::stop(&place.turn, &place.name, GRACE)
+        && let Err(error) = podman::stop(place.programs, &place.turn, &place.name, GRACE)
     {
         log::warn!("{error}; ending etcd's process without podman");
     }
@@ -135,7 +140,7 @@ mod tests {
     use crate::command::stand_in;
 
     /// A node whose agent has started an etcd, with `podman` for podman.
-    fn node(dir: &Path, podman: &str) -> Env {
+    fn node(dir: &Path, podman: &str) -> (Env, Programs) {
         let snap = dir.join("member/snap");
         std::fs::create_dir_all(&snap).unwrap();
         std::fs::create_dir_all(dir.join("member/wal")).unwrap();
@@ -144,10 +149,10 @@ mod tests {
         let lines =
             format!("data-dir: {:?}\nlisten-client-urls: \"https://0.0.0.0:{port}\"\n", dir.display().to_string());
         std::fs::write(dir.join(config::FILE), lines).unwrap();
-        stand_in::put(dir, "podman", podman);
         let place = dir.display().to_string();
         let pairs = [("HA_RSCTMP", place.as_str()), ("OCF_RESKEY_config_location", &place), ("OCF_RESKEY_oom", "much")];
-        Env::from_pairs(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())))
+        let env = Env::from_pairs(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        (env, stand_in(dir, "podman", podman))
     }
 
     fn inspected(status: &str) -> String {
@@ -164,56 +169,56 @@ mod tests {
         let podman = format!(
             "case $1 in stop) touch {stopped};; *) if [ -e {stopped} ]; then echo '{exited}'; else echo '{paused}'; fi;; esac"
         );
-        let env = node(dir.path(), &podman);
-        assert_eq!(is_gone(&env), Ok(false));
-        assert_eq!(stop(&env), Ok(()));
-        assert!(Path::new(&stopped).exists() && is_gone(&env) == Ok(true));
+        let (env, programs) = node(dir.path(), &podman);
+        assert_eq!(is_gone(&env, &programs), Ok(false));
+        assert_eq!(stop(&env, &programs), Ok(()));
+        assert!(Path::new(&stopped).exists() && is_gone(&env, &programs) == Ok(true));
         // One that podman cannot end is told.
         let deaf = tempfile::tempdir().unwrap();
-        let env = node(deaf.path(), &format!("case $1 in stop|kill) exit 125;; *) echo '{paused}';; esac"));
-        assert!(stop(&env).is_err_and(|why| why.contains("etcd does not end")));
+        let (env, programs) = node(deaf.path(), &format!("case $1 in stop|kill) exit 125;; *) echo '{paused}';; esac"));
+        assert!(stop(&env, &programs).is_err_and(|why| why.contains("etcd is still running after SIGKILL")));
     }
 
     #[test]
     fn a_process_that_podman_has_lost_is_ended_before_the_stop_succeeds() {
         let dir = tempfile::tempdir().unwrap();
         let exited = inspected("exited");
-        let env = node(dir.path(), &format!("echo '{exited}'"));
-        assert_eq!(is_gone(&env), Ok(true));
+        let (env, programs) = node(dir.path(), &format!("echo '{exited}'"));
+        assert_eq!(is_gone(&env, &programs), Ok(true));
         let database = dir.path().join("member/snap/db");
         let mut holder = std::process::Command::new("flock").arg(&database).args(["sleep", "100"]).spawn().unwrap();
         let began = Instant::now();
-        while is_gone(&env) == Ok(true) && began.elapsed() < PATIENCE {
+        while is_gone(&env, &programs) == Ok(true) && began.elapsed() < PATIENCE {
             clock::sleep(LOOK_EVERY);
         }
-        assert_eq!(is_gone(&env), Ok(false), "the data are in use");
+        assert_eq!(is_gone(&env, &programs), Ok(false), "the data are in use");
         let reaper = std::thread::spawn(move || holder.wait());
-        assert_eq!(stop(&env), Ok(()));
+        assert_eq!(stop(&env, &programs), Ok(()));
         reaper.join().unwrap().unwrap();
-        assert_eq!(is_gone(&env), Ok(true));
+        assert_eq!(is_gone(&env, &programs), Ok(true));
     }
 
     #[test]
     fn where_podman_does_not_answer_nobody_must_listen() {
         let dir = tempfile::tempdir().unwrap();
-        let env = node(dir.path(), "echo 'Error: the database is locked' >&2; exit 125");
-        assert_eq!(stop(&env), Ok(()), "nothing listens, and nobody holds the data");
-        assert!(is_gone(&env).is_err(), "a probe that cannot tell says so");
+        let (env, programs) = node(dir.path(), "echo 'Error: the database is locked' >&2; exit 125");
+        assert_eq!(stop(&env, &programs), Ok(()), "nothing listens, and nobody holds the data");
+        assert!(is_gone(&env, &programs).is_err(), "a probe that cannot tell says so");
         let port = config::place(&std::fs::read_to_string(dir.path().join(config::FILE)).unwrap()).unwrap();
         let _listener = std::net::TcpListener::bind(("127.0.0.1", port.client_ports[0])).unwrap();
-        assert!(stop(&env).is_err_and(|why| why.contains("cannot tell whether etcd runs")));
+        assert!(stop(&env, &programs).is_err_and(|why| why.contains("cannot tell whether etcd runs")));
     }
 
     /// Then no etcd of ours was ever started here, and podman's word is all there is.
     #[test]
     fn without_a_configuration_podman_has_the_word() {
         let dir = tempfile::tempdir().unwrap();
-        let env = node(dir.path(), "echo 'Error: no such container etcd' >&2; exit 125");
+        let (env, programs) = node(dir.path(), "echo 'Error: no such container etcd' >&2; exit 125");
         std::fs::remove_file(dir.path().join(config::FILE)).unwrap();
-        assert_eq!(stop(&env), Ok(()));
+        assert_eq!(stop(&env, &programs), Ok(()));
         let mute = tempfile::tempdir().unwrap();
-        let env = node(mute.path(), "echo 'Error: the database is locked' >&2; exit 125");
+        let (env, programs) = node(mute.path(), "echo 'Error: the database is locked' >&2; exit 125");
         std::fs::remove_file(mute.path().join(config::FILE)).unwrap();
-        assert!(stop(&env).is_err());
+        assert!(stop(&env, &programs).is_err());
     }
 }

@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::command;
 use crate::etcd::client::PEM_LIMIT;
 use crate::ocf::exit::Code;
 use crate::regular_file;
@@ -14,7 +13,7 @@ use crate::resource::params::Invalid;
 /// Everything that can be checked without touching the cluster.
 pub(super) fn validate(context: &Context) -> Result<(), Invalid> {
     for program in ["podman", "cibadmin", "crm_attribute", "attrd_updater"] {
-        if command::find(program).is_none() {
+        if context.programs.find(program).is_none() {
             return Err(Invalid::here(format!(
                 "{program} is not installed: install the packages podman and pacemaker"
             )));

@@ -1,14 +1,14 @@
-//! Before a node goes on alone it says so, for good: in its note, and in the CIB.
+//! Before a node runs standalone it says so, for good: in its note, and in the CIB.
 
 use super::evidence::{BootMemory, Cib, DataDir, Evidence, Lineage, LogPosition, Note, PublishedState};
 use super::fact::Fact;
 use super::plan::{Effect, Phase, Plan, Progress};
-use super::proof::{is_authorised, note_unreadable};
+use super::proof::{is_confirmed, note_unreadable};
 use super::reason::Reason;
 use super::standing::{database_is_ahead, position};
 use super::timing::LOOK_FOR_AN_ANNOUNCEMENT_MS;
 
-/// Writes down that this node goes on alone, in the note and in the CIB, before it does.
+/// Writes down that this node runs standalone, in the note and in the CIB, before it does.
 pub(super) fn announce(evidence: &Evidence, because: Reason) -> Plan {
     if let Some(refusal) = evidence.disk.known().and_then(database_is_ahead) {
         return evidence.refuse(refusal);
@@ -30,7 +30,7 @@ pub(super) fn announce(evidence: &Evidence, because: Reason) -> Plan {
     Plan::then_look(effects, LOOK_FOR_AN_ANNOUNCEMENT_MS, Progress::enter(phase, evidence.elapsed_ms), because)
 }
 
-/// A memory without its claim is forgotten before an announcement, which claims anew: it would count as a proof then.
+/// The announcement claims anew. A memory whose claim was lost is forgotten before that, or it would count as a proof again.
 fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
     let memory = evidence.memory().filter(|memory| memory.voter.is_some())?;
     let is_void = evidence.running_voter().is_none();
@@ -38,10 +38,10 @@ fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
 }
 
 /// An announcement that was made and not carried out is not made twice: the fork that it counts never happened. Not so at
-/// an operator's word: the peer may have taken over that count since, and gone on from it.
+/// an operator's confirmation: the peer may have taken over that count since, and gone on from it.
 fn announced_note(evidence: &Evidence) -> Option<Note> {
     let note = evidence.last_note()?;
-    if note.alone_since.is_some() && note.lineage.by == evidence.me.name && !is_authorised(evidence) {
+    if note.alone_since.is_some() && note.lineage.by == evidence.me.name && !is_confirmed(evidence) {
         return Some(Note { gave_up: false, ..note });
     }
     let position = match (&evidence.disk, &evidence.own_etcd) {
@@ -53,7 +53,7 @@ fn announced_note(evidence: &Evidence) -> Option<Note> {
     let known = evidence.cib.known().map_or(0, |cib| cib.lineage.forks).max(note.lineage.forks);
     let lineage = Lineage { forks: known + 1, by: evidence.me.name.clone() };
     // A word that stands is about this very announcement, and names the peer.
-    let gave_up = is_authorised(evidence);
+    let gave_up = is_confirmed(evidence);
     Some(Note { lineage, alone_since: Some(position), left_at: None, gave_up, joins: note.joins })
 }
 

@@ -126,8 +126,8 @@ fn joined_since(me: &PublishedState, other: MemberId, peer: &PublishedState, cho
     is_earlier && me.lineage.forks == peer.lineage.forks && !peer.claims && chosen == Chosen::Nobody
 }
 
-/// Whether a peer, by what it published in this boot, has not gone on alone: it votes beside this member, and whoever goes on
-/// alone claims that first.
+/// Whether a peer, by what it published in this boot, has not run standalone: it votes beside this member, and whoever
+/// runs standalone claims that first.
 pub(super) fn still_votes_beside(peer: &PublishedState, me: &PublishedState) -> bool {
     matches!(classify(&peer.disk), Standing::VoterBeside(other) if lists(peer, other, me)) && !peer.claims
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub use cib::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState};
 pub use disk::{Backup, DataDir, History, Room};
 pub use etcd::{Container, Etcd, Found, Member, NoPermission};
-pub use note::{Authorisation, BootMemory, LogPosition, Note, RunningVoter};
+pub use note::{BootMemory, Confirmation, LogPosition, Note, RunningVoter};
 
 use super::fact::Fact;
 
@@ -55,8 +55,10 @@ pub struct Evidence {
     pub note: Fact<Note>,
     /// What this boot remembers, in a file that no reboot survives.
     pub boot_memory: Fact<BootMemory>,
-    /// The operator's word that this node may go on alone.
-    pub authorisation: Fact<Authorisation>,
+    /// The operator's confirmation that this node may run standalone.
+    // Files of decisions have this name for it from the first version on.
+    #[serde(rename = "authorisation")]
+    pub confirmation: Fact<Confirmation>,
     /// Other facts of this node. Decisions that were recorded before there was this field have none.
     #[serde(default)]
     pub local: Local,
@@ -197,10 +199,10 @@ impl Evidence {
         matches!(self.launching, Fact::Known(true) | Fact::Unknown(_))
     }
 
-    /// The operator's word, where it is of this boot and about this data and this peer.
-    pub fn authorised(&self, history: &History) -> Option<&Authorisation> {
+    /// The operator's confirmation, where it is of this boot and about this data and this peer.
+    pub fn confirmation_for(&self, history: &History) -> Option<&Confirmation> {
         let position = LogPosition { term: history.last_term, index: history.last_index };
-        self.authorisation.known().filter(|word| {
+        self.confirmation.known().filter(|word| {
             word.boot_id == self.boot_id
                 && word.lost_node == self.peer_name()
                 && (word.cluster_id, word.member_id) == (history.cluster_id, history.member_id)

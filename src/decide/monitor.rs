@@ -145,8 +145,9 @@ fn without_proof(evidence: &Evidence) -> Option<Plan> {
 }
 
 /// Who waits for the vote of a peer that has lost its data, or has left, waits for nobody. This member may have become a
-/// voter since it said what it holds, or the only one, or have missed that its peer went on alone: it fails, as its next
-/// start reads its data again, and goes on alone or says what an operator can do. A sole voter needs no vote, and is slow.
+/// voter since it said what it holds, or the only one, or have missed that its peer ran standalone: it fails, as its
+/// next start reads its data again, and runs standalone or says what an operator can do. A sole voter needs no vote,
+/// and is slow.
 fn waits_in_vain(evidence: &Evidence) -> Option<Plan> {
     let own_record = evidence.cib.known()?.own_record.as_ref();
     let needs_no_vote = |record| matches!(classify(record), Standing::SoleVoter | Standing::VoterAmongMany);

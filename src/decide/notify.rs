@@ -56,7 +56,7 @@ fn after_start(evidence: &Evidence, progress: &Progress) -> Plan {
     kept(evidence, progress, etcd, Exit::Success, health(etcd))
 }
 
-/// The peer's instance is stopped, which also follows fencing: if that cost us the leader, go on alone at once.
+/// The peer's instance is stopped, which also follows fencing: if that cost us the leader, run standalone at once.
 fn after_stop(evidence: &Evidence, progress: &Progress, notify: &Notify) -> Plan {
     if !notify.stop.contains(evidence.peer_name()) {
         return nothing();
@@ -64,7 +64,7 @@ fn after_stop(evidence: &Evidence, progress: &Progress, notify: &Notify) -> Plan
     recover::decide(evidence, progress).unwrap_or_else(|| Plan::exit(Vec::new(), Exit::Success, not_now(evidence)))
 }
 
-/// Why the one that is left does not go on alone now.
+/// Why the one that is left does not run standalone now.
 fn not_now(evidence: &Evidence) -> Reason {
     match &evidence.own_etcd {
         _ if !evidence.container_may_run() => Reason::Running(Health::NotRunning),

@@ -71,10 +71,10 @@ pub enum Phase {
     Begin,
     /// The container was started; its etcd is awaited.
     Started(RunMode),
-    /// The step to one voter was announced; etcd is to be stopped and forced.
+    /// The fork is announced; etcd still runs and is stopped next.
     Announced,
-    /// It was announced, etcd is stopped, and a record with this nonce was published since: it has to come back from our
-    /// own CIB before etcd is forced.
+    /// It was announced, etcd is stopped, and a record with this nonce was published since: it must show in our own CIB
+    /// before etcd is forced (see `PublishedState::nonce`).
     Barrier { nonce: u64 },
     /// Leadership was handed to the peer, or tried to.
     HandedOver,
@@ -125,8 +125,10 @@ pub enum Effect {
     NoteFailedStart(FailedStarts),
     /// Forgets that it did: it serves from that data.
     ForgetFailedStarts,
-    /// Takes the operator's word back: it has been used.
-    ConsumeAuthorisation,
+    /// Takes the operator's confirmation back: it has been used.
+    // As in the files of decisions of the first version.
+    #[serde(rename = "consume_authorisation")]
+    ConsumeConfirmation,
     /// Shows etcd's alarms as an attribute of this node; `None` takes them back.
     SetAlarm(Option<String>),
     /// Takes the operator's choice between two histories back: there is one history again.
@@ -141,7 +143,7 @@ pub enum Effect {
     StopContainer { grace_s: u64 },
     /// Ends what an earlier action left behind in the middle of a change to the container.
     EndLaunch,
-    /// Treats every entry of our write-ahead log as committed (nothing acknowledged may be above the commit index).
+    /// Treats every entry of our write-ahead log as committed (what lies above the commit index may have been acknowledged).
     AdvanceCommit,
     /// Renames the data dir's `member` to a backup.
     MoveDataAside,

@@ -1,5 +1,5 @@
-//! What has to be shown before this node goes on alone: that its peer is out of the way, and that nobody went on without this
-//! node's data, or that an operator gives up what somebody did.
+//! What has to be shown before this node runs standalone: that its peer is out of the way, and that nobody went on
+//! without this node's data, or that an operator gives up what somebody did.
 
 use super::cold_start::{self, Cluster, ColdStart};
 use super::evidence::{Cib, DataDir, Evidence, History, Lineage, LogPosition, MemberId, PeerNode, PublishedState};
@@ -8,8 +8,8 @@ use super::peer::{PeerStatus, peer_has_nothing, peer_word};
 use super::reason::Refusal;
 use super::standing::{Standing, classify};
 
-/// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to go on alone given up; or it says
-/// that it holds no data at all, and no etcd runs there: then it waits for us, however often it is started.
+/// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to run standalone given up; or it
+/// says that it holds no data at all, and no etcd runs there: then it waits for us, however often it is started.
 pub(super) fn peer_is_out_of_the_way(evidence: &Evidence) -> bool {
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
     let record = record.filter(|record| !record.claims && is_of_the_other_voter(evidence, record));
@@ -66,32 +66,34 @@ pub(super) fn has_proof(evidence: &Evidence, cluster_id: u64, member_id: MemberI
         && !evidence.was_left_behind()
 }
 
-/// Whether this sole voter's data is the newest. Either it knows every fork that was recorded; or the fork that it does not
-/// know was announced by the peer and never made, as the peer has left to this node since, still votes beside it, gave its data
-/// up to join, or learns from it. In both cases the peer's record must not claim another history.
+/// Whether this sole voter's data is the newest. It is if this node knows every recorded fork. It is as well if the fork that
+/// it does not know is void: an announcement stays recorded when its force is called off, and the peer, which made it, has
+/// since left this node's cluster, votes beside it, gave its data up to join it, or learns from it. It never is if the peer
+/// claims a history of its own.
 pub(super) fn is_newest(evidence: &Evidence, record: &PublishedState) -> bool {
     let Some(cib) = evidence.cib.known() else { return false };
     let Some(peer) = &cib.peer_record else { return !evidence.was_left_behind() };
     let answer = cold_start::answer(record, peer, &Cluster::seen_in(evidence, cib));
-    // What a peer that claims nothing held when it started may be gone since.
+    // The record of a peer that claims nothing may be outdated: that data may be gone.
     let split = peer.claims && answer == ColdStart::Refuse(Refusal::HistoriesSplit);
-    // Who is lost may have gone on since; who is there would claim.
+    // A lost peer may have forked since it published its record; one that is here would claim. A peer that left has no vote.
     let is_there = !matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Unknown(_));
-    let is_of_the_peer = |told: &Lineage| !told.is_beyond(&record.lineage) || *told == peer.lineage;
-    let told_of_the_peer = is_of_the_peer(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(is_of_the_peer);
-    let votes_beside = cold_start::still_votes_beside(peer, record) && told_of_the_peer;
-    let never_made = is_there && (peer.joins || votes_beside || cold_start::learns_from(peer, record));
-    !split && (!evidence.was_left_behind() || cold_start::left_to(peer, record) || never_made)
+    let is_of_the_peer = |forks: &Lineage| !forks.is_beyond(&record.lineage) || *forks == peer.lineage;
+    let only_the_peers = is_of_the_peer(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(is_of_the_peer);
+    let votes_beside = cold_start::still_votes_beside(peer, record) && only_the_peers;
+    let is_void = is_there && (peer.joins || votes_beside || cold_start::learns_from(peer, record));
+    !split && (!evidence.was_left_behind() || cold_start::left_to(peer, record) || is_void)
 }
 
 /// Whether an operator gave up the peer by name; where somebody is known to have gone on without us, the loss as well.
 pub(super) fn operator_confirmed(evidence: &Evidence, history: &History) -> bool {
-    evidence.authorised(history).is_some_and(|word| word.accept_loss || !evidence.was_left_behind())
+    evidence.confirmation_for(history).is_some_and(|word| word.accept_loss || !evidence.was_left_behind())
 }
 
-/// An operator's word about a member that runs. What its data says, once it is stopped, is compared with the word then.
-pub(super) fn is_authorised(evidence: &Evidence) -> bool {
-    let word = evidence.authorisation.known();
+/// An operator's confirmation about a member that runs. What its data says, once it is stopped, is compared with the
+/// word then.
+pub(super) fn is_confirmed(evidence: &Evidence) -> bool {
+    let word = evidence.confirmation.known();
     word.is_some_and(|word| word.boot_id == evidence.boot_id && word.lost_node == evidence.peer_name())
 }
 
@@ -128,7 +130,7 @@ pub(super) fn without_proof(evidence: &Evidence, position: LogPosition) -> Refus
     }
 }
 
-/// The note says how often this node went on alone and whether it left: without it nothing of that kind is decided.
+/// The note says how often this node ran standalone and whether it left: without it nothing of that kind is decided.
 pub(super) fn note_unreadable(evidence: &Evidence) -> Refusal {
     Refusal::NoteUnreadable { why: evidence.note.why_unknown().to_owned() }
 }

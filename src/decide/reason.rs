@@ -192,7 +192,7 @@ pub enum Refusal {
         #[serde(default)]
         written: Option<u64>,
     },
-    /// An operator's word was about this node's data as it was before it changed.
+    /// An operator's confirmation was about this node's data as it was before it changed.
     ConfirmationIsOutdated {
         position: LogPosition,
     },

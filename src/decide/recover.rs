@@ -1,5 +1,5 @@
-//! Going on alone (rule R3 and the force of R2): announced first, for good, then etcd is stopped, the CIB read behind a
-//! write of our own, the commit index advanced, and a new cluster forced from the data.
+//! Running standalone (rule R3 and the force of R2): announced first, for good, then etcd is stopped, the CIB read
+//! behind a write of our own, the commit index advanced, and a new cluster forced from the data.
 
 use super::announce::{announce, announced_record, announcement_is_seen};
 use super::cold_start::{self, Cluster, ColdStart};
@@ -8,7 +8,7 @@ use super::fact::Fact;
 use super::peer::{PeerStatus, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
 use super::proof::{
-    has_proof, is_authorised, note_unreadable, operator_confirmed, peer_is_out_of_the_way,
+    has_proof, is_confirmed, note_unreadable, operator_confirmed, peer_is_out_of_the_way,
     proves_that_the_peer_did_not_go_on, told_to, votes_among_many, without_proof,
 };
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
@@ -19,7 +19,7 @@ use super::timing::{
     LOOK_FOR_A_WRITE_MS, PATIENCE_WITH_THE_CIB_MS, STOP_AND_LAUNCH_NEED_MS,
 };
 
-/// A running etcd that may have to go on alone: the post-stop notification and, as the backstop, `monitor` ask this.
+/// A running etcd that may have to run standalone: the post-stop notification and, as the backstop, `monitor` ask this.
 /// `None` where nothing is to be recovered.
 pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     match &progress.phase {
@@ -31,7 +31,7 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
 }
 
 fn begin(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
-    // Where nobody can tell whether something is launched, nothing could be launched in the end.
+    // While an earlier launch may be under way, the force could not be launched either: do not begin.
     if !peer_is_out_of_the_way(evidence) || votes_among_many(evidence) || evidence.may_be_launching() {
         return None;
     }
@@ -76,7 +76,7 @@ fn await_what_was_forced(evidence: &Evidence, progress: &Progress) -> Plan {
     evidence.refuse(Refusal::EtcdDoesNotAnswer { why })
 }
 
-/// A monitor that fails has Pacemaker stop etcd: one that was launched in it, and runs, is left to the next monitor.
+/// When a monitor fails, Pacemaker stops etcd. So an etcd that this monitor has launched, and that runs, is left to the next.
 fn not_undone(evidence: &Evidence, plan: Plan) -> Plan {
     match plan.because {
         Reason::Refused { refusal: Refusal::EtcdDoesNotAnswer { why }, .. } if evidence.container_may_run() => {
@@ -86,7 +86,7 @@ fn not_undone(evidence: &Evidence, plan: Plan) -> Plan {
     }
 }
 
-/// Why a member that runs goes on alone; `None` where it does not.
+/// Why a running member may go on standalone; `None` where it may not.
 fn reason_to_go_on(evidence: &Evidence) -> Option<Reason> {
     if leaderless_voter(evidence).is_some_and(|voter| has_proof(evidence, voter.cluster_id, voter.member_id)) {
         let position = evidence.own_etcd.known().map(Etcd::position).unwrap_or_default();
@@ -96,7 +96,7 @@ fn reason_to_go_on(evidence: &Evidence) -> Option<Reason> {
     if !leaderless(evidence) {
         return None;
     }
-    if is_authorised(evidence) {
+    if is_confirmed(evidence) {
         return Some(evidence.rule(Rule::OperatorConfirmed));
     }
     r2_rule_of_a_force(evidence).map(|rule| evidence.rule(rule))
@@ -135,7 +135,8 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan
     let has_a_leader = evidence.serves_unseen() || evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
     let runs = evidence.container_may_run();
     if runs && (has_a_leader || !peer_is_out_of_the_way(evidence)) {
-        // The peer came back meanwhile: it may vote with us by now, and claim as much as we do.
+        // The peer came back meanwhile and may vote with us by now, or we have a leader: etcd is not stopped. The announcement
+        // stays recorded, and its fork is void: see `proof::is_newest`.
         return Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), Reason::Waiting(Wait::OwnLeader));
     }
     if runs && !has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS) {
@@ -146,6 +147,7 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan
     if !runs && record.is_none() {
         return evidence.refuse(Refusal::DiskUnreadable { why: evidence.disk.why_unknown().to_owned() });
     }
+    // Without a record to write, which a running etcd may cause, the next round tries again.
     let phase = if record.is_some() { Phase::Barrier { nonce } } else { Phase::Announced };
     let stop = runs.then_some(Effect::StopContainer { grace_s: FORCE_GRACE_S });
     let effects = stop.into_iter().chain(record).collect();
@@ -157,9 +159,10 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan
     )
 }
 
-/// etcd is stopped, and what was written after that has come back from the CIB, so what the CIB says of the peer is of a
-/// time when nobody could win our vote any more: a peer that says there that it claims nothing cannot have come to
-/// claim since. Without this, a CIB that stands still lets an announcement be carried out beside a peer that returned.
+/// etcd is stopped, and a record that was written after that is back in our own CIB. Pacemaker applies what is written in one
+/// order on all nodes, so this CIB is newer than the stop. Without our vote no peer gets a leader after that, and a voter
+/// claims first, remembers after that (`upkeep::claim_and_remember`) and needs both to go on: a peer that claims nothing here
+/// has nothing to go on by. Without this barrier, a CIB that lags behind hides a peer that runs again, and both go on.
 pub(super) fn decide_at_the_barrier(evidence: &Evidence, progress: &Progress, nonce: u64) -> Plan {
     if was_forced(evidence) {
         // podman was cut short, or failed after all: what it launched runs.
@@ -176,7 +179,7 @@ pub(super) fn decide_at_the_barrier(evidence: &Evidence, progress: &Progress, no
     let own_record = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
     let came_back = own_record.is_some_and(|record| record.nonce == Some(nonce));
     if !came_back || !announcement_is_seen(evidence) {
-        return await_own_write(evidence, progress, "the last word before going on alone does not appear in it");
+        return await_own_write(evidence, progress, "the last word before running standalone does not appear in it");
     }
     if !has_time_for(evidence, LAUNCH_NEEDS_MS) {
         // The start that follows goes on from here, with all its time.
@@ -224,21 +227,21 @@ fn decide_stopped(evidence: &Evidence) -> Plan {
     Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, progress, because)
 }
 
-/// Nothing vouches for the force any more. An operator's word that was about other data is taken back: as long as it stands it
-/// would have the next start's etcd announced and stopped again, without end.
+/// Nothing vouches for the force any more. An operator's confirmation that was about other data is taken back: as long
+/// as it stands it would have the next start's etcd announced and stopped again, without end.
 fn refuse_at_the_barrier(evidence: &Evidence, disk: &DataDir) -> Plan {
     let position = history_position(disk);
-    if !is_authorised(evidence) {
+    if !is_confirmed(evidence) {
         return evidence.refuse(without_proof(evidence, position));
     }
     let refusal = Refusal::ConfirmationIsOutdated { position };
     let because = Reason::Refused { refusal, peer: evidence.peer_name().to_owned() };
-    Plan::exit(vec![Effect::ConsumeAuthorisation], Exit::Retriable, because)
+    Plan::exit(vec![Effect::ConsumeConfirmation], Exit::Retriable, because)
 }
 
-/// Whether the peer is there again, and may hold data: then a plain start is right, which is always safe.
+/// Whether the peer is there again, and may hold data: then a plain start is right: this member is one of two voters.
 fn peer_came_back(evidence: &Evidence) -> bool {
-    // An attribute that says whose data counts says it of a peer that is there, too, as long as it does not serve.
+    // `force_new_cluster` on this node overrides a peer that is online, too, as long as its etcd does not answer.
     let answers = evidence.peer_etcd.known().is_some() || evidence.peer_refuses.is_some();
     let given_up = told_to(evidence) && !answers;
     evidence.peer.is_some() && !peer_is_out_of_the_way(evidence) && !r2_says_force(evidence) && !given_up

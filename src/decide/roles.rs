@@ -16,7 +16,7 @@ pub(super) fn decide_promote(evidence: &Evidence, progress: &Progress) -> Plan {
     }
     let Fact::Known(etcd) = &evidence.own_etcd else { return promote_unanswered(evidence, progress) };
     if !etcd.is_learner {
-        // Where that does not say whether this voter may go on alone, it says all the same that it is promoted.
+        // Where that does not say whether this voter may run standalone, it says all the same that it is promoted.
         let as_before = || promoted_as_before(evidence);
         let memory = remember_voter(evidence, etcd, true).unwrap_or_else(as_before);
         return Plan::exit(vec![memory], Exit::Success, Reason::Running(health(etcd)));

@@ -91,7 +91,8 @@ fn serving_unseen(evidence: &Evidence, mode: &RunMode) -> Plan {
     Plan::exit(effects, Exit::Success, Reason::Running(unseen(evidence)))
 }
 
-/// A voter's claim to go on alone is visible in the CIB before anything counts on it: see [`PublishedState::claims`].
+/// A voter's claim to run standalone is visible in the CIB before anything counts on it: see
+/// [`PublishedState::claims`].
 fn claim(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Option<Plan> {
     let claim = missing_claim(evidence, etcd)?;
     let effects = settled_config(evidence).into_iter().chain([claim]).collect();

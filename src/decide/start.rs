@@ -82,7 +82,7 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Plan {
     }
     if is_outdated(evidence, &disk) {
         let because = Reason::Step(Step::TakeBackOutdatedConfirmation);
-        return Plan::then_look(vec![Effect::ConsumeAuthorisation], LOOK_AT_ONCE_MS, progress.clone(), because);
+        return Plan::then_look(vec![Effect::ConsumeConfirmation], LOOK_AT_ONCE_MS, progress.clone(), because);
     }
     let (Some(cib), Some(record)) = (evidence.cib.known(), evidence.record()) else {
         return evidence.refuse(Refusal::CibUnreadable { why: evidence.cib.why_unknown().to_owned() });
@@ -97,14 +97,14 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Plan {
     }
 }
 
-/// Whether an operator's word is about other data than what is here now. It would not count before a force, but would have an
-/// etcd that runs announced and stopped for one.
+/// Whether an operator's confirmation is about other data than what is here now. A force would
+/// not accept it, but because of it the step would be announced and a running etcd stopped.
 fn is_outdated(evidence: &Evidence, disk: &DataDir) -> bool {
-    let fits = matches!(disk, DataDir::Present(history) if evidence.authorised(history).is_some());
-    evidence.authorisation.known().is_some() && !fits
+    let fits = matches!(disk, DataDir::Present(history) if evidence.confirmation_for(history).is_some());
+    evidence.confirmation.known().is_some() && !fits
 }
 
-/// R0: etcd runs here. Nothing is started; what others rely on is written down.
+/// R0: etcd runs here. Nothing is started; note and CIB are brought up to date.
 fn already_running(evidence: &Evidence, progress: &Progress) -> Plan {
     let plan = started(evidence, progress, &RunMode::Normally);
     let serves = evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
@@ -172,9 +172,9 @@ fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
     }
 }
 
-/// Whether this data is of a history of its own: this node went on alone, nobody has joined it since, and the peer that
-/// serves went on without knowing of it. Neither history is the newer one, so an operator chooses, where nobody has given
-/// this node up by name before. A peer that counts more forks went on at such a word, too.
+/// Whether this data is a second history: this node ran standalone, nobody has joined it since, and the peer that serves does
+/// not know its fork. Neither history is the newer one, so an operator chooses, unless one has given this node up by name
+/// before: then the peer's record says so, or counts more forks than this node does.
 fn is_a_history_beside(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
     // Where the note cannot be read, it may be.
     let Some(Note { lineage: own, alone_since, .. }) = evidence.last_note() else {
@@ -256,12 +256,12 @@ fn together(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &Publis
 
 fn accepts_the_loss(evidence: &Evidence, record: &PublishedState) -> bool {
     match &record.disk {
-        DataDir::Present(history) => evidence.authorised(history).is_some_and(|word| word.accept_loss),
+        DataDir::Present(history) => evidence.confirmation_for(history).is_some_and(|word| word.accept_loss),
         DataDir::Blank | DataDir::Broken { .. } => false,
     }
 }
 
-/// Two histories, and an attribute in the CIB says whose counts: see [`proof::told_to`].
+/// Two histories, and `force_new_cluster` may say whose counts: see [`proof::told_to`].
 fn as_others_say(evidence: &Evidence, progress: &Progress, record: &PublishedState, patience_ms: u64) -> Option<Plan> {
     let others = &evidence.cib.known()?.others;
     if others.force_on_peer && !others.force_on_me {
@@ -274,7 +274,7 @@ fn as_others_say(evidence: &Evidence, progress: &Progress, record: &PublishedSta
     is_voter(&record.disk).then(|| announce(evidence, evidence.rule(Rule::OperatorConfirmed)))
 }
 
-/// R4: never a force. A plain start of a voter is always safe; anyone else waits for the peer to serve. The peer's
+/// R4: never a force. A plain start is safe for one of two voters; any other data waits for the peer to serve. The peer's
 /// record is of its last start, so its living member list is asked instead, where it answers.
 fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let left_out = evidence.peer_etcd.known().is_some_and(|etcd| !etcd.is_learner && !is_listed(&record.disk, etcd));
@@ -291,8 +291,8 @@ fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &Publ
     }
 }
 
-/// A failed start counts as active, too: of two sole voters, which are two histories, the one that is refused its start
-/// claims nothing. So the table is asked, whoever claims, and only the one that serves or was chosen goes on.
+/// Pacemaker calls a peer whose start has failed active, too. Two sole voters are two histories, and one that was refused its
+/// start claims nothing. So the table of cold starts decides, whoever claims: only the one that serves or was chosen goes on.
 fn sole_beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let serves = peer_claims_to_be_sole(evidence) || !evidence.peer_etcd.is_absent();
     let cib = evidence.cib.known();
@@ -370,8 +370,8 @@ fn not_confirmed(evidence: &Evidence, progress: &Progress, record: &PublishedSta
     wait_or_refuse(evidence, progress, PATIENCE_WITH_A_BLOCKED_PEER_MS, wait, refusal)
 }
 
-/// A sole voter needs nobody. But a peer that is there may tell of a fork that no CIB which counts has heard of, and
-/// Pacemaker asks its agent before it starts any: a start that began before the peer came back is the one that must wait.
+/// A sole voter needs nobody's vote. But a peer that has just come back may know of a fork that our CIB has lost. Pacemaker
+/// probes that peer before it starts anything later; only a start that began before the peer came back must wait here.
 fn sole_beside_a_silent_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let machine = evidence.cib.known().filter(|cib| cib.peer_record.is_none()).map(Cib::peer_machine);
     let wait = Wait::PeerRecord { peer: evidence.peer_name().to_owned() };
@@ -392,7 +392,7 @@ fn only_node(evidence: &Evidence, record: &PublishedState) -> Plan {
     match classify(&record.disk) {
         Standing::Nothing if record.disk == DataDir::Blank => run(evidence, RunMode::Bootstrap, Rule::OnlyNode),
         Standing::SoleVoter => run_plainly(evidence, &record.disk, Rule::OnlyNode),
-        // The administrator took the peer out of node_ip_map: that is the operator's word on it.
+        // The administrator took the peer out of node_ip_map: that is the operator's confirmation on it.
         Standing::VoterBeside(_) => announce(evidence, evidence.rule(Rule::OnlyNode)),
         Standing::VoterAmongMany => among_many(evidence),
         Standing::Nothing | Standing::Learner | Standing::Departed => evidence.refuse(Refusal::NoVotersData),

@@ -70,7 +70,7 @@ fn leave(evidence: &Evidence, progress: &Progress, own: &Etcd) -> Plan {
     }
     // Who may leave knows its note.
     let note = evidence.last_note().unwrap_or_default();
-    // From here on the peer may be the one that goes on alone; what this node announced and did not do is taken back.
+    // From here on the peer may be the one that runs standalone; what this node announced and did not do is taken back.
     let note = Note { alone_since: None, left_at: Some(own.position()), ..note };
     let lock = Effect::TellOthers(Notice::Leaving);
     let effects = vec![Effect::WriteNote(note), lock, Effect::RemoveMember { id: own.member_id, via: Via::Peer }];
@@ -131,7 +131,7 @@ fn finish(evidence: &Evidence) -> Plan {
     Plan::exit(effects, Exit::Success, Reason::Running(Health::Stopped))
 }
 
-/// A stop that is half of a restart keeps the claim to go on alone, and so does one that the peer cannot see because
+/// A stop that is half of a restart keeps the claim to run standalone, and so does one that the peer cannot see because
 /// its machine has left the membership; unless this member asked the peer to remove it. Any other stop gives it up, so
 /// that the peer may go on without us; and so does the stop between two starts once they have been in vain.
 fn keeps_its_claim(evidence: &Evidence) -> bool {

@@ -73,8 +73,8 @@ pub(super) const FORCE_RESERVE_MS: u64 = 3_000;
 /// Of any action, for what follows the wait for an earlier one.
 pub(super) const TURN_RESERVE_MS: u64 = 5_000;
 
-// What is left to be done of going on alone needs this much of the action's time, so that nothing is cut short in its middle.
-// A monitor has 23 s, a notification 58.
+// What is left to be done of running standalone needs this much of the action's time, so that nothing is cut short in
+// its middle. A monitor has 23 s, a notification 58.
 
 /// The launch: podman takes a second or two, and several on a slow machine.
 pub(super) const LAUNCH_NEEDS_MS: u64 = 7_000;

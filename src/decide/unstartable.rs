@@ -3,7 +3,7 @@
 //! somebody else holds all that it could add: then the peer goes on with that, and this node joins it anew.
 //!
 //! It says so of its own data only, and takes it back as soon as one of the conditions ends. Data that may hold what nobody
-//! else has is never given up: a sole voter's, a claiming voter's, that of a node which went on alone, or was chosen.
+//! else has is never given up: a sole voter's, a claiming voter's, that of a node which ran standalone, or was chosen.
 
 use super::cold_start::{self, Chosen, Cluster, ColdStart};
 use super::evidence::{Cib, DataDir, Evidence, FailedStarts, History, PublishedState};
@@ -48,7 +48,7 @@ fn is_given_up(evidence: &Evidence, disk: &DataDir) -> Option<bool> {
     let claims = evidence.memory().is_some_and(|memory| memory.voter.is_some());
     let is_chosen = Chosen::seen_in(evidence, cib) == Chosen::Me
         || proof::told_to(evidence)
-        || evidence.authorised(history).is_some();
+        || evidence.confirmation_for(history).is_some();
     let may = !claims && !is_chosen;
     Some(may && (learns_from_who_serves(evidence, history) || beside_the_other_voter(evidence, cib, disk)?))
 }
@@ -65,8 +65,8 @@ fn learns_from_who_serves(evidence: &Evidence, history: &History) -> bool {
         && etcd.has_one_voter()
 }
 
-/// The peer holds the data of the other voter, by both, and nobody went on alone since: all that the two acknowledged is in
-/// its log, too.
+/// The peer holds the data of the other voter, by both, and nobody ran standalone since: all that the two acknowledged
+/// is in its log, too.
 fn beside_the_other_voter(evidence: &Evidence, cib: &Cib, disk: &DataDir) -> Option<bool> {
     let Some(peer) = &cib.peer_record else { return Some(false) };
     let me = PublishedState {

@@ -97,10 +97,10 @@ pub(super) fn settled_config(evidence: &Evidence) -> Option<Effect> {
     forces.then_some(Effect::SettleConfig)
 }
 
-/// An operator's word is for a node that cannot go on: one that serves has no use for it, and must not find it in the next
-/// failure, when the data is another. Only a start takes it from a learner, too.
+/// An operator's confirmation is for a node that cannot go on: one that serves has no use for it, and must not find it
+/// in the next failure, when the data is another. Only a start takes it from a learner, too.
 fn used_word(evidence: &Evidence) -> Option<Effect> {
-    evidence.authorisation.known().map(|_| Effect::ConsumeAuthorisation)
+    evidence.confirmation.known().map(|_| Effect::ConsumeConfirmation)
 }
 
 fn is_promoted(evidence: &Evidence) -> bool {
@@ -134,8 +134,8 @@ fn outdated_record(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     (classify(&published.disk) != classify(&living.disk)).then_some(Effect::PublishRecord(living))
 }
 
-/// What this boot remembers of a serving etcd. Where the note cannot be read it stays as it is: the claim to go on alone
-/// rests on what the note says.
+/// What this boot remembers of a serving etcd. Where the note cannot be read it stays as it is: the claim to run
+/// standalone rests on what the note says.
 pub(super) fn remember_voter(evidence: &Evidence, etcd: &Etcd, promoted: bool) -> Option<Effect> {
     let lineage = evidence.own_lineage()?;
     let voter = has_all_that_was_acknowledged(evidence, etcd).then(|| RunningVoter {

@@ -49,7 +49,7 @@ impl fmt::Display for Phase {
         match self {
             Self::Begin => f.write_str("at its beginning"),
             Self::Started(mode) => write!(f, "once etcd was started {}", self::mode(mode)),
-            Self::Announced => f.write_str("once it was announced that this node goes on alone"),
+            Self::Announced => f.write_str("once it was announced that this node runs standalone"),
             Self::Barrier { .. } => f.write_str("once the announcement was published anew, which has to come back"),
             Self::HandedOver => f.write_str("once leadership was handed over"),
             Self::Left => f.write_str("once this member left the list"),
@@ -75,7 +75,7 @@ impl fmt::Display for Effect {
             Self::Remember(memory) => write!(f, "remembers for this boot: {}", self::memory(memory)),
             Self::NoteFailedStart(failed) => write!(f, "counts failed starts from its data: {}", failed.count),
             Self::ForgetFailedStarts => f.write_str("forgets the failed starts from its data"),
-            Self::ConsumeAuthorisation => f.write_str("takes the operator's word as used"),
+            Self::ConsumeConfirmation => f.write_str("takes the operator's confirmation as used"),
             Self::SetAlarm(Some(alarm)) => write!(f, "shows the alarm {alarm}"),
             Self::SetAlarm(None) => f.write_str("takes the alarm back"),
             Self::ForgetPrimary => f.write_str("takes the operator's choice between two histories as used"),
@@ -130,7 +130,7 @@ fn notice(notice: &Notice) -> String {
 }
 
 fn record(record: &PublishedState) -> String {
-    let claim = if record.claims { ", may go on alone" } else { "" };
+    let claim = if record.claims { ", may run standalone" } else { "" };
     let nonce = if record.nonce.is_some() { ", and waits to see this" } else { "" };
     format!("{}, {}{claim}{nonce}", disk(&record.disk), forks(&record.lineage))
 }
@@ -167,7 +167,7 @@ fn note(note: &Note) -> String {
 fn memory(memory: &BootMemory) -> String {
     let promoted = if memory.promoted { ", promoted" } else { "" };
     match &memory.voter {
-        None => format!("no voter that could go on alone{promoted}"),
+        None => format!("no voter that could run standalone{promoted}"),
         Some(voter) => {
             let sole = if voter.sole { ", the sole one" } else { "" };
             format!("member {:x} is a running voter{sole}, {}{promoted}", voter.member_id, forks(&voter.lineage))

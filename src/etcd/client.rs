@@ -1,12 +1,15 @@
-//! One etcd, asked over TLS. The async client lives behind this file: everybody else waits for an answer, bounded.
+//! One etcd, asked over TLS, in the caller's tokio runtime; who has none asks through [`blocking`](super::blocking). Each
+//! answer is bounded, and nothing here keeps the runtime from its other tasks.
 
 use std::future::Future;
 use std::io::ErrorKind;
-use std::net::{TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use etcd_client::{Certificate, Client, ConnectOptions, GetOptions, Identity, MemberAddOptions, TlsOptions};
+use tokio::net::TcpStream;
+use tokio::task::JoinError;
+use tokio::time;
 
 use super::common_name;
 use crate::decide::evidence::{Etcd, Member, MemberId, NoPermission};
@@ -35,6 +38,8 @@ pub struct Endpoint {
 pub const PEM_LIMIT: u64 = 4 * 1024 * 1024;
 /// The key that etcdctl's own health check reads; it need not exist.
 const HEALTH_KEY: &str = "health";
+/// What the standard library says of a connection that took too long.
+const TOO_LATE: &str = "connection timed out";
 /// A lease that is not given back ends by itself.
 const CHECK_LEASE_S: i64 = 5;
 
@@ -73,19 +78,19 @@ impl From<Fact<Etcd>> for Answer {
 
 /// Asks the etcd at `endpoint` for its state and its member list. A refused connection is absent; silence is unknown, and so
 /// is what an etcd does not tell this agent.
-pub fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Answer {
-    match listens(&endpoint.address, timeout) {
+pub async fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Answer {
+    match listens(&endpoint.address, timeout).await {
         Fact::Known(()) => {}
         Fact::Absent => return Fact::Absent.into(),
         Fact::Unknown(why) => return Fact::Unknown(why).into(),
         Fact::NotAsked => return Fact::NotAsked.into(),
     }
-    match ask(endpoint, credentials, timeout, state) {
+    match ask(endpoint, credentials, timeout, state).await {
         Ok(etcd) => Fact::Known(etcd).into(),
         Err(error) => {
             let etcd = Fact::Unknown(error.to_string());
             let Error::NoPermission { user, .. } = error else { return etcd.into() };
-            let leaderless = !reads(endpoint, credentials, timeout);
+            let leaderless = !reads(endpoint, credentials, timeout).await;
             Answer { etcd, no_permission: Some(Box::new(NoPermission { user, leaderless })) }
         }
     }
@@ -93,8 +98,8 @@ pub fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration
 
 /// Whether an etcd that tells nothing of itself serves. It asks a majority to confirm a read before it looks who may read, so
 /// that being refused then is the majority's word, too. A learner reads for nobody.
-fn reads(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> bool {
-    match confirmed_read(endpoint, credentials, timeout) {
+async fn reads(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> bool {
+    match confirmed_read(endpoint, credentials, timeout).await {
         Ok(()) | Err(Error::NoPermission { .. }) => true,
         Err(Error::Client { why, .. }) => why.contains(LEARNER),
         Err(Error::Certificate { .. } | Error::TimedOut { .. }) => false,
@@ -102,27 +107,27 @@ fn reads(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> b
 }
 
 /// Hands leadership from the etcd at `endpoint` to member `to`.
-pub fn move_leader(
+pub async fn move_leader(
     endpoint: &Endpoint,
     credentials: &Credentials,
     to: MemberId,
     timeout: Duration,
 ) -> Result<(), Error> {
-    ask(endpoint, credentials, timeout, async move |mut client| client.move_leader(to).await.map(drop))
+    ask(endpoint, credentials, timeout, async move |mut client| client.move_leader(to).await.map(drop)).await
 }
 
 /// Removes member `id`.
-pub fn remove_member(
+pub async fn remove_member(
     endpoint: &Endpoint,
     credentials: &Credentials,
     id: MemberId,
     timeout: Duration,
 ) -> Result<(), Error> {
-    ask(endpoint, credentials, timeout, async move |mut client| client.member_remove(id).await.map(drop))
+    ask(endpoint, credentials, timeout, async move |mut client| client.member_remove(id).await.map(drop)).await
 }
 
 /// Adds a learner that will be reached at `peer_url`.
-pub fn add_learner(
+pub async fn add_learner(
     endpoint: &Endpoint,
     credentials: &Credentials,
     peer_url: &str,
@@ -131,31 +136,34 @@ pub fn add_learner(
     let urls = [peer_url.to_owned()];
     let options = MemberAddOptions::new().with_is_learner();
     ask(endpoint, credentials, timeout, async move |mut client| client.member_add(urls, Some(options)).await.map(drop))
+        .await
 }
 
 /// Makes learner `id` a voter.
-pub fn promote_member(
+pub async fn promote_member(
     endpoint: &Endpoint,
     credentials: &Credentials,
     id: MemberId,
     timeout: Duration,
 ) -> Result<(), Error> {
-    ask(endpoint, credentials, timeout, async move |mut client| client.member_promote(id).await.map(drop))
+    ask(endpoint, credentials, timeout, async move |mut client| client.member_promote(id).await.map(drop)).await
 }
 
 /// Whether a majority confirms a read that the etcd at `endpoint` is asked for.
-pub fn confirmed_read(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
+pub async fn confirmed_read(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     ask(endpoint, credentials, timeout, async |mut client| {
         client.get(HEALTH_KEY, Some(GetOptions::new().with_count_only())).await.map(drop)
     })
+    .await
 }
 
 /// Whether a majority takes a write: a lease, which no key holds and which is given back at once.
-pub fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
+pub async fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     ask(endpoint, credentials, timeout, async |mut client| {
         let lease = client.lease_grant(CHECK_LEASE_S, None).await?;
         client.lease_revoke(lease.id()).await.map(drop)
     })
+    .await
 }
 
 async fn state(mut client: Client) -> Result<Etcd, etcd_client::Error> {
@@ -182,21 +190,27 @@ async fn state(mut client: Client) -> Result<Etcd, etcd_client::Error> {
 }
 
 /// Whether anything accepts connections at `address`.
-fn listens(address: &str, timeout: Duration) -> Fact<()> {
-    let resolved = match address.to_socket_addrs() {
+async fn listens(address: &str, timeout: Duration) -> Fact<()> {
+    let too_late = || std::io::Error::new(ErrorKind::TimedOut, TOO_LATE);
+    let looked_up = time::timeout(timeout, tokio::net::lookup_host(address)).await;
+    let resolved = match looked_up.unwrap_or_else(|_| Err(too_late())) {
         Ok(mut addresses) => addresses.next(),
         Err(error) => return Fact::Unknown(format!("{address} is no address: {error}")),
     };
     let Some(resolved) = resolved else { return Fact::Unknown(format!("{address} is no address")) };
-    match TcpStream::connect_timeout(&resolved, timeout) {
+    let unknown = |error: std::io::Error| Fact::Unknown(format!("cannot connect to {address}: {error}"));
+    if timeout.is_zero() {
+        return unknown(too_late());
+    }
+    match time::timeout(timeout, TcpStream::connect(resolved)).await.unwrap_or_else(|_| Err(too_late())) {
         Ok(_) => Fact::Known(()),
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => Fact::Absent,
-        Err(error) => Fact::Unknown(format!("cannot connect to {address}: {error}")),
+        Err(error) => unknown(error),
     }
 }
 
-/// Runs one conversation with the etcd at `endpoint`, on a runtime of its own, for at most `timeout`.
-fn ask<T, F>(
+/// Holds one conversation with the etcd at `endpoint`, for at most `timeout`.
+async fn ask<T, F>(
     endpoint: &Endpoint,
     credentials: &Credentials,
     timeout: Duration,
@@ -205,27 +219,42 @@ fn ask<T, F>(
 where
     F: Future<Output = Result<T, etcd_client::Error>>,
 {
-    let url = endpoint.url.clone();
-    let client_error = |why: String| Error::Client { url: url.clone(), why };
-    let options = ConnectOptions::new().with_tls(tls(credentials)?).with_connect_timeout(timeout).with_timeout(timeout);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| client_error(error.to_string()))?;
     let whole = async {
-        let client = Client::connect([endpoint.url.as_str()], Some(options)).await?;
-        conversation(client).await
-    };
-    let answer = runtime.block_on(async { tokio::time::timeout(timeout, whole).await });
-    match answer {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) if is_no_permission(&sentence(&error)) => {
-            let user = common_name::of_file(&credentials.cert_file);
-            Err(Error::NoPermission { url: endpoint.url.clone(), user, why: sentence(&error) })
+        let client = connect(endpoint, credentials, timeout).await?;
+        match conversation(client).await {
+            Ok(value) => Ok(value),
+            Err(error) => Err(failure(endpoint, credentials, error).await),
         }
-        Ok(Err(error)) => Err(client_error(sentence(&error))),
+    };
+    match time::timeout(timeout, whole).await {
+        Ok(answer) => answer,
         Err(_) => Err(Error::TimedOut { url: endpoint.url.clone(), seconds: timeout.as_secs_f64() }),
     }
+}
+
+async fn connect(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<Client, Error> {
+    let tls = tls(endpoint, credentials).await?;
+    let options = ConnectOptions::new().with_tls(tls).with_connect_timeout(timeout).with_timeout(timeout);
+    match Client::connect([endpoint.url.as_str()], Some(options)).await {
+        Ok(client) => Ok(client),
+        Err(error) => Err(failure(endpoint, credentials, error).await),
+    }
+}
+
+/// What `error` means.
+async fn failure(endpoint: &Endpoint, credentials: &Credentials, error: etcd_client::Error) -> Error {
+    let (url, why) = (endpoint.url.clone(), sentence(&error));
+    if !is_no_permission(&why) {
+        return Error::Client { url, why };
+    }
+    let cert_file = credentials.cert_file.clone();
+    let user = beside_the_runtime(move || common_name::of_file(&cert_file)).await.ok().flatten();
+    Error::NoPermission { url, user, why }
+}
+
+/// Reads files in a thread of its own: a disk or a file server that does not answer keeps no other task of the runtime.
+async fn beside_the_runtime<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
+    tokio::task::spawn_blocking(read).await
 }
 
 /// Whether these are etcd's words for a user that may not do what was asked.
@@ -251,7 +280,13 @@ fn sentence(error: &etcd_client::Error) -> String {
     text
 }
 
-fn tls(credentials: &Credentials) -> Result<TlsOptions, Error> {
+async fn tls(endpoint: &Endpoint, credentials: &Credentials) -> Result<TlsOptions, Error> {
+    let credentials = credentials.clone();
+    let read = beside_the_runtime(move || read_tls(&credentials)).await;
+    read.unwrap_or_else(|error| Err(Error::Client { url: endpoint.url.clone(), why: error.to_string() }))
+}
+
+fn read_tls(credentials: &Credentials) -> Result<TlsOptions, Error> {
     let read = |path: &PathBuf| {
         wiped::read_at_most(path, PEM_LIMIT)
             .map_err(|source| Error::Certificate { path: path.display().to_string(), source })

@@ -93,10 +93,11 @@ fn any(settings: &Settings) -> &'static str {
     if settings.own_ip.is_ipv6() { "[::]" } else { "0.0.0.0" }
 }
 
-/// OpenShift's etcd has a local socket, too.
+/// OpenShift's etcd has a local socket, too. etcd 3.4, which no OpenShift with two nodes has, would not start a second time in
+/// the same container: it does not take over the socket's file that it has left there.
 fn client_listeners(settings: &Settings) -> String {
     let network = format!("https://{}:{}", any(settings), settings.client_port);
-    match (&settings.openshift, settings.own_ip) {
+    match (settings.openshift.filter(|_| settings.version.minor >= 5), settings.own_ip) {
         (None, _) => network,
         (Some(_), IpAddr::V4(ip)) => format!("{network},unixs://{ip}:0"),
         (Some(_), IpAddr::V6(ip)) => format!("{network},unixs://[{ip}]:0"),
@@ -225,6 +226,8 @@ mod tests {
             assert!(text.contains(line), "{line}");
         }
         assert!(!render(&settings(), &RunMode::Normally).contains("9978"));
+        let old = render(&Settings { version: Version { minor: 4, patch: 23 }, ..openshift }, &RunMode::Normally);
+        assert!(old.contains("listen-client-urls: \"https://0.0.0.0:2379\"\n"), "{old}");
     }
 
     #[test]

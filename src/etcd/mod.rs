@@ -1,5 +1,6 @@
 //! etcd: asked over TLS, and configured by a file.
 
+pub mod blocking;
 pub mod client;
 mod common_name;
 pub mod config;

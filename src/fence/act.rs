@@ -22,7 +22,7 @@ pub struct Ending {
 }
 
 impl Ending {
-    fn success(text: impl Into<String>) -> Self {
+    pub(super) fn success(text: impl Into<String>) -> Self {
         Self { code: 0, text: text.into() }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::config::PasswordSource;
-use crate::command;
+use crate::command::Programs;
 use crate::redfish::secret::Secret;
 use crate::wiped;
 
@@ -56,8 +56,9 @@ fn from_file(path: &Path) -> Result<Secret, String> {
 
 fn from_script(script: &str, limit: Duration) -> Result<Secret, String> {
     let (program, arguments) = split(script);
-    let (code, printed) =
-        command::run_for_secret(program, &arguments, limit).map_err(|error| format!("password_script: {error}"))?;
+    let (code, printed) = Programs::default()
+        .run_for_secret(program, &arguments, limit)
+        .map_err(|error| format!("password_script: {error}"))?;
     // Neither its output nor its complaint is shown: either may hold the password.
     if code != 0 {
         return Err(format!("password_script {program} failed with exit code {code}"));

@@ -23,7 +23,7 @@ pub(super) fn observe(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fa
     }
     // An etcd that kubelet runs may answer on our ports, with our data.
     let answers = own_etcd.known().is_some() && !process::a_pod_has_open(context.data_dir());
-    let container = match podman::inspect(&context.params.name) {
+    let container = match podman::inspect(&context.programs, &context.params.name) {
         Ok(container) => container,
         // Whoever answers or holds the data is an etcd, also where podman does not answer.
         Err(_) if answers || *data_in_use == Fact::Known(true) => return known(true),
@@ -45,7 +45,7 @@ pub(super) fn observe(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fa
 
 /// A container that does not run, with what etcd said last.
 fn ended(context: &Context, state: &State, forces_new_cluster: bool) -> Container {
-    let log = podman::last_words(&context.params.name).unwrap_or_default();
+    let log = podman::last_words(&context.programs, &context.params.name).unwrap_or_default();
     let broke_down = state.exit_code == BREAKDOWN && log_line::breaks_down_over_its_data(&log);
     Container {
         running: false,
@@ -82,26 +82,28 @@ mod tests {
     #[test]
     fn another_process_of_the_container_is_found_in_the_place_of_the_one_that_is_gone() {
         let dir = tempfile::tempdir().unwrap();
-        let context = of_test(dir.path());
+        let mut context = of_test(dir.path());
         let mut gone = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         process::remember(&context.process_path, i32::try_from(gone.id()).unwrap());
-        let found = || observe(&context, &Fact::Absent, &Fact::Known(false)).known().unwrap().found.clone();
-        assert_eq!(found(), None, "/proc tells");
+        let found =
+            |context: &Context| observe(context, &Fact::Absent, &Fact::Known(false)).known().unwrap().found.clone();
+        assert_eq!(found(&context), None, "/proc tells");
         gone.kill().unwrap();
         gone.wait().unwrap();
         let state = r#""Running":true,"Status":"running","ExitCode":0,"Pid":1"#;
-        stand_in::put(dir.path(), "podman", &format!(r#"echo '{{"id":"c1","state":{{{state}}},"labels":{{}}}}'"#));
-        assert_eq!(found(), Some(Found { id: "c1".to_owned(), pid: 1 }));
+        context.programs =
+            stand_in(dir.path(), "podman", &format!(r#"echo '{{"id":"c1","state":{{{state}}},"labels":{{}}}}'"#));
+        assert_eq!(found(&context), Some(Found { id: "c1".to_owned(), pid: 1 }));
     }
 
     /// `tandem explain` looks as the agent does, and changes nothing.
     #[test]
     fn a_container_that_only_podman_knows_is_found_and_not_written_down() {
         let dir = tempfile::tempdir().unwrap();
-        let context = of_test(dir.path());
+        let mut context = of_test(dir.path());
         let me = std::process::id();
         let state = format!(r#"{{"Running":true,"Status":"running","ExitCode":0,"Pid":{me}}}"#);
-        stand_in::put(dir.path(), "podman", &format!(r#"echo '{{"id":"c0ffee","state":{state}}}'"#));
+        context.programs = stand_in(dir.path(), "podman", &format!(r#"echo '{{"id":"c0ffee","state":{state}}}'"#));
         let names = || {
             let mut names: Vec<_> =
                 std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -121,13 +123,13 @@ mod tests {
         let script = format!(
             r#"case $1 in logs) printf 'panic: freepages\n\ngoroutine 1 [running]:\n' ;; *) echo '{{"id":"c0ffee","state":{ended}}}' ;; esac"#
         );
-        stand_in::put(dir.path(), "podman", &script);
+        context.programs = stand_in(dir.path(), "podman", &script);
         let found = observe(&context, &Fact::Absent, &Fact::Known(false));
         let found = found.known().unwrap();
         assert_eq!(found.exit.as_deref(), Some("exit code 2: panic: freepages"));
         assert_eq!((found.running, found.broke_down_at.as_deref()), (false, Some("2026-11-22T10:00:00Z")));
         // Another exit code is etcd's own decision to end.
-        stand_in::put(dir.path(), "podman", &script.replace(r#""ExitCode":2"#, r#""ExitCode":1"#));
+        context.programs = stand_in(dir.path(), "podman", &script.replace(r#""ExitCode":2"#, r#""ExitCode":1"#));
         let found = observe(&context, &Fact::Absent, &Fact::Known(false));
         assert_eq!(found.known().unwrap().broke_down_at, None);
         assert_eq!(names(), before);
@@ -139,10 +141,10 @@ mod tests {
         let place = dir.path().display().to_string();
         let files = [("trusted_ca_file", "/c/ca.crt"), ("cert_file", "/c/etcd.crt"), ("key_file", "/c/etcd.key")];
         let parameters = [&files[..], &[("image", "etcd:test"), ("data_dir", &place)]].concat();
-        let context = Context::of_test(dir.path(), &parameters);
+        let mut context = Context::of_test(dir.path(), &parameters);
         let asked = dir.path().join("asked");
         let script = format!("touch {}; echo 'Error: no such container etcd' >&2; exit 125", asked.display());
-        stand_in::put(dir.path(), "podman", &script);
+        context.programs = stand_in(dir.path(), "podman", &script);
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         process::remember(&context.process_path, i32::try_from(child.id()).unwrap());
         let reaper = std::thread::spawn(move || child.wait());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::data_dir;
 use crate::decide::evidence::{Etcd, Local, Obstacle};
 use crate::decide::fact::Fact;
-use crate::etcd::client;
+use crate::etcd::{blocking, client};
 use crate::failed_starts;
 use crate::openshift::{machine, revision};
 use crate::podman;
@@ -53,11 +53,11 @@ fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
     let serves = own.known().is_some_and(Etcd::is_voter_with_leader);
     let (own, credentials) = (&context.own_endpoint, context.credentials());
     if serves && context.check_level >= READ_LEVEL {
-        if let Err(error) = unless_refused(client::confirmed_read(own, credentials, timeout())) {
+        if let Err(error) = unless_refused(blocking::confirmed_read(own, credentials, timeout())) {
             return Some(format!("no confirmed read: {error}"));
         }
         if context.check_level >= WRITE_LEVEL
-            && let Err(error) = unless_refused(client::accepted_write(own, credentials, timeout()))
+            && let Err(error) = unless_refused(blocking::accepted_write(own, credentials, timeout()))
         {
             return Some(format!("no write taken: {error}"));
         }
@@ -66,7 +66,9 @@ fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
     if command.is_empty() {
         return None;
     }
-    podman::exec(&context.params.name, command, timeout()).err().map(|error| format!("monitor_cmd: {error}"))
+    podman::exec(&context.programs, &context.params.name, command, timeout())
+        .err()
+        .map(|error| format!("monitor_cmd: {error}"))
 }
 
 /// etcd's auth may refuse this agent a read or a write, and serve everybody else: a restart would not mend that.

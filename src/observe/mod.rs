@@ -9,7 +9,8 @@ use crate::clock;
 use crate::data_dir;
 use crate::decide::evidence::{Cib, DataDir, Etcd, Evidence, Room};
 use crate::decide::fact::Fact;
-use crate::etcd::client::{self, Answer};
+use crate::etcd::blocking;
+use crate::etcd::client::Answer;
 use crate::pacemaker::cib;
 use crate::podman::process;
 use crate::resource::context::Context;
@@ -53,7 +54,7 @@ pub fn observe(context: &Context) -> Evidence {
         room: if may_join { room(context) } else { Fact::NotAsked },
         note: state_file::read(&state_file::note_path(context.data_dir())),
         boot_memory: state_file::read(&context.memory_path),
-        authorisation: state_file::read(&context.authorisation_path),
+        confirmation: state_file::read(&context.confirmation_path),
         local: local::observe(context, is_stopped, &own_etcd, &peer_etcd),
         own_etcd,
         peer_etcd,
@@ -72,7 +73,7 @@ fn living_sources(context: &Context) -> (Answer, Answer, Fact<Cib>) {
     std::thread::scope(|scope| {
         let own = scope.spawn(|| {
             let timeout = context.deadline.at_most(OWN_ETCD_TIMEOUT);
-            client::observe(&context.own_endpoint, context.credentials(), timeout)
+            blocking::observe(&context.own_endpoint, context.credentials(), timeout)
         });
         let cib = query_cib(context);
         let peer = peer_etcd(context, &cib);
@@ -87,12 +88,12 @@ fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
     if cib.known().is_some_and(Cib::peer_is_beyond_asking) {
         return Fact::NotAsked.into();
     }
-    client::observe(endpoint, context.credentials(), context.deadline.at_most(PEER_ETCD_TIMEOUT))
+    blocking::observe(endpoint, context.credentials(), context.deadline.at_most(PEER_ETCD_TIMEOUT))
 }
 
 fn query_cib(context: &Context) -> Fact<Cib> {
     let peer = context.peer.as_ref().map(|peer| peer.name.as_str());
-    match cib::query(&context.resource, &context.me.name, peer) {
+    match cib::query(&context.programs, &context.resource, &context.me.name, peer) {
         Ok(cib) => Fact::Known(cib),
         Err(error) => Fact::Unknown(error.to_string()),
     }

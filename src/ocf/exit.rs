@@ -26,6 +26,26 @@ impl Code {
     }
 }
 
+/// How an action ended: its exit code and, where it failed, why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    pub code: Code,
+    pub reason: Option<String>,
+}
+
+impl Answered {
+    /// A failure that Pacemaker is shown `reason` for.
+    pub fn failed(code: Code, reason: impl Into<String>) -> Self {
+        Self { code, reason: Some(reason.into()) }
+    }
+}
+
+impl From<Code> for Answered {
+    fn from(code: Code) -> Self {
+        Self { code, reason: None }
+    }
+}
+
 /// Pacemaker keeps this many bytes of an exit reason and cuts the rest off.
 pub const REASON_LIMIT: usize = 127;
 

@@ -2,6 +2,7 @@
 
 use super::{Error, run};
 use crate::clock;
+use crate::command::Programs;
 use crate::decide::evidence::{Identity, Lineage, PublishedState};
 use crate::decide::plan::Notice;
 
@@ -34,23 +35,23 @@ pub const FORCE_NEW_CLUSTER: &str = "force_new_cluster";
 pub const RESTART_NO_LEAVE: &str = "restart_no_leave";
 
 /// Publishes `record` for `node`, in one write.
-pub fn publish_record(node: &str, record: &PublishedState) -> Result<(), Error> {
+pub fn publish_record(programs: &Programs, node: &str, record: &PublishedState) -> Result<(), Error> {
     let value = serde_json::to_string(record).map_err(|error| Error::Parse(error.to_string()))?;
-    run("attrd_updater", &["--node", node, "--name", RECORD, "--update", &value]).map(drop)
+    run(programs, "attrd_updater", &["--node", node, "--name", RECORD, "--update", &value]).map(drop)
 }
 
 /// Shows what alarms `node`'s etcd raises, or takes them back.
-pub fn show_alarm(node: &str, alarm: Option<&str>) -> Result<(), Error> {
+pub fn show_alarm(programs: &Programs, node: &str, alarm: Option<&str>) -> Result<(), Error> {
     let args = match alarm {
         Some(alarm) => vec!["--node", node, "--name", ALARM, "--update", alarm],
         None => vec!["--node", node, "--name", ALARM, "--delete"],
     };
-    run("attrd_updater", &args).map(drop)
+    run(programs, "attrd_updater", &args).map(drop)
 }
 
 /// Publishes `lineage` for `node`, for good.
-pub fn publish_lineage(node: &str, lineage: &Lineage) -> Result<(), Error> {
-    set_permanent(node, LINEAGE, &format!("{}:{}", lineage.forks, lineage.by))
+pub fn publish_lineage(programs: &Programs, node: &str, lineage: &Lineage) -> Result<(), Error> {
+    set_permanent(programs, node, LINEAGE, &format!("{}:{}", lineage.forks, lineage.by))
 }
 
 /// The lineage as [`publish_lineage`] writes it.
@@ -60,38 +61,39 @@ pub fn parse_lineage(value: &str) -> Option<Lineage> {
 }
 
 /// Publishes this member's ids, where others look for them.
-pub fn publish_identity(node: &str, identity: Identity) -> Result<(), Error> {
-    set_permanent(node, CLUSTER_ID, &identity.cluster_id.to_string())?;
-    set_permanent(node, MEMBER_ID, &format!("{:x}", identity.member_id))
+pub fn publish_identity(programs: &Programs, node: &str, identity: Identity) -> Result<(), Error> {
+    set_permanent(programs, node, CLUSTER_ID, &identity.cluster_id.to_string())?;
+    set_permanent(programs, node, MEMBER_ID, &format!("{:x}", identity.member_id))
 }
 
 /// Publishes what other programs read.
-pub fn tell(node: &str, notice: &Notice) -> Result<(), Error> {
+pub fn tell(programs: &Programs, node: &str, notice: &Notice) -> Result<(), Error> {
     match notice {
-        Notice::Address(ip) => set_permanent(node, NODE_IP, ip),
-        Notice::Revision(revision) => set_permanent(node, REVISION, &revision.to_string()),
-        Notice::Leaving => set_permanent(node, REMOVAL_LOCK, &clock::wall_seconds().to_string()),
-        Notice::Member => delete(node, REMOVAL_LOCK, "forever"),
-        Notice::ForceDone => delete(node, FORCE_NEW_CLUSTER, "reboot"),
-        Notice::RestartDone => delete(node, RESTART_NO_LEAVE, "reboot"),
+        Notice::Address(ip) => set_permanent(programs, node, NODE_IP, ip),
+        Notice::Revision(revision) => set_permanent(programs, node, REVISION, &revision.to_string()),
+        Notice::Leaving => set_permanent(programs, node, REMOVAL_LOCK, &clock::wall_seconds().to_string()),
+        Notice::Member => delete(programs, node, REMOVAL_LOCK, "forever"),
+        Notice::ForceDone => delete(programs, node, FORCE_NEW_CLUSTER, "reboot"),
+        Notice::RestartDone => delete(programs, node, RESTART_NO_LEAVE, "reboot"),
     }
 }
 
-fn delete(node: &str, name: &str, lifetime: &str) -> Result<(), Error> {
-    run("crm_attribute", &["--node", node, "--lifetime", lifetime, "--name", name, "--delete"]).map(drop)
+fn delete(programs: &Programs, node: &str, name: &str, lifetime: &str) -> Result<(), Error> {
+    run(programs, "crm_attribute", &["--node", node, "--lifetime", lifetime, "--name", name, "--delete"]).map(drop)
 }
 
-fn set_permanent(node: &str, name: &str, value: &str) -> Result<(), Error> {
-    run("crm_attribute", &["--node", node, "--lifetime", "forever", "--name", name, "--update", value]).map(drop)
+fn set_permanent(programs: &Programs, node: &str, name: &str, value: &str) -> Result<(), Error> {
+    run(programs, "crm_attribute", &["--node", node, "--lifetime", "forever", "--name", name, "--update", value])
+        .map(drop)
 }
 
 /// Sets or deletes a cluster property.
-pub fn set_property(name: &str, value: Option<&str>) -> Result<(), Error> {
+pub fn set_property(programs: &Programs, name: &str, value: Option<&str>) -> Result<(), Error> {
     let args = match value {
         Some(value) => vec!["--type", "crm_config", "--name", name, "--update", value],
         None => vec!["--type", "crm_config", "--name", name, "--delete"],
     };
-    run("crm_attribute", &args).map(drop)
+    run(programs, "crm_attribute", &args).map(drop)
 }
 
 /// The node attribute in which Pacemaker keeps the promotion score of `resource`.
@@ -100,14 +102,14 @@ pub fn promotion_score(resource: &str) -> String {
 }
 
 /// Sets or deletes the promotion score of `resource` on `node`.
-pub fn set_promotion_score(resource: &str, node: &str, score: Option<u32>) -> Result<(), Error> {
+pub fn set_promotion_score(programs: &Programs, resource: &str, node: &str, score: Option<u32>) -> Result<(), Error> {
     let promotion = format!("--promotion={resource}");
     let score = score.map(|score| score.to_string());
     let args = match &score {
         Some(score) => vec![promotion.as_str(), "--node", node, "--lifetime", "reboot", "--update", score],
         None => vec![promotion.as_str(), "--node", node, "--lifetime", "reboot", "--delete"],
     };
-    run("crm_attribute", &args).map(drop)
+    run(programs, "crm_attribute", &args).map(drop)
 }
 
 /// The node attribute in which Pacemaker counts the failures of an operation of `resource`.
@@ -116,7 +118,7 @@ pub fn failures_of(resource: &str, operation: &str) -> String {
 }
 
 /// Sets that count on `node`.
-pub fn set_failures(resource: &str, node: &str, operation: &str, count: u64) -> Result<(), Error> {
+pub fn set_failures(programs: &Programs, resource: &str, node: &str, operation: &str, count: u64) -> Result<(), Error> {
     let name = failures_of(resource, operation);
-    run("attrd_updater", &["--node", node, "--name", &name, "--update", &count.to_string()]).map(drop)
+    run(programs, "attrd_updater", &["--node", node, "--name", &name, "--update", &count.to_string()]).map(drop)
 }

@@ -6,11 +6,12 @@ use roxmltree::{Document, Node};
 
 use super::attributes::{self, ALARM, CLUSTER_ID, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, RECORD, STANDALONE_NODE};
 use super::{Error, run};
+use crate::command::Programs;
 use crate::decide::evidence::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState};
 
 /// Asks the CIB's manager for its replica and reads what matters to `resource` on `node` and `peer`.
-pub fn query(resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
-    parse(&run("cibadmin", &["--query", "--local"])?, resource, node, peer)
+pub fn query(programs: &Programs, resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
+    parse(&run(programs, "cibadmin", &["--query", "--local"])?, resource, node, peer)
 }
 
 /// Reads a CIB document.

@@ -1,12 +1,13 @@
 //! Pacemaker's side: the CIB read in one query, and the attributes that are written to it.
 
 pub mod attributes;
+pub mod by_hand;
 pub mod cib;
 pub mod resource;
 
 use std::time::Duration;
 
-use crate::command;
+use crate::command::{self, Programs};
 
 /// How long one of Pacemaker's tools may take: the CIB's manager answers in milliseconds or is in trouble.
 const TOOL_TIMEOUT: Duration = Duration::from_secs(8);
@@ -25,12 +26,15 @@ pub enum Error {
     Disconnected { tool: &'static str, complaint: String },
     #[error("{tool} failed ({code}): {complaint}")]
     Tool { tool: &'static str, code: i32, complaint: String },
+    /// Whoever reads it can type the command himself.
+    #[error("'{command}' failed: {complaint}")]
+    ByHand { command: String, complaint: String },
     #[error("the CIB is not understood: {0}")]
     Parse(String),
 }
 
-fn run(tool: &'static str, args: &[&str]) -> Result<String, Error> {
-    let output = command::run(tool, args, TOOL_TIMEOUT)?;
+fn run(programs: &Programs, tool: &'static str, args: &[&str]) -> Result<String, Error> {
+    let output = programs.run(tool, args, TOOL_TIMEOUT)?;
     if output.code == 0 {
         return Ok(output.stdout);
     }
@@ -42,6 +46,6 @@ fn run(tool: &'static str, args: &[&str]) -> Result<String, Error> {
 }
 
 /// The name of this node, as the cluster has it.
-pub fn local_node() -> Result<String, Error> {
-    Ok(run("crm_node", &["-n"])?.trim().to_owned())
+pub fn local_node(programs: &Programs) -> Result<String, Error> {
+    Ok(run(programs, "crm_node", &["-n"])?.trim().to_owned())
 }

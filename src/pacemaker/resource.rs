@@ -3,6 +3,7 @@
 use roxmltree::{Document, Node};
 
 use super::{Error, run};
+use crate::command::Programs;
 use crate::ocf::env::Env;
 use crate::options::yes_no;
 
@@ -28,15 +29,15 @@ impl Configured {
 }
 
 /// Whether the partition that this node is in may run resources, as its own CIB says.
-pub fn has_quorum() -> Result<bool, Error> {
-    let xml = run("cibadmin", &["--query", "--local", "--no-children"])?;
+pub fn has_quorum(programs: &Programs) -> Result<bool, Error> {
+    let xml = run(programs, "cibadmin", &["--query", "--local", "--no-children"])?;
     let document = Document::parse(&xml).map_err(|error| Error::Parse(error.to_string()))?;
     Ok(document.root_element().attribute("have-quorum") == Some("1"))
 }
 
 /// Every resource of our agent in the local CIB.
-pub fn configured() -> Result<Vec<Configured>, Error> {
-    parse(&run("cibadmin", &["--query", "--local", "--scope", "resources"])?)
+pub fn configured(programs: &Programs) -> Result<Vec<Configured>, Error> {
+    parse(&run(programs, "cibadmin", &["--query", "--local", "--scope", "resources"])?)
 }
 
 /// Reads the resources section of a CIB.

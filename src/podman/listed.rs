@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::{Error, INSPECT_TIMEOUT, Inspected, State, succeeded};
-use crate::command;
+use crate::command::Programs;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -19,8 +19,8 @@ struct Listed {
 }
 
 /// The container `name`, where it is listed.
-pub(super) fn find(name: &str) -> Result<Option<Inspected>, Error> {
-    let output = command::run("podman", &["ps", "--all", "--format=json"], INSPECT_TIMEOUT)?;
+pub(super) fn find(programs: &Programs, name: &str) -> Result<Option<Inspected>, Error> {
+    let output = programs.run("podman", &["ps", "--all", "--format=json"], INSPECT_TIMEOUT)?;
     Ok(named(name, &succeeded("ps", output)?)?)
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::clock::Deadline;
-use crate::command::{self, Output};
+use crate::command::{self, Output, Programs};
 use turn::Turn;
 
 const INSPECT_TIMEOUT: Duration = Duration::from_secs(8);
@@ -82,21 +82,21 @@ impl State {
 const INSPECTED: &str = r#"{"id":{{json .ID}},"state":{{json .State}},"labels":{{json .Config.Labels}}}"#;
 
 /// The container `name`; `None` where there is none of that name.
-pub fn inspect(name: &str) -> Result<Option<Inspected>, Error> {
-    let output = command::run("podman", &["container", "inspect", "--format", INSPECTED, name], INSPECT_TIMEOUT)?;
+pub fn inspect(programs: &Programs, name: &str) -> Result<Option<Inspected>, Error> {
+    let output = programs.run("podman", &["container", "inspect", "--format", INSPECTED, name], INSPECT_TIMEOUT)?;
     if output.code == NO_SUCH_CONTAINER && output.stderr.to_lowercase().contains("no such container") {
         return Ok(None);
     }
     match succeeded("container inspect", output) {
         Ok(stdout) => Ok(Some(serde_json::from_str(stdout.trim())?)),
         // Where its storage is damaged, podman does not inspect a container, but lists it.
-        Err(error) => listed::find(name).ok().flatten().map(Some).ok_or(error),
+        Err(error) => listed::find(programs, name).ok().flatten().map(Some).ok_or(error),
     }
 }
 
 /// The id of `image`, where it is in this node's storage.
-pub fn image_id(image: &str) -> Result<Option<String>, Error> {
-    let output = command::run("podman", &["image", "inspect", "--format", "{{.ID}}", image], INSPECT_TIMEOUT)?;
+pub fn image_id(programs: &Programs, image: &str) -> Result<Option<String>, Error> {
+    let output = programs.run("podman", &["image", "inspect", "--format", "{{.ID}}", image], INSPECT_TIMEOUT)?;
     let complaint = output.stderr.to_lowercase();
     if output.code != 0 && (complaint.contains("not known") || complaint.contains("no such image")) {
         return Ok(None);
@@ -105,68 +105,74 @@ pub fn image_id(image: &str) -> Result<Option<String>, Error> {
 }
 
 /// Pulls `image`, with the credentials in `authfile` where it exists.
-pub fn pull(image: &str, authfile: &Path, timeout: Duration) -> Result<(), Error> {
+pub fn pull(programs: &Programs, image: &str, authfile: &Path, timeout: Duration) -> Result<(), Error> {
     let mut args = vec!["pull".to_owned(), "--quiet".to_owned()];
     if authfile.is_file() {
         args.push(format!("--authfile={}", authfile.display()));
     }
     args.push(image.to_owned());
-    let output = command::run("podman", &args, timeout)?;
+    let output = programs.run("podman", &args, timeout)?;
     succeeded("pull", output).map(drop)
 }
 
 /// What `program` of `image` prints when it is asked for its version.
-pub fn version_of(image: &str, program: &str, timeout: Duration) -> Result<String, Error> {
+pub fn version_of(programs: &Programs, image: &str, program: &str, timeout: Duration) -> Result<String, Error> {
     let entrypoint = format!("--entrypoint={program}");
     let args = ["run", "--rm", "--network=none", &entrypoint, image, "--version"];
-    succeeded("run", command::run("podman", &args, timeout)?)
+    succeeded("run", programs.run("podman", &args, timeout)?)
 }
 
 /// Starts the container `name` that is there.
-pub fn start(turn: &Turn, name: &str, deadline: Deadline) -> Result<(), Error> {
-    launch(turn, "start", &["start".to_owned(), name.to_owned()], deadline)
+pub fn start(programs: &Programs, turn: &Turn, name: &str, deadline: Deadline) -> Result<(), Error> {
+    launch(programs, turn, "start", &["start".to_owned(), name.to_owned()], deadline)
 }
 
 /// Whether the storage of the container `name` cannot be mounted: then it can never be started again.
-pub fn storage_is_damaged(name: &str) -> bool {
-    let is_damaged = command::run("podman", &["mount", name], INSPECT_TIMEOUT).is_ok_and(|output| output.code != 0);
+pub fn storage_is_damaged(programs: &Programs, name: &str) -> bool {
+    let is_damaged = programs.run("podman", &["mount", name], INSPECT_TIMEOUT).is_ok_and(|output| output.code != 0);
     if !is_damaged {
         // Mounts are counted; one that is left does no harm.
-        let _ = command::run("podman", &["unmount", name], INSPECT_TIMEOUT);
+        let _ = programs.run("podman", &["unmount", name], INSPECT_TIMEOUT);
     }
     is_damaged
 }
 
 /// Gives the container `name` another name; one that has it already goes.
-pub fn rename(turn: &Turn, name: &str, to: &str) -> Result<(), Error> {
-    succeeded("rm", change(turn, &["rm", "--force", "--ignore", "--volumes", to], OVERHEAD)?)?;
-    succeeded("rename", change(turn, &["rename", name, to], OVERHEAD)?).map(drop)
+pub fn rename(programs: &Programs, turn: &Turn, name: &str, to: &str) -> Result<(), Error> {
+    succeeded("rm", change(programs, turn, &["rm", "--force", "--ignore", "--volumes", to], OVERHEAD)?)?;
+    succeeded("rename", change(programs, turn, &["rename", name, to], OVERHEAD)?).map(drop)
 }
 
 /// Runs `words` in the container `name`; answers what went wrong, where it did.
-pub fn exec(name: &str, words: &[String], timeout: Duration) -> Result<(), Error> {
+pub fn exec(programs: &Programs, name: &str, words: &[String], timeout: Duration) -> Result<(), Error> {
     let mut args = vec!["exec".to_owned(), name.to_owned()];
     args.extend_from_slice(words);
-    succeeded("exec", command::run("podman", &args, timeout)?).map(drop)
+    succeeded("exec", programs.run("podman", &args, timeout)?).map(drop)
 }
 
 /// Runs a container called `name`, in the background, from `args` (what follows `podman run --detach`).
-pub fn run(turn: &Turn, name: &str, args: &[String], deadline: Deadline) -> Result<(), Error> {
+pub fn run(programs: &Programs, turn: &Turn, name: &str, args: &[String], deadline: Deadline) -> Result<(), Error> {
     let mut all = vec!["run".to_owned(), "--detach".to_owned()];
     all.extend_from_slice(args);
-    match launch(turn, "run", &all, deadline) {
+    match launch(programs, turn, "run", &all, deadline) {
         Err(Error::Failed { code: PODMAN_FAILED, complaint, .. }) => {
             log::warn!("podman run failed ({complaint}): removing what its storage may hold of '{name}', once");
-            let _ = change(turn, &["rm", "--storage", name], OVERHEAD)?;
-            launch(turn, "run", &all, deadline)
+            let _ = change(programs, turn, &["rm", "--storage", name], OVERHEAD)?;
+            launch(programs, turn, "run", &all, deadline)
         }
         done => done,
     }
 }
 
-fn launch(turn: &Turn, verb: &'static str, args: &[String], deadline: Deadline) -> Result<(), Error> {
+fn launch(
+    programs: &Programs,
+    turn: &Turn,
+    verb: &'static str,
+    args: &[String],
+    deadline: Deadline,
+) -> Result<(), Error> {
     loop {
-        let output = change(turn, args, deadline.left())?;
+        let output = change(programs, turn, args, deadline.left())?;
         let lost_the_race =
             output.code == SCOPE_NOT_FOUND && SCOPE_WORDS.iter().all(|words| output.stderr.contains(words));
         if !lost_the_race || deadline.left() <= RETRY_AFTER {
@@ -177,31 +183,36 @@ fn launch(turn: &Turn, verb: &'static str, args: &[String], deadline: Deadline) 
 }
 
 /// Runs a podman that changes something: until it has ended, whatever becomes of this process, it is nobody else's turn.
-fn change<A: AsRef<std::ffi::OsStr>>(turn: &Turn, args: &[A], timeout: Duration) -> Result<Output, command::Error> {
+fn change<A: AsRef<std::ffi::OsStr>>(
+    programs: &Programs,
+    turn: &Turn,
+    args: &[A],
+    timeout: Duration,
+) -> Result<Output, command::Error> {
     let held = turn.share().map_err(|source| command::Error::Spawn { program: "podman".to_owned(), source })?;
-    command::run_holding("podman", args, held, timeout)
+    programs.run_holding("podman", args, held, timeout)
 }
 
 /// Stops container `name`: SIGTERM, and SIGKILL after `grace`. No such container is a stopped one.
-pub fn stop(turn: &Turn, name: &str, grace: Duration) -> Result<(), Error> {
+pub fn stop(programs: &Programs, turn: &Turn, name: &str, grace: Duration) -> Result<(), Error> {
     let seconds = grace.as_secs().to_string();
-    let stopped = change(turn, &["stop", "--ignore", "--time", &seconds, name], grace + OVERHEAD);
+    let stopped = change(programs, turn, &["stop", "--ignore", "--time", &seconds, name], grace + OVERHEAD);
     match stopped {
         Ok(output) if output.code == 0 => Ok(()),
         // podman may be stuck where the container is not: one more try, without grace.
-        Ok(_) | Err(command::Error::TimedOut { .. }) => kill(turn, name),
+        Ok(_) | Err(command::Error::TimedOut { .. }) => kill(programs, turn, name),
         Err(error) => Err(error.into()),
     }
 }
 
-fn kill(turn: &Turn, name: &str) -> Result<(), Error> {
-    let output = change(turn, &["kill", "--signal", "KILL", name], OVERHEAD)?;
+fn kill(programs: &Programs, turn: &Turn, name: &str) -> Result<(), Error> {
+    let output = change(programs, turn, &["kill", "--signal", "KILL", name], OVERHEAD)?;
     succeeded("kill", output).map(drop)
 }
 
 /// The last lines that container `name` wrote.
-pub fn last_words(name: &str) -> Option<String> {
-    let output = command::run("podman", &["logs", "--tail", LAST_LINES, name], INSPECT_TIMEOUT).ok()?;
+pub fn last_words(programs: &Programs, name: &str) -> Option<String> {
+    let output = programs.run("podman", &["logs", "--tail", LAST_LINES, name], INSPECT_TIMEOUT).ok()?;
     Some(format!("{}\n{}", output.stdout, output.stderr))
 }
 

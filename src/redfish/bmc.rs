@@ -14,6 +14,7 @@ use super::request::{Credentials, Request};
 use super::resource::{self, System};
 use super::select::{self, Candidate};
 use super::service::{Login, Service};
+use super::session::OnSession;
 use super::task;
 
 /// `If-Match` for a resource whose state has no name.
@@ -57,8 +58,9 @@ impl Target {
 }
 
 impl Bmc {
-    pub fn new(client: Client, login: Login, redfish_uri: &str) -> Self {
-        Self { service: Service::new(client, login, redfish_uri) }
+    /// The BMC that `client` reaches. `on_session` gets hold of the session, where one is opened, for an early end.
+    pub fn new(client: Client, login: Login, redfish_uri: &str, on_session: OnSession) -> Self {
+        Self { service: Service::new(client, login, redfish_uri, on_session) }
     }
 
     /// Reads a system afresh; at the first call it is looked for.

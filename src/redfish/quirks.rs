@@ -54,7 +54,7 @@ const fn message(id: &'static str, meaning: Meaning, hint: &'static str, source:
 }
 
 /// Rows are matched exactly, ignoring case; the first match of a body wins in the order of this table.
-pub static MESSAGES: &[KnownMessage] = &[
+pub const MESSAGES: &[KnownMessage] = &[
     message(
         "PasswordChangeRequired",
         Meaning::Forbidden,
@@ -127,7 +127,7 @@ pub static MESSAGES: &[KnownMessage] = &[
 ];
 
 /// What an HTTP status means where no known message says more.
-pub static STATUSES: &[(u16, FailureKind)] = &[
+pub const STATUSES: &[(u16, FailureKind)] = &[
     (400, FailureKind::Disliked),
     (401, FailureKind::Unauthorised),
     (403, FailureKind::Forbidden),
@@ -162,7 +162,7 @@ pub enum PowerWord {
 }
 
 /// Every word that is known; a word that is not here is no power state at all.
-pub static POWER_WORDS: &[(&str, PowerWord, &str)] = &[
+pub const POWER_WORDS: &[(&str, PowerWord, &str)] = &[
     ("On", PowerWord::On, "DMTF ComputerSystem"),
     ("Off", PowerWord::Off, "DMTF ComputerSystem"),
     ("PoweringOn", PowerWord::Rising, "DMTF ComputerSystem"),
@@ -184,7 +184,7 @@ pub enum ResetGoal {
 ///
 /// Off has no second choice: a graceful shutdown asks the very node that has to be fenced. For a cycle, a restart
 /// without loss of power is second best (OpenBMC maps it to a warm reboot).
-pub static RESET_TYPES: &[(ResetGoal, &[&str])] = &[
+pub const RESET_TYPES: &[(ResetGoal, &[&str])] = &[
     (ResetGoal::Off, &["ForceOff"]),
     (ResetGoal::On, &["On", "ForceOn"]),
     (ResetGoal::Cycle, &["PowerCycle", "ForceRestart"]),
@@ -208,13 +208,13 @@ pub enum ListHabit {
     RunTogether { entry: &'static str, means: [&'static str; 2] },
 }
 
-pub static LIST_HABITS: &[(ListHabit, &str)] = &[(
+pub const LIST_HABITS: &[(ListHabit, &str)] = &[(
     ListHabit::RunTogether { entry: "GracefulShutdownGracefulRestart", means: ["GracefulShutdown", "GracefulRestart"] },
     "Supermicro X12 firmware publishes two values as one string",
 )];
 
 /// Under which key a page of a collection names the next one.
-pub static NEXT_PAGE: &[(&str, &str)] = &[
+pub const NEXT_PAGE: &[(&str, &str)] = &[
     ("Members@odata.nextLink", "DSP0266"),
     (
         "@odata.nextLink",
@@ -235,7 +235,7 @@ pub enum Habit {
     PickyAboutRootSlash { status: u16 },
 }
 
-pub static HABITS: &[(Habit, &str)] = &[
+pub const HABITS: &[(Habit, &str)] = &[
     (Habit::DislikesIdentity { status: 406 }, "HPE iLO 5 (sushy connector)"),
     (
         Habit::RedirectsPosts { statuses: [301, 302, 307, 308] },

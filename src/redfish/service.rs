@@ -11,7 +11,7 @@ use super::reply::Answer;
 use super::request::{Credentials, Request};
 use super::resource;
 use super::secret::Secret;
-use super::session::SessionGuard;
+use super::session::{OnSession, SessionGuard};
 
 /// How to log in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct Service {
 }
 
 impl Service {
-    pub fn new(client: Client, login: Login, redfish_uri: &str) -> Self {
+    pub fn new(client: Client, login: Login, redfish_uri: &str, on_session: OnSession) -> Self {
         let credentials = match login.method {
             LoginMethod::Auto | LoginMethod::Basic => Credentials::basic(&login.user, &login.password),
             LoginMethod::Session => Credentials::None,
@@ -62,7 +62,7 @@ impl Service {
             client,
             login,
             credentials,
-            session: SessionGuard::default(),
+            session: SessionGuard::new(on_session),
             needs_session,
             chances: SECOND_CHANCES,
             redfish_uri: redfish_uri.to_owned(),

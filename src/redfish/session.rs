@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nix::sys::signal::{SigSet, Signal};
 use serde_json::{Value, json};
 use zeroize::Zeroize as _;
 
@@ -13,9 +12,6 @@ use super::reply::{self, Answer};
 use super::request::{Credentials, Request};
 use super::secret::Secret;
 
-/// Signals by which a person or a service manager ends us early.
-const ENDINGS: &[Signal] = &[Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP];
-
 /// An open session.
 #[derive(Clone, Debug)]
 struct Session {
@@ -24,17 +20,45 @@ struct Session {
     place: Option<Location>,
 }
 
-/// Keeps the one session of an action, and deletes it on every way out that a process is told of.
+/// Locked while a session is being opened or closed, so that another thread finds it open or gone, never in between.
+type Slot = Arc<Mutex<Option<Session>>>;
+
+/// The session of an action, open or not, for whoever may have to end the process in the middle of it.
+#[derive(Clone, Debug)]
+pub struct SessionHandle {
+    slot: Slot,
+    client: Client,
+}
+
+impl SessionHandle {
+    /// Deletes the session, if it is open.
+    pub fn delete(&self) {
+        log_out(&self.slot, &self.client);
+    }
+}
+
+/// Gets hold of the session right before the first one is opened, in the thread that opens it.
+pub type OnSession = Box<dyn FnOnce(SessionHandle) + Send>;
+
+/// Keeps the one session of an action, and deletes it in the end.
 ///
 /// A BMC has few sessions (eight on some), and keeps a forgotten one for up to half an hour.
-#[derive(Debug, Default)]
 pub struct SessionGuard {
-    /// Locked while a session is being opened or closed, so that a signal finds it open or gone, never in between.
-    slot: Arc<Mutex<Option<Session>>>,
-    watched: bool,
+    slot: Slot,
+    on_session: Option<OnSession>,
+}
+
+impl std::fmt::Debug for SessionGuard {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("SessionGuard").field("slot", &self.slot).finish_non_exhaustive()
+    }
 }
 
 impl SessionGuard {
+    pub fn new(on_session: OnSession) -> Self {
+        Self { slot: Slot::default(), on_session: Some(on_session) }
+    }
+
     /// Logs in at `sessions`, the collection of sessions. The password goes out here and nowhere else.
     pub fn open(
         &mut self,
@@ -43,7 +67,9 @@ impl SessionGuard {
         user: &str,
         password: &Secret,
     ) -> Result<Credentials, Failure> {
-        self.watch(client);
+        if let Some(on_session) = self.on_session.take() {
+            on_session(SessionHandle { slot: self.slot.clone(), client: client.clone() });
+        }
         let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
         let session = log_in(client, sessions, user, password)?;
         let credentials = session.credentials();
@@ -59,30 +85,6 @@ impl SessionGuard {
     pub fn close(&mut self, client: &Client) {
         log_out(&self.slot, client);
     }
-
-    /// From the first session on, a signal that would end us deletes it first.
-    fn watch(&mut self, client: &Client) {
-        if self.watched {
-            return;
-        }
-        self.watched = true;
-        let signals: SigSet = ENDINGS.iter().copied().collect();
-        if signals.thread_block().is_err() {
-            return;
-        }
-        let (slot, client) = (self.slot.clone(), client.clone());
-        std::thread::spawn(move || {
-            if let Ok(signal) = signals.wait() {
-                log_out(&slot, &client);
-                end_by(signal);
-            }
-        });
-    }
-}
-
-#[expect(clippy::exit, reason = "a signal ends the process, whatever its other threads are waiting for")]
-fn end_by(signal: Signal) {
-    std::process::exit(128 + signal as i32)
 }
 
 fn log_in(client: &Client, sessions: &Location, user: &str, password: &Secret) -> Result<Session, Failure> {

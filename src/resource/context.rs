@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::deployment::{Deployment, Manifests};
 use super::params::{Invalid, NodeIp, Params};
 use crate::clock::Deadline;
+use crate::command::Programs;
 use crate::decide::evidence::{NodeAddress, Notify};
 use crate::etcd::client::{Credentials, Endpoint};
 use crate::etcd::config::{self, OpenShift, Settings};
@@ -32,7 +33,7 @@ pub struct Context {
     pub promotable: bool,
     pub notify: Option<Notify>,
     pub memory_path: PathBuf,
-    pub authorisation_path: PathBuf,
+    pub confirmation_path: PathBuf,
     pub process_path: PathBuf,
     /// Whose turn it is to change the container; an operator's command only looks.
     pub turn: Turn,
@@ -43,14 +44,22 @@ pub struct Context {
     /// How closely a monitor is to look (`OCF_CHECK_LEVEL`).
     pub check_level: u32,
     pub deadline: Deadline,
+    /// What podman and Pacemaker's tools are run with.
+    pub programs: Programs,
     pub budget: Duration,
     pub own_ip: IpAddr,
 }
 
 impl Context {
     /// Finds out who we are, for an action that ends at `deadline`.
-    pub fn new(env: &Env, params: Params, deadline: Deadline, manifests: Manifests) -> Result<Self, Invalid> {
-        let name = local_name(env)?;
+    pub fn new(
+        env: &Env,
+        params: Params,
+        programs: &Programs,
+        deadline: Deadline,
+        manifests: Manifests,
+    ) -> Result<Self, Invalid> {
+        let name = local_name(env, programs)?;
         let own =
             params.nodes.iter().find(|node| node.name == name).cloned().ok_or_else(|| not_in_map(&name, &params))?;
         let peer = params.nodes.iter().find(|node| node.name != name).cloned();
@@ -64,7 +73,7 @@ impl Context {
             boot_id: boot_id(),
             promotable: env.is_promotable(),
             notify: env.notify(),
-            authorisation_path: state_file::authorisation_path(&env.volatile_dir(), env.resource()),
+            confirmation_path: state_file::confirmation_path(&env.volatile_dir(), env.resource()),
             memory_path: state_file::memory_path(&env.volatile_dir(), env.resource()),
             process_path: state_file::process_path(&env.volatile_dir(), env.resource()),
             turn: Turn::at(state_file::turn_path(&env.volatile_dir(), env.resource())),
@@ -73,6 +82,7 @@ impl Context {
             check_level: env.check_level(),
             budget: deadline.budget(),
             deadline,
+            programs: programs.clone(),
             own_ip: own.ip,
             deployment,
             params,
@@ -119,12 +129,11 @@ impl Context {
     }
 }
 
-fn local_name(env: &Env) -> Result<String, Invalid> {
+fn local_name(env: &Env, programs: &Programs) -> Result<String, Invalid> {
     match env.on_node() {
         Some(name) => Ok(name.to_owned()),
-        None => {
-            pacemaker::local_node().map_err(|error| Invalid::here(format!("cannot tell this node's name: {error}")))
-        }
+        None => pacemaker::local_node(programs)
+            .map_err(|error| Invalid::here(format!("cannot tell this node's name: {error}"))),
     }
 }
 
@@ -169,6 +178,7 @@ impl Context {
         let pairs = pairs.map(|(name, value)| (format!("OCF_RESKEY_{name}"), (*value).to_owned()));
         let env = Env::from_pairs(pairs.chain([("HA_RSCTMP".to_owned(), dir.display().to_string())]));
         let params = super::params::parse(&env).unwrap();
-        Self::new(&env, params, Deadline::after(Duration::from_secs(1)), Manifests::Current).unwrap()
+        let deadline = Deadline::after(Duration::from_secs(1));
+        Self::new(&env, params, &Programs::default(), deadline, Manifests::Current).unwrap()
     }
 }

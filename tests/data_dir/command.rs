@@ -96,7 +96,7 @@ fn roles_damage_and_a_running_etcd_are_told() {
 #[test]
 fn json_has_its_keys_and_exact_numbers() {
     let expected = json!({
-        "cluster_id": CLUSTER, "member_id": ME, "last_term": 2, "last_index": 5, "commit_index": 1,
+        "format": 1, "cluster_id": CLUSTER, "member_id": ME, "last_term": 2, "last_index": 5, "commit_index": 1,
         "voters": [PEER, ME], "learners": [], "has_left": false,
         "database_ahead": null, "damage": []
     });

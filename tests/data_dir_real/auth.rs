@@ -8,6 +8,7 @@ use std::time::Duration;
 use etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions, UserAddOptions};
 use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair};
 use tandem::decide::evidence::Etcd as Seen;
+use tandem::etcd::blocking;
 use tandem::etcd::client::{self, Answer, Credentials, Endpoint, Error};
 
 use crate::each_version;
@@ -118,7 +119,7 @@ fn an_etcd_whose_auth_refuses_the_agent_is_no_silent_one() {
     each_version(|version, root| {
         let (agent, nameless) = certificates(root);
         let (_etcd, endpoint) = serve(version, root, &agent);
-        let seen = |credentials: &Credentials| client::observe(&endpoint, credentials, TIMEOUT);
+        let seen = |credentials: &Credentials| blocking::observe(&endpoint, credentials, TIMEOUT);
         until("etcd to serve", || seen(&agent).etcd.known().filter(|etcd| etcd.leader.is_some()).map(drop));
         Administrator::new(&endpoint, &nameless, None).switches_auth_on();
         let mut root_user = Administrator::new(&endpoint, &nameless, Some(("root", "secret")));
@@ -127,15 +128,15 @@ fn an_etcd_whose_auth_refuses_the_agent_is_no_silent_one() {
         for _ in 0..2 {
             let answer = seen(&agent);
             assert!(lives(&answer, false), "{answer:?}");
-            let added = client::add_learner(&endpoint, &agent, "http://127.0.0.1:1", TIMEOUT);
+            let added = blocking::add_learner(&endpoint, &agent, "http://127.0.0.1:1", TIMEOUT);
             assert!(matches!(&added, Err(Error::NoPermission { user: Some(user), .. }) if user == USER), "{added:?}");
-            let read = client::confirmed_read(&endpoint, &agent, TIMEOUT);
+            let read = blocking::confirmed_read(&endpoint, &agent, TIMEOUT);
             assert!(matches!(read, Err(Error::NoPermission { .. })), "{read:?}");
             if added.unwrap_err().to_string().contains("not found") {
                 root_user.makes_the_agents_user();
             }
         }
-        let of_nobody = client::add_learner(&endpoint, &nameless, "http://127.0.0.1:1", TIMEOUT);
+        let of_nobody = blocking::add_learner(&endpoint, &nameless, "http://127.0.0.1:1", TIMEOUT);
         assert!(matches!(of_nobody, Err(Error::NoPermission { user: None, .. })), "{of_nobody:?}");
 
         // Where no majority is there, that is seen through the refusal.
@@ -149,7 +150,7 @@ fn the_user_that_the_refusal_names_is_the_one_that_is_missing() {
     each_version(|version, root| {
         let (agent, nameless) = certificates(root);
         let (_etcd, endpoint) = serve(version, root, &agent);
-        let seen = || client::observe(&endpoint, &agent, TIMEOUT);
+        let seen = || blocking::observe(&endpoint, &agent, TIMEOUT);
         until("etcd to serve", || seen().etcd.known().filter(|etcd| etcd.leader.is_some()).map(drop));
         Administrator::new(&endpoint, &nameless, None).switches_auth_on();
         let mut root_user = Administrator::new(&endpoint, &nameless, Some(("root", "secret")));
@@ -158,8 +159,32 @@ fn the_user_that_the_refusal_names_is_the_one_that_is_missing() {
         let answer = seen();
         assert_eq!(answer.no_permission, None);
         assert!(answer.etcd.known().is_some_and(Seen::is_voter_with_leader), "{answer:?}");
-        client::confirmed_read(&endpoint, &agent, TIMEOUT).unwrap();
-        client::accepted_write(&endpoint, &agent, TIMEOUT).unwrap();
-        client::add_learner(&endpoint, &agent, "http://127.0.0.1:1", TIMEOUT).unwrap();
+        blocking::confirmed_read(&endpoint, &agent, TIMEOUT).unwrap();
+        blocking::accepted_write(&endpoint, &agent, TIMEOUT).unwrap();
+        blocking::add_learner(&endpoint, &agent, "http://127.0.0.1:1", TIMEOUT).unwrap();
+    });
+}
+
+/// As a daemon asks, whose runtime has other tasks: with the asynchronous client, and with the other one by mistake.
+#[test]
+fn an_etcd_is_asked_inside_a_tokio_runtime() {
+    each_version(|version, root| {
+        let (agent, _) = certificates(root);
+        let (_etcd, endpoint) = serve(version, root, &agent);
+        until("etcd to serve", || {
+            let seen = blocking::observe(&endpoint, &agent, TIMEOUT);
+            seen.etcd.known().filter(|etcd| etcd.leader.is_some()).map(drop)
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let seen = client::observe(&endpoint, &agent, TIMEOUT).await;
+            assert!(seen.etcd.known().is_some_and(Seen::is_voter_with_leader), "{seen:?}");
+            let (of_task, for_task) = (endpoint.clone(), agent.clone());
+            let task = tokio::spawn(async move { client::accepted_write(&of_task, &for_task, TIMEOUT).await });
+            client::confirmed_read(&endpoint, &agent, TIMEOUT).await.unwrap();
+            task.await.unwrap().unwrap();
+            let seen = blocking::observe(&endpoint, &agent, TIMEOUT);
+            assert!(seen.etcd.known().is_some_and(Seen::is_voter_with_leader), "{seen:?}");
+        });
     });
 }

@@ -7,6 +7,7 @@ mod certificates;
 mod contract;
 mod hostile;
 mod login;
+mod one_process;
 mod options;
 mod power;
 mod power_on;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::allocation;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use tandem::decide::evidence::{Authorisation, BootMemory, Note, PublishedState};
+use tandem::decide::evidence::{BootMemory, Confirmation, Note, PublishedState};
 use tandem::decide::{Evidence, Fact};
 use tandem::etcd::{config, log_line};
 use tandem::ocf::env::Env;
@@ -180,7 +180,7 @@ fn notes_and_words() {
         fs::write(&path, text).unwrap();
         let _: Fact<Note> = state_file::read(&path);
         let _: Fact<BootMemory> = state_file::read(&path);
-        let _: Fact<Authorisation> = state_file::read(&path);
+        let _: Fact<Confirmation> = state_file::read(&path);
     });
 }
 

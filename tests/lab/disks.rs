@@ -8,6 +8,7 @@ use nix::unistd::{Group, User};
 
 use crate::cluster;
 use crate::node::Node;
+use crate::program;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::tls;
@@ -114,8 +115,6 @@ fn make_etc(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
 
 /// The binary and its names, where the package puts them.
 fn install_program(lab: &Lab, node: Node) -> Result<()> {
-    let binary =
-        std::env::var_os("TANDEM_BIN").map_or_else(|| env!("CARGO_BIN_EXE_tandem").into(), std::path::PathBuf::from);
     let usr = lab.disk(node, "usr");
     if let Some(package) = std::env::var_os("TANDEM_DEB") {
         // Its files begin with `usr`, which is also what the disk is called.
@@ -126,7 +125,7 @@ fn install_program(lab: &Lab, node: Node) -> Result<()> {
         sh::make_dir(&usr.join(dir))?;
     }
     let installed = usr.join("sbin/tandem");
-    copy(&binary, &installed)?;
+    copy(&program::tested(), &installed)?;
     fs::set_permissions(&installed, fs::Permissions::from_mode(0o755))?;
     link("/usr/sbin/tandem", &usr.join("lib/ocf/resource.d/tandem/podman-etcd"))?;
     link("tandem", &usr.join("sbin/fence_redfish_rs"))

@@ -1,25 +1,21 @@
 //! The program with faults in it that the lab switches on, to show that its checks can fail: built for the scenario that
 //! needs it, as the program that users get must not have them.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::decisions;
-use crate::host;
-use crate::node::{NODES, Node};
+use crate::node::NODES;
+use crate::program;
 use crate::sh::{self, Result};
 use crate::state::Lab;
-
-/// Takes a program from standard input to where the package puts it, also where one runs.
-const PUT: &str = "cd /usr/sbin && cat > tandem.new && chmod 755 tandem.new && mv tandem.new tandem";
 
 /// Puts it on both hosts. What its forerunner decided is replayed by that one.
 pub fn install(lab: &Lab) -> Result<()> {
     println!("   building the program with the lab's faults");
-    let program = build()?;
+    let built = build()?;
     decisions::replay(lab, "before_the_faults")?;
-    NODES.into_iter().try_for_each(|node| put(lab, node, &program))
+    NODES.into_iter().try_for_each(|node| program::put(lab, node, &built))
 }
 
 /// Beside the lab's own program, from the same dependencies: only the program itself is built once more.
@@ -37,14 +33,4 @@ fn build() -> Result<PathBuf> {
             .arg(target),
     )?;
     Ok(directory.join("examples/tandem-with-faults"))
-}
-
-fn put(lab: &Lab, node: Node, program: &Path) -> Result<()> {
-    // It lies outside of what the host sees: it comes in through a pipe.
-    let file = fs::File::open(program).map_err(|error| format!("{}: {error}", program.display()))?;
-    let done = host::command(lab, node, &["sh", "-c", PUT])?.stdin(file).output()?;
-    if done.status.success() {
-        return Ok(());
-    }
-    Err(format!("{node} does not take the program: {}", String::from_utf8_lossy(&done.stderr).trim()).into())
 }

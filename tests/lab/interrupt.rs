@@ -11,6 +11,7 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Turns these signals into a flag from now on. To be called before any thread is started, since the signal mask is
 /// inherited; programs that the lab starts get an empty mask from the standard library.
+#[expect(clippy::disallowed_methods, reason = "the lab is a program of its own, and this is for its whole life")]
 pub fn install() -> Result<()> {
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGINT);

@@ -36,6 +36,7 @@ mod pacemaker;
 mod power;
 mod power_cuts;
 mod proc;
+mod program;
 mod redundant;
 mod report;
 mod scenarios;

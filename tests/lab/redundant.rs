@@ -1,5 +1,5 @@
 //! Whether either node may be lost: that takes a moment longer than two voters do. An etcd votes before its agent has
-//! claimed that and remembers it; who loses its peer in between refuses to go on alone, and must.
+//! claimed that and remembers it; who loses its peer in between refuses to run standalone, and must.
 
 use serde_json::Value;
 

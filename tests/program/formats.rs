@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tandem::decide::evidence::{
-    Authorisation, BootMemory, DataDir, History, Lineage, LogPosition, Note, PublishedState, RunningVoter,
+    BootMemory, Confirmation, DataDir, History, Lineage, LogPosition, Note, PublishedState, RunningVoter,
 };
 use tandem::etcd::version::Version;
 use tandem::pacemaker::attributes::parse_lineage;
@@ -67,7 +67,7 @@ fn the_memory_of_a_boot() {
 fn an_operators_confirmation() {
     let position = LogPosition { term: 3, index: 1000 };
     let (boot_id, lost_node) = (BOOT.to_owned(), "node2".to_owned());
-    let word = Authorisation { boot_id, lost_node, cluster_id: 77, member_id: 11, position, accept_loss: true };
+    let word = Confirmation { boot_id, lost_node, cluster_id: 77, member_id: 11, position, accept_loss: true };
     holds("confirmation.json", &word);
 }
 

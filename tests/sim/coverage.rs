@@ -51,7 +51,7 @@ variants! { name_of_effect, EFFECTS, Effect:
     SetLearner,
     WriteNote,
     Remember,
-    ConsumeAuthorisation,
+    ConsumeConfirmation,
     SetAlarm not because "no etcd in the model raises an alarm",
     ForgetPrimary,
     SetFailures,

@@ -146,8 +146,9 @@ fn only_a_container_whose_storage_is_damaged_is_made_anew() {
     let starts_again = |mount: &str| {
         let dir = tempfile::tempdir().unwrap();
         let script = format!("case $1 in start) echo 'Error: it fails' >&2; exit 125 ;; mount) exit {mount} ;; esac");
-        crate::command::stand_in::put(dir.path(), "podman", &script);
-        start_again(&context(&manifest(dir.path()), &[]), Deadline::after(Duration::from_secs(10)))
+        let programs = crate::command::stand_in(dir.path(), "podman", &script);
+        let context = Context { programs, ..context(&manifest(dir.path()), &[]) };
+        start_again(&context, Deadline::after(Duration::from_secs(10)))
     };
     assert!(matches!(starts_again("125"), Ok(false)));
     assert!(starts_again("0").is_err());

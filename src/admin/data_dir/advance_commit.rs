@@ -1,8 +1,13 @@
 //! `tandem data-dir advance-commit`: by hand, what the agent does before it forces a new cluster.
 
-use clap::{ArgMatches, Command};
+use std::path::PathBuf;
 
-use crate::admin::{Failure, Subcommand, say};
+use clap::Args;
+use serde::Serialize;
+
+use super::DirArgument;
+use crate::admin::exit::Failure;
+use crate::admin::report::{Form, Report};
 use crate::data_dir;
 
 const HELP: &str = "\
@@ -12,21 +17,52 @@ will join again with an empty data dir: every entry of the log then counts as co
 
 Refuses while etcd has the data dir open, and on the data of a learner, of a member that has left, and on damaged data;
 also where the database reaches beyond the end of the log, as a forced new cluster then destroys the log.
-A copy of the end of the log, as it was before, is kept in DIR; its name says of which file and from which byte.";
+A copy of the end of the log, as it was before, is kept in DIR; its name says of which file and from which byte.
 
-pub(super) const SUBCOMMAND: Subcommand = Subcommand { command, run };
+With --json: commit_before and commit_now are indices, kept_copy is the copy's path, or null where nothing had to be
+changed.";
 
-fn command() -> Command {
-    let about = "Records every entry of the log as committed, so that --force-new-cluster loses none";
-    Command::new("advance-commit").about(about).after_help(HELP).arg(super::dir_argument())
+/// Records every entry of the log as committed, so that --force-new-cluster loses none
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Arguments {
+    #[command(flatten)]
+    dir: DirArgument,
+    #[command(flatten)]
+    pub form: Form,
 }
 
-fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let done = data_dir::advance_commit(super::dir(matches)?)?;
-    say(format_args!("commit index before  {}", done.from))?;
-    say(format_args!("commit index now     {}", done.to))?;
-    match done.kept_copy {
-        Some(copy) => say(format_args!("copy kept            {}", copy.display())),
-        None => say("nothing had to be changed: every entry was recorded as committed"),
+/// What was done.
+#[derive(Serialize)]
+pub(super) struct Advanced {
+    commit_before: u64,
+    commit_now: u64,
+    kept_copy: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Advanced, Failure> {
+    let done = data_dir::advance_commit(arguments.dir.checked()?)?;
+    Ok(Advanced { commit_before: done.from, commit_now: done.to, kept_copy: done.kept_copy })
+}
+
+impl Report for Advanced {
+    fn text(&self) -> String {
+        let copy = match &self.kept_copy {
+            Some(copy) => format!("copy kept            {}", copy.display()),
+            None => "nothing had to be changed: every entry was recorded as committed".to_owned(),
+        };
+        format!("commit index before  {}\ncommit index now     {}\n{copy}", self.commit_before, self.commit_now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::report::golden;
+
+    #[test]
+    fn both_indices_and_the_copy_are_told() {
+        let kept_copy = Some(PathBuf::from("/var/lib/etcd/0000000000000001-0000000000000009.wal.4096"));
+        golden::compare("data-dir-advance-commit", &Advanced { commit_before: 41, commit_now: 44, kept_copy });
     }
 }

@@ -6,38 +6,51 @@ mod show;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::builder::PathBufValueParser;
-use clap::{Arg, ArgMatches};
+use clap::{Args, Subcommand};
 
-use super::{Failure, Subcommand, dispatch, tree};
+use super::exit::Failure;
+use super::report::show as print;
 
-pub(super) const SUBCOMMAND: Subcommand = Subcommand {
-    command: || tree("data-dir", SUBCOMMANDS).about("Looks into etcd's data dir, or repairs it, without etcd"),
-    run: |matches| dispatch(matches, SUBCOMMANDS),
-};
-
-const SUBCOMMANDS: &[Subcommand] = &[show::SUBCOMMAND, advance_commit::SUBCOMMAND];
-
-/// The argument that names the data dir.
-fn dir_argument() -> Arg {
-    let help = "etcd's --data-dir: the directory that holds 'member'";
-    Arg::new("DIR").required(true).value_parser(PathBufValueParser::new()).help(help)
+/// Looks into etcd's data dir, or repairs it, without etcd
+#[derive(Subcommand)]
+pub(super) enum Command {
+    Show(show::Arguments),
+    AdvanceCommit(advance_commit::Arguments),
 }
 
-/// The directory that was named, if it can be one that is meant. The library takes a missing one for blank, as etcd
-/// would make it; here it is a slip of the pen.
-fn dir(matches: &ArgMatches) -> Result<&Path, Failure> {
-    let dir = matches.get_one::<PathBuf>("DIR").map_or(Path::new(""), PathBuf::as_path);
-    let found =
-        fs::metadata(dir).map_err(|error| Failure(format!("{}: {error}; type etcd's --data-dir", dir.display())))?;
-    if !found.is_dir() {
-        return Err(Failure(format!("{} is not a directory; type etcd's --data-dir", dir.display())));
-    }
-    match part_of(dir)? {
-        Some(whole) => {
-            Err(Failure(format!("{} is a part of a data dir; type {} instead", dir.display(), whole.display())))
+impl Command {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        match self {
+            Self::Show(arguments) => print(&show::run(arguments)?, arguments.form),
+            Self::AdvanceCommit(arguments) => print(&advance_commit::run(arguments)?, arguments.form),
         }
-        None => Ok(dir),
+    }
+}
+
+/// The argument that names the data dir.
+#[derive(Args)]
+struct DirArgument {
+    /// etcd's --data-dir: the directory that holds 'member'
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+}
+
+impl DirArgument {
+    /// The directory that was named, if it can be one that is meant. The library takes a missing one for blank, as etcd
+    /// would make it; here it is a slip of the pen.
+    fn checked(&self) -> Result<&Path, Failure> {
+        let dir = self.dir.as_path();
+        let found = fs::metadata(dir)
+            .map_err(|error| Failure(format!("{}: {error}; type etcd's --data-dir", dir.display())))?;
+        if !found.is_dir() {
+            return Err(Failure(format!("{} is not a directory; type etcd's --data-dir", dir.display())));
+        }
+        match part_of(dir)? {
+            Some(whole) => {
+                Err(Failure(format!("{} is a part of a data dir; type {} instead", dir.display(), whole.display())))
+            }
+            None => Ok(dir),
+        }
     }
 }
 

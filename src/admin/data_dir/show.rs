@@ -1,12 +1,15 @@
 //! `tandem data-dir show`: the evidence that the agent reads, for people and for scripts.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
-use serde::Serialize;
+use clap::Args;
+use serde::{Serialize, Serializer};
 
-use crate::admin::{Failure, Subcommand, say};
+use super::DirArgument;
+use crate::admin::exit::Failure;
+use crate::admin::report::{Form, Report};
 use crate::data_dir::{self, DataDir, History};
 use crate::decide::reason::LastWritten;
 
@@ -20,31 +23,50 @@ null. Without any data all are null, and damage is empty; if what is there canno
 
 Exit code: 0 if there is a usable history, or none at all; 1 if it cannot be used or could not be read.";
 
-pub(super) const SUBCOMMAND: Subcommand = Subcommand { command, run };
-
-fn command() -> Command {
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object");
-    let about = "Shows whose data it is, how far it reaches and who the members are";
-    Command::new("show").about(about).after_help(HELP).arg(json).arg(super::dir_argument())
+/// Shows whose data it is, how far it reaches and who the members are
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Arguments {
+    #[command(flatten)]
+    pub form: Form,
+    #[command(flatten)]
+    dir: DirArgument,
 }
 
-fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let dir = super::dir(matches)?;
+pub(super) fn run(arguments: &Arguments) -> Result<Shown, Failure> {
+    let dir = arguments.dir.checked()?;
     let found = data_dir::read(dir)?;
-    if matches.get_flag("json") {
-        say(serde_json::to_string_pretty(&Json::from(&found))?)?;
-    } else if let DataDir::Present(history) = &found {
-        say(for_people(dir, history, data_dir::is_open(dir)?))?;
+    let is_open = matches!(found, DataDir::Present(_)) && data_dir::is_open(dir)?;
+    let written = LastWritten(data_dir::last_written(dir));
+    Ok(Shown { dir: dir.to_owned(), is_open, written, found })
+}
+
+/// What a data dir holds.
+pub(super) struct Shown {
+    dir: PathBuf,
+    is_open: bool,
+    written: LastWritten,
+    found: DataDir,
+}
+
+impl Serialize for Shown {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Json::from(&self.found).serialize(serializer)
     }
-    match found {
-        DataDir::Present(_) => Ok(()),
-        DataDir::Broken { why } => Err(Failure(format!("etcd cannot start from {}: {why}", dir.display()))),
-        DataDir::Blank => {
-            if !matches.get_flag("json") {
-                say(format_args!("{} holds no data of a member", dir.display()))?;
-            }
-            Ok(())
+}
+
+impl Report for Shown {
+    fn text(&self) -> String {
+        match &self.found {
+            DataDir::Present(history) => for_people(&self.dir, history, self.is_open, &self.written),
+            DataDir::Broken { .. } => String::new(),
+            DataDir::Blank => format!("{} holds no data of a member", self.dir.display()),
         }
+    }
+
+    fn complaint(&self) -> Option<Cow<'_, str>> {
+        let DataDir::Broken { why } = &self.found else { return None };
+        Some(format!("etcd cannot start from {}: {why}", self.dir.display()).into())
     }
 }
 
@@ -84,7 +106,7 @@ impl<'a> From<&'a DataDir> for Json<'a> {
     }
 }
 
-fn for_people(dir: &Path, history: &History, is_open: bool) -> String {
+fn for_people(dir: &Path, history: &History, is_open: bool, written: &LastWritten) -> String {
     let me = history.member_id;
     let lines = |all: Vec<String>| if all.is_empty() { "none".to_owned() } else { all.join("\n              ") };
     let named = |id: &u64| format!("{}{}", super::id(*id), if *id == me { ", this member" } else { "" });
@@ -97,7 +119,6 @@ fn for_people(dir: &Path, history: &History, is_open: bool) -> String {
     };
     let damage = lines(history.damage.clone());
     let etcd = if is_open { "runs: the numbers are already old" } else { "does not have it open" };
-    let written = LastWritten(data_dir::last_written(dir));
     let dir = dir.display();
     let (cluster, member) = (super::id(history.cluster_id), super::id(me));
     let (voters, learners) = (list(&history.voters), list(&history.learners));
@@ -113,4 +134,28 @@ fn for_people(dir: &Path, history: &History, is_open: bool) -> String {
          learners      {learners}\n\
          damage        {damage}"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::report::golden;
+
+    #[test]
+    fn a_history_is_shown_whole() {
+        let history = History {
+            cluster_id: 0xcdf8_1818_e32e_3b5b,
+            member_id: 0xfedc_ba98_7654_3210,
+            last_term: 7,
+            last_index: 4_405,
+            commit_index: 4_404,
+            voters: BTreeSet::from([0x8000_0000_0000_0001, 0xfedc_ba98_7654_3210]),
+            learners: BTreeSet::new(),
+            has_left: false,
+            database_ahead: None,
+            damage: Vec::new(),
+        };
+        let (dir, found) = (PathBuf::from("/var/lib/etcd"), DataDir::Present(history));
+        golden::compare("data-dir-show", &Shown { dir, is_open: true, written: LastWritten(Some(951_782_399)), found });
+    }
 }

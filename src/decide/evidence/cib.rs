@@ -148,8 +148,8 @@ pub struct PublishedState {
     pub boot_id: String,
     pub disk: DataDir,
     pub lineage: Lineage,
-    /// Whether this node reserves the right to go on alone: it was a running voter in this boot and did not give that
-    /// up by a stop. While it claims, only fencing (which ends its boot) lets the peer go on without it.
+    /// Whether this node reserves the right to run standalone: it was a running voter in this boot and did not give
+    /// that up by a stop. While it claims, only fencing (which ends its boot) lets the peer go on without it.
     pub claims: bool,
     /// Whether this node has moved its data aside to join the peer's cluster, and has nothing of that cluster yet: what it
     /// went on with alone before was given up for the peer's history.

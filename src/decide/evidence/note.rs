@@ -8,12 +8,12 @@ use super::{Lineage, MemberId, NodeName};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Note {
     pub lineage: Lineage,
-    /// Set before this node goes on alone: how far its data reached then.
+    /// Set before this node runs standalone: how far its data reached then.
     pub alone_since: Option<LogPosition>,
     /// Set before this member leaves the member list.
     pub left_at: Option<LogPosition>,
-    /// Set when this node goes on alone at an operator's word, which gave the peer's own history up by name: when the peer
-    /// comes back with one, nobody has to choose between the two any more.
+    /// Set when this node runs standalone at an operator's confirmation, which gave the peer's own history up by name:
+    /// when the peer comes back with one, nobody has to choose between the two any more.
     #[serde(default)]
     pub gave_up: bool,
     /// Set when this node joins, until it votes again: what was moved aside meanwhile may be the last copy but one.
@@ -33,8 +33,8 @@ pub struct LogPosition {
 pub struct BootMemory {
     pub boot_id: String,
     /// Set once our etcd, as a voter of a cluster with a leader, has been seen in this boot; taken back by a stop
-    /// that the peer could see. While it stands, and the claim in the CIB with it, the peer cannot have gone on alone: see
-    /// [`super::Evidence::running_voter`].
+    /// that the peer could see. While it stands, and the claim in the CIB with it, the peer cannot have run standalone:
+    /// see [`super::Evidence::running_voter`].
     pub voter: Option<RunningVoter>,
     /// Whether Pacemaker promoted this instance.
     pub promoted: bool,
@@ -43,16 +43,17 @@ pub struct BootMemory {
     pub start_failures: u64,
 }
 
-/// The operator's word, given with `tandem confirm-recovery`: for one use, in one boot, for the data as it was then.
+/// The operator's confirmation, given with `tandem confirm-recovery`: for one use, in one boot, for the data as it was
+/// then.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Authorisation {
+pub struct Confirmation {
     pub boot_id: String,
     /// The node that is given up, by name.
     pub lost_node: NodeName,
     pub cluster_id: u64,
     pub member_id: MemberId,
     pub position: LogPosition,
-    /// Whether the operator accepts that the lost node went on alone, and that those writes are lost.
+    /// Whether the operator accepts that the lost node ran standalone, and that those writes are lost.
     pub accept_loss: bool,
 }
 

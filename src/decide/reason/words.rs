@@ -12,16 +12,16 @@ impl Rule {
         match self {
             Self::AlreadyServing => write!(f, "R0: etcd runs here and answers"),
             Self::PeerServesAndListsThisMember => {
-                write!(f, "R1: {peer} serves and lists this member: starting normally, nothing is wiped")
+                write!(f, "R1: {peer}'s etcd has a leader and lists this member: starting normally, nothing is wiped")
             }
             Self::PeerServesAndThisDataIsNotIts => {
                 write!(
                     f,
-                    "R1: {peer} serves and this data is not a member's of its cluster: joining as a learner, the data dir is kept as a backup"
+                    "R1: {peer}'s etcd has a leader and this data is not a member's of its cluster: joining as a learner, the data dir is kept as a backup"
                 )
             }
             Self::PeerServesAndThisNodeIsBlank => {
-                write!(f, "R1: {peer} serves and this node holds no data: joining as a learner")
+                write!(f, "R1: {peer}'s etcd has a leader and this node holds no data: joining as a learner")
             }
             Self::TwoPlainStarts => {
                 write!(
@@ -41,33 +41,33 @@ impl Rule {
             Self::PeerHasNoData => {
                 write!(
                     f,
-                    "R2: {peer} holds no data and this node holds all that was acknowledged: going on alone with it"
+                    "R2: {peer} holds no data and this node holds all that was acknowledged: running standalone with it"
                 )
             }
-            Self::PeerWentOnAlone => write!(f, "R2: {peer} went on alone since this data was written: following it"),
+            Self::PeerWentOnAlone => write!(f, "R2: {peer} ran standalone since this data was written: following it"),
             Self::PeerWasLeftBehind => {
-                write!(f, "R2: this node went on alone since {peer}'s data was written: going on with ours")
+                write!(f, "R2: this node ran standalone since {peer}'s data was written: going on with ours")
             }
             Self::FirstByNameBootstraps => {
                 write!(
                     f,
-                    "R2: both nodes are blank and no cluster was ever recorded: the first by name begins a new cluster, the other joins it"
+                    "R2: both nodes are blank and no cluster was ever recorded: the first by name bootstraps it, the other joins"
                 )
             }
             Self::SurvivorGoesOnAlone => {
                 write!(
                     f,
-                    "R3: {peer} is confirmed stopped or fenced and could not have gone on without this voter: going on alone"
+                    "R3: {peer} is confirmed stopped or fenced and could not have gone on without this voter: running standalone"
                 )
             }
             Self::PeerJoinedSince => {
                 write!(f, "R2: {peer} has joined again since it said what it holds: starting normally with our data")
             }
             Self::PeerCameBack => {
-                write!(f, "R3: {peer} came back before this node went on alone: starting normally with our data")
+                write!(f, "R3: {peer} came back before this node ran standalone: starting normally with our data")
             }
             Self::OperatorConfirmed => {
-                write!(f, "R3: an operator confirmed that {peer} is given up: going on alone with this node's data")
+                write!(f, "R3: an operator confirmed that {peer} is given up: running standalone with this node's data")
             }
             Self::PeerActiveButWithoutLeader => {
                 write!(
@@ -91,7 +91,7 @@ impl fmt::Display for Wait {
         match self {
             Self::OwnRecord => write!(f, "our own record to be visible in the CIB"),
             Self::PeerRecord { peer } => write!(f, "{peer} to say what data it holds"),
-            Self::PeerToServe { peer } => write!(f, "{peer} to serve"),
+            Self::PeerToServe { peer } => write!(f, "{peer}'s etcd to have a leader"),
             Self::PeerConfirmed { peer, why } => write!(f, "{peer} to be back, or confirmed off ({why})"),
             Self::OwnLeader => write!(f, "our etcd to have a leader"),
             Self::OwnAnswer { why } => write!(f, "our etcd to answer ({why})"),
@@ -106,7 +106,10 @@ impl fmt::Display for Wait {
             }
             Self::EtcdToStop => write!(f, "etcd to be gone"),
             Self::MoreTime => {
-                write!(f, "the next action, which has time to go on alone: this one could be cut short in the middle")
+                write!(
+                    f,
+                    "the next action, which has time to run standalone: this one could be cut short in the middle"
+                )
             }
             Self::Restart => write!(f, "etcd to be back: 'restart_no_leave' says that somebody restarts it"),
             Self::EarlierAction => {
@@ -129,7 +132,7 @@ impl fmt::Display for Step {
                 let from = At(" from", *position);
                 write!(
                     f,
-                    "R3: {peer} is confirmed stopped or fenced, etcd has no leader, and this voter ran until then: announcing that it goes on alone{from}"
+                    "R3: {peer} is confirmed stopped or fenced, etcd has no leader, and this voter ran until then: announcing that it runs standalone{from}"
                 )
             }
             Self::StopBeforeForce => write!(f, "stopping etcd, to force a new cluster from its data"),
@@ -162,7 +165,7 @@ impl fmt::Display for Step {
             }
             Self::HandOverLeadership { peer } => write!(f, "handing leadership to {peer} before leaving"),
             Self::LeaveBeforeStop { peer } => {
-                write!(f, "leaving the member list before stopping, so that {peer} goes on alone without a pause")
+                write!(f, "leaving the member list before stopping, so that {peer} runs standalone without a pause")
             }
             Self::StopEtcd => write!(f, "stopping etcd"),
             Self::EndEarlierAction => {

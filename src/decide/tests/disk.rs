@@ -40,8 +40,8 @@ fn nothing_is_announced_or_forced_from_a_database_ahead_of_its_log() {
         let plan = first(Request::Start, &evidence.with_disk(ahead(beside())));
         assert!(is_refused_as_ahead(&plan), "{name}: {plan:?}");
     }
-    // An operator's word does not change what etcd does with it.
-    let word = Evidence { authorisation: Fact::Known(word(true)), ..at_rest() };
+    // An operator's confirmation does not change what etcd does with it.
+    let word = Evidence { confirmation: Fact::Known(word(true)), ..at_rest() };
     let word = word.peer_is(PeerNode::Down, PeerAgent::Stopped).with_disk(ahead(beside()));
     assert!(is_refused_as_ahead(&first(Request::Start, &word)));
 }

@@ -142,15 +142,15 @@ fn starts_without_a_peer() -> Vec<Situation> {
         start("r3-sole-voter-starts-alone", alone(history(ME, &[ME], &[]))),
         start("r3-survivor-announces", alone(pair(ME)).seen_voting().with_disk(pair(ME))),
         start("r3-after-a-reboot-refuses", alone(pair(ME))),
-        start("r3-operators-word-announces", Evidence { authorisation: Fact::Known(word(false)), ..alone(pair(ME)) }),
+        start("r3-operators-word-announces", Evidence { confirmation: Fact::Known(word(false)), ..alone(pair(ME)) }),
         start(
             "r3-operators-word-without-the-loss-refuses",
-            Evidence { authorisation: Fact::Known(word(false)), ..alone(pair(ME)) }
+            Evidence { confirmation: Fact::Known(word(false)), ..alone(pair(ME)) }
                 .cib_with(|cib| cib.lineage = forks(1, "node2")),
         ),
         start(
             "r3-operators-word-with-the-loss-announces",
-            Evidence { authorisation: Fact::Known(word(true)), ..alone(pair(ME)) }
+            Evidence { confirmation: Fact::Known(word(true)), ..alone(pair(ME)) }
                 .cib_with(|cib| cib.lineage = forks(1, "node2")),
         ),
         start("r3-learner-alone-refuses", alone(history(ME, &[PEER], &[ME]))),

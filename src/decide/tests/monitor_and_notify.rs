@@ -76,9 +76,9 @@ fn a_healthy_monitor_writes_nothing() {
 #[test]
 fn a_voter_with_a_leader_has_no_use_for_an_operators_word() {
     let mut serving = leaderless();
-    serving.authorisation = Fact::Known(word(false));
+    serving.confirmation = Fact::Known(word(false));
     let takes_it_back =
-        |evidence: &Evidence| first(Request::Monitor, evidence).effects.contains(&Effect::ConsumeAuthorisation);
+        |evidence: &Evidence| first(Request::Monitor, evidence).effects.contains(&Effect::ConsumeConfirmation);
     assert!(!takes_it_back(&serving));
     serving.own_etcd = Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]));
     assert!(takes_it_back(&serving));

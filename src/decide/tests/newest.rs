@@ -188,7 +188,8 @@ fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
     assert!(!first(Request::Start, &told(stopped(), None).cib_with(known)).effects.contains(&kept));
 }
 
-/// Pacemaker has come back beside an etcd that went on alone and has no leader yet: its peer may start once it was asked.
+/// Pacemaker has come back beside an etcd that ran standalone and has no leader yet: its peer may start once it was
+/// asked.
 #[test]
 fn a_probe_beside_a_running_fork_tells_of_it_where_the_cib_does_not() {
     let told = Effect::PublishLineage(forks(1, "node1"));

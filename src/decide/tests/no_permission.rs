@@ -63,9 +63,9 @@ fn the_survivor_recovers_though_its_etcd_tells_it_nothing() {
         );
     }
     assert!(!recovers(&down(refusing(false))));
-    // Nor does a table or an operator's word force what serves unseen.
+    // Nor does a table or an operator's confirmation force what serves unseen.
     let nothing_there = refusing(false).with_peer_record(DataDir::Blank);
-    let confirmed = Evidence { authorisation: Fact::Known(word(false)), ..fenced(unknown_boot(nothing_there)) };
+    let confirmed = Evidence { confirmation: Fact::Known(word(false)), ..fenced(unknown_boot(nothing_there)) };
     assert!(is_harmless(&first(Request::Notify, &confirmed)));
     assert!(!recovers(&refusing(true).peer_is(PeerNode::Lost, PeerAgent::Active)), "not fenced yet");
     let refused = first(Request::Monitor, &down(unknown_boot(refusing(true)))).because;
@@ -94,10 +94,10 @@ fn a_forced_etcd_that_refuses_this_agent_is_settled_and_not_forced_again() {
     if let Fact::Known(container) = &mut evidence.container {
         container.forces_new_cluster = true;
     }
-    evidence.authorisation = Fact::Known(word(false));
+    evidence.confirmation = Fact::Known(word(false));
     let plan = decide(Request::Notify, &evidence, &forced);
     assert_eq!(exit(&plan), Some(Exit::Success), "{plan:?}");
-    assert!(plan.effects.contains(&Effect::SettleConfig) && plan.effects.contains(&Effect::ConsumeAuthorisation));
+    assert!(plan.effects.contains(&Effect::SettleConfig) && plan.effects.contains(&Effect::ConsumeConfirmation));
     let remembered = plan.effects.iter().find_map(|effect| match effect {
         Effect::Remember(memory) => memory.voter.as_ref(),
         _ => None,

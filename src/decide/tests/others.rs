@@ -99,7 +99,7 @@ fn restart_no_leave_is_half_of_a_restart() {
     assert!(claims, "the peer waits for our return: {plan:?}");
 }
 
-/// A flag that was left behind by a ban: meanwhile the peer went on alone, and its list counts.
+/// A flag that was left behind by a ban: meanwhile the peer ran standalone, and its list counts.
 #[test]
 fn a_stale_restart_flag_bypasses_nothing() {
     let mut evidence = at_rest().with_disk(history(ME, &[ME, PEER], &[]));

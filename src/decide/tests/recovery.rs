@@ -1,4 +1,4 @@
-//! Going on alone in the post-stop notification, with `monitor` as backstop.
+//! Running standalone in the post-stop notification, with `monitor` as backstop.
 
 use super::world::*;
 use crate::decide::evidence::*;
@@ -105,7 +105,7 @@ fn a_memory_without_its_claim_proves_nothing() {
 fn an_announcement_at_an_operators_word_does_not_revive_a_memory_without_its_claim() {
     let mut confirmed =
         leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory).cib_with(|cib| cib.own_record = None);
-    confirmed.authorisation = Fact::Known(word(false));
+    confirmed.confirmation = Fact::Known(word(false));
     let effects = first(Request::Monitor, &confirmed).effects;
     assert!(matches!(&effects[0], Effect::Remember(memory) if memory.voter.is_none()), "{effects:?}");
     assert!(matches!(&effects[1], Effect::WriteNote(note) if note.gave_up), "{effects:?}");
@@ -159,7 +159,7 @@ fn a_learner_and_a_member_that_this_boot_never_saw_vote_do_not_recover() {
     let learner = Evidence { own_etcd: Fact::Known(etcd(ME, None, &[PEER], &[ME])), ..down.clone() };
     let unseen = Evidence { boot_memory: Fact::Absent, ..down.clone() };
     let forked = down.cib_with(|cib| cib.lineage = forks(1, "node2"));
-    for (name, evidence) in [("learner", learner), ("unseen", unseen), ("the peer went on alone", forked)] {
+    for (name, evidence) in [("learner", learner), ("unseen", unseen), ("the peer ran standalone", forked)] {
         assert!(!recovers(Request::Monitor, &evidence), "{name}");
         assert!(!recovers(Request::Notify, &post_stop(evidence)), "{name}");
     }
@@ -187,7 +187,7 @@ fn a_voter_that_waits_for_an_operator_says_so_and_goes_on_at_his_word() {
         assert_eq!(exit(&plan), Some(Exit::Retriable));
         assert!(plan.because.short().contains("tandem confirm-recovery"), "{}", plan.because.short());
         let position = LogPosition { term: 3, index: 1000 };
-        let word = Authorisation {
+        let word = Confirmation {
             boot_id: "boot1".to_owned(),
             lost_node: "node2".to_owned(),
             cluster_id: CLUSTER,
@@ -195,18 +195,18 @@ fn a_voter_that_waits_for_an_operator_says_so_and_goes_on_at_his_word() {
             position,
             accept_loss: false,
         };
-        let authorised = Evidence { authorisation: Fact::Known(word.clone()), ..unproven.clone() };
-        assert!(recovers(Request::Monitor, &authorised));
+        let confirmed = Evidence { confirmation: Fact::Known(word.clone()), ..unproven.clone() };
+        assert!(recovers(Request::Monitor, &confirmed));
         // The word is about data, which is read once etcd is gone.
         let stopped =
-            Evidence { container: Fact::Absent, disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..authorised };
+            Evidence { container: Fact::Absent, disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..confirmed };
         let stopped = stopped.at_the_barrier();
         assert!(!is_harmless(&decide(Request::Monitor, &stopped, &barrier())));
-        let other = Authorisation { position: LogPosition { term: 3, index: 7 }, ..word };
-        let other = Evidence { authorisation: Fact::Known(other), ..stopped };
+        let other = Confirmation { position: LogPosition { term: 3, index: 7 }, ..word };
+        let other = Evidence { confirmation: Fact::Known(other), ..stopped };
         let plan = decide(Request::Monitor, &other, &barrier());
         // Once: as long as it stood, it would have the next etcd announced and stopped again.
-        assert_eq!((exit(&plan), &plan.effects[..]), (Some(Exit::Retriable), &[Effect::ConsumeAuthorisation][..]));
+        assert_eq!((exit(&plan), &plan.effects[..]), (Some(Exit::Retriable), &[Effect::ConsumeConfirmation][..]));
         assert!(plan.because.short().contains("what was confirmed is about older data"), "{}", plan.because);
     }
 }
@@ -272,8 +272,8 @@ fn an_announcement_is_made_once_but_for_an_operators_word_which_counts_a_fork_of
     };
     let proven = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory).announced();
     assert_eq!(published(&proven), Some(forks(1, "node1")));
-    let authorised = Evidence { authorisation: Fact::Known(word(false)), ..proven };
-    assert_eq!(published(&authorised), Some(forks(2, "node1")));
+    let confirmed = Evidence { confirmation: Fact::Known(word(false)), ..proven };
+    assert_eq!(published(&confirmed), Some(forks(2, "node1")));
 }
 
 #[test]

@@ -182,7 +182,7 @@ fn r4_beside_an_active_peer_nothing_is_forced() {
     let mut pair = active.with_disk(history(ME, &[ME, PEER], &[])).with_peer_record(history(PEER, &[PEER], &[]));
     assert_eq!(run_mode(&pair), RunMode::Normally);
     pair.peer_etcd = Fact::Known(etcd(PEER, None, &[PEER], &[]));
-    assert!(first(Request::Start, &pair).effects.is_empty(), "the peer goes on alone: it serves first");
+    assert!(first(Request::Start, &pair).effects.is_empty(), "the peer runs standalone: it serves first");
 }
 
 #[test]
@@ -308,13 +308,13 @@ fn r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside() {
     };
     assert_eq!(refusal(&serving(forks(1, "node2"))), Refusal::HistoriesSplit);
     assert_eq!(refusal(&serving(Lineage::default())), Refusal::HistoriesSplit);
-    // It went on from this history, or at an operator's word that knew of it.
+    // It went on from this history, or at an operator's confirmation that knew of it.
     for known in [forks(1, "node1"), forks(2, "node2")] {
         assert_eq!(first(Request::Start, &serving(known)).effects[0], Effect::MoveDataAside);
     }
     let chosen = serving(forks(1, "node2")).cib_with(|cib| cib.primary = Some("node2".to_owned()));
     assert_eq!(first(Request::Start, &chosen).effects[0], Effect::MoveHistoryAside);
-    // The peer went on at an operator's word that named this node.
+    // The peer went on at an operator's confirmation that named this node.
     let given_up = serving(forks(1, "node2")).cib_with(|cib| {
         cib.peer_record.iter_mut().for_each(|record| record.gave_up = true);
     });

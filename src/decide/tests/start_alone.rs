@@ -50,7 +50,7 @@ fn a_sole_voter_that_was_left_behind_is_no_longer_sure_of_itself() {
         assert_eq!(plan.effects, Vec::new(), "{agent:?} {node:?}");
         assert!(matches!(plan.because, Reason::Waiting(_)), "{agent:?} {node:?}: {:?}", plan.because);
     }
-    let accepted = Evidence { authorisation: Fact::Known(word(true)), ..alone };
+    let accepted = Evidence { confirmation: Fact::Known(word(true)), ..alone };
     assert!(first(Request::Start, &accepted).effects.iter().any(|effect| matches!(effect, Effect::PublishLineage(_))));
 }
 
@@ -144,30 +144,30 @@ fn a_sole_voter_waits_for_word_of_a_peer_that_is_there() {
 #[test]
 fn r3_an_operators_word_leads_on_and_is_used_up() {
     let mut alone = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
-    alone.authorisation = Fact::Known(word(false));
+    alone.confirmation = Fact::Known(word(false));
     assert_eq!(first(Request::Start, &alone).because, alone.rule(Rule::OperatorConfirmed));
     let mut serving = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
-    serving.authorisation = Fact::Known(word(false));
-    assert!(first(Request::Start, &serving).effects.contains(&Effect::ConsumeAuthorisation));
+    serving.confirmation = Fact::Known(word(false));
+    assert!(first(Request::Start, &serving).effects.contains(&Effect::ConsumeConfirmation));
 }
 
 #[test]
 fn r3_an_operators_word_is_for_one_boot_one_node_and_one_state_of_the_data() {
     let alone = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
     let wrong = [
-        Authorisation { boot_id: "boot0".to_owned(), ..word(true) },
-        Authorisation { lost_node: "node3".to_owned(), ..word(true) },
-        Authorisation { cluster_id: 7, ..word(true) },
-        Authorisation { member_id: 7, ..word(true) },
-        Authorisation { position: LogPosition { term: 3, index: 999 }, ..word(true) },
+        Confirmation { boot_id: "boot0".to_owned(), ..word(true) },
+        Confirmation { lost_node: "node3".to_owned(), ..word(true) },
+        Confirmation { cluster_id: 7, ..word(true) },
+        Confirmation { member_id: 7, ..word(true) },
+        Confirmation { position: LogPosition { term: 3, index: 999 }, ..word(true) },
     ];
     for word in wrong {
-        let evidence = Evidence { authorisation: Fact::Known(word.clone()), ..alone.clone() };
-        assert_eq!(first(Request::Start, &evidence).effects, [Effect::ConsumeAuthorisation], "{word:?}");
+        let evidence = Evidence { confirmation: Fact::Known(word.clone()), ..alone.clone() };
+        assert_eq!(first(Request::Start, &evidence).effects, [Effect::ConsumeConfirmation], "{word:?}");
     }
     assert!(matches!(refusal(&alone), Refusal::NoProofThatPeerDidNotGoOn { .. }));
     // The word is about the peer's data; that its machine is off is fencing's business.
-    let lost = Evidence { authorisation: Fact::Known(word(true)), ..alone };
+    let lost = Evidence { confirmation: Fact::Known(word(true)), ..alone };
     let lost = lost.peer_is(PeerNode::Lost, PeerAgent::Active);
     assert!(first(Request::Start, &lost).effects.is_empty());
 }
@@ -176,9 +176,9 @@ fn r3_an_operators_word_is_for_one_boot_one_node_and_one_state_of_the_data() {
 fn r3_a_known_loss_is_accepted_by_name_or_not_at_all() {
     let mut alone = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
     alone = alone.cib_with(|cib| cib.lineage = forks(4, "node2"));
-    alone.authorisation = Fact::Known(word(false));
+    alone.confirmation = Fact::Known(word(false));
     assert!(matches!(refusal(&alone), Refusal::PeerWentOnWithoutUs { .. }));
-    alone.authorisation = Fact::Known(word(true));
+    alone.confirmation = Fact::Known(word(true));
     let plan = first(Request::Start, &alone);
     assert!(plan.effects.contains(&Effect::PublishLineage(forks(5, "node1"))), "ours counts from now on");
 }

@@ -77,7 +77,7 @@ fn stop_answers_success_only_when_nothing_runs() {
     assert_eq!(exit(&first(Request::Stop, &at_rest())), Some(Exit::Success));
 }
 
-/// Whether a finished stop still claims the right to go on alone: in memory and in the record alike.
+/// Whether a finished stop still claims the right to run standalone: in memory and in the record alike.
 fn keeps_its_claim(evidence: &Evidence) -> bool {
     let plan = first(Request::Stop, evidence);
     let remembers = plan.effects.iter().any(|e| matches!(e, Effect::Remember(memory) if memory.voter.is_some()));

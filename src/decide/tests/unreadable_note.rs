@@ -44,7 +44,7 @@ fn nobody_goes_on_alone() {
     let leaderless = || lost().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[])));
     assert!(matches!(first(Request::Monitor, &leaderless()).effects.first(), Some(Effect::WriteNote(_))));
     assert!(is_refused(&first(Request::Monitor, &unreadable(leaderless()))));
-    let word = Evidence { authorisation: Fact::Known(word(true)), ..leaderless() };
+    let word = Evidence { confirmation: Fact::Known(word(true)), ..leaderless() };
     assert!(is_refused(&first(Request::Monitor, &unreadable(word))));
     // What was announced is not carried out either.
     let announced = Evidence { disk: Fact::Known(voter()), ..lost().at_the_barrier() };
@@ -56,7 +56,7 @@ fn nobody_goes_on_alone() {
 #[test]
 fn what_was_forced_is_waited_for() {
     let lost = at_rest().peer_is(PeerNode::Down, PeerAgent::Stopped).seen_voting();
-    let silent = Evidence { authorisation: Fact::Known(word(false)), ..lost }.running(Fact::Unknown("slow".to_owned()));
+    let silent = Evidence { confirmation: Fact::Known(word(false)), ..lost }.running(Fact::Unknown("slow".to_owned()));
     let container = Container { running: true, forces_new_cluster: true, ..Container::default() };
     let forced = Evidence { container: Fact::Known(container), ..silent };
     let plan = first(Request::Monitor, &unreadable(forced));

@@ -93,7 +93,7 @@ fn data_that_may_hold_what_nobody_else_has_is_never_given_up() {
         evidence.cib_with(|cib| cib.peer_record.iter_mut().for_each(|record| record.lineage = lineage.clone()))
     };
     let served_by = |peer_etcd| Evidence { peer_etcd: Fact::Known(peer_etcd), ..learner() };
-    let words = Evidence { authorisation: Fact::Known(word(false)), ..cold_boot() };
+    let words = Evidence { confirmation: Fact::Known(word(false)), ..cold_boot() };
     let kept = vec![
         ("a sole voter's", cold_boot().with_disk(history(ME, &[ME], &[]))),
         ("a sole voter's beside a learner", cold_boot().with_disk(history(ME, &[ME], &[PEER]))),

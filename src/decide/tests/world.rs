@@ -55,7 +55,7 @@ pub(super) fn at_rest() -> Evidence {
         room: Fact::NotAsked,
         note: Fact::Absent,
         boot_memory: Fact::Absent,
-        authorisation: Fact::Absent,
+        confirmation: Fact::Absent,
         local: Local { ip: "192.0.2.1".to_owned(), ..Local::default() },
         own_etcd: Fact::Absent,
         peer_etcd: Fact::Absent,
@@ -104,9 +104,9 @@ pub(super) fn record(disk: DataDir) -> PublishedState {
     }
 }
 
-/// An operator's word about node1's data and its peer.
-pub(super) fn word(accept_loss: bool) -> Authorisation {
-    Authorisation {
+/// An operator's confirmation about node1's data and its peer.
+pub(super) fn word(accept_loss: bool) -> Confirmation {
+    Confirmation {
         boot_id: "boot1".to_owned(),
         lost_node: "node2".to_owned(),
         cluster_id: CLUSTER,

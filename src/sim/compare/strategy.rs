@@ -45,7 +45,7 @@ pub const ALL: [(Strategy, &str, &str); 5] = [
     (
         Strategy::Tandem,
         "Tandem",
-        "goes on alone once its peer is confirmed off and its own log has all that was acknowledged",
+        "runs standalone once its peer is confirmed off and its own log has all that was acknowledged",
     ),
 ];
 
@@ -96,7 +96,7 @@ impl Strategy {
     fn begin(self, evidence: &Evidence, own_index: u64) -> Plan {
         let Some(cib) = evidence.cib.known() else { return exit(Exit::Retriable) };
         let peer_is_gone = cib.peer_node != PeerNode::Online;
-        let confirmed = evidence.authorisation.known().is_some();
+        let confirmed = evidence.confirmation.known().is_some();
         match self {
             Self::ShellAgent => {
                 let claimed = cib.standalone_node.as_ref() == Some(&evidence.me.name);
@@ -153,7 +153,7 @@ impl Strategy {
     fn claims(self, evidence: &Evidence) -> bool {
         let is_gone = evidence.cib.known().is_some_and(|cib| cib.peer_node != PeerNode::Online);
         let has_served = evidence.memory().is_some_and(|memory| memory.voter.is_some());
-        let confirmed = evidence.authorisation.known().is_some();
+        let confirmed = evidence.confirmation.known().is_some();
         match self {
             Self::ShellAgent => has_served && (is_gone || evidence.peer_etcd.is_absent()),
             _ => (has_served || confirmed) && is_gone && self.may_go_on(evidence, confirmed),

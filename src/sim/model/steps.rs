@@ -69,7 +69,7 @@ pub enum Step {
         announces: bool,
     },
     Remember(Id),
-    ConsumeAuthorisation,
+    ConsumeConfirmation,
     SetScore(bool),
     ForgetPrimary,
     /// Takes back the request to force a new cluster.
@@ -155,7 +155,7 @@ impl Step {
                 Self::WriteNote { note: if is_empty { 0 } else { sim.notes.id(note.clone()) }, announces }
             }
             Effect::Remember(memory) => Self::Remember(sim.memories.id(memory.clone())),
-            Effect::ConsumeAuthorisation => Self::ConsumeAuthorisation,
+            Effect::ConsumeConfirmation => Self::ConsumeConfirmation,
             Effect::StopContainer { .. } => Self::StopContainer,
             Effect::AdvanceCommit => Self::AdvanceCommit,
             Effect::MoveDataAside | Effect::MoveHistoryAside => Self::MoveDataAside,
@@ -256,7 +256,7 @@ impl Step {
                 }
             }
             Self::Remember(memory) => world.nodes[n].memory = memory,
-            Self::ConsumeAuthorisation => world.nodes[n].word = Word::None,
+            Self::ConsumeConfirmation => world.nodes[n].word = Word::None,
             Self::SetScore(is_set) => pacemaker::write(world, n, |cib| cib.score[n] = is_set),
             Self::ForgetPrimary => pacemaker::write(world, n, |cib| cib.primary = None),
             Self::ForceDone => pacemaker::write(world, n, |cib| cib.told[n] = false),

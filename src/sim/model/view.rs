@@ -6,7 +6,7 @@ use super::timing::budget_ms;
 use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Run, Vars, Word, World};
 use crate::decide::Request;
 use crate::decide::evidence::{
-    self, Authorisation, Container, DataDir, Etcd, Evidence, FailedStarts, History, Identity, Lineage, LogPosition,
+    self, Confirmation, Container, DataDir, Etcd, Evidence, FailedStarts, History, Identity, Lineage, LogPosition,
     Member, NodeAddress, NodeName, Notify,
 };
 use crate::decide::fact::Fact;
@@ -209,7 +209,7 @@ pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
         } else {
             Fact::Absent
         },
-        authorisation: word(view, peer),
+        confirmation: word(view, peer),
         local: evidence::Local { failed_starts: view.breaks_down.then(failed_starts), ..evidence::Local::default() },
         own_etcd: etcd(view.own),
         peer_etcd: etcd(view.peer),
@@ -374,14 +374,14 @@ fn mids(set: u16) -> impl Iterator<Item = Mid> {
     (0..16).filter(move |mid| set & log::bit(*mid) != 0)
 }
 
-fn word(view: &View, peer: usize) -> Fact<Authorisation> {
+fn word(view: &View, peer: usize) -> Fact<Confirmation> {
     let (accept_loss, fits) = match view.word {
         Word::None => return Fact::Absent,
         Word::Given { accept_loss } => (accept_loss, true),
         Word::Outdated { accept_loss } => (accept_loss, false),
     };
     let disk = view.disk;
-    Fact::Known(Authorisation {
+    Fact::Known(Confirmation {
         boot_id: THIS_BOOT.to_owned(),
         lost_node: NAMES[peer].to_owned(),
         cluster_id: disk.map_or(0, |disk| disk.cluster.into()),

@@ -5,7 +5,7 @@
 //! - [`dead_variables`]: dead-variable reduction. What no later move reads gets one fixed value.
 //! - [`symmetry`]: symmetry reduction. States that differ only in names which no rule asks for are one.
 //!
-//! `--fine`, `--keep-dead` and `--count-forks` each take one back: more states, and the verdict must be the same.
+//! `--fine`, `--keep-dead` and `--count-forks` each switch one off: more states, and the verdict must be the same.
 
 pub mod atomic_steps;
 pub mod dead_variables;

@@ -2,6 +2,9 @@
 
 use std::hash::{Hash, Hasher};
 
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
 /// The golden ratio's bits, which look random.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -71,18 +74,13 @@ pub fn are_equal<const WORDS: usize>(a: &[u64; WORDS], b: &[u64; WORDS]) -> bool
 #[derive(Clone, Debug)]
 pub struct Found<T> {
     pub values: Vec<T>,
-    /// A power of two of them: the upper half of a value's hash, and below it the value's number. Its place is where the
-    /// upper bits of the hash point, or the next free one.
-    slots: Vec<u64>,
+    /// For each value the upper half of its hash, and below it the value's number.
+    slots: HashTable<u64>,
 }
-
-const FREE: u64 = u64::MAX;
-/// How many slots there are at first.
-const FEWEST: usize = 64;
 
 impl<T: Eq + Copy> Default for Found<T> {
     fn default() -> Self {
-        Self { values: Vec::new(), slots: vec![FREE; FEWEST] }
+        Self { values: Vec::new(), slots: HashTable::new() }
     }
 }
 
@@ -90,64 +88,36 @@ impl<T: Eq + Copy> Found<T> {
     /// The number of `value`, and whether it is new.
     pub fn add(&mut self, value: T, hash: u64) -> (u32, bool) {
         let hash = spread(hash);
-        if self.values.len() * 5 > self.slots.len() * 4 {
-            self.grow();
+        let values = &self.values;
+        let is_it = |slot: &u64| upper(*slot) == upper(hash) && values[number(*slot) as usize] == value;
+        match self.slots.entry(folded(hash), is_it, |slot| folded(*slot)) {
+            Entry::Occupied(slot) => (number(*slot.get()), false),
+            Entry::Vacant(slot) => {
+                let number = u32::try_from(values.len()).unwrap_or(u32::MAX - 1);
+                slot.insert(upper(hash) | u64::from(number));
+                self.values.push(value);
+                (number, true)
+            }
         }
-        let slot = self.slot(&value, hash);
-        if self.slots[slot] != FREE {
-            return (number(self.slots[slot]), false);
-        }
-        let number = u32::try_from(self.values.len()).unwrap_or(u32::MAX - 1);
-        self.slots[slot] = upper(hash) | u64::from(number);
-        self.values.push(value);
-        (number, true)
     }
 
     /// The number of a value whose hash begins like `hash`, if there is one.
     pub fn near(&self, hash: u64) -> Option<u32> {
         let hash = spread(hash);
-        let mut place = place(hash, self.slots.len());
-        while self.slots[place] != FREE && upper(self.slots[place]) != upper(hash) {
-            place = (place + 1) & (self.slots.len() - 1);
-        }
-        let slot = self.slots[place];
-        (slot != FREE).then(|| number(slot))
+        self.slots.find(folded(hash), |slot| upper(*slot) == upper(hash)).map(|slot| number(*slot))
     }
 
     /// The number of `value`, if it was added.
     pub fn find(&self, value: &T, hash: u64) -> Option<u32> {
-        let slot = self.slots[self.slot(value, spread(hash))];
-        (slot != FREE).then(|| number(slot))
+        let hash = spread(hash);
+        let is_it = |slot: &u64| upper(*slot) == upper(hash) && self.values[number(*slot) as usize] == *value;
+        self.slots.find(folded(hash), is_it).map(|slot| number(*slot))
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.values.clear();
-        self.slots.truncate(FEWEST);
-        self.slots.fill(FREE);
-    }
-
-    /// Where `value` is, or would be.
-    fn slot(&self, value: &T, hash: u64) -> usize {
-        let mut place = place(hash, self.slots.len());
-        loop {
-            let slot = self.slots[place];
-            if slot == FREE || (upper(slot) == upper(hash) && self.values[number(slot) as usize] == *value) {
-                return place;
-            }
-            place = (place + 1) & (self.slots.len() - 1);
-        }
-    }
-
-    fn grow(&mut self) {
-        let slots = vec![FREE; self.slots.len() * 2];
-        for slot in std::mem::replace(&mut self.slots, slots).into_iter().filter(|slot| *slot != FREE) {
-            let mut place = place(slot, self.slots.len());
-            while self.slots[place] != FREE {
-                place = (place + 1) & (self.slots.len() - 1);
-            }
-            self.slots[place] = slot;
-        }
+        self.slots.clear();
     }
 }
 
@@ -160,12 +130,13 @@ fn upper(hash: u64) -> u64 {
     hash >> 32 << 32
 }
 
-fn number(slot: u64) -> u32 {
-    u32::try_from(slot & u64::from(u32::MAX)).unwrap_or_default()
+/// The upper half, in both halves: the table looks at either end, and a slot has no more.
+fn folded(hash: u64) -> u64 {
+    upper(hash) | (hash >> 32)
 }
 
-fn place(hash: u64, slots: usize) -> usize {
-    usize::try_from(hash >> 32 >> (32 - slots.trailing_zeros())).unwrap_or_default()
+fn number(slot: u64) -> u32 {
+    u32::try_from(slot & u64::from(u32::MAX)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -85,6 +85,6 @@ fn every_entry_ends_with_a_way_on() {
 fn holes_are_filled_and_words_are_not() {
     assert!(fits("{} may have gone on: start {}", "PEER may have gone on: start PEER"));
     assert!(!fits("{} may have gone on: start {}", "PEER may have gone on: stop PEER"));
-    assert!(fits("etcd does not end", "etcd does not end"));
-    assert!(!fits("etcd does not end", "etcd does not end: WHY"));
+    assert!(fits("etcd is still running after SIGKILL", "etcd is still running after SIGKILL"));
+    assert!(!fits("etcd is still running after SIGKILL", "etcd is still running after SIGKILL: WHY"));
 }

@@ -123,6 +123,21 @@ impl<'ast> Visit<'ast> for Reader {
         }
     }
 
+    /// What `Prompt::tell` says belongs to a question.
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        if call.method != "tell" {
+            visit::visit_expr_method_call(self, call);
+        }
+    }
+
+    /// The journal's longer words for what an exit reason says: the guide has the exit reason.
+    fn visit_field_value(&mut self, field: &'ast syn::FieldValue) {
+        let is_long = matches!(&field.member, syn::Member::Named(name) if name == "long");
+        if !is_long || self.owner != "Refusal" {
+            visit::visit_field_value(self, field);
+        }
+    }
+
     fn visit_attribute(&mut self, attribute: &'ast syn::Attribute) {
         if attribute.path().is_ident("error")
             && let syn::Meta::List(list) = &attribute.meta
@@ -136,7 +151,11 @@ impl<'ast> Visit<'ast> for Reader {
     fn visit_item_static(&mut self, _: &'ast syn::ItemStatic) {}
 
     fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
-        if module.ident != "tests" {
+        let for_tests = module.attrs.iter().any(|attribute| {
+            attribute.path().is_ident("cfg")
+                && attribute.meta.require_list().is_ok_and(|of| of.tokens.to_string() == "test")
+        });
+        if !for_tests {
             visit::visit_item_mod(self, module);
         }
     }

@@ -36,7 +36,19 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // The resource as it is configured on this node.
     (
         "resource",
-        &["clock", "decide", "etcd", "state_file", "ocf", "openshift", "options", "pacemaker", "podman", "proc"],
+        &[
+            "clock",
+            "command",
+            "decide",
+            "etcd",
+            "state_file",
+            "ocf",
+            "openshift",
+            "options",
+            "pacemaker",
+            "podman",
+            "proc",
+        ],
     ),
     // The model around the pure core; of the resource it takes the actions' times.
     ("sim", &["clock", "decide", "resource"]),

@@ -4,6 +4,7 @@
 
 mod borders;
 mod circles;
+mod globals;
 mod one_place;
 mod sizes;
 mod sources;

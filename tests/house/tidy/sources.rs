@@ -200,7 +200,7 @@ fn paths_in(expression: &syn::Expr) -> Vec<Vec<String>> {
     found.0
 }
 
-fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+pub(crate) fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
             && attribute.parse_args::<syn::Ident>().is_ok_and(|argument| argument == "test")

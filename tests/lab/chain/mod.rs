@@ -14,7 +14,7 @@ pub use clients::{KEY, read, swap};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     pub number: u64,
-    /// Who put it there, and by which try: two nodes that go on alone put the same number, and even at one revision.
+    /// Who put it there, and by which try: two nodes that run standalone put the same number, and even at one revision.
     pub author: String,
     /// Of its change.
     pub revision: i64,

@@ -284,7 +284,7 @@ fn shut_down(random: &mut Random) -> ShutDown {
 fn pacemaker_ends(random: &mut Random) -> PacemakerEnds {
     let left = random.role();
     let end = if random.below(2) == 0 {
-        // From nothing to what a node needs to go on alone and take writes.
+        // From nothing to what a node needs to run standalone and take writes.
         let cable = (random.below(2) == 0).then(|| Duration::from_secs(4) + random.up_to(Duration::from_secs(14)));
         End::Maintenance { cable, over_alone: random.below(3) > 0 }
     } else {

@@ -18,7 +18,7 @@ use crate::verdict::Window;
 use crate::writer::{FIRST_WRITES, SIXTEEN, Writers};
 
 const RETURN_LIMIT: Duration = Duration::from_secs(240);
-/// Long enough for a node that would wrongly go on alone to do so.
+/// Long enough for a node that would wrongly run standalone to do so.
 const LOOKED_AT_ALONE: Duration = Duration::from_secs(5);
 /// Some writes through both members belong to the proof.
 const AFTERWARDS: Duration = Duration::from_secs(1);
@@ -203,8 +203,8 @@ impl Scene<'_> {
         Ok(())
     }
 
-    /// The operator's word, in the words that `tandem confirm-recovery` asks for. Answers false where it is declined,
-    /// as the node's data is a learner's: it had been fenced, and was joining when the second power cut came.
+    /// The operator's confirmation, in the words that `tandem confirm-recovery` asks for. Answers false where it is
+    /// declined, as the node's data is a learner's: it had been fenced, and was joining when the second power cut came.
     fn confirm(&self, stays: Node, lost: Node) -> Result<bool> {
         let script = |flag: &str| format!("printf '{lost}\\nyes\\n{lost}\\n' | tandem confirm-recovery {flag}");
         let mut output = host::output(self.lab, stays, &["sh", "-c", &script("")])?;

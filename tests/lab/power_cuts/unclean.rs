@@ -27,7 +27,7 @@ const SHUTDOWN_LIMIT: Duration = Duration::from_secs(120);
 const RECOVERY_LIMIT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(10);
 /// What the agent says when its recovery begins.
-const RECOVERS: &str = "that it goes on alone";
+const RECOVERS: &str = "that it runs standalone";
 /// How long etcd is looked for where its stop has ended, beyond the time that a launch takes.
 const INERT: Duration = Duration::from_secs(4);
 
@@ -125,7 +125,7 @@ impl Scene<'_> {
         Ok(())
     }
 
-    /// One node loses power, and the agent that goes on alone on the other one is killed with its process group, as
+    /// One node loses power, and the agent that runs standalone on the other one is killed with its process group, as
     /// Pacemaker does it.
     pub(super) fn agent_killed(&self, draw: AgentKilled) -> Result<()> {
         let (lab, victim) = (self.lab, self.node(draw.victim));

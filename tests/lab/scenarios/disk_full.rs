@@ -24,7 +24,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let fill = format!("dd if=/dev/zero of={FILLER} bs=64k; true");
     host::must(lab, node, &["sh", "-c", &fill])?;
     lab.event(&format!("the disk of {node} is full"));
-    // etcd says it of its data; where its peer went on alone before it could, this node is to join, and lacks the room for it.
+    // etcd says it of its data; where its peer ran standalone before it could, this node is to join, and lacks the room
+    // for it.
     let tells = |failure: &Failure| {
         let reason = failure.reason.to_lowercase();
         reason.contains("no space left") || reason.contains("'df' and make room")

@@ -1,6 +1,6 @@
-//! A node that returns after its peer went on alone and then died: nothing proves that its data is all there is, so it
-//! refuses and says why, `tandem explain` agrees, and an operator's word leads on. What was acknowledged before the
-//! peer went on alone is not lost even then, and the peer's own data is kept when it returns.
+//! A node that returns after its peer ran standalone and then died: nothing proves that its data is all there is, so it
+//! refuses and says why, `tandem explain` agrees, and an operator's confirmation leads on. What was acknowledged before
+//! the peer ran standalone is not lost even then, and the peer's own data is kept when it returns.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     peer_returns(lab, wish)
 }
 
-/// Node 1 loses power for long, node 2 goes on alone and takes writes, then node 2 dies and its BMC with it.
+/// Node 1 loses power for long, node 2 runs standalone and takes writes, then node 2 dies and its BMC with it.
 pub(super) fn leave_behind(lab: &Lab, writers: &Writers) -> Result<()> {
     lab.set("boot-delay", "3600")?;
     power::cut(lab, LEFT)?;

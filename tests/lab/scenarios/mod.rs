@@ -46,6 +46,7 @@ mod promote_slow_etcd;
 mod readme;
 mod refused_for_long;
 mod restart_wish_stays;
+mod rolling_upgrade;
 mod shutdown_then_partition;
 mod stale_attributes;
 pub mod steps;

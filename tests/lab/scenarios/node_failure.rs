@@ -1,4 +1,4 @@
-//! One node's power is cut: the other fences it, goes on alone, and takes it back.
+//! One node's power is cut: the other fences it, runs standalone, and takes it back.
 
 use crate::demo::{Victim, power_cut};
 use crate::sh::Result;

@@ -50,10 +50,10 @@ fn container(lab: &Lab, node: Node, name: &str) -> Result<String> {
 }
 
 /// As OpenShift's certificate watcher restarts a member: it stays listed, and the flag is taken back. A monitor of its peer
-/// that comes a second after the stop finds no leader and a peer that is confirmed stopped, and rightly goes on alone:
-/// then there is no member to keep, and the restart is done again.
+/// that comes a second after the stop finds no leader and a peer that is confirmed stopped, and rightly runs
+/// standalone: then there is no member to keep, and the restart is done again.
 fn restart_without_leaving(lab: &Lab, node: Node) -> Result<()> {
-    let passed_over = |from: usize| steps::said(lab, node.other(), from).contains("announcing that it goes on alone");
+    let passed_over = |from: usize| steps::said(lab, node.other(), from).contains("announcing that it runs standalone");
     for _ in 0..4 {
         let from = steps::log_length(lab, node.other());
         let member = etcd::wait_view(lab, node)?.member;
@@ -67,5 +67,5 @@ fn restart_without_leaving(lab: &Lab, node: Node) -> Result<()> {
             return must("restart_no_leave keeps the member", now, |now| *now == member).map(drop);
         }
     }
-    Err("the peer went on alone in each of four restarts".into())
+    Err("the peer ran standalone in each of four restarts".into())
 }

@@ -1,5 +1,5 @@
-//! A node is replaced by a new machine of the same name, as the etcd operator does it: the survivor is told to go on
-//! alone by an attribute and restarted by a parameter, then the new machine comes with blank disks.
+//! A node is replaced by a new machine of the same name, as the etcd operator does it: the survivor is told to run
+//! standalone by an attribute and restarted by a parameter, then the new machine comes with blank disks.
 
 use super::steps;
 use crate::check::eventually;

@@ -1,5 +1,5 @@
-//! Two nodes become one, and two again: a node is taken out of the cluster and of `node_ip_map`, etcd goes on alone as a
-//! cluster of a single node, which also survives a crash; then a node of that name comes back.
+//! Two nodes become one, and two again: a node is taken out of the cluster and of `node_ip_map`, etcd runs standalone
+//! as a cluster of a single node, which also survives a crash; then a node of that name comes back.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! Pacemaker ends on a node in maintenance, as for an update, and etcd runs on. Its machine has left the cluster in good
-//! order, and that says nothing of its etcd: the other node may not go on alone for that. And when Pacemaker comes back in
-//! the same boot, alone, what etcd was before it ended proves nothing any more: the other node may have gone on since.
+//! order, and that says nothing of its etcd: the other node may not run standalone for that. And when Pacemaker comes
+//! back in the same boot, alone, what etcd was before it ended proves nothing any more: the other node may have gone on
+//! since.
 
 use std::time::Duration;
 
@@ -39,7 +40,8 @@ pub fn cable_is_pulled(lab: &Lab, _: Wish) -> Result<()> {
     steps::nobody_was_fenced(lab, booted)
 }
 
-/// The other node goes on alone, by an operator's word if not by itself, takes writes, and dies. Pacemaker comes back alone.
+/// The other node runs standalone, by an operator's confirmation if not by itself, takes writes, and dies. Pacemaker
+/// comes back alone.
 pub fn comes_back_alone(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let cut_at = ends_and_cable_is_pulled(lab, &writers)?;

@@ -1,6 +1,6 @@
 //! etcd dies on one node and cannot be started again there: podman's storage is damaged, another program listens on a
 //! port, the OCI runtime is gone. What can be mended without a person is; else the start is refused with what is
-//! wrong, and can be tried again. A node whose starts are in vain lets its peer go on alone.
+//! wrong, and can be tried again. A node whose starts are in vain lets its peer run standalone.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};

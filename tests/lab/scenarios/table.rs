@@ -110,7 +110,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     ),
     scenario(
         "two_histories",
-        "both nodes went on alone: they refuse, and an operator's choice leads on",
+        "both nodes ran standalone: they refuse, and an operator's choice leads on",
         two_histories::chosen_at_once,
     ),
     scenario(
@@ -159,17 +159,17 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     ),
     scenario(
         "left_behind",
-        "a node returns after its peer went on alone and died: it refuses, until an operator confirms",
+        "a node returns after its peer ran standalone and died: it refuses, until an operator confirms",
         left_behind::run,
     ),
     scenario(
         "shutdown_then_partition",
-        "both are asked to shut down, and lose each other before their etcds stop: neither goes on alone",
+        "both are asked to shut down, and lose each other before their etcds stop: neither runs standalone",
         shutdown_then_partition::both,
     ),
     scenario(
         "one_shuts_down_then_partition",
-        "one is asked to shut down, and they lose each other before its etcd stops: the other does not go on alone",
+        "one is asked to shut down, and they lose each other before its etcd stops: the other does not run standalone",
         shutdown_then_partition::one,
     )
     .nightly(),
@@ -283,6 +283,12 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     )
     .needs(Needs::ShellAgent)
     .leaves_a_mess()
+    .nightly(),
+    scenario(
+        "rolling_upgrade",
+        "one node after the other gets a newer version under writes, and each loses power beside the older one",
+        rolling_upgrade::run,
+    )
     .nightly(),
     scenario(
         "mixed_pair",

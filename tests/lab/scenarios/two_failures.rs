@@ -1,5 +1,5 @@
-//! One node is lost for long, its peer goes on alone and loses power too. It alone gets power back: it has no quorum and
-//! stays inert until an operator grants it; as the sole voter of its data it then serves, and nothing is lost.
+//! One node is lost for long, its peer runs standalone and loses power too. It alone gets power back: it has no quorum
+//! and stays inert until an operator grants it; as the sole voter of its data it then serves, and nothing is lost.
 
 use std::time::Duration;
 

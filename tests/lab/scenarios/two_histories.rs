@@ -1,4 +1,4 @@
-//! Both nodes went on alone, each by an operator's or a survivor's right, and neither knew of the other's fork: two
+//! Both nodes ran standalone, each by an operator's or a survivor's right, and neither knew of the other's fork: two
 //! histories with as many forks each. Together they refuse, for as long as nobody chooses: neither data dir is touched.
 //! What the exit reason says to type leads on: the chosen history serves, the other one's data is kept.
 
@@ -23,7 +23,7 @@ use crate::up::Wish;
 
 const PRIMARY: &str = "etcd_primary";
 /// What the exit reason of both says, and where it says whose name belongs.
-const WORDS: &str = "'crm_attribute -n etcd_primary -v NODE' chooses the data to keep: both nodes went on alone";
+const WORDS: &str = "'crm_attribute -n etcd_primary -v NODE' chooses the data to keep: both nodes ran standalone";
 
 /// What an operator takes to read what the exit reason says.
 const AT_ONCE: Duration = Duration::from_secs(2);

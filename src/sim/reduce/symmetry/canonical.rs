@@ -58,7 +58,7 @@ pub(in crate::sim) fn form(sim: &mut Sim, world: &mut World) -> Form {
 }
 
 /// True if rules can tell the two nodes apart by name. They order two forks of one rank by author, so the mirror image
-/// of such a state has other successors. A state that leads to such a state is expanded in both orientations.
+/// of such a state has other successors. A state that leads to one is expanded as itself and mirrored.
 pub(in crate::sim) fn names_count(sim: &mut Sim, world: &World) -> bool {
     let names = known::of(sim, world);
     Row::of(sim, world, &names).has_two_authors()
@@ -92,9 +92,12 @@ pub(in crate::sim) fn absorb_writes(sim: &mut Sim, world: &mut World) {
 /// The canonical names of members and forks; none if no name changes.
 ///
 /// Rules only ask whether two member ids are equal: each node's own member gets the first number, and no number is left out.
-/// Rules only ask which of two counts of forks is larger: ranks replace the counts. Where disks may be lost, rank 0 is reserved
-/// for a replaced disk, which knows of no fork. The author of the lowest rank is erased if there is only one and no node
-/// announces a fork: nobody else reads the author.
+/// Rules compare counts of forks, and who announces takes the largest count that it knows plus one: ranks replace the counts.
+/// That gives something up where counts leave a gap above a node that announces, as its new count could meet the next rank. A
+/// gap takes two announcements of one node without its peer joining in between, which only operators' confirmations bring about
+/// (`decide::announce`); `--count-forks` searches without this reduction. Where disks may be lost, rank 0 is reserved for a
+/// replaced disk, which knows of no fork. The author of the lowest rank is erased if that rank has one author and no node
+/// announces: only ties and announcements read an author.
 fn renaming(sim: &Sim, world: &World, names: &[Names; 2], forks: &Row) -> Option<Renaming> {
     let mids = world.nodes.iter().zip(names).fold(0, |mids, (node, names)| mids | bit(node.data.mid) | names.mids());
     let announced = names.iter().any(Names::announces);
@@ -104,7 +107,7 @@ fn renaming(sim: &Sim, world: &World, names: &[Names; 2], forks: &Row) -> Option
     (!in_order || !ranks.is_empty()).then(|| Renaming::new(renamed_mids(world, mids), ranks))
 }
 
-/// The rank of the fewest forks.
+/// The first rank of a fork.
 fn lowest(sim: &Sim) -> u8 {
     u8::from(sim.bounds.disks || sim.bounds.keeps_dead)
 }
@@ -125,7 +128,7 @@ impl Row {
         let mut row = Self::default();
         for (node, names) in world.nodes.iter().zip(names) {
             row.add(node.cib.most_forks(), lowest);
-            // A node without the attribute says nothing about how many forks there are.
+            // A node without the attribute adds no fork.
             let recorded = node.cib.lineage.into_iter().filter(|forks| *forks != (0, 0));
             recorded.for_each(|forks| row.add(forks, lowest));
             names.forks().for_each(|named| row.add(named, lowest));
@@ -146,7 +149,7 @@ impl Row {
         &self.forks[..self.count]
     }
 
-    /// Whether two nodes made a fork of the same rank.
+    /// Whether one count has forks by both nodes.
     fn has_two_authors(&self) -> bool {
         let is_tie = |pair: &[Forks]| pair[0].0 == pair[1].0 && pair[0].1 != 0;
         self.all().windows(2).any(is_tie)
@@ -180,13 +183,13 @@ fn renamed_mids(world: &World, used: u16) -> [Mid; 16] {
 fn ranks(forks: &[Forks], lowest: u8, announced: bool, recorded: bool) -> Vec<(Forks, Forks)> {
     let mut ranks = Vec::new();
     let mut rank = lowest;
-    let agreed = !announced && forks.iter().filter(|(count, _)| *count == forks[0].0).count() == 1;
-    // Rank 0 would lose the author of a fork, and a node that has recorded one would seem to have recorded none.
-    let counts = !agreed || recorded;
+    let by_one = !announced && forks.iter().filter(|(count, _)| *count == forks[0].0).count() == 1;
+    // Rank 0 means that there is no fork: one that was recorded, or whose author is read, begins at 1.
+    let counts = !by_one || recorded;
     rank += u8::from(lowest == 0 && counts && forks.first().is_some_and(|(count, _)| *count != 0));
     for (index, (count, by)) in forks.iter().enumerate() {
         rank += u8::from(index > 0 && forks[index - 1].0 != *count);
-        let to = (rank, if index == 0 && agreed { 0 } else { *by });
+        let to = (rank, if index == 0 && by_one { 0 } else { *by });
         if to != (*count, *by) {
             ranks.push(((*count, *by), to));
         }

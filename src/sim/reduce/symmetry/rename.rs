@@ -9,7 +9,7 @@ use crate::sim::model::swap;
 use crate::sim::model::world::{Action, Cib, NAMES, Node, World};
 use crate::sim::store::intern::Id;
 
-/// Forks and, as 1 or 2, by whom last.
+/// How many forks, and the author of the last one: 1 or 2, or 0 for none.
 pub(in crate::sim) type Forks = (u8, u8);
 
 /// New names for members, for forks of the history and, where `swap` is set, for the nodes.
@@ -130,7 +130,7 @@ impl Renaming {
             Effect::RemoveMember { id, via } => Effect::RemoveMember { id: self.mid64(*id), via: *via },
             Effect::AddLearner { peer_url, via } => Effect::AddLearner { peer_url: self.url(peer_url), via: *via },
             Effect::PromoteMember { id, via } => Effect::PromoteMember { id: self.mid64(*id), via: *via },
-            Effect::ConsumeAuthorisation
+            Effect::ConsumeConfirmation
             | Effect::SetAlarm(_)
             | Effect::EndLaunch
             | Effect::SetFailures { .. }

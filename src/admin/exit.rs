@@ -1,0 +1,38 @@
+//! How every subcommand ends: one table, for the program, its help, the man pages and scripts.
+
+/// A subcommand's exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Exit {
+    Done = 0,
+    Failed = 1,
+    Usage = 2,
+}
+
+/// What each means. Codes above 2 are for what a subcommand finds out, and its own help says which.
+pub(super) const TABLE: [(Exit, &str); 3] = [
+    (Exit::Done, "done, or the answer is a good one"),
+    (Exit::Failed, "failed, refused, or not known: one sentence on stderr says why, and what to type instead"),
+    (Exit::Usage, "the arguments make no sense; nothing was done"),
+];
+
+/// Why a subcommand did not do what was asked: one sentence, with what to type instead.
+#[derive(Debug)]
+pub(super) struct Failure(pub(super) String);
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_code_is_explained_once_and_in_order() {
+        let codes: Vec<u8> = TABLE.iter().map(|(exit, _)| *exit as u8).collect();
+        assert_eq!(codes, [0, 1, 2]);
+    }
+}

@@ -1,0 +1,95 @@
+//! Every question that a subcommand asks, and how a script answers it.
+//!
+//! Three kinds of question. Leave to go on (`--yes` gives it). A node's name, where something may be lost (`--confirm
+//! NODE` gives it, so that a script says which node it means). What somebody has seen with his own eyes: no option answers
+//! that.
+
+use std::fmt::Display;
+use std::io::{self, BufRead, Write};
+
+use clap::Args;
+
+use super::exit::Failure;
+use super::report::Form;
+use crate::output;
+
+/// The answers that were given beforehand.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct Answers {
+    /// Answers yes where it is asked for leave to go on
+    #[arg(long)]
+    yes: bool,
+    /// Answers with this name where the name of a node is asked for
+    #[arg(long, value_name = "NODE")]
+    confirm: Option<String>,
+}
+
+/// Talks with whoever typed the command.
+pub(super) struct Prompt<'a> {
+    answers: &'a Answers,
+    /// Whether stdout is for one JSON object: then the talk goes to stderr.
+    json: bool,
+}
+
+impl<'a> Prompt<'a> {
+    pub(super) fn new(answers: &'a Answers, form: Form) -> Self {
+        Self { answers, json: form.json }
+    }
+
+    /// Says something that belongs to a question, or to what was done with its answer.
+    pub(super) fn tell(&self, lines: impl Display) -> Result<(), Failure> {
+        if self.json {
+            output::complain(lines);
+            return Ok(());
+        }
+        Ok(output::say(lines)?)
+    }
+
+    /// Whether the answer to `question` is `name`; else what the answer was.
+    pub(super) fn name(&self, question: &str, name: &str) -> Result<(), Failure> {
+        let answer = match &self.answers.confirm {
+            Some(given) => given.clone(),
+            None => self.ask(question)?,
+        };
+        if answer == name {
+            return Ok(());
+        }
+        Err(Failure(format!("nothing was done: '{name}' was not typed")))
+    }
+
+    /// Whether `question`, which says to type 'yes', is answered so.
+    pub(super) fn leave(&self, question: &str) -> Result<bool, Failure> {
+        Ok(self.answers.yes || self.ask(question)? == "yes")
+    }
+
+    /// Whether somebody types `word` to say that he has seen what `question` is about.
+    pub(super) fn witness(&self, question: &str, word: &str) -> Result<bool, Failure> {
+        Ok(self.ask(question)? == word)
+    }
+
+    fn ask(&self, question: &str) -> Result<String, Failure> {
+        // A question that nobody can read is not asked.
+        let mut talk: Box<dyn Write> = if self.json { Box::new(io::stderr()) } else { Box::new(io::stdout()) };
+        write!(talk, "{question}: ")?;
+        talk.flush()?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        Ok(answer.trim().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_answers_its_own_kind_of_question_only() {
+        let form = Form { json: false };
+        let named = Answers { yes: false, confirm: Some("node2".to_owned()) };
+        assert!(Prompt::new(&named, form).name("who", "node2").is_ok());
+        let other = Prompt::new(&named, form).name("who", "node1").unwrap_err().0;
+        assert_eq!(other, "nothing was done: 'node1' was not typed");
+        let yes = Answers { yes: true, confirm: None };
+        assert!(Prompt::new(&yes, form).leave("may I").unwrap());
+    }
+}

@@ -1,0 +1,87 @@
+//! What a subcommand answers: one typed value, shown as text to people and as one JSON object to programs.
+//!
+//! A new subcommand is a file with its arguments and its [`Report`], a golden pair in `tests/golden/commands`, and the
+//! words of its help, which become its man page.
+
+use std::borrow::Cow;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::exit::Failure;
+use crate::output;
+
+/// The version of what `--json` prints. Keys are added without a new one; it changes where a key goes, or means something
+/// else.
+const FORMAT: u32 = 1;
+
+/// An answer. Its JSON has the keys that it serialises to, and `format`.
+pub(super) trait Report: Serialize {
+    /// The same for people, without the last line break; nothing where there is nothing to say.
+    fn text(&self) -> String;
+
+    /// Why this answer is a bad one: it goes to stderr, and the subcommand fails. The answer is printed all the same.
+    fn complaint(&self) -> Option<Cow<'_, str>> {
+        None
+    }
+}
+
+/// The form that is asked for; part of the arguments of every subcommand that answers with a report.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct Form {
+    /// Prints one JSON object instead of text; "format" in it is 1
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Serialize)]
+struct Document<'a, R> {
+    format: u32,
+    #[serde(flatten)]
+    report: &'a R,
+}
+
+/// `report` as it is printed.
+fn render(report: &impl Report, form: Form) -> Result<String, Failure> {
+    if !form.json {
+        return Ok(report.text());
+    }
+    Ok(serde_json::to_string_pretty(&Document { format: FORMAT, report })?)
+}
+
+/// Prints `report`, and answers how the subcommand ends.
+pub(super) fn show(report: &impl Report, form: Form) -> Result<(), Failure> {
+    let text = render(report, form)?;
+    if !text.is_empty() {
+        output::say(text)?;
+    }
+    report.complaint().map_or(Ok(()), |why| Err(Failure(why.into_owned())))
+}
+
+#[cfg(test)]
+pub(super) mod golden {
+    //! The answer of each subcommand as a file for people and one for programs, in `tests/golden/commands`;
+    //! `TANDEM_BLESS=1` writes them anew, to be read.
+
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    pub(in crate::admin) fn directory() -> PathBuf {
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/commands")
+    }
+
+    /// Compares `report` in both forms with the files of `name`: the subcommand's words, joined by hyphens.
+    pub(in crate::admin) fn compare(name: &str, report: &impl Report) {
+        for (json, ending) in [(false, "txt"), (true, "json")] {
+            let rendered = render(report, Form { json }).unwrap() + "\n";
+            let file = directory().join(format!("{name}.{ending}"));
+            if std::env::var_os("TANDEM_BLESS").is_some() {
+                fs::write(&file, &rendered).unwrap();
+            }
+            let expected = fs::read_to_string(&file).unwrap_or_default();
+            assert_eq!(rendered, expected, "{}; TANDEM_BLESS=1 writes it anew, to be read", file.display());
+        }
+    }
+}

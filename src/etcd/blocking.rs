@@ -1,0 +1,131 @@
+//! The questions of [`client`] for callers without a tokio runtime: each one has a runtime of its own until it is answered.
+//!
+//! Inside a runtime they can be asked, too, and keep the thread that asks until then.
+
+use std::future::Future;
+use std::panic;
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle};
+
+use super::client::{self, Answer, Credentials, Endpoint, Error};
+use crate::decide::evidence::MemberId;
+use crate::decide::fact::Fact;
+
+/// As [`client::observe`].
+pub fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Answer {
+    let mut answer = Fact::NotAsked.into();
+    let question = async {
+        answer = client::observe(endpoint, credentials, timeout).await;
+        Ok(())
+    };
+    match wait(endpoint, Box::pin(question)) {
+        Ok(()) => answer,
+        Err(error) => Fact::Unknown(error.to_string()).into(),
+    }
+}
+
+/// As [`client::move_leader`].
+pub fn move_leader(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    to: MemberId,
+    timeout: Duration,
+) -> Result<(), Error> {
+    wait(endpoint, Box::pin(client::move_leader(endpoint, credentials, to, timeout)))
+}
+
+/// As [`client::remove_member`].
+pub fn remove_member(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    id: MemberId,
+    timeout: Duration,
+) -> Result<(), Error> {
+    wait(endpoint, Box::pin(client::remove_member(endpoint, credentials, id, timeout)))
+}
+
+/// As [`client::add_learner`].
+pub fn add_learner(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    peer_url: &str,
+    timeout: Duration,
+) -> Result<(), Error> {
+    wait(endpoint, Box::pin(client::add_learner(endpoint, credentials, peer_url, timeout)))
+}
+
+/// As [`client::promote_member`].
+pub fn promote_member(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    id: MemberId,
+    timeout: Duration,
+) -> Result<(), Error> {
+    wait(endpoint, Box::pin(client::promote_member(endpoint, credentials, id, timeout)))
+}
+
+/// As [`client::confirmed_read`].
+pub fn confirmed_read(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
+    wait(endpoint, Box::pin(client::confirmed_read(endpoint, credentials, timeout)))
+}
+
+/// As [`client::accepted_write`].
+pub fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
+    wait(endpoint, Box::pin(client::accepted_write(endpoint, credentials, timeout)))
+}
+
+/// Boxed, so that what follows is compiled once and not for each of them.
+type Question<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+
+fn wait(endpoint: &Endpoint, question: Question<'_>) -> Result<(), Error> {
+    if Handle::try_current().is_err() {
+        return run(endpoint, question);
+    }
+    // A thread that belongs to a runtime already can run no other one.
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| run(endpoint, question)).join();
+        asked.unwrap_or_else(|fault| panic::resume_unwind(fault))
+    })
+}
+
+fn run(endpoint: &Endpoint, question: Question<'_>) -> Result<(), Error> {
+    let no_runtime = |error: std::io::Error| Error::Client { url: endpoint.url.clone(), why: error.to_string() };
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(no_runtime)?;
+    let answer = runtime.block_on(question);
+    // A thread that waits for a file server is left behind: the time for an answer is over.
+    runtime.shutdown_background();
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// Nothing listens there any more.
+    fn closed() -> Endpoint {
+        let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        Endpoint { url: format!("https://{address}"), address }
+    }
+
+    #[test]
+    fn a_question_can_be_asked_inside_a_runtime_too() {
+        let credentials = Credentials {
+            trusted_ca_file: PathBuf::from("/nonexistent/ca.crt"),
+            cert_file: PathBuf::from("/nonexistent/etcd.crt"),
+            key_file: PathBuf::from("/nonexistent/etcd.key"),
+        };
+        let timeout = Duration::from_secs(5);
+        let asked = || {
+            let read = confirmed_read(&closed(), &credentials, timeout).unwrap_err();
+            assert!(matches!(&read, Error::Certificate { path, .. } if path == "/nonexistent/ca.crt"), "{read}");
+            observe(&closed(), &credentials, timeout)
+        };
+        assert_eq!(asked().etcd, Fact::Absent);
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        assert_eq!(runtime.block_on(async { asked() }).etcd, Fact::Absent);
+    }
+}

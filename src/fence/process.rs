@@ -1,0 +1,203 @@
+//! The fence agent as a process: its options from arguments or standard input, its log, its answer on standard output, its
+//! exit code, and the two ways in which it ends in the middle: by a signal, and when its time is over.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use log::LevelFilter;
+use nix::sys::signal::{SigSet, Signal};
+use zeroize::Zeroizing;
+
+use super::act::Ending;
+use super::config::{Action, Config, Environment};
+use super::input::{self, Given, INPUT_LIMIT};
+use super::metadata;
+use super::options::{Opt, truth};
+use crate::clock;
+use crate::logging;
+use crate::redfish::session::SessionHandle;
+use crate::wiped;
+
+const FAILED: u8 = 1;
+/// The fencer writes all options at once and closes; what takes longer than this never ends.
+const INPUT_TIME: Duration = Duration::from_secs(10);
+/// Beyond the action's own time: for its last request and for deleting a session. Still before the fencer's patience ends.
+const GRACE: Duration = Duration::from_secs(4);
+/// Signals by which a person or a service manager ends us early.
+const ENDINGS: &[Signal] = &[Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP];
+
+/// Runs the fence agent; `args` follow the program's name.
+pub fn main(args: &[OsString]) -> u8 {
+    let given = match read_input(args) {
+        Ok(given) => given,
+        Err(fault) => {
+            start_logging(&Given::default());
+            return fail(&fault);
+        }
+    };
+    if is_set(&given, Opt::Help) {
+        return print(&metadata::help());
+    }
+    if is_set(&given, Opt::Version) {
+        return print(&format!("fence_redfish_rs {}\n", env!("CARGO_PKG_VERSION")));
+    }
+    let action = Action::parse(given.values.get(&Opt::Action).map(|value| value.text().unwrap_or("?")));
+    match action {
+        Ok(Action::Metadata) => print(&metadata::metadata()),
+        Ok(Action::Manpage) => print(&metadata::manpage()),
+        Ok(action) => {
+            start_logging(&given);
+            perform(action, &given).unwrap_or_else(|fault| fail(&fault))
+        }
+        Err(fault) => {
+            start_logging(&given);
+            fail(&fault)
+        }
+    }
+}
+
+fn perform(action: Action, given: &Given) -> Result<u8, String> {
+    for remark in &given.remarks {
+        log::info!("{remark}");
+    }
+    let under_fencer = std::env::var_os("PCMK_service").is_some_and(|service| service == "pacemaker-fenced");
+    let config = Config::read(action, given, Environment { under_fencer }).map_err(|faults| faults.join("; "))?;
+    end_after(config.timing.total);
+    let debug_file = given.values.get(&Opt::DebugFile).and_then(|path| path.text());
+    let ending = super::run(&config, debug_file, delete_at_a_signal).map_err(|error| error.to_string())?;
+    Ok(finish(action, &ending))
+}
+
+/// Ends the process if it is still there some seconds after `total`.
+///
+/// Every wait for the BMC has a limit of its own. This one is for what has none: a file on a dead file server, a named
+/// pipe that nobody writes to, a syslog daemon that takes no more lines.
+#[expect(
+    clippy::exit,
+    clippy::disallowed_methods,
+    reason = "the other threads hang in something that cannot be interrupted"
+)]
+fn end_after(total: Duration) {
+    std::thread::spawn(move || {
+        // A signal is for whoever deletes the session before it ends us.
+        let _ = SigSet::all().thread_block();
+        clock::sleep(total + GRACE);
+        // Not through the log, which may be what hangs.
+        let _ = writeln!(
+            io::stderr(),
+            "fence_redfish_rs: ERROR: Failed: Timed out after {} s in something on this machine, not in the BMC: a file, \
+             a pipe or syslog",
+            (total + GRACE).as_secs()
+        );
+        std::process::exit(i32::from(FAILED));
+    });
+}
+
+/// From the first session on, a signal that would end us deletes it first.
+#[expect(clippy::disallowed_methods, reason = "this is the applet's own main")]
+fn delete_at_a_signal(session: SessionHandle) {
+    let signals: SigSet = ENDINGS.iter().copied().collect();
+    if signals.thread_block().is_err() {
+        return;
+    }
+    std::thread::spawn(move || {
+        if let Ok(signal) = signals.wait() {
+            session.delete();
+            end_by(signal);
+        }
+    });
+}
+
+#[expect(clippy::exit, reason = "a signal ends the process, whatever its other threads are waiting for")]
+fn end_by(signal: Signal) {
+    std::process::exit(128 + signal as i32)
+}
+
+/// Prints what there is to print. A power action that is done stays done, whoever reads its success or not.
+fn finish(action: Action, ending: &Ending) -> u8 {
+    if ending.text.is_empty() {
+        return ending.code;
+    }
+    let printed = print(&format!("{}\n", ending.text));
+    if printed == 0 || action.acts() { ending.code } else { printed }
+}
+
+fn print(text: &str) -> u8 {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => 0,
+        Err(_) => FAILED,
+    }
+}
+
+fn fail(fault: &str) -> u8 {
+    log::error!("Failed: {fault}");
+    FAILED
+}
+
+fn is_set(given: &Given, opt: Opt) -> bool {
+    given.values.get(&opt).and_then(|value| value.text()).and_then(truth).unwrap_or(false)
+}
+
+/// Errors go to stderr and syslog; what an operator should know goes to syslog; everything is shown with verbose.
+/// While an action succeeds, nothing goes to stderr: some callers take any byte there for a failure.
+fn start_logging(given: &Given) {
+    let level =
+        given.values.get(&Opt::VerboseLevel).and_then(|value| value.text()).and_then(|level| level.parse::<i32>().ok());
+    let verbose = match level {
+        Some(level) => level > 0,
+        None => is_set(given, Opt::Verbose),
+    };
+    let stderr = match (is_set(given, Opt::Quiet), verbose) {
+        (true, _) => LevelFilter::Off,
+        (false, true) => LevelFilter::Debug,
+        (false, false) => LevelFilter::Error,
+    };
+    logging::init(logging::Settings {
+        tag: "fence_redfish_rs".to_owned(),
+        stderr,
+        syslog: if verbose { LevelFilter::Debug } else { LevelFilter::Info },
+        file: None,
+    });
+}
+
+/// Options come from the command line if there is one, else from standard input.
+fn read_input(args: &[OsString]) -> Result<Given, String> {
+    if !args.is_empty() {
+        return input::from_arguments(args);
+    }
+    if io::stdin().is_terminal() {
+        let _ = writeln!(
+            io::stderr(),
+            "fence_redfish_rs: type options as key=value, one on a line, and end with Ctrl-D (-h shows all options)"
+        );
+        return read_lines().map(|bytes| input::from_lines(&bytes));
+    }
+    // Standard input may be a pipe that nobody closes; a thread may wait for it, we do not.
+    let (send, receive) = mpsc::sync_channel(1);
+    std::thread::spawn(move || send.send(read_lines()));
+    match receive.recv_timeout(INPUT_TIME) {
+        Ok(bytes) => Ok(input::from_lines(&bytes?)),
+        Err(_) => Err(format!("options on standard input did not end within {} s", INPUT_TIME.as_secs())),
+    }
+}
+
+fn read_lines() -> Result<Zeroizing<Vec<u8>>, String> {
+    let limit = u64::try_from(INPUT_LIMIT).unwrap_or(u64::MAX);
+    let bytes = unbuffered_stdin()
+        .and_then(|stdin| wiped::read(stdin.take(limit + 1), INPUT_LIMIT + 1))
+        .map_err(|error| format!("options could not be read from standard input: {error}"))?;
+    if bytes.len() > INPUT_LIMIT {
+        return Err(format!("options on standard input are longer than {} KiB", INPUT_LIMIT / 1024));
+    }
+    Ok(bytes)
+}
+
+/// The buffer of `io::stdin` lives as long as the process, and would keep a password that passes through it.
+fn unbuffered_stdin() -> io::Result<File> {
+    Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
+}

@@ -1,0 +1,68 @@
+//! One node after the other gets a newer version of the program while etcd serves. In between the two versions run side by
+//! side, read what the other one publishes, and each goes on without the other.
+//!
+//! `TANDEM_OLD` names the older program. Without it both are the same: that shows the procedure, and the samples in
+//! `tests/fixtures/formats` show the formats.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::steps;
+use crate::decisions;
+use crate::etcd;
+use crate::node::{NODES, Node};
+use crate::power;
+use crate::program;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+const LIMIT: Duration = Duration::from_secs(240);
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let newer = program::tested();
+    let older = std::env::var_os("TANDEM_OLD").map_or_else(|| newer.clone(), PathBuf::from);
+    println!("   both nodes have the older version: {}", older.display());
+    for node in NODES {
+        replace(lab, node, &older)?;
+    }
+    // What each node publishes and keeps is the older version's own from here on.
+    for node in NODES {
+        leaves_and_returns(lab, node)?;
+    }
+    let leader = etcd::wait_two_voters(lab, LIMIT)?.leader;
+    let follower = leader.other();
+    lab.set("boot-delay", "2")?;
+
+    println!("   {follower} is upgraded");
+    let mut writers = super::writing(lab)?;
+    replace(lab, follower, &newer)?;
+    std::thread::sleep(steps::THREE_MONITORS);
+    for victim in [leader, follower] {
+        println!("   {victim} loses power beside the other version");
+        power::cut(lab, victim)?;
+        steps::wait_write(&writers, LIMIT)?;
+        etcd::wait_two_voters(lab, LIMIT)?;
+        std::thread::sleep(steps::THREE_MONITORS);
+    }
+    leaves_and_returns(lab, leader)?;
+    println!("   {leader} is upgraded");
+    replace(lab, leader, &newer)?;
+    std::thread::sleep(steps::THREE_MONITORS);
+    leaves_and_returns(lab, leader)?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// What was decided until now is decided again by the program that leaves.
+fn replace(lab: &Lab, node: Node, with: &Path) -> Result<()> {
+    decisions::replay(lab, "rolling_upgrade")?;
+    program::put(lab, node, with)
+}
+
+fn leaves_and_returns(lab: &Lab, node: Node) -> Result<()> {
+    steps::standby(lab, node, true)?;
+    steps::wait_alone(lab, node.other())?;
+    steps::wait_stopped(lab, &[node])?;
+    steps::standby(lab, node, false)?;
+    etcd::wait_two_voters(lab, LIMIT).map(drop)
+}
