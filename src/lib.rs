@@ -4,6 +4,7 @@
 //! environment into a request ([`ocf`]), gathers facts ([`observe`]), lets the pure core choose ([`decide`]) and
 //! performs what was chosen ([`act`]). Facts and effects go through one adapter for each outside program or format:
 //! [`pacemaker`], [`podman`], [`etcd`], [`data_dir`], [`openshift`]. `fence_redfish_rs` is [`fence`] over [`redfish`].
+//! What can be set of either agent is a row of a table of [`options`].
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
@@ -20,15 +21,15 @@ pub mod etcd;
 pub mod failed_starts;
 pub mod fence;
 pub mod logging;
-pub mod manpage;
 pub mod observe;
 pub mod ocf;
 mod ofd_lock;
-mod open_files;
 pub mod openshift;
+pub mod options;
 mod output;
 pub mod pacemaker;
 pub mod podman;
+mod proc;
 pub mod redfish;
 pub mod regular_file;
 pub mod resource;

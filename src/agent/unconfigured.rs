@@ -9,10 +9,10 @@ use crate::command::Programs;
 use crate::data_dir;
 use crate::decide::Fact;
 use crate::etcd::config;
-use crate::observe::listeners;
 use crate::ocf::env::Env;
 use crate::podman::turn::Turn;
 use crate::podman::{self, process};
+use crate::proc;
 use crate::resource::params;
 use crate::state_file;
 
@@ -78,7 +78,7 @@ impl<'a> Place<'a> {
 
     /// Where podman does not answer, nobody who listens is the sign that is left.
     fn is_silent(&self) -> bool {
-        let taken = listeners::ports();
+        let taken = proc::listening_ports();
         self.started.as_ref().is_some_and(|started| started.client_ports.iter().all(|port| !taken.contains(port)))
     }
 }

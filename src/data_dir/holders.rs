@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use super::error::Error;
 use super::layout::{MEMBER, list};
 use super::lock;
-use crate::{open_files, terminate};
+use crate::{proc, terminate};
 
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -36,8 +36,8 @@ fn holders(dir: &Path) -> Result<BTreeSet<i32>, Error> {
     let mut files = BTreeSet::new();
     for part in ["wal", "snap"] {
         for path in list(&member.join(part))?.unwrap_or_default() {
-            files.extend(open_files::inode(&path));
+            files.extend(proc::inode(&path));
         }
     }
-    open_files::holders(&files).map_err(Error::io("listing", Path::new("/proc")))
+    proc::holders(&files).map_err(Error::io("listing", Path::new(proc::ROOT)))
 }

@@ -144,11 +144,24 @@ pub struct NodeAddress {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Notify {
     pub moment: Moment,
-    /// `start`, `stop`, `promote` or `demote`; empty outside the notify action.
-    pub operation: String,
+    pub operation: Operation,
     pub active: BTreeSet<NodeName>,
     pub start: BTreeSet<NodeName>,
     pub stop: BTreeSet<NodeName>,
+}
+
+/// What a notification is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// Nothing: this is no notification.
+    #[default]
+    #[serde(rename = "")]
+    None,
+    Start,
+    Stop,
+    Promote,
+    Demote,
 }
 
 /// Which side of an operation a notification is on.

@@ -1,6 +1,6 @@
 //! Notifications: the moments at which Pacemaker tells a running member what happens to the other one.
 
-use super::evidence::{Evidence, Moment, Notify};
+use super::evidence::{Evidence, Moment, Notify, Operation};
 use super::fact::Fact;
 use super::membership;
 use super::plan::{Exit, Phase, Plan, Progress};
@@ -16,10 +16,10 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     if progress.phase != Phase::Begin {
         return recover::decide(evidence, progress).unwrap_or_else(nothing);
     }
-    match (notify.moment, notify.operation.as_str()) {
-        (Moment::Pre, "start") => before_start(evidence, notify),
-        (Moment::Post, "start") => after_start(evidence, progress),
-        (Moment::Post, "stop") => after_stop(evidence, progress, notify),
+    match (notify.moment, notify.operation) {
+        (Moment::Pre, Operation::Start) => before_start(evidence, notify),
+        (Moment::Post, Operation::Start) => after_start(evidence, progress),
+        (Moment::Post, Operation::Stop) => after_stop(evidence, progress, notify),
         // Pre-stop and pre-demote come before fencing, under a partition on both sides: they prove nothing.
         _ => nothing(),
     }

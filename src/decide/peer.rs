@@ -1,6 +1,6 @@
 //! Pacemaker's word on the peer: is its agent active, starting, or confirmed stopped? Never guessed.
 
-use super::evidence::{Cib, Evidence, Moment, Notify, PeerAgent, PeerNode};
+use super::evidence::{Cib, Evidence, Moment, Notify, Operation, PeerAgent, PeerNode};
 use super::fact::Fact;
 use super::standing::{Standing, classify};
 
@@ -46,7 +46,7 @@ pub(super) fn peer_word(evidence: &Evidence) -> PeerStatus {
 /// The transition's own plan for a peer whose machine is there.
 fn refined_by(notify: &Notify, peer: &str, word: PeerStatus) -> PeerStatus {
     // This notification is handled before anything is started again.
-    if notify.stop.contains(peer) && notify.operation == "stop" && notify.moment == Moment::Post {
+    if notify.stop.contains(peer) && notify.operation == Operation::Stop && notify.moment == Moment::Post {
         return PeerStatus::Stopped;
     }
     if notify.start.contains(peer) {

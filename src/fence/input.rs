@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use clap::{Arg, ArgAction, Command, value_parser};
 use zeroize::Zeroizing;
 
-use super::options::{OPTIONS, Opt, OptionKind, by_name, truth};
+use super::options::{OPTIONS, Opt, by_name, truth};
+use crate::options::OptionKind;
 
 /// More than any configuration holds; what is longer is no configuration.
 pub const INPUT_LIMIT: usize = 256 * 1024;
@@ -103,8 +104,8 @@ impl Given {
         if !self.values.contains_key(&Opt::Action) {
             return;
         }
-        for row in OPTIONS.iter().filter(|row| row.is_for_people()) {
-            let Some(value) = self.values.remove(&row.opt) else { continue };
+        for (opt, row) in OPTIONS.iter().filter(|(_, row)| row.for_people) {
+            let Some(value) = self.values.remove(opt) else { continue };
             let value = value.text().unwrap_or_default().trim();
             if truth(value) == Some(true) {
                 self.faults.push(format!("{}={value} asks for text, not for fencing: remove it", row.name));
@@ -149,12 +150,12 @@ pub fn from_lines(input: &[u8]) -> Given {
 
 fn accept(given: &mut Given, key: &str, value: &[u8]) {
     match by_name(key) {
-        Some(row) if row.kind == OptionKind::Secret => given.set(row.opt, value),
-        Some(row) if row.opt == Opt::Plug => {
+        Some((opt, row)) if row.kind == OptionKind::Secret => given.set(*opt, value),
+        Some((Opt::Plug, row)) => {
             let name = if key == row.name { row.name } else { row.old.unwrap_or(row.name) };
             given.plugs.insert(name, Value::new(unquoted(value)));
         }
-        Some(row) => given.set(row.opt, unquoted(value)),
+        Some((opt, _)) => given.set(*opt, unquoted(value)),
         None if key == "nodename" => given.node = Some(String::from_utf8_lossy(unquoted(value)).into_owned()),
         None if SILENTLY_IGNORED.contains(&key) => {}
         None => given.remark(format!("unknown option '{}' was ignored", shown(key))),
@@ -181,14 +182,14 @@ pub fn from_arguments(arguments: &[OsString]) -> Result<Given, String> {
         line.strip_prefix("error: ").unwrap_or(line).to_owned()
     })?;
     let mut given = Given::default();
-    for row in OPTIONS {
-        if row.opt == Opt::Verbose {
+    for (opt, row) in OPTIONS {
+        if *opt == Opt::Verbose {
             given.verbosity = u32::from(matches.get_count(row.name));
             if given.verbosity > 0 {
-                given.set(row.opt, "1");
+                given.set(*opt, "1");
             }
         } else if let Some(value) = matches.get_one::<OsString>(row.name) {
-            given.set(row.opt, value.as_bytes());
+            given.set(*opt, value.as_bytes());
         }
     }
     if let Some(node) = matches.get_one::<OsString>("nodename") {
@@ -213,19 +214,19 @@ pub(crate) fn command() -> Command {
         .disable_version_flag(true)
         .infer_long_args(true)
         .args_override_self(true);
-    for row in OPTIONS {
-        let mut argument = Arg::new(row.name).long(row.long()).alias(row.name).help(row.help);
+    for (opt, row) in OPTIONS {
+        let mut argument = Arg::new(row.name).long(row.long_option()).alias(row.name).help(row.short);
         if let Some(old) = row.old {
             argument = argument.alias(old).alias(old.replace('_', "-"));
         }
-        if let Some(short) = row.short {
-            argument = argument.short(short);
+        if let Some(letter) = row.letter {
+            argument = argument.short(letter);
         }
         let parser = value_parser!(OsString);
         argument = match row.kind {
-            OptionKind::Flag if row.opt == Opt::Verbose => argument.action(ArgAction::Count),
+            OptionKind::Switch if *opt == Opt::Verbose => argument.action(ArgAction::Count),
             // A switch may be given a value, with an equals sign only.
-            OptionKind::Flag => argument
+            OptionKind::Switch => argument
                 .num_args(0..=1)
                 .require_equals(true)
                 .default_missing_value("1")

@@ -1,12 +1,12 @@
 //! What the agent says about itself: metadata for Pacemaker and pcs, help and a man page for people. All from the table.
 
-use std::fmt::Write as _;
-
-use roff::{Inline, bold, italic, line_break, roman};
+use roff::{bold, line_break, roman};
 
 use super::config::ACTIONS;
-use super::options::{OPTIONS, OptionKind, Row};
-use crate::manpage::Page;
+use super::options::rows;
+use crate::options::help;
+use crate::options::manpage::Page;
+use crate::options::standard::Standard;
 use crate::xml::Writer;
 
 const NAME: &str = "fence_redfish_rs";
@@ -22,11 +22,8 @@ pub fn metadata() -> String {
     xml.text("longdesc", &[], LONG);
     xml.text("vendor-url", &[], "https://www.dmtf.org/standards/redfish");
     xml.open("parameters", &[]);
-    for row in OPTIONS.iter().filter(|row| !row.is_for_people()) {
-        parameter(&mut xml, row, row.name, row.old.map(|old| ("obsoletes", old)));
-        if let Some(old) = row.old {
-            parameter(&mut xml, row, old, Some(("deprecated", "1")));
-        }
+    for row in rows().filter(|row| !row.for_people) {
+        Standard::FenceAgent.declare(&mut xml, row);
     }
     xml.close();
     xml.open("actions", &[]);
@@ -40,70 +37,11 @@ pub fn metadata() -> String {
     xml.finish()
 }
 
-fn parameter(xml: &mut Writer, row: &Row, name: &str, relation: Option<(&str, &str)>) {
-    let mut attributes = vec![("name", name), ("unique", "0"), ("required", if row.required { "1" } else { "0" })];
-    attributes.extend(relation);
-    xml.open("parameter", &attributes);
-    xml.empty("getopt", &[("mixed", &usage(row))]);
-    let mut content = vec![("type", type_name(row.kind))];
-    content.extend(row.default.map(|default| ("default", default)));
-    match row.kind {
-        OptionKind::Choice(choices) => {
-            xml.open("content", &content);
-            for choice in choices {
-                xml.empty("option", &[("value", choice)]);
-            }
-            xml.close();
-        }
-        _ => {
-            xml.empty("content", &content);
-        }
-    }
-    xml.text("shortdesc", &[("lang", "en")], row.help);
-    xml.close();
-}
-
-fn type_name(kind: OptionKind) -> &'static str {
-    match kind {
-        // The fencing library, too, calls what takes "true/false" on the command line a string.
-        OptionKind::Text | OptionKind::Secret | OptionKind::Truth => "string",
-        OptionKind::Integer => "integer",
-        OptionKind::Seconds => "second",
-        OptionKind::Flag => "boolean",
-        OptionKind::Choice(_) => "select",
-    }
-}
-
-fn usage(row: &Row) -> String {
-    let value = if row.takes_value() { format!("=[{}]", row.value) } else { String::new() };
-    let short = row.short.map(|letter| format!("-{letter}, ")).unwrap_or_default();
-    format!("{short}--{}{value}", row.long())
-}
-
 /// What `-h` prints.
 pub fn help() -> String {
-    let mut text = format!("Usage:\n\t{NAME} [options]\nOptions:\n");
-    for row in OPTIONS {
-        let mut line = format!("   {:<34}", usage(row));
-        for word in help_of(row).split(' ') {
-            let start = line.rfind('\n').map_or(0, |at| at + 1);
-            if line.len() - start + word.len() > 110 {
-                let _ = write!(line, "\n{:<37}", "");
-            }
-            let _ = write!(line, " {word}");
-        }
-        text.push_str(&line);
-        text.push('\n');
-    }
+    let mut text = format!("Usage:\n\t{NAME} [options]\nOptions:\n{}", help::list(rows()));
     text.push_str("Without any option, key=value lines are read from standard input.\n");
     text
-}
-
-fn help_of(row: &Row) -> String {
-    match row.default {
-        Some(default) => format!("{} (Default: {default})", row.help),
-        None => row.help.to_owned(),
-    }
 }
 
 /// A man page: `fence_redfish_rs -o manpage | man -l -`.
@@ -114,12 +52,7 @@ pub fn manpage() -> String {
     page.section("DESCRIPTION").text([roman(LONG)]);
     page.section("OPTIONS");
     page.text([roman("Each option is given on the command line, or by its name on standard input.")]);
-    for row in OPTIONS {
-        page.entry([bold(usage(row))]).text(explanation(row));
-        if let OptionKind::Choice(choices) = row.kind {
-            page.text([roman(format!("One of {}.", choices.join(", ")))]);
-        }
-    }
+    page.options(Standard::FenceAgent, rows());
     page.section("ACTIONS");
     for (name, _, _) in ACTIONS.iter().filter(|(_, _, declared)| *declared) {
         page.entry([bold(*name)]).text([roman(what_it_does(name))]);
@@ -136,17 +69,6 @@ const EXIT_CODES: &[(&str, &str)] = &[
     ("1", "Not done, or not known."),
     ("2", "status only: the system is off."),
 ];
-
-/// What an option is for, and how it is given to a fence device.
-fn explanation(row: &Row) -> Vec<Inline> {
-    let help = help_of(row);
-    let help = help.trim_end_matches('.');
-    if row.is_for_people() {
-        return vec![roman(format!("{help}. On the command line only."))];
-    }
-    let old = row.old.map(|old| format!(" (formerly {old})")).unwrap_or_default();
-    vec![roman(format!("{help}. On standard input: ")), italic(row.name), roman(format!("{old}."))]
-}
 
 fn what_it_does(action: &str) -> &'static str {
     match action {
@@ -172,12 +94,12 @@ mod tests {
     #[test]
     fn every_option_is_in_every_text() {
         let texts = [metadata(), help(), manpage().replace("\\-", "-")];
-        for row in OPTIONS {
+        for row in rows() {
             // Who reads the metadata writes them into a fence device.
-            for text in &texts[usize::from(row.is_for_people())..] {
-                assert!(text.contains(&format!("--{}", row.long())), "{} in {text}", row.name);
+            for text in &texts[usize::from(row.for_people)..] {
+                assert!(text.contains(&format!("--{}", row.long_option())), "{} in {text}", row.name);
             }
-            assert_eq!(texts[0].contains(&format!("name=\"{}\"", row.name)), !row.is_for_people(), "{}", row.name);
+            assert_eq!(texts[0].contains(&format!("name=\"{}\"", row.name)), !row.for_people, "{}", row.name);
         }
     }
 

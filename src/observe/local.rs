@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::listeners;
 use crate::data_dir;
 use crate::decide::evidence::{Etcd, Local, Obstacle};
 use crate::decide::fact::Fact;
@@ -11,6 +10,7 @@ use crate::failed_starts;
 use crate::openshift::{machine, revision};
 use crate::podman;
 use crate::podman::process;
+use crate::proc;
 use crate::resource::context::Context;
 
 /// What etcd listens on besides, on OpenShift: HTTP for clients, and metrics.
@@ -38,7 +38,7 @@ fn obstacle(context: &Context) -> Option<Obstacle> {
         return Some(Obstacle::StaticPod);
     }
     let openshift = context.deployment.manifest.as_ref().map(|_| OPENSHIFT_PORTS).into_iter().flatten();
-    let taken = listeners::ports();
+    let taken = proc::listening_ports();
     let mut ours = [context.params.client_port, context.params.peer_port].into_iter().chain(openshift);
     ours.find(|port| taken.contains(port)).map(Obstacle::PortTaken)
 }

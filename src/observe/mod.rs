@@ -1,7 +1,6 @@
 //! Gathers the facts of one round: all I/O, each source within its own time, and no decision.
 
 mod container;
-pub mod listeners;
 mod local;
 
 use std::time::Duration;

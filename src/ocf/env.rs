@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::decide::evidence::{Moment, Notify};
+use crate::decide::evidence::{Moment, Notify, Operation};
+use crate::options::yes_no;
 
 /// The environment of one call.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +68,8 @@ impl Env {
 
     /// Whether the resource is a promotable clone.
     pub fn is_promotable(&self) -> bool {
-        self.meta("promotable").is_some_and(is_true) || self.meta("promoted_max").is_some()
+        self.meta("promotable").and_then(yes_no::of_resource_agents) == Some(true)
+            || self.meta("promoted_max").is_some()
     }
 
     /// Where agents keep what no reboot survives.
@@ -105,17 +107,18 @@ impl Env {
                 Some("post") => Moment::Post,
                 _ => Moment::Outside,
             },
-            operation: self.meta("notify_operation").unwrap_or_default().to_owned(),
+            operation: match self.meta("notify_operation") {
+                Some("start") => Operation::Start,
+                Some("stop") => Operation::Stop,
+                Some("promote") => Operation::Promote,
+                Some("demote") => Operation::Demote,
+                _ => Operation::None,
+            },
             active,
             start: nodes("start"),
             stop: nodes("stop"),
         })
     }
-}
-
-/// The words that OCF takes for yes.
-pub fn is_true(word: &str) -> bool {
-    matches!(word, "yes" | "true" | "1" | "YES" | "TRUE" | "True" | "ja" | "on" | "ON")
 }
 
 #[cfg(test)]
@@ -147,7 +150,7 @@ mod tests {
         ])
         .notify()
         .unwrap();
-        assert_eq!(notify.moment, Moment::Post);
+        assert_eq!((notify.moment, notify.operation), (Moment::Post, Operation::Stop));
         assert_eq!(notify.stop.iter().collect::<Vec<_>>(), ["node2"]);
         assert!(notify.start.is_empty());
         assert_eq!(notify.active.len(), 2);

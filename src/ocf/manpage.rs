@@ -2,18 +2,16 @@
 
 use roff::{bold, roman};
 
-use super::metadata::{Action, Agent, Parameter};
-use crate::manpage::Page;
+use super::metadata::{Action, Agent};
+use crate::options::manpage::Page;
+use crate::options::standard::Standard;
 
 /// The page `ocf_PROVIDER_NAME(7)`.
 pub fn page(agent: &Agent, provider: &str) -> String {
     let mut page = Page::new(&format!("ocf_{provider}_{}", agent.name), "7", "OCF resource agents", agent.short);
     page.section("SYNOPSIS").lines(&synopsis(agent, provider));
     page.section("DESCRIPTION").text([roman(agent.long)]);
-    page.section("PARAMETERS");
-    for parameter in agent.parameters {
-        write_parameter(&mut page, parameter);
-    }
+    page.section("PARAMETERS").options(Standard::ResourceAgent, agent.parameters);
     page.section("ACTIONS").text([roman("Times are those that Pacemaker uses where nobody sets others.")]);
     for action in agent.actions {
         write_action(&mut page, action);
@@ -29,15 +27,6 @@ fn synopsis(agent: &Agent, provider: &str) -> String {
         agent.name,
         values.join(" \\\n")
     )
-}
-
-fn write_parameter(page: &mut Page, parameter: &Parameter) {
-    let remark = match (parameter.required, parameter.default) {
-        (true, _) => format!("{}, required", parameter.kind),
-        (false, Some(default)) => format!("{}, default {default}", parameter.kind),
-        (false, None) => parameter.kind.to_owned(),
-    };
-    page.entry([bold(parameter.name), roman(format!(" ({remark})"))]).text([roman(parameter.long)]);
 }
 
 fn write_action(page: &mut Page, action: &Action) {

@@ -1,45 +1,8 @@
 //! An agent's meta-data, written from the same tables that parse its parameters.
 
+use crate::options::OptionRow;
+use crate::options::standard::Standard;
 use crate::xml::Writer;
-
-/// One parameter of an agent.
-#[derive(Debug)]
-pub struct Parameter {
-    pub name: &'static str,
-    /// `string`, `integer` or `boolean`.
-    pub kind: &'static str,
-    pub required: bool,
-    pub default: Option<&'static str>,
-    /// Whether a change takes effect with `reload-agent`, without a restart.
-    pub reloadable: bool,
-    pub short: &'static str,
-    pub long: &'static str,
-}
-
-impl Parameter {
-    /// A parameter that may be left out, without a default.
-    pub const fn new(name: &'static str, kind: &'static str, short: &'static str, long: &'static str) -> Self {
-        Self { name, kind, required: false, default: None, reloadable: false, short, long }
-    }
-
-    /// With a default.
-    #[must_use]
-    pub const fn or(self, default: &'static str) -> Self {
-        Self { default: Some(default), ..self }
-    }
-
-    /// Which nobody can leave out.
-    #[must_use]
-    pub const fn required(self) -> Self {
-        Self { required: true, ..self }
-    }
-
-    /// Which changes without a restart.
-    #[must_use]
-    pub const fn reloadable(self) -> Self {
-        Self { reloadable: true, ..self }
-    }
-}
 
 /// One action of an agent, with what Pacemaker is to use where nobody sets anything else.
 #[derive(Debug)]
@@ -68,7 +31,7 @@ pub struct Agent {
     pub name: &'static str,
     pub short: &'static str,
     pub long: &'static str,
-    pub parameters: &'static [Parameter],
+    pub parameters: &'static [OptionRow],
     pub actions: &'static [Action],
 }
 
@@ -91,27 +54,13 @@ pub fn xml(agent: &Agent) -> String {
     xml.text("shortdesc", &[("lang", "en")], agent.short);
     xml.open("parameters", &[]);
     for parameter in agent.parameters {
-        write_parameter(&mut xml, parameter);
+        Standard::ResourceAgent.declare(&mut xml, parameter);
     }
     xml.close().open("actions", &[]);
     for action in agent.actions {
         write_action(&mut xml, action);
     }
     xml.finish()
-}
-
-fn write_parameter(xml: &mut Writer, parameter: &Parameter) {
-    let required = if parameter.required { "1" } else { "0" };
-    let mut attributes = vec![("name", parameter.name), ("required", required)];
-    if parameter.reloadable {
-        attributes.push(("reloadable", "1"));
-    }
-    xml.open("parameter", &attributes);
-    xml.text("longdesc", &[("lang", "en")], parameter.long);
-    xml.text("shortdesc", &[("lang", "en")], parameter.short);
-    let mut content = vec![("type", parameter.kind)];
-    content.extend(parameter.default.map(|default| ("default", default)));
-    xml.empty("content", &content).close();
 }
 
 fn write_action(xml: &mut Writer, action: &Action) {

@@ -5,6 +5,7 @@ use roxmltree::{Document, Node};
 use super::{Error, run};
 use crate::command::Programs;
 use crate::ocf::env::Env;
+use crate::options::yes_no;
 
 /// A resource of our agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +53,8 @@ fn read(primitive: Node<'_, '_>) -> Option<Configured> {
     let id = primitive.attribute("id")?.to_owned();
     let clone = primitive.ancestors().find(|node| node.has_tag_name("clone"));
     let promotable = clone.is_some_and(|clone| {
-        pairs(clone, "meta_attributes").any(|(name, value)| name == "promotable" && crate::ocf::env::is_true(&value))
+        pairs(clone, "meta_attributes")
+            .any(|(name, value)| name == "promotable" && yes_no::of_resource_agents(&value) == Some(true))
     });
     Some(Configured { id, parameters: pairs(primitive, "instance_attributes").collect(), promotable })
 }

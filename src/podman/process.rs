@@ -1,9 +1,9 @@
 //! The process behind the container: alive or not is a look into /proc, without podman, and stays true where podman has
 //! lost sight of it.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::decide::Fact;
+use crate::proc;
 use crate::state_file;
 use crate::terminate;
 
@@ -30,12 +31,8 @@ const PODS: &[&str] = &["kubepods", "crio-"];
 impl Process {
     /// The process `pid`, if it lives.
     pub fn of(pid: i32) -> Option<Self> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name, in parentheses, may hold blanks. After it come the state and, 19 fields on, the start time.
-        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-        let state = fields.next()?;
-        let started = fields.nth(18)?.parse().ok()?;
-        (!matches!(state, "Z" | "X")).then_some(Self { pid, started })
+        let stat = proc::stat(pid).filter(|stat| !stat.has_ended)?;
+        Some(Self { pid, started: stat.started })
     }
 
     /// Whether it still lives.
@@ -57,7 +54,7 @@ impl Process {
 
     /// Sets how willing the kernel is to end it when memory runs out.
     pub fn set_oom_score(self, score: i32) -> std::io::Result<()> {
-        fs::write(format!("/proc/{}/oom_score_adj", self.pid), score.to_string())
+        proc::set_oom_score(self.pid, score)
     }
 }
 
@@ -117,32 +114,16 @@ pub fn forget(path: &Path) {
 
 /// Whether etcd's database in `data_dir` is locked by a process that kubelet runs: OpenShift's own static pod.
 pub fn a_pod_has_open(data_dir: &Path) -> bool {
-    let Ok(database) = fs::metadata(data_dir.join("member/snap/db")) else { return false };
-    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
-    let holders = locks.lines().filter_map(|line| holder(line, database.ino()));
-    holders.filter(|pid| is_in_a_pod(*pid)).any(|pid| has_open(pid, &database))
-}
-
-/// Whether the process has this very file open. A line of /proc/locks names a device as well, but some file systems (btrfs)
-/// have other numbers there than a file's own: another file system's file of the same number is told apart by its opener.
-fn has_open(pid: i32, file: &fs::Metadata) -> bool {
-    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    let opened = entries.flatten().filter_map(|entry| fs::metadata(entry.path()).ok());
-    opened.into_iter().any(|opened| (opened.dev(), opened.ino()) == (file.dev(), file.ino()))
-}
-
-/// The process that holds the lock which a line of /proc/locks tells of, if it is one on `inode`.
-fn holder(line: &str, inode: u64) -> Option<i32> {
-    // `1: FLOCK  ADVISORY  WRITE 1234 fe:01:5678 0 EOF`; one that waits has an arrow after its number.
-    let mut fields = line.split_whitespace().skip(1).skip_while(|field| *field == "->").skip(3);
-    let pid = fields.next()?.parse().ok()?;
-    let of = fields.next()?.rsplit(':').next()?.parse::<u64>().ok()?;
-    (of == inode).then_some(pid)
+    let Some(database) = proc::inode(&data_dir.join("member/snap/db")) else { return false };
+    let holders = proc::lockers(database.1).into_iter().filter(|pid| is_in_a_pod(*pid));
+    // Another file system's file of the same number is told apart by who has it open.
+    let database = BTreeSet::from([database]);
+    holders.into_iter().any(|pid| proc::has_open(pid, &database))
 }
 
 fn is_in_a_pod(pid: i32) -> bool {
-    let cgroup = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    PODS.iter().any(|word| cgroup.contains(word))
+    let cgroups = proc::cgroups(pid);
+    PODS.iter().any(|word| cgroups.contains(word))
 }
 
 #[cfg(test)]
@@ -216,29 +197,5 @@ mod tests {
         assert!(!was_ended(&path), "it ended by itself");
         forget(&path);
         assert!(remembered(&path).is_none() && !was_ended(&path));
-    }
-
-    #[test]
-    fn a_file_of_the_same_number_on_another_file_system_is_another_file() {
-        let me = i32::try_from(std::process::id()).unwrap();
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("db");
-        let file = fs::File::create(&path).unwrap();
-        let database = fs::metadata(&path).unwrap();
-        assert!(has_open(me, &database));
-        // /proc numbers its files on its own: a process is found there whose file has our number and another device.
-        let other = fs::metadata("/proc/self/stat").unwrap();
-        assert!(!has_open(me, &other), "nobody has it open");
-        drop(file);
-        assert!(!has_open(me, &database));
-        assert!(!has_open(-1, &database));
-    }
-
-    #[test]
-    fn a_line_of_the_lock_table_names_its_holder() {
-        assert_eq!(holder("1: FLOCK  ADVISORY  WRITE 1234 fe:01:5678 0 EOF", 5678), Some(1234));
-        assert_eq!(holder("1: -> FLOCK  ADVISORY  WRITE 1234 fe:01:5678 0 EOF", 5678), Some(1234));
-        assert_eq!(holder("1: FLOCK  ADVISORY  WRITE 1234 fe:01:56789 0 EOF", 5678), None);
-        assert_eq!(holder("2: OFDLCK ADVISORY  WRITE -1 fe:01:5678 0 EOF", 5678), Some(-1));
     }
 }

@@ -18,7 +18,7 @@ use nix::unistd::Pid;
 
 use crate::clock::Deadline;
 use crate::decide::Fact;
-use crate::{ofd_lock, open_files, regular_file};
+use crate::{ofd_lock, proc, regular_file};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long what was killed may take to be gone.
@@ -87,11 +87,11 @@ impl Turn {
 
     /// Ends whoever else has it, at once, and whom those start meanwhile.
     pub fn end_others(&self) -> io::Result<()> {
-        let Some(file) = open_files::inode(&self.path) else { return Ok(()) };
+        let Some(file) = proc::inode(&self.path) else { return Ok(()) };
         let deadline = Deadline::after(AFTER_KILL);
         let mut ended = BTreeSet::new();
         while !deadline.has_passed() && self.take() == Fact::Known(true) {
-            for pid in open_files::holders(&BTreeSet::from([file]))? {
+            for pid in proc::holders(&BTreeSet::from([file]))? {
                 if ended.insert(pid) {
                     log::warn!("ending process {pid}, which an earlier action left behind");
                 }

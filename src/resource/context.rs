@@ -16,6 +16,7 @@ use crate::ocf::env::Env;
 use crate::openshift::revision;
 use crate::pacemaker;
 use crate::podman::turn::Turn;
+use crate::proc;
 use crate::state_file;
 
 /// What every round of one action shares.
@@ -164,11 +165,8 @@ fn host_and_port(ip: IpAddr, port: u16) -> String {
 /// This boot of this machine. The kernel's own id, and the start of process 1, which differs where several machines
 /// share a kernel.
 fn boot_id() -> String {
-    let kernel = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let init = std::fs::read_to_string("/proc/1/stat").unwrap_or_default();
-    // The name, in parentheses, may hold blanks; the 20th field after it is the start time in clock ticks since boot.
-    let start = init.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)).unwrap_or_default();
-    format!("{}-{start}", kernel.trim())
+    let start = proc::stat(1).map(|init| init.started.to_string()).unwrap_or_default();
+    format!("{}-{start}", proc::boot_id())
 }
 
 #[cfg(test)]

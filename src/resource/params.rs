@@ -13,8 +13,15 @@ use crate::etcd::config::Pair;
 use crate::etcd::settings::{self, Setting};
 use crate::ocf::env::Env;
 use crate::ocf::exit::Code;
-use read::{boolean, default_of, integer, node_ip_map, optional_path, path, required, words};
+use crate::options::OptionRow;
+use read::{given, list, node_ip_map, text, value};
 pub use table::PARAMETERS;
+use table::{
+    ALLOW_PULL, AUTHFILE, BACKUP_LOCATION, CERT_FILE, CLIENT_CERT_FILE, CLIENT_KEY_FILE, CLIENT_PORT, CONFIG_LOCATION,
+    DATA_DIR, DROP_IN_DEPENDENCY, ETCD_SETTINGS, FORCE_KILL, IMAGE, KEY_FILE, KUBECONFIG, MAX_BACKUP_SNAPSHOTS,
+    MONITOR_CMD, MOUNT_POINTS, NAME, NODE_IP_MAP, OOM, PEER_CERT_FILE, PEER_KEY_FILE, PEER_PORT, POD_MANIFEST,
+    PROMOTE_MAX_LAG, REUSE, RUN_CMD, RUN_CMD_OPTS, TRUSTED_CA_FILE,
+};
 
 /// The value of `image` that takes the image from the pod manifest.
 const IMAGE_OF_THE_MANIFEST: &str = "default";
@@ -101,17 +108,18 @@ impl Invalid {
 
 /// The container's name: what a stop and a probe need, even where all else is wrong.
 pub fn container_name(env: &Env) -> String {
-    env.parameter("name").or_else(|| default_of("name")).unwrap_or_default().to_owned()
+    text(env, &NAME).unwrap_or_default().to_owned()
 }
 
 /// The directory of etcd's configuration, which a stop looks into even where all else is wrong.
 pub fn config_location(env: &Env) -> PathBuf {
-    PathBuf::from(env.parameter("config_location").or_else(|| default_of("config_location")).unwrap_or_default())
+    PathBuf::from(text(env, &CONFIG_LOCATION).unwrap_or_default())
 }
 
 /// Reads the parameters from the environment.
 pub fn parse(env: &Env) -> Result<Params, Invalid> {
-    boolean(env, "reuse")?;
+    // Not used, but a wrong one is no less wrong.
+    let _: bool = value(env, &REUSE)?;
     let params = parse_each(env)?;
     fit_together(&params)?;
     Ok(params)
@@ -120,28 +128,28 @@ pub fn parse(env: &Env) -> Result<Params, Invalid> {
 /// Each by itself.
 fn parse_each(env: &Env) -> Result<Params, Invalid> {
     Ok(Params {
-        nodes: node_ip_map(required(env, "node_ip_map", "node1:192.0.2.1;node2:192.0.2.2")?)?,
+        nodes: node_ip_map(text(env, &NODE_IP_MAP)?)?,
         source: source(env)?,
         name: read::container_name(env)?,
-        authfile: path(env, "authfile")?,
-        allow_pull: boolean(env, "allow_pull")?,
+        authfile: value(env, &AUTHFILE)?,
+        allow_pull: value(env, &ALLOW_PULL)?,
         run_opts: read::run_opts(env)?,
-        run_cmd: words(env, "run_cmd"),
-        run_cmd_opts: words(env, "run_cmd_opts"),
-        mount_points: read::paths(env, "mount_points")?,
-        monitor_cmd: words(env, "monitor_cmd"),
-        force_kill: boolean(env, "force_kill")?,
+        run_cmd: list(env, &RUN_CMD)?,
+        run_cmd_opts: list(env, &RUN_CMD_OPTS)?,
+        mount_points: list(env, &MOUNT_POINTS)?,
+        monitor_cmd: list(env, &MONITOR_CMD)?,
+        force_kill: value(env, &FORCE_KILL)?,
         drop_in_dependency: drop_in_dependency(env)?,
-        oom: integer(env, "oom", -1000..=1000)?,
-        config_location: read::directory("config_location", path(env, "config_location")?)?,
-        backup_location: read::directory("backup_location", path(env, "backup_location")?)?,
-        max_backups: integer(env, "max_backup_snapshots", 0..=1000)?,
-        kubeconfig: path(env, "kubeconfig")?,
-        data_dir: optional_path(env, "data_dir")?.map(|path| read::directory("data_dir", path)).transpose()?,
-        client_port: integer(env, "client_port", 1..=65535)?,
-        peer_port: integer(env, "peer_port", 1..=65535)?,
+        oom: value(env, &OOM)?,
+        config_location: value(env, &CONFIG_LOCATION)?,
+        backup_location: value(env, &BACKUP_LOCATION)?,
+        max_backups: value(env, &MAX_BACKUP_SNAPSHOTS)?,
+        kubeconfig: value(env, &KUBECONFIG)?,
+        data_dir: given(env, &DATA_DIR)?,
+        client_port: value(env, &CLIENT_PORT)?,
+        peer_port: value(env, &PEER_PORT)?,
         etcd_settings: etcd_settings(env)?,
-        promote_max_lag: integer(env, "promote_max_lag", 0..=1_000_000)?,
+        promote_max_lag: value(env, &PROMOTE_MAX_LAG)?,
     })
 }
 
@@ -167,13 +175,13 @@ pub fn settings_fit(params: &Params, settings: &[Setting]) -> Result<(), Invalid
 
 /// The certificates decide: where they are given, nothing of OpenShift is read.
 fn source(env: &Env) -> Result<Source, Invalid> {
-    let image = env.parameter("image").filter(|image| *image != IMAGE_OF_THE_MANIFEST);
+    let image = env.parameter(IMAGE.name).filter(|image| *image != IMAGE_OF_THE_MANIFEST);
     if let Some(image) = image {
         read::image(image)?;
     }
     let (Some(certificates), image) = (certificates(env)?, image) else {
         let image = image.map(str::to_owned);
-        return Ok(Source::Manifest { path: path(env, "pod_manifest")?, image });
+        return Ok(Source::Manifest { path: value(env, &POD_MANIFEST)?, image });
     };
     let Some(image) = image else {
         return Err(Invalid::everywhere(format!(
@@ -185,37 +193,37 @@ fn source(env: &Env) -> Result<Source, Invalid> {
 }
 
 fn certificates(env: &Env) -> Result<Option<Certificates>, Invalid> {
-    const NAMES: [&str; 3] = ["trusted_ca_file", "cert_file", "key_file"];
-    const PAIRS: [&str; 4] = ["peer_cert_file", "peer_key_file", "client_cert_file", "client_key_file"];
-    if NAMES.iter().chain(&PAIRS).all(|name| env.parameter(name).is_none()) {
+    const NAMES: [&str; 3] = [TRUSTED_CA_FILE.name, CERT_FILE.name, KEY_FILE.name];
+    const PAIRS: [OptionRow; 4] = [PEER_CERT_FILE, PEER_KEY_FILE, CLIENT_CERT_FILE, CLIENT_KEY_FILE];
+    let is_missing = |name: &&str| env.parameter(name).is_none();
+    let missing = NAMES.into_iter().find(is_missing);
+    if NAMES.iter().all(is_missing) && PAIRS.iter().all(|row| is_missing(&row.name)) {
         return Ok(None);
     }
-    if let Some(missing) = NAMES.iter().find(|name| env.parameter(name).is_none()) {
+    if let Some(missing) = missing {
         return Err(Invalid::everywhere(format!("{missing} is not set: give {} together", NAMES.join(", "))));
     }
-    let server = Pair { cert: path(env, "cert_file")?, key: path(env, "key_file")? };
-    let other = |cert: &str, key: &str| match (optional_path(env, cert)?, optional_path(env, key)?) {
+    let server = Pair { cert: value(env, &CERT_FILE)?, key: value(env, &KEY_FILE)? };
+    let other = |cert: &OptionRow, key: &OptionRow| match (given(env, cert)?, given(env, key)?) {
         (None, None) => Ok(server.clone()),
         (Some(cert), Some(key)) => Ok(Pair { cert, key }),
-        _ => Err(Invalid::everywhere(format!("{cert} and {key} belong together: give both or neither"))),
+        _ => Err(Invalid::everywhere(format!("{} and {} belong together: give both or neither", cert.name, key.name))),
     };
     Ok(Some(Certificates {
-        trusted_ca_file: path(env, "trusted_ca_file")?,
-        peer: other("peer_cert_file", "peer_key_file")?,
-        client: other("client_cert_file", "client_key_file")?,
+        trusted_ca_file: value(env, &TRUSTED_CA_FILE)?,
+        peer: other(&PEER_CERT_FILE, &PEER_KEY_FILE)?,
+        client: other(&CLIENT_CERT_FILE, &CLIENT_KEY_FILE)?,
         server,
     }))
 }
 
 fn drop_in_dependency(env: &Env) -> Result<bool, Invalid> {
-    if env.parameter("drop_in_dependency").is_some() {
-        return boolean(env, "drop_in_dependency");
-    }
-    Ok(DROP_IN_SWITCHES.iter().any(|file| std::path::Path::new(file).is_file()))
+    let given = given(env, &DROP_IN_DEPENDENCY)?;
+    Ok(given.unwrap_or_else(|| DROP_IN_SWITCHES.iter().any(|file| std::path::Path::new(file).is_file())))
 }
 
 fn etcd_settings(env: &Env) -> Result<Vec<Setting>, Invalid> {
-    let text = env.parameter("etcd_settings").unwrap_or_default();
+    let text = env.parameter(ETCD_SETTINGS.name).unwrap_or_default();
     let entries = text.split([';', '\n']).map(str::trim).filter(|entry| !entry.is_empty());
     entries
         .map(|entry| settings::parse(entry).map_err(|why| Invalid::everywhere(format!("etcd_settings: {why}"))))

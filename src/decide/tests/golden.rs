@@ -215,7 +215,7 @@ fn while_running() -> Vec<Situation> {
         begin(
             "notify-after-fencing-announces",
             Request::Notify,
-            fenced.clone().notified(Moment::Post, "stop", &[], &["node2"]),
+            fenced.clone().notified(Moment::Post, Operation::Stop, &[], &["node2"]),
         ),
         in_phase("recovery-2-stops-etcd", Request::Notify, Phase::Announced, announced),
         Situation {
@@ -227,9 +227,13 @@ fn while_running() -> Vec<Situation> {
         begin(
             "notify-before-a-stop-proves-nothing",
             Request::Notify,
-            fenced.clone().notified(Moment::Pre, "stop", &[], &["node2"]),
+            fenced.clone().notified(Moment::Pre, Operation::Stop, &[], &["node2"]),
         ),
-        begin("notify-lists-a-returning-peer", Request::Notify, sole.notified(Moment::Pre, "start", &["node2"], &[])),
+        begin(
+            "notify-lists-a-returning-peer",
+            Request::Notify,
+            sole.notified(Moment::Pre, Operation::Start, &["node2"], &[]),
+        ),
         begin("monitor-is-the-backstop", Request::Monitor, fenced),
         begin("monitor-waits-for-fencing", Request::Monitor, voter(None).peer_is(PeerNode::Lost, PeerAgent::Active)),
         begin("monitor-shows-an-alarm", Request::Monitor, with_alarm),
@@ -251,7 +255,7 @@ fn stops_and_roles() -> Vec<Situation> {
     let leaving = |leader| {
         let mut evidence = voter(Some(leader)).peer_is(PeerNode::Online, PeerAgent::Active).notified(
             Moment::Outside,
-            "",
+            Operation::None,
             &[],
             &["node1"],
         );
@@ -276,7 +280,7 @@ fn stops_and_roles() -> Vec<Situation> {
         begin(
             "stop-of-both-leaves-nobody-out",
             Request::Stop,
-            leaving(PEER).notified(Moment::Outside, "", &[], &["node1", "node2"]),
+            leaving(PEER).notified(Moment::Outside, Operation::None, &[], &["node1", "node2"]),
         ),
         Situation {
             name: "stop-ends-though-podman-hangs",

@@ -17,7 +17,7 @@ fn survivor() -> Evidence {
 }
 
 fn fenced(evidence: Evidence) -> Evidence {
-    evidence.notified(Moment::Post, "stop", &[], &["node2"])
+    evidence.notified(Moment::Post, Operation::Stop, &[], &["node2"])
 }
 
 fn announced() -> Progress {

@@ -10,7 +10,7 @@ use crate::decide::{Progress, decide};
 #[test]
 fn a_returning_peer_is_listed_before_it_starts_and_never_twice() {
     let sole = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
-    let starting = sole.notified(Moment::Pre, "start", &["node2"], &[]);
+    let starting = sole.notified(Moment::Pre, Operation::Start, &["node2"], &[]);
     let plan = first(Request::Notify, &starting);
     assert_eq!(plan.effects[0], Effect::AddLearner { peer_url: "https://node2:2380".to_owned(), via: Via::Own });
     let listed = Evidence { own_etcd: Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER])), ..starting };
@@ -52,7 +52,7 @@ fn a_listed_learner_is_named_so_that_an_agent_of_another_kind_starts_it() {
     let serving = at_rest().running(Fact::Known(listed)).seen_voting();
     let monitored = first(Request::Monitor, &serving);
     assert!(monitored.effects.contains(&named), "{monitored:?}");
-    let returns = serving.clone().notified(Moment::Pre, "start", &["node2"], &[]);
+    let returns = serving.clone().notified(Moment::Pre, Operation::Start, &["node2"], &[]);
     assert_eq!(first(Request::Notify, &returns).effects, std::slice::from_ref(&named));
     let known = serving.cib_with(|cib| cib.learner_node = Some("node2".to_owned()));
     assert!(!first(Request::Monitor, &known).effects.contains(&named));
@@ -68,7 +68,7 @@ fn a_learner_at_nobodys_address_makes_place_and_a_voter_there_is_not_touched() {
     let stranger = sole(&[ME], &[7]);
     let removed = [Effect::RemoveMember { id: 7, via: Via::Own }];
     assert_eq!(first(Request::Monitor, &stranger).effects, removed);
-    let starting = stranger.notified(Moment::Pre, "start", &["node2"], &[]);
+    let starting = stranger.notified(Moment::Pre, Operation::Start, &["node2"], &[]);
     assert_eq!(first(Request::Notify, &starting).effects, removed);
     let only_node = Evidence { peer: None, ..sole(&[ME], &[PEER]) };
     assert_eq!(first(Request::Monitor, &only_node).effects, [Effect::RemoveMember { id: PEER, via: Via::Own }]);
@@ -109,7 +109,7 @@ fn a_learner_whose_machine_is_being_deleted_is_promoted_by_nobody() {
     serving = serving.peer_is(PeerNode::Online, PeerAgent::Active);
     serving.peer_etcd = Fact::Known(etcd(PEER, Some(ME), &[ME], &[PEER]));
     let caught_up = Progress { polls_caught_up: 1, ..Progress::default() };
-    let after_start = serving.clone().notified(Moment::Post, "start", &["node2"], &[]);
+    let after_start = serving.clone().notified(Moment::Post, Operation::Start, &["node2"], &[]);
     let promotes = |evidence: &Evidence| {
         let plan = decide(Request::Notify, evidence, &caught_up);
         plan.effects.iter().any(|effect| matches!(effect, Effect::PromoteMember { .. }))

@@ -154,7 +154,7 @@ fn a_new_voter_claims_and_remembers_in_one_action() {
     promoted = promoted.peer_is(PeerNode::Online, PeerAgent::Active);
     for (request, evidence) in [
         (Request::Monitor, promoted.clone()),
-        (Request::Notify, promoted.clone().notified(Moment::Post, "start", &["node1"], &[])),
+        (Request::Notify, promoted.clone().notified(Moment::Post, Operation::Start, &["node1"], &[])),
     ] {
         let plan = first(request, &evidence);
         let claims = |effect: &Effect| matches!(effect, Effect::PublishRecord(record) if record.claims);
@@ -218,4 +218,14 @@ fn a_probe_beside_a_running_learner_says_again_that_it_joins() {
     assert!(plan.effects.iter().any(joins) && exit(&plan) == Some(Exit::Success), "{plan:?}");
     learner.note = Fact::Absent;
     assert_eq!(first(Request::Probe, &learner).effects, []);
+}
+
+#[test]
+fn an_operation_is_written_down_by_pacemakers_name_for_it() {
+    use Operation::{Demote, None, Promote, Start, Stop};
+    for (operation, name) in [(None, ""), (Start, "start"), (Stop, "stop"), (Promote, "promote"), (Demote, "demote")] {
+        let written = serde_json::to_string(&operation).unwrap();
+        assert_eq!((written.as_str(), operation.to_string()), (format!("\"{name}\"").as_str(), name.to_owned()));
+        assert_eq!(serde_json::from_str::<Operation>(&written).unwrap(), operation);
+    }
 }

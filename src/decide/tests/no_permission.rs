@@ -53,7 +53,7 @@ fn it_is_told_once_and_a_cib_that_takes_nothing_fails_nobody() {
 fn the_survivor_recovers_though_its_etcd_tells_it_nothing() {
     let down = |evidence: Evidence| evidence.peer_is(PeerNode::Down, PeerAgent::NoHistory);
     assert!(recovers(&down(refusing(true))));
-    let fenced = |evidence| down(evidence).notified(Moment::Post, "stop", &[], &["node2"]);
+    let fenced = |evidence| down(evidence).notified(Moment::Post, Operation::Stop, &[], &["node2"]);
     for (leaderless, wanted) in [(true, true), (false, false)] {
         let plan = first(Request::Notify, &fenced(refusing(leaderless)));
         assert_eq!(

@@ -251,7 +251,7 @@ fn a_node_whose_machine_is_being_deleted_is_not_added() {
 
     let mut voter = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
     voter.local.machine_is_deleted = Fact::Known(true);
-    let notified = voter.clone().notified(Moment::Pre, "start", &["node2"], &[]);
+    let notified = voter.clone().notified(Moment::Pre, Operation::Start, &["node2"], &[]);
     assert!(first(Request::Notify, &notified).effects.is_empty());
     voter.own_etcd = Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]));
     let plan = first(Request::Monitor, &voter);

@@ -13,7 +13,7 @@ pub(super) fn leaderless() -> Evidence {
 }
 
 pub(super) fn post_stop(evidence: Evidence) -> Evidence {
-    evidence.notified(Moment::Post, "stop", &[], &["node2"])
+    evidence.notified(Moment::Post, Operation::Stop, &[], &["node2"])
 }
 
 pub(super) fn recovers(request: Request, evidence: &Evidence) -> bool {
@@ -127,7 +127,7 @@ fn a_stopped_peer_is_passed_over_only_once_it_gave_up_its_claim() {
 fn a_peer_that_is_only_restarted_is_waited_for() {
     let stopped = leaderless().with_peer_record(history(PEER, &[ME, PEER], &[])).notified(
         Moment::Post,
-        "stop",
+        Operation::Stop,
         &["node2"],
         &["node2"],
     );
@@ -138,14 +138,16 @@ fn a_peer_that_is_only_restarted_is_waited_for() {
     assert!(!recovers(Request::Notify, &claims(true)));
     // Its starts were in vain, and it has given up its claim: it starts again only once this notification is handled.
     assert!(recovers(Request::Notify, &claims(false)));
-    let starting = claims(false).notified(Moment::Pre, "start", &["node2"], &[]);
+    let starting = claims(false).notified(Moment::Pre, Operation::Start, &["node2"], &[]);
     assert!(!recovers(Request::Notify, &starting));
 }
 
 #[test]
 fn the_notifications_before_a_stop_prove_nothing() {
     let down = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
-    for (moment, operation) in [(Moment::Pre, "stop"), (Moment::Pre, "demote"), (Moment::Post, "demote")] {
+    for (moment, operation) in
+        [(Moment::Pre, Operation::Stop), (Moment::Pre, Operation::Demote), (Moment::Post, Operation::Demote)]
+    {
         let plan = first(Request::Notify, &down.clone().notified(moment, operation, &[], &["node2"]));
         assert!(plan.effects.is_empty(), "{operation}");
     }

@@ -12,7 +12,7 @@ fn one_of_two(leader: u64) -> Evidence {
         .running(Fact::Known(etcd(ME, Some(leader), &[ME, PEER], &[])))
         .seen_voting()
         .peer_is(PeerNode::Online, PeerAgent::Active)
-        .notified(Moment::Outside, "", &[], &["node1"]);
+        .notified(Moment::Outside, Operation::None, &[], &["node1"]);
     evidence.budget_ms = 90_000;
     evidence.peer_etcd = Fact::Known(etcd(PEER, Some(leader), &[ME, PEER], &[]));
     evidence
@@ -49,7 +49,7 @@ fn nobody_leaves_a_peer_that_cannot_go_on() {
         evidence
     };
     let unanswered = Evidence { peer_etcd: Fact::Unknown("silent".to_owned()), ..one_of_two(PEER) };
-    let both_stop = one_of_two(PEER).notified(Moment::Outside, "", &[], &["node1", "node2"]);
+    let both_stop = one_of_two(PEER).notified(Moment::Outside, Operation::None, &[], &["node1", "node2"]);
     let gone = one_of_two(PEER).peer_is(PeerNode::Lost, PeerAgent::Active);
     for (name, evidence) in
         [("last voter", sole), ("silent peer", unanswered), ("both stop", both_stop), ("gone", gone)]
@@ -89,9 +89,9 @@ fn keeps_its_claim(evidence: &Evidence) -> bool {
 #[test]
 fn a_stop_that_the_peer_can_see_gives_up_the_claim_and_half_a_restart_does_not() {
     let stopped = || at_rest().seen_voting().with_disk(history(ME, &[ME, PEER], &[]));
-    let alone = || stopped().notified(Moment::Outside, "", &[], &["node1"]);
+    let alone = || stopped().notified(Moment::Outside, Operation::None, &[], &["node1"]);
     assert!(!keeps_its_claim(&alone().peer_is(PeerNode::Online, PeerAgent::Active)));
-    assert!(keeps_its_claim(&stopped().notified(Moment::Outside, "", &["node1"], &["node1"])));
+    assert!(keeps_its_claim(&stopped().notified(Moment::Outside, Operation::None, &["node1"], &["node1"])));
     assert!(keeps_its_claim(&alone().peer_is(PeerNode::Lost, PeerAgent::Active)));
     assert!(keeps_its_claim(&alone().peer_is(PeerNode::Down, PeerAgent::NoHistory)));
     let unreadable = Evidence { cib: Fact::Unknown("no answer".to_owned()), ..alone() };
@@ -101,7 +101,7 @@ fn a_stop_that_the_peer_can_see_gives_up_the_claim_and_half_a_restart_does_not()
 #[test]
 fn a_restart_in_vain_gives_up_the_claim_so_that_the_peer_goes_on() {
     let restarted = at_rest().seen_voting().with_disk(history(ME, &[ME, PEER], &[]));
-    let restarted = restarted.notified(Moment::Outside, "", &["node1"], &["node1"]);
+    let restarted = restarted.notified(Moment::Outside, Operation::None, &["node1"], &["node1"]);
     let online = restarted.peer_is(PeerNode::Online, PeerAgent::Active);
     let failed = |evidence: &Evidence, times| evidence.clone().cib_with(|cib| cib.own_start_failures = times);
     assert!(keeps_its_claim(&failed(&online, 2)));

@@ -174,10 +174,10 @@ impl Evidence {
         self
     }
 
-    pub(super) fn notified(mut self, moment: Moment, operation: &str, start: &[&str], stop: &[&str]) -> Self {
+    pub(super) fn notified(mut self, moment: Moment, operation: Operation, start: &[&str], stop: &[&str]) -> Self {
         self.notify = Some(Notify {
             moment,
-            operation: operation.to_owned(),
+            operation,
             active: nodes(&["node1", "node2"]),
             start: nodes(start),
             stop: nodes(stop),

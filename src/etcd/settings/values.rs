@@ -7,10 +7,11 @@ use serde_json::{Map, Value, json};
 use super::super::duration;
 use super::Error;
 use super::table::{CIPHER_SUITES, LOG_STREAMS, UINT32, ValueKind};
+use crate::options::yes_no;
 
 pub(super) fn typed(name: &str, value: &str, kind: ValueKind) -> Result<Value, Error> {
     let checked = match kind {
-        ValueKind::Bool => yes_or_no(value),
+        ValueKind::Bool => yes_no::of_etcd(value).map(|is_on| json!(is_on)),
         ValueKind::Integer(least, most) => {
             value.parse::<u64>().ok().filter(|number| (least..=most).contains(number)).map(|number| json!(number))
         }
@@ -51,14 +52,6 @@ pub(super) fn wanted(kind: ValueKind) -> String {
         ValueKind::Listen => "on each node: write http://0.0.0.0:PORT or 127.0.0.1:PORT",
     };
     words.to_owned()
-}
-
-pub(super) fn yes_or_no(value: &str) -> Option<Value> {
-    match value {
-        "true" | "1" => Some(json!(true)),
-        "false" | "0" => Some(json!(false)),
-        _ => None,
-    }
 }
 
 pub(super) fn items(value: &str) -> Vec<&str> {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::{Action, Config, Environment, Method, PasswordSource, Timing, TrustSource};
 use crate::fence::input::{DYNAMIC, Given};
-use crate::fence::options::{Opt, OptionKind, row_of, truth};
+use crate::fence::options::{Opt, truth};
+use crate::options::standard::Standard;
+use crate::options::value::OptionValue;
 use crate::redfish::address::Address;
 use crate::redfish::discovery::Pointer;
 use crate::redfish::secret::Secret;
@@ -26,8 +28,6 @@ const UNLIMITED_CONNECT: u64 = 15;
 const UNLIMITED_ANSWER: u64 = 30;
 /// So many systems may be named at once.
 const PLUGS: usize = 64;
-/// No time-out or delay needs to be longer than a day.
-const LONGEST: u64 = 24 * 60 * 60;
 
 /// Reads a configuration, and collects what is wrong with it on the way.
 pub(super) struct Reader<'a> {
@@ -54,12 +54,13 @@ impl<'a> Reader<'a> {
         let password = self.password();
         let (systems, dynamic) = self.systems(port_as_ip);
         let trust = self.trust();
-        let auth = match self.choice(Opt::Auth).as_str() {
-            "basic" => LoginMethod::Basic,
-            "session" => LoginMethod::Session,
+        let auth = match self.value::<String>(Opt::Auth).as_deref() {
+            Some("basic") => LoginMethod::Basic,
+            Some("session") => LoginMethod::Session,
             _ => LoginMethod::Auto,
         };
-        let method = if self.choice(Opt::Method) == "cycle" { Method::Cycle } else { Method::OnOff };
+        let method =
+            if self.value::<String>(Opt::Method).as_deref() == Some("cycle") { Method::Cycle } else { Method::OnOff };
         let timing = self.timing(action, environment);
         Some(Config {
             action,
@@ -81,7 +82,7 @@ impl<'a> Reader<'a> {
     }
 
     fn address(&mut self, port_as_ip: bool) -> Option<Address> {
-        let port = self.number(Opt::IpPort, 1, 65535).and_then(|port| u16::try_from(port).ok()).unwrap_or(443);
+        let port = self.value(Opt::IpPort).unwrap_or(443);
         let opt = if port_as_ip && self.text(Opt::Plug).is_some() { Opt::Plug } else { Opt::Ip };
         let text = self.text(opt).or_else(|| {
             self.faults.push("ip is missing: give ip= (or -a) the BMC's host name or address".to_owned());
@@ -169,7 +170,7 @@ impl<'a> Reader<'a> {
             None => environment.under_fencer,
         };
         let [delay, power, power_wait] = [Opt::Delay, Opt::PowerTimeout, Opt::PowerWait].map(|opt| self.seconds(opt));
-        let retry_on = self.number(Opt::RetryOn, 0, 100).and_then(|count| u32::try_from(count).ok()).unwrap_or(1);
+        let retry_on = self.value(Opt::RetryOn).unwrap_or(1);
         let [connect, answer] = [Opt::LoginTimeout, Opt::ShellTimeout].map(|opt| self.seconds(opt));
         // Zero has always meant "no limit" here.
         let limit = |wanted: u64, unlimited: u64| if disabled || wanted == 0 { unlimited } else { wanted };
@@ -201,7 +202,7 @@ impl<'a> Reader<'a> {
     }
 
     fn action_timeout(&mut self, delay: u64) -> u64 {
-        let seconds = self.number(Opt::ActionTimeout, 1, LONGEST).unwrap_or(LONGEST);
+        let seconds = self.value(Opt::ActionTimeout).unwrap_or(u64::MAX);
         if seconds <= delay {
             self.faults.push(format!("delay={delay} leaves nothing of action_timeout={seconds}: raise action_timeout"));
         }
@@ -214,19 +215,19 @@ impl<'a> Reader<'a> {
         if let Some(text) = value.text() {
             Some(text.trim().to_owned()).filter(|text| !text.is_empty())
         } else {
-            self.fault_once(format!("{} is not valid UTF-8", name(opt)));
+            self.fault_once(format!("{} is not valid UTF-8", opt.row().name));
             None
         }
     }
 
     fn text_or_default(&mut self, opt: Opt) -> String {
-        self.text(opt).unwrap_or_else(|| default(opt).to_owned())
+        self.text(opt).unwrap_or_else(|| opt.row().default.unwrap_or_default().to_owned())
     }
 
     fn required(&mut self, opt: Opt) -> Option<String> {
         let text = self.text(opt);
         if text.is_none() {
-            self.faults.push(format!("{0} is missing: give {0}=", name(opt)));
+            self.faults.push(format!("{0} is missing: give {0}=", opt.row().name));
         }
         text
     }
@@ -235,38 +236,26 @@ impl<'a> Reader<'a> {
         let Some(text) = self.given.values.get(&opt).map(|value| value.text().unwrap_or_default().to_owned()) else {
             return false;
         };
-        truth(&text).unwrap_or_else(|| {
-            self.fault_once(format!("{}={} is neither true nor false: give 1 or 0", name(opt), shown(&text)));
-            false
-        })
+        self.parsed(opt, &text).unwrap_or(false)
     }
 
     fn truth(&mut self, opt: Opt) -> bool {
-        if self.given.values.contains_key(&opt) { self.flag(opt) } else { truth(default(opt)).unwrap_or(false) }
-    }
-
-    fn choice(&mut self, opt: Opt) -> String {
-        let Some(OptionKind::Choice(choices)) = row_of(opt).map(|row| row.kind) else { return String::new() };
-        let text = self.text_or_default(opt).to_ascii_lowercase();
-        if !choices.contains(&text.as_str()) {
-            self.faults.push(format!("{}={} is not one of {}", name(opt), shown(&text), choices.join(", ")));
-        }
-        text
+        let default = opt.row().default.and_then(truth).unwrap_or(false);
+        if self.given.values.contains_key(&opt) { self.flag(opt) } else { default }
     }
 
     fn seconds(&mut self, opt: Opt) -> u64 {
-        self.number(opt, 0, LONGEST).unwrap_or(0)
+        self.value(opt).unwrap_or(0)
     }
 
-    fn number(&mut self, opt: Opt, least: u64, most: u64) -> Option<u64> {
+    /// The value that was given, or the default, as its row reads it.
+    fn value<T: TryFrom<OptionValue>>(&mut self, opt: Opt) -> Option<T> {
         let text = self.text_or_default(opt);
-        match text.parse::<u64>() {
-            Ok(number) if (least..=most).contains(&number) => Some(number),
-            _ => {
-                self.fault_once(format!("{}={} is not a whole number from {least} to {most}", name(opt), shown(&text)));
-                None
-            }
-        }
+        self.parsed(opt, &text)
+    }
+
+    fn parsed<T: TryFrom<OptionValue>>(&mut self, opt: Opt, text: &str) -> Option<T> {
+        opt.row().parse(Standard::FenceAgent, text).map_err(|fault| self.fault_once(fault)).ok()
     }
 
     fn fault_once(&mut self, fault: String) {
@@ -293,16 +282,4 @@ fn wanted(plug: Option<String>, node: Option<&str>, separator: &str) -> Vec<Want
         }
     }
     if all.is_empty() { vec![Wanted::Any] } else { all }
-}
-
-fn name(opt: Opt) -> &'static str {
-    row_of(opt).map_or("option", |row| row.name)
-}
-
-fn default(opt: Opt) -> &'static str {
-    row_of(opt).and_then(|row| row.default).unwrap_or_default()
-}
-
-fn shown(text: &str) -> String {
-    format!("'{}'", text.chars().filter(|character| !character.is_control()).take(40).collect::<String>())
 }

@@ -1,59 +1,41 @@
-//! One value of a parameter, of each kind, and the sentence where it is wrong.
+//! One value of a parameter, as its row of the table reads it, or as only this agent does.
 
 use std::net::IpAddr;
-use std::ops::RangeInclusive;
-use std::path::{Component, PathBuf};
 
-use super::table::PARAMETERS;
+use super::table::RUN_OPTS;
 use super::{Invalid, NodeIp};
-use crate::ocf::env::{Env, is_true};
+use crate::ocf::env::Env;
+use crate::options::OptionRow;
+use crate::options::standard::Standard;
+use crate::options::value::OptionValue;
 
-pub(super) fn default_of(name: &str) -> Option<&'static str> {
-    PARAMETERS.iter().find(|parameter| parameter.name == name).and_then(|parameter| parameter.default)
+/// The value of a parameter, or its default.
+pub(super) fn value<T: TryFrom<OptionValue>>(env: &Env, row: &OptionRow) -> Result<T, Invalid> {
+    parsed(row, text(env, row)?)
 }
 
-pub(super) fn required<'a>(env: &'a Env, name: &str, example: &str) -> Result<&'a str, Invalid> {
-    env.parameter(name).or_else(|| default_of(name)).ok_or_else(|| {
-        Invalid::everywhere(format!("{name} is not set: 'pcs resource update {} {name}={example}'", env.resource()))
+/// The value of a parameter, if it is given.
+pub(super) fn given<T: TryFrom<OptionValue>>(env: &Env, row: &OptionRow) -> Result<Option<T>, Invalid> {
+    env.parameter(row.name).map(|text| parsed(row, text)).transpose()
+}
+
+/// Those of a list, if there are any.
+pub(super) fn list<T>(env: &Env, row: &OptionRow) -> Result<Vec<T>, Invalid>
+where
+    Vec<T>: TryFrom<OptionValue>,
+{
+    Ok(given(env, row)?.unwrap_or_default())
+}
+
+fn parsed<T: TryFrom<OptionValue>>(row: &OptionRow, text: &str) -> Result<T, Invalid> {
+    row.parse(Standard::ResourceAgent, text).map_err(Invalid::everywhere)
+}
+
+pub(super) fn text<'a>(env: &'a Env, row: &OptionRow) -> Result<&'a str, Invalid> {
+    env.parameter(row.name).or(row.default).ok_or_else(|| {
+        let (name, example, resource) = (row.name, row.value, env.resource());
+        Invalid::everywhere(format!("{name} is not set: 'pcs resource update {resource} {name}={example}'"))
     })
-}
-
-pub(super) fn path(env: &Env, name: &str) -> Result<PathBuf, Invalid> {
-    absolute(name, required(env, name, &format!("/etc/etcd/{name}"))?)
-}
-
-pub(super) fn optional_path(env: &Env, name: &str) -> Result<Option<PathBuf>, Invalid> {
-    env.parameter(name).map(|text| absolute(name, text)).transpose()
-}
-
-/// Paths separated by commas.
-pub(super) fn paths(env: &Env, name: &str) -> Result<Vec<PathBuf>, Invalid> {
-    let text = env.parameter(name).unwrap_or_default();
-    text.split(',').map(str::trim).filter(|path| !path.is_empty()).map(|path| absolute(name, path)).collect()
-}
-
-/// podman separates the parts of a mount by colons, and knows no way to quote one.
-fn absolute(name: &str, text: &str) -> Result<PathBuf, Invalid> {
-    if !text.starts_with('/') {
-        return Err(Invalid::everywhere(format!("{name}={text} is not an absolute path: begin it with '/'")));
-    }
-    if text.contains(':') {
-        return Err(Invalid::everywhere(format!("{name}={text} has a colon in it: podman mounts no such path")));
-    }
-    if text.contains(char::is_control) {
-        return Err(Invalid::everywhere(format!(
-            "{name} has a line break or the like in it: type the path in one line"
-        )));
-    }
-    Ok(PathBuf::from(text))
-}
-
-/// A directory that is etcd's or the agent's alone: what is in it is moved and deleted, and mounted into the container.
-pub(super) fn directory(name: &str, path: PathBuf) -> Result<PathBuf, Invalid> {
-    if path.components().any(|part| matches!(part, Component::Normal(_))) {
-        return Ok(path);
-    }
-    Err(Invalid::everywhere(format!("{name}={} is the root directory: give one such as /var/lib/etcd", path.display())))
 }
 
 /// A name that podman takes for an image, and not for an option of its own.
@@ -64,31 +46,6 @@ pub(super) fn image(text: &str) -> Result<(), Invalid> {
         )));
     }
     Ok(())
-}
-
-pub(super) fn words(env: &Env, name: &str) -> Vec<String> {
-    env.parameter(name).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
-}
-
-pub(super) fn integer<T: TryFrom<i64>>(env: &Env, name: &str, range: RangeInclusive<i64>) -> Result<T, Invalid> {
-    let text = required(env, name, "0")?;
-    let wrong = || {
-        Invalid::everywhere(format!("{name}={text} is not a whole number from {} to {}", range.start(), range.end()))
-    };
-    let number: i64 = text.parse().map_err(|_| wrong())?;
-    if !range.contains(&number) {
-        return Err(wrong());
-    }
-    T::try_from(number).map_err(|_| wrong())
-}
-
-pub(super) fn boolean(env: &Env, name: &str) -> Result<bool, Invalid> {
-    let text = required(env, name, "1")?;
-    match text.to_ascii_lowercase().as_str() {
-        _ if is_true(text) => Ok(true),
-        "no" | "false" | "0" | "off" | "nein" => Ok(false),
-        _ => Err(Invalid::everywhere(format!("{name}={text} is neither yes nor no: write 1 or 0"))),
-    }
 }
 
 /// What podman takes for a name.
@@ -113,7 +70,7 @@ const NOT_OPTIONS: &[(&str, &str)] = &[
 ];
 
 pub(super) fn run_opts(env: &Env) -> Result<Vec<String>, Invalid> {
-    let options = words(env, "run_opts");
+    let options: Vec<String> = list(env, &RUN_OPTS)?;
     for (name, instead) in NOT_OPTIONS {
         if options.iter().any(|option| option.split('=').next() == Some(name)) {
             return Err(Invalid::everywhere(format!("run_opts has {name} in it: {instead}")));

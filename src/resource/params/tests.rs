@@ -1,4 +1,6 @@
 use super::*;
+use crate::options::OptionKind;
+use crate::options::standard::Standard;
 
 const GOOD: &[(&str, &str)] = &[
     ("node_ip_map", "node1:192.0.2.1; node2:2001:db8::2"),
@@ -21,6 +23,23 @@ fn defaults_and_ipv6() {
     let Source::Parameters { certificates, .. } = params.source else { panic!("{:?}", params.source) };
     assert_eq!(certificates.peer, certificates.server);
     assert_eq!(parsed(&[("node_ip_map", "node1:[2001:db8::1]")]).unwrap().nodes.len(), 1);
+}
+
+#[test]
+fn the_table_is_sound() {
+    crate::options::tests::assert_sound(Standard::ResourceAgent, PARAMETERS);
+}
+
+/// Each value that can be wrong is refused by its name, so no row of the table is left unread.
+#[test]
+fn every_parameter_is_read() {
+    let is_read_here = |row: &&OptionRow| row.name != "pod_manifest";
+    for row in
+        PARAMETERS.iter().filter(is_read_here).filter(|row| !matches!(row.kind, OptionKind::Text | OptionKind::Words))
+    {
+        let invalid = parsed(&[(row.name, "x y")]).unwrap_err();
+        assert!(invalid.sentence.starts_with(&format!("{}=x y is n", row.name)), "{}", invalid.sentence);
+    }
 }
 
 /// The names and defaults that configurations of the shell agent rely on.
@@ -66,7 +85,7 @@ fn two_parameters_are_enough_on_openshift() {
     let pairs = pairs.map(|(n, v)| (format!("OCF_RESKEY_{n}"), v.to_owned()));
     let params = parse(&Env::from_pairs(pairs)).unwrap();
     assert!(params.drop_in_dependency);
-    let path = PathBuf::from(default_of("pod_manifest").unwrap());
+    let path = PathBuf::from(table::POD_MANIFEST.default.unwrap());
     assert_eq!(params.source, Source::Manifest { path, image: None });
 }
 

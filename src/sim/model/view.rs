@@ -3,7 +3,7 @@
 
 use super::log::{self, Conf, Mid};
 use super::timing::budget_ms;
-use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Operation, Run, Vars, Word, World};
+use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Run, Vars, Word, World};
 use crate::decide::Request;
 use crate::decide::evidence::{
     self, Confirmation, Container, DataDir, Etcd, Evidence, FailedStarts, History, Identity, Lineage, LogPosition,
@@ -269,11 +269,7 @@ fn notify(vars: Vars) -> Notify {
     let names = |set: u8| (0..2).filter(|node| set & (1 << node) != 0).map(|node| NAMES[node].to_owned()).collect();
     Notify {
         moment: vars.moment,
-        operation: match vars.operation {
-            Operation::None => String::new(),
-            Operation::Start => "start".to_owned(),
-            Operation::Stop => "stop".to_owned(),
-        },
+        operation: vars.operation,
         active: names(vars.active),
         start: names(vars.start),
         stop: names(vars.stop),

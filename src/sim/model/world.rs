@@ -4,8 +4,8 @@
 use std::hash::{Hash, Hasher};
 
 use super::log::Data;
-use crate::decide::evidence::{PeerAgent, PeerNode};
-use crate::decide::{Request, evidence::Moment};
+use crate::decide::Request;
+use crate::decide::evidence::{Moment, Operation, PeerAgent, PeerNode};
 use crate::sim::store::intern::Id;
 
 /// The two machines' names.
@@ -390,13 +390,4 @@ pub struct Vars {
     pub stop: u8,
     /// Whether starts have been in vain so often that Pacemaker's count of them says so.
     pub in_vain: bool,
-}
-
-/// The operation that a notification is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Operation {
-    #[default]
-    None,
-    Start,
-    Stop,
 }

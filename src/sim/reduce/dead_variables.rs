@@ -3,11 +3,11 @@
 //! and after, unless a rule says that it is not exact.
 
 use crate::decide::Request;
-use crate::decide::evidence::{BootMemory, Lineage, Moment, PublishedState, RunningVoter};
+use crate::decide::evidence::{BootMemory, Lineage, Moment, Operation, PublishedState, RunningVoter};
 use crate::decide::plan::Phase;
 use crate::sim::model::log;
 use crate::sim::model::view::THIS_BOOT;
-use crate::sim::model::world::{Action, Node, Operation, Run, Vars, Wanted, Word, World};
+use crate::sim::model::world::{Action, Node, Run, Vars, Wanted, Word, World};
 use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
 

@@ -5,11 +5,9 @@
 use super::hash;
 use super::intern::Id;
 use crate::decide::Request;
-use crate::decide::evidence::{Moment, PeerAgent, PeerNode};
+use crate::decide::evidence::{Moment, Operation, PeerAgent, PeerNode};
 use crate::sim::model::log::Data;
-use crate::sim::model::world::{
-    Action, Blind, Cib, Damage, Mode, Newer, Node, Operation, Run, Stack, Vars, Wanted, Word, World,
-};
+use crate::sim::model::world::{Action, Blind, Cib, Damage, Mode, Newer, Node, Run, Stack, Vars, Wanted, Word, World};
 
 const WORDS: usize = 8;
 /// How wide a number of an interned value may be.
@@ -64,7 +62,7 @@ one_of!(Stack: Up, Ended, Killed);
 one_of!(Damage: None, Hidden, Counted);
 one_of!(Request: Start, Stop, Monitor, Probe, Notify, Promote, Demote);
 one_of!(Moment: Pre, Post, Outside);
-one_of!(Operation: None, Start, Stop);
+one_of!(Operation: None, Start, Stop, Promote, Demote);
 
 impl OneOf for Word {
     const ALL: &'static [Self] = &[

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::allocation;
 use proptest::prelude::*;
-use tandem::fence::options::OPTIONS;
+use tandem::fence::options::rows;
 
 /// One input may take this long at most; a parser that is worse than linear shows here.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -29,7 +29,7 @@ fn bounded(size: usize, parse: impl FnOnce()) {
 
 /// Names that mean something, mixed with ones that do not.
 fn key() -> impl Strategy<Value = Vec<u8>> {
-    let known: Vec<&'static str> = OPTIONS.iter().flat_map(|row| [Some(row.name), row.old]).flatten().collect();
+    let known: Vec<&'static str> = rows().flat_map(|row| [Some(row.name), row.old]).flatten().collect();
     prop_oneof![
         proptest::sample::select(known).prop_map(|name| name.as_bytes().to_vec()),
         proptest::collection::vec(any::<u8>(), 0..20),

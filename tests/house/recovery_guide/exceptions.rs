@@ -26,9 +26,9 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("ask", "a question"),
     ("grant_quorum", "questions"),
     ("confirm_fencing", "questions"),
-    ("type_name", "fills a hole"),
     ("type_of", "fills a hole"),
     ("describe", "fills a hole"),
+    ("OptionKind::wanted", "fills a hole"),
 ];
 
 /// Texts that are fragments, progress or success.

@@ -20,6 +20,7 @@ const SOURCES: &[&str] = &[
     "src/decide/reason.rs",
     "src/etcd/client.rs",
     "src/fence",
+    "src/options/value.rs",
     "src/pacemaker",
     "src/podman",
     "src/redfish",

@@ -14,12 +14,12 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("clock", &["decide"]),
     ("logging", &[]),
     ("ofd_lock", &[]),
-    ("open_files", &[]),
     ("output", &[]),
+    ("proc", &[]),
     ("regular_file", &[]),
-    ("manpage", &[]),
     ("wiped", &["regular_file"]),
     ("xml", &[]),
+    ("options", &["xml"]),
     ("command", &["clock"]),
     ("terminate", &["clock"]),
     // Files of the agent's own.
@@ -27,17 +27,29 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("failed_starts", &["decide", "state_file"]),
     ("decision_log", &["clock", "decide"]),
     // One outside program or format each.
-    ("data_dir", &["clock", "decide", "terminate", "ofd_lock", "open_files", "regular_file"]),
-    ("etcd", &["decide", "regular_file", "wiped"]),
+    ("data_dir", &["clock", "decide", "terminate", "ofd_lock", "proc", "regular_file"]),
+    ("etcd", &["decide", "options", "regular_file", "wiped"]),
     ("openshift", &["decide", "etcd", "regular_file", "wiped"]),
-    ("ocf", &["decide", "manpage", "xml"]),
-    ("pacemaker", &["clock", "command", "decide", "ocf"]),
-    (
-        "podman",
-        &["clock", "command", "decide", "terminate", "state_file", "ocf", "ofd_lock", "open_files", "regular_file"],
-    ),
+    ("ocf", &["decide", "options", "xml"]),
+    ("pacemaker", &["clock", "command", "decide", "ocf", "options"]),
+    ("podman", &["clock", "command", "decide", "terminate", "state_file", "ocf", "ofd_lock", "proc", "regular_file"]),
     // The resource as it is configured on this node.
-    ("resource", &["clock", "command", "decide", "etcd", "state_file", "ocf", "openshift", "pacemaker", "podman"]),
+    (
+        "resource",
+        &[
+            "clock",
+            "command",
+            "decide",
+            "etcd",
+            "state_file",
+            "ocf",
+            "openshift",
+            "options",
+            "pacemaker",
+            "podman",
+            "proc",
+        ],
+    ),
     // The model around the pure core; of the resource it takes the actions' times.
     ("sim", &["clock", "decide", "resource"]),
     // The resource agent: facts, effects, rounds.
@@ -53,6 +65,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "openshift",
             "pacemaker",
             "podman",
+            "proc",
             "resource",
         ],
     ),
@@ -89,6 +102,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "output",
             "pacemaker",
             "podman",
+            "proc",
             "decision_log",
             "regular_file",
             "resource",
@@ -96,7 +110,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     // The fence agent over the protocol.
     ("redfish", &["clock"]),
-    ("fence", &["clock", "command", "logging", "state_file", "manpage", "redfish", "wiped", "xml"]),
+    ("fence", &["clock", "command", "logging", "state_file", "options", "redfish", "wiped", "xml"]),
     // The operator's commands, and the binary's names.
     (
         "admin",

@@ -5,5 +5,6 @@
 mod borders;
 mod circles;
 mod globals;
+mod one_place;
 mod sizes;
 mod sources;

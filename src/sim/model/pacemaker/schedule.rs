@@ -3,10 +3,10 @@
 use super::fencing::{confirmed_down, is_confirmed_down};
 use super::machines::power_off;
 use super::membership::{are_together, is_up, scheduler_cib, set_agent};
-use crate::decide::evidence::{Moment, PeerAgent, PeerNode};
+use crate::decide::evidence::{Moment, Operation, PeerAgent, PeerNode};
 use crate::decide::{Exit, Request};
 use crate::sim::Violation;
-use crate::sim::model::world::{Action, BANNED, Cib, NAMES, Node, Operation, Vars, Wanted, World};
+use crate::sim::model::world::{Action, BANNED, Cib, NAMES, Node, Vars, Wanted, World};
 
 /// What may begin on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,0 +1,42 @@
+//! What `--help` says of options.
+
+use std::fmt::Write as _;
+
+use super::OptionRow;
+
+/// Where descriptions begin, and where their lines end.
+const COLUMN: usize = 37;
+const WIDTH: usize = 110;
+
+/// How an option is typed: `-o, --action=[action]`.
+pub fn usage(row: &OptionRow) -> String {
+    let value = if row.takes_value() { format!("=[{}]", row.value) } else { String::new() };
+    let letter = row.letter.map(|letter| format!("-{letter}, ")).unwrap_or_default();
+    format!("{letter}--{}{value}", row.long_option())
+}
+
+/// What an option is for, and what holds where it is not given.
+pub(super) fn meaning(row: &OptionRow) -> String {
+    match row.default {
+        Some(default) => format!("{} (Default: {default})", row.short),
+        None => row.short.to_owned(),
+    }
+}
+
+/// A line or more for each option.
+pub fn list<'a>(rows: impl IntoIterator<Item = &'a OptionRow>) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let mut line = format!("   {:<width$}", usage(row), width = COLUMN - 3);
+        for word in meaning(row).split(' ') {
+            let start = line.rfind('\n').map_or(0, |at| at + 1);
+            if line.len() - start + word.len() > WIDTH {
+                let _ = write!(line, "\n{:<COLUMN$}", "");
+            }
+            let _ = write!(line, " {word}");
+        }
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,78 @@
+//! The words for yes and no. Whoever wrote a configuration knew the words of the program that it is for, and these differ: so
+//! each vocabulary is here, beside the others, with where it comes from.
+//!
+//! | | yes | no | letters |
+//! |---|---|---|---|
+//! | resource agents | `yes true 1 ja on` | `no false 0 nein off` | yes: as `ocf_is_true` lists them; no: any |
+//! | fence agents | `yes true 1 on` | `no false 0 off` | any |
+//! | Pacemaker itself | `yes true 1 y on` | `no false 0 n off` | any |
+//! | etcd | `true 1` | `false 0` | small |
+//!
+//! Pacemaker reads its own options by `crm_str_to_boolean` (`lib/common/strings.c`). Of these only a clone's `promotable` is
+//! looked at here, as a resource agent reads it.
+
+/// A parameter of a resource agent. Yes is what `ocf_is_true` takes for it (resource-agents, `heartbeat/ocf-shellfuncs.in`).
+/// That function takes all else for no; here another word is a typing error.
+pub fn of_resource_agents(word: &str) -> Option<bool> {
+    if matches!(word, "yes" | "true" | "1" | "YES" | "TRUE" | "True" | "ja" | "on" | "ON") {
+        return Some(true);
+    }
+    matches!(word.to_ascii_lowercase().as_str(), "no" | "false" | "0" | "off" | "nein").then_some(false)
+}
+
+/// An option of a fence agent, as the fencing library reads it (fence-agents, `lib/fencing.py.py`).
+pub fn of_fence_agents(word: &str) -> Option<bool> {
+    match word.trim().to_ascii_lowercase().as_str() {
+        "1" | "yes" | "on" | "true" => Some(true),
+        "0" | "no" | "off" | "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// A setting of etcd. Its command line takes `t`, `T`, `TRUE` and their like, too (Go's `strconv.ParseBool`); its
+/// configuration file, which a setting ends up in, has `true` and `false` alone.
+pub fn of_etcd(word: &str) -> Option<bool> {
+    match word {
+        "true" | "1" => Some(true),
+        "false" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A word, and what it is to resource agents, fence agents and etcd.
+    const WORDS: &[(&str, [Option<bool>; 3])] = &[
+        ("1", [Some(true); 3]),
+        ("true", [Some(true); 3]),
+        ("0", [Some(false); 3]),
+        ("false", [Some(false); 3]),
+        ("yes", [Some(true), Some(true), None]),
+        ("on", [Some(true), Some(true), None]),
+        ("ON", [Some(true), Some(true), None]),
+        ("True", [Some(true), Some(true), None]),
+        ("Yes", [None, Some(true), None]),
+        ("On", [None, Some(true), None]),
+        ("tRUE", [None, Some(true), None]),
+        ("ja", [Some(true), None, None]),
+        ("JA", [None; 3]),
+        ("no", [Some(false), Some(false), None]),
+        ("Off", [Some(false), Some(false), None]),
+        ("nein", [Some(false), None, None]),
+        (" yes ", [None, Some(true), None]),
+        ("y", [None; 3]),
+        ("n", [None; 3]),
+        ("t", [None; 3]),
+        ("maybe", [None; 3]),
+        ("", [None; 3]),
+    ];
+
+    #[test]
+    fn each_program_has_its_words() {
+        for (word, meant) in WORDS {
+            assert_eq!([of_resource_agents(word), of_fence_agents(word), of_etcd(word)], *meant, "'{word}'");
+        }
+    }
+}

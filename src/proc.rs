@@ -1,0 +1,211 @@
+//! What the kernel tells in `/proc`: processes, the files that they have open, locks, sockets and this boot. Nothing else
+//! reads there.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Where the kernel tells it.
+pub(crate) const ROOT: &str = "/proc";
+
+/// The state of a socket that listens, as the tables of sockets write it.
+const LISTEN: &str = "0A";
+
+/// A process at this moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    /// It has ended; only its entry is left until its parent asks for the exit status.
+    pub(crate) has_ended: bool,
+    /// When it started, in clock ticks since boot.
+    pub(crate) started: u64,
+}
+
+/// The process `pid`, if there is one.
+pub(crate) fn stat(pid: i32) -> Option<Stat> {
+    parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// `4711 (name) S 1 ...`: any byte may stand in the name, which is cut in the middle of a character where that is its 16th
+/// byte, but no parenthesis follows it. After it come the state and, 19 fields on, the start time.
+fn parse_stat(line: &[u8]) -> Option<Stat> {
+    let line = String::from_utf8_lossy(line);
+    let mut fields = line.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    let started = fields.nth(18)?.parse().ok()?;
+    Some(Stat { has_ended: matches!(state, "Z" | "X"), started })
+}
+
+/// The control groups of a process as the kernel lists them; empty where there is no such process.
+pub(crate) fn cgroups(pid: i32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default()
+}
+
+/// Sets how willing the kernel is to end a process when memory runs out.
+pub(crate) fn set_oom_score(pid: i32, score: i32) -> io::Result<()> {
+    fs::write(format!("/proc/{pid}/oom_score_adj"), score.to_string())
+}
+
+/// The id that the kernel gave this boot. Machines that share a kernel, as containers do, share it.
+pub(crate) fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// A file as the kernel knows it, whatever path a container sees it under: its device and its number there.
+pub(crate) type Inode = (u64, u64);
+
+/// The regular file at `path`.
+pub(crate) fn inode(path: &Path) -> Option<Inode> {
+    let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+/// The other processes that have one of `files` open.
+pub(crate) fn holders(files: &BTreeSet<Inode>) -> io::Result<BTreeSet<i32>> {
+    let myself = i32::try_from(std::process::id()).unwrap_or_default();
+    let pids = fs::read_dir(ROOT)?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    Ok(pids.filter(|pid| *pid != myself && has_open(*pid, files)).collect())
+}
+
+/// Whether the process has one of `files` open. One that ends while it is looked at has nothing open.
+pub(crate) fn has_open(pid: i32, files: &BTreeSet<Inode>) -> bool {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    entries.flatten().filter_map(|entry| inode(&entry.path())).any(|inode| files.contains(&inode))
+}
+
+/// The processes with a lock on a file of this number, on whatever file system: the table of locks names a device as well,
+/// but some file systems (btrfs) have other numbers there than a file's own.
+pub(crate) fn lockers(number: u64) -> Vec<i32> {
+    let table = fs::read_to_string("/proc/locks").unwrap_or_default();
+    table.lines().filter_map(|line| locker(line, number)).collect()
+}
+
+/// `1: FLOCK  ADVISORY  WRITE 1234 fe:01:5678 0 EOF`; one that waits has an arrow after its number.
+fn locker(line: &str, number: u64) -> Option<i32> {
+    let mut fields = line.split_whitespace().skip(1).skip_while(|field| *field == "->").skip(3);
+    let pid = fields.next()?.parse().ok()?;
+    let of = fields.next()?.rsplit(':').next()?.parse::<u64>().ok()?;
+    (of == number).then_some(pid)
+}
+
+/// The TCP ports of this machine that somebody listens on. A connection that lingers blocks nobody.
+pub(crate) fn listening_ports() -> BTreeSet<u16> {
+    ["/proc/net/tcp", "/proc/net/tcp6"]
+        .into_iter()
+        .flat_map(|table| listening(&fs::read_to_string(table).unwrap_or_default()))
+        .collect()
+}
+
+/// Lines are `0: 00000000:094B 00000000:0000 0A ...`: number, local address and port, remote ones, state.
+fn listening(table: &str) -> Vec<u16> {
+    let port = |line: &str| {
+        let mut fields = line.split_whitespace().skip(1);
+        let local = fields.next()?;
+        let state = fields.nth(1)?;
+        let port = u16::from_str_radix(local.rsplit(':').next()?, 16).ok()?;
+        (state == LISTEN).then_some(port)
+    };
+    table.lines().filter_map(port).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line as the kernel writes it, with a name, a state and a start time.
+    fn line(name: &[u8], state: &str, started: &str) -> Vec<u8> {
+        let rest = format!(") {state} 1 4711 4711 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 {started} 11481088 1000");
+        [b"4711 (", name, rest.as_bytes()].concat()
+    }
+
+    #[test]
+    fn a_name_may_have_blanks_and_parentheses() {
+        for name in ["etcd", "my etcd", "(sd-pam)", "a) Z 1 2 (b", ") S 1", "kworker/0:1-events", "", "é)(", "a\nb"] {
+            let stat = parse_stat(&line(name.as_bytes(), "S", "263940"));
+            assert_eq!(stat, Some(Stat { has_ended: false, started: 263_940 }), "{name}");
+        }
+        assert!(parse_stat(&line(b"fifteen bytes \xc3", "S", "1")).is_some(), "half a character at its end");
+    }
+
+    #[test]
+    fn one_that_only_waits_for_its_parent_has_ended() {
+        for (state, has_ended) in [("R", false), ("S", false), ("D", false), ("T", false), ("Z", true), ("X", true)] {
+            assert_eq!(parse_stat(&line(b"etcd", state, "1")).map(|stat| stat.has_ended), Some(has_ended), "{state}");
+        }
+    }
+
+    #[test]
+    fn half_a_line_is_no_process() {
+        for text in ["", "4711", "4711 (etcd", "4711 (etcd)", "4711 (etcd) S 1"] {
+            assert_eq!(parse_stat(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(parse_stat(&line(b"etcd", "S", "soon")), None);
+        let whole = line(b"etcd", "S", "7");
+        let rest = " 11481088 1000".len();
+        assert!(parse_stat(&whole[..whole.len() - rest]).is_some());
+        assert_eq!(parse_stat(&whole[..whole.len() - rest - 2]), None, "no start time");
+    }
+
+    #[test]
+    fn the_kernel_tells_of_this_process_and_of_no_other_with_a_wrong_number() {
+        let myself = i32::try_from(std::process::id()).unwrap();
+        let me = stat(myself).unwrap();
+        assert!(!me.has_ended && me.started > 0);
+        assert!(stat(1).unwrap().started <= me.started);
+        assert!(!cgroups(myself).is_empty());
+        assert_eq!((stat(-1), cgroups(-1)), (None, String::new()));
+        assert!(boot_id().len() == 36 && boot_id().split('-').count() == 5, "{}", boot_id());
+    }
+
+    #[test]
+    fn a_file_of_the_same_number_on_another_file_system_is_another_file() {
+        let myself = i32::try_from(std::process::id()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("db");
+        let file = fs::File::create(&path).unwrap();
+        let database = inode(&path).unwrap();
+        assert!(has_open(myself, &BTreeSet::from([database])));
+        let (device, number) = database;
+        assert!(!has_open(myself, &BTreeSet::from([(device + 1, number)])), "nobody has it open");
+        drop(file);
+        assert!(!has_open(myself, &BTreeSet::from([database])));
+        assert!(!has_open(-1, &BTreeSet::from([database])));
+        assert_eq!(inode(dir.path()), None, "a directory");
+    }
+
+    #[test]
+    fn a_line_of_the_lock_table_names_its_holder() {
+        assert_eq!(locker("1: FLOCK  ADVISORY  WRITE 1234 fe:01:5678 0 EOF", 5678), Some(1234));
+        assert_eq!(locker("1: -> FLOCK  ADVISORY  WRITE 1234 fe:01:5678 0 EOF", 5678), Some(1234));
+        assert_eq!(locker("1: FLOCK  ADVISORY  WRITE 1234 fe:01:56789 0 EOF", 5678), None);
+        assert_eq!(locker("2: OFDLCK ADVISORY  WRITE -1 fe:01:5678 0 EOF", 5678), Some(-1));
+    }
+
+    #[test]
+    fn only_listeners_count() {
+        let table = "  sl  local_address rem_address   st tx_queue\n   \
+            0: 00000000:094B 00000000:0000 0A 00000000:00000000\n   \
+            1: 0100007F:094C 0100007F:C350 06 00000000:00000000\n   \
+            2: 00000000000000000000000000000000:26FA 00000000000000000000000000000000:0000 0A 0\n";
+        assert_eq!(listening(table), [2379, 9978]);
+    }
+
+    #[test]
+    fn a_port_in_time_wait_is_free() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert!(listening_ports().contains(&port));
+        let client = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        // The side that closes first lingers.
+        drop((server, listener));
+        drop(client);
+        // Another test's child may have the listener for the moment between its fork and its exec.
+        let mut looks = 0..100;
+        assert!(looks.any(|_| {
+            crate::clock::sleep(std::time::Duration::from_millis(10));
+            !listening_ports().contains(&port)
+        }));
+    }
+}

@@ -1,0 +1,46 @@
+//! What is read in one place only: files of the product in which a piece of code may stand, and no others.
+
+use crate::tree::{root, rust_files};
+
+/// A piece of code, the one file that has it, and what to do instead elsewhere.
+const ONLY_IN: &[(&str, &str, &str)] = &[
+    ("\"/proc", "src/proc.rs", "ask crate::proc, which knows how odd the kernel's lines may be"),
+    ("| \"true\"", "src/options/yes_no.rs", "choose one of the vocabularies in options::yes_no"),
+    ("\"true\" |", "src/options/yes_no.rs", "choose one of the vocabularies in options::yes_no"),
+];
+
+/// Other files with such a piece, how many, and why. The list only ever gets shorter.
+const ELSEWHERE: &[(&str, &str, usize, &str)] = &[];
+
+/// How often `piece` stands in the code of `text`, tests and comments apart.
+fn count(text: &str, piece: &str) -> usize {
+    let product = text.split("#[cfg(test)]").next().unwrap_or_default();
+    product.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| line.matches(piece).count()).sum()
+}
+
+#[test]
+fn what_has_its_place_is_nowhere_else() {
+    let mut wrong = Vec::new();
+    for (piece, home, instead) in ONLY_IN {
+        let home_text = std::fs::read_to_string(root().join(home)).unwrap();
+        assert!(count(&home_text, piece) > 0, "{home} has no {piece}: tell this test where it is now");
+        for path in rust_files(&root().join("src")) {
+            let name = path.strip_prefix(root()).unwrap().display().to_string();
+            let listed = ELSEWHERE.iter().find(|(what, file, ..)| what == piece && *file == name);
+            let most = listed.map_or(0, |(_, _, most, _)| *most);
+            let found = count(&std::fs::read_to_string(&path).unwrap(), piece);
+            if name != *home && found > most {
+                wrong.push(format!("{name} has {piece}, which belongs to {home}: {instead}"));
+            } else if found < most {
+                wrong.push(format!("{name} has {piece} less often than it may: shorten the list"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn tests_and_comments_do_not_count() {
+    let text = "// \"/proc/a\"\nlet x = \"/proc/b\";\n#[cfg(test)]\nmod tests { const Y: &str = \"/proc/c\"; }\n";
+    assert_eq!(count(text, "\"/proc"), 1);
+}
