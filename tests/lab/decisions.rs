@@ -44,8 +44,25 @@ fn program(lab: &Lab, node: Node) -> PathBuf {
     lab.disk(node, "usr").join("sbin/tandem")
 }
 
+/// Drops what a host has recorded since the last time: another program than its own has recorded some of it.
+pub fn forget(lab: &Lab, node: Node) -> Result<()> {
+    take_text(lab, node).map(drop)
+}
+
 /// Moves a host's records to one file outside of its disks, so that the next scenario begins without them.
 fn take(lab: &Lab, node: Node) -> Result<Option<PathBuf>> {
+    let text = take_text(lab, node)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    must_be_of_this_program(lab, node, &text)?;
+    let all = lab.taken_decisions(node).join("all.jsonl");
+    sh::write(&all, text)?;
+    Ok(Some(all))
+}
+
+/// Moves them away, and answers what they hold.
+fn take_text(lab: &Lab, node: Node) -> Result<Vec<u8>> {
     let records = lab.disk(node, "var-lib").join("tandem");
     let mut files: Vec<PathBuf> =
         fs::read_dir(&records).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -61,13 +78,7 @@ fn take(lab: &Lab, node: Node) -> Result<Option<PathBuf>> {
         fs::rename(file, &moved)?;
         text.extend(fs::read(&moved)?);
     }
-    if text.is_empty() {
-        return Ok(None);
-    }
-    must_be_of_this_program(lab, node, &text)?;
-    let all = taken.join("all.jsonl");
-    sh::write(&all, text)?;
-    Ok(Some(all))
+    Ok(text)
 }
 
 /// Nothing that was recorded before the program was put in its place can be its own.

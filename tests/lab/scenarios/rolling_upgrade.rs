@@ -37,7 +37,6 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     println!("   {follower} is upgraded");
     let mut writers = super::writing(lab)?;
     replace(lab, follower, &newer)?;
-    std::thread::sleep(steps::THREE_MONITORS);
     for victim in [leader, follower] {
         println!("   {victim} loses power beside the other version");
         power::cut(lab, victim)?;
@@ -48,15 +47,17 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     leaves_and_returns(lab, leader)?;
     println!("   {leader} is upgraded");
     replace(lab, leader, &newer)?;
-    std::thread::sleep(steps::THREE_MONITORS);
     leaves_and_returns(lab, leader)?;
     super::ends_well(lab, &mut writers)
 }
 
-/// What was decided until now is decided again by the program that leaves.
+/// What was decided until now is decided again by the program that leaves. An action that it has begun by then may end
+/// later, and is not the new one's.
 fn replace(lab: &Lab, node: Node, with: &Path) -> Result<()> {
     decisions::replay(lab, "rolling_upgrade")?;
-    program::put(lab, node, with)
+    program::put(lab, node, with)?;
+    std::thread::sleep(steps::THREE_MONITORS);
+    decisions::forget(lab, node)
 }
 
 fn leaves_and_returns(lab: &Lab, node: Node) -> Result<()> {
