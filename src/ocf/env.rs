@@ -68,8 +68,7 @@ impl Env {
 
     /// Whether the resource is a promotable clone.
     pub fn is_promotable(&self) -> bool {
-        self.meta("promotable").and_then(yes_no::of_resource_agents) == Some(true)
-            || self.meta("promoted_max").is_some()
+        self.meta("promotable").and_then(yes_no::of_pacemaker) == Some(true) || self.meta("promoted_max").is_some()
     }
 
     /// Where agents keep what no reboot survives.

@@ -8,8 +8,7 @@
 //! | Pacemaker itself | `yes true 1 y on` | `no false 0 n off` | any |
 //! | etcd | `true 1` | `false 0` | small |
 //!
-//! Pacemaker reads its own options by `crm_str_to_boolean` (`lib/common/strings.c`). Of these only a clone's `promotable` is
-//! looked at here, as a resource agent reads it.
+//! A clone's `promotable` is Pacemaker's own option: it reaches the agent as it was typed, and means what Pacemaker takes it for.
 
 /// A parameter of a resource agent. Yes is what `ocf_is_true` takes for it (resource-agents, `heartbeat/ocf-shellfuncs.in`).
 /// That function takes all else for no; here another word is a typing error.
@@ -29,6 +28,15 @@ pub fn of_fence_agents(word: &str) -> Option<bool> {
     }
 }
 
+/// An option of Pacemaker's own, as its `crm_str_to_boolean` reads it (`lib/common/strings.c`).
+pub fn of_pacemaker(word: &str) -> Option<bool> {
+    match word.to_ascii_lowercase().as_str() {
+        "true" | "on" | "yes" | "y" | "1" => Some(true),
+        "false" | "off" | "no" | "n" | "0" => Some(false),
+        _ => None,
+    }
+}
+
 /// A setting of etcd. Its command line takes `t`, `T`, `TRUE` and their like, too (Go's `strconv.ParseBool`); its
 /// configuration file, which a setting ends up in, has `true` and `false` alone.
 pub fn of_etcd(word: &str) -> Option<bool> {
@@ -43,36 +51,40 @@ pub fn of_etcd(word: &str) -> Option<bool> {
 mod tests {
     use super::*;
 
-    /// A word, and what it is to resource agents, fence agents and etcd.
-    const WORDS: &[(&str, [Option<bool>; 3])] = &[
-        ("1", [Some(true); 3]),
-        ("true", [Some(true); 3]),
-        ("0", [Some(false); 3]),
-        ("false", [Some(false); 3]),
-        ("yes", [Some(true), Some(true), None]),
-        ("on", [Some(true), Some(true), None]),
-        ("ON", [Some(true), Some(true), None]),
-        ("True", [Some(true), Some(true), None]),
-        ("Yes", [None, Some(true), None]),
-        ("On", [None, Some(true), None]),
-        ("tRUE", [None, Some(true), None]),
-        ("ja", [Some(true), None, None]),
-        ("JA", [None; 3]),
-        ("no", [Some(false), Some(false), None]),
-        ("Off", [Some(false), Some(false), None]),
-        ("nein", [Some(false), None, None]),
-        (" yes ", [None, Some(true), None]),
-        ("y", [None; 3]),
-        ("n", [None; 3]),
-        ("t", [None; 3]),
-        ("maybe", [None; 3]),
-        ("", [None; 3]),
+    /// A word, and what it is to resource agents, fence agents, Pacemaker and etcd.
+    const WORDS: &[(&str, [Option<bool>; 4])] = &[
+        ("1", [Some(true); 4]),
+        ("true", [Some(true); 4]),
+        ("0", [Some(false); 4]),
+        ("false", [Some(false); 4]),
+        ("yes", [Some(true), Some(true), Some(true), None]),
+        ("on", [Some(true), Some(true), Some(true), None]),
+        ("ON", [Some(true), Some(true), Some(true), None]),
+        ("True", [Some(true), Some(true), Some(true), None]),
+        ("Yes", [None, Some(true), Some(true), None]),
+        ("On", [None, Some(true), Some(true), None]),
+        ("tRUE", [None, Some(true), Some(true), None]),
+        ("ja", [Some(true), None, None, None]),
+        ("JA", [None; 4]),
+        ("no", [Some(false), Some(false), Some(false), None]),
+        ("Off", [Some(false), Some(false), Some(false), None]),
+        ("nein", [Some(false), None, None, None]),
+        (" yes ", [None, Some(true), None, None]),
+        ("y", [None, None, Some(true), None]),
+        ("n", [None, None, Some(false), None]),
+        ("t", [None; 4]),
+        ("maybe", [None; 4]),
+        ("", [None; 4]),
     ];
 
     #[test]
     fn each_program_has_its_words() {
         for (word, meant) in WORDS {
-            assert_eq!([of_resource_agents(word), of_fence_agents(word), of_etcd(word)], *meant, "'{word}'");
+            assert_eq!(
+                [of_resource_agents(word), of_fence_agents(word), of_pacemaker(word), of_etcd(word)],
+                *meant,
+                "'{word}'"
+            );
         }
     }
 }

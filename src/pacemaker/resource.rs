@@ -54,7 +54,7 @@ fn read(primitive: Node<'_, '_>) -> Option<Configured> {
     let clone = primitive.ancestors().find(|node| node.has_tag_name("clone"));
     let promotable = clone.is_some_and(|clone| {
         pairs(clone, "meta_attributes")
-            .any(|(name, value)| name == "promotable" && yes_no::of_resource_agents(&value) == Some(true))
+            .any(|(name, value)| name == "promotable" && yes_no::of_pacemaker(&value) == Some(true))
     });
     Some(Configured { id, parameters: pairs(primitive, "instance_attributes").collect(), promotable })
 }
