@@ -199,6 +199,11 @@ impl Evidence {
         matches!(self.launching, Fact::Known(true) | Fact::Unknown(_))
     }
 
+    /// Why our etcd tells nothing of itself.
+    pub fn own_silence(&self) -> &str {
+        if self.own_etcd.is_absent() { "nothing listens on its client port" } else { self.own_etcd.why_unknown() }
+    }
+
     /// The operator's confirmation, where it is of this boot and about this data and this peer.
     pub fn confirmation_for(&self, history: &History) -> Option<&Confirmation> {
         let position = LogPosition { term: history.last_term, index: history.last_index };

@@ -36,10 +36,9 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     match &evidence.own_etcd {
         Fact::Known(etcd) if etcd.leader.is_some() => with_a_leader(evidence, progress, etcd),
         Fact::Known(_) => without_a_leader(evidence, progress),
-        Fact::Absent => silent(evidence, progress, "nothing listens on its client port"),
         Fact::Unknown(_) if evidence.serves_unseen() => serves_unseen(evidence),
         Fact::Unknown(_) if evidence.own_refuses.is_some() => without_a_leader(evidence, progress),
-        Fact::Unknown(_) | Fact::NotAsked => silent(evidence, progress, evidence.own_etcd.why_unknown()),
+        Fact::Absent | Fact::Unknown(_) | Fact::NotAsked => silent(evidence, progress, evidence.own_silence()),
     }
 }
 

@@ -77,7 +77,9 @@ fn not_now(evidence: &Evidence) -> Reason {
             peer: evidence.peer_name().to_owned(),
         },
         Fact::Known(_) => Reason::Waiting(Wait::OwnLeader),
-        etcd => Reason::Waiting(Wait::OwnAnswer { why: etcd.why_unknown().to_owned() }),
+        Fact::Absent | Fact::Unknown(_) | Fact::NotAsked => {
+            Reason::Waiting(Wait::OwnAnswer { why: evidence.own_silence().to_owned() })
+        }
     }
 }
 

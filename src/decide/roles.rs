@@ -50,7 +50,7 @@ fn promote_unseen(evidence: &Evidence, refuses: &NoPermission) -> Plan {
 /// One that is slow once is asked again: a promotion that fails has Pacemaker stop it. Who still does not answer at the end
 /// and was seen to vote in this boot has its vote, and monitors go on with it: its peer may be lost.
 fn promote_unanswered(evidence: &Evidence, progress: &Progress) -> Plan {
-    let why = evidence.own_etcd.why_unknown().to_owned();
+    let why = evidence.own_silence().to_owned();
     let runs = evidence.container_may_run();
     if runs && evidence.elapsed_ms + PROMOTION_RESERVE_MS < evidence.budget_ms {
         return Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(Wait::OwnAnswer { why }));

@@ -24,13 +24,9 @@ pub(super) fn started(evidence: &Evidence, progress: &Progress, mode: &RunMode) 
     match &evidence.own_etcd {
         Fact::Known(etcd) if etcd.leader.is_some() => serving(evidence, progress, mode, etcd),
         Fact::Known(_) => await_leader(evidence, progress, mode, Wait::OwnLeader),
-        Fact::Absent => {
-            let why = "nothing listens on its client port".to_owned();
-            await_leader(evidence, progress, mode, Wait::OwnAnswer { why })
-        }
         Fact::Unknown(_) if evidence.serves_unseen() => serving_unseen(evidence, mode),
-        Fact::Unknown(_) | Fact::NotAsked => {
-            let why = evidence.own_etcd.why_unknown().to_owned();
+        Fact::Absent | Fact::Unknown(_) | Fact::NotAsked => {
+            let why = evidence.own_silence().to_owned();
             await_leader(evidence, progress, mode, Wait::OwnAnswer { why })
         }
     }
