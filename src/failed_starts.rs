@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(read(dir.path(), "etcd:1"), Some(failed.clone()));
         assert_eq!(read(dir.path(), "etcd:2"), None, "another etcd may start from it");
         fs::rename(&member, dir.path().join("member-backup")).unwrap();
-        assert_eq!(read(dir.path(), "etcd:1"), None, "moved aside");
+        assert_eq!(read(dir.path(), "etcd:1"), None, "backed up");
         fs::create_dir(&member).unwrap();
         assert_eq!(read(dir.path(), "etcd:1"), None, "other data");
         fs::remove_dir(&member).unwrap();

@@ -1,5 +1,5 @@
 //! Copies of the database, where administrators of the shell agent look for them: `snapshot-YYYYMMDD-HHMMSS.db`. The data
-//! that was moved aside is never written again, so a second name for its file is a copy that costs nothing.
+//! that was backed up is never written again, so a second name for its file is a copy that costs nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};

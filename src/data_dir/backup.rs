@@ -39,7 +39,7 @@ fn move_to(dir: &Path, prefix: &str) -> Result<Option<PathBuf>, Error> {
         return Err(Error::Open { path });
     }
     let backup = next_name(dir, prefix, "")?;
-    fs::rename(&member, &backup).map_err(Error::io("moving aside", &member))?;
+    fs::rename(&member, &backup).map_err(Error::io("backing up", &member))?;
     sync_parent(&backup)?;
     Ok(Some(backup))
 }

@@ -26,7 +26,7 @@ pub(super) fn make(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd) -> Opt
 }
 
 /// How many of the backups, oldest first, are from before this node voted last. The newest may be what a join that was
-/// cut short has just moved aside; and while a join is under way nothing is dispensable.
+/// cut short has just backed up; and while a join is under way nothing is dispensable.
 fn dispensable(evidence: &Evidence, disk: &DataDir, room: &Room) -> usize {
     let may_join = evidence.last_note().is_none_or(|note| note.joins);
     match disk {

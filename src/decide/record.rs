@@ -47,7 +47,7 @@ impl Evidence {
         })
     }
 
-    /// Whether this node left to its peer or moved its data aside to join it, and has not run standalone since.
+    /// Whether this node left to its peer or backed its data up to join it, and has not run standalone since.
     fn gave_its_data_up(&self) -> bool {
         let gave = |note: &Note| (note.joins || note.left_at.is_some()) && note.alone_since.is_none();
         self.note.known().is_some_and(gave)

@@ -257,8 +257,8 @@ fn r2_says_force(evidence: &Evidence) -> bool {
 /// is looked at before the force.
 fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
     let (cib, note) = (evidence.cib.known()?, evidence.last_note()?);
-    // What was published before this node joined is of data that it has moved aside since. For the rest the note is newer: it
-    // knows of the fork that we announced ourselves, and of those that we took over.
+    // What was published before this node joined is of data that it has backed up since. For the rest the note is
+    // newer: it knows of the fork that we announced ourselves, and of those that we took over.
     let published = cib.own_record.clone().filter(|_| !note.joins);
     let published = published.map(|record| PublishedState { lineage: note.lineage.clone(), ..record });
     let own = evidence.record().or(published);

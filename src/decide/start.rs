@@ -186,7 +186,7 @@ fn is_a_history_beside(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
     classify(disk) == Standing::SoleVoter && alone_since.is_some() && !is_known_there && !was_given_up
 }
 
-/// Only here is a data dir moved aside: the peer serves as a voter and has listed us.
+/// Only here is a data dir backed up: the peer serves as a voter and has listed us.
 fn join(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
     let lineage = cib.lineage.clone();
     // From here on our data is the peer's history, forks included.

@@ -88,8 +88,8 @@ impl fmt::Display for Effect {
             Self::SetFailures { operation, count } => {
                 write!(f, "leaves Pacemaker with {count} failures of {operation}")
             }
-            Self::MoveDataAside => f.write_str("moves its data aside, as a backup"),
-            Self::MoveHistoryAside => f.write_str("moves its history aside, to where nothing deletes it"),
+            Self::MoveDataAside => f.write_str("backs its data up"),
+            Self::MoveHistoryAside => f.write_str("backs its history up where nothing deletes it"),
             Self::DropBackups(names) => write!(f, "deletes {} old backups", names.len()),
             Self::PruneBackups => f.write_str("deletes the oldest backups above the number to keep"),
             Self::RunContainer(mode) => write!(f, "starts etcd {}", self::mode(mode)),

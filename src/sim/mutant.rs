@@ -8,7 +8,7 @@
 //! |---|---|
 //! | a node that asked to shut down is not down while its etcd runs | `expected-counts-as-down` |
 //! | of two histories neither starts by itself | `split-not-refused`; beside one whose start has failed `active-peers-history-ignored`; of two forks of one rank `greater-name-is-newer` |
-//! | no history is moved aside for another that nobody chose | `history-beside-given-up` |
+//! | no history is backed up for another that nobody chose | `history-beside-given-up` |
 //! | a history that lost is kept for ever | every backup of the model is kept: `r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside` |
 //! | a node whose peer was given up by name is not asked for a choice | where an operator made two histories no way back is asked for: `an_announcement_at_an_operators_word_does_not_revive_a_memory_without_its_claim` writes it down, `r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside` reads it |
 //! | the memory of this boot counts only together with its claim | `proof-outlives-its-claim` |

@@ -55,7 +55,7 @@ fn the_oldest_go_and_the_newest_stays() {
             aside(&dir).unwrap()
         })
         .collect();
-    assert!(backups.iter().all(|path| path.exists()), "moving aside deletes nothing");
+    assert!(backups.iter().all(|path| path.exists()), "backing up deletes nothing");
     prune(&dir, 3);
     let kept: Vec<_> = backups.iter().map(|path| path.exists()).collect();
     assert_eq!(kept, [[false; 9].as_slice(), &[true; 3]].concat());

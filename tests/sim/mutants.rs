@@ -141,7 +141,7 @@ fn deep_searches_catch() {
     let alone = Bounds { operators: true, unblocks: true, ..bounds(2) };
     let caught = [
         ("proof-outlives-its-claim", "acknowledged write w1 is lost"),
-        ("history-beside-given-up", "a history is moved aside that nobody gave up"),
+        ("history-beside-given-up", "a history is backed up that nobody gave up"),
     ];
     assert_caught(&caught, alone);
     let counted = Bounds { operators: true, stacks: false, counts_forks: true, ..bounds(2) };
@@ -161,7 +161,7 @@ fn what_is_long_or_takes_three_faults_is_played() {
         (
             Mutant::HistoryBesideGivenUp,
             include_str!("../mutants/history-beside-given-up.scn"),
-            "a history is moved aside that nobody gave up",
+            "a history is backed up that nobody gave up",
         ),
         (
             Mutant::OutdatedWordStands,

@@ -151,8 +151,8 @@ pub struct PublishedState {
     /// Whether this node reserves the right to run standalone: it was a running voter in this boot and did not give
     /// that up by a stop. While it claims, only fencing (which ends its boot) lets the peer go on without it.
     pub claims: bool,
-    /// Whether this node has moved its data aside to join the peer's cluster, and has nothing of that cluster yet: what it
-    /// went on with alone before was given up for the peer's history.
+    /// Whether this node has backed its data up to join the peer's cluster, and has nothing of that cluster yet: what
+    /// it went on with alone before was given up for the peer's history.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub joins: bool,
     /// Whether an operator gave the peer up by name for this history: see [`super::Note::gave_up`].

@@ -59,11 +59,11 @@ impl History {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Room {
     pub free_bytes: u64,
-    /// Data that was moved aside, oldest first.
+    /// Data that was backed up, oldest first.
     pub backups: Vec<Backup>,
 }
 
-/// Data that was moved aside.
+/// Data that was backed up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Backup {
     /// Its directory's name, beside `member`.

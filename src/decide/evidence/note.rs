@@ -16,7 +16,7 @@ pub struct Note {
     /// when the peer comes back with one, nobody has to choose between the two any more.
     #[serde(default)]
     pub gave_up: bool,
-    /// Set when this node joins, until it votes again: what was moved aside meanwhile may be the last copy but one.
+    /// Set when this node joins, until it votes again: what was backed up meanwhile may be the last copy but one.
     #[serde(default)]
     pub joins: bool,
 }

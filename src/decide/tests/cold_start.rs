@@ -110,7 +110,7 @@ fn nobody_chooses_between_two_histories() {
 
 #[test]
 fn a_peer_that_joined_since_it_published_is_waited_for_as_the_voter_that_it_is() {
-    // Member 7 is the peer, once it had moved its data aside and was promoted.
+    // Member 7 is the peer, once it had backed its data up and was promoted.
     let (me, before) = (record(history(ME, &[ME, 7], &[])), record(history(PEER, &[ME, PEER], &[])));
     assert_eq!(both(&me, &before).0, normally(Rule::PeerJoinedSince));
     // Each announced a fork, and the peer gave its own up.

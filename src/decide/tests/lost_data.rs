@@ -57,7 +57,7 @@ fn what_this_node_announced_itself_does_not_keep_it_from_going_on() {
     assert!(!goes_on(&announced), "the note is another disk's");
     let joined = Note { lineage: forks(1, "node1"), joins: true, ..Note::default() };
     let moved_aside = Evidence { note: Fact::Known(joined), ..announced };
-    assert!(!goes_on(&moved_aside), "what was published is of data that was moved aside");
+    assert!(!goes_on(&moved_aside), "what was published is of data that was backed up");
     assert_eq!(exit(&first(Request::Monitor, &moved_aside)), Some(Exit::Retriable));
 }
 

@@ -141,7 +141,7 @@ fn only_data_that_was_given_up_to_join_and_not_gone_on_with_is_published_as_that
         joiner.record().is_some_and(|record| record.joins)
     };
     assert!(joins(DataDir::Blank, note.clone()));
-    // Its data was moved aside, and it came to write down no more than that it had left.
+    // Its data was backed up, and it came to write down no more than that it had left.
     assert!(joins(DataDir::Blank, Note { left_at: Some(LogPosition::default()), ..Note::default() }));
     assert!(!joins(DataDir::Blank, Note::default()));
     assert!(!joins(history(ME, &[PEER], &[ME]), note.clone()));

@@ -1,4 +1,4 @@
-//! Backups: what was moved aside is kept while it may matter, and makes room when it does not.
+//! Backups: what was backed up is kept while it may matter, and makes room when it does not.
 
 use super::world::*;
 use crate::decide::evidence::*;
@@ -47,7 +47,7 @@ fn the_oldest_go_first_and_no_more_than_needed() {
 
 #[test]
 fn what_may_still_matter_is_never_dropped() {
-    // A blank data dir: the newest backup may be what a join that was cut short has just moved aside.
+    // A blank data dir: the newest backup may be what a join that was cut short has just backed up.
     assert_eq!(dropped(&joining(DataDir::Blank, 0)), ["a", "b"]);
     let unsettled = Evidence {
         note: Fact::Known(Note { joins: true, ..Note::default() }),

@@ -282,7 +282,7 @@ fn r4_of_two_sole_voters_only_the_one_that_runs_serves() {
     assert!(waits(&chosen("node1", claims(true))), "the other one serves");
     let announced = first(Request::Start, &chosen("node1", claims(false)));
     assert_eq!(announced.because, split.rule(Rule::ChosenPrimary));
-    // A record of before it joined us is replaced when it moves its data aside.
+    // A record of before it joined us is replaced when it backs its data up.
     let joined = sole_with(PublishedState { joins: true, ..record(DataDir::Blank) });
     assert_eq!(run_mode(&joined), RunMode::Normally);
 }
@@ -292,7 +292,7 @@ fn sole_with(peer_record: PublishedState) -> Evidence {
     sole.cib_with(|cib| cib.peer_record = Some(peer_record))
 }
 
-/// A sole voter's history that the peer went on beside is not moved aside before somebody has chosen.
+/// A sole voter's history that the peer went on beside is not backed up before somebody has chosen.
 #[test]
 fn r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside() {
     let serving = |lineage: Lineage| {

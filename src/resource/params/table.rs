@@ -78,13 +78,13 @@ pub(super) const BACKUP_LOCATION: OptionRow =
         .default("/var/lib/etcd")
         .reloadable()
         .long(
-            "The directory for copies 'snapshot-YYYYMMDD-HHMMSS.db' of the database of a data dir that is moved aside.",
+            "The directory for copies 'snapshot-YYYYMMDD-HHMMSS.db' of the database of a data dir that is backed up.",
         );
 
 pub(super) const MAX_BACKUP_SNAPSHOTS: OptionRow = OptionRow::new("max_backup_snapshots", Integer(0, 1000), "Backups to keep")
     .default("3")
     .reloadable()
-    .long("How many data dirs that were moved aside are kept once this node votes again, and how many database snapshots. Until then no data dir is deleted, unless the disk has no room for the data that it is to get; then the oldest go first, and never one that may still be needed.");
+    .long("How many data dirs that were backed up are kept once this node votes again, and how many database snapshots. Until then no data dir is deleted, unless the disk has no room for the data that it is to get; then the oldest go first, and never one that may still be needed.");
 
 pub(super) const KUBECONFIG: OptionRow = OptionRow::new("kubeconfig", Path, "Access to the Kubernetes API")
     .default("/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs/localhost.kubeconfig")
@@ -92,7 +92,7 @@ pub(super) const KUBECONFIG: OptionRow = OptionRow::new("kubeconfig", Path, "Acc
     .long("The kubeconfig with which OpenShift is asked whether a node's Machine is being deleted, so that its member is not added again. Where the file does not exist, nobody is asked.");
 
 pub(super) const DATA_DIR: OptionRow = OptionRow::new("data_dir", Directory, "etcd's data dir")
-    .long("The directory that holds etcd's data (in 'member'), the data that was moved aside, and the agent's durable note. By default that of the pod manifest, else /var/lib/etcd.");
+    .long("The directory that holds etcd's data (in 'member'), the data that was backed up, and the agent's durable note. By default that of the pod manifest, else /var/lib/etcd.");
 
 pub(super) const TRUSTED_CA_FILE: OptionRow = OptionRow::new("trusted_ca_file", Path, "CA certificates")
     .long("The PEM file with the certificates of the authority that signed the members' and the clients' certificates. With 'cert_file', 'key_file' and 'image' it replaces the pod manifest.");

@@ -161,13 +161,13 @@ pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: I
     Ok(true)
 }
 
-/// Asserts that moving data aside, or forcing a new cluster, is safe when it is decided, whatever happens before the
+/// Asserts that backing data up, or forcing a new cluster, is safe when it is decided, whatever happens before the
 /// effect.
 fn check_plan(sim: &Sim, world: &World, n: usize, plan: &Steps) -> Result<(), Violation> {
     let (me, peer) = (&world.nodes[n], &world.nodes[1 - n]);
     if plan.moves_aside && !peer.etcd.is_led() {
         return Err(Violation::new(format!(
-            "{}: its data is to be moved aside, and {} does not serve",
+            "{}: its data is to be backed up, and {} does not serve",
             NAMES[n],
             NAMES[1 - n]
         )));

@@ -41,7 +41,7 @@ pub struct Steps {
     pub then: Then,
     /// The answer of a monitor whose effects fail.
     pub failed_upkeep: Exit,
-    /// Whether it moves data aside, and whether it forces a new cluster.
+    /// Whether it backs data up, and whether it forces a new cluster.
     pub moves_aside: bool,
     pub forces: bool,
 }
@@ -293,22 +293,22 @@ fn small(id: u64) -> u8 {
     u8::try_from(id).unwrap_or(u8::MAX)
 }
 
-/// Asserts that acknowledged writes in data that is moved aside are in the peer's data, too, or were given up by an
+/// Asserts that acknowledged writes in data that is backed up are in the peer's data, too, or were given up by an
 /// operator.
 fn move_aside(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let here = world.nodes[n].data.newest(&sim.logs).writes;
     let there = world.nodes[1 - n].data.newest(&sim.logs).writes;
     if sim.judges() && world.acked & here & !there & !world.given_up != 0 {
-        return Err(Violation::new(format!("{}: the only copy of an acknowledged write is moved aside", NAMES[n])));
+        return Err(Violation::new(format!("{}: the only copy of an acknowledged write is backed up", NAMES[n])));
     }
     // If the peer started before it could learn of this history, the writes here count as given up; that is no choice
     // between the two.
     let is_a_history_beside = world.words == 1 << n && world.acked & here & !there != 0;
     if sim.judges() && is_a_history_beside {
-        return Err(Violation::new(format!("{}: a history is moved aside that nobody gave up for another", NAMES[n])));
+        return Err(Violation::new(format!("{}: a history is backed up that nobody gave up for another", NAMES[n])));
     }
     if world.nodes[n].etcd.is_on() {
-        return Err(Violation::new(format!("{}: data is moved aside under a running etcd", NAMES[n])));
+        return Err(Violation::new(format!("{}: data is backed up under a running etcd", NAMES[n])));
     }
     (world.nodes[n].data, world.nodes[n].damage) = (Data::default(), Damage::None);
     // Writes that were only here are kept as a backup, and one history is left.
