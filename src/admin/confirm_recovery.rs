@@ -22,8 +22,8 @@ alone, where it has none (--yes), and the lost node's name once more from whoeve
 has no confirmation of that; this last one no option answers.
 
 With --json, questions and warnings go to stderr. given_up is the lost node's name; quorum is had, granted or declined;
-fencing is confirmed (Pacemaker has it, or was told now) or left (to Pacemaker, which starts nothing before); plan and
-because are what the agent would do now if Pacemaker asked for a start, as 'tandem explain' has them.";
+fencing is confirmed (Pacemaker has it, or was told now), left (to Pacemaker, which starts nothing before), online (the
+lost node is there, or comes or goes) or unknown (the CIB could not be read); plan and because are what the agent would do now if Pacemaker asked for a start, as 'tandem explain' has them.";
 
 /// Lets this node run without its peer although nothing proves that the peer did not go on; asks for the peer's name
 #[derive(Args)]
@@ -50,11 +50,29 @@ enum Quorum {
 }
 
 /// How it went with the confirmation that the lost node is off.
-#[derive(Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Fencing {
+    /// Pacemaker has it, or was told now.
     Confirmed,
+    /// Pacemaker has none, and starts nothing before it fenced the node or somebody tells it.
     Left,
+    /// The node is online, or is joining or leaving: there is nothing to confirm.
+    Online,
+    /// The CIB could not be read.
+    Unknown,
+}
+
+impl Fencing {
+    /// What Pacemaker knows by itself.
+    fn seen_in(machine: Option<PeerNode>) -> Self {
+        match machine {
+            Some(PeerNode::Down) => Self::Confirmed,
+            Some(PeerNode::Lost | PeerNode::NeverSeen) => Self::Left,
+            Some(PeerNode::Online | PeerNode::Pending) => Self::Online,
+            None => Self::Unknown,
+        }
+    }
 }
 
 /// What was done, and what comes of it.
@@ -183,9 +201,9 @@ fn confirm_fencing(
     evidence: &Evidence,
     peer: &str,
 ) -> Result<Fencing, Failure> {
-    let node = evidence.cib.known().map(Cib::peer_machine);
-    if !matches!(node, Some(PeerNode::Lost | PeerNode::NeverSeen)) {
-        return Ok(Fencing::Confirmed);
+    let seen = Fencing::seen_in(evidence.cib.known().map(Cib::peer_machine));
+    if seen != Fencing::Left {
+        return Ok(seen);
     }
     prompt.tell(format_args!(
         "Pacemaker has no confirmation that {peer} is off. It fences {peer} by itself if its BMC answers."
@@ -205,6 +223,14 @@ fn confirm_fencing(
 mod tests {
     use super::*;
     use crate::admin::report::golden;
+
+    #[test]
+    fn fencing_is_confirmed_where_pacemaker_has_it_and_nowhere_else() {
+        let seen = [PeerNode::Down, PeerNode::Lost, PeerNode::NeverSeen, PeerNode::Online, PeerNode::Pending].map(Some);
+        let told = [Fencing::Confirmed, Fencing::Left, Fencing::Left, Fencing::Online, Fencing::Online];
+        assert_eq!(seen.map(Fencing::seen_in), told);
+        assert_eq!(Fencing::seen_in(None), Fencing::Unknown);
+    }
 
     #[test]
     fn what_was_done_is_told() {

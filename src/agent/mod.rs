@@ -10,6 +10,7 @@ mod rounds;
 mod unconfigured;
 mod validate;
 
+use std::path::Path;
 use std::time::Duration;
 
 use crate::act;
@@ -33,8 +34,8 @@ const LOOK_FOR_THE_MANIFEST_EVERY: Duration = Duration::from_secs(1);
 /// Whether the parameters fit this machine.
 pub fn validate_all(env: &Env, programs: &Programs) -> Answered {
     let checked = params::parse(env).and_then(|params| {
-        let deadline = Deadline::after(VALIDATE_TAKES);
-        let context = Context::new(env, params, programs, deadline, Manifests::Current)?;
+        let deadline = Deadline::after(env.timeout().map_or(VALIDATE_TAKES, actions::budget).min(VALIDATE_TAKES));
+        let context = Context::new(env, params, &programs.clone().until(deadline), deadline, Manifests::Current)?;
         validate::validate(&context)
     });
     match checked {
@@ -43,14 +44,17 @@ pub fn validate_all(env: &Env, programs: &Programs) -> Answered {
     }
 }
 
-/// Performs what Pacemaker asks for, within the time that it gives.
-pub fn answer(env: &Env, programs: &Programs, request: Request) -> Answered {
+/// Performs what Pacemaker asks for, within the time that it gives, and records what was decided below `decisions`.
+pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request) -> Answered {
     let timeout = env.timeout().unwrap_or_else(|| actions::advertised_timeout(request));
     let deadline = Deadline::after(actions::budget(timeout));
     let programs = programs.clone().until(deadline);
     let context = params::parse(env).and_then(|params| context(env, params, &programs, deadline, request));
     let context = match context {
-        Ok(context) => Context { acts: true, is_monitor: request == Request::Monitor, ..context },
+        Ok(context) => {
+            let is_monitor = request == Request::Monitor;
+            Context { acts: true, is_monitor, decisions: Some(decisions.to_owned()), ..context }
+        }
         Err(invalid) => return without_parameters(env, &programs, request, &invalid),
     };
     contract::say(&context, request);
@@ -91,9 +95,10 @@ fn context(
 
 /// Applies what a running etcd has of the reloadable parameters.
 pub fn reload(env: &Env, programs: &Programs) -> Answered {
-    let deadline = Deadline::after(env.timeout().unwrap_or(VALIDATE_TAKES));
+    let deadline = Deadline::after(env.timeout().map_or(VALIDATE_TAKES, actions::budget));
+    let programs = programs.clone().until(deadline);
     let context =
-        params::parse(env).and_then(|params| Context::new(env, params, programs, deadline, Manifests::CurrentOrSaved));
+        params::parse(env).and_then(|params| Context::new(env, params, &programs, deadline, Manifests::CurrentOrSaved));
     match context.map(|context| act::reload(&context)) {
         Ok(Ok(())) => Code::Success.into(),
         Ok(Err(error)) => {

@@ -1,11 +1,13 @@
 //! The agent as a process: which action is asked for, its environment, its log, its exit code and exit reason.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use log::LevelFilter;
 
 use crate::command::Programs;
 use crate::decide::Request;
+use crate::decision_log;
 use crate::logging;
 use crate::ocf::env::Env;
 use crate::ocf::exit::{Answered, Code, print_reason};
@@ -48,7 +50,7 @@ fn answer(action: &str, env: &Env) -> Answered {
             return Answered::failed(Code::Unimplemented, format!("'{action}' is no action of this agent"));
         }
     };
-    super::answer(env, &programs, request)
+    super::answer(env, &programs, Path::new(decision_log::DIRECTORY), request)
 }
 
 fn printed(text: &str) -> u8 {

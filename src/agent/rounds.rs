@@ -1,6 +1,5 @@
 //! The rounds of one action: observe, decide, act, until the plan says that the action is answered.
 
-use std::path::Path;
 use std::time::Duration;
 
 use crate::act;
@@ -108,8 +107,9 @@ impl Rounds<'_> {
     /// A record that cannot be kept must not keep etcd from being kept.
     fn record(&self, evidence: Evidence, plan: &Plan, performed: &Result<(), act::Error>) {
         let outcome = performed.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
+        let Some(directory) = &self.context.decisions else { return };
         let entry = Entry::new(self.request, self.progress.clone(), evidence, plan.clone(), outcome);
-        if let Err(error) = decision_log::append(Path::new(decision_log::DIRECTORY), &self.context.resource, &entry) {
+        if let Err(error) = decision_log::append(directory, &self.context.resource, &entry) {
             log::debug!("this decision is not kept: {error}");
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::evidence::{BootMemory, DataDir, Lineage, Note, Operation, PublishedState};
+use super::evidence::{BootMemory, DataDir, Lineage, Note, PublishedState};
 use super::plan::{Effect, Exit, Notice, Phase, Request, RunMode, Via};
 
 impl fmt::Display for Request {
@@ -15,18 +15,6 @@ impl fmt::Display for Request {
             Self::Monitor => "monitor",
             Self::Probe => "probe",
             Self::Notify => "notify",
-            Self::Promote => "promote",
-            Self::Demote => "demote",
-        })
-    }
-}
-
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "",
-            Self::Start => "start",
-            Self::Stop => "stop",
             Self::Promote => "promote",
             Self::Demote => "demote",
         })

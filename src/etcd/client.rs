@@ -219,36 +219,38 @@ async fn ask<T, F>(
 where
     F: Future<Output = Result<T, etcd_client::Error>>,
 {
-    let whole = async {
-        let client = connect(endpoint, credentials, timeout).await?;
-        match conversation(client).await {
-            Ok(value) => Ok(value),
-            Err(error) => Err(failure(endpoint, credentials, error).await),
-        }
+    let began = time::Instant::now();
+    let Ok(tls) = time::timeout(timeout, tls(endpoint, credentials)).await else {
+        let path = credentials.cert_file.display().to_string();
+        let source = std::io::Error::new(ErrorKind::TimedOut, TOO_LATE);
+        return Err(Error::Certificate { path, source });
     };
-    match time::timeout(timeout, whole).await {
-        Ok(answer) => answer,
+    let options = ConnectOptions::new().with_tls(tls?).with_connect_timeout(timeout).with_timeout(timeout);
+    let whole = async {
+        let client = Client::connect([endpoint.url.as_str()], Some(options)).await?;
+        conversation(client).await
+    };
+    match time::timeout(timeout.saturating_sub(began.elapsed()), whole).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(failure(endpoint, credentials, &error, timeout).await),
         Err(_) => Err(Error::TimedOut { url: endpoint.url.clone(), seconds: timeout.as_secs_f64() }),
     }
 }
 
-async fn connect(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<Client, Error> {
-    let tls = tls(endpoint, credentials).await?;
-    let options = ConnectOptions::new().with_tls(tls).with_connect_timeout(timeout).with_timeout(timeout);
-    match Client::connect([endpoint.url.as_str()], Some(options)).await {
-        Ok(client) => Ok(client),
-        Err(error) => Err(failure(endpoint, credentials, error).await),
-    }
-}
-
-/// What `error` means.
-async fn failure(endpoint: &Endpoint, credentials: &Credentials, error: etcd_client::Error) -> Error {
-    let (url, why) = (endpoint.url.clone(), sentence(&error));
+/// What `error` means. Where the certificate cannot be read in time a refusal stays one, without the user's name.
+async fn failure(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    error: &etcd_client::Error,
+    timeout: Duration,
+) -> Error {
+    let (url, why) = (endpoint.url.clone(), sentence(error));
     if !is_no_permission(&why) {
         return Error::Client { url, why };
     }
     let cert_file = credentials.cert_file.clone();
-    let user = beside_the_runtime(move || common_name::of_file(&cert_file)).await.ok().flatten();
+    let read = beside_the_runtime(move || common_name::of_file(&cert_file));
+    let user = time::timeout(timeout, read).await.ok().and_then(Result::ok).flatten();
     Error::NoPermission { url, user, why }
 }
 

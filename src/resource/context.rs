@@ -44,6 +44,8 @@ pub struct Context {
     /// How closely a monitor is to look (`OCF_CHECK_LEVEL`).
     pub check_level: u32,
     pub deadline: Deadline,
+    /// Where decisions are recorded; an operator's look records none.
+    pub decisions: Option<PathBuf>,
     /// What podman and Pacemaker's tools are run with.
     pub programs: Programs,
     pub budget: Duration,
@@ -78,6 +80,7 @@ impl Context {
             process_path: state_file::process_path(&env.volatile_dir(), env.resource()),
             turn: Turn::at(state_file::turn_path(&env.volatile_dir(), env.resource())),
             acts: false,
+            decisions: None,
             is_monitor: false,
             check_level: env.check_level(),
             budget: deadline.budget(),

@@ -60,13 +60,25 @@ fn script(directory: &Path, program: &str, text: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
+/// The tools of Pacemaker that a round may call, each of which writes down that it was called.
+const TOOLS: [&str; 4] = ["cibadmin", "attrd_updater", "crm_attribute", "crm_node"];
+/// No node has this address, and no packet to it leaves the machine: a connection fails at once.
+const NOBODY: &str = "255.255.255.255";
+
+fn called(directory: &Path) -> String {
+    std::fs::read_to_string(directory.join("called")).unwrap_or_default()
+}
+
 /// What Pacemaker's probe is answered on a node where no etcd was ever started.
 fn probed(directory: &Path, timeout_ms: u32, more: Option<(&str, &str)>) -> Answered {
-    script(directory, "cibadmin", "echo '<cib><configuration><nodes/></configuration><status/></cib>'");
+    for tool in TOOLS {
+        let cib = if tool == "cibadmin" { "<cib><configuration><nodes/></configuration><status/></cib>" } else { "" };
+        script(directory, tool, &format!("echo {tool} >> {}/called; echo '{cib}'", directory.display()));
+    }
     let place = directory.display().to_string();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let parameters = [
-        ("node_ip_map", "node1:127.0.0.1".to_owned()),
+        ("node_ip_map", format!("node1:{NOBODY}")),
         ("CRM_meta_on_node", "node1".to_owned()),
         ("CRM_meta_timeout", timeout_ms.to_string()),
         ("image", "etcd:test".to_owned()),
@@ -80,7 +92,12 @@ fn probed(directory: &Path, timeout_ms: u32, more: Option<(&str, &str)>) -> Answ
     let parameters = parameters.into_iter().chain(more.map(|(name, value)| (name, value.to_owned())));
     let pairs = parameters.map(|(name, value)| (format!("OCF_RESKEY_{name}"), value));
     let env = Env::from_pairs(pairs.chain([("HA_RSCTMP".to_owned(), format!("{place}/run"))]));
-    agent::answer(&env, &Programs::default().with_stand_ins(directory.to_owned()), Request::Probe)
+    agent::answer(
+        &env,
+        &Programs::default().with_stand_ins(directory.to_owned()),
+        &directory.join("kept"),
+        Request::Probe,
+    )
 }
 
 #[test]
@@ -107,6 +124,7 @@ fn fence_actions_and_an_agents_round_share_a_process() {
             assert!(session.is_some(), "{text}");
         }
         assert_eq!(probed, Answered::from(Code::NotRunning));
+        assert_eq!(called(node.path()), "cibadmin\nattrd_updater\n", "it was looked, decided and performed");
         assert_eq!(mask_of_its_thread, mask, "no signal was blocked");
     }
     assert_eq!((sessions(&one), sessions(&other)), ((2, 0), (2, 0)));

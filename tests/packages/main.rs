@@ -238,7 +238,7 @@ fn called_programs(dir: &Path, found: &mut Vec<String>) {
         }
         let text = fs::read_to_string(&path).unwrap();
         let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        for call in ["run(\"", "tool(\"", "run_with_input(\""] {
+        for call in ["run(\"", "run(programs, \"", "run_with_input(\"", "run_for_secret(\"", "run_holding(\""] {
             let names = text.split(call).skip(1).filter_map(|rest| rest.split('"').next());
             found.extend(names.map(str::to_owned));
         }

@@ -36,7 +36,8 @@ pub(in crate::admin) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<Shown, Failure> {
     let dir = arguments.dir.checked()?;
     let found = data_dir::read(dir)?;
-    let is_open = matches!(found, DataDir::Present(_)) && data_dir::is_open(dir)?;
+    // Only the text tells, and looking takes locks for a moment.
+    let is_open = !arguments.form.json && matches!(found, DataDir::Present(_)) && data_dir::is_open(dir)?;
     let written = LastWritten(data_dir::last_written(dir));
     Ok(Shown { dir: dir.to_owned(), is_open, written, found })
 }

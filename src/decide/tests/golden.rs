@@ -32,10 +32,15 @@ fn story(situation: &Situation) -> String {
     }
     let _ = write!(text, "\n\nevidence\n{}", evidence::text(evidence));
     if let Some(notify) = &evidence.notify {
+        let operation = serde_json::to_value(notify.operation).unwrap();
         let _ = writeln!(
             text,
             "  {:<18} {:?} {}: start {:?}, stop {:?}",
-            "transition", notify.moment, notify.operation, notify.start, notify.stop
+            "transition",
+            notify.moment,
+            operation.as_str().unwrap_or_default(),
+            notify.start,
+            notify.stop
         );
     }
     text + &decision(&plan)

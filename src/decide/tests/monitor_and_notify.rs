@@ -225,7 +225,7 @@ fn an_operation_is_written_down_by_pacemakers_name_for_it() {
     use Operation::{Demote, None, Promote, Start, Stop};
     for (operation, name) in [(None, ""), (Start, "start"), (Stop, "stop"), (Promote, "promote"), (Demote, "demote")] {
         let written = serde_json::to_string(&operation).unwrap();
-        assert_eq!((written.as_str(), operation.to_string()), (format!("\"{name}\"").as_str(), name.to_owned()));
+        assert_eq!(written, format!("\"{name}\""));
         assert_eq!(serde_json::from_str::<Operation>(&written).unwrap(), operation);
     }
 }

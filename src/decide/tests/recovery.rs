@@ -149,7 +149,7 @@ fn the_notifications_before_a_stop_prove_nothing() {
         [(Moment::Pre, Operation::Stop), (Moment::Pre, Operation::Demote), (Moment::Post, Operation::Demote)]
     {
         let plan = first(Request::Notify, &down.clone().notified(moment, operation, &[], &["node2"]));
-        assert!(plan.effects.is_empty(), "{operation}");
+        assert!(plan.effects.is_empty(), "{operation:?}");
     }
 }
 

@@ -30,7 +30,8 @@ fn the_table_is_sound() {
     crate::options::tests::assert_sound(Standard::ResourceAgent, PARAMETERS);
 }
 
-/// Each value that can be wrong is refused by its name, so no row of the table is left unread.
+/// Each value of a kind that can be wrong is refused by its name, so no such row of the table is left unread. Text cannot be
+/// wrong, so this says nothing about the rows of texts.
 #[test]
 fn every_parameter_is_read() {
     let is_read_here = |row: &&OptionRow| row.name != "pod_manifest";
