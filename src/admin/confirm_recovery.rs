@@ -234,8 +234,7 @@ mod tests {
 
     #[test]
     fn what_was_done_is_told() {
-        let text = include_str!("../../tests/fixtures/decisions/one.jsonl");
-        let entry: crate::decision_log::Entry = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        let entry = golden::recorded();
         let because = entry.plan.because.to_string();
         let (quorum, fencing) = (Quorum::Granted, Fencing::Left);
         let done = Confirmed { given_up: "node2".to_owned(), quorum, fencing, plan: entry.plan, because };

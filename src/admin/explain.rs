@@ -106,8 +106,7 @@ mod tests {
 
     #[test]
     fn it_explains_a_recorded_moment() {
-        let text = include_str!("../../tests/fixtures/decisions/one.jsonl");
-        let entry: crate::decision_log::Entry = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        let entry = golden::recorded();
         golden::compare("explain", &Explanation::new("etcd on node1".to_owned(), entry.request, entry.evidence));
     }
 }

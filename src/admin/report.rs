@@ -67,6 +67,13 @@ pub(super) mod golden {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::decision_log::Entry;
+
+    /// A recorded round, to make an answer of.
+    pub(in crate::admin) fn recorded() -> Entry {
+        let text = include_str!("../../tests/fixtures/decisions/one.jsonl");
+        serde_json::from_str(text.lines().next().unwrap()).unwrap()
+    }
 
     pub(in crate::admin) fn directory() -> PathBuf {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/commands")

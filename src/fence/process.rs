@@ -67,7 +67,7 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
     let under_fencer = std::env::var_os("PCMK_service").is_some_and(|service| service == "pacemaker-fenced");
     let config = Config::read(action, given, Environment { under_fencer }).map_err(|faults| faults.join("; "))?;
     end_after(config.timing.total);
-    let debug_file = given.values.get(&Opt::DebugFile).and_then(|path| path.text());
+    let debug_file = text(given, Opt::DebugFile);
     let ending = super::run(&config, debug_file, delete_at_a_signal).map_err(|error| error.to_string())?;
     Ok(finish(action, &ending))
 }
@@ -140,14 +140,18 @@ fn fail(fault: &str) -> u8 {
 }
 
 fn is_set(given: &Given, opt: Opt) -> bool {
-    given.values.get(&opt).and_then(|value| value.text()).and_then(truth).unwrap_or(false)
+    text(given, opt).and_then(truth).unwrap_or(false)
+}
+
+/// What an option was given, where that is text.
+fn text(given: &Given, opt: Opt) -> Option<&str> {
+    given.values.get(&opt).and_then(|value| value.text())
 }
 
 /// Errors go to stderr and syslog; what an operator should know goes to syslog; everything is shown with verbose.
 /// While an action succeeds, nothing goes to stderr: some callers take any byte there for a failure.
 fn start_logging(given: &Given) {
-    let level =
-        given.values.get(&Opt::VerboseLevel).and_then(|value| value.text()).and_then(|level| level.parse::<i32>().ok());
+    let level = text(given, Opt::VerboseLevel).and_then(|level| level.parse::<i32>().ok());
     let verbose = match level {
         Some(level) => level > 0,
         None => is_set(given, Opt::Verbose),
