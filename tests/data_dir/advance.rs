@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tandem::data_dir::{self, Advanced, Error};
 
-use crate::layout::lock_as_etcd;
+use crate::layout::{assert_free, lock_as_etcd};
 use crate::present;
 use crate::writer::{ADD, ADD_LEARNER, Dir, ME, PEER, REMOVE, Writer, database, learner, member};
 
@@ -20,6 +20,7 @@ fn lagging() -> Writer {
 }
 
 fn advance(dir: &Dir) -> Advanced {
+    assert_free(dir);
     data_dir::advance_commit(dir.path()).unwrap()
 }
 

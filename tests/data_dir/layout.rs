@@ -171,7 +171,7 @@ fn a_lock_on_wal_or_database_means_open() {
 }
 
 /// Nobody holds a lock any more. A program that another test starts just then has the file open, too, until its `exec`.
-fn assert_free(dir: &Dir) {
+pub(crate) fn assert_free(dir: &Dir) {
     let deadline = tandem::clock::Deadline::after(std::time::Duration::from_secs(10));
     while data_dir::is_open(dir.path()).unwrap() {
         assert!(!deadline.has_passed(), "a lock that was given back is still there");
