@@ -6,5 +6,6 @@ mod common_name;
 pub mod config;
 mod duration;
 pub mod log_line;
+pub mod peer;
 pub mod settings;
 pub mod version;

@@ -18,8 +18,12 @@ impl std::fmt::Display for Version {
 impl Version {
     /// Reads what `etcd --version` prints: `etcd Version: 3.5.21`.
     pub fn parse(printed: &str) -> Option<Self> {
-        let text = printed.lines().find_map(|line| line.trim().strip_prefix("etcd Version:"))?.trim();
-        let mut parts = text.split(['.', '-', '+']);
+        Self::of(printed.lines().find_map(|line| line.trim().strip_prefix("etcd Version:"))?.trim())
+    }
+
+    /// Reads a version alone: `3.5.21`.
+    pub fn of(number: &str) -> Option<Self> {
+        let mut parts = number.split(['.', '-', '+']);
         let major: u32 = parts.next()?.parse().ok()?;
         let (minor, patch) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
         (major == 3).then_some(Self { minor, patch })

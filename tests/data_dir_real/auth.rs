@@ -31,7 +31,7 @@ fn issue(dir: &Path, name: &str, common_name: Option<&str>, authority: &Issuer<'
 }
 
 /// The agent's certificate, and one without a name for whoever gives a password.
-fn certificates(dir: &Path) -> (Credentials, Credentials) {
+pub(crate) fn certificates(dir: &Path) -> (Credentials, Credentials) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();

@@ -51,7 +51,7 @@ pub(crate) struct Place {
     version: Version,
     pub(crate) name: String,
     pub(crate) dir: PathBuf,
-    client_url: String,
+    pub(crate) client_url: String,
     pub(crate) peer_url: String,
 }
 
@@ -148,6 +148,11 @@ impl Etcd {
         self.child.wait().unwrap();
     }
 
+    pub(crate) fn signal(&self, signal: nix::sys::signal::Signal) {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap());
+        nix::sys::signal::kill(pid, signal).unwrap();
+    }
+
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
@@ -162,10 +167,7 @@ impl Etcd {
     }
 
     pub(crate) fn client(&self) -> Asker {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let options = ConnectOptions::new().with_timeout(Duration::from_secs(3));
-        let client = runtime.block_on(Client::connect([&self.place.client_url], Some(options))).unwrap();
-        Asker { runtime, client }
+        Asker::new(&self.place.client_url, ConnectOptions::new().with_timeout(Duration::from_secs(3)))
     }
 
     /// Waits until it serves with a leader, and answers a client.
@@ -194,11 +196,17 @@ fn tail(text: &str) -> &str {
 
 /// A client that blocks.
 pub(crate) struct Asker {
-    runtime: tokio::runtime::Runtime,
-    client: Client,
+    pub(crate) runtime: tokio::runtime::Runtime,
+    pub(crate) client: Client,
 }
 
 impl Asker {
+    pub(crate) fn new(url: &str, options: ConnectOptions) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let client = runtime.block_on(Client::connect([url], Some(options))).unwrap();
+        Self { runtime, client }
+    }
+
     pub(crate) fn status(&mut self) -> Option<StatusResponse> {
         self.runtime.block_on(self.client.status()).ok()
     }

@@ -14,6 +14,7 @@ mod fixtures;
 mod loss;
 mod reading;
 mod settings;
+mod stand_in;
 
 use std::path::{Path, PathBuf};
 

@@ -28,7 +28,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("decision_log", &["clock", "decide"]),
     // One outside program or format each.
     ("data_dir", &["clock", "decide", "terminate", "ofd_lock", "proc", "regular_file"]),
-    ("etcd", &["decide", "options", "regular_file", "wiped"]),
+    ("etcd", &["clock", "decide", "options", "regular_file", "wiped"]),
     ("openshift", &["decide", "etcd", "regular_file", "wiped"]),
     ("ocf", &["decide", "options", "xml"]),
     ("pacemaker", &["clock", "command", "decide", "ocf", "options"]),

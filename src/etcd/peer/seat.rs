@@ -1,0 +1,503 @@
+//! The sequence: from the first look at the members to the last. What it must not do stands beside each check; it is what
+//! keeps a write from being lost, should whoever called be wrong.
+
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::thread::{Builder, Scope};
+use std::time::Duration;
+
+use prost::Message as _;
+
+use super::http::{Http, Sender};
+use super::stream::{Decoder, Kind, Message};
+use super::wire::{Outgoing, kind};
+use super::{GivenUp, Place, Step, Taken, Wish};
+use crate::clock::{self, Deadline};
+use crate::decide::evidence::Member;
+
+/// How often a question is repeated to which no answer came.
+const REPEATED: Duration = Duration::from_millis(100);
+/// How often the removal is proposed: Raft drops a change of members while it has others to apply.
+const PROPOSED: Duration = Duration::from_millis(50);
+/// How often `/members` is looked at then.
+const LOOKED: Duration = Duration::from_millis(20);
+/// For one post or look that is repeated anyway.
+const BRIEFLY: Duration = Duration::from_millis(500);
+/// etcd closes the streams of a member just after it has taken it off its list; a look may be under way then.
+const CLOSING: Duration = Duration::from_millis(300);
+/// Messages that wait: who sends more has to wait itself.
+const ROOM: usize = 1024;
+/// A term that is over in every cluster that has elected twice, and in which a heartbeat is answered by the current one.
+const STALE_TERM: u64 = 1;
+const TAKEN: u16 = 204;
+
+/// What the threads that read and look bring.
+enum Event {
+    Attached,
+    Said(Message),
+    Closed(Kind, String),
+    Listed(Vec<Member>),
+}
+
+/// What all threads see at once.
+#[derive(Default)]
+struct Flags {
+    message_is_up: AtomicBool,
+    append_is_up: AtomicBool,
+    is_over: AtomicBool,
+}
+
+impl Flags {
+    fn of(&self, kind: Kind) -> &AtomicBool {
+        match kind {
+            Kind::Message => &self.message_is_up,
+            Kind::Append => &self.append_is_up,
+        }
+    }
+
+    fn both_up(&self) -> bool {
+        [Kind::Message, Kind::Append].iter().all(|kind| self.of(*kind).load(Ordering::SeqCst))
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+}
+
+/// The dead member's seat, with whoever stands in on it.
+struct Seat<'a> {
+    http: &'a Http,
+    sender: Sender,
+    wish: &'a Wish,
+    deadline: Deadline,
+    flags: &'a Flags,
+    events: Receiver<Event>,
+    bring: SyncSender<Event>,
+    step: Step,
+    /// Asked after each step.
+    may_go_on: &'a mut dyn FnMut(Step) -> bool,
+    taken: Taken,
+    /// Heartbeats of a stale term that are not answered yet.
+    questions: u64,
+    /// The term of the latest vote; zero before there was one.
+    granted: u64,
+    voted: bool,
+    moved_to: Option<u64>,
+    /// The index of the first entry of that term, which is the new leader's own.
+    own_entry: Option<u64>,
+    own_entry_is_committed: bool,
+}
+
+pub(super) fn take(
+    place: &Place,
+    wish: &Wish,
+    within: Duration,
+    go_on: &mut dyn FnMut(Step) -> bool,
+) -> Result<Taken, GivenUp> {
+    let deadline = Deadline::after(within);
+    let no_look = |why: String| GivenUp { step: Step::Look, why, voted: false, moved_to: None };
+    let http = Http::new(place, deadline).map_err(|error| no_look(error.to_string()))?;
+    let version = http.version(within).map_err(|error| no_look(error.to_string()))?;
+    let sender = Sender { cluster_id: wish.cluster_id, from: wish.dead, to: wish.me, version };
+    let flags = Flags::default();
+    std::thread::scope(|scope| {
+        let (bring, events) = mpsc::sync_channel(ROOM);
+        let mut seat = Seat {
+            http: &http,
+            sender,
+            wish,
+            deadline,
+            flags: &flags,
+            events,
+            bring,
+            step: Step::Look,
+            may_go_on: go_on,
+            taken: Taken::default(),
+            questions: 0,
+            granted: 0,
+            voted: false,
+            moved_to: None,
+            own_entry: None,
+            own_entry_is_committed: false,
+        };
+        let outcome = seat.sit(scope);
+        // The threads come to their end: their connections are closed, and nobody takes what they bring.
+        flags.is_over.store(true, Ordering::SeqCst);
+        http.close();
+        outcome.map_err(|why| GivenUp { step: seat.step, why, voted: seat.voted, moved_to: seat.moved_to })
+    })
+}
+
+impl<'a> Seat<'a> {
+    fn sit<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<Taken, String>
+    where
+        'a: 'scope,
+    {
+        self.look()?;
+        self.go_on(Step::Attach)?;
+        self.attach(scope)?;
+        self.taken.attached = self.deadline.elapsed();
+        self.go_on(Step::Term)?;
+        self.ask_term()?;
+        self.taken.term = self.deadline.elapsed();
+        self.go_on(Step::Campaign)?;
+        let request = self.have_it_campaign()?;
+        self.go_on(Step::Vote)?;
+        self.grant(request)?;
+        self.taken.vote = self.deadline.elapsed();
+        self.go_on(Step::Acknowledge)?;
+        while !self.own_entry_is_committed {
+            if let Some(message) = self.listen(REPEATED)? {
+                self.answer(message)?;
+            }
+        }
+        self.go_on(Step::Remove)?;
+        self.remove(scope)?;
+        self.taken.removed = self.deadline.elapsed();
+        self.go_on(Step::Check)?;
+        self.check()?;
+        Ok(self.taken)
+    }
+
+    fn go_on(&mut self, step: Step) -> Result<(), String> {
+        if !(self.may_go_on)(self.step) {
+            return Err("ended here, as it was asked to".to_owned());
+        }
+        self.step = step;
+        Ok(())
+    }
+
+    /// Refuses unless the voters are exactly our etcd and the dead member, in the cluster that is meant. With two voters each
+    /// majority holds our etcd, so that whatever was acknowledged is in its log, and nobody is elected without its vote. With
+    /// a third one neither is true. Learners neither vote nor acknowledge.
+    fn look(&self) -> Result<(), String> {
+        let (cluster_id, members) = self.http.members(self.deadline.budget()).map_err(|error| error.to_string())?;
+        if cluster_id != self.wish.cluster_id {
+            return Err(format!("this is cluster {cluster_id:x}, not {:x}", self.wish.cluster_id));
+        }
+        let Wish { me, dead, .. } = *self.wish;
+        let voters = voters(&members);
+        if me == dead || voters != sorted(vec![me, dead]) {
+            return Err(format!("the voters are {}, not {me:x} and {dead:x}", listed(&voters)));
+        }
+        Ok(())
+    }
+
+    /// Attaches the two streams that the dead member would read. Each once: one that is closed again has been taken by the
+    /// real member, which is to have it.
+    fn attach<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), String>
+    where
+        'a: 'scope,
+    {
+        for kind in [Kind::Message, Kind::Append] {
+            let (http, flags, sender, bring) = (self.http, self.flags, self.sender, self.bring.clone());
+            self.start(scope, move || read(http, kind, &sender, flags, &bring))?;
+        }
+        let mut attached = 0;
+        while attached < 2 {
+            match self.next(REPEATED)? {
+                Some(Event::Attached) => attached += 1,
+                Some(Event::Said(message)) => self.heed(&message)?,
+                Some(Event::Listed(_) | Event::Closed(..)) | None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses unless our etcd's term is still the one that it was seen in. From the attaching on, what our etcd votes comes
+    /// to us and elects nobody else; and nobody was elected before, as that would have moved the term. Who asked our etcd for
+    /// its term saw it before a round of the whole cluster in which no other node could go on alone.
+    fn ask_term(&mut self) -> Result<(), String> {
+        let question = Outgoing::new(kind::HEARTBEAT, STALE_TERM);
+        let answer = self.ask_until(&question, kind::APPEND_ANSWER)?;
+        if answer.term != self.wish.term {
+            self.moved_to = Some(answer.term);
+            return Err(format!("the term has moved from {} to {}", self.wish.term, answer.term));
+        }
+        Ok(())
+    }
+
+    /// Has our etcd campaign at once, whatever it takes itself for. It does nothing while it has changes of members to apply,
+    /// so it is told more than once; after its campaign has begun, that is of a term that is over.
+    fn have_it_campaign(&mut self) -> Result<Message, String> {
+        let next = self.wish.term.checked_add(1).ok_or("there is no later term")?;
+        self.ask_until(&Outgoing::new(kind::TIMEOUT_NOW, next), kind::VOTE)
+    }
+
+    /// Posts `question` again and again until a message of kind `wanted` comes.
+    fn ask_until(&mut self, question: &Outgoing, wanted: u64) -> Result<Message, String> {
+        loop {
+            if question.kind == kind::HEARTBEAT {
+                self.questions += 1;
+            }
+            self.insist(question)?;
+            let turn = Deadline::after(REPEATED);
+            while !turn.has_passed() {
+                if let Some(message) = self.listen(turn.left())?
+                    && message.kind == wanted
+                {
+                    return Ok(message);
+                }
+            }
+        }
+    }
+
+    /// Gives the vote that our etcd asks for, if everything still is as it was.
+    fn grant(&mut self, mut request: Message) -> Result<(), String> {
+        // What our etcd has applied may have changed since the first look: it campaigns only when it has applied every
+        // change of members that it knows to be committed, so this look has them all.
+        self.look()?;
+        // Whatever came in the meantime is heard first: that a stream was closed, or that the dead member asks for something.
+        while let Some(event) = self.next(Duration::ZERO)? {
+            let Event::Said(message) = event else { continue };
+            self.heed(&message)?;
+            if message.kind == kind::VOTE {
+                request = message;
+            }
+        }
+        if request.term <= self.wish.term || request.term < self.granted {
+            return Err(format!("it campaigns in term {}, which is over", request.term));
+        }
+        // A log with entries of a later term: somebody was elected after our etcd was seen.
+        if request.log_term > self.wish.term.max(self.granted) {
+            return Err(format!("its log has term {}, later than {}", request.log_term, self.wish.term));
+        }
+        // A stream that our etcd has closed means that the member itself is there again: it votes for itself.
+        if !self.flags.both_up() {
+            return Err("a stream was closed: the member itself may be there again".to_owned());
+        }
+        // Before it is sent: from here on nobody knows what our etcd has heard.
+        self.voted = true;
+        self.granted = request.term;
+        (self.own_entry, self.own_entry_is_committed) = (None, false);
+        self.insist(&Outgoing::new(kind::VOTE_ANSWER, request.term))
+    }
+
+    /// Answers what the leader that we elected sends. Nothing else is answered: not an earlier term's appends, nor a request
+    /// for a vote that might come about.
+    fn answer(&mut self, message: Message) -> Result<(), String> {
+        if message.kind == kind::VOTE && message.term > self.granted {
+            return self.grant(message);
+        }
+        if message.term != self.granted {
+            return Ok(());
+        }
+        match message.kind {
+            kind::APPEND => self.acknowledge(&message),
+            kind::HEARTBEAT => {
+                // With its context, by which a read is confirmed.
+                let context = Some(message.context).filter(|context| !context.is_empty());
+                let _ = self.post(&Outgoing { context, ..Outgoing::new(kind::HEARTBEAT_ANSWER, self.granted) }, BRIEFLY);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn acknowledge(&mut self, message: &Message) -> Result<(), String> {
+        let entries = message.entries;
+        let last = message.index.checked_add(entries.count).ok_or("an index beyond all numbers")?;
+        if entries.count > 0 && entries.last != last {
+            let (index, count) = (message.index, entries.count);
+            return Err(format!("{count} entries after index {index} end at index {}", entries.last));
+        }
+        if let Some((term, first)) = entries.newest
+            && term == self.granted
+        {
+            self.own_entry = self.own_entry.or(Some(first));
+        }
+        // One that does not arrive is missed by nobody: the leader sends again what was not acknowledged.
+        let answer = Outgoing { index: last, ..Outgoing::new(kind::APPEND_ANSWER, self.granted) };
+        if self.post(&answer, BRIEFLY).is_ok() && self.taken.acknowledged.is_zero() {
+            self.taken.acknowledged = self.deadline.elapsed();
+        }
+        self.own_entry_is_committed |= self.own_entry.is_some_and(|own| message.commit >= own);
+        Ok(())
+    }
+
+    /// Has the dead member removed, and answers the leader until it lists it no more.
+    fn remove<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), String>
+    where
+        'a: 'scope,
+    {
+        let (http, flags, sender, dead) = (self.http, self.flags, self.sender, self.wish.dead);
+        self.start(scope, move || propose(http, flags, &sender, dead))?;
+        let bring = self.bring.clone();
+        self.start(scope, move || watch(http, flags, &bring))?;
+        let mut closed: Option<(Duration, String)> = None;
+        loop {
+            match self.next_or_closed(LOOKED)? {
+                // After a stream was closed nothing is answered any more.
+                Some(Event::Said(message)) if closed.is_none() => {
+                    self.heed(&message)?;
+                    self.answer(message)?;
+                }
+                Some(Event::Closed(kind, why)) if closed.is_none() => {
+                    closed = Some((self.deadline.elapsed(), is_closed(kind, &why)));
+                }
+                // That it is refused as a member that was removed would be no proof: the list is.
+                Some(Event::Listed(members)) if !members.iter().any(|member| member.id == self.wish.dead) => {
+                    return Ok(());
+                }
+                Some(_) | None => {}
+            }
+            if let Some((at, why)) = &closed
+                && self.deadline.elapsed().saturating_sub(*at) > CLOSING
+            {
+                return Err(why.clone());
+            }
+        }
+    }
+
+    /// The end: our etcd is the one voter of the cluster that is meant.
+    fn check(&self) -> Result<(), String> {
+        let (cluster_id, members) = self.http.members(self.deadline.budget()).map_err(|error| error.to_string())?;
+        let voters = voters(&members);
+        if cluster_id != self.wish.cluster_id || voters != [self.wish.me] {
+            return Err(format!("the voters are now {} of cluster {cluster_id:x}", listed(&voters)));
+        }
+        Ok(())
+    }
+
+    /// The next message within `patience`, unless it tells that the member itself is there again.
+    fn listen(&mut self, patience: Duration) -> Result<Option<Message>, String> {
+        let Some(Event::Said(message)) = self.next(patience)? else { return Ok(None) };
+        self.heed(&message)?;
+        Ok(Some(message))
+    }
+
+    /// As [`next_or_closed`](Self::next_or_closed); a stream that is closed is the end.
+    fn next(&mut self, patience: Duration) -> Result<Option<Event>, String> {
+        match self.next_or_closed(patience)? {
+            Some(Event::Closed(kind, why)) => Err(is_closed(kind, &why)),
+            other => Ok(other),
+        }
+    }
+
+    fn next_or_closed(&mut self, patience: Duration) -> Result<Option<Event>, String> {
+        if self.deadline.has_passed() {
+            return Err(format!("not done within {:.1} s", self.deadline.budget().as_secs_f64()));
+        }
+        match self.events.recv_timeout(self.deadline.at_most(patience)) {
+            Ok(event) => Ok(Some(event)),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(None),
+        }
+    }
+
+    /// Refuses what our etcd sends only to a member that lives, and what is not for the dead member at all.
+    fn heed(&mut self, message: &Message) -> Result<(), String> {
+        let Wish { me, dead, .. } = *self.wish;
+        if (message.from, message.to) != (me, dead) {
+            return Err(format!("a message from {:x} to {:x}", message.from, message.to));
+        }
+        let is_for_the_living = match message.kind {
+            // Each of our questions has at most one answer, which names no index.
+            kind::APPEND_ANSWER if message.index == 0 && !message.reject && self.questions > 0 => {
+                self.questions -= 1;
+                false
+            }
+            kind::APPEND_ANSWER | kind::VOTE_ANSWER | kind::PRE_VOTE_ANSWER | kind::HEARTBEAT_ANSWER => true,
+            _ => false,
+        };
+        if is_for_the_living {
+            return Err("it answers the member itself, which may be there again".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Posts what everything hangs on: without it there is no way on.
+    fn insist(&self, message: &Outgoing) -> Result<(), String> {
+        self.post(message, self.deadline.budget())
+    }
+
+    fn post(&self, message: &Outgoing, patience: Duration) -> Result<(), String> {
+        post(self.http, &self.sender, message, patience)
+    }
+
+    fn start<'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        work: impl FnOnce() + Send + 'scope,
+    ) -> Result<(), String> {
+        let started = Builder::new().spawn_scoped(scope, work);
+        started.map(drop).map_err(|error| format!("no thread could be started: {error}"))
+    }
+}
+
+/// Brings what comes on a stream, until that ends.
+fn read(http: &Http, kind: Kind, sender: &Sender, flags: &Flags, bring: &SyncSender<Event>) {
+    let why = match http.stream(kind.endpoint(), sender) {
+        Ok(stream) => {
+            flags.of(kind).store(true, Ordering::SeqCst);
+            if bring.send(Event::Attached).is_err() {
+                return;
+            }
+            pass_on(Decoder::new(kind, stream, sender.to, sender.from), bring)
+        }
+        Err(error) => error.to_string(),
+    };
+    // The flag first: who sees it need not have come to the event yet.
+    flags.of(kind).store(false, Ordering::SeqCst);
+    let _ = bring.send(Event::Closed(kind, why));
+}
+
+/// Why no more came.
+fn pass_on(mut decoder: Decoder<impl Read>, bring: &SyncSender<Event>) -> String {
+    loop {
+        match decoder.next() {
+            Ok(message) => {
+                if bring.send(Event::Said(message)).is_err() {
+                    return "nobody listens".to_owned();
+                }
+            }
+            Err(error) => return error.to_string(),
+        }
+    }
+}
+
+/// Proposes the removal again and again, as long as both streams are up.
+fn propose(http: &Http, flags: &Flags, sender: &Sender, dead: u64) {
+    while !flags.is_over() && flags.both_up() {
+        let _ = post(http, sender, &Outgoing::removal_of(dead, clock::boot_nanoseconds()), BRIEFLY);
+        clock::sleep(PROPOSED);
+    }
+}
+
+/// Brings the list of members again and again.
+fn watch(http: &Http, flags: &Flags, bring: &SyncSender<Event>) {
+    while !flags.is_over() {
+        if let Ok((_, members)) = http.members(BRIEFLY)
+            && bring.send(Event::Listed(members)).is_err()
+        {
+            return;
+        }
+        clock::sleep(LOOKED);
+    }
+}
+
+fn post(http: &Http, sender: &Sender, message: &Outgoing, patience: Duration) -> Result<(), String> {
+    let message = Outgoing { from: sender.from, to: sender.to, ..message.clone() };
+    match http.post(&message.encode_to_vec(), sender, patience) {
+        Ok(TAKEN) => Ok(()),
+        Ok(status) => Err(format!("it answers {status} to a message")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn is_closed(kind: Kind, why: &str) -> String {
+    format!("the stream '{}' was closed ({why}): the member itself may be there again", kind.endpoint())
+}
+
+fn voters(members: &[Member]) -> Vec<u64> {
+    sorted(members.iter().filter(|member| !member.is_learner).map(|member| member.id).collect())
+}
+
+fn sorted(mut ids: Vec<u64>) -> Vec<u64> {
+    ids.sort_unstable();
+    ids
+}
+
+fn listed(ids: &[u64]) -> String {
+    ids.iter().map(|id| format!("{id:x}")).collect::<Vec<_>>().join(", ")
+}

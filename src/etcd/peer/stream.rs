@@ -1,0 +1,262 @@
+//! The two streams of messages that etcd sends a peer, read without keeping what a stand-in needs not: of an entry only its
+//! term and index, of a snapshot nothing. The other side names lengths; nothing is allocated by them.
+
+use std::io::{Error, ErrorKind, Read, Result};
+
+use super::wire::kind;
+
+/// More than etcd puts into one message; whoever names more talks nonsense.
+const MESSAGE_LIMIT: u64 = 512 * 1024 * 1024;
+/// Many times the 8 or 16 bytes that etcd puts there.
+const CONTEXT_LIMIT: u64 = 1024;
+/// What is skipped at once.
+const SKIPPED: usize = 16 * 1024;
+/// A varint of 64 bits has no more bytes.
+const VARINT: u32 = 10;
+
+/// What is read of `raftpb.Message`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Message {
+    pub(super) kind: u64,
+    pub(super) to: u64,
+    pub(super) from: u64,
+    pub(super) term: u64,
+    pub(super) log_term: u64,
+    pub(super) index: u64,
+    pub(super) commit: u64,
+    pub(super) reject: bool,
+    pub(super) context: Vec<u8>,
+    pub(super) entries: Entries,
+}
+
+/// The entries of a message, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Entries {
+    pub(super) count: u64,
+    /// The index of the last one.
+    pub(super) last: u64,
+    /// The greatest term among them, and the index of the first one of that term.
+    pub(super) newest: Option<(u64, u64)>,
+}
+
+impl Entries {
+    fn add(&mut self, term: u64, index: u64) {
+        self.count = self.count.saturating_add(1);
+        self.last = index;
+        if self.newest.is_none_or(|(newest, _)| term > newest) {
+            self.newest = Some((term, index));
+        }
+    }
+}
+
+/// Which stream: etcd has one for everything, and one more for entries alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Message,
+    Append,
+}
+
+impl Kind {
+    /// Its name in the path of the request for it.
+    pub(super) fn endpoint(self) -> &'static str {
+        match self {
+            Self::Message => "message",
+            Self::Append => "msgapp",
+        }
+    }
+}
+
+/// Messages out of a stream.
+#[derive(Debug)]
+pub(super) struct Decoder<R> {
+    kind: Kind,
+    reader: R,
+    from: u64,
+    to: u64,
+    /// Where the entries that come without an index of their own belong.
+    term: u64,
+    index: u64,
+}
+
+impl<R: Read> Decoder<R> {
+    /// A stream on which `from` sends to `to`.
+    pub(super) fn new(kind: Kind, reader: R, from: u64, to: u64) -> Self {
+        Self { kind, reader, from, to, term: 0, index: 0 }
+    }
+
+    /// The next message. The heartbeats of the connection itself, which come from nobody, are passed over.
+    pub(super) fn next(&mut self) -> Result<Message> {
+        loop {
+            let message = match self.kind {
+                Kind::Message => self.framed()?,
+                Kind::Append => match byte(&mut self.reader)? {
+                    0 => continue,
+                    1 => self.implied()?,
+                    2 => self.whole()?,
+                    other => return Err(nonsense(format!("a message of type {other} in the stream of entries"))),
+                },
+            };
+            if message.from != 0 || message.to != 0 {
+                return Ok(message);
+            }
+        }
+    }
+
+    /// A length and a message.
+    fn framed(&mut self) -> Result<Message> {
+        let length = number(&mut self.reader)?;
+        if length > MESSAGE_LIMIT {
+            return Err(nonsense(format!("a message of {length} bytes")));
+        }
+        message(&mut self.reader, length)
+    }
+
+    fn whole(&mut self) -> Result<Message> {
+        let message = self.framed()?;
+        self.term = message.term;
+        self.index = if message.entries.count > 0 { message.entries.last } else { message.index };
+        Ok(message)
+    }
+
+    /// Entries that follow on the ones before, in the same term.
+    fn implied(&mut self) -> Result<Message> {
+        let (term, index) = (self.term, self.index);
+        let count = number(&mut self.reader)?;
+        let (mut entries, mut left) = (Entries::default(), MESSAGE_LIMIT);
+        for _ in 0..count {
+            let length = number(&mut self.reader)?;
+            left = length
+                .checked_add(8)
+                .and_then(|taken| left.checked_sub(taken))
+                .ok_or_else(|| nonsense(format!("an entry of {length} bytes")))?;
+            entry(Scan { reader: &mut self.reader, left: length }, &mut entries)?;
+        }
+        self.index = self.index.saturating_add(entries.count);
+        let commit = number(&mut self.reader)?;
+        let (from, to) = (self.from, self.to);
+        let kind = kind::APPEND;
+        Ok(Message { kind, from, to, term, log_term: term, index, commit, entries, ..Message::default() })
+    }
+}
+
+/// A message of `length` bytes.
+pub(super) fn message(reader: &mut impl Read, length: u64) -> Result<Message> {
+    let mut scan = Scan { reader, left: length };
+    let mut message = Message::default();
+    while let Some((field, value)) = scan.field()? {
+        match (field, value) {
+            (1, Value::Number(value)) => message.kind = value,
+            (2, Value::Number(value)) => message.to = value,
+            (3, Value::Number(value)) => message.from = value,
+            (4, Value::Number(value)) => message.term = value,
+            (5, Value::Number(value)) => message.log_term = value,
+            (6, Value::Number(value)) => message.index = value,
+            (8, Value::Number(value)) => message.commit = value,
+            (10, Value::Number(value)) => message.reject = value != 0,
+            (7, Value::Bytes(length)) => entry(scan.part(length)?, &mut message.entries)?,
+            (12, Value::Bytes(length)) if length <= CONTEXT_LIMIT => {
+                message.context = vec![0; usize::try_from(length).unwrap_or_default()];
+                scan.part(length)?.reader.read_exact(&mut message.context)?;
+            }
+            (12, Value::Bytes(length)) => return Err(nonsense(format!("a context of {length} bytes"))),
+            (_, Value::Number(_)) => {}
+            (_, Value::Bytes(length)) => scan.part(length)?.skip()?,
+        }
+    }
+    Ok(message)
+}
+
+fn entry<R: Read>(mut scan: Scan<'_, R>, entries: &mut Entries) -> Result<()> {
+    let (mut term, mut index) = (0, 0);
+    while let Some((field, value)) = scan.field()? {
+        match (field, value) {
+            (2, Value::Number(value)) => term = value,
+            (3, Value::Number(value)) => index = value,
+            (_, Value::Number(_)) => {}
+            (_, Value::Bytes(length)) => scan.part(length)?.skip()?,
+        }
+    }
+    entries.add(term, index);
+    Ok(())
+}
+
+/// A field's value: a number, or how many bytes follow.
+enum Value {
+    Number(u64),
+    Bytes(u64),
+}
+
+/// A part of a stream that ends after so many bytes.
+struct Scan<'r, R> {
+    reader: &'r mut R,
+    left: u64,
+}
+
+impl<R: Read> Scan<'_, R> {
+    fn take(&mut self, bytes: u64) -> Result<()> {
+        self.left = self.left.checked_sub(bytes).ok_or_else(|| nonsense("a field that is longer than its message"))?;
+        Ok(())
+    }
+
+    /// The `length` bytes that follow, which the caller has to read or skip to their end.
+    fn part(&mut self, length: u64) -> Result<Scan<'_, R>> {
+        self.take(length)?;
+        Ok(Scan { reader: self.reader, left: length })
+    }
+
+    fn varint(&mut self) -> Result<u64> {
+        let mut value = 0;
+        for position in 0..VARINT {
+            self.take(1)?;
+            let byte = byte(self.reader)?;
+            value |= u64::from(byte & 127) << (7 * position);
+            if byte < 128 {
+                return Ok(value);
+            }
+        }
+        Err(nonsense("a number without an end"))
+    }
+
+    /// The next field's number and value; `None` at the end.
+    fn field(&mut self) -> Result<Option<(u64, Value)>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let key = self.varint()?;
+        let value = match key & 7 {
+            0 => Value::Number(self.varint()?),
+            1 => Value::Bytes(8),
+            2 => Value::Bytes(self.varint()?),
+            5 => Value::Bytes(4),
+            other => return Err(nonsense(format!("a field of wire type {other}"))),
+        };
+        Ok(Some((key >> 3, value)))
+    }
+
+    fn skip(mut self) -> Result<()> {
+        let mut thrown_away = [0; SKIPPED];
+        while self.left > 0 {
+            let piece = usize::try_from(self.left).unwrap_or(SKIPPED).min(SKIPPED);
+            self.reader.read_exact(&mut thrown_away[..piece])?;
+            self.left -= piece as u64;
+        }
+        Ok(())
+    }
+}
+
+fn byte(reader: &mut impl Read) -> Result<u8> {
+    let mut byte = [0];
+    reader.read_exact(&mut byte)?;
+    Ok(byte[0])
+}
+
+/// A number outside of messages: eight bytes, the greatest first.
+fn number(reader: &mut impl Read) -> Result<u64> {
+    let mut bytes = [0; 8];
+    reader.read_exact(&mut bytes)?;
+    Ok(u64::from_be_bytes(bytes))
+}
+
+fn nonsense(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidData, what.into())
+}

@@ -1,0 +1,102 @@
+//! A stand-in that ends half-way, as when its process is killed, and a dead member that comes back.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use tandem::clock;
+use tandem::data_dir;
+use tandem::etcd::peer::{self, Step};
+
+use super::pair::{Pair, Survivor, WITHIN, Writers, borrowed};
+use crate::each_version;
+use crate::etcd::{Etcd, Version};
+
+/// Where a stand-in may have come to its end.
+const STEPS: [Step; 7] =
+    [Step::Look, Step::Attach, Step::Term, Step::Campaign, Step::Vote, Step::Acknowledge, Step::Remove];
+
+/// A pair of which one is killed under writers, and a stand-in that ends after `step`; with what was acknowledged by then.
+fn ended_after(step: Step, version: &Version, root: &Path) -> (Survivor, Etcd, BTreeSet<String>) {
+    let (survivor, mut dead) = Pair::start(version, root).split(true);
+    let writers = Writers::start(&[(&survivor.etcd, "a"), (&dead, "b")]);
+    clock::sleep(Duration::from_millis(300));
+    dead.kill();
+    clock::sleep(Duration::from_millis(1500));
+    let ended = survivor.stand_in_up_to(step);
+    assert_eq!(ended.voted, step >= Step::Vote, "{ended}");
+    clock::sleep(Duration::from_millis(200));
+    (survivor, dead, writers.stop().0)
+}
+
+#[test]
+fn a_second_stand_in_finishes_what_a_first_one_began() {
+    each_version(|version, root| {
+        for step in STEPS {
+            let dir = root.join(step.to_string());
+            std::fs::create_dir(&dir).unwrap();
+            let (mut survivor, _dead, acknowledged) = ended_after(step, version, &dir);
+            if survivor.voters().len() == 2 {
+                survivor.stand_in();
+            } else {
+                assert_eq!(step, Step::Remove);
+            }
+            assert_eq!(survivor.voters(), [survivor.me]);
+            survivor.has_all(&acknowledged);
+            survivor.restart();
+            survivor.has_all(&acknowledged);
+        }
+    });
+}
+
+#[test]
+fn the_restart_as_a_cluster_of_one_is_always_left() {
+    each_version(|version, root| {
+        for step in STEPS {
+            let dir = root.join(step.to_string());
+            std::fs::create_dir(&dir).unwrap();
+            let (mut survivor, _dead, acknowledged) = ended_after(step, version, &dir);
+            survivor.etcd.kill();
+            data_dir::advance_commit(&survivor.etcd.place.dir).unwrap();
+            let more = [borrowed(&survivor.more), vec!["--force-new-cluster"]].concat();
+            survivor.etcd = survivor.etcd.place.run(&more);
+            survivor.etcd.wait();
+            survivor.has_all(&acknowledged);
+            assert_eq!(survivor.voters(), [survivor.me]);
+        }
+    });
+}
+
+/// It was no death: the member was frozen, and is there again after some step.
+#[test]
+fn a_member_that_wakes_up_has_its_seat_back_and_nothing_is_granted_after_that() {
+    each_version(|version, root| {
+        for wakes_after in [Step::Attach, Step::Term, Step::Campaign, Step::Vote] {
+            let dir = root.join(wakes_after.to_string());
+            std::fs::create_dir(&dir).unwrap();
+            let (mut survivor, frozen) = Pair::start(version, &dir).split(true);
+            let writers = Writers::start(&[(&survivor.etcd, "a"), (&frozen, "b")]);
+            clock::sleep(Duration::from_millis(300));
+            frozen.signal(Signal::SIGSTOP);
+            clock::sleep(Duration::from_millis(1500));
+            let attempt = |wish: &_| {
+                peer::stand_in_while(&survivor.place, wish, WITHIN, &mut |step| {
+                    if step == wakes_after {
+                        frozen.signal(Signal::SIGCONT);
+                        clock::sleep(Duration::from_millis(500));
+                    }
+                    true
+                })
+            };
+            let ended = survivor.looking_anew(attempt).unwrap_err();
+            println!("etcd {}, awake after the step '{wakes_after}': {ended}", version.number);
+            assert_eq!(ended.voted, wakes_after == Step::Vote, "{ended}");
+            clock::sleep(Duration::from_secs(2));
+            let (acknowledged, times) = writers.stop();
+            assert!(times.last().unwrap().elapsed() < Duration::from_secs(1), "the pair does not go on");
+            assert_eq!(survivor.voters().len(), 2);
+            survivor.has_all(&acknowledged);
+        }
+    });
+}

@@ -1,0 +1,206 @@
+//! A pair of etcds, writers on both, and the stand-in for one of them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use etcd_client::ConnectOptions;
+use tandem::clock;
+use tandem::etcd::client::Credentials;
+use tandem::etcd::peer::{self, GivenUp, Step, Taken, Wish};
+
+use crate::auth;
+use crate::etcd::{Asker, Etcd, Place, Version};
+
+/// What an action gives a stand-in.
+pub(crate) const WITHIN: Duration = Duration::from_secs(3);
+/// How often the caller looks anew after the term has moved: without pre-vote it does at each election in vain.
+const LOOKS: u32 = 5;
+
+/// Two voters, each of which knows the other over TLS.
+pub(crate) struct Pair {
+    pub(crate) leader: Etcd,
+    pub(crate) follower: Etcd,
+    pub(crate) credentials: Credentials,
+    /// The arguments of both.
+    pub(crate) more: Vec<String>,
+}
+
+/// The arguments by which etcd's peers know each other.
+fn peer_tls(credentials: &Credentials) -> Vec<String> {
+    let file = |path: &Path| path.display().to_string();
+    let Credentials { trusted_ca_file, cert_file, key_file } = credentials;
+    [
+        "--peer-client-cert-auth",
+        "--peer-trusted-ca-file",
+        &file(trusted_ca_file),
+        "--peer-cert-file",
+        &file(cert_file),
+        "--peer-key-file",
+        &file(key_file),
+        "--heartbeat-interval",
+        "100",
+        "--election-timeout",
+        "1000",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+/// A place for a member that its peers reach over TLS.
+pub(crate) fn place(version: &Version, root: &Path, name: &str) -> Place {
+    let mut place = Place::new(version, root, name);
+    place.peer_url = place.peer_url.replace("http://", "https://");
+    place
+}
+
+pub(crate) fn borrowed(arguments: &[String]) -> Vec<&str> {
+    arguments.iter().map(String::as_str).collect()
+}
+
+impl Pair {
+    pub(crate) fn start(version: &Version, root: &Path) -> Self {
+        let (credentials, _) = auth::certificates(root);
+        let more = peer_tls(&credentials);
+        let (one, two) = (place(version, root, "one"), place(version, root, "two"));
+        let start = |place: &Place| place.start(&[&one, &two], "new", &borrowed(&more));
+        let (leader, follower) = in_order(start(&one), start(&two));
+        Self { leader, follower, credentials, more }
+    }
+
+    /// The one that lives, and the one that dies.
+    pub(crate) fn split(self, leader_dies: bool) -> (Survivor, Etcd) {
+        let Self { leader, follower, credentials, more } = self;
+        let (etcd, dead) = if leader_dies { (follower, leader) } else { (leader, follower) };
+        let place = peer::Place { url: etcd.place.peer_url.clone(), credentials };
+        let (me, dead_id) = (own_id(&etcd), own_id(&dead));
+        (Survivor { etcd, place, me, dead: dead_id, more }, dead)
+    }
+}
+
+/// The leader first.
+pub(crate) fn in_order(mut one: Etcd, mut two: Etcd) -> (Etcd, Etcd) {
+    let leader = one.wait().status().unwrap().leader();
+    let second = two.wait().status().unwrap().header().unwrap().member_id();
+    if second == leader { (two, one) } else { (one, two) }
+}
+
+pub(crate) fn own_id(etcd: &Etcd) -> u64 {
+    etcd.client().status().unwrap().header().unwrap().member_id()
+}
+
+/// An etcd whose peer dies.
+pub(crate) struct Survivor {
+    pub(crate) etcd: Etcd,
+    pub(crate) place: peer::Place,
+    pub(crate) me: u64,
+    pub(crate) dead: u64,
+    pub(crate) more: Vec<String>,
+}
+
+impl Survivor {
+    pub(crate) fn wish(&self) -> Wish {
+        let seen = peer::look(&self.place, WITHIN).unwrap();
+        // With auth on, nobody is told the term without a user.
+        let term = self.etcd.client().status().map_or(0, |status| status.raft_term());
+        Wish { cluster_id: seen.cluster_id, me: self.me, dead: self.dead, term }
+    }
+
+    /// Stands in, with the looks anew that a caller has.
+    pub(crate) fn stand_in(&self) -> Taken {
+        self.looking_anew(|wish| peer::stand_in(&self.place, wish, WITHIN)).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Stands in up to the end of `step`.
+    pub(crate) fn stand_in_up_to(&self, step: Step) -> GivenUp {
+        let ended = self.looking_anew(|wish| self.up_to(wish, step)).unwrap_err();
+        assert!(ended.step == step && ended.why.starts_with("ended here"), "{ended}");
+        ended
+    }
+
+    fn up_to(&self, wish: &Wish, last: Step) -> Result<Taken, GivenUp> {
+        peer::stand_in_while(&self.place, wish, WITHIN, &mut |step| step != last)
+    }
+
+    /// Tries again in the term that our etcd answers; the dead member really is dead here.
+    pub(crate) fn looking_anew(&self, attempt: impl Fn(&Wish) -> Result<Taken, GivenUp>) -> Result<Taken, GivenUp> {
+        let mut wish = self.wish();
+        let mut outcome = attempt(&wish);
+        for _ in 0..LOOKS {
+            let Err(GivenUp { moved_to: Some(term), .. }) = outcome else { break };
+            wish.term = term;
+            outcome = attempt(&wish);
+        }
+        outcome
+    }
+
+    pub(crate) fn voters(&self) -> Vec<u64> {
+        let members = peer::look(&self.place, WITHIN).unwrap().members;
+        members.iter().filter(|member| !member.is_learner).map(|member| member.id).collect()
+    }
+
+    /// Kills it, and starts it as it is started every day.
+    pub(crate) fn restart(&mut self) {
+        self.etcd.kill();
+        self.etcd = self.etcd.place.run(&borrowed(&self.more));
+        self.etcd.wait();
+    }
+
+    /// That each of these keys is there.
+    pub(crate) fn has_all(&mut self, acknowledged: &BTreeSet<String>) {
+        let keys: BTreeSet<String> = self.etcd.wait().keys("w/").into_iter().collect();
+        let lost: Vec<&String> = acknowledged.difference(&keys).collect();
+        assert!(lost.is_empty(), "{} of {} acknowledged writes are lost: {lost:?}", lost.len(), acknowledged.len());
+    }
+}
+
+/// Acknowledged keys, and when.
+type Acknowledged = Vec<(Instant, String)>;
+
+/// Threads that write to an etcd each, one key after the other.
+pub(crate) struct Writers {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<Acknowledged>>,
+}
+
+impl Writers {
+    pub(crate) fn start(etcds: &[(&Etcd, &str)]) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut threads = Vec::new();
+        for (etcd, name) in etcds {
+            for number in 0..4 {
+                let (url, stop) = (etcd.place.client_url.clone(), stop.clone());
+                let prefix = format!("w/{name}{number}");
+                threads.push(std::thread::spawn(move || write(&url, &prefix, &stop)));
+            }
+        }
+        Self { stop, threads }
+    }
+
+    pub(crate) fn stop(self) -> (BTreeSet<String>, Vec<Instant>) {
+        self.stop.store(true, Ordering::SeqCst);
+        let mut all: Acknowledged = self.threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        all.sort();
+        let (times, keys): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+        (keys.into_iter().collect(), times)
+    }
+}
+
+fn write(url: &str, prefix: &str, stop: &AtomicBool) -> Acknowledged {
+    let options = ConnectOptions::new().with_timeout(Duration::from_millis(300));
+    let mut asker = Asker::new(url, options);
+    let mut acknowledged = Vec::new();
+    let mut number = 0_u64;
+    while !stop.load(Ordering::SeqCst) {
+        number += 1;
+        let key = format!("{prefix}/{number}");
+        match asker.put(&key, vec![7; 100]) {
+            Ok(()) => acknowledged.push((Instant::now(), key)),
+            Err(_) => clock::sleep(Duration::from_millis(5)),
+        }
+    }
+    acknowledged
+}
