@@ -5,6 +5,7 @@
 //! client of our own etcd's peer port and of nothing else, listens nowhere and changes no file; given up half-way it has only
 //! closed its connections.
 
+mod beside;
 mod http;
 mod seat;
 mod stream;
@@ -129,6 +130,10 @@ pub struct GivenUp {
 }
 
 /// Casts the vote of `wish.dead` for `wish.me`, and has that member removed; done only when `/members` lists it no more.
+///
+/// etcd writes to its disk that the removal is committed with the next write, not before: until one is acknowledged, an etcd
+/// that is killed may start with two voters again, and need a stand-in or a forced new cluster once more. Nothing that was
+/// acknowledged is lost by that.
 pub fn stand_in(place: &Place, wish: &Wish, within: Duration) -> Result<Taken, GivenUp> {
     seat::take(place, wish, within, &mut |_| true)
 }

@@ -1,69 +1,27 @@
 //! The sequence: from the first look at the members to the last. What it must not do stands beside each check; it is what
 //! keeps a write from being lost, should whoever called be wrong.
 
-use std::io::Read;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
-use std::thread::{Builder, Scope};
+use std::thread::Scope;
 use std::time::Duration;
 
-use prost::Message as _;
-
+use super::beside::{self, BRIEFLY, Event, Flags, LOOKED};
 use super::http::{Http, Sender};
-use super::stream::{Decoder, Kind, Message};
+use super::stream::{Kind, Message};
 use super::wire::{Outgoing, kind};
 use super::{GivenUp, Place, Step, Taken, Wish};
-use crate::clock::{self, Deadline};
+use crate::clock::Deadline;
 use crate::decide::evidence::Member;
 
 /// How often a question is repeated to which no answer came.
 const REPEATED: Duration = Duration::from_millis(100);
-/// How often the removal is proposed: Raft drops a change of members while it has others to apply.
-const PROPOSED: Duration = Duration::from_millis(50);
-/// How often `/members` is looked at then.
-const LOOKED: Duration = Duration::from_millis(20);
-/// For one post or look that is repeated anyway.
-const BRIEFLY: Duration = Duration::from_millis(500);
 /// etcd closes the streams of a member just after it has taken it off its list; a look may be under way then.
 const CLOSING: Duration = Duration::from_millis(300);
 /// Messages that wait: who sends more has to wait itself.
 const ROOM: usize = 1024;
 /// A term that is over in every cluster that has elected twice, and in which a heartbeat is answered by the current one.
 const STALE_TERM: u64 = 1;
-const TAKEN: u16 = 204;
-
-/// What the threads that read and look bring.
-enum Event {
-    Attached,
-    Said(Message),
-    Closed(Kind, String),
-    Listed(Vec<Member>),
-}
-
-/// What all threads see at once.
-#[derive(Default)]
-struct Flags {
-    message_is_up: AtomicBool,
-    append_is_up: AtomicBool,
-    is_over: AtomicBool,
-}
-
-impl Flags {
-    fn of(&self, kind: Kind) -> &AtomicBool {
-        match kind {
-            Kind::Message => &self.message_is_up,
-            Kind::Append => &self.append_is_up,
-        }
-    }
-
-    fn both_up(&self) -> bool {
-        [Kind::Message, Kind::Append].iter().all(|kind| self.of(*kind).load(Ordering::SeqCst))
-    }
-
-    fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::SeqCst)
-    }
-}
 
 /// The dead member's seat, with whoever stands in on it.
 struct Seat<'a> {
@@ -192,7 +150,7 @@ impl<'a> Seat<'a> {
     {
         for kind in [Kind::Message, Kind::Append] {
             let (http, flags, sender, bring) = (self.http, self.flags, self.sender, self.bring.clone());
-            self.start(scope, move || read(http, kind, &sender, flags, &bring))?;
+            beside::start(scope, move || beside::read(http, kind, &sender, flags, &bring))?;
         }
         let mut attached = 0;
         while attached < 2 {
@@ -245,8 +203,8 @@ impl<'a> Seat<'a> {
 
     /// Gives the vote that our etcd asks for, if everything still is as it was.
     fn grant(&mut self, mut request: Message) -> Result<(), String> {
-        // What our etcd has applied may have changed since the first look: it campaigns only when it has applied every
-        // change of members that it knows to be committed, so this look has them all.
+        // What our etcd has applied may have changed since the first look: from 3.5 on it campaigns only when it has applied
+        // every change of members that it knows to be committed, so this look has them all.
         self.look()?;
         // Whatever came in the meantime is heard first: that a stream was closed, or that the dead member asks for something.
         while let Some(event) = self.next(Duration::ZERO)? {
@@ -288,7 +246,8 @@ impl<'a> Seat<'a> {
             kind::HEARTBEAT => {
                 // With its context, by which a read is confirmed.
                 let context = Some(message.context).filter(|context| !context.is_empty());
-                let _ = self.post(&Outgoing { context, ..Outgoing::new(kind::HEARTBEAT_ANSWER, self.granted) }, BRIEFLY);
+                let _ =
+                    self.post(&Outgoing { context, ..Outgoing::new(kind::HEARTBEAT_ANSWER, self.granted) }, BRIEFLY);
                 Ok(())
             }
             _ => Ok(()),
@@ -322,9 +281,9 @@ impl<'a> Seat<'a> {
         'a: 'scope,
     {
         let (http, flags, sender, dead) = (self.http, self.flags, self.sender, self.wish.dead);
-        self.start(scope, move || propose(http, flags, &sender, dead))?;
+        beside::start(scope, move || beside::propose(http, flags, &sender, dead))?;
         let bring = self.bring.clone();
-        self.start(scope, move || watch(http, flags, &bring))?;
+        beside::start(scope, move || beside::watch(http, flags, &bring))?;
         let mut closed: Option<(Duration, String)> = None;
         loop {
             match self.next_or_closed(LOOKED)? {
@@ -412,76 +371,7 @@ impl<'a> Seat<'a> {
     }
 
     fn post(&self, message: &Outgoing, patience: Duration) -> Result<(), String> {
-        post(self.http, &self.sender, message, patience)
-    }
-
-    fn start<'scope>(
-        &self,
-        scope: &'scope Scope<'scope, '_>,
-        work: impl FnOnce() + Send + 'scope,
-    ) -> Result<(), String> {
-        let started = Builder::new().spawn_scoped(scope, work);
-        started.map(drop).map_err(|error| format!("no thread could be started: {error}"))
-    }
-}
-
-/// Brings what comes on a stream, until that ends.
-fn read(http: &Http, kind: Kind, sender: &Sender, flags: &Flags, bring: &SyncSender<Event>) {
-    let why = match http.stream(kind.endpoint(), sender) {
-        Ok(stream) => {
-            flags.of(kind).store(true, Ordering::SeqCst);
-            if bring.send(Event::Attached).is_err() {
-                return;
-            }
-            pass_on(Decoder::new(kind, stream, sender.to, sender.from), bring)
-        }
-        Err(error) => error.to_string(),
-    };
-    // The flag first: who sees it need not have come to the event yet.
-    flags.of(kind).store(false, Ordering::SeqCst);
-    let _ = bring.send(Event::Closed(kind, why));
-}
-
-/// Why no more came.
-fn pass_on(mut decoder: Decoder<impl Read>, bring: &SyncSender<Event>) -> String {
-    loop {
-        match decoder.next() {
-            Ok(message) => {
-                if bring.send(Event::Said(message)).is_err() {
-                    return "nobody listens".to_owned();
-                }
-            }
-            Err(error) => return error.to_string(),
-        }
-    }
-}
-
-/// Proposes the removal again and again, as long as both streams are up.
-fn propose(http: &Http, flags: &Flags, sender: &Sender, dead: u64) {
-    while !flags.is_over() && flags.both_up() {
-        let _ = post(http, sender, &Outgoing::removal_of(dead, clock::boot_nanoseconds()), BRIEFLY);
-        clock::sleep(PROPOSED);
-    }
-}
-
-/// Brings the list of members again and again.
-fn watch(http: &Http, flags: &Flags, bring: &SyncSender<Event>) {
-    while !flags.is_over() {
-        if let Ok((_, members)) = http.members(BRIEFLY)
-            && bring.send(Event::Listed(members)).is_err()
-        {
-            return;
-        }
-        clock::sleep(LOOKED);
-    }
-}
-
-fn post(http: &Http, sender: &Sender, message: &Outgoing, patience: Duration) -> Result<(), String> {
-    let message = Outgoing { from: sender.from, to: sender.to, ..message.clone() };
-    match http.post(&message.encode_to_vec(), sender, patience) {
-        Ok(TAKEN) => Ok(()),
-        Ok(status) => Err(format!("it answers {status} to a message")),
-        Err(error) => Err(error.to_string()),
+        beside::post(self.http, &self.sender, message, patience)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The streams: what etcd sends is read, and whatever else comes ends in an error.
 
-use prost::Message as _;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use prost::Message as _;
 
 use super::super::stream::{Decoder, Entries, Kind, Message};
 use super::super::wire::{Entry, Outgoing, kind};

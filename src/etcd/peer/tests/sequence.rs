@@ -23,7 +23,7 @@ fn outcome(peer: &Running, wish: &Wish) -> Result<Taken, GivenUp> {
 }
 
 /// Given up because of `fault`, and nothing was granted.
-fn refused(fault: Fault) -> GivenUp {
+fn refused(fault: &Fault) -> GivenUp {
     let peer = Running::with(fault.clone());
     let given_up = outcome(&peer, &WISH).expect_err(&format!("{fault:?}"));
     assert!(!given_up.voted && peer.posted(kind::VOTE_ANSWER).is_empty(), "{fault:?}: {given_up}");
@@ -95,7 +95,7 @@ fn it_votes_in_no_other_cluster_and_with_no_other_voters() {
         (Fault::ThirdVoter { at_first: false }, Step::Vote, "the voters are a, b, d, not a and b"),
         (Fault::DeadIsNoVoter, Step::Look, "the voters are a, not a and b"),
     ] {
-        let given_up = refused(fault);
+        let given_up = refused(&fault);
         assert_eq!((given_up.step, given_up.why.as_str()), (step, why));
     }
     for wish in [Wish { me: DEAD, dead: ME, ..WISH }, Wish { dead: ME, ..WISH }, Wish { me: 0xd, ..WISH }] {
@@ -107,19 +107,19 @@ fn it_votes_in_no_other_cluster_and_with_no_other_voters() {
 
 #[test]
 fn it_votes_after_no_other_term() {
-    let given_up = refused(Fault::OtherTerm);
+    let given_up = refused(&Fault::OtherTerm);
     assert_eq!((given_up.step, given_up.moved_to), (Step::Term, Some(TERM + 2)));
     assert_eq!(given_up.why, "the term has moved from 5 to 7");
-    let given_up = refused(Fault::LaterLogTerm);
+    let given_up = refused(&Fault::LaterLogTerm);
     assert_eq!((given_up.step, given_up.why.as_str()), (Step::Vote, "its log has term 6, later than 5"));
-    let given_up = refused(Fault::EarlierVote);
+    let given_up = refused(&Fault::EarlierVote);
     assert_eq!((given_up.step, given_up.why.as_str()), (Step::Vote, "it campaigns in term 5, which is over"));
 }
 
 #[test]
 fn a_stream_that_is_closed_before_the_vote_is_not_attached_again() {
     for name in ["message", "msgapp"] {
-        let given_up = refused(Fault::Closes(name));
+        let given_up = refused(&Fault::Closes(name));
         assert!(given_up.why.contains(&format!("the stream '{name}' was closed")), "{given_up}");
         assert!([Step::Term, Step::Campaign].contains(&given_up.step), "{given_up}");
     }
@@ -128,7 +128,7 @@ fn a_stream_that_is_closed_before_the_vote_is_not_attached_again() {
 #[test]
 fn what_is_said_to_a_member_that_lives_ends_it() {
     for kind in [kind::APPEND_ANSWER, kind::VOTE_ANSWER, kind::PRE_VOTE_ANSWER, kind::HEARTBEAT_ANSWER] {
-        let given_up = refused(Fault::Answers(kind));
+        let given_up = refused(&Fault::Answers(kind));
         assert!(given_up.why.starts_with("it answers the member itself"), "{given_up}");
     }
 }
@@ -175,7 +175,7 @@ proptest! {
     /// Whatever a peer sends on its stream, nothing is granted to one that does not ask as etcd does.
     #[test]
     fn a_fuzzed_peer_gets_no_vote(bytes in proptest::collection::vec(any::<u8>(), 9..300)) {
-        let given_up = refused(Fault::Sends([&bytes[..], &[255; 8]].concat()));
+        let given_up = refused(&Fault::Sends([&bytes[..], &[255; 8]].concat()));
         prop_assert!(given_up.step <= Step::Campaign, "{}", given_up);
     }
 }
