@@ -28,6 +28,8 @@ const HEADER_LIMIT: usize = 16 * 1024;
 const PIECE: usize = 64 * 1024;
 const CLUSTER: &str = "X-Etcd-Cluster-ID";
 const OK: u16 = 200;
+/// To a message that etcd has taken.
+pub(super) const TAKEN: u16 = 204;
 
 /// Who asks, as etcd's peers say it in each request.
 #[derive(Clone, Copy, Debug)]
@@ -138,9 +140,13 @@ impl Http {
         let left = self.left(patience)?;
         let answer = request.config().timeout_global(Some(left)).build().send(message);
         let mut answer = answer.map_err(|error| self.unanswered(&error, left))?;
-        // Read to its end, so that the connection can be used again; what it says is in its status.
-        let _ = answer.body_mut().with_config().limit(BODY_LIMIT).read_to_vec();
-        Ok(answer.status().as_u16())
+        let status = answer.status().as_u16();
+        if status == TAKEN {
+            // Read to its end, which comes at once, so that the connection is used again. The body of any other answer may never
+            // end: etcd breaks it off in the middle, and need not close the connection.
+            let _ = answer.body_mut().with_config().limit(BODY_LIMIT).read_to_vec();
+        }
+        Ok(status)
     }
 
     /// Closes every connection, and makes none any more: whoever reads a stream comes to its end.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use tandem::clock;
 use tandem::data_dir;
-use tandem::etcd::peer::{self, Step};
+use tandem::etcd::peer::{self, Step, Wish};
 
 use super::pair::{Pair, Survivor, WITHIN, Writers, borrowed};
 use crate::each_version;
@@ -121,5 +121,35 @@ fn a_member_that_wakes_up_has_its_seat_back_and_nothing_is_granted_after_that() 
             assert_eq!(survivor.voters().len(), 2);
             survivor.has_all(&acknowledged);
         }
+    });
+}
+
+/// Its node was not fenced at all, and starts it anew while the stand-in is attached.
+#[test]
+fn a_member_that_is_started_again_has_its_seat_back() {
+    each_version(|version, root| {
+        let (mut survivor, mut dead) = Pair::start(version, root).split(true);
+        survivor.etcd.client().put("w/before", vec![1]).unwrap();
+        dead.kill();
+        clock::sleep(Duration::from_millis(1500));
+        let mut again = None;
+        let wish = {
+            // Elections in vain move the term.
+            let moved = peer::stand_in(&survivor.place, &Wish { term: 0, ..survivor.wish() }, WITHIN).unwrap_err();
+            Wish { term: moved.moved_to.unwrap(), ..survivor.wish() }
+        };
+        let ended = peer::stand_in_while(&survivor.place, &wish, 3 * WITHIN, &mut |step| {
+            if step == Step::Attach {
+                again = Some(dead.place.run(&borrowed(&survivor.more)));
+                clock::sleep(Duration::from_secs(2));
+            }
+            true
+        });
+        let ended = ended.unwrap_err();
+        println!("etcd {}, started again after the step 'attach': {ended}", version.number);
+        assert!(!ended.voted && ended.step == Step::Term && ended.moved_to.is_none(), "{ended}");
+        until("the pair to go on", || survivor.etcd.client().put("w/together", vec![1]).ok());
+        survivor.has_all(&BTreeSet::from(["w/before", "w/together"].map(str::to_owned)));
+        assert_eq!(survivor.voters().len(), 2);
     });
 }

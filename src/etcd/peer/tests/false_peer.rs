@@ -28,6 +28,8 @@ pub(super) enum How {
     Refuses,
     Hangs,
     TalksNonsense,
+    /// As etcd does with a message of a member that was removed.
+    RefusesWithoutAnEnd,
 }
 
 /// What this peer does otherwise than etcd.
@@ -189,7 +191,10 @@ impl FalsePeer {
             How::TalksNonsense => {
                 let _ = stream.write_all(&[0, 255, 13, 10, 7, 13, 10, 13, 10, 42]);
             }
-            How::Hangs => {
+            How::Hangs | How::RefusesWithoutAnEnd => {
+                if how == How::RefusesWithoutAnEnd {
+                    let _ = stream.write_all(b"HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n");
+                }
                 while !self.is_over.load(Ordering::SeqCst) {
                     clock::sleep(Duration::from_millis(10));
                 }

@@ -133,6 +133,18 @@ fn what_is_said_to_a_member_that_lives_ends_it() {
     }
 }
 
+/// etcd breaks off the body of such an answer, and leaves the connection open.
+#[test]
+fn the_end_of_a_refusal_is_not_waited_for() {
+    for step in [Step::Term, Step::Campaign, Step::Vote] {
+        let peer = Running::with(Fault::At(step, How::RefusesWithoutAnEnd));
+        let began = Instant::now();
+        let given_up = outcome(&peer, &WISH).unwrap_err();
+        assert!(began.elapsed() < WITHIN, "{given_up} after {:?}", began.elapsed());
+        assert_eq!((given_up.step, given_up.why.as_str()), (step, "it answers 500 to a message"));
+    }
+}
+
 #[test]
 fn entries_with_a_gap_are_not_acknowledged() {
     let peer = Running::with(Fault::Gap);

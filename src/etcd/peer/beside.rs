@@ -1,0 +1,126 @@
+//! What is done beside the sequence, each in a thread of its own: streams are read, the removal is proposed, `/members` is
+//! watched.
+
+use std::io::{ErrorKind, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::thread::{Builder, Scope};
+use std::time::Duration;
+
+use prost::Message as _;
+
+use super::http::{Http, Sender, TAKEN};
+use super::stream::{Decoder, Kind, Message};
+use super::wire::Outgoing;
+use crate::clock;
+use crate::decide::evidence::Member;
+
+/// How often the removal is proposed: Raft drops a change of members while it has others to apply.
+const PROPOSED: Duration = Duration::from_millis(50);
+/// How often `/members` is looked at then.
+pub(super) const LOOKED: Duration = Duration::from_millis(20);
+/// For one post or look that is repeated anyway.
+pub(super) const BRIEFLY: Duration = Duration::from_millis(500);
+
+/// What the threads that read and look bring.
+pub(super) enum Event {
+    Attached,
+    Said(Message),
+    Closed(Kind, String),
+    Listed(Vec<Member>),
+}
+
+/// What all threads see at once.
+#[derive(Default)]
+pub(super) struct Flags {
+    message_is_up: AtomicBool,
+    append_is_up: AtomicBool,
+    pub(super) is_over: AtomicBool,
+}
+
+impl Flags {
+    pub(super) fn of(&self, kind: Kind) -> &AtomicBool {
+        match kind {
+            Kind::Message => &self.message_is_up,
+            Kind::Append => &self.append_is_up,
+        }
+    }
+
+    pub(super) fn both_up(&self) -> bool {
+        [Kind::Message, Kind::Append].iter().all(|kind| self.of(*kind).load(Ordering::SeqCst))
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+}
+
+/// Starts `work` beside the sequence.
+pub(super) fn start<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() + Send + 'scope,
+) -> Result<(), String> {
+    let started = Builder::new().spawn_scoped(scope, work);
+    started.map(drop).map_err(|error| format!("no thread could be started: {error}"))
+}
+
+/// Brings what comes on a stream, until that ends.
+pub(super) fn read(http: &Http, kind: Kind, sender: &Sender, flags: &Flags, bring: &SyncSender<Event>) {
+    let why = match http.stream(kind.endpoint(), sender) {
+        Ok(stream) => {
+            flags.of(kind).store(true, Ordering::SeqCst);
+            if bring.send(Event::Attached).is_err() {
+                return;
+            }
+            pass_on(Decoder::new(kind, stream, sender.to, sender.from), bring)
+        }
+        Err(error) => error.to_string(),
+    };
+    // The flag first: who sees it need not have come to the event yet.
+    flags.of(kind).store(false, Ordering::SeqCst);
+    let _ = bring.send(Event::Closed(kind, why));
+}
+
+/// Why no more came.
+fn pass_on(mut decoder: Decoder<impl Read>, bring: &SyncSender<Event>) -> String {
+    loop {
+        match decoder.next() {
+            Ok(message) => {
+                if bring.send(Event::Said(message)).is_err() {
+                    return "nobody listens".to_owned();
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return "at its other end".to_owned(),
+            Err(error) => return error.to_string(),
+        }
+    }
+}
+
+/// Proposes the removal again and again, as long as both streams are up.
+pub(super) fn propose(http: &Http, flags: &Flags, sender: &Sender, dead: u64) {
+    while !flags.is_over() && flags.both_up() {
+        let _ = post(http, sender, &Outgoing::removal_of(dead, clock::boot_nanoseconds()), BRIEFLY);
+        clock::sleep(PROPOSED);
+    }
+}
+
+/// Brings the list of members again and again.
+pub(super) fn watch(http: &Http, flags: &Flags, bring: &SyncSender<Event>) {
+    while !flags.is_over() {
+        if let Ok((_, members)) = http.members(BRIEFLY)
+            && bring.send(Event::Listed(members)).is_err()
+        {
+            return;
+        }
+        clock::sleep(LOOKED);
+    }
+}
+
+pub(super) fn post(http: &Http, sender: &Sender, message: &Outgoing, patience: Duration) -> Result<(), String> {
+    let message = Outgoing { from: sender.from, to: sender.to, ..message.clone() };
+    match http.post(&message.encode_to_vec(), sender, patience) {
+        Ok(TAKEN) => Ok(()),
+        Ok(status) => Err(format!("it answers {status} to a message")),
+        Err(error) => Err(error.to_string()),
+    }
+}
