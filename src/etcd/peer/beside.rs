@@ -3,7 +3,7 @@
 
 use std::io::{ErrorKind, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::thread::{Builder, Scope};
 use std::time::Duration;
 
@@ -35,7 +35,6 @@ pub(super) enum Event {
 pub(super) struct Flags {
     message_is_up: AtomicBool,
     append_is_up: AtomicBool,
-    pub(super) is_over: AtomicBool,
 }
 
 impl Flags {
@@ -48,10 +47,6 @@ impl Flags {
 
     pub(super) fn both_up(&self) -> bool {
         [Kind::Message, Kind::Append].iter().all(|kind| self.of(*kind).load(Ordering::SeqCst))
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::SeqCst)
     }
 }
 
@@ -96,24 +91,33 @@ fn pass_on(mut decoder: Decoder<impl Read>, bring: &SyncSender<Event>) -> String
     }
 }
 
-/// Proposes the removal again and again, as long as both streams are up.
-pub(super) fn propose(http: &Http, flags: &Flags, sender: &Sender, dead: u64) {
-    while !flags.is_over() && flags.both_up() {
-        let _ = post(http, sender, &Outgoing::removal_of(dead, clock::boot_nanoseconds()), BRIEFLY);
-        clock::sleep(PROPOSED);
+/// Proposes the removal again and again, as long as both streams are up and somebody holds the other end of `held`.
+pub(super) fn propose(http: &Http, flags: &Flags, sender: &Sender, held: &Receiver<()>) {
+    while flags.both_up() {
+        let _ = post(http, sender, &Outgoing::removal_of(sender.from, clock::boot_nanoseconds()), BRIEFLY);
+        if is_over(held, PROPOSED) {
+            return;
+        }
     }
 }
 
-/// Brings the list of members again and again.
-pub(super) fn watch(http: &Http, flags: &Flags, bring: &SyncSender<Event>) {
-    while !flags.is_over() {
+/// Brings the list of members again and again, as long as somebody holds the other end of `held`.
+pub(super) fn watch(http: &Http, bring: &SyncSender<Event>, held: &Receiver<()>) {
+    loop {
         if let Ok((_, members)) = http.members(BRIEFLY)
             && bring.send(Event::Listed(members)).is_err()
         {
             return;
         }
-        clock::sleep(LOOKED);
+        if is_over(held, LOOKED) {
+            return;
+        }
     }
+}
+
+/// Waits for `wanted`, unless it is over before.
+fn is_over(held: &Receiver<()>, wanted: Duration) -> bool {
+    !matches!(held.recv_timeout(wanted), Err(RecvTimeoutError::Timeout))
 }
 
 pub(super) fn post(http: &Http, sender: &Sender, message: &Outgoing, patience: Duration) -> Result<(), String> {

@@ -1,7 +1,6 @@
 //! The sequence: from the first look at the members to the last. What it must not do stands beside each check; it is what
 //! keeps a write from being lost, should whoever called be wrong.
 
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::Scope;
 use std::time::Duration;
@@ -81,7 +80,6 @@ pub(super) fn take(
         };
         let outcome = seat.sit(scope);
         // The threads come to their end: their connections are closed, and nobody takes what they bring.
-        flags.is_over.store(true, Ordering::SeqCst);
         http.close();
         outcome.map_err(|why| GivenUp { step: seat.step, why, voted: seat.voted, moved_to: seat.moved_to })
     })
@@ -280,10 +278,11 @@ impl<'a> Seat<'a> {
     where
         'a: 'scope,
     {
-        let (http, flags, sender, dead) = (self.http, self.flags, self.sender, self.wish.dead);
-        beside::start(scope, move || beside::propose(http, flags, &sender, dead))?;
-        let bring = self.bring.clone();
-        beside::start(scope, move || beside::watch(http, flags, &bring))?;
+        let (http, flags, sender, bring) = (self.http, self.flags, self.sender, self.bring.clone());
+        // Both threads end when this function does.
+        let ((_proposing, held), (_watching, watched)) = (mpsc::channel(), mpsc::channel());
+        beside::start(scope, move || beside::propose(http, flags, &sender, &held))?;
+        beside::start(scope, move || beside::watch(http, &bring, &watched))?;
         let mut closed: Option<(Duration, String)> = None;
         loop {
             match self.next_or_closed(LOOKED)? {
