@@ -21,6 +21,7 @@ mod decisions;
 mod demo;
 mod disks;
 mod etcd;
+mod etcdctl;
 mod evidence;
 mod faulty;
 mod greps;
@@ -55,6 +56,7 @@ mod tls;
 mod two_node_openshift;
 mod up;
 mod verdict;
+mod watches;
 mod writer;
 
 use std::process::ExitCode;

@@ -12,6 +12,7 @@ mod both_stopped_one_returns;
 mod certificates_rotated;
 mod check_levels;
 mod cib_hangs;
+mod clients_over_a_cut;
 mod cold_boot;
 mod contracts;
 mod cut_at_random;

@@ -77,6 +77,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "both nodes were off and one boots long before the other: it stays inert until then",
         cold_boot::run,
     ),
+    scenario(
+        "clients_over_a_cut",
+        "the leader's power is cut with auth on: a lease, a lock and a watch of etcdctl live through it",
+        clients_over_a_cut::run,
+    ),
     scenario("disk_lost", "both nodes lose power, and one of them its etcd disk as well", disk_lost::with_the_power),
     scenario(
         "disk_lost_while_running",

@@ -1,0 +1,119 @@
+//! Debian's `etcdctl` of etcd's own release line, at the client's place on the network, as somebody types it there: with one
+//! node's endpoint, and the client's certificate.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::debian::CACHE;
+use crate::image::{self, Tools, Version};
+use crate::net;
+use crate::node::Node;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+
+/// The program, and whom it asks.
+#[derive(Clone, Debug)]
+pub struct Etcdctl {
+    program: PathBuf,
+    network: PathBuf,
+    pki: PathBuf,
+    endpoint: String,
+}
+
+impl Etcdctl {
+    /// One that knows `node` only.
+    pub fn at(lab: &Lab, node: Node) -> Result<Self> {
+        let version = Version::parse(&lab.setting("etcd").unwrap_or_default())?;
+        Ok(Self {
+            program: program(version)?,
+            network: net::client_handle(lab),
+            pki: lab.pki(),
+            endpoint: node.endpoint(),
+        })
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("/usr/bin/nsenter");
+        command.arg(format!("--net={}", self.network.display())).arg(&self.program).args(words).env_clear();
+        // Not as arguments: those are the commands that a guide prints.
+        command.env("ETCDCTL_API", "3").env("ETCDCTL_ENDPOINTS", &self.endpoint);
+        for (name, file) in [("CACERT", "ca.crt"), ("CERT", "client.crt"), ("KEY", "client.key")] {
+            command.env(format!("ETCDCTL_{name}"), self.pki.join(file));
+        }
+        command
+    }
+
+    /// Runs a command to its end; one that fails is an error.
+    pub fn must(&self, words: &[&str]) -> Result<String> {
+        sh::must(&mut self.command(words))
+    }
+
+    /// The store's revision.
+    pub fn revision(&self) -> Result<i64> {
+        let answer: Value = serde_json::from_str(&self.must(&["get", "lab/probe", "--write-out=json"])?)?;
+        let revision = answer.pointer("/header/revision").and_then(Value::as_i64);
+        revision.ok_or_else(|| format!("an answer without a revision: {answer}").into())
+    }
+
+    /// Starts a command that goes on, and writes down what it says in `log`.
+    pub fn start(&self, words: &[&str], log: &Path) -> Result<Running> {
+        let file = File::create(log).map_err(|error| format!("cannot write {}: {error}", log.display()))?;
+        let mut command = self.command(words);
+        let child = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).spawn()?;
+        Ok(Running { child, log: log.to_owned() })
+    }
+}
+
+/// A command that goes on; killed when dropped.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Running {
+    /// What it has said so far.
+    pub fn said(&self) -> String {
+        fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    }
+
+    pub fn goes_on(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Ctrl-C: it gives back what it holds.
+    pub fn interrupt(&self) -> Result<()> {
+        Ok(kill(Pid::from_raw(i32::try_from(self.child.id())?), Signal::SIGINT)?)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The program out of the packages that the image with tools is made of.
+fn program(version: Version) -> Result<PathBuf> {
+    let program = Path::new(CACHE).join(format!("etcdctl-{}", version.number()));
+    if program.is_file() {
+        return Ok(program);
+    }
+    let rootfs = image::rootfs(version, Tools::ForTheShellAgent)?;
+    let unfinished = program.with_extension(format!("new-{}", std::process::id()));
+    let mut tar = Command::new("tar");
+    tar.args(["--extract", "--to-stdout", "--file"]).arg(rootfs).arg("./usr/bin/etcdctl");
+    let done = tar.stdout(File::create(&unfinished)?).stderr(Stdio::null()).status()?;
+    if !done.success() {
+        return Err("the image with tools has no etcdctl".into());
+    }
+    fs::set_permissions(&unfinished, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    fs::rename(&unfinished, &program)?;
+    Ok(program)
+}
