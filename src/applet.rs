@@ -32,6 +32,12 @@ const APPLETS: &[Applet] = &[
         summary: "fence agent: power through a Redfish BMC",
         run: crate::fence::process::main,
     },
+    Applet {
+        name: "tandem-release-locks",
+        replaces: None,
+        summary: "alert agent: a fenced node's locks",
+        run: crate::admin::release_locks,
+    },
     Applet { name: OWN_NAME, replaces: None, summary: "the operator's command", run: crate::admin::run },
 ];
 
@@ -75,7 +81,7 @@ fn find(name: &str) -> Option<&'static Applet> {
 }
 
 fn list() -> u8 {
-    let lines: Vec<String> = APPLETS.iter().map(|applet| format!("{:<18} {}", applet.name, applet.summary)).collect();
+    let lines: Vec<String> = APPLETS.iter().map(|applet| format!("{:<21} {}", applet.name, applet.summary)).collect();
     u8::from(say(lines.join("\n")).is_err())
 }
 

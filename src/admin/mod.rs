@@ -11,6 +11,7 @@ mod explain;
 mod generate;
 mod node;
 mod prompt;
+mod release_locks;
 mod replay;
 mod report;
 mod sim;
@@ -39,6 +40,7 @@ enum Command {
     ConfirmRecovery(confirm_recovery::Arguments),
     #[command(subcommand)]
     DataDir(data_dir::Command),
+    ReleaseLocks(release_locks::Arguments),
     Replay(replay::Arguments),
     #[command(subcommand)]
     Sim(sim::Command),
@@ -52,6 +54,7 @@ impl Command {
             Self::Explain(arguments) => show(&explain::run(arguments)?, arguments.form),
             Self::ConfirmRecovery(arguments) => show(&confirm_recovery::run(arguments)?, arguments.form),
             Self::DataDir(command) => command.run(),
+            Self::ReleaseLocks(arguments) => show(&release_locks::run()?, arguments.form),
             Self::Replay(arguments) => replay::run(arguments),
             Self::Sim(command) => command.run(),
             Self::Generate(arguments) => generate::run(arguments),
@@ -77,6 +80,11 @@ pub fn run(args: &[OsString]) -> u8 {
             Exit::Failed as u8
         }
     }
+}
+
+/// As Pacemaker calls an alert agent: without arguments.
+pub fn release_locks(_: &[OsString]) -> u8 {
+    run(&[OsString::from("release-locks")])
 }
 
 /// Prints lines of a result.

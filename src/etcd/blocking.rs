@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 
 use super::client::{self, Answer, Credentials, Endpoint, Error};
+use super::leases::{self, Lease, Own};
 use crate::decide::evidence::MemberId;
 use crate::decide::fact::Fact;
 
@@ -74,6 +75,27 @@ pub fn confirmed_read(endpoint: &Endpoint, credentials: &Credentials, timeout: D
 /// As [`client::accepted_write`].
 pub fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     wait(endpoint, Box::pin(client::accepted_write(endpoint, credentials, timeout)))
+}
+
+/// As [`leases::find`].
+pub fn find_leases(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    own: &Own,
+    timeout: Duration,
+) -> Result<Vec<Lease>, Error> {
+    let mut found = Vec::new();
+    let question = async {
+        found = leases::find(endpoint, credentials, own, timeout).await?;
+        Ok(())
+    };
+    wait(endpoint, Box::pin(question))?;
+    Ok(found)
+}
+
+/// As [`leases::revoke`].
+pub fn revoke_lease(endpoint: &Endpoint, credentials: &Credentials, id: i64, timeout: Duration) -> Result<(), Error> {
+    wait(endpoint, Box::pin(leases::revoke(endpoint, credentials, id, timeout)))
 }
 
 /// Boxed, so that what follows is compiled once and not for each of them.

@@ -210,7 +210,7 @@ async fn listens(address: &str, timeout: Duration) -> Fact<()> {
 }
 
 /// Holds one conversation with the etcd at `endpoint`, for at most `timeout`.
-async fn ask<T, F>(
+pub(super) async fn ask<T, F>(
     endpoint: &Endpoint,
     credentials: &Credentials,
     timeout: Duration,
@@ -257,6 +257,11 @@ async fn failure(
 /// Reads files in a thread of its own: a disk or a file server that does not answer keeps no other task of the runtime.
 async fn beside_the_runtime<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
     tokio::task::spawn_blocking(read).await
+}
+
+/// Whether etcd's auth keeps it from answering this one question.
+pub(super) fn is_refused(error: &etcd_client::Error) -> bool {
+    is_no_permission(&sentence(error))
 }
 
 /// Whether these are etcd's words for a user that may not do what was asked.

@@ -5,6 +5,7 @@ pub mod client;
 mod common_name;
 pub mod config;
 mod duration;
+pub mod leases;
 pub mod log_line;
 pub mod peer;
 pub mod settings;

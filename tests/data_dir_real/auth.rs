@@ -14,8 +14,8 @@ use tandem::etcd::client::{self, Answer, Credentials, Endpoint, Error};
 use crate::each_version;
 use crate::etcd::{Etcd, Place, Version, until};
 
-const TIMEOUT: Duration = Duration::from_millis(2500);
-const USER: &str = "etcd-node1";
+pub(crate) const TIMEOUT: Duration = Duration::from_millis(2500);
+pub(crate) const USER: &str = "etcd-node1";
 
 fn issue(dir: &Path, name: &str, common_name: Option<&str>, authority: &Issuer<'_, KeyPair>) -> Credentials {
     let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
@@ -41,7 +41,7 @@ pub(crate) fn certificates(dir: &Path) -> (Credentials, Credentials) {
 }
 
 /// An etcd of one member that asks its clients for a certificate.
-fn serve(version: &Version, root: &Path, credentials: &Credentials) -> (Etcd, Endpoint) {
+pub(crate) fn serve(version: &Version, root: &Path, credentials: &Credentials) -> (Etcd, Endpoint) {
     let place = Place::new(version, root, "one");
     let url = format!("https://{}", place.client_address());
     let file = |path: &Path| path.display().to_string();
@@ -63,13 +63,13 @@ fn serve(version: &Version, root: &Path, credentials: &Credentials) -> (Etcd, En
 }
 
 /// What somebody types who has a password.
-struct Administrator {
-    runtime: tokio::runtime::Runtime,
-    client: Client,
+pub(crate) struct Administrator {
+    pub(crate) runtime: tokio::runtime::Runtime,
+    pub(crate) client: Client,
 }
 
 impl Administrator {
-    fn new(endpoint: &Endpoint, credentials: &Credentials, user: Option<(&str, &str)>) -> Self {
+    pub(crate) fn new(endpoint: &Endpoint, credentials: &Credentials, user: Option<(&str, &str)>) -> Self {
         let read = |path: &Path| fs::read(path).unwrap();
         let tls = TlsOptions::new()
             .ca_certificate(Certificate::from_pem(read(&credentials.trusted_ca_file)))
@@ -81,7 +81,7 @@ impl Administrator {
         Self { runtime, client }
     }
 
-    fn switches_auth_on(&mut self) {
+    pub(crate) fn switches_auth_on(&mut self) {
         let Self { runtime, client } = self;
         runtime.block_on(client.user_add("root", "secret", None)).unwrap();
         runtime.block_on(client.role_add("root")).unwrap();
@@ -89,7 +89,7 @@ impl Administrator {
         runtime.block_on(client.auth_enable()).unwrap();
     }
 
-    fn makes_the_agents_user(&mut self) {
+    pub(crate) fn makes_the_agents_user(&mut self) {
         let options = UserAddOptions::new().with_no_pwd();
         self.runtime.block_on(self.client.user_add(USER, "", Some(options))).unwrap();
     }
@@ -99,7 +99,7 @@ impl Administrator {
     }
 
     /// A second voter that is never started: from then on no majority answers.
-    fn adds_a_voter_that_is_not_there(&mut self) {
+    pub(crate) fn adds_a_voter_that_is_not_there(&mut self) {
         let url = format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
         self.runtime.block_on(self.client.member_add([url], None)).unwrap();
     }

@@ -11,6 +11,7 @@ mod auth;
 mod copy;
 mod etcd;
 mod fixtures;
+mod locks;
 mod loss;
 mod reading;
 mod settings;

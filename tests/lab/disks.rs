@@ -121,13 +121,14 @@ fn install_program(lab: &Lab, node: Node) -> Result<()> {
         let disks = usr.parent().unwrap_or(&usr);
         return sh::run("dpkg-deb", &["--extract".as_ref(), package.as_os_str(), disks.as_os_str()]).map(drop);
     }
-    for dir in ["sbin", "lib/ocf/resource.d/tandem"] {
+    for dir in ["sbin", "lib/ocf/resource.d/tandem", "share/pacemaker/alerts"] {
         sh::make_dir(&usr.join(dir))?;
     }
     let installed = usr.join("sbin/tandem");
     copy(&program::tested(), &installed)?;
     fs::set_permissions(&installed, fs::Permissions::from_mode(0o755))?;
     link("/usr/sbin/tandem", &usr.join("lib/ocf/resource.d/tandem/podman-etcd"))?;
+    link("/usr/sbin/tandem", &usr.join("share/pacemaker/alerts/tandem-release-locks"))?;
     link("tandem", &usr.join("sbin/fence_redfish_rs"))
 }
 

@@ -13,7 +13,10 @@ use crate::node::{NODES, Node};
 use crate::sh::{self, Result};
 use crate::state::Lab;
 
-/// Makes `ca.crt`, and `NAME.crt` and `NAME.key` for each node's etcd, the client and each BMC.
+/// The user of etcd that the alert agent asks as.
+pub const LOCKS: &str = "locks";
+
+/// Makes `ca.crt`, and `NAME.crt` and `NAME.key` for each node's etcd, the client, the alert agent and each BMC.
 pub fn create(lab: &Lab) -> Result<()> {
     let dir = lab.pki();
     sh::make_dir(&dir)?;
@@ -35,6 +38,7 @@ pub fn create(lab: &Lab) -> Result<()> {
         issue(&dir, &etcd_name(node), names, &authority)?;
         issue(&dir, &bmc_name(node), vec![node.bmc_ip()], &authority)?;
     }
+    issue(&dir, LOCKS, vec!["lab-locks".to_owned()], &authority)?;
     issue(&dir, "client", vec!["lab-client".to_owned()], &authority)
 }
 

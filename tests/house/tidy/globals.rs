@@ -69,7 +69,14 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
     ("set_boxed_logger", &[("logging.rs", "a process has one; a second call changes nothing")]),
     ("set_logger", &[]),
     ("set_max_level", &[("logging.rs", "with the logger")]),
-    ("logging::init", &[("agent/process.rs", "an applet's own main"), ("fence/process.rs", "an applet's own main")]),
+    (
+        "logging::init",
+        &[
+            ("agent/process.rs", "an applet's own main"),
+            ("fence/process.rs", "an applet's own main"),
+            ("admin/release_locks.rs", "an alert agent: nobody sees what it prints"),
+        ],
+    ),
     // Runtimes and what libraries keep for a whole process.
     ("Builder::new_current_thread", &[("etcd/blocking.rs", "for the length of one question")]),
     ("Builder::new_multi_thread", &[]),

@@ -1,5 +1,6 @@
 //! What clients of the survivor see of the leader's death, with etcd's auth on: a lease with its keep-alive lives, a lock stays
-//! with who holds it, a watch gets every event. Whether the survivor's etcd runs on or is restarted is no concern of theirs: what
+//! with who holds it, a watch gets every event. What the dead node held is free as soon as its fencing is confirmed, where Pacemaker is told to see to
+//! that. Whether the survivor's etcd runs on or is restarted is no concern of theirs: what
 //! a broken connection ends, the client begins again by itself.
 
 use std::path::PathBuf;
@@ -7,8 +8,10 @@ use std::time::Duration;
 
 use super::steps;
 use crate::check::{eventually, must, within};
+use crate::cluster;
 use crate::etcd;
 use crate::etcdctl::{Etcdctl, Running};
+use crate::host;
 use crate::node::{NODES, Node};
 use crate::power;
 use crate::redundant;
@@ -32,7 +35,9 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     enable_auth(&etcdctl)?;
     lab.event("authentication is switched on");
     let mut writers = super::writing(lab)?;
+    Locks::have_an_alert_agent(lab, &etcdctl)?;
     over_the_cut(lab, &etcdctl, &writers, victim)?;
+    Locks::have_none_any_more(lab, &etcdctl)?;
     etcd::wait_two_voters(lab, Duration::from_secs(180))?;
     disable_auth(&etcdctl)?;
     lab.event("authentication is switched off");
@@ -43,12 +48,14 @@ fn over_the_cut(lab: &Lab, etcdctl: &Etcdctl, writers: &Writers, victim: Node) -
     redundant::wait(lab)?;
     let mut lease = Lease::keep(lab, etcdctl)?;
     let mut lock = Lock::take(lab, etcdctl)?;
+    let locks = Locks::of(etcdctl, victim)?;
     let mut watch = watches::ByEtcdctl::begin(lab, etcdctl, writers)?;
     let without_leader = watches::WithoutLeader::begin(lab, victim.other(), etcdctl, writers)?;
     println!("   cutting the power of {victim}, which leads etcd");
     steps::cut(lab, victim)?;
     let cut_at = writers.now();
     within(RECOVERED, "somebody acknowledges writes again", || writers.first_after(cut_at), Option::is_some)?;
+    locks.are_free(lab, etcdctl)?;
     lease.lives(etcdctl)?;
     lock.is_held(etcdctl)?;
     if !power::is_on(lab, victim) {
@@ -94,9 +101,7 @@ struct Lease {
 
 impl Lease {
     fn keep(lab: &Lab, etcdctl: &Etcdctl) -> Result<Self> {
-        let granted = etcdctl.must(&["lease", "grant", TTL])?;
-        let id = granted.split_whitespace().nth(1).ok_or_else(|| format!("no lease: {granted}"))?.to_owned();
-        etcdctl.must(&["put", &format!("--lease={id}"), "lab/leased", ""])?;
+        let id = leased(etcdctl, TTL, &[("lab/leased", "held")])?;
         let keeper = etcdctl.start(&["lease", "keep-alive", &id], &log(lab, "lease"))?;
         eventually("the lease is kept alive", || keeper.said(), |said| said.contains("keepalived"))?;
         Ok(Self { id, keeper })
@@ -114,6 +119,85 @@ impl Lease {
         let left = etcdctl.must(&["lease", "timetolive", &self.id, "--keys"])?;
         must("the lease lives and has its key", left, |left| left.contains("remaining") && left.contains("lab/leased"))
             .map(drop)
+    }
+}
+
+/// Keys on a lease of their own; answers its id.
+fn leased(etcdctl: &Etcdctl, ttl: &str, pairs: &[(&str, &str)]) -> Result<String> {
+    let granted = etcdctl.must(&["lease", "grant", ttl])?;
+    let id = granted.split_whitespace().nth(1).ok_or_else(|| format!("no lease: {granted}"))?.to_owned();
+    for (key, value) in pairs {
+        etcdctl.must(&["put", &format!("--lease={id}"), key, value])?;
+    }
+    Ok(id)
+}
+
+/// Keys that name who holds them, on leases that nobody keeps alive and that end long after this: what is free was released by
+/// the alert agent.
+struct Locks {
+    victim: Node,
+    freed: String,
+}
+
+const ALERT: &str = "release-locks";
+const DEAD: &str = "/locks/dead";
+const MEMBER: &str = "/locks/members/";
+const ALIVE: &str = "/locks/alive";
+const SHARED: [&str; 2] = ["/locks/shared-1", "/locks/shared-2"];
+/// A try of the alert agent, and Pacemaker's own way to it.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+impl Locks {
+    /// As the guide has it: a user of etcd that may touch the locks and nothing else, its certificate where Pacemaker's user can read
+    /// it, and the alert.
+    fn have_an_alert_agent(lab: &Lab, etcdctl: &Etcdctl) -> Result<()> {
+        let user = tls::LOCKS;
+        etcdctl.must(&["role", "add", user])?;
+        etcdctl.must(&["role", "grant-permission", user, "readwrite", "/locks/", "--prefix"])?;
+        etcdctl.must(&["user", "add", user, "--no-password"])?;
+        etcdctl.must(&["user", "grant-role", user, user])?;
+        for (node, end) in NODES.into_iter().flat_map(|node| [(node, "crt"), (node, "key")]) {
+            let file = format!("/etc/tandem/{user}.{end}");
+            host::put(lab, node, &file, &std::fs::read_to_string(lab.pki().join(format!("{user}.{end}")))?)?;
+            host::must(lab, node, &["chown", "hacluster", &file])?;
+            host::must(lab, node, &["chmod", "0600", &file])?;
+        }
+        let endpoints = format!("endpoints={}", NODES.map(Node::endpoint).join(","));
+        let path = "path=/usr/share/pacemaker/alerts/tandem-release-locks";
+        let files =
+            ["trusted_ca_file=/etc/tandem/ca.crt", "cert_file=/etc/tandem/locks.crt", "key_file=/etc/tandem/locks.key"];
+        let options = ["options", "prefix=/locks/", "match=either", &endpoints];
+        let id = format!("id={ALERT}");
+        let words = [&["alert", "create", path, &id][..], &options, &files].concat();
+        cluster::pcs(lab, host::any_running(lab)?, &words)
+    }
+
+    fn have_none_any_more(lab: &Lab, etcdctl: &Etcdctl) -> Result<()> {
+        cluster::pcs(lab, host::any_running(lab)?, &["alert", "delete", ALERT])?;
+        etcdctl.must(&["user", "delete", tls::LOCKS])?;
+        etcdctl.must(&["role", "delete", tls::LOCKS]).map(drop)
+    }
+
+    fn of(etcdctl: &Etcdctl, victim: Node) -> Result<Self> {
+        const LONG: &str = "3600";
+        let survivor = victim.other();
+        let members = [victim, survivor].map(|node| format!("{MEMBER}{node}"));
+        let freed = leased(etcdctl, LONG, &[(DEAD, victim.name()), (&members[0], "as Patroni has it")])?;
+        leased(etcdctl, LONG, &[(ALIVE, survivor.name()), (&members[1], "as Patroni has it")])?;
+        leased(etcdctl, LONG, &[(SHARED[0], victim.name()), (SHARED[1], survivor.name())])?;
+        Ok(Self { victim, freed })
+    }
+
+    fn are_free(&self, lab: &Lab, etcdctl: &Etcdctl) -> Result<()> {
+        let there = || etcdctl.must(&["get", "--prefix", "/locks/", "--keys-only"]);
+        let released = |said: &Result<String>| said.as_ref().is_ok_and(|said| !said.contains(DEAD));
+        let said = within(AT_ONCE, "the dead node's lock is free", there, released)??;
+        let left: Vec<&str> = said.split_whitespace().collect();
+        let survivor = self.victim.other();
+        let member = format!("{MEMBER}{survivor}");
+        must("nobody else's is", left, |left| *left == [ALIVE, &member, SHARED[0], SHARED[1]])?;
+        let words = format!("{} is fenced: lease {} is revoked", self.victim, self.freed);
+        eventually("the journal says so", || steps::said(lab, survivor, 0), |log| log.contains(&words)).map(drop)
     }
 }
 

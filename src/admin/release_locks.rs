@@ -1,0 +1,342 @@
+//! `tandem release-locks`: Pacemaker's alert that a node is confirmed off ends the leases of that node's keys, instead of one
+//! full TTL after the pause.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use log::{LevelFilter, error, info, warn};
+use serde::Serialize;
+
+use super::exit::Failure;
+use super::report::{Form, Report};
+use crate::clock::Deadline;
+use crate::etcd::blocking;
+use crate::etcd::client::{Credentials, Endpoint, Error};
+use crate::etcd::leases::{Lease, Mark, Own};
+use crate::logging;
+use crate::ocf::env::Env;
+use crate::options::standard::Standard;
+use crate::options::value::OptionValue;
+use crate::options::{OptionKind, OptionRow};
+
+const HELP: &str = "\
+Everything comes from the environment, as Pacemaker sets it for an alert: CRM_alert_kind=fencing, CRM_alert_rc=0,
+CRM_alert_node=NODE, CRM_alert_desc='Operation reboot of NODE by ...' or 'Operation off of NODE by ...', and the options of
+'pcs alert create':
+
+  prefix           what the keys begin with; it ends with '/'
+  match            where in a key the node's name stands: value (default), name (what follows the last slash) or either
+  endpoints        etcd's, separated by commas: https://10.99.0.1:2379,https://10.99.0.2:2379
+  trusted_ca_file  the CA of etcd's certificates
+  cert_file        a client certificate
+  key_file         its key, which the user hacluster can read: Pacemaker runs alert agents as that user
+  timeout          for how many seconds it is tried, until etcd takes writes again (default 10)
+
+A lease is revoked if each key that it holds is below prefix and is the node's own: the whole value, or the whole last part
+of the key, is the node's name, byte by byte. One that holds any other key is left to end by itself. An alert of another
+kind, a fencing that failed and a node that was switched on are no reason to do anything: exit code 0.
+
+With --json: node is the node that was fenced, or null where nothing is to be done; revoked and left are leases, each with its
+id as etcdctl shows it, its own keys and the keys of others.";
+
+/// Revokes the leases of a fenced node's keys: an alert agent for Pacemaker, which calls it
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// What an alert is configured with.
+const PREFIX: OptionRow = OptionRow::new("prefix", OptionKind::Text, "").value("/service/").required();
+const MATCH: OptionRow = OptionRow::new("match", OptionKind::OneOf(&["value", "name", "either"]), "").default("value");
+const ENDPOINTS: OptionRow =
+    OptionRow::new("endpoints", OptionKind::Text, "").value("https://10.99.0.1:2379,https://10.99.0.2:2379").required();
+const TRUSTED_CA_FILE: OptionRow =
+    OptionRow::new("trusted_ca_file", OptionKind::Path, "").value("/etc/tandem/ca.crt").required();
+const CERT_FILE: OptionRow =
+    OptionRow::new("cert_file", OptionKind::Path, "").value("/etc/tandem/locks.crt").required();
+const KEY_FILE: OptionRow = OptionRow::new("key_file", OptionKind::Path, "").value("/etc/tandem/locks.key").required();
+const TIMEOUT: OptionRow = OptionRow::new("timeout", OptionKind::Seconds(1, 600), "").default("10");
+
+/// How long one endpoint is asked at first: the dead machine's keeps the other one's turn waiting that long.
+const FIRST_TRY: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What was done; nothing where the alert is no reason to do anything.
+#[derive(Default, Serialize)]
+pub(super) struct Released {
+    node: Option<String>,
+    revoked: Vec<Shown>,
+    left: Vec<Shown>,
+}
+
+/// A lease.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+struct Shown {
+    id: String,
+    own: Vec<String>,
+    others: Vec<String>,
+}
+
+impl From<&Lease> for Shown {
+    fn from(lease: &Lease) -> Self {
+        Self { id: format!("{:x}", lease.id), own: lease.own.clone(), others: lease.others.clone() }
+    }
+}
+
+impl Report for Released {
+    fn text(&self) -> String {
+        let revoked = self.revoked.iter().map(|lease| format!("revoked  {}  {}", lease.id, lease.own.join(" ")));
+        let left = self.left.iter().map(|lease| {
+            format!("left     {}  {}, as it also holds {}", lease.id, lease.own.join(" "), lease.others.join(" "))
+        });
+        revoked.chain(left).collect::<Vec<_>>().join("\n")
+    }
+}
+
+pub(super) fn run() -> Result<Released, Failure> {
+    let tag = "tandem-release-locks".to_owned();
+    logging::init(logging::Settings { tag, stderr: LevelFilter::Off, syslog: LevelFilter::Info, file: None });
+    answer(&Env::from_process()).inspect_err(|Failure(why)| error!("{why}"))
+}
+
+fn answer(env: &Env) -> Result<Released, Failure> {
+    let Some(node) = fenced(env) else { return Ok(Released::default()) };
+    let (setup, own) = Setup::read(env, node)?;
+    let mut released = Released { node: Some(node.to_owned()), ..Released::default() };
+    setup.release(&own, &mut released)?;
+    if released.revoked.is_empty() && released.left.is_empty() {
+        info!("{node} is fenced: no lease holds a key of its own below {}", own.prefix);
+    }
+    Ok(released)
+}
+
+/// The node that is confirmed off. Fencing can also fail, and can switch a node on: Pacemaker says which of them it was in
+/// the description alone, in the same words since its release 1.1.
+fn fenced(env: &Env) -> Option<&str> {
+    let is = |name: &str, value: &str| env.get(name) == Some(value);
+    let node = env.get("CRM_alert_node").filter(|_| is("CRM_alert_kind", "fencing") && is("CRM_alert_rc", "0"))?;
+    let done = env.get("CRM_alert_desc").unwrap_or_default();
+    let is_off = ["off", "reboot"].iter().any(|action| done.starts_with(&format!("Operation {action} of {node} by ")));
+    is_off.then_some(node)
+}
+
+/// Whom to ask, with what, and for how long.
+struct Setup {
+    endpoints: Vec<Endpoint>,
+    credentials: Credentials,
+    timeout: Duration,
+}
+
+impl Setup {
+    fn read(env: &Env, node: &str) -> Result<(Self, Own), Failure> {
+        let prefix: String = option(env, &PREFIX)?;
+        // Names of paths do not end in the middle of one, and a prefix of everything is none.
+        if !prefix.ends_with('/') || prefix.trim_matches('/').is_empty() {
+            return Err(Failure(format!("prefix={prefix} is no part of the keys: give one such as /service/")));
+        }
+        let mark = match option::<String>(env, &MATCH)?.as_str() {
+            "name" => Mark::Name,
+            "either" => Mark::Either,
+            _ => Mark::Value,
+        };
+        let endpoints: String = option(env, &ENDPOINTS)?;
+        let setup = Self {
+            endpoints: endpoints.split(',').map(|url| endpoint(url.trim())).collect::<Result<_, _>>()?,
+            credentials: Credentials {
+                trusted_ca_file: option::<PathBuf>(env, &TRUSTED_CA_FILE)?,
+                cert_file: option::<PathBuf>(env, &CERT_FILE)?,
+                key_file: option::<PathBuf>(env, &KEY_FILE)?,
+            },
+            timeout: Duration::from_secs(option(env, &TIMEOUT)?),
+        };
+        Ok((setup, Own { prefix, node: node.to_owned(), mark }))
+    }
+
+    /// Asks one endpoint after the other, until one has done it or the time is over: it begins in the pause, while nobody can write.
+    fn release(&self, own: &Own, released: &mut Released) -> Result<(), Failure> {
+        let deadline = Deadline::after(self.timeout);
+        let mut one_try = FIRST_TRY;
+        // Of each endpoint the last one: the dead machine's does not hide what is wrong with the other's.
+        let mut reasons = vec![String::new(); self.endpoints.len()];
+        loop {
+            let asked = self.endpoints.iter().zip(&mut reasons).take_while(|_| !deadline.has_passed());
+            for (endpoint, reason) in asked {
+                match self.ask(endpoint, own, deadline, one_try, released) {
+                    Ok(()) => return Ok(()),
+                    // It does not pass by itself.
+                    Err(Error::NoPermission { url, user, why }) => {
+                        let user = user.unwrap_or_else(|| "without a name".to_owned());
+                        return Err(Failure(format!(
+                            "'etcdctl role grant-permission ROLE readwrite {} --prefix' for the user {user}: {url} says '{why}'",
+                            own.prefix
+                        )));
+                    }
+                    Err(error) => *reason = error.to_string(),
+                }
+            }
+            deadline.sleep(PAUSE);
+            if deadline.has_passed() {
+                reasons.retain(|reason| !reason.is_empty());
+                let (node, seconds, why) = (&own.node, self.timeout.as_secs(), reasons.join("; "));
+                return Err(Failure(format!("{node}'s leases are left to end by themselves after {seconds} s: {why}")));
+            }
+            one_try *= 2;
+        }
+    }
+
+    fn ask(
+        &self,
+        endpoint: &Endpoint,
+        own: &Own,
+        deadline: Deadline,
+        one_try: Duration,
+        released: &mut Released,
+    ) -> Result<(), Error> {
+        let found = blocking::find_leases(endpoint, &self.credentials, own, deadline.at_most(one_try))?;
+        released.left.clear();
+        for lease in &found {
+            let shown = Shown::from(lease);
+            let (node, id, keys) = (&own.node, &shown.id, some_of(&shown.own));
+            if lease.others.is_empty() {
+                blocking::revoke_lease(endpoint, &self.credentials, lease.id, deadline.at_most(one_try))?;
+                info!("{node} is fenced: lease {id} is revoked, which held {keys}");
+                released.revoked.push(shown);
+            } else {
+                let others = some_of(&shown.others);
+                warn!("{node} is fenced: lease {id} is left, which holds {keys}, and others' keys, too: {others}");
+                released.left.push(shown);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// As many keys as a line of the journal takes.
+fn some_of(keys: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let more = keys.len().saturating_sub(SHOWN);
+    let shown = keys.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(" ");
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
+}
+
+/// The value of an option, or of its default.
+fn option<T: TryFrom<OptionValue>>(env: &Env, row: &OptionRow) -> Result<T, Failure> {
+    let (name, value) = (row.name, row.value);
+    let text = env
+        .get(name)
+        .or(row.default)
+        .ok_or_else(|| Failure(format!("{name} is not set: 'pcs alert update ID options {name}={value}'")))?;
+    row.parse(Standard::ResourceAgent, text).map_err(Failure)
+}
+
+fn endpoint(url: &str) -> Result<Endpoint, Failure> {
+    let address = url.strip_prefix("https://").filter(|address| address.contains(':') && !address.contains('/'));
+    let address = address.ok_or_else(|| Failure(format!("endpoint {url} is not https://ADDRESS:PORT")))?;
+    Ok(Endpoint { url: url.to_owned(), address: address.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::report::golden;
+
+    const ALERT: [(&str, &str); 5] = [
+        ("CRM_alert_kind", "fencing"),
+        ("CRM_alert_rc", "0"),
+        ("CRM_alert_task", "st_notify_fence"),
+        ("CRM_alert_node", "node1"),
+        ("CRM_alert_desc", "Operation reboot of node1 by node2 for pacemaker-controld.37@node2: OK (ref=c056)"),
+    ];
+    const OPTIONS: [(&str, &str); 5] = [
+        ("prefix", "/service/"),
+        ("endpoints", "https://10.99.0.1:2379, https://[fd00::2]:2379"),
+        ("trusted_ca_file", "/etc/tandem/ca.crt"),
+        ("cert_file", "/etc/tandem/locks.crt"),
+        ("key_file", "/etc/tandem/locks.key"),
+    ];
+
+    /// These variables, with others for some of them; an empty one is none.
+    fn env(variables: &[(&str, &str)], instead: &[(&str, &str)]) -> Env {
+        let pairs = variables.iter().chain(instead);
+        Env::from_pairs(pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+    }
+
+    fn refused(instead: &[(&str, &str)]) -> String {
+        Setup::read(&env(&OPTIONS, instead), "node1").err().map(|Failure(why)| why).unwrap_or_default()
+    }
+
+    #[test]
+    fn only_a_node_that_is_confirmed_off_is_a_reason() {
+        assert_eq!(fenced(&env(&ALERT, &[])), Some("node1"));
+        let by_hand = "Operation off of node1 by a human for stonith_admin.793@node2: OK (ref=babf)";
+        assert_eq!(fenced(&env(&ALERT, &[("CRM_alert_desc", by_hand)])), Some("node1"));
+        for (name, value) in [
+            ("CRM_alert_kind", "node"),
+            ("CRM_alert_kind", "resource"),
+            ("CRM_alert_kind", ""),
+            ("CRM_alert_rc", "1"),
+            ("CRM_alert_rc", ""),
+            ("CRM_alert_rc", "-195"),
+            ("CRM_alert_desc", "Operation on of node1 by node2 for pacemaker-controld.37@node2: OK (ref=c056)"),
+            ("CRM_alert_desc", "Operation off of node10 by node2 for pacemaker-controld.37@node2: OK (ref=c056)"),
+            ("CRM_alert_desc", ""),
+            ("CRM_alert_node", ""),
+        ] {
+            let released = answer(&env(&ALERT, &[(name, value)])).unwrap();
+            assert!(released.node.is_none() && released.text().is_empty(), "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn an_alert_says_what_is_missing_in_it() {
+        let (setup, own) = Setup::read(&env(&OPTIONS, &[]), "node1").unwrap();
+        let addresses: Vec<&str> = setup.endpoints.iter().map(|endpoint| endpoint.address.as_str()).collect();
+        assert_eq!(addresses, ["10.99.0.1:2379", "[fd00::2]:2379"]);
+        assert_eq!((setup.timeout, own.mark), (Duration::from_secs(10), Mark::Value));
+        for (name, _) in OPTIONS {
+            assert!(refused(&[(name, "")]).starts_with(&format!("{name} is not set: ")), "{name}");
+        }
+        for prefix in ["/", "//", "/service", "service"] {
+            assert_eq!(
+                refused(&[("prefix", prefix)]),
+                format!("prefix={prefix} is no part of the keys: give one such as /service/")
+            );
+        }
+        for url in ["http://10.99.0.1:2379", "10.99.0.1:2379", "https://10.99.0.1", "https://10.99.0.1:2379/"] {
+            assert_eq!(refused(&[("endpoints", url)]), format!("endpoint {url} is not https://ADDRESS:PORT"));
+        }
+        assert_eq!(refused(&[("match", "values")]), "match=values is not one of value, name, either");
+        assert!(refused(&[("timeout", "0")]).starts_with("timeout=0 is not"));
+        assert!(refused(&[("key_file", "locks.key")]).contains("begin it with '/'"));
+    }
+
+    #[test]
+    fn the_help_has_every_option() {
+        for row in [PREFIX, MATCH, ENDPOINTS, TRUSTED_CA_FILE, CERT_FILE, KEY_FILE, TIMEOUT] {
+            assert!(HELP.contains(&format!("\n  {:<16} ", row.name)), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn a_line_of_the_journal_has_an_end() {
+        let keys: Vec<String> = (0..1000).map(|number| number.to_string()).collect();
+        assert_eq!(some_of(&keys[..2]), "0 1");
+        assert_eq!(some_of(&keys), "0 1 2 3 4 5 6 7 and 992 more");
+    }
+
+    #[test]
+    fn leases_are_told_with_their_keys() {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let lease =
+            |id, own: &[&str], others: &[&str]| Shown::from(&Lease { id, own: texts(own), others: texts(others) });
+        let released = Released {
+            node: Some("node1".to_owned()),
+            revoked: vec![lease(0x694d_9c0e_4f5a, &["/service/db/leader", "/service/db/members/node1"], &[])],
+            left: vec![lease(0x694d_9c0e_4f5b, &["/service/a"], &["/service/b"])],
+        };
+        golden::compare("release-locks", &released);
+    }
+}

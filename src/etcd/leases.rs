@@ -1,0 +1,216 @@
+//! Leases by what their keys name: those of one node are found, each with all of its keys, and can be revoked.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use etcd_client::{Client, GetOptions, LeaseTimeToLiveOptions};
+
+use super::client::{self, Credentials, Endpoint, Error};
+
+/// How many keys are asked for at a time: names only, which are short.
+const PAGE: i64 = 1000;
+/// What stands for keys that etcd's auth does not show.
+const HIDDEN: &str = "(not to be read)";
+/// What etcd says of a lease that has ended meanwhile.
+const NO_LEASE: &str = "etcdserver: requested lease not found";
+
+/// Where in a key it stands whose it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Its value is the node's name.
+    Value,
+    /// What follows its last slash is the node's name.
+    Name,
+    /// One of the two.
+    Either,
+}
+
+/// Which keys are a node's own. Names are compared byte by byte, and nothing but the whole name fits.
+#[derive(Clone, Debug)]
+pub struct Own {
+    /// What all of them begin with.
+    pub prefix: String,
+    pub node: String,
+    pub mark: Mark,
+}
+
+/// A lease that holds a key of the node's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    pub id: i64,
+    /// The node's own keys that it holds.
+    pub own: Vec<String>,
+    /// Keys of somebody else that it holds as well, or of which nobody says whose they are.
+    pub others: Vec<String>,
+}
+
+impl Own {
+    /// Whether the name of `key` says that it is the node's own. Those outside of the prefix are nobody's business.
+    fn is_by_name(&self, key: &[u8]) -> bool {
+        let last = key.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        self.is_below(key) && self.mark != Mark::Value && last == self.node.as_bytes()
+    }
+
+    fn is_by_value(&self, key: &[u8], value: &[u8]) -> bool {
+        self.is_below(key) && self.mark != Mark::Name && value == self.node.as_bytes()
+    }
+
+    fn is_below(&self, key: &[u8]) -> bool {
+        key.starts_with(self.prefix.as_bytes())
+    }
+
+    /// Where the keys below the prefix end: the first name that no longer begins with it.
+    fn end(&self) -> Vec<u8> {
+        let mut end = self.prefix.clone().into_bytes();
+        while let Some(last) = end.pop() {
+            if let Some(next) = last.checked_add(1) {
+                end.push(next);
+                break;
+            }
+        }
+        end
+    }
+}
+
+/// The leases that hold a key of the node's own, each with all of its keys. Nothing is asked but what a majority confirms.
+pub async fn find(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    own: &Own,
+    timeout: Duration,
+) -> Result<Vec<Lease>, Error> {
+    client::ask(endpoint, credentials, timeout, async |client| of_node(client, own).await).await
+}
+
+/// Ends a lease, and with it all of its keys; one that has ended already is no fault.
+pub async fn revoke(endpoint: &Endpoint, credentials: &Credentials, id: i64, timeout: Duration) -> Result<(), Error> {
+    let done = client::ask(endpoint, credentials, timeout, async |mut client| client.lease_revoke(id).await).await;
+    match done {
+        Err(Error::Client { why, .. }) if why == NO_LEASE => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+async fn of_node(mut client: Client, own: &Own) -> Result<Vec<Lease>, etcd_client::Error> {
+    let mut leases = BTreeMap::new();
+    for (key, id) in leased(&mut client, own).await? {
+        // A name says no for nothing; a value has to be asked for.
+        let may_be_own = own.mark != Mark::Name || own.is_by_name(&key);
+        if may_be_own && !leases.contains_key(&id) && whose(&mut client, own, &key, id).await? == Whose::Own {
+            leases.insert(id, key);
+        }
+    }
+    let mut found = Vec::new();
+    for (id, key) in leases {
+        let lease = whole(&mut client, own, id, &key).await?;
+        found.extend(Some(lease).filter(|lease| !lease.own.is_empty()));
+    }
+    Ok(found)
+}
+
+/// A lease of which `key` is known.
+async fn whole(client: &mut Client, own: &Own, id: i64, key: &[u8]) -> Result<Lease, etcd_client::Error> {
+    let mut lease = Lease { id, own: Vec::new(), others: Vec::new() };
+    let keys = match client.lease_time_to_live(id, Some(LeaseTimeToLiveOptions::new().with_keys())).await {
+        Ok(answer) => answer.keys().to_vec(),
+        // It has a key that this user may not read.
+        Err(error) if client::is_refused(&error) => {
+            lease.own.push(text(key));
+            lease.others.push(HIDDEN.to_owned());
+            return Ok(lease);
+        }
+        Err(error) => return Err(error),
+    };
+    for key in keys {
+        match whose(client, own, &key, id).await? {
+            Whose::Own => lease.own.push(text(&key)),
+            Whose::Others => lease.others.push(text(&key)),
+            Whose::Gone => {}
+        }
+    }
+    Ok(lease)
+}
+
+/// A key as a log shows it: in one line, whatever somebody has put into it.
+fn text(key: &[u8]) -> String {
+    let plain = |letter: char| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter };
+    String::from_utf8_lossy(key).chars().map(plain).collect()
+}
+
+/// The keys below the prefix that hang on a lease, and on which.
+async fn leased(client: &mut Client, own: &Own) -> Result<BTreeMap<Vec<u8>, i64>, etcd_client::Error> {
+    let mut found = BTreeMap::new();
+    let mut from = own.prefix.clone().into_bytes();
+    loop {
+        let options = GetOptions::new().with_range(own.end()).with_keys_only().with_limit(PAGE);
+        let answer = client.get(from, Some(options)).await?;
+        let leased = answer.kvs().iter().filter(|kv| kv.lease() != 0);
+        found.extend(leased.map(|kv| (kv.key().to_vec(), kv.lease())));
+        match answer.kvs().last().filter(|_| answer.more()) {
+            // The name right behind it.
+            Some(last) => from = [last.key(), &[0]].concat(),
+            None => return Ok(found),
+        }
+    }
+}
+
+/// Whose a key is.
+#[derive(PartialEq, Eq)]
+enum Whose {
+    Own,
+    Others,
+    /// It is not there any more, or hangs on another lease.
+    Gone,
+}
+
+/// Whose a key is that hung on `lease` a moment ago.
+async fn whose(client: &mut Client, own: &Own, key: &[u8], lease: i64) -> Result<Whose, etcd_client::Error> {
+    if !own.is_below(key) {
+        // Who may read it is not asked either.
+        return Ok(Whose::Others);
+    }
+    let answer = client.get(key, None).await?;
+    let Some(kv) = answer.kvs().first().filter(|kv| kv.lease() == lease) else { return Ok(Whose::Gone) };
+    let is_own = own.is_by_name(key) || own.is_by_value(key, kv.value());
+    Ok(if is_own { Whose::Own } else { Whose::Others })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(mark: Mark) -> Own {
+        Own { prefix: "/service/".to_owned(), node: "node1".to_owned(), mark }
+    }
+
+    #[test]
+    fn only_the_whole_name_fits_and_only_below_the_prefix() {
+        let by_name = |mark, key: &str| own(mark).is_by_name(key.as_bytes());
+        assert!(by_name(Mark::Name, "/service/db/members/node1") && by_name(Mark::Either, "/service/node1"));
+        for key in ["/service/node10", "/service/a-node1", "/service/Node1", "/service/node1/", "/other/node1", "node1"]
+        {
+            assert!(!by_name(Mark::Name, key) && !by_name(Mark::Either, key), "{key}");
+        }
+        assert!(!by_name(Mark::Value, "/service/node1"));
+
+        let by_value = |mark, value: &str| own(mark).is_by_value(b"/service/db/leader", value.as_bytes());
+        assert!(by_value(Mark::Value, "node1") && by_value(Mark::Either, "node1"));
+        for value in ["node10", "node", "", "node1\n", " node1", "{\"node\":\"node1\"}"] {
+            assert!(!by_value(Mark::Value, value) && !by_value(Mark::Either, value), "{value}");
+        }
+        assert!(!by_value(Mark::Name, "node1"));
+        assert!(!own(Mark::Value).is_by_value(b"/services/db/leader", b"node1"));
+    }
+
+    #[test]
+    fn a_key_is_shown_in_one_line() {
+        assert_eq!(text(b"/service/a\nERROR: b\x1b[31m\xff"), "/service/a\u{fffd}ERROR: b\u{fffd}[31m\u{fffd}");
+    }
+
+    #[test]
+    fn a_prefix_ends_where_the_next_name_begins() {
+        assert_eq!(own(Mark::Value).end(), b"/service0");
+        let end = Own { prefix: "a\u{7f}".to_owned(), ..own(Mark::Value) }.end();
+        assert_eq!(end, [b'a', 0x80]);
+    }
+}
