@@ -10,6 +10,7 @@
 #![allow(unreachable_pub, missing_debug_implementations, reason = "a program, not a library: nothing is exported")]
 
 mod agent_call;
+mod alert;
 mod bench_agent;
 mod bmc;
 mod chain;
@@ -34,6 +35,7 @@ mod net;
 mod node;
 mod openshift;
 mod pacemaker;
+mod patroni;
 mod power;
 mod power_cuts;
 mod proc;

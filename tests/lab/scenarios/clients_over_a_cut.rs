@@ -7,11 +7,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::steps;
+use crate::alert;
 use crate::check::{eventually, must, within};
-use crate::cluster;
 use crate::etcd;
 use crate::etcdctl::{Etcdctl, Running};
-use crate::host;
 use crate::node::{NODES, Node};
 use crate::power;
 use crate::redundant;
@@ -139,7 +138,6 @@ struct Locks {
     freed: String,
 }
 
-const ALERT: &str = "release-locks";
 const DEAD: &str = "/locks/dead";
 const MEMBER: &str = "/locks/members/";
 const ALIVE: &str = "/locks/alive";
@@ -148,32 +146,18 @@ const SHARED: [&str; 2] = ["/locks/shared-1", "/locks/shared-2"];
 const AT_ONCE: Duration = Duration::from_secs(5);
 
 impl Locks {
-    /// As the guide has it: a user of etcd that may touch the locks and nothing else, its certificate where Pacemaker's user can read
-    /// it, and the alert.
+    /// As the guide has it: with a user of etcd that may touch the locks and nothing else.
     fn have_an_alert_agent(lab: &Lab, etcdctl: &Etcdctl) -> Result<()> {
         let user = tls::LOCKS;
         etcdctl.must(&["role", "add", user])?;
         etcdctl.must(&["role", "grant-permission", user, "readwrite", "/locks/", "--prefix"])?;
         etcdctl.must(&["user", "add", user, "--no-password"])?;
         etcdctl.must(&["user", "grant-role", user, user])?;
-        for (node, end) in NODES.into_iter().flat_map(|node| [(node, "crt"), (node, "key")]) {
-            let file = format!("/etc/tandem/{user}.{end}");
-            host::put(lab, node, &file, &std::fs::read_to_string(lab.pki().join(format!("{user}.{end}")))?)?;
-            host::must(lab, node, &["chown", "hacluster", &file])?;
-            host::must(lab, node, &["chmod", "0600", &file])?;
-        }
-        let endpoints = format!("endpoints={}", NODES.map(Node::endpoint).join(","));
-        let path = "path=/usr/share/pacemaker/alerts/tandem-release-locks";
-        let files =
-            ["trusted_ca_file=/etc/tandem/ca.crt", "cert_file=/etc/tandem/locks.crt", "key_file=/etc/tandem/locks.key"];
-        let options = ["options", "prefix=/locks/", "match=either", &endpoints];
-        let id = format!("id={ALERT}");
-        let words = [&["alert", "create", path, &id][..], &options, &files].concat();
-        cluster::pcs(lab, host::any_running(lab)?, &words)
+        alert::create(lab, "/locks/")
     }
 
     fn have_none_any_more(lab: &Lab, etcdctl: &Etcdctl) -> Result<()> {
-        cluster::pcs(lab, host::any_running(lab)?, &["alert", "delete", ALERT])?;
+        alert::delete(lab)?;
         etcdctl.must(&["user", "delete", tls::LOCKS])?;
         etcdctl.must(&["role", "delete", tls::LOCKS]).map(drop)
     }

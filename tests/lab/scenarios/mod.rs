@@ -40,6 +40,7 @@ mod pacemaker_ends_in_maintenance;
 mod parameters_change;
 mod partition;
 mod partition_without_fencing;
+mod patroni;
 mod peer_black_holed;
 mod podman_broken;
 mod podman_hangs;

@@ -79,7 +79,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     ),
     scenario(
         "clients_over_a_cut",
-        "the leader's power is cut with auth on: a lease, a lock and a watch of etcdctl live through it",
+        "the leader's power is cut with auth on: a lease, a lock and a watch live through it, the dead node's are freed",
         clients_over_a_cut::run,
     ),
     scenario("disk_lost", "both nodes lose power, and one of them its etcd disk as well", disk_lost::with_the_power),
@@ -347,6 +347,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     scenario("wrong_input", "wrong parameters, files, image and password: one clear sentence each", wrong_input::run)
         .needs(Needs::NoEtcd)
         .leaves_a_mess(),
+    scenario(
+        "patroni",
+        "PostgreSQL under Patroni: the replica's host dies, the primary's dies: no row is lost, and all go on in time",
+        patroni::run,
+    )
+    .leaves_a_mess()
+    .nightly(),
     // After `make package`: `make lab-installed` runs it by name.
     scenario("readme", "the commands in README.md, as printed, from the packages to two voters", readme::run)
         .needs(Needs::Nothing)

@@ -1,0 +1,37 @@
+//! The alert agent that releases a fenced node's locks, configured as the page for users of etcd has it.
+
+use crate::cluster;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::tls::LOCKS;
+
+const ID: &str = "release-locks";
+const PATH: &str = "path=/usr/share/pacemaker/alerts/tandem-release-locks";
+
+/// For keys below `prefix`, with a certificate of its own that Pacemaker's user can read.
+pub fn create(lab: &Lab, prefix: &str) -> Result<()> {
+    for (node, end) in NODES.into_iter().flat_map(|node| [(node, "crt"), (node, "key")]) {
+        let file = format!("/etc/tandem/{LOCKS}.{end}");
+        host::put(lab, node, &file, &std::fs::read_to_string(lab.pki().join(format!("{LOCKS}.{end}")))?)?;
+        host::must(lab, node, &["chown", "hacluster", &file])?;
+        host::must(lab, node, &["chmod", "0600", &file])?;
+    }
+    let id = format!("id={ID}");
+    let options = [
+        format!("prefix={prefix}"),
+        "match=either".to_owned(),
+        format!("endpoints={}", NODES.map(Node::endpoint).join(",")),
+        "trusted_ca_file=/etc/tandem/ca.crt".to_owned(),
+        format!("cert_file=/etc/tandem/{LOCKS}.crt"),
+        format!("key_file=/etc/tandem/{LOCKS}.key"),
+    ];
+    let mut words = vec!["alert", "create", PATH, &id, "options"];
+    words.extend(options.iter().map(String::as_str));
+    cluster::pcs(lab, host::any_running(lab)?, &words)
+}
+
+pub fn delete(lab: &Lab) -> Result<()> {
+    cluster::pcs(lab, host::any_running(lab)?, &["alert", "delete", ID])
+}

@@ -1,0 +1,142 @@
+//! A real client: PostgreSQL under Patroni on the two hosts. The replica's host dies, and the primary is not demoted where the
+//! survivor's etcd runs on; the primary's host dies, and the replica takes over once etcd is back and the dead one's lock has
+//! ended, or was released by the alert agent. No row that was acknowledged is lost.
+
+use std::time::{Duration, Instant};
+
+use super::steps;
+use crate::alert;
+use crate::check::{eventually, must, within};
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::patroni::{self, TTL};
+use crate::power;
+use crate::redundant;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+use crate::writer::Writers;
+
+/// For a data directory to be made, copied, or wound back.
+const DATA: Duration = Duration::from_secs(240);
+const RECOVERED: Duration = Duration::from_secs(90);
+/// Between the end of the dead primary's lock and the first answer of the new one.
+const TAKE_OVER: Duration = Duration::from_secs(5);
+/// Several of Patroni's rounds.
+const A_WHILE: Duration = Duration::from_secs(30);
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let [primary, replica] = NODES;
+    etcd::wait_two_voters(lab, Duration::from_secs(60))?;
+    has_a_gateway(lab, primary)?;
+    NODES.into_iter().try_for_each(|node| patroni::install(lab, node))?;
+    patroni::start(lab, primary)?;
+    within(DATA, "the first PostgreSQL is the primary", || patroni::is_primary(lab, primary), |yes| *yes)?;
+    patroni::ask(lab, primary, "create table rows (id text primary key)")?;
+    patroni::start(lab, replica)?;
+    follows_synchronously(lab, primary)?;
+    let mut writers = super::writing(lab)?;
+    replica_is_lost(lab, &writers, primary)?;
+    primary_is_lost(lab, &writers, primary)?;
+    alert::create(lab, "/service/")?;
+    primary_is_lost(lab, &writers, replica)?;
+    let log = || steps::said(lab, primary, 0);
+    let words = format!("which held /service/lab/leader /service/lab/members/{replica}");
+    eventually("the dead primary's lock was released", log, |log| log.contains(&words))?;
+    alert::delete(lab)?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// Patroni asks etcd's gateway, which 3.4 leaves off where it has a configuration file.
+fn has_a_gateway(lab: &Lab, by: Node) -> Result<()> {
+    if lab.setting("etcd").as_deref() != Some("3.4") {
+        return Ok(());
+    }
+    cluster::pcs(lab, by, &["resource", "update", cluster::ETCD, "etcd_settings=enable-grpc-gateway=true"])?;
+    host::must(lab, by, &["crm_resource", "--wait", "--timeout=120s"])?;
+    etcd::wait_two_voters(lab, Duration::from_secs(120))?;
+    redundant::wait(lab)
+}
+
+fn follows_synchronously(lab: &Lab, primary: Node) -> Result<()> {
+    let what = format!("{}'s PostgreSQL follows synchronously", primary.other());
+    let seen = || (patroni::is_redundant(lab, primary), last_words(lab));
+    within(DATA, &what, seen, |(yes, _)| *yes).map(drop)
+}
+
+fn last_words(lab: &Lab) -> [String; 2] {
+    NODES.map(|node| patroni::said(lab, node).lines().next_back().unwrap_or_default().to_owned())
+}
+
+/// Answers how long etcd took no writes.
+fn cut(lab: &Lab, writers: &Writers, victim: Node) -> Result<Duration> {
+    steps::cut(lab, victim)?;
+    let (cut_at, began) = (writers.now(), Instant::now());
+    within(RECOVERED, "etcd takes writes again", || writers.first_after(cut_at), Option::is_some)?;
+    Ok(began.elapsed())
+}
+
+/// Its etcd, then its PostgreSQL.
+fn returns(lab: &Lab, node: Node) -> Result<()> {
+    if !power::is_on(lab, node) {
+        power::on(lab, node)?;
+    }
+    etcd::wait_two_voters(lab, Duration::from_secs(180))?;
+    patroni::start(lab, node)?;
+    follows_synchronously(lab, node.other())
+}
+
+fn rows(lab: &Lab, node: Node) -> usize {
+    patroni::acknowledged(lab, node).len()
+}
+
+/// Rows wait for the replica until Patroni has written to etcd that nobody follows.
+///
+/// A restart of etcd breaks what is under way. Patroni 3.0.2 tries again where nobody answers, but where its request to renew
+/// the lock ends in the middle it demotes at once, and promotes again: whether that happens is chance.
+fn replica_is_lost(lab: &Lab, writers: &Writers, primary: Node) -> Result<()> {
+    let started = patroni::ask(lab, primary, "select pg_postmaster_start_time()")?;
+    let process = etcd::pid(lab, primary);
+    let gap = cut(lab, writers, primary.other())?;
+    let before = rows(lab, primary);
+    within(A_WHILE, "the primary takes rows again", || rows(lab, primary), |now| *now > before)?;
+    println!("   the replica's host: etcd {:.1} s, rows {:.1} s", gap.as_secs_f64(), without_rows(lab, primary));
+    let ran_on = etcd::pid(lab, primary) == process;
+    std::thread::sleep(A_WHILE);
+    returns(lab, primary.other())?;
+    must("it is the primary", patroni::is_primary(lab, primary), |yes| *yes)?;
+    let demoted = patroni::said(lab, primary).lines().find(|line| line.contains("emoting self")).map(str::to_owned);
+    if let (false, Some(line)) = (ran_on, &demoted) {
+        println!("   note: the survivor's etcd was restarted: {line}");
+        return Ok(());
+    }
+    must("Patroni demoted nobody", demoted, Option::is_none)?;
+    let now = patroni::ask(lab, primary, "select pg_postmaster_start_time()")?;
+    must("PostgreSQL ran on", now, |now| *now == started).map(drop)
+}
+
+/// The longest time without an acknowledged row, in seconds.
+fn without_rows(lab: &Lab, node: Node) -> f64 {
+    let times: Vec<f64> = patroni::acknowledged(lab, node).into_iter().map(|(at, _)| at).collect();
+    times.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)
+}
+
+fn primary_is_lost(lab: &Lab, writers: &Writers, primary: Node) -> Result<()> {
+    let next = primary.other();
+    let began = Instant::now();
+    let gap = cut(lab, writers, primary)?;
+    let limit = (gap + Duration::from_secs(TTL) + TAKE_OVER).saturating_sub(began.elapsed());
+    let seen = || (patroni::is_primary(lab, next), last_words(lab));
+    within(limit, &format!("{next}'s PostgreSQL is the primary"), seen, |(yes, _)| *yes)?;
+    println!(
+        "   the primary's host: etcd {:.1} s, PostgreSQL {:.1} s",
+        gap.as_secs_f64(),
+        began.elapsed().as_secs_f64()
+    );
+    let before = rows(lab, next);
+    within(A_WHILE, "the new primary takes rows", || rows(lab, next), |now| *now > before)?;
+    must("no acknowledged row is lost", patroni::lost(lab, next)?, Vec::is_empty)?;
+    returns(lab, primary)
+}
