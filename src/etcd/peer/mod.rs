@@ -57,6 +57,8 @@ pub struct Wish {
     /// The term in which our etcd was seen. What etcd's status calls so is the term of the last entry that it has applied,
     /// which is the same only where elections in vain do not count (`--pre-vote`, the default from etcd 3.5 on).
     pub term: u64,
+    /// Up to which index it had applied its log then, and with it every change of members; 0 where that is not known.
+    pub applied: u64,
 }
 
 /// How long each step had taken when it was done, since the beginning.

@@ -44,6 +44,8 @@ struct Seat<'a> {
     /// The index of the first entry of that term, which is the new leader's own.
     own_entry: Option<u64>,
     own_entry_is_committed: bool,
+    /// Up to which index no entry of the leader's log is unknown that could change the members.
+    inspected: Option<u64>,
 }
 
 pub(super) fn take(
@@ -77,6 +79,7 @@ pub(super) fn take(
             moved_to: None,
             own_entry: None,
             own_entry_is_committed: false,
+            inspected: None,
         };
         let outcome = seat.sit(scope);
         // The threads come to their end: their connections are closed, and nobody takes what they bring.
@@ -264,6 +267,9 @@ impl<'a> Seat<'a> {
         {
             self.own_entry = self.own_entry.or(Some(first));
         }
+        if !self.is_inspected(message, last)? {
+            return Ok(());
+        }
         // One that does not arrive is missed by nobody: the leader sends again what was not acknowledged.
         let answer = Outgoing { index: last, ..Outgoing::new(kind::APPEND_ANSWER, self.granted) };
         if self.post(&answer, BRIEFLY).is_ok() && self.taken.acknowledged.is_zero() {
@@ -271,6 +277,40 @@ impl<'a> Seat<'a> {
         }
         self.own_entry_is_committed |= self.own_entry.is_some_and(|own| message.commit >= own);
         Ok(())
+    }
+
+    /// Whether every entry below the new leader's own was looked at; where some were not sent, they are asked for first. A change of
+    /// members may be among them that nobody knew to be committed: `/members` shows only what is applied. The first
+    /// acknowledgement would commit it, and where it removes our own member, what is acknowledged behind it is lost with
+    /// that.
+    fn is_inspected(&mut self, message: &Message, last: u64) -> Result<bool, String> {
+        let applied = if self.wish.applied == 0 { message.commit } else { self.wish.applied };
+        let known = *self.inspected.get_or_insert(applied.min(message.commit));
+        let own = self.own_entry.unwrap_or(u64::MAX);
+        if known.saturating_add(1) >= own {
+            return Ok(true);
+        }
+        if message.index > known {
+            let lacks = Outgoing {
+                index: message.index,
+                reject: true,
+                reject_hint: known,
+                ..Outgoing::new(kind::APPEND_ANSWER, self.granted)
+            };
+            let _ = self.post(&lacks, BRIEFLY);
+            return Ok(false);
+        }
+        if let Some((first, newest)) = message.entries.changes
+            && newest > known
+            && first < own
+        {
+            return Err(format!(
+                "entry {} of its log, which it has not applied, changes the members",
+                first.max(known + 1)
+            ));
+        }
+        self.inspected = Some(known.max(last));
+        Ok(true)
     }
 
     /// Has the dead member removed, and answers the leader until it lists it no more.

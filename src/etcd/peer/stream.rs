@@ -1,9 +1,9 @@
 //! The two streams of messages that etcd sends a peer, read without keeping what a stand-in needs not: of an entry only its
-//! term and index, of a snapshot nothing. The other side names lengths; nothing is allocated by them.
+//! kind, term and index, of a snapshot nothing. The other side names lengths; nothing is allocated by them.
 
 use std::io::{Error, ErrorKind, Read, Result};
 
-use super::wire::kind;
+use super::wire::{CONF_CHANGE, CONF_CHANGES, REMOVE_NODE, kind};
 
 /// More than etcd puts into one message; whoever names more talks nonsense.
 const MESSAGE_LIMIT: u64 = 512 * 1024 * 1024;
@@ -37,10 +37,21 @@ pub(super) struct Entries {
     pub(super) last: u64,
     /// The greatest term among them, and the index of the first one of that term.
     pub(super) newest: Option<(u64, u64)>,
+    /// The first and the last index among those that change the members, but for those that only remove `dead`.
+    pub(super) changes: Option<(u64, u64)>,
+    /// The member whose removal is no such change.
+    pub(super) dead: u64,
 }
 
 impl Entries {
-    fn add(&mut self, term: u64, index: u64) {
+    fn beside(dead: u64) -> Self {
+        Self { dead, ..Self::default() }
+    }
+
+    fn add(&mut self, kind: u64, term: u64, index: u64, removes: Option<u64>) {
+        if CONF_CHANGES.contains(&kind) && removes != Some(self.dead) {
+            self.changes = Some((self.changes.map_or(index, |(first, _)| first), index));
+        }
         self.count = self.count.saturating_add(1);
         self.last = index;
         if self.newest.is_none_or(|(newest, _)| term > newest) {
@@ -108,7 +119,7 @@ impl<R: Read> Decoder<R> {
         if length > MESSAGE_LIMIT {
             return Err(nonsense(format!("a message of {length} bytes")));
         }
-        message(&mut self.reader, length)
+        message(&mut self.reader, length, self.to)
     }
 
     fn whole(&mut self) -> Result<Message> {
@@ -122,7 +133,7 @@ impl<R: Read> Decoder<R> {
     fn implied(&mut self) -> Result<Message> {
         let (term, index) = (self.term, self.index);
         let count = number(&mut self.reader)?;
-        let (mut entries, mut left) = (Entries::default(), MESSAGE_LIMIT);
+        let (mut entries, mut left) = (Entries::beside(self.to), MESSAGE_LIMIT);
         for _ in 0..count {
             let length = number(&mut self.reader)?;
             left = length
@@ -139,10 +150,10 @@ impl<R: Read> Decoder<R> {
     }
 }
 
-/// A message of `length` bytes.
-pub(super) fn message(reader: &mut impl Read, length: u64) -> Result<Message> {
+/// A message of `length` bytes. Entries that remove `dead` change nothing that is not wanted.
+pub(super) fn message(reader: &mut impl Read, length: u64, dead: u64) -> Result<Message> {
     let mut scan = Scan { reader, left: length };
-    let mut message = Message::default();
+    let mut message = Message { entries: Entries::beside(dead), ..Message::default() };
     while let Some((field, value)) = scan.field()? {
         match (field, value) {
             (1, Value::Number(value)) => message.kind = value,
@@ -167,17 +178,33 @@ pub(super) fn message(reader: &mut impl Read, length: u64) -> Result<Message> {
 }
 
 fn entry<R: Read>(mut scan: Scan<'_, R>, entries: &mut Entries) -> Result<()> {
-    let (mut term, mut index) = (0, 0);
+    let (mut kind, mut term, mut index, mut removes) = (0, 0, 0, None);
     while let Some((field, value)) = scan.field()? {
         match (field, value) {
+            (1, Value::Number(value)) => kind = value,
             (2, Value::Number(value)) => term = value,
             (3, Value::Number(value)) => index = value,
+            (4, Value::Bytes(length)) if kind == CONF_CHANGE => removes = removal(scan.part(length)?)?,
             (_, Value::Number(_)) => {}
             (_, Value::Bytes(length)) => scan.part(length)?.skip()?,
         }
     }
-    entries.add(term, index);
+    entries.add(kind, term, index, removes);
     Ok(())
+}
+
+/// Whom a change of members removes, if it does nothing else.
+fn removal<R: Read>(mut change: Scan<'_, R>) -> Result<Option<u64>> {
+    let (mut kind, mut member) = (0, 0);
+    while let Some((field, value)) = change.field()? {
+        match (field, value) {
+            (2, Value::Number(value)) => kind = value,
+            (3, Value::Number(value)) => member = value,
+            (_, Value::Number(_)) => {}
+            (_, Value::Bytes(length)) => change.part(length)?.skip()?,
+        }
+    }
+    Ok((kind == REMOVE_NODE).then_some(member))
 }
 
 /// A field's value: a number, or how many bytes follow.

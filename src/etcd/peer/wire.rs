@@ -18,9 +18,11 @@ pub(super) mod kind {
 }
 
 /// `raftpb.EntryConfChange`.
-const CONF_CHANGE: u64 = 1;
+pub(super) const CONF_CHANGE: u64 = 1;
+/// Every kind of entry that changes the members; the other one is `raftpb.EntryConfChangeV2`.
+pub(super) const CONF_CHANGES: [u64; 2] = [CONF_CHANGE, 2];
 /// `raftpb.ConfChangeRemoveNode`.
-const REMOVE_NODE: u64 = 1;
+pub(super) const REMOVE_NODE: u64 = 1;
 
 /// `raftpb.Message`, as it is sent.
 #[derive(Clone, PartialEq, prost::Message)]

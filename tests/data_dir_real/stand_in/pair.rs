@@ -105,8 +105,9 @@ impl Survivor {
     pub(crate) fn wish(&self) -> Wish {
         let seen = peer::look(&self.place, WITHIN).unwrap();
         // With auth on, nobody is told the term without a user.
-        let term = self.etcd.client().status().map_or(0, |status| status.raft_term());
-        Wish { cluster_id: seen.cluster_id, me: self.me, dead: self.dead, term }
+        let status = self.etcd.client().status();
+        let (term, applied) = status.map_or((0, 0), |status| (status.raft_term(), status.raft_applied_index()));
+        Wish { cluster_id: seen.cluster_id, me: self.me, dead: self.dead, term, applied }
     }
 
     /// Stands in, with the looks anew that a caller has.

@@ -45,7 +45,7 @@ fn outgoing() -> impl Strategy<Value = Outgoing> {
 
 /// What of `sent` is to be read.
 fn expected(sent: &Outgoing) -> Message {
-    let mut entries = Entries { count: sent.entries.len() as u64, ..Entries::default() };
+    let mut entries = Entries { count: sent.entries.len() as u64, dead: TO, ..Entries::default() };
     if let (Some(first), Some(last)) = (sent.entries.first(), sent.entries.last()) {
         entries.last = last.index;
         entries.newest = Some((first.term, first.index));

@@ -55,6 +55,8 @@ pub(super) enum Fault {
     Sends(Vec<u8>),
     /// Entries that do not follow.
     Gap,
+    /// Its log has an entry that it has not applied, of this kind; a change of members removes this one.
+    Tail(u64, u64),
     AnotherVoterInTheEnd,
 }
 
@@ -138,7 +140,7 @@ impl FalsePeer {
             let mut body = vec![0; length];
             reader.read_exact(&mut body).unwrap();
             let path = first.split(' ').nth(1).unwrap();
-            let message = (path == "/raft").then(|| stream::message(&mut &body[..], length as u64).unwrap());
+            let message = (path == "/raft").then(|| stream::message(&mut &body[..], length as u64, DEAD).unwrap());
             let step = self.step(path, message.as_ref());
             if let Fault::At(at, how) = self.fault
                 && step == Some(at)
@@ -270,16 +272,27 @@ impl FalsePeer {
             kind::VOTE_ANSWER => {
                 let index = if self.fault == Fault::Gap { OWN + 3 } else { OWN };
                 let entry = Entry { kind: 0, term, index, data: vec![7; 300_000] };
+                let commit = if matches!(self.fault, Fault::Tail(..)) { OWN - 2 } else { OWN - 1 };
                 let append = Outgoing {
                     log_term: TERM,
                     index: OWN - 1,
                     entries: vec![entry],
-                    commit: OWN - 1,
+                    commit,
                     ..Outgoing::new(kind::APPEND, term)
                 };
                 let append = Outgoing { from: ME, to: DEAD, ..append };
                 self.send("msgapp", &[&[0, 2][..], &framed(&append)].concat());
                 self.say(Outgoing { context: Some(CONTEXT.to_vec()), ..Outgoing::new(kind::HEARTBEAT, term) });
+            }
+            // The leader goes back, and sends what is lacking as well.
+            kind::APPEND_ANSWER if message.reject => {
+                let Fault::Tail(kind, removed) = self.fault else { panic!("{message:?}") };
+                let data = Outgoing::removal_of(removed, 1).entries.remove(0).data;
+                let own = Entry { kind: 0, term, index: OWN, data: Vec::new() };
+                let entries = vec![Entry { kind, term: TERM, index: OWN - 1, data }, own];
+                let (index, commit) = (OWN - 2, OWN - 2);
+                let append = Outgoing { log_term: TERM, index, entries, commit, ..Outgoing::new(kind::APPEND, term) };
+                self.send("msgapp", &[&[2][..], &framed(&Outgoing { from: ME, to: DEAD, ..append })].concat());
             }
             kind::APPEND_ANSWER if message.index == OWN => self.send("msgapp", &implied(&[], OWN)),
             kind::PROPOSAL => self.state.lock().unwrap().is_removed = true,

@@ -10,7 +10,7 @@ use super::false_peer::{CLUSTER, CONTEXT, DEAD, Fault, How, ME, Running, TERM};
 use crate::clock::Deadline;
 use crate::etcd::version::Version;
 
-const WISH: Wish = Wish { cluster_id: CLUSTER, me: ME, dead: DEAD, term: TERM };
+const WISH: Wish = Wish { cluster_id: CLUSTER, me: ME, dead: DEAD, term: TERM, applied: 10 };
 const WITHIN: Duration = Duration::from_millis(800);
 /// For whatever else this machine does.
 const SLACK: Duration = Duration::from_millis(1500);
@@ -151,6 +151,24 @@ fn entries_with_a_gap_are_not_acknowledged() {
     let given_up = outcome(&peer, &WISH).unwrap_err();
     assert_eq!((given_up.step, given_up.voted), (Step::Acknowledge, true));
     assert!(peer.posted(kind::APPEND_ANSWER).is_empty());
+}
+
+#[test]
+fn a_change_of_members_that_nobody_knew_of_is_not_committed() {
+    // Neither a client's entry nor one that removes the dead member, as an earlier stand-in leaves it, is such a change.
+    for (kind_of_entry, removed) in [(0, ME), (1, DEAD)] {
+        let peer = Running::with(Fault::Tail(kind_of_entry, removed));
+        outcome(&peer, &WISH).unwrap();
+        let answers = peer.posted(kind::APPEND_ANSWER);
+        assert_eq!((answers[0].reject, answers[1].reject, answers[1].index), (true, false, 11));
+    }
+    for (kind_of_entry, removed) in [(1, ME), (2, DEAD)] {
+        let peer = Running::with(Fault::Tail(kind_of_entry, removed));
+        let given_up = outcome(&peer, &WISH).unwrap_err();
+        assert_eq!(given_up.step, Step::Acknowledge);
+        assert_eq!(given_up.why, "entry 10 of its log, which it has not applied, changes the members");
+        assert!(peer.posted(kind::APPEND_ANSWER).iter().all(|answer| answer.reject));
+    }
 }
 
 #[test]
