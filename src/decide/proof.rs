@@ -103,7 +103,14 @@ pub(super) fn is_confirmed(evidence: &Evidence) -> bool {
 /// up what it took. A snapshot that was restored here is of another cluster id, and somebody put it here for that.
 pub(super) fn told_to(evidence: &Evidence) -> bool {
     let is_set = |cib: &Cib| cib.others.force_on_me && !cib.others.force_on_peer;
-    evidence.cib.known().is_some_and(is_set) && (!evidence.was_left_behind() || is_restored(evidence))
+    let went_on = evidence.was_left_behind() || peer_votes_alone(evidence);
+    evidence.cib.known().is_some_and(is_set) && (!went_on || is_restored(evidence))
+}
+
+/// Whether the peer says that it is the sole voter: this node's member was removed there, and no fork tells of that.
+fn peer_votes_alone(evidence: &Evidence) -> bool {
+    let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
+    record.is_some_and(|record| classify(&record.disk) == Standing::SoleVoter)
 }
 
 fn is_restored(evidence: &Evidence) -> bool {

@@ -277,3 +277,17 @@ fn a_check_that_was_asked_for_fails_the_monitor() {
     evidence.local.failed_check = Some("no confirmed read".to_owned());
     assert_eq!(exit(&first(Request::Monitor, &evidence)), Some(Exit::Retriable));
 }
+
+/// It was removed there by its peer's own etcd, and no fork tells of that: the peer has writes that are nowhere else.
+#[test]
+fn force_new_cluster_is_no_word_against_a_peer_that_says_it_is_the_sole_voter() {
+    let stopped = Evidence { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..at_rest().at_the_barrier() };
+    let told = forced_on_me(stopped).peer_is(PeerNode::Online, PeerAgent::Starting);
+    let forces = |voters: &[u64]| {
+        let told = told.clone().with_peer_record(history(PEER, voters, &[]));
+        let plan = crate::decide::decide(Request::Start, &told, &barrier());
+        plan.effects.contains(&Effect::RunContainer(RunMode::ForceNewCluster))
+    };
+    assert!(forces(&[ME, PEER]), "nothing else stands in the way");
+    assert!(!forces(&[PEER]));
+}
