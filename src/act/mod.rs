@@ -6,6 +6,7 @@ pub(crate) mod drop_in;
 mod image;
 mod reload;
 mod snapshot;
+mod stand_in;
 mod stop;
 
 pub use reload::reload;
@@ -97,6 +98,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::SetAlarm(alarm) => Ok(attributes::show_alarm(programs, node, alarm.as_deref())?),
         Effect::ForgetPrimary => Ok(attributes::set_property(programs, attributes::PRIMARY, None)?),
         Effect::RunContainer(mode) => container::run(context, mode),
+        Effect::StandIn(vote) => stand_in::stand_in(context, vote),
         Effect::SettleConfig => container::settle_config(context),
         Effect::MoveLeader { to } => {
             Ok(blocking::move_leader(&context.own_endpoint, context.credentials(), *to, MEMBERSHIP_TIMEOUT)?)

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use crate::clock;
 use crate::data_dir::DataDir;
 use crate::decide::evidence::{
-    BootMemory, Cib, Container, Etcd, Evidence, LogPosition, MemberId, Note, PeerAgent, PeerNode, PublishedState,
+    BootMemory, Cib, Container, Etcd, Evidence, Leaderless, LogPosition, MemberId, Note, PeerAgent, PeerNode,
+    PublishedState,
 };
 use crate::decide::fact::Fact;
 
@@ -17,6 +18,9 @@ pub(crate) fn text(evidence: &Evidence) -> String {
     };
     let peer = evidence.peer_name();
     line("own etcd", fact(&evidence.own_etcd, "does not run", etcd));
+    if !evidence.own_leaderless.is_not_asked() {
+        line("without a leader", fact(&evidence.own_leaderless, "does not run", leaderless));
+    }
     line(&format!("{peer}'s etcd"), fact(&evidence.peer_etcd, "does not run", etcd));
     line("container", fact(&evidence.container, "there is none", container));
     line("data dir", fact(&evidence.disk, "blank", data));
@@ -76,6 +80,11 @@ fn etcd(etcd: &Etcd) -> String {
         let _ = write!(text, ", reports '{alarm}'");
     }
     text
+}
+
+fn leaderless(told: &Leaderless) -> String {
+    let voters = ids(told.members.iter().filter(|member| !member.is_learner).map(|member| member.id));
+    format!("etcd {}, member {:x}, term {}, voters {voters}", told.version, told.member_id, told.term)
 }
 
 fn ids(ids: impl Iterator<Item = MemberId>) -> String {

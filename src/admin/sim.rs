@@ -132,6 +132,8 @@ pub(super) struct Check {
     /// Lets a look of an agent not find something out: the CIB, its note, its data, its container, an etcd
     #[arg(long)]
     hide: bool,
+    #[arg(long, help = "Lets no survivor go on without a restart (recovery=restart)")]
+    restart: bool,
     /// Ends with the first violation
     #[arg(long)]
     first: bool,
@@ -172,6 +174,7 @@ impl Check {
             promotable: self.promotable,
             chooses: self.choose,
             tells: self.tell,
+            stand_ins: !self.restart,
             hides: self.hide,
         }
     }

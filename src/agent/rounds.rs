@@ -5,8 +5,7 @@ use std::time::Duration;
 use crate::act;
 use crate::act::drop_in;
 use crate::decide::evidence::Container;
-use crate::decide::reason::Health;
-use crate::decide::reason::Wait;
+use crate::decide::reason::{Health, Step, Wait};
 use crate::decide::{self, Effect, Evidence, Exit, Fact, Next, Phase, Plan, Progress, Reason, Request};
 use crate::decision_log::{self, Entry};
 use crate::observe;
@@ -22,7 +21,14 @@ const PAUSE_AFTER_MANY: Duration = Duration::from_secs(2);
 
 /// Runs `request` to its answer.
 pub(super) fn run(context: &Context, request: Request) -> Answered {
-    let mut rounds = Rounds { context, request, progress: Progress::default(), last_because: None, failures: 0 };
+    let mut rounds = Rounds {
+        context,
+        request,
+        progress: Progress::default(),
+        last_because: None,
+        failures: 0,
+        spent: Spent::default(),
+    };
     loop {
         if let Some(answered) = rounds.next() {
             return answered;
@@ -37,12 +43,23 @@ struct Rounds<'a> {
     /// The reason that was logged last: a wait of many rounds is one line.
     last_because: Option<Reason>,
     failures: u32,
+    spent: Spent,
+}
+
+/// Where the time of a recovery went, since it was announced.
+#[derive(Default)]
+struct Spent {
+    looking: Duration,
+    acting: Duration,
+    waiting: Duration,
 }
 
 impl Rounds<'_> {
     /// One round; the answer once there is one.
     fn next(&mut self) -> Option<Answered> {
+        let began = self.context.deadline.elapsed();
         let evidence = observe::observe(self.context);
+        let looked = self.context.deadline.elapsed();
         remember(self.context, &evidence.container);
         let plan = decide::decide(self.request, &evidence, &self.progress);
         let is_news = self.log(&plan) || !plan.effects.is_empty();
@@ -50,6 +67,7 @@ impl Rounds<'_> {
             log::debug!("effect: {effect}");
             act::perform(self.context, effect)
         });
+        self.count(&plan, looked.saturating_sub(began), self.context.deadline.elapsed().saturating_sub(looked));
         warn_of_a_machine(&evidence, &plan);
         let upkeep_exit = decide::after_failed_upkeep(&evidence);
         let may_fail = decide::may_fail(self.request, &evidence);
@@ -68,8 +86,25 @@ impl Rounds<'_> {
             Next::Exit(exit) => Some(finish(exit, &plan.because)),
             Next::Reobserve { after_ms, progress } => {
                 self.progress = progress;
+                self.spent.waiting += Duration::from_millis(after_ms);
                 self.look_again_after(Duration::from_millis(after_ms), when_over)
             }
+        }
+    }
+
+    /// Counts from the announcement on, and tells it at the end: fencing and what was waited for before it are not the agent's.
+    fn count(&mut self, plan: &Plan, looking: Duration, acting: Duration) {
+        if matches!(plan.because, Reason::Step(Step::AnnounceGoingOnAlone { .. })) {
+            self.spent = Spent::default();
+        }
+        self.spent.looking += looking;
+        self.spent.acting += acting;
+        if matches!(plan.because, Reason::Step(Step::TookOver { .. })) {
+            let [looking, acting, waiting] =
+                [self.spent.looking, self.spent.acting, self.spent.waiting].map(|time| time.as_secs_f64());
+            log::info!(
+                "since the announcement: {looking:.3} s of looks, {acting:.3} s of acts, {waiting:.3} s of pauses"
+            );
         }
     }
 

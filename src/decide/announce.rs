@@ -7,6 +7,7 @@ use super::proof::{is_confirmed, note_unreadable};
 use super::reason::Reason;
 use super::standing::{database_is_ahead, position};
 use super::timing::LOOK_FOR_AN_ANNOUNCEMENT_MS;
+use super::vote;
 
 /// Writes down that this node runs standalone, in the note and in the CIB, before it does.
 pub(super) fn announce(evidence: &Evidence, because: Reason) -> Plan {
@@ -20,11 +21,13 @@ pub(super) fn announce(evidence: &Evidence, because: Reason) -> Plan {
         Effect::PublishLineage(note.lineage.clone()),
         Effect::SetStandalone(Some(evidence.me.name.clone())),
     ]);
-    let nonce = (!evidence.container_may_run()).then_some(evidence.nonce);
+    let vote = vote::vote(evidence).ok();
+    let nonce = (vote.is_some() || !evidence.container_may_run()).then_some(evidence.nonce);
     let record = announced_record(evidence, &note, nonce);
-    let phase = match nonce.filter(|_| record.is_some()) {
-        Some(nonce) => Phase::Barrier { nonce },
-        None => Phase::Announced,
+    let phase = match (nonce.filter(|_| record.is_some()), vote) {
+        (Some(nonce), Some(vote)) => Phase::StandIn { nonce, term: vote.term },
+        (Some(nonce), None) => Phase::Barrier { nonce },
+        (None, _) => Phase::Announced,
     };
     effects.extend(record);
     Plan::then_look(effects, LOOK_FOR_AN_ANNOUNCEMENT_MS, Progress::enter(phase, evidence.elapsed_ms), because)

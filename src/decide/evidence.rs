@@ -4,6 +4,7 @@ mod cib;
 mod disk;
 mod etcd;
 mod note;
+mod version;
 
 use std::collections::BTreeSet;
 
@@ -11,8 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub use cib::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState};
 pub use disk::{Backup, DataDir, History, Room};
-pub use etcd::{Container, Etcd, Found, Member, NoPermission};
+pub use etcd::{Container, Etcd, Found, Leaderless, Member, NoPermission};
 pub use note::{BootMemory, Confirmation, LogPosition, Note, RunningVoter};
+pub use version::Version;
 
 use super::fact::Fact;
 
@@ -69,9 +71,32 @@ pub struct Evidence {
     pub own_refuses: Option<Box<NoPermission>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_refuses: Option<Box<NoPermission>>,
+    /// What our etcd tells without a leader; asked only while Pacemaker says that the peer's machine is gone.
+    #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
+    pub own_leaderless: Fact<Leaderless>,
+    /// How a survivor is to go on. Decisions that were recorded before there was a choice restarted etcd.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub recovery: Recovery,
     /// A number that no other round of this boot has: see [`PublishedState::nonce`].
     #[serde(default)]
     pub nonce: u64,
+}
+
+/// How the survivor of a pair is to go on standalone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recovery {
+    /// etcd is stopped, and a new cluster is forced from its data.
+    #[default]
+    Restart,
+    /// etcd runs on, and a stand-in casts the vote of the member that is off; on the releases that this was tested with.
+    StandIn,
+    /// The same on every release.
+    StandInUntested,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Facts of this node besides its etcd and its data: its address, what stands in the way of a start, OpenShift's view.

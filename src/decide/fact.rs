@@ -31,6 +31,11 @@ impl<T> Fact<T> {
         matches!(self, Self::Absent)
     }
 
+    /// Whether nobody was asked.
+    pub fn is_not_asked(&self) -> bool {
+        matches!(self, Self::NotAsked)
+    }
+
     /// Why the value is not known; for sentences, so never empty.
     pub fn why_unknown(&self) -> &str {
         match self {

@@ -19,14 +19,17 @@ mod peer;
 mod proof;
 mod record;
 mod recover;
+mod restart;
 mod roles;
 mod serve;
+mod stand_in;
 mod standing;
 mod start;
 mod stop;
 mod turn;
 mod unstartable;
 mod upkeep;
+mod vote;
 mod words;
 
 #[cfg(test)]
@@ -34,7 +37,7 @@ mod tests;
 
 pub use evidence::Evidence;
 pub use fact::Fact;
-pub use plan::{Effect, Exit, Next, Notice, Phase, Plan, Progress, Request, RunMode, Via};
+pub use plan::{DeadVote, Effect, Exit, Next, Notice, Phase, Plan, Progress, Request, RunMode, Via};
 pub use reason::Reason;
 
 /// The answer of a monitor whose effects failed.

@@ -21,7 +21,7 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     if progress.phase != Phase::Begin
         && let Some(plan) = recover::decide(evidence, progress)
     {
-        return plan;
+        return as_asked(evidence, plan);
     }
     if let Fact::Unknown(why) = &evidence.container {
         return evidence.refuse(Refusal::ContainerUnknown { why: why.clone() });
@@ -39,6 +39,14 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
         Fact::Unknown(_) if evidence.serves_unseen() => serves_unseen(evidence),
         Fact::Unknown(_) if evidence.own_refuses.is_some() => without_a_leader(evidence, progress),
         Fact::Absent | Fact::Unknown(_) | Fact::NotAsked => silent(evidence, progress, evidence.own_silence()),
+    }
+}
+
+/// A recovery ends as a start does; a monitor answers what Pacemaker has made of the instance.
+fn as_asked(evidence: &Evidence, plan: Plan) -> Plan {
+    match plan.next {
+        Next::Exit(Exit::Success) => Plan { next: Next::Exit(running_exit(evidence)), ..plan },
+        _ => plan,
     }
 }
 
@@ -84,6 +92,13 @@ fn still_joins(evidence: &Evidence) -> Option<PublishedState> {
 }
 
 fn with_a_leader(evidence: &Evidence, progress: &Progress, etcd: &Etcd) -> Plan {
+    // A stand-in was given up after its vote: a leader of two whose follower runs no etcd is about to step down, and what was
+    // announced is not taken back for that.
+    let is_announced = evidence.last_note().is_none_or(|note| note.alone_since.is_some());
+    let is_alone = matches!(evidence.peer_etcd, Fact::Absent | Fact::NotAsked) && evidence.peer.is_some();
+    if is_announced && is_alone && etcd.leads() && etcd.voters().count() == 2 {
+        return Plan::exit(Vec::new(), running_exit(evidence), Reason::Waiting(Wait::OwnLeader));
+    }
     if let Some(plan) = membership::remove_deleted_peer(evidence, etcd) {
         return plan;
     }
@@ -111,7 +126,7 @@ pub(super) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) -> Option<Exi
     };
     let runs = match phase {
         Phase::Started(_) => launches || evidence.container_may_run(),
-        Phase::Announced => evidence.container_may_run(),
+        Phase::Announced | Phase::StandIn { .. } | Phase::StoodIn => evidence.container_may_run(),
         _ => false,
     };
     runs.then(|| running_exit(evidence))

@@ -3,7 +3,7 @@
 use super::evidence::{Evidence, Moment, Notify, Operation};
 use super::fact::Fact;
 use super::membership;
-use super::plan::{Exit, Phase, Plan, Progress};
+use super::plan::{Exit, Next, Phase, Plan, Progress};
 use super::proof;
 use super::reason::{Health, Reason, Wait};
 use super::recover;
@@ -14,7 +14,7 @@ use super::upkeep::kept;
 pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     let Some(notify) = &evidence.notify else { return nothing() };
     if progress.phase != Phase::Begin {
-        return recover::decide(evidence, progress).unwrap_or_else(nothing);
+        return recover::decide(evidence, progress).map_or_else(nothing, as_notified);
     }
     match (notify.moment, notify.operation) {
         (Moment::Pre, Operation::Start) => before_start(evidence, notify),
@@ -61,7 +61,16 @@ fn after_stop(evidence: &Evidence, progress: &Progress, notify: &Notify) -> Plan
     if !notify.stop.contains(evidence.peer_name()) {
         return nothing();
     }
-    recover::decide(evidence, progress).unwrap_or_else(|| Plan::exit(Vec::new(), Exit::Success, not_now(evidence)))
+    recover::decide(evidence, progress)
+        .map_or_else(|| Plan::exit(Vec::new(), Exit::Success, not_now(evidence)), as_notified)
+}
+
+/// A notification has no role to tell.
+fn as_notified(plan: Plan) -> Plan {
+    match plan.next {
+        Next::Exit(Exit::Promoted) => Plan { next: Next::Exit(Exit::Success), ..plan },
+        _ => plan,
+    }
 }
 
 /// Why the one that is left does not run standalone now.

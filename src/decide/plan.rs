@@ -76,12 +76,32 @@ pub enum Phase {
     /// It was announced, etcd is stopped, and a record with this nonce was published since: it must show in our own CIB
     /// before etcd is forced (see `PublishedState::nonce`).
     Barrier { nonce: u64 },
+    /// It was announced with this nonce while etcd runs on. Once that shows in our own CIB, the dead member's vote is cast.
+    /// The term is the one that our etcd was in before: see [`DeadVote::term`].
+    StandIn { nonce: u64, term: u64 },
+    /// It was cast, or tried to.
+    StoodIn,
     /// Leadership was handed to the peer, or tried to.
     HandedOver,
     /// This member has left the member list, or tried to.
     Left,
     /// The container was told to stop.
     Stopped,
+}
+
+/// The vote that our etcd lacks: whose it was, and for whom it is cast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DeadVote {
+    /// The member that is off.
+    pub dead: MemberId,
+    /// Our own member, and its cluster.
+    pub member_id: MemberId,
+    pub cluster_id: u64,
+    /// The term that our etcd was in before the announcement was published. If it has moved since, somebody may have been
+    /// elected behind the announcement, and the vote is not cast.
+    pub term: u64,
+    /// Up to which index it has applied its log: a change of members above that is in no list.
+    pub applied: u64,
 }
 
 /// How etcd is started.
@@ -155,6 +175,9 @@ pub enum Effect {
     PruneBackups,
     /// Writes etcd's configuration and runs the container.
     RunContainer(RunMode),
+    /// Votes in the name of a member whose machine is confirmed off until our etcd leads and has removed it. Whether that
+    /// succeeded, what is observed after it says.
+    StandIn(DeadVote),
     /// Takes `force-new-cluster` out of the configuration, so that no later restart forces once more.
     SettleConfig,
     /// Hands leadership to another member.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use written::{LastWritten, utc};
 
-use super::evidence::{LogPosition, MemberId, NodeName, Obstacle};
+use super::evidence::{LogPosition, MemberId, NodeName, Obstacle, Version};
 
 /// Why a plan is what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -115,22 +115,79 @@ pub enum Wait {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    AnnounceGoingOnAlone { peer: NodeName, position: LogPosition },
+    AnnounceGoingOnAlone {
+        peer: NodeName,
+        position: LogPosition,
+    },
     StopBeforeForce,
+    /// The same where a stand-in was wanted, and why none votes.
+    RestartInstead {
+        why: NoStandIn,
+    },
+    StandIn {
+        peer: NodeName,
+    },
+    /// A node that had lost its peer serves again, so many milliseconds after the action began.
+    TookOver {
+        restarted: bool,
+        ms: u64,
+    },
     AdvanceAndForce,
     TakeBackOutdatedConfirmation,
-    ListPeerAsLearner { peer: NodeName },
-    RemoveStaleEntry { id: MemberId },
-    RemoveDeleted { id: MemberId },
+    ListPeerAsLearner {
+        peer: NodeName,
+    },
+    RemoveStaleEntry {
+        id: MemberId,
+    },
+    RemoveDeleted {
+        id: MemberId,
+    },
     ListOurselvesAsLearner,
-    PromoteLearner { peer: NodeName, lag: u64 },
-    RemoveStranger { id: MemberId },
-    DropBackups { names: Vec<String>, needed_bytes: u64 },
-    HandOverLeadership { peer: NodeName },
-    LeaveBeforeStop { peer: NodeName },
+    PromoteLearner {
+        peer: NodeName,
+        lag: u64,
+    },
+    RemoveStranger {
+        id: MemberId,
+    },
+    DropBackups {
+        names: Vec<String>,
+        needed_bytes: u64,
+    },
+    HandOverLeadership {
+        peer: NodeName,
+    },
+    LeaveBeforeStop {
+        peer: NodeName,
+    },
     StopEtcd,
     EndEarlierAction,
-    AskPeerToPromote { peer: NodeName },
+    AskPeerToPromote {
+        peer: NodeName,
+    },
+}
+
+/// Why nobody votes for a member that is off, and etcd is restarted instead.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoStandIn {
+    /// `recovery=restart`.
+    NotWanted,
+    /// The peer's machine is there, and only its etcd is not: it could be started again behind us.
+    PeerIsThere,
+    /// It is not this boot's memory that lets this node go on.
+    NotProven,
+    /// etcd does not tell its term and its members.
+    NotTold { why: String },
+    /// The voters are not exactly the two.
+    OtherVoters,
+    /// Nobody has tried it with this release.
+    UntestedRelease { version: Version },
+    /// The term moved again and again while the announcement was published.
+    TermMoves,
+    /// It was tried, and our etcd does not lead alone after it.
+    InVain,
 }
 
 /// The state of a running member.

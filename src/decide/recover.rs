@@ -1,29 +1,27 @@
-//! Running standalone (rule R3 and the force of R2): announced first, for good, then etcd is stopped, the CIB read
-//! behind a write of our own, the commit index advanced, and a new cluster forced from the data.
+//! A survivor that may go on standalone (rule R3 and the force of R2): whether, and by which way.
 
-use super::announce::{announce, announced_record, announcement_is_seen};
-use super::cold_start::{self, Cluster, ColdStart};
-use super::evidence::{DataDir, Etcd, Evidence, PublishedState, RunningVoter};
+use super::announce::announce;
+use super::evidence::{Etcd, Evidence};
 use super::fact::Fact;
-use super::peer::{PeerStatus, peer_word};
-use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
-use super::proof::{
-    has_proof, is_confirmed, note_unreadable, operator_confirmed, peer_is_out_of_the_way,
-    proves_that_the_peer_did_not_go_on, told_to, votes_among_many, without_proof,
-};
+use super::plan::{Phase, Plan, Progress};
+use super::proof::{has_proof, is_confirmed, peer_is_out_of_the_way, votes_among_many};
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
-use super::serve;
-use super::standing::{Standing, classify, database_is_ahead, history_position, plain_start, running_exit};
-use super::timing::{
-    FORCE_GRACE_S, FORCE_RESERVE_MS, LAUNCH_NEEDS_MS, LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_RETURN_MS,
-    LOOK_FOR_A_WRITE_MS, PATIENCE_WITH_THE_CIB_MS, STOP_AND_LAUNCH_NEED_MS,
+use super::restart::{
+    decide_announced, decide_at_the_barrier, go_on_later, has_time_for, r2_rule_of_a_force, was_forced,
 };
+use super::serve;
+use super::stand_in;
+use super::standing::running_exit;
+use super::timing::{FORCE_RESERVE_MS, LOOK_FOR_A_RETURN_MS, STOP_AND_LAUNCH_NEED_MS};
+use super::vote::leaderless_voter;
 
 /// A running etcd that may have to run standalone: the post-stop notification and, as the backstop, `monitor` ask this.
 /// `None` where nothing is to be recovered.
 pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     match &progress.phase {
         Phase::Announced => Some(decide_announced(evidence, progress)),
+        Phase::StandIn { nonce, term } => Some(stand_in::decide_announced(evidence, progress, *nonce, *term)),
+        Phase::StoodIn => Some(stand_in::decide_stood_in(evidence, progress)),
         Phase::Barrier { nonce } => Some(not_undone(evidence, decide_at_the_barrier(evidence, progress, *nonce))),
         Phase::Started(mode) => Some(not_undone(evidence, serve::started(evidence, progress, mode))),
         Phase::Begin | Phase::HandedOver | Phase::Left | Phase::Stopped => begin(evidence, progress),
@@ -43,23 +41,6 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
         return Some(go_on_later(evidence));
     }
     Some(announce(evidence, because))
-}
-
-/// Of a short time not more than half is asked for: an action that never has enough would never begin.
-fn has_time_for(evidence: &Evidence, needed_ms: u64) -> bool {
-    evidence.elapsed_ms + needed_ms.min(evidence.budget_ms / 2) <= evidence.budget_ms
-}
-
-/// etcd runs on as it is, and the next monitor, a few seconds later, has all its time.
-fn go_on_later(evidence: &Evidence) -> Plan {
-    Plan::exit(Vec::new(), running_exit(evidence), Reason::Waiting(Wait::MoreTime))
-}
-
-/// Whether what runs was started with force by an announcement of ours and has not served since: the force is in its
-/// configuration until then. Where the note cannot be read it may have been ours.
-fn was_forced(evidence: &Evidence) -> bool {
-    let forces = evidence.container.known().is_some_and(|container| container.running && container.forces_new_cluster);
-    forces && evidence.last_note().is_none_or(|note| note.alone_since.is_some())
 }
 
 /// To begin once more would stop what is about to serve.
@@ -102,21 +83,6 @@ fn reason_to_go_on(evidence: &Evidence) -> Option<Reason> {
     r2_rule_of_a_force(evidence).map(|rule| evidence.rule(rule))
 }
 
-/// Our member, where it runs without a leader and is known to be a voter: by its own word or, where it has not
-/// answered anybody since it started, by this boot's memory of it.
-fn leaderless_voter(evidence: &Evidence) -> Option<RunningVoter> {
-    let remembered = evidence.running_voter().cloned()?;
-    match &evidence.own_etcd {
-        Fact::Known(etcd) if etcd.leader.is_some() || etcd.is_learner => None,
-        // A sole voter needs nobody's vote; it has no leader for a moment after its start.
-        Fact::Known(etcd) if etcd.voters().count() < 2 || etcd.member_id != remembered.member_id => None,
-        Fact::Known(_) => Some(remembered),
-        // A sole voter that does not answer is slow or stuck, and forcing it once more mends nothing.
-        Fact::Unknown(_) if !remembered.sole && !evidence.serves_unseen() => Some(remembered),
-        Fact::Unknown(_) | Fact::Absent | Fact::NotAsked => None,
-    }
-}
-
 /// Our member runs, has no leader, and is no learner as far as it says.
 fn leaderless(evidence: &Evidence) -> bool {
     match &evidence.own_etcd {
@@ -124,158 +90,4 @@ fn leaderless(evidence: &Evidence) -> bool {
         Fact::Unknown(_) => !evidence.serves_unseen(),
         Fact::Absent | Fact::NotAsked => false,
     }
-}
-
-/// etcd runs, and is stopped only once the announcement is seen where others see it.
-pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan {
-    let Some(note) = evidence.last_note() else { return evidence.refuse(note_unreadable(evidence)) };
-    if !announcement_is_seen(evidence) {
-        return await_own_write(evidence, progress, "the announcement does not appear in it");
-    }
-    let has_a_leader = evidence.serves_unseen() || evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
-    let runs = evidence.container_may_run();
-    if runs && (has_a_leader || !peer_is_out_of_the_way(evidence)) {
-        // The peer came back meanwhile and may vote with us by now, or we have a leader: etcd is not stopped. The announcement
-        // stays recorded, and its fork is void: see `proof::is_newest`.
-        return Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), Reason::Waiting(Wait::OwnLeader));
-    }
-    if runs && !has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS) {
-        return go_on_later(evidence);
-    }
-    let nonce = evidence.nonce;
-    let record = announced_record(evidence, &note, Some(nonce));
-    if !runs && record.is_none() {
-        return evidence.refuse(Refusal::DiskUnreadable { why: evidence.disk.why_unknown().to_owned() });
-    }
-    // Without a record to write, which a running etcd may cause, the next round tries again.
-    let phase = if record.is_some() { Phase::Barrier { nonce } } else { Phase::Announced };
-    let stop = runs.then_some(Effect::StopContainer { grace_s: FORCE_GRACE_S });
-    let effects = stop.into_iter().chain(record).collect();
-    Plan::then_look(
-        effects,
-        LOOK_AT_ONCE_MS,
-        Progress::enter(phase, evidence.elapsed_ms),
-        Reason::Step(Step::StopBeforeForce),
-    )
-}
-
-/// etcd is stopped, and a record that was written after that is back in our own CIB. Pacemaker applies what is written in one
-/// order on all nodes, so this CIB is newer than the stop. Without our vote no peer gets a leader after that, and a voter
-/// claims first, remembers after that (`upkeep::claim_and_remember`) and needs both to go on: a peer that claims nothing here
-/// has nothing to go on by. Without this barrier, a CIB that lags behind hides a peer that runs again, and both go on.
-pub(super) fn decide_at_the_barrier(evidence: &Evidence, progress: &Progress, nonce: u64) -> Plan {
-    if was_forced(evidence) {
-        // podman was cut short, or failed after all: what it launched runs.
-        let mode = RunMode::ForceNewCluster;
-        let progress = Progress::enter(Phase::Started(mode.clone()), evidence.elapsed_ms);
-        return serve::started(evidence, &progress, &mode);
-    }
-    if evidence.container_may_run() {
-        return evidence.refuse(Refusal::StillRunning);
-    }
-    if evidence.own_lineage().is_none() {
-        return evidence.refuse(note_unreadable(evidence));
-    }
-    let own_record = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
-    let came_back = own_record.is_some_and(|record| record.nonce == Some(nonce));
-    if !came_back || !announcement_is_seen(evidence) {
-        return await_own_write(evidence, progress, "the last word before running standalone does not appear in it");
-    }
-    if !has_time_for(evidence, LAUNCH_NEEDS_MS) {
-        // The start that follows goes on from here, with all its time.
-        return Plan::exit(Vec::new(), Exit::Retriable, Reason::Waiting(Wait::MoreTime));
-    }
-    decide_stopped(evidence)
-}
-
-fn await_own_write(evidence: &Evidence, progress: &Progress, in_vain: &str) -> Plan {
-    if progress.in_phase_ms(evidence.elapsed_ms) > PATIENCE_WITH_THE_CIB_MS {
-        return evidence.refuse(Refusal::CibUnreadable { why: in_vain.to_owned() });
-    }
-    Plan::then_look(Vec::new(), LOOK_FOR_A_WRITE_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord))
-}
-
-/// etcd is gone: what its data says decides, once more, whether it may be forced.
-fn decide_stopped(evidence: &Evidence) -> Plan {
-    let Some(disk) = evidence.disk.known() else {
-        return evidence.refuse(Refusal::DiskUnreadable { why: evidence.disk.why_unknown().to_owned() });
-    };
-    let kind = classify(disk);
-    let forces = matches!(kind, Standing::VoterBeside(_)) && !peer_came_back(evidence);
-    if forces && !may_force(evidence, disk) {
-        return refuse_at_the_barrier(evidence, disk);
-    }
-    if let Some(refusal) = database_is_ahead(disk).filter(|_| forces || kind == Standing::SoleVoter) {
-        return evidence.refuse(refusal);
-    }
-    let (effects, mode, because) = match kind {
-        Standing::VoterBeside(_) if forces => (
-            vec![Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)],
-            RunMode::ForceNewCluster,
-            Reason::Step(Step::AdvanceAndForce),
-        ),
-        Standing::VoterBeside(_) => {
-            (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, evidence.rule(Rule::PeerCameBack))
-        }
-        Standing::SoleVoter => (plain_start(disk), RunMode::Normally, evidence.rule(Rule::SoleVoter)),
-        Standing::VoterAmongMany => {
-            (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, evidence.rule(Rule::MoreThanTwoVoters))
-        }
-        Standing::Nothing | Standing::Learner | Standing::Departed => return evidence.refuse(Refusal::NoVotersData),
-    };
-    let progress = Progress::enter(Phase::Started(mode), evidence.elapsed_ms);
-    Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, progress, because)
-}
-
-/// Nothing vouches for the force any more. An operator's confirmation that was about other data is taken back: as long
-/// as it stands it would have the next start's etcd announced and stopped again, without end.
-fn refuse_at_the_barrier(evidence: &Evidence, disk: &DataDir) -> Plan {
-    let position = history_position(disk);
-    if !is_confirmed(evidence) {
-        return evidence.refuse(without_proof(evidence, position));
-    }
-    let refusal = Refusal::ConfirmationIsOutdated { position };
-    let because = Reason::Refused { refusal, peer: evidence.peer_name().to_owned() };
-    Plan::exit(vec![Effect::ConsumeConfirmation], Exit::Retriable, because)
-}
-
-/// Whether the peer is there again, and may hold data: then a plain start is right: this member is one of two voters.
-fn peer_came_back(evidence: &Evidence) -> bool {
-    // `force_new_cluster` on this node overrides a peer that is online, too, as long as its etcd does not answer.
-    let answers = evidence.peer_etcd.known().is_some() || evidence.peer_refuses.is_some();
-    let given_up = told_to(evidence) && !answers;
-    evidence.peer.is_some() && !peer_is_out_of_the_way(evidence) && !r2_says_force(evidence) && !given_up
-}
-
-fn r2_says_force(evidence: &Evidence) -> bool {
-    r2_rule_of_a_force(evidence).is_some()
-}
-
-/// The rule by which the cold-start table (R2) answers a force for both records; `None` where it answers something else. The
-/// peer may be running, whatever its record says, where it claims, is lost, or where nobody knows what became of it: then there
-/// is no such rule. Our own data is not read while etcd runs. Until then our published record says who votes; the data itself
-/// is looked at before the force.
-fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
-    let (cib, note) = (evidence.cib.known()?, evidence.last_note()?);
-    // What was published before this node joined is of data that it has backed up since. For the rest the note is
-    // newer: it knows of the fork that we announced ourselves, and of those that we took over.
-    let published = cib.own_record.clone().filter(|_| !note.joins);
-    let published = published.map(|record| PublishedState { lineage: note.lineage.clone(), ..record });
-    let own = evidence.record().or(published);
-    let (me, peer) = (own?, cib.peer_record.as_ref()?);
-    let may_run = matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Unknown(_));
-    match cold_start::answer(&me, peer, &Cluster::seen_in(evidence, cib)) {
-        ColdStart::ForceNewCluster(rule) if !may_run && !peer.claims => Some(rule),
-        _ => None,
-    }
-}
-
-/// Whether what announced the force still holds for the data as it is now that etcd is gone.
-fn may_force(evidence: &Evidence, disk: &DataDir) -> bool {
-    let DataDir::Present(history) = disk else { return false };
-    evidence.peer.is_none()
-        || r2_says_force(evidence)
-        || proves_that_the_peer_did_not_go_on(evidence, history)
-        || operator_confirmed(evidence, history)
-        || told_to(evidence)
 }

@@ -1,10 +1,10 @@
 //! An etcd that was started: it is to answer, and what others rely on is written down once it serves.
 
-use super::evidence::{Etcd, Evidence};
+use super::evidence::{Etcd, Evidence, Recovery};
 use super::fact::Fact;
 use super::peer::{PeerStatus, peer_has_nothing, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
-use super::reason::{Reason, Refusal, Rule, Wait};
+use super::reason::{Reason, Refusal, Rule, Step, Wait};
 use super::standing::{health, is_listed, unseen};
 use super::timing::{
     LEFT_OUT_GRACE_S, LOOK_AT_ONCE_MS, LOOK_FOR_A_LEADER_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_FOR_A_LEADER_MS,
@@ -77,7 +77,14 @@ fn peer_leads(evidence: &Evidence) -> bool {
 fn serving(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Plan {
     claim(evidence, progress, mode, etcd).unwrap_or_else(|| {
         let effects = upkeep(evidence, etcd, Stage::Starts(mode));
-        Plan::exit(effects, Exit::Success, Reason::Running(health(etcd)))
+        let because = match mode {
+            // Whoever wants no other way knows which one it was.
+            RunMode::ForceNewCluster if evidence.recovery != Recovery::Restart => {
+                Reason::Step(Step::TookOver { restarted: true, ms: evidence.elapsed_ms })
+            }
+            _ => Reason::Running(health(etcd)),
+        };
+        Plan::exit(effects, Exit::Success, because)
     })
 }
 

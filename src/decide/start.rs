@@ -12,7 +12,7 @@ use super::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode, Via};
 use super::proof;
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
 use super::record::joining_record;
-use super::recover;
+use super::restart;
 use super::serve::started;
 use super::standing::{Standing, classify, database_is_ahead, is_listed, is_voter, plain_start, position};
 use super::timing::{
@@ -58,9 +58,11 @@ pub(super) fn may_fail(evidence: &Evidence) -> bool {
 fn by_phase(evidence: &Evidence, progress: &Progress) -> Plan {
     match &progress.phase {
         Phase::Started(mode) => started(evidence, progress, mode),
-        Phase::Announced => recover::decide_announced(evidence, progress),
-        Phase::Barrier { nonce } => recover::decide_at_the_barrier(evidence, progress, *nonce),
-        Phase::Begin | Phase::HandedOver | Phase::Left | Phase::Stopped => begin(evidence, progress),
+        Phase::Announced => restart::decide_announced(evidence, progress),
+        Phase::Barrier { nonce } => restart::decide_at_the_barrier(evidence, progress, *nonce),
+        Phase::Begin | Phase::StandIn { .. } | Phase::StoodIn | Phase::HandedOver | Phase::Left | Phase::Stopped => {
+            begin(evidence, progress)
+        }
     }
 }
 

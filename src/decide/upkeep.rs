@@ -145,7 +145,13 @@ pub(super) fn remember_voter(evidence: &Evidence, etcd: &Etcd, promoted: bool) -
         sole: etcd.has_one_voter(),
     });
     let start_failures = evidence.cib.known().map_or(0, |cib| cib.own_start_failures);
-    Some(Effect::Remember(BootMemory { boot_id: evidence.boot_id.clone(), voter, promoted, start_failures }))
+    Some(Effect::Remember(BootMemory {
+        boot_id: evidence.boot_id.clone(),
+        voter,
+        promoted,
+        start_failures,
+        in_vain: false,
+    }))
 }
 
 /// Whether a voter holds all that was acknowledged until now. Between the entry that promotes a learner and its application the
@@ -165,7 +171,7 @@ fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
 fn remember_what_was_forced(evidence: &Evidence, mode: &RunMode) -> Option<Effect> {
     let memory = evidence.memory().filter(|_| *mode == RunMode::ForceNewCluster)?;
     let voter = memory.voter.clone().map(|voter| RunningVoter { sole: true, ..voter });
-    Some(Effect::Remember(BootMemory { voter, ..memory.clone() }))
+    Some(Effect::Remember(BootMemory { voter, in_vain: false, ..memory.clone() }))
 }
 
 /// The ids that others read in the CIB are those of the member that runs.

@@ -68,11 +68,24 @@ const LEARNER: &str = "rpc not supported for learner";
 pub struct Answer {
     pub etcd: Fact<Etcd>,
     pub no_permission: Option<Box<NoPermission>>,
+    /// What it said of itself where it has no leader.
+    pub leaderless: Option<Raft>,
+}
+
+/// Which member an etcd is, of which cluster, and in which term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Raft {
+    pub cluster_id: u64,
+    pub member_id: MemberId,
+    /// Of the last entry that it has applied.
+    pub term: u64,
+    /// That entry's index.
+    pub applied: u64,
 }
 
 impl From<Fact<Etcd>> for Answer {
     fn from(etcd: Fact<Etcd>) -> Self {
-        Self { etcd, no_permission: None }
+        Self { etcd, no_permission: None, leaderless: None }
     }
 }
 
@@ -86,12 +99,12 @@ pub async fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Du
         Fact::NotAsked => return Fact::NotAsked.into(),
     }
     match ask(endpoint, credentials, timeout, state).await {
-        Ok(etcd) => Fact::Known(etcd).into(),
+        Ok((raft, etcd)) => Answer { leaderless: etcd.leader.is_none().then_some(raft), ..Fact::Known(etcd).into() },
         Err(error) => {
             let etcd = Fact::Unknown(error.to_string());
             let Error::NoPermission { user, .. } = error else { return etcd.into() };
             let leaderless = !reads(endpoint, credentials, timeout).await;
-            Answer { etcd, no_permission: Some(Box::new(NoPermission { user, leaderless })) }
+            Answer { no_permission: Some(Box::new(NoPermission { user, leaderless })), ..etcd.into() }
         }
     }
 }
@@ -166,8 +179,14 @@ pub async fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, time
     .await
 }
 
-async fn state(mut client: Client) -> Result<Etcd, etcd_client::Error> {
+async fn state(mut client: Client) -> Result<(Raft, Etcd), etcd_client::Error> {
     let status = client.status().await?;
+    let raft = Raft {
+        cluster_id: status.header().map(etcd_client::ResponseHeader::cluster_id).unwrap_or_default(),
+        member_id: status.header().map(etcd_client::ResponseHeader::member_id).unwrap_or_default(),
+        term: status.raft_term(),
+        applied: status.raft_applied_index(),
+    };
     // A learner answers nobody's question for the member list ("rpc not supported for learner").
     let members = if status.is_learner() { Vec::new() } else { client.member_list().await?.members().to_vec() };
     let member = |member: &etcd_client::Member| Member {
@@ -176,17 +195,18 @@ async fn state(mut client: Client) -> Result<Etcd, etcd_client::Error> {
         peer_urls: member.peer_urls().to_vec(),
         is_learner: member.is_learner(),
     };
-    Ok(Etcd {
-        cluster_id: status.header().map(etcd_client::ResponseHeader::cluster_id).unwrap_or_default(),
-        member_id: status.header().map(etcd_client::ResponseHeader::member_id).unwrap_or_default(),
+    let etcd = Etcd {
+        cluster_id: raft.cluster_id,
+        member_id: raft.member_id,
         leader: Some(status.leader()).filter(|leader| *leader != 0),
-        term: status.raft_term(),
+        term: raft.term,
         index: status.raft_index(),
         is_learner: status.is_learner(),
         members: members.iter().map(member).collect(),
         db_bytes: u64::try_from(status.db_size()).unwrap_or_default(),
         alarms: status.errors().to_vec(),
-    })
+    };
+    Ok((raft, etcd))
 }
 
 /// Whether anything accepts connections at `address`.

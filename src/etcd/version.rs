@@ -1,19 +1,6 @@
 //! Which etcd is in an image: names in the configuration file and known defects depend on it.
 
-use serde::{Deserialize, Serialize};
-
-/// A release of etcd 3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Version {
-    pub minor: u32,
-    pub patch: u32,
-}
-
-impl std::fmt::Display for Version {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "3.{}.{}", self.minor, self.patch)
-    }
-}
+pub use crate::decide::evidence::Version;
 
 impl Version {
     /// Reads what `etcd --version` prints: `etcd Version: 3.5.21`.

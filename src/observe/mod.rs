@@ -1,6 +1,7 @@
 //! Gathers the facts of one round: all I/O, each source within its own time, and no decision.
 
 mod container;
+mod leaderless;
 mod local;
 
 use std::time::Duration;
@@ -26,6 +27,7 @@ pub fn observe(context: &Context) -> Evidence {
     // Before all else: what is seen later cannot be changed by anybody but us then.
     let launching = if context.acts { context.turn.take() } else { context.turn.is_anothers() };
     let (own, peer, cib) = living_sources(context);
+    let own_leaderless = leaderless::observe(context, &own, &cib);
     let (own_etcd, peer_etcd) = (own.etcd, peer.etcd);
     let data_in_use = data_in_use(context);
     let container = container::observe(context, &own_etcd, &data_in_use);
@@ -60,6 +62,8 @@ pub fn observe(context: &Context) -> Evidence {
         peer_etcd,
         own_refuses: own.no_permission,
         peer_refuses: peer.no_permission,
+        own_leaderless,
+        recovery: context.params.recovery,
         nonce: clock::boot_nanoseconds(),
     }
 }

@@ -11,6 +11,7 @@ use crate::command::Programs;
 use crate::decide::evidence::{NodeAddress, Notify};
 use crate::etcd::client::{Credentials, Endpoint};
 use crate::etcd::config::{self, OpenShift, Settings};
+use crate::etcd::peer::Place;
 use crate::etcd::version::Version;
 use crate::ocf::env::Env;
 use crate::openshift::revision;
@@ -95,6 +96,11 @@ impl Context {
     /// What the agent asks etcd with.
     pub fn credentials(&self) -> &Credentials {
         &self.deployment.credentials
+    }
+
+    /// Where our etcd's peers reach it, and what they ask it with.
+    pub fn peer_place(&self) -> Place {
+        Place { url: self.me.peer_url.clone(), credentials: self.deployment.peer_credentials.clone() }
     }
 
     /// etcd's data dir.

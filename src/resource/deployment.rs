@@ -27,6 +27,8 @@ pub struct Deployment {
     pub peer: Pair,
     /// What the agent asks etcd with, on this node.
     pub credentials: Credentials,
+    /// What our etcd asks other members with, on this node.
+    pub peer_credentials: Credentials,
     /// The certificates' files on this node, each with what names it.
     pub files: Vec<(&'static str, PathBuf)>,
     pub mounts: Vec<Mount>,
@@ -103,6 +105,7 @@ impl Deployment {
             server: server.clone(),
             peer: peer.clone(),
             credentials: credentials(trusted_ca_file, client),
+            peer_credentials: credentials(trusted_ca_file, peer),
             files,
             mounts: with_configuration(mounts, params),
             environment: client_environment(trusted_ca_file, server),
@@ -132,6 +135,7 @@ impl Deployment {
         Ok(Self {
             image,
             credentials: credentials(&ca_here, &peer_here),
+            peer_credentials: credentials(&ca_here, &peer_here),
             files: vec![
                 ("CA", ca_here),
                 ("certificate", server_here.cert),

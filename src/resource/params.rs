@@ -9,6 +9,7 @@ mod tests;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use crate::decide::evidence::Recovery;
 use crate::etcd::config::Pair;
 use crate::etcd::settings::{self, Setting};
 use crate::ocf::env::Env;
@@ -20,7 +21,7 @@ use table::{
     ALLOW_PULL, AUTHFILE, BACKUP_LOCATION, CERT_FILE, CLIENT_CERT_FILE, CLIENT_KEY_FILE, CLIENT_PORT, CONFIG_LOCATION,
     DATA_DIR, DROP_IN_DEPENDENCY, ETCD_SETTINGS, FORCE_KILL, IMAGE, KEY_FILE, KUBECONFIG, MAX_BACKUP_SNAPSHOTS,
     MONITOR_CMD, MOUNT_POINTS, NAME, NODE_IP_MAP, OOM, PEER_CERT_FILE, PEER_KEY_FILE, PEER_PORT, POD_MANIFEST,
-    PROMOTE_MAX_LAG, REUSE, RUN_CMD, RUN_CMD_OPTS, TRUSTED_CA_FILE,
+    PROMOTE_MAX_LAG, RECOVERY, RESTART, REUSE, RUN_CMD, RUN_CMD_OPTS, STAND_IN_UNTESTED, TRUSTED_CA_FILE,
 };
 
 /// The value of `image` that takes the image from the pod manifest.
@@ -53,6 +54,7 @@ pub struct Params {
     pub peer_port: u16,
     pub etcd_settings: Vec<Setting>,
     pub promote_max_lag: u64,
+    pub recovery: Recovery,
 }
 
 /// Where image, certificates and settings come from.
@@ -150,6 +152,7 @@ fn parse_each(env: &Env) -> Result<Params, Invalid> {
         peer_port: value(env, &PEER_PORT)?,
         etcd_settings: etcd_settings(env)?,
         promote_max_lag: value(env, &PROMOTE_MAX_LAG)?,
+        recovery: recovery(env)?,
     })
 }
 
@@ -220,6 +223,15 @@ fn certificates(env: &Env) -> Result<Option<Certificates>, Invalid> {
 fn drop_in_dependency(env: &Env) -> Result<bool, Invalid> {
     let given = given(env, &DROP_IN_DEPENDENCY)?;
     Ok(given.unwrap_or_else(|| DROP_IN_SWITCHES.iter().any(|file| std::path::Path::new(file).is_file())))
+}
+
+fn recovery(env: &Env) -> Result<Recovery, Invalid> {
+    let word: String = value(env, &RECOVERY)?;
+    Ok(match word.as_str() {
+        RESTART => Recovery::Restart,
+        STAND_IN_UNTESTED => Recovery::StandInUntested,
+        _ => Recovery::StandIn,
+    })
 }
 
 fn etcd_settings(env: &Env) -> Result<Vec<Setting>, Invalid> {

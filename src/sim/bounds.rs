@@ -40,6 +40,8 @@ pub struct Bounds {
     pub chooses: bool,
     /// Whether an operator, or a program in their place, says whose data counts (`force_new_cluster`).
     pub tells: bool,
+    /// Whether survivors go on without a restart (`recovery=standin`).
+    pub stand_ins: bool,
     /// Whether a look may not find something out: the CIB, the note, the data, the container, either etcd.
     pub hides: bool,
 }
@@ -67,6 +69,7 @@ impl Bounds {
             promotable: false,
             chooses: false,
             tells: false,
+            stand_ins: true,
             hides: false,
         }
     }
@@ -93,6 +96,7 @@ impl Bounds {
             promotable: false,
             chooses: true,
             tells: true,
+            stand_ins: true,
             hides: true,
         }
     }

@@ -38,13 +38,20 @@
 //! | an etcd that refuses this agent lives | no etcd of the model has auth: `an_etcd_that_serves_and_refuses_this_agent_lives_and_names_the_user` |
 //! | a fork that only the peer's record tells of is kept | `peers-fork-not-kept` |
 //! | a sole voter waits for the record of a peer that is online | `silent-peer-not-awaited` |
+//! | a stand-in votes only in the term that was seen before the announcement | `term-not-looked-at` |
+//! | and only after it, once it came back | `stand-in-before-announcement`, `last-word-not-awaited` |
+//! | and for a peer that is confirmed off | `lost-counts-as-down`, `expected-counts-as-down`; one whose machine is there: `nobody_votes_for_a_peer_whose_machine_is_there` |
+//! | and beside exactly one other voter | the model has two nodes: `whoever_breaks_a_precondition_restarts_etcd_and_says_why`, and `etcd::peer` looks itself |
+//! | and what was announced is not taken back while a stand-in's leader has no follower | `abandoned-leader-believed` |
+//! | and where no promotion is unsettled | the model copies whole logs, so a new voter has what its leader had: `what_this_boot_does_not_prove_is_restarted` |
+//! | `force_new_cluster` is no word against a peer that says it is the sole voter | found by random runs, and too long for a search: `force_new_cluster_is_no_word_against_a_peer_that_says_it_is_the_sole_voter` |
 //! | nothing is forced from a database ahead of its log | the model has logs only: `nothing_is_announced_or_forced_from_a_database_ahead_of_its_log` |
 
 use crate::decide::evidence::{
-    BootMemory, Cib, DataDir, Etcd, Evidence, History, Identity, Lineage, PeerAgent, PeerNode, PublishedState,
-    RunningVoter,
+    BootMemory, Cib, DataDir, Etcd, Evidence, History, Identity, Leaderless, Lineage, PeerAgent, PeerNode,
+    PublishedState, RunningVoter,
 };
-use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode};
+use crate::decide::plan::{DeadVote, Effect, Exit, Next, Phase, Plan, Progress, RunMode};
 use crate::decide::reason::{Reason, Refusal, Rule, Step, Wait};
 use crate::decide::{self, Fact, Request};
 
@@ -93,10 +100,13 @@ pub enum Mutant {
     ForkNeverMadeCounts,
     PeersForkNotKept,
     SilentPeerNotAwaited,
+    TermNotLookedAt,
+    StandInBeforeAnnouncement,
+    AbandonedLeaderBelieved,
 }
 
 /// Every broken rule, by the name that `--mutant` takes.
-pub const ALL: [(&str, Mutant); 40] = [
+pub const ALL: [(&str, Mutant); 43] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),
     ("stopped-counts-as-down", Mutant::StoppedCountsAsDown),
@@ -137,6 +147,9 @@ pub const ALL: [(&str, Mutant); 40] = [
     ("fork-never-made-counts", Mutant::ForkNeverMadeCounts),
     ("peers-fork-not-kept", Mutant::PeersForkNotKept),
     ("silent-peer-not-awaited", Mutant::SilentPeerNotAwaited),
+    ("term-not-looked-at", Mutant::TermNotLookedAt),
+    ("stand-in-before-announcement", Mutant::StandInBeforeAnnouncement),
+    ("abandoned-leader-believed", Mutant::AbandonedLeaderBelieved),
 ];
 
 impl Mutant {
@@ -166,9 +179,12 @@ impl Mutant {
                 bend_cib(evidence, |cib| cib.own_record = record.clone().or(cib.own_record.take()));
             }
             Self::LastWordNotAwaited => {
-                if let Phase::Barrier { nonce } = progress.phase {
+                if let Phase::Barrier { nonce } | Phase::StandIn { nonce, .. } = progress.phase {
                     bend_cib(evidence, |cib| cib.own_record.iter_mut().for_each(|own| own.nonce = Some(nonce)));
                 }
+            }
+            Self::AbandonedLeaderBelieved if leads_two(evidence) => {
+                evidence.peer_etcd = Fact::Unknown("it is not looked at".to_owned());
             }
             _ => bend_cib(evidence, |cib| self.blind_cib(cib)),
         }
@@ -249,6 +265,7 @@ impl Mutant {
             Self::VoteThatIsGoneAwaited if request == Request::Monitor && awaits_a_vote_in_vain(&plan) => {
                 return Plan::exit(Vec::new(), Exit::Success, plan.because);
             }
+            Self::StandInBeforeAnnouncement => stand_in_first(evidence, &mut plan),
             Self::StopWithoutEtcdStopped if plan.effects.iter().any(is_stop) && request == Request::Stop => {
                 plan.effects.clear();
                 plan.next = Next::Exit(Exit::Success);
@@ -265,6 +282,20 @@ impl Mutant {
         }
         plan
     }
+}
+
+/// The vote is cast, and then it is announced.
+fn stand_in_first(evidence: &Evidence, plan: &mut Plan) {
+    let announces =
+        matches!(&plan.next, Next::Reobserve { progress, .. } if matches!(progress.phase, Phase::StandIn { .. }));
+    if let (true, Fact::Known(told)) = (announces && plan.effects.len() > 1, &evidence.own_leaderless) {
+        let Leaderless { cluster_id, member_id, term, .. } = *told;
+        plan.effects.insert(0, Effect::StandIn(DeadVote { dead: 0, member_id, cluster_id, term, applied: 0 }));
+    }
+}
+
+fn leads_two(evidence: &Evidence) -> bool {
+    evidence.own_etcd.known().is_some_and(|etcd| etcd.leads() && etcd.voters().count() == 2)
 }
 
 fn run_otherwise(plan: &mut Plan, instead: &RunMode, which: impl Fn(&RunMode) -> bool) {

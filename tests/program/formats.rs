@@ -57,9 +57,11 @@ fn the_durable_note() {
 #[test]
 fn the_memory_of_a_boot() {
     let voter = RunningVoter { cluster_id: 77, member_id: 11, lineage: lineage(1, "node1"), sole: true };
-    let memory = BootMemory { boot_id: BOOT.to_owned(), voter: Some(voter), promoted: true, start_failures: 3 };
+    let memory =
+        BootMemory { boot_id: BOOT.to_owned(), voter: Some(voter), promoted: true, start_failures: 3, in_vain: false };
     holds("boot-memory.json", &memory);
-    let least = BootMemory { boot_id: BOOT.to_owned(), voter: None, promoted: false, start_failures: 0 };
+    let least =
+        BootMemory { boot_id: BOOT.to_owned(), voter: None, promoted: false, start_failures: 0, in_vain: false };
     reads("boot-memory-least.json", &least);
 }
 

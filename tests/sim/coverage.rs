@@ -32,7 +32,7 @@ macro_rules! variants {
 }
 
 variants! { name_of_move, MOVES, Move:
-    Write, Replicate, Learn, Persist, Elect, Leave, PowerCut, Destroy, Unblock, Boot, KillEtcd, KillAgent, CutLink,
+    Write, Replicate, Learn, Persist, Elect, Leave, StepDown, PowerCut, Destroy, Unblock, Boot, KillEtcd, KillAgent, CutLink,
     HealLink, Lag, CatchUp, Notice, Meet, Fence, Begin, Decide, Effect, GiveUp, Want, Confirm, Choose, Tell, Hide,
     EndStack, KillStack, StackBack, KillLaunch, Launched, Damage, CleanUp not because "it takes more faults than these searches have",
 }
@@ -66,6 +66,7 @@ variants! { name_of_effect, EFFECTS, Effect:
     DropBackups not because "the model's disks are never full",
     PruneBackups,
     RunContainer,
+    StandIn,
     SettleConfig,
     MoveLeader,
     RemoveMember,
@@ -137,6 +138,9 @@ variants! { name_of_step, STEPS, Step:
     EndEarlierAction,
     AnnounceGoingOnAlone,
     StopBeforeForce,
+    RestartInstead,
+    StandIn,
+    TookOver,
     AdvanceAndForce,
     ListPeerAsLearner,
     RemoveStaleEntry,
@@ -153,7 +157,7 @@ variants! { name_of_step, STEPS, Step:
 }
 
 variants! { name_of_wait, WAITS, Wait:
-    MoreTime not because "the steps of a recovery take no time in the model",
+    MoreTime,
     Restart not because "nobody restarts the container behind Pacemaker in the model",
     EarlierAction,
     OwnRecord,

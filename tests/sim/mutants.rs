@@ -106,6 +106,14 @@ fn refusals_end_where_failures_add_up() {
     assert_caught(&[("failures-add-up", "dead")], counted);
 }
 
+/// A stand-in that gives up leaves a leader without a follower, and each time it is believed one more cluster is announced.
+#[test]
+fn an_abandoned_leader_is_not_believed() {
+    let counted = Bounds { operators: true, counts_forks: true, ..bounds(1) };
+    assert_eq!(wrong(Mutant::None, counted), None);
+    assert_caught(&[("abandoned-leader-believed", "3 new clusters were announced, and there were 1 faults")], counted);
+}
+
 /// Two nodes hold a history each, and an operator chooses one of them, or nobody does.
 #[test]
 fn two_histories_are_told_apart_and_kept() {
@@ -184,6 +192,16 @@ fn what_is_long_or_takes_three_faults_is_played() {
             "acknowledged write w1 is lost",
         ),
         (Mutant::PeersForkNotKept, include_str!("../mutants/peers-fork-not-kept.scn"), "acknowledged write w1 is lost"),
+        (
+            Mutant::TermNotLookedAt,
+            include_str!("../mutants/term-not-looked-at.scn"),
+            "acknowledged write w2 is lost: node1 serves without it",
+        ),
+        (
+            Mutant::StandInBeforeAnnouncement,
+            include_str!("../mutants/stand-in-before-announcement.scn"),
+            "acknowledged write w6 is lost",
+        ),
         (
             Mutant::SilentPeerNotAwaited,
             include_str!("../mutants/silent-peer-not-awaited.scn"),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LogPosition, MemberId, NodeAddress};
+use super::{LogPosition, MemberId, NodeAddress, Version};
 
 /// A container that runs, as podman tells of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -56,6 +56,18 @@ pub struct NoPermission {
     pub user: Option<String>,
     /// Whether no majority confirmed a read that it was asked for, which it tries before it looks who asks.
     pub leaderless: bool,
+}
+
+/// What an etcd without a leader tells all the same: its own state, and the list that it has applied.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Leaderless {
+    pub cluster_id: u64,
+    pub member_id: MemberId,
+    pub term: u64,
+    /// Up to which index it has applied its log.
+    pub applied: u64,
+    pub version: Version,
+    pub members: Vec<Member>,
 }
 
 /// One line of a member list.

@@ -41,6 +41,9 @@ pub struct BootMemory {
     /// How many failed starts Pacemaker had counted when our etcd last served.
     #[serde(default)]
     pub start_failures: u64,
+    /// Whether a vote was cast in vain for a peer that is off, and etcd is to be restarted instead; until it serves again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_vain: bool,
 }
 
 /// The operator's confirmation, given with `tandem confirm-recovery`: for one use, in one boot, for the data as it was

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::written::At;
-use super::{Health, Rule, Step, Wait, grant, megabytes};
+use super::{Health, NoStandIn, Rule, Step, Wait, grant, megabytes};
 use crate::decide::evidence::Obstacle;
 
 impl Rule {
@@ -136,6 +136,23 @@ impl fmt::Display for Step {
                 )
             }
             Self::StopBeforeForce => write!(f, "stopping etcd, to force a new cluster from its data"),
+            Self::RestartInstead { why } => {
+                write!(f, "stopping etcd, to force a new cluster from its data; no stand-in votes: {why}")
+            }
+            Self::StandIn { peer } => {
+                write!(
+                    f,
+                    "the announcement is in force: casting the vote of {peer}, which is confirmed off, while etcd runs on"
+                )
+            }
+            Self::TookOver { restarted, ms } => {
+                let how = if *restarted { "after a restart" } else { "without a restart" };
+                let (seconds, hundredths) = (ms / 1000, ms % 1000 / 10);
+                write!(
+                    f,
+                    "etcd takes writes again {how}, as the sole voter, {seconds}.{hundredths:02} s after this action began"
+                )
+            }
             Self::AdvanceAndForce => {
                 write!(
                     f,
@@ -172,6 +189,21 @@ impl fmt::Display for Step {
                 write!(f, "ending an earlier action, or its podman: it takes too long to start or end etcd's container")
             }
             Self::AskPeerToPromote { peer } => write!(f, "asking {peer} to make this learner a voter"),
+        }
+    }
+}
+
+impl fmt::Display for NoStandIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotWanted => write!(f, "recovery=restart"),
+            Self::PeerIsThere => write!(f, "the peer's machine is not confirmed off"),
+            Self::NotProven => write!(f, "this boot's memory of a running voter is not what lets this node go on"),
+            Self::NotTold { why } => write!(f, "etcd does not tell its term and members ({why})"),
+            Self::OtherVoters => write!(f, "the voters are not exactly this member and the peer's"),
+            Self::UntestedRelease { version } => write!(f, "etcd {version} is not among the tested releases"),
+            Self::TermMoves => write!(f, "the term moves, as in an election"),
+            Self::InVain => write!(f, "it was tried in vain"),
         }
     }
 }

@@ -61,6 +61,8 @@ pub(super) fn at_rest() -> Evidence {
         peer_etcd: Fact::Absent,
         own_refuses: None,
         peer_refuses: None,
+        own_leaderless: Fact::NotAsked,
+        recovery: Recovery::Restart,
         nonce: NONCE,
     }
 }

@@ -1,7 +1,7 @@
 //! Every parameter, in the order in which the meta-data lists them. The first part has the names, defaults and meanings
 //! of the shell agent `ocf:heartbeat:podman-etcd`; the second is for clusters without a pod manifest.
 
-use crate::options::OptionKind::{Directory, Integer, Path, Paths, Text, Truth, Words};
+use crate::options::OptionKind::{Directory, Integer, OneOf, Path, Paths, Text, Truth, Words};
 use crate::options::OptionRow;
 
 pub(super) const NODE_IP_MAP: OptionRow = OptionRow::new("node_ip_map", Text, "Nodes and their addresses")
@@ -132,6 +132,15 @@ pub(super) const PROMOTE_MAX_LAG: OptionRow = OptionRow::new("promote_max_lag", 
     .reloadable()
     .long("A learner becomes a voter once it lacks at most this many entries of the leader's log in two polls in a row. From then on every write waits for it.");
 
+pub(super) const STAND_IN: &str = "standin";
+pub(super) const RESTART: &str = "restart";
+pub(super) const STAND_IN_UNTESTED: &str = "standin-untested";
+
+pub(super) const RECOVERY: OptionRow = OptionRow::new("recovery", OneOf(&[STAND_IN, RESTART, STAND_IN_UNTESTED]), "How the survivor of a pair goes on")
+    .default(STAND_IN)
+    .reloadable()
+    .long("What happens once the peer is confirmed off. 'standin': etcd runs on, and the vote that it lacks is cast for the dead member over etcd's own peer protocol; where anything is not as it has to be, or the release of etcd is not one that this was tested with (3.4 from 3.4.21 on, 3.5 from 3.5.5 on, 3.6, 3.7), etcd is restarted as with 'restart'. 'restart': etcd is stopped and started again as a new cluster from its data, as etcd documents it. 'standin-untested': as 'standin', with every release.");
+
 /// The table from which the parameters are described.
 pub const PARAMETERS: &[OptionRow] = &[
     NODE_IP_MAP,
@@ -166,4 +175,5 @@ pub const PARAMETERS: &[OptionRow] = &[
     PEER_PORT,
     ETCD_SETTINGS,
     PROMOTE_MAX_LAG,
+    RECOVERY,
 ];

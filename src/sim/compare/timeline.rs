@@ -79,7 +79,7 @@ fn delay_ms(what: Move) -> u64 {
         // The follower hears of a commit with the next message; a sole voter writes it down with the next entry.
         Move::Learn | Move::Leave(_) => 100,
         Move::Persist(_) => 1_500,
-        Move::Elect(n) => 1_500 + 200 * index(n),
+        Move::Elect(n) | Move::StepDown(n) => 1_500 + 200 * index(n),
         Move::Boot(_) => 40_000,
         Move::Notice => 3_000,
         Move::Meet(_) | Move::GiveUp(_) => 2_000,

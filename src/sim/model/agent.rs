@@ -6,9 +6,9 @@ use super::steps::{Steps, Then, Todo};
 use super::timing::{MOMENTS, When};
 use super::view::{self, View};
 use super::world::{Action, BANNED, Blind, NAMES, Node, Run, World};
-use super::{etcd, pacemaker};
+use super::{etcd, pacemaker, stand_in};
 use crate::decide::evidence::{LogPosition, PeerNode, PublishedState};
-use crate::decide::plan::{Effect, Phase, RunMode};
+use crate::decide::plan::{DeadVote, Effect, Phase, RunMode};
 use crate::decide::{self, Exit, Next, Plan, Progress, Request};
 use crate::sim::reduce::dead_variables;
 use crate::sim::store::decided::{Number, Plans, UNDECIDED};
@@ -69,6 +69,7 @@ fn canonical(effect: &Effect) -> Effect {
             Effect::WriteNote(note)
         }
         Effect::StopContainer { .. } => Effect::StopContainer { grace_s: 1 },
+        Effect::StandIn(vote) => Effect::StandIn(DeadVote { dead: 0, member_id: 0, ..vote }),
         effect => effect,
     }
 }
@@ -176,9 +177,9 @@ fn check_plan(sim: &Sim, world: &World, n: usize, plan: &Steps) -> Result<(), Vi
     let unconfirmed = !is_there && !pacemaker::is_confirmed_down(&me.cib, 1 - n);
     // A peer that has booted since it was confirmed down claims nothing, and cannot run standalone.
     let may_go_on = || sim.memories.get(peer.memory).voter.is_some();
-    if plan.forces && unconfirmed && peer.on && may_go_on() {
+    if (plan.forces || plan.stands_in) && unconfirmed && peer.on && may_go_on() {
         return Err(Violation::new(format!(
-            "{}: a new cluster is to be forced, and {} runs, lost and not fenced",
+            "{} is to run standalone, and {} runs, lost and not fenced",
             NAMES[n],
             NAMES[1 - n]
         )));
@@ -197,6 +198,12 @@ pub fn effect(sim: &mut Sim, world: &mut World, n: usize, gives_up: bool) -> Res
     let Some(action) = world.nodes[n].action else { return Ok(false) };
     let Some((plan, done)) = action.plan else { return Ok(false) };
     let Some(step) = sim.plans.step(plan, done).filter(|step| !gives_up || step.may_fail()) else { return Ok(false) };
+    if gives_up && step.is_of_a_stand_in() {
+        stand_in::leave_to_itself(sim, world, n);
+        world.nodes[n].action = Some(Action { plan: None, ..action });
+        finish(sim, world, n, sim.plans.get(plan).then)?;
+        return Ok(true);
+    }
     match step.perform(sim, world, n)? {
         Reply::NotYet => return Ok(!gives_up),
         Reply::Failed => {

@@ -13,10 +13,14 @@ pub fn settle(sim: &mut Sim, world: &mut World) {
     }
     for n in 0..2 {
         let conf = applied(sim, world, n);
-        let may_lead = conf.votes(world.nodes[n].data.mid) && (conf.has_one_voter() || is_followed(world, n, conf));
+        let has_a_quorum = conf.has_one_voter() || is_followed(world, n, conf) || sim.is_stood_in_for(world, n);
+        let has_a_quorum = has_a_quorum || world.nodes[n].lingers;
+        let may_lead = conf.votes(world.nodes[n].data.mid) && has_a_quorum;
         if world.nodes[n].etcd == Run::Leader && !may_lead {
             world.nodes[n].etcd = Run::Leaderless;
         }
+        let is_alone = conf.votes(world.nodes[n].data.mid) && !conf.has_one_voter() && !is_followed(world, n, conf);
+        world.nodes[n].lingers &= world.nodes[n].etcd == Run::Leader && is_alone;
     }
     for n in 0..2 {
         let led = world.link
@@ -25,6 +29,10 @@ pub fn settle(sim: &mut Sim, world: &mut World) {
         if world.nodes[n].etcd == Run::Follower && !led {
             world.nodes[n].etcd = Run::Leaderless;
         }
+    }
+    for node in &mut world.nodes {
+        let is_watched = node.action.is_some_and(|action| sim.stands_in(action));
+        node.led |= is_watched && node.etcd.is_led();
     }
     if world.words | world.unheard != 0 && are_one_history(sim, world) {
         world.settle_histories();
@@ -75,6 +83,7 @@ pub fn has_learner(sim: &Sim, world: &World) -> bool {
 pub fn is_busy(sim: &Sim, world: &World) -> bool {
     may_replicate(sim, world)
         || may_learn(sim, world)
+        || world.nodes.iter().any(|node| node.lingers)
         || (0..2).any(|n| may_be_elected(sim, world, n) || may_leave(sim, world, n))
 }
 
@@ -121,7 +130,7 @@ pub fn forget_write(sim: &mut Sim, world: &mut World, number: u8) -> bool {
 pub(in crate::sim) fn append(sim: &mut Sim, world: &mut World, n: usize, entry: Entry) {
     world.nodes[n].data.append(&mut sim.logs, entry);
     changed(world, n);
-    if applied(sim, world, n).has_one_voter() {
+    if applied(sim, world, n).has_one_voter() || sim.is_stood_in_for(world, n) {
         commit_all(sim, world, n);
     }
 }

@@ -1,11 +1,13 @@
 //! The two machines and what runs on them, as a state and what changes it.
 
 pub mod agent;
+mod answers;
 pub mod etcd;
 pub mod initial_states;
 pub mod log;
 pub mod members;
 pub mod pacemaker;
+pub(in crate::sim) mod stand_in;
 pub mod steps;
 pub(in crate::sim) mod swap;
 pub mod timing;

@@ -6,10 +6,11 @@ use super::etcd;
 use super::log::{Data, Entry, Mid, bit};
 use super::members::{self, Reply};
 use super::pacemaker;
+use super::stand_in;
 use super::view;
-use super::world::{Damage, Mode, NAMES, Word, World};
+use super::world::{Action, Damage, Mode, NAMES, Word, World};
 use crate::decide::evidence::{DataDir, Lineage, Note};
-use crate::decide::plan::{Effect, Notice, RunMode, Via};
+use crate::decide::plan::{Effect, Notice, Phase, RunMode, Via};
 use crate::decide::{Exit, Next};
 use crate::sim::mutant::Mutant;
 use crate::sim::store::intern::Id;
@@ -44,6 +45,8 @@ pub struct Steps {
     /// Whether it backs data up, and whether it forces a new cluster.
     pub moves_aside: bool,
     pub forces: bool,
+    /// Whether a stand-in votes.
+    pub stands_in: bool,
 }
 
 /// What follows the effects: the action's answer, or another round with this progress.
@@ -78,6 +81,10 @@ pub enum Step {
     AdvanceCommit,
     MoveDataAside,
     RunContainer(Mode),
+    /// The stand-in casts the other voter's vote, and acknowledges what the leader sends it until the next step is done.
+    StandInVotes,
+    /// It has the leader remove that voter.
+    StandInRemoves,
     SettleConfig,
     /// Lowers Pacemaker's count of failed starts, so that it bans no node.
     ForgetFailures,
@@ -107,6 +114,19 @@ impl Plans {
 }
 
 impl Sim {
+    /// Whether an action waits for the moment in which a stand-in may vote, or is about to.
+    pub(in crate::sim) fn stands_in(&self, action: Action) -> bool {
+        let waits = |progress: Id| matches!(self.progresses.get(progress).phase, Phase::StandIn { .. });
+        let then = action.plan.map(|(plan, _)| self.plans.get(plan).then);
+        waits(action.progress) || matches!(then, Some(Then::Again(progress)) if waits(progress))
+    }
+
+    /// Whether a stand-in has voted for `n`, and goes on to acknowledge what it is sent.
+    pub(in crate::sim) fn is_stood_in_for(&self, world: &World, n: usize) -> bool {
+        let next = world.nodes[n].action.and_then(|action| action.plan);
+        next.and_then(|(plan, done)| self.plans.step(plan, done)) == Some(Step::StandInRemoves)
+    }
+
     /// The number of a plan.
     pub(in crate::sim) fn plan(&mut self, todo: Todo) -> Id {
         let id = self.todos.id(todo);
@@ -118,7 +138,12 @@ impl Sim {
     pub(in crate::sim) fn add_plans(&mut self) {
         for id in self.plans.0.len()..self.todos.len() {
             let todo = self.todos.get(Id::try_from(id).unwrap_or(Id::MAX)).clone();
-            let steps: Vec<Step> = todo.effects.iter().map(|effect| Step::of(self, effect)).collect();
+            let mut steps: Vec<Step> = Vec::new();
+            for effect in todo.effects.iter() {
+                steps.push(Step::of(self, effect));
+                // One effect, and it can end in its middle.
+                steps.extend(matches!(effect, Effect::StandIn(_)).then_some(Step::StandInRemoves));
+            }
             let then = match todo.next {
                 Next::Exit(exit) => Then::Exit(exit),
                 Next::Reobserve { progress, .. } => Then::Again(self.progresses.id(progress)),
@@ -126,6 +151,7 @@ impl Sim {
             self.plans.0.push(Steps {
                 moves_aside: steps.contains(&Step::MoveDataAside),
                 forces: steps.contains(&Step::RunContainer(Mode::Force)),
+                stands_in: steps.contains(&Step::StandInVotes),
                 steps,
                 then,
                 failed_upkeep: todo.failed_upkeep,
@@ -165,6 +191,7 @@ impl Step {
                 RunMode::ForceNewCluster => Mode::Force,
                 RunMode::JoinAsLearner { initial_cluster } => Mode::Join { members: initial_cluster.len() },
             }),
+            Effect::StandIn(_) => Self::StandInVotes,
             Effect::SettleConfig => Self::SettleConfig,
             Effect::SetFailures { .. } => Self::ForgetFailures,
             Effect::EndLaunch => Self::EndLaunch,
@@ -197,6 +224,16 @@ impl Step {
         )
     }
 
+    /// Whether the next step belongs to the same effect.
+    pub fn is_the_first_of_two(self) -> bool {
+        self == Self::StandInVotes
+    }
+
+    /// Whether it is a stand-in's, which may give up at any moment; what follows then is what follows its effect.
+    pub fn is_of_a_stand_in(self) -> bool {
+        matches!(self, Self::StandInVotes | Self::StandInRemoves)
+    }
+
     /// Whether it can fail, or have to be awaited.
     pub fn may_fail(self) -> bool {
         matches!(
@@ -207,6 +244,8 @@ impl Step {
                 | Self::Remove(..)
                 | Self::Promote(..)
                 | Self::AddLearner(..)
+                | Self::StandInVotes
+                | Self::StandInRemoves
         )
     }
 
@@ -240,7 +279,8 @@ impl Step {
             return Ok(members::change(sim, world, asked(n, via), n, entry));
         }
         match self {
-            Self::Publish { record, .. } => {
+            Self::Publish { record, bears_nonce } => {
+                world.nodes[n].led &= !bears_nonce;
                 pacemaker::write(world, n, |cib| cib.record[n] = record);
             }
             Self::PublishIdentity => pacemaker::write(world, n, |cib| cib.recorded[n] = true),
@@ -274,6 +314,13 @@ impl Step {
                 etcd::run(sim, world, n, mode)
                     .or_else(|violation| if sim.judges() { Err(violation) } else { Ok(()) })?;
             }
+            Self::StandInVotes => {
+                let has_moved = world.nodes[n].led && sim.mutant != Mutant::TermNotLookedAt;
+                if !has_moved {
+                    stand_in::vote(world, n);
+                }
+            }
+            Self::StandInRemoves => stand_in::remove_the_dead(sim, world, n),
             Self::SettleConfig => world.nodes[n].forces = false,
             Self::ForgetFailures => world.nodes[n].failures = 0,
             Self::EndLaunch => world.nodes[n].launching = None,

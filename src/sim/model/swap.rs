@@ -22,6 +22,8 @@ pub(in crate::sim) fn swap_names(node: &mut Node) {
         wanted: _,
         promoted: _,
         blind: _,
+        led: _,
+        lingers: _,
         asked: _,
         stack: _,
         launching: _,

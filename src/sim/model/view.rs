@@ -1,13 +1,15 @@
 //! What one node sees, as the agent's own [`Evidence`]. A [`View`] holds the same facts without strings, so that equal
 //! situations are decided once.
 
+pub(in crate::sim) use super::answers::{Heard, Told};
+use super::answers::{answer, etcd, leaderless, mids, peer_url, told};
 use super::log::{self, Conf, Mid};
 use super::timing::budget_ms;
-use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Run, Vars, Word, World};
+use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Vars, Word, World};
 use crate::decide::Request;
 use crate::decide::evidence::{
-    self, Confirmation, Container, DataDir, Etcd, Evidence, FailedStarts, History, Identity, Lineage, LogPosition,
-    Member, NodeAddress, NodeName, Notify,
+    self, Confirmation, Container, DataDir, Evidence, FailedStarts, History, Identity, Lineage, LogPosition,
+    NodeAddress, NodeName, Notify, Recovery,
 };
 use crate::decide::fact::Fact;
 use crate::sim::Sim;
@@ -42,6 +44,8 @@ pub struct View {
     pub(in crate::sim) own: Heard,
     pub(in crate::sim) peer: Heard,
     pub(in crate::sim) blind: Blind,
+    /// What etcd tells without a leader, where it is asked for that.
+    pub(in crate::sim) leaderless: Option<Told>,
 }
 
 /// The data dir, read offline.
@@ -55,15 +59,6 @@ pub(in crate::sim) struct Disk {
     pub(in crate::sim) has_tail: bool,
     /// The length of the log, for strategies that read it: the real core does not.
     pub(in crate::sim) index: u16,
-}
-
-/// What comes of asking an etcd.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::sim) enum Heard {
-    NotAsked,
-    Refused,
-    Silent,
-    Etcd { mid: Mid, cluster: u8, leader: Mid, index: u8, is_learner: bool, conf: Conf },
 }
 
 /// Looks at everything at once. Fields that an agent does not see are named, too: a new one does not compile until
@@ -104,6 +99,8 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         damage,
         promoted: _,
         blind,
+        led,
+        lingers: _,
     } = &nodes[me];
     let Action { request, notify, progress, plan: _ } = action;
     let peer_is_gone = cib.machine[1 - me].is_beyond_asking(cib.agent[1 - me]);
@@ -129,6 +126,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
             (false, true) => answer(sim, world, 1 - me),
         },
         blind: *blind,
+        leaderless: peer_is_gone.then(|| told(sim, world, me, *led)).flatten(),
     }
 }
 
@@ -148,30 +146,6 @@ fn disk(sim: &Sim, world: &World, me: usize) -> Disk {
     // A joiner that was cut off before its first entry knows no member.
     let has_left = data.len(&sim.logs) > 0 && !conf.lists(data.mid);
     Disk { mid: data.mid, cluster: data.cluster, conf, has_left, has_tail: data.commit < data.len(&sim.logs), index }
-}
-
-fn answer(sim: &Sim, world: &World, whose: usize) -> Heard {
-    let node = &world.nodes[whose];
-    let leader = match node.etcd {
-        Run::Off => return Heard::Refused,
-        Run::Fresh => return Heard::Silent,
-        // From etcd 3.5 on the member list is asked of the leader, and without one there is no answer.
-        Run::Leaderless if sim.bounds.silent_without_leader => return Heard::Silent,
-        Run::Leaderless => 0,
-        Run::Leader => node.data.mid,
-        Run::Follower => world.nodes[1 - whose].data.mid,
-    };
-    let conf = node.data.applied(&sim.logs).conf;
-    let is_learner = !conf.votes(node.data.mid);
-    let conf = if is_learner { Conf::default() } else { conf };
-    Heard::Etcd {
-        mid: node.data.mid,
-        cluster: node.data.cluster,
-        leader,
-        index: node.data.len(&sim.logs),
-        is_learner,
-        conf,
-    }
 }
 
 /// The agent's evidence of a view, `elapsed_ms` into the action.
@@ -215,6 +189,8 @@ pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
         peer_etcd: etcd(view.peer),
         own_refuses: None,
         peer_refuses: None,
+        own_leaderless: view.leaderless.map_or(Fact::NotAsked, |told| Fact::Known(leaderless(told))),
+        recovery: if sim.bounds.stand_ins { Recovery::StandIn } else { Recovery::Restart },
         nonce: nonce(sim, view),
     };
     hide(&mut evidence, view.blind);
@@ -235,7 +211,10 @@ fn hide(evidence: &mut Evidence, blind: Blind) {
         Blind::Disk if evidence.disk != Fact::NotAsked => evidence.disk = Fact::Unknown(why()),
         Blind::PeerEtcd if evidence.peer_etcd != Fact::NotAsked => evidence.peer_etcd = Fact::Unknown(why()),
         Blind::None | Blind::Disk | Blind::PeerEtcd => {}
-        Blind::OwnEtcd => evidence.own_etcd = Fact::Unknown(why()),
+        Blind::OwnEtcd => {
+            evidence.own_etcd = Fact::Unknown(why());
+            evidence.own_leaderless = Fact::Unknown(why());
+        }
         // Whether a process holds the data is found out without podman. If none does, the data is read.
         Blind::Container => {
             let runs = evidence.container_may_run();
@@ -259,10 +238,6 @@ fn address(node: usize) -> NodeAddress {
         peer_url: peer_url(node),
         client_url: format!("https://{}:2379", NAMES[node]),
     }
-}
-
-fn peer_url(node: usize) -> String {
-    format!("https://{}:2380", NAMES[node])
 }
 
 fn notify(vars: Vars) -> Notify {
@@ -370,10 +345,6 @@ fn last_index(disk: &Disk) -> u64 {
     if disk.index == 0 { disk.has_tail.into() } else { disk.index.into() }
 }
 
-fn mids(set: u16) -> impl Iterator<Item = Mid> {
-    (0..16).filter(move |mid| set & log::bit(*mid) != 0)
-}
-
 fn word(view: &View, peer: usize) -> Fact<Confirmation> {
     let (accept_loss, fits) = match view.word {
         Word::None => return Fact::Absent,
@@ -388,37 +359,5 @@ fn word(view: &View, peer: usize) -> Fact<Confirmation> {
         member_id: disk.map_or(0, |disk| disk.mid.into()),
         position: LogPosition { term: u64::from(fits), index: disk.map_or(0, |disk| last_index(&disk)) },
         accept_loss,
-    })
-}
-
-fn etcd(answer: Heard) -> Fact<Etcd> {
-    let (mid, cluster, leader, index, is_learner, conf) = match answer {
-        Heard::NotAsked => return Fact::NotAsked,
-        Heard::Refused => return Fact::Absent,
-        Heard::Silent => return Fact::Unknown("it does not answer".to_owned()),
-        Heard::Etcd { mid, cluster, leader, index, is_learner, conf } => {
-            (mid, cluster, leader, index, is_learner, conf)
-        }
-    };
-    let member = |mid: Mid| {
-        let node = log::node_of(mid);
-        let started = conf.started & log::bit(mid) != 0;
-        Member {
-            id: mid.into(),
-            name: if started { NAMES[node].to_owned() } else { String::new() },
-            peer_urls: vec![peer_url(node)],
-            is_learner: conf.learners & log::bit(mid) != 0,
-        }
-    };
-    Fact::Known(Etcd {
-        cluster_id: cluster.into(),
-        member_id: mid.into(),
-        leader: (leader != 0).then(|| leader.into()),
-        term: 1,
-        index: index.into(),
-        is_learner,
-        members: mids(conf.voters | conf.learners).map(member).collect(),
-        db_bytes: 0,
-        alarms: Vec::new(),
     })
 }

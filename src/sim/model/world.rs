@@ -68,6 +68,8 @@ impl World {
             wanted: Wanted::Running,
             promoted: false,
             blind: Blind::None,
+            led: false,
+            lingers: false,
             asked: false,
             stack: Stack::Up,
             launching: None,
@@ -148,6 +150,8 @@ impl Hash for World {
                 wanted: _,
                 promoted: _,
                 blind: _,
+                led: _,
+                lingers: _,
                 asked: _,
                 stack: _,
                 launching: _,
@@ -219,6 +223,11 @@ pub struct Node {
     /// Whether Pacemaker has promoted the instance.
     pub promoted: bool,
     pub blind: Blind,
+    /// Whether its etcd has had a leader since its agent has published that it runs standalone and waits for that to come back;
+    /// a real etcd has another term then.
+    pub led: bool,
+    /// Whether its etcd leads by a stand-in's vote that was given up since: it acknowledges nothing, and has not noticed yet.
+    pub lingers: bool,
 }
 
 impl Node {

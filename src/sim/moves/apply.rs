@@ -106,6 +106,7 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::Persist(n) => etcd::persist(sim, world, n),
         Move::Elect(n) => etcd::elect(sim, world, n),
         Move::Leave(n) => etcd::leave(sim, world, n),
+        Move::StepDown(n) => std::mem::take(&mut world.nodes[n].lingers),
         Move::PowerCut(n) => faults::cut_power(world, n),
         Move::Destroy(n) => sim.bounds.disks && faults::destroy(sim, world, n),
         Move::Unblock(n) => {

@@ -5,7 +5,7 @@ use crate::decide::evidence::PeerAgent;
 use crate::sim::model::log::Data;
 use crate::sim::model::steps::Step;
 use crate::sim::model::world::{Damage, NAMES, World};
-use crate::sim::model::{agent, etcd, pacemaker};
+use crate::sim::model::{agent, etcd, pacemaker, stand_in};
 use crate::sim::{Sim, Violation};
 
 pub(super) fn cut_power(world: &mut World, n: usize) -> bool {
@@ -44,6 +44,7 @@ pub(super) fn kill_agent(sim: &Sim, world: &mut World, n: usize) -> Result<bool,
     if world.nodes[n].action.is_none() {
         return Ok(false);
     }
+    stand_in::leave_to_itself(sim, world, n);
     agent::answer(sim, world, n, Exit::Retriable)?;
     Ok(true)
 }
@@ -65,7 +66,9 @@ pub(super) fn kill_launch(sim: &Sim, world: &mut World, n: usize) -> Result<bool
 /// A start that outlived its agent comes to its end.
 pub(super) fn launched(sim: &mut Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let Some(mode) = world.nodes[n].launching.take() else { return Ok(false) };
-    if sim.judges() && world.nodes[n].cib.agent[n] == PeerAgent::Stopped {
+    // A replica that stands still does not say what was begun since.
+    let knows = if world.lagging.map(usize::from) == Some(n) { 1 - n } else { n };
+    if sim.judges() && world.nodes[knows].cib.agent[n] == PeerAgent::Stopped {
         return Err(Violation::new(format!("{}: etcd starts after its stop was answered", NAMES[n])));
     }
     etcd::run(sim, world, n, mode)?;

@@ -13,6 +13,8 @@ pub enum Move {
     Persist(usize),
     Elect(usize),
     Leave(usize),
+    /// A leader without a follower notices that it is none.
+    StepDown(usize),
     PowerCut(usize),
     Destroy(usize),
     Unblock(usize),
@@ -57,7 +59,7 @@ pub fn all() -> Vec<Move> {
     moves.extend([Move::CatchUp, Move::Notice]);
     for n in 0..2 {
         moves.extend([Move::Persist(n), Move::Elect(n), Move::Leave(n), Move::PowerCut(n), Move::Boot(n)]);
-        moves.extend([Move::Destroy(n), Move::Unblock(n)]);
+        moves.extend([Move::StepDown(n), Move::Destroy(n), Move::Unblock(n)]);
         moves.extend([Move::KillEtcd(n), Move::KillAgent(n), Move::Lag(n), Move::Meet(n), Move::Fence(n)]);
         moves.extend([Move::EndStack(n), Move::KillStack(n), Move::StackBack(n)]);
         moves.extend([Move::KillLaunch(n), Move::Launched(n), Move::Damage(n), Move::CleanUp(n)]);
@@ -145,6 +147,7 @@ impl Move {
             Self::Launched(_) => 58,
             Self::Damage(_) => 59,
             Self::CleanUp(_) => 60,
+            Self::StepDown(_) => 61,
             Self::Begin(_, begin, _) => 40 + BEGINNINGS.iter().position(|known| *known == begin).unwrap_or(0),
         }
     }
@@ -156,6 +159,7 @@ impl Move {
             Self::Persist(n) => Self::Persist(1 - n),
             Self::Elect(n) => Self::Elect(1 - n),
             Self::Leave(n) => Self::Leave(1 - n),
+            Self::StepDown(n) => Self::StepDown(1 - n),
             Self::PowerCut(n) => Self::PowerCut(1 - n),
             Self::Destroy(n) => Self::Destroy(1 - n),
             Self::Unblock(n) => Self::Unblock(1 - n),

@@ -18,6 +18,7 @@ impl Move {
             Self::Learn => "etcd follower hears what is committed".to_owned(),
             Self::Persist(n) => format!("etcd on {} writes down what is committed", NAMES[n]),
             Self::Elect(n) => format!("etcd on {} asks for votes", NAMES[n]),
+            Self::StepDown(n) => format!("etcd on {} steps down", NAMES[n]),
             Self::Leave(n) => format!("etcd on {} finds itself removed", NAMES[n]),
             Self::PowerCut(n) => format!("power of {} is cut", NAMES[n]),
             Self::Destroy(n) => format!("power of {} is cut, and its disk is lost", NAMES[n]),

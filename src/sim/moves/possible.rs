@@ -46,13 +46,16 @@ pub(super) fn thinkable(
         tell_if(node.etcd == Run::Leader, Move::Persist(n));
         tell_if(matches!(node.etcd, Run::Fresh | Run::Leaderless), Move::Elect(n));
         tell_if(runs, Move::Leave(n));
+        tell_if(node.lingers, Move::StepDown(n));
         tell_if(may_fail, Move::PowerCut(n));
         tell_if(may_fail && bounds.disks, Move::Destroy(n));
         tell_if(bounds.unblocks && is_up, Move::Unblock(n));
         tell_if(may_fail && runs, Move::KillEtcd(n));
         tell_if(may_fail && node.action.is_some(), Move::KillAgent(n));
         tell_if(may_fail && world.joined, Move::Lag(n));
-        tell_if(!world.joined && world.link && world.nodes[1 - n].on, Move::Meet(n));
+        // A leader without a follower steps down before two Pacemakers have joined.
+        let joins = !world.joined && world.link && !world.nodes.iter().any(|node| node.lingers);
+        tell_if(joins && world.nodes[1 - n].on, Move::Meet(n));
         tell_if(true, Move::Fence(n));
         tell_if(has_plan, Move::Effect(n));
         tell_if(has_plan, Move::GiveUp(n));

@@ -1,4 +1,4 @@
-//! Scenario files: where it begins, then one move on each line. Blank lines and `#` comments are left out.
+//! Scenario files: where it begins and how survivors go on, then one move on each line. Blank lines and `#` comments are left out.
 
 use super::kinds::{self, Move};
 use crate::sim::model::initial_states::Beginning;
@@ -7,6 +7,8 @@ use crate::sim::model::initial_states::Beginning;
 #[derive(Clone, Debug)]
 pub struct Trace {
     pub begin: Beginning,
+    /// Whether survivors go on without a restart (`recovery=standin`).
+    pub stand_ins: bool,
     pub moves: Vec<Move>,
 }
 
@@ -19,14 +21,21 @@ pub struct Error {
     instead: String,
 }
 
+/// The line that lets survivors go on without a restart; without it they restart etcd.
+const STAND_INS: &str = "recovery is standin";
+
 /// Reads a scenario.
 pub fn parse(text: &str) -> Result<Trace, Error> {
     let known = kinds::all();
-    let mut trace = Trace { begin: Beginning::Voters, moves: Vec::new() };
+    let mut trace = Trace { begin: Beginning::Voters, stand_ins: false, moves: Vec::new() };
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     for (number, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
         if let Some(begin) = Beginning::ALL.into_iter().find(|begin| begin.text() == line) {
             trace.begin = begin;
+            continue;
+        }
+        if line == STAND_INS {
+            trace.stand_ins = true;
             continue;
         }
         let found = known.iter().find(|what| what.text() == line);
@@ -53,7 +62,9 @@ fn unknown(line: usize, text: &str, known: &[Move]) -> Error {
 
 /// Writes a scenario.
 pub fn format(trace: &Trace) -> String {
-    trace.moves.iter().fold(format!("{}\n", trace.begin.text()), |text, what| text + &what.text() + "\n")
+    let recovery = if trace.stand_ins { format!("{STAND_INS}\n") } else { String::new() };
+    let begin = format!("{}\n{recovery}", trace.begin.text());
+    trace.moves.iter().fold(begin, |text, what| text + &what.text() + "\n")
 }
 
 #[cfg(test)]
@@ -63,9 +74,11 @@ mod tests {
     #[test]
     fn every_move_reads_back_and_no_two_are_written_alike() {
         for begin in Beginning::ALL {
-            let trace = Trace { begin, moves: kinds::all() };
-            let read = parse(&format(&trace)).unwrap();
-            assert_eq!((read.begin, read.moves), (trace.begin, trace.moves));
+            for stand_ins in [false, true] {
+                let trace = Trace { begin, stand_ins, moves: kinds::all() };
+                let read = parse(&format(&trace)).unwrap();
+                assert_eq!((read.begin, read.stand_ins, read.moves), (trace.begin, stand_ins, trace.moves));
+            }
         }
     }
 

@@ -15,6 +15,8 @@ pub struct Passing {
     acting: Option<usize>,
     stops: bool,
     boots: bool,
+    /// A stand-in acknowledges what a leader sends, clients' writes too.
+    stands_in: bool,
 }
 
 impl Passing {
@@ -23,6 +25,7 @@ impl Passing {
         match what {
             Move::Boot(_) | Move::Meet(_) => self.boots,
             Move::Effect(n) | Move::GiveUp(n) | Move::Decide(n, _) => self.acting == Some(n),
+            Move::Write => self.stands_in,
             Move::Replicate | Move::Learn | Move::Persist(_) | Move::Leave(_) => true,
             Move::Want(n, _) => what.is_fault() || (self.stops && self.acting == Some(n)),
             what => what.is_fault(),
@@ -37,12 +40,13 @@ pub fn passing(sim: &Sim, world: &World) -> Option<Passing> {
     }
     let acting = (0..2).find(|n| agent::may_act(sim, world, *n));
     if acting.is_some() || etcd::is_passing(sim, world) {
-        return Some(Passing { acting, stops: false, boots: false });
+        let stands_in = (0..2).any(|n| sim.is_stood_in_for(world, n));
+        return Some(Passing { acting, stops: false, boots: false, stands_in });
     }
     let acting = (0..2).find(|n| just_stops(sim, world, *n));
     let stops = acting.is_some();
     let boots = !stops && is_about_to_meet(sim, world);
-    (stops || boots).then_some(Passing { acting, stops, boots })
+    (stops || boots).then_some(Passing { acting, stops, boots, stands_in: false })
 }
 
 /// True if a stop that depends on no other node has begun on `n`: it could as well begin later.

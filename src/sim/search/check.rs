@@ -140,7 +140,7 @@ impl All {
             (false, false, false) => Beginning::Voters,
             (false, false, true) => Beginning::SecondLeads,
         };
-        Trace { begin, moves: moves.into_iter().map(name).collect() }
+        Trace { begin, stand_ins: sim.bounds.stand_ins, moves: moves.into_iter().map(name).collect() }
     }
 
     /// The shortest way from one form to another, as the search may have found it.

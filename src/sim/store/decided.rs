@@ -5,7 +5,7 @@
 use super::hash::{self, Found};
 use crate::sim::model::log::Conf;
 use crate::sim::model::timing::MOMENTS;
-use crate::sim::model::view::{Disk, Heard, View};
+use crate::sim::model::view::{Disk, Heard, Told, View};
 use crate::sim::model::world::{Cib, Vars, Word};
 
 /// A view: two are the same where these are.
@@ -99,6 +99,7 @@ pub(in crate::sim) fn key(view: &View) -> Key {
         own,
         peer,
         blind,
+        leaderless,
     } = *view;
     let mut row = Row::default();
     add_request(&mut row, me, request as u64, vars);
@@ -118,7 +119,8 @@ pub(in crate::sim) fn key(view: &View) -> Key {
     };
     row.add(2, word);
     row.add(1, accept_loss);
-    add_disk(&mut row, disk);
+    // Data is read where no etcd runs, and only one that runs tells anything: `runs` says which of the two is here.
+    add_disk(&mut row, disk.or(leaderless.map(in_the_place_of_a_disk)));
     add_answer(&mut row, own);
     add_answer(&mut row, peer);
     add_what_is_told(&mut row, cib);
@@ -175,6 +177,12 @@ fn add_disk(row: &mut Row, disk: Option<Disk>) {
     row.add(1, has_left);
     row.add(1, has_tail);
     row.add(16, index);
+}
+
+#[inline(always)]
+fn in_the_place_of_a_disk(told: Told) -> Disk {
+    let Told { mid, cluster, conf, term_has_moved } = told;
+    Disk { mid, cluster, conf, has_left: term_has_moved, has_tail: false, index: 0 }
 }
 
 #[inline(always)]

@@ -25,7 +25,7 @@ impl PartialEq for Packed {
 
 /// Half of a state: one machine, in words of which the last one has few bits.
 pub(in crate::sim) type Half = [u64; 4];
-const HALF_BITS: usize = 235;
+const HALF_BITS: usize = 237;
 /// How many bits of a half are in its last word.
 const REST: usize = HALF_BITS % 64;
 /// Where in the last word of a state the bits begin that belong to neither half.
@@ -280,8 +280,10 @@ impl<const READS: bool> Bits<READS> {
             damage,
             promoted,
             blind,
+            led,
+            lingers,
         } = node;
-        for flag in [on, quorum, forces, failed, unclean, asked, torn, promoted] {
+        for flag in [on, quorum, forces, failed, unclean, asked, torn, promoted, led, lingers] {
             self.flag(flag);
         }
         self.one_of(stack);

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::decide::{Exit, Progress};
 use crate::sim::model::agent;
+use crate::sim::model::steps::Step;
 use crate::sim::model::timing::MOMENTS;
 use crate::sim::model::view;
 use crate::sim::model::world::{NAMES, Run, World};
@@ -15,6 +16,7 @@ use crate::sim::{Sim, Violation};
 /// Replays a trace and tells it.
 pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
     let mut text = String::new();
+    sim.bounds.stand_ins = trace.stand_ins;
     let mut world = trace.begin.world(sim);
     let _ = writeln!(text, "     {}", standing(sim, &world));
     for (number, what) in trace.moves.iter().enumerate() {
@@ -94,7 +96,12 @@ fn answer(exit: Exit) -> &'static str {
 
 fn effect(sim: &Sim, world: &World, n: usize) -> String {
     let Some((plan, done)) = world.nodes[n].action.and_then(|action| action.plan) else { return String::new() };
-    sim.todos.get(plan).effects.get(usize::from(done)).map_or_else(String::new, ToString::to_string)
+    if sim.is_stood_in_for(world, n) {
+        return "has etcd remove that member".to_owned();
+    }
+    let before = (0..done).filter(|step| sim.plans.step(plan, *step).is_some_and(Step::is_the_first_of_two)).count();
+    let effects = &sim.todos.get(plan).effects;
+    effects.get(usize::from(done).saturating_sub(before)).map_or_else(String::new, ToString::to_string)
 }
 
 /// How things stand, in a line.

@@ -19,6 +19,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("fenced", "takes Pacemaker's words apart"),
     ("Rule::write", "a decision, not a refusal: the README explains the rules"),
     ("Step::fmt", "a step on the way"),
+    ("NoStandIn::fmt", "why a step is taken and not another one; the guide has a section"),
     ("Reason::fmt", "frames for the others"),
     ("LastWritten::fmt", "a fragment of others"),
     ("Shown::text", "tandem data-dir show, as a report"),

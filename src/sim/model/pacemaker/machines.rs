@@ -34,9 +34,11 @@ pub fn power_off(world: &mut World, n: usize) {
         damage: _,
         promoted,
         blind,
+        led,
+        lingers,
     } = &mut world.nodes[n];
     (*on, *quorum, *failed, *unclean, *action) = (false, false, false, false, None);
-    (*promoted, *blind) = (false, Blind::None);
+    (*promoted, *blind, *led, *lingers) = (false, Blind::None, false, false);
     (*memory, *word, *launching, *failures) = (0, Word::None, None, 0);
     *torn = is_torn;
     if *stack == Stack::Killed {

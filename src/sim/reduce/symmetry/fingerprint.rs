@@ -83,6 +83,8 @@ fn values(node: &mut Node) -> Values<'_> {
         wanted: _,
         promoted: _,
         blind: _,
+        led: _,
+        lingers: _,
         asked: _,
         stack: _,
         launching: _,

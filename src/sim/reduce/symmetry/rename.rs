@@ -146,6 +146,7 @@ impl Renaming {
             | Effect::NoteFailedStart(_)
             | Effect::ForgetFailedStarts
             | Effect::RunContainer(RunMode::Normally | RunMode::Bootstrap | RunMode::ForceNewCluster)
+            | Effect::StandIn(_)
             | Effect::SettleConfig => effect.clone(),
         }
     }
@@ -230,6 +231,8 @@ pub(in crate::sim) fn renamed(sim: &mut Sim, world: &World, renaming: &Renaming)
             wanted: _,
             promoted: _,
             blind: _,
+            led: _,
+            lingers: _,
             asked: _,
             stack: _,
             launching: _,

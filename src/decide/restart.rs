@@ -1,0 +1,200 @@
+//! The way of a recovery that is always left: etcd is stopped, the CIB read behind a write of our own, the commit index
+//! advanced, and a new cluster forced from the data.
+
+use super::announce::{announced_record, announcement_is_seen};
+use super::cold_start::{self, Cluster, ColdStart};
+use super::evidence::{DataDir, Evidence, PublishedState};
+use super::peer::{PeerStatus, peer_word};
+use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
+use super::proof::{
+    is_confirmed, note_unreadable, operator_confirmed, peer_is_out_of_the_way, proves_that_the_peer_did_not_go_on,
+    told_to, without_proof,
+};
+use super::reason::{NoStandIn, Reason, Refusal, Rule, Step, Wait};
+use super::serve;
+use super::standing::{Standing, classify, database_is_ahead, history_position, plain_start, running_exit};
+use super::timing::{
+    FORCE_GRACE_S, LAUNCH_NEEDS_MS, LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_WRITE_MS,
+    PATIENCE_WITH_THE_CIB_MS, STOP_AND_LAUNCH_NEED_MS,
+};
+use super::vote;
+
+/// Of a short time not more than half is asked for: an action that never has enough would never begin.
+pub(super) fn has_time_for(evidence: &Evidence, needed_ms: u64) -> bool {
+    evidence.elapsed_ms + needed_ms.min(evidence.budget_ms / 2) <= evidence.budget_ms
+}
+
+/// etcd runs on as it is, and the next monitor, a few seconds later, has all its time.
+pub(super) fn go_on_later(evidence: &Evidence) -> Plan {
+    Plan::exit(Vec::new(), running_exit(evidence), Reason::Waiting(Wait::MoreTime))
+}
+
+/// Whether what runs was started with force by an announcement of ours and has not served since: the force is in its
+/// configuration until then. Where the note cannot be read it may have been ours.
+pub(super) fn was_forced(evidence: &Evidence) -> bool {
+    let forces = evidence.container.known().is_some_and(|container| container.running && container.forces_new_cluster);
+    forces && evidence.last_note().is_none_or(|note| note.alone_since.is_some())
+}
+
+/// etcd runs, and is stopped only once the announcement is seen where others see it.
+pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan {
+    let step = match vote::vote(evidence) {
+        Ok(_) | Err(NoStandIn::NotWanted) => Step::StopBeforeForce,
+        Err(why) => Step::RestartInstead { why },
+    };
+    stop_before_force(evidence, progress, step)
+}
+
+/// The way that is always left, where no stand-in votes.
+pub(super) fn restart_instead(evidence: &Evidence, progress: &Progress, why: NoStandIn) -> Plan {
+    let step = if why == NoStandIn::NotWanted { Step::StopBeforeForce } else { Step::RestartInstead { why } };
+    stop_before_force(evidence, &Progress { phase: Phase::Announced, ..progress.clone() }, step)
+}
+
+fn stop_before_force(evidence: &Evidence, progress: &Progress, because: Step) -> Plan {
+    let Some(note) = evidence.last_note() else { return evidence.refuse(note_unreadable(evidence)) };
+    if !announcement_is_seen(evidence) {
+        return await_own_write(evidence, progress, "the announcement does not appear in it");
+    }
+    let has_a_leader = evidence.serves_unseen() || evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
+    let runs = evidence.container_may_run();
+    if runs && (has_a_leader || !peer_is_out_of_the_way(evidence)) {
+        // The peer came back meanwhile and may vote with us by now, or we have a leader: etcd is not stopped. The announcement
+        // stays recorded, and its fork is void: see `proof::is_newest`.
+        return Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), Reason::Waiting(Wait::OwnLeader));
+    }
+    if runs && !has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS) {
+        return go_on_later(evidence);
+    }
+    let nonce = evidence.nonce;
+    let record = announced_record(evidence, &note, Some(nonce));
+    if !runs && record.is_none() {
+        return evidence.refuse(Refusal::DiskUnreadable { why: evidence.disk.why_unknown().to_owned() });
+    }
+    // Without a record to write, which a running etcd may cause, the next round tries again.
+    let phase = if record.is_some() { Phase::Barrier { nonce } } else { Phase::Announced };
+    let stop = runs.then_some(Effect::StopContainer { grace_s: FORCE_GRACE_S });
+    let effects = stop.into_iter().chain(record).collect();
+    Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::enter(phase, evidence.elapsed_ms), Reason::Step(because))
+}
+
+/// etcd is stopped, and a record that was written after that is back in our own CIB. Pacemaker applies what is written in one
+/// order on all nodes, so this CIB is newer than the stop. Without our vote no peer gets a leader after that, and a voter
+/// claims first, remembers after that (`upkeep::claim_and_remember`) and needs both to go on: a peer that claims nothing here
+/// has nothing to go on by. Without this barrier, a CIB that lags behind hides a peer that runs again, and both go on.
+pub(super) fn decide_at_the_barrier(evidence: &Evidence, progress: &Progress, nonce: u64) -> Plan {
+    if was_forced(evidence) {
+        // podman was cut short, or failed after all: what it launched runs.
+        let mode = RunMode::ForceNewCluster;
+        let progress = Progress::enter(Phase::Started(mode.clone()), evidence.elapsed_ms);
+        return serve::started(evidence, &progress, &mode);
+    }
+    if evidence.container_may_run() {
+        return evidence.refuse(Refusal::StillRunning);
+    }
+    if evidence.own_lineage().is_none() {
+        return evidence.refuse(note_unreadable(evidence));
+    }
+    let own_record = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
+    let came_back = own_record.is_some_and(|record| record.nonce == Some(nonce));
+    if !came_back || !announcement_is_seen(evidence) {
+        return await_own_write(evidence, progress, "the last word before running standalone does not appear in it");
+    }
+    if !has_time_for(evidence, LAUNCH_NEEDS_MS) {
+        // The start that follows goes on from here, with all its time.
+        return Plan::exit(Vec::new(), Exit::Retriable, Reason::Waiting(Wait::MoreTime));
+    }
+    decide_stopped(evidence)
+}
+
+pub(super) fn await_own_write(evidence: &Evidence, progress: &Progress, in_vain: &str) -> Plan {
+    if progress.in_phase_ms(evidence.elapsed_ms) > PATIENCE_WITH_THE_CIB_MS {
+        return evidence.refuse(Refusal::CibUnreadable { why: in_vain.to_owned() });
+    }
+    Plan::then_look(Vec::new(), LOOK_FOR_A_WRITE_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord))
+}
+
+/// etcd is gone: what its data says decides, once more, whether it may be forced.
+fn decide_stopped(evidence: &Evidence) -> Plan {
+    let Some(disk) = evidence.disk.known() else {
+        return evidence.refuse(Refusal::DiskUnreadable { why: evidence.disk.why_unknown().to_owned() });
+    };
+    let kind = classify(disk);
+    let forces = matches!(kind, Standing::VoterBeside(_)) && !peer_came_back(evidence);
+    if forces && !may_force(evidence, disk) {
+        return refuse_at_the_barrier(evidence, disk);
+    }
+    if let Some(refusal) = database_is_ahead(disk).filter(|_| forces || kind == Standing::SoleVoter) {
+        return evidence.refuse(refusal);
+    }
+    let (effects, mode, because) = match kind {
+        Standing::VoterBeside(_) if forces => (
+            vec![Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)],
+            RunMode::ForceNewCluster,
+            Reason::Step(Step::AdvanceAndForce),
+        ),
+        Standing::VoterBeside(_) => {
+            (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, evidence.rule(Rule::PeerCameBack))
+        }
+        Standing::SoleVoter => (plain_start(disk), RunMode::Normally, evidence.rule(Rule::SoleVoter)),
+        Standing::VoterAmongMany => {
+            (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, evidence.rule(Rule::MoreThanTwoVoters))
+        }
+        Standing::Nothing | Standing::Learner | Standing::Departed => return evidence.refuse(Refusal::NoVotersData),
+    };
+    let progress = Progress::enter(Phase::Started(mode), evidence.elapsed_ms);
+    Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, progress, because)
+}
+
+/// Nothing vouches for the force any more. An operator's confirmation that was about other data is taken back: as long
+/// as it stands it would have the next start's etcd announced and stopped again, without end.
+fn refuse_at_the_barrier(evidence: &Evidence, disk: &DataDir) -> Plan {
+    let position = history_position(disk);
+    if !is_confirmed(evidence) {
+        return evidence.refuse(without_proof(evidence, position));
+    }
+    let refusal = Refusal::ConfirmationIsOutdated { position };
+    let because = Reason::Refused { refusal, peer: evidence.peer_name().to_owned() };
+    Plan::exit(vec![Effect::ConsumeConfirmation], Exit::Retriable, because)
+}
+
+/// Whether the peer is there again, and may hold data: then a plain start is right: this member is one of two voters.
+fn peer_came_back(evidence: &Evidence) -> bool {
+    // `force_new_cluster` on this node overrides a peer that is online, too, as long as its etcd does not answer.
+    let answers = evidence.peer_etcd.known().is_some() || evidence.peer_refuses.is_some();
+    let given_up = told_to(evidence) && !answers;
+    evidence.peer.is_some() && !peer_is_out_of_the_way(evidence) && !r2_says_force(evidence) && !given_up
+}
+
+fn r2_says_force(evidence: &Evidence) -> bool {
+    r2_rule_of_a_force(evidence).is_some()
+}
+
+/// The rule by which the cold-start table (R2) answers a force for both records; `None` where it answers something else. The
+/// peer may be running, whatever its record says, where it claims, is lost, or where nobody knows what became of it: then there
+/// is no such rule. Our own data is not read while etcd runs. Until then our published record says who votes; the data itself
+/// is looked at before the force.
+pub(super) fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
+    let (cib, note) = (evidence.cib.known()?, evidence.last_note()?);
+    // What was published before this node joined is of data that it has backed up since. For the rest the note is
+    // newer: it knows of the fork that we announced ourselves, and of those that we took over.
+    let published = cib.own_record.clone().filter(|_| !note.joins);
+    let published = published.map(|record| PublishedState { lineage: note.lineage.clone(), ..record });
+    let own = evidence.record().or(published);
+    let (me, peer) = (own?, cib.peer_record.as_ref()?);
+    let may_run = matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Unknown(_));
+    match cold_start::answer(&me, peer, &Cluster::seen_in(evidence, cib)) {
+        ColdStart::ForceNewCluster(rule) if !may_run && !peer.claims => Some(rule),
+        _ => None,
+    }
+}
+
+/// Whether what announced the force still holds for the data as it is now that etcd is gone.
+fn may_force(evidence: &Evidence, disk: &DataDir) -> bool {
+    let DataDir::Present(history) = disk else { return false };
+    evidence.peer.is_none()
+        || r2_says_force(evidence)
+        || proves_that_the_peer_did_not_go_on(evidence, history)
+        || operator_confirmed(evidence, history)
+        || told_to(evidence)
+}

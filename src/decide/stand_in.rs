@@ -1,0 +1,107 @@
+//! Running standalone without a restart: etcd runs on, and a stand-in casts the vote of the member whose machine is confirmed
+//! off. The announcement is the same as before a force and comes back from the CIB before the first vote, since from then on
+//! acknowledged writes are on this node only. Whatever is not exactly as it has to be goes the old way, by a restart.
+//!
+//! Before a force etcd is stopped, and then the announcement is published once more: behind that nobody can win our vote. Here
+//! etcd runs on, and what shows that nobody has won it is its term: it is seen before the announcement is published, and it has to
+//! be the same once the stand-in's streams are in the peer's place, from where on our etcd's vote reaches nobody else.
+
+use super::announce::{announced_record, announcement_is_seen};
+use super::evidence::{BootMemory, Evidence};
+use super::plan::{Effect, Next, Phase, Plan, Progress};
+use super::proof::{note_unreadable, peer_is_out_of_the_way};
+use super::reason::{NoStandIn, Reason, Step, Wait};
+use super::restart;
+use super::standing::{health, running_exit};
+use super::timing::{
+    LOOK_AT_ONCE_MS, LOOK_FOR_A_LEADER_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_AFTER_A_VOTE_MS, PATIENCE_WITH_A_TERM_MS,
+    STAND_IN_NEEDS_MS, STOP_AND_LAUNCH_NEED_MS,
+};
+use super::upkeep::kept;
+use super::vote;
+
+/// The announcement was published, and etcd runs on.
+pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: u64, term: u64) -> Plan {
+    let Some(note) = evidence.last_note() else { return evidence.refuse(note_unreadable(evidence)) };
+    if let Some(plan) = called_off(evidence) {
+        return plan;
+    }
+    let has_patience = progress.in_phase_ms(evidence.elapsed_ms) < PATIENCE_WITH_A_TERM_MS;
+    let vote = match vote::vote(evidence) {
+        Ok(vote) => vote,
+        // One look may miss what the next one finds, and costs less than a restart.
+        Err(NoStandIn::NotTold { .. }) if has_patience && evidence.container_may_run() => {
+            let wait = Reason::Waiting(Wait::OwnLeader);
+            return Plan::then_look(Vec::new(), LOOK_FOR_A_LEADER_MS, progress.clone(), wait);
+        }
+        Err(why) => return restart::restart_instead(evidence, progress, why),
+    };
+    let own_record = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
+    if own_record.is_none_or(|record| record.nonce != Some(nonce)) || !announcement_is_seen(evidence) {
+        return restart::await_own_write(evidence, progress, "the announcement does not appear in it");
+    }
+    if !restart::has_time_for(evidence, STAND_IN_NEEDS_MS) {
+        return restart::go_on_later(evidence);
+    }
+    if vote.term == term {
+        let because = Reason::Step(Step::StandIn { peer: evidence.peer_name().to_owned() });
+        let progress = Progress::enter(Phase::StoodIn, evidence.elapsed_ms);
+        return Plan::then_look(vec![Effect::StandIn(vote)], LOOK_AT_ONCE_MS, progress, because);
+    }
+    // Without pre-vote a member without a leader raises its term once in a while; its last word is then said once more.
+    let record = announced_record(evidence, &note, Some(evidence.nonce));
+    match record.filter(|_| has_patience) {
+        Some(record) => {
+            let phase = Phase::StandIn { nonce: evidence.nonce, term: vote.term };
+            let progress = Progress { phase, ..progress.clone() };
+            Plan::then_look(vec![record], LOOK_FOR_A_WRITE_MS, progress, Reason::Waiting(Wait::OwnRecord))
+        }
+        None => restart::restart_instead(evidence, progress, NoStandIn::TermMoves),
+    }
+}
+
+/// The peer came back meanwhile, or our etcd has a leader: nobody votes for anybody. The announcement stays recorded, and its
+/// fork is void: see `proof::is_newest`.
+fn called_off(evidence: &Evidence) -> Option<Plan> {
+    let has_a_leader = evidence.serves_unseen() || evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
+    (has_a_leader || !peer_is_out_of_the_way(evidence)).then(look_anew)
+}
+
+fn look_anew() -> Plan {
+    Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), Reason::Waiting(Wait::OwnLeader))
+}
+
+/// The vote was cast, or tried to: our etcd leads as the only voter, or the restart follows.
+pub(super) fn decide_stood_in(evidence: &Evidence, progress: &Progress) -> Plan {
+    let own = evidence.own_etcd.known().filter(|etcd| etcd.leader.is_some());
+    if let Some(etcd) = own.filter(|etcd| etcd.has_one_voter()) {
+        let mut plan = kept(evidence, progress, etcd, running_exit(evidence), health(etcd));
+        if matches!(plan.next, Next::Exit(_)) {
+            plan.because = Reason::Step(Step::TookOver { restarted: false, ms: evidence.elapsed_ms });
+        }
+        return plan;
+    }
+    if evidence.serves_unseen() || !peer_is_out_of_the_way(evidence) {
+        return look_anew();
+    }
+    // It was given up after the vote: without its follower the leader steps down after an election time-out or two. Or it does
+    // not say how it stands, which proves nothing: to stop it may be to stop what serves.
+    let is_silent = evidence.own_etcd.known().is_none() && evidence.own_leaderless.known().is_none();
+    let has_patience = progress.in_phase_ms(evidence.elapsed_ms) < PATIENCE_AFTER_A_VOTE_MS;
+    if evidence.container_may_run() && (own.is_some() || (is_silent && has_patience)) {
+        if restart::has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS) {
+            let wait = Reason::Waiting(Wait::OwnLeader);
+            return Plan::then_look(Vec::new(), LOOK_FOR_A_LEADER_MS, progress.clone(), wait);
+        }
+        return in_vain(evidence, restart::go_on_later(evidence));
+    }
+    let plan = restart::restart_instead(evidence, progress, NoStandIn::InVain);
+    if matches!(plan.next, Next::Exit(_)) { in_vain(evidence, plan) } else { plan }
+}
+
+/// The next action is not to try once more, or there would never be the time for the restart.
+fn in_vain(evidence: &Evidence, mut plan: Plan) -> Plan {
+    let memory = evidence.memory().map(|memory| BootMemory { in_vain: true, ..memory.clone() });
+    plan.effects.extend(memory.map(Effect::Remember));
+    plan
+}

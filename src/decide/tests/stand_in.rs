@@ -1,0 +1,247 @@
+//! Going on without a restart: the vote of a member that is off is cast only where everything is as it has to be.
+
+use super::world::*;
+use crate::decide::decide;
+use crate::decide::evidence::*;
+use crate::decide::fact::Fact;
+use crate::decide::plan::{DeadVote, Effect, Exit, Phase, Plan, Progress, Request};
+use crate::decide::reason::{NoStandIn, Reason, Step};
+
+const TERM: u64 = 3;
+const VOTE: DeadVote = DeadVote { dead: PEER, member_id: ME, cluster_id: CLUSTER, term: TERM, applied: 1000 };
+
+fn told() -> Leaderless {
+    let members = etcd(ME, None, &[ME, PEER], &[]).members;
+    Leaderless {
+        cluster_id: CLUSTER,
+        member_id: ME,
+        term: TERM,
+        applied: 1000,
+        version: Version { minor: 5, patch: 21 },
+        members,
+    }
+}
+
+/// A voter of two, without a leader since its peer was fenced. From etcd 3.5 on it answers nobody who asks for its members.
+fn survivor() -> Evidence {
+    let own = Fact::Unknown("etcdserver: no leader".to_owned());
+    let voter = at_rest().running(own).seen_voting().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    Evidence { own_leaderless: Fact::Known(told()), recovery: Recovery::StandIn, ..voter }
+}
+
+fn telling(change: impl FnOnce(&mut Leaderless)) -> Evidence {
+    let mut told = told();
+    change(&mut told);
+    Evidence { own_leaderless: Fact::Known(told), ..survivor() }
+}
+
+/// The announcement is back from the CIB, with its nonce.
+fn announced(evidence: Evidence) -> Evidence {
+    let nonce = evidence.nonce;
+    evidence.announced().cib_with(|cib| cib.own_record.iter_mut().for_each(|own| own.nonce = Some(nonce)))
+}
+
+fn waiting(evidence: &Evidence) -> Progress {
+    Progress::enter(Phase::StandIn { nonce: evidence.nonce, term: TERM }, 0)
+}
+
+fn votes(plan: &Plan) -> bool {
+    plan.effects.iter().any(|effect| matches!(effect, Effect::StandIn(_)))
+}
+
+fn why_restarted(plan: &Plan) -> Option<NoStandIn> {
+    match &plan.because {
+        Reason::Step(Step::RestartInstead { why }) => Some(why.clone()),
+        _ => None,
+    }
+}
+
+#[test]
+fn the_announcement_comes_back_before_the_vote_and_the_vote_before_the_answer() {
+    let plan = first(Request::Monitor, &survivor());
+    let told: Vec<_> = plan.effects.iter().map(std::mem::discriminant).collect();
+    let note =
+        plan.effects.iter().position(|effect| matches!(effect, Effect::WriteNote(note) if note.alone_since.is_some()));
+    let record =
+        plan.effects.iter().position(|effect| matches!(effect, Effect::PublishRecord(own) if own.nonce.is_some()));
+    assert!(note.is_some() && note < record && record == Some(told.len() - 1), "{plan:?}");
+    let waits = progress(plan);
+    assert_eq!(waits.phase, Phase::StandIn { nonce: survivor().nonce, term: TERM });
+
+    let early = decide(Request::Monitor, &survivor().announced(), &waits);
+    assert!(!votes(&early) && exit(&early).is_none(), "{early:?}");
+    let plan = decide(Request::Monitor, &announced(survivor()), &waits);
+    assert_eq!(plan.effects, [Effect::StandIn(VOTE)]);
+
+    let cast = progress(plan);
+    let alone = Evidence {
+        own_etcd: Fact::Known(etcd(ME, Some(ME), &[ME], &[])),
+        own_leaderless: Fact::NotAsked,
+        ..announced(survivor()).after(310)
+    };
+    let plan = decide(Request::Monitor, &alone, &cast);
+    assert_eq!(exit(&plan), Some(Exit::Success), "{plan:?}");
+    assert_eq!(plan.because, Reason::Step(Step::TookOver { restarted: false, ms: 310 }));
+    assert!(plan.because.to_string().contains("without a restart, as the sole voter, 0.31 s"), "{}", plan.because);
+}
+
+/// Each is another way to be wrong, and the restart follows.
+#[test]
+fn whoever_breaks_a_precondition_restarts_etcd_and_says_why() {
+    let third = etcd(ME, None, &[ME, PEER, 7], &[]).members;
+    let elsewhere = |told: &mut Leaderless| told.members[1].peer_urls = vec!["https://elsewhere:2380".to_owned()];
+    let untested = Version { minor: 5, patch: 4 };
+    let silent = Evidence { own_leaderless: Fact::Unknown("no answer".to_owned()), ..survivor() };
+    let cases = [
+        ("three voters", telling(|told| told.members = third), NoStandIn::OtherVoters),
+        ("one voter", telling(|told| drop(told.members.pop())), NoStandIn::OtherVoters),
+        ("a stranger", telling(elsewhere), NoStandIn::OtherVoters),
+        ("another cluster", telling(|told| told.cluster_id += 1), NoStandIn::OtherVoters),
+        ("another member", telling(|told| told.member_id = 7), NoStandIn::OtherVoters),
+        ("etcd 3.5.4", telling(|told| told.version = untested), NoStandIn::UntestedRelease { version: untested }),
+        ("silent", silent, NoStandIn::NotTold { why: "no answer".to_owned() }),
+    ];
+    for (name, evidence, expected) in cases {
+        let announcing = progress(first(Request::Monitor, &evidence));
+        assert_eq!(announcing.phase, Phase::Announced, "{name}");
+        let plan = decide(Request::Monitor, &announced(evidence.clone()), &announcing);
+        assert_eq!(why_restarted(&plan), Some(expected.clone()), "{name}");
+        // What is found out only after the announcement counts as well.
+        let found_out = announced(evidence.clone()).after(2_500);
+        let plan = decide(Request::Monitor, &found_out, &waiting(&evidence));
+        assert_eq!((votes(&plan), why_restarted(&plan)), (false, Some(expected)), "{name}");
+        assert!(plan.effects.iter().any(|effect| matches!(effect, Effect::StopContainer { .. })), "{name}: {plan:?}");
+    }
+}
+
+/// A peer that lost its data, or stopped, is passed over by a force: its machine is there, and could start an etcd behind us.
+#[test]
+fn nobody_votes_for_a_peer_whose_machine_is_there() {
+    let stopped =
+        survivor().peer_is(PeerNode::Online, PeerAgent::Stopped).with_peer_record(history(PEER, &[ME, PEER], &[]));
+    let blank = survivor().peer_is(PeerNode::Online, PeerAgent::Starting).with_peer_record(DataDir::Blank);
+    for evidence in [stopped, blank] {
+        let plan = first(Request::Monitor, &evidence);
+        assert_eq!(progress(plan).phase, Phase::Announced);
+        let plan = decide(Request::Monitor, &announced(evidence.clone()), &waiting(&evidence));
+        assert_eq!((votes(&plan), why_restarted(&plan)), (false, Some(NoStandIn::PeerIsThere)));
+    }
+}
+
+/// A voter is remembered only once it has what its leader held when it was promoted: before that its promotion is not settled.
+#[test]
+fn what_this_boot_does_not_prove_is_restarted() {
+    let mut confirmed = survivor();
+    confirmed.boot_memory = Fact::Absent;
+    confirmed.confirmation = Fact::Known(word(false));
+    let both = Evidence { confirmation: Fact::Known(word(false)), ..survivor() };
+    for evidence in [confirmed, both] {
+        assert_eq!(progress(first(Request::Monitor, &evidence)).phase, Phase::Announced);
+        let plan = decide(Request::Monitor, &announced(evidence.clone()), &waiting(&evidence));
+        assert_eq!((votes(&plan), why_restarted(&plan)), (false, Some(NoStandIn::NotProven)));
+    }
+    let unproven = Evidence { boot_memory: Fact::Absent, ..survivor() };
+    assert!(is_harmless(&first(Request::Monitor, &unproven)));
+    let forked = survivor().cib_with(|cib| cib.lineage = forks(1, "node2"));
+    assert!(is_harmless(&first(Request::Monitor, &forked)));
+}
+
+#[test]
+fn who_wants_a_restart_gets_one_and_who_trusts_every_release_a_stand_in() {
+    let restarts = Evidence { recovery: Recovery::Restart, ..survivor() };
+    let plan = first(Request::Monitor, &restarts);
+    assert_eq!(progress(plan).phase, Phase::Announced);
+    let plan = decide(Request::Monitor, &announced(restarts), &Progress::enter(Phase::Announced, 0));
+    assert_eq!(plan.because, Reason::Step(Step::StopBeforeForce));
+    let old = telling(|told| told.version = Version { minor: 5, patch: 0 });
+    let trusts = Evidence { recovery: Recovery::StandInUntested, ..old };
+    assert!(votes(&decide(Request::Monitor, &announced(trusts.clone()), &waiting(&trusts))));
+}
+
+#[test]
+fn a_term_that_moved_is_announced_anew_and_not_for_ever() {
+    let moved = announced(telling(|told| told.term = TERM + 1));
+    let plan = decide(Request::Monitor, &moved, &waiting(&moved));
+    assert!(
+        !votes(&plan) && matches!(&plan.effects[..], [Effect::PublishRecord(own)] if own.nonce.is_some()),
+        "{plan:?}"
+    );
+    assert_eq!(progress(plan).phase, Phase::StandIn { nonce: moved.nonce, term: TERM + 1 });
+    let plan = decide(Request::Monitor, &moved.clone().after(2_500), &waiting(&moved));
+    assert_eq!(why_restarted(&plan), Some(NoStandIn::TermMoves));
+}
+
+#[test]
+fn a_peer_that_comes_back_and_a_leader_call_the_vote_off() {
+    let back = announced(survivor()).peer_is(PeerNode::Online, PeerAgent::Active);
+    let led = Evidence { own_etcd: Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[])), ..announced(survivor()) };
+    for evidence in [back, led] {
+        for phase in [waiting(&evidence), Progress::enter(Phase::StoodIn, 0)] {
+            let plan = decide(Request::Monitor, &evidence, &phase);
+            assert!(is_harmless(&plan) && !votes(&plan), "{plan:?}");
+        }
+    }
+}
+
+#[test]
+fn given_up_half_way_it_is_restarted() {
+    let cast = Progress::enter(Phase::StoodIn, 0);
+    let plan = decide(Request::Monitor, &announced(survivor()), &cast);
+    assert_eq!(why_restarted(&plan), Some(NoStandIn::InVain));
+}
+
+/// Without its follower it steps down after an election time-out or two; until then it calls itself a leader of two.
+#[test]
+fn given_up_after_the_vote_nothing_is_taken_back_and_it_is_restarted() {
+    let cast = Progress::enter(Phase::StoodIn, 0);
+    let leads = Evidence {
+        peer_etcd: Fact::NotAsked,
+        own_etcd: Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[])),
+        own_leaderless: Fact::NotAsked,
+        budget_ms: 23_000,
+        ..announced(survivor())
+    };
+    // It took longer than any look.
+    let plan = decide(Request::Monitor, &leads.clone().after(3_100), &cast);
+    assert!(plan.effects.is_empty() && exit(&plan).is_none(), "{plan:?}");
+    // A monitor of its own, which finds it so after its agent was killed.
+    let plan = first(Request::Monitor, &leads);
+    assert!(plan.effects.is_empty() && exit(&plan) == Some(Exit::Success), "{plan:?}");
+    // Without the time for a restart the next action makes it, and does not try once more.
+    let plan = decide(Request::Monitor, &leads.after(14_000), &cast);
+    assert_eq!(exit(&plan), Some(Exit::Success));
+    let [Effect::Remember(memory)] = &plan.effects[..] else { panic!("{plan:?}") };
+    assert!(memory.in_vain && memory.voter.is_some());
+    let next = Evidence { boot_memory: Fact::Known(memory.clone()), ..announced(survivor()) };
+    assert_eq!(progress(first(Request::Monitor, &next)).phase, Phase::Announced);
+    let plan = decide(Request::Monitor, &next, &Progress::enter(Phase::Announced, 0));
+    assert_eq!(why_restarted(&plan), Some(NoStandIn::InVain));
+    // Once it serves that is forgotten.
+    let serves = next.running(Fact::Known(etcd(ME, Some(ME), &[ME], &[])));
+    let effects = decide(Request::Monitor, &serves, &cast).effects;
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if !memory.in_vain)), "{effects:?}");
+}
+
+/// As it serves again, everybody asks it at once, and it may be slow to say so.
+#[test]
+fn what_may_serve_is_not_stopped_for_one_slow_answer() {
+    let silent = Evidence {
+        own_etcd: Fact::Unknown("no answer".to_owned()),
+        own_leaderless: Fact::Unknown("no answer".to_owned()),
+        ..announced(survivor())
+    };
+    for phase in [Phase::StoodIn, waiting(&silent).phase] {
+        let since = Progress::enter(phase, 0);
+        let plan = decide(Request::Monitor, &silent, &since);
+        assert!(plan.effects.is_empty() && exit(&plan).is_none(), "{plan:?}");
+        let plan = decide(Request::Monitor, &silent.clone().after(11_000), &since);
+        assert!(why_restarted(&plan).is_some(), "{plan:?}");
+    }
+}
+
+#[test]
+fn a_monitor_without_time_for_it_leaves_it_to_the_next() {
+    let late = Evidence { budget_ms: 23_000, ..announced(survivor()) }.after(16_000);
+    let plan = decide(Request::Monitor, &late, &waiting(&late));
+    assert_eq!((votes(&plan), exit(&plan)), (false, Some(Exit::Success)));
+}

@@ -1,0 +1,87 @@
+//! The one vote that a survivor lacks: whose it was, and whether a stand-in may cast it.
+
+use super::evidence::{Evidence, Leaderless, Recovery, RunningVoter, Version};
+use super::fact::Fact;
+use super::peer::{PeerStatus, peer_word};
+use super::plan::DeadVote;
+use super::proof::has_proof;
+use super::reason::NoStandIn;
+
+/// The releases of etcd that a stand-in is tested with: of each line from this one on. Below, a sole voter acknowledges a write
+/// before it is on its disk.
+const TESTED: [Version; 4] = [
+    Version { minor: 4, patch: 21 },
+    Version { minor: 5, patch: 5 },
+    Version { minor: 6, patch: 0 },
+    Version { minor: 7, patch: 0 },
+];
+
+/// The vote that a stand-in may cast now, or why none does.
+pub(super) fn vote(evidence: &Evidence) -> Result<DeadVote, NoStandIn> {
+    if evidence.recovery == Recovery::Restart {
+        return Err(NoStandIn::NotWanted);
+    }
+    // A machine that is there may start its etcd at any moment, whatever its agent says.
+    if peer_word(evidence) != PeerStatus::Down {
+        return Err(NoStandIn::PeerIsThere);
+    }
+    if evidence.memory().is_some_and(|memory| memory.in_vain) {
+        return Err(NoStandIn::InVain);
+    }
+    // An operator's confirmation is about data, which is read once etcd is gone.
+    if evidence.confirmation.known().is_some() {
+        return Err(NoStandIn::NotProven);
+    }
+    // This boot remembers a voter only once it holds all that was acknowledged before it voted: see `upkeep`. What else lets
+    // a node go on is about its data, too.
+    let voter = leaderless_voter(evidence).ok_or(NoStandIn::NotProven)?;
+    if voter.sole || !has_proof(evidence, voter.cluster_id, voter.member_id) {
+        return Err(NoStandIn::NotProven);
+    }
+    let told = match &evidence.own_leaderless {
+        Fact::Known(told) => told,
+        other => return Err(NoStandIn::NotTold { why: other.why_unknown().to_owned() }),
+    };
+    let dead = other_voter(evidence, told).ok_or(NoStandIn::OtherVoters)?;
+    if (told.cluster_id, told.member_id) != (voter.cluster_id, voter.member_id) {
+        return Err(NoStandIn::OtherVoters);
+    }
+    if evidence.recovery != Recovery::StandInUntested && !is_tested(told.version) {
+        return Err(NoStandIn::UntestedRelease { version: told.version });
+    }
+    Ok(DeadVote {
+        dead,
+        member_id: told.member_id,
+        cluster_id: told.cluster_id,
+        term: told.term,
+        applied: told.applied,
+    })
+}
+
+fn is_tested(version: Version) -> bool {
+    TESTED.iter().any(|first| first.minor == version.minor && first.patch <= version.patch)
+}
+
+/// The other voter, where there are exactly two and it is the member at the peer's address.
+fn other_voter(evidence: &Evidence, told: &Leaderless) -> Option<u64> {
+    let voters: Vec<_> = told.members.iter().filter(|member| !member.is_learner).collect();
+    let peer = evidence.peer.as_ref()?;
+    let other = voters.iter().find(|member| member.id != told.member_id && member.is_at(peer))?;
+    let is_among = voters.iter().any(|member| member.id == told.member_id);
+    (voters.len() == 2 && is_among).then_some(other.id)
+}
+
+/// Our member, where it runs without a leader and is known to be a voter: by its own word or, where it has not
+/// answered anybody since it started, by this boot's memory of it.
+pub(super) fn leaderless_voter(evidence: &Evidence) -> Option<RunningVoter> {
+    let remembered = evidence.running_voter().cloned()?;
+    match &evidence.own_etcd {
+        Fact::Known(etcd) if etcd.leader.is_some() || etcd.is_learner => None,
+        // A sole voter needs nobody's vote; it has no leader for a moment after its start.
+        Fact::Known(etcd) if etcd.voters().count() < 2 || etcd.member_id != remembered.member_id => None,
+        Fact::Known(_) => Some(remembered),
+        // A sole voter that does not answer is slow or stuck, and forcing it once more mends nothing.
+        Fact::Unknown(_) if !remembered.sole && !evidence.serves_unseen() => Some(remembered),
+        Fact::Unknown(_) | Fact::Absent | Fact::NotAsked => None,
+    }
+}

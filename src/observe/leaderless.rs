@@ -1,0 +1,34 @@
+//! What our etcd tells without a leader: its client port tells its term, its peer port the rest.
+
+use std::time::Duration;
+
+use crate::decide::evidence::{Cib, Leaderless};
+use crate::decide::fact::Fact;
+use crate::etcd::client::Answer;
+use crate::etcd::peer;
+use crate::resource::context::Context;
+
+/// How long the peer port has; it is on this machine.
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Asked where somebody may have to go on without the peer: while Pacemaker says that its machine is gone.
+pub(super) fn observe(context: &Context, own: &Answer, cib: &Fact<Cib>) -> Fact<Leaderless> {
+    let is_gone = cib.known().is_some_and(Cib::peer_is_beyond_asking);
+    let is_led = own.etcd.known().is_some_and(|etcd| etcd.leader.is_some());
+    if !is_gone || is_led || own.etcd.is_absent() {
+        return Fact::NotAsked;
+    }
+    let Some(raft) = own.leaderless else { return Fact::Unknown(own.etcd.why_unknown().to_owned()) };
+    match peer::look(&context.peer_place(), context.deadline.at_most(TIMEOUT)) {
+        Ok(seen) if seen.cluster_id == raft.cluster_id => Fact::Known(Leaderless {
+            cluster_id: raft.cluster_id,
+            member_id: raft.member_id,
+            term: raft.term,
+            applied: raft.applied,
+            version: seen.version,
+            members: seen.members,
+        }),
+        Ok(seen) => Fact::Unknown(format!("its peer port is of cluster {:x}", seen.cluster_id)),
+        Err(error) => Fact::Unknown(error.to_string()),
+    }
+}

@@ -1,0 +1,121 @@
+//! What comes of asking an etcd of the model, and that as evidence.
+
+use super::log::{self, Conf, Mid};
+use super::world::{NAMES, Node, Run, World};
+use crate::decide::evidence::{Etcd, Leaderless, Member, Version};
+use crate::decide::fact::Fact;
+use crate::sim::Sim;
+
+/// What an etcd tells without a leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::sim) struct Told {
+    pub(in crate::sim) mid: Mid,
+    pub(in crate::sim) cluster: u8,
+    pub(in crate::sim) conf: Conf,
+    pub(in crate::sim) term_has_moved: bool,
+}
+
+/// What comes of asking an etcd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::sim) enum Heard {
+    NotAsked,
+    Refused,
+    Silent,
+    Etcd { mid: Mid, cluster: u8, leader: Mid, index: u8, is_learner: bool, conf: Conf },
+}
+
+pub(super) fn answer(sim: &Sim, world: &World, whose: usize) -> Heard {
+    let node = &world.nodes[whose];
+    let leader = match node.etcd {
+        Run::Off => return Heard::Refused,
+        Run::Fresh => return Heard::Silent,
+        // From etcd 3.5 on the member list is asked of the leader, and without one there is no answer.
+        Run::Leaderless if sim.bounds.silent_without_leader => return Heard::Silent,
+        Run::Leaderless => 0,
+        Run::Leader => node.data.mid,
+        Run::Follower => world.nodes[1 - whose].data.mid,
+    };
+    let conf = node.data.applied(&sim.logs).conf;
+    let is_learner = !conf.votes(node.data.mid);
+    let conf = if is_learner { Conf::default() } else { conf };
+    Heard::Etcd {
+        mid: node.data.mid,
+        cluster: node.data.cluster,
+        leader,
+        index: node.data.len(&sim.logs),
+        is_learner,
+        conf,
+    }
+}
+
+/// An etcd that has never had a leader answers nobody.
+pub(super) fn told(sim: &Sim, world: &World, me: usize, has_been_led: bool) -> Option<Told> {
+    let Node { data, etcd, action, .. } = world.nodes[me];
+    let conf = data.applied(&sim.logs).conf;
+    let stands_in = action.is_some_and(|action| sim.stands_in(action));
+    (etcd == Run::Leaderless).then_some(Told {
+        mid: data.mid,
+        cluster: data.cluster,
+        conf,
+        term_has_moved: has_been_led && stands_in,
+    })
+}
+
+pub(super) fn etcd(answer: Heard) -> Fact<Etcd> {
+    let (mid, cluster, leader, index, is_learner, conf) = match answer {
+        Heard::NotAsked => return Fact::NotAsked,
+        Heard::Refused => return Fact::Absent,
+        Heard::Silent => return Fact::Unknown("it does not answer".to_owned()),
+        Heard::Etcd { mid, cluster, leader, index, is_learner, conf } => {
+            (mid, cluster, leader, index, is_learner, conf)
+        }
+    };
+    Fact::Known(Etcd {
+        cluster_id: cluster.into(),
+        member_id: mid.into(),
+        leader: (leader != 0).then(|| leader.into()),
+        term: 1,
+        index: index.into(),
+        is_learner,
+        members: members(conf),
+        db_bytes: 0,
+        alarms: Vec::new(),
+    })
+}
+
+fn members(conf: Conf) -> Vec<Member> {
+    let member = |mid: Mid| {
+        let node = log::node_of(mid);
+        let started = conf.started & log::bit(mid) != 0;
+        Member {
+            id: mid.into(),
+            name: if started { NAMES[node].to_owned() } else { String::new() },
+            peer_urls: vec![peer_url(node)],
+            is_learner: conf.learners & log::bit(mid) != 0,
+        }
+    };
+    mids(conf.voters | conf.learners).map(member).collect()
+}
+
+/// Terms are not counted: only whether one has moved.
+pub(super) fn leaderless(told: Told) -> Leaderless {
+    Leaderless {
+        cluster_id: told.cluster.into(),
+        member_id: told.mid.into(),
+        term: 1 + u64::from(told.term_has_moved),
+        applied: 0,
+        version: RELEASE,
+        members: members(told.conf),
+    }
+}
+
+/// One that a stand-in is tested with.
+const RELEASE: Version = Version { minor: 6, patch: 0 };
+
+pub(super) fn peer_url(node: usize) -> String {
+    format!("https://{}:2380", NAMES[node])
+}
+
+pub(super) fn mids(set: u16) -> impl Iterator<Item = Mid> {
+    (0..16).filter(move |mid| set & log::bit(*mid) != 0)
+}

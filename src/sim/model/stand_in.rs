@@ -1,0 +1,27 @@
+//! A stand-in in the model: what its vote, its removal of the dead member, and its end make of etcd.
+
+use super::etcd::{append, applied};
+use super::log::Entry;
+use super::world::{Run, World};
+use crate::sim::Sim;
+
+/// A stand-in gives `n` the vote that it lacks. What the leader sends from then on is acknowledged: all of its log is committed.
+pub(super) fn vote(world: &mut World, n: usize) {
+    if world.nodes[n].etcd == Run::Leaderless {
+        world.nodes[n].etcd = Run::Leader;
+    }
+}
+
+/// The stand-in ends: a leader that it elected has no follower, and notices that later.
+pub(in crate::sim) fn leave_to_itself(sim: &Sim, world: &mut World, n: usize) {
+    world.nodes[n].lingers |= sim.is_stood_in_for(world, n) && world.nodes[n].etcd == Run::Leader;
+}
+
+/// It has the leader remove the voter in whose place it is; nothing where the leader is none any more.
+pub(super) fn remove_the_dead(sim: &mut Sim, world: &mut World, n: usize) {
+    let (mid, conf) = (world.nodes[n].data.mid, applied(sim, world, n));
+    let dead = (1..16).find(|other| *other != mid && conf.votes(*other));
+    if let Some(dead) = dead.filter(|_| world.nodes[n].etcd == Run::Leader) {
+        append(sim, world, n, Entry::Remove(dead));
+    }
+}
