@@ -10,6 +10,10 @@ VICTIM ?= leader
 ETCD ?= 3.5
 # How the lab creates the resource: plain or promotable.
 CLONE ?= plain
+# How survivors go on: standin, or restart for etcd's documented way alone.
+RECOVERY ?= standin
+# How many megabytes etcd holds when the bench begins.
+DATA ?= 0
 # Scenarios to run; all if empty. And in how many labs side by side.
 SCENARIO ?=
 JOBS ?= 2
@@ -26,13 +30,14 @@ SIM_SEED ?= 7
 AGENT ?= tandem
 
 LAB = $(CARGO) test --quiet --test lab --
-LAB_OPTIONS = --etcd $(ETCD) --clone $(CLONE)
+LAB_OPTIONS = --etcd $(ETCD) --clone $(CLONE) $(if $(filter restart,$(RECOVERY)),--restart)
 
 .PHONY: help
 help: ## this list
 	@grep --no-filename --extended-regexp '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed --regexp-extended 's/^([a-z-]+):.*## /  make \1\t/' | expand --tabs=24
 	@echo
-	@echo '  Variables: VICTIM=leader|follower (demo), ETCD=3.5|3.4, CLONE=plain|promotable, SCENARIO="name ..." (lab)'
+	@echo '  Variables: VICTIM=leader|follower (demo), ETCD=3.5|3.4, CLONE=plain|promotable, SCENARIO="name ..." (lab),'
+	@echo '             RECOVERY=standin|restart (lab), DATA=megabytes (bench-agent)'
 	@echo '             JOBS=2 (lab: how many labs side by side), N=50, SEED=number, AGENT=tandem|shell,'
 	@echo '             KIND=leader-cut|follower-cut|both-cut|survivor-killed|disk-lost|shutdown-parted|'
 	@echo '             pacemaker-killed|agent-killed (power-cuts)'
@@ -49,6 +54,7 @@ test: ## every test, the lab's scenarios and some power cuts included, and what 
 
 .PHONY: nightly
 nightly: test sim-deep sim-page lab-nightly rpm-vendored ## everything that takes hours (root)
+	$(MAKE) lab RECOVERY=restart
 	$(MAKE) power-cuts ETCD=3.5
 	$(MAKE) power-cuts ETCD=3.4
 
@@ -74,6 +80,7 @@ hooks: ## have git run the quick half of 'make check' before each commit
 # What the model searches every day, each line a search.
 SIM_DAILY = \
 	'--faults 2' \
+	'--faults 2 --restart' \
 	'--faults 1 --fine' \
 	'--faults 2 --count-forks' \
 	'--faults 2 --promotable' \
@@ -130,8 +137,8 @@ power-cuts: setup ## N power cuts at random moments under sixteen writers: none 
 	$(LAB) power-cuts --agent $(AGENT) --runs $(N) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND)) $(LAB_OPTIONS)
 
 .PHONY: bench-agent
-bench-agent: setup build ## both agents side by side in one lab: how long etcd takes no writes (root; the better part of an hour)
-	TANDEM_BIN=$(abspath $(TARGET))/release/tandem $(LAB) bench-agent --runs $(RUNS) --etcd $(ETCD)
+bench-agent: setup build ## the shell agent and both ways of a recovery side by side in one lab: how long etcd takes no writes (root; the better part of an hour)
+	TANDEM_BIN=$(abspath $(TARGET))/release/tandem $(LAB) bench-agent --runs $(RUNS) --data $(DATA) --etcd $(ETCD)
 
 .PHONY: lab-nightly
 lab-nightly: setup ## all of the lab's scenarios, those that cut power at random moments too (root)

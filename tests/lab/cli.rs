@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use crate::bench_agent::Bench;
+use crate::bench_agent::{Bench, Contestant};
 use crate::cluster::CloneKind;
 use crate::host;
 use crate::image::Version;
@@ -47,8 +47,10 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
   cargo lab list              the scenarios
   cargo lab power-cuts [--runs N] [--seed SEED] [--kind KIND]
                               N power cuts at random moments; fails if an acknowledged write is lost
-  cargo lab bench-agent [--runs N] [--agent tandem|shell] [--only power-cut|etcd-killed|graceful-stop|both-cut]
-                              both agents side by side, and how long etcd takes no writes
+  cargo lab bench-agent [--runs N] [--agent shell|restart|standin] [--only power-cut|etcd-killed|graceful-stop|both-cut]
+                        [--data MB]
+                              the shell agent and Tandem's two ways of a recovery side by side, over a database of so many
+                              megabytes, and how long etcd takes no writes
   cargo lab self-test         the lab's own checks, without a lab
 
 A lab has a name (--name LAB before the command, default 'tandem'); labs of different names do not touch each other.
@@ -209,21 +211,26 @@ fn wish(words: &mut Vec<String>) -> Result<Wish> {
     if let Some(seconds) = take_option(words, "--boot-delay")? {
         wish.boot_delay = seconds.parse().map_err(|_| format!("--boot-delay takes seconds, not '{seconds}'"))?;
     }
-    if let Some(at) = words.iter().position(|word| word == "--bare") {
-        words.remove(at);
-        wish.bare = true;
-    }
+    wish.bare = take_flag(words, "--bare");
+    wish.restarts = take_flag(words, "--restart");
     Ok(wish)
 }
 
+fn take_flag(words: &mut Vec<String>, flag: &str) -> bool {
+    let at = words.iter().position(|word| word == flag);
+    at.map(|at| words.remove(at)).is_some()
+}
+
 fn bench(words: &mut Vec<String>) -> Result<Bench> {
-    let agents = match take_option(words, "--agent")? {
-        Some(agent) => vec![Agent::parse(&agent)?],
-        None => vec![Agent::Shell, Agent::Tandem],
+    let contestants = match take_option(words, "--agent")? {
+        Some(name) => vec![Contestant::parse(&name)?],
+        None => Contestant::ALL.to_vec(),
     };
+    let megabytes = take_option(words, "--data")?.unwrap_or_else(|| "0".to_owned());
+    let megabytes = megabytes.parse().map_err(|_| format!("--data takes megabytes, not '{megabytes}'"))?;
     let runs = take_option(words, "--runs")?.unwrap_or_else(|| "5".to_owned());
     let runs = runs.parse().map_err(|_| format!("--runs takes a number, not '{runs}'"))?;
-    Ok(Bench { agents, runs, only: take_option(words, "--only")? })
+    Ok(Bench { contestants, runs, megabytes, only: take_option(words, "--only")? })
 }
 
 fn series(words: &mut Vec<String>) -> Result<Series> {

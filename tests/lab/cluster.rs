@@ -132,7 +132,10 @@ pub fn create_etcd(lab: &Lab, node: Node, kind: CloneKind) -> Result<()> {
 pub fn create_etcd_with(lab: &Lab, node: Node, kind: CloneKind, instead: &[(&str, &str)], force: bool) -> Result<()> {
     let image = image::name(&lab.setting("etcd").unwrap_or_default());
     let map = NODES.map(|node| format!("{node}:{}", node.ip())).join(";");
+    // Left out where nobody asked for another one than the default.
+    let recovery = lab.setting("recovery").unwrap_or_default();
     let usual = [
+        ("recovery", recovery.as_str()),
         ("node_ip_map", map.as_str()),
         ("image", image.as_str()),
         ("trusted_ca_file", "/etc/tandem/ca.crt"),

@@ -34,11 +34,20 @@ pub struct Wish {
     pub boot_delay: u64,
     /// Who keeps etcd.
     pub agent: Agent,
+    /// Whether a survivor's etcd is always restarted (`recovery=restart`).
+    pub restarts: bool,
 }
 
 impl Default for Wish {
     fn default() -> Self {
-        Self { etcd: Version::V3_5, clone: CloneKind::Plain, bare: false, boot_delay: 0, agent: Agent::Tandem }
+        Self {
+            etcd: Version::V3_5,
+            clone: CloneKind::Plain,
+            bare: false,
+            boot_delay: 0,
+            agent: Agent::Tandem,
+            restarts: false,
+        }
     }
 }
 
@@ -70,6 +79,7 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
     lab.set("etcd", wish.etcd.number())?;
     lab.set("clone", wish.clone.word())?;
     lab.set("agent", wish.agent.word())?;
+    lab.set("recovery", if wish.restarts { "restart" } else { "" })?;
     tls::create(lab)?;
     let authkey = random_key()?;
     for node in NODES {

@@ -63,6 +63,40 @@ const WRITE_TIMEOUT: Duration = Duration::from_millis(700);
 /// A refused connection answers at once: no need to ask a thousand times a second.
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
 
+/// How much one of the values has that only fill the database, and how many are on their way at once.
+const FILLING: usize = 1 << 20;
+const FILLERS: u32 = 4;
+
+/// Fills the database with so many megabytes, which etcd's log then holds as well.
+pub fn fill(lab: &Lab, megabytes: u32) -> Result<()> {
+    let network = File::open(net::client_handle(lab))?;
+    let tls = etcd::tls(lab)?;
+    let filled = std::thread::spawn(move || {
+        setns(network, CloneFlags::CLONE_NEWNET)?;
+        etcd::runtime()?.block_on(fill_all(tls, megabytes))
+    });
+    filled.join().unwrap_or_else(|_| Err("the fillers failed".into()))
+}
+
+async fn fill_all(tls: TlsOptions, megabytes: u32) -> Result<()> {
+    let mut tasks = Vec::new();
+    for first in 0..FILLERS {
+        let tls = tls.clone();
+        tasks.push(tokio::spawn(async move {
+            let mut client = etcd::connect(&tls, NODES[0]).await.map_err(|error| error.to_string())?;
+            for number in (first..megabytes).step_by(FILLERS as usize) {
+                let put = client.put(format!("filling/{number}"), vec![b'x'; FILLING], None).await;
+                put.map_err(|error| error.to_string())?;
+            }
+            Ok::<_, String>(())
+        }));
+    }
+    for task in tasks {
+        task.await.map_err(|error| error.to_string())??;
+    }
+    Ok(())
+}
+
 /// Writers, watch and chain under way.
 pub struct Writers {
     pub(crate) lab: Lab,

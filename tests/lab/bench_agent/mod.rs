@@ -13,6 +13,7 @@ use crate::shell_agent::Agent;
 use crate::state::Lab;
 use crate::teardown;
 use crate::up::{self, Wish};
+use crate::writer;
 use table::{Figure, Sheet};
 
 /// What is struck, in this order.
@@ -30,10 +31,47 @@ const MONITORS: usize = 9;
 /// removes a member that is not there any more. That is known and not what is measured here.
 const SHELL_SETTLES: Duration = Duration::from_secs(40);
 
+/// Who is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contestant {
+    Shell,
+    /// Tandem with `recovery=restart`: only a power cut tells it from the other one.
+    Restart,
+    StandIn,
+}
+
+impl Contestant {
+    pub const ALL: [Self; 3] = [Self::Shell, Self::Restart, Self::StandIn];
+
+    pub fn parse(text: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|one| one.word() == text);
+        found.ok_or_else(|| format!("nobody is called '{text}'; type --agent shell, restart or standin").into())
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Shell => "shell",
+            Self::Restart => "restart",
+            Self::StandIn => "standin",
+        }
+    }
+
+    fn agent(self) -> Agent {
+        if self == Self::Shell { Agent::Shell } else { Agent::Tandem }
+    }
+
+    /// Whether it differs from the others where this blow is struck.
+    fn is_struck_by(self, blow: &str) -> bool {
+        self != Self::Restart || blow == "power-cut"
+    }
+}
+
 /// What the bench is asked for.
 #[derive(Clone, Debug)]
 pub struct Bench {
-    pub agents: Vec<Agent>,
+    pub contestants: Vec<Contestant>,
+    /// How much the database holds at the beginning.
+    pub megabytes: u32,
     /// How often each blow is struck.
     pub runs: u32,
     /// Only this blow.
@@ -50,23 +88,26 @@ pub fn run(lab: &Lab, wish: Wish, bench: &Bench) -> Result<()> {
     teardown::make_room(lab)?;
     let _guard = teardown::AtEnd(lab);
     let mut sheets = Vec::new();
-    for agent in &bench.agents {
-        sheets.push(measure(lab, Wish { agent: *agent, ..wish }, &blows, bench.runs)?);
+    for contestant in &bench.contestants {
+        let blows: Vec<_> = blows.iter().copied().filter(|(name, _)| contestant.is_struck_by(name)).collect();
+        let wish = Wish { agent: contestant.agent(), restarts: *contestant == Contestant::Restart, ..wish };
+        sheets.push(measure(lab, wish, *contestant, &blows, bench)?);
     }
     table::print(&sheets);
     println!("  no, never: not within {} s of the crash", blows::CRASH_LIMIT.as_secs());
-    let missed = sheets.iter().filter(|sheet| sheet.agent == Agent::Tandem).map(Sheet::missed).sum::<usize>();
+    let missed = sheets.iter().filter(|sheet| sheet.of == Contestant::StandIn).map(Sheet::missed).sum::<usize>();
     if missed == 0 { Ok(()) } else { Err(format!("{missed} targets are missed").into()) }
 }
 
-fn measure(lab: &Lab, wish: Wish, blows: &[&(&str, Blow)], runs: u32) -> Result<Sheet> {
-    let mut sheet = Sheet::new(wish.agent);
-    up::up(lab, wish)?;
+fn measure(lab: &Lab, wish: Wish, contestant: Contestant, blows: &[&(&str, Blow)], bench: &Bench) -> Result<Sheet> {
+    let mut sheet = Sheet::new(contestant);
+    let up = || up::up(lab, wish).and_then(|()| writer::fill(lab, bench.megabytes));
+    up()?;
     cost::measure(lab, MONITORS, &mut sheet)?;
     for (name, blow) in blows {
-        for run in 0..runs {
+        for run in 0..bench.runs {
             if !lab.exists() {
-                up::up(lab, wish)?;
+                up()?;
             }
             if wish.agent == Agent::Shell && *name == "graceful-stop" {
                 std::thread::sleep(SHELL_SETTLES);
@@ -74,7 +115,7 @@ fn measure(lab: &Lab, wish: Wish, blows: &[&(&str, Blow)], runs: u32) -> Result<
             let began = Instant::now();
             let done = blow(lab, run, &mut sheet);
             interrupt::check()?;
-            let (seconds, agent) = (began.elapsed().as_secs_f64(), wish.agent.word());
+            let (seconds, agent) = (began.elapsed().as_secs_f64(), contestant.word());
             sheet.add(Figure::Load, load());
             match done {
                 Ok(()) => {
