@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::data_dir;
-use crate::decide::evidence::{Cib, DataDir, Etcd, Evidence, Room};
+use crate::decide::evidence::{BootMemory, Cib, DataDir, Etcd, Evidence, Room};
 use crate::decide::fact::Fact;
 use crate::etcd::blocking;
 use crate::etcd::client::Answer;
@@ -75,14 +75,30 @@ fn millis(duration: Duration) -> u64 {
 /// The sources that can make us wait are asked side by side.
 fn living_sources(context: &Context) -> (Answer, Answer, Fact<Cib>) {
     std::thread::scope(|scope| {
-        let own = scope.spawn(|| {
-            let timeout = context.deadline.at_most(OWN_ETCD_TIMEOUT);
-            blocking::observe(&context.own_endpoint, context.credentials(), timeout)
-        });
+        let own = scope.spawn(|| own_etcd(context));
         let cib = query_cib(context);
         let peer = peer_etcd(context, &cib);
-        (own.join().unwrap_or_else(|_| Fact::Unknown("the observer failed".to_owned()).into()), peer, cib)
+        let own = own.join().unwrap_or_else(|_| Fact::Unknown("the observer failed".to_owned()).into());
+        let own = if is_behind(&own.etcd, &peer.etcd) && !remembers_a_voter(context) { own_etcd(context) } else { own };
+        (own, peer, cib)
     })
+}
+
+fn own_etcd(context: &Context) -> Answer {
+    let timeout = context.deadline.at_most(OWN_ETCD_TIMEOUT);
+    blocking::observe(&context.own_endpoint, context.credentials(), timeout)
+}
+
+/// Whether our etcd follows the peer's and seems to lack something of it. A new voter is remembered once it has what its
+/// leader had, and under writes a leader that was asked later always has more.
+fn is_behind(own: &Fact<Etcd>, peer: &Fact<Etcd>) -> bool {
+    let (Some(own), Some(peer)) = (own.known(), peer.known()) else { return false };
+    !own.is_learner && own.leader == Some(peer.member_id) && own.index < peer.index
+}
+
+fn remembers_a_voter(context: &Context) -> bool {
+    let memory: Fact<BootMemory> = state_file::read(&context.memory_path);
+    memory.known().is_some_and(|memory| memory.boot_id == context.boot_id && memory.voter.is_some())
 }
 
 /// A machine that is off does not even refuse: asking it costs each round of a recovery its whole time-out. Where
@@ -122,5 +138,32 @@ fn disk(context: &Context) -> Fact<DataDir> {
     match data_dir::read(context.data_dir()) {
         Ok(disk) => Fact::Known(disk),
         Err(error) => Fact::Unknown(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Under writes, whoever is asked first always lacks something of the other.
+    #[test]
+    fn a_follower_that_was_asked_before_its_leader_is_asked_again() {
+        let etcd = |member_id: u64, index: u64| Etcd {
+            cluster_id: 1,
+            member_id,
+            leader: Some(2),
+            term: 3,
+            index,
+            is_learner: false,
+            members: Vec::new(),
+            db_bytes: 0,
+            alarms: Vec::new(),
+        };
+        let leader = Fact::Known(etcd(2, 100));
+        assert!(is_behind(&Fact::Known(etcd(1, 99)), &leader));
+        assert!(!is_behind(&Fact::Known(etcd(1, 100)), &leader));
+        assert!(!is_behind(&leader, &Fact::Known(etcd(1, 101))), "it leads itself");
+        assert!(!is_behind(&Fact::Known(Etcd { is_learner: true, ..etcd(1, 99) }), &leader));
+        assert!(!is_behind(&Fact::Known(etcd(1, 99)), &Fact::NotAsked));
     }
 }
