@@ -91,6 +91,10 @@ pub fn hear(world: &mut World, n: usize) {
 
 /// Two Pacemakers meet: the newer CIB counts, and each brings its own operations and attributes.
 pub fn meet(world: &mut World, winner: usize) -> bool {
+    // A leader without a follower steps down before two Pacemakers have joined.
+    if world.nodes.iter().any(|node| node.lingers) {
+        return false;
+    }
     let allowed = match world.newer {
         Newer::Of(who) => usize::from(who) == winner,
         // If they are equal, either will do.
