@@ -71,7 +71,7 @@ pub struct Evidence {
     pub own_refuses: Option<Box<NoPermission>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_refuses: Option<Box<NoPermission>>,
-    /// What our etcd tells without a leader; asked only while Pacemaker says that the peer's machine is gone.
+    /// What our etcd tells without a leader; asked only where a stand-in may vote for a peer that is confirmed off.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub own_leaderless: Fact<Leaderless>,
     /// How a survivor is to go on. Decisions that were recorded before there was a choice restarted etcd.

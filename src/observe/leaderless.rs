@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::decide::evidence::{Cib, Leaderless};
+use crate::decide::evidence::{Cib, Leaderless, PeerNode, Recovery};
 use crate::decide::fact::Fact;
 use crate::etcd::client::Answer;
 use crate::etcd::peer;
@@ -11,11 +11,11 @@ use crate::resource::context::Context;
 /// How long the peer port has; it is on this machine.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Asked where somebody may have to go on without the peer: while Pacemaker says that its machine is gone.
+/// Asked where a stand-in may vote: while Pacemaker says that the peer is off.
 pub(super) fn observe(context: &Context, own: &Answer, cib: &Fact<Cib>) -> Fact<Leaderless> {
-    let is_gone = cib.known().is_some_and(Cib::peer_is_beyond_asking);
+    let is_off = cib.known().is_some_and(|cib| cib.peer_machine() == PeerNode::Down);
     let is_led = own.etcd.known().is_some_and(|etcd| etcd.leader.is_some());
-    if !is_gone || is_led || own.etcd.is_absent() {
+    if context.params.recovery == Recovery::Restart || !is_off || is_led || own.etcd.is_absent() {
         return Fact::NotAsked;
     }
     let Some(raft) = own.leaderless else { return Fact::Unknown(own.etcd.why_unknown().to_owned()) };

@@ -26,7 +26,8 @@ const PEER_ETCD_TIMEOUT: Duration = Duration::from_millis(1500);
 pub fn observe(context: &Context) -> Evidence {
     // Before all else: what is seen later cannot be changed by anybody but us then.
     let launching = if context.acts { context.turn.take() } else { context.turn.is_anothers() };
-    let (own, peer, cib) = living_sources(context);
+    let boot_memory = state_file::read(&context.memory_path);
+    let (own, peer, cib) = living_sources(context, &boot_memory);
     let own_leaderless = leaderless::observe(context, &own, &cib);
     let (own_etcd, peer_etcd) = (own.etcd, peer.etcd);
     let data_in_use = data_in_use(context);
@@ -55,7 +56,7 @@ pub fn observe(context: &Context) -> Evidence {
         disk: if is_stopped { disk(context) } else { Fact::NotAsked },
         room: if may_join { room(context) } else { Fact::NotAsked },
         note: state_file::read(&state_file::note_path(context.data_dir())),
-        boot_memory: state_file::read(&context.memory_path),
+        boot_memory,
         confirmation: state_file::read(&context.confirmation_path),
         local: local::observe(context, is_stopped, &own_etcd, &peer_etcd),
         own_etcd,
@@ -73,13 +74,17 @@ fn millis(duration: Duration) -> u64 {
 }
 
 /// The sources that can make us wait are asked side by side.
-fn living_sources(context: &Context) -> (Answer, Answer, Fact<Cib>) {
+fn living_sources(context: &Context, boot_memory: &Fact<BootMemory>) -> (Answer, Answer, Fact<Cib>) {
     std::thread::scope(|scope| {
         let own = scope.spawn(|| own_etcd(context));
         let cib = query_cib(context);
         let peer = peer_etcd(context, &cib);
         let own = own.join().unwrap_or_else(|_| Fact::Unknown("the observer failed".to_owned()).into());
-        let own = if is_behind(&own.etcd, &peer.etcd) && !remembers_a_voter(context) { own_etcd(context) } else { own };
+        let own = if is_behind(&own.etcd, &peer.etcd) && !remembers_a_voter(context, boot_memory) {
+            own_etcd(context)
+        } else {
+            own
+        };
         (own, peer, cib)
     })
 }
@@ -96,9 +101,8 @@ fn is_behind(own: &Fact<Etcd>, peer: &Fact<Etcd>) -> bool {
     !own.is_learner && own.leader == Some(peer.member_id) && own.index < peer.index
 }
 
-fn remembers_a_voter(context: &Context) -> bool {
-    let memory: Fact<BootMemory> = state_file::read(&context.memory_path);
-    memory.known().is_some_and(|memory| memory.boot_id == context.boot_id && memory.voter.is_some())
+fn remembers_a_voter(context: &Context, boot_memory: &Fact<BootMemory>) -> bool {
+    boot_memory.known().is_some_and(|memory| memory.boot_id == context.boot_id && memory.voter.is_some())
 }
 
 /// A machine that is off does not even refuse: asking it costs each round of a recovery its whole time-out. Where
