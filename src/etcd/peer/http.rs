@@ -98,7 +98,7 @@ impl Http {
 
     /// The cluster's id and its members, which an etcd tells without a quorum.
     pub(super) fn members(&self, patience: Duration) -> Result<(u64, Vec<Member>), Error> {
-        let mut answer = self.get("/members", patience)?;
+        let mut answer = self.get("/members", patience, &[])?;
         let id = answer.headers().get(CLUSTER).and_then(|id| id.to_str().ok());
         let id = id.and_then(|id| u64::from_str_radix(id, 16).ok());
         let id = id.ok_or_else(|| self.failure("it names no cluster"))?;
@@ -113,21 +113,14 @@ impl Http {
     }
 
     pub(super) fn version(&self, patience: Duration) -> Result<Version, Error> {
-        let Versions { etcdserver } = self.json(&mut self.get("/version", patience)?)?;
+        let Versions { etcdserver } = self.json(&mut self.get("/version", patience, &[])?)?;
         Version::of(&etcdserver).ok_or_else(|| self.failure("its version is none of etcd 3"))
     }
 
     /// Opens a stream, which ends when the other side ends it, at [`close`](Self::close), or at the deadline.
     pub(super) fn stream(&self, endpoint: &str, sender: &Sender) -> Result<impl Read + use<>, Error> {
         let path = format!("/raft/stream/{endpoint}/{:x}", sender.from);
-        let mut request = self.agent.get(format!("{}{path}", self.url));
-        for (name, value) in sender.headers() {
-            request = request.header(name, value);
-        }
-        let left = self.left(self.deadline.budget())?;
-        let answer = request.config().timeout_global(Some(left)).build().call();
-        let answer = answer.map_err(|error| self.unanswered(&error, left))?;
-        self.expect_ok(&answer, &path)?;
+        let answer = self.get(&path, self.deadline.budget(), &sender.headers())?;
         Ok(BufReader::with_capacity(PIECE, answer.into_body().into_reader()))
     }
 
@@ -154,9 +147,12 @@ impl Http {
         self.agent.clone().shutdown();
     }
 
-    fn get(&self, path: &str, patience: Duration) -> Result<Response<Body>, Error> {
+    fn get(&self, path: &str, patience: Duration, headers: &[(&str, String)]) -> Result<Response<Body>, Error> {
         let left = self.left(patience)?;
-        let request = self.agent.get(format!("{}{path}", self.url));
+        let mut request = self.agent.get(format!("{}{path}", self.url));
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
         let answer = request.config().timeout_global(Some(left)).build().call();
         let answer = answer.map_err(|error| self.unanswered(&error, left))?;
         self.expect_ok(&answer, path)?;
