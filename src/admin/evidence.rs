@@ -83,7 +83,7 @@ fn etcd(etcd: &Etcd) -> String {
 }
 
 fn leaderless(told: &Leaderless) -> String {
-    let voters = ids(told.members.iter().filter(|member| !member.is_learner).map(|member| member.id));
+    let voters = ids(told.voters().map(|member| member.id));
     format!("etcd {}, member {:x}, term {}, voters {voters}", told.version, told.member_id, told.term)
 }
 

@@ -74,3 +74,14 @@ pub(super) fn announcement_is_seen(evidence: &Evidence) -> bool {
     };
     evidence.cib.known().is_some_and(is_ours)
 }
+
+/// Whether it is seen, and with it the record of this nonce, which was published after it.
+pub(super) fn came_back(evidence: &Evidence, nonce: u64) -> bool {
+    let own_record = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
+    own_record.is_some_and(|record| record.nonce == Some(nonce)) && announcement_is_seen(evidence)
+}
+
+/// Whether this node has announced that it runs standalone, and not taken it back. Where the note cannot be read it may have.
+pub(super) fn may_be_announced(evidence: &Evidence) -> bool {
+    evidence.last_note().is_none_or(|note| note.alone_since.is_some())
+}

@@ -1,6 +1,7 @@
 //! `monitor` asks etcd itself. It is also the backstop: what a notification missed is found and done here.
 
 use super::alarm;
+use super::announce::may_be_announced;
 use super::evidence::{Etcd, Evidence, PublishedState};
 use super::fact::Fact;
 use super::membership;
@@ -94,9 +95,8 @@ fn still_joins(evidence: &Evidence) -> Option<PublishedState> {
 fn with_a_leader(evidence: &Evidence, progress: &Progress, etcd: &Etcd) -> Plan {
     // A stand-in was given up after its vote: a leader of two whose follower runs no etcd is about to step down, and what was
     // announced is not taken back for that.
-    let is_announced = evidence.last_note().is_none_or(|note| note.alone_since.is_some());
     let is_alone = matches!(evidence.peer_etcd, Fact::Absent | Fact::NotAsked) && evidence.peer.is_some();
-    if is_announced && is_alone && etcd.leads() && etcd.voters().count() == 2 {
+    if may_be_announced(evidence) && is_alone && etcd.leads() && etcd.voters().count() == 2 {
         return Plan::exit(Vec::new(), running_exit(evidence), Reason::Waiting(Wait::OwnLeader));
     }
     if let Some(plan) = membership::remove_deleted_peer(evidence, etcd) {

@@ -1,7 +1,7 @@
 //! The way of a recovery that is always left: etcd is stopped, the CIB read behind a write of our own, the commit index
 //! advanced, and a new cluster forced from the data.
 
-use super::announce::{announced_record, announcement_is_seen};
+use super::announce::{announced_record, announcement_is_seen, came_back, may_be_announced};
 use super::cold_start::{self, Cluster, ColdStart};
 use super::evidence::{DataDir, Evidence, PublishedState};
 use super::peer::{PeerStatus, peer_word};
@@ -33,16 +33,12 @@ pub(super) fn go_on_later(evidence: &Evidence) -> Plan {
 /// configuration until then. Where the note cannot be read it may have been ours.
 pub(super) fn was_forced(evidence: &Evidence) -> bool {
     let forces = evidence.container.known().is_some_and(|container| container.running && container.forces_new_cluster);
-    forces && evidence.last_note().is_none_or(|note| note.alone_since.is_some())
+    forces && may_be_announced(evidence)
 }
 
 /// etcd runs, and is stopped only once the announcement is seen where others see it.
 pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan {
-    let step = match vote::vote(evidence) {
-        Ok(_) | Err(NoStandIn::NotWanted) => Step::StopBeforeForce,
-        Err(why) => Step::RestartInstead { why },
-    };
-    stop_before_force(evidence, progress, step)
+    restart_instead(evidence, progress, vote::vote(evidence).err().unwrap_or(NoStandIn::NotWanted))
 }
 
 /// The way that is always left, where no stand-in votes.
@@ -56,12 +52,9 @@ fn stop_before_force(evidence: &Evidence, progress: &Progress, because: Step) ->
     if !announcement_is_seen(evidence) {
         return await_own_write(evidence, progress, "the announcement does not appear in it");
     }
-    let has_a_leader = evidence.serves_unseen() || evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
     let runs = evidence.container_may_run();
-    if runs && (has_a_leader || !peer_is_out_of_the_way(evidence)) {
-        // The peer came back meanwhile and may vote with us by now, or we have a leader: etcd is not stopped. The announcement
-        // stays recorded, and its fork is void: see `proof::is_newest`.
-        return Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), Reason::Waiting(Wait::OwnLeader));
+    if let Some(plan) = called_off(evidence).filter(|_| runs) {
+        return plan;
     }
     if runs && !has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS) {
         return go_on_later(evidence);
@@ -76,6 +69,17 @@ fn stop_before_force(evidence: &Evidence, progress: &Progress, because: Step) ->
     let stop = runs.then_some(Effect::StopContainer { grace_s: FORCE_GRACE_S });
     let effects = stop.into_iter().chain(record).collect();
     Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::enter(phase, evidence.elapsed_ms), Reason::Step(because))
+}
+
+/// The peer came back meanwhile and may vote with us by now, or we have a leader: etcd is not stopped, and nobody votes for
+/// anybody. The announcement stays recorded, and its fork is void: see `proof::is_newest`.
+pub(super) fn called_off(evidence: &Evidence) -> Option<Plan> {
+    let has_a_leader = evidence.serves_unseen() || evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
+    (has_a_leader || !peer_is_out_of_the_way(evidence)).then(look_anew)
+}
+
+pub(super) fn look_anew() -> Plan {
+    Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), Reason::Waiting(Wait::OwnLeader))
 }
 
 /// etcd is stopped, and a record that was written after that is back in our own CIB. Pacemaker applies what is written in one
@@ -95,9 +99,7 @@ pub(super) fn decide_at_the_barrier(evidence: &Evidence, progress: &Progress, no
     if evidence.own_lineage().is_none() {
         return evidence.refuse(note_unreadable(evidence));
     }
-    let own_record = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
-    let came_back = own_record.is_some_and(|record| record.nonce == Some(nonce));
-    if !came_back || !announcement_is_seen(evidence) {
+    if !came_back(evidence, nonce) {
         return await_own_write(evidence, progress, "the last word before running standalone does not appear in it");
     }
     if !has_time_for(evidence, LAUNCH_NEEDS_MS) {

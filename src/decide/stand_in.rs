@@ -6,7 +6,7 @@
 //! etcd runs on, and what shows that nobody has won it is its term: it is seen before the announcement is published, and it has to
 //! be the same once the stand-in's streams are in the peer's place, from where on our etcd's vote reaches nobody else.
 
-use super::announce::{announced_record, announcement_is_seen};
+use super::announce::{announced_record, came_back};
 use super::evidence::{BootMemory, Evidence};
 use super::plan::{Effect, Next, Phase, Plan, Progress};
 use super::proof::{note_unreadable, peer_is_out_of_the_way};
@@ -23,7 +23,7 @@ use super::vote;
 /// The announcement was published, and etcd runs on.
 pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: u64, term: u64) -> Plan {
     let Some(note) = evidence.last_note() else { return evidence.refuse(note_unreadable(evidence)) };
-    if let Some(plan) = called_off(evidence) {
+    if let Some(plan) = restart::called_off(evidence) {
         return plan;
     }
     let has_patience = progress.in_phase_ms(evidence.elapsed_ms) < PATIENCE_WITH_A_TERM_MS;
@@ -36,8 +36,7 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: 
         }
         Err(why) => return restart::restart_instead(evidence, progress, why),
     };
-    let own_record = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
-    if own_record.is_none_or(|record| record.nonce != Some(nonce)) || !announcement_is_seen(evidence) {
+    if !came_back(evidence, nonce) {
         return restart::await_own_write(evidence, progress, "the announcement does not appear in it");
     }
     if !restart::has_time_for(evidence, STAND_IN_NEEDS_MS) {
@@ -60,17 +59,6 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: 
     }
 }
 
-/// The peer came back meanwhile, or our etcd has a leader: nobody votes for anybody. The announcement stays recorded, and its
-/// fork is void: see `proof::is_newest`.
-fn called_off(evidence: &Evidence) -> Option<Plan> {
-    let has_a_leader = evidence.serves_unseen() || evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
-    (has_a_leader || !peer_is_out_of_the_way(evidence)).then(look_anew)
-}
-
-fn look_anew() -> Plan {
-    Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), Reason::Waiting(Wait::OwnLeader))
-}
-
 /// The vote was cast, or tried to: our etcd leads as the only voter, or the restart follows.
 pub(super) fn decide_stood_in(evidence: &Evidence, progress: &Progress) -> Plan {
     let own = evidence.own_etcd.known().filter(|etcd| etcd.leader.is_some());
@@ -82,7 +70,7 @@ pub(super) fn decide_stood_in(evidence: &Evidence, progress: &Progress) -> Plan 
         return plan;
     }
     if evidence.serves_unseen() || !peer_is_out_of_the_way(evidence) {
-        return look_anew();
+        return restart::look_anew();
     }
     // It was given up after the vote: without its follower the leader steps down after an election time-out or two. Or it does
     // not say how it stands, which proves nothing: to stop it may be to stop what serves.

@@ -64,7 +64,7 @@ fn is_tested(version: Version) -> bool {
 
 /// The other voter, where there are exactly two and it is the member at the peer's address.
 fn other_voter(evidence: &Evidence, told: &Leaderless) -> Option<u64> {
-    let voters: Vec<_> = told.members.iter().filter(|member| !member.is_learner).collect();
+    let voters: Vec<_> = told.voters().collect();
     let peer = evidence.peer.as_ref()?;
     let other = voters.iter().find(|member| member.id != told.member_id && member.is_at(peer))?;
     let is_among = voters.iter().any(|member| member.id == told.member_id);

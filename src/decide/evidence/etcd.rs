@@ -92,6 +92,13 @@ impl Member {
     }
 }
 
+impl Leaderless {
+    /// The voters of its member list.
+    pub fn voters(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| !member.is_learner)
+    }
+}
+
 impl Etcd {
     /// The voters of its member list.
     pub fn voters(&self) -> impl Iterator<Item = &Member> {

@@ -53,8 +53,7 @@ pub(super) fn thinkable(
         tell_if(may_fail && runs, Move::KillEtcd(n));
         tell_if(may_fail && node.action.is_some(), Move::KillAgent(n));
         tell_if(may_fail && world.joined, Move::Lag(n));
-        let joins = !world.joined && world.link && !world.nodes.iter().any(|node| node.lingers);
-        tell_if(joins && world.nodes[1 - n].on, Move::Meet(n));
+        tell_if(!world.joined && world.link && world.nodes[1 - n].on, Move::Meet(n));
         tell_if(true, Move::Fence(n));
         tell_if(has_plan, Move::Effect(n));
         tell_if(has_plan, Move::GiveUp(n));
