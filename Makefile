@@ -8,6 +8,8 @@ CARGO := $(shell command -v cargo || echo "$${CARGO_HOME:-$$HOME/.cargo}/bin/car
 VICTIM ?= leader
 # The etcd release line in the lab: 3.5 or 3.4.
 ETCD ?= 3.5
+# Which Debian the hosts of the lab are of: 12 with Pacemaker 2.1, 13 with 3.0; the machine's own if empty.
+RELEASE ?=
 # How the lab creates the resource: plain or promotable.
 CLONE ?= plain
 # How survivors go on: standin, or restart for etcd's documented way alone.
@@ -30,14 +32,14 @@ SIM_SEED ?= 7
 AGENT ?= tandem
 
 LAB = $(CARGO) test --quiet --test lab --
-LAB_OPTIONS = --etcd $(ETCD) --clone $(CLONE) $(if $(filter restart,$(RECOVERY)),--restart)
+LAB_OPTIONS = --etcd $(ETCD) --clone $(CLONE) $(if $(RELEASE),--release $(RELEASE)) $(if $(filter restart,$(RECOVERY)),--restart)
 
 .PHONY: help
 help: ## this list
 	@grep --no-filename --extended-regexp '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed --regexp-extended 's/^([a-z-]+):.*## /  make \1\t/' | expand --tabs=24
 	@echo
 	@echo '  Variables: VICTIM=leader|follower (demo), ETCD=3.5|3.4, CLONE=plain|promotable, SCENARIO="name ..." (lab),'
-	@echo '             RECOVERY=standin|restart (lab), DATA=megabytes (bench-agent)'
+	@echo '             RECOVERY=standin|restart (lab), RELEASE=12|13 (lab), DATA=megabytes (bench-agent)'
 	@echo '             JOBS=2 (lab: how many labs side by side), N=50, SEED=number, AGENT=tandem|shell,'
 	@echo '             KIND=leader-cut|follower-cut|both-cut|survivor-killed|disk-lost|shutdown-parted|'
 	@echo '             pacemaker-killed|agent-killed (power-cuts)'

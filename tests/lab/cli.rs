@@ -9,6 +9,7 @@ use crate::host;
 use crate::image::Version;
 use crate::node::Node;
 use crate::power_cuts::{Kind, Series};
+use crate::release::Release;
 use crate::scenarios::{self, Manner, Wanted};
 use crate::sh::Result;
 use crate::shell_agent::Agent;
@@ -22,9 +23,11 @@ use crate::{
 const HELP: &str = "\
 The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this machine. Needs root.
 
-  cargo lab up [--etcd 3.4|3.5] [--clone plain|promotable] [--agent tandem|shell] [--bare] [--boot-delay SECONDS]
+  cargo lab up [--etcd 3.4|3.5] [--clone plain|promotable] [--agent tandem|shell] [--release 12|13] [--bare]
+               [--boot-delay SECONDS]
                               bring two hosts, their cluster and etcd up (--bare: without fence devices and etcd;
-                              --agent shell: with the shell agent from Debian unstable)
+                              --agent shell: with the shell agent from Debian unstable; --release: as hosts of that
+                              Debian, Pacemaker 2.1 or 3.0)
   cargo lab down              take everything away
   cargo lab status            hosts, BMCs, etcd as each side sees it
   cargo lab crm_mon [NODE]    what Pacemaker shows
@@ -201,6 +204,9 @@ fn wish(words: &mut Vec<String>) -> Result<Wish> {
     let mut wish = Wish::default();
     if let Some(version) = take_option(words, "--etcd")? {
         wish.etcd = Version::parse(&version)?;
+    }
+    if let Some(number) = take_option(words, "--release")? {
+        wish.release = Release::parse(&number)?;
     }
     if let Some(kind) = take_option(words, "--clone")? {
         wish.clone = CloneKind::parse(&kind)?;

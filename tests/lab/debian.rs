@@ -1,9 +1,12 @@
-//! Files out of Debian's packages, of any of its suites, through a private apt configuration: the machine's own packages
-//! stay as they are.
+//! Files out of Debian's packages, and whole machines made of them, of any of its suites, through a private apt
+//! configuration: the machine's own packages stay as they are.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use nix::fcntl::{Flock, FlockArg};
+use ring::digest::{SHA256, digest};
 
 use crate::sh::{self, Result};
 
@@ -14,6 +17,59 @@ const KEYRINGS: &str = "/usr/share/keyrings/debian-archive-trixie-automatic.gpg,
 const MIRROR: &str = "http://deb.debian.org/debian";
 /// Where what was made of packages is kept.
 pub const CACHE: &str = "/var/cache/tandem-lab";
+
+/// How a root tree is made beside its suite and packages. Pages that nobody reads there are two thirds of some packages,
+/// and what a package starts must not start on this machine.
+const TREE_OPTIONS: &[&str] = &[
+    "--mode=root",
+    "--variant=minbase",
+    "--aptopt=APT::Install-Recommends \"false\"",
+    "--aptopt=Acquire::Languages \"none\"",
+    "--dpkgopt=force-unsafe-io",
+    "--dpkgopt=path-exclude=/usr/share/man/*",
+    "--dpkgopt=path-exclude=/usr/share/doc/*",
+    "--dpkgopt=path-exclude=/usr/share/locale/*",
+    "--essential-hook=printf '#!/bin/sh\\nexit 101\\n' > \"$1/usr/sbin/policy-rc.d\"; chmod 755 \"$1/usr/sbin/policy-rc.d\"",
+    "--customize-hook=rm \"$1/usr/sbin/policy-rc.d\" \"$1/etc/dpkg/dpkg.cfg.d/99mmdebstrap\"",
+];
+
+/// The root file system of a minimal machine of `suite` with `packages` and what they depend on: nothing in it has ever
+/// run. Made on first use, a minute or two, and kept by what went into it; nobody may write to it.
+pub fn root_tree(suite: &str, packages: &[&str]) -> Result<PathBuf> {
+    let made_of = [&[suite][..], packages, TREE_OPTIONS].concat().join("\n");
+    let hash = digest(&SHA256, made_of.as_bytes());
+    let hash = u64::from_be_bytes(hash.as_ref()[..8].try_into()?);
+    let tree = Path::new(CACHE).join(format!("root-{suite}-{hash:016x}"));
+    sh::make_dir(Path::new(CACHE))?;
+    // Labs side by side need the same tree: the second waits for the first.
+    let lock = fs::File::create(tree.with_extension("lock"))?;
+    let _alone =
+        Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, errno)| format!("{}: {errno}", tree.display()))?;
+    if tree.is_dir() {
+        return Ok(tree);
+    }
+    println!("making a machine of Debian's {suite} from its packages");
+    let unfinished = tree.with_extension("unfinished");
+    let _ = fs::remove_dir_all(&unfinished);
+    let done = sh::must(
+        Command::new("mmdebstrap")
+            .args(TREE_OPTIONS)
+            .arg(format!("--include={}", packages.join(",")))
+            .arg(suite)
+            .arg(&unfinished)
+            .arg(source(suite)),
+    );
+    if let Err(error) = done {
+        let _ = fs::remove_dir_all(&unfinished);
+        return Err(format!("cannot make a machine of Debian's {suite}: {error}").into());
+    }
+    fs::rename(&unfinished, &tree)?;
+    Ok(tree)
+}
+
+fn source(suite: &str) -> String {
+    format!("deb [signed-by={KEYRINGS}] {MIRROR} {suite} main")
+}
 
 /// Downloads `packages` of `suite` and unpacks them all into `work/unpacked`.
 pub fn unpack(suite: &str, packages: &[&str], work: &Path) -> Result<()> {
@@ -31,8 +87,7 @@ fn download(suite: &str, packages: &[&str], work: &Path) -> Result<()> {
     for dir in ["lists/partial", "cache/archives/partial"] {
         sh::make_dir(&work.join(dir))?;
     }
-    let source = format!("deb [signed-by={KEYRINGS}] {MIRROR} {suite} main\n");
-    sh::write(&work.join("sources.list"), source)?;
+    sh::write(&work.join("sources.list"), source(suite) + "\n")?;
     sh::write(&work.join("status"), "")?;
     let at = |path: &str| work.join(path).display().to_string();
     let options = [

@@ -4,11 +4,10 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use nix::unistd::{Group, User};
-
 use crate::cluster;
 use crate::node::Node;
 use crate::program;
+use crate::release;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::tls;
@@ -73,17 +72,16 @@ fn make_var(lab: &Lab, node: Node) -> Result<()> {
         let (role, rest) = path.split_once('/').unwrap_or((path, ""));
         lab.disk(node, &format!("var-{role}")).join(rest)
     };
-    let user = User::from_name("hacluster")?.ok_or("user hacluster is missing; run tests/lab/setup")?;
-    let group = Group::from_name("haclient")?.ok_or("group haclient is missing; run tests/lab/setup")?;
+    let (user, group) = release::hacluster(lab)?;
     for path in CLUSTER_USERS {
         let dir = place(path);
         sh::make_dir(&dir)?;
-        chown(&dir, Some(user.uid.as_raw()), Some(group.gid.as_raw()))?;
+        chown(&dir, Some(user), Some(group))?;
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o770))?;
     }
     let cib = place("lib/pacemaker/cib/cib.xml");
     tls::write_secret(&cib, cluster::FIRST_CIB.as_bytes())?;
-    chown(&cib, Some(user.uid.as_raw()), Some(group.gid.as_raw()))?;
+    chown(&cib, Some(user), Some(group))?;
     for path in ROOTS {
         sh::make_dir(&place(path))?;
     }
@@ -108,7 +106,7 @@ fn make_etc(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
         &fs::read(lab.pki().join(format!("{}.key", tls::etcd_name(node))))?,
     )?;
     // The hosts trust the lab's CA as a site's hosts trust the site's: BMC certificates are verified, not waved through.
-    let mut trusted = fs::read("/etc/ssl/certs/ca-certificates.crt").unwrap_or_default();
+    let mut trusted = fs::read(release::root(lab).join("etc/ssl/certs/ca-certificates.crt")).unwrap_or_default();
     trusted.extend(fs::read(lab.pki().join("ca.crt"))?);
     sh::write(&etc.join("ssl/certs/ca-certificates.crt"), trusted)
 }

@@ -11,6 +11,7 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::wait::wait;
 
 use crate::node::Node;
+use crate::release;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::syslog;
@@ -76,7 +77,8 @@ fn mount_all(lab: &Lab, node: Node) -> Result<()> {
 
 fn overlay(lab: &Lab, node: Node, top: &str) -> Result<()> {
     let options = format!(
-        "lowerdir=/{top},upperdir={},workdir={}",
+        "lowerdir={},upperdir={},workdir={}",
+        release::root(lab).join(top).display(),
         lab.disk(node, top).display(),
         lab.node_dir(node).join("work").join(top).display()
     );

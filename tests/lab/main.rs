@@ -41,6 +41,7 @@ mod power_cuts;
 mod proc;
 mod program;
 mod redundant;
+mod release;
 mod report;
 mod scenarios;
 mod self_test;

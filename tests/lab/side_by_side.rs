@@ -71,7 +71,11 @@ fn begin(lab: &Lab, wish: Wish, names: &[&str], dir: &Path, say: &Sender<Vec<Str
     let report = dir.join(&lab.name);
     let mut command = Command::new("/proc/self/exe");
     command.args(["--name", &lab.name, "run", "--etcd", wish.etcd.number(), "--clone", wish.clone.word()]);
-    command.args(["--boot-delay", &wish.boot_delay.to_string(), "--report"]).arg(&report).args(names);
+    command.args(["--release", wish.release.number(), "--boot-delay", &wish.boot_delay.to_string()]);
+    if wish.restarts {
+        command.arg("--restart");
+    }
+    command.arg("--report").arg(&report).args(names);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let lines = BufReader::new(child.stdout.take().ok_or("a lab without output")?).lines();
     let (say, name) = (say.clone(), lab.name.clone());

@@ -17,6 +17,7 @@ use crate::net;
 use crate::node::{NODES, Node};
 use crate::power;
 use crate::redundant;
+use crate::release::{self, Release};
 use crate::sh::{self, Result};
 use crate::shell_agent::{self, Agent};
 use crate::state::Lab;
@@ -27,6 +28,8 @@ use crate::tls;
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
     pub etcd: Version,
+    /// Which Debian the hosts are.
+    pub release: Release,
     pub clone: CloneKind,
     /// Hosts and Pacemaker only: no fence devices, no etcd.
     pub bare: bool,
@@ -42,6 +45,7 @@ impl Default for Wish {
     fn default() -> Self {
         Self {
             etcd: Version::V3_5,
+            release: Release::Own,
             clone: CloneKind::Plain,
             bare: false,
             boot_delay: 0,
@@ -73,9 +77,11 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
         Agent::Shell => Tools::ForTheShellAgent,
     };
     let rootfs = image::rootfs(wish.etcd, tools)?;
+    let root = wish.release.root()?;
     sh::make_dir(&lab.dir())?;
     let _being_built = lab.lock_whole()?;
     fs::set_permissions(lab.dir(), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    release::remember(lab, &root)?;
     lab.set("etcd", wish.etcd.number())?;
     lab.set("clone", wish.clone.word())?;
     lab.set("agent", wish.agent.word())?;
@@ -115,7 +121,7 @@ fn check_machine() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
         return Err("the lab makes namespaces and needs root; type 'sudo -E cargo lab ...' or become root".into());
     }
-    for program in ["corosync", "pacemakerd", "pcs", "podman", "runc", "ip", "nsenter", "dpkg"] {
+    for program in ["corosync", "pacemakerd", "pcs", "podman", "runc", "ip", "nsenter", "dpkg", "mmdebstrap"] {
         let found = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].iter().any(|dir| Path::new(dir).join(program).is_file());
         if !found {
             return Err(format!("{program} is not installed; run tests/lab/setup").into());

@@ -12,6 +12,7 @@ use crate::etcd;
 use crate::host;
 use crate::image;
 use crate::node::{BMC_PASSWORD, NODES, Node};
+use crate::release;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::teardown;
@@ -118,7 +119,7 @@ fn fitted(lab: &Lab, commands: &str) -> Result<String> {
 fn make_ready(lab: &Lab, node: Node) -> Result<()> {
     let remove = "rm /usr/sbin/tandem /usr/sbin/fence_redfish_rs /usr/lib/ocf/resource.d/tandem/podman-etcd";
     host::must(lab, node, &["sh", "-c", remove])?;
-    sh::run("cp", &[Path::new("--archive"), Path::new("/var/lib/dpkg"), &lab.disk(node, "var-lib")])?;
+    sh::run("cp", &[Path::new("--archive"), &release::root(lab).join("var/lib/dpkg"), &lab.disk(node, "var-lib")])?;
     let packages = lab.disk(node, "var-tmp").join("target/packages");
     sh::make_dir(&packages)?;
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("target/packages"))

@@ -1,0 +1,102 @@
+//! The Debian release that the hosts are machines of: their `/usr` and `/etc` are the machine's own where it is of that
+//! release, and else come out of a tree that is made from the other release's packages.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::debian;
+use crate::sh::Result;
+use crate::state::Lab;
+
+/// What a host needs beside the minimal machine; of each release the same names.
+const PACKAGES: &[&str] = &[
+    "corosync",
+    "pacemaker",
+    "pacemaker-cli-utils",
+    "pcs",
+    "podman",
+    "runc",
+    "conmon",
+    "netavark",
+    "iproute2",
+    "iptables",
+    "openssl",
+    "ca-certificates",
+    "procps",
+    "psmisc",
+    "strace",
+    "resource-agents",
+];
+/// The setting that remembers where the hosts of a lab have their files from.
+const SETTING: &str = "root";
+
+/// A release by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// Whichever the machine is of.
+    Own,
+    Twelve,
+    Thirteen,
+}
+
+impl Release {
+    pub fn parse(text: &str) -> Result<Self> {
+        match text {
+            "" => Ok(Self::Own),
+            "12" => Ok(Self::Twelve),
+            "13" => Ok(Self::Thirteen),
+            other => Err(format!("the lab has no hosts of Debian {other}; type --release 12 or --release 13").into()),
+        }
+    }
+
+    pub fn number(self) -> &'static str {
+        match self {
+            Self::Own => "",
+            Self::Twelve => "12",
+            Self::Thirteen => "13",
+        }
+    }
+
+    fn suite(self) -> Option<&'static str> {
+        match self {
+            Self::Own => None,
+            Self::Twelve => Some("bookworm"),
+            Self::Thirteen => Some("trixie"),
+        }
+    }
+
+    /// Where the files of such a host are.
+    pub fn root(self) -> Result<PathBuf> {
+        match self.suite() {
+            Some(suite) if !is_own(suite) => debian::root_tree(suite, PACKAGES),
+            _ => Ok(PathBuf::from("/")),
+        }
+    }
+}
+
+fn is_own(suite: &str) -> bool {
+    let about = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    about.lines().any(|line| line.strip_prefix("VERSION_CODENAME=") == Some(suite))
+}
+
+/// Remembers it for everything that is done with this lab.
+pub fn remember(lab: &Lab, root: &Path) -> Result<()> {
+    lab.set(SETTING, &root.display().to_string())
+}
+
+/// The tree below the hosts' `/usr` and `/etc`, which nobody writes to.
+pub fn root(lab: &Lab) -> PathBuf {
+    PathBuf::from(lab.setting(SETTING).unwrap_or_else(|| "/".to_owned()))
+}
+
+/// The numbers of Pacemaker's user and of its group, as a host knows them.
+pub fn hacluster(lab: &Lab) -> Result<(u32, u32)> {
+    let passwd = root(lab).join("etc/passwd");
+    let text = fs::read_to_string(&passwd)?;
+    let fields = text.lines().find_map(|line| line.strip_prefix("hacluster:")).map(|rest| rest.split(':').skip(1));
+    let numbers: Vec<u32> = fields.into_iter().flatten().take(2).filter_map(|field| field.parse().ok()).collect();
+    match numbers[..] {
+        [user, group] => Ok((user, group)),
+        _ => Err(format!("{} has no user hacluster; run tests/lab/setup", passwd.display()).into()),
+    }
+}
