@@ -80,9 +80,15 @@ struct Shown {
     others: Vec<String>,
 }
 
+/// As etcdctl prints a lease, with every leading zero; its keys by name, where etcd has them in no order.
 impl From<&Lease> for Shown {
     fn from(lease: &Lease) -> Self {
-        Self { id: format!("{:x}", lease.id), own: lease.own.clone(), others: lease.others.clone() }
+        let sorted = |keys: &[String]| {
+            let mut keys = keys.to_vec();
+            keys.sort();
+            keys
+        };
+        Self { id: format!("{:016x}", lease.id), own: sorted(&lease.own), others: sorted(&lease.others) }
     }
 }
 
@@ -334,7 +340,7 @@ mod tests {
             |id, own: &[&str], others: &[&str]| Shown::from(&Lease { id, own: texts(own), others: texts(others) });
         let released = Released {
             node: Some("node1".to_owned()),
-            revoked: vec![lease(0x694d_9c0e_4f5a, &["/service/db/leader", "/service/db/members/node1"], &[])],
+            revoked: vec![lease(0x694d_9c0e_4f5a, &["/service/db/members/node1", "/service/db/leader"], &[])],
             left: vec![lease(0x694d_9c0e_4f5b, &["/service/a"], &["/service/b"])],
         };
         golden::compare("release-locks", &released);
