@@ -134,6 +134,17 @@ bench-fence: setup ## the fence agent side by side with the Python one, against 
 lab: setup ## the lab's scenarios (root; SCENARIO="name ..." for some of them)
 	$(LAB) run --jobs $(JOBS) $(LAB_OPTIONS) $(SCENARIO)
 
+.PHONY: vm-lab
+vm-lab: deb ## two virtual machines: what is not synced is lost, systemd, and Debian 13 (RELEASE=12 for the older one); root, an hour
+	tests/lab/setup-vm
+	TANDEM_DEB=$$(echo $(CURDIR)/target/packages/tandem_*.deb) $(LAB) --vm run $(LAB_OPTIONS) $(SCENARIO)
+
+.PHONY: vm-power-cuts
+vm-power-cuts: deb ## N power cuts of virtual machines at random moments (root)
+	tests/lab/setup-vm
+	TANDEM_DEB=$$(echo $(CURDIR)/target/packages/tandem_*.deb) $(LAB) --vm power-cuts --runs $(N) $(if $(SEED),--seed $(SEED)) \
+		$(if $(KIND),--kind $(KIND)) $(LAB_OPTIONS)
+
 .PHONY: power-cuts
 power-cuts: setup ## N power cuts at random moments under sixteen writers: none may lose an acknowledged write (root)
 	$(LAB) power-cuts --agent $(AGENT) --runs $(N) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND)) $(LAB_OPTIONS)

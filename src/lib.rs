@@ -20,6 +20,8 @@ pub mod decision_log;
 pub mod etcd;
 pub mod failed_starts;
 pub mod fence;
+#[cfg(feature = "lab-faults")]
+mod lab_faults;
 pub mod logging;
 pub mod observe;
 pub mod ocf;

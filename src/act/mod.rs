@@ -161,24 +161,12 @@ fn consume(path: &Path) -> Result<(), Error> {
 
 fn advance_commit(context: &Context) -> Result<(), Error> {
     #[cfg(feature = "lab-faults")]
-    if skips_advance_commit() {
+    if crate::lab_faults::is_on(crate::lab_faults::SKIP_ADVANCE_COMMIT) {
         return Ok(());
     }
     let advanced = data_dir::advance_commit(context.data_dir())?;
     log::info!("commit index advanced from {} to {}", advanced.from, advanced.to);
     Ok(())
-}
-
-/// Whether the lab wants to see that its check for lost writes can fail. A file asks for it, so that a build with every
-/// feature loses nothing by itself.
-#[cfg(feature = "lab-faults")]
-fn skips_advance_commit() -> bool {
-    const SWITCH: &str = "/etc/tandem/test-skip-advance-commit";
-    let skips = Path::new(SWITCH).exists();
-    if skips {
-        log::warn!("{SWITCH} exists: the commit index is NOT advanced, acknowledged writes may be lost");
-    }
-    skips
 }
 
 fn move_data_aside(context: &Context) -> Result<(), Error> {

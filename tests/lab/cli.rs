@@ -11,7 +11,7 @@ use crate::node::Node;
 use crate::power_cuts::{Kind, Series};
 use crate::release::Release;
 use crate::scenarios::{self, Manner, Wanted};
-use crate::sh::Result;
+use crate::sh::{self, Result};
 use crate::shell_agent::Agent;
 use crate::state::{self, Lab};
 use crate::up::{self, Wish};
@@ -56,6 +56,9 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
                               megabytes, and how long etcd takes no writes
   cargo lab self-test         the lab's own checks, without a lab
 
+With --vm, before the command, the hosts are virtual machines, and what was not synced is lost with their power; 'make vm-lab'
+makes the Debian package that they install (TANDEM_DEB names it).
+
 A lab has a name (--name LAB before the command, default 'tandem'); labs of different names do not touch each other.
 ";
 
@@ -71,8 +74,13 @@ pub fn main() -> ExitCode {
 }
 
 fn dispatch(words: &mut Vec<String>) -> Result<()> {
-    let name = take_option(words, "--name")?.unwrap_or_else(|| "tandem".to_owned());
+    let vm = take_flag(words, "--vm");
+    let name = take_option(words, "--name")?.unwrap_or_else(|| if vm { "tandem-vm" } else { "tandem" }.to_owned());
     let lab = Lab::named(&name)?;
+    let hosts = if vm { host::Kind::Vm } else { host::Kind::of(&lab) };
+    if hosts == host::Kind::Vm {
+        sh::wait_longer(host::vm::SLOWER);
+    }
     if words.is_empty() {
         words.push("help".to_owned());
     }
@@ -88,7 +96,7 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
         }
         "self-test" => self_test::run(),
         "up" => {
-            let wish = wish(words)?;
+            let wish = wish(words, hosts)?;
             nothing_more(words)?;
             crate::interrupt::install()?;
             up::up(&lab, wish)
@@ -99,33 +107,34 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
         }
         "demo" => {
             let victim = demo::Victim::parse(take_option(words, "--victim")?.as_deref().unwrap_or("leader"))?;
-            let wish = wish(words)?;
+            let wish = wish(words, hosts)?;
             nothing_more(words)?;
             crate::interrupt::install()?;
             demo::run(&lab, wish, victim)
         }
         "run" => {
-            let wish = wish(words)?;
+            let wish = wish(words, hosts)?;
             let manner = manner(words)?;
             crate::interrupt::install()?;
             scenarios::run(&lab, wish, &manner)
         }
         "power-cuts" => {
             let series = series(words)?;
-            let wish = wish(words)?;
+            let wish = wish(words, hosts)?;
             nothing_more(words)?;
             crate::interrupt::install()?;
             power_cuts::run(&lab, wish, series)
         }
         "bench-agent" => {
             let bench = bench(words)?;
-            let wish = wish(words)?;
+            let wish = wish(words, hosts)?;
             nothing_more(words)?;
             crate::interrupt::install()?;
             bench_agent::run(&lab, wish, &bench)
         }
-        "host-boot" => host::boot(&lab, node(words)?),
+        "host-boot" => host::namespaces::boot(&lab, node(words)?),
         "host-init" => init::run(&lab, node(words)?),
+        "disk-daemon" => host::vm::nbd::daemon(&lab, node(words)?),
         "host-services" => services::run(node(words)?),
         "bmc-daemon" => {
             node(words)?;
@@ -200,8 +209,8 @@ fn manner(words: &mut Vec<String>) -> Result<Manner> {
     Ok(Manner { wanted, jobs, report })
 }
 
-fn wish(words: &mut Vec<String>) -> Result<Wish> {
-    let mut wish = Wish::default();
+fn wish(words: &mut Vec<String>, hosts: host::Kind) -> Result<Wish> {
+    let mut wish = Wish { hosts, ..Wish::default() };
     if let Some(version) = take_option(words, "--etcd")? {
         wish.etcd = Version::parse(&version)?;
     }

@@ -34,6 +34,8 @@ impl CloneKind {
     }
 }
 
+/// An emulated machine's Corosync does not get a core for seconds.
+///
 /// `two_node` implies `wait_for_all`: after both were off, neither starts anything before it has seen the other.
 pub fn corosync_conf(lab: &Lab) -> String {
     let mut nodes = String::new();
@@ -51,7 +53,7 @@ pub fn corosync_conf(lab: &Lab) -> String {
     transport: knet
     crypto_cipher: aes256
     crypto_hash: sha256
-    token: 3000
+    token: {}
 }}
 nodelist {{
 {nodes}}}
@@ -66,7 +68,11 @@ logging {{
     timestamp: hires
 }}
 ",
-        lab.name
+        lab.name,
+        match host::Kind::of(lab) {
+            host::Kind::Namespaces => 3000,
+            host::Kind::Vm => 10_000,
+        }
     )
 }
 

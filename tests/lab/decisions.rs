@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::host;
 use crate::node::{NODES, Node};
 use crate::sh::{self, Output, Result};
 use crate::state::Lab;
@@ -61,24 +62,9 @@ fn take(lab: &Lab, node: Node) -> Result<Option<PathBuf>> {
     Ok(Some(all))
 }
 
-/// Moves them away, and answers what they hold.
+/// Moves them away, and answers what they hold: the older one of two has the longer name.
 fn take_text(lab: &Lab, node: Node) -> Result<Vec<u8>> {
-    let records = lab.disk(node, "var-lib").join("tandem");
-    let mut files: Vec<PathBuf> =
-        fs::read_dir(&records).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    files.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("decisions-")));
-    // The older one of two has the longer name.
-    files.sort_by_key(|path| std::cmp::Reverse(path.as_os_str().len()));
-    let taken = lab.taken_decisions(node);
-    sh::make_dir(&taken)?;
-    let mut text = Vec::new();
-    for file in &files {
-        // An action that writes one just now has the file open, or makes a new one.
-        let moved = taken.join(file.file_name().unwrap_or_default());
-        fs::rename(file, &moved)?;
-        text.extend(fs::read(&moved)?);
-    }
-    Ok(text)
+    host::take_files(lab, node, "tandem", "decisions-")
 }
 
 /// Nothing that was recorded before the program was put in its place can be its own.

@@ -64,7 +64,18 @@ pub fn create(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     make_var(lab, node)?;
     make_etc(lab, node, authkey)?;
     install_program(lab, node)?;
+    configure_podman(lab, node)?;
     install_runc(lab, node)
+}
+
+/// The configuration of one virtual machine, for the disk that is made of it; and its program, which replays here what it
+/// decided there.
+pub fn create_for_vm(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
+    for role in ["etc", "usr", "var-log"] {
+        sh::make_dir(&lab.disk(node, role))?;
+    }
+    make_etc(lab, node, authkey)?;
+    install_program(lab, node)
 }
 
 fn make_var(lab: &Lab, node: Node) -> Result<()> {
@@ -91,12 +102,11 @@ fn make_var(lab: &Lab, node: Node) -> Result<()> {
 
 fn make_etc(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     let etc = lab.disk(node, "etc");
-    for dir in ["corosync", "containers", "tandem", "ssl/certs"] {
+    for dir in ["corosync", "tandem", "ssl/certs"] {
         sh::make_dir(&etc.join(dir))?;
     }
     sh::write(&etc.join("corosync/corosync.conf"), cluster::corosync_conf(lab))?;
     tls::write_secret(&etc.join("corosync/authkey"), authkey)?;
-    sh::write(&etc.join("containers/containers.conf"), CONTAINERS_CONF)?;
     sh::write(&etc.join("hostname"), format!("{node}\n"))?;
     sh::write(&etc.join("hosts"), format!("127.0.0.1 localhost\n10.99.0.1 {}\n10.99.0.2 {}\n", Node::One, Node::Two))?;
     copy(&lab.pki().join("ca.crt"), &etc.join("tandem/ca.crt"))?;
@@ -128,6 +138,12 @@ fn install_program(lab: &Lab, node: Node) -> Result<()> {
     link("/usr/sbin/tandem", &usr.join("lib/ocf/resource.d/tandem/podman-etcd"))?;
     link("/usr/sbin/tandem", &usr.join("share/pacemaker/alerts/tandem-release-locks"))?;
     link("tandem", &usr.join("sbin/fence_redfish_rs"))
+}
+
+fn configure_podman(lab: &Lab, node: Node) -> Result<()> {
+    let dir = lab.disk(node, "etc").join("containers");
+    sh::make_dir(&dir)?;
+    sh::write(&dir.join("containers.conf"), CONTAINERS_CONF)
 }
 
 fn install_runc(lab: &Lab, node: Node) -> Result<()> {

@@ -43,8 +43,8 @@ pub fn tls(lab: &Lab) -> Result<TlsOptions> {
 pub async fn connect(tls: &TlsOptions, node: Node) -> Result<Client> {
     let options = ConnectOptions::new()
         .with_tls(tls.clone())
-        .with_connect_timeout(Duration::from_millis(400))
-        .with_keep_alive(Duration::from_secs(1), Duration::from_secs(1));
+        .with_connect_timeout(sh::patience(Duration::from_millis(400)))
+        .with_keep_alive(Duration::from_secs(1), sh::patience(Duration::from_secs(1)));
     Ok(Client::connect([node.endpoint()], Some(options)).await?)
 }
 
@@ -74,7 +74,7 @@ pub fn view(lab: &Lab, node: Node) -> Result<View> {
     let tls = tls(lab)?;
     as_client(lab, move || {
         runtime()?.block_on(async {
-            tokio::time::timeout(PATIENCE, ask(&tls, node)).await.map_err(|_| "no answer within 2 s")?
+            tokio::time::timeout(sh::patience(PATIENCE), ask(&tls, node)).await.map_err(|_| "no answer in time")?
         })
     })
 }
@@ -168,7 +168,7 @@ fn try_hashes(lab: &Lab) -> Result<[u32; 2]> {
     let tls = tls(lab)?;
     as_client(lab, move || {
         runtime()?.block_on(async {
-            tokio::time::timeout(PATIENCE * 5, hash_both(&tls)).await.map_err(|_| "no hash within 10 s")?
+            tokio::time::timeout(sh::patience(PATIENCE * 5), hash_both(&tls)).await.map_err(|_| "no hash in time")?
         })
     })
 }

@@ -31,6 +31,7 @@ mod host;
 mod image;
 mod init;
 mod interrupt;
+mod journals;
 mod net;
 mod node;
 mod openshift;

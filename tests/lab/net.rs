@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::host;
 use crate::node::{CLIENT_IP, FENCING_NETWORK, NODES, Node};
 use crate::sh::{self, Result};
 use crate::state::Lab;
@@ -82,7 +83,8 @@ pub fn create(lab: &Lab) -> Result<()> {
     ip(&client, &format!("link set lo up\naddr add {CLIENT_IP}/24 dev eth0\nlink set eth0 up\n"))
 }
 
-fn ports(node: Node) -> [String; 2] {
+/// Its cables' ends at the switch: to the cluster network, and to the fencing network.
+pub fn ports(node: Node) -> [String; 2] {
     [format!("{node}-cluster"), format!("{node}-fence")]
 }
 
@@ -102,9 +104,7 @@ pub fn plug_in(lab: &Lab, node: Node) -> Result<()> {
             node.mac(FENCING)
         ),
     )?;
-    if lab.setting("partition").as_deref() == Some("on") {
-        ip(&switch, &format!("link set {cluster} type bridge_slave isolated on\n"))?;
-    }
+    keep_partition(lab, node)?;
     ip(
         &host,
         &format!(
@@ -119,6 +119,30 @@ pub fn plug_in(lab: &Lab, node: Node) -> Result<()> {
             node.fence_ip()
         ),
     )
+}
+
+/// Two sockets at the switch, into which a virtual machine plugs its cables.
+pub fn plug_in_vm(lab: &Lab, node: Node) -> Result<()> {
+    let [cluster, fence] = ports(node);
+    ip(
+        &switch(lab),
+        &format!(
+            "tuntap add dev {cluster} mode tap\n\
+             tuntap add dev {fence} mode tap\n\
+             link set {cluster} master cluster up\n\
+             link set {fence} master fencing up\n"
+        ),
+    )?;
+    keep_partition(lab, node)
+}
+
+/// A host that boots in the middle of a partition is a part of it.
+fn keep_partition(lab: &Lab, node: Node) -> Result<()> {
+    if lab.setting("partition").as_deref() == Some("on") {
+        let [cluster, _] = ports(node);
+        ip(&switch(lab), &format!("link set {cluster} type bridge_slave isolated on\n"))?;
+    }
+    Ok(())
 }
 
 /// Deadens both cables of a host at the switch, in one go: what dies afterwards can tell nobody.
@@ -150,7 +174,7 @@ pub fn set_partition(lab: &Lab, on: bool) -> Result<()> {
     lab.event(if on { "cluster network cut between the hosts" } else { "cluster network healed" });
     for node in NODES {
         let [cluster, _] = ports(node);
-        if host_handle(lab, node).exists() {
+        if host::running(lab, node).is_some() {
             ip(&switch(lab), &format!("link set {cluster} type bridge_slave isolated {word}\n"))?;
         }
     }

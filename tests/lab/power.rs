@@ -3,37 +3,38 @@
 use std::time::Duration;
 
 use crate::host;
-use crate::net;
 use crate::node::Node;
 use crate::sh::Result;
 use crate::state::{self, Lab};
 
 /// Whether the BMC would say that this host is switched on: the button's state, not how far it has booted.
 pub fn is_on(lab: &Lab, node: Node) -> bool {
-    lab.setting(&key(node)).as_deref() == Some("on")
+    // A guest can switch its machine off by itself.
+    let by_itself = host::Kind::of(lab) == host::Kind::Vm
+        && host::running(lab, node).is_none()
+        && lab.setting(&boots(node)).as_deref() != Some("soon");
+    lab.setting(&key(node)).as_deref() == Some("on") && !by_itself
 }
 
 fn key(node: Node) -> String {
     format!("power-{node}")
 }
 
-/// Cuts the power. The cables go dead first: otherwise the dying kernel would send FINs, and peers would learn at
-/// once what a real power cut never tells them. The disks stay.
+/// Whether the button was pressed and the host is to boot after the lab's delay.
+fn boots(node: Node) -> String {
+    format!("boots-{node}")
+}
+
+/// Cuts the power. The disks stay.
 pub fn cut(lab: &Lab, node: Node) -> Result<()> {
     let _lock = lab.lock(node)?;
     cut_locked(lab, node)
 }
 
 fn cut_locked(lab: &Lab, node: Node) -> Result<()> {
-    if net::host_handle(lab, node).exists() {
-        net::deaden(lab, node)?;
-    }
-    if let Some(init) = host::running(lab, node) {
-        init.kill()?;
+    if host::cut(lab, node)? {
         lab.event(&format!("power of {node} is cut"));
     }
-    // Off means that nothing runs any more: that is what fencing relies on.
-    host::empty(lab, node)?;
     lab.set(&key(node), "off")
 }
 
@@ -50,6 +51,7 @@ pub fn on(lab: &Lab, node: Node) -> Result<()> {
         // A machine that is switched off and on again meanwhile begins anew: only the last press of the button counts.
         let press = format!("{:?}", state::since_epoch());
         lab.set(&format!("press-{node}"), &press)?;
+        lab.set(&boots(node), "soon")?;
         // Not under the lock: a machine can be switched off while it boots.
         drop(lock);
         std::thread::sleep(Duration::from_secs(delay));
@@ -64,11 +66,8 @@ fn boot(lab: &Lab, node: Node) -> Result<()> {
     if host::running(lab, node).is_some() {
         return Ok(());
     }
-    // What the last power cut left of network and cgroup goes now: at that time nothing may keep the cut waiting.
-    net::unplug(lab, node);
-    host::remove_cgroup(lab, node);
-    net::plug_in(lab, node)?;
-    host::start(lab, node)?;
+    host::boot(lab, node)?;
+    lab.set(&boots(node), "now")?;
     lab.event(&format!("{node} is switched on"));
     Ok(())
 }

@@ -65,6 +65,11 @@ impl Release {
         }
     }
 
+    /// A virtual machine has nothing of this one: the newest.
+    pub fn suite_of_a_vm(self) -> &'static str {
+        self.suite().unwrap_or("trixie")
+    }
+
     /// Where the files of such a host are.
     pub fn root(self) -> Result<PathBuf> {
         match self.suite() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::chain::{self, Deed, Link, Step};
 use crate::check;
 use crate::history::{self, Ack, Header, Store};
+use crate::host::vm;
 use crate::node::Node;
 use crate::sh::Result;
 use crate::state;
@@ -40,6 +41,7 @@ const CHECKS: &[Check] = &[
     ("time stamps are dates", stamps),
     ("what does not hold is refused, and what is there is told", refuses),
     ("what comes to be is waited for, and no longer than the limit", waits),
+    ("a disk that loses power has what was flushed, and not all that was not", vm::nbd::loses_what_was_not_flushed),
 ];
 
 /// Runs them all.

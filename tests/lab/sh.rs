@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -85,9 +86,28 @@ pub fn make_dir(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).map_err(|error| format!("cannot make {}: {error}", path.display()).into())
 }
 
+/// How many times longer than on a host of namespaces everything is waited for.
+static SLOWER: AtomicU32 = AtomicU32::new(1);
+
+/// Says so, for all that this process does from now on.
+pub fn wait_longer(times: u32) {
+    SLOWER.store(times, Ordering::Relaxed);
+}
+
+/// A limit, as long as this lab's hosts need it.
+pub fn patience(limit: Duration) -> Duration {
+    limit * SLOWER.load(Ordering::Relaxed)
+}
+
+/// What must not be stretched, before it is.
+pub fn unstretched(limit: Duration) -> Duration {
+    limit / SLOWER.load(Ordering::Relaxed)
+}
+
 /// Asks `question` every `pause` until it answers something, at most `limit`. Ctrl-C ends the wait.
 pub fn wait_for<T>(what: &str, limit: Duration, pause: Duration, mut question: impl FnMut() -> Option<T>) -> Result<T> {
     let began = Instant::now();
+    let limit = patience(limit);
     loop {
         if let Some(answer) = question() {
             return Ok(answer);

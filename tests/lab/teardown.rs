@@ -55,12 +55,7 @@ pub fn down(lab: &Lab) -> Vec<String> {
         if lab.node_dir(node).is_dir() {
             let _ = power::cut(lab, node);
         }
-        if let Some(init) = Record::load(&lab.init_record(node)) {
-            let _ = init.kill();
-        }
-        let _ = host::empty(lab, node);
-        net::unplug(lab, node);
-        host::remove_cgroup(lab, node);
+        host::remove(lab, node);
     }
     for namespace in net::namespaces(lab) {
         net::delete(&namespace);
@@ -93,11 +88,7 @@ pub fn leftovers(lab: &Lab) -> Vec<String> {
         }
     }
     for node in NODES {
-        if let Ok(cgroup) = host::cgroup(lab, node)
-            && cgroup.exists()
-        {
-            found.push(format!("cgroup {}", cgroup.display()));
-        }
+        found.extend(host::remains(lab, node));
     }
     found.extend(processes(lab));
     found
@@ -112,10 +103,11 @@ fn processes(lab: &Lab) -> Vec<String> {
     let of_lab = |pid: &u32| {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<_> = words.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
-        let daemon = words.iter().any(|word| matches!(word.as_ref(), "host-init" | "bmc-daemon"))
+        let daemon = words.iter().any(|word| matches!(word.as_ref(), "host-init" | "bmc-daemon" | "disk-daemon"))
             && words.iter().any(|word| *word == lab.name);
         let cgroup = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-        daemon || cgroups.iter().any(|of_host| cgroup.contains(of_host))
+        let machine = words.iter().any(|word| NODES.iter().any(|node| *word == host::vm::name(lab, *node)));
+        daemon || machine || cgroups.iter().any(|of_host| cgroup.contains(of_host))
     };
     // The machine's own init takes notice of ended orphans when it pleases; they hold nothing any more.
     pids.filter(|pid| *pid != std::process::id() && !proc::is_zombie(*pid))

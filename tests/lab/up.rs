@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use crate::bmc;
 use crate::check;
 use crate::cluster::{self, CloneKind};
-use crate::disks;
 use crate::etcd;
 use crate::evidence;
 use crate::host;
@@ -27,6 +26,8 @@ use crate::tls;
 /// What `up` is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
+    /// What the hosts are made of.
+    pub hosts: host::Kind,
     pub etcd: Version,
     /// Which Debian the hosts are.
     pub release: Release,
@@ -44,6 +45,7 @@ pub struct Wish {
 impl Default for Wish {
     fn default() -> Self {
         Self {
+            hosts: host::Kind::Namespaces,
             etcd: Version::V3_5,
             release: Release::Own,
             clone: CloneKind::Plain,
@@ -77,19 +79,24 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
         Agent::Shell => Tools::ForTheShellAgent,
     };
     let rootfs = image::rootfs(wish.etcd, tools)?;
-    let root = wish.release.root()?;
+    let root = match wish.hosts {
+        host::Kind::Namespaces => wish.release.root()?,
+        host::Kind::Vm => host::vm::packages(wish.release)?,
+    };
     sh::make_dir(&lab.dir())?;
     let _being_built = lab.lock_whole()?;
     fs::set_permissions(lab.dir(), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
     release::remember(lab, &root)?;
+    lab.set("hosts", wish.hosts.word())?;
     lab.set("etcd", wish.etcd.number())?;
     lab.set("clone", wish.clone.word())?;
     lab.set("agent", wish.agent.word())?;
     lab.set("recovery", if wish.restarts { "restart" } else { "" })?;
     tls::create(lab)?;
     let authkey = random_key()?;
+    host::prepare(lab)?;
     for node in NODES {
-        disks::create(lab, node, &authkey)?;
+        host::make_disks(lab, node, &authkey)?;
         if wish.agent == Agent::Shell {
             shell_agent::install(lab, node)?;
         }
@@ -142,7 +149,10 @@ fn import_images(lab: &Lab, rootfs: &Path, version: Version) -> Result<()> {
     std::thread::scope(|scope| {
         let imports = NODES.map(|node| {
             let name = &name;
-            scope.spawn(move || host::import_image(lab, node, rootfs, name))
+            scope.spawn(move || {
+                host::wait_booted(lab, node)?;
+                host::import_image(lab, node, rootfs, name)
+            })
         });
         imports.into_iter().try_for_each(|import| import.join().map_err(|_| "an import panicked")?)
     })

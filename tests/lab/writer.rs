@@ -15,7 +15,7 @@ use crate::etcd;
 use crate::history::{self, Ack, Header};
 use crate::net;
 use crate::node::{NODES, Node};
-use crate::sh::Result;
+use crate::sh::{self, Result};
 use crate::state::{self, Lab};
 
 /// How hard a run writes.
@@ -329,7 +329,7 @@ impl Endpoint {
     /// Whether the write was acknowledged in time; if so it is recorded.
     async fn put(&mut self, shared: &Shared, tls: &TlsOptions, key: &str) -> bool {
         let began = shared.began.elapsed();
-        let answer = tokio::time::timeout(WRITE_TIMEOUT, self.try_put(tls, key)).await;
+        let answer = tokio::time::timeout(sh::patience(WRITE_TIMEOUT), self.try_put(tls, key)).await;
         let Ok(Some(said)) = answer else { return false };
         let ended = shared.began.elapsed();
         shared.record(Ack { key: key.to_owned(), began, ended, node: self.node, said });
@@ -345,7 +345,7 @@ impl Endpoint {
     async fn look(&mut self, shared: &Shared, tls: &TlsOptions, key: &str) -> Option<Link> {
         let began = shared.began.elapsed();
         let read = async { chain::read(self.client(tls).await?, key).await };
-        let deed = tokio::time::timeout(WRITE_TIMEOUT, read).await.ok()??;
+        let deed = tokio::time::timeout(sh::patience(WRITE_TIMEOUT), read).await.ok()??;
         self.record(shared, began, deed).1
     }
 
@@ -361,7 +361,7 @@ impl Endpoint {
     ) -> (bool, Option<Link>) {
         let began = shared.began.elapsed();
         let swap = async { chain::swap(self.client(tls).await?, key, known, author).await };
-        let deed = tokio::time::timeout(WRITE_TIMEOUT, swap).await.ok().flatten();
+        let deed = tokio::time::timeout(sh::patience(WRITE_TIMEOUT), swap).await.ok().flatten();
         let tried = || Deed::Tried { number: known.number + 1, author: author.to_owned() };
         self.record(shared, began, deed.unwrap_or_else(tried))
     }

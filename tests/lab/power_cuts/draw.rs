@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sh::Result;
+use crate::sh::{self, Result};
 
 /// A node by what it is when the run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,6 +196,18 @@ impl Draw {
         Self { seed, kind, before, boot_delay, blow }
     }
 
+    /// As [`Draw::new`] draws it, for virtual machines: their power alone is cut, since nothing else is within the lab's
+    /// reach, and everything lies as far apart as they are slow.
+    pub fn for_vms(seed: u64, only: Option<Kind>) -> Self {
+        let drawn = Self::new(seed, only, true);
+        let kind = match drawn.kind {
+            Kind::DiskLost | Kind::ShutDown | Kind::PacemakerEnds | Kind::AgentKilled => Kind::BothCut,
+            kind => kind,
+        };
+        let draw = if kind == drawn.kind { drawn } else { Self::new(seed, Some(kind), true) };
+        Self { before: sh::patience(draw.before), boot_delay: 0, blow: draw.blow.stretched(), ..draw }
+    }
+
     /// What happens, in words.
     pub fn words(&self) -> String {
         match self.blow {
@@ -217,6 +229,22 @@ impl Draw {
             Blow::ShutDown(draw) => draw.words(),
             Blow::PacemakerEnds(draw) => draw.words(),
             Blow::AgentKilled(draw) => draw.words(),
+        }
+    }
+}
+
+impl Blow {
+    fn stretched(self) -> Self {
+        match self {
+            Self::Both { first, apart, back } => {
+                let back = match back {
+                    Back::Both { first, apart } => Back::Both { first, apart: sh::patience(apart) },
+                    back => back,
+                };
+                Self::Both { first, apart: sh::patience(apart), back }
+            }
+            Self::SurvivorKilled { victim, after } => Self::SurvivorKilled { victim, after: sh::patience(after) },
+            blow => blow,
         }
     }
 }

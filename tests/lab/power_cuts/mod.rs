@@ -10,7 +10,9 @@ mod unclean;
 use std::time::Instant;
 
 use crate::decisions;
+use crate::host;
 use crate::interrupt;
+use crate::journals;
 use crate::sh::Result;
 use crate::shell_agent::Agent;
 use crate::state::{self, Lab};
@@ -52,7 +54,10 @@ pub fn run(lab: &Lab, wish: Wish, series: Series) -> Result<()> {
     let _guard = teardown::AtEnd(lab);
     let mut summary = Summary::default();
     for number in 0..series.runs {
-        let draw = Draw::new(first + number, series.kind, wish.agent == Agent::Tandem);
+        let draw = match wish.hosts {
+            host::Kind::Namespaces => Draw::new(first + number, series.kind, wish.agent == Agent::Tandem),
+            host::Kind::Vm => Draw::for_vms(first + number, series.kind),
+        };
         println!("run {:>3}  seed {}  {}: {}", number + 1, draw.seed, draw.kind.name(), draw.words());
         let began = Instant::now();
         let outcome = one(lab, wish, &draw);
@@ -81,7 +86,11 @@ fn one(lab: &Lab, wish: Wish, draw: &Draw) -> Result<Outcome> {
     }
     lab.event(&format!("seed {}: {}", draw.seed, draw.words()));
     lab.set("boot-delay", &draw.boot_delay.to_string())?;
+    let began = state::since_epoch();
     let mut outcome = run::run(lab, draw)?;
+    if outcome.wrong.is_none() && wish.hosts == host::Kind::Vm {
+        outcome.wrong = journals::must_hold_no_error(lab, began).err().map(|error| error.to_string());
+    }
     if outcome.wrong.is_none() {
         let replayed = decisions::replay(lab, &format!("power-cut-{}", draw.seed));
         outcome.wrong = replayed.err().map(|error| error.to_string());

@@ -150,7 +150,8 @@ impl Scene<'_> {
 
     /// The process group of the agent's action that is under way on the host.
     fn agent(&self, node: Node) -> Option<i32> {
-        let processes = fs::read_to_string(host::cgroup(self.lab, node).ok()?.join("init/cgroup.procs")).ok()?;
+        let processes =
+            fs::read_to_string(host::namespaces::cgroup(self.lab, node).ok()?.join("init/cgroup.procs")).ok()?;
         processes.lines().find_map(|pid| {
             let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
             let words: Vec<_> = words.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();

@@ -58,6 +58,7 @@ mod takeover;
 mod teardown_leaves_nothing;
 mod two_failures;
 mod two_histories;
+mod vm;
 mod voter_wins_the_race;
 mod wrong_input;
 
@@ -69,24 +70,27 @@ use crate::decisions;
 use crate::demo::Outcome;
 use crate::etcd;
 use crate::evidence;
+use crate::host;
 use crate::interrupt;
+use crate::journals;
 use crate::node::NODES;
 use crate::redundant;
 use crate::report::{Done, Failed, Report};
 use crate::sh::{self, Result};
 use crate::shell_agent::Agent;
 use crate::side_by_side;
-use crate::state::Lab;
+use crate::state::{self, Lab};
 use crate::teardown;
 use crate::up::{self, Wish};
 use crate::writer::{FIRST_WRITES, STEADY, Writers};
-use table::{Needs, SCENARIOS, Scenario};
+use table::{Hosts, Needs, SCENARIOS, Scenario};
 
 /// Prints names and descriptions.
 pub fn list() {
     for scenario in SCENARIOS {
         let nightly = if scenario.nightly { " (nightly)" } else { "" };
-        println!("{:<36} {}{nightly}", scenario.name, scenario.about);
+        let vms = if scenario.hosts == Hosts::Vms { " (virtual machines)" } else { "" };
+        println!("{:<36} {}{vms}{nightly}", scenario.name, scenario.about);
     }
 }
 
@@ -110,7 +114,7 @@ pub struct Manner {
 
 /// Runs scenarios; goes on after a failure and says at the end how many there were.
 pub fn run(lab: &Lab, mut wish: Wish, manner: &Manner) -> Result<()> {
-    let chosen = choose(&manner.wanted)?;
+    let chosen = choose(&manner.wanted, wish.hosts)?;
     if wish.boot_delay == 0 {
         wish.boot_delay = crate::demo::BOOT_DELAY;
     }
@@ -185,14 +189,21 @@ fn look_at(lab: &Lab, scenario: &Scenario) -> Vec<String> {
 /// Runs one scenario, and replays what the agents decided in it. Answers how many decisions that were.
 fn one(lab: &Lab, wish: Wish, scenario: &Scenario, current: &mut Option<Needs>) -> Result<usize> {
     prepare(lab, wish, scenario.needs, current)?;
+    let began = state::since_epoch();
     (scenario.run)(lab, wish)?;
+    if wish.hosts == host::Kind::Vm {
+        journals::must_hold_no_error(lab, began)?;
+    }
     if lab.exists() { decisions::replay(lab, scenario.name) } else { Ok(0) }
 }
 
-fn choose(wanted: &Wanted) -> Result<Vec<&'static Scenario>> {
+fn choose(wanted: &Wanted, hosts: host::Kind) -> Result<Vec<&'static Scenario>> {
     let names = match wanted {
-        Wanted::Daily => return Ok(SCENARIOS.iter().filter(|scenario| !scenario.nightly).collect()),
-        Wanted::Nightly => return Ok(SCENARIOS.iter().collect()),
+        Wanted::Daily => {
+            let daily = |scenario: &&Scenario| scenario.hosts.include(hosts) && !scenario.nightly;
+            return Ok(SCENARIOS.iter().filter(daily).collect());
+        }
+        Wanted::Nightly => return Ok(SCENARIOS.iter().filter(|scenario| scenario.hosts.include(hosts)).collect()),
         Wanted::Named(names) => names,
     };
     let find = |name: &String| {

@@ -18,6 +18,24 @@ pub(super) enum Needs {
     Nothing,
 }
 
+/// What hosts must be made of for a scenario.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hosts {
+    Namespaces,
+    Both,
+    Vms,
+}
+
+impl Hosts {
+    pub(super) fn include(self, kind: host::Kind) -> bool {
+        match self {
+            Self::Both => true,
+            Self::Namespaces => kind == host::Kind::Namespaces,
+            Self::Vms => kind == host::Kind::Vm,
+        }
+    }
+}
+
 pub(super) struct Scenario {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
@@ -26,11 +44,13 @@ pub(super) struct Scenario {
     pub(super) leaves_healthy: bool,
     /// Whether it is left to the nightly run, for its length or its randomness.
     pub(super) nightly: bool,
+    /// On which hosts it is run where nobody names it.
+    pub(super) hosts: Hosts,
     pub(super) run: fn(&Lab, Wish) -> Result<()>,
 }
 
 const fn scenario(name: &'static str, about: &'static str, run: fn(&Lab, Wish) -> Result<()>) -> Scenario {
-    Scenario { name, about, needs: Needs::Healthy, leaves_healthy: true, nightly: false, run }
+    Scenario { name, about, needs: Needs::Healthy, leaves_healthy: true, nightly: false, hosts: Hosts::Namespaces, run }
 }
 
 impl Scenario {
@@ -42,6 +62,10 @@ impl Scenario {
         Self { needs, ..self }
     }
 
+    const fn on(self, hosts: Hosts) -> Self {
+        Self { hosts, ..self }
+    }
+
     const fn leaves_a_mess(self) -> Self {
         Self { leaves_healthy: false, ..self }
     }
@@ -49,8 +73,10 @@ impl Scenario {
 
 /// In the order in which they run: those that go on in each other's lab together.
 pub(super) const SCENARIOS: &[Scenario] = &[
-    scenario("node_failure_leader", "the power of the node that leads etcd is cut", node_failure::leader),
-    scenario("node_failure_follower", "the power of the node that follows is cut", node_failure::follower),
+    scenario("node_failure_leader", "the power of the node that leads etcd is cut", node_failure::leader)
+        .on(Hosts::Both),
+    scenario("node_failure_follower", "the power of the node that follows is cut", node_failure::follower)
+        .on(Hosts::Both),
     scenario(
         "graceful_stop_and_return_leader",
         "the leader's node goes to standby and comes back",
@@ -71,7 +97,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "both_powered_off_and_on",
         "both nodes lose power under writes and get it back",
         both_powered_off_and_on::run,
-    ),
+    )
+    .on(Hosts::Both),
     scenario(
         "cold_boot",
         "both nodes were off and one boots long before the other: it stays inert until then",
@@ -365,5 +392,54 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         teardown_leaves_nothing::run,
     )
     .needs(Needs::Nothing)
+    .leaves_a_mess(),
+    scenario(
+        "vm_cut_in_the_recovery",
+        "the leader is cut, and the survivor in the middle of its recovery",
+        vm::cuts::in_the_recovery,
+    )
+    .on(Hosts::Vms),
+    scenario(
+        "vm_cut_while_it_joins",
+        "a node that returns is cut as it moves its data aside, launches etcd, takes the snapshot",
+        vm::joining::cut_again,
+    )
+    .on(Hosts::Vms),
+    scenario(
+        "vm_what_is_written_is_synced",
+        "the survivor is cut as it says that its note and etcd's log are written: both are there",
+        vm::synced::nothing_lost,
+    )
+    .on(Hosts::Vms)
+    .leaves_a_mess(),
+    scenario("vm_kernel_panic", "the leader's kernel panics and stands still", vm::machine::kernel_panic)
+        .on(Hosts::Vms),
+    scenario("vm_watchdog", "the leader's watchdog resets it", vm::machine::watchdog).on(Hosts::Vms),
+    scenario("vm_reboots", "systemctl reboot: one node, the other one, both at once", vm::machine::reboots)
+        .on(Hosts::Vms),
+    scenario("vm_shutdowns", "systemctl poweroff: one node, then both at once", vm::machine::shutdowns).on(Hosts::Vms),
+    scenario("vm_paused", "the leader's machine stands still for a moment", vm::paused::for_a_moment).on(Hosts::Vms),
+    scenario("vm_paused_and_fenced", "the leader's machine stands still until it is fenced", vm::paused::fenced)
+        .on(Hosts::Vms),
+    scenario(
+        "vm_paused_without_fencing",
+        "the leader's machine stands still, cannot be fenced, and goes on",
+        vm::paused::not_fenced,
+    )
+    .on(Hosts::Vms),
+    scenario(
+        "vm_packages",
+        "the package is upgraded under a cluster that serves, and refuses to be removed",
+        vm::packages::under_a_cluster,
+    )
+    .on(Hosts::Vms)
+    .leaves_a_mess(),
+    scenario(
+        "vm_unsynced_is_seen",
+        "without its syncs, what the agent has written is lost with the power, and that is seen",
+        vm::synced::loss_is_seen,
+    )
+    .on(Hosts::Vms)
+    .nightly()
     .leaves_a_mess(),
 ];

@@ -1,0 +1,20 @@
+//! Steps that the lab leaves out, to see that its checks can fail. Only a build with the feature `lab-faults` has this, which
+//! no package is made of; and a file asks for each, so that a build with every feature loses nothing by itself.
+
+use std::path::Path;
+
+/// A recovery's restart does not record what the peer may have acknowledged.
+pub(crate) const SKIP_ADVANCE_COMMIT: &str = "/etc/tandem/test-skip-advance-commit";
+/// A note is renamed into its place without having been synced.
+pub(crate) const SKIP_NOTE_SYNC: &str = "/etc/tandem/test-skip-note-sync";
+/// What is appended to etcd's log is not synced.
+pub(crate) const SKIP_WAL_SYNC: &str = "/etc/tandem/test-skip-wal-sync";
+
+/// Whether the lab asks for it.
+pub(crate) fn is_on(fault: &str) -> bool {
+    let on = Path::new(fault).exists();
+    if on {
+        log::warn!("{fault} exists: acknowledged writes may be lost");
+    }
+    on
+}

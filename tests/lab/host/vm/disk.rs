@@ -1,0 +1,103 @@
+//! A virtual machine's disk, and what it boots with before it has that.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{guest, tree};
+use crate::cluster;
+use crate::node::Node;
+use crate::release;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::tls;
+
+/// Sparse: it takes what is on it.
+const SIZE: &str = "6G";
+/// Drivers in the order in which they are loaded, what they depend on before each.
+const DRIVERS: &[&str] = &[
+    "virtio_pci",
+    "virtio_blk",
+    "ext4",
+    "virtio_net",
+    "virtio_console",
+    "virtio_rng",
+    "i6300esb",
+    "softdog",
+    "overlay",
+];
+const INIT: &str = "#!/bin/busybox sh
+b=/bin/busybox
+for driver in /drivers/*; do $b insmod $driver; done
+$b mount -t devtmpfs dev /dev
+until [ -b /dev/vda ]; do $b usleep 20000; done
+$b mount -t ext4 -o rw,relatime /dev/vda /root || exec $b sh
+$b mount -o move /dev /root/dev
+exec $b switch_root /root /sbin/init
+";
+
+pub fn image(lab: &Lab, node: Node) -> PathBuf {
+    lab.node_dir(node).join("disk.raw")
+}
+
+pub fn kernel(lab: &Lab) -> PathBuf {
+    lab.dir().join("vmlinuz")
+}
+
+pub fn initrd(lab: &Lab) -> PathBuf {
+    lab.dir().join("initrd")
+}
+
+/// The node's own files go into the tree, over those of the node before it, and the tree onto a new disk.
+pub fn make(lab: &Lab, node: Node) -> Result<()> {
+    let (tree, etc) = (tree::path(lab), lab.disk(node, "etc"));
+    sh::make_dir(&etc.join("systemd/system"))?;
+    sh::write(&etc.join("systemd/system/lab-net.service"), guest::net_unit(node))?;
+    sh::must(Command::new("cp").arg("--archive").arg(etc.join(".")).arg(tree.join("etc")))?;
+    guest::authorize(&tree.join("root/.ssh"), &lab.pki().join("ssh.pub"))?;
+    let cib = tree.join("var/lib/pacemaker/cib/cib.xml");
+    tls::write_secret(&cib, cluster::FIRST_CIB.as_bytes())?;
+    let (user, group) = release::hacluster(lab)?;
+    chown(&cib, Some(user), Some(group))?;
+    let mut command = Command::new("mke2fs");
+    command.args(["-q", "-t", "ext4", "-m", "0", "-L", "root", "-E", "root_owner=0:0", "-d"]).arg(&tree);
+    sh::must(command.arg(image(lab, node)).arg(SIZE)).map(drop)
+}
+
+/// The kernel, and a first root with its drivers that finds the disk: a tenth of what the distribution's own one does.
+pub fn make_initrd(lab: &Lab, tree: &Path) -> Result<()> {
+    let modules = fs::read_dir(tree.join("usr/lib/modules"))?.flatten().next().ok_or("the tree has no kernel")?;
+    let release = modules.file_name().to_string_lossy().into_owned();
+    fs::copy(tree.join("boot").join(format!("vmlinuz-{release}")), kernel(lab))?;
+    let root = lab.dir().join("initrd-root");
+    for dir in ["bin", "dev", "root", "drivers"] {
+        sh::make_dir(&root.join(dir))?;
+    }
+    fs::copy(tree.join("usr/bin/busybox").as_path(), root.join("bin/busybox"))
+        .or_else(|_| fs::copy(tree.join("bin/busybox"), root.join("bin/busybox")))?;
+    let init = root.join("init");
+    sh::write(&init, INIT)?;
+    fs::set_permissions(&init, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    for (number, driver) in drivers(tree, &release)?.iter().enumerate() {
+        // Packed as it is, where the release packs them: the kernel knows how.
+        fs::copy(tree.join(driver.trim_start_matches('/')), root.join("drivers").join(format!("{number:02}")))?;
+    }
+    let pack = "cd \"$1\" && find . | cpio --quiet -o -H newc > \"$2\"";
+    sh::must(Command::new("sh").args(["-c", pack, "sh"]).arg(&root).arg(initrd(lab)))?;
+    Ok(fs::remove_dir_all(root)?)
+}
+
+/// The files of the drivers and of what they need, each once.
+fn drivers(tree: &Path, release: &str) -> Result<Vec<String>> {
+    let mut files: Vec<String> = Vec::new();
+    for driver in DRIVERS {
+        let said = tree::run(tree, &["modprobe", "--set-version", release, "--show-depends", driver])?;
+        for file in said.lines().filter_map(|line| line.strip_prefix("insmod ")).map(str::trim) {
+            if !files.iter().any(|known| known == file) {
+                files.push(file.to_owned());
+            }
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,151 @@
+//! What a virtual machine is, beside its packages: which of systemd's units run, ssh, and the way of its journal to the lab.
+
+use std::fs;
+use std::path::Path;
+
+use super::tree;
+use crate::node::Node;
+use crate::sh::{self, Result};
+
+/// Units that a machine without hardware needs nothing of: an emulated core spends half a second on each.
+const MASKED: &[&str] = &[
+    "apt-daily.timer",
+    "apt-daily-upgrade.timer",
+    "dpkg-db-backup.timer",
+    "e2scrub_all.timer",
+    "e2scrub_reap.service",
+    "fstrim.timer",
+    "logrotate.timer",
+    "man-db.timer",
+    "systemd-tmpfiles-clean.timer",
+    "getty@tty1.service",
+    "serial-getty@ttyS0.service",
+    "systemd-logind.service",
+    "systemd-networkd.service",
+    "systemd-networkd.socket",
+    "systemd-networkd-wait-online.service",
+    "systemd-network-generator.service",
+    "networking.service",
+    "systemd-udevd.service",
+    "systemd-udevd-control.socket",
+    "systemd-udevd-kernel.socket",
+    "systemd-udev-trigger.service",
+    "systemd-udev-load-credentials.service",
+    "systemd-hwdb-update.service",
+    "systemd-pcrphase.service",
+    "systemd-pcrphase-sysinit.service",
+    "systemd-tpm2-setup.service",
+    "systemd-tpm2-setup-early.service",
+    "systemd-pstore.service",
+    "systemd-random-seed.service",
+    "systemd-modules-load.service",
+    "systemd-machine-id-commit.service",
+    "systemd-update-utmp.service",
+    "systemd-firstboot.service",
+    "systemd-journal-catalog-update.service",
+    "systemd-update-done.service",
+    "systemd-binfmt.service",
+    "proc-sys-fs-binfmt_misc.automount",
+    "systemd-ask-password-console.path",
+    "systemd-ask-password-wall.path",
+    "modprobe@configfs.service",
+    "modprobe@dm_mod.service",
+    "modprobe@drm.service",
+    "modprobe@efi_pstore.service",
+    "modprobe@fuse.service",
+    "modprobe@loop.service",
+    "kmod-static-nodes.service",
+    "sys-kernel-config.mount",
+    "sys-kernel-debug.mount",
+    "sys-kernel-tracing.mount",
+    "sys-fs-fuse-connections.mount",
+    "dev-hugepages.mount",
+    "keyboard-setup.service",
+    "console-setup.service",
+    "ldconfig.service",
+    "podman.socket",
+    "podman-auto-update.timer",
+    "podman-restart.service",
+    "podman-clean-transient.service",
+    "pcsd.service",
+    "pcsd-ruby.service",
+];
+const ENABLED: &[&str] = &["ssh", "corosync", "pacemaker", "lab-net", "lab-journal"];
+
+/// The journal goes to the lab as it is written: what the guest has not synced is in there when its power goes. In the
+/// form that [`crate::timeline`] merges.
+const JOURNAL: &str = r"#!/bin/sh
+journalctl --follow --lines=all --boot --utc --output=short-iso-precise |
+    sed -u -E 's/^([-0-9]+T[0-9:]+[.][0-9]{3})[0-9]*[+]00:?00 ([a-z0-9]+) /\1Z \2: /' > $(echo /dev/vport*p1)
+";
+const JOURNAL_UNIT: &str = "[Unit]
+Description=The journal, for the lab
+After=systemd-journald.service
+DefaultDependencies=no
+[Service]
+ExecStart=/usr/local/sbin/lab-journal
+[Install]
+WantedBy=sysinit.target
+";
+
+const SSHD: &str = "UseDNS no\nUsePAM no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n\
+                    MaxSessions 64\nMaxStartups 64\n";
+
+/// What all machines of the lab have alike.
+pub fn configure(tree: &Path) -> Result<()> {
+    let put = |path: &str, content: &str| {
+        let path = tree.join(path);
+        sh::make_dir(path.parent().unwrap_or(tree))?;
+        sh::write(&path, content)
+    };
+    put("etc/fstab", "")?;
+    // It is made anew in each machine.
+    put("etc/machine-id", "")?;
+    put("etc/ssh/sshd_config.d/lab.conf", SSHD)?;
+    put("etc/systemd/system.conf.d/lab.conf", "[Manager]\nDefaultTimeoutStartSec=600\nDefaultTimeoutStopSec=300\n")?;
+    put("etc/systemd/system/lab-journal.service", JOURNAL_UNIT)?;
+    put("usr/local/sbin/lab-journal", JOURNAL)?;
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(tree.join("usr/local/sbin/lab-journal"), executable)?;
+    put(
+        "etc/systemd/system/lab-net.service",
+        "[Unit]\n[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n",
+    )?;
+    sh::make_dir(&tree.join("var/log/journal"))?;
+    tree::run(tree, &[&["systemctl", "mask", "--quiet"], MASKED].concat())?;
+    tree::run(tree, &[&["systemctl", "enable", "--quiet"], ENABLED].concat())?;
+    tree::run(tree, &["systemctl", "set-default", "--quiet", "multi-user.target"]).map(drop)
+}
+
+/// The unit that gives a machine its addresses.
+pub fn net_unit(node: Node) -> String {
+    let (cluster, fencing) = (node.ip(), node.fence_ip());
+    format!(
+        "[Unit]
+Description=The addresses of {node}
+DefaultDependencies=no
+After=local-fs.target
+Before=network-pre.target network.target network-online.target
+Wants=network.target network-online.target
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/ip link set lo up
+ExecStart=/bin/ip address replace {cluster}/24 dev eth0
+ExecStart=/bin/ip address replace {fencing}/24 dev eth1
+ExecStart=/bin/ip link set eth0 up
+ExecStart=/bin/ip link set eth1 up
+[Install]
+WantedBy=multi-user.target
+"
+    )
+}
+
+/// Lets the lab in.
+pub fn authorize(etc_of_root: &Path, public_key: &Path) -> Result<()> {
+    sh::make_dir(etc_of_root)?;
+    fs::set_permissions(etc_of_root, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    let keys = etc_of_root.join("authorized_keys");
+    fs::copy(public_key, &keys)?;
+    Ok(fs::set_permissions(&keys, std::os::unix::fs::PermissionsExt::from_mode(0o600))?)
+}

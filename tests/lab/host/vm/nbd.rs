@@ -1,0 +1,276 @@
+//! A disk with a volatile cache, as an NBD server of one client. What is written is on the disk only once it was flushed:
+//! when the power goes, each block that was not may have come to the disk or not, as on a real one.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::disk;
+use crate::node::Node;
+use crate::proc::Record;
+use crate::sh::{self, Result};
+use crate::state::{self, Lab};
+
+// https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md: the fixed newstyle handshake, and simple replies.
+const MAGIC: u64 = 0x4e42_444d_4147_4943;
+const OPTION_MAGIC: u64 = 0x4948_4156_454f_5054;
+const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
+const REQUEST_MAGIC: u32 = 0x2560_9513;
+const REPLY_MAGIC: u32 = 0x6744_6698;
+/// Fixed newstyle, without 124 zeroes.
+const HANDSHAKE_FLAGS: u16 = 0b11;
+const OPTION_EXPORT_NAME: u32 = 1;
+const OPTION_ABORT: u32 = 2;
+const OPTION_GO: u32 = 7;
+const REPLY_ACK: u32 = 1;
+const REPLY_INFO: u32 = 3;
+const REPLY_UNSUPPORTED: u32 = 1 << 31 | 1;
+const INFO_EXPORT: u16 = 0;
+/// It has flags, and takes flushes.
+const EXPORT_FLAGS: u16 = 0b101;
+const READ: u16 = 0;
+const WRITE: u16 = 1;
+const DISCONNECT: u16 = 2;
+const FLUSH: u16 = 3;
+const INVALID: u32 = 22;
+/// More than QEMU asks for at once.
+const LARGEST: u32 = 64 << 20;
+
+const BLOCK: u64 = BLOCK_LENGTH as u64;
+const BLOCK_LENGTH: usize = 4096;
+
+pub fn socket(lab: &Lab, node: Node) -> PathBuf {
+    lab.node_dir(node).join("disk.sock")
+}
+
+fn server_record(lab: &Lab, node: Node) -> PathBuf {
+    lab.node_dir(node).join("disk.pid")
+}
+
+/// Starts the server, and waits until it listens.
+pub fn start(lab: &Lab, node: Node) -> Result<()> {
+    let _ = std::fs::remove_file(socket(lab, node));
+    let log = File::options().append(true).create(true).open(lab.node_dir(node).join("disk.log"))?;
+    let child = Command::new("/proc/self/exe")
+        .args(["--name", &lab.name, "disk-daemon", node.name()])
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .spawn()?;
+    Record::of(child.id())?.save(&server_record(lab, node))?;
+    let listens = || socket(lab, node).exists().then_some(());
+    sh::wait_for(&format!("the disk of {node}"), Duration::from_secs(20), Duration::from_millis(5), listens)
+}
+
+/// Waits until the server has seen its client end.
+pub fn ended(lab: &Lab, node: Node) -> Result<()> {
+    let Some(server) = Record::load(&server_record(lab, node)) else { return Ok(()) };
+    if sh::wait_for_quietly(Duration::from_secs(20), Duration::from_millis(5), || !server.alive()) {
+        return Ok(());
+    }
+    // Nobody came.
+    server.kill()
+}
+
+/// The server itself: for one client, and then it ends.
+pub fn daemon(lab: &Lab, node: Node) -> Result<()> {
+    nix::unistd::setsid()?;
+    let image = File::options().read(true).write(true).open(disk::image(lab, node))?;
+    let mut disk = Disk { size: image.metadata()?.len(), image, cache: BTreeMap::new() };
+    let listener = UnixListener::bind(socket(lab, node))?;
+    let (mut client, _) = listener.accept()?;
+    let ended_well = if greet(&mut client, disk.size)? { serve(&mut client, &mut disk) } else { Ok(false) };
+    let unflushed = disk.cache.len();
+    if matches!(ended_well, Ok(true)) {
+        return Ok(disk.flush()?);
+    }
+    let seed = state::since_epoch().subsec_nanos();
+    let kept = disk.lose_power(u64::from(seed))?;
+    if unflushed > 0 {
+        lab.event(&format!("disk of {node}: {unflushed} blocks were not flushed, {kept} of them are on the disk"));
+    }
+    Ok(())
+}
+
+/// The disk, and what is in its cache only.
+struct Disk {
+    image: File,
+    size: u64,
+    cache: BTreeMap<u64, Box<[u8; BLOCK_LENGTH]>>,
+}
+
+impl Disk {
+    fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.image.read_exact_at(into, offset)?;
+        let end = offset + into.len() as u64;
+        for (&number, block) in self.cache.range(offset / BLOCK..end.div_ceil(BLOCK)) {
+            let begin = number * BLOCK;
+            let (from, to) = (begin.max(offset), (begin + BLOCK).min(end));
+            into[index(from - offset)..index(to - offset)]
+                .copy_from_slice(&block[index(from - begin)..index(to - begin)]);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let end = offset + data.len() as u64;
+        for number in offset / BLOCK..end.div_ceil(BLOCK) {
+            let begin = number * BLOCK;
+            let (from, to) = (begin.max(offset), (begin + BLOCK).min(end));
+            if !self.cache.contains_key(&number) {
+                let mut block = Box::new([0; BLOCK_LENGTH]);
+                if to - from < BLOCK {
+                    self.image.read_exact_at(&mut block[..], begin)?;
+                }
+                self.cache.insert(number, block);
+            }
+            if let Some(block) = self.cache.get_mut(&number) {
+                block[index(from - begin)..index(to - begin)]
+                    .copy_from_slice(&data[index(from - offset)..index(to - offset)]);
+            }
+        }
+        Ok(())
+    }
+
+    /// The machine that holds the image lives on: nothing needs to be synced there.
+    fn flush(&mut self) -> io::Result<()> {
+        for (number, block) in std::mem::take(&mut self.cache) {
+            self.image.write_all_at(&block[..], number * BLOCK)?;
+        }
+        Ok(())
+    }
+
+    /// Every other block of the cache comes to the disk, by chance. Answers how many did.
+    fn lose_power(&mut self, seed: u64) -> io::Result<usize> {
+        let (mut chance, mut kept) = (seed | 1, 0);
+        for (number, block) in std::mem::take(&mut self.cache) {
+            // Marsaglia's xorshift64.
+            chance ^= chance << 13;
+            chance ^= chance >> 7;
+            chance ^= chance << 17;
+            if chance.count_ones().is_multiple_of(2) {
+                self.image.write_all_at(&block[..], number * BLOCK)?;
+                kept += 1;
+            }
+        }
+        Ok(kept)
+    }
+}
+
+/// For the lab's self-test.
+pub fn loses_what_was_not_flushed() -> bool {
+    const BLOCKS: usize = 64;
+    let check = || -> Result<bool> {
+        let path = std::env::temp_dir().join(format!("tandem-lab-disk-{}", std::process::id()));
+        let image = File::options().read(true).write(true).create_new(true).open(&path)?;
+        std::fs::remove_file(path)?;
+        image.set_len(2 * (BLOCKS * BLOCK_LENGTH) as u64)?;
+        let size = image.metadata()?.len();
+        let mut disk = Disk { size, image, cache: BTreeMap::new() };
+        let (flushed, end) = (vec![1; BLOCKS * BLOCK_LENGTH], (BLOCKS * BLOCK_LENGTH) as u64);
+        disk.write(0, &flushed)?;
+        disk.flush()?;
+        // Half a block, across the end of one: what is read back is what was written, flushed or not.
+        disk.write(end - 3, &[2; 6])?;
+        let mut around = [0; 8];
+        disk.read(end - 4, &mut around)?;
+        disk.flush()?;
+        disk.write(end, &vec![3; BLOCKS * BLOCK_LENGTH])?;
+        let kept = disk.lose_power(17)?;
+        let mut found = vec![0; 2 * BLOCKS * BLOCK_LENGTH];
+        disk.read(0, &mut found)?;
+        let threes = found.iter().filter(|byte| **byte == 3).count();
+        let is_there = found.iter().take(BLOCKS * BLOCK_LENGTH - 3).all(|byte| *byte == 1);
+        let is_half_there = 0 < kept && kept < BLOCKS && threes == kept * BLOCK_LENGTH;
+        Ok(around == [1, 2, 2, 2, 2, 2, 2, 0] && is_there && is_half_there)
+    };
+    check().unwrap_or(false)
+}
+
+/// A position within what one request carries.
+fn index(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+/// The handshake. Answers whether there is something to serve.
+fn greet(client: &mut UnixStream, size: u64) -> io::Result<bool> {
+    client.write_all(&MAGIC.to_be_bytes())?;
+    client.write_all(&OPTION_MAGIC.to_be_bytes())?;
+    client.write_all(&HANDSHAKE_FLAGS.to_be_bytes())?;
+    let _flags = u32::from_be_bytes(take(client)?);
+    loop {
+        let _magic: [u8; 8] = take(client)?;
+        let option = u32::from_be_bytes(take(client)?);
+        let mut data = vec![0; index(u64::from(u32::from_be_bytes(take(client)?).min(LARGEST)))];
+        client.read_exact(&mut data)?;
+        match option {
+            OPTION_EXPORT_NAME => {
+                client.write_all(&size.to_be_bytes())?;
+                client.write_all(&EXPORT_FLAGS.to_be_bytes())?;
+                return Ok(true);
+            }
+            OPTION_GO => {
+                let mut info = INFO_EXPORT.to_be_bytes().to_vec();
+                info.extend(size.to_be_bytes());
+                info.extend(EXPORT_FLAGS.to_be_bytes());
+                reply(client, option, REPLY_INFO, &info)?;
+                reply(client, option, REPLY_ACK, &[])?;
+                return Ok(true);
+            }
+            OPTION_ABORT => return reply(client, option, REPLY_ACK, &[]).map(|()| false),
+            _ => reply(client, option, REPLY_UNSUPPORTED, &[])?,
+        }
+    }
+}
+
+fn reply(client: &mut UnixStream, option: u32, kind: u32, data: &[u8]) -> io::Result<()> {
+    client.write_all(&OPTION_REPLY_MAGIC.to_be_bytes())?;
+    client.write_all(&option.to_be_bytes())?;
+    client.write_all(&kind.to_be_bytes())?;
+    client.write_all(&u32::try_from(data.len()).unwrap_or(0).to_be_bytes())?;
+    client.write_all(data)
+}
+
+/// Answers requests until the client goes: with a word (true), or without one.
+fn serve(client: &mut UnixStream, disk: &mut Disk) -> io::Result<bool> {
+    loop {
+        if u32::from_be_bytes(take(client)?) != REQUEST_MAGIC {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let _flags = u16::from_be_bytes(take(client)?);
+        let kind = u16::from_be_bytes(take(client)?);
+        let cookie: [u8; 8] = take(client)?;
+        let offset = u64::from_be_bytes(take(client)?);
+        let length = u32::from_be_bytes(take(client)?).min(LARGEST);
+        let mut data = vec![0; index(u64::from(length))];
+        let mut error = 0;
+        match kind {
+            READ => disk.read(offset, &mut data)?,
+            WRITE => {
+                client.read_exact(&mut data)?;
+                disk.write(offset, &data)?;
+            }
+            FLUSH => disk.flush()?,
+            DISCONNECT => return Ok(true),
+            _ => error = INVALID,
+        }
+        client.write_all(&REPLY_MAGIC.to_be_bytes())?;
+        client.write_all(&u32::to_be_bytes(error))?;
+        client.write_all(&cookie)?;
+        if kind == READ {
+            client.write_all(&data)?;
+        }
+    }
+}
+
+fn take<const N: usize>(client: &mut UnixStream) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    client.read_exact(&mut bytes)?;
+    Ok(bytes)
+}

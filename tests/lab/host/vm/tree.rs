@@ -1,0 +1,105 @@
+//! The root file system of the virtual machines before it becomes a disk: Debian's packages, Tandem's own installed by
+//! `apt`, etcd's image in podman's store.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{disk, guest};
+use crate::debian;
+use crate::image::{self, Tools, Version};
+use crate::release::{self, Release};
+use crate::sh::{self, Result};
+use crate::state::Lab;
+
+/// What a machine of its own needs; of each release the same names.
+const PACKAGES: &[&str] = &[
+    "linux-image-amd64",
+    "systemd",
+    "systemd-sysv",
+    "dbus",
+    "kmod",
+    "openssh-server",
+    "busybox-static",
+    "ca-certificates",
+    "openssl",
+    "iproute2",
+    "procps",
+    "psmisc",
+    "corosync",
+    "pacemaker",
+    "pacemaker-cli-utils",
+    "pcs",
+    "podman",
+    "crun",
+    "netavark",
+    "resource-agents",
+];
+/// Runs in the tree as if it were the machine, in namespaces that end with it.
+const IN_TREE: &str = "set -e
+    tree=$1; shift
+    mount --make-rprivate /
+    mount --bind \"$tree\" \"$tree\"
+    mount -t proc proc \"$tree/proc\"
+    mount -t sysfs sysfs \"$tree/sys\"
+    mount -t cgroup2 cgroup2 \"$tree/sys/fs/cgroup\"
+    mount --rbind /dev \"$tree/dev\"
+    mount -t tmpfs tmpfs \"$tree/run\"
+    exec chroot \"$tree\" \"$@\"";
+/// Nothing that a package brings starts while there is no machine yet.
+const NOTHING_STARTS: &str = "#!/bin/sh\nexit 101\n";
+
+/// The packages alone, made on first use and kept.
+pub fn of_packages(release: Release) -> Result<PathBuf> {
+    debian::root_tree(release.suite_of_a_vm(), PACKAGES)
+}
+
+/// The lab's own copy.
+pub fn path(lab: &Lab) -> PathBuf {
+    lab.dir().join("tree")
+}
+
+pub fn make(lab: &Lab) -> Result<()> {
+    let tree = path(lab);
+    sh::must(Command::new("cp").arg("--archive").arg(release::root(lab)).arg(&tree))?;
+    install_package(&tree)?;
+    import_image(lab, &tree)?;
+    guest::configure(&tree)?;
+    disk::make_initrd(lab, &tree)
+}
+
+fn install_package(tree: &Path) -> Result<()> {
+    let package = std::env::var_os("TANDEM_DEB").ok_or(
+        "TANDEM_DEB does not name Tandem's Debian package, which virtual machines install; type 'make vm-lab'",
+    )?;
+    let policy = tree.join("usr/sbin/policy-rc.d");
+    sh::write(&policy, NOTHING_STARTS)?;
+    fs::set_permissions(&policy, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    fs::copy(&package, tree.join("var/tmp/tandem.deb")).map_err(|error| format!("{}: {error}", package.display()))?;
+    run(tree, &["apt-get", "install", "--quiet", "--yes", "--no-install-recommends", "/var/tmp/tandem.deb"])?;
+    Ok(fs::remove_file(policy)?)
+}
+
+fn import_image(lab: &Lab, tree: &Path) -> Result<()> {
+    let version = Version::parse(&lab.setting("etcd").unwrap_or_default())?;
+    let tar = "/var/tmp/etcd.tar";
+    fs::copy(image::rootfs(version, Tools::None)?, tree.join(tar.trim_start_matches('/')))?;
+    let name = image::name(version.number());
+    run(tree, &["podman", "--cgroup-manager=cgroupfs", "import", "--quiet", tar, &name])?;
+    Ok(fs::remove_file(tree.join(tar.trim_start_matches('/')))?)
+}
+
+/// A program in the tree.
+pub fn run(tree: &Path, words: &[&str]) -> Result<String> {
+    sh::must(
+        Command::new("unshare")
+            .args(["--mount", "--pid", "--fork", "--kill-child", "sh", "-c", IN_TREE, "sh"])
+            .arg(tree)
+            .args(words)
+            .env_clear()
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+            .env("LANG", "C.UTF-8")
+            .env("HOME", "/root")
+            .env("DEBIAN_FRONTEND", "noninteractive"),
+    )
+}

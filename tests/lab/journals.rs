@@ -1,0 +1,43 @@
+//! The journals of hosts that have one: no program may have called anything an error that is not known here, with the
+//! reason why it is none of Tandem's, or none at all.
+
+use std::time::Duration;
+
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::sh::Result;
+use crate::state::Lab;
+
+/// What a line may hold, and why.
+const KNOWN: &[(&str, &str)] = &[
+    (" etcd[", "podman gives every line of a container that goes to its standard error this priority"),
+    ("systemd-ssh-generator", "Debian 13's asks for a vsock that this machine has none of"),
+    (
+        "pcmk_delay_base: empty value in mapping",
+        "Pacemaker 3.0.0 says so of every plain delay, and takes it all the same",
+    ),
+];
+/// What is shown of all.
+const SHOWN: usize = 12;
+
+/// Of all boots since that moment.
+pub fn must_hold_no_error(lab: &Lab, since: Duration) -> Result<()> {
+    let mut found = Vec::new();
+    for node in NODES {
+        found.extend(errors(lab, node, since)?.into_iter().map(|line| format!("{node}: {line}")));
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    let count = found.len();
+    found.truncate(SHOWN);
+    Err(format!("the journals hold {count} errors that nobody expects:\n     {}", found.join("\n     ")).into())
+}
+
+fn errors(lab: &Lab, node: Node, since: Duration) -> Result<Vec<String>> {
+    let since = format!("--since=@{}", since.as_secs());
+    let words = ["journalctl", "--priority=err", &since, "--no-pager", "--quiet", "--no-hostname", "--output=short"];
+    let said = host::must(lab, node, &words)?;
+    let is_known = |line: &&str| KNOWN.iter().any(|(words, _)| line.contains(words));
+    Ok(said.lines().filter(|line| !is_known(line)).map(str::to_owned).collect())
+}

@@ -1,0 +1,37 @@
+//! A node that returns is cut again and again: as it has moved its old data aside, and as it takes the leader's snapshot.
+
+use std::time::Duration;
+
+use super::{log_ends, roles, two_voters};
+use crate::power;
+use crate::scenarios::steps;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// What the agent or the new etcd says, and how long after that the power goes.
+const MOMENTS: [(&str, Duration); 3] = [
+    ("the data dir is kept as", Duration::ZERO),
+    ("container 'etcd' is", Duration::from_secs(1)),
+    ("receiving database snapshot", Duration::ZERO),
+];
+
+pub fn cut_again(lab: &Lab, _: Wish) -> Result<()> {
+    let mut writers = crate::scenarios::writing(lab)?;
+    let (_, joins) = roles(lab)?;
+    crate::redundant::wait(lab)?;
+    let index = usize::from(joins.number() - 1);
+    let mut from = log_ends(lab)[index];
+    power::cut(lab, joins)?;
+    for (words, after) in MOMENTS {
+        // The survivor's fencing switches it on; where nobody is to be fenced any more, a person does.
+        power::on(lab, joins)?;
+        steps::wait_said(lab, joins, from, words, Duration::from_secs(120))?;
+        std::thread::sleep(after);
+        from = log_ends(lab)[index];
+        power::cut(lab, joins)?;
+    }
+    power::on(lab, joins)?;
+    two_voters(lab)?;
+    crate::scenarios::ends_well(lab, &mut writers)
+}

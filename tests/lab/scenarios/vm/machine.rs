@@ -1,0 +1,123 @@
+//! A kernel that panics, a watchdog that nobody feeds, and machines that systemd shuts down or boots anew.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use super::{roles, two_voters};
+use crate::check;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::power;
+use crate::scenarios::steps;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// From the order to the end of a shutdown: Pacemaker stops etcd in it.
+const SHUTDOWN: Duration = Duration::from_secs(120);
+
+/// A machine that stands still, with its network cards: nothing but fencing ends that.
+pub fn kernel_panic(lab: &Lab, _: Wish) -> Result<()> {
+    let mut writers = crate::scenarios::writing(lab)?;
+    let (leader, _) = roles(lab)?;
+    crate::redundant::wait(lab)?;
+    let before = steps::power_cuts(lab);
+    order(lab, leader, "echo 1 > /proc/sys/kernel/sysrq; echo c > /proc/sysrq-trigger")?;
+    lab.event(&format!("the kernel of {leader} panics"));
+    let fenced = || (steps::power_cuts(lab) > before).then_some(());
+    sh::wait_for("the node to be fenced", Duration::from_secs(120), Duration::from_millis(300), fenced)?;
+    steps::wait_write(&writers, Duration::from_secs(120))?;
+    two_voters(lab)?;
+    crate::scenarios::ends_well(lab, &mut writers)
+}
+
+/// The machine resets by itself, and comes back before or after it was fenced.
+pub fn watchdog(lab: &Lab, _: Wish) -> Result<()> {
+    let mut writers = crate::scenarios::writing(lab)?;
+    let (leader, _) = roles(lab)?;
+    crate::redundant::wait(lab)?;
+    let boot = boot_id(lab, leader)?;
+    // Opened, and never fed again. Its keeper is killed, so that nothing closes it in good order.
+    order(lab, leader, "setsid sh -c 'exec 3> /dev/watchdog0; kill -STOP $$' < /dev/null > /dev/null 2>&1 &")?;
+    lab.event(&format!("nobody feeds the watchdog of {leader}"));
+    let reset = || boot_id(lab, leader).is_ok_and(|now| now != boot).then_some(());
+    sh::wait_for("the watchdog to bite", Duration::from_secs(120), Duration::from_secs(2), reset)?;
+    two_voters(lab)?;
+    crate::scenarios::ends_well(lab, &mut writers)
+}
+
+/// One node, the other one, and both at once: etcd leaves in good order, and nobody is fenced.
+pub fn reboots(lab: &Lab, _: Wish) -> Result<()> {
+    let mut writers = crate::scenarios::writing(lab)?;
+    let cuts = steps::power_cuts(lab);
+    for node in NODES {
+        crate::redundant::wait(lab)?;
+        let boots = NODES.map(|node| boot_id(lab, node));
+        order(lab, node, "systemctl reboot")?;
+        booted_anew(lab, node, &boots)?;
+        two_voters(lab)?;
+    }
+    crate::redundant::wait(lab)?;
+    let boots = NODES.map(|node| boot_id(lab, node));
+    for node in NODES {
+        order(lab, node, "systemctl reboot")?;
+    }
+    for node in NODES {
+        booted_anew(lab, node, &boots)?;
+    }
+    two_voters(lab)?;
+    check::must("nobody was fenced", steps::power_cuts(lab), |now| *now == cuts)?;
+    crate::scenarios::ends_well(lab, &mut writers)
+}
+
+/// One is shut down for good and switched on later, then both at once.
+pub fn shutdowns(lab: &Lab, _: Wish) -> Result<()> {
+    let mut writers = crate::scenarios::writing(lab)?;
+    let (leader, follower) = roles(lab)?;
+    order(lab, leader, "systemctl poweroff")?;
+    off(lab, leader)?;
+    steps::wait_write(&writers, Duration::from_secs(120))?;
+    steps::wait_alone(lab, follower)?;
+    power::on(lab, leader)?;
+    two_voters(lab)?;
+    for node in NODES {
+        order(lab, node, "systemctl poweroff")?;
+    }
+    for node in NODES {
+        off(lab, node)?;
+    }
+    for node in NODES {
+        power::on(lab, node)?;
+    }
+    two_voters(lab)?;
+    crate::scenarios::ends_well(lab, &mut writers)
+}
+
+/// Says something to a machine that may not live to answer.
+fn order(lab: &Lab, node: Node, script: &str) -> Result<()> {
+    let mut command = host::command(lab, node, &["sh", "-c", script])?;
+    let mut said = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let ended = || said.try_wait().is_ok_and(|status| status.is_some());
+    if !sh::wait_for_quietly(Duration::from_secs(20), Duration::from_millis(100), ended) {
+        said.kill()?;
+        said.wait()?;
+    }
+    Ok(())
+}
+
+fn boot_id(lab: &Lab, node: Node) -> Result<String> {
+    host::must(lab, node, &["timeout", "20", "cat", "/proc/sys/kernel/random/boot_id"])
+}
+
+fn booted_anew(lab: &Lab, node: Node, before: &[Result<String>; 2]) -> Result<()> {
+    let before = before[usize::from(node.number() - 1)].as_ref().map_err(ToString::to_string)?;
+    let anew = || boot_id(lab, node).is_ok_and(|now| now != *before).then_some(());
+    sh::wait_for(&format!("{node} to boot anew"), SHUTDOWN, Duration::from_secs(2), anew)
+}
+
+fn off(lab: &Lab, node: Node) -> Result<()> {
+    let is_off = || host::running(lab, node).is_none().then_some(());
+    sh::wait_for(&format!("{node} to shut down"), SHUTDOWN, Duration::from_secs(1), is_off)?;
+    lab.event(&format!("{node} has shut down"));
+    Ok(())
+}

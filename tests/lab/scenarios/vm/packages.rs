@@ -1,0 +1,92 @@
+//! The Debian package under a cluster that serves: installed anew, upgraded, and not to be removed.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::check;
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::scenarios::steps;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+const ON_THE_HOST: &str = "/var/tmp/tandem.deb";
+const NEWER: &str = "99.0.0-1";
+const APT: [&str; 4] = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--quiet"];
+
+pub fn under_a_cluster(lab: &Lab, _: Wish) -> Result<()> {
+    let mut writers = crate::scenarios::writing(lab)?;
+    crate::redundant::wait(lab)?;
+    let etcds = NODES.map(|node| etcd::pid(lab, node));
+    let newer = newer(lab)?;
+    for node in NODES {
+        refuses_to_go(lab, node)?;
+        put(lab, node, &newer)?;
+        host::must(lab, node, &[&APT[..], &["install", "--yes", ON_THE_HOST]].concat())?;
+        let version = host::must(lab, node, &["dpkg-query", "--show", "--showformat=${Version}", "tandem"])?;
+        check::must("the newer package is installed", version, |version| version.trim() == NEWER)?;
+        monitored(lab, node)?;
+    }
+    check::must("etcd was not started anew", NODES.map(|node| etcd::pid(lab, node)), |now| *now == etcds)?;
+    crate::scenarios::ends_well(lab, &mut writers)?;
+    logs_go_to_the_journal(lab)
+}
+
+/// Pacemaker could not stop etcd without its agent, and would fence the node.
+fn refuses_to_go(lab: &Lab, node: Node) -> Result<()> {
+    let done = host::output(lab, node, &[&APT[..], &["remove", "--yes", "tandem"]].concat())?;
+    check::must("the package refuses to be removed", done, |done| {
+        !done.ok && done.text().contains("pcs cluster stop")
+    })?;
+    Ok(())
+}
+
+/// The agent still answers for etcd.
+fn monitored(lab: &Lab, node: Node) -> Result<()> {
+    let status = || host::said(lab, node, &["crm_resource", "--resource", "etcd", "--force-check"]);
+    check::eventually("a monitor of the newer agent ends well", status, |said| {
+        said.contains("returned 0") || said.contains("returned 8") || said.contains("returned: 'ok'")
+    })
+    .map(drop)
+}
+
+/// podman's log driver is the journal on a machine with systemd, and there an operator looks for etcd's log.
+fn logs_go_to_the_journal(lab: &Lab) -> Result<()> {
+    for node in NODES {
+        let words = ["sh", "-c", "journalctl --unit pacemaker --boot --no-pager | grep -c 'etcd\\[.*\"level\"'"];
+        let count = host::said(lab, node, &words);
+        check::must("etcd's log is in 'journalctl -u pacemaker'", count, |count| {
+            count.trim().parse::<u32>().is_ok_and(|count| count > 10)
+        })?;
+    }
+    steps::nobody_is_wanted_dead(lab)
+}
+
+/// The package of the lab under a higher version.
+fn newer(lab: &Lab) -> Result<PathBuf> {
+    let package = std::env::var_os("TANDEM_DEB").ok_or("TANDEM_DEB names no package")?;
+    let (tree, newer) = (lab.dir().join("newer"), lab.dir().join("newer.deb"));
+    sh::must(Command::new("dpkg-deb").arg("--raw-extract").arg(package).arg(&tree))?;
+    let control = tree.join("DEBIAN/control");
+    let lines = fs::read_to_string(&control)?;
+    let lines = lines.lines().map(|line| match line.strip_prefix("Version: ") {
+        Some(_) => format!("Version: {NEWER}\n"),
+        None => format!("{line}\n"),
+    });
+    sh::write(&control, lines.collect::<String>())?;
+    sh::must(Command::new("dpkg-deb").args(["--build", "--root-owner-group"]).arg(&tree).arg(&newer))?;
+    fs::remove_dir_all(tree)?;
+    Ok(newer)
+}
+
+fn put(lab: &Lab, node: Node, package: &Path) -> Result<()> {
+    let script = format!("cat > {ON_THE_HOST}");
+    let done = host::command(lab, node, &["sh", "-c", &script])?.stdin(File::open(package)?).output()?;
+    if done.status.success() {
+        return Ok(());
+    }
+    Err(format!("{node} does not take the package: {}", String::from_utf8_lossy(&done.stderr).trim()).into())
+}
