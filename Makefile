@@ -57,6 +57,8 @@ test: ## every test, the lab's scenarios and some power cuts included, and what 
 .PHONY: nightly
 nightly: test sim-deep sim-page lab-nightly rpm-vendored ## everything that takes hours (root)
 	$(MAKE) lab RECOVERY=restart
+	$(MAKE) vm-lab
+	$(MAKE) vm-lab RELEASE=12
 	$(MAKE) power-cuts ETCD=3.5
 	$(MAKE) power-cuts ETCD=3.4
 

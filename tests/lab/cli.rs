@@ -79,7 +79,7 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
     let lab = Lab::named(&name)?;
     let hosts = if vm { host::Kind::Vm } else { host::Kind::of(&lab) };
     if hosts == host::Kind::Vm {
-        sh::wait_longer(host::vm::SLOWER);
+        sh::wait_longer(host::vm::slower(&lab));
     }
     if words.is_empty() {
         words.push("help".to_owned());

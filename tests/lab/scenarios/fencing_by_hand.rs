@@ -4,6 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
+use super::steps;
 use crate::bmc;
 use crate::check::{eventually, must};
 use crate::cluster;
@@ -108,13 +109,16 @@ fn from_the_shell(lab: &Lab) -> Result<()> {
     if !power::is_on(lab, VICTIM) {
         return Err("the machine was powered off although the agent refused".into());
     }
-    let began = state::since_epoch();
+    let (began, from) = (state::since_epoch(), steps::log_length(lab, SEAT));
     expect("reboot", &by_hand("reboot", "")?, "Success: Rebooted\ncode 0")?;
     let resets = resets(lab, began);
     if resets.iter().map(|(_, kind)| kind.as_str()).collect::<Vec<_>>() != ["ForceOff", "On"] {
         return Err(format!("reboot by hand sent {resets:?}").into());
     }
-    up::wait_online(lab)
+    // Pacemaker was not told: it finds its node lost, a moment later where it is busy, and fences it once more.
+    let lost = format!("Node {VICTIM} state is now lost");
+    steps::wait_said(lab, SEAT, from, &lost, Duration::from_secs(60))?;
+    steps::nobody_is_wanted_dead(lab)
 }
 
 /// A device that has an option which only asks for text: nothing was fenced then, and nobody is told that it was.

@@ -7,7 +7,7 @@ pub mod nbd;
 mod qemu;
 mod tree;
 
-pub use qemu::name;
+pub use qemu::{name, slower};
 pub use tree::of_packages as packages;
 
 use std::path::Path;
@@ -22,9 +22,6 @@ use crate::proc::Record;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 
-/// How much longer everything takes than on a host of namespaces, where the machine must be emulated.
-pub const SLOWER: u32 = 8;
-
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// A boot takes one to two minutes of a core.
 const BOOTS_WITHIN: Duration = Duration::from_secs(120);
@@ -35,7 +32,10 @@ impl Host for Vm {
     fn prepare(&self, lab: &Lab) -> Result<()> {
         qemu::check()?;
         make_key(lab)?;
-        tree::make(lab)
+        tree::make(lab)?;
+        qemu::choose_accelerator(lab)?;
+        sh::wait_longer(slower(lab));
+        Ok(())
     }
 
     fn make_disks(&self, lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {

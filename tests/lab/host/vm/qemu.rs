@@ -1,7 +1,9 @@
 //! QEMU's command line: what a host's board has on it.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use super::{disk, nbd, record};
 use crate::net;
@@ -10,8 +12,9 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 
 const PROGRAM: &str = "qemu-system-x86_64";
-/// A newer one costs an emulated boot seconds: programs use what it offers, and each of that is slow.
-const CPU: &str = "Westmere,pcid=off";
+/// How long a kernel may take to say its first word, where the machine's own virtualization works.
+const FIRST_WORD: Duration = Duration::from_secs(10);
+const SETTING: &str = "accelerator";
 /// A panic stands still until somebody cuts the power. What a machine looks for that has no real hardware is left out.
 const KERNEL_LINE: &str = "root=/dev/vda rw console=ttyS0 quiet net.ifnames=0 mitigations=off nokaslr no_timer_check \
                            tsc=reliable apparmor=0 audit=0 panic=0";
@@ -21,6 +24,60 @@ pub fn check() -> Result<()> {
         Ok(done) if done.ok => Ok(()),
         _ => Err(format!("{PROGRAM} is not installed; run tests/lab/setup-vm").into()),
     }
+}
+
+/// What executes the guests' instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Accelerator {
+    /// The machine's own virtualization.
+    Kvm,
+    /// QEMU translates them, ten to thirty times slower.
+    Tcg,
+}
+
+impl Accelerator {
+    fn of(lab: &Lab) -> Self {
+        if lab.setting(SETTING).as_deref() == Some("kvm") { Self::Kvm } else { Self::Tcg }
+    }
+
+    fn options(self) -> [&'static str; 4] {
+        match self {
+            Self::Kvm => ["-accel", "kvm", "-cpu", "host"],
+            // A newer one costs an emulated boot seconds: programs use what it offers, and each of that is slow.
+            Self::Tcg => ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "Westmere,pcid=off"],
+        }
+    }
+}
+
+/// How much longer than on a host of namespaces everything is waited for.
+pub fn slower(lab: &Lab) -> u32 {
+    match Accelerator::of(lab) {
+        Accelerator::Kvm => 2,
+        Accelerator::Tcg => 8,
+    }
+}
+
+/// Finds out whether KVM is of use: some machines have one under which a distribution's kernel never gets to its first word.
+pub fn choose_accelerator(lab: &Lab) -> Result<()> {
+    let works = Path::new("/dev/kvm").exists() && says_a_word(lab, Accelerator::Kvm)?;
+    println!("virtual machines {}", if works { "by KVM" } else { "without KVM: all of it takes its time" });
+    lab.set(SETTING, if works { "kvm" } else { "tcg" })
+}
+
+fn says_a_word(lab: &Lab, accelerator: Accelerator) -> Result<bool> {
+    let console = lab.dir().join("probe.log");
+    let mut command = Command::new(PROGRAM);
+    command.args(accelerator.options()).args(["-machine", "q35", "-m", "512", "-nodefaults", "-display", "none"]);
+    command.arg("-kernel").arg(disk::kernel(lab)).arg("-initrd").arg(disk::initrd(lab));
+    command.args(["-append", &format!("{KERNEL_LINE} {}", disk::PROBE)]);
+    command.arg("-serial").arg(format!("file:{}", console.display()));
+    let mut probe = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let said = || fs::read_to_string(&console).is_ok_and(|text| text.contains(disk::WORD));
+    let ended = || said() || probe.try_wait().is_ok_and(|status| status.is_some());
+    sh::wait_for_quietly(FIRST_WORD, Duration::from_millis(100), ended);
+    let _ = probe.kill();
+    probe.wait()?;
+    Ok(said())
 }
 
 /// What a process of it can be told by.
@@ -36,8 +93,9 @@ pub fn start(lab: &Lab, node: Node) -> Result<()> {
     let log = fs::File::create(&said)?;
     let mut command = Command::new("nsenter");
     command.arg(format!("--net={}", net::switch_handle(lab).display())).arg(PROGRAM);
-    command.args(["-name", &name(lab, node), "-uuid", &node.uuid(), "-accel", "tcg,thread=multi,tb-size=512"]);
-    command.args(["-machine", "q35", "-cpu", CPU, "-smp", "1", "-m", "1536", "-nodefaults", "-vga", "none"]);
+    command.args(["-name", &name(lab, node), "-uuid", &node.uuid()]);
+    command.args(Accelerator::of(lab).options());
+    command.args(["-machine", "q35", "-smp", "1", "-m", "1536", "-nodefaults", "-vga", "none"]);
     command.args(["-display", "none", "-device", "virtio-rng-pci", "-device", "i6300esb", "-action", "watchdog=reset"]);
     command.arg("-kernel").arg(disk::kernel(lab)).arg("-initrd").arg(disk::initrd(lab));
     command.args(["-append", KERNEL_LINE]);
