@@ -1,5 +1,5 @@
 //! `tandem generate`, hidden: the man pages and shell completions that the packages install, from the tables that parse
-//! the options. `make install` calls it.
+//! the options, and the DTD that the agent's meta-data names. `make install` calls it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,10 @@ use roff::{Roff, bold, roman};
 
 use super::command_line;
 use super::exit::{Failure, TABLE};
+use crate::ocf::metadata;
 use crate::{agent, fence};
 
-/// Writes man pages and shell completions
+/// Writes man pages, shell completions and a DTD
 #[derive(Args)]
 pub(super) struct Arguments {
     /// As /usr/share
@@ -34,6 +35,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     put(&share.join("man/man7/ocf_tandem_podman-etcd.7"), agent_page.as_bytes())?;
     let fence_page = fence::metadata::manpage();
     put(&share.join("man/man8/fence_redfish_rs.8"), fence_page.as_bytes())?;
+    put(&share.join(metadata::DTD_PLACE), metadata::DTD.as_bytes())?;
     let mut own = visible();
     own.build();
     man_pages(&own, &share.join("man/man8"))?;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
+use std::process::Command;
 
 use crate::cluster;
 use crate::node::Node;
@@ -121,7 +122,7 @@ fn make_etc(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     sh::write(&etc.join("ssl/certs/ca-certificates.crt"), trusted)
 }
 
-/// The binary and its names, where the package puts them.
+/// The binary, its names and its pages, where the package puts them.
 fn install_program(lab: &Lab, node: Node) -> Result<()> {
     let usr = lab.disk(node, "usr");
     if let Some(package) = std::env::var_os("TANDEM_DEB") {
@@ -135,6 +136,7 @@ fn install_program(lab: &Lab, node: Node) -> Result<()> {
     let installed = usr.join("sbin/tandem");
     copy(&program::tested(), &installed)?;
     fs::set_permissions(&installed, fs::Permissions::from_mode(0o755))?;
+    sh::must(Command::new(&installed).arg("generate").arg(usr.join("share")))?;
     link("/usr/sbin/tandem", &usr.join("lib/ocf/resource.d/tandem/podman-etcd"))?;
     link("/usr/sbin/tandem", &usr.join("share/pacemaker/alerts/tandem-release-locks"))?;
     link("tandem", &usr.join("sbin/fence_redfish_rs"))

@@ -25,7 +25,9 @@ const PACKAGES: &[&str] = &[
     "procps",
     "psmisc",
     "strace",
+    // ocf-tester, and what it checks with
     "resource-agents",
+    "libxml2-utils",
 ];
 /// The setting that remembers where the hosts of a lab have their files from.
 const SETTING: &str = "root";

@@ -27,10 +27,12 @@ fn the_committed_metadata_is_what_the_binary_prints() {
     }
 }
 
-/// The resource-agent API 1.1 as pcs reads it, and the DTD of 1.0 as `ocf-tester` does, with what 1.1 added declared in
-/// the document: Pacemaker takes `reload-agent` and reloadable parameters only from an agent of 1.1.
-const SCHEMAS: &[&[&str]] =
-    &[&["--relaxng", "/usr/share/pcs/data/ocf-1.1.rng"], &["--valid", "--path", "/usr/share/resource-agents"]];
+/// The resource-agent API 1.1 as pcs reads it, and the DTD that the document names, which adds what is new in 1.1 to the
+/// one of 1.0: Pacemaker takes `reload-agent` and reloadable parameters only from an agent of 1.1.
+const SCHEMAS: &[&[&str]] = &[
+    &["--relaxng", "/usr/share/pcs/data/ocf-1.1.rng"],
+    &["--dtdvalid", concat!(env!("CARGO_MANIFEST_DIR"), "/metadata/ra-api-1.1.dtd")],
+];
 
 #[test]
 fn the_resource_agents_metadata_fits_the_schemas() {
