@@ -20,7 +20,7 @@ pub fn stop(lab: &Lab, node: Node, limit: Duration) -> Result<String> {
 }
 
 fn action(lab: &Lab, node: Node, name: &str, how: &str) -> Result<String> {
-    let xml = host::must(lab, node, &["cibadmin", "--query", "--local", "--scope", "resources"])?;
+    let xml = host::must(lab, node, &["cibadmin", "--query", "--scope", "resources"])?;
     let document = roxmltree::Document::parse(&xml)?;
     let primitive = document
         .descendants()

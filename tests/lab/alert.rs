@@ -1,8 +1,8 @@
 //! The alert agent that releases a fenced node's locks, configured as the page for users of etcd has it.
 
-use crate::cluster;
 use crate::host;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::sh::Result;
 use crate::state::Lab;
 use crate::tls::LOCKS;
@@ -29,9 +29,9 @@ pub fn create(lab: &Lab, prefix: &str) -> Result<()> {
     ];
     let mut words = vec!["alert", "create", PATH, &id, "options"];
     words.extend(options.iter().map(String::as_str));
-    cluster::pcs(lab, host::any_running(lab)?, &words)
+    pcs::run(lab, host::any_running(lab)?, &words)
 }
 
 pub fn delete(lab: &Lab) -> Result<()> {
-    cluster::pcs(lab, host::any_running(lab)?, &["alert", "delete", ID])
+    pcs::run(lab, host::any_running(lab)?, &["alert", "delete", ID])
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::host;
 use crate::image;
 use crate::node::{BMC_PASSWORD, BMC_USER, NODES, Node};
+use crate::pcs;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 
@@ -120,7 +121,7 @@ fn create_fence_device(lab: &Lab, node: Node, target: Node) -> Result<()> {
     let name = fence_device(target);
     let mut words = vec!["stonith", "create", &name, "fence_redfish_rs"];
     words.extend(options.iter().map(String::as_str));
-    pcs(lab, node, &words)
+    pcs::run(lab, node, &words)
 }
 
 /// The name of the device that fences `target`.
@@ -155,30 +156,25 @@ pub fn create_etcd_with(lab: &Lab, node: Node, kind: CloneKind, instead: &[(&str
         .filter(|(_, value)| !value.is_empty())
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
-    let mut words = vec!["resource", "create", "etcd", "ocf:tandem:podman-etcd"];
+    let mut words = vec![ETCD, "ocf:tandem:podman-etcd"];
     words.extend(options.iter().map(String::as_str));
-    match kind {
-        CloneKind::Plain => words.extend(["clone", "interleave=true", "notify=true"]),
-        CloneKind::Promotable => words.extend(["promotable", "promoted-max=2", "interleave=true", "notify=true"]),
-    }
     words.extend(["meta", "migration-threshold=60"]);
     if force {
         words.push("--force");
     }
-    pcs(lab, node, &words)
+    match kind {
+        CloneKind::Plain => pcs::create_clone(lab, node, &words, "clone", &["interleave=true", "notify=true"]),
+        CloneKind::Promotable => {
+            let attributes = ["promoted-max=2", "interleave=true", "notify=true"];
+            pcs::create_clone(lab, node, &words, "promotable", &attributes)
+        }
+    }
 }
 
 /// The resource's name, and its container's.
 pub const ETCD: &str = "etcd";
 /// The name that pcs gives the clone.
 pub const ETCD_CLONE: &str = "etcd-clone";
-
-/// Runs pcs on a node.
-pub fn pcs(lab: &Lab, node: Node, words: &[&str]) -> Result<()> {
-    let mut command = vec!["pcs"];
-    command.extend(words);
-    host::must(lab, node, &command).map(drop)
-}
 
 /// The value of a node's attribute; nothing where it has none.
 pub fn attribute(lab: &Lab, node: Node, lifetime: &str, name: &str) -> Option<String> {
@@ -227,7 +223,7 @@ pub fn being_fenced(lab: &Lab, node: Node) -> Result<Vec<String>> {
 /// Whether the last that Pacemaker did with etcd on `node` was a stop, and nothing is under way there.
 pub fn last_is_a_stop(lab: &Lab, node: Node) -> Result<bool> {
     let history = format!("//node_state[@uname='{node}']//lrm_resource[starts-with(@id,'{ETCD}')]");
-    let xml = host::must(lab, node, &["cibadmin", "--query", "--local", "--xpath", &history])?;
+    let xml = host::must(lab, node, &["cibadmin", "--query", "--xpath", &history])?;
     let document = roxmltree::Document::parse(&xml)?;
     let operations = || document.descendants().filter(|element| element.has_tag_name("lrm_rsc_op"));
     let number = |element: &roxmltree::Node<'_, '_>| element.attribute("call-id").and_then(|id| id.parse::<i64>().ok());

@@ -37,6 +37,7 @@ mod node;
 mod openshift;
 mod pacemaker;
 mod patroni;
+mod pcs;
 mod power;
 mod power_cuts;
 mod proc;

@@ -13,6 +13,7 @@ use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::openshift;
+use crate::pcs;
 use crate::sh::{self, Result};
 use crate::sidecar;
 use crate::state::Lab;
@@ -122,7 +123,7 @@ pub fn create(lab: &Lab, node: Node) -> Result<()> {
     cluster::create_etcd(lab, node, CloneKind::Plain)?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     sidecar::write_both(lab)?;
-    cluster::pcs(lab, node, &["resource", "delete", "etcd"])?;
+    pcs::run(lab, node, &["resource", "delete", "etcd"])?;
     for node in NODES {
         sh::wait_for("etcd to be handed over", Duration::from_secs(60), Duration::from_millis(300), || {
             etcd::pid(lab, node).is_none().then_some(())
@@ -135,25 +136,10 @@ pub fn create(lab: &Lab, node: Node) -> Result<()> {
 /// The resource as Two Node OpenShift creates it; there are no systemd and no negative OOM score in the lab.
 fn create_resource(lab: &Lab, node: Node) -> Result<()> {
     let map = format!("node_ip_map={}", NODES.map(|node| format!("{node}:{}", node.ip())).join(";"));
-    cluster::pcs(
-        lab,
-        node,
-        &[
-            "resource",
-            "create",
-            "etcd",
-            "ocf:heartbeat:podman-etcd",
-            &map,
-            "oom=0",
-            // The image has no entry point, unlike OpenShift's.
-            "run_cmd=etcd",
-            "clone",
-            "interleave=true",
-            "notify=true",
-            "meta",
-            "migration-threshold=60",
-        ],
-    )
+    // The image has no entry point, unlike OpenShift's.
+    let options = [&map, "oom=0", "run_cmd=etcd", "meta", "migration-threshold=60"];
+    let create = [&["etcd", "ocf:heartbeat:podman-etcd"], &options[..]].concat();
+    pcs::create_clone(lab, node, &create, "clone", &["interleave=true", "notify=true"])
 }
 
 /// Puts Tandem, or the shell agent again, into the place of that name on one host.

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use crate::cluster;
 use crate::etcd;
 use crate::host;
 use crate::image;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::scenarios::steps;
 use crate::sh::Result;
 use crate::state::Lab;
@@ -105,8 +105,8 @@ pub fn up(lab: &Lab) -> Result<()> {
 
 /// Restarts etcd on a node, as `pcs resource restart` does: a ban, and its end.
 pub fn restart_etcd(lab: &Lab, node: Node) -> Result<()> {
-    cluster::pcs(lab, node, &["resource", "ban", "etcd-clone", node.name()])?;
+    pcs::run(lab, node, &["resource", "ban", "etcd-clone", node.name()])?;
     steps::wait_stopped(lab, &[node])?;
-    cluster::pcs(lab, node, &["resource", "clear", "etcd-clone", node.name()])?;
+    pcs::run(lab, node, &["resource", "clear", "etcd-clone", node.name()])?;
     etcd::wait_two_voters(lab, Duration::from_secs(120)).map(drop)
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::table::{Figure, Sheet};
-use crate::cluster;
 use crate::etcd;
 use crate::history;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::power;
 use crate::sh::{self, Result};
 use crate::state::{self, Lab};
@@ -89,7 +89,7 @@ pub(super) fn graceful_stop(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()
     let mut this = Run::begin(lab)?;
     let node = victim(this.leader, run);
     let from = this.writers.now();
-    cluster::pcs(lab, node.other(), &["node", "standby", node.name()])?;
+    pcs::run(lab, node.other(), &["node", "standby", node.name()])?;
     let asked_at = this.writers.now();
     sh::wait_for("etcd to stop", LIMIT, POLL, || etcd::pid(lab, node).is_none().then_some(()))?;
     this.first_write(asked_at)?;
@@ -97,7 +97,7 @@ pub(super) fn graceful_stop(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()
     let (gap, _) = history::longest_gap(&this.writers.acknowledged(), from, this.writers.now());
     sheet.add(Figure::StopGap, gap.as_secs_f64());
     let back_at = this.writers.now();
-    cluster::pcs(lab, node.other(), &["node", "unstandby", node.name()])?;
+    pcs::run(lab, node.other(), &["node", "unstandby", node.name()])?;
     let returned = this.returned(node, back_at)?;
     sheet.add(Figure::StopReturn, returned.as_secs_f64());
     this.end(sheet)

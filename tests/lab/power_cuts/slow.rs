@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::cluster::{self, ETCD_CLONE};
+use crate::cluster::ETCD_CLONE;
 use crate::host;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 
@@ -38,10 +39,9 @@ pub(super) fn add_service(lab: &Lab) -> Result<()> {
         host::put(lab, node, AGENT, SLOW)?;
         host::must(lab, node, &["chmod", "755", AGENT])?;
     }
-    let create =
-        ["resource", "create", "slow", "ocf:lab:slow", "op", "stop", "timeout=300s", "clone", "interleave=true"];
-    cluster::pcs(lab, NODES[0], &create)?;
-    cluster::pcs(lab, NODES[0], &["constraint", "order", ETCD_CLONE, "then", "slow-clone"])?;
+    let slow = ["slow", "ocf:lab:slow", "op", "stop", "timeout=300s"];
+    pcs::create_clone(lab, NODES[0], &slow, "clone", &["interleave=true"])?;
+    pcs::run(lab, NODES[0], &["constraint", "order", ETCD_CLONE, "then", "slow-clone"])?;
     sh::wait_for("the slow service on both nodes", Duration::from_secs(90), Duration::from_millis(300), || {
         let runs = |node| host::must(lab, node, &["test", "-e", "/run/lab-slow-runs"]).is_ok();
         NODES.into_iter().all(runs).then_some(())
@@ -50,7 +50,7 @@ pub(super) fn add_service(lab: &Lab) -> Result<()> {
 
 pub(super) fn remove_service(lab: &Lab) -> Result<()> {
     let by = host::any_running(lab)?;
-    cluster::pcs(lab, by, &["resource", "delete", "slow"])
+    pcs::run(lab, by, &["resource", "delete", "slow"])
 }
 
 /// From now on its stop does not end.

@@ -16,6 +16,7 @@ use crate::host;
 use crate::net;
 use crate::node::{NODES, Node};
 use crate::pacemaker;
+use crate::pcs;
 use crate::power;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
@@ -83,7 +84,7 @@ impl Scene<'_> {
         let boots = self.boots();
         match draw.end {
             End::Maintenance { .. } => {
-                cluster::pcs(lab, other, &["node", "maintenance", left.name()])?;
+                pcs::run(lab, other, &["node", "maintenance", left.name()])?;
                 pacemaker::end(lab, left)?;
             }
             End::Killed => pacemaker::kill(lab, left)?,
@@ -111,7 +112,7 @@ impl Scene<'_> {
             host::must(lab, left, &["corosync-cmapctl", "-s", "quorum.cancel_wait_for_all", "u8", "1"])?;
             lab.event(&format!("{left} is granted quorum"));
         }
-        let over = || cluster::pcs(lab, left, &["node", "unmaintenance", left.name()]);
+        let over = || pcs::run(lab, left, &["node", "unmaintenance", left.name()]);
         if matches!(draw.end, End::Maintenance { over_alone: true, .. }) {
             over()?;
         }
@@ -165,7 +166,7 @@ impl Scene<'_> {
 
     /// The stop that comes after that has ended etcd, and what was being launched.
     fn stopped(&self, node: Node, launch: Duration) -> Result<()> {
-        cluster::pcs(self.lab, node, &["node", "standby", node.name()])?;
+        pcs::run(self.lab, node, &["node", "standby", node.name()])?;
         // What the kill made Pacemaker do may still go on, and its stop has a start after it.
         steps::wait_through_with(self.lab, node)?;
         steps::wait_stopped(self.lab, &[node])?;
@@ -176,6 +177,6 @@ impl Scene<'_> {
             }
             std::thread::sleep(Duration::from_millis(300));
         }
-        cluster::pcs(self.lab, node, &["node", "unstandby", node.name()])
+        pcs::run(self.lab, node, &["node", "unstandby", node.name()])
     }
 }

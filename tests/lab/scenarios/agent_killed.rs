@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::cluster;
 use crate::etcd;
 use crate::host;
 use crate::node::Node;
+use crate::pcs;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
@@ -70,7 +70,7 @@ fn killed_and_stopped(lab: &Lab, node: Node, actions: &[&str]) -> Result<()> {
         launches().then_some(())
     })?;
     let group = agent(lab, node, actions)?;
-    cluster::pcs(lab, node, &["node", "standby", node.name()])?;
+    pcs::run(lab, node, &["node", "standby", node.name()])?;
     // With its group, as Pacemaker does.
     host::must(lab, node, &["kill", "-KILL", "--", &format!("-{group}")])?;
     lab.event(&format!("the agent on {node} got SIGKILL while podman launched etcd"));

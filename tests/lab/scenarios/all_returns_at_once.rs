@@ -9,6 +9,7 @@ use crate::bmc;
 use crate::cluster;
 use crate::net;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::sh::{self, Result};
 use crate::state::{self, Lab};
 use crate::up::Wish;
@@ -32,7 +33,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 fn set_delays(lab: &Lab, delays: [&str; 2]) -> Result<()> {
     NODES.into_iter().zip(delays).try_for_each(|(target, delay)| {
         let device = cluster::fence_device(target);
-        cluster::pcs(lab, target, &["stonith", "update", &device, &format!("pcmk_delay_base={delay}")])
+        pcs::run(lab, target, &["stonith", "update", &device, &format!("pcmk_delay_base={delay}")])
     })
 }
 

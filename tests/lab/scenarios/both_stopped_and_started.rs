@@ -1,16 +1,17 @@
 //! The resource is disabled and enabled: both stop, both start, nobody forces anything.
 
 use super::steps;
-use crate::cluster::{self, ETCD_CLONE};
+use crate::cluster::ETCD_CLONE;
 use crate::node::NODES;
+use crate::pcs;
 use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
-    cluster::pcs(lab, NODES[0], &["resource", "disable", ETCD_CLONE])?;
+    pcs::run(lab, NODES[0], &["resource", "disable", ETCD_CLONE])?;
     steps::wait_stopped(lab, &NODES)?;
-    cluster::pcs(lab, NODES[0], &["resource", "enable", ETCD_CLONE])?;
+    pcs::run(lab, NODES[0], &["resource", "enable", ETCD_CLONE])?;
     super::ends_well(lab, &mut writers)
 }

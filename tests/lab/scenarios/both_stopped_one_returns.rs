@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::cluster::{self, ETCD_CLONE};
+use crate::cluster::ETCD_CLONE;
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
@@ -18,10 +19,10 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let before = steps::members(lab)?;
     let logs = NODES.map(|node| steps::log_length(lab, node));
     let mut writers = super::writing(lab)?;
-    cluster::pcs(lab, RETURNS, &["resource", "disable", ETCD_CLONE])?;
+    pcs::run(lab, RETURNS, &["resource", "disable", ETCD_CLONE])?;
     steps::wait_stopped(lab, &NODES)?;
     steps::standby(lab, RETURNS.other(), true)?;
-    cluster::pcs(lab, RETURNS, &["resource", "enable", ETCD_CLONE])?;
+    pcs::run(lab, RETURNS, &["resource", "enable", ETCD_CLONE])?;
     sh::wait_for("one etcd to run", Duration::from_secs(120), Duration::from_millis(300), || etcd::pid(lab, RETURNS))?;
     steps::nobody_writes(&writers, Duration::from_secs(10))?;
     let explained = host::must(lab, RETURNS, &["tandem", "explain"])?;

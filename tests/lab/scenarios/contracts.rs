@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use crate::cluster;
 use crate::demo::Victim;
 use crate::etcd;
 use crate::host;
 use crate::image;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::sh::{self, Output, Result};
 use crate::state::Lab;
 use crate::up::Wish;
@@ -16,7 +16,7 @@ use crate::up::Wish;
 const AGENT: &str = "/usr/lib/ocf/resource.d/tandem/podman-etcd";
 const RESOURCE_METADATA: &str = include_str!("../../../metadata/podman-etcd.xml");
 const FENCE_METADATA: &str = include_str!("../../../metadata/fence_redfish_rs.xml");
-/// What Pacemaker's tools say where a resource is not running: OCF's code 7 by name.
+/// What Pacemaker's tools say where a resource is not running: OCF's code 7 by name, from 3.0 on with a capital.
 const NOT_RUNNING: &str = "not running";
 /// The same of code 8, which they take for a failure although it is what a voter of a promotable clone answers.
 const PROMOTED: &str = "Error performing operation: Promoted";
@@ -104,18 +104,18 @@ fn crm_resource_validate(lab: &Lab, parameters: &[String]) -> Result<Output> {
 /// stop, see that it is stopped, start, see that it runs.
 fn debugged(lab: &Lab) -> Result<()> {
     let node = Victim::Follower.node(etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader);
-    cluster::pcs(lab, node, &["resource", "unmanage", "etcd"])?;
+    pcs::run(lab, node, &["resource", "unmanage", "etcd"])?;
     debug(lab, node, "debug-monitor")?;
     debug(lab, node, "debug-stop")?;
     let stopped = host::output(lab, node, &["pcs", "resource", "debug-monitor", "etcd"])?;
-    if stopped.ok || !stopped.text().contains(NOT_RUNNING) {
+    if stopped.ok || !stopped.text().to_lowercase().contains(NOT_RUNNING) {
         return Err(format!("debug-monitor of a stopped etcd should say '{NOT_RUNNING}': {}", stopped.text()).into());
     }
     debug(lab, node, "debug-start")?;
     debug(lab, node, "debug-monitor")?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
-    cluster::pcs(lab, node, &["resource", "manage", "etcd"])?;
-    cluster::pcs(lab, node, &["resource", "cleanup", "etcd"])?;
+    pcs::run(lab, node, &["resource", "manage", "etcd"])?;
+    pcs::run(lab, node, &["resource", "cleanup", "etcd"])?;
     println!("   pcs resource debug-stop, debug-monitor and debug-start on {node}");
     etcd::wait_two_voters(lab, Duration::from_secs(120)).map(drop)
 }
@@ -130,7 +130,7 @@ fn debug(lab: &Lab, node: Node, verb: &str) -> Result<()> {
 
 /// The tester of OCF agents, with a member of its own beside the cluster's, which rests meanwhile.
 fn tested(lab: &Lab) -> Result<()> {
-    cluster::pcs(lab, Node::One, &["resource", "disable", "etcd", "--wait=120"])?;
+    pcs::run_and_wait(lab, Node::One, &["resource", "disable", "etcd"])?;
     let mut options = parameters(lab, &format!("{}:{}", Node::One, Node::One.ip()));
     options.push("name=etcd-tester".to_owned());
     options.push("data_dir=/var/lib/etcd-tester".to_owned());
@@ -145,5 +145,5 @@ fn tested(lab: &Lab) -> Result<()> {
         return Err(format!("ocf-tester: {}", said.text()).into());
     }
     println!("   ocf-tester: {}", said.stdout.lines().last().unwrap_or_default());
-    cluster::pcs(lab, Node::One, &["resource", "enable", "etcd"])
+    pcs::run(lab, Node::One, &["resource", "enable", "etcd"])
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use super::steps;
 use crate::bmc;
 use crate::check::{eventually, must};
-use crate::cluster;
 use crate::host;
 use crate::node::{BMC_PASSWORD, BMC_USER, Node};
+use crate::pcs;
 use crate::power;
-use crate::sh::{self, Output, Result};
+use crate::sh::{self, Result};
 use crate::state::{self, Lab};
 use crate::up::{self, Wish};
 
@@ -134,7 +134,7 @@ fn asked_for_text(lab: &Lab) -> Result<()> {
     let fenced = shell(lab, "stonith_admin --fence node1 --timeout 60");
     contains("update of a device", &set("")?, &["code 0"])?;
     must("a device with version=1 fences nobody", fenced?, |said| !said.contains("code 0"))?;
-    cluster::pcs(lab, SEAT, &["stonith", "history", "cleanup", "node1"])?;
+    pcs::run(lab, SEAT, &["stonith", "history", "cleanup", "node1"])?;
     match resets(lab, began).first() {
         None => Ok(()),
         Some((_, kind)) => Err(format!("an option that asks for text sent {kind}").into()),
@@ -212,9 +212,9 @@ fn kept_off_and_switched_on(lab: &Lab) -> Result<()> {
 
 fn delayed(lab: &Lab) -> Result<()> {
     let seconds = DELAY.as_secs();
-    cluster::pcs(lab, SEAT, &["stonith", "update", "fence-node1", &format!("pcmk_delay_base={seconds}s")])?;
+    pcs::run(lab, SEAT, &["stonith", "update", "fence-node1", &format!("pcmk_delay_base={seconds}s")])?;
     let first = fence(lab, "pcs stonith fence node1")?;
-    cluster::pcs(lab, SEAT, &["stonith", "update", "fence-node1", "pcmk_delay_base=0s"])?;
+    pcs::run(lab, SEAT, &["stonith", "update", "fence-node1", "pcmk_delay_base=0s"])?;
     if first < DELAY {
         return Err(format!("the reset came after {:.1} s in spite of the delay", first.as_secs_f64()).into());
     }
@@ -234,7 +234,7 @@ fn refused(lab: &Lab) -> Result<()> {
         return Err(format!("fencing without a password: {:.1} s, {said}", took.as_secs_f64()).into());
     }
     wait_for_words(lab, "the BMC does not accept this username and password")?;
-    cluster::pcs(lab, SEAT, &["stonith", "history", "cleanup", "node1"])
+    pcs::run(lab, SEAT, &["stonith", "history", "cleanup", "node1"])
 }
 
 fn wait_for_words(lab: &Lab, words: &str) -> Result<()> {
@@ -260,13 +260,13 @@ fn second_level(lab: &Lab) -> Result<()> {
     let user = format!("username={BMC_USER}");
     let create = ["stonith", "create", "first-node1", "fence_redfish_rs", &ip, &user, &file, "pcmk_host_list=node1"];
     // Long between two monitors, so that fencing is what meets the wrong password.
-    let create = [&create[..], &["op", "monitor", "interval=10min", "--wait=120"]].concat();
-    let said: Output = host::output(lab, SEAT, &[&["pcs"], &create[..]].concat())?;
-    contains("create with a password file", &said.text(), &["is running"])?;
+    pcs::run_and_wait(lab, SEAT, &[&create[..], &["op", "monitor", "interval=10min"]].concat())?;
+    let said = host::said(lab, SEAT, &["crm_resource", "--locate", "--resource", "first-node1"]);
+    contains("create with a password file", &said, &["is running"])?;
     for level in [["1", "node1", "first-node1"], ["2", "node1", "fence-node1"]] {
-        cluster::pcs(lab, SEAT, &[&["stonith", "level", "add"], &level[..]].concat())?;
+        pcs::run(lab, SEAT, &[&["stonith", "level", "add"], &level[..]].concat())?;
     }
-    cluster::pcs(lab, SEAT, &["stonith", "level", "verify"])?;
+    pcs::run(lab, SEAT, &["stonith", "level", "verify"])?;
     set_password("an-older-one")?;
     let began = state::since_epoch();
     fence(lab, "pcs stonith fence node1")?;
@@ -276,8 +276,8 @@ fn second_level(lab: &Lab) -> Result<()> {
         return Err("the first level was not tried".into());
     }
     up::wait_online(lab)?;
-    cluster::pcs(lab, SEAT, &["stonith", "level", "clear"])?;
-    cluster::pcs(lab, SEAT, &["stonith", "delete", "first-node1"])
+    pcs::run(lab, SEAT, &["stonith", "level", "clear"])?;
+    pcs::run(lab, SEAT, &["stonith", "delete", "first-node1"])
 }
 
 fn refusals(lab: &Lab, since: Duration) -> usize {

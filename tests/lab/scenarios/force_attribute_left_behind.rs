@@ -10,6 +10,7 @@ use crate::check::{eventually, within};
 use crate::cluster;
 use crate::host;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::{self, Wish};
@@ -48,7 +49,7 @@ pub fn not_enough(lab: &Lab, wish: Wish) -> Result<()> {
     steps::cut(lab, LEFT)?;
     steps::wait_write(&writers, Duration::from_secs(120))?;
     // It joins Pacemaker, and its etcd stays stopped.
-    cluster::pcs(lab, PEER, &["node", "standby", LEFT.name()])?;
+    pcs::run(lab, PEER, &["node", "standby", LEFT.name()])?;
     steps::on(lab, LEFT, 3600)?;
     up::wait_online(lab)?;
     set(lab, LEFT)?;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::cluster;
 use crate::demo::Victim;
 use crate::etcd;
+use crate::pcs;
 use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
@@ -25,12 +25,12 @@ fn stop_and_return(lab: &Lab, victim: Victim) -> Result<()> {
     let node = victim.node(etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader);
     let stays = node.other();
     let mut writers = super::writing(lab)?;
-    cluster::pcs(lab, stays, &["node", "standby", node.name()])?;
+    pcs::run(lab, stays, &["node", "standby", node.name()])?;
     steps::wait_alone(lab, stays)?;
     steps::wait_stopped(lab, &[node])?;
     steps::wait_write(&writers, Duration::from_secs(20))?;
     let (gap, _) = writers.longest_gap();
-    cluster::pcs(lab, stays, &["node", "unstandby", node.name()])?;
+    pcs::run(lab, stays, &["node", "unstandby", node.name()])?;
     super::ends_well(lab, &mut writers)?;
     if gap > LONGEST_GAP {
         return Err(format!("the orderly stop of {node} kept writers waiting for {:.1} s", gap.as_secs_f64()).into());

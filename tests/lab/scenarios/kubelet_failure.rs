@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::cluster::{self, ETCD_CLONE};
+use crate::cluster::ETCD_CLONE;
 use crate::etcd;
 use crate::host;
 use crate::node::NODES;
+use crate::pcs;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
@@ -18,30 +19,15 @@ const LONGEST_GAP: Duration = Duration::from_secs(8);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let by = NODES[0];
-    cluster::pcs(
-        lab,
-        by,
-        &[
-            "resource",
-            "create",
-            "kubelet",
-            "ocf:heartbeat:Dummy",
-            "op",
-            "monitor",
-            "interval=5s",
-            "clone",
-            "interleave=true",
-            "meta",
-            "migration-threshold=60",
-        ],
-    )?;
-    cluster::pcs(lab, by, &["constraint", "order", CLONE, "then", ETCD_CLONE])?;
-    cluster::pcs(lab, by, &["constraint", "colocation", "add", ETCD_CLONE, "with", CLONE])?;
+    let kubelet = ["kubelet", "ocf:heartbeat:Dummy", "op", "monitor", "interval=5s", "meta", "migration-threshold=60"];
+    pcs::create_clone(lab, by, &kubelet, "clone", &["interleave=true"])?;
+    pcs::run(lab, by, &["constraint", "order", CLONE, "then", ETCD_CLONE])?;
+    pcs::run(lab, by, &["constraint", "colocation", "add", ETCD_CLONE, "with", CLONE])?;
     let done = fail_and_return(lab);
     for kind in ["rsc_order", "rsc_colocation"] {
         host::must(lab, by, &["cibadmin", "--delete-all", "--force", "--xpath", &format!("//{kind}")])?;
     }
-    cluster::pcs(lab, by, &["resource", "delete", "--force", "kubelet"])?;
+    pcs::run(lab, by, &["resource", "delete", "--force", "kubelet"])?;
     done
 }
 

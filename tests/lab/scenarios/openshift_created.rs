@@ -10,6 +10,7 @@ use crate::etcd;
 use crate::greps::{self, Found, When};
 use crate::host;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::two_node_openshift;
@@ -49,10 +50,10 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     }
     looked_for(lab, When::Created, [1, 1])?;
     let logs = [pacemakers_log(lab, NODES[0])?, pacemakers_log(lab, NODES[1])?];
-    cluster::pcs(lab, NODES[0], &["resource", "disable", ETCD_CLONE])?;
+    pcs::run(lab, NODES[0], &["resource", "disable", ETCD_CLONE])?;
     steps::wait_stopped(lab, &NODES)?;
     looked_for(lab, When::Disabled, logs)?;
-    cluster::pcs(lab, NODES[0], &["resource", "enable", ETCD_CLONE])?;
+    pcs::run(lab, NODES[0], &["resource", "enable", ETCD_CLONE])?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     looked_for(lab, When::Enabled, logs)?;
     super::ends_well(lab, &mut writers)

@@ -7,6 +7,7 @@ use crate::cluster;
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::sh::Result;
 use crate::state::Lab;
 use crate::two_node_openshift;
@@ -16,7 +17,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     two_node_openshift::up(lab)?;
     let mut writers = super::writing(lab)?;
     let [survivor, replaced] = NODES;
-    cluster::pcs(lab, survivor, &["node", "standby", replaced.name()])?;
+    pcs::run(lab, survivor, &["node", "standby", replaced.name()])?;
     steps::wait_stopped(lab, &[replaced])?;
     let script = "rm -rf /var/lib/etcd/* /var/lib/tandem /run/resource-agents/* && podman rm --all --force";
     host::must(lab, replaced, &["sh", "-c", script])?;
@@ -25,7 +26,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
         permanent(lab, replaced, name, value)?;
     }
     give_up_the_old_node(lab, survivor)?;
-    cluster::pcs(lab, survivor, &["node", "unstandby", replaced.name()])?;
+    pcs::run(lab, survivor, &["node", "unstandby", replaced.name()])?;
     super::ends_well(lab, &mut writers)?;
     let lock = || cluster::attribute(lab, replaced, "forever", "member_removal_lock");
     eventually("the old node's lock is taken back by the new one", lock, Option::is_none).map(drop)
@@ -42,7 +43,7 @@ fn give_up_the_old_node(lab: &Lab, survivor: Node) -> Result<()> {
     let words = ["crm_attribute", "--lifetime", "reboot", "--node", survivor.name(), "--name", name, "--update"];
     host::must(lab, survivor, &[&words[..], &[survivor.name()]].concat())?;
     let map = NODES.map(|node| format!("{node}:{}", node.ip())).join("; ");
-    cluster::pcs(lab, survivor, &["resource", "update", "etcd", &format!("node_ip_map={map}"), "--wait=300"])?;
+    pcs::run_and_wait(lab, survivor, &["resource", "update", "etcd", &format!("node_ip_map={map}")])?;
     eventually("the new map restarts the survivor", || etcd::pid(lab, survivor), |pid| *pid != before)?;
     steps::wait_alone(lab, survivor)?;
     let flag = || cluster::attribute(lab, survivor, "reboot", name);

@@ -9,6 +9,7 @@ use crate::etcd;
 use crate::host;
 use crate::image;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::sh::Result;
 use crate::state::Lab;
 use crate::two_node_openshift;
@@ -18,7 +19,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     two_node_openshift::up(lab)?;
     let old = etcd::wait_view(lab, NODES[0])?.member;
     let [restored, other] = NODES;
-    cluster::pcs(lab, restored, &["resource", "disable", ETCD_CLONE])?;
+    pcs::run(lab, restored, &["resource", "disable", ETCD_CLONE])?;
     steps::wait_stopped(lab, &NODES)?;
     let attributes = format!(
         "crm_attribute --delete --name standalone_node; crm_attribute --delete --name learner_node;
@@ -30,7 +31,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     restore(lab, restored)?;
     let words = ["crm_attribute", "--lifetime", "reboot", "--node", restored.name(), "--name", "force_new_cluster"];
     host::must(lab, restored, &[&words[..], &["--update", restored.name()]].concat())?;
-    cluster::pcs(lab, restored, &["resource", "enable", ETCD_CLONE])?;
+    pcs::run(lab, restored, &["resource", "enable", ETCD_CLONE])?;
     etcd::wait_two_voters(lab, Duration::from_secs(300))?;
     must("the restored node runs the snapshot's member", etcd::wait_view(lab, restored)?.member, |now| *now != old)?;
     let mut writers = super::writing(lab)?;

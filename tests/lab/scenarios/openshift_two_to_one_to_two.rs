@@ -9,6 +9,7 @@ use crate::cluster;
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::power;
 use crate::sh::{self, Result};
 use crate::state::Lab;
@@ -58,7 +59,7 @@ fn map(lab: &Lab, by: Node, nodes: &[Node]) -> Result<()> {
     let map = format!("node_ip_map={}", entries.join(";"));
     lab.event(&map);
     let before = etcd::pid(lab, by);
-    cluster::pcs(lab, by, &["resource", "update", cluster::ETCD, &map, "--wait=300"])?;
+    pcs::run_and_wait(lab, by, &["resource", "update", cluster::ETCD, &map])?;
     eventually("the new map restarts etcd", || etcd::pid(lab, by), |pid| *pid != before).map(drop)
 }
 

@@ -13,6 +13,7 @@ use crate::host;
 use crate::net;
 use crate::node::Node;
 use crate::pacemaker;
+use crate::pcs;
 use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::{self, Wish};
@@ -35,7 +36,7 @@ pub fn cable_is_pulled(lab: &Lab, _: Wish) -> Result<()> {
     must("no node takes writes beside an etcd that may run", wrote, Vec::is_empty)?;
     forced?;
     pacemaker::begin(lab, SERVICED)?;
-    cluster::pcs(lab, STAYS, &["node", "unmaintenance", SERVICED.name()])?;
+    pcs::run(lab, STAYS, &["node", "unmaintenance", SERVICED.name()])?;
     super::ends_well(lab, &mut writers)?;
     steps::nobody_was_fenced(lab, booted)
 }
@@ -45,7 +46,8 @@ pub fn cable_is_pulled(lab: &Lab, _: Wish) -> Result<()> {
 pub fn comes_back_alone(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let cut_at = ends_and_cable_is_pulled(lab, &writers)?;
-    host::must(lab, STAYS, &["pcs", "stonith", "confirm", SERVICED.name(), "--force"])?;
+    // As `pcs stonith confirm` does it, which asks: not to be asked is --force to pcs 0.11, and --yes to 0.12.
+    host::must(lab, STAYS, &["stonith_admin", "--confirm", SERVICED.name()])?;
     lab.event(&format!("the operator confirms that {SERVICED} is off, which it is not"));
     eventually("the other node takes writes alone", || steps::who_wrote(&writers, cut_at), |wrote| *wrote == [STAYS])?;
     std::thread::sleep(Duration::from_secs(1));
@@ -56,7 +58,7 @@ pub fn comes_back_alone(lab: &Lab, wish: Wish) -> Result<()> {
     pacemaker::begin(lab, SERVICED)?;
     steps::grant_quorum(lab, SERVICED)?;
     wait_fenced(lab)?;
-    cluster::pcs(lab, SERVICED, &["node", "unmaintenance", SERVICED.name()])?;
+    pcs::run(lab, SERVICED, &["node", "unmaintenance", SERVICED.name()])?;
     lab.event("the maintenance is over");
     let served = stays_silent(lab, &writers, died_at);
     net::set_partition(lab, false)?;
@@ -72,12 +74,12 @@ fn end_maintenance_again(lab: &Lab) -> Result<()> {
     if cluster::attribute(lab, SERVICED, "forever", "maintenance").is_none() {
         return Ok(());
     }
-    cluster::pcs(lab, STAYS, &["node", "unmaintenance", SERVICED.name()])
+    pcs::run(lab, STAYS, &["node", "unmaintenance", SERVICED.name()])
 }
 
 /// Answers when.
 fn ends_and_cable_is_pulled(lab: &Lab, writers: &Writers) -> Result<Duration> {
-    cluster::pcs(lab, STAYS, &["node", "maintenance", SERVICED.name()])?;
+    pcs::run(lab, STAYS, &["node", "maintenance", SERVICED.name()])?;
     let pid = etcd::pid(lab, SERVICED);
     pacemaker::end(lab, SERVICED)?;
     must("etcd runs on without Pacemaker", etcd::pid(lab, SERVICED), |now| now.is_some() && *now == pid)?;

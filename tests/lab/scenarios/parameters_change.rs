@@ -7,6 +7,7 @@ use crate::cluster;
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
@@ -19,8 +20,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let before = NODES.map(|node| etcd::pid(lab, node));
     let members = steps::members(lab)?;
     let mut writers = super::writing(lab)?;
-    let change = ["resource", "update", cluster::ETCD, &format!("oom={OOM}"), "max_backup_snapshots=2", "--wait=120"];
-    cluster::pcs(lab, NODES[0], &change)?;
+    let change = ["resource", "update", cluster::ETCD, &format!("oom={OOM}"), "max_backup_snapshots=2"];
+    pcs::run_and_wait(lab, NODES[0], &change)?;
     lab.event("parameters have changed");
     for node in NODES {
         sh::wait_for("the new OOM score", Duration::from_secs(120), Duration::from_millis(300), || {

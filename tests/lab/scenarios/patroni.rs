@@ -12,6 +12,7 @@ use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::patroni::{self, TTL};
+use crate::pcs;
 use crate::power;
 use crate::redundant;
 use crate::sh::Result;
@@ -54,7 +55,7 @@ fn has_a_gateway(lab: &Lab, by: Node) -> Result<()> {
     if lab.setting("etcd").as_deref() != Some("3.4") {
         return Ok(());
     }
-    cluster::pcs(lab, by, &["resource", "update", cluster::ETCD, "etcd_settings=enable-grpc-gateway=true"])?;
+    pcs::run(lab, by, &["resource", "update", cluster::ETCD, "etcd_settings=enable-grpc-gateway=true"])?;
     host::must(lab, by, &["crm_resource", "--wait", "--timeout=120s"])?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     redundant::wait(lab)

@@ -9,6 +9,7 @@ use crate::cluster;
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
@@ -34,7 +35,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     steps::nothing_forced(lab, logs)?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     steps::same_members(lab, members)?;
-    cluster::pcs(lab, node, &["resource", "cleanup", cluster::ETCD])?;
+    pcs::run(lab, node, &["resource", "cleanup", cluster::ETCD])?;
     super::ends_well(lab, &mut writers)
 }
 

@@ -14,6 +14,7 @@ use crate::etcd;
 use crate::host;
 use crate::net;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
@@ -125,5 +126,5 @@ fn wait_refused(lab: &Lab, node: Node, words: &str) -> Result<()> {
 fn comes_back(lab: &Lab, node: Node) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     cluster::wait_clean(lab)?;
-    cluster::pcs(lab, node, &["resource", "cleanup", cluster::ETCD])
+    pcs::run(lab, node, &["resource", "cleanup", cluster::ETCD])
 }

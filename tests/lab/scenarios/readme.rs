@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::cluster;
 use crate::decisions;
 use crate::etcd;
 use crate::host;
 use crate::image;
 use crate::node::{BMC_PASSWORD, NODES, Node};
+use crate::pcs;
 use crate::release;
 use crate::sh::{self, Result};
 use crate::state::Lab;
@@ -48,7 +48,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     super::clean(lab)?;
     // The page offers another kind of clone instead of the first.
     for resource in ["client", "etcd"] {
-        cluster::pcs(lab, Node::One, &["resource", "delete", resource])?;
+        pcs::run(lab, Node::One, &["resource", "delete", resource])?;
     }
     on_nodes(lab, &blocks, " instead")?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
@@ -100,7 +100,14 @@ fn on_nodes(lab: &Lab, blocks: &[Block], suffix: &str) -> Result<()> {
         for node in nodes.unwrap_or_default() {
             println!("   README.md:{} on {node}: {}", block.line, block.commands.lines().next().unwrap_or_default());
             let commands = fitted(lab, &block.commands)?;
-            host::must(lab, node, &["bash", "-e", "-c", &format!("cd {CLONE}\n{commands}")])?;
+            let done = host::output(lab, node, &["bash", "-e", "-c", &format!("cd {CLONE}\n{commands}")])?;
+            if !done.ok {
+                return Err(format!("README.md:{} on {node} failed: {}", block.line, done.text().trim()).into());
+            }
+            let warnings = pcs::warnings(&done.text());
+            if !warnings.is_empty() {
+                return Err(format!("README.md:{} on {node}: {}", block.line, warnings.join("; ")).into());
+            }
         }
     }
     Ok(())

@@ -11,6 +11,7 @@ use crate::host;
 use crate::net;
 use crate::node::{NODES, Node};
 use crate::pacemaker;
+use crate::pcs;
 use crate::power;
 use crate::sh::{self, Result};
 use crate::state::Lab;
@@ -136,10 +137,9 @@ fn add_the_slow(lab: &Lab) -> Result<()> {
         host::must(lab, node, &["chmod", "755", AGENT])?;
     }
     let by = NODES[0];
-    let words =
-        ["resource", "create", "slow", "ocf:lab:slow", "op", "stop", "timeout=300s", "clone", "interleave=true"];
-    cluster::pcs(lab, by, &words)?;
-    cluster::pcs(lab, by, &["constraint", "order", ETCD_CLONE, "then", "slow-clone"])?;
+    let slow = ["slow", "ocf:lab:slow", "op", "stop", "timeout=300s"];
+    pcs::create_clone(lab, by, &slow, "clone", &["interleave=true"])?;
+    pcs::run(lab, by, &["constraint", "order", ETCD_CLONE, "then", "slow-clone"])?;
     let started = |node| host::must(lab, node, &["test", "-e", "/run/lab-slow"]).is_ok();
     sh::wait_for("the slow one on both nodes", Duration::from_secs(90), Duration::from_millis(300), || {
         NODES.into_iter().all(started).then_some(())
@@ -149,5 +149,5 @@ fn add_the_slow(lab: &Lab) -> Result<()> {
 fn remove_the_slow(lab: &Lab) -> Result<()> {
     let by = NODES[0];
     host::must(lab, by, &["cibadmin", "--delete-all", "--force", "--xpath", "//rsc_order"])?;
-    cluster::pcs(lab, by, &["resource", "delete", "--force", "slow"])
+    pcs::run(lab, by, &["resource", "delete", "--force", "slow"])
 }

@@ -7,6 +7,7 @@ use crate::cluster::{self, Failure};
 use crate::etcd::{self, View};
 use crate::host;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::power;
 use crate::sh::{self, Result};
 use crate::state::Lab;
@@ -63,12 +64,12 @@ pub(super) fn same_members(lab: &Lab, before: [u64; 2]) -> Result<()> {
 
 pub(super) fn standby(lab: &Lab, node: Node, on: bool) -> Result<()> {
     let by = host::any_running(lab)?;
-    cluster::pcs(lab, by, &["node", if on { "standby" } else { "unstandby" }, node.name()])
+    pcs::run(lab, by, &["node", if on { "standby" } else { "unstandby" }, node.name()])
 }
 
 /// Takes the cluster out of Pacemaker's hands, or gives it back.
 pub(super) fn maintenance(lab: &Lab, on: bool) -> Result<()> {
-    cluster::pcs(lab, Node::One, &["property", "set", &format!("maintenance-mode={on}")])?;
+    pcs::run(lab, Node::One, &["property", "set", &format!("maintenance-mode={on}")])?;
     // Monitors that have begun end first.
     sh::wait_for("Pacemaker to be idle", Duration::from_secs(60), Duration::from_millis(500), || {
         host::must(lab, Node::One, &["crm_resource", "--wait", "--timeout=30s"]).ok().map(drop)
@@ -140,7 +141,7 @@ pub(super) fn wait_stop_answered(lab: &Lab, nodes: &[Node]) -> Result<()> {
     let under_way = "//node_state//lrm_rsc_op[@operation='stop'][@op-status='-1']";
     let locate = || {
         let said = host::said(lab, by, &["crm_resource", "--resource", cluster::ETCD, "--locate"]);
-        let pending = host::said(lab, by, &["cibadmin", "--query", "--local", "--xpath", under_way]);
+        let pending = host::said(lab, by, &["cibadmin", "--query", "--xpath", under_way]);
         if pending.contains("op-status") { format!("{said}\na stop is under way") } else { said }
     };
     let names: Vec<&str> = nodes.iter().map(|node| node.name()).collect();

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use super::steps;
 use crate::check::eventually;
-use crate::cluster::{self, ETCD_CLONE};
+use crate::cluster::ETCD_CLONE;
 use crate::etcd;
 use crate::host;
 use crate::net;
 use crate::node::Node;
+use crate::pcs;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::story::{Step, Story};
@@ -24,8 +25,8 @@ const LEARNER: Node = Node::One;
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let voter = LEARNER.other();
-    cluster::pcs(lab, voter, &["property", "set", "priority-fencing-delay=10s"])?;
-    cluster::pcs(lab, voter, &["resource", "meta", ETCD_CLONE, "priority=10"])?;
+    pcs::run(lab, voter, &["property", "set", "priority-fencing-delay=10s"])?;
+    pcs::run(lab, voter, &["resource", "meta", ETCD_CLONE, "priority=10"])?;
     let mut writers = super::writing(lab)?;
     eventually("the learner is held before it is promoted", || learner_is_held(lab), |held| matches!(held, Ok(true)))??;
     let raced = race(lab, &writers);
@@ -33,7 +34,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     net::set_partition(lab, false)?;
     raced?;
     super::ends_well(lab, &mut writers)?;
-    cluster::pcs(lab, voter, &["property", "set", "priority-fencing-delay="])
+    pcs::run(lab, voter, &["property", "set", "priority-fencing-delay="])
 }
 
 /// Has the node join anew and stops its etcd in its tracks, so that it does not catch up and become a voter. Answers

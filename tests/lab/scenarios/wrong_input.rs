@@ -6,6 +6,7 @@ use crate::bmc;
 use crate::cluster::{self, Failure};
 use crate::host;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
@@ -56,8 +57,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
         if let Err(error) = try_case(lab, case) {
             wrong.push(format!("{}: {error}", case.what));
         }
-        let _ = cluster::pcs(lab, NODES[0], &["resource", "delete", "--force", "etcd"]);
-        let _ = cluster::pcs(lab, NODES[0], &["resource", "cleanup"]);
+        let _ = pcs::run(lab, NODES[0], &["resource", "delete", "--force", "etcd"]);
+        let _ = pcs::run(lab, NODES[0], &["resource", "cleanup"]);
     }
     if let Err(error) = refused_password(lab) {
         wrong.push(format!("a BMC that refuses the password: {error}"));
