@@ -10,8 +10,11 @@ use crate::command::Programs;
 use crate::decide::evidence::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState};
 
 /// Asks the CIB's manager for its replica and reads what matters to `resource` on `node` and `peer`.
+///
+/// Every Pacemaker 2 and 3 answers a query from this node's own replica unless another host is named, whether or not it
+/// is asked with `--local`, which 3.0 has deprecated.
 pub fn query(programs: &Programs, resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
-    parse(&run(programs, "cibadmin", &["--query", "--local"])?, resource, node, peer)
+    parse(&run(programs, "cibadmin", &["--query"])?, resource, node, peer)
 }
 
 /// Reads a CIB document.

@@ -30,14 +30,14 @@ impl Configured {
 
 /// Whether the partition that this node is in may run resources, as its own CIB says.
 pub fn has_quorum(programs: &Programs) -> Result<bool, Error> {
-    let xml = run(programs, "cibadmin", &["--query", "--local", "--no-children"])?;
+    let xml = run(programs, "cibadmin", &["--query", "--no-children"])?;
     let document = Document::parse(&xml).map_err(|error| Error::Parse(error.to_string()))?;
     Ok(document.root_element().attribute("have-quorum") == Some("1"))
 }
 
 /// Every resource of our agent in the local CIB.
 pub fn configured(programs: &Programs) -> Result<Vec<Configured>, Error> {
-    parse(&run(programs, "cibadmin", &["--query", "--local", "--scope", "resources"])?)
+    parse(&run(programs, "cibadmin", &["--query", "--scope", "resources"])?)
 }
 
 /// Reads the resources section of a CIB.
