@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use roxmltree::{Document, Node};
 
 use super::attributes::{self, ALARM, CLUSTER_ID, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, RECORD, STANDALONE_NODE};
-use super::{Error, run};
+use super::{Error, run, wishes};
 use crate::command::Programs;
 use crate::decide::evidence::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState};
 
@@ -14,7 +14,8 @@ use crate::decide::evidence::{Cib, Identity, Lineage, Others, PeerAgent, PeerNod
 /// Every Pacemaker 2 and 3 answers a query from this node's own replica unless another host is named, whether or not it
 /// is asked with `--local`, which 3.0 has deprecated.
 pub fn query(programs: &Programs, resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
-    parse(&run(programs, "cibadmin", &["--query"])?, resource, node, peer)
+    let cib = parse(&run(programs, "cibadmin", &["--query"])?, resource, node, peer)?;
+    Ok(Cib { others: wishes::keep_live(programs, cib.others, node, peer)?, ..cib })
 }
 
 /// Reads a CIB document.
@@ -25,12 +26,14 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         return Err(Error::Parse(format!("its root is '{}'", cib.tag_name().name())));
     }
     let peer_state = peer.and_then(|peer| node_state(cib, peer));
+    // What Pacemaker takes back when a node leaves is nobody's word any more, also where it is stuck in the CIB: see `wishes`.
+    let peer_there = peer_state.filter(|state| peer_node(*state) == PeerNode::Online);
     let own_failures = node_state(cib, node).map(|state| failures(state, resource)).unwrap_or_default();
     Ok(Cib {
         peer_node: peer_state.map_or(PeerNode::NeverSeen, peer_node),
         peer_agent: peer_state.map_or(PeerAgent::NoHistory, |state| peer_agent(state, resource)),
         own_record: node_state(cib, node).and_then(record),
-        peer_record: peer_state.and_then(record),
+        peer_record: peer_there.and_then(record),
         standalone_node: property(cib, STANDALONE_NODE),
         learner_node: property(cib, LEARNER_NODE),
         lineage: nodes(cib).filter_map(lineage).max().unwrap_or_default(),
@@ -45,7 +48,7 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         own_alarm: node_state(cib, node)
             .and_then(|state| attribute(child(state, "transient_attributes")?, ALARM).map(str::to_owned)),
         primary: property(cib, PRIMARY),
-        others: others(cib, node, peer_state),
+        others: others(cib, node, peer_there),
     })
 }
 
@@ -193,6 +196,9 @@ mod tests {
     const PEER_LOST: &str = include_str!("../../tests/fixtures/cib/peer-lost.xml");
     const PEER_FENCED: &str = include_str!("../../tests/fixtures/cib/peer-fenced.xml");
     const PEER_JOINING: &str = include_str!("../../tests/fixtures/cib/peer-joining.xml");
+    /// One of Pacemaker 3.0.0, as node1 saw it: node2 left in good order, and its attributes are where a new attribute writer
+    /// has put them back.
+    const PEER_LEFT: &str = include_str!("../../tests/fixtures/cib/peer-left-attributes-stuck.xml");
 
     fn seen(xml: &str) -> Cib {
         parse(xml, "etcd", "node2", Some("node1")).unwrap()
@@ -220,6 +226,24 @@ mod tests {
         assert_eq!(after.peer_record, None);
         assert_eq!((before.peer_agent, after.peer_agent), (PeerAgent::Active, PeerAgent::NoHistory));
         assert!(after.own_record.is_some());
+    }
+
+    #[test]
+    fn what_is_stuck_of_a_node_that_has_left_is_nobodys_word() {
+        let seen = |xml: &str| parse(xml, "etcd", "node1", Some("node2")).unwrap();
+        let told = |cib: &Cib| (cib.peer_node, cib.peer_record.is_some(), cib.others.force_on_peer);
+        let left = seen(PEER_LEFT);
+        assert_eq!(told(&left), (PeerNode::Down, false, false));
+        assert_eq!(left.peer_machine(), PeerNode::Down);
+        assert!(left.own_record.is_some_and(|record| record.claims));
+        // Nor is it while that node is back and its Pacemaker is not, or while it is lost.
+        let corosync_alone = PEER_LEFT.replace("in_ccm=\"0\"", "in_ccm=\"1795427999\"");
+        assert_eq!(told(&seen(&corosync_alone)), (PeerNode::Pending, false, false));
+        let lost = PEER_LEFT.replace("expected=\"down\"", "expected=\"member\"");
+        assert_eq!(told(&seen(&lost)), (PeerNode::Lost, false, false));
+        // All of it is there.
+        let back = corosync_alone.replace("crmd=\"0\"", "crmd=\"1795427999\"");
+        assert_eq!(told(&seen(&back)), (PeerNode::Online, true, true));
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub mod attributes;
 pub mod by_hand;
 pub mod cib;
 pub mod resource;
+mod wishes;
 
 use std::time::Duration;
 

@@ -52,6 +52,7 @@ mod rolling_upgrade;
 mod shutdown_then_partition;
 mod stale_attributes;
 pub mod steps;
+mod stuck_attributes;
 mod survivor_etcd_killed_too;
 mod table;
 mod takeover;

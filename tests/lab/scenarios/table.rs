@@ -161,6 +161,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         .nightly(),
     scenario("alarm", "etcd raises NOSPACE: it is shown, and the member does not fail", alarm::run),
     scenario("stale_attributes", "attributes of another time are left by hand", stale_attributes::run),
+    scenario(
+        "stuck_attributes",
+        "a node leaves, and Pacemaker up to 3.0.1 puts its attributes back into the CIB: nobody believes them",
+        stuck_attributes::run,
+    ),
     scenario("partition", "the hosts lose each other: one fences the other, never do both take writes", partition::run),
     scenario(
         "partition_without_fencing",
