@@ -59,6 +59,7 @@ nightly: test sim-deep sim-page lab-nightly rpm-vendored ## everything that take
 	$(MAKE) lab RECOVERY=restart
 	$(MAKE) vm-lab
 	$(MAKE) vm-lab RELEASE=12
+	$(MAKE) lab RELEASE=13
 	$(MAKE) power-cuts ETCD=3.5
 	$(MAKE) power-cuts ETCD=3.4
 

@@ -40,9 +40,8 @@ fn nodes_with(programs: &Programs, attribute: &str) -> Result<Vec<String>, Error
 
 /// Of a line such as `name="force_new_cluster" host="node2" value="node2"`. A value that was deleted is an empty one.
 fn node_with_a_value(line: &str) -> Option<&str> {
-    let (_, rest) = line.split_once(" host=\"")?;
-    let (host, value) = rest.split_once("\" value=\"")?;
-    (value != "\"").then_some(host)
+    let has_a_value = !line.trim_end().ends_with("=\"\"");
+    line.split('"').nth(3).filter(|_| has_a_value)
 }
 
 #[cfg(test)]
