@@ -10,6 +10,7 @@ use std::process::Command;
 use crate::debian::CACHE;
 use crate::host;
 use crate::node::{NODES, Node};
+use crate::release;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 
@@ -53,6 +54,9 @@ fn fetch(work: &Path) -> Result<()> {
 
 /// Puts the programs and their configuration on a host that runs.
 pub fn install(lab: &Lab, node: Node) -> Result<()> {
+    if release::root(lab) != Path::new("/") {
+        return Err("the lab has Patroni for hosts of the machine's own release only".into());
+    }
     let mut pack = Command::new("tar");
     let mut packed = pack.arg("-C").arg(tree()?).args(["-c", "usr"]).stdout(std::process::Stdio::piped()).spawn()?;
     let stream = packed.stdout.take().ok_or("tar has no output")?;

@@ -27,6 +27,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     debugged(lab)?;
     tested(lab)?;
     etcd::wait_two_voters(lab, Duration::from_secs(180))?;
+    nothing_asserted(lab)?;
     super::clean(lab)
 }
 
@@ -126,6 +127,17 @@ fn debug(lab: &Lab, node: Node, verb: &str) -> Result<()> {
         return Ok(());
     }
     Err(format!("'pcs resource {verb} etcd' on {node}: {}", said.text()).into())
+}
+
+/// Pacemaker has found nothing in the meta-data that it takes for a fault of its own. It reads them before the first start.
+fn nothing_asserted(lab: &Lab) -> Result<()> {
+    for log in NODES.map(|node| lab.disk(node, "var-log").join("pacemaker/pacemaker.log")) {
+        let text = String::from_utf8_lossy(&std::fs::read(&log)?).into_owned();
+        let line = text.lines().find(|line| line.contains("assertion"));
+        line.map_or(Ok(()), |line| Err(format!("{}: {line}", log.display())))?;
+    }
+    println!("   no assertion of Pacemaker has failed");
+    Ok(())
 }
 
 /// The tester of OCF agents, with a member of its own beside the cluster's, which rests meanwhile.
