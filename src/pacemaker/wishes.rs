@@ -16,22 +16,32 @@ const NOWHERE: [i32; 2] = [78, 105];
 
 /// Takes out the wishes that Pacemaker's attribute manager does not have. It is asked only where the CIB shows one.
 pub(super) fn keep_live(programs: &Programs, others: Others, node: &str, peer: Option<&str>) -> Result<Others, Error> {
-    let mut kept = others;
-    if kept.force_on_me || kept.force_on_peer {
-        let nodes = nodes_with(programs, FORCE_NEW_CLUSTER)?;
-        let is_live = |name: &str| nodes.iter().any(|other| other == name);
-        kept.force_on_me &= is_live(node);
-        kept.force_on_peer &= peer.is_some_and(is_live);
-    }
-    if kept.restart_no_leave {
-        kept.restart_no_leave = nodes_with(programs, RESTART_NO_LEAVE)?.iter().any(|name| name == node);
-    }
-    Ok(kept)
+    keep(others, node, peer, |attribute| {
+        nodes_in(run(programs, "attrd_updater", &["--query", "--all", "--name", attribute]))
+    })
 }
 
-/// The nodes for which the attribute manager has a value.
-fn nodes_with(programs: &Programs, attribute: &str) -> Result<Vec<String>, Error> {
-    match run(programs, "attrd_updater", &["--query", "--all", "--name", attribute]) {
+/// `nodes_with` tells for which nodes the attribute manager has a value.
+fn keep(
+    mut others: Others,
+    node: &str,
+    peer: Option<&str>,
+    mut nodes_with: impl FnMut(&str) -> Result<Vec<String>, Error>,
+) -> Result<Others, Error> {
+    if others.force_on_me || others.force_on_peer {
+        let nodes = nodes_with(FORCE_NEW_CLUSTER)?;
+        let is_live = |name: &str| nodes.iter().any(|other| other == name);
+        others.force_on_me &= is_live(node);
+        others.force_on_peer &= peer.is_some_and(is_live);
+    }
+    if others.restart_no_leave {
+        others.restart_no_leave = nodes_with(RESTART_NO_LEAVE)?.iter().any(|name| name == node);
+    }
+    Ok(others)
+}
+
+fn nodes_in(answer: Result<String, Error>) -> Result<Vec<String>, Error> {
+    match answer {
         Ok(said) => Ok(said.lines().filter_map(node_with_a_value).map(str::to_owned).collect()),
         Err(Error::Tool { code, .. }) if NOWHERE.contains(&code) => Ok(Vec::new()),
         Err(error) => Err(error),
@@ -46,48 +56,43 @@ fn node_with_a_value(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::command::stand_in;
-
-    /// An attribute manager that answers every query so, and leaves a file where it was asked.
-    fn answering(dir: &Path, said: &str, code: i32) -> Programs {
-        let asked = dir.join("asked");
-        stand_in(dir, "attrd_updater", &format!("touch {}\ncat <<'END'\n{said}\nEND\nexit {code}", asked.display()))
-    }
 
     fn all() -> Others {
         Others { force_on_me: true, force_on_peer: true, restart_no_leave: true, ..Others::default() }
     }
 
-    fn kept(said: &str, code: i32) -> Result<(bool, bool, bool), Error> {
-        let dir = tempfile::tempdir().unwrap();
-        let kept = keep_live(&answering(dir.path(), said, code), all(), "node2", Some("node1"))?;
-        Ok((kept.force_on_me, kept.force_on_peer, kept.restart_no_leave))
+    /// What is kept for node2, whose peer is node1, where every question is answered so.
+    fn kept(said: &str) -> (bool, bool, bool) {
+        let kept = keep(all(), "node2", Some("node1"), |_| nodes_in(Ok(said.to_owned()))).unwrap();
+        (kept.force_on_me, kept.force_on_peer, kept.restart_no_leave)
+    }
+
+    fn failed(code: i32) -> Result<String, Error> {
+        Err(Error::Tool { tool: "attrd_updater", code, complaint: String::new() })
     }
 
     #[test]
     fn a_wish_that_only_the_cib_has_is_none() {
-        // Never set since the attribute manager started; set and deleted; set on the peer alone.
-        assert_eq!(kept("", 78).unwrap(), (false, false, false));
-        assert_eq!(kept("name=\"x\" host=\"node2\" value=\"\"", 0).unwrap(), (false, false, false));
-        assert_eq!(kept("name=\"x\" host=\"node1\" value=\"1\"", 0).unwrap(), (false, true, false));
-        let both = "name=\"x\" host=\"node1\" value=\"a \\\"b\\\"\"\nname=\"x\" host=\"node2\" value=\"node2\"";
-        assert_eq!(kept(both, 0).unwrap(), (true, true, true));
+        // Set and deleted; set on the peer alone; set on both.
+        assert_eq!(kept("name=\"x\" host=\"node2\" value=\"\"\n"), (false, false, false));
+        assert_eq!(kept("name=\"x\" host=\"node1\" value=\"1\"\n"), (false, true, false));
+        let both = "name=\"x\" host=\"node1\" value=\"a \\\"b\\\"\"\nname=\"x\" host=\"node2\" value=\"node2\"\n";
+        assert_eq!(kept(both), (true, true, true));
+        // Never set since the attribute manager started.
+        for code in NOWHERE {
+            assert_eq!(nodes_in(failed(code)).unwrap(), Vec::<String>::new());
+        }
     }
 
     #[test]
     fn an_attribute_manager_that_does_not_answer_is_no_absence() {
-        assert!(matches!(kept("", 102), Err(Error::Disconnected { .. })));
-        assert!(matches!(kept("", 1), Err(Error::Tool { code: 1, .. })));
+        assert!(keep(all(), "node2", Some("node1"), |_| nodes_in(failed(1))).is_err());
     }
 
     #[test]
     fn nobody_is_asked_where_there_is_no_wish() {
-        let dir = tempfile::tempdir().unwrap();
-        let programs = answering(dir.path(), "", 78);
-        assert_eq!(keep_live(&programs, Others::default(), "node2", Some("node1")).unwrap(), Others::default());
-        assert!(!dir.path().join("asked").exists());
+        let nobody = |_: &str| panic!("nothing is to be asked");
+        assert_eq!(keep(Others::default(), "node2", Some("node1"), nobody).unwrap(), Others::default());
     }
 }
