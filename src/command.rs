@@ -16,6 +16,7 @@ use nix::unistd::Pid;
 use zeroize::Zeroizing;
 
 use crate::clock::{self, Deadline};
+use crate::pace::{Limit, Pace};
 
 /// Where a program may be found: the service's own `PATH` is not asked, so that nobody else's program can stand in.
 const DIRECTORIES: &[&str] = &["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
@@ -59,19 +60,26 @@ pub enum Error {
     TimedOut { program: String, seconds: f64 },
 }
 
+impl Error {
+    /// Whether its time was over.
+    pub fn is_too_late(&self) -> bool {
+        matches!(self, Self::TimedOut { .. })
+    }
+}
+
 /// This machine's programs, as one action or one command runs them.
 #[derive(Clone, Debug)]
 pub struct Programs {
     /// Where they are looked for, the first one first.
     directories: Vec<PathBuf>,
-    /// The end of what they are run for, where that has one.
-    end: Option<Deadline>,
+    /// How long they may take, and the end of what they are run for, where that has one.
+    pace: Arc<Pace>,
 }
 
 impl Default for Programs {
     /// Each has the time that it is given, and no more than that limits it.
     fn default() -> Self {
-        Self { directories: DIRECTORIES.iter().map(PathBuf::from).collect(), end: None }
+        Self { directories: DIRECTORIES.iter().map(PathBuf::from).collect(), pace: Arc::default() }
     }
 }
 
@@ -79,7 +87,18 @@ impl Programs {
     /// The same, for an action that ends at `end`: no program outlasts it.
     #[must_use]
     pub fn until(self, end: Deadline) -> Self {
-        Self { end: Some(end), ..self }
+        self.paced(Pace::until(end))
+    }
+
+    /// The same, for an action on a machine that is as slow as `pace` says.
+    #[must_use]
+    pub fn paced(self, pace: Pace) -> Self {
+        Self { pace: Arc::new(pace), ..self }
+    }
+
+    /// How long things may take where they run.
+    pub fn pace(&self) -> &Pace {
+        &self.pace
     }
 
     /// The same, where a program in `directory` stands in for the machine's own.
@@ -89,9 +108,9 @@ impl Programs {
         self
     }
 
-    /// Runs `program` with `args` and waits for its end, at most `timeout`.
-    pub fn run<A: AsRef<OsStr>>(&self, program: &str, args: &[A], timeout: Duration) -> Result<Output, Error> {
-        self.run_with_input(program, args, &[], timeout)
+    /// Runs `program` with `args` and waits for its end, at most as long as `limit` says.
+    pub fn run<A: AsRef<OsStr>>(&self, program: &str, args: &[A], limit: impl Into<Limit>) -> Result<Output, Error> {
+        self.run_with_input(program, args, &[], limit)
     }
 
     /// As [`run`](Self::run), with `input` on the program's standard input.
@@ -100,10 +119,10 @@ impl Programs {
         program: &str,
         args: &[A],
         input: &[u8],
-        timeout: Duration,
+        limit: impl Into<Limit>,
     ) -> Result<Output, Error> {
         let child = self.spawn(program, args, Stdio::piped())?;
-        self.finish(program, child, input, timeout, &PLAIN).map(Output::from)
+        self.finish(program, child, input, limit.into(), &PLAIN).map(Output::from)
     }
 
     /// As [`run`](Self::run), of a program that prints a secret: the exit code and what it printed, which is wiped when it
@@ -115,7 +134,7 @@ impl Programs {
         timeout: Duration,
     ) -> Result<(i32, Zeroizing<Vec<u8>>), Error> {
         let child = self.spawn(program, args, Stdio::piped())?;
-        self.finish(program, child, &[], timeout, &SECRET).map(|said| (said.code, said.stdout))
+        self.finish(program, child, &[], timeout.into(), &SECRET).map(|said| (said.code, said.stdout))
     }
 
     /// As [`run`](Self::run), with `file` as the program's standard input: the one descriptor that it surely does not hand
@@ -125,10 +144,10 @@ impl Programs {
         program: &str,
         args: &[A],
         file: File,
-        timeout: Duration,
+        limit: impl Into<Limit>,
     ) -> Result<Output, Error> {
         let child = self.spawn(program, args, file.into())?;
-        self.finish(program, child, &[], timeout, &PLAIN).map(Output::from)
+        self.finish(program, child, &[], limit.into(), &PLAIN).map(Output::from)
     }
 
     /// The full path of `program`, if it is installed.
@@ -159,22 +178,14 @@ impl Programs {
         Error::NotInstalled { program: program.to_owned(), looked_in: directories.join(", ") }
     }
 
-    fn finish(
-        &self,
-        program: &str,
-        mut child: Child,
-        input: &[u8],
-        timeout: Duration,
-        room: &Room,
-    ) -> Result<Said, Error> {
-        let timeout = self.end.map_or(timeout, |end| end.at_most(timeout));
+    fn finish(&self, program: &str, mut child: Child, input: &[u8], limit: Limit, room: &Room) -> Result<Said, Error> {
         let stdout = drain(child.stdout.take(), room);
         let stderr = drain(child.stderr.take(), room);
         if let Some(mut stdin) = child.stdin.take() {
             // A program that does not read its input is no fault of ours: its exit code tells.
             let _ = stdin.write_all(input);
         }
-        let code = wait(program, &mut child, timeout)?;
+        let code = self.pace.within(limit, |timeout| wait(program, &mut child, timeout), Error::is_too_late)?;
         let patience = Deadline::after(PIPE_PATIENCE);
         Ok(Said { code, stdout: collect(stdout, patience), stderr: collect(stderr, patience) })
     }

@@ -29,6 +29,7 @@ mod ofd_lock;
 pub mod openshift;
 pub mod options;
 mod output;
+pub mod pace;
 pub mod pacemaker;
 pub mod podman;
 mod proc;

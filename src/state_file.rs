@@ -40,6 +40,11 @@ pub fn turn_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}.turn"))
 }
 
+/// How long things take on this machine, in this boot: see `pace`.
+pub fn pace_path(volatile_dir: &Path, resource: &str) -> PathBuf {
+    volatile_dir.join(format!("podman-etcd-{resource}-pace.json"))
+}
+
 /// Reads a file that [`write`] wrote.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Fact<T> {
     let text = match regular_file::read(path) {

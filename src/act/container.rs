@@ -2,7 +2,6 @@
 //! new one, and the old one is kept beside it.
 
 use std::path::Path;
-use std::time::Duration;
 
 use ring::digest;
 
@@ -12,13 +11,12 @@ use crate::clock::Deadline;
 use crate::decide::plan::RunMode;
 use crate::etcd::config;
 use crate::openshift::manifest::are_alike;
+use crate::pace::Question;
 use crate::podman::{self, Inspected, process};
 use crate::resource::context::Context;
 use crate::resource::deployment::saved_manifest;
 use crate::state_file;
 
-/// How long podman may take to start a container whose image is there.
-const RUN_TIMEOUT: Duration = Duration::from_secs(60);
 /// The label that says what a container was made from.
 const LABEL: &str = "tandem.made-from";
 
@@ -41,17 +39,14 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     }
     save_manifest(context)?;
     write_config(context, &config::render(&context.settings(image.version), mode))?;
-    let deadline = Deadline::after(context.deadline.at_most(RUN_TIMEOUT));
     process::forget(&context.process_path);
-    let starts_again = serves && start_again(context, deadline)?;
-    if !starts_again {
-        let mut all = vec![format!("--label={LABEL}={made_from}")];
-        if params.authfile.is_file() {
-            all.push(format!("--authfile={}", params.authfile.display()));
-        }
-        all.extend(options);
-        podman::run(programs, &context.turn, &params.name, &all, deadline)?;
+    let mut all = vec![format!("--label={LABEL}={made_from}")];
+    if params.authfile.is_file() {
+        all.push(format!("--authfile={}", params.authfile.display()));
     }
+    all.extend(options);
+    let launch = |within| launch(context, serves, &all, Deadline::after(within));
+    let starts_again = programs.pace().within(Question::Launch, launch, Error::is_too_late)?;
     let how = if starts_again { "started again" } else { "made" };
     log::info!("container '{}' is {how}; etcd {} from {}", params.name, image.version, deployment.image);
     if let Some(container) = podman::inspect(programs, &params.name)? {
@@ -61,6 +56,15 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
         drop_in::write(context, &container.id);
     }
     Ok(())
+}
+
+/// Starts the container that is there, where that `serves`, or makes one from `options`. Answers whether it was there.
+fn launch(context: &Context, serves: bool, options: &[String], deadline: Deadline) -> Result<bool, Error> {
+    let starts_again = serves && start_again(context, deadline)?;
+    if !starts_again {
+        podman::run(&context.programs, &context.turn, &context.params.name, options, deadline)?;
+    }
+    Ok(starts_again)
 }
 
 /// Starts the container that is there. Answers false where its storage is damaged: then it is made anew, as nothing of

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use super::Error;
 use crate::command::Programs;
@@ -11,8 +10,6 @@ use crate::etcd::version::{self, Version};
 use crate::resource::context::Context;
 use crate::{decision_log, podman, state_file};
 
-/// How long a container may take to tell its etcd's version.
-const ASKING_TAKES: Duration = Duration::from_secs(20);
 /// What is assumed where an image does not tell: the release line that knows the fewest new names and is in support.
 const ASSUMED: Version = Version { minor: 5, patch: u32::MAX };
 /// What is known of images, by their ids.
@@ -72,7 +69,7 @@ fn known_version(programs: &Programs, image: &str, id: &str) -> Version {
 }
 
 fn asked(programs: &Programs, image: &str) -> Option<Version> {
-    match podman::version_of(programs, image, "etcd", ASKING_TAKES) {
+    match podman::version_of(programs, image, "etcd") {
         Ok(printed) => Version::parse(&printed).or_else(|| {
             log::warn!("{image} does not tell the version of its etcd: taking it for a 3.{}", ASSUMED.minor);
             None

@@ -19,15 +19,13 @@ use crate::decide::Fact;
 use crate::decide::evidence::FailedStarts;
 use crate::decide::plan::{Effect, Via};
 use crate::etcd::blocking;
-use crate::etcd::client::{self, Endpoint};
+use crate::etcd::client::{self, Credentials, Endpoint};
 use crate::failed_starts;
+use crate::pace::Question;
 use crate::pacemaker::{self, attributes};
 use crate::podman;
 use crate::resource::context::Context;
 use crate::state_file;
-
-/// How long etcd has to answer a change of its membership.
-const MEMBERSHIP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An effect that failed: the round ends with it.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +45,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether podman's time was over.
+    fn is_too_late(&self) -> bool {
+        matches!(self, Self::Podman(error) if error.is_too_late())
+    }
+
     fn file(path: &Path, source: std::io::Error) -> Self {
         Self::File { path: path.display().to_string(), source }
     }
@@ -101,18 +104,29 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::StandIn(vote) => stand_in::stand_in(context, vote),
         Effect::SettleConfig => container::settle_config(context),
         Effect::MoveLeader { to } => {
-            Ok(blocking::move_leader(&context.own_endpoint, context.credentials(), *to, MEMBERSHIP_TIMEOUT)?)
+            members(context, Via::Own, |at, with, timeout| blocking::move_leader(at, with, *to, timeout))
         }
         Effect::RemoveMember { id, via } => {
-            Ok(blocking::remove_member(endpoint(context, *via)?, context.credentials(), *id, MEMBERSHIP_TIMEOUT)?)
+            members(context, *via, |at, with, timeout| blocking::remove_member(at, with, *id, timeout))
         }
         Effect::AddLearner { peer_url, via } => {
-            Ok(blocking::add_learner(endpoint(context, *via)?, context.credentials(), peer_url, MEMBERSHIP_TIMEOUT)?)
+            members(context, *via, |at, with, timeout| blocking::add_learner(at, with, peer_url, timeout))
         }
         Effect::PromoteMember { id, via } => {
-            Ok(blocking::promote_member(endpoint(context, *via)?, context.credentials(), *id, MEMBERSHIP_TIMEOUT)?)
+            members(context, *via, |at, with, timeout| blocking::promote_member(at, with, *id, timeout))
         }
     }
+}
+
+/// Changes etcd's members, in the time that such a change has here.
+fn members(
+    context: &Context,
+    via: Via,
+    change: impl FnOnce(&Endpoint, &Credentials, Duration) -> Result<(), client::Error>,
+) -> Result<(), Error> {
+    let endpoint = endpoint(context, via)?;
+    let ask = |timeout| change(endpoint, context.credentials(), timeout);
+    Ok(context.programs.pace().within(Question::Members, ask, client::Error::is_too_late)?)
 }
 
 /// Nothing is begun beside another agent, or beside the podman that a killed one left behind.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::clock;
 use crate::data_dir::DataDir;
 use crate::decide::evidence::{
-    BootMemory, Cib, Container, Etcd, Evidence, Leaderless, LogPosition, MemberId, Note, PeerAgent, PeerNode,
+    BootMemory, Cib, Container, Etcd, Evidence, Leaderless, LogPosition, MemberId, Note, Pace, PeerAgent, PeerNode,
     PublishedState,
 };
 use crate::decide::fact::Fact;
@@ -35,6 +35,9 @@ pub(crate) fn text(evidence: &Evidence) -> String {
     if let Fact::Known(word) = &evidence.confirmation {
         let loss = if word.accept_loss { ", accepting the loss" } else { "" };
         line("confirmation", format!("{} is given up{loss}", word.lost_node));
+    }
+    if evidence.pace != Pace::default() {
+        line("this machine", pace(evidence.pace));
     }
     match &evidence.cib {
         Fact::Known(cib) => write_cib(cib, peer, &mut line),
@@ -144,6 +147,26 @@ fn boot_memory(evidence: &Evidence, memory: &BootMemory) -> String {
         Some(voter) => format!("saw member {:x} vote, and may run standalone with its data", voter.member_id),
         None => "saw no voter run, or gave its claim up".to_owned(),
     }
+}
+
+/// How slow it is, where that matters.
+fn pace(pace: Pace) -> String {
+    let Pace { look_ms, launch_ms, postponed } = pace;
+    let mut parts = Vec::new();
+    if look_ms > 0 {
+        parts.push(format!("took {} s for this look", seconds(look_ms)));
+    }
+    if launch_ms > 0 {
+        parts.push(format!("needs {} s to launch etcd", seconds(launch_ms)));
+    }
+    if postponed > 0 {
+        parts.push(format!("had no time to run standalone in the last {postponed} actions"));
+    }
+    parts.join(", ")
+}
+
+fn seconds(ms: u64) -> String {
+    format!("{}.{}", ms / 1_000, ms % 1_000 / 100)
 }
 
 fn record(record: &PublishedState) -> String {

@@ -9,10 +9,12 @@ use crate::clock::Deadline;
 use crate::command::Programs;
 use crate::decide::{Evidence, Fact, Request};
 use crate::observe;
+use crate::pace::Pace;
 use crate::pacemaker::resource::{self, Configured};
 use crate::resource::context::Context;
 use crate::resource::deployment::Manifests;
 use crate::resource::params;
+use crate::state_file;
 
 /// How long a look at everything may take.
 const BUDGET: Duration = Duration::from_secs(600);
@@ -29,7 +31,10 @@ pub(super) struct ResourceArgument {
 pub(super) fn context(argument: &ResourceArgument) -> Result<Context, Failure> {
     let programs = Programs::default();
     let env = choose(resource::configured(&programs)?, argument.resource.as_deref())?.env();
-    Ok(Context::new(&env, params::parse(&env)?, &programs, Deadline::after(BUDGET), Manifests::CurrentOrSaved)?)
+    let deadline = Deadline::after(BUDGET);
+    // It waits as long as the agent does, and measures nothing for it.
+    let programs = programs.paced(Pace::read(&state_file::pace_path(&env.volatile_dir(), env.resource()), deadline));
+    Ok(Context::new(&env, params::parse(&env)?, &programs, deadline, Manifests::CurrentOrSaved)?)
 }
 
 fn choose(mut found: Vec<Configured>, wanted: Option<&str>) -> Result<Configured, Failure> {

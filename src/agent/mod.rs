@@ -19,11 +19,13 @@ use crate::command::Programs;
 use crate::decide::Request;
 use crate::ocf::env::Env;
 use crate::ocf::exit::{Answered, Code};
+use crate::pace::Pace;
 use crate::podman;
 use crate::resource::actions;
 use crate::resource::context::Context;
 use crate::resource::deployment::{self, Manifests};
 use crate::resource::params::{self, Invalid, Params, Source};
+use crate::state_file;
 
 /// How long a check of the parameters takes at most.
 const VALIDATE_TAKES: Duration = Duration::from_secs(20);
@@ -48,7 +50,8 @@ pub fn validate_all(env: &Env, programs: &Programs) -> Answered {
 pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request) -> Answered {
     let timeout = env.timeout().unwrap_or_else(|| actions::advertised_timeout(request));
     let deadline = Deadline::after(actions::budget(timeout));
-    let programs = programs.clone().until(deadline);
+    let pace = Pace::kept_at(&state_file::pace_path(&env.volatile_dir(), env.resource()), deadline);
+    let programs = programs.clone().paced(pace);
     let context = params::parse(env).and_then(|params| context(env, params, &programs, deadline, request));
     let context = match context {
         Ok(context) => {

@@ -83,7 +83,10 @@ impl Rounds<'_> {
         }
         self.failures = 0;
         match plan.next {
-            Next::Exit(exit) => Some(finish(exit, &plan.because)),
+            Next::Exit(exit) => {
+                self.count_postponed(&plan.because);
+                Some(finish(exit, &plan.because))
+            }
             Next::Reobserve { after_ms, progress } => {
                 self.progress = progress;
                 self.spent.waiting += Duration::from_millis(after_ms);
@@ -105,6 +108,15 @@ impl Rounds<'_> {
             log::info!(
                 "since the announcement: {looking:.3} s of looks, {acting:.3} s of acts, {waiting:.3} s of pauses"
             );
+        }
+    }
+
+    /// A recovery that each action leaves to the next one would never be begun. A notification that is about something else says
+    /// nothing of it.
+    fn count_postponed(&self, because: &Reason) {
+        let is_postponed = *because == Reason::Waiting(Wait::MoreTime);
+        if is_postponed || self.request == Request::Monitor {
+            self.context.programs.pace().note_postponed(is_postponed);
         }
     }
 

@@ -4,6 +4,7 @@ mod cib;
 mod disk;
 mod etcd;
 mod note;
+mod pace;
 mod version;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ pub use cib::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedStat
 pub use disk::{Backup, DataDir, History, Room};
 pub use etcd::{Container, Etcd, Found, Leaderless, Member, NoPermission};
 pub use note::{BootMemory, Confirmation, LogPosition, Note, RunningVoter};
+pub use pace::Pace;
 pub use version::Version;
 
 use super::fact::Fact;
@@ -77,6 +79,9 @@ pub struct Evidence {
     /// How a survivor is to go on. Decisions that were recorded before there was a choice restarted etcd.
     #[serde(default, skip_serializing_if = "is_default")]
     pub recovery: Recovery,
+    /// How slow this machine is, where it is slow.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pace: Pace,
     /// A number that no other round of this boot has: see [`PublishedState::nonce`].
     #[serde(default)]
     pub nonce: u64,

@@ -22,6 +22,7 @@ mod recover;
 mod restart;
 mod roles;
 mod serve;
+mod slow;
 mod stand_in;
 mod standing;
 mod start;

@@ -11,6 +11,7 @@ use super::proof;
 use super::reason::{Health, Reason, Refusal, Wait};
 use super::record::joining_record;
 use super::recover;
+use super::slow;
 use super::standing::{Standing, classify, health, running_exit, unseen};
 use super::timing::{
     LOOK_AGAIN_MS, LOOK_FOR_A_RETURN_MS, MONITOR_RESERVE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS,
@@ -102,7 +103,7 @@ fn with_a_leader(evidence: &Evidence, progress: &Progress, etcd: &Etcd) -> Plan 
     if let Some(plan) = membership::remove_deleted_peer(evidence, etcd) {
         return plan;
     }
-    if evidence.elapsed_ms < PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS
+    if evidence.elapsed_ms < slow::patience_ms(evidence, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS)
         && let Some(plan) = membership::promote_caught_up_learner(evidence, progress, etcd)
     {
         return plan;

@@ -7,6 +7,7 @@ use super::plan::{Exit, Next, Phase, Plan, Progress};
 use super::proof;
 use super::reason::{Health, Reason, Wait};
 use super::recover;
+use super::slow;
 use super::standing::health;
 use super::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS, PATIENCE_WITH_A_JOINER_MS};
 use super::upkeep::kept;
@@ -42,7 +43,8 @@ fn before_start(evidence: &Evidence, notify: &Notify) -> Plan {
 /// Somebody has started: a learner is watched until it votes, and the one who starts learns that it does.
 fn after_start(evidence: &Evidence, progress: &Progress) -> Plan {
     let Fact::Known(etcd) = &evidence.own_etcd else { return nothing() };
-    if etcd.leader.is_none() || evidence.elapsed_ms > PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS {
+    let patience_ms = slow::patience_ms(evidence, PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS);
+    if etcd.leader.is_none() || evidence.elapsed_ms > patience_ms {
         return nothing();
     }
     if let Some(plan) = membership::promote_caught_up_learner(evidence, progress, etcd) {

@@ -283,6 +283,10 @@ pub enum Refusal {
         why: String,
     },
     NotAVoterYet,
+    /// A recovery takes longer on this machine than this action has.
+    NoTimeToGoOn {
+        needed_ms: u64,
+    },
     StillRunning,
     /// An earlier action, or its podman, does not end.
     EarlierActionLasts,

@@ -1,15 +1,14 @@
 //! A survivor that may go on standalone (rule R3 and the force of R2): whether, and by which way.
 
 use super::announce::announce;
-use super::evidence::{Etcd, Evidence};
+use super::evidence::{Etcd, Evidence, Recovery};
 use super::fact::Fact;
 use super::plan::{Phase, Plan, Progress};
 use super::proof::{has_proof, is_confirmed, peer_is_out_of_the_way, votes_among_many};
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
-use super::restart::{
-    decide_announced, decide_at_the_barrier, go_on_later, has_time_for, r2_rule_of_a_force, was_forced,
-};
+use super::restart::{decide_announced, decide_at_the_barrier, r2_rule_of_a_force, was_forced};
 use super::serve;
+use super::slow;
 use super::stand_in;
 use super::standing::running_exit;
 use super::timing::{FORCE_RESERVE_MS, LOOK_FOR_A_RETURN_MS, STOP_AND_LAUNCH_NEED_MS};
@@ -22,7 +21,10 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
         Phase::Announced => Some(decide_announced(evidence, progress)),
         Phase::StandIn { nonce, term } => Some(stand_in::decide_announced(evidence, progress, *nonce, *term)),
         Phase::StoodIn => Some(stand_in::decide_stood_in(evidence, progress)),
-        Phase::Barrier { nonce } => Some(not_undone(evidence, decide_at_the_barrier(evidence, progress, *nonce))),
+        Phase::Barrier { nonce } => {
+            let has_time = slow::has_time_to_launch(evidence);
+            Some(not_undone(evidence, decide_at_the_barrier(evidence, progress, *nonce, has_time)))
+        }
         Phase::Started(mode) => Some(not_undone(evidence, serve::started(evidence, progress, mode))),
         Phase::Begin | Phase::HandedOver | Phase::Left | Phase::Stopped => begin(evidence, progress),
     }
@@ -37,8 +39,13 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     if was_forced(evidence) {
         return Some(await_what_was_forced(evidence, progress));
     }
-    if !has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS) {
-        return Some(go_on_later(evidence));
+    // A stand-in needs less than a launch; should it be in vain, that is when the launch is asked for.
+    let has_time = match evidence.recovery {
+        Recovery::Restart => slow::has_time_to_stop_and_launch(evidence),
+        Recovery::StandIn | Recovery::StandInUntested => slow::has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS),
+    };
+    if !has_time {
+        return Some(slow::go_on_later(evidence));
     }
     Some(announce(evidence, because))
 }
@@ -46,7 +53,7 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
 /// To begin once more would stop what is about to serve.
 fn await_what_was_forced(evidence: &Evidence, progress: &Progress) -> Plan {
     let why = "it was started as the only voter and does not serve yet".to_owned();
-    if has_time_for(evidence, FORCE_RESERVE_MS) {
+    if slow::has_time_for(evidence, FORCE_RESERVE_MS) {
         return Plan::then_look(
             Vec::new(),
             LOOK_FOR_A_RETURN_MS,

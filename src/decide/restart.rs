@@ -12,22 +12,12 @@ use super::proof::{
 };
 use super::reason::{NoStandIn, Reason, Refusal, Rule, Step, Wait};
 use super::serve;
-use super::standing::{Standing, classify, database_is_ahead, history_position, plain_start, running_exit};
+use super::slow;
+use super::standing::{Standing, classify, database_is_ahead, history_position, plain_start};
 use super::timing::{
-    FORCE_GRACE_S, LAUNCH_NEEDS_MS, LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_WRITE_MS,
-    PATIENCE_WITH_THE_CIB_MS, STOP_AND_LAUNCH_NEED_MS,
+    FORCE_GRACE_S, LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_WITH_THE_CIB_MS,
 };
 use super::vote;
-
-/// Of a short time not more than half is asked for: an action that never has enough would never begin.
-pub(super) fn has_time_for(evidence: &Evidence, needed_ms: u64) -> bool {
-    evidence.elapsed_ms + needed_ms.min(evidence.budget_ms / 2) <= evidence.budget_ms
-}
-
-/// etcd runs on as it is, and the next monitor, a few seconds later, has all its time.
-pub(super) fn go_on_later(evidence: &Evidence) -> Plan {
-    Plan::exit(Vec::new(), running_exit(evidence), Reason::Waiting(Wait::MoreTime))
-}
 
 /// Whether what runs was started with force by an announcement of ours and has not served since: the force is in its
 /// configuration until then. Where the note cannot be read it may have been ours.
@@ -56,8 +46,8 @@ fn stop_before_force(evidence: &Evidence, progress: &Progress, because: Step) ->
     if let Some(plan) = called_off(evidence).filter(|_| runs) {
         return plan;
     }
-    if runs && !has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS) {
-        return go_on_later(evidence);
+    if runs && !slow::has_time_to_stop_and_launch(evidence) {
+        return slow::go_on_later(evidence);
     }
     let nonce = evidence.nonce;
     let record = announced_record(evidence, &note, Some(nonce));
@@ -86,7 +76,7 @@ pub(super) fn look_anew() -> Plan {
 /// order on all nodes, so this CIB is newer than the stop. Without our vote no peer gets a leader after that, and a voter
 /// claims first, remembers after that (`upkeep::claim_and_remember`) and needs both to go on: a peer that claims nothing here
 /// has nothing to go on by. Without this barrier, a CIB that lags behind hides a peer that runs again, and both go on.
-pub(super) fn decide_at_the_barrier(evidence: &Evidence, progress: &Progress, nonce: u64) -> Plan {
+pub(super) fn decide_at_the_barrier(evidence: &Evidence, progress: &Progress, nonce: u64, has_time: bool) -> Plan {
     if was_forced(evidence) {
         // podman was cut short, or failed after all: what it launched runs.
         let mode = RunMode::ForceNewCluster;
@@ -102,15 +92,14 @@ pub(super) fn decide_at_the_barrier(evidence: &Evidence, progress: &Progress, no
     if !came_back(evidence, nonce) {
         return await_own_write(evidence, progress, "the last word before running standalone does not appear in it");
     }
-    if !has_time_for(evidence, LAUNCH_NEEDS_MS) {
-        // The start that follows goes on from here, with all its time.
-        return Plan::exit(Vec::new(), Exit::Retriable, Reason::Waiting(Wait::MoreTime));
+    if !has_time {
+        return slow::go_on_with_a_start();
     }
     decide_stopped(evidence)
 }
 
 pub(super) fn await_own_write(evidence: &Evidence, progress: &Progress, in_vain: &str) -> Plan {
-    if progress.in_phase_ms(evidence.elapsed_ms) > PATIENCE_WITH_THE_CIB_MS {
+    if progress.in_phase_ms(evidence.elapsed_ms) > slow::patience_ms(evidence, PATIENCE_WITH_THE_CIB_MS) {
         return evidence.refuse(Refusal::CibUnreadable { why: in_vain.to_owned() });
     }
     Plan::then_look(Vec::new(), LOOK_FOR_A_WRITE_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord))

@@ -5,6 +5,7 @@ use super::fact::Fact;
 use super::membership::{has_caught_up, lag_behind, polls_caught_up};
 use super::plan::{Effect, Exit, Plan, Progress, Via};
 use super::reason::{Health, Reason, Refusal, Step, Wait};
+use super::slow;
 use super::standing::{health, unseen};
 use super::timing::{LOOK_AGAIN_MS, LOOK_AT_A_LEARNER_MS, PATIENCE_WITH_A_VOTE_MS, PROMOTION_RESERVE_MS};
 use super::upkeep::remember_voter;
@@ -24,7 +25,7 @@ pub(super) fn decide_promote(evidence: &Evidence, progress: &Progress) -> Plan {
     if evidence.machine_is_deleted() {
         return evidence.refuse(Refusal::MachineIsDeleted);
     }
-    if evidence.elapsed_ms > PATIENCE_WITH_A_VOTE_MS {
+    if evidence.elapsed_ms > slow::patience_ms(evidence, PATIENCE_WITH_A_VOTE_MS) {
         return evidence.refuse(Refusal::NotAVoterYet);
     }
     // Whose learner this is needs no look at ids: the peer's etcd promotes no member that it does not list.

@@ -12,6 +12,7 @@ use super::plan::{Effect, Next, Phase, Plan, Progress};
 use super::proof::{note_unreadable, peer_is_out_of_the_way};
 use super::reason::{NoStandIn, Reason, Step, Wait};
 use super::restart;
+use super::slow;
 use super::standing::{health, running_exit};
 use super::timing::{
     LOOK_AT_ONCE_MS, LOOK_FOR_A_LEADER_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_AFTER_A_VOTE_MS, PATIENCE_WITH_A_TERM_MS,
@@ -26,7 +27,8 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: 
     if let Some(plan) = restart::called_off(evidence) {
         return plan;
     }
-    let has_patience = progress.in_phase_ms(evidence.elapsed_ms) < PATIENCE_WITH_A_TERM_MS;
+    let patience_ms = slow::patience_ms(evidence, PATIENCE_WITH_A_TERM_MS);
+    let has_patience = progress.in_phase_ms(evidence.elapsed_ms) < patience_ms;
     let vote = match vote::vote(evidence) {
         Ok(vote) => vote,
         // One look may miss what the next one finds, and costs less than a restart.
@@ -39,8 +41,8 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: 
     if !came_back(evidence, nonce) {
         return restart::await_own_write(evidence, progress, "the announcement does not appear in it");
     }
-    if !restart::has_time_for(evidence, STAND_IN_NEEDS_MS) {
-        return restart::go_on_later(evidence);
+    if !slow::has_time_for(evidence, STAND_IN_NEEDS_MS) {
+        return slow::go_on_later(evidence);
     }
     if vote.term == term {
         let because = Reason::Step(Step::StandIn { peer: evidence.peer_name().to_owned() });
@@ -75,13 +77,14 @@ pub(super) fn decide_stood_in(evidence: &Evidence, progress: &Progress) -> Plan 
     // It was given up after the vote: without its follower the leader steps down after an election time-out or two. Or it does
     // not say how it stands, which proves nothing: to stop it may be to stop what serves.
     let is_silent = evidence.own_etcd.known().is_none() && evidence.own_leaderless.known().is_none();
-    let has_patience = progress.in_phase_ms(evidence.elapsed_ms) < PATIENCE_AFTER_A_VOTE_MS;
+    let patience_ms = slow::patience_ms(evidence, PATIENCE_AFTER_A_VOTE_MS);
+    let has_patience = progress.in_phase_ms(evidence.elapsed_ms) < patience_ms;
     if evidence.container_may_run() && (own.is_some() || (is_silent && has_patience)) {
-        if restart::has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS) {
+        if slow::has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS) {
             let wait = Reason::Waiting(Wait::OwnLeader);
             return Plan::then_look(Vec::new(), LOOK_FOR_A_LEADER_MS, progress.clone(), wait);
         }
-        return in_vain(evidence, restart::go_on_later(evidence));
+        return in_vain(evidence, slow::go_on_later(evidence));
     }
     let plan = restart::restart_instead(evidence, progress, NoStandIn::InVain);
     if matches!(plan.next, Next::Exit(_)) { in_vain(evidence, plan) } else { plan }

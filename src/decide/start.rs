@@ -14,6 +14,7 @@ use super::reason::{Reason, Refusal, Rule, Step, Wait};
 use super::record::joining_record;
 use super::restart;
 use super::serve::started;
+use super::slow;
 use super::standing::{Standing, classify, database_is_ahead, is_listed, is_voter, plain_start, position};
 use super::timing::{
     LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS, LOOK_AT_THE_PEER_MS, LOOK_FOR_A_LEADER_MS,
@@ -59,7 +60,9 @@ fn by_phase(evidence: &Evidence, progress: &Progress) -> Plan {
     match &progress.phase {
         Phase::Started(mode) => started(evidence, progress, mode),
         Phase::Announced => restart::decide_announced(evidence, progress),
-        Phase::Barrier { nonce } => restart::decide_at_the_barrier(evidence, progress, *nonce),
+        Phase::Barrier { nonce } => {
+            restart::decide_at_the_barrier(evidence, progress, *nonce, slow::has_time_to_launch_at_last(evidence))
+        }
         Phase::Begin | Phase::StandIn { .. } | Phase::StoodIn | Phase::HandedOver | Phase::Left | Phase::Stopped => {
             begin(evidence, progress)
         }
@@ -115,7 +118,7 @@ fn already_running(evidence: &Evidence, progress: &Progress) -> Plan {
 
 /// The record goes out first, and nothing else happens until it is visible: the peer decides from it.
 fn publish(evidence: &Evidence, progress: &Progress, effects: Vec<Effect>) -> Plan {
-    if evidence.elapsed_ms > PATIENCE_WITH_THE_CIB_MS {
+    if evidence.elapsed_ms > slow::patience_ms(evidence, PATIENCE_WITH_THE_CIB_MS) {
         let why = "our own record does not appear in it".to_owned();
         return evidence.refuse(Refusal::CibUnreadable { why });
     }

@@ -14,6 +14,7 @@ mod others;
 mod reasons;
 mod recovery;
 mod room;
+mod slow;
 mod stand_in;
 mod start;
 mod start_alone;

@@ -5,8 +5,9 @@ use super::evidence::{Etcd, Evidence};
 use super::fact::Fact;
 use super::plan::{Effect, Exit, Plan, Progress, Request};
 use super::reason::{Reason, Refusal, Step, Wait};
+use super::slow;
 use super::standing::running_exit;
-use super::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_FOR_A_TURN_MS, PATIENCE_WITH_AN_EARLIER_ACTION_MS, TURN_RESERVE_MS};
+use super::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_FOR_A_TURN_MS, TURN_RESERVE_MS};
 
 /// What an action does whose turn it is not; `None` where it is, or where nothing would be changed anyway.
 pub(super) fn wait(request: Request, evidence: &Evidence, progress: &Progress) -> Option<Plan> {
@@ -22,7 +23,7 @@ pub(super) fn wait(request: Request, evidence: &Evidence, progress: &Progress) -
     if evidence.elapsed_ms + TURN_RESERVE_MS > evidence.budget_ms {
         return Some(in_vain(request, evidence));
     }
-    if ends_it && evidence.elapsed_ms > PATIENCE_WITH_AN_EARLIER_ACTION_MS {
+    if ends_it && evidence.elapsed_ms > slow::patience_with_an_earlier_action_ms(evidence) {
         let because = Reason::Step(Step::EndEarlierAction);
         return Some(Plan::then_look(vec![Effect::EndLaunch], LOOK_AFTER_A_CHANGE_MS, progress.clone(), because));
     }

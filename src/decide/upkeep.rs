@@ -6,6 +6,7 @@ use super::membership;
 use super::others;
 use super::plan::{Effect, Exit, Plan, Progress, RunMode};
 use super::reason::{Health, Reason, Wait};
+use super::slow;
 use super::standing::classify;
 use super::timing::{LOOK_FOR_A_WRITE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS};
 use super::unstartable;
@@ -85,7 +86,8 @@ pub(super) fn kept(evidence: &Evidence, progress: &Progress, etcd: &Etcd, exit: 
     let may_become = !etcd.is_learner && evidence.peer.is_some() && evidence.last_note().is_some();
     let becomes_a_voter = may_become && !evidence.memory().is_some_and(remembers);
     let is_done = effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if remembers(memory)));
-    if becomes_a_voter && !is_done && evidence.elapsed_ms < PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS {
+    let patience_ms = slow::patience_ms(evidence, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS);
+    if becomes_a_voter && !is_done && evidence.elapsed_ms < patience_ms {
         return Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord));
     }
     Plan::exit(effects, exit, Reason::Running(health))

@@ -63,6 +63,13 @@ const NO_PERMISSION: [&str; 5] =
 /// What a learner says to a read, whoever asks.
 const LEARNER: &str = "rpc not supported for learner";
 
+impl Error {
+    /// Whether the time for an answer was over.
+    pub fn is_too_late(&self) -> bool {
+        matches!(self, Self::TimedOut { .. })
+    }
+}
+
 /// What an etcd said, and whether it refused to say more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -70,6 +77,8 @@ pub struct Answer {
     pub no_permission: Option<Box<NoPermission>>,
     /// What it said of itself where it has no leader.
     pub leaderless: Option<Raft>,
+    /// Whether it takes connections, and the time for its answer was over.
+    pub is_too_late: bool,
 }
 
 /// Which member an etcd is, of which cluster, and in which term.
@@ -85,7 +94,7 @@ pub struct Raft {
 
 impl From<Fact<Etcd>> for Answer {
     fn from(etcd: Fact<Etcd>) -> Self {
-        Self { etcd, no_permission: None, leaderless: None }
+        Self { etcd, no_permission: None, leaderless: None, is_too_late: false }
     }
 }
 
@@ -102,7 +111,8 @@ pub async fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Du
         Ok((raft, etcd)) => Answer { leaderless: etcd.leader.is_none().then_some(raft), ..Fact::Known(etcd).into() },
         Err(error) => {
             let etcd = Fact::Unknown(error.to_string());
-            let Error::NoPermission { user, .. } = error else { return etcd.into() };
+            let is_too_late = error.is_too_late();
+            let Error::NoPermission { user, .. } = error else { return Answer { is_too_late, ..etcd.into() } };
             let leaderless = !reads(endpoint, credentials, timeout).await;
             Answer { no_permission: Some(Box::new(NoPermission { user, leaderless })), ..etcd.into() }
         }

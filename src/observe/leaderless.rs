@@ -1,15 +1,11 @@
 //! What our etcd tells without a leader: its client port tells its term, its peer port the rest.
 
-use std::time::Duration;
-
 use crate::decide::evidence::{Cib, Leaderless, PeerNode, Recovery};
 use crate::decide::fact::Fact;
-use crate::etcd::client::Answer;
+use crate::etcd::client::{Answer, Error};
 use crate::etcd::peer;
+use crate::pace::Question;
 use crate::resource::context::Context;
-
-/// How long the peer port has; it is on this machine.
-const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Asked where a stand-in may vote: while Pacemaker says that the peer is off.
 pub(super) fn observe(context: &Context, own: &Answer, cib: &Fact<Cib>) -> Fact<Leaderless> {
@@ -19,7 +15,9 @@ pub(super) fn observe(context: &Context, own: &Answer, cib: &Fact<Cib>) -> Fact<
         return Fact::NotAsked;
     }
     let Some(raft) = own.leaderless else { return Fact::Unknown(own.etcd.why_unknown().to_owned()) };
-    match peer::look(&context.peer_place(), context.deadline.at_most(TIMEOUT)) {
+    let place = context.peer_place();
+    let look = |timeout| peer::look(&place, timeout);
+    match context.programs.pace().within(Question::OwnPeerPort, look, Error::is_too_late) {
         Ok(seen) if seen.cluster_id == raft.cluster_id => Fact::Known(Leaderless {
             cluster_id: raft.cluster_id,
             member_id: raft.member_id,

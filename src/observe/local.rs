@@ -5,9 +5,11 @@ use std::time::Duration;
 use crate::data_dir;
 use crate::decide::evidence::{Etcd, Local, Obstacle};
 use crate::decide::fact::Fact;
-use crate::etcd::{blocking, client};
+use crate::etcd::blocking;
+use crate::etcd::client::{self, Credentials, Endpoint};
 use crate::failed_starts;
 use crate::openshift::{machine, revision};
+use crate::pace::Question;
 use crate::podman;
 use crate::podman::process;
 use crate::proc;
@@ -18,8 +20,6 @@ const OPENSHIFT_PORTS: [u16; 2] = [2381, 9978];
 /// `OCF_CHECK_LEVEL` from which a majority has to confirm a read, and from which it has to take a write.
 const READ_LEVEL: u32 = 10;
 const WRITE_LEVEL: u32 = 20;
-/// How long each check may take.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(4);
 
 pub(super) fn observe(context: &Context, is_stopped: bool, own: &Fact<Etcd>, peer: &Fact<Etcd>) -> Local {
     Local {
@@ -45,19 +45,17 @@ fn obstacle(context: &Context) -> Option<Obstacle> {
 
 /// The checks that an operator asked for besides: with what they failed.
 fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
-    let timeout = || context.deadline.at_most(CHECK_TIMEOUT);
     if !context.is_monitor {
         return None;
     }
     // Without a leader nothing can be confirmed, and what is to be done about that is decided elsewhere.
     let serves = own.known().is_some_and(Etcd::is_voter_with_leader);
-    let (own, credentials) = (&context.own_endpoint, context.credentials());
     if serves && context.check_level >= READ_LEVEL {
-        if let Err(error) = unless_refused(blocking::confirmed_read(own, credentials, timeout())) {
+        if let Err(error) = checked(context, blocking::confirmed_read) {
             return Some(format!("no confirmed read: {error}"));
         }
         if context.check_level >= WRITE_LEVEL
-            && let Err(error) = unless_refused(blocking::accepted_write(own, credentials, timeout()))
+            && let Err(error) = checked(context, blocking::accepted_write)
         {
             return Some(format!("no write taken: {error}"));
         }
@@ -66,14 +64,16 @@ fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
     if command.is_empty() {
         return None;
     }
-    podman::exec(&context.programs, &context.params.name, command, timeout())
-        .err()
-        .map(|error| format!("monitor_cmd: {error}"))
+    podman::exec(&context.programs, &context.params.name, command).err().map(|error| format!("monitor_cmd: {error}"))
 }
 
+/// A question to an etcd, with the time that it has.
+type Check = fn(&Endpoint, &Credentials, Duration) -> Result<(), client::Error>;
+
 /// etcd's auth may refuse this agent a read or a write, and serve everybody else: a restart would not mend that.
-fn unless_refused(answer: Result<(), client::Error>) -> Result<(), client::Error> {
-    match answer {
+fn checked(context: &Context, check: Check) -> Result<(), client::Error> {
+    let ask = |timeout| check(&context.own_endpoint, context.credentials(), timeout);
+    match context.programs.pace().within(Question::Check, ask, client::Error::is_too_late) {
         Err(client::Error::NoPermission { .. }) => Ok(()),
         answer => answer,
     }

@@ -6,24 +6,25 @@ mod local;
 
 use std::time::Duration;
 
-use crate::clock;
+use crate::clock::{self, Deadline};
 use crate::data_dir;
-use crate::decide::evidence::{BootMemory, Cib, DataDir, Etcd, Evidence, Room};
+use crate::decide::evidence::{BootMemory, Cib, DataDir, Etcd, Evidence, Pace, Room};
 use crate::decide::fact::Fact;
+use crate::decide::timing::LAUNCH_NEEDS_MS;
 use crate::etcd::blocking;
-use crate::etcd::client::Answer;
+use crate::etcd::client::{Answer, Endpoint};
+use crate::pace::Question;
 use crate::pacemaker::cib;
 use crate::podman::process;
 use crate::resource::context::Context;
 use crate::state_file;
 
-/// How long our own etcd has for its answer; it is on this machine.
-const OWN_ETCD_TIMEOUT: Duration = Duration::from_millis(2500);
-/// How long the peer's has. A machine that lost its power does not even refuse.
-const PEER_ETCD_TIMEOUT: Duration = Duration::from_millis(1500);
+/// A look that takes less leaves no wait without several of them.
+const SLOW_LOOK: Duration = Duration::from_secs(1);
 
 /// Looks at everything that a decision may rest on.
 pub fn observe(context: &Context) -> Evidence {
+    let began = context.deadline.elapsed();
     // Before all else: what is seen later cannot be changed by anybody but us then.
     let launching = if context.acts { context.turn.take() } else { context.turn.is_anothers() };
     let boot_memory = state_file::read(&context.memory_path);
@@ -40,6 +41,8 @@ pub fn observe(context: &Context) -> Evidence {
     };
     // Only a node that is to join a serving peer needs room, and its backups are walked through for that.
     let may_join = is_stopped && peer_etcd.known().is_some_and(Etcd::is_voter_with_leader);
+    let disk = if is_stopped { disk(context) } else { Fact::NotAsked };
+    let local = local::observe(context, is_stopped, &own_etcd, &peer_etcd);
     Evidence {
         elapsed_ms: millis(context.deadline.elapsed()),
         budget_ms: millis(context.budget),
@@ -53,19 +56,32 @@ pub fn observe(context: &Context) -> Evidence {
         launching,
         container,
         data_in_use,
-        disk: if is_stopped { disk(context) } else { Fact::NotAsked },
+        disk,
         room: if may_join { room(context) } else { Fact::NotAsked },
         note: state_file::read(&state_file::note_path(context.data_dir())),
         boot_memory,
         confirmation: state_file::read(&context.confirmation_path),
-        local: local::observe(context, is_stopped, &own_etcd, &peer_etcd),
+        local,
         own_etcd,
         peer_etcd,
         own_refuses: own.no_permission,
         peer_refuses: peer.no_permission,
         own_leaderless,
         recovery: context.params.recovery,
+        pace: pace(context, began),
         nonce: clock::boot_nanoseconds(),
+    }
+}
+
+/// How long things take here, as far as a decision needs to know.
+fn pace(context: &Context, began: Duration) -> Pace {
+    let look = context.deadline.elapsed().saturating_sub(began);
+    let pace = context.programs.pace();
+    let launch_ms = millis(pace.launch_needs());
+    Pace {
+        look_ms: if look < SLOW_LOOK { 0 } else { millis(look) },
+        launch_ms: if launch_ms <= LAUNCH_NEEDS_MS { 0 } else { launch_ms },
+        postponed: pace.postponed(),
     }
 }
 
@@ -90,8 +106,20 @@ fn living_sources(context: &Context, boot_memory: &Fact<BootMemory>) -> (Answer,
 }
 
 fn own_etcd(context: &Context) -> Answer {
-    let timeout = context.deadline.at_most(OWN_ETCD_TIMEOUT);
-    blocking::observe(&context.own_endpoint, context.credentials(), timeout)
+    ask(context, Question::OwnEtcd, &context.own_endpoint)
+}
+
+/// A machine that is off, and a port on which nobody listens, tell nothing of how long an answer takes.
+fn ask(context: &Context, question: Question, endpoint: &Endpoint) -> Answer {
+    let pace = context.programs.pace();
+    let asked = Deadline::after(pace.limit(question));
+    let answer = blocking::observe(endpoint, context.credentials(), asked.budget());
+    if answer.etcd.known().is_some() || answer.no_permission.is_some() {
+        pace.answered(question, asked.elapsed());
+    } else if answer.is_too_late {
+        pace.too_late(question, asked.elapsed());
+    }
+    answer
 }
 
 /// Whether our etcd follows the peer's and seems to lack something of it. A new voter is remembered once it has what its
@@ -112,7 +140,7 @@ fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
     if cib.known().is_some_and(Cib::peer_is_beyond_asking) {
         return Fact::NotAsked.into();
     }
-    blocking::observe(endpoint, context.credentials(), context.deadline.at_most(PEER_ETCD_TIMEOUT))
+    ask(context, Question::PeerEtcd, endpoint)
 }
 
 fn query_cib(context: &Context) -> Fact<Cib> {
@@ -148,6 +176,9 @@ fn disk(context: &Context) -> Fact<DataDir> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::Programs;
+    use crate::decide::evidence;
+    use crate::pace::Pace;
 
     /// Under writes, whoever is asked first always lacks something of the other.
     #[test]
@@ -169,5 +200,52 @@ mod tests {
         assert!(!is_behind(&leader, &Fact::Known(etcd(1, 101))), "it leads itself");
         assert!(!is_behind(&Fact::Known(Etcd { is_learner: true, ..etcd(1, 99) }), &leader));
         assert!(!is_behind(&Fact::Known(etcd(1, 99)), &Fact::NotAsked));
+    }
+
+    /// Who takes a connection and says nothing is slow, or hangs; nobody who listens, and nobody who takes it, tell nothing.
+    #[test]
+    fn only_who_takes_a_connection_and_does_not_answer_is_given_more_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap().self_signed(&key).unwrap();
+        let pair = dir.path().join("pair.pem").display().to_string();
+        std::fs::write(&pair, certificate.pem() + &key.serialize_pem()).unwrap();
+        let files = ["trusted_ca_file", "cert_file", "key_file"].map(|name| (name, pair.as_str()));
+        let mut context = Context::of_test(dir.path(), &[&files[..], &[("image", "etcd:test")]].concat());
+        let question = Question::OwnPeerPort;
+        let mut asked = |address: String, budget: Duration| {
+            context.programs = Programs::default().paced(Pace::until(Deadline::after(budget)));
+            let before = context.programs.pace().limit(question);
+            let answer = ask(&context, question, &Endpoint { url: format!("https://{address}"), address });
+            (answer, context.programs.pace().limit(question) > before)
+        };
+        let minute = Duration::from_secs(60);
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = silent.local_addr().unwrap().to_string();
+        let (answer, has_more) = asked(address.clone(), minute);
+        assert!(matches!(answer.etcd, Fact::Unknown(_)) && has_more, "{answer:?}");
+        let (answer, has_more) = asked(address.clone(), Duration::ZERO);
+        assert!(matches!(answer.etcd, Fact::Unknown(_)) && !has_more, "no connection in time: {answer:?}");
+        drop(silent);
+        let (answer, has_more) = asked(address, minute);
+        assert!(answer.etcd.is_absent() && !has_more, "{answer:?}");
+    }
+
+    #[test]
+    fn a_decision_is_told_how_slow_this_machine_is_where_that_matters() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = [("trusted_ca_file", "/c"), ("cert_file", "/c"), ("key_file", "/c"), ("image", "etcd:test")];
+        let mut context = Context::of_test(dir.path(), &files);
+        context.deadline = Deadline::after(Duration::from_secs(60));
+        let began = context.deadline.elapsed();
+        assert_eq!(pace(&context, began), evidence::Pace::default());
+        context.programs.pace().answered(Question::Launch, Duration::from_secs(4));
+        assert_eq!(pace(&context, began), evidence::Pace::default(), "no more than what is kept anyway");
+        context.programs.pace().answered(Question::Launch, Duration::from_secs(20));
+        context.programs.pace().note_postponed(true);
+        clock::sleep(SLOW_LOOK);
+        let slow = pace(&context, began);
+        assert_eq!((slow.launch_ms, slow.postponed), (30_000, 1));
+        assert!((1_000..2_000).contains(&slow.look_ms), "{slow:?}");
     }
 }

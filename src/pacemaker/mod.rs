@@ -6,12 +6,8 @@ pub mod cib;
 pub mod resource;
 mod wishes;
 
-use std::time::Duration;
-
 use crate::command::{self, Programs};
-
-/// How long one of Pacemaker's tools may take: the CIB's manager answers in milliseconds or is in trouble.
-const TOOL_TIMEOUT: Duration = Duration::from_secs(8);
+use crate::pace::Question;
 
 /// CRM_EX_DISCONNECT: the tool found no daemon to talk to, as where Pacemaker is stopped.
 const DISCONNECTED: i32 = 102;
@@ -35,7 +31,7 @@ pub enum Error {
 }
 
 fn run(programs: &Programs, tool: &'static str, args: &[&str]) -> Result<String, Error> {
-    let output = programs.run(tool, args, TOOL_TIMEOUT)?;
+    let output = programs.run(tool, args, Question::Pacemaker)?;
     if output.code == 0 {
         return Ok(output.stdout);
     }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Error, INSPECT_TIMEOUT, Inspected, State, succeeded};
+use super::{Error, Inspected, State, succeeded};
 use crate::command::Programs;
+use crate::pace::Question;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -20,7 +21,7 @@ struct Listed {
 
 /// The container `name`, where it is listed.
 pub(super) fn find(programs: &Programs, name: &str) -> Result<Option<Inspected>, Error> {
-    let output = programs.run("podman", &["ps", "--all", "--format=json"], INSPECT_TIMEOUT)?;
+    let output = programs.run("podman", &["ps", "--all", "--format=json"], Question::Podman)?;
     Ok(named(name, &succeeded("ps", output)?)?)
 }
 

@@ -13,13 +13,11 @@ use serde::Deserialize;
 
 use crate::clock::Deadline;
 use crate::command::{self, Output, Programs};
+use crate::pace::{Limit, Question};
 use turn::Turn;
 
-const INSPECT_TIMEOUT: Duration = Duration::from_secs(8);
 /// How far the end of a log is read: etcd's last words may have a screen of stacks behind them.
 const LAST_LINES: &str = "200";
-/// How long podman itself may take around a stop's grace.
-const OVERHEAD: Duration = Duration::from_secs(8);
 /// podman's exit code where it was asked about a container that does not exist.
 const NO_SUCH_CONTAINER: i32 = 125;
 /// podman's exit code where it failed itself, not the container: its storage may hold a container that it has lost.
@@ -66,6 +64,13 @@ pub struct State {
     pub pid: i32,
 }
 
+impl Error {
+    /// Whether podman's time was over.
+    pub fn is_too_late(&self) -> bool {
+        matches!(self, Self::Command(error) if error.is_too_late())
+    }
+}
+
 impl State {
     /// Whether a process of the container may live, also where podman does not call it running.
     pub fn may_run(&self) -> bool {
@@ -83,7 +88,7 @@ const INSPECTED: &str = r#"{"id":{{json .ID}},"state":{{json .State}},"labels":{
 
 /// The container `name`; `None` where there is none of that name.
 pub fn inspect(programs: &Programs, name: &str) -> Result<Option<Inspected>, Error> {
-    let output = programs.run("podman", &["container", "inspect", "--format", INSPECTED, name], INSPECT_TIMEOUT)?;
+    let output = programs.run("podman", &["container", "inspect", "--format", INSPECTED, name], Question::Podman)?;
     if output.code == NO_SUCH_CONTAINER && output.stderr.to_lowercase().contains("no such container") {
         return Ok(None);
     }
@@ -96,7 +101,7 @@ pub fn inspect(programs: &Programs, name: &str) -> Result<Option<Inspected>, Err
 
 /// The id of `image`, where it is in this node's storage.
 pub fn image_id(programs: &Programs, image: &str) -> Result<Option<String>, Error> {
-    let output = programs.run("podman", &["image", "inspect", "--format", "{{.ID}}", image], INSPECT_TIMEOUT)?;
+    let output = programs.run("podman", &["image", "inspect", "--format", "{{.ID}}", image], Question::Podman)?;
     let complaint = output.stderr.to_lowercase();
     if output.code != 0 && (complaint.contains("not known") || complaint.contains("no such image")) {
         return Ok(None);
@@ -116,10 +121,10 @@ pub fn pull(programs: &Programs, image: &str, authfile: &Path, timeout: Duration
 }
 
 /// What `program` of `image` prints when it is asked for its version.
-pub fn version_of(programs: &Programs, image: &str, program: &str, timeout: Duration) -> Result<String, Error> {
+pub fn version_of(programs: &Programs, image: &str, program: &str) -> Result<String, Error> {
     let entrypoint = format!("--entrypoint={program}");
     let args = ["run", "--rm", "--network=none", &entrypoint, image, "--version"];
-    succeeded("run", programs.run("podman", &args, timeout)?)
+    succeeded("run", programs.run("podman", &args, Question::ImageVersion)?)
 }
 
 /// Starts the container `name` that is there.
@@ -129,25 +134,25 @@ pub fn start(programs: &Programs, turn: &Turn, name: &str, deadline: Deadline) -
 
 /// Whether the storage of the container `name` cannot be mounted: then it can never be started again.
 pub fn storage_is_damaged(programs: &Programs, name: &str) -> bool {
-    let is_damaged = programs.run("podman", &["mount", name], INSPECT_TIMEOUT).is_ok_and(|output| output.code != 0);
+    let is_damaged = programs.run("podman", &["mount", name], Question::Podman).is_ok_and(|output| output.code != 0);
     if !is_damaged {
         // Mounts are counted; one that is left does no harm.
-        let _ = programs.run("podman", &["unmount", name], INSPECT_TIMEOUT);
+        let _ = programs.run("podman", &["unmount", name], Question::Podman);
     }
     is_damaged
 }
 
 /// Gives the container `name` another name; one that has it already goes.
 pub fn rename(programs: &Programs, turn: &Turn, name: &str, to: &str) -> Result<(), Error> {
-    succeeded("rm", change(programs, turn, &["rm", "--force", "--ignore", "--volumes", to], OVERHEAD)?)?;
-    succeeded("rename", change(programs, turn, &["rename", name, to], OVERHEAD)?).map(drop)
+    succeeded("rm", change(programs, turn, &["rm", "--force", "--ignore", "--volumes", to], Question::PodmanChange)?)?;
+    succeeded("rename", change(programs, turn, &["rename", name, to], Question::PodmanChange)?).map(drop)
 }
 
 /// Runs `words` in the container `name`; answers what went wrong, where it did.
-pub fn exec(programs: &Programs, name: &str, words: &[String], timeout: Duration) -> Result<(), Error> {
+pub fn exec(programs: &Programs, name: &str, words: &[String]) -> Result<(), Error> {
     let mut args = vec!["exec".to_owned(), name.to_owned()];
     args.extend_from_slice(words);
-    succeeded("exec", programs.run("podman", &args, timeout)?).map(drop)
+    succeeded("exec", programs.run("podman", &args, Question::Check)?).map(drop)
 }
 
 /// Runs a container called `name`, in the background, from `args` (what follows `podman run --detach`).
@@ -157,7 +162,7 @@ pub fn run(programs: &Programs, turn: &Turn, name: &str, args: &[String], deadli
     match launch(programs, turn, "run", &all, deadline) {
         Err(Error::Failed { code: PODMAN_FAILED, complaint, .. }) => {
             log::warn!("podman run failed ({complaint}): removing what its storage may hold of '{name}', once");
-            let _ = change(programs, turn, &["rm", "--storage", name], OVERHEAD)?;
+            let _ = change(programs, turn, &["rm", "--storage", name], Question::PodmanChange)?;
             launch(programs, turn, "run", &all, deadline)
         }
         done => done,
@@ -187,16 +192,17 @@ fn change<A: AsRef<std::ffi::OsStr>>(
     programs: &Programs,
     turn: &Turn,
     args: &[A],
-    timeout: Duration,
+    limit: impl Into<Limit>,
 ) -> Result<Output, command::Error> {
     let held = turn.share().map_err(|source| command::Error::Spawn { program: "podman".to_owned(), source })?;
-    programs.run_holding("podman", args, held, timeout)
+    programs.run_holding("podman", args, held, limit)
 }
 
 /// Stops container `name`: SIGTERM, and SIGKILL after `grace`. No such container is a stopped one.
 pub fn stop(programs: &Programs, turn: &Turn, name: &str, grace: Duration) -> Result<(), Error> {
     let seconds = grace.as_secs().to_string();
-    let stopped = change(programs, turn, &["stop", "--ignore", "--time", &seconds, name], grace + OVERHEAD);
+    let around_the_grace = Limit::Beyond(grace, Question::PodmanChange);
+    let stopped = change(programs, turn, &["stop", "--ignore", "--time", &seconds, name], around_the_grace);
     match stopped {
         Ok(output) if output.code == 0 => Ok(()),
         // podman may be stuck where the container is not: one more try, without grace.
@@ -206,13 +212,13 @@ pub fn stop(programs: &Programs, turn: &Turn, name: &str, grace: Duration) -> Re
 }
 
 fn kill(programs: &Programs, turn: &Turn, name: &str) -> Result<(), Error> {
-    let output = change(programs, turn, &["kill", "--signal", "KILL", name], OVERHEAD)?;
+    let output = change(programs, turn, &["kill", "--signal", "KILL", name], Question::PodmanChange)?;
     succeeded("kill", output).map(drop)
 }
 
 /// The last lines that container `name` wrote.
 pub fn last_words(programs: &Programs, name: &str) -> Option<String> {
-    let output = programs.run("podman", &["logs", "--tail", LAST_LINES, name], INSPECT_TIMEOUT).ok()?;
+    let output = programs.run("podman", &["logs", "--tail", LAST_LINES, name], Question::Podman).ok()?;
     Some(format!("{}\n{}", output.stdout, output.stderr))
 }
 

@@ -132,6 +132,7 @@ variants! { name_of_refusal, REFUSALS, Refusal:
     ConfirmationIsOutdated,
     CheckFailed not because "nobody asks for a check in the model",
     NoPermission not because "etcd has no auth in the model",
+    NoTimeToGoOn not because "the machines of the model are quick",
 }
 
 variants! { name_of_step, STEPS, Step:

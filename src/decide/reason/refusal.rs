@@ -166,6 +166,15 @@ impl Refusal {
                 short: format!("see 'tandem explain': still a learner, not caught up with {peer}"),
                 long: format!("this member is still a learner: it has not caught up with {peer}"),
             },
+            Self::NoTimeToGoOn { needed_ms } => {
+                let seconds = needed_ms.div_ceil(1_000);
+                Words {
+                    short: format!("see 'tandem explain': running standalone takes {seconds} s here, a start follows that has them"),
+                    long: format!(
+                        "running standalone takes {seconds} s on this machine, which this action does not have: the start that follows has them ('tandem explain' shows what was measured; 'pcs resource update etcd op monitor interval=5s timeout=SECONDS' saves the start)"
+                    ),
+                }
+            }
             Self::StillRunning => Words {
                 short: "see 'podman ps' and 'podman kill': etcd is still running after SIGKILL".to_owned(),
                 long: "etcd is still running after SIGKILL".to_owned(),

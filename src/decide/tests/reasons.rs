@@ -88,6 +88,7 @@ fn refusals(holes: &Holes) -> Vec<(Refusal, Vec<String>)> {
         ContainerUnknown { why: why() } => ["'podman ps --all'"],
         NotAVoterYet {} => ["'tandem explain'"],
         EarlierActionLasts {} => ["'ps -C podman'"],
+        NoTimeToGoOn { needed_ms: *bytes } => ["'tandem explain'"],
         StillRunning {} => ["'podman ps'", "'podman kill'"],
         NoRoomToJoin { needed_bytes: *bytes, free_bytes: *bytes } => ["make room", "'df'"],
         PeerServesThoughNotChosen {} => ["'pcs resource disable'", "'enable'"],

@@ -63,6 +63,7 @@ pub(super) fn at_rest() -> Evidence {
         peer_refuses: None,
         own_leaderless: Fact::NotAsked,
         recovery: Recovery::Restart,
+        pace: Pace::default(),
         nonce: NONCE,
     }
 }

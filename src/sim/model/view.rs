@@ -191,6 +191,8 @@ pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
         peer_refuses: None,
         own_leaderless: view.leaderless.map_or(Fact::NotAsked, |told| Fact::Known(leaderless(told))),
         recovery: if sim.bounds.stand_ins { Recovery::StandIn } else { Recovery::Restart },
+        // The model's machines are quick.
+        pace: evidence::Pace::default(),
         nonce: nonce(sim, view),
     };
     hide(&mut evidence, view.blind);

@@ -20,10 +20,12 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("wiped", &["regular_file"]),
     ("xml", &[]),
     ("options", &["xml"]),
-    ("command", &["clock"]),
     ("terminate", &["clock"]),
     // Files of the agent's own.
     ("state_file", &["decide", "regular_file"]),
+    // How long a question may take, and the programs that are asked.
+    ("pace", &["clock", "decide", "state_file"]),
+    ("command", &["clock", "pace"]),
     ("failed_starts", &["decide", "state_file"]),
     ("decision_log", &["clock", "decide"]),
     // One outside program or format each.
@@ -31,8 +33,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("etcd", &["clock", "decide", "options", "regular_file", "wiped"]),
     ("openshift", &["decide", "etcd", "regular_file", "wiped"]),
     ("ocf", &["decide", "options", "xml"]),
-    ("pacemaker", &["clock", "command", "decide", "ocf", "options"]),
-    ("podman", &["clock", "command", "decide", "terminate", "state_file", "ocf", "ofd_lock", "proc", "regular_file"]),
+    ("pacemaker", &["clock", "command", "decide", "ocf", "options", "pace"]),
+    (
+        "podman",
+        &["clock", "command", "decide", "terminate", "state_file", "ocf", "ofd_lock", "pace", "proc", "regular_file"],
+    ),
     // The resource as it is configured on this node.
     (
         "resource",
@@ -63,6 +68,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "failed_starts",
             "state_file",
             "openshift",
+            "pace",
             "pacemaker",
             "podman",
             "proc",
@@ -80,6 +86,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "failed_starts",
             "state_file",
             "openshift",
+            "pace",
             "pacemaker",
             "podman",
             "decision_log",
@@ -100,6 +107,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "observe",
             "ocf",
             "output",
+            "pace",
             "pacemaker",
             "podman",
             "proc",
@@ -128,6 +136,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "ocf",
             "options",
             "output",
+            "pace",
             "pacemaker",
             "decision_log",
             "resource",

@@ -1,0 +1,71 @@
+//! What a slow machine needs more time for than `timing.rs` says. On a quick one nothing here differs from it.
+
+use super::evidence::Evidence;
+use super::plan::{Exit, Plan};
+use super::reason::{Reason, Refusal, Wait};
+use super::standing::running_exit;
+use super::timing::{FORCE_GRACE_S, LAUNCH_NEEDS_MS, PATIENCE_WITH_AN_EARLIER_ACTION_MS, STOP_AND_LAUNCH_NEED_MS};
+
+/// A patience that ends before so many looks is none: what is waited for would never be seen.
+const LOOKS_AT_LEAST: u64 = 3;
+/// How many actions in a row leave a recovery to the next one. The notification that follows fencing has twice a monitor's time and
+/// may come behind a monitor; where it does not have enough either, a start is to follow.
+const POSTPONED_AT_MOST: u64 = 3;
+
+/// So long, and longer where that would hold too few looks.
+pub(super) fn patience_ms(evidence: &Evidence, ms: u64) -> u64 {
+    ms.max(evidence.pace.look_ms.saturating_mul(LOOKS_AT_LEAST))
+}
+
+/// With an earlier action that still launches the container: one that is ended leaves a container that was half made. Half of our
+/// own time is for what follows.
+pub(super) fn patience_with_an_earlier_action_ms(evidence: &Evidence) -> u64 {
+    evidence.pace.launch_ms.min(evidence.budget_ms / 2).max(PATIENCE_WITH_AN_EARLIER_ACTION_MS)
+}
+
+/// Of a short time not more than half is asked for: an action that never has enough would never begin.
+pub(super) fn has_time_for(evidence: &Evidence, needed_ms: u64) -> bool {
+    evidence.elapsed_ms + needed_ms.min(evidence.budget_ms / 2) <= evidence.budget_ms
+}
+
+/// Whether a launch ends in this action, after which a start may follow: one that is cut short leaves a container that was half
+/// made.
+pub(super) fn has_time_to_launch(evidence: &Evidence) -> bool {
+    has_time_for(evidence, LAUNCH_NEEDS_MS) && evidence.elapsed_ms + evidence.pace.launch_ms <= evidence.budget_ms
+}
+
+/// The same for a start, after which nothing comes that has more time.
+pub(super) fn has_time_to_launch_at_last(evidence: &Evidence) -> bool {
+    has_time_for(evidence, evidence.pace.launch_ms.max(LAUNCH_NEEDS_MS))
+}
+
+/// Whether etcd can be ended, the CIB's answer awaited, and etcd launched.
+pub(super) fn has_time_to_stop_and_launch(evidence: &Evidence) -> bool {
+    has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS)
+        && evidence.elapsed_ms + stop_and_launch_ms(evidence) <= evidence.budget_ms
+}
+
+/// From what was measured: the answer takes two looks, as one is needed to write and one to read.
+fn stop_and_launch_ms(evidence: &Evidence) -> u64 {
+    let stop_ms = STOP_AND_LAUNCH_NEED_MS - LAUNCH_NEEDS_MS;
+    let slow_stop_ms = FORCE_GRACE_S * 1_000 + evidence.pace.look_ms.saturating_mul(2);
+    match evidence.pace.launch_ms {
+        0 => 0,
+        launch_ms => launch_ms.saturating_add(stop_ms.max(slow_stop_ms)),
+    }
+}
+
+/// etcd runs on as it is, and the next monitor, a few seconds later, has all its time. Where that is never enough the action
+/// fails: a stop and a start follow, and a start has the time.
+pub(super) fn go_on_later(evidence: &Evidence) -> Plan {
+    if evidence.pace.postponed >= POSTPONED_AT_MOST {
+        let needed_ms = stop_and_launch_ms(evidence).max(STOP_AND_LAUNCH_NEED_MS);
+        return evidence.refuse(Refusal::NoTimeToGoOn { needed_ms });
+    }
+    Plan::exit(Vec::new(), running_exit(evidence), Reason::Waiting(Wait::MoreTime))
+}
+
+/// etcd is stopped; the start that follows goes on from here, with all its time.
+pub(super) fn go_on_with_a_start() -> Plan {
+    Plan::exit(Vec::new(), Exit::Retriable, Reason::Waiting(Wait::MoreTime))
+}

@@ -1,0 +1,253 @@
+//! How long what is asked outside may take: etcd, podman, Pacemaker. On a quick machine each question has a fixed time, its
+//! floor, so that who is dead or hangs is noticed soon. A machine that is many times slower answers later and is as healthy:
+//! there it follows from what such questions took in this boot, and from what is left of the action's time.
+
+mod outcomes;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Deadline;
+use crate::decide::Fact;
+use crate::state_file;
+use outcomes::{Outcome, Outcomes};
+
+/// What is asked: each kind is measured by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Question {
+    /// Our etcd, how it stands; it is on this machine.
+    OwnEtcd,
+    /// The peer's. A machine that lost its power does not even refuse.
+    PeerEtcd,
+    /// Our etcd's peer port, who its members are.
+    OwnPeerPort,
+    /// What an operator wants checked besides.
+    Check,
+    /// A change of etcd's members.
+    Members,
+    /// A stand-in, all of it: a tenth of its floor is much.
+    StandIn,
+    /// Our etcd, to confirm a read or to take a write once it is the only voter.
+    Proof,
+    /// One of Pacemaker's tools: the CIB's manager answers in milliseconds or is in trouble.
+    Pacemaker,
+    /// podman, what there is.
+    Podman,
+    /// podman, to change something, a launch excepted.
+    PodmanChange,
+    /// A container, which etcd its image holds.
+    ImageVersion,
+    /// podman, to launch etcd's container.
+    Launch,
+}
+
+/// A time-out.
+#[derive(Clone, Copy, Debug)]
+pub enum Limit {
+    /// The same on every machine.
+    Fixed(Duration),
+    Of(Question),
+    /// What the question may take besides this, which is meant to pass.
+    Beyond(Duration, Question),
+}
+
+impl From<Duration> for Limit {
+    fn from(fixed: Duration) -> Self {
+        Self::Fixed(fixed)
+    }
+}
+
+impl From<Question> for Limit {
+    fn from(question: Question) -> Self {
+        Self::Of(question)
+    }
+}
+
+/// Of what is left of the action's time one question has at most two fifths: others follow it.
+const SHARE: (u32, u32) = (2, 5);
+/// What a tool of Pacemaker's takes on a quick machine, at most. It is asked with every look.
+const QUICK: Duration = Duration::from_millis(500);
+/// A launch that would be cut short is not begun: it has half as much again as the slowest one took.
+const LAUNCH_MARGIN: (u32, u32) = (3, 2);
+
+impl Question {
+    /// What it may take on any machine.
+    fn floor(self) -> Duration {
+        Duration::from_millis(match self {
+            Self::OwnPeerPort => 1_000,
+            Self::PeerEtcd => 1_500,
+            Self::Proof => 2_000,
+            Self::OwnEtcd => 2_500,
+            Self::StandIn => 3_000,
+            Self::Check => 4_000,
+            Self::Members => 5_000,
+            Self::Pacemaker | Self::Podman | Self::PodmanChange => 8_000,
+            Self::ImageVersion => 20_000,
+            Self::Launch => 60_000,
+        })
+    }
+
+    /// Whether this machine alone has to answer. An etcd that is asked in vain may lack its leader, or hang.
+    fn is_of_a_program(self) -> bool {
+        matches!(self, Self::Pacemaker | Self::Podman | Self::PodmanChange | Self::ImageVersion | Self::Launch)
+    }
+}
+
+/// What is kept between two actions, for this boot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Kept {
+    #[serde(default)]
+    questions: BTreeMap<Question, Outcomes>,
+    /// How many actions in a row have left a recovery to the next one, as their time was too short for it.
+    #[serde(default)]
+    postponed: u64,
+}
+
+/// How long everything takes here, for the questions of one action.
+#[derive(Debug, Default)]
+pub struct Pace {
+    /// Where it is kept; a look that is nobody's action keeps nothing.
+    path: Option<PathBuf>,
+    /// The end of the action, where it has one: nothing outlasts it.
+    end: Option<Deadline>,
+    kept: Mutex<Kept>,
+}
+
+impl Pace {
+    /// Of an action that ends at `end`, on a machine of which nothing is known.
+    pub fn until(end: Deadline) -> Self {
+        Self { end: Some(end), ..Self::default() }
+    }
+
+    /// As the file at `path` has it, for a look that ends at `end` and leaves the file as it is. Rubbish in it counts as no file:
+    /// what is not known is measured anew.
+    pub fn read(path: &Path, end: Deadline) -> Self {
+        let kept = match state_file::read::<Kept>(path) {
+            Fact::Known(kept) => kept,
+            Fact::Absent | Fact::NotAsked => Kept::default(),
+            Fact::Unknown(why) => {
+                log::debug!("how long things take here is measured anew: {why}");
+                Kept::default()
+            }
+        };
+        Self { path: None, end: Some(end), kept: Mutex::new(kept) }
+    }
+
+    /// The same for an action, which adds what it measures.
+    pub fn kept_at(path: &Path, end: Deadline) -> Self {
+        Self { path: Some(path.to_owned()), ..Self::read(path, end) }
+    }
+
+    /// What `question` may take now.
+    pub fn limit(&self, question: Question) -> Duration {
+        let kept = self.kept();
+        let floor = question.floor();
+        // On a quick machine silence is no slowness: who is asked hangs, or has no leader.
+        let may_guess = question.is_of_a_program() || !kept.is_quick();
+        let wanted = kept.of(question).wanted(floor, may_guess);
+        drop(kept);
+        let Some(end) = self.end else { return wanted.max(floor) };
+        // Nothing comes after a launch.
+        let share = if question == Question::Launch { end.left() } else { end.left() * SHARE.0 / SHARE.1 };
+        end.at_most(floor.max(wanted.min(share)))
+    }
+
+    /// Asks within a limit and remembers what came of it. `is_too_late` tells an error that is the limit's own.
+    pub fn within<T, E>(
+        &self,
+        limit: impl Into<Limit>,
+        ask: impl FnOnce(Duration) -> Result<T, E>,
+        is_too_late: impl FnOnce(&E) -> bool,
+    ) -> Result<T, E> {
+        let (besides, question) = match limit.into() {
+            Limit::Fixed(fixed) => return ask(self.end.map_or(fixed, |end| end.at_most(fixed))),
+            Limit::Of(question) => (Duration::ZERO, question),
+            Limit::Beyond(besides, question) => (besides, question),
+        };
+        let limit = besides + self.limit(question);
+        let limit = self.end.map_or(limit, |end| end.at_most(limit));
+        let began = Deadline::after(limit);
+        let answer = ask(limit);
+        match &answer {
+            Err(error) if is_too_late(error) => self.too_late(question, began.elapsed().saturating_sub(besides)),
+            // What has failed may not have been asked, and what was over before its time tells nothing of the rest.
+            Err(_) => {}
+            Ok(_) if began.elapsed() < besides => {}
+            Ok(_) => self.answered(question, began.elapsed().saturating_sub(besides)),
+        }
+        answer
+    }
+
+    /// `question` was answered, after so long.
+    pub fn answered(&self, question: Question, took: Duration) {
+        self.note(question, Outcome::answered(took));
+    }
+
+    /// `question` was not answered after so long: the next one of its kind has more.
+    pub fn too_late(&self, question: Question, waited: Duration) {
+        self.note(question, Outcome::too_late(waited));
+    }
+
+    /// What a launch is to have left of an action's time, with the question of what there is to launch.
+    pub fn launch_needs(&self) -> Duration {
+        let kept = self.kept();
+        let launches = kept.of(Question::Launch);
+        let guessed = launches.guessed(Question::Launch.floor());
+        let needed = guessed.max(launches.slowest() * LAUNCH_MARGIN.0 / LAUNCH_MARGIN.1);
+        needed + kept.of(Question::Podman).slowest()
+    }
+
+    /// How many actions in a row have left a recovery to the next one.
+    pub fn postponed(&self) -> u64 {
+        self.kept().postponed
+    }
+
+    /// This action leaves a recovery to the next one, or does not.
+    pub fn note_postponed(&self, is_postponed: bool) {
+        let mut kept = self.kept();
+        let before = std::mem::take(&mut kept.postponed);
+        kept.postponed = if is_postponed { before.saturating_add(1) } else { 0 };
+        if kept.postponed != before {
+            self.keep(&kept);
+        }
+    }
+
+    fn note(&self, question: Question, outcome: Outcome) {
+        let mut kept = self.kept();
+        if kept.questions.entry(question).or_default().add(outcome, question.floor()) {
+            self.keep(&kept);
+        }
+    }
+
+    /// At once, as a slow action may be killed. What cannot be kept is measured again.
+    fn keep(&self, kept: &Kept) {
+        if let Some(path) = &self.path
+            && let Err(error) = state_file::write(path, kept)
+        {
+            log::debug!("how long things take here is not kept: {error}");
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn of(&self, question: Question) -> Outcomes {
+        self.questions.get(&question).cloned().unwrap_or_default()
+    }
+
+    /// Whether Pacemaker's tools were quick of late; of a machine of which that is not known it is not said.
+    fn is_quick(&self) -> bool {
+        self.questions.get(&Question::Pacemaker).is_some_and(|outcomes| outcomes.are_all_within(QUICK))
+    }
+}
+
+#[cfg(test)]
+mod tests;
