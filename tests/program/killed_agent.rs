@@ -18,8 +18,8 @@ use nix::unistd::Pid;
 use tandem::clock::Deadline;
 
 /// Runs `inner` inside fresh namespaces, where the host has an address.
-fn in_namespaces(name: &str, inner: fn()) {
-    namespaces::run(module_path!(), name, 120, || {
+pub(super) fn in_namespaces(module: &str, name: &str, inner: fn()) {
+    namespaces::run(module, name, 120, || {
         for args in [&["link", "set", "lo", "up"][..], &["address", "add", "192.0.2.1/32", "dev", "lo"]] {
             assert!(program("/usr/sbin/ip").args(args).status().unwrap().success(), "{args:?}");
         }
@@ -28,13 +28,13 @@ fn in_namespaces(name: &str, inner: fn()) {
 }
 
 /// Where the scripts keep what they know, in a file system that only this test sees.
-const STAGE: &str = "/run/stage";
+pub(super) const STAGE: &str = "/run/stage";
 
 /// How long a launch takes, in seconds: long enough for everything that is done beside it.
 const LAUNCH_TAKES: u64 = 4;
 
 /// A podman with one container, whose etcd only sleeps.
-const PODMAN: &str = r#"cd /run/stage
+pub(super) const PODMAN: &str = r#"cd /run/stage
 echo "$*" >> asked
 lives() { [ -s pid ] && kill -0 "$(cat pid)" 2> /dev/null && ! grep -q '^State:.Z' "/proc/$(cat pid)/status"; }
 case "$1 $2" in
@@ -75,7 +75,7 @@ done
 echo '</instance_attributes></transient_attributes></node_state></status></cib>'
 "#;
 
-fn script(name: &str, text: &str) {
+pub(super) fn script(name: &str, text: &str) {
     // This directory is the first in which the agent looks.
     let path = Path::new("/usr/sbin").join(name);
     let _ = std::fs::remove_file(&path);
@@ -83,7 +83,7 @@ fn script(name: &str, text: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-fn set_the_stage() {
+pub(super) fn set_the_stage() {
     let output = program("/bin/sh")
         .args([
             "-c",
@@ -106,7 +106,7 @@ fn set_the_stage() {
 }
 
 /// The agent as Pacemaker runs it: the leader of a group of its own.
-fn agent(action: &str, timeout_s: u64) -> Command {
+pub(super) fn agent(action: &str, timeout_s: u64) -> Command {
     let log = std::fs::File::options().create(true).append(true).open(format!("{STAGE}/log")).unwrap();
     let mut command = program(format!("{STAGE}/podman-etcd"));
     command.arg(action).env_clear().process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
@@ -133,16 +133,16 @@ fn asked() -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-fn position_of(line: &str, from: usize) -> Option<usize> {
+pub(super) fn position_of(line: &str, from: usize) -> Option<usize> {
     asked().iter().skip(from).position(|asked| asked.starts_with(line)).map(|position| position + from)
 }
 
-fn told() -> String {
+pub(super) fn told() -> String {
     format!("{}\n{}", asked().join("\n"), std::fs::read_to_string(format!("{STAGE}/log")).unwrap_or_default())
 }
 
 /// Waits until podman was asked for it, which is to be soon.
-fn await_asked(line: &str) {
+pub(super) fn await_asked(line: &str) {
     let patience = Deadline::after(Duration::from_secs(20));
     while position_of(line, 0).is_none() {
         assert!(!patience.has_passed(), "{line}: {}", told());
@@ -150,7 +150,7 @@ fn await_asked(line: &str) {
     }
 }
 
-fn etcd_lives() -> bool {
+pub(super) fn etcd_lives() -> bool {
     let pid = std::fs::read_to_string(format!("{STAGE}/pid")).ok().and_then(|text| text.trim().parse().ok());
     let Some(pid) = pid else { return false };
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -158,7 +158,7 @@ fn etcd_lives() -> bool {
 }
 
 /// As Pacemaker does with an action that takes too long, and with a monitor in whose middle it wants to stop.
-fn kill_group(mut agent: Child) {
+pub(super) fn kill_group(mut agent: Child) {
     killpg(Pid::from_raw(i32::try_from(agent.id()).unwrap()), Signal::SIGKILL).unwrap();
     agent.wait().unwrap();
 }
@@ -173,23 +173,27 @@ fn start_and_kill() {
 
 #[test]
 fn a_stop_is_answered_only_once_what_a_killed_agent_launches_is_over_and_undone() {
-    in_namespaces("a_stop_is_answered_only_once_what_a_killed_agent_launches_is_over_and_undone", || {
-        set_the_stage();
-        start_and_kill();
-        let code = agent("stop", 90).status().unwrap().code();
-        let launched_before = position_of("launched", 0).is_some();
-        assert_eq!(code, Some(0), "{}", told());
-        assert!(!etcd_lives(), "{}", told());
-        // What was under way when the stop was answered would be there by then.
-        tandem::clock::sleep(Duration::from_secs(LAUNCH_TAKES + 1));
-        assert!(!etcd_lives(), "an etcd was started after the stop: {}", told());
-        assert!(launched_before, "{}", told());
-    });
+    in_namespaces(
+        module_path!(),
+        "a_stop_is_answered_only_once_what_a_killed_agent_launches_is_over_and_undone",
+        || {
+            set_the_stage();
+            start_and_kill();
+            let code = agent("stop", 90).status().unwrap().code();
+            let launched_before = position_of("launched", 0).is_some();
+            assert_eq!(code, Some(0), "{}", told());
+            assert!(!etcd_lives(), "{}", told());
+            // What was under way when the stop was answered would be there by then.
+            tandem::clock::sleep(Duration::from_secs(LAUNCH_TAKES + 1));
+            assert!(!etcd_lives(), "an etcd was started after the stop: {}", told());
+            assert!(launched_before, "{}", told());
+        },
+    );
 }
 
 #[test]
 fn a_start_launches_nothing_beside_what_a_killed_agent_launches() {
-    in_namespaces("a_start_launches_nothing_beside_what_a_killed_agent_launches", || {
+    in_namespaces(module_path!(), "a_start_launches_nothing_beside_what_a_killed_agent_launches", || {
         set_the_stage();
         start_and_kill();
         let again = agent("start", 600).spawn().unwrap();
@@ -207,7 +211,7 @@ fn a_start_launches_nothing_beside_what_a_killed_agent_launches() {
 
 #[test]
 fn a_probe_does_not_say_that_nothing_runs_while_something_is_launched() {
-    in_namespaces("a_probe_does_not_say_that_nothing_runs_while_something_is_launched", || {
+    in_namespaces(module_path!(), "a_probe_does_not_say_that_nothing_runs_while_something_is_launched", || {
         set_the_stage();
         start_and_kill();
         let began = Instant::now();
@@ -220,7 +224,7 @@ fn a_probe_does_not_say_that_nothing_runs_while_something_is_launched() {
 /// As OpenShift's watcher of certificates does with `podman restart`: systemd forgets the drop-ins with the old scopes.
 #[test]
 fn the_drop_ins_follow_a_container_that_is_restarted_behind_pacemaker() {
-    in_namespaces("the_drop_ins_follow_a_container_that_is_restarted_behind_pacemaker", || {
+    in_namespaces(module_path!(), "the_drop_ins_follow_a_container_that_is_restarted_behind_pacemaker", || {
         const DROP_IN: &str = "/run/systemd/transient/libpod-c1.scope.d/dep.conf";
         set_the_stage();
         let launch = || {

@@ -12,5 +12,6 @@ mod removal;
 mod replay;
 mod security;
 mod shellspec_runner;
+mod slow_podman;
 #[path = "../tree/mod.rs"]
 mod tree;

@@ -1,0 +1,53 @@
+//! A podman that answers, and takes its time: the agent learns how long, and does not end what goes on. As in `killed_agent`.
+//!
+//! Needs root.
+
+#![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
+
+use std::time::Instant;
+
+use crate::killed_agent::{
+    PODMAN, STAGE, agent, await_asked, etcd_lives, in_namespaces, kill_group, position_of, script, set_the_stage, told,
+};
+
+/// Longer than podman is waited for on a quick machine.
+const SLOW_S: u64 = 9;
+
+/// Longer than an earlier action is waited for there.
+const LAUNCH_S: u64 = 14;
+
+#[test]
+fn a_podman_that_is_slow_to_answer_is_waited_for_the_next_time() {
+    in_namespaces(module_path!(), "a_podman_that_is_slow_to_answer_is_waited_for_the_next_time", || {
+        set_the_stage();
+        script("podman", &format!("sleep {SLOW_S}\n{PODMAN}"));
+        let probe = || {
+            let began = Instant::now();
+            (agent("monitor", 25).status().unwrap().code(), began.elapsed().as_secs())
+        };
+        // What it cannot tell from one that hangs it does not call stopped.
+        let (code, took_s) = probe();
+        assert!(code == Some(1) && took_s == 8, "{code:?} after {took_s} s: {}", told());
+        let (code, took_s) = probe();
+        assert!(code == Some(7) && took_s == SLOW_S, "{code:?} after {took_s} s: {}", told());
+        // It is known now, and a slow moment is no reason to give up again.
+        assert_eq!(probe().0, Some(7), "{}", told());
+    });
+}
+
+#[test]
+fn a_stop_does_not_end_a_launch_that_takes_as_long_as_launches_do_there() {
+    in_namespaces(module_path!(), "a_stop_does_not_end_a_launch_that_takes_as_long_as_launches_do_there", || {
+        set_the_stage();
+        script("podman", &PODMAN.replace("LAUNCH_TAKES", &LAUNCH_S.to_string()));
+        let measured = format!(r#"{{"questions":{{"launch":[{{"answered":{}}}]}}}}"#, LAUNCH_S * 1_000);
+        std::fs::create_dir_all(format!("{STAGE}/tmp")).unwrap();
+        std::fs::write(format!("{STAGE}/tmp/podman-etcd-etcd-pace.json"), measured).unwrap();
+        let start = agent("start", 600).spawn().unwrap();
+        await_asked("run --detach");
+        kill_group(start);
+        assert_eq!(agent("stop", 90).status().unwrap().code(), Some(0), "{}", told());
+        assert!(position_of("launched", 0).is_some(), "it was ended in its middle: {}", told());
+        assert!(!etcd_lives(), "{}", told());
+    });
+}
