@@ -50,6 +50,7 @@ mod refused_for_long;
 mod restart_wish_stays;
 mod rolling_upgrade;
 mod shutdown_then_partition;
+mod slow_machine;
 mod stale_attributes;
 pub mod steps;
 mod stuck_attributes;

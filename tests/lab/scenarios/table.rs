@@ -157,6 +157,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         podman_broken::run,
     ),
     scenario("podman_hangs", "podman hangs: a stop ends etcd all the same, and in time", podman_hangs::run),
+    scenario(
+        "slow_machine",
+        "both machines are slow, podman slower than an agent waits at first, and one loses power: it takes longer",
+        slow_machine::run,
+    )
+    .leaves_a_mess()
+    .nightly(),
     scenario("cib_hangs", "Pacemaker's CIB hangs: a stop ends etcd all the same, and in time", cib_hangs::run)
         .nightly(),
     scenario("alarm", "etcd raises NOSPACE: it is shown, and the member does not fail", alarm::run),

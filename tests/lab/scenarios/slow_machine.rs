@@ -1,0 +1,100 @@
+//! Both machines are slow: whatever is asked of podman and of Pacemaker's tools takes many times as long as elsewhere, podman's
+//! answers longer than an agent waits on a quick machine. etcd is stopped and started there, and then one of them loses power. The
+//! other goes on, by a restart of etcd, which asks most of podman, and knows by then how much time that needs; the lost one comes back
+//! and joins. All of it takes longer, and nothing gives up.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::check;
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::redundant;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// Found before the real one in every search.
+const PODMAN: &str = "/usr/sbin/podman";
+/// Where the real ones of Pacemaker's tools are meanwhile.
+const REAL: &str = "/usr/lib/ocf/lab";
+const TOOLS: [&str; 3] = ["cibadmin", "crm_attribute", "attrd_updater"];
+/// An agent waits 8 s for podman before it knows better.
+const PODMAN_TAKES: Duration = Duration::from_secs(9);
+const A_TOOL_TAKES: Duration = Duration::from_secs(1);
+/// What the agent measured, in this boot.
+const MEASURED: &str = "/run/resource-agents/podman-etcd-etcd-pace.json";
+
+const TAKES_OVER: Duration = Duration::from_secs(240);
+const COMES_BACK: Duration = Duration::from_secs(420);
+
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    cluster::pcs(lab, leader, &["resource", "update", cluster::ETCD, "recovery=restart"])?;
+    let mut writers = super::writing(lab)?;
+    for node in NODES {
+        slow_down(lab, node)?;
+    }
+    lab.event("both machines are slow");
+    let survived = survives(lab, wish, leader, &writers);
+    for node in NODES {
+        as_it_was(lab, node)?;
+    }
+    survived?;
+    cluster::pcs(lab, leader, &["resource", "update", cluster::ETCD, "recovery=standin"])?;
+    super::ends_well(lab, &mut writers)
+}
+
+fn survives(lab: &Lab, wish: Wish, leader: Node, writers: &crate::writer::Writers) -> Result<()> {
+    for node in [leader, leader.other()] {
+        steps::standby(lab, node, true)?;
+        steps::wait_stopped(lab, &[node])?;
+        steps::standby(lab, node, false)?;
+        etcd::wait_two_voters(lab, COMES_BACK)?;
+        lab.event(&format!("{node} is back, slowly"));
+    }
+    let leader = etcd::wait_two_voters(lab, COMES_BACK)?.leader;
+    redundant::wait(lab)?;
+    let survivor = leader.other();
+    let from = steps::log_length(lab, survivor);
+    steps::cut(lab, leader)?;
+    steps::wait_write(writers, TAKES_OVER)?;
+    // What was measured in the starts before is the time that this launch was given: nothing was cut short.
+    check::must("no podman was killed", steps::said(lab, survivor, from), |said| !said.contains("and was killed"))?;
+    steps::on(lab, leader, wish.boot_delay)?;
+    etcd::wait_two_voters(lab, COMES_BACK)?;
+    let measured = host::said(lab, leader, &["cat", MEASURED]);
+    let slow = format!(r#""podman":[{{"answered":{}"#, PODMAN_TAKES.as_secs());
+    check::must("the node that came back knows how slow its podman is", measured, |said| said.contains(&slow)).map(drop)
+}
+
+fn slow_down(lab: &Lab, node: Node) -> Result<()> {
+    put(lab, node, PODMAN, PODMAN_TAKES, "/usr/bin/podman")?;
+    host::must(lab, node, &["mkdir", "-p", REAL])?;
+    for tool in TOOLS {
+        let (own, real) = (format!("/usr/sbin/{tool}"), format!("{REAL}/{tool}"));
+        host::must(lab, node, &["mv", &own, &real])?;
+        put(lab, node, &own, A_TOOL_TAKES, &real)?;
+    }
+    Ok(())
+}
+
+fn put(lab: &Lab, node: Node, path: &str, takes: Duration, real: &str) -> Result<()> {
+    let prepared = format!("{path}-slow");
+    host::put(lab, node, &prepared, &format!("#!/bin/sh\nsleep {}\nexec {real} \"$@\"\n", takes.as_secs()))?;
+    host::must(lab, node, &["chmod", "755", &prepared])?;
+    host::must(lab, node, &["mv", &prepared, path]).map(drop)
+}
+
+fn as_it_was(lab: &Lab, node: Node) -> Result<()> {
+    if host::running(lab, node).is_none() {
+        return Ok(());
+    }
+    host::must(lab, node, &["rm", "-f", PODMAN])?;
+    for tool in TOOLS {
+        host::must(lab, node, &["mv", &format!("{REAL}/{tool}"), &format!("/usr/sbin/{tool}")])?;
+    }
+    Ok(())
+}
