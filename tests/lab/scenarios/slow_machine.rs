@@ -11,6 +11,7 @@ use crate::cluster;
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::redundant;
 use crate::sh::Result;
 use crate::state::Lab;
@@ -32,7 +33,7 @@ const COMES_BACK: Duration = Duration::from_secs(420);
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
-    cluster::pcs(lab, leader, &["resource", "update", cluster::ETCD, "recovery=restart"])?;
+    pcs::run(lab, leader, &["resource", "update", cluster::ETCD, "recovery=restart"])?;
     let mut writers = super::writing(lab)?;
     for node in NODES {
         slow_down(lab, node)?;
@@ -43,7 +44,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
         as_it_was(lab, node)?;
     }
     survived?;
-    cluster::pcs(lab, leader, &["resource", "update", cluster::ETCD, "recovery=standin"])?;
+    pcs::run(lab, leader, &["resource", "update", cluster::ETCD, "recovery=standin"])?;
     super::ends_well(lab, &mut writers)
 }
 

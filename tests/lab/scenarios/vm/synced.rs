@@ -11,6 +11,7 @@ use crate::cluster;
 use crate::faulty;
 use crate::host;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::power;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
@@ -71,7 +72,7 @@ pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
 fn cut_as_it_is_written(lab: &Lab) -> Result<Found> {
     let (leader, survivor) = roles(lab)?;
     crate::redundant::wait(lab)?;
-    cluster::pcs(lab, survivor, &["resource", "update", cluster::ETCD, "recovery=restart"])?;
+    pcs::run(lab, survivor, &["resource", "update", cluster::ETCD, "recovery=restart"])?;
     let from = log_ends(lab)[usize::from(survivor.number() - 1)];
     let before = note(lab, survivor)?;
     // It is to be fenced, and not to come back.
