@@ -193,3 +193,16 @@ fn agent(agent: PeerAgent) -> &'static str {
         PeerAgent::NoHistory => "has no history",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_slow_this_machine_is_is_told_in_words() {
+        let slow = Pace { look_ms: 6_340, launch_ms: 31_000, postponed: 2 };
+        let told = "took 6.3 s for this look, needs 31.0 s to launch etcd, had no time to run standalone in the last 2 actions";
+        assert_eq!(pace(slow), told);
+        assert_eq!(pace(Pace { look_ms: 1_000, ..Pace::default() }), "took 1.0 s for this look");
+    }
+}

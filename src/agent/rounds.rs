@@ -274,6 +274,30 @@ mod tests {
         now.wait().unwrap();
     }
 
+    /// As the notification that follows fencing comes between two monitors, and others are about something else.
+    #[test]
+    fn actions_that_leave_a_recovery_to_the_next_one_are_counted_until_a_monitor_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = [("trusted_ca_file", "/c"), ("cert_file", "/c"), ("key_file", "/c")];
+        let context = Context::of_test(dir.path(), &[&files[..], &[("image", "etcd:test")]].concat());
+        let after = |request, because: Reason| {
+            let rounds = Rounds {
+                context: &context,
+                request,
+                progress: Progress::default(),
+                last_because: None,
+                failures: 0,
+                spent: Spent::default(),
+            };
+            rounds.count_postponed(&because);
+            context.programs.pace().postponed()
+        };
+        let later = || Reason::Waiting(Wait::MoreTime);
+        assert_eq!([after(Request::Monitor, later()), after(Request::Notify, later())], [1, 2]);
+        assert_eq!(after(Request::Notify, Reason::NothingToDo), 2);
+        assert_eq!(after(Request::Monitor, Reason::Running(Health::SoleVoter)), 0);
+    }
+
     #[test]
     fn at_the_end_of_its_time_an_action_tells_what_to_type_first() {
         let in_the_way = Wait::BeforeFailing { refusal: Refusal::BlankAlone, peer: "node2".to_owned() };

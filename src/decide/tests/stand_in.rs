@@ -49,6 +49,18 @@ fn votes(plan: &Plan) -> bool {
     plan.effects.iter().any(|effect| matches!(effect, Effect::StandIn(_)))
 }
 
+/// One look may miss what the next one finds, also where it takes longer than the patience with that.
+#[test]
+fn on_a_slow_machine_what_is_not_told_is_looked_for_more_than_once() {
+    let untold =
+        Evidence { own_leaderless: Fact::Unknown("no answer".to_owned()), ..announced(survivor()) }.after(6_000);
+    let looks_again = |look_ms| {
+        let evidence = Evidence { pace: Pace { look_ms, ..Pace::default() }, ..untold.clone() };
+        decide(Request::Monitor, &evidence, &waiting(&evidence)).effects.is_empty()
+    };
+    assert_eq!([looks_again(5_000), looks_again(0)], [true, false]);
+}
+
 fn why_restarted(plan: &Plan) -> Option<NoStandIn> {
     match &plan.because {
         Reason::Step(Step::RestartInstead { why }) => Some(why.clone()),
