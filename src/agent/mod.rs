@@ -50,8 +50,7 @@ pub fn validate_all(env: &Env, programs: &Programs) -> Answered {
 pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request) -> Answered {
     let timeout = env.timeout().unwrap_or_else(|| actions::advertised_timeout(request));
     let deadline = Deadline::after(actions::budget(timeout));
-    let pace = Pace::kept_at(&state_file::pace_path(&env.volatile_dir(), env.resource()), deadline);
-    let programs = programs.clone().paced(pace);
+    let programs = paced(env, programs, deadline);
     let context = params::parse(env).and_then(|params| context(env, params, &programs, deadline, request));
     let context = match context {
         Ok(context) => {
@@ -67,6 +66,12 @@ pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request
         return refuse(&invalid);
     }
     rounds::run(&context, request)
+}
+
+/// For an action that ends at `deadline`, on a machine as slow as this boot has shown.
+fn paced(env: &Env, programs: &Programs, deadline: Deadline) -> Programs {
+    let path = state_file::pace_path(&env.volatile_dir(), env.resource());
+    programs.clone().paced(Pace::kept_at(&path, deadline))
 }
 
 /// A start waits for a manifest that OpenShift has yet to write: nothing can be decided before it is there. Everybody
@@ -99,7 +104,7 @@ fn context(
 /// Applies what a running etcd has of the reloadable parameters.
 pub fn reload(env: &Env, programs: &Programs) -> Answered {
     let deadline = Deadline::after(env.timeout().map_or(VALIDATE_TAKES, actions::budget));
-    let programs = programs.clone().until(deadline);
+    let programs = paced(env, programs, deadline);
     let context =
         params::parse(env).and_then(|params| Context::new(env, params, &programs, deadline, Manifests::CurrentOrSaved));
     match context.map(|context| act::reload(&context)) {
