@@ -51,7 +51,7 @@ fn restore(lab: &Lab, node: Node) -> Result<()> {
     let url = format!("https://{}:2380", node.ip());
     let script = format!(
         "rm -rf /var/lib/etcd && mkdir -m 700 /var/lib/etcd &&
-         podman run --detach --name restore --volume=/var/lib/etcd:/var/lib/etcd --entrypoint=etcd {image} \
+         podman run --detach --name restore --network=host --volume=/var/lib/etcd:/var/lib/etcd --entrypoint=etcd {image} \
              --name={node} --data-dir=/var/lib/etcd --initial-cluster={node}={url} --initial-cluster-token=restored \
              --initial-advertise-peer-urls={url} --listen-peer-urls=http://127.0.0.1:2380 &&
          sleep 4 && podman stop restore && podman rm restore && test -d /var/lib/etcd/member"
