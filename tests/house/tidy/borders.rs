@@ -22,14 +22,16 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("options", &["xml"]),
     ("terminate", &["clock"]),
     // Files of the agent's own.
-    ("state_file", &["decide", "regular_file"]),
+    // Steps that a build for the lab can leave out.
+    ("lab_faults", &[]),
+    ("state_file", &["decide", "lab_faults", "regular_file"]),
     // How long a question may take, and the programs that are asked.
     ("pace", &["clock", "decide", "state_file"]),
     ("command", &["clock", "pace"]),
     ("failed_starts", &["decide", "state_file"]),
     ("decision_log", &["clock", "decide"]),
     // One outside program or format each.
-    ("data_dir", &["clock", "decide", "terminate", "ofd_lock", "proc", "regular_file"]),
+    ("data_dir", &["clock", "decide", "lab_faults", "terminate", "ofd_lock", "proc", "regular_file"]),
     ("etcd", &["clock", "decide", "options", "regular_file", "wiped"]),
     ("openshift", &["decide", "etcd", "regular_file", "wiped"]),
     ("ocf", &["decide", "options", "xml"]),
@@ -84,6 +86,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "decide",
             "etcd",
             "failed_starts",
+            "lab_faults",
             "state_file",
             "openshift",
             "pace",

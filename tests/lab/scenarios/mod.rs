@@ -85,11 +85,11 @@ use crate::state::{self, Lab};
 use crate::teardown;
 use crate::up::{self, Wish};
 use crate::writer::{FIRST_WRITES, STEADY, Writers};
-use table::{Hosts, Needs, SCENARIOS, Scenario};
+use table::{Hosts, Needs, Scenario};
 
 /// Prints names and descriptions.
 pub fn list() {
-    for scenario in SCENARIOS {
+    for scenario in table::all() {
         let nightly = if scenario.nightly { " (nightly)" } else { "" };
         let vms = if scenario.hosts == Hosts::Vms { " (virtual machines)" } else { "" };
         println!("{:<36} {}{vms}{nightly}", scenario.name, scenario.about);
@@ -203,14 +203,13 @@ fn choose(wanted: &Wanted, hosts: host::Kind) -> Result<Vec<&'static Scenario>> 
     let names = match wanted {
         Wanted::Daily => {
             let daily = |scenario: &&Scenario| scenario.hosts.include(hosts) && !scenario.nightly;
-            return Ok(SCENARIOS.iter().filter(daily).collect());
+            return Ok(table::all().filter(daily).collect());
         }
-        Wanted::Nightly => return Ok(SCENARIOS.iter().filter(|scenario| scenario.hosts.include(hosts)).collect()),
+        Wanted::Nightly => return Ok(table::all().filter(|scenario| scenario.hosts.include(hosts)).collect()),
         Wanted::Named(names) => names,
     };
     let find = |name: &String| {
-        SCENARIOS
-            .iter()
+        table::all()
             .find(|scenario| scenario.name == name)
             .ok_or_else(|| format!("there is no scenario '{name}'; type 'cargo lab list' for those there are").into())
     };

@@ -18,6 +18,11 @@ pub(super) enum Needs {
     Nothing,
 }
 
+/// Every scenario, wherever it can be run.
+pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
+    SCENARIOS.iter().chain(vm::SCENARIOS)
+}
+
 /// What hosts must be made of for a scenario.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hosts {
@@ -49,12 +54,12 @@ pub(super) struct Scenario {
     pub(super) run: fn(&Lab, Wish) -> Result<()>,
 }
 
-const fn scenario(name: &'static str, about: &'static str, run: fn(&Lab, Wish) -> Result<()>) -> Scenario {
+pub(super) const fn scenario(name: &'static str, about: &'static str, run: fn(&Lab, Wish) -> Result<()>) -> Scenario {
     Scenario { name, about, needs: Needs::Healthy, leaves_healthy: true, nightly: false, hosts: Hosts::Namespaces, run }
 }
 
 impl Scenario {
-    const fn nightly(self) -> Self {
+    pub(super) const fn nightly(self) -> Self {
         Self { nightly: true, ..self }
     }
 
@@ -62,11 +67,11 @@ impl Scenario {
         Self { needs, ..self }
     }
 
-    const fn on(self, hosts: Hosts) -> Self {
+    pub(super) const fn on(self, hosts: Hosts) -> Self {
         Self { hosts, ..self }
     }
 
-    const fn leaves_a_mess(self) -> Self {
+    pub(super) const fn leaves_a_mess(self) -> Self {
         Self { leaves_healthy: false, ..self }
     }
 }
@@ -404,54 +409,5 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         teardown_leaves_nothing::run,
     )
     .needs(Needs::Nothing)
-    .leaves_a_mess(),
-    scenario(
-        "vm_cut_in_the_recovery",
-        "the leader is cut, and the survivor in the middle of its recovery",
-        vm::cuts::in_the_recovery,
-    )
-    .on(Hosts::Vms),
-    scenario(
-        "vm_cut_while_it_joins",
-        "a node that returns is cut as it moves its data aside, launches etcd, takes the snapshot",
-        vm::joining::cut_again,
-    )
-    .on(Hosts::Vms),
-    scenario(
-        "vm_what_is_written_is_synced",
-        "the survivor is cut as it says that its note and etcd's log are written: both are there",
-        vm::synced::nothing_lost,
-    )
-    .on(Hosts::Vms)
-    .leaves_a_mess(),
-    scenario("vm_kernel_panic", "the leader's kernel panics and stands still", vm::machine::kernel_panic)
-        .on(Hosts::Vms),
-    scenario("vm_watchdog", "the leader's watchdog resets it", vm::machine::watchdog).on(Hosts::Vms),
-    scenario("vm_reboots", "systemctl reboot: one node, the other one, both at once", vm::machine::reboots)
-        .on(Hosts::Vms),
-    scenario("vm_shutdowns", "systemctl poweroff: one node, then both at once", vm::machine::shutdowns).on(Hosts::Vms),
-    scenario("vm_paused", "the leader's machine stands still for a moment", vm::paused::for_a_moment).on(Hosts::Vms),
-    scenario("vm_paused_and_fenced", "the leader's machine stands still until it is fenced", vm::paused::fenced)
-        .on(Hosts::Vms),
-    scenario(
-        "vm_paused_without_fencing",
-        "the leader's machine stands still, cannot be fenced, and goes on",
-        vm::paused::not_fenced,
-    )
-    .on(Hosts::Vms),
-    scenario(
-        "vm_packages",
-        "the package is upgraded under a cluster that serves, and refuses to be removed",
-        vm::packages::under_a_cluster,
-    )
-    .on(Hosts::Vms)
-    .leaves_a_mess(),
-    scenario(
-        "vm_unsynced_is_seen",
-        "without its syncs, what the agent has written is lost with the power, and that is seen",
-        vm::synced::loss_is_seen,
-    )
-    .on(Hosts::Vms)
-    .nightly()
     .leaves_a_mess(),
 ];

@@ -9,10 +9,60 @@ pub mod synced;
 
 use std::time::Duration;
 
+use super::table::{self, Hosts, Scenario};
 use crate::etcd;
 use crate::node::{NODES, Node};
 use crate::sh::{self, Result};
 use crate::state::Lab;
+use crate::up::Wish;
+
+/// What is run on virtual machines alone, in this order.
+pub(super) const SCENARIOS: &[Scenario] = &[
+    scenario(
+        "vm_cut_in_the_recovery",
+        "the leader is cut, and the survivor in the middle of its recovery",
+        cuts::in_the_recovery,
+    ),
+    scenario(
+        "vm_cut_while_it_joins",
+        "a node that returns is cut as it moves its data aside, launches etcd, takes the snapshot",
+        joining::cut_again,
+    ),
+    scenario(
+        "vm_what_is_written_is_synced",
+        "the survivor is cut as it says that its note and etcd's log are written: both are there",
+        synced::nothing_lost,
+    )
+    .leaves_a_mess(),
+    scenario("vm_kernel_panic", "the leader's kernel panics and stands still", machine::kernel_panic),
+    scenario("vm_watchdog", "the leader's watchdog resets it", machine::watchdog),
+    scenario("vm_reboots", "systemctl reboot: one node, the other one, both at once", machine::reboots),
+    scenario("vm_shutdowns", "systemctl poweroff: one node, then both at once", machine::shutdowns),
+    scenario("vm_paused", "the leader's machine stands still for a moment", paused::for_a_moment),
+    scenario("vm_paused_and_fenced", "the leader's machine stands still until it is fenced", paused::fenced),
+    scenario(
+        "vm_paused_without_fencing",
+        "the leader's machine stands still, cannot be fenced, and goes on",
+        paused::not_fenced,
+    ),
+    scenario(
+        "vm_packages",
+        "the package is upgraded under a cluster that serves, and refuses to be removed",
+        packages::under_a_cluster,
+    )
+    .leaves_a_mess(),
+    scenario(
+        "vm_unsynced_is_seen",
+        "without its syncs, what the agent has written is lost with the power, and that is seen",
+        synced::loss_is_seen,
+    )
+    .nightly()
+    .leaves_a_mess(),
+];
+
+const fn scenario(name: &'static str, about: &'static str, run: fn(&Lab, Wish) -> Result<()>) -> Scenario {
+    table::scenario(name, about, run).on(Hosts::Vms)
+}
 
 /// However slow the machine: a recovery that takes longer is none.
 const TWO_VOTERS_WITHIN: Duration = Duration::from_secs(600);
