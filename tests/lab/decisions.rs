@@ -57,6 +57,7 @@ fn take(lab: &Lab, node: Node) -> Result<Option<PathBuf>> {
         return Ok(None);
     }
     must_be_of_this_program(lab, node, &text)?;
+    sh::make_dir(&lab.taken_decisions(node))?;
     let all = lab.taken_decisions(node).join("all.jsonl");
     sh::write(&all, text)?;
     Ok(Some(all))
