@@ -150,6 +150,7 @@ fn by_hand(lab: &Lab, verb: &str, words: &mut Vec<String>) -> Result<()> {
         "status",
         "crm_mon",
         "shell",
+        "sh",
         "exec",
         "cut",
         "on",
@@ -175,7 +176,7 @@ fn by_hand(lab: &Lab, verb: &str, words: &mut Vec<String>) -> Result<()> {
             print!("{}", cluster::crm_mon(lab, node)?);
             Ok(())
         }
-        "shell" => interactive(host::command(lab, node(words)?, &["bash", "--login"])?),
+        "shell" | "sh" => interactive(host::command(lab, node(words)?, &["bash", "--login"])?),
         "exec" => exec(lab, words),
         "cut" => power::cut(lab, node(words)?),
         "on" => power::on(lab, node(words)?),
