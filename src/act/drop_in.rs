@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use crate::command::Programs;
 use crate::resource::context::Context;
+use crate::resource::params::SYSTEMD_RUNS;
 
 const TRANSIENT: &str = "/run/systemd/transient";
 const TEXT: &str = "[Unit]\nBefore=pacemaker.service\n";
-/// systemd makes this directory where it runs.
-const SYSTEMD_RUNS: &str = "/run/systemd/system";
 const RELOAD_TAKES: Duration = Duration::from_secs(20);
 
 /// Writes them for the container `id`, after each start, be it ours or somebody else's: systemd forgets the scopes of a

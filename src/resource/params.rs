@@ -26,8 +26,11 @@ use table::{
 
 /// The value of `image` that takes the image from the pod manifest.
 const IMAGE_OF_THE_MANIFEST: &str = "default";
-/// With one of these files, `drop_in_dependency` is on.
-const DROP_IN_SWITCHES: &[&str] = &["/etc/sysconfig/podman_drop_in", "/etc/default/podman_drop_in"];
+/// systemd makes this directory where it runs.
+pub const SYSTEMD_RUNS: &str = "/run/systemd/system";
+/// Where one of these is there, `drop_in_dependency` is on by default: systemd would end the container of its own, beside
+/// Pacemaker, and etcd would be gone before it has left its cluster. The files are the shell agent's way to say so.
+const DROP_IN_SWITCHES: &[&str] = &[SYSTEMD_RUNS, "/etc/sysconfig/podman_drop_in", "/etc/default/podman_drop_in"];
 
 /// The parameters, parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -222,7 +225,11 @@ fn certificates(env: &Env) -> Result<Option<Certificates>, Invalid> {
 
 fn drop_in_dependency(env: &Env) -> Result<bool, Invalid> {
     let given = given(env, &DROP_IN_DEPENDENCY)?;
-    Ok(given.unwrap_or_else(|| DROP_IN_SWITCHES.iter().any(|file| std::path::Path::new(file).is_file())))
+    Ok(given.unwrap_or_else(|| one_is_there(DROP_IN_SWITCHES)))
+}
+
+fn one_is_there(places: &[&str]) -> bool {
+    places.iter().any(|place| std::path::Path::new(place).exists())
 }
 
 fn recovery(env: &Env) -> Result<Recovery, Invalid> {

@@ -62,7 +62,7 @@ pub(super) const REUSE: OptionRow = OptionRow::new("reuse", Truth, "Whether to k
     .long("Accepted for compatibility and not used: a container is always kept and started again, until its image, its manifest or its options change; then it is kept as '<name>-previous'.");
 
 pub(super) const DROP_IN_DEPENDENCY: OptionRow = OptionRow::new("drop_in_dependency", Truth, "Whether systemd stops Pacemaker first")
-    .long("Whether the container's systemd scopes get drop-ins that let a shutdown of the machine stop Pacemaker, and with it etcd, before systemd ends the container. Also on where /etc/sysconfig/podman_drop_in or /etc/default/podman_drop_in exists.");
+    .long("Whether the container's systemd scopes get drop-ins that let a shutdown of the machine stop Pacemaker, and with it etcd, before systemd ends the container. Default: true where systemd runs, or /etc/sysconfig/podman_drop_in or /etc/default/podman_drop_in exists.");
 
 pub(super) const OOM: OptionRow = OptionRow::new("oom", Integer(-1000, 1000), "OOM score adjustment")
     .default("-997")

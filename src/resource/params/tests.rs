@@ -79,6 +79,19 @@ fn the_shell_agents_parameters_have_their_defaults() {
     }
 }
 
+/// A machine whose systemd ends the container beside Pacemaker has etcd gone before it has left its cluster.
+#[test]
+fn drop_ins_are_written_where_systemd_runs_unless_somebody_forbids_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let there = dir.path().to_str().unwrap();
+    assert_eq!(DROP_IN_SWITCHES[0], SYSTEMD_RUNS);
+    assert!(one_is_there(&["/nowhere/at/all", there]));
+    assert!(!one_is_there(&["/nowhere/at/all"]));
+    let pairs = |value: &str| [("OCF_RESKEY_drop_in_dependency".to_owned(), value.to_owned())];
+    assert!(!drop_in_dependency(&Env::from_pairs(pairs("false"))).unwrap());
+    assert!(drop_in_dependency(&Env::from_pairs(pairs("true"))).unwrap());
+}
+
 /// As cluster-etcd-operator creates it: everything else comes from the manifest.
 #[test]
 fn two_parameters_are_enough_on_openshift() {
