@@ -13,6 +13,10 @@ const KNOWN: &[(&str, &str)] = &[
     (" etcd[", "podman gives every line of a container that goes to its standard error this priority"),
     ("systemd-ssh-generator", "Debian 13's asks for a vsock that this machine has none of"),
     (
+        "watchdog did not stop!",
+        "systemd hands the watchdog to its own shutdown, which feeds it until the machine is off",
+    ),
+    (
         "Error in connection setup",
         "a program ended before Pacemaker answered it: an agent's question whose time was over, on a machine this slow",
     ),
