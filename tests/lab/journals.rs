@@ -16,6 +16,7 @@ const KNOWN: &[(&str, &str)] = &[
         "watchdog did not stop!",
         "systemd hands the watchdog to its own shutdown, which feeds it until the machine is off",
     ),
+    ("mm_reap: preauth child terminated", "the lab's own ssh, whose login a reboot came before"),
     (
         "Error in connection setup",
         "a program ended before Pacemaker answered it: an agent's question whose time was over, on a machine this slow",
