@@ -32,6 +32,10 @@ SIM_SEED ?= 7
 AGENT ?= tandem
 
 LAB = $(CARGO) test --quiet --test lab --
+# With Tandem's Debian package, which 'make deb' makes.
+LAB_WITH_DEB = TANDEM_DEB=$$(echo $(CURDIR)/target/packages/tandem_*.deb) $(LAB)
+# How many power cuts, from which seed on, of which kind.
+SERIES = --runs $(N) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND))
 LAB_OPTIONS = --etcd $(ETCD) --clone $(CLONE) $(if $(RELEASE),--release $(RELEASE)) $(if $(filter restart,$(RECOVERY)),--restart)
 
 .PHONY: help
@@ -140,17 +144,16 @@ lab: setup ## the lab's scenarios (root; SCENARIO="name ..." for some of them)
 .PHONY: vm-lab
 vm-lab: deb ## two virtual machines: what is not synced is lost, systemd, and Debian 13 (RELEASE=12 for the older one); root, an hour
 	tests/lab/setup-vm
-	TANDEM_DEB=$$(echo $(CURDIR)/target/packages/tandem_*.deb) $(LAB) --vm run $(LAB_OPTIONS) $(SCENARIO)
+	$(LAB_WITH_DEB) --vm run $(LAB_OPTIONS) $(SCENARIO)
 
 .PHONY: vm-power-cuts
 vm-power-cuts: deb ## N power cuts of virtual machines at random moments (root)
 	tests/lab/setup-vm
-	TANDEM_DEB=$$(echo $(CURDIR)/target/packages/tandem_*.deb) $(LAB) --vm power-cuts --runs $(N) $(if $(SEED),--seed $(SEED)) \
-		$(if $(KIND),--kind $(KIND)) $(LAB_OPTIONS)
+	$(LAB_WITH_DEB) --vm power-cuts $(SERIES) $(LAB_OPTIONS)
 
 .PHONY: power-cuts
 power-cuts: setup ## N power cuts at random moments under sixteen writers: none may lose an acknowledged write (root)
-	$(LAB) power-cuts --agent $(AGENT) --runs $(N) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND)) $(LAB_OPTIONS)
+	$(LAB) power-cuts --agent $(AGENT) $(SERIES) $(LAB_OPTIONS)
 
 .PHONY: bench-agent
 bench-agent: setup build ## the shell agent and both ways of a recovery side by side in one lab: how long etcd takes no writes (root; the better part of an hour)
@@ -211,6 +214,6 @@ package-check: ## look at what 'make package' has made (after deb and rpm)
 .PHONY: lab-installed
 lab-installed: ## the Debian packages installed: with apt-get, and in the lab with a power cut and the README's commands (root; after package)
 	tests/packages/with_apt
-	TANDEM_DEB=$$(echo $(CURDIR)/target/packages/tandem_*.deb) $(LAB) run $(LAB_OPTIONS) node_failure_leader readme
+	$(LAB_WITH_DEB) run $(LAB_OPTIONS) node_failure_leader readme
 
 include rpm/package.mk

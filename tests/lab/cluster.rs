@@ -35,8 +35,14 @@ impl CloneKind {
     }
 }
 
-/// An emulated machine's Corosync does not get a core for seconds.
-///
+/// How long Corosync waits for its token, in milliseconds: on an emulated machine it does not get a core for seconds.
+fn token_ms(lab: &Lab) -> u32 {
+    match host::Kind::of(lab) {
+        host::Kind::Namespaces => 3000,
+        host::Kind::Vm => 10_000,
+    }
+}
+
 /// `two_node` implies `wait_for_all`: after both were off, neither starts anything before it has seen the other.
 pub fn corosync_conf(lab: &Lab) -> String {
     let mut nodes = String::new();
@@ -70,10 +76,7 @@ logging {{
 }}
 ",
         lab.name,
-        match host::Kind::of(lab) {
-            host::Kind::Namespaces => 3000,
-            host::Kind::Vm => 10_000,
-        }
+        token_ms(lab)
     )
 }
 

@@ -125,10 +125,10 @@ fn make_etc(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
 /// The binary, its names and its pages, where the package puts them.
 fn install_program(lab: &Lab, node: Node) -> Result<()> {
     let usr = lab.disk(node, "usr");
-    if let Some(package) = std::env::var_os("TANDEM_DEB") {
+    if let Some(package) = program::package() {
         // Its files begin with `usr`, which is also what the disk is called.
         let disks = usr.parent().unwrap_or(&usr);
-        return sh::run("dpkg-deb", &["--extract".as_ref(), package.as_os_str(), disks.as_os_str()]).map(drop);
+        return sh::run("dpkg-deb", &[Path::new("--extract"), &package, disks]).map(drop);
     }
     for dir in ["sbin", "lib/ocf/resource.d/tandem", "share/pacemaker/alerts"] {
         sh::make_dir(&usr.join(dir))?;

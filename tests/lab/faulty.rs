@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::decisions;
+use crate::host;
 use crate::node::NODES;
 use crate::program;
 use crate::sh::{self, Result};
@@ -16,6 +17,14 @@ pub fn install(lab: &Lab) -> Result<()> {
     let built = build()?;
     decisions::replay(lab, "before_the_faults")?;
     NODES.into_iter().try_for_each(|node| program::put(lab, node, &built))
+}
+
+/// Switches a fault of it on, or off again. The switch outlives a power cut.
+pub fn switch(lab: &Lab, name: &str, on: bool) -> Result<()> {
+    const ON: &str = "touch \"$1\" && sync \"$1\" \"${1%/*}\"";
+    let script = if on { ON } else { "rm -f \"$1\"" };
+    let path = format!("/etc/tandem/{name}");
+    NODES.into_iter().try_for_each(|node| host::must(lab, node, &["sh", "-c", script, "sh", &path]).map(drop))
 }
 
 /// Beside the lab's own program, from the same dependencies: only the program itself is built once more.

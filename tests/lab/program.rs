@@ -1,6 +1,5 @@
 //! The program on a host, changed while it is in use.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::host;
@@ -16,13 +15,12 @@ pub fn tested() -> PathBuf {
     std::env::var_os("TANDEM_BIN").map_or_else(|| env!("CARGO_BIN_EXE_tandem").into(), PathBuf::from)
 }
 
+/// Tandem's Debian package, where `TANDEM_DEB` names one.
+pub fn package() -> Option<PathBuf> {
+    std::env::var_os("TANDEM_DEB").map(PathBuf::from)
+}
+
 /// Puts `program` in its place on `node`, as a package's upgrade does.
 pub fn put(lab: &Lab, node: Node, program: &Path) -> Result<()> {
-    // It lies outside of what the host sees: it comes in through a pipe.
-    let file = File::open(program).map_err(|error| format!("{}: {error}", program.display()))?;
-    let done = host::command(lab, node, &["sh", "-c", PUT])?.stdin(file).output()?;
-    if done.status.success() {
-        return Ok(());
-    }
-    Err(format!("{node} does not take the program: {}", String::from_utf8_lossy(&done.stderr).trim()).into())
+    host::feed(lab, node, &["sh", "-c", PUT], program)
 }

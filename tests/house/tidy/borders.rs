@@ -21,9 +21,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("xml", &[]),
     ("options", &["xml"]),
     ("terminate", &["clock"]),
-    // Files of the agent's own.
     // Steps that a build for the lab can leave out.
     ("lab_faults", &[]),
+    // Files of the agent's own.
     ("state_file", &["decide", "lab_faults", "regular_file"]),
     // How long a question may take, and the programs that are asked.
     ("pace", &["clock", "decide", "state_file"]),

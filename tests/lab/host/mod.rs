@@ -3,6 +3,7 @@
 pub mod namespaces;
 pub mod vm;
 
+use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
@@ -12,10 +13,9 @@ use crate::sh::{self, Output, Result};
 use crate::state::Lab;
 
 /// What the lab's hosts are made of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Namespaces of this machine: quick, with its kernel, its programs and its page cache.
-    #[default]
     Namespaces,
     /// Virtual machines: slow, with a kernel, an init and a disk of their own.
     Vm,
@@ -165,6 +165,17 @@ pub fn said(lab: &Lab, node: Node, words: &[&str]) -> String {
 pub fn put(lab: &Lab, node: Node, path: &str, content: &str) -> Result<()> {
     let mut command = command(lab, node, &["sh", "-c", "mkdir -p \"${0%/*}\" && cat > \"$0\"", path])?;
     sh::feed(&mut command, content).map(drop)
+}
+
+/// Runs a program in the host that reads `file`, which lies outside of what the host sees, from its standard input.
+pub fn feed(lab: &Lab, node: Node, words: &[&str], file: &Path) -> Result<()> {
+    let input = File::open(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let done = command(lab, node, words)?.stdin(input).output()?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let complaint = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+    Err(format!("{node} does not take {}: {complaint}", file.display()).into())
 }
 
 /// A host that runs and answers; for questions that either can answer.

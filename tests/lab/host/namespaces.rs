@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns, unshare};
 
-use super::{Host, must, running};
+use super::{Host, feed, must, running};
 use crate::disks;
 use crate::init;
 use crate::net;
@@ -86,14 +86,7 @@ impl Host for Namespaces {
     }
 
     fn import_image(&self, lab: &Lab, node: Node, tar: &Path, name: &str) -> Result<()> {
-        // The tar lies outside of what the host sees: it comes in through a pipe.
-        let file = fs::File::open(tar)?;
-        let mut command = self.command(lab, node, &["podman", "import", "--quiet", "-", name])?;
-        let done = command.stdin(file).output()?;
-        if done.status.success() {
-            return Ok(());
-        }
-        Err(format!("{node} cannot import {name}: {}", String::from_utf8_lossy(&done.stderr).trim()).into())
+        feed(lab, node, &["podman", "import", "--quiet", "-", name], tar)
     }
 
     /// From its disk, also while it is off.

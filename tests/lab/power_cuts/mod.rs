@@ -88,7 +88,7 @@ fn one(lab: &Lab, wish: Wish, draw: &Draw) -> Result<Outcome> {
     lab.set("boot-delay", &draw.boot_delay.to_string())?;
     let began = state::since_epoch();
     let mut outcome = run::run(lab, draw)?;
-    if outcome.wrong.is_none() && wish.hosts == host::Kind::Vm {
+    if outcome.wrong.is_none() {
         outcome.wrong = journals::must_hold_no_error(lab, began).err().map(|error| error.to_string());
     }
     if outcome.wrong.is_none() {

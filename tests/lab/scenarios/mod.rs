@@ -193,9 +193,7 @@ fn one(lab: &Lab, wish: Wish, scenario: &Scenario, current: &mut Option<Needs>) 
     prepare(lab, wish, scenario.needs, current)?;
     let began = state::since_epoch();
     (scenario.run)(lab, wish)?;
-    if wish.hosts == host::Kind::Vm {
-        journals::must_hold_no_error(lab, began)?;
-    }
+    journals::must_hold_no_error(lab, began)?;
     if lab.exists() { decisions::replay(lab, scenario.name) } else { Ok(0) }
 }
 

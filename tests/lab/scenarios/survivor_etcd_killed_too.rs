@@ -14,7 +14,7 @@ use crate::up::Wish;
 use crate::writer::ONE_BY_ONE;
 
 /// Switches the commit-index step off where it exists, in a program that was built to be so switched.
-const SWITCH: &str = "etc/tandem/test-skip-advance-commit";
+const SWITCH: &str = "test-skip-advance-commit";
 /// The loss is likely each time, not certain: it takes a write that is in flight at the right moment.
 const TRIES: usize = 8;
 
@@ -30,9 +30,7 @@ pub fn nothing_lost(lab: &Lab, _: Wish) -> Result<()> {
 /// hold different data from then on: nobody goes on in this lab.
 pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
     faulty::install(lab)?;
-    for node in NODES {
-        host::must(lab, node, &["touch", &format!("/{SWITCH}")])?;
-    }
+    faulty::switch(lab, SWITCH, true)?;
     let mut seen = false;
     for attempt in 1..=TRIES {
         let outcome = cut_and_kill(lab)?;
@@ -43,9 +41,7 @@ pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
             break;
         }
     }
-    for node in NODES {
-        host::must(lab, node, &["rm", "-f", &format!("/{SWITCH}")])?;
-    }
+    faulty::switch(lab, SWITCH, false)?;
     if seen { super::clean(lab) } else { Err("no loss was seen with the commit-index step switched off".into()) }
 }
 

@@ -30,11 +30,15 @@ const DRIVERS: &[&str] = &[
 /// On the kernel's command line, of a machine that shall only say a word.
 pub const PROBE: &str = "lab.probe";
 pub const WORD: &str = "the lab's kernel runs";
-const INIT: &str = "#!/bin/busybox sh
+
+/// The first root's only program.
+fn init() -> String {
+    format!(
+        "#!/bin/busybox sh
 b=/bin/busybox
 $b mount -t proc proc /proc
-if $b grep -q lab.probe /proc/cmdline; then
-    echo \"the lab's kernel runs\"
+if $b grep -q {PROBE} /proc/cmdline; then
+    echo \"{WORD}\"
     $b poweroff -f
 fi
 $b umount /proc
@@ -44,7 +48,9 @@ until [ -b /dev/vda ]; do $b usleep 20000; done
 $b mount -t ext4 -o rw,relatime /dev/vda /root || exec $b sh
 $b mount -o move /dev /root/dev
 exec $b switch_root /root /sbin/init
-";
+"
+    )
+}
 
 pub fn image(lab: &Lab, node: Node) -> PathBuf {
     lab.node_dir(node).join("disk.raw")
@@ -85,9 +91,9 @@ pub fn make_initrd(lab: &Lab, tree: &Path) -> Result<()> {
     }
     fs::copy(tree.join("usr/bin/busybox").as_path(), root.join("bin/busybox"))
         .or_else(|_| fs::copy(tree.join("bin/busybox"), root.join("bin/busybox")))?;
-    let init = root.join("init");
-    sh::write(&init, INIT)?;
-    fs::set_permissions(&init, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let program = root.join("init");
+    sh::write(&program, init())?;
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
     for (number, driver) in drivers(tree, &release)?.iter().enumerate() {
         // Packed as it is, where the release packs them: the kernel knows how.
         fs::copy(tree.join(driver.trim_start_matches('/')), root.join("drivers").join(format!("{number:02}")))?;

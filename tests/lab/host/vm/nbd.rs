@@ -82,10 +82,11 @@ pub fn ended(lab: &Lab, node: Node) -> Result<()> {
 pub fn daemon(lab: &Lab, node: Node) -> Result<()> {
     nix::unistd::setsid()?;
     let image = File::options().read(true).write(true).open(disk::image(lab, node))?;
-    let mut disk = Disk { size: image.metadata()?.len(), image, cache: BTreeMap::new() };
+    let size = image.metadata()?.len();
+    let mut disk = Disk { image, cache: BTreeMap::new() };
     let listener = UnixListener::bind(socket(lab, node))?;
     let (mut client, _) = listener.accept()?;
-    let ended_well = if greet(&mut client, disk.size)? { serve(&mut client, &mut disk) } else { Ok(false) };
+    let ended_well = if greet(&mut client, size)? { serve(&mut client, &mut disk) } else { Ok(false) };
     let unflushed = disk.cache.len();
     if matches!(ended_well, Ok(true)) {
         return Ok(disk.flush()?);
@@ -101,7 +102,6 @@ pub fn daemon(lab: &Lab, node: Node) -> Result<()> {
 /// The disk, and what is in its cache only.
 struct Disk {
     image: File,
-    size: u64,
     cache: BTreeMap<u64, Box<[u8; BLOCK_LENGTH]>>,
 }
 
@@ -171,8 +171,7 @@ pub fn loses_what_was_not_flushed() -> bool {
         let image = File::options().read(true).write(true).create_new(true).open(&path)?;
         std::fs::remove_file(path)?;
         image.set_len(2 * (BLOCKS * BLOCK_LENGTH) as u64)?;
-        let size = image.metadata()?.len();
-        let mut disk = Disk { size, image, cache: BTreeMap::new() };
+        let mut disk = Disk { image, cache: BTreeMap::new() };
         let (flushed, end) = (vec![1; BLOCKS * BLOCK_LENGTH], (BLOCKS * BLOCK_LENGTH) as u64);
         disk.write(0, &flushed)?;
         disk.flush()?;

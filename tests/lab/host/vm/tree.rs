@@ -8,6 +8,7 @@ use std::process::Command;
 use super::{disk, guest};
 use crate::debian;
 use crate::image::{self, Tools, Version};
+use crate::program;
 use crate::release::{self, Release};
 use crate::sh::{self, Result};
 use crate::state::Lab;
@@ -69,7 +70,7 @@ pub fn make(lab: &Lab) -> Result<()> {
 }
 
 fn install_package(tree: &Path) -> Result<()> {
-    let package = std::env::var_os("TANDEM_DEB").ok_or(
+    let package = program::package().ok_or(
         "TANDEM_DEB does not name Tandem's Debian package, which virtual machines install; type 'make vm-lab'",
     )?;
     let policy = tree.join("usr/sbin/policy-rc.d");

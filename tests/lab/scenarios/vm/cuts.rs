@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{log_ends, roles, two_voters};
+use super::{roles, two_voters};
 use crate::power;
 use crate::scenarios::steps;
 use crate::sh::Result;
@@ -19,7 +19,7 @@ pub fn in_the_recovery(lab: &Lab, _: Wish) -> Result<()> {
     for words in WORDS {
         let (leader, survivor) = roles(lab)?;
         crate::redundant::wait(lab)?;
-        let from = log_ends(lab)[usize::from(survivor.number() - 1)];
+        let from = steps::log_length(lab, survivor);
         power::cut(lab, leader)?;
         steps::wait_said(lab, survivor, from, words, Duration::from_secs(120))?;
         std::thread::sleep(chance.pause(Duration::from_secs(6)));

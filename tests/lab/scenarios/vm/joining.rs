@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{log_ends, roles, two_voters};
+use super::{roles, two_voters};
 use crate::cluster;
 use crate::node::Node;
 use crate::pcs;
@@ -32,15 +32,14 @@ pub fn cut_again(lab: &Lab, _: Wish) -> Result<()> {
     })?;
     let (_, joins) = roles(lab)?;
     crate::redundant::wait(lab)?;
-    let index = usize::from(joins.number() - 1);
-    let mut from = log_ends(lab)[index];
+    let mut from = steps::log_length(lab, joins);
     power::cut(lab, joins)?;
     for (words, after) in MOMENTS {
         // The survivor's fencing switches it on; where nobody is to be fenced any more, a person does.
         power::on(lab, joins)?;
         steps::wait_said(lab, joins, from, words, Duration::from_secs(120))?;
         std::thread::sleep(after);
-        from = log_ends(lab)[index];
+        from = steps::log_length(lab, joins);
         power::cut(lab, joins)?;
     }
     power::on(lab, joins)?;

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::{roles, two_voters};
+use super::{roles, struck_until_fenced, two_voters};
 use crate::check;
 use crate::host;
 use crate::node::{NODES, Node};
@@ -13,22 +13,16 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// From the order to the end of a shutdown: Pacemaker stops etcd in it.
+/// From the order to the end of a shutdown, in which Pacemaker stops etcd; and to the boot that follows.
 const SHUTDOWN: Duration = Duration::from_secs(120);
 
 /// A machine that stands still, with its network cards: nothing but fencing ends that.
 pub fn kernel_panic(lab: &Lab, _: Wish) -> Result<()> {
-    let mut writers = crate::scenarios::writing(lab)?;
-    let (leader, _) = roles(lab)?;
-    crate::redundant::wait(lab)?;
-    let before = steps::power_cuts(lab);
-    order(lab, leader, "echo 1 > /proc/sys/kernel/sysrq; echo c > /proc/sysrq-trigger")?;
-    lab.event(&format!("the kernel of {leader} panics"));
-    let fenced = || (steps::power_cuts(lab) > before).then_some(());
-    sh::wait_for("the node to be fenced", Duration::from_secs(120), Duration::from_millis(300), fenced)?;
-    steps::wait_write(&writers, Duration::from_secs(120))?;
-    two_voters(lab)?;
-    crate::scenarios::ends_well(lab, &mut writers)
+    struck_until_fenced(lab, |leader| {
+        order(lab, leader, "echo 1 > /proc/sys/kernel/sysrq; echo c > /proc/sysrq-trigger")?;
+        lab.event(&format!("the kernel of {leader} panics"));
+        Ok(())
+    })
 }
 
 /// The machine resets by itself, and comes back before or after it was fenced.
@@ -40,8 +34,7 @@ pub fn watchdog(lab: &Lab, _: Wish) -> Result<()> {
     // Opened, and never fed again. Its keeper is killed, so that nothing closes it in good order.
     order(lab, leader, "setsid sh -c 'exec 3> /dev/watchdog0; kill -STOP $$' < /dev/null > /dev/null 2>&1 &")?;
     lab.event(&format!("nobody feeds the watchdog of {leader}"));
-    let reset = || boot_id(lab, leader).is_ok_and(|now| now != boot).then_some(());
-    sh::wait_for("the watchdog to bite", Duration::from_secs(120), Duration::from_secs(2), reset)?;
+    booted_anew(lab, leader, &boot)?;
     two_voters(lab)?;
     crate::scenarios::ends_well(lab, &mut writers)
 }
@@ -52,18 +45,18 @@ pub fn reboots(lab: &Lab, _: Wish) -> Result<()> {
     let cuts = steps::power_cuts(lab);
     for node in NODES {
         crate::redundant::wait(lab)?;
-        let boots = NODES.map(|node| boot_id(lab, node));
+        let boot = boot_id(lab, node)?;
         order(lab, node, "systemctl reboot")?;
-        booted_anew(lab, node, &boots)?;
+        booted_anew(lab, node, &boot)?;
         two_voters(lab)?;
     }
     crate::redundant::wait(lab)?;
-    let boots = NODES.map(|node| boot_id(lab, node));
+    let boots = [boot_id(lab, NODES[0])?, boot_id(lab, NODES[1])?];
     for node in NODES {
         order(lab, node, "systemctl reboot")?;
     }
-    for node in NODES {
-        booted_anew(lab, node, &boots)?;
+    for (node, boot) in NODES.into_iter().zip(&boots) {
+        booted_anew(lab, node, boot)?;
     }
     two_voters(lab)?;
     check::must("nobody was fenced", steps::power_cuts(lab), |now| *now == cuts)?;
@@ -109,9 +102,8 @@ fn boot_id(lab: &Lab, node: Node) -> Result<String> {
     host::must(lab, node, &["timeout", "20", "cat", "/proc/sys/kernel/random/boot_id"])
 }
 
-fn booted_anew(lab: &Lab, node: Node, before: &[Result<String>; 2]) -> Result<()> {
-    let before = before[usize::from(node.number() - 1)].as_ref().map_err(ToString::to_string)?;
-    let anew = || boot_id(lab, node).is_ok_and(|now| now != *before).then_some(());
+fn booted_anew(lab: &Lab, node: Node, before: &str) -> Result<()> {
+    let anew = || boot_id(lab, node).is_ok_and(|now| now != before).then_some(());
     sh::wait_for(&format!("{node} to boot anew"), SHUTDOWN, Duration::from_secs(2), anew)
 }
 

@@ -9,9 +9,10 @@ pub mod synced;
 
 use std::time::Duration;
 
+use super::steps;
 use super::table::{self, Hosts, Scenario};
 use crate::etcd;
-use crate::node::{NODES, Node};
+use crate::node::Node;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
@@ -79,7 +80,16 @@ fn roles(lab: &Lab) -> Result<(Node, Node)> {
     Ok((leader, leader.other()))
 }
 
-/// Where each node's log ends at the moment, in the order of [`NODES`].
-fn log_ends(lab: &Lab) -> [usize; 2] {
-    NODES.map(|node| super::steps::log_length(lab, node))
+/// What strikes the leader leaves it to fencing, and the other one goes on.
+fn struck_until_fenced(lab: &Lab, strike: impl FnOnce(Node) -> Result<()>) -> Result<()> {
+    let mut writers = super::writing(lab)?;
+    let (leader, _) = roles(lab)?;
+    crate::redundant::wait(lab)?;
+    let before = steps::power_cuts(lab);
+    strike(leader)?;
+    let fenced = || (steps::power_cuts(lab) > before).then_some(());
+    sh::wait_for("the node to be fenced", Duration::from_secs(120), Duration::from_millis(300), fenced)?;
+    steps::wait_write(&writers, Duration::from_secs(120))?;
+    two_voters(lab)?;
+    super::ends_well(lab, &mut writers)
 }

@@ -1,13 +1,14 @@
 //! The Debian package under a cluster that serves: installed anew, upgraded, and not to be removed.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::check;
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
+use crate::program;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
 use crate::state::Lab;
@@ -24,7 +25,7 @@ pub fn under_a_cluster(lab: &Lab, _: Wish) -> Result<()> {
     let newer = newer(lab)?;
     for node in NODES {
         refuses_to_go(lab, node)?;
-        put(lab, node, &newer)?;
+        host::feed(lab, node, &["sh", "-c", &format!("cat > {ON_THE_HOST}")], &newer)?;
         host::must(lab, node, &[&APT[..], &["install", "--yes", ON_THE_HOST]].concat())?;
         let version = host::must(lab, node, &["dpkg-query", "--show", "--showformat=${Version}", "tandem"])?;
         check::must("the newer package is installed", version, |version| version.trim() == NEWER)?;
@@ -67,7 +68,7 @@ fn logs_go_to_the_journal(lab: &Lab) -> Result<()> {
 
 /// The package of the lab under a higher version.
 fn newer(lab: &Lab) -> Result<PathBuf> {
-    let package = std::env::var_os("TANDEM_DEB").ok_or("TANDEM_DEB names no package")?;
+    let package = program::package().ok_or("TANDEM_DEB names no package")?;
     let (tree, newer) = (lab.dir().join("newer"), lab.dir().join("newer.deb"));
     sh::must(Command::new("dpkg-deb").arg("--raw-extract").arg(package).arg(&tree))?;
     let control = tree.join("DEBIAN/control");
@@ -80,13 +81,4 @@ fn newer(lab: &Lab) -> Result<PathBuf> {
     sh::must(Command::new("dpkg-deb").args(["--build", "--root-owner-group"]).arg(&tree).arg(&newer))?;
     fs::remove_dir_all(tree)?;
     Ok(newer)
-}
-
-fn put(lab: &Lab, node: Node, package: &Path) -> Result<()> {
-    let script = format!("cat > {ON_THE_HOST}");
-    let done = host::command(lab, node, &["sh", "-c", &script])?.stdin(File::open(package)?).output()?;
-    if done.status.success() {
-        return Ok(());
-    }
-    Err(format!("{node} does not take the package: {}", String::from_utf8_lossy(&done.stderr).trim()).into())
 }

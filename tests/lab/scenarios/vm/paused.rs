@@ -5,13 +5,13 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::{roles, two_voters};
+use super::{roles, struck_until_fenced, two_voters};
 use crate::bmc;
 use crate::cluster;
 use crate::host;
 use crate::node::Node;
 use crate::scenarios::steps;
-use crate::sh::{self, Result};
+use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
@@ -35,16 +35,7 @@ pub fn not_fenced(lab: &Lab, _: Wish) -> Result<()> {
 
 /// It is fenced while it stands still: what its etcd had on its way to clients never comes.
 pub fn fenced(lab: &Lab, _: Wish) -> Result<()> {
-    let mut writers = crate::scenarios::writing(lab)?;
-    let (leader, _) = roles(lab)?;
-    crate::redundant::wait(lab)?;
-    let before = steps::power_cuts(lab);
-    signal(lab, leader, Signal::SIGSTOP)?;
-    let fenced = || (steps::power_cuts(lab) > before).then_some(());
-    sh::wait_for("the node to be fenced", Duration::from_secs(120), Duration::from_millis(300), fenced)?;
-    steps::wait_write(&writers, Duration::from_secs(120))?;
-    two_voters(lab)?;
-    crate::scenarios::ends_well(lab, &mut writers)
+    struck_until_fenced(lab, |leader| signal(lab, leader, Signal::SIGSTOP))
 }
 
 /// It stands still for less than Corosync waits: everybody goes on.

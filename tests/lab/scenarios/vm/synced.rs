@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{log_ends, roles, two_voters};
+use super::{roles, two_voters};
 use crate::check;
 use crate::cluster;
 use crate::faulty;
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::node::Node;
 use crate::pcs;
 use crate::power;
 use crate::scenarios::steps;
@@ -46,10 +46,7 @@ pub fn nothing_lost(lab: &Lab, _: Wish) -> Result<()> {
 pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
     faulty::install(lab)?;
     for (switch, what) in SWITCHES.into_iter().zip(["the note", "the advanced log"]) {
-        let path = format!("/etc/tandem/{switch}");
-        for node in NODES {
-            host::must(lab, node, &["sh", "-c", "touch \"$1\" && sync", "sh", &path])?;
-        }
+        faulty::switch(lab, switch, true)?;
         let mut seen = false;
         for attempt in 1..=TRIES {
             let found = cut_as_it_is_written(lab)?;
@@ -59,9 +56,7 @@ pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
                 break;
             }
         }
-        for node in NODES {
-            host::must(lab, node, &["rm", "-f", &path])?;
-        }
+        faulty::switch(lab, switch, false)?;
         check::must(&format!("{what} was lost without its sync"), seen, |seen| *seen)?;
     }
     Ok(())
@@ -73,7 +68,7 @@ fn cut_as_it_is_written(lab: &Lab) -> Result<Found> {
     let (leader, survivor) = roles(lab)?;
     crate::redundant::wait(lab)?;
     pcs::run(lab, survivor, &["resource", "update", cluster::ETCD, "recovery=restart"])?;
-    let from = log_ends(lab)[usize::from(survivor.number() - 1)];
+    let from = steps::log_length(lab, survivor);
     let before = note(lab, survivor)?;
     // It is to be fenced, and not to come back.
     lab.set("boot-delay", "36000")?;
