@@ -1,12 +1,9 @@
 //! Casts the vote of a member that is off, and says how long each step took.
 
-use std::time::Duration;
-
 use super::Error;
 use crate::clock::Deadline;
 use crate::decide::plan::DeadVote;
 use crate::etcd::blocking;
-use crate::etcd::client::{self, Credentials, Endpoint};
 use crate::etcd::peer::{self, Wish};
 use crate::pace::Question;
 use crate::resource::context::Context;
@@ -30,19 +27,7 @@ pub(super) fn stand_in(context: &Context, vote: &DeadVote) -> Result<(), Error> 
             return Ok(());
         }
     }
-    proven(context, blocking::confirmed_read)?;
+    context.probe_own_etcd(Question::Proof, blocking::confirmed_read)?;
     // etcd writes down that the removal is committed with the next write: before that a kill would bring the dead voter back.
-    proven(context, blocking::accepted_write)
-}
-
-/// What our etcd does for a client, with the time that it has.
-type Proof = fn(&Endpoint, &Credentials, Duration) -> Result<(), client::Error>;
-
-/// Whoever may not ask is told so by a majority.
-fn proven(context: &Context, proof: Proof) -> Result<(), Error> {
-    let ask = |timeout| proof(&context.own_endpoint, context.credentials(), timeout);
-    match context.programs.pace().within(Question::Proof, ask, client::Error::is_too_late) {
-        Ok(()) | Err(client::Error::NoPermission { .. }) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    Ok(context.probe_own_etcd(Question::Proof, blocking::accepted_write)?)
 }

@@ -1,12 +1,9 @@
 //! Facts of this node besides its etcd and its data: its address, what stands in the way of a start, OpenShift's view.
 
-use std::time::Duration;
-
 use crate::data_dir;
 use crate::decide::evidence::{Etcd, Local, Obstacle};
 use crate::decide::fact::Fact;
 use crate::etcd::blocking;
-use crate::etcd::client::{self, Credentials, Endpoint};
 use crate::failed_starts;
 use crate::openshift::{machine, revision};
 use crate::pace::Question;
@@ -51,11 +48,11 @@ fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
     // Without a leader nothing can be confirmed, and what is to be done about that is decided elsewhere.
     let serves = own.known().is_some_and(Etcd::is_voter_with_leader);
     if serves && context.check_level >= READ_LEVEL {
-        if let Err(error) = checked(context, blocking::confirmed_read) {
+        if let Err(error) = context.probe_own_etcd(Question::Check, blocking::confirmed_read) {
             return Some(format!("no confirmed read: {error}"));
         }
         if context.check_level >= WRITE_LEVEL
-            && let Err(error) = checked(context, blocking::accepted_write)
+            && let Err(error) = context.probe_own_etcd(Question::Check, blocking::accepted_write)
         {
             return Some(format!("no write taken: {error}"));
         }
@@ -65,18 +62,6 @@ fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
         return None;
     }
     podman::exec(&context.programs, &context.params.name, command).err().map(|error| format!("monitor_cmd: {error}"))
-}
-
-/// A question to an etcd, with the time that it has.
-type Check = fn(&Endpoint, &Credentials, Duration) -> Result<(), client::Error>;
-
-/// etcd's auth may refuse this agent a read or a write, and serve everybody else: a restart would not mend that.
-fn checked(context: &Context, check: Check) -> Result<(), client::Error> {
-    let ask = |timeout| check(&context.own_endpoint, context.credentials(), timeout);
-    match context.programs.pace().within(Question::Check, ask, client::Error::is_too_late) {
-        Err(client::Error::NoPermission { .. }) => Ok(()),
-        answer => answer,
-    }
 }
 
 /// Whether the Machine of the node whose membership is in question is being deleted: on a voter that has no second one,

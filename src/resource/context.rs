@@ -9,16 +9,20 @@ use super::params::{Invalid, NodeIp, Params};
 use crate::clock::Deadline;
 use crate::command::Programs;
 use crate::decide::evidence::{NodeAddress, Notify};
-use crate::etcd::client::{Credentials, Endpoint};
+use crate::etcd::client::{self, Credentials, Endpoint};
 use crate::etcd::config::{self, OpenShift, Settings};
 use crate::etcd::peer::Place;
 use crate::etcd::version::Version;
 use crate::ocf::env::Env;
 use crate::openshift::revision;
+use crate::pace::Question;
 use crate::pacemaker;
 use crate::podman::turn::Turn;
 use crate::proc;
 use crate::state_file;
+
+/// A question to an etcd, with the time that it has.
+pub type Probe = fn(&Endpoint, &Credentials, Duration) -> Result<(), client::Error>;
 
 /// What every round of one action shares.
 #[derive(Debug)]
@@ -101,6 +105,16 @@ impl Context {
     /// Where our etcd's peers reach it, and what they ask it with.
     pub fn peer_place(&self) -> Place {
         Place { url: self.me.peer_url.clone(), credentials: self.deployment.peer_credentials.clone() }
+    }
+
+    /// Whether our etcd does for a client what a majority, or a place for one more write, is needed for. Its auth may refuse this
+    /// agent that, and serve everybody else: who is told so is told by a majority.
+    pub fn probe_own_etcd(&self, question: Question, probe: Probe) -> Result<(), client::Error> {
+        let ask = |timeout| probe(&self.own_endpoint, self.credentials(), timeout);
+        match self.programs.pace().within(question, ask, client::Error::is_too_late) {
+            Err(client::Error::NoPermission { .. }) => Ok(()),
+            answer => answer,
+        }
     }
 
     /// etcd's data dir.

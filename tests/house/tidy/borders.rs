@@ -52,6 +52,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "ocf",
             "openshift",
             "options",
+            "pace",
             "pacemaker",
             "podman",
             "proc",
