@@ -68,7 +68,7 @@ nightly: test sim-deep sim-page lab-nightly rpm-vendored ## everything that take
 	$(MAKE) power-cuts ETCD=3.4
 
 # Targets that a plain `cargo test` leaves out, and with it `--all-targets`.
-APART = --test sim_page --test lab --test data_dir_real --test fence_real --test packages
+APART = --test sim_page --test lab --test data_dir_real --test fence_real --test setup_real --test monitoring --test packages
 
 .PHONY: lint
 lint: ## formatting and lints
@@ -95,6 +95,7 @@ SIM_DAILY = \
 	'--faults 2 --promotable' \
 	'--faults 2 --tell --no-operators' \
 	'--faults 2 --hide' \
+	'--faults 2 --forget' \
 	'--faults 2 --unblock' \
 	'--faults 1 --threshold 3'
 
@@ -103,6 +104,7 @@ sim: build ## the model: every order of what two faults can do, the rarer kinds 
 	@for bounds in $(SIM_DAILY); do \
 		echo "tandem sim check $$bounds" && $(TARGET)/release/tandem sim check $$bounds || exit 1; \
 	done
+	$(TARGET)/release/tandem sim members
 
 .PHONY: sim-deep
 sim-deep: build ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEED= for the random runs)
@@ -111,6 +113,7 @@ sim-deep: build ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEE
 	$(TARGET)/release/tandem sim check --faults 3 --max-seconds 3600
 	$(TARGET)/release/tandem sim check --faults 3 --etcd-3.4 --max-seconds 3600
 	$(TARGET)/release/tandem sim check --faults 2 --unblock --slow-fencing
+	$(TARGET)/release/tandem sim check --faults 2 --forget --unblock
 	$(TARGET)/release/tandem sim check --faults 2 --writes 2
 	$(TARGET)/release/tandem sim check --faults 1 --writes 2 --blank --no-operators
 	$(TARGET)/release/tandem sim explore --seed $(SIM_SEED) --steps $(STEPS)
@@ -121,11 +124,17 @@ sim-page: setup ## the pages of the model's runs, looked at in a headless Chromi
 	$(CARGO) test --quiet --test sim_page -- --test-threads 1
 
 .PHONY: real
-real: setup ## the parts that are tested against real etcds, an emulator of BMCs and Pacemaker's own fencer (root)
+real: setup ## the parts that are tested against real etcds, an emulator of BMCs, Pacemaker's own fencer and pcs (root)
 	tests/fence_real/setup
 	tests/data_dir_etcd35.sh target/etcd-3.5
 	$(CARGO) test --quiet --test fence_real
+	$(CARGO) test --quiet --test setup_real
 	$(CARGO) test --quiet --test data_dir_real -- --test-threads 1
+
+.PHONY: monitoring
+monitoring: setup ## metrics, rules and dashboard against promtool and a real node_exporter (root, to install them)
+	tests/monitoring/setup
+	$(CARGO) test --quiet --test monitoring
 
 .PHONY: deny
 deny: ## licences, origins, duplicates and known faults of the dependencies
@@ -183,10 +192,14 @@ DESTDIR ?=
 # In folders as in this tree, so that README's links lead to the guides there, too.
 DOC = $(DESTDIR)/usr/share/doc/tandem
 .PHONY: install
-install: build ## install the binary, the names that Pacemaker knows it by, man pages, guides and shell completions (root)
+install: build ## install the binary, the names that Pacemaker knows it by, systemd's units, man pages, guides and shell completions (root)
 	install -D --mode=755 $(TARGET)/release/tandem $(DESTDIR)/usr/sbin/tandem
 	@$(call make-links,ocf/links)
+	install -D --mode=644 --target-directory=$(DESTDIR)/usr/lib/systemd/system systemd/tandem-collect.service systemd/tandem-collect.timer systemd/tandem-certs.service systemd/tandem-certs.timer
+	install -D --mode=644 systemd/tandem.tmpfiles $(DESTDIR)/usr/lib/tmpfiles.d/tandem.conf
 	umask 022 && $(TARGET)/release/tandem generate $(DESTDIR)/usr/share
+	install -D --mode=644 metadata/prometheus/tandem.rules.yml $(DESTDIR)/usr/share/tandem/prometheus/tandem.rules.yml
+	install -D --mode=644 metadata/grafana/tandem.json $(DESTDIR)/usr/share/tandem/grafana/tandem.json
 	install -d --mode=755 $(DOC) $(DOC)/docs $(DOC)/docs/operate
 	install --mode=644 --target-directory=$(DOC) README.md SECURITY.md
 	install --mode=644 --target-directory=$(DOC)/docs/operate docs/operate/*.md

@@ -38,6 +38,12 @@ const APPLETS: &[Applet] = &[
         summary: "alert agent: a fenced node's locks",
         run: crate::admin::release_locks,
     },
+    Applet {
+        name: "tandem-alert",
+        replaces: None,
+        summary: "alert agent: what happened, as events",
+        run: crate::admin::alert,
+    },
     Applet { name: OWN_NAME, replaces: None, summary: "the operator's command", run: crate::admin::run },
 ];
 
@@ -46,9 +52,16 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     keep_memory_private();
     let mut args = args.into_iter();
     let invoked_as = args.next().unwrap_or_default();
-    let base_name = Path::new(&invoked_as).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let base_name = name_of(Path::new(&invoked_as));
     let rest: Vec<OsString> = args.collect();
     ExitCode::from(dispatch(&base_name, rest))
+}
+
+/// The name of a program: the last part of its path. One that says little by itself counts in a directory of ours alone.
+fn name_of(path: &Path) -> String {
+    let last = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_ours = path.parent().is_some_and(|directory| directory.ends_with(OWN_NAME));
+    if is_ours && last == "alert" { "tandem-alert".to_owned() } else { last }
 }
 
 /// No core dump: passwords and private keys pass through this memory. Programs that are started from here are not

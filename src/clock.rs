@@ -66,6 +66,13 @@ pub fn wall_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
+/// Milliseconds since 1970 by the wall clock; for labels, as [`wall_seconds`].
+#[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
+pub fn wall_millis() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
 /// Wall time as `20260131T235959Z`, for the names of files; in the order of time only while the clock is right.
 pub fn utc_stamp() -> String {
     let seconds = i64::try_from(wall_seconds()).unwrap_or_default();
@@ -73,4 +80,39 @@ pub fn utc_stamp() -> String {
     let (year, month, day) = at.to_calendar_date();
     let (hour, minute, second) = at.to_hms();
     format!("{year:04}{:02}{day:02}T{hour:02}{minute:02}{second:02}Z", u8::from(month))
+}
+
+/// The month that English, HTTP and C's `ctime` call so: `Jan`, `Feb`.
+pub fn month(name: &str) -> Option<time::Month> {
+    const NAMES: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let number = 1 + u8::try_from(NAMES.iter().position(|known| *known == name)?).ok()?;
+    time::Month::try_from(number).ok()
+}
+
+/// When [`utc_stamp`] wrote `stamp`, in seconds since 1970; `None` where it did not.
+pub fn of_utc_stamp(stamp: &str) -> Option<u64> {
+    let part = |from: usize, to: usize| stamp.get(from..to)?.parse::<u8>().ok();
+    let is_one = stamp.len() == 16 && stamp.get(8..9) == Some("T") && stamp.ends_with('Z');
+    let month = time::Month::try_from(part(4, 6)?).ok()?;
+    let day = time::Date::from_calendar_date(stamp.get(..4)?.parse().ok()?, month, part(6, 8)?).ok()?;
+    let at = time::PrimitiveDateTime::new(day, time::Time::from_hms(part(9, 11)?, part(11, 13)?, part(13, 15)?).ok()?);
+    u64::try_from(at.assume_utc().unix_timestamp()).ok().filter(|_| is_one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_read_back_and_nothing_else_is() {
+        let now = wall_seconds();
+        let read = of_utc_stamp(&utc_stamp()).unwrap();
+        assert!((now..now + 60).contains(&read), "{read}");
+        assert_eq!(of_utc_stamp("20260131T235959Z"), Some(1_769_903_999));
+        for wrong in
+            ["", "20260131T235959", "20260231T235959Z", "20260131-235959Z", "20260131T245959Z", "2026013éT23595Z"]
+        {
+            assert_eq!(of_utc_stamp(wrong), None, "{wrong}");
+        }
+    }
 }

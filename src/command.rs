@@ -74,12 +74,21 @@ pub struct Programs {
     directories: Vec<PathBuf>,
     /// How long they may take, and the end of what they are run for, where that has one.
     pace: Arc<Pace>,
+    /// Whether they write times in UTC, whatever this machine's own zone is.
+    in_utc: bool,
+    /// A variable of the caller's environment that they see besides those that all see.
+    sees: Option<&'static str>,
 }
 
 impl Default for Programs {
     /// Each has the time that it is given, and no more than that limits it.
     fn default() -> Self {
-        Self { directories: DIRECTORIES.iter().map(PathBuf::from).collect(), pace: Arc::default() }
+        Self {
+            directories: DIRECTORIES.iter().map(PathBuf::from).collect(),
+            pace: Arc::default(),
+            in_utc: false,
+            sees: None,
+        }
     }
 }
 
@@ -94,6 +103,18 @@ impl Programs {
     #[must_use]
     pub fn paced(self, pace: Pace) -> Self {
         Self { pace: Arc::new(pace), ..self }
+    }
+
+    /// The same, which write every time in UTC: some write none of it that tells the zone.
+    #[must_use]
+    pub fn in_utc(self) -> Self {
+        Self { in_utc: true, ..self }
+    }
+
+    /// The same, which also see the variable `name` of the caller's environment.
+    #[must_use]
+    pub fn letting_see(self, name: &'static str) -> Self {
+        Self { sees: Some(name), ..self }
     }
 
     /// How long things may take where they run.
@@ -123,6 +144,29 @@ impl Programs {
     ) -> Result<Output, Error> {
         let child = self.spawn(program, args, Stdio::piped())?;
         self.finish(program, child, input, limit.into(), &PLAIN).map(Output::from)
+    }
+
+    /// As [`run_with_input`](Self::run_with_input), and the program's standard input stays open as long as `goes_on` says, with an
+    /// empty line each time. No other program has it: the kernel closes it when this process ends, however that ends.
+    pub fn run_with_held_input<A: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        args: &[A],
+        input: Zeroizing<Vec<u8>>,
+        mut goes_on: impl FnMut() -> bool + Send + 'static,
+        limit: impl Into<Limit>,
+    ) -> Result<Output, Error> {
+        let mut child = self.spawn(program, args, Stdio::piped())?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // It ends at its next line once the program has gone.
+            std::thread::spawn(move || {
+                let mut is_read = stdin.write_all(&input).is_ok();
+                while is_read && goes_on() {
+                    is_read = stdin.write_all(b"\n").is_ok();
+                }
+            });
+        }
+        self.finish(program, child, &[], limit.into(), &PLAIN).map(Output::from)
     }
 
     /// As [`run`](Self::run), of a program that prints a secret: the exit code and what it printed, which is wiped when it
@@ -158,12 +202,14 @@ impl Programs {
     #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
     fn spawn<A: AsRef<OsStr>>(&self, program: &str, args: &[A], stdin: Stdio) -> Result<Child, Error> {
         let path = self.find(program).ok_or_else(|| self.is_missing(program))?;
-        let kept = KEPT_VARIABLES.iter().filter_map(|name| std::env::var_os(name).map(|value| (*name, value)));
+        let kept = KEPT_VARIABLES.iter().copied().chain(self.sees);
+        let kept = kept.filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
         Command::new(path)
             .args(args)
             .env_clear()
             .env("PATH", DIRECTORIES.join(":"))
             .envs(kept)
+            .envs(self.in_utc.then_some(("TZ", "UTC")))
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -289,11 +335,14 @@ fn exit_code(status: std::process::ExitStatus) -> i32 {
 
 /// A shell script in the place of `program`, for failures that the real one cannot be made to have.
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test's own shell writes it, for the reason below")]
 pub(crate) fn stand_in(directory: &std::path::Path, program: &str, script: &str) -> Programs {
-    use std::os::unix::fs::PermissionsExt;
     let path = directory.join(program);
-    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // Another program writes it: a child that another test forks at this moment would hold this one's file open for writing, and the
+    // kernel then refuses to execute it ("Text file busy").
+    let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$2\" && chmod 755 \"$2\"";
+    let written = Command::new("sh").args(["-c", write, "write", script]).arg(&path).output().unwrap();
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
     Programs::default().with_stand_ins(directory.to_owned())
 }
 
@@ -313,6 +362,39 @@ mod tests {
         let said = output("sleep 20 & echo out; echo err >&2; exit 3");
         assert_eq!((said.code, said.stdout.as_str(), said.stderr.as_str()), (3, "out\n", "err\n"));
         assert!(began.elapsed() < Duration::from_secs(4), "one patience for both: {:?}", began.elapsed());
+    }
+
+    #[test]
+    fn times_are_in_utc_where_that_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let programs = stand_in(dir.path(), "teller", "echo \"${TZ-unset}\"");
+        let said =
+            |programs: &Programs| programs.run("teller", &[] as &[&str], Duration::from_secs(30)).unwrap().stdout;
+        assert_eq!((said(&programs), said(&programs.clone().in_utc())), ("unset\n".to_owned(), "UTC\n".to_owned()));
+    }
+
+    #[test]
+    fn an_input_that_is_held_ends_with_who_holds_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let programs = stand_in(dir.path(), "teller", "cat; echo end");
+        let mut lines = 2;
+        let goes_on = move || {
+            lines -= 1;
+            lines >= 0
+        };
+        let input = Zeroizing::new(b"content\n".to_vec());
+        let said = programs.run_with_held_input("teller", &[] as &[&str], input, goes_on, Duration::from_secs(30));
+        assert_eq!(said.unwrap().stdout, "content\n\n\nend\n");
+    }
+
+    #[test]
+    fn a_variable_is_seen_where_that_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let programs = stand_in(dir.path(), "teller", "echo \"${CARGO_PKG_NAME-unset}\"");
+        let said =
+            |programs: &Programs| programs.run("teller", &[] as &[&str], Duration::from_secs(30)).unwrap().stdout;
+        assert_eq!(said(&programs), "unset\n");
+        assert_eq!(said(&programs.clone().letting_see("CARGO_PKG_NAME")), "tandem\n");
     }
 
     #[test]

@@ -6,9 +6,15 @@ use std::io::{self, ErrorKind, Write as _};
 
 /// Prints lines of a result. Whoever stops reading before the end, as `head` does, has what he wanted.
 pub(crate) fn say(lines: impl Display) -> io::Result<()> {
-    match writeln!(io::stdout().lock(), "{lines}") {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
-        _ => Ok(()),
+    is_read(lines).map(drop)
+}
+
+/// The same for what goes on and on: whether anybody reads it still.
+pub(crate) fn is_read(lines: impl Display) -> io::Result<bool> {
+    let mut stdout = io::stdout().lock();
+    match writeln!(stdout, "{lines}").and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        result => result.map(|()| true),
     }
 }
 

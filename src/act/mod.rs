@@ -99,6 +99,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::DropBackups(names) => Ok(data_dir::drop_backups(context.data_dir(), names)?),
         Effect::PruneBackups => Ok(data_dir::prune_backups(context.data_dir(), context.params.max_backups)?),
         Effect::SetAlarm(alarm) => Ok(attributes::show_alarm(programs, node, alarm.as_deref())?),
+        Effect::SetRedundancy(is_redundant) => Ok(attributes::say_redundancy(programs, *is_redundant)?),
         Effect::ForgetPrimary => Ok(attributes::set_property(programs, attributes::PRIMARY, None)?),
         Effect::RunContainer(mode) => container::run(context, mode),
         Effect::StandIn(vote) => stand_in::stand_in(context, vote),

@@ -1,13 +1,14 @@
-//! `reload-agent`: parameters that change without a restart. Most of them are read anew by every action anyway.
+//! `reload-agent`: what a running etcd itself can take of the parameters that changed. The next action reads the rest.
 
 use crate::podman::process;
 use crate::resource::context::Context;
 
-use super::Error;
-
-/// Applies what a running etcd has of the reloadable parameters.
-pub fn reload(context: &Context) -> Result<(), Error> {
-    let Some(process) = process::remembered(&context.process_path) else { return Ok(()) };
+/// Applies it. A score that the kernel does not let this process set is no reason to restart etcd, which would run with the
+/// same score then.
+pub fn reload(context: &Context) {
+    let Some(process) = process::remembered(&context.process_path) else { return };
     let score = context.params.oom;
-    process.set_oom_score(score).map_err(|source| Error::File { path: format!("oom_score_adj={score}"), source })
+    if let Err(error) = process.set_oom_score(score) {
+        log::warn!("etcd runs on with the OOM score that it has: oom_score_adj={score}: {error}");
+    }
 }

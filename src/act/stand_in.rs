@@ -28,6 +28,7 @@ pub(super) fn stand_in(context: &Context, vote: &DeadVote) -> Result<(), Error> 
         }
     }
     context.probe_own_etcd(Question::Proof, blocking::confirmed_read)?;
-    // etcd writes down that the removal is committed with the next write: before that a kill would bring the dead voter back.
-    Ok(context.probe_own_etcd(Question::Proof, blocking::accepted_write)?)
+    // etcd writes down that the removal is committed with the next entry of its log: before that a kill would bring the dead voter
+    // back. A write would be refused where the database is full.
+    Ok(context.probe_own_etcd(Question::Proof, blocking::committed_entry)?)
 }

@@ -59,6 +59,10 @@ fn write_cib(cib: &Cib, peer: &str, line: &mut impl FnMut(&str, String)) {
     if let Some(primary) = &cib.primary {
         line("etcd_primary", format!("an operator chose the data of {primary}"));
     }
+    if let Fact::Known(redundancy) = &cib.redundancy {
+        let what = if redundancy.is_redundant { "two voters" } else { "one voter alone" };
+        line("etcd_redundancy", format!("{what} since {}", clock::utc(redundancy.since)));
+    }
     line("standalone_node", cib.standalone_node.clone().unwrap_or_else(|| "not set".to_owned()));
 }
 

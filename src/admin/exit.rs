@@ -7,13 +7,20 @@ pub(super) enum Exit {
     Done = 0,
     Failed = 1,
     Usage = 2,
+    Degraded = 3,
+    Worst = 4,
 }
 
-/// What each means. Codes above 2 are for what a subcommand finds out, and its own help says which.
-pub(super) const TABLE: [(Exit, &str); 3] = [
+/// What each means. Codes above 2 are for what a subcommand finds out, and its own help says more of it.
+pub(super) const TABLE: [(Exit, &str); 5] = [
     (Exit::Done, "done, or the answer is a good one"),
     (Exit::Failed, "failed, refused, or not known: one sentence on stderr says why, and what to type instead"),
     (Exit::Usage, "the arguments make no sense; nothing was done"),
+    (
+        Exit::Degraded,
+        "the answer is not the best one: degraded, not now, warnings; the subcommand's own words say which",
+    ),
+    (Exit::Worst, "the answer is the worst one: no writes, or a node that cannot be fenced"),
 ];
 
 /// Why a subcommand did not do what was asked: one sentence, with what to type instead.
@@ -33,6 +40,6 @@ mod tests {
     #[test]
     fn each_code_is_explained_once_and_in_order() {
         let codes: Vec<u8> = TABLE.iter().map(|(exit, _)| *exit as u8).collect();
-        assert_eq!(codes, [0, 1, 2]);
+        assert_eq!(codes, [0, 1, 2, 3, 4]);
     }
 }

@@ -3,18 +3,29 @@
 //! A subcommand is its arguments and a function from them to a [`report::Report`]; [`exit`] has the exit codes, [`prompt`]
 //! asks the questions. What it changes in the cluster it changes through `crate::pacemaker`.
 
+mod alert;
+mod certs;
+mod collect;
 mod confirm_recovery;
 mod data_dir;
+mod events;
 pub(crate) mod evidence;
 mod exit;
 mod explain;
+mod fencing;
+mod gather;
 mod generate;
+mod member;
+mod metrics;
 mod node;
 mod prompt;
 mod release_locks;
 mod replay;
 mod report;
+mod setup;
 mod sim;
+mod ssh;
+mod status;
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -36,11 +47,23 @@ struct CommandLine {
 /// What `tandem` can do.
 #[derive(Subcommand)]
 enum Command {
+    Status(status::Arguments),
     Explain(explain::Arguments),
     ConfirmRecovery(confirm_recovery::Arguments),
+    Setup(setup::Arguments),
+    #[command(subcommand)]
+    Fencing(fencing::Command),
+    #[command(subcommand)]
+    Certs(certs::Command),
     #[command(subcommand)]
     DataDir(data_dir::Command),
+    #[command(subcommand)]
+    Member(member::Command),
+    Events(events::Arguments),
+    Collect(collect::Arguments),
+    Gather(gather::Arguments),
     ReleaseLocks(release_locks::Arguments),
+    Metrics(metrics::Arguments),
     Replay(replay::Arguments),
     #[command(subcommand)]
     Sim(sim::Command),
@@ -49,17 +72,31 @@ enum Command {
 }
 
 impl Command {
-    fn run(&self) -> Result<(), Failure> {
+    fn run(&self) -> Result<Exit, Failure> {
         match self {
+            Self::Status(arguments) => status::run(arguments),
             Self::Explain(arguments) => show(&explain::run(arguments)?, arguments.form),
             Self::ConfirmRecovery(arguments) => show(&confirm_recovery::run(arguments)?, arguments.form),
+            Self::Setup(arguments) => setup::run(arguments),
+            Self::Fencing(command) => command.run(),
+            Self::Certs(command) => command.run(),
             Self::DataDir(command) => command.run(),
+            Self::Member(command) => command.run(),
+            Self::Events(arguments) => events::run(arguments),
+            Self::Collect(arguments) => show(&collect::run(arguments)?, arguments.form),
+            Self::Gather(arguments) => show(&gather::run(arguments)?, arguments.form),
             Self::ReleaseLocks(arguments) => show(&release_locks::run()?, arguments.form),
-            Self::Replay(arguments) => replay::run(arguments),
-            Self::Sim(command) => command.run(),
-            Self::Generate(arguments) => generate::run(arguments),
+            Self::Metrics(arguments) => metrics::run(arguments).map(done),
+            Self::Replay(arguments) => replay::run(arguments).map(done),
+            Self::Sim(command) => command.run().map(done),
+            Self::Generate(arguments) => generate::run(arguments).map(done),
         }
     }
+}
+
+/// How a subcommand without a report ends.
+fn done((): ()) -> Exit {
+    Exit::Done
 }
 
 /// Runs the command; `args` follow the program's name.
@@ -74,7 +111,7 @@ pub fn run(args: &[OsString]) -> u8 {
         }
     };
     match line.command.run() {
-        Ok(()) => Exit::Done as u8,
+        Ok(exit) => exit as u8,
         Err(Failure(why)) => {
             complain(format_args!("tandem: {why}"));
             Exit::Failed as u8
@@ -85,6 +122,11 @@ pub fn run(args: &[OsString]) -> u8 {
 /// As Pacemaker calls an alert agent: without arguments.
 pub fn release_locks(_: &[OsString]) -> u8 {
     run(&[OsString::from("release-locks")])
+}
+
+/// As Pacemaker calls the alert agent that writes down what happened.
+pub fn alert(args: &[OsString]) -> u8 {
+    alert::run(args)
 }
 
 /// Prints lines of a result.
@@ -102,7 +144,8 @@ mod tests {
     use super::*;
 
     /// Subcommands that print as they go, and have no JSON.
-    const WITHOUT_REPORT: [&str; 6] = ["replay", "sim-check", "sim-run", "sim-explore", "sim-compare", "generate"];
+    const WITHOUT_REPORT: [&str; 8] =
+        ["metrics", "replay", "sim-check", "sim-run", "sim-explore", "sim-compare", "sim-members", "generate"];
 
     fn leaves(command: &clap::Command, words: &str) -> Vec<(String, clap::Command)> {
         if !command.has_subcommands() {

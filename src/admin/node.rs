@@ -1,5 +1,6 @@
 //! This node and its etcd resource, as an operator's command sees them.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -16,6 +17,14 @@ use crate::resource::deployment::Manifests;
 use crate::resource::params;
 use crate::state_file;
 
+/// For what reads and writes files that are root's alone.
+pub(super) fn must_be_root() -> Result<(), Failure> {
+    if nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    Err(Failure("this is for root: type the same behind 'sudo'".to_owned()))
+}
+
 /// How long a look at everything may take.
 const BUDGET: Duration = Duration::from_secs(600);
 
@@ -25,6 +34,13 @@ pub(super) struct ResourceArgument {
     /// The resource, where the cluster has several
     #[arg(long, value_name = "ID")]
     resource: Option<String>,
+}
+
+impl ResourceArgument {
+    /// What was typed.
+    pub(super) fn id(&self) -> Option<&str> {
+        self.resource.as_deref()
+    }
 }
 
 /// The context in which the agent would decide now.
@@ -37,18 +53,29 @@ pub(super) fn context(argument: &ResourceArgument) -> Result<Context, Failure> {
     Ok(Context::new(&env, params::parse(&env)?, &programs, deadline, Manifests::CurrentOrSaved)?)
 }
 
+/// Where access to OpenShift's API would be, by the resource's own parameters; no etcd is asked for it.
+pub(super) fn kubeconfig(argument: &ResourceArgument) -> Result<PathBuf, Failure> {
+    let env = choose(resource::configured(&Programs::default())?, argument.resource.as_deref())?.env();
+    Ok(params::parse(&env)?.kubeconfig)
+}
+
 fn choose(mut found: Vec<Configured>, wanted: Option<&str>) -> Result<Configured, Failure> {
     let ids: Vec<String> = found.iter().map(|resource| resource.id.clone()).collect();
+    let at = which(&ids, wanted)?;
+    Ok(found.swap_remove(at))
+}
+
+/// Which of the cluster's resources is meant, by its place among `ids`.
+pub(super) fn which(ids: &[String], wanted: Option<&str>) -> Result<usize, Failure> {
     if let Some(wanted) = wanted {
-        let chosen = found.into_iter().find(|resource| resource.id == wanted);
-        return chosen.ok_or_else(|| {
+        return ids.iter().position(|id| id == wanted).ok_or_else(|| {
             Failure(format!("no podman-etcd resource is called '{wanted}'; there are: {}", ids.join(", ")))
         });
     }
-    match (found.pop(), found.len()) {
-        (Some(only), 0) => Ok(only),
-        (Some(_), _) => Err(Failure(format!("there are several resources: add --resource {}", ids.join(" or ")))),
-        (None, _) => Err(Failure("this cluster has no podman-etcd resource: see 'pcs resource create'".to_owned())),
+    match ids.len() {
+        0 => Err(Failure("this cluster has no podman-etcd resource: see 'pcs resource create'".to_owned())),
+        1 => Ok(0),
+        _ => Err(Failure(format!("there are several resources: add --resource {}", ids.join(" or ")))),
     }
 }
 

@@ -57,6 +57,11 @@ impl<'a> Prompt<'a> {
         Err(Failure(format!("nothing was done: '{name}' was not typed")))
     }
 
+    /// As [`Prompt::name`], and `--yes` answers as well.
+    pub(super) fn name_or_leave(&self, question: &str, name: &str) -> Result<(), Failure> {
+        if self.answers.yes { Ok(()) } else { self.name(question, name) }
+    }
+
     /// Whether `question`, which says to type 'yes', is answered so.
     pub(super) fn leave(&self, question: &str) -> Result<bool, Failure> {
         Ok(self.answers.yes || self.ask(question)? == "yes")

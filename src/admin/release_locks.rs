@@ -15,6 +15,7 @@ use crate::etcd::blocking;
 use crate::etcd::client::{Credentials, Endpoint, Error};
 use crate::etcd::leases::{Lease, Mark, Own};
 use crate::logging;
+use crate::ocf::alert;
 use crate::ocf::env::Env;
 use crate::options::standard::Standard;
 use crate::options::value::OptionValue;
@@ -109,7 +110,8 @@ pub(super) fn run() -> Result<Released, Failure> {
 }
 
 fn answer(env: &Env) -> Result<Released, Failure> {
-    let Some(node) = fenced(env) else { return Ok(Released::default()) };
+    let alert = alert::read(env);
+    let Some(node) = alert.fenced() else { return Ok(Released::default()) };
     let (setup, own) = Setup::read(env, node)?;
     let mut released = Released { node: Some(node.to_owned()), ..Released::default() };
     setup.release(&own, &mut released)?;
@@ -117,16 +119,6 @@ fn answer(env: &Env) -> Result<Released, Failure> {
         info!("{node} is fenced: no lease holds a key of its own below {}", own.prefix);
     }
     Ok(released)
-}
-
-/// The node that is confirmed off. Fencing can also fail, and can switch a node on: Pacemaker says which of them it was in
-/// the description alone, in the same words since its release 1.1.
-fn fenced(env: &Env) -> Option<&str> {
-    let is = |name: &str, value: &str| env.get(name) == Some(value);
-    let node = env.get("CRM_alert_node").filter(|_| is("CRM_alert_kind", "fencing") && is("CRM_alert_rc", "0"))?;
-    let done = env.get("CRM_alert_desc").unwrap_or_default();
-    let is_off = ["off", "reboot"].iter().any(|action| done.starts_with(&format!("Operation {action} of {node} by ")));
-    is_off.then_some(node)
 }
 
 /// Whom to ask, with what, and for how long.
@@ -276,9 +268,9 @@ mod tests {
 
     #[test]
     fn only_a_node_that_is_confirmed_off_is_a_reason() {
-        assert_eq!(fenced(&env(&ALERT, &[])), Some("node1"));
+        assert_eq!(alert::read(&env(&ALERT, &[])).fenced(), Some("node1"));
         let by_hand = "Operation off of node1 by a human for stonith_admin.793@node2: OK (ref=babf)";
-        assert_eq!(fenced(&env(&ALERT, &[("CRM_alert_desc", by_hand)])), Some("node1"));
+        assert_eq!(alert::read(&env(&ALERT, &[("CRM_alert_desc", by_hand)])).fenced(), Some("node1"));
         for (name, value) in [
             ("CRM_alert_kind", "node"),
             ("CRM_alert_kind", "resource"),

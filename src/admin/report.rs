@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use clap::Args;
 use serde::Serialize;
 
-use super::exit::Failure;
+use super::exit::{Exit, Failure};
 use crate::output;
 
 /// The version of what `--json` prints. Keys are added without a new one; it changes where a key goes, or means something
@@ -23,6 +23,11 @@ pub(super) trait Report: Serialize {
     /// Why this answer is a bad one: it goes to stderr, and the subcommand fails. The answer is printed all the same.
     fn complaint(&self) -> Option<Cow<'_, str>> {
         None
+    }
+
+    /// How the subcommand ends where it has no complaint.
+    fn exit(&self) -> Exit {
+        Exit::Done
     }
 }
 
@@ -49,13 +54,18 @@ fn render(report: &impl Report, form: Form) -> Result<String, Failure> {
     Ok(serde_json::to_string_pretty(&Document { format: FORMAT, report })?)
 }
 
+/// `report` as one line of JSON, for answers that follow each other.
+pub(super) fn line(report: &impl Report) -> Result<String, Failure> {
+    Ok(serde_json::to_string(&Document { format: FORMAT, report })?)
+}
+
 /// Prints `report`, and answers how the subcommand ends.
-pub(super) fn show(report: &impl Report, form: Form) -> Result<(), Failure> {
+pub(super) fn show(report: &impl Report, form: Form) -> Result<Exit, Failure> {
     let text = render(report, form)?;
     if !text.is_empty() {
         output::say(text)?;
     }
-    report.complaint().map_or(Ok(()), |why| Err(Failure(why.into_owned())))
+    report.complaint().map_or_else(|| Ok(report.exit()), |why| Err(Failure(why.into_owned())))
 }
 
 #[cfg(test)]
@@ -64,7 +74,7 @@ pub(super) mod golden {
     //! `TANDEM_BLESS=1` writes them anew, to be read.
 
     use std::fs;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
     use super::*;
     use crate::decision_log::Entry;
@@ -81,9 +91,14 @@ pub(super) mod golden {
 
     /// Compares `report` in both forms with the files of `name`: the subcommand's words, joined by hyphens.
     pub(in crate::admin) fn compare(name: &str, report: &impl Report) {
+        compare_in(&directory(), name, report);
+    }
+
+    /// The same with the files of `name` in another directory.
+    pub(in crate::admin) fn compare_in(directory: &Path, name: &str, report: &impl Report) {
         for (json, ending) in [(false, "txt"), (true, "json")] {
             let rendered = render(report, Form { json }).unwrap() + "\n";
-            let file = directory().join(format!("{name}.{ending}"));
+            let file = directory.join(format!("{name}.{ending}"));
             if std::env::var_os("TANDEM_BLESS").is_some() {
                 fs::write(&file, &rendered).unwrap();
             }

@@ -12,7 +12,7 @@ use crate::sim::check::{self, Outcome};
 use crate::sim::mutant::{self, Mutant};
 use crate::sim::scenario::Trace;
 use crate::sim::search::Limits;
-use crate::sim::{Bounds, Sim, explore, page, scenario, story, timeline};
+use crate::sim::{Bounds, Sim, explore, members, page, scenario, story, timeline};
 
 /// Runs the agent's own decisions in a model of two machines
 #[derive(Subcommand)]
@@ -22,6 +22,7 @@ pub(super) enum Command {
     Explore(Explore),
     /// Plays the same faults under other ways to run two members, and prints what each costs
     Compare,
+    Members(Members),
 }
 
 impl Command {
@@ -31,6 +32,7 @@ impl Command {
             Self::Run(arguments) => run_scenario(arguments),
             Self::Explore(arguments) => run_explore(arguments),
             Self::Compare => say(timeline::table().trim_end()),
+            Self::Members(arguments) => check_members(arguments),
         }
     }
 }
@@ -129,6 +131,8 @@ pub(super) struct Check {
     choose: bool,
     #[arg(long, help = "Lets an operator or a program say whose data counts (force_new_cluster)")]
     tell: bool,
+    #[arg(long, help = "Lets an operator have Pacemaker forget a node that is gone (pcs cluster node remove)")]
+    forget: bool,
     /// Lets a look of an agent not find something out: the CIB, its note, its data, its container, an etcd
     #[arg(long)]
     hide: bool,
@@ -174,6 +178,7 @@ impl Check {
             promotable: self.promotable,
             chooses: self.choose,
             tells: self.tell,
+            forgets: self.forget,
             stand_ins: !self.restart,
             hides: self.hide,
         }
@@ -250,6 +255,36 @@ fn run_explore(arguments: &Explore) -> Result<(), Failure> {
             Err(arguments.save.save(&violation.0, &trace)?)
         }
     }
+}
+
+/// Takes every order of two tools that change the members of an etcd, with faults of members and kills of tools
+#[derive(Args)]
+pub(super) struct Members {
+    /// Up to how many voters the cluster has
+    #[arg(long, default_value = "5", value_parser = value_parser!(u8).range(1..=5))]
+    voters: u8,
+    /// How many faults of members there may be
+    #[arg(long, default_value = "2", value_parser = value_parser!(u8).range(0..=3))]
+    faults: u8,
+    /// Breaks a rule, to see it caught
+    #[arg(long, value_parser = broken_rules())]
+    mutant: Option<members::mutant::Mutant>,
+}
+
+fn broken_rules() -> impl TypedValueParser<Value = members::mutant::Mutant> {
+    use members::mutant::{ALL, Mutant};
+    let find = |wanted: String| ALL.iter().find(|(name, _)| *name == wanted).map(|(_, mutant)| *mutant);
+    PossibleValuesParser::new(ALL.map(|(name, _)| name)).map(move |name| find(name).unwrap_or(Mutant::None))
+}
+
+fn check_members(arguments: &Members) -> Result<(), Failure> {
+    let found = members::check(1..=arguments.voters, arguments.faults, arguments.mutant.unwrap_or_default());
+    let (states, transitions, seconds) = (found.states, found.transitions, found.elapsed.as_secs_f64());
+    say(format_args!("{states} states, {transitions} transitions, {seconds:.1} s"))?;
+    let Some(fault) = found.fault().map(str::to_owned) else { return Ok(()) };
+    let way = found.wrong.map(|(_, way)| way).or(found.endless).unwrap_or_default();
+    say(way.join("\n"))?;
+    Err(Failure(fault))
 }
 
 fn print(outcome: &Outcome) -> Result<(), Failure> {

@@ -31,7 +31,7 @@ pub(super) fn say(context: &Context, request: Request) {
                 log::info!("not delaying stop for {}: both stop, and both stay listed", context.me.name);
             }
         }
-        Request::Monitor | Request::Probe | Request::Notify | Request::Promote | Request::Demote => {}
+        Request::Monitor | Request::Probe | Request::Notify | Request::Promote | Request::Demote | Request::Reload => {}
     }
 }
 

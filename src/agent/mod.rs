@@ -17,6 +17,7 @@ use crate::act;
 use crate::clock::Deadline;
 use crate::command::Programs;
 use crate::decide::Request;
+use crate::events;
 use crate::ocf::env::Env;
 use crate::ocf::exit::{Answered, Code};
 use crate::pace::Pace;
@@ -55,17 +56,32 @@ pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request
     let context = match context {
         Ok(context) => {
             let is_monitor = request == Request::Monitor;
-            Context { acts: true, is_monitor, decisions: Some(decisions.to_owned()), ..context }
+            let (decisions, events) = (Some(decisions.to_owned()), Some(events::DIRECTORY.into()));
+            Context { acts: true, is_monitor, decisions, events, ..context }
         }
         Err(invalid) => return without_parameters(env, &programs, request, &invalid),
     };
     contract::say(&context, request);
+    make_room_for_events(request);
     if request == Request::Start
         && let Err(invalid) = validate::certificates(&context).and_then(|()| validate::wait_for_address(&context))
     {
         return refuse(&invalid);
     }
+    if request == Request::Reload {
+        act::reload(&context);
+    }
     rounds::run(&context, request)
+}
+
+/// Pacemaker's user, as whom alert agents run, may not make the directory itself on every distribution. Before anything is started
+/// on a node, it is probed.
+fn make_room_for_events(request: Request) {
+    if request == Request::Probe
+        && let Err(error) = events::make_directory(Path::new(events::DIRECTORY))
+    {
+        log::debug!("{error}");
+    }
 }
 
 /// For an action that ends at `deadline`, on a machine as slow as this boot has shown.
@@ -101,22 +117,6 @@ fn context(
     }
 }
 
-/// Applies what a running etcd has of the reloadable parameters.
-pub fn reload(env: &Env, programs: &Programs) -> Answered {
-    let deadline = Deadline::after(env.timeout().map_or(VALIDATE_TAKES, actions::budget));
-    let programs = paced(env, programs, deadline);
-    let context =
-        params::parse(env).and_then(|params| Context::new(env, params, &programs, deadline, Manifests::CurrentOrSaved));
-    match context.map(|context| act::reload(&context)) {
-        Ok(Ok(())) => Code::Success.into(),
-        Ok(Err(error)) => {
-            log::error!("{error}");
-            Answered::failed(Code::Generic, error.to_string())
-        }
-        Err(invalid) => refuse(&invalid),
-    }
-}
-
 fn refuse(invalid: &Invalid) -> Answered {
     log::error!("{invalid}");
     Answered::failed(invalid.code, &invalid.sentence)
@@ -146,6 +146,8 @@ fn without_parameters(env: &Env, programs: &Programs, request: Request, invalid:
             Ok(true) => Code::NotRunning.into(),
             Ok(false) | Err(_) => refuse(invalid),
         },
-        Request::Start | Request::Monitor | Request::Notify | Request::Promote | Request::Demote => refuse(invalid),
+        Request::Start | Request::Monitor | Request::Notify | Request::Promote | Request::Demote | Request::Reload => {
+            refuse(invalid)
+        }
     }
 }

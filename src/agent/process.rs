@@ -37,7 +37,6 @@ fn answer(action: &str, env: &Env) -> Answered {
     let programs = Programs::default();
     let request = match action {
         "validate-all" => return super::validate_all(env, &programs),
-        "reload-agent" => return super::reload(env, &programs),
         "start" => Request::Start,
         "stop" => Request::Stop,
         "monitor" | "status" if env.is_recurring() => Request::Monitor,
@@ -45,6 +44,7 @@ fn answer(action: &str, env: &Env) -> Answered {
         "notify" => Request::Notify,
         "promote" => Request::Promote,
         "demote" => Request::Demote,
+        "reload-agent" => Request::Reload,
         _ => {
             complain(USAGE);
             return Answered::failed(Code::Unimplemented, format!("'{action}' is no action of this agent"));

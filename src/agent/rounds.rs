@@ -8,6 +8,7 @@ use crate::decide::evidence::Container;
 use crate::decide::reason::{Health, Step, Wait};
 use crate::decide::{self, Effect, Evidence, Exit, Fact, Next, Phase, Plan, Progress, Reason, Request};
 use crate::decision_log::{self, Entry};
+use crate::events::own;
 use crate::observe;
 use crate::ocf::exit::{Answered, Code};
 use crate::podman::process;
@@ -63,9 +64,10 @@ impl Rounds<'_> {
         remember(self.context, &evidence.container);
         let plan = decide::decide(self.request, &evidence, &self.progress);
         let is_news = self.log(&plan) || !plan.effects.is_empty();
+        let mut done = 0;
         let performed = plan.effects.iter().try_for_each(|effect| {
             log::debug!("effect: {effect}");
-            act::perform(self.context, effect)
+            act::perform(self.context, effect).inspect(|()| done += 1)
         });
         self.count(&plan, looked.saturating_sub(began), self.context.deadline.elapsed().saturating_sub(looked));
         warn_of_a_machine(&evidence, &plan);
@@ -75,6 +77,7 @@ impl Rounds<'_> {
         if is_news {
             self.record(evidence, &plan, &performed);
         }
+        self.tell(&plan, done);
         if let Err(error) = performed {
             return match self.request {
                 Request::Monitor if self.progress.phase == Phase::Begin => Some(failed_upkeep(upkeep_exit, &error)),
@@ -145,10 +148,11 @@ impl Rounds<'_> {
             return None;
         }
         let why = out_of_time(self.context.budget, self.last_because.as_ref());
-        Some(match when_over {
-            Some(exit) => left_to_the_next_one(exit, &why),
-            None => Answered::failed(Code::Generic, why),
-        })
+        if let Some(exit) = when_over {
+            return Some(left_to_the_next_one(exit, &why));
+        }
+        self.last_because.iter().for_each(|because| self.tell_refusal(because));
+        Some(Answered::failed(Code::Generic, why))
     }
 
     /// A record that cannot be kept must not keep etcd from being kept.
@@ -158,6 +162,23 @@ impl Rounds<'_> {
         let entry = Entry::new(self.request, self.progress.clone(), evidence, plan.clone(), outcome);
         if let Err(error) = decision_log::append(directory, &self.context.resource, &entry) {
             log::debug!("this decision is not kept: {error}");
+        }
+    }
+
+    /// What was changed by the first `done` effects of a plan, and whether it refuses, becomes an event.
+    fn tell(&self, plan: &Plan, done: usize) {
+        let Some(directory) = &self.context.events else { return };
+        for effect in plan.effects.iter().take(done) {
+            own::tell(directory, own::of_effect(&self.context.me.name, effect, &plan.because));
+        }
+        if plan.next == Next::Exit(Exit::Retriable) {
+            self.tell_refusal(&plan.because);
+        }
+    }
+
+    fn tell_refusal(&self, because: &Reason) {
+        if let Some(directory) = &self.context.events {
+            own::tell(directory, own::of_refusal(&self.context.me.name, &self.context.resource, because));
         }
     }
 

@@ -67,6 +67,28 @@ pub fn room(dir: &Path) -> Result<Room, Error> {
     Ok(Room { free_bytes: free.blocks_available() * free.fragment_size(), backups })
 }
 
+/// A data dir's `member` that was moved aside and lies there still.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Aside {
+    pub path: PathBuf,
+    /// When that was, in seconds since 1970; 0 where its name does not tell.
+    pub at: u64,
+    pub bytes: u64,
+}
+
+/// What lies beside the data in `dir`, oldest first: backups, then histories that were given up.
+pub fn aside(dir: &Path) -> Result<Vec<Aside>, Error> {
+    let mut found = Vec::new();
+    for prefix in [BACKUP_PREFIX, HISTORY_PREFIX] {
+        for (_, path) in numbered(dir, prefix)? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let stamp = name.rsplit('-').next().unwrap_or_default();
+            found.push(Aside { at: clock::of_utc_stamp(stamp).unwrap_or_default(), bytes: size(&path)?, path });
+        }
+    }
+    Ok(found)
+}
+
 /// What a file or a directory takes on the disk: preallocated files take more than they hold.
 fn size(path: &Path) -> Result<u64, Error> {
     const BLOCK: u64 = 512;

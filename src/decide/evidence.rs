@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use cib::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState};
+pub use cib::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy};
 pub use disk::{Backup, DataDir, History, Room};
 pub use etcd::{Container, Etcd, Found, Leaderless, Member, NoPermission};
 pub use note::{BootMemory, Confirmation, LogPosition, Note, RunningVoter};
@@ -111,6 +111,9 @@ pub struct Local {
     pub ip: String,
     /// The revision that OpenShift's sidecar last wrote: published for others, and deciding nothing.
     pub revision: Option<u64>,
+    /// The address that the etcd which runs was started with, where `node_ip_map` gives this node another one by now.
+    #[serde(default)]
+    pub runs_at: Option<String>,
     /// What stands in the way of a start; asked only while no etcd of ours runs.
     pub obstacle: Option<Obstacle>,
     /// With what a check failed that an operator asked for besides.

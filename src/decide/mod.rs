@@ -3,6 +3,8 @@
 
 pub mod evidence;
 pub mod fact;
+pub mod may_stop;
+pub mod members;
 pub mod plan;
 pub mod reason;
 pub mod timing;
@@ -19,6 +21,7 @@ mod peer;
 mod proof;
 mod record;
 mod recover;
+mod reload;
 mod restart;
 mod roles;
 mod serve;
@@ -70,5 +73,6 @@ pub fn decide(request: Request, evidence: &Evidence, progress: &Progress) -> Pla
         Request::Notify => notify::decide(evidence, progress),
         Request::Promote => roles::decide_promote(evidence, progress),
         Request::Demote => roles::decide_demote(evidence),
+        Request::Reload => reload::decide(evidence),
     }
 }

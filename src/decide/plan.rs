@@ -20,6 +20,8 @@ pub enum Request {
     Notify,
     Promote,
     Demote,
+    /// Parameters have changed that a running etcd may take.
+    Reload,
 }
 
 /// One round's answer.
@@ -151,6 +153,8 @@ pub enum Effect {
     ConsumeConfirmation,
     /// Shows etcd's alarms as an attribute of this node; `None` takes them back.
     SetAlarm(Option<String>),
+    /// Says in the CIB that from now on there are two voters, or are not.
+    SetRedundancy(bool),
     /// Takes the operator's choice between two histories back: there is one history again.
     ForgetPrimary,
     /// Says in the CIB what other programs read there.

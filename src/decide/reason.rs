@@ -290,6 +290,13 @@ pub enum Refusal {
     StillRunning,
     /// An earlier action, or its podman, does not end.
     EarlierActionLasts,
+    /// `node_ip_map` gives this node another address than etcd runs with.
+    AddressChanged {
+        from: String,
+        to: String,
+    },
+    /// An operator's word or a new map says that this node is to go on without its peer, and only a start reads them.
+    AskedToGoOn,
     /// A learner's copy of the data does not fit on the disk.
     NoRoomToJoin {
         needed_bytes: u64,

@@ -2,6 +2,7 @@
 
 use super::alarm;
 use super::evidence::{BootMemory, Etcd, Evidence, Identity, RunningVoter};
+use super::fact::Fact;
 use super::membership;
 use super::others;
 use super::plan::{Effect, Exit, Plan, Progress, RunMode};
@@ -56,6 +57,7 @@ pub(super) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'_>) -> Vec<
     effects.extend(score_as_seen(evidence, etcd));
     if !starts {
         effects.extend(alarm_as_seen(evidence, etcd));
+        effects.extend(redundancy_as_seen(evidence, etcd));
     }
     effects
 }
@@ -205,4 +207,16 @@ fn alarm_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let raised = alarm::raised(etcd);
     let shown = evidence.cib.known()?.own_alarm.clone();
     (shown != raised).then_some(Effect::SetAlarm(raised))
+}
+
+/// The leader says it, so that one node writes it and only when it changes: who leads has a majority, and so knows who votes.
+/// What cannot be read is said anew.
+fn redundancy_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
+    let said = match &evidence.cib.known()?.redundancy {
+        Fact::NotAsked => return None,
+        Fact::Known(said) => Some(said.is_redundant),
+        Fact::Absent | Fact::Unknown(_) => None,
+    };
+    let seen = etcd.is_redundant();
+    (etcd.leads() && said != Some(seen)).then_some(Effect::SetRedundancy(seen))
 }

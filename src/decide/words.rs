@@ -17,6 +17,7 @@ impl fmt::Display for Request {
             Self::Notify => "notify",
             Self::Promote => "promote",
             Self::Demote => "demote",
+            Self::Reload => "reload-agent",
         })
     }
 }
@@ -68,6 +69,8 @@ impl fmt::Display for Effect {
             Self::ConsumeConfirmation => f.write_str("takes the operator's confirmation as used"),
             Self::SetAlarm(Some(alarm)) => write!(f, "shows the alarm {alarm}"),
             Self::SetAlarm(None) => f.write_str("takes the alarm back"),
+            Self::SetRedundancy(true) => f.write_str("says that there are two voters from now on"),
+            Self::SetRedundancy(false) => f.write_str("says that this voter is alone from now on"),
             Self::ForgetPrimary => f.write_str("takes the operator's choice between two histories as used"),
             Self::TellOthers(notice) => write!(f, "tells others in the CIB: {}", self::notice(notice)),
             Self::SetPromotionScore(Some(score)) => write!(f, "sets its promotion score to {score}"),

@@ -4,6 +4,7 @@
 
 use std::future::Future;
 use std::panic;
+use std::path::Path;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -11,6 +12,11 @@ use tokio::runtime::{Builder, Handle};
 
 use super::client::{self, Answer, Credentials, Endpoint, Error};
 use super::leases::{self, Lease, Own};
+use super::maintenance::{self, Hash};
+use super::member_lock::{self, Taken};
+use super::members::{self, Heard};
+use super::status::{self, Patience, Status};
+use crate::clock::Deadline;
 use crate::decide::evidence::MemberId;
 use crate::decide::fact::Fact;
 
@@ -24,6 +30,36 @@ pub fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration
     match wait(endpoint, Box::pin(question)) {
         Ok(()) => answer,
         Err(error) => Fact::Unknown(error.to_string()).into(),
+    }
+}
+
+/// As [`status::ask`].
+pub fn status(endpoint: &Endpoint, credentials: &Credentials, patience: Patience) -> Fact<Status> {
+    let mut answer = Fact::NotAsked;
+    let question = async {
+        answer = Box::pin(status::ask(endpoint, credentials, patience)).await;
+        Ok(())
+    };
+    match wait(endpoint, Box::pin(question)) {
+        Ok(()) => answer,
+        Err(error) => Fact::Unknown(error.to_string()),
+    }
+}
+
+/// What the member at `endpoint` says; whether anybody is there at all is asked first, within the same time.
+pub fn member(endpoint: &Endpoint, credentials: &Credentials, patience: Duration) -> Heard {
+    let deadline = Deadline::after(patience);
+    if let Err(heard) = members::listens(endpoint, patience) {
+        return heard;
+    }
+    let mut heard = Heard::Unknown(String::new());
+    let question = async {
+        heard = members::heard(members::ask(endpoint, credentials, deadline.left()).await);
+        Ok(())
+    };
+    match wait(endpoint, Box::pin(question)) {
+        Ok(()) => heard,
+        Err(error) => Heard::Unknown(error.to_string()),
     }
 }
 
@@ -77,6 +113,11 @@ pub fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, timeout: D
     wait(endpoint, Box::pin(client::accepted_write(endpoint, credentials, timeout)))
 }
 
+/// As [`client::committed_entry`].
+pub fn committed_entry(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
+    wait(endpoint, Box::pin(client::committed_entry(endpoint, credentials, timeout)))
+}
+
 /// As [`leases::find`].
 pub fn find_leases(
     endpoint: &Endpoint,
@@ -84,18 +125,66 @@ pub fn find_leases(
     own: &Own,
     timeout: Duration,
 ) -> Result<Vec<Lease>, Error> {
-    let mut found = Vec::new();
-    let question = async {
-        found = leases::find(endpoint, credentials, own, timeout).await?;
-        Ok(())
-    };
-    wait(endpoint, Box::pin(question))?;
-    Ok(found)
+    answered(endpoint, Vec::new(), leases::find(endpoint, credentials, own, timeout))
 }
 
 /// As [`leases::revoke`].
 pub fn revoke_lease(endpoint: &Endpoint, credentials: &Credentials, id: i64, timeout: Duration) -> Result<(), Error> {
     wait(endpoint, Box::pin(leases::revoke(endpoint, credentials, id, timeout)))
+}
+
+/// As [`maintenance::revision`].
+pub fn revision(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<i64, Error> {
+    answered(endpoint, 0, maintenance::revision(endpoint, credentials, timeout))
+}
+
+/// As [`maintenance::hash`].
+pub fn hash(endpoint: &Endpoint, credentials: &Credentials, revision: i64, timeout: Duration) -> Result<Hash, Error> {
+    answered(
+        endpoint,
+        Hash { hash: 0, compact_revision: 0 },
+        maintenance::hash(endpoint, credentials, revision, timeout),
+    )
+}
+
+/// As [`maintenance::snapshot`].
+pub fn snapshot(endpoint: &Endpoint, credentials: &Credentials, path: &Path, timeout: Duration) -> Result<u64, Error> {
+    answered(endpoint, 0, maintenance::snapshot(endpoint, credentials, path, timeout))
+}
+
+/// As [`member_lock::take`].
+pub fn take_member_lock(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    holder: &str,
+    seconds: i64,
+    timeout: Duration,
+) -> Result<Taken, Error> {
+    answered(endpoint, Taken::By(String::new()), member_lock::take(endpoint, credentials, holder, seconds, timeout))
+}
+
+/// As [`member_lock::renew`].
+pub fn renew_member_lock(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    lease: i64,
+    timeout: Duration,
+) -> Result<bool, Error> {
+    answered(endpoint, false, member_lock::renew(endpoint, credentials, lease, timeout))
+}
+
+/// What `question` answers; `answer` is what is there until then.
+fn answered<T: Send>(
+    endpoint: &Endpoint,
+    mut answer: T,
+    question: impl Future<Output = Result<T, Error>> + Send,
+) -> Result<T, Error> {
+    let asked = async {
+        answer = question.await?;
+        Ok(())
+    };
+    wait(endpoint, Box::pin(asked))?;
+    Ok(answer)
 }
 
 /// Boxed, so that what follows is compiled once and not for each of them.
@@ -129,7 +218,7 @@ mod tests {
 
     /// Nothing listens there any more.
     fn closed() -> Endpoint {
-        let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let address = crate::test_port::listener().local_addr().unwrap().to_string();
         Endpoint { url: format!("https://{address}"), address }
     }
 

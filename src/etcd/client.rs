@@ -3,13 +3,17 @@
 
 use std::future::Future;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use etcd_client::{Certificate, Client, ConnectOptions, GetOptions, Identity, MemberAddOptions, TlsOptions};
+use etcd_client::{
+    AlarmAction, AlarmType, Certificate, Client, ConnectOptions, GetOptions, Identity, MemberAddOptions,
+    StatusResponse, TlsOptions,
+};
 use tokio::net::TcpStream;
 use tokio::task::JoinError;
 use tokio::time;
+use zeroize::Zeroizing;
 
 use super::common_name;
 use crate::decide::evidence::{Etcd, Member, MemberId, NoPermission};
@@ -37,7 +41,7 @@ pub struct Endpoint {
 /// Many times what a file of certificates is.
 pub const PEM_LIMIT: u64 = 4 * 1024 * 1024;
 /// The key that etcdctl's own health check reads; it need not exist.
-const HEALTH_KEY: &str = "health";
+pub(super) const HEALTH_KEY: &str = "health";
 /// What the standard library says of a connection that took too long.
 const TOO_LATE: &str = "connection timed out";
 /// A lease that is not given back ends by itself.
@@ -189,6 +193,15 @@ pub async fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, time
     .await
 }
 
+/// Whether a majority takes one more entry into its log: the question for alarms, which goes through it as a write does. A full
+/// database refuses every write, also a lease, and answers this.
+pub async fn committed_entry(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
+    ask(endpoint, credentials, timeout, async |mut client| {
+        client.alarm(AlarmAction::Get, AlarmType::None, None).await.map(drop)
+    })
+    .await
+}
+
 async fn state(mut client: Client) -> Result<(Raft, Etcd), etcd_client::Error> {
     let status = client.status().await?;
     let raft = Raft {
@@ -197,14 +210,6 @@ async fn state(mut client: Client) -> Result<(Raft, Etcd), etcd_client::Error> {
         term: status.raft_term(),
         applied: status.raft_applied_index(),
     };
-    // A learner answers nobody's question for the member list ("rpc not supported for learner").
-    let members = if status.is_learner() { Vec::new() } else { client.member_list().await?.members().to_vec() };
-    let member = |member: &etcd_client::Member| Member {
-        id: member.id(),
-        name: member.name().to_owned(),
-        peer_urls: member.peer_urls().to_vec(),
-        is_learner: member.is_learner(),
-    };
     let etcd = Etcd {
         cluster_id: raft.cluster_id,
         member_id: raft.member_id,
@@ -212,11 +217,26 @@ async fn state(mut client: Client) -> Result<(Raft, Etcd), etcd_client::Error> {
         term: raft.term,
         index: status.raft_index(),
         is_learner: status.is_learner(),
-        members: members.iter().map(member).collect(),
+        members: members(&mut client, &status).await?,
         db_bytes: u64::try_from(status.db_size()).unwrap_or_default(),
         alarms: status.errors().to_vec(),
     };
     Ok((raft, etcd))
+}
+
+/// The members, as the etcd that said `status` has them. A learner answers nobody's question for the list ("rpc not supported for
+/// learner"), and has none here.
+pub(super) async fn members(client: &mut Client, status: &StatusResponse) -> Result<Vec<Member>, etcd_client::Error> {
+    if status.is_learner() {
+        return Ok(Vec::new());
+    }
+    let member = |member: &etcd_client::Member| Member {
+        id: member.id(),
+        name: member.name().to_owned(),
+        peer_urls: member.peer_urls().to_vec(),
+        is_learner: member.is_learner(),
+    };
+    Ok(client.member_list().await?.members().iter().map(member).collect())
 }
 
 /// Whether anything accepts connections at `address`.
@@ -250,12 +270,16 @@ where
     F: Future<Output = Result<T, etcd_client::Error>>,
 {
     let began = time::Instant::now();
-    let Ok(tls) = time::timeout(timeout, tls(endpoint, credentials)).await else {
-        let path = credentials.cert_file.display().to_string();
-        let source = std::io::Error::new(ErrorKind::TimedOut, TOO_LATE);
-        return Err(Error::Certificate { path, source });
-    };
-    let options = ConnectOptions::new().with_tls(tls?).with_connect_timeout(timeout).with_timeout(timeout);
+    let mut options = ConnectOptions::new().with_connect_timeout(timeout).with_timeout(timeout);
+    // Every address of this agent's begins with https://; an operator may have typed another one.
+    if !endpoint.url.starts_with("http://") {
+        let Ok(tls) = time::timeout(timeout, tls(endpoint, credentials)).await else {
+            let path = credentials.cert_file.display().to_string();
+            let source = std::io::Error::new(ErrorKind::TimedOut, TOO_LATE);
+            return Err(Error::Certificate { path, source });
+        };
+        options = options.with_tls(tls?);
+    }
     let whole = async {
         let client = Client::connect([endpoint.url.as_str()], Some(options)).await?;
         conversation(client).await
@@ -301,7 +325,7 @@ fn is_no_permission(words: &str) -> bool {
 }
 
 /// The error's own words, without the scaffolding of the transport.
-fn sentence(error: &etcd_client::Error) -> String {
+pub(super) fn sentence(error: &etcd_client::Error) -> String {
     if let etcd_client::Error::GRpcStatus(status) = error {
         return status.message().to_owned();
     }
@@ -323,14 +347,16 @@ async fn tls(endpoint: &Endpoint, credentials: &Credentials) -> Result<TlsOption
     read.unwrap_or_else(|error| Err(Error::Client { url: endpoint.url.clone(), why: error.to_string() }))
 }
 
+/// A whole file, which is wiped when it is dropped: it may be a key.
+pub(super) fn read_pem(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
+    wiped::read_at_most(path, PEM_LIMIT)
+        .map_err(|source| Error::Certificate { path: path.display().to_string(), source })
+}
+
 fn read_tls(credentials: &Credentials) -> Result<TlsOptions, Error> {
-    let read = |path: &PathBuf| {
-        wiped::read_at_most(path, PEM_LIMIT)
-            .map_err(|source| Error::Certificate { path: path.display().to_string(), source })
-    };
     Ok(TlsOptions::new()
-        .ca_certificate(Certificate::from_pem(read(&credentials.trusted_ca_file)?))
-        .identity(Identity::from_pem(read(&credentials.cert_file)?, read(&credentials.key_file)?)))
+        .ca_certificate(Certificate::from_pem(read_pem(&credentials.trusted_ca_file)?))
+        .identity(Identity::from_pem(read_pem(&credentials.cert_file)?, read_pem(&credentials.key_file)?)))
 }
 
 #[cfg(test)]

@@ -135,15 +135,23 @@ pub struct Place {
     pub client_ports: Vec<u16>,
 }
 
+/// The address under which clients are told to reach the member: the first, where the configuration has several.
+pub fn address(text: &str) -> Option<IpAddr> {
+    let urls = value(text, "advertise-client-urls")?;
+    let (host, _) = urls.split(',').next()?.strip_prefix("https://")?.rsplit_once(':')?;
+    host.trim_matches(['[', ']']).parse().ok()
+}
+
+fn value(text: &str, key: &str) -> Option<String> {
+    let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?.trim();
+    serde_json::from_str(line).ok().or_else(|| Some(line.to_owned()))
+}
+
 /// The place that a configuration says, which may be one of the shell agent's.
 pub fn place(text: &str) -> Option<Place> {
-    let value = |key: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?.trim();
-        serde_json::from_str(line).ok().or_else(|| Some(line.to_owned()))
-    };
-    let urls: String = value("listen-client-urls").unwrap_or_default();
+    let urls = value(text, "listen-client-urls").unwrap_or_default();
     let client_ports = urls.split(',').filter_map(|url| url.rsplit(':').next()?.trim_end_matches('/').parse().ok());
-    let data_dir = PathBuf::from(value("data-dir")?);
+    let data_dir = PathBuf::from(value(text, "data-dir")?);
     data_dir.is_absolute().then(|| Place { data_dir, client_ports: client_ports.filter(|port| *port != 0).collect() })
 }
 
@@ -201,6 +209,10 @@ mod tests {
             assert_eq!(place(&text), Some(expected.clone()), "{text}");
         }
         assert_eq!(place(""), None);
+        assert_eq!(address(&render(&openshift, &RunMode::Normally)), Some(IpAddr::from([192, 0, 2, 1])));
+        let six = "advertise-client-urls: https://[2001:db8::1]:2379,https://192.0.2.9:2379\n";
+        assert_eq!(address(six), "2001:db8::1".parse().ok());
+        assert_eq!(address("advertise-client-urls: http://node1\n"), None);
     }
 
     /// External tests search the file for the line of the bump, and the log for its effect.

@@ -14,6 +14,9 @@ use table::{
 };
 use values::{listeners, typed};
 
+/// What etcd limits its database to where nobody says how much, or says 0.
+const DEFAULT_QUOTA: u64 = 2 * 1024 * 1024 * 1024;
+
 /// One setting with its value, as the configuration file takes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
@@ -137,6 +140,12 @@ fn ports_differ(settings: &[Setting], taken: &[(&'static str, u16)]) -> Result<(
         }
     }
     Ok(())
+}
+
+/// How large etcd's database may become with these settings.
+pub fn quota_bytes(settings: &[Setting]) -> u64 {
+    let given = settings.iter().find(|setting| setting.key.name == "quota-backend-bytes");
+    given.and_then(|setting| setting.value.as_u64()).filter(|quota| *quota > 0).unwrap_or(DEFAULT_QUOTA)
 }
 
 /// The names of all settings.

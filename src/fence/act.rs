@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::config::{Action, Config, Method, Timing};
+use super::limits;
 use super::outage::Outage;
 use super::plan::{self, Event, Goal, Limits, Moment, Plan, Reached, Step};
-use crate::clock::Deadline;
+use crate::clock::{self, Deadline};
 use crate::redfish::bmc::{Bmc, Target};
 use crate::redfish::discovery::Pointer;
 use crate::redfish::failure::{Failure, FailureKind};
@@ -29,17 +30,40 @@ impl Ending {
 
 /// `status` answers this for a system that is off.
 const IS_OFF: u8 = 2;
-/// How long to knock at a BMC from which nothing useful was ever heard.
-const PATIENCE_ACTING: Duration = Duration::from_secs(10);
-const PATIENCE_ASKING: Duration = Duration::from_secs(4);
-/// Between two resets that were accepted; longer than the slowest service needs before it begins.
-const REPOST: Duration = Duration::from_secs(12);
 /// What powering on may take after a proven Off, where only the whole action is limited.
 const ON_AFTER_OFF: Duration = Duration::from_secs(15);
 /// How long a BMC may take to power a system on again in the middle of a cycle.
 const CYCLE_GRACE: Duration = Duration::from_secs(8);
-/// What remains for the last words and for deleting a session.
-const RESERVE: Duration = Duration::from_secs(1);
+/// What was seen in the course of an action.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) hosts: Vec<Target>,
+    pub(super) listed: Vec<Candidate>,
+    pub(super) fenced: Fenced,
+}
+
+/// When a node was off, and on again. Of several systems it is the slowest.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Fenced {
+    /// From the reset to a proven Off.
+    pub(super) to_off: Option<Duration>,
+    /// In milliseconds since 1970.
+    pub(super) off_at: Option<u64>,
+    pub(super) on_at: Option<u64>,
+}
+
+impl Fenced {
+    fn note(&mut self, goal: Goal, reached: &Reached, history: &[Moment]) {
+        match (goal, reached) {
+            (Goal::Off, Reached::ByUs) => {
+                self.to_off = self.to_off.max(plan::since_reset(history));
+                self.off_at = Some(clock::wall_millis());
+            }
+            (Goal::On, Reached::ByUs) => self.on_at = Some(clock::wall_millis()),
+            _ => {}
+        }
+    }
+}
 
 /// An action at work.
 #[derive(Debug)]
@@ -48,6 +72,9 @@ pub struct Actor<'a> {
     bmc: &'a mut Bmc,
     deadline: Deadline,
     hosts: Vec<Target>,
+    /// Every system behind the BMC, where it was asked for them.
+    listed: Vec<Candidate>,
+    fenced: Fenced,
     /// With other runs that the fencer asks for.
     outage: Option<Outage>,
 }
@@ -56,7 +83,12 @@ impl<'a> Actor<'a> {
     pub fn new(config: &'a Config, bmc: &'a mut Bmc, deadline: Deadline) -> Self {
         let hosts = config.systems.iter().cloned().map(Target::new).collect();
         let outage = config.environment.under_fencer.then(|| Outage::with(&config.address, deadline.elapsed()));
-        Self { config, bmc, deadline, hosts, outage }
+        Self { config, bmc, deadline, hosts, listed: Vec::new(), fenced: Fenced::default(), outage }
+    }
+
+    /// What the action came to see.
+    pub(super) fn into_seen(self) -> Seen {
+        Seen { hosts: self.hosts, listed: self.listed, fenced: self.fenced }
     }
 
     /// Does what the configuration asks for.
@@ -90,10 +122,10 @@ impl<'a> Actor<'a> {
     /// Proves what can be proven without acting; the power state itself does not matter.
     fn monitor(&mut self) -> Result<Ending, Failure> {
         if self.config.dynamic {
-            let candidates = self.candidates()?;
-            let systems: Vec<_> = select::resettable(&candidates).collect();
+            self.listed = self.candidates()?;
+            let systems: Vec<_> = select::resettable(&self.listed).collect();
             if let Some((at, system)) = systems.iter().find(|(_, system)| matches!(system.power, Power::Unclear(_))) {
-                let uri = candidates.get(*at).map_or("", |candidate| candidate.uri.as_str());
+                let uri = self.listed.get(*at).map_or("", |candidate| candidate.uri.as_str());
                 return Err(Failure::new(
                     FailureKind::Garbled,
                     format!("{uri} does not say whether it is on: {}", system.power),
@@ -256,12 +288,12 @@ impl<'a> Actor<'a> {
 
     fn limits(&self, goal: Goal) -> Limits {
         let may_give_way = self.outage.as_ref().is_some_and(Outage::may_give_way);
-        Limits { may_give_way, ..limits(goal, &self.config.timing, self.deadline.left()) }
+        Limits { may_give_way, ..limits::of(goal, &self.config.timing, self.deadline.left()) }
     }
 
     fn on_after_off(&self) -> Limits {
         let timing = Timing { retry_on: self.config.timing.retry_on.saturating_sub(1), ..self.config.timing };
-        let mut limits = limits(Goal::On, &timing, self.deadline.left());
+        let mut limits = limits::of(Goal::On, &timing, self.deadline.left());
         if timing.power.is_none() {
             limits.end = limits.end.min(ON_AFTER_OFF);
         }
@@ -286,6 +318,7 @@ impl<'a> Actor<'a> {
                 Step::Post { reset_type } => self.post(at, &reset_type),
                 Step::AskChassis => self.ask_chassis(at),
                 Step::Done(reached) => {
+                    self.fenced.note(goal, &reached, &history);
                     conclude(goal, self.hosts.get(at).and_then(Target::path), &history);
                     return Ok(reached);
                 }
@@ -410,25 +443,5 @@ fn word_for_list(power: &Power) -> &'static str {
         Power::Known(PowerWord::Off, _) => "OFF",
         Power::Known(PowerWord::On, _) => "ON",
         _ => "UNKNOWN",
-    }
-}
-
-/// The bounds of a phase that begins with `left` of the action's time.
-fn limits(goal: Goal, timing: &Timing, left: Duration) -> Limits {
-    let attempts = if goal == Goal::On { timing.retry_on + 1 } else { u32::MAX };
-    let end = left.saturating_sub(RESERVE);
-    Limits {
-        end,
-        patience: if goal == Goal::Know { PATIENCE_ASKING } else { PATIENCE_ACTING },
-        after_post: timing.power.map(|limit| if goal == Goal::On { limit * attempts } else { limit }),
-        repost: match (goal, timing.power) {
-            (Goal::On, Some(limit)) => limit,
-            _ => REPOST,
-        },
-        attempts: if timing.power.is_some() { attempts } else { u32::MAX },
-        power_wait: timing.power_wait,
-        poll: timing.status_sleep,
-        grace: Duration::ZERO,
-        may_give_way: false,
     }
 }

@@ -7,25 +7,36 @@
 
 pub mod act;
 pub mod config;
+pub mod examine;
 pub mod input;
+mod limits;
+mod login_memory;
 pub mod metadata;
+pub mod note;
 pub mod options;
 pub mod outage;
 pub mod password;
+pub mod password_file;
 pub mod plan;
 pub mod process;
+pub mod renewal;
 pub mod trace;
 
-use self::act::{Actor, Ending};
+use self::act::{Actor, Ending, Seen};
 use self::config::{Action, Config, TrustSource};
+use self::login_memory::Remembered;
+use self::note::Noted;
+use self::password::Fetched;
+use self::password_file::Identity;
 use crate::clock::Deadline;
+use crate::redfish::account::Account;
 use crate::redfish::bmc::Bmc;
 use crate::redfish::client::{Client, Settings};
 use crate::redfish::failure::Failure;
 use crate::redfish::request::Credentials;
-use crate::redfish::secret::Scrubber;
+use crate::redfish::secret::{Scrubber, Secret};
 use crate::redfish::service::Login;
-use crate::redfish::session::SessionHandle;
+use crate::redfish::session::{OnSession, SessionHandle};
 use crate::redfish::tls::{self, Trust};
 
 /// Why an action was not done, or not proven.
@@ -38,6 +49,23 @@ pub enum Error {
     Bmc(#[from] Failure),
 }
 
+/// How an action ended, and what it found out about its BMC on the way.
+#[derive(Debug)]
+pub struct Run {
+    pub ended: Result<Ending, Error>,
+    pub notes: Vec<Noted>,
+    /// Who we are to the BMC, where that was asked for and the action succeeded.
+    pub account: Option<Result<Account, Failure>>,
+    pub login: LoggedIn,
+}
+
+/// What the BMC said to the lines of a password file, or to the one password that there is. Lines are counted from 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoggedIn {
+    pub accepted: Option<usize>,
+    pub refused: Vec<usize>,
+}
+
 /// Carries out what `config` asks for, within its time, and writes what is sent and answered to `debug_file`.
 ///
 /// Nothing of the process is touched: no signal, no output, no exit. Whoever may end the process in the middle takes what
@@ -47,21 +75,108 @@ pub fn run(
     debug_file: Option<&str>,
     on_session: impl FnOnce(SessionHandle) + Send + 'static,
 ) -> Result<Ending, Error> {
-    let trust = trust(&config.trust).map_err(Error::Here)?;
-    if config.action == Action::ValidateAll {
-        return password::check(&config.password).map(|()| Ending::success("")).map_err(Error::Here);
-    }
+    run_and_note(config, debug_file, on_session).ended
+}
+
+/// As [`run`], with what was found on the way.
+pub fn run_and_note(
+    config: &Config,
+    debug_file: Option<&str>,
+    on_session: impl FnOnce(SessionHandle) + Send + 'static,
+) -> Run {
+    carry_out(config, debug_file, Box::new(on_session), false)
+}
+
+/// A monitor, with what it found, and as whom: for an operator, who can wait for some requests more.
+pub fn examine(config: &Config, on_session: impl FnOnce(SessionHandle) + Send + 'static) -> Run {
+    carry_out(config, None, Box::new(on_session), true)
+}
+
+fn carry_out(config: &Config, debug_file: Option<&str>, on_session: OnSession, asks_who: bool) -> Run {
     let deadline = Deadline::after(config.timing.total);
+    if config.action == Action::ValidateAll {
+        let checked = trust(&config.trust).and_then(|_| password::check(&config.password));
+        let ended = checked.map(|()| Ending::success("")).map_err(Error::Here);
+        return Run { ended, notes: Vec::new(), account: None, login: LoggedIn::default() };
+    }
+    let (mut bmc, keys) = match connect(config, debug_file, deadline, on_session) {
+        Ok(connected) => connected,
+        Err(error) => {
+            let notes = note::of(config, None, &Seen::default(), Some(&error), deadline.elapsed());
+            return Run { ended: Err(error), notes, account: None, login: LoggedIn::default() };
+        }
+    };
+    let mut actor = Actor::new(config, &mut bmc, deadline);
+    let ended = actor.run().map_err(Error::from);
+    let seen = actor.into_seen();
+    let notes = note::of(config, Some(&bmc), &seen, ended.as_ref().err(), deadline.elapsed());
+    let account = (asks_who && ended.is_ok()).then(|| bmc.account(&config.redfish_uri));
+    let login = keys.learn(&bmc);
+    bmc.close();
+    Run { ended, notes, account, login }
+}
+
+/// Gives the account of `config` the password `new` at its BMC, after a monitor has proven that it is the right one.
+pub fn change_password(config: &Config, new: &Secret) -> Result<(), Error> {
+    let deadline = Deadline::after(config.timing.total);
+    let (mut bmc, keys) = connect(config, None, deadline, Box::new(|_| {}))?;
+    bmc.client().hide(new.reveal());
+    let monitored = Actor::new(config, &mut bmc, deadline).run();
+    let changed = monitored.and_then(|_| bmc.change_password(&config.redfish_uri, new));
+    keys.learn(&bmc);
+    bmc.close();
+    changed.map_err(Error::from)
+}
+
+/// The passwords that an action has, in the order in which it shows them.
+struct Keys {
+    order: Vec<usize>,
+    file: Option<Identity>,
+    remembered: Remembered,
+}
+
+impl Keys {
+    /// Those of `file` that were `fetched`: what was accepted last, first.
+    fn of(config: &Config, fetched: &Fetched) -> Self {
+        let remembered = Remembered::of(&config.address);
+        let mut order: Vec<usize> = (0..fetched.secrets.len()).collect();
+        let first = fetched.file.and_then(|file| remembered.about(file)?.line);
+        order.sort_by_key(|line| Some(*line) != first);
+        Self { order, file: fetched.file, remembered }
+    }
+
+    /// Keeps what `bmc` said to them for the next action.
+    fn learn(&self, bmc: &Bmc) -> LoggedIn {
+        let tried = bmc.tried();
+        self.remembered.keep(tried, self.file.map(|file| (file, self.order.as_slice())));
+        let line = |at: usize| self.order.get(at).copied();
+        LoggedIn {
+            accepted: tried.accepted.and_then(line),
+            refused: tried.refused.iter().filter_map(|at| line(*at)).collect(),
+        }
+    }
+}
+
+/// The BMC, to which nothing was sent yet. The passwords are fetched, and a delay is over.
+fn connect(
+    config: &Config,
+    debug_file: Option<&str>,
+    deadline: Deadline,
+    on_session: OnSession,
+) -> Result<(Bmc, Keys), Error> {
+    let trust = trust(&config.trust).map_err(Error::Here)?;
     let trace = trace::open(debug_file);
-    let password = password::fetch(&config.password, deadline.left()).map_err(Error::Here)?;
+    let fetched = password::fetch(&config.password, deadline.left()).map_err(Error::Here)?;
     if matches!(config.action, Action::Off | Action::Reboot) && !config.timing.delay.is_zero() {
         log::info!("waiting {} s before fencing, as delay says", config.timing.delay.as_secs());
         deadline.sleep(config.timing.delay);
     }
     let scrubber = Scrubber::default();
-    scrubber.hide(password.reveal());
-    if let Credentials::Basic(header) = Credentials::basic(&config.username, &password) {
-        scrubber.hide(header.reveal().strip_prefix(b"Basic ").unwrap_or_default());
+    for password in &fetched.secrets {
+        scrubber.hide(password.reveal());
+        if let Credentials::Basic(header) = Credentials::basic(&config.username, password) {
+            scrubber.hide(header.reveal().strip_prefix(b"Basic ").unwrap_or_default());
+        }
     }
     let settings = Settings {
         address: config.address.clone(),
@@ -72,11 +187,11 @@ pub fn run(
         deadline,
     };
     let client = Client::new(settings, scrubber, trace)?;
-    let login = Login { user: config.username.clone(), password, method: config.auth };
-    let mut bmc = Bmc::new(client, login, &config.redfish_uri, Box::new(on_session));
-    let ended = Actor::new(config, &mut bmc, deadline).run();
-    bmc.close();
-    Ok(ended?)
+    let keys = Keys::of(config, &fetched);
+    let passwords = keys.order.iter().filter_map(|line| fetched.secrets.get(*line)).cloned().collect();
+    let way = keys.remembered.memory.way;
+    let login = Login { user: config.username.clone(), passwords, method: config.auth, way };
+    Ok((Bmc::new(client, login, &config.redfish_uri, on_session), keys))
 }
 
 fn trust(source: &TrustSource) -> Result<Trust, String> {

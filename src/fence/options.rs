@@ -68,7 +68,7 @@ pub const OPTIONS: &[(Opt, OptionRow)] = &[
     (Opt::Password, row("password", Secret, "password", "Login password or passphrase").old("passwd").letter('p')),
     (Opt::PasswordScript, row("password_script", Text, "script", "Script to run to retrieve password: an absolute path and arguments separated by blanks, run without a shell; its first line of output is the password")
         .old("passwd_script").letter('S')),
-    (Opt::PasswordFile, row("password_file", Text, "file", "File whose first line is the password")),
+    (Opt::PasswordFile, row("password_file", Text, "file", "File whose first line is the password; while the password changes, a second line is what it becomes: it is tried where the BMC refuses the first, and first from then on")),
     (Opt::Plug, row("plug", Text, "id", "Which system behind the BMC: its Id, name, UUID, serial number or URI; not needed where there is one. The fencer's node name is ignored where it fits no system. 'dynamic' lets pcmk_host_map name the system of each action. With port_as_ip: IP address or hostname of fencing device")
         .old("port").letter('n')),
     (Opt::PlugSeparator, row("plug_separator", Text, "char", "Separator for plug parameter when specifying more than 1 plug")

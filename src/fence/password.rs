@@ -6,23 +6,33 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::config::PasswordSource;
+use super::password_file::{self, Identity, LIMIT as FILE_LIMIT};
 use crate::command::Programs;
 use crate::redfish::secret::Secret;
 use crate::wiped;
 
 /// A password program that talks to a vault needs some time; one that hangs must not take the whole action.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(10);
-/// A first line longer than this is no password.
-const FILE_LIMIT: usize = 64 * 1024;
 
-/// The password itself, or why there is none; neither text shows any part of it.
-pub fn fetch(source: &PasswordSource, limit: Duration) -> Result<Secret, String> {
-    let secret = match source {
-        PasswordSource::Given(secret) => secret.clone(),
+/// The passwords that may be valid, and the file that they are lines of, where they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    pub secrets: Vec<Secret>,
+    pub file: Option<Identity>,
+}
+
+/// The passwords themselves, or why there is none; neither text shows any part of one.
+pub fn fetch(source: &PasswordSource, limit: Duration) -> Result<Fetched, String> {
+    let one = |secret| Fetched { secrets: vec![secret], file: None };
+    let fetched = match source {
+        PasswordSource::Given(secret) => one(secret.clone()),
         PasswordSource::File(path) => from_file(path)?,
-        PasswordSource::Script(script) => from_script(script, limit.min(SCRIPT_LIMIT))?,
+        PasswordSource::Script(script) => one(from_script(script, limit.min(SCRIPT_LIMIT))?),
     };
-    if secret.is_empty() { Err("the password is empty".to_owned()) } else { Ok(secret) }
+    if fetched.secrets.first().is_none_or(Secret::is_empty) {
+        return Err("the password is empty".to_owned());
+    }
+    Ok(fetched)
 }
 
 /// What can be checked without running or reading anything.
@@ -43,15 +53,17 @@ pub fn check(source: &PasswordSource) -> Result<(), String> {
     }
 }
 
-fn from_file(path: &Path) -> Result<Secret, String> {
+fn from_file(path: &Path) -> Result<Fetched, String> {
     let cannot = |why: String| format!("password_file {}: {why}", path.display());
     let file = std::fs::File::open(path).map_err(|error| cannot(error.to_string()))?;
     if file.metadata().is_ok_and(|data| data.permissions().mode() & 0o077 != 0) {
         log::warn!("{}", cannot("others can read it; chmod 600 would be right".to_owned()));
     }
+    let identity = Identity::of(&file).ok();
     let limited = file.take(u64::try_from(FILE_LIMIT).unwrap_or(u64::MAX));
     let content = wiped::read(limited, FILE_LIMIT).map_err(|error| cannot(error.to_string()))?;
-    Ok(first_line(&content))
+    let secrets = password_file::lines(&content);
+    Ok(Fetched { file: identity.filter(|_| secrets.len() > 1), secrets })
 }
 
 fn from_script(script: &str, limit: Duration) -> Result<Secret, String> {
@@ -99,7 +111,7 @@ mod tests {
     #[test]
     fn a_script_may_have_arguments_but_no_shell() {
         let echo = PasswordSource::Script("/bin/echo $HOME;x".into());
-        assert_eq!(fetch(&echo, SCRIPT_LIMIT).unwrap().reveal(), b"$HOME;x");
+        assert_eq!(fetch(&echo, SCRIPT_LIMIT).unwrap().secrets[0].reveal(), b"$HOME;x");
         let failing = fetch(&PasswordSource::Script("/bin/false".into()), SCRIPT_LIMIT).unwrap_err();
         assert!(failing.contains("exit code 1"), "{failing}");
         let silent = fetch(&PasswordSource::Script("/bin/true".into()), SCRIPT_LIMIT).unwrap_err();

@@ -11,7 +11,7 @@ mod proof;
 
 use std::time::Duration;
 
-pub use self::history::{came_back, said_otherwise};
+pub use self::history::{came_back, said_otherwise, since_reset};
 use self::history::{
     dislikes, first_of_run, last_reading, may_have_worked, posted, since_outage, story, tries, type_index, was_reset,
 };

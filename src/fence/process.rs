@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::os::fd::AsFd as _;
+use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -16,7 +17,9 @@ use super::act::Ending;
 use super::config::{Action, Config, Environment};
 use super::input::{self, Given, INPUT_LIMIT};
 use super::metadata;
+use super::note;
 use super::options::{Opt, truth};
+use crate::bmc_note;
 use crate::clock;
 use crate::logging;
 use crate::redfish::session::SessionHandle;
@@ -68,8 +71,16 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
     let config = Config::read(action, given, Environment { under_fencer }).map_err(|faults| faults.join("; "))?;
     end_after(config.timing.total);
     let debug_file = text(given, Opt::DebugFile);
-    let ending = super::run(&config, debug_file, delete_at_a_signal).map_err(|error| error.to_string())?;
-    Ok(finish(action, &ending))
+    let run = super::run_and_note(&config, debug_file, delete_at_a_signal);
+    let code = match &run.ended {
+        Ok(ending) => finish(action, ending),
+        Err(error) => fail(&error.to_string()),
+    };
+    // The answer is out by now. Only root's word counts for both: nobody else reads or writes there.
+    if nix::unistd::geteuid().is_root() {
+        note::keep(Path::new(bmc_note::DIRECTORY), run.notes, under_fencer);
+    }
+    Ok(code)
 }
 
 /// Ends the process if it is still there some seconds after `total`.

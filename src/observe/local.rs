@@ -3,7 +3,7 @@
 use crate::data_dir;
 use crate::decide::evidence::{Etcd, Local, Obstacle};
 use crate::decide::fact::Fact;
-use crate::etcd::blocking;
+use crate::etcd::{blocking, config};
 use crate::failed_starts;
 use crate::openshift::{machine, revision};
 use crate::pace::Question;
@@ -22,12 +22,19 @@ pub(super) fn observe(context: &Context, is_stopped: bool, own: &Fact<Etcd>, pee
     Local {
         ip: context.own_ip.to_string(),
         revision: revision::read(context.data_dir()),
+        runs_at: if is_stopped { None } else { runs_elsewhere(context) },
         obstacle: if is_stopped { obstacle(context) } else { None },
         failed_check: if is_stopped { None } else { failed_check(context, own) },
         machine_is_deleted: machine_is_deleted(context, is_stopped, own, peer),
         failed_starts: failed_starts::read(context.data_dir(), &context.deployment.image),
         log_written: if is_stopped { data_dir::last_written(context.data_dir()) } else { None },
     }
+}
+
+/// What the configuration of the etcd that runs says of its address, where that is not what it would say now.
+fn runs_elsewhere(context: &Context) -> Option<String> {
+    let text = std::fs::read_to_string(context.config_path()).ok()?;
+    config::address(&text).filter(|ip| *ip != context.own_ip).map(|ip| ip.to_string())
 }
 
 fn obstacle(context: &Context) -> Option<Obstacle> {

@@ -161,6 +161,19 @@ fn content(name: &str, data: Option<&str>, path: Option<PathBuf>) -> Result<Opti
         .map_err(|error| format!("names {}, which cannot be read ({})", path.display(), error.kind()))
 }
 
+/// One in `dir` for a test's own API.
+#[cfg(test)]
+pub(crate) fn for_server(dir: &tempfile::TempDir, server: &str) -> std::path::PathBuf {
+    let path = dir.path().join("kubeconfig");
+    let text = serde_json::json!({
+        "clusters": [{ "name": "c", "cluster": { "server": server } }],
+        "contexts": [{ "name": "x", "context": { "cluster": "c", "user": "u" } }],
+        "users": [{ "name": "u", "user": { "token": "t" } }],
+    });
+    std::fs::write(&path, text.to_string()).unwrap();
+    path
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -37,8 +37,7 @@ pub fn is_being_deleted(kubeconfig: &Path, node: &str, patience: Duration) -> Fa
 }
 
 fn ask(kubeconfig: &Path, node: &str, patience: Duration) -> Result<bool, String> {
-    let access = kubeconfig::read(kubeconfig).map_err(|why| format!("{} {why}", kubeconfig.display()))?;
-    let agent = agent(&access, patience)?;
+    let (agent, access) = connect(kubeconfig, patience)?;
     for path in LISTS {
         if let Some(machine) = list(&agent, &access, path)?.iter().find(|machine| is_of(machine, node)) {
             return Ok(machine.pointer("/metadata/deletionTimestamp").is_some_and(Value::is_string));
@@ -48,24 +47,46 @@ fn ask(kubeconfig: &Path, node: &str, patience: Duration) -> Result<bool, String
 }
 
 fn is_of(machine: &Value, node: &str) -> bool {
-    machine.pointer("/status/nodeRef/name").and_then(Value::as_str) == Some(node)
+    if let Some(named) = machine.pointer("/status/nodeRef/name").and_then(Value::as_str) {
+        return named == node;
+    }
+    // Of a node that has left the cluster there is the name of the machine.
+    let addresses = machine.pointer("/status/addresses").and_then(Value::as_array);
+    addresses.is_some_and(|addresses| addresses.iter().any(|address| address["address"] == node))
 }
 
 /// The items of a list; an API that the cluster does not have has none.
-fn list(agent: &ureq::Agent, access: &Access, path: &str) -> Result<Vec<Value>, String> {
-    let mut request = agent.get(format!("{}{path}", access.server));
-    if let Some(token) = &access.token {
-        request = request.header("Authorization", Zeroizing::new(["Bearer ", token].concat()).as_str());
-    }
+pub(super) fn list(agent: &ureq::Agent, access: &Access, path: &str) -> Result<Vec<Value>, String> {
+    let Some(body) = body(agent, access, path)? else { return Ok(Vec::new()) };
+    let document: Value = serde_json::from_str(&body).map_err(|error| error.to_string())?;
+    Ok(document.get("items").and_then(Value::as_array).cloned().unwrap_or_default())
+}
+
+/// What is at `path`, if anything is.
+pub(super) fn body(agent: &ureq::Agent, access: &Access, path: &str) -> Result<Option<Zeroizing<String>>, String> {
+    let request = authorised(agent.get(format!("{}{path}", access.server)), access);
     let mut answer = request.call().map_err(|error| error.to_string())?;
     match answer.status().as_u16() {
         OK => {}
-        NOT_FOUND => return Ok(Vec::new()),
+        NOT_FOUND => return Ok(None),
         status => return Err(format!("the API answers {status}")),
     }
     let body = answer.body_mut().with_config().limit(BODY_LIMIT).read_to_string().map_err(|error| error.to_string())?;
-    let document: Value = serde_json::from_str(&body).map_err(|error| error.to_string())?;
-    Ok(document.get("items").and_then(Value::as_array).cloned().unwrap_or_default())
+    Ok(Some(Zeroizing::new(body)))
+}
+
+/// Whoever asks the API that `kubeconfig` gives access to, within `patience` for each answer.
+pub(super) fn connect(kubeconfig: &Path, patience: Duration) -> Result<(ureq::Agent, Access), String> {
+    let access = kubeconfig::read(kubeconfig).map_err(|why| format!("{} {why}", kubeconfig.display()))?;
+    Ok((agent(&access, patience)?, access))
+}
+
+/// The request, with the token of `access` where it has one.
+pub(super) fn authorised<B>(request: ureq::RequestBuilder<B>, access: &Access) -> ureq::RequestBuilder<B> {
+    match &access.token {
+        Some(token) => request.header("Authorization", Zeroizing::new(["Bearer ", token].concat()).as_str()),
+        None => request,
+    }
 }
 
 fn agent(access: &Access, patience: Duration) -> Result<ureq::Agent, String> {

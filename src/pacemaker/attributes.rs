@@ -3,7 +3,7 @@
 use super::{Error, run};
 use crate::clock;
 use crate::command::Programs;
-use crate::decide::evidence::{Identity, Lineage, PublishedState};
+use crate::decide::evidence::{Identity, Lineage, PublishedState, Redundancy};
 use crate::decide::plan::Notice;
 
 /// A node's record of its data: transient, so that Pacemaker takes it back when the node leaves the membership.
@@ -16,6 +16,10 @@ pub const STANDALONE_NODE: &str = "standalone_node";
 pub const LEARNER_NODE: &str = "learner_node";
 /// The node whose data an operator chose where the histories split; a cluster property.
 pub const PRIMARY: &str = "etcd_primary";
+/// Whether two voters exist, and since when; a cluster property.
+pub const REDUNDANCY: &str = "etcd_redundancy";
+/// A change of the members that is under way, in its author's words; a cluster property.
+pub const MEMBER_CHANGE: &str = "etcd_member_change";
 /// The alarms that a node's etcd raises; transient.
 pub const ALARM: &str = "etcd_alarm";
 /// A node's cluster id, decimal; permanent.
@@ -29,6 +33,8 @@ pub const NODE_IP: &str = "node_ip";
 pub const REVISION: &str = "revision";
 /// Since when a node has left the member list, in seconds since 1970; permanent.
 pub const REMOVAL_LOCK: &str = "member_removal_lock";
+/// When the fencing of a node was last tested and passed, in seconds since 1970; permanent.
+pub const FENCING_TESTED: &str = "etcd_fencing_tested";
 /// The node that is to start with its own data, whatever the other holds; transient.
 pub const FORCE_NEW_CLUSTER: &str = "force_new_cluster";
 /// The node whose next stop is half of a restart; transient.
@@ -78,6 +84,17 @@ pub fn tell(programs: &Programs, node: &str, notice: &Notice) -> Result<(), Erro
     }
 }
 
+/// Says that the next stop of etcd on `node` is half of a restart; [`Notice::RestartDone`] takes it back.
+pub fn announce_restart(programs: &Programs, node: &str) -> Result<(), Error> {
+    let args = ["--node", node, "--lifetime", "reboot", "--name", RESTART_NO_LEAVE, "--update", "true"];
+    run(programs, "crm_attribute", &args).map(drop)
+}
+
+/// Writes down when the fencing of `node` passed its test.
+pub fn publish_fencing_test(programs: &Programs, node: &str, at: u64) -> Result<(), Error> {
+    set_permanent(programs, node, FENCING_TESTED, &at.to_string())
+}
+
 fn delete(programs: &Programs, node: &str, name: &str, lifetime: &str) -> Result<(), Error> {
     run(programs, "crm_attribute", &["--node", node, "--lifetime", lifetime, "--name", name, "--delete"]).map(drop)
 }
@@ -94,6 +111,12 @@ pub fn set_property(programs: &Programs, name: &str, value: Option<&str>) -> Res
         None => vec!["--type", "crm_config", "--name", name, "--delete"],
     };
     run(programs, "crm_attribute", &args).map(drop)
+}
+
+/// Says that there are two voters from now on, or are not.
+pub fn say_redundancy(programs: &Programs, is_redundant: bool) -> Result<(), Error> {
+    let said = Redundancy { is_redundant, since: clock::wall_seconds() };
+    set_property(programs, REDUNDANCY, Some(&said.to_string()))
 }
 
 /// The node attribute in which Pacemaker keeps the promotion score of `resource`.

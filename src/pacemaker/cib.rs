@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 
 use roxmltree::{Document, Node};
 
-use super::attributes::{self, ALARM, CLUSTER_ID, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, RECORD, STANDALONE_NODE};
+use super::attributes::{
+    self, ALARM, CLUSTER_ID, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, RECORD, REDUNDANCY, STANDALONE_NODE,
+};
+use super::element::{child, children};
 use super::{Error, run, wishes};
 use crate::command::Programs;
-use crate::decide::evidence::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState};
+use crate::decide::Fact;
+use crate::decide::evidence::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy};
 
 /// Asks the CIB's manager for its replica and reads what matters to `resource` on `node` and `peer`.
 ///
@@ -47,21 +51,14 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         own_identity: nodes(cib).find(|entry| is_named(*entry, node)).and_then(identity),
         own_alarm: node_state(cib, node)
             .and_then(|state| attribute(child(state, "transient_attributes")?, ALARM).map(str::to_owned)),
+        redundancy: redundancy(cib),
         primary: property(cib, PRIMARY),
         others: others(cib, node, peer_there),
     })
 }
 
-fn child<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
-    node.children().find(|child| child.has_tag_name(name))
-}
-
 fn nodes<'a, 'i>(cib: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
-    child(cib, "configuration")
-        .and_then(|configuration| child(configuration, "nodes"))
-        .into_iter()
-        .flat_map(|nodes| nodes.children())
-        .filter(|node| node.has_tag_name("node"))
+    child(cib, "configuration").into_iter().flat_map(|configuration| children(configuration, "nodes", "node"))
 }
 
 fn is_named(node: Node<'_, '_>, name: &str) -> bool {
@@ -83,6 +80,11 @@ fn attribute<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
 fn property(cib: Node<'_, '_>, name: &str) -> Option<String> {
     let crm_config = child(child(cib, "configuration")?, "crm_config")?;
     attribute(crm_config, name).map(str::to_owned)
+}
+
+fn redundancy(cib: Node<'_, '_>) -> Fact<Redundancy> {
+    let Some(said) = property(cib, REDUNDANCY) else { return Fact::Absent };
+    said.parse().map_or_else(|()| Fact::Unknown(said), Fact::Known)
 }
 
 /// A record that cannot be read says nothing, like one that is not there: its writer is asked to write it again.
@@ -283,6 +285,24 @@ mod tests {
         ] {
             let cib = seen(&state(&operations));
             assert_eq!((cib.peer_node, cib.peer_agent), (PeerNode::Online, expected), "{operations}");
+        }
+    }
+
+    #[test]
+    fn what_the_cluster_remembers_of_its_redundancy_is_read_and_rubbish_is_unknown() {
+        assert_eq!(seen(TWO_VOTERS).redundancy, Fact::Absent);
+        let said = |value: &str| {
+            let property =
+                format!("<nvpair id=\"r\" name=\"etcd_redundancy\" value=\"{value}\"/></cluster_property_set>");
+            seen(&TWO_VOTERS.replace("</cluster_property_set>", &property)).redundancy
+        };
+        for (value, is_redundant) in [("redundant:1795442548", true), ("alone:1795442548", false)] {
+            let read = said(value);
+            assert_eq!(read, Fact::Known(Redundancy { is_redundant, since: 1_795_442_548 }));
+            assert_eq!(read.known().unwrap().to_string(), value);
+        }
+        for rubbish in ["redundant", "both:1795442548", "alone:yesterday"] {
+            assert!(matches!(said(rubbish), Fact::Unknown(_)), "{rubbish}");
         }
     }
 

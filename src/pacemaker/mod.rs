@@ -1,16 +1,21 @@
 //! Pacemaker's side: the CIB read in one query, and the attributes that are written to it.
 
+pub mod alerts;
 pub mod attributes;
 pub mod by_hand;
 pub mod cib;
+pub mod duration;
+pub(crate) mod element;
+pub mod exit_code;
+pub mod fence_options;
+pub mod fence_update;
+pub mod member_change;
 pub mod resource;
 mod wishes;
 
+use self::exit_code::DISCONNECTED;
 use crate::command::{self, Programs};
 use crate::pace::Question;
-
-/// CRM_EX_DISCONNECT: the tool found no daemon to talk to, as where Pacemaker is stopped.
-const DISCONNECTED: i32 = 102;
 
 /// One of Pacemaker's tools did not do what it was asked.
 #[derive(Debug, thiserror::Error)]

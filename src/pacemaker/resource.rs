@@ -2,6 +2,7 @@
 
 use roxmltree::{Document, Node};
 
+use super::element::nvpairs;
 use super::{Error, run};
 use crate::command::Programs;
 use crate::ocf::env::Env;
@@ -53,22 +54,12 @@ fn read(primitive: Node<'_, '_>) -> Option<Configured> {
     let id = primitive.attribute("id")?.to_owned();
     let clone = primitive.ancestors().find(|node| node.has_tag_name("clone"));
     let promotable = clone.is_some_and(|clone| {
-        pairs(clone, "meta_attributes")
-            .any(|(name, value)| name == "promotable" && yes_no::of_pacemaker(&value) == Some(true))
+        nvpairs(clone, "meta_attributes")
+            .any(|(name, value)| name == "promotable" && yes_no::of_pacemaker(value) == Some(true))
     });
-    Some(Configured { id, parameters: pairs(primitive, "instance_attributes").collect(), promotable })
-}
-
-/// The nvpairs in the sets called `set` right below `node`.
-fn pairs<'a>(node: Node<'a, '_>, set: &'static str) -> impl Iterator<Item = (String, String)> + use<'a> {
-    let pairs: Vec<(String, String)> = node
-        .children()
-        .filter(|child| child.has_tag_name(set))
-        .flat_map(|child| child.children())
-        .filter(|pair| pair.has_tag_name("nvpair"))
-        .filter_map(|pair| Some((pair.attribute("name")?.to_owned(), pair.attribute("value")?.to_owned())))
-        .collect();
-    pairs.into_iter()
+    let parameters = nvpairs(primitive, "instance_attributes");
+    let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    Some(Configured { id, parameters, promotable })
 }
 
 #[cfg(test)]

@@ -7,12 +7,10 @@
 //! wish would be believed for good.
 
 use super::attributes::{FORCE_NEW_CLUSTER, RESTART_NO_LEAVE};
+use super::exit_code::NO_ATTRIBUTE;
 use super::{Error, run};
 use crate::command::Programs;
 use crate::decide::evidence::Others;
-
-/// What attrd_updater answers about an attribute that no node has: CRM_EX_CONFIG in 2.1 and 3.0; CRM_EX_NOSUCH means it.
-const NOWHERE: [i32; 2] = [78, 105];
 
 /// Takes out the wishes that Pacemaker's attribute manager does not have. It is asked only where the CIB shows one.
 pub(super) fn keep_live(programs: &Programs, others: Others, node: &str, peer: Option<&str>) -> Result<Others, Error> {
@@ -43,7 +41,7 @@ fn keep(
 fn nodes_in(answer: Result<String, Error>) -> Result<Vec<String>, Error> {
     match answer {
         Ok(said) => Ok(said.lines().filter_map(node_with_a_value).map(str::to_owned).collect()),
-        Err(Error::Tool { code, .. }) if NOWHERE.contains(&code) => Ok(Vec::new()),
+        Err(Error::Tool { code, .. }) if NO_ATTRIBUTE.contains(&code) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
@@ -80,7 +78,7 @@ mod tests {
         let both = "name=\"x\" host=\"node1\" value=\"a \\\"b\\\"\"\nname=\"x\" host=\"node2\" value=\"node2\"\n";
         assert_eq!(kept(both), (true, true, true));
         // Never set since the attribute manager started.
-        for code in NOWHERE {
+        for code in NO_ATTRIBUTE {
             assert_eq!(nodes_in(failed(code)).unwrap(), Vec::<String>::new());
         }
     }

@@ -132,6 +132,14 @@ pub fn start(programs: &Programs, turn: &Turn, name: &str, deadline: Deadline) -
     launch(programs, turn, "start", &["start".to_owned(), name.to_owned()], deadline)
 }
 
+/// Stops the container `name`, with SIGKILL after `grace`, and starts it again. It is nobody's turn: agents that look meanwhile are told
+/// of it by a mark in the CIB.
+pub fn restart(programs: &Programs, name: &str, grace: Duration) -> Result<(), Error> {
+    let seconds = grace.as_secs().to_string();
+    let limit = Limit::Beyond(grace, Question::PodmanChange);
+    succeeded("restart", programs.run("podman", &["restart", "--time", &seconds, name], limit)?).map(drop)
+}
+
 /// Whether the storage of the container `name` cannot be mounted: then it can never be started again.
 pub fn storage_is_damaged(programs: &Programs, name: &str) -> bool {
     let is_damaged = programs.run("podman", &["mount", name], Question::Podman).is_ok_and(|output| output.code != 0);

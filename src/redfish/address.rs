@@ -77,6 +77,12 @@ impl Address {
         format!("{host}:{}", self.port)
     }
 
+    /// As people write it: the port only where it is not HTTPS' own.
+    pub fn short(&self) -> String {
+        let full = self.full();
+        if self.port == HTTPS_PORT { self.for_resolver().to_ascii_lowercase() } else { full }
+    }
+
     /// `https://host[:port]`.
     pub fn origin(&self, port: u16) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
@@ -254,6 +260,12 @@ mod tests {
             assert_eq!(bmc().here(&from, link), None, "{link}");
         }
         assert_eq!(bmc().here(&from, "x://y//evil.example/z"), None);
+    }
+
+    #[test]
+    fn the_usual_port_is_left_out_where_people_read_it() {
+        let short = |text: &str| Address::parse(text, 443).unwrap().short();
+        assert_eq!(["BMC1", "bmc1:8443", "::1", "[::1]:8443"].map(short), ["bmc1", "bmc1:8443", "::1", "[::1]:8443"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::account::{self, Account};
 use super::address::Location;
 use super::client::{ACCEPTED, Client};
 use super::discovery::{self, Found, Pointer};
@@ -12,13 +13,12 @@ use super::quirks::{self, ResetGoal};
 use super::reply::Answer;
 use super::request::{Credentials, Request};
 use super::resource::{self, System};
+use super::secret::Secret;
 use super::select::{self, Candidate};
-use super::service::{Login, Service};
+use super::service::{Login, Service, Tried};
 use super::session::OnSession;
 use super::task;
 
-/// `If-Match` for a resource whose state has no name.
-const ANY_STATE: &str = "*";
 /// So many chassis of a system are asked.
 const CHASSIS: usize = 4;
 /// A connection whose first packet is lost takes at least this long: the kernel repeats it after a second (RFC 6298).
@@ -54,6 +54,16 @@ impl Target {
     /// What it said last.
     pub fn system(&self) -> Option<&System> {
         self.found.as_ref().map(|found| &found.system)
+    }
+
+    /// How the configuration points at it.
+    pub fn pointer(&self) -> &Pointer {
+        &self.pointer
+    }
+
+    /// The reset types that it was seen to allow, without a question for them.
+    pub fn seen_allowed(&self) -> Option<&Vec<String>> {
+        self.allowed.as_ref().or_else(|| self.system()?.reset.as_ref()?.allowed.as_ref())
     }
 }
 
@@ -114,28 +124,13 @@ impl Bmc {
         let body = json!({ "ResetType": reset_type });
         let fresh = !quirks::is_repeatable(reset_type);
         let ask = Request { fresh, ..Request::post(&place, &body, &Credentials::None) };
-        let answer = self.post_for_any_state(ask, found.system.etag.as_deref())?;
+        let answer = self.service.send_for_any_state(ask, found.system.etag.as_deref())?;
         host.task = match answer.status {
             ACCEPTED => task::place(answer.location.as_deref(), &answer.body)
                 .and_then(|link| self.service.client().address().here(&place, &link)),
             _ => None,
         };
         Ok(answer)
-    }
-
-    /// Posts without `If-Match`, and where the service insists on one with the state that was seen, then with any: a
-    /// weak name of a state (`W/"..."`) fits nothing where RFC 9110 is taken at its word.
-    fn post_for_any_state(&mut self, ask: Request<'_>, etag: Option<&str>) -> Result<Answer, Failure> {
-        let mut answer = self.service.send(ask);
-        for state in [etag, Some(ANY_STATE)].into_iter().flatten() {
-            match answer {
-                Err(failure) if failure.kind == FailureKind::Precondition => {
-                    answer = self.service.send(Request { if_match: Some(state), ..ask });
-                }
-                other => return other,
-            }
-        }
-        answer
     }
 
     /// Why the task of the last reset has failed, if it has; it is not asked about again then.
@@ -212,6 +207,26 @@ impl Bmc {
     /// Every system behind the BMC.
     pub fn list(&mut self, pointer: &Pointer) -> Result<Vec<Candidate>, Failure> {
         Ok(discovery::candidates(&mut self.service, pointer)?.into_iter().map(|(_, candidate)| candidate).collect())
+    }
+
+    /// Who we are to the BMC, as far as it tells.
+    pub fn account(&mut self, redfish_uri: &str) -> Result<Account, Failure> {
+        account::own(&mut self.service, redfish_uri)
+    }
+
+    /// Gives the account that we log in with another password.
+    pub fn change_password(&mut self, redfish_uri: &str, new: &Secret) -> Result<(), Failure> {
+        account::change_password(&mut self.service, redfish_uri, new)
+    }
+
+    /// What it said to the passwords that it was shown.
+    pub fn tried(&self) -> &Tried {
+        self.service.tried()
+    }
+
+    /// The client that it is asked with.
+    pub fn client(&self) -> &Client {
+        self.service.client()
     }
 
     /// Ends what must not outlive the action.

@@ -1,7 +1,7 @@
 //! HTTP with one BMC: one TLS connection kept alive, bounded answers, redirects on the same host only.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -16,12 +16,13 @@ use super::failure::{Failure, FailureKind};
 use super::limits::{BODY_LIMIT, HEADER_LIMIT, WORDS};
 use super::quirks::{HABITS, Habit};
 use super::reply::{self, Answer, Reply};
-use super::request::{Credentials, Method, Request};
+use super::request::{Credentials, Request};
 use super::resource::ETAG;
 use super::secret::Scrubber;
+use super::shown::{self, Certificate};
 use super::tls::{self, Shown, Trust};
 use super::transport::{Connections, OneHost, TlsConnector};
-use crate::clock::Deadline;
+use crate::clock::{self, Deadline};
 
 /// Redirects that are followed for one request.
 const HOPS: usize = 3;
@@ -59,6 +60,8 @@ pub struct Client {
     /// A connection that was kept was dropped: from then on each request has one of its own.
     drops: Arc<AtomicBool>,
     shown: Shown,
+    /// How far the clock of the last answer was ahead of ours, in seconds.
+    clock_ahead: Arc<Mutex<Option<i64>>>,
     scrubber: Scrubber,
     trace: Trace,
 }
@@ -98,7 +101,8 @@ impl Client {
             .accept("application/json")
             .build();
         let agent = Agent::with_parts(config, connector, OneHost { host: settings.address.for_resolver() });
-        Ok(Self { settings, agent, connections, drops: Arc::default(), shown, scrubber, trace })
+        let drops = Arc::default();
+        Ok(Self { settings, agent, connections, drops, shown, clock_ahead: Arc::default(), scrubber, trace })
     }
 
     pub fn address(&self) -> &Address {
@@ -113,6 +117,16 @@ impl Client {
     /// How long the last connection waited for TCP.
     pub fn waited(&self) -> Duration {
         Duration::from_millis(self.connections.waited_ms.load(Ordering::Relaxed))
+    }
+
+    /// The certificate that the BMC showed last.
+    pub fn certificate(&self) -> Option<Certificate> {
+        shown::certificate(&self.shown)
+    }
+
+    /// How far the BMC's clock is ahead of ours, in seconds, as its last answer that had a `Date` says.
+    pub fn clock_ahead(&self) -> Option<i64> {
+        *self.clock_ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The same client with a little time of its own, for what must be tidied up when the action's time is over, and for
@@ -195,8 +209,8 @@ impl Client {
                 self.drops.store(true, Ordering::Relaxed);
             }
             match reply {
-                // What a POST did before the connection broke is not known; anything else may simply be repeated.
-                Err(_) if was_dropped && again && ask.method != Method::Post => again = false,
+                // What a POST or PATCH did before the connection broke is not known; anything else may simply be repeated.
+                Err(_) if was_dropped && again && !ask.method.changes() => again = false,
                 Ok(reply) if identity && dislikes_identity(reply.status) => identity = false,
                 other => return other,
             }
@@ -226,12 +240,19 @@ impl Client {
             Ok(reply) => {
                 // Before anything of this answer is written down: some services repeat the token in the body.
                 reply.token.iter().for_each(|token| self.hide(token.reveal()));
+                self.compare_clocks(reply.date);
                 let body = self.scrubber.clean(&String::from_utf8_lossy(&reply.body), TRACED);
                 self.note(&format!("{what}: {} in {took} ms: {body}", reply.status));
             }
             Err(failure) => self.note(&format!("{failure} (after {took} ms)")),
         }
         result
+    }
+
+    fn compare_clocks(&self, date: Option<i64>) {
+        let Some(theirs) = date else { return };
+        let ours = i64::try_from(clock::wall_seconds()).unwrap_or_default();
+        *self.clock_ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(theirs.saturating_sub(ours));
     }
 
     fn call(&self, ask: Request<'_>, identity: bool, limit: Duration) -> Result<Response<Body>, ureq::Error> {
@@ -270,8 +291,8 @@ impl Client {
         let unchanged = HABITS
             .iter()
             .any(|(habit, _)| matches!(habit, Habit::RedirectsPosts { statuses } if statuses.contains(&reply.status)));
-        if ask.method == Method::Post && !unchanged {
-            return Err(refused(format!("answered {} to a POST", reply.status)));
+        if ask.method.changes() && !unchanged {
+            return Err(refused(format!("answered {} to a {}", reply.status, ask.method.word())));
         }
         self.follow(ask.place, location).map(Some)
     }

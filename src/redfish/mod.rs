@@ -3,9 +3,10 @@
 //! What an answer means is pure and separate from how it is fetched: [`resource`] and [`complaint`] read bodies,
 //! [`quirks`] holds what vendors do differently as data, [`select`] chooses among several systems. [`client`] speaks
 //! HTTP (a [`request`], its [`reply`]) over one TLS connection ([`transport`], [`tls`]) to one host ([`address`]);
-//! [`service`] logs in and asks with that login; with it [`discovery`] finds the system that is meant, and [`bmc`] puts
+//! [`service`] logs in and asks with that login, or with one of [`several`] passwords; with it [`discovery`] finds the system that is meant, and [`bmc`] puts
 //! them together.
 
+pub mod account;
 pub mod address;
 pub mod bmc;
 pub mod client;
@@ -13,6 +14,7 @@ pub mod complaint;
 pub mod discovery;
 pub mod explain;
 pub mod failure;
+mod http_date;
 pub mod limits;
 pub mod quirks;
 pub mod reply;
@@ -22,6 +24,8 @@ pub mod secret;
 pub mod select;
 pub mod service;
 pub mod session;
+mod several;
+pub mod shown;
 pub mod task;
 pub mod tls;
 pub mod transport;

@@ -9,6 +9,7 @@ use ureq::http::{HeaderMap, StatusCode};
 
 use super::complaint;
 use super::failure::FailureKind;
+use super::http_date;
 use super::limits::BODY_LIMIT;
 use super::resource::type_of;
 use super::secret::Secret;
@@ -33,6 +34,8 @@ pub(super) struct Reply {
     pub(super) location: Option<String>,
     pub(super) token: Option<Secret>,
     etag: Option<String>,
+    /// What its clock says, in seconds since 1970.
+    pub(super) date: Option<i64>,
     retry_after: Option<Duration>,
     pub(super) body: Vec<u8>,
 }
@@ -44,6 +47,7 @@ impl Reply {
             location: text_of(headers, "Location"),
             token: headers.get("X-Auth-Token").map(|token| Secret::new(token.as_bytes())),
             etag: text_of(headers, "ETag"),
+            date: text_of(headers, "Date").and_then(|date| http_date::seconds(&date)),
             retry_after: text_of(headers, "Retry-After")
                 .and_then(|seconds| seconds.trim().parse().ok())
                 .map(|seconds| Duration::from_secs(seconds).min(PATIENCE)),
@@ -53,7 +57,7 @@ impl Reply {
 
     /// The answer, or what kind of refusal it is and in what words: the status with its name, and what the service says.
     pub(super) fn judge(self) -> Result<Answer, (FailureKind, String, String)> {
-        let Self { status, location, token, etag, retry_after, body } = self;
+        let Self { status, location, token, etag, retry_after, body, .. } = self;
         if status < 300 {
             return Ok(Answer { status, location, token, etag, body });
         }

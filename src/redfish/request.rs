@@ -14,6 +14,7 @@ use super::secret::Secret;
 pub enum Method {
     Get,
     Post,
+    Patch,
     Delete,
 }
 
@@ -22,8 +23,14 @@ impl Method {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
+            Self::Patch => "PATCH",
             Self::Delete => "DELETE",
         }
+    }
+
+    /// Whether it may have changed something although its answer was lost, so that it is not sent twice.
+    pub(super) fn changes(self) -> bool {
+        matches!(self, Self::Post | Self::Patch)
     }
 }
 
@@ -67,6 +74,10 @@ impl<'a> Request<'a> {
 
     pub fn post(place: &'a Location, body: &'a Value, credentials: &'a Credentials) -> Self {
         Self { method: Method::Post, place, body: Some(body), credentials, if_match: None, fresh: false }
+    }
+
+    pub fn patch(place: &'a Location, body: &'a Value, credentials: &'a Credentials) -> Self {
+        Self { method: Method::Patch, place, body: Some(body), credentials, if_match: None, fresh: false }
     }
 
     pub fn delete(place: &'a Location, credentials: &'a Credentials) -> Self {

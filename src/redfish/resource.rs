@@ -52,6 +52,8 @@ pub struct System {
     pub power: Power,
     /// When it was reset last, in the service's own words; only ever compared with itself.
     pub last_reset: Option<String>,
+    /// What it does when it gets power again after an outage.
+    pub restore_policy: Option<String>,
     pub reset: Option<ResetAction>,
     /// The links to what it is built into.
     pub chassis: Vec<String>,
@@ -89,6 +91,7 @@ impl System {
             serial: text(document, "SerialNumber"),
             power: Power::read(document.get("PowerState")),
             last_reset: text(document, "LastResetTime"),
+            restore_policy: text(document, "PowerRestorePolicy"),
             reset: document.pointer("/Actions/#ComputerSystem.Reset").and_then(ResetAction::read),
             chassis: document.pointer("/Links/Chassis").map(links).unwrap_or_default(),
             etag: text(document, ETAG),

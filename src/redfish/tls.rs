@@ -78,13 +78,13 @@ pub fn read_ca_file(path: &Path) -> Result<Vec<CertificateDer<'static>>, String>
     }
 }
 
-fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
+pub(super) fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
     let mut bytes = [0_u8; 32];
     bytes.copy_from_slice(digest::digest(&digest::SHA256, certificate).as_ref());
     bytes
 }
 
-fn display(fingerprint: Fingerprint) -> String {
+pub(super) fn display(fingerprint: Fingerprint) -> String {
     let mut text = String::with_capacity(95);
     for (at, byte) in fingerprint.iter().enumerate() {
         let _ = write!(text, "{}{byte:02X}", if at == 0 { "" } else { ":" });

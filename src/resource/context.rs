@@ -51,6 +51,8 @@ pub struct Context {
     pub deadline: Deadline,
     /// Where decisions are recorded; an operator's look records none.
     pub decisions: Option<PathBuf>,
+    /// Where events are told, by the actions that record decisions.
+    pub events: Option<PathBuf>,
     /// What podman and Pacemaker's tools are run with.
     pub programs: Programs,
     pub budget: Duration,
@@ -86,6 +88,7 @@ impl Context {
             turn: Turn::at(state_file::turn_path(&env.volatile_dir(), env.resource())),
             acts: false,
             decisions: None,
+            events: None,
             is_monitor: false,
             check_level: env.check_level(),
             budget: deadline.budget(),
@@ -176,7 +179,8 @@ fn address(node: &NodeIp, params: &Params) -> NodeAddress {
     }
 }
 
-fn endpoint(ip: IpAddr, port: u16) -> Endpoint {
+/// The etcd at this address.
+pub fn endpoint(ip: IpAddr, port: u16) -> Endpoint {
     let address = host_and_port(ip, port);
     Endpoint { url: format!("https://{address}"), address }
 }

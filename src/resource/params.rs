@@ -16,13 +16,13 @@ use crate::ocf::env::Env;
 use crate::ocf::exit::Code;
 use crate::options::OptionRow;
 use read::{given, list, node_ip_map, text, value};
-pub use table::PARAMETERS;
 use table::{
     ALLOW_PULL, AUTHFILE, BACKUP_LOCATION, CERT_FILE, CLIENT_CERT_FILE, CLIENT_KEY_FILE, CLIENT_PORT, CONFIG_LOCATION,
     DATA_DIR, DROP_IN_DEPENDENCY, ETCD_SETTINGS, FORCE_KILL, IMAGE, KEY_FILE, KUBECONFIG, MAX_BACKUP_SNAPSHOTS,
     MONITOR_CMD, MOUNT_POINTS, NAME, NODE_IP_MAP, OOM, PEER_CERT_FILE, PEER_KEY_FILE, PEER_PORT, POD_MANIFEST,
     PROMOTE_MAX_LAG, RECOVERY, RESTART, REUSE, RUN_CMD, RUN_CMD_OPTS, STAND_IN_UNTESTED, TRUSTED_CA_FILE,
 };
+pub use table::{DEFAULT_KUBECONFIG, PARAMETERS};
 
 /// The value of `image` that takes the image from the pod manifest.
 const IMAGE_OF_THE_MANIFEST: &str = "default";

@@ -40,6 +40,8 @@ pub struct Bounds {
     pub chooses: bool,
     /// Whether an operator, or a program in their place, says whose data counts (`force_new_cluster`).
     pub tells: bool,
+    /// Whether an operator has Pacemaker forget a node that is gone (`pcs cluster node remove`).
+    pub forgets: bool,
     /// Whether survivors go on without a restart (`recovery=standin`).
     pub stand_ins: bool,
     /// Whether a look may not find something out: the CIB, the note, the data, the container, either etcd.
@@ -69,6 +71,7 @@ impl Bounds {
             promotable: false,
             chooses: false,
             tells: false,
+            forgets: false,
             stand_ins: true,
             hides: false,
         }
@@ -96,6 +99,7 @@ impl Bounds {
             promotable: false,
             chooses: true,
             tells: true,
+            forgets: true,
             stand_ins: true,
             hides: true,
         }

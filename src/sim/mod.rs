@@ -11,12 +11,14 @@
 //! - [`reduce`]: why there are not more states: dead-variable reduction, symmetry reduction, atomic steps.
 //! - [`told`]: a run as a story or a page, for people.
 //! - [`compare`]: the same faults under other ways to run two members.
+//! - [`members`]: a model of its own, of an etcd of up to five voters whose members two tools change.
 //! - [`mutant`]: rules broken on purpose: a checker that does not catch them proves nothing.
 //!
 //! [`Sim`] is what all of them share.
 
 mod bounds;
 pub mod compare;
+pub mod members;
 pub mod model;
 pub mod moves;
 pub mod mutant;

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "what fails here ends the test")]
 #![allow(unreachable_pub, missing_debug_implementations, reason = "a part of each test program, not a library")]
 
+pub mod accounts;
 pub mod agent;
 pub mod certificates;
 pub mod http;
@@ -90,6 +91,14 @@ impl Server {
             .unwrap();
         let listener = TcpListener::bind((setup.address, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
+        // What the agent remembers of whoever had this port before, in an earlier test.
+        if let Ok(entries) = std::fs::read_dir("/run") {
+            let of_this_port =
+                |name: &str| name.starts_with("fence_redfish_rs-") && name.contains(&format!(":{port}-"));
+            for entry in entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(of_this_port)) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
         let server = Self {
             port,
             address: setup.address,

@@ -43,6 +43,9 @@ pub enum Misbehaviour {
 /// The place of the one task that there is.
 pub const TASK: &str = "/redfish/v1/TaskService/Tasks/1";
 
+/// The service with the accounts, where a world has one.
+pub const ACCOUNTS: &str = "/redfish/v1/AccountService";
+
 /// A rule that makes requests go wrong.
 #[derive(Clone, Debug)]
 pub struct Fault {
@@ -105,6 +108,11 @@ pub struct World {
     pub access: Access,
     pub user: String,
     pub password: Vec<u8>,
+    /// With `Some`, the account is locked after so many refusals in a row.
+    pub lock_after: Option<usize>,
+    pub refused_in_a_row: usize,
+    /// The most that there ever were.
+    pub most_refused: usize,
     pub log: Vec<Request>,
     pub resets: Vec<String>,
     /// Tokens of the sessions that are open.
@@ -121,6 +129,8 @@ pub struct World {
     pub weak_etags: bool,
     /// A connection is reset at the request after these.
     pub answers_per_connection: usize,
+    /// What the clock of the BMC says in each answer about a system.
+    pub date: Option<String>,
     /// Resources as they are, e.g. of a capture; asked before the model.
     pub fixed: Vec<(String, String)>,
 }
@@ -137,6 +147,9 @@ impl World {
             access: Access::Basic,
             user: "admin".to_owned(),
             password: b"s3cret-pass".to_vec(),
+            lock_after: None,
+            refused_in_a_row: 0,
+            most_refused: 0,
             log: Vec::new(),
             resets: Vec::new(),
             sessions: Vec::new(),
@@ -147,12 +160,27 @@ impl World {
             wants_etag: None,
             weak_etags: false,
             answers_per_connection: usize::MAX,
+            date: None,
             fixed: Vec::new(),
         }
     }
 
     pub fn with(mut self, fault: Fault) -> Self {
         self.faults.push(fault);
+        self
+    }
+
+    /// With an account service that shows our account in this role.
+    pub fn with_role(mut self, role: &str) -> Self {
+        let list = format!("{ACCOUNTS}/Accounts");
+        let own = format!("{list}/2");
+        let link = |uri: &str| json!({"@odata.id": uri});
+        self.fixed.extend([
+            (ACCOUNTS.to_owned(), json!({"Accounts": link(&list)}).to_string()),
+            (list.clone(), json!({"Members": [link(&format!("{list}/1")), link(&own)]}).to_string()),
+            (format!("{list}/1"), json!({"UserName": "root", "RoleId": "Administrator"}).to_string()),
+            (own, json!({"UserName": self.user, "RoleId": role}).to_string()),
+        ]);
         self
     }
 
@@ -249,7 +277,7 @@ impl World {
             return self.log_in(request);
         }
         let open_to_all = path == "/redfish/v1" && self.root_is_open;
-        if !open_to_all && !self.is_known(request) {
+        if !open_to_all && !self.lets_in(request) {
             return error(401, "Base.1.8.NoValidSession", "There is no valid session established.");
         }
         if let Some((_, body)) = self.fixed.iter().find(|(uri, _)| *uri == path).filter(|_| request.method == "GET") {
@@ -262,6 +290,7 @@ impl World {
                     self.systems.iter().map(|system| json!({"@odata.id": system.uri()})).collect();
                 Reply::json(200, &[], &json!({"Members": members, "Members@odata.count": members.len()}).to_string())
             }
+            ("PATCH", _) => self.patch_account(request, &path),
             ("GET", _) => self.resource(&path),
             ("POST", _) => self.reset(request, &path),
             ("DELETE", _) => self.log_out(request, &path),
@@ -271,6 +300,9 @@ impl World {
 
     fn root(&self) -> Value {
         let mut root = json!({"Systems": {"@odata.id": "/redfish/v1/Systems"}, "RedfishVersion": "1.8.0"});
+        if self.fixed.iter().any(|(uri, _)| uri == ACCOUNTS) {
+            root["AccountService"] = json!({"@odata.id": ACCOUNTS});
+        }
         if self.access != Access::Basic {
             root["Links"] = json!({"Sessions": {"@odata.id": "/redfish/v1/SessionService/Sessions"}});
         }
@@ -281,7 +313,10 @@ impl World {
         let system = self.systems.iter().find(|system| path.starts_with(&system.uri()));
         match system {
             Some(system) if path == system.uri() => {
-                Reply::json(200, &[("ETag", &system.etag())], &system.document().to_string())
+                let (etag, date) = (system.etag(), self.date.as_deref());
+                let date = date.map(|date| ("Date", date));
+                let headers: Vec<_> = [("ETag", etag.as_str())].into_iter().chain(date).collect();
+                Reply::json(200, &headers, &system.document().to_string())
             }
             Some(system) if path.ends_with("/ResetActionInfo") && system.action_info.is_some() => {
                 let values = json!({"Parameters": [{"Name": "ResetType", "AllowableValues": system.action_info}]});
@@ -320,13 +355,7 @@ impl World {
         Reply::json(204, &[], "")
     }
 
-    fn is_known(&self, request: &Request) -> bool {
-        let token = request.header("X-Auth-Token");
-        let by_token = token.is_some_and(|token| self.sessions.iter().any(|session| session == token));
-        by_token || (self.access != Access::Session && self.is_basic(request))
-    }
-
-    fn is_basic(&self, request: &Request) -> bool {
+    pub(super) fn is_basic(&self, request: &Request) -> bool {
         use base64::Engine as _;
         let mut both = format!("{}:", self.user).into_bytes();
         both.extend_from_slice(&self.password);
@@ -339,9 +368,9 @@ impl World {
         if self.access == Access::Basic {
             return error(404, "Base.1.8.ResourceMissingAtURI", "The resource was not found.");
         }
-        if body["UserName"] != self.user.as_str()
-            || body["Password"].as_str().map(str::as_bytes) != Some(self.password.as_slice())
-        {
+        let is_right = body["UserName"] == self.user.as_str()
+            && body["Password"].as_str().map(str::as_bytes) == Some(self.password.as_slice());
+        if !self.counted(is_right) {
             return error(401, "Base.1.8.ResourceAtUriUnauthorized", "Invalid user name or password.");
         }
         self.sessions_opened += 1;
@@ -379,6 +408,6 @@ pub fn error_body(id: &str, words: &str) -> String {
     .to_string()
 }
 
-fn error(status: u16, id: &str, words: &str) -> Reply {
+pub(super) fn error(status: u16, id: &str, words: &str) -> Reply {
     Reply::json(status, &[], &error_body(id, words))
 }

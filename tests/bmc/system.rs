@@ -42,6 +42,7 @@ pub struct System {
     pub can_reset: bool,
     pub names_target: bool,
     pub last_reset: Option<String>,
+    pub restore_policy: Option<&'static str>,
     /// Whether it says Off for a host that it does not know yet.
     pub knows: Knows,
     /// What a `ForceOff` is answered where it is off.
@@ -68,6 +69,7 @@ impl System {
             can_reset: true,
             names_target: true,
             last_reset: None,
+            restore_policy: None,
             knows: Knows::Always,
             refuses_when_off: None,
             in_chassis: false,
@@ -137,6 +139,9 @@ impl System {
         }
         if let Some(last_reset) = &self.last_reset {
             document["LastResetTime"] = json!(last_reset);
+        }
+        if let Some(policy) = self.restore_policy {
+            document["PowerRestorePolicy"] = json!(policy);
         }
         document
     }

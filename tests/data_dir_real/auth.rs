@@ -5,7 +5,9 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
-use etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions, UserAddOptions};
+use etcd_client::{
+    AlarmAction, AlarmOptions, AlarmType, Certificate, Client, ConnectOptions, Identity, TlsOptions, UserAddOptions,
+};
 use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair};
 use tandem::decide::evidence::Etcd as Seen;
 use tandem::etcd::blocking;
@@ -98,6 +100,15 @@ impl Administrator {
         self.runtime.block_on(self.client.user_grant_role(USER, "root")).unwrap();
     }
 
+    /// As etcd does it itself where its database has reached its quota.
+    fn raises_the_alarm_of_a_full_database(&mut self) {
+        let Self { runtime, client } = self;
+        let member = runtime.block_on(client.status()).unwrap().header().unwrap().member_id();
+        let mut options = AlarmOptions::new();
+        options.with_member(member);
+        runtime.block_on(client.alarm(AlarmAction::Activate, AlarmType::Nospace, Some(options))).unwrap();
+    }
+
     /// A second voter that is never started: from then on no majority answers.
     pub(crate) fn adds_a_voter_that_is_not_there(&mut self) {
         let url = format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
@@ -142,6 +153,24 @@ fn an_etcd_whose_auth_refuses_the_agent_is_no_silent_one() {
         // Where no majority is there, that is seen through the refusal.
         root_user.adds_a_voter_that_is_not_there();
         until("the leader to give up", || lives(&seen(&agent), true).then_some(()));
+    });
+}
+
+/// A full database is no lost majority: what asks for an entry of the log is answered, and without a majority it is not.
+#[test]
+fn an_etcd_without_room_is_known_to_have_its_majority() {
+    each_version(|version, root| {
+        let (agent, _) = certificates(root);
+        let (_etcd, endpoint) = serve(version, root, &agent);
+        let entry = || blocking::committed_entry(&endpoint, &agent, TIMEOUT);
+        until("etcd to serve", || entry().ok());
+        let mut root_user = Administrator::new(&endpoint, &agent, None);
+        root_user.raises_the_alarm_of_a_full_database();
+        let refused = blocking::accepted_write(&endpoint, &agent, TIMEOUT).unwrap_err().to_string();
+        assert!(refused.contains("database space exceeded"), "{refused}");
+        entry().unwrap();
+        root_user.adds_a_voter_that_is_not_there();
+        until("the majority to be gone", || entry().is_err().then_some(()));
     });
 }
 

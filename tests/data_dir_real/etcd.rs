@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use etcd_client::{Client, ConnectOptions, Error, GetOptions, Member, MemberAddOptions, StatusResponse};
@@ -21,14 +22,18 @@ pub(crate) struct Version {
     binary: PathBuf,
 }
 
-/// Both versions; a missing one is a failure, as a test that does not run proves nothing.
+/// Every version that is tested; a missing one is a failure, as a test that does not run proves nothing.
 pub(crate) fn versions() -> Vec<Version> {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/etcd-3.5/etcd");
     let binary = |variable, default: &Path| std::env::var_os(variable).map_or(default.to_owned(), PathBuf::from);
-    let all = vec![
+    let mut all = vec![
         Version { number: "3.4", binary: binary("TANDEM_ETCD_3_4", Path::new("/usr/bin/etcd")) },
         Version { number: "3.5", binary: binary("TANDEM_ETCD_3_5", &built) },
     ];
+    // No Debian has these yet: whoever has the binaries names them.
+    let newer = [("3.6", "TANDEM_ETCD_3_6"), ("3.7", "TANDEM_ETCD_3_7")];
+    let named = newer.into_iter().filter_map(|(number, variable)| Some((number, std::env::var_os(variable)?)));
+    all.extend(named.map(|(number, binary)| Version { number, binary: PathBuf::from(binary) }));
     for version in &all {
         let help = "install Debian 12's etcd-server for 3.4, run tests/data_dir_etcd35.sh target/etcd-3.5 for 3.5";
         let answer = command(&version.binary).arg("--version").output();
@@ -55,10 +60,20 @@ pub(crate) struct Place {
     pub(crate) peer_url: String,
 }
 
+/// A port that is free, and that nobody gets by chance until etcd listens there: below those that the kernel gives to connections
+/// and to who asks for any.
+fn port() -> u16 {
+    const FIRST: u16 = 20_000;
+    const LAST: u16 = 32_000;
+    static NEXT: AtomicU16 = AtomicU16::new(FIRST);
+    let mut tried = std::iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed)).take_while(|port| *port < LAST);
+    tried.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
+}
+
 impl Place {
     /// A place below `root`, with ports that are free now.
     pub(crate) fn new(version: &Version, root: &Path, name: &str) -> Self {
-        let url = || format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+        let url = || format!("http://127.0.0.1:{}", port());
         let (name, dir) = (name.to_owned(), root.join(name));
         Self { version: version.clone(), name, dir, client_url: url(), peer_url: url() }
     }
@@ -148,9 +163,12 @@ impl Etcd {
         self.child.wait().unwrap();
     }
 
+    pub(crate) fn pid(&self) -> nix::unistd::Pid {
+        nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap())
+    }
+
     pub(crate) fn signal(&self, signal: nix::sys::signal::Signal) {
-        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap());
-        nix::sys::signal::kill(pid, signal).unwrap();
+        nix::sys::signal::kill(self.pid(), signal).unwrap();
     }
 
     pub(crate) fn has_ended(&mut self) -> bool {

@@ -7,12 +7,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
 mod auth;
+mod certs;
 #[path = "../data_dir/copy.rs"]
 mod copy;
 mod etcd;
 mod fixtures;
 mod locks;
 mod loss;
+mod members;
+mod members_change;
 mod reading;
 mod settings;
 mod stand_in;

@@ -4,9 +4,11 @@
 mod bmc;
 mod captured;
 mod certificates;
+mod check;
 mod contract;
 mod hostile;
 mod login;
+mod notes;
 mod one_process;
 mod options;
 mod power;
@@ -14,3 +16,5 @@ mod power_on;
 mod systems;
 #[path = "../tree/mod.rs"]
 mod tree;
+mod two_passwords;
+mod update;

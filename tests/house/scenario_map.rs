@@ -101,7 +101,11 @@ fn what_a_scenario_of_the_model_is_about_is_said_in_its_rows() {
 #[test]
 fn everything_that_a_row_names_exists() {
     let functions = ["src", "tests"].iter().flat_map(|dir| test_functions(&root().join(dir))).collect();
-    let lab = fs::read_to_string(root().join("tests/lab/scenarios/table.rs")).unwrap();
+    let lab: String = rust_files(&root().join("tests/lab/scenarios"))
+        .iter()
+        .map(|file| fs::read_to_string(file).unwrap())
+        .filter(|text| text.contains("SCENARIOS"))
+        .collect();
     let mut wrong = Vec::new();
     for row in rows() {
         let missing = row.names().filter(|name| !exists(name, &functions, &lab));

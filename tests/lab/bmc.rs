@@ -1,6 +1,8 @@
 //! A BMC beside each host: Redfish over HTTPS, whose buttons are the lab's own power commands. One background process
 //! serves both, in the switch's network namespace, so that it lives on when the hosts' power is cut.
 
+pub mod accounts;
+
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -14,7 +16,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
 use crate::net;
-use crate::node::{BMC_PASSWORD, BMC_USER, NODES, Node};
+use crate::node::{NODES, Node};
 use crate::power;
 use crate::proc::Record;
 use crate::sh::{self, Result};
@@ -32,6 +34,24 @@ const BODY_LIMIT: usize = 64 * 1024;
 /// Starts the daemon and waits until it listens.
 pub fn start(lab: &Lab) -> Result<()> {
     let log = std::fs::OpenOptions::new().append(true).create(true).open(lab.dir().join("bmc.err"))?;
+    spawn(lab, log)?.save(&lab.bmc_record())?;
+    sh::wait_for("the BMCs to listen", Duration::from_secs(60), Duration::from_millis(20), || {
+        lab.setting("bmc-listens").map(drop)
+    })
+}
+
+/// As [`start`], for the machine that the second host is now, beside the BMCs that serve already.
+pub fn start_another(lab: &Lab) -> Result<Record> {
+    net::set_bmc_address(lab, Node::Two, true)?;
+    lab.set("bmc-listens", "")?;
+    let log = std::fs::OpenOptions::new().append(true).create(true).open(lab.dir().join("bmc.err"))?;
+    let record = spawn(lab, log)?;
+    let listens = || lab.setting("bmc-listens").filter(|word| !word.is_empty()).map(drop);
+    sh::wait_for("another BMC to listen", Duration::from_secs(60), Duration::from_millis(20), listens)?;
+    Ok(record)
+}
+
+fn spawn(lab: &Lab, log: std::fs::File) -> Result<Record> {
     let child = Command::new("/proc/self/exe")
         .args(["--name", &lab.name, "bmc-daemon", Node::Two.name()])
         .env_clear()
@@ -40,10 +60,7 @@ pub fn start(lab: &Lab) -> Result<()> {
         .stdout(log.try_clone()?)
         .stderr(log)
         .spawn()?;
-    Record::of(child.id())?.save(&lab.bmc_record())?;
-    sh::wait_for("the BMCs to listen", Duration::from_secs(60), Duration::from_millis(20), || {
-        lab.setting("bmc-listens").map(drop)
-    })
+    Record::of(child.id())
 }
 
 /// What the BMC does at the moment.
@@ -75,12 +92,14 @@ pub fn daemon(lab: &Lab) -> Result<()> {
     nix::unistd::setsid()?;
     let network = std::fs::File::open(net::switch_handle(lab))?;
     setns(network, CloneFlags::CLONE_NEWNET)?;
-    let listeners = NODES.map(|node| -> Result<_> {
-        let listener = TcpListener::bind((node.bmc_ip().as_str(), 443))?;
-        Ok((node, listener, Arc::new(tls_config(lab, node)?)))
-    });
-    for prepared in listeners {
-        let (node, listener, config) = prepared?;
+    for node in NODES {
+        let listener = match TcpListener::bind((node.bmc_ip().as_str(), 443)) {
+            Ok(listener) => listener,
+            // Another process of the lab's is this host's BMC already.
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let config = Arc::new(tls_config(lab, node)?);
         let lab = lab.clone();
         std::thread::spawn(move || serve(&lab, node, &listener, &config));
     }
@@ -253,11 +272,14 @@ fn answer(lab: &Lab, node: Node, request: &Request) -> Reply {
         return Reply::json(json!({
             "@odata.id": root, "@odata.type": "#ServiceRoot.v1_5_0.ServiceRoot", "Id": "RootService",
             "Name": "Tandem lab BMC", "RedfishVersion": "1.6.0", "Systems": {"@odata.id": "/redfish/v1/Systems"},
+            "AccountService": {"@odata.id": "/redfish/v1/AccountService"},
         }));
     }
-    let wanted = format!("Basic {}", base64(format!("{BMC_USER}:{BMC_PASSWORD}").as_bytes()));
-    if mode(lab, node) == "refuse" || request.authorization != wanted {
+    if mode(lab, node) == "refuse" || !accounts::lets_in(lab, node, request) {
         return Reply::error(401, "the user name or password is wrong");
+    }
+    if let Some(reply) = accounts::answer(lab, node, request, path) {
+        return reply;
     }
     let systems = format!("{root}/Systems");
     let system = format!("{systems}/{}", node.system_id());

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use crate::bench_agent::{Bench, Contestant};
+use crate::blank::Blank;
 use crate::cluster::CloneKind;
 use crate::host;
 use crate::image::Version;
@@ -17,17 +18,18 @@ use crate::state::{self, Lab};
 use crate::up::{self, Wish};
 use crate::{
     bench_agent, bmc, cluster, demo, etcd, evidence, init, net, power, power_cuts, self_test, services, teardown,
-    timeline, writer,
+    timeline, units, writer,
 };
 
 const HELP: &str = "\
 The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this machine. Needs root.
 
   cargo lab up [--etcd 3.4|3.5] [--clone plain|promotable] [--agent tandem|shell] [--release 12|13] [--bare]
-               [--boot-delay SECONDS]
+               [--blank [rpm|debian]] [--boot-delay SECONDS]
                               bring two hosts, their cluster and etcd up (--bare: without fence devices and etcd;
                               --agent shell: with the shell agent from Debian unstable; --release: as hosts of that
-                              Debian, Pacemaker 2.1 or 3.0)
+                              Debian, Pacemaker 2.1 or 3.0; --blank: nothing but the packages, as RPMs or as
+                              Debian's leave them: no cluster, 'systemctl' and pcsd as on a real host)
   cargo lab down              take everything away
   cargo lab status            hosts, BMCs, etcd as each side sees it
   cargo lab crm_mon [NODE]    what Pacemaker shows
@@ -64,7 +66,12 @@ A lab has a name (--name LAB before the command, default 'tandem'); labs of diff
 
 pub fn main() -> ExitCode {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
-    match dispatch(&mut words) {
+    let done = match words.split_first() {
+        // Its words are not the lab's.
+        Some((verb, rest)) if verb == "host-systemctl" => units::systemctl(rest),
+        _ => dispatch(&mut words),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("lab: {error}");
@@ -135,6 +142,7 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
         "host-boot" => host::namespaces::boot(&lab, node(words)?),
         "host-init" => init::run(&lab, node(words)?),
         "disk-daemon" => host::vm::nbd::daemon(&lab, node(words)?),
+        "host-units" => units::run(node(words)?),
         "host-services" => services::run(node(words)?),
         "bmc-daemon" => {
             node(words)?;
@@ -228,8 +236,20 @@ fn wish(words: &mut Vec<String>, hosts: host::Kind) -> Result<Wish> {
         wish.boot_delay = seconds.parse().map_err(|_| format!("--boot-delay takes seconds, not '{seconds}'"))?;
     }
     wish.bare = take_flag(words, "--bare");
+    wish.blank = blank(words);
     wish.restarts = take_flag(words, "--restart");
     Ok(wish)
+}
+
+/// The kind may be left out.
+fn blank(words: &mut Vec<String>) -> Option<Blank> {
+    let at = words.iter().position(|word| word == "--blank")?;
+    words.remove(at);
+    let kind = words.get(at).and_then(|word| Blank::parse(word).ok());
+    if kind.is_some() {
+        words.remove(at);
+    }
+    kind.or(Some(Blank::Rpm))
 }
 
 fn take_flag(words: &mut Vec<String>, flag: &str) -> bool {

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::blank::{self, Blank};
 use crate::cluster;
 use crate::node::Node;
 use crate::program;
@@ -24,6 +25,8 @@ const CLUSTER_USERS: &[&str] = &[
 ];
 const ROOTS: &[&str] =
     &["lib/corosync", "lib/etcd", "lib/containers", "lib/cni", "lib/pcsd", "log/corosync", "log/pcsd", "log/cluster"];
+/// Where the package puts its units.
+const UNITS: &str = "lib/systemd/system";
 
 /// podman in a host: `runc` (crun needs more of the cgroup tree than a plain container host has), no systemd to ask
 /// for cgroups or a journal, and limits that hold where raising them is not allowed.
@@ -63,7 +66,11 @@ pub fn create(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     }
     fs::set_permissions(lab.disk(node, "var-tmp"), fs::Permissions::from_mode(0o1777))?;
     make_var(lab, node)?;
-    make_etc(lab, node, authkey)?;
+    make_etc(lab, node)?;
+    match Blank::of(lab) {
+        Some(kind) => blank::furnish(lab, node, kind)?,
+        None => make_cluster(lab, node, authkey)?,
+    }
     install_program(lab, node)?;
     configure_podman(lab, node)?;
     install_runc(lab, node)
@@ -75,51 +82,64 @@ pub fn create_for_vm(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     for role in ["etc", "usr", "var-log"] {
         sh::make_dir(&lab.disk(node, role))?;
     }
-    make_etc(lab, node, authkey)?;
+    make_etc(lab, node)?;
+    make_cluster_etc(lab, node, authkey)?;
     install_program(lab, node)
 }
 
+/// Where a path relative to the host's `/var` is.
+fn place(lab: &Lab, node: Node, path: &str) -> PathBuf {
+    let (role, rest) = path.split_once('/').unwrap_or((path, ""));
+    lab.disk(node, &format!("var-{role}")).join(rest)
+}
+
 fn make_var(lab: &Lab, node: Node) -> Result<()> {
-    let place = |path: &str| {
-        let (role, rest) = path.split_once('/').unwrap_or((path, ""));
-        lab.disk(node, &format!("var-{role}")).join(rest)
-    };
     let (user, group) = release::hacluster(lab)?;
     for path in CLUSTER_USERS {
-        let dir = place(path);
+        let dir = place(lab, node, path);
         sh::make_dir(&dir)?;
         chown(&dir, Some(user), Some(group))?;
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o770))?;
     }
-    let cib = place("lib/pacemaker/cib/cib.xml");
-    tls::write_secret(&cib, cluster::FIRST_CIB.as_bytes())?;
-    chown(&cib, Some(user), Some(group))?;
-    for path in ROOTS {
-        sh::make_dir(&place(path))?;
-    }
-    fs::set_permissions(place("lib/etcd"), fs::Permissions::from_mode(0o700))?;
     Ok(())
 }
 
-fn make_etc(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
-    let etc = lab.disk(node, "etc");
-    for dir in ["corosync", "tandem", "ssl/certs"] {
-        sh::make_dir(&etc.join(dir))?;
+/// A cluster that was made already: its configuration, the first CIB, and certificates for etcd.
+fn make_cluster(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
+    let (user, group) = release::hacluster(lab)?;
+    let cib = place(lab, node, "lib/pacemaker/cib/cib.xml");
+    tls::write_secret(&cib, cluster::FIRST_CIB.as_bytes())?;
+    chown(&cib, Some(user), Some(group))?;
+    for path in ROOTS {
+        sh::make_dir(&place(lab, node, path))?;
     }
-    sh::write(&etc.join("corosync/corosync.conf"), cluster::corosync_conf(lab))?;
-    tls::write_secret(&etc.join("corosync/authkey"), authkey)?;
+    fs::set_permissions(place(lab, node, "lib/etcd"), fs::Permissions::from_mode(0o700))?;
+    make_cluster_etc(lab, node, authkey)
+}
+
+fn make_etc(lab: &Lab, node: Node) -> Result<()> {
+    let etc = lab.disk(node, "etc");
+    sh::make_dir(&etc.join("ssl/certs"))?;
     sh::write(&etc.join("hostname"), format!("{node}\n"))?;
     sh::write(&etc.join("hosts"), format!("127.0.0.1 localhost\n10.99.0.1 {}\n10.99.0.2 {}\n", Node::One, Node::Two))?;
-    copy(&lab.pki().join("ca.crt"), &etc.join("tandem/ca.crt"))?;
-    copy(&lab.pki().join(format!("{}.crt", tls::etcd_name(node))), &etc.join("tandem/etcd.crt"))?;
-    tls::write_secret(
-        &etc.join("tandem/etcd.key"),
-        &fs::read(lab.pki().join(format!("{}.key", tls::etcd_name(node))))?,
-    )?;
     // The hosts trust the lab's CA as a site's hosts trust the site's: BMC certificates are verified, not waved through.
     let mut trusted = fs::read(release::root(lab).join("etc/ssl/certs/ca-certificates.crt")).unwrap_or_default();
     trusted.extend(fs::read(lab.pki().join("ca.crt"))?);
     sh::write(&etc.join("ssl/certs/ca-certificates.crt"), trusted)
+}
+
+fn make_cluster_etc(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
+    let etc = lab.disk(node, "etc");
+    for dir in ["corosync", "tandem"] {
+        sh::make_dir(&etc.join(dir))?;
+    }
+    sh::write(&etc.join("corosync/corosync.conf"), cluster::corosync_conf(lab))?;
+    tls::write_secret(&etc.join("corosync/authkey"), authkey)?;
+    let dir = etc.join("tandem");
+    let name = tls::etcd_name(node);
+    copy(&lab.pki().join("ca.crt"), &dir.join("ca.crt"))?;
+    copy(&lab.pki().join(format!("{name}.crt")), &dir.join("etcd.crt"))?;
+    tls::write_secret(&dir.join("etcd.key"), &fs::read(lab.pki().join(format!("{name}.key")))?)
 }
 
 /// The binary, its names and its pages, where the package puts them.
@@ -130,16 +150,31 @@ fn install_program(lab: &Lab, node: Node) -> Result<()> {
         let disks = usr.parent().unwrap_or(&usr);
         return sh::run("dpkg-deb", &[Path::new("--extract"), &package, disks]).map(drop);
     }
-    for dir in ["sbin", "lib/ocf/resource.d/tandem", "share/pacemaker/alerts"] {
+    for dir in ["sbin", "lib/ocf/resource.d/tandem", "share/pacemaker/alerts", "libexec/tandem"] {
         sh::make_dir(&usr.join(dir))?;
     }
     let installed = usr.join("sbin/tandem");
     copy(&program::tested(), &installed)?;
     fs::set_permissions(&installed, fs::Permissions::from_mode(0o755))?;
+    if Blank::of(lab).is_some() {
+        install_units(&usr)?;
+    }
     sh::must(Command::new(&installed).arg("generate").arg(usr.join("share")))?;
     link("/usr/sbin/tandem", &usr.join("lib/ocf/resource.d/tandem/podman-etcd"))?;
     link("/usr/sbin/tandem", &usr.join("share/pacemaker/alerts/tandem-release-locks"))?;
+    link("/usr/sbin/tandem", &usr.join("libexec/tandem/alert"))?;
     link("tandem", &usr.join("sbin/fence_redfish_rs"))
+}
+
+fn install_units(usr: &Path) -> Result<()> {
+    sh::make_dir(&usr.join(UNITS))?;
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd"))?.flatten() {
+        let name = entry.file_name();
+        if [".service", ".timer"].iter().any(|kind| name.to_string_lossy().ends_with(kind)) {
+            copy(&entry.path(), &usr.join(UNITS).join(name))?;
+        }
+    }
+    Ok(())
 }
 
 fn configure_podman(lab: &Lab, node: Node) -> Result<()> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::node::Node;
+use crate::stalls::{self, Span};
 
 /// What the head of each of etcd's answers says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,9 +153,17 @@ pub fn lost<'a>(writes: &'a [Ack], store: &Store) -> Vec<&'a Ack> {
 
 /// The longest time without an acknowledgement from `from` to `to`, and when it began.
 pub fn longest_gap(acks: &[Ack], from: Duration, to: Duration) -> (Duration, Duration) {
+    longest_beside(acks, from, to, &[])
+}
+
+/// As [`longest_gap`], less what the machine itself stood still in each gap.
+pub fn longest_beside(acks: &[Ack], from: Duration, to: Duration, stalls: &[Span]) -> (Duration, Duration) {
     let mut times: Vec<Duration> = acks.iter().map(|ack| ack.ended).filter(|at| (from..=to).contains(at)).collect();
     times.extend([from, to]);
     times.sort_unstable();
-    let gaps = times.windows(2).map(|pair| (pair[1].saturating_sub(pair[0]), pair[0]));
+    let gaps = times.windows(2).map(|pair| {
+        let gap = (pair[0], pair[1]);
+        (gap.1.saturating_sub(gap.0).saturating_sub(stalls::within(gap, stalls)), gap.0)
+    });
     gaps.max().unwrap_or_default()
 }

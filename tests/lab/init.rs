@@ -10,6 +10,7 @@ use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 use nix::sys::wait::wait;
 
+use crate::blank::{self, Blank};
 use crate::node::Node;
 use crate::release;
 use crate::sh::{self, Result};
@@ -31,10 +32,11 @@ pub fn run(lab: &Lab, node: Node) -> Result<()> {
     if !sh::wait_for_quietly(Duration::from_secs(10), Duration::from_millis(2), recorded) {
         return Err("nobody recorded this host's pid 1".into());
     }
+    let blank = Blank::of(lab).is_some();
     mount_all(lab, node)?;
     sh::write(Path::new(BOOTED), "")?;
     syslog::start(node)?;
-    Command::new("/proc/self/exe").args(["host-services", node.name()]).spawn()?;
+    Command::new("/proc/self/exe").args([if blank { "host-units" } else { "host-services" }, node.name()]).spawn()?;
     loop {
         // Everybody's orphans end up here; nobody else will reap them.
         if wait() == Err(Errno::ECHILD) {
@@ -57,6 +59,11 @@ fn mount_all(lab: &Lab, node: Node) -> Result<()> {
         }
     }
     special("sysfs", "/sys", "")?;
+    if Blank::of(lab).is_some() {
+        let layers = format!("lowerdir={}:/sys/class", blank::devices(lab, node).display());
+        special("overlay", "/sys/class", &layers)?;
+        bind(&lab.disk(node, "root"), Path::new("/root"))?;
+    }
     // Only the unified hierarchy, wherever the machine has it: podman then works alike on all machines.
     special("cgroup2", "/sys/fs/cgroup", "")?;
     for dir in ["/run", "/tmp"] {

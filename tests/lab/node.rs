@@ -1,6 +1,6 @@
 //! The two hosts, and every name and address that belongs to them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::sh::{Error, Result};
 
@@ -20,18 +20,33 @@ pub const BMC_USER: &str = "admin";
 /// Known to anyone who reads this; it guards an emulator that only this machine can reach.
 pub const BMC_PASSWORD: &str = "lab-secret";
 
-/// Whether the second host is called node10 instead of node2: a name that begins like the other's.
-static IS_NODE10: AtomicBool = AtomicBool::new(false);
+/// What the second host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Second {
+    Node2,
+    /// The same machine with a name that begins like the other's.
+    Node10,
+    /// Another machine, with disks, addresses and a BMC of its own.
+    Node3,
+}
 
-/// Says how the second host is called, for all that this process does from now on.
-pub fn call_second_node10(yes: bool) {
-    IS_NODE10.store(yes, Ordering::Relaxed);
+static SECOND: AtomicU8 = AtomicU8::new(Second::Node2 as u8);
+
+/// Says what the second host is, for all that this process does from now on.
+pub fn call_second(second: Second) {
+    SECOND.store(second as u8, Ordering::Relaxed);
+}
+
+fn is_second(second: Second) -> bool {
+    SECOND.load(Ordering::Relaxed) == second as u8
 }
 
 impl Node {
     pub fn number(self) -> u8 {
         match self {
             Self::One => 1,
+            Self::Two if is_second(Second::Node3) => 3,
             Self::Two => 2,
         }
     }
@@ -47,7 +62,8 @@ impl Node {
     pub fn name(self) -> &'static str {
         match self {
             Self::One => "node1",
-            Self::Two if IS_NODE10.load(Ordering::Relaxed) => "node10",
+            Self::Two if is_second(Second::Node10) => "node10",
+            Self::Two if is_second(Second::Node3) => "node3",
             Self::Two => "node2",
         }
     }
@@ -60,6 +76,11 @@ impl Node {
     /// On the cluster network.
     pub fn ip(self) -> String {
         format!("10.99.0.{}", self.number())
+    }
+
+    /// A second one, which its certificate has too, for who gives the node another address.
+    pub fn other_ip(self) -> String {
+        format!("10.99.0.{}", 10 + self.number())
     }
 
     /// On the fencing network.
@@ -106,7 +127,11 @@ impl std::str::FromStr for Node {
             "node2" | "2" => Ok(Self::Two),
             // The lab's own processes are told so what the hosts are called.
             "node10" => {
-                call_second_node10(true);
+                call_second(Second::Node10);
+                Ok(Self::Two)
+            }
+            "node3" => {
+                call_second(Second::Node3);
                 Ok(Self::Two)
             }
             other => Err(format!("there is no node '{other}'; type node1 or node2").into()),

@@ -18,6 +18,8 @@ const PACKAGES: &[&str] = &[
     "runc",
     "conmon",
     "netavark",
+    "openssh-server",
+    "libfaketime",
     "iproute2",
     "iptables",
     "openssl",

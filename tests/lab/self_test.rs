@@ -248,6 +248,8 @@ fn gap() -> bool {
     let ms = Duration::from_millis;
     let acks = [ack(Node::One, "a", 0, 100, 2), ack(Node::One, "b", 100, 400, 3)];
     history::longest_gap(&acks, ms(0), ms(1000)) == (ms(600), ms(400))
+        && history::longest_beside(&acks, ms(0), ms(1000), &[(ms(500), ms(900)), (ms(1100), ms(1200))])
+            == (ms(300), ms(100))
 }
 
 fn stamps() -> bool {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::host;
 use crate::interrupt;
 use crate::report::Report;
 use crate::sh::Result;
@@ -70,6 +71,9 @@ fn in_dir(lab: &Lab, wish: Wish, names: &[&str], jobs: usize, dir: &Path) -> Res
 fn begin(lab: &Lab, wish: Wish, names: &[&str], dir: &Path, say: &Sender<Vec<String>>) -> Result<Part> {
     let report = dir.join(&lab.name);
     let mut command = Command::new("/proc/self/exe");
+    if wish.hosts == host::Kind::Vm {
+        command.arg("--vm");
+    }
     command.args(["--name", &lab.name, "run", "--etcd", wish.etcd.number(), "--clone", wish.clone.word()]);
     command.args(["--release", wish.release.number(), "--boot-delay", &wish.boot_delay.to_string()]);
     if wish.restarts {

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rcgen::{
-    BasicConstraints, Certificate, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
 };
 
@@ -21,25 +21,22 @@ pub fn create(lab: &Lab) -> Result<()> {
     let dir = lab.pki();
     sh::make_dir(&dir)?;
     fs::set_permissions(&dir, fs::Permissions::from_mode(0o700))?;
-
-    let mut params = CertificateParams::new(Vec::new())?;
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    params.distinguished_name.push(DnType::CommonName, "Tandem lab CA");
-    let key = KeyPair::generate()?;
-    let certificate = params.self_signed(&key)?;
-    sh::write(&dir.join("ca.crt"), certificate.pem())?;
-    let authority = Issuer::new(params, key);
-
+    let authority = Authority::new("Tandem lab CA")?;
+    sh::write(&dir.join("ca.crt"), authority.pem())?;
     for node in NODES {
-        // etcd dials its peer with the same certificate that it shows: both usages.
-        let names =
-            vec![node.ip(), node.ipv6(), "127.0.0.1".to_owned(), "localhost".to_owned(), node.name().to_owned()];
-        issue(&dir, &etcd_name(node), names, &authority)?;
-        issue(&dir, &bmc_name(node), vec![node.bmc_ip()], &authority)?;
+        authority.issue_into(&dir, &etcd_name(node), etcd_names(node))?;
+        authority.issue_into(&dir, &bmc_name(node), vec![node.bmc_ip()])?;
     }
-    issue(&dir, LOCKS, vec!["lab-locks".to_owned()], &authority)?;
-    issue(&dir, "client", vec!["lab-client".to_owned()], &authority)
+    // Of the machine that takes the second host's place in some scenarios.
+    authority.issue_into(&dir, "bmc-node3", vec!["10.98.0.103".to_owned()])?;
+    authority.issue_into(&dir, LOCKS, vec!["lab-locks".to_owned()])?;
+    authority.issue_into(&dir, "client", vec!["lab-client".to_owned()])
+}
+
+/// etcd dials its peer with the same certificate that it shows.
+pub fn etcd_names(node: Node) -> Vec<String> {
+    let addresses = [node.ip(), node.other_ip(), node.ipv6(), "127.0.0.1".to_owned()];
+    [&addresses[..], &["localhost".to_owned(), node.name().to_owned()]].concat()
 }
 
 pub fn etcd_name(node: Node) -> String {
@@ -50,15 +47,43 @@ pub fn bmc_name(node: Node) -> String {
     format!("bmc-{node}")
 }
 
-fn issue(dir: &Path, name: &str, names: Vec<String>, authority: &Issuer<'_, KeyPair>) -> Result<()> {
-    let mut params = CertificateParams::new(names)?;
-    params.distinguished_name.push(DnType::CommonName, name);
-    params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
-    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-    let key = KeyPair::generate()?;
-    let certificate: Certificate = params.signed_by(&key, authority)?;
-    sh::write(&dir.join(format!("{name}.crt")), certificate.pem())?;
-    write_secret(&dir.join(format!("{name}.key")), key.serialize_pem().as_bytes())
+/// A CA of a site.
+pub struct Authority {
+    pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    pub fn new(name: &str) -> Result<Self> {
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, name);
+        let key = KeyPair::generate()?;
+        let pem = params.self_signed(&key)?.pem();
+        Ok(Self { pem, issuer: Issuer::new(params, key) })
+    }
+
+    pub fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// A certificate and its key, for servers and clients both.
+    pub fn issue(&self, name: &str, names: Vec<String>) -> Result<(String, String)> {
+        let mut params = CertificateParams::new(names)?;
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate()?;
+        Ok((params.signed_by(&key, &self.issuer)?.pem(), key.serialize_pem()))
+    }
+
+    fn issue_into(&self, dir: &Path, name: &str, names: Vec<String>) -> Result<()> {
+        let (certificate, key) = self.issue(name, names)?;
+        sh::write(&dir.join(format!("{name}.crt")), certificate)?;
+        write_secret(&dir.join(format!("{name}.key")), key.as_bytes())
+    }
 }
 
 /// A file that only its owner may read, from its first byte on.

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::blank::{self, Blank};
 use crate::bmc;
 use crate::check;
 use crate::cluster::{self, CloneKind};
@@ -34,6 +35,8 @@ pub struct Wish {
     pub clone: CloneKind,
     /// Hosts and Pacemaker only: no fence devices, no etcd.
     pub bare: bool,
+    /// Hosts with nothing but the packages: no cluster.
+    pub blank: Option<Blank>,
     /// Seconds from the power button until a host boots; counts from the first power cut on.
     pub boot_delay: u64,
     /// Who keeps etcd.
@@ -50,6 +53,7 @@ impl Default for Wish {
             release: Release::Own,
             clone: CloneKind::Plain,
             bare: false,
+            blank: None,
             boot_delay: 0,
             agent: Agent::Tandem,
             restarts: false,
@@ -91,6 +95,7 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
     lab.set("etcd", wish.etcd.number())?;
     lab.set("clone", wish.clone.word())?;
     lab.set("agent", wish.agent.word())?;
+    blank::remember(lab, wish.blank)?;
     lab.set("recovery", if wish.restarts { "restart" } else { "" })?;
     tls::create(lab)?;
     let authkey = random_key()?;
@@ -101,13 +106,20 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
             shell_agent::install(lab, node)?;
         }
     }
+    if wish.blank.is_some() {
+        blank::make_keys(lab)?;
+    }
     net::create(lab)?;
     bmc::start(lab)?;
     for node in NODES {
         power::on(lab, node)?;
     }
-    println!("hosts are on, waiting for Pacemaker");
+    println!("hosts are on");
     import_images(lab, &rootfs, wish.etcd)?;
+    if wish.blank.is_some() {
+        println!("two hosts with the packages, and no cluster");
+        return lab.set("boot-delay", &wish.boot_delay.to_string());
+    }
     wait_online(lab)?;
     println!("two nodes are online in Pacemaker");
     lab.set("boot-delay", &wish.boot_delay.to_string())?;
@@ -144,7 +156,7 @@ fn random_key() -> Result<Vec<u8>> {
 }
 
 /// Both hosts at the same time: unpacking the image is most of the work.
-fn import_images(lab: &Lab, rootfs: &Path, version: Version) -> Result<()> {
+pub fn import_images(lab: &Lab, rootfs: &Path, version: Version) -> Result<()> {
     let name = image::name(version.number());
     std::thread::scope(|scope| {
         let imports = NODES.map(|node| {

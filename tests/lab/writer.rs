@@ -16,6 +16,7 @@ use crate::history::{self, Ack, Header};
 use crate::net;
 use crate::node::{NODES, Node};
 use crate::sh::{self, Result};
+use crate::stalls::{Span, Stalls};
 use crate::state::{self, Lab};
 
 /// How hard a run writes.
@@ -101,6 +102,7 @@ async fn fill_all(tls: TlsOptions, megabytes: u32) -> Result<()> {
 pub struct Writers {
     pub(crate) lab: Lab,
     shared: Arc<Shared>,
+    stalls: Stalls,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
@@ -131,14 +133,17 @@ impl Writers {
             chain_file: Mutex::new(file("chain")?),
         });
         let network = File::open(net::client_handle(lab))?;
-        let tls = etcd::tls(lab)?;
+        // What a failed connection is made anew with may be another certificate by then.
+        let with = lab.clone();
+        etcd::tls(lab)?;
+        let stalls = Stalls::watch(lab.dir().join(format!("stalls-{label}")), shared.began)?;
         let for_thread = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
             setns(network, CloneFlags::CLONE_NEWNET)?;
-            etcd::runtime()?.block_on(write_all(for_thread, tls, load));
+            etcd::runtime()?.block_on(write_all(for_thread, with, load));
             Ok(())
         });
-        Ok(Self { lab: lab.clone(), shared, thread: Some(thread) })
+        Ok(Self { lab: lab.clone(), shared, stalls, thread: Some(thread) })
     }
 
     /// Time since the writers began: the clock of their acknowledgements.
@@ -182,9 +187,18 @@ impl Writers {
 
     /// The longest time without an acknowledgement, from the first one until now, and when it began.
     pub fn longest_gap(&self) -> (Duration, Duration) {
+        self.longest_beside(&[])
+    }
+
+    /// As [`Self::longest_gap`], less what the machine itself stood still: what etcd and its agents kept clients waiting.
+    pub fn longest_wait(&self) -> (Duration, Duration) {
+        self.longest_beside(&self.stalls.seen())
+    }
+
+    fn longest_beside(&self, stalls: &[Span]) -> (Duration, Duration) {
         let acks = self.acknowledged();
         let first = acks.iter().map(|ack| ack.ended).min().unwrap_or_default();
-        history::longest_gap(&acks, first, self.now())
+        history::longest_beside(&acks, first, self.now(), stalls)
     }
 }
 
@@ -224,16 +238,16 @@ impl Shared {
     }
 }
 
-async fn write_all(shared: Arc<Shared>, tls: TlsOptions, load: Load) {
+async fn write_all(shared: Arc<Shared>, lab: Lab, load: Load) {
     let mut tasks = Vec::new();
     for number in 0..load.writers {
         let node = NODES[number % NODES.len()];
-        tasks.push(tokio::spawn(write(Arc::clone(&shared), tls.clone(), number, node, load.between)));
+        tasks.push(tokio::spawn(write(Arc::clone(&shared), lab.clone(), number, node, load.between)));
     }
     for node in NODES {
-        tasks.push(tokio::spawn(watch(Arc::clone(&shared), tls.clone(), node, load.watch_every)));
-        tasks.push(tokio::spawn(go_on(Arc::clone(&shared), tls.clone(), node, load.chain_every)));
-        tasks.push(tokio::spawn(look(Arc::clone(&shared), tls.clone(), node, load.chain_every)));
+        tasks.push(tokio::spawn(watch(Arc::clone(&shared), lab.clone(), node, load.watch_every)));
+        tasks.push(tokio::spawn(go_on(Arc::clone(&shared), lab.clone(), node, load.chain_every)));
+        tasks.push(tokio::spawn(look(Arc::clone(&shared), lab.clone(), node, load.chain_every)));
     }
     for task in tasks {
         let _ = task.await;
@@ -242,7 +256,7 @@ async fn write_all(shared: Arc<Shared>, tls: TlsOptions, load: Load) {
 
 /// One writer: a write after the other, each until one try is acknowledged, through either endpoint. Each try has a key
 /// of its own: what comes of one that nobody answered says nothing about the one that was acknowledged.
-async fn write(shared: Arc<Shared>, tls: TlsOptions, number: usize, first: Node, between: Duration) {
+async fn write(shared: Arc<Shared>, lab: Lab, number: usize, first: Node, between: Duration) {
     let mut endpoint = Endpoint::new(first);
     let mut count = 0_u64;
     while !shared.stopped() {
@@ -251,7 +265,7 @@ async fn write(shared: Arc<Shared>, tls: TlsOptions, number: usize, first: Node,
         while !shared.stopped() {
             tries += 1;
             let key = format!("{}w{number}-{count:08}-{tries}", shared.prefix);
-            if endpoint.put(&shared, &tls, &key).await {
+            if endpoint.put(&shared, &lab, &key).await {
                 break;
             }
             endpoint = Endpoint::new(endpoint.node.other());
@@ -262,13 +276,13 @@ async fn write(shared: Arc<Shared>, tls: TlsOptions, number: usize, first: Node,
 }
 
 /// The watch: writes through one node alone, so that a node which takes writes on its own is always caught at it.
-async fn watch(shared: Arc<Shared>, tls: TlsOptions, node: Node, every: Duration) {
+async fn watch(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     let mut endpoint = Endpoint::new(node);
     let mut count = 0_u64;
     while !shared.stopped() {
         count += 1;
         let key = format!("{}watch-{node}-{count:08}", shared.prefix);
-        if !endpoint.put(&shared, &tls, &key).await {
+        if !endpoint.put(&shared, &lab, &key).await {
             endpoint = Endpoint::new(node);
         }
         tokio::time::sleep(every).await;
@@ -277,7 +291,7 @@ async fn watch(shared: Arc<Shared>, tls: TlsOptions, node: Node, every: Duration
 
 /// The chain goes on through one node alone. Both nodes' clients put the same number, and each takes turns with the
 /// other one: who comes too late is told what is there, and tries again at once.
-async fn go_on(shared: Arc<Shared>, tls: TlsOptions, node: Node, every: Duration) {
+async fn go_on(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     let key = format!("{}{}", shared.prefix, chain::KEY);
     let mut endpoint = Endpoint::new(node);
     let mut known = None;
@@ -285,9 +299,9 @@ async fn go_on(shared: Arc<Shared>, tls: TlsOptions, node: Node, every: Duration
     while !shared.stopped() {
         tries += 1;
         known = match known {
-            None => endpoint.look(&shared, &tls, &key).await,
+            None => endpoint.look(&shared, &lab, &key).await,
             Some(link) => {
-                let (swapped, link) = endpoint.swap(&shared, &tls, &key, &link, &format!("{node}-{tries}")).await;
+                let (swapped, link) = endpoint.swap(&shared, &lab, &key, &link, &format!("{node}-{tries}")).await;
                 if !swapped && link.is_some() {
                     known = link;
                     continue;
@@ -303,11 +317,11 @@ async fn go_on(shared: Arc<Shared>, tls: TlsOptions, node: Node, every: Duration
 }
 
 /// Reads the chain through one node alone.
-async fn look(shared: Arc<Shared>, tls: TlsOptions, node: Node, every: Duration) {
+async fn look(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     let key = format!("{}{}", shared.prefix, chain::KEY);
     let mut endpoint = Endpoint::new(node);
     while !shared.stopped() {
-        if endpoint.look(&shared, &tls, &key).await.is_none() {
+        if endpoint.look(&shared, &lab, &key).await.is_none() {
             endpoint = Endpoint::new(node);
         }
         tokio::time::sleep(every).await;
@@ -327,24 +341,24 @@ impl Endpoint {
     }
 
     /// Whether the write was acknowledged in time; if so it is recorded.
-    async fn put(&mut self, shared: &Shared, tls: &TlsOptions, key: &str) -> bool {
+    async fn put(&mut self, shared: &Shared, lab: &Lab, key: &str) -> bool {
         let began = shared.began.elapsed();
-        let answer = tokio::time::timeout(sh::patience(WRITE_TIMEOUT), self.try_put(tls, key)).await;
+        let answer = tokio::time::timeout(sh::patience(WRITE_TIMEOUT), self.try_put(lab, key)).await;
         let Ok(Some(said)) = answer else { return false };
         let ended = shared.began.elapsed();
         shared.record(Ack { key: key.to_owned(), began, ended, node: self.node, said });
         true
     }
 
-    async fn try_put(&mut self, tls: &TlsOptions, key: &str) -> Option<Header> {
-        let answer = self.client(tls).await?.put(key, "", None).await.ok()?;
+    async fn try_put(&mut self, lab: &Lab, key: &str) -> Option<Header> {
+        let answer = self.client(lab).await?.put(key, "", None).await.ok()?;
         etcd::header(answer.header())
     }
 
     /// The chain's number, read in time and recorded.
-    async fn look(&mut self, shared: &Shared, tls: &TlsOptions, key: &str) -> Option<Link> {
+    async fn look(&mut self, shared: &Shared, lab: &Lab, key: &str) -> Option<Link> {
         let began = shared.began.elapsed();
-        let read = async { chain::read(self.client(tls).await?, key).await };
+        let read = async { chain::read(self.client(lab).await?, key).await };
         let deed = tokio::time::timeout(sh::patience(WRITE_TIMEOUT), read).await.ok()??;
         self.record(shared, began, deed).1
     }
@@ -354,13 +368,13 @@ impl Endpoint {
     async fn swap(
         &mut self,
         shared: &Shared,
-        tls: &TlsOptions,
+        lab: &Lab,
         key: &str,
         known: &Link,
         author: &str,
     ) -> (bool, Option<Link>) {
         let began = shared.began.elapsed();
-        let swap = async { chain::swap(self.client(tls).await?, key, known, author).await };
+        let swap = async { chain::swap(self.client(lab).await?, key, known, author).await };
         let deed = tokio::time::timeout(sh::patience(WRITE_TIMEOUT), swap).await.ok().flatten();
         let tried = || Deed::Tried { number: known.number + 1, author: author.to_owned() };
         self.record(shared, began, deed.unwrap_or_else(tried))
@@ -376,9 +390,9 @@ impl Endpoint {
         known
     }
 
-    async fn client(&mut self, tls: &TlsOptions) -> Option<&mut Client> {
+    async fn client(&mut self, lab: &Lab) -> Option<&mut Client> {
         if self.client.is_none() {
-            self.client = etcd::connect(tls, self.node).await.ok();
+            self.client = etcd::connect(&etcd::tls(lab).ok()?, self.node).await.ok();
         }
         self.client.as_mut()
     }

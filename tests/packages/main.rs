@@ -53,13 +53,26 @@ fn links(list: &str) -> Contents {
     rows.map(|(link, target)| (link.to_owned(), format!("-> {target}"))).collect()
 }
 
+/// What is installed as it lies in the tree.
+const SHIPPED: &[&str] = &["/usr/share/tandem/prometheus/tandem.rules.yml", "/usr/share/tandem/grafana/tandem.json"];
+
 /// What the package `tandem` has to hold, besides its documentation.
 fn expected() -> Contents {
     let mut all = links("links");
     all.insert("/usr/sbin/tandem".to_owned(), PROGRAM.to_owned());
+    for unit in [
+        "systemd/system/tandem-collect.service",
+        "systemd/system/tandem-collect.timer",
+        "systemd/system/tandem-certs.service",
+        "systemd/system/tandem-certs.timer",
+        "tmpfiles.d/tandem.conf",
+    ] {
+        all.insert(format!("/usr/lib/{unit}"), FILE.to_owned());
+    }
     let share = tempfile::tempdir().unwrap();
     said(env!("CARGO_BIN_EXE_tandem"), &["generate", share.path().to_str().unwrap()]);
     walk(share.path(), share.path(), &mut all);
+    all.extend(SHIPPED.iter().map(|path| ((*path).to_owned(), FILE.to_owned())));
     assert!(all.len() > 15, "{all:?}");
     all
 }
@@ -255,7 +268,11 @@ fn owner(program: &str) -> String {
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     });
     let known = known.unwrap_or_else(|| panic!("no package has {program}"));
-    known.split(':').next().unwrap().to_owned()
+    // Of a path that one package took from another, such as the shell's, it tells both before the owner itself.
+    let line = known.lines().find(|line| !line.starts_with("diversion by "));
+    line.and_then(|line| line.split(':').next())
+        .unwrap_or_else(|| panic!("no package has {program}: {known}"))
+        .to_owned()
 }
 
 /// Where Debian keeps each program, and the RPM that has it where the names differ.
@@ -266,6 +283,16 @@ fn what_is_called_is_required() {
     assert!(programs.contains(&"podman".to_owned()) && programs.len() > 5, "{programs:?}");
     let depends = said("dpkg-deb", &["--field", &package("tandem_", ".deb"), "Depends"]);
     let requires = said("rpm", &["--query", "--package", "--requires", &package("tandem-", ".rpm")]);
+    // What a set-up alone types is recommended: a cluster that is there runs without it.
+    let recommends = said("dpkg-deb", &["--field", &package("tandem_", ".deb"), "Recommends"]);
+    let recommended = said("rpm", &["--query", "--package", "--recommends", &package("tandem-", ".rpm")]);
+    for (program, owners) in [("pcs", ["pcs", "pcs"]), ("ssh", ["openssh-client", "openssh-clients"])] {
+        assert!(
+            recommends.contains(owners[0]) && recommended.contains(owners[1]),
+            "{program}: {recommends}: {recommended}"
+        );
+    }
+    programs.retain(|program| !["pcs", "ssh"].contains(&program.as_str()));
     // Asked for only where systemd runs, and then it is there.
     for program in programs.into_iter().filter(|program| program != "systemctl") {
         let owner = owner(&program);

@@ -11,10 +11,13 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tandem::cluster::{Certificate, Collected, MovedAside};
 use tandem::decide::evidence::{
-    BootMemory, Confirmation, DataDir, History, Lineage, LogPosition, Note, PublishedState, RunningVoter,
+    BootMemory, Confirmation, DataDir, History, Lineage, LogPosition, Note, PublishedState, Redundancy, RunningVoter,
 };
 use tandem::etcd::version::Version;
+use tandem::events::deliver::Cursor;
+use tandem::events::{Event, Type};
 use tandem::pacemaker::attributes::parse_lineage;
 
 fn samples() -> PathBuf {
@@ -112,6 +115,55 @@ fn what_a_node_publishes() {
 #[test]
 fn the_forks_of_a_history() {
     assert_eq!(parse_lineage(sample("etcd_lineage.txt").trim_end()), Some(lineage(2, "node1")));
+}
+
+#[test]
+fn since_when_there_are_two_voters() {
+    let written = sample("etcd_redundancy.txt");
+    let read: Redundancy = written.trim_end().parse().unwrap();
+    assert_eq!(read, Redundancy { is_redundant: true, since: 1_795_442_548 });
+    assert_eq!(read.to_string(), written.trim_end());
+}
+
+#[test]
+fn what_a_node_knows_of_its_own_machine() {
+    let pairs = |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
+    let collected = Collected {
+        at: 1_795_443_719,
+        tandem: "0.1.0".to_owned(),
+        pacemaker: Some("2.1.5".to_owned()),
+        dmi_uuid: Some("7a4e1000-0000-4000-8000-000000000001".to_owned()),
+        free_bytes: Some(61_672_243_200),
+        size_bytes: Some(270_553_174_016),
+        certificates: vec![Certificate { file: "/etc/tandem/etcd.crt".to_owned(), ends: 1_826_978_719 }],
+        bmcs: Vec::new(),
+        moved_aside: vec![MovedAside {
+            path: "/var/lib/etcd/member-backup-0001-20261123T140000Z".to_owned(),
+            at: 1_795_442_400,
+            bytes: 128_000_000,
+        }],
+        enabled: BTreeMap::from([("corosync".to_owned(), true)]),
+        passwords: BTreeMap::from([("fence-node2".to_owned(), vec!["0f0e0d0c0b0a09080706050403020100".to_owned()])]),
+        routes: pairs("10.98.0.102", "eth1"),
+    };
+    holds("collected.json", &collected);
+    // What the first version said at least.
+    reads("collected-least.json", &Collected { at: 1_795_443_719, tandem: "0.1.0".to_owned(), ..Collected::default() });
+}
+
+#[test]
+fn an_event_and_how_far_a_recipient_is() {
+    let event = Event {
+        number: 7,
+        time: 1_795_442_801_843,
+        kind: Type::Error,
+        reason: "PacemakerNodeOffline".to_owned(),
+        node: "node1".to_owned(),
+        message: "node1 is lost: it left the cluster".to_owned(),
+        cause: "1795442801.843990 node1 node lost".to_owned(),
+    };
+    holds("event.json", &event);
+    holds("cursor.json", &Cursor { brought: 7, lost: 3, lost_untold: 2, failures: 4, again_at: 1_795_442_901 });
 }
 
 #[test]

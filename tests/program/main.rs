@@ -2,6 +2,7 @@
 //! prints of itself.
 
 mod dispatch;
+mod events;
 mod formats;
 mod generated;
 mod killed_agent;

@@ -33,8 +33,8 @@ macro_rules! variants {
 
 variants! { name_of_move, MOVES, Move:
     Write, Replicate, Learn, Persist, Elect, Leave, StepDown, PowerCut, Destroy, Unblock, Boot, KillEtcd, KillAgent, CutLink,
-    HealLink, Lag, CatchUp, Notice, Meet, Fence, Begin, Decide, Effect, GiveUp, Want, Confirm, Choose, Tell, Hide,
-    EndStack, KillStack, StackBack, KillLaunch, Launched, Damage, CleanUp not because "it takes more faults than these searches have",
+    HealLink, Lag, CatchUp, Notice, Meet, Fence, Begin, Decide, Effect, GiveUp, Want, Confirm, Choose, Tell, Forget,
+    Hide, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage, CleanUp not because "it takes more faults than these searches have",
 }
 
 variants! { name_of_begin, BEGINNINGS, Begin:
@@ -53,6 +53,7 @@ variants! { name_of_effect, EFFECTS, Effect:
     Remember,
     ConsumeConfirmation,
     SetAlarm not because "no etcd in the model raises an alarm",
+    SetRedundancy not because "it is for people, and no agent of the model looks whether it was said",
     ForgetPrimary,
     SetFailures,
     TellOthers,
@@ -102,6 +103,8 @@ variants! { name_of_rule, RULES, Rule:
 
 variants! { name_of_refusal, REFUSALS, Refusal:
     EarlierActionLasts,
+    AddressChanged not because "nobody changes parameters in the model",
+    AskedToGoOn not because "nobody changes parameters in the model",
     CibUnreadable,
     DiskUnreadable,
     NoteUnreadable,
@@ -266,7 +269,7 @@ fn wrong(reached: &Reached, kind: &'static str, list: &[(&'static str, &'static 
 fn everything_is_reached_or_has_a_reason_why_not() {
     let mut reached = Reached::default();
     for bounds in [
-        Bounds::of_search(2),
+        Bounds { forgets: true, ..Bounds::of_search(2) },
         Bounds { disks: true, unblocks: true, slow_fencing: true, ..Bounds::of_search(1) },
         Bounds { blank: true, disks: true, ..Bounds::of_search(1) },
         Bounds { silent_without_leader: false, ..Bounds::of_search(1) },

@@ -2,6 +2,7 @@
 
 mod compare;
 mod coverage;
+mod members;
 mod mutants;
 mod scenarios;
 mod search;

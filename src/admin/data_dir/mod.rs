@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::exit::Failure;
+use super::exit::{Exit, Failure};
 use super::report::show as print;
 
 /// Looks into etcd's data dir, or repairs it, without etcd
@@ -19,7 +19,7 @@ pub(super) enum Command {
 }
 
 impl Command {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result<Exit, Failure> {
         match self {
             Self::Show(arguments) => print(&show::run(arguments)?, arguments.form),
             Self::AdvanceCommit(arguments) => print(&advance_commit::run(arguments)?, arguments.form),

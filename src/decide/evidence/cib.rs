@@ -1,10 +1,13 @@
 //! The part of the CIB that matters here: what Pacemaker says of the peer, and what the nodes publish.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use super::{DataDir, MemberId, NodeName};
+use crate::decide::fact::Fact;
 
 /// The part of the CIB that matters here.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -39,6 +42,10 @@ pub struct Cib {
     /// The alarms of etcd that this node shows.
     #[serde(default)]
     pub own_alarm: Option<String>,
+    /// Whether the cluster property says that there are two voters, and since when. Nobody asked for it where a decision was
+    /// recorded before there was one, and nothing is written then.
+    #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
+    pub redundancy: Fact<Redundancy>,
     /// The node whose data an operator chose where the histories split.
     #[serde(default)]
     pub primary: Option<NodeName>,
@@ -171,6 +178,39 @@ pub struct Lineage {
     pub forks: u64,
     pub by: NodeName,
 }
+
+/// Whether two voters exist that both have started, and since when: what the cluster remembers of it through every reboot, the
+/// same on both nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Redundancy {
+    pub is_redundant: bool,
+    /// In seconds since 1970, by the clock of the node that saw it change.
+    pub since: u64,
+}
+
+/// `redundant:1795442548` or `alone:1795442548`.
+impl fmt::Display for Redundancy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", if self.is_redundant { REDUNDANT } else { ALONE }, self.since)
+    }
+}
+
+impl FromStr for Redundancy {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (word, since) = text.split_once(':').ok_or(())?;
+        let is_redundant = match word {
+            REDUNDANT => true,
+            ALONE => false,
+            _ => return Err(()),
+        };
+        Ok(Self { is_redundant, since: since.parse().map_err(|_| ())? })
+    }
+}
+
+const REDUNDANT: &str = "redundant";
+const ALONE: &str = "alone";
 
 impl Lineage {
     /// Whether this lineage has more forks than `other`, or as many of which the last was made by another node.

@@ -110,6 +110,11 @@ impl Etcd {
         self.voters().count() == 1
     }
 
+    /// Whether two voters are in its member list that have both started.
+    pub fn is_redundant(&self) -> bool {
+        self.voters().filter(|member| member.has_started()).count() > 1
+    }
+
     /// Whether it can accept writes, as far as it knows.
     pub fn is_voter_with_leader(&self) -> bool {
         !self.is_learner && self.leader.is_some()

@@ -184,6 +184,16 @@ impl Refusal {
                 long: "an earlier action, or the podman that it left behind, still starts or ends etcd's container: see 'ps -C podman,podman-etcd' and end it"
                     .to_owned(),
             },
+            Self::AddressChanged { from, to } => Words {
+                short: format!("etcd is restarted: node_ip_map gives this node {to}, and it runs with {from}"),
+                long: format!("node_ip_map gives this node {to}, and etcd runs with {from}: Pacemaker restarts it"),
+            },
+            Self::AskedToGoOn => Words {
+                short: format!("etcd is restarted: it has no leader, and is to go on without {peer}"),
+                long: format!(
+                    "etcd has no leader, and this node was told to go on without {peer}: Pacemaker restarts it, and its start does so"
+                ),
+            },
             Self::InTheWay { obstacle: Obstacle::StaticPod } => Words {
                 short: "see 'crictl ps --label app=etcd': kubelet's static pod still runs etcd".to_owned(),
                 long: "kubelet's static pod still runs etcd with our data: see 'crictl ps --label app=etcd'".to_owned(),

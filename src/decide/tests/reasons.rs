@@ -88,6 +88,8 @@ fn refusals(holes: &Holes) -> Vec<(Refusal, Vec<String>)> {
         ContainerUnknown { why: why() } => ["'podman ps --all'"],
         NotAVoterYet {} => ["'tandem explain'"],
         EarlierActionLasts {} => ["'ps -C podman'"],
+        AddressChanged { from: why(), to: why() } => ["restart"],
+        AskedToGoOn {} => ["restart"],
         NoTimeToGoOn { needed_ms: *bytes } => ["'tandem explain'"],
         StillRunning {} => ["'podman ps'", "'podman kill'"],
         NoRoomToJoin { needed_bytes: *bytes, free_bytes: *bytes } => ["make room", "'df'"],

@@ -45,6 +45,7 @@ pub(super) fn at_rest() -> Evidence {
             own_promotion_score: None,
             own_identity: Some(Identity { cluster_id: CLUSTER, member_id: ME }),
             own_alarm: None,
+            redundancy: Fact::NotAsked,
             primary: None,
             others: Others { node_ip: Some("192.0.2.1".to_owned()), ..Others::default() },
         }),

@@ -1,7 +1,6 @@
 //! HTTP with the peer port of one etcd: questions and posts that are bounded, and streams that stay open.
 
 use std::io::{BufReader, Read};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,9 +15,9 @@ use ureq::{Agent, Body};
 use super::Place;
 use crate::clock::Deadline;
 use crate::decide::evidence::{Member, MemberId};
-use crate::etcd::client::{Credentials, Error, PEM_LIMIT};
+use crate::etcd::client::{Credentials, Error, read_pem};
+use crate::etcd::pem;
 use crate::etcd::version::Version;
-use crate::wiped;
 
 /// Many times what a list of members is.
 const BODY_LIMIT: u64 = 1024 * 1024;
@@ -195,42 +194,26 @@ impl Http {
 /// good for the address it comes from, which is our etcd's own.
 fn tls(url: &str, credentials: &Credentials) -> Result<TlsConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let unusable = |path: &Path, why: String| {
-        let source = std::io::Error::new(std::io::ErrorKind::InvalidData, why);
-        Error::Certificate { path: path.display().to_string(), source }
-    };
-    let roots = certificates(&credentials.trusted_ca_file)?;
-    let chain = certificates(&credentials.cert_file)?;
-    let pem = read(&credentials.key_file)?;
-    let no_key = |_| unusable(&credentials.key_file, "it holds no key".to_owned());
-    let key = PrivateKeyDer::from_pem_slice(&pem).map_err(no_key)?;
+    let roots = pem::certificates(&credentials.trusted_ca_file)?;
+    let chain = pem::certificates(&credentials.cert_file)?;
+    let key_file = read_pem(&credentials.key_file)?;
+    let no_key = |_| pem::unusable(&credentials.key_file, "it holds no key");
+    let key = PrivateKeyDer::from_pem_slice(&key_file).map_err(no_key)?;
     // ureq takes it for granted that a key is good and belongs to its certificate.
     CertifiedKey::from_der(chain.clone(), key, &provider)
-        .map_err(|error| unusable(&credentials.key_file, error.to_string()))?;
+        .map_err(|error| pem::unusable(&credentials.key_file, &error.to_string()))?;
     let owned = |ders: &[CertificateDer<'static>]| -> Vec<_> {
         ders.iter().map(|der| Certificate::from_der(der).to_owned()).collect()
     };
-    let key = PrivateKey::from_pem(&pem).map_err(|error| unusable(&credentials.key_file, error.to_string()))?;
+    let key =
+        PrivateKey::from_pem(&key_file).map_err(|error| pem::unusable(&credentials.key_file, &error.to_string()))?;
     if roots.is_empty() {
         let why = format!("it holds no certificate to trust {url} by");
-        return Err(unusable(&credentials.trusted_ca_file, why));
+        return Err(pem::unusable(&credentials.trusted_ca_file, &why));
     }
     Ok(TlsConfig::builder()
         .unversioned_rustls_crypto_provider(provider)
         .root_certs(RootCerts::Specific(Arc::new(owned(&roots))))
         .client_cert(Some(ClientCert::new_with_certs(&owned(&chain), key)))
         .build())
-}
-
-fn read(path: &Path) -> Result<zeroize::Zeroizing<Vec<u8>>, Error> {
-    wiped::read_at_most(path, PEM_LIMIT)
-        .map_err(|source| Error::Certificate { path: path.display().to_string(), source })
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(path)?).collect();
-    found.map_err(|error| {
-        let source = std::io::Error::new(std::io::ErrorKind::InvalidData, error.to_string());
-        Error::Certificate { path: path.display().to_string(), source }
-    })
 }

@@ -36,6 +36,14 @@ pub fn came_back(history: &[Moment]) -> bool {
     })
 }
 
+/// How long it took from the first reset that was accepted to the end: from when it was sent, which was right after what
+/// happened before it.
+pub fn since_reset(history: &[Moment]) -> Option<Duration> {
+    let posted = history.iter().position(|moment| moment.event == Event::Posted)?;
+    let sent = posted.checked_sub(1).and_then(|before| history.get(before)).map_or(Duration::ZERO, |moment| moment.at);
+    Some(history.last()?.at.saturating_sub(sent))
+}
+
 /// The times of the readings at the end that all say Off, newest first.
 pub(super) fn run_of_off(history: &[Moment]) -> Vec<Duration> {
     let mut run = Vec::new();

@@ -1,9 +1,9 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use super::*;
+use crate::openshift::kubeconfig::for_server as kubeconfig;
 
 const MACHINES: &str = r#"{"items":[
     {"metadata":{"deletionTimestamp":"2025-01-01T00:00:00Z"},"status":{"nodeRef":{"name":"node1"}}},
@@ -25,17 +25,6 @@ fn api(answer: fn(&str) -> (&'static str, &'static str)) -> String {
         }
     });
     server
-}
-
-fn kubeconfig(dir: &tempfile::TempDir, server: &str) -> PathBuf {
-    let path = dir.path().join("kubeconfig");
-    let text = serde_json::json!({
-        "clusters": [{ "name": "c", "cluster": { "server": server } }],
-        "contexts": [{ "name": "x", "context": { "cluster": "c", "user": "u" } }],
-        "users": [{ "name": "u", "user": { "token": "t" } }],
-    });
-    std::fs::write(&path, text.to_string()).unwrap();
-    path
 }
 
 #[test]
@@ -70,7 +59,7 @@ fn an_api_that_gives_no_answer_says_nothing_within_its_time() {
         let found = is_being_deleted(&kubeconfig(&dir, &refusing), "node1", PATIENCE);
         assert!(is_unknown(&found, &status[..3]), "{found:?}");
     }
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = crate::test_port::listener();
     let server = format!("http://{}", silent.local_addr().unwrap());
     let began = Instant::now();
     assert!(is_unknown(&is_being_deleted(&kubeconfig(&dir, &server), "node1", Duration::from_millis(200)), ""));

@@ -7,7 +7,8 @@ use crate::options::OptionRow;
 pub(super) const NODE_IP_MAP: OptionRow = OptionRow::new("node_ip_map", Text, "Nodes and their addresses")
     .value("node1:192.0.2.1;node2:192.0.2.2")
     .required()
-    .long("The cluster's nodes and the IP addresses under which their etcd members reach each other, as 'node1:192.0.2.1;node2:192.0.2.2'. Names are the cluster nodes' names. An IPv6 address may be written with or without brackets. One entry makes a cluster of one.");
+    .reloadable()
+    .long("The cluster's nodes and the IP addresses under which their etcd members reach each other, as 'node1:192.0.2.1;node2:192.0.2.2'. Names are the cluster nodes' names. An IPv6 address may be written with or without brackets. One entry makes a cluster of one. Where the peer's entry changes, etcd runs on; where this node's own address does, it is restarted.");
 
 pub(super) const POD_MANIFEST: OptionRow = OptionRow::new("pod_manifest", Path, "Pod manifest of etcd")
     .default("/etc/kubernetes/static-pod-resources/etcd-certs/configmaps/external-etcd-pod/pod.yaml")
@@ -86,8 +87,12 @@ pub(super) const MAX_BACKUP_SNAPSHOTS: OptionRow = OptionRow::new("max_backup_sn
     .reloadable()
     .long("How many data dirs that were backed up are kept once this node votes again, and how many database snapshots. Until then no data dir is deleted, unless the disk has no room for the data that it is to get; then the oldest go first, and never one that may still be needed.");
 
+/// Where OpenShift has a kubeconfig on each node of its control plane.
+pub const DEFAULT_KUBECONFIG: &str =
+    "/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs/localhost.kubeconfig";
+
 pub(super) const KUBECONFIG: OptionRow = OptionRow::new("kubeconfig", Path, "Access to the Kubernetes API")
-    .default("/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs/localhost.kubeconfig")
+    .default(DEFAULT_KUBECONFIG)
     .reloadable()
     .long("The kubeconfig with which OpenShift is asked whether a node's Machine is being deleted, so that its member is not added again. Where the file does not exist, nobody is asked.");
 

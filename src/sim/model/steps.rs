@@ -205,9 +205,11 @@ impl Step {
             Effect::SetLearner(_) | Effect::TellOthers(_) | Effect::PruneBackups => {
                 Self::ForPeople { is_for_show: true }
             }
-            Effect::SetAlarm(_) | Effect::DropBackups(_) | Effect::NoteFailedStart(_) | Effect::ForgetFailedStarts => {
-                Self::ForPeople { is_for_show: false }
-            }
+            Effect::SetAlarm(_)
+            | Effect::SetRedundancy(_)
+            | Effect::DropBackups(_)
+            | Effect::NoteFailedStart(_)
+            | Effect::ForgetFailedStarts => Self::ForPeople { is_for_show: false },
         }
     }
 

@@ -287,6 +287,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
         own_start_failures: if view.vars.in_vain { u64::MAX } else { 0 },
         own_identity: identity(view.own).filter(|_| cib.recorded[me]),
         own_alarm: None,
+        redundancy: Fact::NotAsked,
         primary: cib.primary.map(name),
         others: evidence::Others {
             force_on_me: cib.told[me],

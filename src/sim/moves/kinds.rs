@@ -49,6 +49,8 @@ pub enum Move {
     Choose(usize),
     /// An operator, or a program in their place, says whose data counts (`force_new_cluster`).
     Tell(usize),
+    /// An operator has Pacemaker forget this node, which is gone, on the other one (`pcs cluster node remove`).
+    Forget(usize),
     /// The next look of an agent does not find something out.
     Hide(usize, Blind),
 }
@@ -65,7 +67,7 @@ pub fn all() -> Vec<Move> {
         moves.extend([Move::KillLaunch(n), Move::Launched(n), Move::Damage(n), Move::CleanUp(n)]);
         moves.extend([Move::Effect(n), Move::GiveUp(n), Move::Confirm(n, false), Move::Confirm(n, true)]);
         moves.extend([Wanted::Running, Wanted::Standby, Wanted::Shutdown].map(|wanted| Move::Want(n, wanted)));
-        moves.extend([Move::Choose(n), Move::Tell(n)]);
+        moves.extend([Move::Choose(n), Move::Tell(n), Move::Forget(n)]);
         moves.extend(Blind::ALL.map(|what| Move::Hide(n, what)));
         for moment in 0..MOMENTS.len() {
             moves.push(Move::Decide(n, moment));
@@ -102,6 +104,7 @@ impl Move {
                 | Self::CleanUp(_)
                 | Self::Choose(_)
                 | Self::Tell(_)
+                | Self::Forget(_)
                 | Self::Hide(..)
                 | Self::Want(_, Wanted::Standby | Wanted::Shutdown)
         )
@@ -148,6 +151,7 @@ impl Move {
             Self::Damage(_) => 59,
             Self::CleanUp(_) => 60,
             Self::StepDown(_) => 61,
+            Self::Forget(_) => 62,
             Self::Begin(_, begin, _) => 40 + BEGINNINGS.iter().position(|known| *known == begin).unwrap_or(0),
         }
     }
@@ -184,6 +188,7 @@ impl Move {
             Self::CleanUp(n) => Self::CleanUp(1 - n),
             Self::Choose(n) => Self::Choose(1 - n),
             Self::Tell(n) => Self::Tell(1 - n),
+            Self::Forget(n) => Self::Forget(1 - n),
             Self::Hide(n, what) => Self::Hide(1 - n, what),
             Self::Write
             | Self::Replicate

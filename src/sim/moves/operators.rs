@@ -74,3 +74,17 @@ pub(super) fn tell_whose_data_counts(sim: &Sim, world: &mut World, n: usize) -> 
     }
     can
 }
+
+/// `pcs cluster node remove`, or `crm_node --remove`, of a node that is not in the membership: all that the other node's CIB has in
+/// the name of `n` is gone, be it status or lasting, its fencing is not owed any more, and a cluster of one node has quorum. The cluster's
+/// own properties stay, and so does what `n` itself has written down.
+pub(super) fn forget(sim: &Sim, world: &mut World, n: usize) -> bool {
+    let me = 1 - n;
+    let before = world.nodes[me];
+    if !sim.bounds.forgets || world.joined || !pacemaker::is_up(world, me) {
+        return false;
+    }
+    world.nodes[me].quorum = true;
+    pacemaker::write(world, me, |cib| pacemaker::forget_node(cib, n));
+    world.nodes[me] != before
+}

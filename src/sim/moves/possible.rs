@@ -30,6 +30,7 @@ pub(super) fn thinkable(
     tell_if(world.lagging.is_some(), Move::CatchUp);
     tell_if(world.joined, Move::Notice);
     for (n, node) in world.nodes.iter().enumerate() {
+        tell_if(may_fail && bounds.forgets && !world.joined, Move::Forget(n));
         if !node.on {
             tell_if(world.link || !boots_come_with_meetings(bounds, world), Move::Boot(n));
             continue;

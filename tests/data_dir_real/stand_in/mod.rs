@@ -3,6 +3,7 @@
 
 mod cut;
 mod half_way;
+mod hindered;
 mod pair;
 mod proxy;
 mod take_over;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use etcd_client::ConnectOptions;
+use etcd_client::{AlarmAction, AlarmType, ConnectOptions};
 use tandem::clock;
 use tandem::etcd::client::Credentials;
 use tandem::etcd::peer::{self, GivenUp, Step, Taken, Wish};
@@ -63,8 +63,14 @@ pub(crate) fn borrowed(arguments: &[String]) -> Vec<&str> {
 
 impl Pair {
     pub(crate) fn start(version: &Version, root: &Path) -> Self {
+        Self::start_with(version, root, &[])
+    }
+
+    /// The same, with these arguments besides.
+    pub(crate) fn start_with(version: &Version, root: &Path, besides: &[&str]) -> Self {
         let (credentials, _) = auth::certificates(root);
-        let more = peer_tls(&credentials);
+        let mut more = peer_tls(&credentials);
+        more.extend(besides.iter().map(|argument| (*argument).to_owned()));
         let (one, two) = (place(version, root, "one"), place(version, root, "two"));
         let start = |place: &Place| place.start(&[&one, &two], "new", &borrowed(&more));
         let (leader, follower) = in_order(start(&one), start(&two));
@@ -141,6 +147,12 @@ impl Survivor {
     pub(crate) fn voters(&self) -> Vec<u64> {
         let members = peer::look(&self.place, WITHIN).unwrap().members;
         members.iter().filter(|member| !member.is_learner).map(|member| member.id).collect()
+    }
+
+    /// Has something written to its log that needs no room; what was decided before is on its disk then.
+    pub(crate) fn writes_its_log(&self) {
+        let Asker { runtime, client } = &mut self.etcd.client();
+        runtime.block_on(client.alarm(AlarmAction::Get, AlarmType::None, None)).unwrap();
     }
 
     /// Kills it, and starts it as it is started every day.

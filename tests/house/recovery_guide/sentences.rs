@@ -14,17 +14,26 @@ const SOURCES: &[&str] = &[
     "src/act",
     "src/admin",
     "src/agent",
+    "src/cluster/error.rs",
     "src/command.rs",
     "src/data_dir/error.rs",
+    "src/decide/may_stop.rs",
+    "src/decide/members/forbidden.rs",
     "src/decide/reason",
     "src/decide/reason.rs",
     "src/etcd/client.rs",
+    "src/events",
     "src/fence",
+    "src/health/passwords.rs",
+    "src/health/problems",
     "src/options/value.rs",
     "src/pacemaker",
+    "src/pki",
     "src/podman",
     "src/redfish",
     "src/resource",
+    "src/setup/cluster",
+    "src/setup/openshift",
 ];
 /// Macros whose text goes to the log or to stdout, not into a refusal.
 const OTHER_MACROS: &[&str] = &["debug", "error", "info", "log", "warn", "print", "println", "eprintln", "json"];
@@ -123,10 +132,13 @@ impl<'ast> Visit<'ast> for Reader {
         }
     }
 
-    /// What `Prompt::tell` says belongs to a question.
+    /// What `Prompt::tell` says belongs to a question, and what is `typed` for a problem is its way on, which the guide has in
+    /// words of its own.
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-        if call.method != "tell" {
-            visit::visit_expr_method_call(self, call);
+        match call.method.to_string().as_str() {
+            "tell" => {}
+            "typed" => self.visit_expr(&call.receiver),
+            _ => visit::visit_expr_method_call(self, call),
         }
     }
 

@@ -161,6 +161,13 @@ pub fn said(lab: &Lab, node: Node, words: &[&str]) -> String {
     output(lab, node, words).map_or_else(|error| error.to_string(), |done| done.text())
 }
 
+/// What a shell on the host says to a line that is typed, both of its outputs, and the exit code: for what answers by it.
+pub fn typed(lab: &Lab, node: Node, line: &str) -> Result<(i32, String)> {
+    let text = output(lab, node, &["sh", "-c", &format!("{{ {line}; }} 2>&1; echo \"code $?\"")])?.text();
+    let (said, code) = text.trim_end().rsplit_once("code ").ok_or_else(|| format!("no exit code: {text}"))?;
+    Ok((code.parse()?, said.trim().to_owned()))
+}
+
 /// Writes a file on the host, its directory included.
 pub fn put(lab: &Lab, node: Node, path: &str, content: &str) -> Result<()> {
     let mut command = command(lab, node, &["sh", "-c", "mkdir -p \"${0%/*}\" && cat > \"$0\"", path])?;

@@ -29,7 +29,7 @@ fn stop_and_return(lab: &Lab, victim: Victim) -> Result<()> {
     steps::wait_alone(lab, stays)?;
     steps::wait_stopped(lab, &[node])?;
     steps::wait_write(&writers, Duration::from_secs(20))?;
-    let (gap, _) = writers.longest_gap();
+    let (gap, _) = writers.longest_wait();
     pcs::run(lab, stays, &["node", "unstandby", node.name()])?;
     super::ends_well(lab, &mut writers)?;
     if gap > LONGEST_GAP {

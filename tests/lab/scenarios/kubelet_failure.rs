@@ -43,7 +43,7 @@ fn fail_and_return(lab: &Lab) -> Result<()> {
     lab.event(&format!("the service before etcd fails on {node}"));
     steps::wait_said(lab, node, logs[usize::from(node.number() - 1)], "joining as a learner", Duration::from_secs(90))?;
     etcd::wait_two_voters(lab, Duration::from_secs(180))?;
-    let (gap, _) = writers.longest_gap();
+    let (gap, _) = writers.longest_wait();
     super::ends_well(lab, &mut writers)?;
     if gap > LONGEST_GAP {
         return Err(format!("an orderly restart kept writers waiting for {:.1} s", gap.as_secs_f64()).into());

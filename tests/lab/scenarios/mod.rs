@@ -10,6 +10,7 @@ mod both_powered_off_and_on;
 mod both_stopped_and_started;
 mod both_stopped_one_returns;
 mod certificates_rotated;
+mod certs;
 mod check_levels;
 mod cib_hangs;
 mod clients_over_a_cut;
@@ -21,12 +22,17 @@ mod disk_full;
 mod disk_lost;
 mod etcd_hung;
 mod etcd_killed;
+mod events_of_a_cut;
 mod fencing_by_hand;
+mod fencing_check_and_test;
+mod fencing_update;
 mod force_attribute_left_behind;
 mod graceful_stop_and_return;
 mod ipv6_addresses;
+mod known_states;
 mod kubelet_failure;
 mod left_behind;
+mod member;
 mod mixed_pair;
 mod names_alike;
 mod new_voters_peer_dies;
@@ -49,6 +55,7 @@ mod readme;
 mod refused_for_long;
 mod restart_wish_stays;
 mod rolling_upgrade;
+mod setup;
 mod shutdown_then_partition;
 mod slow_machine;
 mod stale_attributes;
@@ -67,6 +74,7 @@ mod wrong_input;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::blank::Blank;
 use crate::cluster::{self, CloneKind};
 use crate::decisions;
 use crate::demo::Outcome;
@@ -149,7 +157,7 @@ fn in_turn(lab: &Lab, wish: Wish, chosen: &[&Scenario]) -> Result<Report> {
         let failed = match done {
             Ok(count) => {
                 report.replayed += count;
-                by_tandem |= matches!(scenario.needs, Needs::Healthy | Needs::Promotable);
+                by_tandem |= matches!(scenario.needs, Needs::Healthy | Needs::Promotable | Needs::SetUp);
                 if !scenario.leaves_healthy {
                     current = None;
                 }
@@ -193,7 +201,7 @@ fn one(lab: &Lab, wish: Wish, scenario: &Scenario, current: &mut Option<Needs>) 
     prepare(lab, wish, scenario.needs, current)?;
     let began = state::since_epoch();
     (scenario.run)(lab, wish)?;
-    journals::must_hold_no_error(lab, began)?;
+    journals::must_hold_no_error(lab, began, scenario.errors)?;
     if lab.exists() { decisions::replay(lab, scenario.name) } else { Ok(0) }
 }
 
@@ -216,7 +224,7 @@ fn choose(wanted: &Wanted, hosts: host::Kind) -> Result<Vec<&'static Scenario>> 
 
 /// Brings the lab into the state that the scenario begins with; one that fits already is used as it is.
 fn prepare(lab: &Lab, wish: Wish, needs: Needs, current: &mut Option<Needs>) -> Result<()> {
-    if matches!(needs, Needs::Healthy | Needs::Promotable) && *current == Some(needs) {
+    if matches!(needs, Needs::Healthy | Needs::Promotable | Needs::SetUp) && *current == Some(needs) {
         return Ok(());
     }
     if lab.exists() {
@@ -228,6 +236,12 @@ fn prepare(lab: &Lab, wish: Wish, needs: Needs, current: &mut Option<Needs>) -> 
         Needs::Healthy => up::up(lab, wish)?,
         Needs::ShellAgent => up::up(lab, Wish { agent: Agent::Shell, ..wish })?,
         Needs::Promotable => up::up(lab, Wish { clone: CloneKind::Promotable, ..wish })?,
+        Needs::SetUp => {
+            up::up(lab, Wish { blank: Some(Blank::Rpm), ..wish })?;
+            certs::set_up(lab)?;
+        }
+        Needs::Blank => up::up(lab, Wish { blank: Some(Blank::Rpm), ..wish })?,
+        Needs::BlankDebian => up::up(lab, Wish { blank: Some(Blank::Debian), ..wish })?,
         Needs::NoEtcd => {
             up::up(lab, Wish { bare: true, ..wish })?;
             cluster::create_fencing(lab, NODES[0])?;

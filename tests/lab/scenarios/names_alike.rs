@@ -3,7 +3,7 @@
 use crate::check::must;
 use crate::cluster;
 use crate::decisions;
-use crate::node;
+use crate::node::{self, Second};
 use crate::sh::Result;
 use crate::state::Lab;
 use crate::teardown;
@@ -11,7 +11,7 @@ use crate::up::{self, Wish};
 
 /// Makes its own lab, as the names are in all of its files.
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
-    node::call_second_node10(true);
+    node::call_second(Second::Node10);
     let done =
         up::up(lab, wish).and_then(|()| try_everything(lab, wish)).and_then(|()| decisions::replay(lab, "names_alike"));
     if lab.exists() {
@@ -20,7 +20,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
         }
         teardown::down(lab);
     }
-    node::call_second_node10(false);
+    node::call_second(Second::Node2);
     done.map(drop)
 }
 

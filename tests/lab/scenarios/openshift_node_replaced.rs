@@ -1,8 +1,9 @@
-//! A node is replaced by a new machine of the same name, as the etcd operator does it: the survivor is told to run
-//! standalone by an attribute and restarted by a parameter, then the new machine comes with blank disks.
+//! A node is replaced by a new machine of the same name, as the etcd operator does it: the survivor is told to run standalone by
+//! an attribute and by a new map, on whose restart the operator counts. Then the new machine comes with blank disks. A survivor
+//! that serves runs on and takes the word back; one that has no leader is restarted.
 
 use super::steps;
-use crate::check::eventually;
+use crate::check::{eventually, must};
 use crate::cluster;
 use crate::etcd;
 use crate::host;
@@ -44,8 +45,8 @@ fn give_up_the_old_node(lab: &Lab, survivor: Node) -> Result<()> {
     host::must(lab, survivor, &[&words[..], &[survivor.name()]].concat())?;
     let map = NODES.map(|node| format!("{node}:{}", node.ip())).join("; ");
     pcs::run_and_wait(lab, survivor, &["resource", "update", "etcd", &format!("node_ip_map={map}")])?;
-    eventually("the new map restarts the survivor", || etcd::pid(lab, survivor), |pid| *pid != before)?;
-    steps::wait_alone(lab, survivor)?;
     let flag = || cluster::attribute(lab, survivor, "reboot", name);
-    eventually("force_new_cluster is taken back", flag, Option::is_none).map(drop)
+    eventually("force_new_cluster is taken back", flag, Option::is_none)?;
+    steps::wait_alone(lab, survivor)?;
+    must("a survivor that serves runs on", etcd::pid(lab, survivor), |pid| *pid == before).map(drop)
 }

@@ -1,10 +1,14 @@
-//! Parameters change while etcd runs: those that need no restart are taken by the etcd that runs.
+//! Parameters change while etcd runs: those that need no restart are taken by the etcd that runs, and a map that changes one
+//! node's address restarts that node's etcd alone.
 
 use std::time::Duration;
 
 use super::steps;
+use super::table::{Scenario, scenario};
+use crate::check::{self, must};
 use crate::cluster;
 use crate::etcd;
+use crate::etcdctl::Etcdctl;
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::pcs;
@@ -12,10 +16,16 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
+pub const SCENARIOS: &[Scenario] = &[
+    scenario("parameters_change", "parameters change that need no restart: the etcd that runs takes them", run),
+    scenario("address_changes", "a node gets another address: its own etcd is restarted, its peer's runs on", address),
+];
+
+const LIMIT: Duration = Duration::from_secs(120);
 /// Higher than before: a lower one is not everywhere allowed.
 const OOM: &str = "100";
 
-pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+fn run(lab: &Lab, _: Wish) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60))?;
     let before = NODES.map(|node| etcd::pid(lab, node));
     let members = steps::members(lab)?;
@@ -32,6 +42,29 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
         return Err("etcd was restarted for a parameter that it can take while it runs".into());
     }
     steps::same_members(lab, members)?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// A node gets another address: its own etcd is restarted with it, and its peer's runs on.
+fn address(lab: &Lab, _: Wish) -> Result<()> {
+    etcd::wait_two_voters(lab, Duration::from_secs(60))?;
+    let [stays, moves] = NODES;
+    let before = NODES.map(|node| etcd::pid(lab, node));
+    host::must(lab, moves, &["ip", "address", "add", &format!("{}/24", moves.other_ip()), "dev", "eth0"])?;
+    let mut writers = super::writing(lab)?;
+    let map = format!("node_ip_map={stays}:{};{moves}:{}", stays.ip(), moves.other_ip());
+    pcs::run_and_wait(lab, stays, &["resource", "update", cluster::ETCD, &map])?;
+    lab.event("the map has another address");
+    let url = format!("https://{}:2380", moves.other_ip());
+    let etcdctl = Etcdctl::at(lab, stays)?;
+    let urls = || etcdctl.must(&["member", "list"]).map_err(|error| error.to_string());
+    let is_there = |urls: &std::result::Result<String, String>| urls.as_ref().is_ok_and(|urls| urls.contains(&url));
+    check::within(LIMIT, "the member list has the new address", urls, is_there).map(drop)?;
+    etcd::wait_two_voters(lab, LIMIT)?;
+    let after = NODES.map(|node| etcd::pid(lab, node));
+    must("the peer's etcd runs on, and its own was restarted", after, |after| {
+        after[0] == before[0] && after[1].is_some() && after[1] != before[1]
+    })?;
     super::ends_well(lab, &mut writers)
 }
 

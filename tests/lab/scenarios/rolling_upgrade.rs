@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::steps;
+use crate::check::must;
 use crate::decisions;
 use crate::etcd;
+use crate::host;
 use crate::node::{NODES, Node};
 use crate::power;
 use crate::program;
@@ -18,6 +20,8 @@ use crate::state::Lab;
 use crate::up::Wish;
 
 const LIMIT: Duration = Duration::from_secs(240);
+/// Of a writer, while a node that may be stopped is stopped and comes back.
+const LONGEST_GAP: Duration = Duration::from_millis(500);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let newer = program::tested();
@@ -48,6 +52,30 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     println!("   {leader} is upgraded");
     replace(lab, leader, &newer)?;
     leaves_and_returns(lab, leader)?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// As an operator upgrades it: each node once it may be stopped, and nobody who writes waits. While one is away, the other may not be
+/// stopped.
+pub fn as_it_may_be_stopped(lab: &Lab, _: Wish) -> Result<()> {
+    let program = program::tested();
+    let leader = etcd::wait_two_voters(lab, LIMIT)?.leader;
+    let mut writers = super::writing(lab)?;
+    for node in [leader.other(), leader] {
+        let stays = node.other();
+        host::must(lab, stays, &["tandem", "status", "--wait-for", "redundant", "--timeout", "4m"])?;
+        host::must(lab, stays, &["tandem", "status", "--may-stop", node.name()])?;
+        steps::standby(lab, node, true)?;
+        steps::wait_alone(lab, stays)?;
+        steps::wait_stopped(lab, &[node])?;
+        let asked = host::typed(lab, stays, &format!("tandem status --may-stop {stays}"))?;
+        must("the voter that is left may not be stopped", asked, |(code, _)| *code == 3)?;
+        replace(lab, node, &program)?;
+        steps::standby(lab, node, false)?;
+    }
+    host::must(lab, leader, &["tandem", "status", "--wait-for", "redundant", "--timeout", "4m"])?;
+    let (gap, _) = writers.longest_wait();
+    must("nobody who writes has waited", gap, |gap| *gap <= LONGEST_GAP)?;
     super::ends_well(lab, &mut writers)
 }
 

@@ -14,13 +14,21 @@ pub(super) enum Needs {
     ShellAgent,
     /// Hosts and fencing, but no etcd resource yet.
     NoEtcd,
+    /// Two voters by `tandem setup`.
+    SetUp,
+    /// Hosts with nothing but the packages, as RPMs leave them.
+    Blank,
+    /// The same, as Debian's packages leave them.
+    BlankDebian,
     /// No lab at all: it makes its own.
     Nothing,
 }
 
 /// Every scenario, wherever it can be run.
 pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
-    SCENARIOS.iter().chain(vm::SCENARIOS)
+    let topics =
+        [SCENARIOS, parameters_change::SCENARIOS, setup::SCENARIOS, certs::SCENARIOS, member::SCENARIOS, vm::SCENARIOS];
+    topics.into_iter().flatten()
 }
 
 /// What hosts must be made of for a scenario.
@@ -51,11 +59,22 @@ pub(super) struct Scenario {
     pub(super) nightly: bool,
     /// On which hosts it is run where nobody names it.
     pub(super) hosts: Hosts,
+    /// What its blows make programs call an error, besides what is known of every scenario.
+    pub(super) errors: &'static [&'static str],
     pub(super) run: fn(&Lab, Wish) -> Result<()>,
 }
 
 pub(super) const fn scenario(name: &'static str, about: &'static str, run: fn(&Lab, Wish) -> Result<()>) -> Scenario {
-    Scenario { name, about, needs: Needs::Healthy, leaves_healthy: true, nightly: false, hosts: Hosts::Namespaces, run }
+    Scenario {
+        name,
+        about,
+        needs: Needs::Healthy,
+        leaves_healthy: true,
+        nightly: false,
+        hosts: Hosts::Namespaces,
+        errors: &[],
+        run,
+    }
 }
 
 impl Scenario {
@@ -63,12 +82,16 @@ impl Scenario {
         Self { nightly: true, ..self }
     }
 
-    const fn needs(self, needs: Needs) -> Self {
+    pub(super) const fn needs(self, needs: Needs) -> Self {
         Self { needs, ..self }
     }
 
     pub(super) const fn on(self, hosts: Hosts) -> Self {
         Self { hosts, ..self }
+    }
+
+    pub(super) const fn errors(self, errors: &'static [&'static str]) -> Self {
+        Self { errors, ..self }
     }
 
     pub(super) const fn leaves_a_mess(self) -> Self {
@@ -114,6 +137,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "the leader's power is cut with auth on: a lease, a lock and a watch live through it, the dead node's are freed",
         clients_over_a_cut::run,
     ),
+    scenario(
+        "events_of_a_cut",
+        "the leader's power is cut: the survivor tells exactly what happened, and a recipient that was down gets it later",
+        events_of_a_cut::run,
+    ),
     scenario("disk_lost", "both nodes lose power, and one of them its etcd disk as well", disk_lost::with_the_power),
     scenario(
         "disk_lost_while_running",
@@ -129,11 +157,6 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     scenario("both_etcds_killed", "both etcd processes get SIGKILL within two seconds", both_etcds_killed::run),
     scenario("etcd_hung", "one etcd process gets SIGSTOP: it is found out and restarted", etcd_hung::run),
     scenario("kubelet_failure", "a service that is ordered before etcd fails", kubelet_failure::run),
-    scenario(
-        "parameters_change",
-        "parameters change that need no restart: the etcd that runs takes them",
-        parameters_change::run,
-    ),
     scenario("check_levels", "each OCF_CHECK_LEVEL finds what it looks for, and no more", check_levels::run),
     scenario(
         "peer_black_holed",
@@ -171,6 +194,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .nightly(),
     scenario("cib_hangs", "Pacemaker's CIB hangs: a stop ends etcd all the same, and in time", cib_hangs::run)
         .nightly(),
+    scenario("known_states", "what 'tandem status' says in each state, and how soon", known_states::run),
     scenario("alarm", "etcd raises NOSPACE: it is shown, and the member does not fail", alarm::run),
     scenario("stale_attributes", "attributes of another time are left by hand", stale_attributes::run),
     scenario(
@@ -318,6 +342,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     )
     .needs(Needs::NoEtcd)
     .leaves_a_mess(),
+    scenario("fencing_update", "a node's power is cut while its BMC's password changes", fencing_update::run)
+        .leaves_a_mess(),
+    scenario(
+        "fencing_check_and_test",
+        "'tandem fencing check' and 'tandem fencing test', whose times are compared with the lab's own",
+        fencing_check_and_test::run,
+    )
+    .leaves_a_mess(),
     scenario(
         "takeover_there_and_back",
         "the shell agent's cluster is taken over in maintenance mode and handed back, and etcd never stops",
@@ -339,6 +371,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         rolling_upgrade::run,
     )
     .nightly(),
+    scenario(
+        "upgrade_by_may_stop",
+        "each node is upgraded once it may be stopped, and no writer waits",
+        rolling_upgrade::as_it_may_be_stopped,
+    ),
     scenario(
         "mixed_pair",
         "the shell agent on one host and Tandem on the other: either loses power, then both",

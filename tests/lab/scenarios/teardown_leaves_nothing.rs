@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use crate::blank::Blank;
 use crate::check::eventually;
 use crate::host;
 use crate::node::{NODES, Node};
@@ -35,17 +36,18 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
 
 /// A lab with a container on each host, and then as a crash would leave it.
 fn up_and_broken(lab: &Lab, wish: Wish) -> Result<()> {
-    up::up(lab, Wish { bare: true, ..wish })?;
-    let image = crate::image::name(wish.etcd.number());
-    for node in NODES {
-        host::must(
-            lab,
-            node,
-            &["podman", "run", "-d", "--name", "etcd", "--net", "host", &image, "etcd", "--data-dir", "/d"],
-        )?;
-    }
+    // With every daemon that a host can have.
+    let blank = (wish.hosts == host::Kind::Namespaces).then_some(Blank::Debian);
+    up::up(lab, Wish { bare: true, blank, ..wish })?;
+    let parts: &[&str] = match wish.hosts {
+        host::Kind::Namespaces => {
+            a_container_each(lab, wish)?;
+            &["directory", "network namespace", "cgroup", "(etcd)", "(conmon)", "(corosync)", "(sshd)", "(pcsd)"]
+        }
+        host::Kind::Vm => &["directory", "network namespace", "(qemu-system-x86)"],
+    };
     // The check must be able to see what it looks for, or an empty answer means nothing.
-    for kind in ["directory", "network namespace", "cgroup", "(etcd)", "(conmon)", "(corosync)"] {
+    for kind in parts {
         let what = format!("the check for leftovers sees the {kind} of a lab that is up");
         eventually(&what, || teardown::leftovers(lab), |found| found.iter().any(|thing| thing.contains(kind)))?;
     }
@@ -55,6 +57,15 @@ fn up_and_broken(lab: &Lab, wish: Wish) -> Result<()> {
         record.kill()?;
     }
     fs::remove_file(lab.init_record(Node::One))?;
+    Ok(())
+}
+
+fn a_container_each(lab: &Lab, wish: Wish) -> Result<()> {
+    let image = crate::image::name(wish.etcd.number());
+    for node in NODES {
+        let etcd = ["podman", "run", "-d", "--name", "etcd", "--net", "host", &image, "etcd", "--data-dir", "/d"];
+        host::must(lab, node, &etcd)?;
+    }
     Ok(())
 }
 

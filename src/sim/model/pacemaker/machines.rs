@@ -56,6 +56,13 @@ fn forget_status(cib: &mut Cib) {
     *record = [0; 2];
 }
 
+/// What a CIB keeps of a node that is removed from the cluster: nothing that carries its name.
+pub fn forget_node(cib: &mut Cib, n: usize) {
+    let Cib { machine, agent, record, score, told, standalone: _, lineage, recorded, primary: _ } = cib;
+    (machine[n], agent[n], record[n]) = (PeerNode::NeverSeen, PeerAgent::NoHistory, 0);
+    (score[n], told[n], recorded[n], lineage[n]) = (false, false, false, (0, 0));
+}
+
 /// A machine starts.
 pub fn boot(world: &mut World, n: usize) -> bool {
     let node = &mut world.nodes[n];

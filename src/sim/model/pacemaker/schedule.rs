@@ -167,7 +167,8 @@ pub fn answered(world: &mut World, n: usize, exit: Exit) -> Result<(), Violation
             set_agent(world, n, PeerAgent::Active);
             (world.nodes[n].failed, world.nodes[n].promoted) = (!is_well, exit == Exit::Promoted);
         }
-        Request::Notify => {}
+        // Nobody changes parameters in the model.
+        Request::Notify | Request::Reload => {}
         // A promotion that failed may have taken place all the same.
         Request::Promote => (world.nodes[n].promoted, world.nodes[n].failed) = (true, !is_well),
         Request::Demote => {

@@ -132,6 +132,7 @@ impl Renaming {
             Effect::PromoteMember { id, via } => Effect::PromoteMember { id: self.mid64(*id), via: *via },
             Effect::ConsumeConfirmation
             | Effect::SetAlarm(_)
+            | Effect::SetRedundancy(_)
             | Effect::EndLaunch
             | Effect::SetFailures { .. }
             | Effect::ForgetPrimary

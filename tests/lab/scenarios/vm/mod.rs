@@ -45,7 +45,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "vm_paused_without_fencing",
         "the leader's machine stands still, cannot be fenced, and goes on",
         paused::not_fenced,
-    ),
+    )
+    // Its BMC is away.
+    .errors(&["no route to it", "Operation 'reboot'"]),
     scenario(
         "vm_packages",
         "the package is upgraded under a cluster that serves, and refuses to be removed",

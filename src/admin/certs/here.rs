@@ -1,0 +1,152 @@
+//! This node: where its certificates are, whose they are, and how both etcds are reached.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::admin::exit::Failure;
+use crate::admin::node::{self, ResourceArgument};
+use crate::command::Programs;
+use crate::etcd::client::{Credentials, Endpoint};
+use crate::pki::given::{Peer, PeerSeen};
+use crate::pki::{self, Files, Holder, Leaf, seen};
+use crate::resource::context::{Context, endpoint};
+
+/// Corosync's own tool reads a map in memory.
+const COROSYNC: Duration = Duration::from_secs(5);
+
+/// Our own files.
+pub(super) fn files() -> Files {
+    Files::at(pki::DIR)
+}
+
+/// What this node is in its cluster.
+pub(super) struct Here {
+    pub(super) context: Context,
+    pub(super) node: String,
+    pub(super) address: IpAddr,
+    /// The other node, if the cluster has one.
+    pub(super) other: Option<(String, IpAddr)>,
+}
+
+impl Here {
+    /// As the cluster's configuration has it.
+    pub(super) fn find(resource: &ResourceArgument) -> Result<Self, Failure> {
+        let context = node::context(resource)?;
+        let node = context.me.name.clone();
+        let other = context.params.nodes.iter().find(|other| other.name != node);
+        let other = other.map(|other| (other.name.clone(), other.ip));
+        Ok(Self { node, address: context.own_ip, other, context })
+    }
+
+    /// Whether etcd here is run with the files of our own CA.
+    pub(super) fn has_own_ca(&self) -> bool {
+        let deployment = &self.context.deployment;
+        let is_ours = |file: &Path, name: &str| file == files().path(name);
+        deployment.manifest.is_none()
+            && is_ours(&deployment.trusted_ca_file, pki::CA_CERT)
+            && is_ours(&deployment.server.cert, Leaf::Etcd.cert())
+            && is_ours(&deployment.peer.cert, Leaf::Etcd.cert())
+    }
+
+    /// Refused where the certificates are somebody else's.
+    pub(super) fn must_have_own_ca(&self) -> Result<(), Failure> {
+        if self.context.deployment.manifest.is_some() {
+            return Err(Failure(
+                "OpenShift looks after these certificates: see 'oc get secrets -n openshift-etcd'".to_owned(),
+            ));
+        }
+        if self.has_own_ca() {
+            return Ok(());
+        }
+        let file = self.context.deployment.server.cert.display();
+        Err(Failure(format!("{file} is of your own making: type 'tandem certs install' with what takes its place")))
+    }
+
+    /// The ports of the etcd at `address`, for clients and for its peer.
+    fn ports(&self, address: IpAddr) -> [Endpoint; 2] {
+        let params = &self.context.params;
+        [endpoint(address, params.client_port), endpoint(address, params.peer_port)]
+    }
+
+    /// As etcd is asked by its peer: both ports take that.
+    pub(super) fn as_peer(&self) -> &Credentials {
+        &self.context.deployment.peer_credentials
+    }
+
+    pub(super) fn own_seen(&self) -> Result<PeerSeen, String> {
+        seen::ports(&self.ports(self.address), self.as_peer())
+    }
+
+    pub(super) fn peer(&self) -> Option<Peer> {
+        let (node, address) = self.other.clone()?;
+        let seen = seen::ports(&self.ports(address), self.as_peer());
+        Some(Peer { node, address, seen })
+    }
+
+    pub(super) fn holder(&self) -> Holder {
+        let mut addresses = vec![self.address];
+        addresses.extend(links(&self.context.programs, &self.node));
+        Holder { node: self.node.clone(), addresses }
+    }
+}
+
+/// Who this node's certificate is for: as the cluster has it, and whatever the certificate that is there has beyond that.
+pub(super) fn holder(here: Option<&Here>, files: &Files) -> Result<Holder, Failure> {
+    let there = files.leaf(Leaf::Etcd)?;
+    let named = there.as_ref().and_then(|leaf| Some(Holder { node: leaf.name()?.to_owned(), addresses: Vec::new() }));
+    let unknown =
+        || Failure("Pacemaker does not say who this node is: type 'pcs cluster start', and the same again".to_owned());
+    let mut holder = here.map(Here::holder).or(named).ok_or_else(unknown)?;
+    holder.addresses.extend(there.iter().flat_map(pki::Certificate::addresses));
+    holder.addresses.sort();
+    holder.addresses.dedup();
+    Ok(holder)
+}
+
+/// The addresses of `node` on Corosync's links: an etcd that dials over another one of them is known by it.
+fn links(programs: &Programs, node: &str) -> Vec<IpAddr> {
+    let output = programs.run("corosync-cmapctl", &["nodelist."], COROSYNC);
+    output.map(|output| of_map(&output.stdout, node)).unwrap_or_default()
+}
+
+/// From lines such as `nodelist.node.0.ring0_addr (str) = 192.0.2.1`.
+fn of_map(map: &str, node: &str) -> Vec<IpAddr> {
+    let entries: Vec<(&str, &str, &str)> = map
+        .lines()
+        .filter_map(|line| {
+            let (key, value) = line.split_once(" = ")?;
+            let (number, name) = key.split(' ').next()?.strip_prefix("nodelist.node.")?.split_once('.')?;
+            Some((number, name, value.trim()))
+        })
+        .collect();
+    let own = entries.iter().find(|(_, name, value)| *name == "name" && *value == node).map(|(number, ..)| *number);
+    let links = entries.iter().filter(|(number, name, _)| Some(*number) == own && name.ends_with("_addr"));
+    links.filter_map(|(.., value)| value.parse().ok()).collect()
+}
+
+impl Here {
+    /// The name of the cluster, for the name of its CA.
+    pub(super) fn cluster(&self) -> String {
+        let output = self.context.programs.run("corosync-cmapctl", &["-g", "totem.cluster_name"], COROSYNC);
+        let name = output.ok().and_then(|output| Some(output.stdout.split_once(" = ")?.1.trim().to_owned()));
+        name.filter(|name| !name.is_empty()).unwrap_or_else(|| self.node.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nodes_links_are_those_of_its_own_entry() {
+        let map = "nodelist.node.0.name (str) = node1\nnodelist.node.0.nodeid (u32) = 1\n\
+                   nodelist.node.0.ring0_addr (str) = 192.0.2.1\nnodelist.node.0.ring1_addr (str) = fd00::1\n\
+                   nodelist.node.1.name (str) = node2\nnodelist.node.1.ring0_addr (str) = 192.0.2.2\n\
+                   nodelist.node.1.ring1_addr (str) = node2.example\nrubbish\n";
+        let links = |node| of_map(map, node).iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(links("node1"), ["192.0.2.1", "fd00::1"]);
+        assert_eq!(links("node2"), ["192.0.2.2"]);
+        assert!(links("node3").is_empty());
+    }
+}

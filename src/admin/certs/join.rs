@@ -1,0 +1,59 @@
+//! `tandem certs join`: this node's part of a rotation that began on the other one.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::here::{self, Here};
+use super::join_file::JoinFile;
+use super::rotate::{Rotated, Way, told};
+use crate::admin::exit::Failure;
+use crate::admin::node::{ResourceArgument, must_be_root};
+use crate::admin::report::Form;
+use crate::clock;
+use crate::pki::rotation::{self, Role};
+
+const HELP: &str = "\
+It goes on until both nodes trust the new CA alone, as 'tandem certs rotate-ca' on the other node does, and deletes FILE then. Cut off
+anywhere, the same command goes on.
+
+With --json: as 'tandem certs rotate-ca' (state, next, ca, ends, join_file, steps); join_file is null.";
+
+/// Does this node's part of a new CA, which the other node has made
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Arguments {
+    /// The file that 'tandem certs rotate-ca' has written on the other node; - reads it from standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// How long the other node is waited for
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = humantime::parse_duration)]
+    timeout: Duration,
+    #[command(flatten)]
+    resource: ResourceArgument,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Rotated, Failure> {
+    must_be_root()?;
+    let join = JoinFile::read(&arguments.file)?;
+    let (files, here) = (here::files(), Here::find(&arguments.resource)?);
+    here.must_have_own_ca()?;
+    let ca = join.authority(&here.node, clock::wall_seconds())?;
+    let holder = here::holder(Some(&here), &files)?;
+    let lock = files.lock()?;
+    let is_over = rotation::adopt(&files, &ca)?;
+    drop(lock);
+    let rotated = if is_over {
+        told("done", None, &ca)
+    } else {
+        let way = Way { files: &files, here: &here, holder: &holder, role: Role::Second, keep_old: false };
+        way.go(&ca, arguments.timeout, None)?
+    };
+    if rotated.state == "done" {
+        let _ = std::fs::remove_file(&arguments.file);
+    }
+    Ok(rotated)
+}

@@ -1,0 +1,116 @@
+//! What the other node needs for its part of a rotation, in one file: the new CA with its key. It is worth as much as the CA.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use crate::admin::exit::Failure;
+use crate::pki::Authority;
+use crate::{state_file, wiped};
+
+/// Where it is written; what is no name of a node's has no place in it.
+const DIRECTORY: &str = "/etc/tandem";
+const FORMAT: u32 = 1;
+/// After that it is void.
+pub(super) const LASTS: u64 = 24 * 3_600;
+const LIMIT: u64 = 1 << 20;
+
+/// The file.
+#[derive(Serialize, Deserialize)]
+pub(super) struct JoinFile {
+    format: u32,
+    /// What it is, so that no other join file is taken for one.
+    kind: String,
+    /// The node that it is for, and the one that has written it.
+    pub(super) node: String,
+    pub(super) from: String,
+    made: u64,
+    certificate: String,
+    key: Zeroizing<String>,
+}
+
+const KIND: &str = "tandem certs rotate-ca";
+
+pub(super) fn path(node: &str) -> PathBuf {
+    Path::new(DIRECTORY).join(format!("certs-{}.join", node.replace('/', "-")))
+}
+
+impl JoinFile {
+    pub(super) fn new(authority: &Authority, node: &str, from: &str, now: u64) -> Self {
+        Self {
+            format: FORMAT,
+            kind: KIND.to_owned(),
+            node: node.to_owned(),
+            from: from.to_owned(),
+            made: now,
+            certificate: authority.certificate_pem().to_owned(),
+            key: authority.key_pem().clone(),
+        }
+    }
+
+    pub(super) fn text(&self) -> Result<Zeroizing<String>, Failure> {
+        Ok(Zeroizing::new(serde_json::to_string(self)?))
+    }
+
+    pub(super) fn write(&self) -> Result<PathBuf, Failure> {
+        let path = path(&self.node);
+        state_file::replace(&path, self.text()?.as_bytes(), 0o600)?;
+        Ok(path)
+    }
+
+    /// Reads a file, or standard input where it is `-`.
+    pub(super) fn read(file: &Path) -> Result<Self, Failure> {
+        let name = file.display();
+        let bytes = match file.to_str() {
+            Some("-") => wiped::read(std::io::stdin().lock(), 16 * 1024),
+            _ => wiped::read_at_most(file, LIMIT),
+        };
+        let bytes = bytes.map_err(|error| Failure(format!("cannot read {name}: {error}")))?;
+        let read: Option<Self> = serde_json::from_slice(&bytes).ok();
+        let unlike =
+            || Failure(format!("{name} is no whole join file: copy the one that 'tandem certs rotate-ca' names"));
+        read.filter(|read| read.format == FORMAT && read.kind == KIND).ok_or_else(unlike)
+    }
+
+    /// The CA in it, if the file is for `node`, still.
+    pub(super) fn authority(&self, node: &str, now: u64) -> Result<Authority, Failure> {
+        if self.node != node {
+            let Self { node: other, .. } = self;
+            return Err(Failure(format!("this file is for {other}, and this is {node}: type it there")));
+        }
+        if now.saturating_sub(self.made) > LASTS {
+            let from = &self.from;
+            return Err(Failure(format!(
+                "this file is older than a day: type 'tandem certs rotate-ca' on {from}, which writes it anew"
+            )));
+        }
+        Ok(Authority::load(&self.certificate, &self.key)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 1_795_400_000;
+
+    #[test]
+    fn a_file_is_read_back_by_the_node_that_it_is_for_within_a_day() {
+        let dir = tempfile::tempdir().unwrap();
+        let authority = Authority::new("demo", NOW).unwrap();
+        let file = JoinFile::new(&authority, "node2", "node1", NOW);
+        let path = dir.path().join("it");
+        let text = file.text().unwrap();
+        std::fs::write(&path, text.as_bytes()).unwrap();
+        let read = JoinFile::read(&path).unwrap();
+        assert_eq!(read.authority("node2", NOW + LASTS).unwrap().certificate(), authority.certificate());
+        let refused = |result: Result<Authority, Failure>| result.unwrap_err().0;
+        assert!(refused(read.authority("node1", NOW)).contains("is for node2"));
+        assert!(refused(read.authority("node2", NOW + LASTS + 1)).contains("older than a day"));
+        for wrong in ["", "{}", &text[..text.len() / 2], &text.replace("rotate-ca", "setup")] {
+            std::fs::write(&path, wrong).unwrap();
+            assert!(JoinFile::read(&path).err().is_some_and(|why| why.0.contains("no whole join file")), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! `tandem certs`: the certificates that etcd and its clients know each other by.
+
+mod here;
+mod install;
+mod issue;
+mod join;
+mod join_file;
+mod renew;
+mod rotate;
+mod show;
+mod site;
+
+use clap::Subcommand;
+
+use super::exit::{Exit, Failure};
+use super::report::show;
+
+/// Shows, renews and replaces the certificates of etcd and its clients
+#[derive(Subcommand)]
+pub(super) enum Command {
+    Show(show::Arguments),
+    Issue(issue::Arguments),
+    Renew(renew::Arguments),
+    RotateCa(rotate::Arguments),
+    Join(join::Arguments),
+    Install(install::Arguments),
+}
+
+impl Command {
+    pub(super) fn run(&self) -> Result<Exit, Failure> {
+        match self {
+            Self::Show(arguments) => show(&show::run(arguments)?, arguments.form),
+            Self::Issue(arguments) => show(&issue::run(arguments)?, arguments.form),
+            Self::Renew(arguments) => show(&renew::run(arguments)?, arguments.form),
+            Self::RotateCa(arguments) => show(&rotate::run(arguments)?, arguments.form),
+            Self::Join(arguments) => show(&join::run(arguments)?, arguments.form),
+            Self::Install(arguments) => show(&install::run(arguments)?, arguments.form),
+        }
+    }
+}

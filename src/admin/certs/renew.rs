@@ -1,0 +1,140 @@
+//! `tandem certs renew`: this node's certificates of our own CA, before they end.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::here::{self, Here};
+use crate::admin::exit::Failure;
+use crate::admin::node::{ResourceArgument, must_be_root};
+use crate::admin::report::{Form, Report};
+use crate::clock;
+use crate::health::words::rfc3339;
+use crate::pki::{Certificate, Files, Holder, Leaf};
+
+const HELP: &str = "\
+The certificate of this node's etcd and the one that etcdctl asks with are replaced by ones of a year. The key stays, so that one rename
+is all, and etcd takes it with the next handshake, without a restart. tandem-certs.timer types it each day, with --if-due:
+
+  systemctl enable --now tandem-certs.timer
+
+With --json: renewed and kept, each with the certificate's file, its end (ends), why it was renewed or not, and for a renewed one of etcd
+whether etcd shows it already (shown; null where nobody could look).";
+
+/// Renews this node's certificates
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Arguments {
+    /// Only what has no more than a third of its time left, lacks an address of the node, or does not fit its key
+    #[arg(long)]
+    if_due: bool,
+    /// Makes new keys, too
+    #[arg(long)]
+    new_key: bool,
+    #[command(flatten)]
+    resource: ResourceArgument,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// What was done.
+#[derive(Default, Serialize)]
+pub(super) struct Renewed {
+    renewed: Vec<One>,
+    kept: Vec<One>,
+}
+
+#[derive(Serialize)]
+struct One {
+    file: String,
+    ends: String,
+    why: String,
+    shown: Option<bool>,
+}
+
+impl Report for Renewed {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for One { file, ends, why, shown } in &self.renewed {
+            let shown = match shown {
+                Some(true) => ", etcd shows it",
+                Some(false) => ", etcd does not show it yet",
+                None => "",
+            };
+            let _ = writeln!(text, "{file}: renewed ({why}), until {ends}{shown}");
+        }
+        for One { file, ends, why, .. } in &self.kept {
+            let _ = writeln!(text, "{file}: {why}, until {ends}");
+        }
+        text.trim_end().to_owned()
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Renewed, Failure> {
+    must_be_root()?;
+    let files = here::files();
+    // Where Pacemaker is stopped, what is there says who this node is.
+    let here = Here::find(&arguments.resource).ok();
+    if let Some(here) = &here {
+        here.must_have_own_ca()?;
+    }
+    let _lock = files.lock()?;
+    let holder = here::holder(here.as_ref(), &files)?;
+    let mut done = renew(&files, &holder, arguments.if_due, arguments.new_key, clock::wall_seconds())?;
+    let seen = here.as_ref().and_then(|here| here.own_seen().ok());
+    let leaf = files.leaf(Leaf::Etcd)?;
+    let etcds = files.path(Leaf::Etcd.cert()).display().to_string();
+    for one in done.renewed.iter_mut().filter(|one| one.file == etcds) {
+        one.shown = seen.as_ref().zip(leaf.as_ref()).map(|(seen, leaf)| seen.show(leaf));
+    }
+    Ok(done)
+}
+
+fn renew(files: &Files, holder: &Holder, if_due: bool, new_key: bool, now: u64) -> Result<Renewed, Failure> {
+    let authority = files.issuing()?;
+    let mut done = Renewed::default();
+    for leaf in [Leaf::Etcd, Leaf::Client] {
+        let there = files.leaf(leaf)?;
+        let file = files.path(leaf.cert()).display().to_string();
+        let why = match (due(files, leaf, there.as_ref(), holder, now)?, there) {
+            (Some(why), _) => why,
+            (None, Some(there)) if if_due => {
+                done.kept.push(One { file, ends: rfc3339(there.ends), why: "not due".to_owned(), shown: None });
+                continue;
+            }
+            (None, _) => "asked for",
+        };
+        if new_key {
+            files.renew_with_new_key(leaf, &authority, holder, now)?;
+        } else {
+            files.renew(leaf, &authority, holder, now)?;
+        }
+        let ends = files.leaf(leaf)?.map(|new| rfc3339(new.ends)).unwrap_or_default();
+        done.renewed.push(One { file, ends, why: why.to_owned(), shown: None });
+    }
+    Ok(done)
+}
+
+/// Why a leaf is due for renewal, if it is.
+fn due(
+    files: &Files,
+    leaf: Leaf,
+    there: Option<&Certificate>,
+    holder: &Holder,
+    now: u64,
+) -> Result<Option<&'static str>, Failure> {
+    let Some(there) = there else { return Ok(Some("there was none")) };
+    if !files.fits(leaf)? {
+        return Ok(Some("it did not fit its key"));
+    }
+    if there.ends.saturating_sub(now) <= there.ends.saturating_sub(there.begins) / 3 {
+        return Ok(Some("due"));
+    }
+    let has = there.addresses();
+    let lacks = leaf == Leaf::Etcd && holder.addresses.iter().any(|address| !has.contains(address));
+    Ok(lacks.then_some("it lacked an address"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,311 @@
+//! `tandem certs rotate-ca`: a new CA in the place of the one that is trusted, while etcd serves.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+use zeroize::Zeroizing;
+
+use super::here::{self, Here};
+use super::join_file::{self, JoinFile};
+use super::site::{self, ThisNode};
+use crate::admin::exit::{Exit, Failure};
+use crate::admin::node::{ResourceArgument, must_be_root};
+use crate::admin::prompt::{Answers, Prompt};
+use crate::admin::report::{Form, Report};
+use crate::admin::ssh::{self, Running};
+use crate::clock::{self, Deadline};
+use crate::command::Programs;
+use crate::health::words::rfc3339;
+use crate::output;
+use crate::pki::rotation::{self, Next, Role, Site as _, State};
+use crate::pki::{Authority, Failed, Files, Holder};
+
+const HELP: &str = "\
+Each node does its part: this one begins, and writes what the other one needs into /etc/tandem/certs-NODE.join (0600, void after a day;
+it holds the new CA's key). Copy it there and type 'tandem certs join FILE', or have it done with --ssh. Both nodes then trust the old CA
+and the new one, restart etcd one after the other without leaving the member list, take new certificates, and once neither shows a
+certificate of the old CA they trust it no more, and restart once more. Each restart takes the few seconds in which etcd has no quorum.
+
+What is missing is found by looking: cut off anywhere, the same command goes on. A node that is off is waited for; it comes back with its old
+certificate, and is served.
+
+Clients other than this cluster's own need certificates of the new CA before the old one goes: with --keep-old it stays trusted,
+until the same was typed without.
+
+With --json: state is done, kept (the old CA is still trusted), waiting or, with --dry-run, next; next is what comes next here, is waited
+for, or why nothing was done; ca and ends are the new CA's name and end, or those of the one that is in use; join_file is the file for the other node, and steps
+are what was done.";
+
+/// How often it is looked, and how long.
+const LOOKS: Duration = Duration::from_millis(700);
+
+/// Replaces the CA on both nodes
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Arguments {
+    /// Shows what comes next, and changes nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Types the other node's part there; ssh must let in without a question
+    #[arg(long, value_name = "[USER@]HOST", value_parser = ssh::host)]
+    ssh: Option<String>,
+    /// Leaves the old CA trusted
+    #[arg(long)]
+    keep_old: bool,
+    /// Replaces the CA although it is of today, as one is that this has just made
+    #[arg(long)]
+    again: bool,
+    /// How long the other node is waited for
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = humantime::parse_duration)]
+    timeout: Duration,
+    #[command(flatten)]
+    resource: ResourceArgument,
+    #[command(flatten)]
+    answers: Answers,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// Where the rotation stands.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Rotated {
+    pub(super) state: &'static str,
+    pub(super) next: Option<String>,
+    pub(super) ca: String,
+    pub(super) ends: String,
+    pub(super) join_file: Option<PathBuf>,
+    pub(super) steps: Vec<String>,
+}
+
+impl Rotated {
+    /// What there is to know where nothing was to be done.
+    fn untouched(&self) -> String {
+        self.next.as_ref().map(|next| format!("; {next}")).unwrap_or_default()
+    }
+}
+
+impl Report for Rotated {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for step in &self.steps {
+            let _ = writeln!(text, "done: {step}");
+        }
+        let Self { ca, ends, .. } = self;
+        let _ = match self.state {
+            "done" => write!(text, "'{ca}' is the one CA, until {ends}{}", self.untouched()),
+            "kept" => write!(text, "every certificate is of '{ca}', and the old CA is trusted still"),
+            _ => write!(text, "{}: {}", self.state, self.next.as_deref().unwrap_or_default()),
+        };
+        if let Some(file) = self.join_file.as_ref().filter(|_| self.state != "done") {
+            let _ = write!(text, "\nfor the other node: {}", file.display());
+        }
+        text
+    }
+
+    fn complaint(&self) -> Option<std::borrow::Cow<'_, str>> {
+        let next = self.next.as_deref().unwrap_or_default();
+        (self.state == "waiting")
+            .then(|| format!("the rotation is not at its end ({next}): type the same again").into())
+    }
+
+    fn exit(&self) -> Exit {
+        if self.state == "next" { Exit::Degraded } else { Exit::Done }
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Rotated, Failure> {
+    must_be_root()?;
+    let (files, here) = (here::files(), Here::find(&arguments.resource)?);
+    here.must_have_own_ca()?;
+    let now = clock::wall_seconds();
+    let is_under_way = files.next()?.is_some();
+    if !is_under_way {
+        // Most likely what was cut off is typed again, and had come to its end.
+        if !arguments.again && rotation::is_fresh(&files, now)? {
+            return fresh(&files, &here, arguments.dry_run);
+        }
+        unknown_cas(&here, &files)?;
+    }
+    if arguments.dry_run {
+        return dry_run(&files, &here, is_under_way);
+    }
+    if !arguments.keep_old {
+        ask(&Prompt::new(&arguments.answers, arguments.form))?;
+    }
+    let holder = here::holder(Some(&here), &files)?;
+    let lock = files.lock()?;
+    let next = rotation::begin(&files, &here.cluster(), arguments.again, now)?;
+    drop(lock);
+    let Some(next) = next else { return fresh(&files, &here, false) };
+    let join = here.other.as_ref().map(|(other, _)| JoinFile::new(&next, other, &here.node, now));
+    let file = join.as_ref().map(JoinFile::write).transpose()?;
+    let remote = match (&arguments.ssh, &join) {
+        (Some(host), Some(join)) => Some(Remote::begin(host, &join.text()?, arguments.timeout)),
+        _ => None,
+    };
+    let way = Way { files: &files, here: &here, holder: &holder, role: Role::First, keep_old: arguments.keep_old };
+    let mut rotated = way.go(&next, arguments.timeout, remote.as_ref())?;
+    rotated.join_file = file;
+    if rotated.state == "done"
+        && let Some(file) = rotated.join_file.take()
+    {
+        let _ = std::fs::remove_file(file);
+    }
+    Ok(rotated)
+}
+
+/// The CA in use is of today: most likely what was cut off had come to its end but for the other node's file, which holds that CA's key.
+fn fresh(files: &Files, here: &Here, dry_run: bool) -> Result<Rotated, Failure> {
+    if !dry_run && let Some((other, _)) = &here.other {
+        let _ = std::fs::remove_file(join_file::path(other));
+    }
+    let why = "it is of today, so nothing was done: type it with --again to have another one";
+    Ok(told("done", Some(why.to_owned()), &files.authority()?))
+}
+
+fn ask(prompt: &Prompt<'_>) -> Result<(), Failure> {
+    let question = "Clients that were issued certificates need new ones, or are refused once the old CA goes (--keep-old keeps it).\n\
+                    Type 'yes' to go on";
+    if prompt.leave(question)? {
+        return Ok(());
+    }
+    let word = "yes";
+    Err(Failure(format!("nothing was done: '{word}' was not typed")))
+}
+
+pub(super) fn told(state: &'static str, next: Option<String>, ca: &Authority) -> Rotated {
+    let certificate = ca.certificate();
+    let name = certificate.name().unwrap_or_default().to_owned();
+    Rotated { state, next, ca: name, ends: rfc3339(certificate.ends), join_file: None, steps: Vec::new() }
+}
+
+/// A rotation that began on the other node is to be joined, and not crossed by another one.
+fn unknown_cas(here: &Here, files: &Files) -> Result<(), Failure> {
+    let known: Vec<Vec<u8>> = files.bundle()?.into_iter().map(|one| one.subject_der).collect();
+    let Some(peer) = here.peer() else { return Ok(()) };
+    let trusts = peer.seen.map(|seen| seen.trusts).unwrap_or_default();
+    if trusts.iter().flatten().any(|subject| !known.contains(subject)) {
+        let node = peer.node;
+        return Err(Failure(format!(
+            "{node} trusts a CA that is not known here: type 'tandem certs join' with the file of {node}"
+        )));
+    }
+    Ok(())
+}
+
+fn dry_run(files: &Files, here: &Here, is_under_way: bool) -> Result<Rotated, Failure> {
+    if !is_under_way {
+        return Ok(told("next", Some("make a new CA, and the other node's join file".to_owned()), &files.authority()?));
+    }
+    let ca = files.next()?.map_or_else(|| files.authority(), Ok)?;
+    let look = ThisNode { here }.look();
+    Ok(match rotation::next(&State::read(files)?, &look, Role::First, false) {
+        Next::Do(step) => told("next", Some(step.to_string()), &ca),
+        Next::Wait(why) => told("next", Some(why), &ca),
+        Next::Kept | Next::Done => told("done", None, &ca),
+    })
+}
+
+/// One node's part, step by step.
+pub(super) struct Way<'a> {
+    pub(super) files: &'a Files,
+    pub(super) here: &'a Here,
+    pub(super) holder: &'a Holder,
+    pub(super) role: Role,
+    pub(super) keep_old: bool,
+}
+
+impl Way<'_> {
+    /// Goes on until all is done, or the time is over.
+    pub(super) fn go(&self, ca: &Authority, timeout: Duration, remote: Option<&Remote>) -> Result<Rotated, Failure> {
+        let end = Deadline::after(timeout);
+        let mut site = ThisNode { here: self.here };
+        if let Ok(_lock) = self.files.lock() {
+            site::take_back(self.here);
+        }
+        let (mut steps, mut said) = (Vec::new(), String::new());
+        let state = loop {
+            // Not for all of the time: a renewal by the timer may come in between.
+            let lock = match self.files.lock() {
+                Err(Failed::Busy(_)) if !end.has_passed() => {
+                    end.sleep(LOOKS);
+                    continue;
+                }
+                lock => lock?,
+            };
+            let now = clock::wall_seconds();
+            let next = rotation::advance(self.files, &mut site, self.role, self.keep_old, self.holder, now)?;
+            drop(lock);
+            match next {
+                Next::Do(step) => steps.push(step.to_string()),
+                Next::Kept => break told("kept", None, ca),
+                Next::Done => break told("done", None, ca),
+                Next::Wait(why) if end.has_passed() => break told("waiting", Some(why), ca),
+                Next::Wait(why) => {
+                    if let Some(failed) = remote.and_then(Remote::failed) {
+                        return Err(failed);
+                    }
+                    if why != said {
+                        output::complain(format_args!("waiting: {why}"));
+                        said = why;
+                    }
+                }
+            }
+            end.sleep(LOOKS);
+        };
+        Ok(Rotated { steps, ..state })
+    }
+}
+
+/// The other node's part, typed there.
+pub(super) struct Remote(Running, String);
+
+impl Remote {
+    /// The file goes over standard input, as what is in it is secret.
+    fn begin(host: &str, join: &str, timeout: Duration) -> Self {
+        let seconds = format!("{}s", timeout.as_secs());
+        let words = ["certs", "join", "-", "--timeout", &seconds];
+        let join = Zeroizing::new(join.as_bytes().to_vec());
+        // What is typed there goes on by itself, whatever becomes of this one.
+        let running = Running::begin(&Programs::default(), host, &words, join, None, timeout + LOOKS * 10);
+        Self(running, host.to_owned())
+    }
+
+    /// Why the other node's part failed, once it has.
+    fn failed(&self) -> Option<Failure> {
+        let why = match self.0.ended()? {
+            Ok(output) if output.code == 0 => return None,
+            Ok(output) => output.complaint().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        Some(Failure(format!("'ssh {} tandem certs join' failed: {why}", self.1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::report::golden;
+
+    #[test]
+    fn where_a_rotation_stands_is_told_with_what_comes_next() {
+        let waiting = Rotated {
+            state: "waiting",
+            next: Some("the new CA is not trusted by the other node yet".to_owned()),
+            ca: "Tandem CA of demo, 2026-11-23 08:53:20 UTC".to_owned(),
+            ends: "2036-11-22T08:53:20Z".to_owned(),
+            join_file: Some(join_file::path("node2")),
+            steps: vec![rotation::Step::Trust.to_string(), rotation::Step::Restart.to_string()],
+        };
+        assert!(waiting.complaint().is_some_and(|why| why.contains("type the same again")));
+        golden::compare("certs-rotate-ca", &waiting);
+        let done = Rotated { state: "done", next: None, join_file: None, ..waiting };
+        assert_eq!((done.complaint(), done.exit()), (None, Exit::Done));
+        golden::compare("certs-join", &done);
+        let fresh = Rotated { next: Some("it is of today".to_owned()), steps: Vec::new(), ..done };
+        assert!(fresh.text().ends_with("; it is of today"), "{}", fresh.text());
+    }
+}

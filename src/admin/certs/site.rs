@@ -1,0 +1,211 @@
+//! This node in a rotation: both etcds looked at, and its own restarted.
+
+use std::time::Duration;
+
+use super::here::Here;
+use crate::clock::Deadline;
+use crate::decide::Fact;
+use crate::decide::evidence::Etcd;
+use crate::etcd::blocking;
+use crate::etcd::client::Endpoint;
+use crate::output;
+use crate::pacemaker::attributes;
+use crate::pki::rotation::{Look, Other, Site};
+use crate::podman;
+
+/// Each question to an etcd.
+const QUESTION: Duration = Duration::from_secs(3);
+/// An etcd with much data takes its time until it serves; as long as OpenShift's watcher waits for one.
+const SERVES_AGAIN: Duration = Duration::from_secs(300);
+const LOOKS: Duration = Duration::from_millis(300);
+/// For etcd to end by itself.
+const GRACE: Duration = Duration::from_secs(30);
+
+pub(super) struct ThisNode<'a> {
+    pub(super) here: &'a Here,
+}
+
+impl Site for ThisNode<'_> {
+    fn look(&mut self) -> Look {
+        let own = self.here.own_seen().map(|seen| seen.summary());
+        let other = match self.here.peer() {
+            None => Other::None,
+            Some(peer) => peer.seen.map_or_else(Other::Unseen, |seen| Other::Seen(seen.summary())),
+        };
+        Look { own, other, may_restart: self.may_restart() }
+    }
+
+    fn restart(&mut self) -> Result<(), String> {
+        restart(self.here)
+    }
+
+    fn about_to(&mut self, what: &str) -> Result<(), String> {
+        output::complain(format_args!("{what}: it is changed now"));
+        Ok(())
+    }
+}
+
+impl ThisNode<'_> {
+    pub(super) fn may_restart(&self) -> Result<(), String> {
+        let own = self.asked(&self.here.context.own_endpoint)?;
+        let other = self.here.context.peer_endpoint.as_ref();
+        both_go_on(&own, || other.map(|endpoint| self.asked(endpoint)))
+    }
+
+    fn asked(&self, endpoint: &Endpoint) -> Result<Etcd, String> {
+        match blocking::observe(endpoint, self.here.context.credentials(), QUESTION).etcd {
+            Fact::Known(etcd) => Ok(etcd),
+            unknown => Err(format!("{} does not answer: {}", endpoint.url, unknown.why_unknown())),
+        }
+    }
+}
+
+/// After a restart of `own` both go on as they did: each voter that there is serves now, and nobody is about to become one.
+fn both_go_on(own: &Etcd, other: impl FnOnce() -> Option<Result<Etcd, String>>) -> Result<(), String> {
+    if !own.is_voter_with_leader() {
+        return Err("this node's etcd is to be a voter with a leader first".to_owned());
+    }
+    if own.members.iter().any(|member| member.is_learner) {
+        return Err("a learner is there: it is to be a voter first".to_owned());
+    }
+    if own.voters().count() < 2 {
+        return Ok(());
+    }
+    match other() {
+        None => Ok(()),
+        Some(Ok(other)) if other.is_voter_with_leader() => Ok(()),
+        Some(_) => Err("no restart here before the other node's etcd serves, as none would be left".to_owned()),
+    }
+}
+
+/// Restarts etcd on this node as half of nothing more than a restart: it does not leave the member list, and Pacemaker's monitor waits
+/// until it is back. Cut off in the middle, the next start takes the mark back.
+pub(super) fn restart(here: &Here) -> Result<(), String> {
+    let Here { context, node, .. } = here;
+    let failed = |error: crate::pacemaker::Error| error.to_string();
+    attributes::announce_restart(&context.programs, node).map_err(failed)?;
+    let restarted = podman::restart(&context.programs, &context.params.name, GRACE).map_err(|error| error.to_string());
+    let serves = restarted.and_then(|()| serves_again(here));
+    attributes::tell(&context.programs, node, &crate::decide::plan::Notice::RestartDone).map_err(failed)?;
+    serves
+}
+
+/// Takes back what a restart that was cut off has left: until the next start, no stop would leave the member list.
+pub(super) fn take_back(here: &Here) {
+    let taken = attributes::tell(&here.context.programs, &here.node, &crate::decide::plan::Notice::RestartDone);
+    if let Err(error) = taken {
+        log::warn!("{error}");
+    }
+}
+
+fn serves_again(here: &Here) -> Result<(), String> {
+    let end = Deadline::after(SERVES_AGAIN);
+    let (endpoint, credentials) = (&here.context.own_endpoint, here.context.credentials());
+    while !end.has_passed() {
+        if let Fact::Known(etcd) = blocking::observe(endpoint, credentials, QUESTION).etcd
+            && etcd.leader.is_some()
+        {
+            return Ok(());
+        }
+        end.sleep(LOOKS);
+    }
+    Err(format!("etcd has no leader {} s after its restart: see 'tandem explain'", SERVES_AGAIN.as_secs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::stand_in;
+    use crate::decide::evidence::Member;
+    use crate::resource::context::Context;
+
+    const PARAMETERS: [(&str, &str); 4] = [
+        ("image", "etcd:test"),
+        ("trusted_ca_file", "/etc/tandem/pki/ca.crt"),
+        ("cert_file", "/etc/tandem/pki/etcd.crt"),
+        ("key_file", "/etc/tandem/pki/etcd.key"),
+    ];
+
+    /// Node1 of two, whose tools write down how they were called.
+    fn node1(dir: &std::path::Path, podman: &str) -> Here {
+        let note = format!("echo \"${{0##*/}} $*\" >> {}/called", dir.display());
+        stand_in(dir, "crm_attribute", &note);
+        let programs = stand_in(dir, "podman", &format!("{note}; {podman}"));
+        let context = Context { programs, ..Context::of_test(dir, &PARAMETERS) };
+        let other = Some(("node2".to_owned(), "192.0.2.2".parse().unwrap()));
+        Here { node: "node1".to_owned(), address: context.own_ip, other, context }
+    }
+
+    /// A mark that stays would keep the next stop from leaving the member list.
+    #[test]
+    fn a_restart_is_announced_before_and_taken_back_also_where_podman_fails() {
+        let dir = tempfile::tempdir().unwrap();
+        let why = restart(&node1(dir.path(), "echo 'no such container' >&2; exit 125")).unwrap_err();
+        assert!(why.contains("no such container"), "{why}");
+        let called = std::fs::read_to_string(dir.path().join("called")).unwrap();
+        let lines: Vec<&str> = called.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "crm_attribute --node node1 --lifetime reboot --name restart_no_leave --update true",
+                "podman restart --time 30 etcd",
+                "crm_attribute --node node1 --lifetime reboot --name restart_no_leave --delete",
+            ]
+        );
+    }
+
+    /// A member list as an etcd answers it: its own number, the leader's, the voters' and the learners'.
+    fn etcd(me: u64, leader: Option<u64>, voters: &[u64], learners: &[u64]) -> Etcd {
+        let member = |id: &u64, is_learner| Member {
+            id: *id,
+            name: format!("node{id}"),
+            peer_urls: vec![format!("https://192.0.2.{id}:2380")],
+            is_learner,
+        };
+        let members = voters.iter().map(|id| member(id, false)).chain(learners.iter().map(|id| member(id, true)));
+        Etcd {
+            cluster_id: 7,
+            member_id: me,
+            leader,
+            term: 2,
+            index: 100,
+            is_learner: learners.contains(&me),
+            members: members.collect(),
+            db_bytes: 0,
+            alarms: Vec::new(),
+        }
+    }
+
+    /// One of two voters is no majority: nobody restarts where that would leave none, or throw a joining one back.
+    #[test]
+    fn nobody_restarts_unless_both_go_on_afterwards() {
+        let two = || etcd(1, Some(1), &[1, 2], &[]);
+        let peer = |leader| move || Some(Ok(etcd(2, leader, &[1, 2], &[])));
+        assert_eq!(both_go_on(&two(), peer(Some(1))), Ok(()));
+        assert_eq!(both_go_on(&etcd(1, Some(1), &[1], &[]), || Some(Err("silence".to_owned()))), Ok(()), "alone");
+        let waits = [
+            (both_go_on(&two(), || Some(Err("silence".to_owned()))), "before the other node's etcd serves"),
+            (both_go_on(&two(), peer(None)), "before the other node's etcd serves"),
+            (both_go_on(&two(), || Some(Ok(etcd(2, Some(1), &[1], &[2])))), "before the other node's etcd serves"),
+            (both_go_on(&etcd(1, None, &[1, 2], &[]), peer(Some(2))), "a voter with a leader first"),
+            (both_go_on(&etcd(1, Some(2), &[2], &[1]), peer(Some(2))), "a voter with a leader first"),
+            (both_go_on(&etcd(1, Some(1), &[1], &[2]), peer(Some(1))), "a learner is there"),
+        ];
+        for (waits, why) in waits {
+            assert!(waits.as_ref().is_err_and(|said| said.contains(why)), "{waits:?} is not: {why}");
+        }
+    }
+
+    #[test]
+    fn whose_certificates_they_are_is_known_by_their_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = node1(dir.path(), "true");
+        assert!(own.has_own_ca() && own.must_have_own_ca().is_ok());
+        let mut given = PARAMETERS;
+        given[2].1 = "/etc/etcd/etcd.crt";
+        let given = Here { context: Context::of_test(dir.path(), &given), ..own };
+        assert!(!given.has_own_ca());
+        let why = given.must_have_own_ca().unwrap_err().0;
+        assert!(why.contains("/etc/etcd/etcd.crt is of your own making: type 'tandem certs install'"), "{why}");
+    }
+}

@@ -1,0 +1,153 @@
+//! `tandem collect`: one look at the cluster, for everybody who is not there to look. `tandem-collect.timer` starts it.
+
+mod passwords;
+mod seen;
+mod status;
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use log::{LevelFilter, warn};
+use serde::Serialize;
+
+use self::seen::Seen;
+pub(super) use self::status::PATH as KEPT;
+use super::exit::Failure;
+use super::node::must_be_root;
+use super::report::{Form, Report};
+use crate::command::Programs;
+use crate::events::deliver::{self, Outcome, Places};
+use crate::events::{self, Event, Repeat, append, make_directory};
+use crate::logging;
+
+const HELP: &str = "\
+It publishes what this node knows of itself in a private node attribute (for which no CIB is written), replaces
+/var/lib/tandem/status.json and the metrics, tells of what has changed, and brings events to their recipients. What fails of it
+does not keep the rest from being done. tandem-collect.timer starts it every 30 seconds:
+
+  systemctl enable --now tandem-collect.timer
+
+With --json: status and metrics are the files that were written, recipients are told of as by 'tandem events test', and problems
+are sentences on what could not be done.";
+
+/// Looks at the cluster once, and keeps what was seen for others
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(super) struct Arguments {
+    /// node_exporter's textfile directory, where it is not the distribution's
+    #[arg(long, value_name = "DIR")]
+    textfile: Option<PathBuf>,
+    /// The resource, where the cluster has several
+    #[arg(long, value_name = "ID")]
+    resource: Option<String>,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// What was done.
+#[derive(Default, Serialize)]
+pub(super) struct Collected {
+    status: Option<PathBuf>,
+    metrics: Option<PathBuf>,
+    recipients: Vec<Outcome>,
+    problems: Vec<String>,
+}
+
+impl Report for Collected {
+    /// The journal gets no line where all is as it was half a minute ago.
+    fn text(&self) -> String {
+        let delivered = self.recipients.iter().filter(|outcome| outcome.delivered > 0);
+        let brought = delivered.map(|outcome| format!("{}: {} events", outcome.recipient, outcome.delivered));
+        brought.collect::<Vec<_>>().join("\n")
+    }
+
+    fn complaint(&self) -> Option<std::borrow::Cow<'_, str>> {
+        (!self.problems.is_empty()).then(|| self.problems.join("; ").into())
+    }
+}
+
+impl Collected {
+    /// The value, or a problem.
+    fn noted<T, E: Display>(&mut self, result: Result<T, E>) -> Option<T> {
+        result.map_err(|error| self.problems.push(error.to_string())).ok()
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Collected, Failure> {
+    must_be_root()?;
+    let tag = "tandem-collect".to_owned();
+    logging::init(logging::Settings { tag, stderr: LevelFilter::Warn, syslog: LevelFilter::Off, file: None });
+    let programs = Programs::default();
+    let mut done = Collected::default();
+    let (cluster, published) = seen::look(&programs, arguments.resource.as_deref());
+    done.noted(published);
+    let path = Path::new(status::PATH);
+    let before = status::read(path);
+    let seen = Seen::of(cluster, before.as_ref().and_then(|before| before.pacemakercluster.as_ref()));
+    let events = changes(before.as_ref(), &seen);
+    let places = Places::default();
+    done.noted(make_directory(&places.events));
+    for event in events {
+        done.noted(append(&places.events, event, Repeat::Never));
+    }
+    // After the events: what was not told is told by the next look.
+    let written = done.noted(status::write(path, &seen));
+    done.status = written.map(|()| path.to_owned());
+    let counts = done.noted(deliver::count(&places)).unwrap_or_default();
+    let metrics = done.noted(seen.tell_prometheus(counts, arguments.textfile.as_deref()));
+    done.metrics = metrics.flatten();
+    passwords::settle(&programs, &seen.cluster);
+    // Who is to be told is in the CIB. Where Pacemaker is stopped, events wait, and nothing is wrong with that.
+    if !seen.cluster.pacemaker.is_absent() {
+        bring(&programs, &places, &mut done);
+    }
+    Ok(done)
+}
+
+fn changes(before: Option<&status::Before>, seen: &Seen) -> Vec<Event> {
+    let mut events = events::seen::changes(before.map(|before| &before.cluster), &seen.cluster);
+    let verdict = seen.verdict();
+    events.extend(events::seen::verdict(&seen.cluster, before.map(|before| before.health.verdict.as_str()), &verdict));
+    events
+}
+
+/// A recipient that is down is no fault of this node's, and is told of in its own words.
+fn bring(programs: &Programs, places: &Places, done: &mut Collected) {
+    let named = deliver::recipients(programs, places);
+    let Some(recipients) = done.noted(named).flatten() else { return };
+    let outcomes = done.noted(deliver::deliver(places, &recipients, false));
+    done.recipients = outcomes.unwrap_or_default();
+    for Outcome { recipient, waiting, failure, .. } in &done.recipients {
+        if let Some(why) = failure {
+            warn!("{recipient} is not reached, {waiting} events wait: {why}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::golden;
+    use super::*;
+
+    #[test]
+    fn what_was_done_is_told_where_there_is_something_to_tell() {
+        assert_eq!(Collected::default().text(), "");
+        assert_eq!(Collected::default().complaint(), None);
+        let outcome = |recipient: &str, delivered| Outcome {
+            recipient: recipient.to_owned(),
+            delivered,
+            waiting: 0,
+            lost: 0,
+            failure: None,
+        };
+        let collected = Collected {
+            status: Some(status::PATH.into()),
+            metrics: Some("/var/lib/node_exporter/textfile_collector/tandem.prom".into()),
+            recipients: vec![outcome("journal", 2), outcome("file:/var/log/tandem-events", 0)],
+            problems: vec!["/var/lib/tandem/status.json: No space left on device (os error 28)".to_owned()],
+        };
+        assert!(collected.complaint().is_some_and(|why| why.contains("No space left")));
+        golden::compare("collect", &collected);
+    }
+}

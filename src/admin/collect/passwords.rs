@@ -1,0 +1,44 @@
+//! The end of a password's change on this node, for whom nobody types: a file with two lines loses the first one once the BMC
+//! accepts the second.
+
+use std::path::Path;
+
+use log::{info, warn};
+
+use crate::cluster::{Cluster, FenceDevice};
+use crate::command::Programs;
+use crate::decide::Fact;
+use crate::fence::password_file::PasswordFile;
+use crate::fence::renewal::{self, Asks, Settled};
+use crate::health::fencing::is_ours;
+use crate::pacemaker::fence_options;
+
+/// Looks at each device's file, and asks its BMC only where that has two lines, and not more often than its accounts take.
+pub(super) fn settle(programs: &Programs, cluster: &Cluster) {
+    let Fact::Known(configuration) = &cluster.configuration else { return };
+    let staged = configuration.fence_devices.iter().filter(|device| is_ours(device)).filter_map(two_lines);
+    let staged: Vec<(&FenceDevice, &Path)> = staged.collect();
+    if staged.is_empty() {
+        return;
+    }
+    let Ok(options) = fence_options::read(programs) else { return };
+    for (device, path) in staged {
+        let id = &device.resource.id;
+        let Ok(lines) = options.lines_of(id) else { continue };
+        let target = device.targets.first().map(String::as_str);
+        let plug = target.and_then(|target| device.plugs.get(target)).map(String::as_str);
+        match renewal::settle(&lines, target, plug, path, Asks::NowAndThen) {
+            Ok(Settled::Dropped) => {
+                info!("{id}: its BMC accepts the new password, and {} has it alone", path.display());
+            }
+            Ok(Settled::Unknown(why)) => warn!("{id}: both of its passwords stay: {why}"),
+            Ok(Settled::Single | Settled::FirstIsValid | Settled::NotDue) => {}
+            Err(error) => warn!("{id}: {} cannot be changed: {error}", path.display()),
+        }
+    }
+}
+
+fn two_lines(device: &FenceDevice) -> Option<(&FenceDevice, &Path)> {
+    let path = Path::new(device.resource.parameters.get("password_file")?);
+    (PasswordFile::look(path).ok()?.lines.len() > 1).then_some((device, path))
+}

@@ -1,0 +1,64 @@
+//! One look, what it means, and what of it goes to others: the other node, and Prometheus.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::admin::fencing::copies;
+use crate::admin::metrics::fencing_tests;
+use crate::cluster::{self, Cluster, Limits, NotPublished};
+use crate::command::Programs;
+use crate::decide::Fact;
+use crate::health::conditions::{self, Conditions};
+use crate::health::pacemaker_cluster::{self, PacemakerCluster};
+use crate::health::{self, Health};
+use crate::metrics::{self, Disruptions, Extras, disruptions};
+
+/// One look, and what it means.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub cluster: Cluster,
+    pub health: Health,
+    conditions: Conditions,
+    pub pacemakercluster: PacemakerCluster,
+}
+
+impl Seen {
+    /// What `cluster` means, after the object of the look before.
+    pub(super) fn of(cluster: Cluster, before: Option<&PacemakerCluster>) -> Self {
+        let conditions = conditions::of(&cluster);
+        let pacemakercluster = pacemaker_cluster::render(&conditions, cluster.at, before);
+        Self { health: health::assess(&cluster), conditions, pacemakercluster, cluster }
+    }
+
+    /// How the cluster is, in one word.
+    pub(super) fn verdict(&self) -> String {
+        let word = serde_json::to_value(self.health.verdict).unwrap_or_default();
+        word.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Replaces the metrics in `textfile`, with how many events there were of each reason; answers where they are.
+    pub(super) fn tell_prometheus(
+        &self,
+        events: BTreeMap<String, u64>,
+        textfile: Option<&Path>,
+    ) -> io::Result<Option<PathBuf>> {
+        let disruptions = Disruptions::keep(Path::new(disruptions::PATH), &self.conditions)?;
+        let extras = Extras { events, disruptions, fencing_tests: fencing_tests() };
+        let page = metrics::render(&self.cluster, &self.health, &self.conditions, &extras);
+        metrics::textfile::write(textfile, &page)
+    }
+}
+
+/// Asks about both nodes, and tells the other one of this: its next look takes it, as this one's does.
+pub(super) fn look(programs: &Programs, resource: Option<&str>) -> (Cluster, Result<(), NotPublished>) {
+    let limits = Limits::default();
+    let mut cluster = cluster::look(programs, resource, &limits);
+    let mut own = cluster::take_own(&mut cluster);
+    copies::take_own(&mut cluster);
+    if let Some(Fact::Known(collected)) = cluster.collected.get(&cluster.here) {
+        own.clone_from(collected);
+    }
+    let published = if cluster.pacemaker.is_absent() { Ok(()) } else { cluster::publish(programs, &own, &limits) };
+    (cluster, published)
+}

@@ -1,0 +1,81 @@
+//! The last look, as a file: for who has no time to ask, and for the next look to compare with.
+
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::seen::Seen;
+use crate::cluster::Cluster;
+use crate::health::Health;
+use crate::health::pacemaker_cluster::PacemakerCluster;
+use crate::state_file;
+
+/// Where it is.
+pub(in crate::admin) const PATH: &str = "/var/lib/tandem/status.json";
+/// Changes where a key means something else; keys are added without.
+const FORMAT: u32 = 1;
+
+#[derive(Serialize)]
+struct Status<'a> {
+    format: u32,
+    /// Seconds since 1970.
+    at: u64,
+    cluster: &'a Cluster,
+    health: &'a Health,
+    pacemakercluster: &'a PacemakerCluster,
+}
+
+/// What the next look needs of it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Before {
+    pub cluster: Cluster,
+    pub health: Judged,
+    pub pacemakercluster: Option<PacemakerCluster>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Judged {
+    pub verdict: String,
+}
+
+/// The look before this one; none where there is none that can be read.
+pub(super) fn read(path: &Path) -> Option<Before> {
+    let text = crate::regular_file::read_at_most(path, 16 * 1024 * 1024).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// Replaces it whole, for root's eyes.
+pub(super) fn write(path: &Path, seen: &Seen) -> io::Result<()> {
+    let Seen { cluster, health, pacemakercluster, .. } = seen;
+    let text =
+        serde_json::to_vec_pretty(&Status { format: FORMAT, at: cluster.at, cluster, health, pacemakercluster })?;
+    state_file::replace(path, &text, 0o600)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_for_root_and_reads_as_the_look_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("status.json");
+        assert!(read(&path).is_none());
+        let cluster = Cluster { at: 1_795_442_801, here: "node1".to_owned(), ..Cluster::default() };
+        write(&path, &Seen::of(cluster, None)).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let before = read(&path).unwrap();
+        assert_eq!(
+            (before.cluster.at, before.cluster.here.as_str(), before.health.verdict.as_str()),
+            (1_795_442_801, "node1", "unknown")
+        );
+        std::fs::write(&path, "{").unwrap();
+        assert!(read(&path).is_none());
+    }
+}

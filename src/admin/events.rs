@@ -1,0 +1,217 @@
+//! `tandem events`: what happened, as it is kept on this node; and `tandem events test`, which shows that it reaches everybody.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use super::exit::{Exit, Failure};
+use super::node::must_be_root;
+use super::report::{Form, Report, show};
+use crate::clock;
+use crate::command::Programs;
+use crate::events::deliver::{self, Outcome, Places};
+use crate::events::read::{self, Follower};
+use crate::events::{self, Event, Repeat, Type, append, reason};
+use crate::output;
+use crate::pacemaker;
+
+const HELP: &str = "\
+The events of this node: what Pacemaker tells its alert agent here, what this node's agent decided, and what its collector saw.
+They are kept once the alert is there:
+
+  pcs alert create id=tandem path=/usr/libexec/tandem/alert
+  pcs alert recipient add tandem value=journal
+
+A recipient is journal, file:/PATH or https://HOST/PATH (each event is posted as one JSON object, over verified TLS). The collector
+brings them: 'systemctl enable --now tandem-collect.timer' on each node.
+
+With --json: events, each with its number (it counts on), time, type (Normal, Warning or Error), reason, node, message and cause
+(the same wherever one cause is told again). With --follow as well: one object for each event, as it happens.";
+
+const TEST_HELP: &str = "\
+With --json: recipients, each with the recipient (of a URL no more than the host), delivered (how many events it was brought now),
+waiting (how many are yet to be brought), lost (how many it will never get, as more waited than are kept) and failure.";
+
+/// Shows what happened, the oldest first
+#[derive(Args)]
+#[command(after_help = HELP, args_conflicts_with_subcommands = true)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Shows the events of this time until now: 90m, 24h, 7d
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = humantime::parse_duration)]
+    since: Duration,
+    /// Goes on with what happens from now on
+    #[arg(long)]
+    follow: bool,
+    /// Where they are kept
+    #[arg(long, value_name = "DIR", default_value = events::DIRECTORY)]
+    directory: PathBuf,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// What else can be done with events.
+#[derive(Subcommand)]
+enum Command {
+    Test(Test),
+}
+
+/// Tells a test event, and brings it to every recipient now
+#[derive(Args)]
+#[command(after_help = TEST_HELP)]
+struct Test {
+    #[command(flatten)]
+    form: Form,
+}
+
+/// How often it is looked for new ones.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Those that were asked for.
+#[derive(Serialize)]
+struct Shown {
+    events: Vec<Event>,
+}
+
+impl Report for Shown {
+    fn text(&self) -> String {
+        self.events.iter().map(Event::line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// How it went with each recipient.
+#[derive(Serialize)]
+struct Tested {
+    recipients: Vec<Outcome>,
+}
+
+impl Report for Tested {
+    fn text(&self) -> String {
+        let line = |outcome: &Outcome| {
+            let Outcome { recipient, delivered, waiting, lost, failure } = outcome;
+            let end = failure.as_ref().map_or_else(|| "reached".to_owned(), |why| format!("not reached: {why}"));
+            let lost = if *lost == 0 { String::new() } else { format!(", {lost} lost") };
+            format!("{recipient}: {end} ({delivered} delivered, {waiting} waiting{lost})")
+        };
+        self.recipients.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    fn complaint(&self) -> Option<std::borrow::Cow<'_, str>> {
+        let failed = self.recipients.iter().filter(|outcome| outcome.failure.is_some()).count();
+        let all = self.recipients.len();
+        (failed > 0).then(|| format!("{failed} of {all} recipients were not reached: see 'pcs alert'").into())
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    match &arguments.command {
+        Some(Command::Test(test)) => show(&run_test(&Programs::default(), &Places::default())?, test.form),
+        None if arguments.follow => follow(arguments).map(|()| Exit::Done),
+        None => show(&Shown { events: since(arguments)? }, arguments.form),
+    }
+}
+
+fn since(arguments: &Arguments) -> Result<Vec<Event>, Failure> {
+    let directory = &arguments.directory;
+    let mut events = read::all(directory).map_err(|error| Failure(format!("{}: {error}", directory.display())))?;
+    let millis = u64::try_from(arguments.since.as_millis()).unwrap_or(u64::MAX);
+    let begin = clock::wall_millis().saturating_sub(millis);
+    events.retain(|event| event.time >= begin);
+    Ok(events)
+}
+
+/// Until nobody reads any more.
+fn follow(arguments: &Arguments) -> Result<(), Failure> {
+    let mut next = since(arguments)?;
+    let last = next.last().map(|last| last.number);
+    let newest = || read::all(&arguments.directory).map(|all| all.last().map_or(0, |last| last.number));
+    let mut follower = Follower::after(last.map_or_else(newest, Ok)?);
+    loop {
+        for event in &next {
+            let line = if arguments.form.json { serde_json::to_string(event)? } else { event.line() };
+            if !output::is_read(line)? {
+                return Ok(());
+            }
+        }
+        clock::sleep(PAUSE);
+        next = follower.next(&arguments.directory)?;
+    }
+}
+
+fn run_test(programs: &Programs, places: &Places) -> Result<Tested, Failure> {
+    must_be_root()?;
+    let recipients = deliver::recipients(programs, places)?.ok_or_else(|| {
+        Failure("no alert brings events: 'pcs alert create id=tandem path=/usr/libexec/tandem/alert'".to_owned())
+    })?;
+    if recipients.is_empty() {
+        return Err(Failure("nobody is told of events: 'pcs alert recipient add tandem value=journal'".to_owned()));
+    }
+    let node = pacemaker::local_node(programs)?;
+    let now = clock::wall_millis();
+    let message = format!("a test from {node}");
+    let event = Event::new(now, Type::Normal, reason::TEST, &node, message, format!("test-{node}-{now}"));
+    append(&places.events, event, Repeat::Never)?;
+    let outcomes = deliver::deliver(places, &recipients, true)?;
+    Ok(Tested { recipients: outcomes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::golden;
+    use super::*;
+    use crate::command::stand_in;
+
+    fn event(number: u64, kind: Type, reason: &str, message: &str) -> Event {
+        let time = 1_795_442_801_843 + number * 1000;
+        Event { number, ..Event::new(time, kind, reason, "node1", message.to_owned(), format!("cause {number}")) }
+    }
+
+    #[test]
+    fn events_are_shown_in_lines_and_as_an_object() {
+        let events = vec![
+            event(7, Type::Error, reason::NODE_OFFLINE, "node1 is lost: it left the cluster"),
+            event(8, Type::Warning, reason::FENCING, "node1 was fenced: Operation reboot of node1 by node2: OK"),
+            event(9, Type::Normal, reason::NODE_ONLINE, "node1 is a member of the cluster"),
+        ];
+        golden::compare("events", &Shown { events });
+    }
+
+    #[test]
+    fn a_test_tells_of_each_recipient() {
+        let outcome = |recipient: &str, failure: Option<&str>| Outcome {
+            recipient: recipient.to_owned(),
+            delivered: u64::from(failure.is_none()),
+            waiting: u64::from(failure.is_some()) * 3,
+            lost: 0,
+            failure: failure.map(str::to_owned),
+        };
+        let why = "it answered 503 Service Unavailable";
+        let tested =
+            Tested { recipients: vec![outcome("journal", None), outcome("https://hooks.example.com", Some(why))] };
+        assert_eq!(tested.complaint().unwrap(), "1 of 2 recipients were not reached: see 'pcs alert'");
+        golden::compare("events-test", &tested);
+    }
+
+    #[test]
+    fn without_an_alert_or_a_recipient_the_sentence_says_what_to_type() {
+        if must_be_root().is_err() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let places = Places { events: dir.path().join("events"), state: dir.path().join("state"), ..Places::default() };
+        for (script, words) in [
+            ("exit 105", "no alert brings events"),
+            (
+                "echo '<alerts><alert id=\"a\" path=\"/usr/libexec/tandem/alert\"/></alerts>'",
+                "nobody is told of events",
+            ),
+        ] {
+            let programs = stand_in(dir.path(), "cibadmin", script);
+            let Failure(why) = run_test(&programs, &places).err().unwrap();
+            assert!(why.starts_with(words), "{why}");
+        }
+    }
+}

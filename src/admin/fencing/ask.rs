@@ -1,0 +1,75 @@
+//! The BMCs, asked from this node with the options that the CIB has for each device, as the fence agent itself would ask
+//! them: a monitor, and the account's role. No power is touched.
+
+use crate::bmc_note::BmcNote;
+use crate::cluster::{Cluster, Configuration, FenceDevice};
+use crate::command::Programs;
+use crate::decide::Fact;
+use crate::fence::examine::{self, Examined};
+use crate::health::fencing::{Answer, Asked, is_ours};
+use crate::openshift::bare_metal;
+use crate::openshift::machine::PATIENCE;
+use crate::pacemaker::fence_options::{self, Devices};
+
+use crate::admin::node::{self, ResourceArgument};
+
+/// Asks all of them at once, or those of the device called `device`.
+pub(super) fn all(
+    cluster: &Cluster,
+    configuration: &Configuration,
+    device: Option<&str>,
+    resource: &ResourceArgument,
+) -> Asked {
+    let programs = Programs::default();
+    let options = fence_options::read(&programs).map_err(|error| error.to_string());
+    let devices =
+        configuration.fence_devices.iter().filter(|one| device.is_none_or(|wanted| one.resource.id == wanted));
+    let pairs: Vec<(&FenceDevice, &str)> = devices
+        .filter(|device| is_ours(device))
+        .flat_map(|device| {
+            let unnamed = device.targets.is_empty().then_some("");
+            device.targets.iter().map(String::as_str).chain(unnamed).map(move |target| (device, target))
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        let options = &options;
+        let asked: Vec<_> = pairs.iter().map(|pair| scope.spawn(move || one(pair.0, pair.1, options))).collect();
+        let hosts = scope.spawn(|| attached_hosts(configuration, resource));
+        let mut answers: Vec<Answer> = asked.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        for answer in &mut answers {
+            answer.note.millis_to_off = answer.note.millis_to_off.or_else(|| measured(cluster, &answer.note));
+        }
+        Asked { answers, attached_hosts: hosts.join().unwrap_or_default() }
+    })
+}
+
+/// How long it took to Off when this node's agent, or the other one's, last switched it off.
+fn measured(cluster: &Cluster, note: &BmcNote) -> Option<u64> {
+    let known = cluster.collected.values().filter_map(Fact::known).flat_map(|collected| &collected.bmcs);
+    known.filter(|known| known.address == note.address).filter_map(|known| known.millis_to_off).max()
+}
+
+fn one(device: &FenceDevice, target: &str, options: &Result<Devices, String>) -> Answer {
+    let id = &device.resource.id;
+    let lines = match options {
+        Ok(devices) => devices.lines_of(id).map_err(|error| error.to_string()),
+        Err(why) => Err(why.clone()),
+    };
+    let named = Some(target).filter(|target| !target.is_empty());
+    let plug = device.plugs.get(target).map(String::as_str);
+    let found = match lines {
+        Ok(lines) => examine::device(&lines, named, plug),
+        Err(why) => examine::failed(why),
+    };
+    let Examined { mut note, role, may_reset, locked, .. } = found;
+    if note.address.is_empty() {
+        note.address = device.resource.parameters.get("ip").cloned().unwrap_or_default();
+    }
+    Answer { device: id.clone(), target: target.to_owned(), note, role, may_reset, locked }
+}
+
+/// Where there is no OpenShift, or no etcd that could be one's, there is nothing to ask.
+fn attached_hosts(configuration: &Configuration, resource: &ResourceArgument) -> Fact<Vec<String>> {
+    let Ok(context) = node::context(resource) else { return Fact::NotAsked };
+    bare_metal::attached(&context.params.kubeconfig, &configuration.nodes, PATIENCE)
+}

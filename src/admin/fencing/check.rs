@@ -1,0 +1,145 @@
+//! `tandem fencing check`: everything that fencing needs, looked at without touching any power.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{ask, seen};
+use crate::admin::exit::{Exit, Failure};
+use crate::admin::node::ResourceArgument;
+use crate::admin::report::{Form, Report};
+use crate::cluster::Cluster;
+use crate::decide::Fact;
+use crate::health::fencing::{self, Asked, Checked, Level};
+use crate::health::words::rfc3339;
+
+const HELP: &str = "\
+It asks each BMC from this node, as the fence agent would, with the options that the CIB has (the password is sent to the
+BMC, and shown nowhere), and counts what the collector of the other node published. That a reset works cannot be proven
+without one: the reset types that the BMC lists, the account's role and the last test are the evidence.
+
+Exit codes: 0 all is well, 3 there are warnings, 4 a node could not be fenced now, 1 it is not known.
+
+With --json: at is when it was asked, in RFC 3339, and on which node (here); level is ok, warning, unknown or failure, of the worst
+finding; nodes and devices have each one's level and a sentence; findings are what is out of line, the worst first, each with a
+stable id, its level, the node and the device that it is about (or null), a sentence (text) and what to type (command, or null).";
+
+/// Checks whether each node could be fenced now; no power is touched
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Arguments {
+    /// Only this fence device
+    #[arg(value_name = "DEVICE")]
+    device: Option<String>,
+    #[command(flatten)]
+    resource: ResourceArgument,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// The answer.
+#[derive(Serialize)]
+pub(super) struct Answered {
+    at: String,
+    here: String,
+    #[serde(flatten)]
+    checked: Checked,
+}
+
+impl Report for Answered {
+    fn text(&self) -> String {
+        let Checked { nodes, devices, findings, .. } = &self.checked;
+        let mut text = String::new();
+        for (kind, standings) in [("node", nodes), ("device", devices)] {
+            for (name, standing) in standings {
+                let _ = writeln!(text, "{kind:<7} {name:<16} {:<8} {}", word(standing.level), standing.text);
+            }
+        }
+        if !findings.is_empty() && !text.is_empty() {
+            text.push('\n');
+        }
+        for finding in findings {
+            let _ = writeln!(text, "{}: {}", word(finding.level), finding.text);
+            if let Some(command) = &finding.command {
+                let _ = writeln!(text, "    {command}");
+            }
+        }
+        text.trim_end().to_owned()
+    }
+
+    fn exit(&self) -> Exit {
+        match self.checked.level {
+            Level::Ok => Exit::Done,
+            Level::Warning => Exit::Degraded,
+            Level::Unknown => Exit::Failed,
+            Level::Failure => Exit::Worst,
+        }
+    }
+}
+
+fn word(level: Level) -> &'static str {
+    match level {
+        Level::Ok => "ok",
+        Level::Warning => "warning",
+        Level::Unknown => "unknown",
+        Level::Failure => "failure",
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Answered, Failure> {
+    let cluster = seen::look(arguments.resource.id());
+    Ok(answer(&cluster, look(&cluster, arguments.device.as_deref(), &arguments.resource)?))
+}
+
+fn answer(cluster: &Cluster, checked: Checked) -> Answered {
+    Answered { at: rfc3339(cluster.at), here: cluster.here.clone(), checked }
+}
+
+/// Asks the BMCs, and applies the rules to all that is known then.
+pub(super) fn look(cluster: &Cluster, device: Option<&str>, resource: &ResourceArgument) -> Result<Checked, Failure> {
+    if !nix::unistd::geteuid().is_root() {
+        return Err(Failure("only root may read the options of fence devices: type it with sudo".to_owned()));
+    }
+    let Fact::Known(configuration) = &cluster.configuration else {
+        return Ok(fencing::check(cluster, &Asked::default(), device));
+    };
+    if let Some(wanted) = device
+        && !configuration.fence_devices.iter().any(|one| one.resource.id == wanted)
+    {
+        let ids: Vec<&str> = configuration.fence_devices.iter().map(|one| one.resource.id.as_str()).collect();
+        return Err(Failure(format!("no fence device is called '{wanted}'; there are: {}", ids.join(", "))));
+    }
+    let asked = ask::all(cluster, configuration, device, resource);
+    Ok(fencing::check(cluster, &asked, device))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::report::golden;
+    use crate::health::fencing::tests::{asked, healthy};
+
+    #[test]
+    fn a_check_is_shown_in_both_forms_and_its_worst_finding_is_its_exit_code() {
+        let (mut cluster, mut asked) = (healthy(), asked());
+        let well = answer(&cluster, fencing::check(&cluster, &asked, None));
+        assert_eq!((well.exit(), well.checked.findings.len()), (Exit::Done, 0));
+        asked.answers[1].note.failure = Some("unable to log in".to_owned());
+        asked.answers[0].note.clock_ahead = Some(-7_200);
+        if let Fact::Known(pacemaker) = &mut cluster.pacemaker {
+            pacemaker.nodes[1].online = false;
+        }
+        let report = answer(&cluster, fencing::check(&cluster, &asked, None));
+        assert_eq!(report.exit(), Exit::Worst);
+        golden::compare("fencing-check", &report);
+    }
+
+    #[test]
+    fn what_could_not_be_asked_is_no_good_answer() {
+        let cluster = Cluster { at: 1, ..Cluster::default() };
+        let report = answer(&cluster, fencing::check(&cluster, &Asked::default(), None));
+        assert_eq!(report.exit(), Exit::Failed);
+        assert!(report.text().contains("pcs cluster start"), "{}", report.text());
+    }
+}

@@ -1,0 +1,136 @@
+//! What tests of fencing came to, a line for each, on the node that conducted them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::regular_file;
+use crate::state_file;
+
+/// The file.
+pub(in crate::admin) const PATH: &str = "/var/lib/tandem/fencing-tests.jsonl";
+/// So many tests are kept, which is decades.
+const LINES: usize = 200;
+const FILE_LIMIT: u64 = 1024 * 1024;
+
+/// A test.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Record {
+    /// When it was asked for, in RFC 3339.
+    pub(super) at: String,
+    /// The node that was fenced, and the one that did it.
+    pub(super) node: String,
+    pub(super) by: String,
+    pub(super) passed: bool,
+    /// Why it did not pass.
+    pub(super) why: Option<String>,
+    pub(super) seconds: Phases,
+    /// Tandem's version.
+    pub(super) tandem: String,
+}
+
+/// Seconds from the request on; what was not seen is not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Phases {
+    /// The fence agent had the proof that the node was off.
+    pub(super) off: Option<f64>,
+    /// Pacemaker had the fencing's result.
+    pub(super) told: Option<f64>,
+    /// The survivor answered again after its longest pause.
+    pub(super) writes: Option<f64>,
+    /// How long that pause was.
+    pub(super) longest_pause: Option<f64>,
+    /// The BMC said On.
+    pub(super) on: Option<f64>,
+    /// Corosync had the node as a member again.
+    pub(super) member: Option<f64>,
+    pub(super) learner: Option<f64>,
+    pub(super) voter: Option<f64>,
+    /// Nothing was left that somebody would have to clean up.
+    pub(super) clean: Option<f64>,
+}
+
+impl Phases {
+    /// Each with what it is called in the table.
+    pub(super) fn rows(&self) -> [(&'static str, Option<f64>); 9] {
+        [
+            ("Off proven", self.off),
+            ("Pacemaker told", self.told),
+            ("writes possible", self.writes),
+            ("longest pause", self.longest_pause),
+            ("On", self.on),
+            ("Corosync member", self.member),
+            ("learner", self.learner),
+            ("voter", self.voter),
+            ("nothing left to clean up", self.clean),
+        ]
+    }
+}
+
+/// A time as it is written down: tenths of a second are what it was measured to.
+pub(super) fn seconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 10.0).round() / 10.0
+}
+
+/// The last test of `node` that the file at `path` knows. Lines that cannot be read are passed over.
+pub(super) fn before(path: &Path, node: &str) -> Option<Record> {
+    let text = regular_file::text_of_at_most(path, FILE_LIMIT).ok()?;
+    text.lines().rev().filter_map(|line| serde_json::from_str::<Record>(line).ok()).find(|record| record.node == node)
+}
+
+/// Adds a test to the file at `path`.
+pub(super) fn add(path: &Path, record: &Record) -> std::io::Result<()> {
+    let text = regular_file::text_of_at_most(path, FILE_LIMIT).unwrap_or_default();
+    let mut lines: Vec<&str> = text.lines().collect();
+    let line = serde_json::to_string(record)?;
+    lines.push(&line);
+    let newest = lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default();
+    state_file::replace(path, format!("{}\n", newest.join("\n")).as_bytes(), 0o600)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn the_last_test_of_the_same_node_is_found_and_the_file_is_bounded() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("not/yet/fencing-tests.jsonl");
+        assert_eq!(before(&path, "node1"), None);
+        let record = |node: &str, told| Record {
+            node: node.to_owned(),
+            seconds: Phases { told: Some(told), ..Phases::default() },
+            ..Record::default()
+        };
+        for (at, told) in (0..250).zip([1.0, 2.0].into_iter().cycle()) {
+            add(&path, &record(if at % 2 == 0 { "node1" } else { "node2" }, told)).unwrap();
+        }
+        assert_eq!(before(&path, "node2"), Some(record("node2", 2.0)));
+        assert_eq!(before(&path, "node3"), None);
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().count(), LINES);
+        // A power cut in the middle of an older one, or somebody's editor.
+        std::fs::write(&path, format!("{text}half a li")).unwrap();
+        assert_eq!(before(&path, "node1"), Some(record("node1", 1.0)));
+    }
+
+    #[test]
+    fn a_line_keeps_its_form() {
+        let text = include_str!("../../../tests/fixtures/formats/0.1.0/fencing-test.json").trim_end();
+        let record: Record = serde_json::from_str(text).unwrap();
+        assert_eq!((record.seconds.off, record.seconds.voter), (Some(4.2), None));
+        assert_eq!(serde_json::to_string(&record).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Record>("{\"of_a_later_version\":1}").unwrap(), Record::default());
+    }
+
+    #[test]
+    fn times_are_tenths_of_seconds() {
+        assert_eq!(seconds(Duration::from_millis(4_249)).to_string(), "4.2");
+    }
+}

@@ -1,0 +1,14 @@
+//! The cluster, as these commands look at it.
+
+use super::copies;
+use crate::cluster::{self, Cluster, Limits};
+use crate::command::Programs;
+
+/// All that is known of it from here, now. `resource` is the one that is meant where there are several. What this node knows of
+/// itself needs no collector.
+pub(super) fn look(resource: Option<&str>) -> Cluster {
+    let mut cluster = cluster::look(&Programs::default(), resource, &Limits::default());
+    cluster::take_own(&mut cluster);
+    copies::take_own(&mut cluster);
+    cluster
+}

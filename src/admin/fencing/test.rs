@@ -1,0 +1,219 @@
+//! `tandem fencing test`: fences a node for good reason, namely to see that it works, and how long everything takes.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+
+use clap::Args;
+use indicatif::ProgressBar;
+use serde::Serialize;
+
+use super::record::{self, Record};
+use super::watch::{Seen, Watch};
+use super::{check, seen, with_node};
+use crate::admin::exit::{Exit, Failure};
+use crate::admin::node::{self, ResourceArgument};
+use crate::admin::prompt::{Answers, Prompt};
+use crate::admin::report::{Form, Report};
+use crate::clock::{self, Deadline};
+use crate::cluster::{Cluster, Configuration};
+use crate::command::Programs;
+use crate::health::fencing::{Checked, Level};
+use crate::pacemaker::attributes;
+
+const HELP: &str = "\
+It is typed on the other node, refuses where 'tandem fencing check' finds that fencing would fail or etcd has not two voters,
+says what will happen, and asks for the node's name (--confirm NODE answers that). Then Pacemaker fences the node, which is off
+and on again: a node that serves, at a time that you choose. The survivor's etcd takes no writes for some seconds.
+
+The table is in seconds since the request, beside those of the test before. 'writes possible' is when a linearizable read, of
+which one is sent each 100 ms, was answered again after the longest pause. What was not seen is a '-'.
+
+It may be ended at any time: what Pacemaker has begun it finishes, and there is nothing to undo. Every test that was carried out
+is a line of /var/lib/tandem/fencing-tests.jsonl; the time of one that passed is the node's attribute etcd_fencing_tested.
+
+Exit codes: 0 passed, 4 not fenced or not back in time, 1 refused: nothing was done.
+
+With --json: node was fenced by the other node (by) at a time in RFC 3339; passed, or why not (null where it passed); seconds has
+the table (off, told, writes, longest_pause, on, member, learner, voter, clean; null for what was not seen); tandem is the
+version; before is the test before, or null; next is what to type now.";
+
+/// Fences a node, to prove that it works; asks for the node's name
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Arguments {
+    /// The node that is to be fenced: the other one
+    #[arg(value_name = "NODE")]
+    node: String,
+    /// How long it may take until the node votes again
+    #[arg(long, value_name = "TIME", default_value = "20m", value_parser = humantime::parse_duration)]
+    timeout: Duration,
+    #[command(flatten)]
+    answers: Answers,
+    #[command(flatten)]
+    resource: ResourceArgument,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// What it came to.
+#[derive(Serialize)]
+pub(super) struct Tested {
+    #[serde(flatten)]
+    record: Record,
+    before: Option<Record>,
+    next: String,
+}
+
+impl Report for Tested {
+    fn text(&self) -> String {
+        let Record { node, seconds, why, .. } = &self.record;
+        let mut text = match why {
+            None => format!("{node} was fenced and is back\n\n"),
+            Some(why) => format!("NOT PASSED: {why}\n\n"),
+        };
+        let before = self.before.as_ref().map(|before| before.seconds.rows());
+        let shown = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), |time| format!("{time:.1}"));
+        let when = self.before.as_ref().and_then(|before| before.at.get(..10)).unwrap_or_default();
+        let _ = writeln!(text, "{:<26} {:>8} {when:>12}", "seconds", "now");
+        for (at, (name, time)) in seconds.rows().into_iter().enumerate() {
+            let then = before.and_then(|rows| rows.get(at).map(|(_, time)| shown(*time))).unwrap_or_default();
+            let _ = writeln!(text, "{:<26} {:>8} {then:>12}", name, shown(time));
+        }
+        let _ = write!(text, "\nnow {}", self.next);
+        text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+    }
+
+    fn exit(&self) -> Exit {
+        if self.record.passed { Exit::Done } else { Exit::Worst }
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Tested, Failure> {
+    let node = arguments.node.as_str();
+    let cluster = seen::look(arguments.resource.id());
+    let configuration = target(&cluster, node)?;
+    let checked = check::look(&cluster, None, &arguments.resource)?;
+    may_be_tested(&checked, node)?;
+    let context = node::context(&arguments.resource)?;
+    let before = record::before(Path::new(record::PATH), node);
+    let prompt = Prompt::new(&arguments.answers, arguments.form);
+    announce(&prompt, &checked, configuration, node, before.as_ref())?;
+    prompt.name(&format!("Type the name of the node that is to be fenced ({node})"), node)?;
+    let at = clock::wall_millis();
+    let programs = Programs::default();
+    let watch = Watch {
+        programs: &programs,
+        resource: arguments.resource.id(),
+        endpoint: &context.own_endpoint,
+        credentials: context.credentials(),
+        node,
+        id: corosync_id(&cluster, node),
+        end: Deadline::after(arguments.timeout),
+    };
+    let seen = watch.fence(&ProgressBar::new_spinner());
+    let record = record_of(&cluster.here, node, at, seen);
+    keep(&prompt, &programs, &record, at)?;
+    let next = next(&cluster.here, node, &record);
+    Ok(Tested { record, before, next })
+}
+
+/// As Pacemaker shows it, which has the id of every node that was ever online.
+fn corosync_id(cluster: &Cluster, node: &str) -> u32 {
+    let nodes = cluster.pacemaker.known().map(|pacemaker| pacemaker.nodes.as_slice()).unwrap_or_default();
+    nodes.iter().find(|one| one.name == node).and_then(|one| one.id.parse().ok()).unwrap_or_default()
+}
+
+/// The configuration of a cluster in which `node` can be the one that is fenced.
+fn target<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configuration, Failure> {
+    let configuration = with_node(cluster, node)?;
+    let nodes = &configuration.nodes;
+    if node == cluster.here {
+        let other = nodes.iter().find(|one| *one != node).map_or("the other node", String::as_str);
+        return Err(Failure(format!(
+            "this is {node}, and no node fences itself: type 'tandem fencing test {node}' on {other}"
+        )));
+    }
+    Ok(configuration)
+}
+
+/// Nobody is fenced for a test where that would not work, or where it would cost more than a short pause.
+fn may_be_tested(checked: &Checked, node: &str) -> Result<(), Failure> {
+    const NEEDED: [&str; 2] = ["not-two-voters", "node-not-online"];
+    let stops = |finding: &&crate::health::fencing::Finding| {
+        let is_needed = NEEDED.contains(&finding.id) || finding.level == Level::Failure;
+        is_needed || (finding.level == Level::Unknown && finding.id != "not-asked")
+    };
+    match checked.findings.iter().find(stops) {
+        None => Ok(()),
+        Some(finding) => {
+            Err(Failure(format!("{node} is not fenced for a test now: {}; see 'tandem fencing check'", finding.text)))
+        }
+    }
+}
+
+/// Says what will happen, and what is not as good as it could be.
+fn announce(
+    prompt: &Prompt<'_>,
+    checked: &Checked,
+    configuration: &Configuration,
+    node: &str,
+    before: Option<&Record>,
+) -> Result<(), Failure> {
+    for finding in &checked.findings {
+        prompt.tell(format_args!("warning: {}", finding.text))?;
+    }
+    let devices = configuration.fence_devices.iter().filter(|device| device.targets.iter().any(|one| one == node));
+    let devices: Vec<&str> = devices.map(|device| device.resource.id.as_str()).collect();
+    prompt.tell(format_args!(
+        "{node} is switched off, without a shutdown, and on again, by {}. Everything that runs there ends.",
+        devices.join(" and ")
+    ))?;
+    let pause = before.and_then(|before| before.seconds.longest_pause);
+    let pause = pause.map_or_else(|| "some seconds".to_owned(), |pause| format!("{pause:.1} s, as in the test before"));
+    prompt.tell(format_args!("etcd takes no writes for {pause}; nothing that it acknowledged is lost."))?;
+    prompt.tell(format_args!(
+        "{node} boots, joins as a learner, and votes again by itself. Until then this node is alone."
+    ))
+}
+
+/// `at` is in milliseconds, as are what it is compared with.
+fn record_of(here: &str, node: &str, at: u64, seen: Seen) -> Record {
+    let Seen { phases, why } = seen;
+    Record {
+        at: humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_millis(at)).to_string(),
+        node: node.to_owned(),
+        by: here.to_owned(),
+        passed: why.is_none(),
+        why,
+        seconds: phases,
+        tandem: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+/// Writes it down where others look. The node is fenced, whatever comes of that.
+fn keep(prompt: &Prompt<'_>, programs: &Programs, record: &Record, at: u64) -> Result<(), Failure> {
+    if let Err(error) = record::add(Path::new(record::PATH), record) {
+        prompt.tell(format_args!("warning: {} cannot be written: {error}", record::PATH))?;
+    }
+    if record.passed
+        && let Err(error) = attributes::publish_fencing_test(programs, &record.node, at / 1_000)
+    {
+        prompt.tell(format_args!("warning: the node's attribute is not written: {error}"))?;
+    }
+    Ok(())
+}
+
+/// The other half of the test, or what to do where this one failed.
+fn next(here: &str, node: &str, record: &Record) -> String {
+    if record.passed {
+        format!("type on {node}: tandem fencing test {here}")
+    } else if record.seconds.told.is_none() {
+        "type: tandem fencing check".to_owned()
+    } else {
+        "type: tandem status".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! `tandem fencing update`: another password, user, address or certificate for a node's BMC, without a moment in which the node
+//! could not be fenced.
+//!
+//! A password file gets the new one as its second line, by one rename, and loses the first one once the BMC accepts the second.
+//! What is in the CIB changes in one write. Nothing is stored before the BMC has shown that it works, but what is staged.
+
+mod device;
+mod other;
+mod steps;
+mod values;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+
+use self::steps::Work;
+use super::seen;
+use crate::admin::exit::{Exit, Failure};
+use crate::admin::node::{ResourceArgument, must_be_root};
+use crate::admin::report::{Form, Report};
+use crate::admin::ssh::host;
+use crate::command::Programs;
+
+const HELP: &str = "\
+Nothing is stored before the BMC has accepted it from here and has shown the node's own UUID; a refusal changes nothing. Only
+--stage stores without that: the new password as second line of the password file, which is tried where the BMC refuses the first.
+So stage it on both nodes, change it at the BMC, and type the command without a password on both: whichever line is valid then
+stays. The collector does that by itself, too. --change-at-bmc does all of it. Without --ssh it says what to type on the other node.
+
+Without an option that names something new it asks for a new password, or, where the file has two lines, sees which is valid.
+
+Exit codes: 0 done; 1 refused, nothing was changed, or as it says; 3 done here, and something is left to be done: the other node's
+copy is old, or OpenShift's API did not answer, so that its operator puts the old one back until the command was typed again.
+
+With --json: node is fenced by device; done has a sentence for each change; lines is how many passwords this node's file has now
+(null where the password is in the CIB); old_on is the node whose copy is old, or null; secret is whether OpenShift's Secret follows
+(null where there is none); next is what to type now. No password is in it.";
+
+/// Gives a node's fence device another password, user, address or certificate; asks for the password where none is given
+#[derive(Args)]
+#[command(after_help = HELP)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
+pub(in crate::admin) struct Arguments {
+    /// The node that is fenced through the BMC
+    #[arg(value_name = "NODE")]
+    node: String,
+    /// The fence device, where the node has several
+    #[arg(long, value_name = "ID")]
+    device: Option<String>,
+    /// Takes the new password from the first line of this file
+    #[arg(long, value_name = "FILE", conflicts_with = "password_stdin")]
+    password_file: Option<PathBuf>,
+    /// Takes the new password from the first line of standard input
+    #[arg(long)]
+    password_stdin: bool,
+    /// Asks for no password, where the other node types it
+    #[arg(long, hide = true)]
+    no_question: bool,
+    /// The new user at the BMC
+    #[arg(long, value_name = "NAME")]
+    username: Option<String>,
+    /// The BMC's new address, with :PORT where that is not 443
+    #[arg(long, value_name = "ADDRESS")]
+    ip: Option<String>,
+    /// The system's new path at the BMC
+    #[arg(long, value_name = "URI")]
+    systems_uri: Option<String>,
+    /// The SHA-256 fingerprint of the BMC's new certificate
+    #[arg(long, value_name = "SHA256")]
+    ssl_fingerprint: Option<String>,
+    /// Stores the new password as second choice, before the BMC has it
+    #[arg(long, conflicts_with_all = ["change_at_bmc", "username", "ip", "systems_uri", "ssl_fingerprint"])]
+    stage: bool,
+    /// Sets the new password at the BMC, too
+    #[arg(long, conflicts_with_all = ["username", "ip", "systems_uri", "ssl_fingerprint"])]
+    change_at_bmc: bool,
+    /// Does the same on the other node, through ssh
+    #[arg(long, value_name = "[USER@]HOST", value_parser = host)]
+    ssh: Option<String>,
+    /// How long the other node, and OpenShift's API, may take
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = humantime::parse_duration)]
+    timeout: Duration,
+    #[command(flatten)]
+    resource: ResourceArgument,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// What was done.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Updated {
+    node: String,
+    device: String,
+    done: Vec<String>,
+    lines: Option<usize>,
+    old_on: Option<String>,
+    secret: Option<bool>,
+    next: Vec<String>,
+}
+
+impl Report for Updated {
+    fn text(&self) -> String {
+        let mut lines = self.done.clone();
+        if let Some(node) = &self.old_on {
+            lines.push(format!("{node} has an old copy of the password file"));
+        }
+        if self.secret == Some(false) {
+            lines.push("OpenShift's operator will put the old one back: its Secret could not be changed".to_owned());
+        }
+        lines.extend(self.next.iter().map(|next| format!("now {next}")));
+        lines.join("\n")
+    }
+
+    fn exit(&self) -> Exit {
+        if self.old_on.is_some() || self.secret == Some(false) { Exit::Degraded } else { Exit::Done }
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Updated, Failure> {
+    must_be_root()?;
+    let programs = Programs::default();
+    let cluster = seen::look(arguments.resource.id());
+    let device = device::find(&programs, &cluster, &arguments.node, arguments.device.as_deref())?;
+    let new = values::read(arguments, &device)?;
+    Work::new(arguments, &programs, &cluster, device, new).run()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::report::golden;
+
+    #[test]
+    fn what_is_left_to_be_done_is_told_and_is_the_exit_code() {
+        let done = Updated { node: "node2".to_owned(), device: "fence-node2".to_owned(), ..Updated::default() };
+        assert_eq!(done.exit(), Exit::Done);
+        let left = Updated {
+            done: vec!["the BMC accepts the new password, and /etc/tandem/bmc-password has it".to_owned()],
+            lines: Some(1),
+            old_on: Some("node1".to_owned()),
+            secret: Some(false),
+            next: vec![
+                "type on node1: tandem fencing update node2".to_owned(),
+                "type again, when the API answers: tandem fencing update node2".to_owned(),
+            ],
+            ..done
+        };
+        assert_eq!(left.exit(), Exit::Degraded);
+        golden::compare("fencing-update", &left);
+    }
+}

@@ -1,0 +1,336 @@
+//! The steps of an update, in an order in which each may be the last one: whatever is stored, and whatever the BMC has, one of
+//! the passwords that each node knows is valid.
+
+use std::path::Path;
+
+use super::device::Device;
+use super::values::{self, New};
+use super::{Arguments, Updated, other};
+use crate::admin::exit::Failure;
+use crate::admin::fencing::copies;
+use crate::admin::node;
+use crate::cluster::Cluster;
+use crate::command::Programs;
+use crate::decide::Fact;
+use crate::fence::examine::{self, Examined};
+use crate::fence::password_file::{self, PasswordFile};
+use crate::fence::renewal::{self, Asks, Settled};
+use crate::health::view;
+use crate::openshift::fencing_secret::{self, Changes};
+use crate::pacemaker::fence_update;
+use crate::redfish::address::Address;
+use crate::redfish::secret::Secret;
+use crate::redfish::select;
+
+const HTTPS_PORT: u16 = 443;
+
+/// An update at work.
+pub(super) struct Work<'a> {
+    arguments: &'a Arguments,
+    programs: &'a Programs,
+    cluster: &'a Cluster,
+    device: Device,
+    new: New,
+    report: Updated,
+}
+
+impl<'a> Work<'a> {
+    pub(super) fn new(
+        arguments: &'a Arguments,
+        programs: &'a Programs,
+        cluster: &'a Cluster,
+        device: Device,
+        new: New,
+    ) -> Self {
+        let report = Updated { node: device.node.clone(), device: device.id.clone(), ..Updated::default() };
+        Self { arguments, programs, cluster, device, new, report }
+    }
+
+    pub(super) fn run(mut self) -> Result<Updated, Failure> {
+        let (password, file) = (self.new.password.take(), self.device.password_file.clone());
+        match (password, file) {
+            (password, None) => self.in_the_cib(password.as_ref())?,
+            (Some(new), Some(file)) if self.arguments.stage => self.stage(&new, &file)?,
+            (Some(new), Some(file)) if self.arguments.change_at_bmc => self.change_at_bmc(&new, &file)?,
+            (Some(new), Some(file)) if self.new.options.is_empty() => self.take_over(&new, &file)?,
+            (Some(new), Some(file)) => self.both(&new, &file)?,
+            (None, Some(file)) if self.new.options.is_empty() => self.settle_on_both(&file)?,
+            (None, Some(_)) => {
+                self.proven(None)?;
+                self.write_cib(None)?;
+                self.follow(None);
+            }
+        }
+        if let Some(file) = &self.device.password_file {
+            self.report.lines = PasswordFile::look(file).ok().map(|file| file.lines.len());
+        }
+        Ok(self.report)
+    }
+
+    /// All that is in the CIB, with the password where that is there too.
+    fn in_the_cib(&mut self, password: Option<&Secret>) -> Result<(), Failure> {
+        let id = &self.device.id;
+        if self.arguments.stage {
+            return Err(Failure(format!(
+                "{id} has its password in the CIB, which holds one: change it at the BMC and type this without --stage at once, \
+                 or type 'pcs stonith update {id} password= password_file=FILE' first"
+            )));
+        }
+        if self.arguments.change_at_bmc {
+            return Err(Failure(format!(
+                "{id} has its password in the CIB, which holds one, so that its BMC could have another for a moment: \
+                 type 'pcs stonith update {id} password= password_file=FILE' first"
+            )));
+        }
+        self.proven(password)?;
+        self.write_cib(password)?;
+        self.follow(password);
+        Ok(())
+    }
+
+    /// The BMC accepts the new one already.
+    fn take_over(&mut self, new: &Secret, file: &Path) -> Result<(), Failure> {
+        self.proven(Some(new))?;
+        hold(file)?.replace(vec![new.clone()]).map_err(|error| unwritten(file, &error))?;
+        self.done(format!("the BMC accepts the new password, and {} has it", file.display()));
+        self.there(&["--password-stdin"], Some(new), &[]);
+        self.follow(Some(new));
+        Ok(())
+    }
+
+    /// As second choice, before the BMC has it.
+    fn stage(&mut self, new: &Secret, file: &Path) -> Result<(), Failure> {
+        self.stage_here(new, file)?;
+        self.there(&["--stage", "--password-stdin"], Some(new), &["--stage"]);
+        let node = &self.device.node;
+        self.report.next.push(format!("change it at the BMC, then type: tandem fencing update {node}"));
+        Ok(())
+    }
+
+    fn stage_here(&mut self, new: &Secret, path: &Path) -> Result<(), Failure> {
+        let mut file = hold(path)?;
+        let valid = renewal::valid_line(&self.device.options(&[], None), &file);
+        let lines = password_file::staged(&file.lines, valid, new).ok_or_else(|| {
+            let (path, node) = (path.display(), &self.device.node);
+            Failure(format!(
+                "{path} has two passwords, and it is not known which is valid: type 'tandem fencing update {node}' first"
+            ))
+        })?;
+        if lines != file.lines {
+            file.replace(lines).map_err(|error| unwritten(path, &error))?;
+        }
+        self.done(format!("{} has the new password as its second line", path.display()));
+        Ok(())
+    }
+
+    /// Staged on both nodes, changed at the BMC, and the old one dropped: cut off anywhere, one line of each file is valid.
+    fn change_at_bmc(&mut self, new: &Secret, path: &Path) -> Result<(), Failure> {
+        self.proven_as_it_is()?;
+        self.stage_on_both(new, path, "--change-at-bmc")?;
+        let (target, plug) = (self.device.node.clone(), self.device.plug.clone());
+        let options = self.device.options(&[], None);
+        let changed = examine::change_password(&options, Some(&target), plug.as_deref(), new);
+        // What was said to the change is one thing, whom the BMC lets in another: that counts.
+        let options = self.device.options(&[], Some(new.reveal()));
+        let seen = examine::device(&options, Some(&target), plug.as_deref());
+        if let Some(why) = seen.note.failure {
+            let why = changed.err().map_or(why, |error| error.to_string());
+            return Err(Failure(format!(
+                "the password was not changed at the BMC ({why}); it is the second line of {} now: change it there by hand, or \
+                 type the old one with 'tandem fencing update {target} --password-file FILE'",
+                path.display()
+            )));
+        }
+        self.done(format!("the BMC of {target} has the new password"));
+        self.settle_on_both(path)?;
+        self.follow(Some(new));
+        Ok(())
+    }
+
+    /// A password of the file's and what is in the CIB change one after the other: between the two the BMC is let in with what
+    /// it had, or with the file's second line.
+    fn both(&mut self, new: &Secret, path: &Path) -> Result<(), Failure> {
+        self.proven(Some(new))?;
+        self.stage_on_both(new, path, "the other options")?;
+        self.write_cib(None)?;
+        hold(path)?.replace(vec![new.clone()]).map_err(|error| unwritten(path, &error))?;
+        self.done(format!("the BMC accepts the new password, and {} has it alone", path.display()));
+        self.there(&["--password-stdin"], Some(new), &[]);
+        self.follow(Some(new));
+        Ok(())
+    }
+
+    fn stage_on_both(&mut self, new: &Secret, path: &Path, what: &str) -> Result<(), Failure> {
+        let Some(other) = self.other() else { return self.stage_here(new, path) };
+        let (node, id) = (self.device.node.clone(), self.device.id.clone());
+        let stage = format!("tandem fencing update {node} --device {id} --stage");
+        match &self.arguments.ssh {
+            Some(host) => {
+                let words = [node.as_str(), "--device", id.as_str(), "--stage", "--password-stdin"];
+                let staged = other::run(self.programs, host, &words, Some(new.reveal()), self.arguments.timeout);
+                staged.map_err(|why| {
+                    Failure(format!(
+                        "nothing was changed: the password cannot be staged on {other} ({why}); type there '{stage}'"
+                    ))
+                })?;
+                self.done(format!("{other} has the new password as its second line"));
+            }
+            None if copies::has(self.cluster, &other, &id, new) => {}
+            None if view::is_online(self.cluster, &other) => {
+                return Err(Failure(format!(
+                    "nothing was changed: {other} does not have the new password, and {what} would shut it out; add --ssh {other}, \
+                     or type there '{stage}', wait half a minute, and type this again"
+                )));
+            }
+            None => {
+                self.done(format!("{other} is not online: its copy will be old when it is back"));
+            }
+        }
+        self.stage_here(new, path)
+    }
+
+    /// Sees which of two lines is valid, here and there.
+    fn settle_on_both(&mut self, path: &Path) -> Result<(), Failure> {
+        let (node, plug) = (self.device.node.clone(), self.device.plug.clone());
+        let options = self.device.options(&[], None);
+        let settled = renewal::settle(&options, Some(&node), plug.as_deref(), path, Asks::Now);
+        match settled.map_err(|error| unwritten(path, &error))? {
+            Settled::Dropped => {
+                self.done(format!("the BMC accepts the new password, and {} has it alone", path.display()));
+            }
+            Settled::Single | Settled::NotDue => self.done(format!("{} has one password", path.display())),
+            Settled::FirstIsValid => {
+                self.done("the BMC accepts the old password still, and both stay".to_owned());
+                self.report.next.push(format!("change it at the BMC, then type: tandem fencing update {node}"));
+                return Ok(());
+            }
+            Settled::Unknown(why) => {
+                return Err(Failure(format!("both passwords stay, as it is not known which is valid: {why}")));
+            }
+        }
+        self.there(&["--no-question"], None, &[]);
+        Ok(())
+    }
+
+    /// The other node's half of what was done here, with these words, or what to type there.
+    fn there(&mut self, words: &[&str], password: Option<&Secret>, by_hand: &[&str]) {
+        let Some(other) = self.other() else { return };
+        let (node, id) = (self.device.node.clone(), self.device.id.clone());
+        let to_type = [&["tandem", "fencing", "update", &node], by_hand].concat().join(" ");
+        match &self.arguments.ssh {
+            Some(host) => {
+                let all = [&[node.as_str(), "--device", id.as_str()], words].concat();
+                let password = password.map(Secret::reveal);
+                match other::run(self.programs, host, &all, password, self.arguments.timeout) {
+                    Ok(()) => return self.done(format!("the same on {other}")),
+                    Err(why) => self.done(format!("not on {other}: {why}")),
+                }
+            }
+            // It has what is valid; where it has the old one, too, its collector drops that.
+            None if self.newest().is_some_and(|new| copies::has(self.cluster, &other, &id, &new)) => return,
+            None => {}
+        }
+        self.report.next.push(format!("type on {other}: {to_type}"));
+        self.report.old_on = Some(other);
+    }
+
+    /// The last line of this node's file.
+    fn newest(&self) -> Option<Secret> {
+        PasswordFile::look(self.device.password_file.as_ref()?).ok()?.lines.pop()
+    }
+
+    /// The other node of the cluster, where it has one.
+    fn other(&self) -> Option<String> {
+        let nodes = &self.cluster.configuration.known()?.nodes;
+        nodes.iter().find(|node| **node != self.cluster.here).cloned()
+    }
+
+    /// That the BMC lets the device in as it is now.
+    fn proven_as_it_is(&self) -> Result<(), Failure> {
+        self.judged(examine::device(
+            &self.device.options(&[], None),
+            Some(&self.device.node),
+            self.device.plug.as_deref(),
+        ))
+    }
+
+    /// That the BMC does with the new values, and with `password`, what fencing needs, and is the node's own.
+    fn proven(&self, password: Option<&Secret>) -> Result<(), Failure> {
+        let values: Vec<(&str, &str)> = self.values();
+        let options = self.device.options(&values, password.map(Secret::reveal));
+        self.judged(examine::device(&options, Some(&self.device.node), self.device.plug.as_deref()))
+    }
+
+    fn judged(&self, seen: Examined) -> Result<(), Failure> {
+        let node = &self.device.node;
+        if let Some(why) = seen.note.failure {
+            let is_refused = !seen.login.refused.is_empty();
+            let way = if is_refused { "; where the BMC is to have it only later, add --stage" } else { "" };
+            return Err(Failure(format!("nothing was changed: {why}{way}")));
+        }
+        let own = self.cluster.collected.get(node).and_then(Fact::known).and_then(|known| known.dmi_uuid.clone());
+        if let (Some(own), Some(theirs)) = (own, seen.note.uuid)
+            && !select::same_uuid(&own, &theirs)
+        {
+            return Err(Failure(format!(
+                "nothing was changed: the BMC at {} has the machine {theirs}, and {node} is {own}: type the address of its own \
+                 with --ip",
+                seen.note.address
+            )));
+        }
+        Ok(())
+    }
+
+    fn values(&self) -> Vec<(&'static str, &str)> {
+        self.new.options.iter().map(|(name, value)| (*name, value.as_str())).collect()
+    }
+
+    /// One write, with the password where the CIB has that.
+    fn write_cib(&mut self, password: Option<&Secret>) -> Result<(), Failure> {
+        let mut values = self.values();
+        values.extend(password.and_then(values::text).map(|password| ("password", password)));
+        fence_update::set(self.programs, &self.device.id, &values)?;
+        let names: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
+        let done = format!("{} has another {}", self.device.id, names.join(", "));
+        self.done(done);
+        Ok(())
+    }
+
+    /// OpenShift's Secret, where there is one.
+    fn follow(&mut self, password: Option<&Secret>) {
+        let Ok(kubeconfig) = node::kubeconfig(&self.arguments.resource) else { return };
+        let host = self.arguments.ip.as_deref().and_then(|ip| Address::parse(ip, HTTPS_PORT).ok());
+        let host = host.map(|address| address.short());
+        let changes = Changes {
+            username: self.arguments.username.as_deref(),
+            password: password.map(Secret::reveal),
+            host: host.as_deref(),
+            system: self.arguments.systems_uri.as_deref(),
+        };
+        match fencing_secret::follow(&kubeconfig, &self.device.node, &changes, self.arguments.timeout) {
+            Fact::Known(()) => {
+                self.report.secret = Some(true);
+                self.done("OpenShift's Secret follows".to_owned());
+            }
+            Fact::Unknown(why) => {
+                self.report.secret = Some(false);
+                self.done(format!("OpenShift's Secret does not follow: {why}"));
+                let again = format!("tandem fencing update {} with the same options", self.device.node);
+                self.report.next.push(format!("type again, when the API answers: {again}"));
+            }
+            Fact::Absent | Fact::NotAsked => {}
+        }
+    }
+
+    fn done(&mut self, sentence: String) {
+        self.report.done.push(sentence);
+    }
+}
+
+fn hold(path: &Path) -> Result<PasswordFile, Failure> {
+    PasswordFile::hold(path).map_err(|error| unwritten(path, &error))
+}
+
+fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
+    Failure(format!("the password file {} cannot be changed: {error}", path.display()))
+}

@@ -1,0 +1,116 @@
+//! What is new, as it was typed; a password from where no other process can read it.
+
+use std::io::{self, Read};
+
+use super::Arguments;
+use super::device::Device;
+use crate::admin::exit::Failure;
+use crate::fence::password_file::{self, PasswordFile};
+use crate::redfish::secret::Secret;
+use crate::wiped;
+
+/// No password is longer.
+const LIMIT: u64 = 64 * 1024;
+
+/// What is to be changed.
+pub(super) struct New {
+    pub password: Option<Secret>,
+    /// Options by their names, in the CIB.
+    pub options: Vec<(&'static str, String)>,
+}
+
+/// What `arguments` say, and the password that is typed where they leave that out.
+pub(super) fn read(arguments: &Arguments, device: &Device) -> Result<New, Failure> {
+    let given = [
+        ("username", &arguments.username),
+        ("ip", &arguments.ip),
+        ("systems_uri", &arguments.systems_uri),
+        ("ssl_fingerprint", &arguments.ssl_fingerprint),
+    ];
+    let mut options: Vec<(&'static str, String)> = Vec::new();
+    for (name, value) in given {
+        let Some(value) = value else { continue };
+        if value.is_empty() || value.chars().any(char::is_control) {
+            return Err(Failure(format!(
+                "--{} has no value that could be stored: type it anew",
+                name.replace('_', "-")
+            )));
+        }
+        options.push((name, value.clone()));
+        options.extend(device.with_it(name).map(|(other, value)| (other, value.to_owned())));
+    }
+    let password = match (&arguments.password_file, arguments.password_stdin) {
+        (Some(path), _) => {
+            let content = wiped::read_at_most(path, LIMIT)
+                .map_err(|error| Failure(format!("--password-file {} cannot be read: {error}", path.display())))?;
+            Some(first_line(&content)?)
+        }
+        (None, true) => {
+            let content = wiped::read(io::stdin().lock().take(LIMIT), usize::try_from(LIMIT).unwrap_or_default())?;
+            Some(first_line(&content)?)
+        }
+        (None, false) if asks(arguments, device, options.is_empty()) => Some(typed(arguments, device)?),
+        (None, false) => None,
+    };
+    if device.password_file.is_none() && password.as_ref().is_some_and(|password| text(password).is_none()) {
+        return Err(Failure(
+            "this password has characters that the CIB cannot hold: choose another, or give the device a password_file"
+                .to_owned(),
+        ));
+    }
+    Ok(New { password, options })
+}
+
+/// As a text that the CIB can hold.
+pub(super) fn text(password: &Secret) -> Option<&str> {
+    std::str::from_utf8(password.reveal()).ok().filter(|text| !text.chars().any(char::is_control))
+}
+
+/// Whether a password has to be typed: where nothing else is new, and there is no second line that could be what is meant.
+fn asks(arguments: &Arguments, device: &Device, nothing_else: bool) -> bool {
+    let is_staged = || {
+        let path = device.password_file.as_ref();
+        path.is_some_and(|path| PasswordFile::look(path).is_ok_and(|file| file.lines.len() > 1))
+    };
+    nothing_else && !arguments.no_question && (arguments.stage || arguments.change_at_bmc || !is_staged())
+}
+
+fn first_line(content: &[u8]) -> Result<Secret, Failure> {
+    match password_file::lines(content).into_iter().next().filter(|line| !line.is_empty()) {
+        Some(line) => Ok(line),
+        None => Err(Failure("the new password is empty: its first line has to be the password".to_owned())),
+    }
+}
+
+fn typed(arguments: &Arguments, device: &Device) -> Result<Secret, Failure> {
+    let ask = |question: String| {
+        rpassword::prompt_password(question).map(zeroize::Zeroizing::new).map_err(|_| {
+            Failure(
+                "no password was given, and nobody can be asked: add --password-file FILE or --password-stdin"
+                    .to_owned(),
+            )
+        })
+    };
+    let first = ask(format!("New password of the BMC of {} ({}): ", device.node, device.id))?;
+    // The BMC says whether a password is mistyped, unless it is to have it only later.
+    if arguments.stage || arguments.change_at_bmc {
+        let second = ask("The same once more: ".to_owned())?;
+        if *first != *second {
+            return Err(Failure("the two passwords differ: nothing was changed".to_owned()));
+        }
+    }
+    first_line(first.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_the_first_line_and_never_empty() {
+        assert_eq!(first_line(b"a b \r\nrest\n").unwrap().reveal(), b"a b ");
+        assert!(first_line(b"\nx\n").unwrap_err().0.contains("empty"));
+        assert_eq!(text(&Secret::new("p\u{e4}ss <&\"")), Some("p\u{e4}ss <&\""));
+        assert_eq!((text(&Secret::new(b"\xff".to_vec())), text(&Secret::new("a\tb"))), (None, None));
+    }
+}

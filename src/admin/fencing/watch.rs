@@ -1,0 +1,309 @@
+//! A fencing from the request to the last trace of it, as the survivor sees it. It only looks: whoever ends it in the middle
+//! leaves to Pacemaker what Pacemaker has begun, and nothing else behind.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+
+use super::record::{Phases, seconds};
+use crate::bmc_note;
+use crate::clock::{self, Deadline};
+use crate::cluster::{self, Cluster, Limits};
+use crate::command::Programs;
+use crate::decide::Fact;
+use crate::etcd::blocking;
+use crate::etcd::client::{Credentials, Endpoint};
+use crate::fence::note;
+use crate::pacemaker::by_hand;
+
+/// Between two reads, as often as a client would notice.
+const READS: Duration = Duration::from_millis(100);
+/// A read that takes longer counts as none, and so many wait at most.
+const READ_LIMIT: Duration = Duration::from_secs(2);
+const READS_AT_ONCE: usize = 25;
+/// Between two looks at who is a member of what.
+const LOOKS: Duration = Duration::from_millis(200);
+const LOOK_LIMIT: Duration = Duration::from_secs(2);
+/// Between two looks at everything, once the node is a voter again.
+const WHOLE_LOOKS: Duration = Duration::from_secs(1);
+/// What the fencer gets for a fencing; its own time-outs are shorter.
+const FENCING: Duration = Duration::from_secs(180);
+
+/// What is watched.
+pub(super) struct Watch<'a> {
+    pub(super) programs: &'a Programs,
+    pub(super) resource: Option<&'a str>,
+    /// This node's etcd.
+    pub(super) endpoint: &'a Endpoint,
+    pub(super) credentials: &'a Credentials,
+    /// The node that is fenced.
+    pub(super) node: &'a str,
+    /// Corosync's id of it.
+    pub(super) id: u32,
+    /// Until when all of it has to be over.
+    pub(super) end: Deadline,
+}
+
+/// How it ended.
+pub(super) struct Seen {
+    pub(super) phases: Phases,
+    /// Why the test did not pass, if it did not.
+    pub(super) why: Option<String>,
+}
+
+/// Where the node stands, as far as it was seen.
+#[derive(Clone, Copy, Default)]
+struct Marks {
+    /// It was seen away from Corosync, and from the voters.
+    away: bool,
+    no_voter: bool,
+    member: Option<Duration>,
+    learner: Option<Duration>,
+    voter: Option<Duration>,
+    clean: Option<Duration>,
+}
+
+impl Watch<'_> {
+    /// Has the node fenced, and follows it until it is back.
+    pub(super) fn fence(&self, bar: &ProgressBar) -> Seen {
+        let began_at = clock::wall_millis();
+        let told: Mutex<Option<Result<Duration, String>>> = Mutex::new(None);
+        let answered: Mutex<Vec<Duration>> = Mutex::new(Vec::new());
+        let is_over = AtomicBool::new(false);
+        let marks = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let done = by_hand::reboot(self.programs, self.node, self.end.at_most(FENCING));
+                let done = done.map(|()| self.end.elapsed()).map_err(|error| error.to_string());
+                *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+            });
+            scope.spawn(|| self.read(&answered, &is_over));
+            let marks = self.follow(&told, bar);
+            is_over.store(true, Ordering::Relaxed);
+            marks
+        });
+        let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let answered = answered.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (writes, longest_pause) = longest_pause(answered, self.end.elapsed());
+        let (off, on) = powered(began_at);
+        let phases = Phases {
+            off: off.map(seconds),
+            told: told.clone().and_then(Result::ok).map(seconds),
+            writes: writes.map(seconds),
+            longest_pause: Some(seconds(longest_pause)),
+            on: on.map(seconds),
+            member: marks.member.map(seconds),
+            learner: marks.learner.map(seconds),
+            voter: marks.voter.map(seconds),
+            clean: marks.clean.map(seconds),
+        };
+        Seen { phases, why: self.missing(told, &marks) }
+    }
+
+    fn missing(&self, told: Option<Result<Duration, String>>, marks: &Marks) -> Option<String> {
+        let limit = self.end.budget().as_secs();
+        let node = self.node;
+        match told {
+            Some(Err(why)) => return Some(format!("{node} was not fenced: {why}")),
+            None => return Some(format!("{node} was not fenced within {limit} s: see 'pcs stonith history'")),
+            Some(Ok(_)) => {}
+        }
+        let lacks = lacks(marks)?;
+        Some(format!("{node} {lacks} after {limit} s: see 'tandem status'"))
+    }
+
+    /// Reads until it is over. Each read is a thread of its own, as one that finds no majority waits for it.
+    fn read(&self, answered: &Mutex<Vec<Duration>>, is_over: &AtomicBool) {
+        let waiting = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            while !is_over.load(Ordering::Relaxed) {
+                if waiting.load(Ordering::Relaxed) < READS_AT_ONCE {
+                    waiting.fetch_add(1, Ordering::Relaxed);
+                    scope.spawn(|| {
+                        if blocking::confirmed_read(self.endpoint, self.credentials, READ_LIMIT).is_ok() {
+                            answered.lock().unwrap_or_else(PoisonError::into_inner).push(self.end.elapsed());
+                        }
+                        waiting.fetch_sub(1, Ordering::Relaxed);
+                    });
+                }
+                clock::sleep(READS);
+            }
+        });
+    }
+
+    /// Looks until the node is back and nothing is left, or the fencing failed, or the time is over.
+    fn follow(&self, told: &Mutex<Option<Result<Duration, String>>>, bar: &ProgressBar) -> Marks {
+        let mut marks = Marks::default();
+        while !self.end.has_passed() {
+            let told = told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if matches!(told, Some(Err(_))) {
+                break;
+            }
+            self.look(&mut marks);
+            bar.set_message(format!("{}: {}", self.node, step(told.is_some(), &marks)));
+            bar.tick();
+            if marks.voter.is_some() && told.is_some() {
+                if self.is_clean() {
+                    marks.clean = Some(self.end.elapsed());
+                    break;
+                }
+                self.end.sleep(WHOLE_LOOKS);
+            }
+            self.end.sleep(LOOKS);
+        }
+        bar.finish_and_clear();
+        marks
+    }
+
+    /// Who is a member of what, as far as that is answered just now.
+    fn look(&self, marks: &mut Marks) {
+        let now = || Some(self.end.elapsed());
+        if marks.member.is_none()
+            && let Fact::Known(quorum) = cluster::ask_quorum(self.programs, &Limits::default())
+        {
+            let is_there = quorum.members.contains(&self.id);
+            marks.away |= !is_there;
+            marks.member = if is_there && marks.away { now() } else { None };
+        }
+        if marks.voter.is_some() {
+            return;
+        }
+        let Fact::Known(etcd) = blocking::observe(self.endpoint, self.credentials, LOOK_LIMIT).etcd else { return };
+        // A learner that has not started yet has no name; nobody else could be one.
+        let own = etcd
+            .members
+            .iter()
+            .find(|member| member.name == self.node || (member.is_learner && member.name.is_empty()));
+        marks.no_voter |= own.is_none_or(|member| member.is_learner);
+        match own {
+            Some(member) if member.is_learner => marks.learner = marks.learner.or_else(now),
+            Some(_) if marks.no_voter => marks.voter = now(),
+            _ => {}
+        }
+    }
+
+    fn is_clean(&self) -> bool {
+        nothing_is_left(&cluster::look(self.programs, self.resource, &Limits::default()), self.node)
+    }
+}
+
+/// What did not come to be in time, if anything.
+fn lacks(marks: &Marks) -> Option<&'static str> {
+    match marks {
+        Marks { member: None, .. } => Some("has not come back to the cluster"),
+        Marks { learner: None, voter: None, .. } => Some("has not come back to etcd"),
+        Marks { voter: None, .. } => Some("is a learner still"),
+        Marks { clean: None, .. } => Some("is a voter again, and something is left to clean up"),
+        Marks { .. } => None,
+    }
+}
+
+/// Whether nobody would have to clean up after it: both nodes online, no failure that lasts, nothing under way.
+fn nothing_is_left(cluster: &Cluster, node: &str) -> bool {
+    let Fact::Known(pacemaker) = &cluster.pacemaker else { return false };
+    let is_back = |one: &crate::cluster::Node| one.online && !one.unclean && !one.pending;
+    let etcd = cluster.configuration.known().and_then(|configuration| configuration.etcd.as_ref());
+    let runs = etcd.is_none_or(|etcd| {
+        let mut instances = pacemaker.resources.iter().filter(|one| one.id == etcd.id);
+        instances.any(|one| one.active && one.pending.is_none() && one.nodes.iter().any(|at| at == node))
+    });
+    // What runs again has healed, and needs nobody, whatever Pacemaker remembers of it.
+    let has_healed = |failure: &crate::cluster::Failure| {
+        let mut instances = pacemaker.resources.iter().filter(|one| one.id == failure.resource);
+        instances.any(|one| {
+            let is_there = one.agent.starts_with("stonith:") || one.nodes.contains(&failure.node);
+            is_there && one.active && !one.failed && !one.blocked
+        })
+    };
+    runs && pacemaker.failures.iter().all(has_healed)
+        && pacemaker.nodes.iter().all(is_back)
+        && pacemaker.nodes.iter().any(|one| one.name == node)
+        && pacemaker.fencing.iter().all(|fencing| fencing.status != "pending")
+}
+
+/// What is waited for.
+fn step(told: bool, marks: &Marks) -> &'static str {
+    match (told, marks) {
+        (false, _) => "being fenced",
+        (true, Marks { voter: Some(_), .. }) => "a voter again; waiting until nothing is left to clean up",
+        (true, Marks { learner: Some(_), .. }) => "a learner; waiting until it votes",
+        (true, Marks { member: Some(_), .. }) => "back in the cluster; waiting for its etcd",
+        (true, _) => "fenced; waiting for it to boot",
+    }
+}
+
+/// When the reads went on after their longest pause, and how long that was; the beginning and the end count as answers. A
+/// pause in which nothing was missed is none.
+fn longest_pause(mut answered: Vec<Duration>, end: Duration) -> (Option<Duration>, Duration) {
+    answered.sort_unstable();
+    let mut last = Duration::ZERO;
+    let mut longest = (None, Duration::ZERO);
+    for (at, is_answer) in answered.into_iter().map(|at| (at, true)).chain([(end, false)]) {
+        let pause = at.saturating_sub(last);
+        if pause > longest.1 {
+            longest = (is_answer.then_some(at), pause);
+        }
+        last = at;
+    }
+    longest
+}
+
+/// When the fence agent of this node had the proof of Off, and of On, since `began_at`.
+fn powered(began_at: u64) -> (Option<Duration>, Option<Duration>) {
+    let notes = note::all(Path::new(bmc_note::DIRECTORY));
+    let note = notes
+        .iter()
+        .filter(|note| note.off_at_millis.is_some_and(|at| at >= began_at))
+        .max_by_key(|note| note.off_at_millis);
+    let since = |at: Option<u64>| at?.checked_sub(began_at).map(Duration::from_millis);
+    (since(note.and_then(|note| note.off_at_millis)), since(note.and_then(|note| note.on_at_millis)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::fencing::tests::healthy;
+
+    #[test]
+    fn the_longest_pause_is_found_with_its_end() {
+        let millis = |list: &[u64]| list.iter().copied().map(Duration::from_millis).collect::<Vec<_>>();
+        let found = |answered: &[u64], end| longest_pause(millis(answered), Duration::from_millis(end));
+        let of = |end, pause| (Some(Duration::from_millis(end)), Duration::from_millis(pause));
+        assert_eq!(found(&[100, 200, 5_300, 5_400], 5_500), of(5_300, 5_100));
+        assert_eq!(found(&[5_300, 200, 100], 5_400), of(5_300, 5_100), "they end in any order");
+        assert_eq!(found(&[4_000, 4_100], 4_200), of(4_000, 4_000), "a pause from the beginning on");
+        assert_eq!(found(&[100], 9_000), (None, Duration::from_millis(8_900)), "one that never ended");
+        assert_eq!(found(&[], 9_000), (None, Duration::from_secs(9)));
+    }
+
+    #[test]
+    fn something_is_left_while_anybody_could_see_it() {
+        let cluster = healthy();
+        assert!(nothing_is_left(&cluster, "node2"));
+        let with = |change: fn(&mut crate::cluster::Pacemaker)| {
+            let mut cluster = healthy();
+            let Fact::Known(pacemaker) = &mut cluster.pacemaker else { panic!() };
+            change(pacemaker);
+            nothing_is_left(&cluster, "node2")
+        };
+        assert!(!with(|pacemaker| pacemaker.failures.push(crate::cluster::Failure::default())));
+        let healed = |pacemaker: &mut crate::cluster::Pacemaker| {
+            let failure =
+                crate::cluster::Failure { resource: "etcd".to_owned(), node: "node1".to_owned(), ..Default::default() };
+            pacemaker.failures.push(failure);
+        };
+        assert!(with(healed));
+        assert!(!with(|pacemaker| pacemaker.nodes[1].online = false));
+        assert!(!with(|pacemaker| pacemaker.nodes.truncate(1)));
+        assert!(!with(|pacemaker| pacemaker.resources.retain(|one| one.nodes != ["node2"] || one.id != "etcd")));
+        let pending = crate::cluster::Fencing { status: "pending".to_owned(), ..crate::cluster::Fencing::default() };
+        let mut cluster = healthy();
+        if let Fact::Known(pacemaker) = &mut cluster.pacemaker {
+            pacemaker.fencing.push(pending);
+        }
+        assert!(!nothing_is_left(&cluster, "node2"));
+        assert!(!nothing_is_left(&Cluster::default(), "node2"));
+    }
+}

@@ -1,0 +1,119 @@
+//! `tandem gather`: what a bug report needs, in one file, without secrets.
+
+mod archive;
+mod redact;
+mod sources;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::exit::Failure;
+use super::node::must_be_root;
+use super::report::{Form, Report};
+use super::status;
+use crate::clock;
+use crate::command::Programs;
+use crate::pacemaker;
+use archive::Archive;
+use redact::Redactor;
+use sources::{Found, Source};
+
+const HELP: &str = "\
+The archive holds this node's status, decisions and events, the CIB with the configuration of its fence devices, what Pacemaker's,
+Corosync's and podman's own tools show, the end of the logs, and versions; nothing of what is stored in etcd. Passwords, tokens
+and keys are taken out of everything; names and addresses are not. Each part has at most 8 MiB. Only its owner can read the file: look
+at it before you send it. Type it on both nodes, or give the other node's as well.
+
+With --json: file and bytes are of the archive, entries is what is in it, and missing is what could not be had, each with its name
+and why.";
+
+/// Puts what a bug report needs into one archive, without secrets
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(super) struct Arguments {
+    /// The file to write; tandem-NODE-TIME.tar.gz, here, if it is not given
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// What came of it.
+#[derive(Serialize)]
+pub(super) struct Gathered {
+    file: PathBuf,
+    bytes: u64,
+    entries: Vec<String>,
+    missing: Vec<Missing>,
+}
+
+/// What could not be had.
+#[derive(Serialize)]
+struct Missing {
+    name: String,
+    why: String,
+}
+
+impl Report for Gathered {
+    fn text(&self) -> String {
+        let Self { file, bytes, entries, missing } = self;
+        let mut text = format!("{}: {} parts, {} KiB", file.display(), entries.len(), bytes.div_ceil(1024));
+        for Missing { name, why } in missing {
+            let _ = write!(text, "\nwithout {name}: {why}");
+        }
+        text
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Gathered, Failure> {
+    must_be_root()?;
+    let programs = Programs::default();
+    let node = pacemaker::local_node(&programs).unwrap_or_else(|_| host_name());
+    let file = match &arguments.output {
+        Some(file) => file.clone(),
+        None => PathBuf::from(format!("tandem-{node}-{}.tar.gz", clock::utc_stamp())),
+    };
+    let mut sources = sources::all(&programs);
+    let status = status::text().unwrap_or_else(|Failure(why)| why);
+    sources.push(Source::text("tandem/status.txt", format!("{status}\n")));
+    gather(&file, &sources, &programs)
+}
+
+fn host_name() -> String {
+    nix::unistd::gethostname().map_or_else(|_| "node".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+fn gather(file: &Path, sources: &[Source], programs: &Programs) -> Result<Gathered, Failure> {
+    if file.exists() {
+        return Err(Failure(format!("{} is there already: name another file with --output", file.display())));
+    }
+    let failed = |error: std::io::Error| Failure(format!("{}: {error}", file.display()));
+    // The CIB is asked for first: what is secret in it is taken out of everything.
+    let found: Vec<(&Source, Result<Found, String>)> =
+        sources.iter().map(|source| (source, source.read(programs))).collect();
+    let redactor = Redactor::new(found.iter().filter_map(|(_, found)| found.as_ref().ok()).map(|found| &*found.text));
+    let mut archive = Archive::create(file).map_err(failed)?;
+    let (mut entries, mut missing) = (Vec::new(), Vec::new());
+    for (source, found) in found {
+        match found {
+            Ok(found) => {
+                archive.add(&source.name, redactor.clean(&found.text).as_bytes()).map_err(failed)?;
+                entries.push(source.name.clone());
+            }
+            Err(why) => missing.push(Missing { name: source.name.clone(), why: redactor.clean(&why) }),
+        }
+    }
+    let list: String = missing.iter().fold(String::new(), |mut list, one| {
+        let _ = writeln!(list, "{}: {}", one.name, one.why);
+        list
+    });
+    archive.add("MISSING", list.as_bytes()).map_err(failed)?;
+    let bytes = archive.finish().map_err(failed)?;
+    Ok(Gathered { file: file.to_owned(), bytes, entries, missing })
+}
+
+#[cfg(test)]
+mod tests;

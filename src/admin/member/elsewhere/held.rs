@@ -1,0 +1,121 @@
+//! The lock of a change, for as long as the change takes: a thread keeps it, and it ends with the command.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::admin::exit::Failure;
+use crate::clock::{self, Deadline};
+use crate::etcd::blocking;
+use crate::etcd::client::{Credentials, Endpoint};
+use crate::etcd::member_lock::Taken;
+
+/// How long the lock of a command that was killed stays.
+const LEASE_S: i64 = 10;
+/// How long a renewal counts: what is left of the lease is more than a step may take.
+const COUNTS: Duration = Duration::from_secs(5);
+/// How long a step may take.
+pub(super) const STEP: Duration = Duration::from_secs(4);
+const PAUSE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The lock; given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) key: String,
+    lease: i64,
+    kept: Arc<Kept>,
+    credentials: Credentials,
+}
+
+/// What the thread and the command share.
+#[derive(Debug)]
+struct Kept {
+    endpoints: Mutex<Vec<Endpoint>>,
+    until: Mutex<Deadline>,
+    has_ended: AtomicBool,
+}
+
+/// Takes the lock by the first of `endpoints` that answers; else says who has it.
+pub(super) fn take(
+    endpoints: &[Endpoint],
+    credentials: &Credentials,
+    holder: &str,
+) -> Result<Result<Held, String>, Failure> {
+    let mut why = Failure("no voter is there to take the lock of a change".to_owned());
+    for endpoint in endpoints {
+        let until = Deadline::after(COUNTS);
+        match blocking::take_member_lock(endpoint, credentials, holder, LEASE_S, STEP) {
+            Ok(Taken::By(other)) => return Ok(Err(other)),
+            Ok(Taken::Yes { key, lease }) => {
+                let endpoints = Mutex::new(endpoints.to_vec());
+                let kept = Kept { endpoints, until: Mutex::new(until), has_ended: AtomicBool::new(false) };
+                let held = Held { key, lease, kept: Arc::new(kept), credentials: credentials.clone() };
+                held.keep();
+                return Ok(Ok(held));
+            }
+            Err(error) => why = error.into(),
+        }
+    }
+    Err(why)
+}
+
+impl Held {
+    /// Whether it was renewed just now, so that it outlives a step.
+    pub(super) fn counts(&self) -> bool {
+        !self.kept.until.lock().unwrap_or_else(PoisonError::into_inner).has_passed()
+    }
+
+    /// Who can be asked to renew it from now on.
+    pub(super) fn ask(&self, endpoints: Vec<Endpoint>) {
+        if !endpoints.is_empty() {
+            *self.kept.endpoints.lock().unwrap_or_else(PoisonError::into_inner) = endpoints;
+        }
+    }
+
+    fn keep(&self) {
+        let (kept, lease, credentials) = (Arc::clone(&self.kept), self.lease, self.credentials.clone());
+        thread::spawn(move || {
+            while !kept.has_ended.load(Ordering::Acquire) {
+                clock::sleep(PAUSE);
+                if kept.renew(lease, &credentials) == Some(false) {
+                    return;
+                }
+            }
+        });
+    }
+}
+
+impl Kept {
+    /// `None` where nobody answered.
+    fn renew(&self, lease: i64, credentials: &Credentials) -> Option<bool> {
+        let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for endpoint in endpoints {
+            let until = Deadline::after(COUNTS);
+            match blocking::renew_member_lock(&endpoint, credentials, lease, PATIENCE) {
+                Ok(true) => {
+                    *self.until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+                    return Some(true);
+                }
+                Ok(false) => {
+                    *self.until.lock().unwrap_or_else(PoisonError::into_inner) = Deadline::after(Duration::ZERO);
+                    return Some(false);
+                }
+                Err(_) => {}
+            }
+        }
+        None
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.kept.has_ended.store(true, Ordering::Release);
+        let endpoints = self.kept.endpoints.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // Where nobody answers, it ends by itself.
+        let _ = endpoints
+            .iter()
+            .find(|endpoint| blocking::revoke_lease(endpoint, &self.credentials, self.lease, PATIENCE).is_ok());
+    }
+}

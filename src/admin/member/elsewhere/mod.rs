@@ -1,0 +1,161 @@
+//! Changes of the members of an etcd that is no pair: look, ask the rules for the next step, take it, and look anew.
+
+mod held;
+mod new_etcd;
+mod progress;
+#[cfg(test)]
+mod tests;
+mod wanted;
+mod work;
+
+use std::time::Duration;
+
+use log::LevelFilter;
+
+use self::wanted::{Meant, Wrong};
+use self::work::{End, Work};
+use super::changed::Changed;
+use super::judge::Wanted;
+use super::look::{self, Seen};
+use super::plan;
+use super::source::Source;
+use super::words::{Order, Shared};
+use crate::admin::exit::{Exit, Failure};
+use crate::admin::prompt::Prompt;
+use crate::admin::report::show;
+use crate::clock::{self, Deadline};
+use crate::decide::members::{Forbidden, Membership, Next, Wish, Words, next};
+use crate::etcd::client::Endpoint;
+use crate::{logging, output};
+
+pub(super) fn run(order: &Order, source: &Source, shared: &Shared) -> Result<Exit, Failure> {
+    let deadline = Deadline::after(shared.timeout);
+    let first = look::look_twice(source)?;
+    let meant = match wanted::meant(order, &first.membership) {
+        Ok(meant) => meant,
+        Err(Wrong::Members(why)) => return Err(why),
+        Err(Wrong::Usage(why)) => {
+            output::complain(format_args!("tandem: {why}"));
+            return Ok(Exit::Usage);
+        }
+    };
+    if shared.dry_run {
+        return show(&plan::planned(&planned(&meant), &shared.source)?, shared.form);
+    }
+    let prompt = Prompt::new(&shared.answers, shared.form);
+    show(&change(&meant, first, source, &prompt, deadline)?, shared.form)
+}
+
+fn planned(meant: &Meant) -> Wanted {
+    match (&meant.wish, &meant.new) {
+        (Wish::Promote(_), _) => Wanted::Promote(meant.node.clone()),
+        (Wish::Add(new) | Wish::Replace { old: None, new }, _) => Wanted::Add(new.clone()),
+        (Wish::Replace { .. }, new) => Wanted::Replace { old: meant.node.clone(), new: new.clone() },
+        (Wish::Remove(_), _) => Wanted::Remove { node: meant.node.clone(), allow_fewer: meant.allow_fewer },
+    }
+}
+
+/// Fulfils the wish, as far as it goes until `deadline`.
+fn change(
+    meant: &Meant,
+    mut first: Seen,
+    source: &Source,
+    prompt: &Prompt<'_>,
+    deadline: Deadline,
+) -> Result<Changed, Failure> {
+    let wanted = source.wanted.unwrap_or_else(|| wanted::wanted(&first, meant));
+    first.membership.wanted = wanted;
+    let words = words(meant, &first.membership, prompt)?;
+    loop {
+        match next(&first.membership, &meant.wish, &words) {
+            Next::Done => return Ok(changed(meant, &first, Vec::new(), deadline)),
+            Next::Forbidden(why) if !why.passes() || keeps_from_the_lock(&why) && deadline.has_passed() => {
+                return Ok(changed(meant, &first, Vec::new(), deadline).forbidden(&why));
+            }
+            Next::Forbidden(why) if keeps_from_the_lock(&why) => {
+                clock::sleep(PAUSE);
+                first = look::look(source)?;
+                first.membership.wanted = wanted;
+            }
+            Next::Forbidden(_) | Next::Step(..) => break,
+        }
+    }
+    log_to_syslog();
+    let host = nix::unistd::gethostname().map_or_else(|_| "a host".to_owned(), |name| name.to_string_lossy().into());
+    let process = std::process::id();
+    let holder = format!("'tandem member {} {}' on {host}, process {process}", meant.word, meant.node);
+    let endpoints = endpoints(&first);
+    let lock = match held::take(&endpoints, &source.credentials, &holder)? {
+        Ok(lock) => lock,
+        Err(change) => {
+            let why = Forbidden::ChangeUnderWay { change };
+            return Ok(changed(meant, &first, Vec::new(), deadline).forbidden(&why));
+        }
+    };
+    // Whoever was typed may be the one that goes.
+    let mut known = source.endpoints.clone();
+    known.extend(endpoints.into_iter().filter(|one| !source.endpoints.iter().any(|typed| typed.url == one.url)));
+    let source = Source {
+        endpoints: known,
+        credentials: source.credentials.clone(),
+        pair: None,
+        wanted: Some(wanted),
+        promote_max_lag: source.promote_max_lag,
+        kubeconfig: source.kubeconfig.clone(),
+        own_lock: Some(lock.key.clone()),
+    };
+    let mut work = Work::new(&source, meant, words, &lock, prompt, deadline, first);
+    let end = work.go()?;
+    let changed = changed(meant, &work.seen, std::mem::take(&mut work.made), deadline);
+    Ok(match end {
+        End::Done => changed,
+        End::Forbidden(why) => changed.forbidden(&why),
+    })
+}
+
+/// Without a majority nobody takes a lock either.
+fn keeps_from_the_lock(why: &Forbidden) -> bool {
+    matches!(why, Forbidden::NoLeader { .. } | Forbidden::Unconfirmed)
+}
+
+/// The word that there may be fewer voters, where it takes one: whoever gave it is asked whether he means it.
+fn words(meant: &Meant, membership: &Membership, prompt: &Prompt<'_>) -> Result<Words, Failure> {
+    let none = Words::default();
+    let Wish::Remove(id) = &meant.wish else { return Ok(none) };
+    let is_kept = || matches!(next(membership, &meant.wish, &none), Next::Forbidden(Forbidden::NoReplacement { .. }));
+    if !meant.allow_fewer || !is_kept() {
+        return Ok(none);
+    }
+    let node = &meant.node;
+    let voters = membership.voters().count();
+    prompt
+        .tell(format_args!("{node} is healthy, and nothing replaces it: {} of {voters} voters are left", voters - 1))?;
+    prompt.name_or_leave(&format!("type '{node}' if it may go"), node)?;
+    Ok(Words { fewer_voters: Some(*id) })
+}
+
+fn changed(meant: &Meant, seen: &Seen, made: Vec<String>, deadline: Deadline) -> Changed {
+    let is_new = |new: &&crate::decide::members::Newcomer| {
+        seen.membership.at(&new.peer_url).is_some_and(|member| member.is_learner)
+    };
+    Changed {
+        new_etcd: meant.new.as_ref().filter(is_new).map(|new| new_etcd::variables(new, seen)),
+        ..Changed::done(meant.word, &meant.node, Some(&seen.membership), made, deadline.elapsed().as_secs())
+    }
+}
+
+/// Where healthy voters answered, the leader first.
+fn endpoints(seen: &Seen) -> Vec<Endpoint> {
+    let mut voters: Vec<_> = seen.membership.voters().filter(|voter| voter.is_healthy()).collect();
+    voters.sort_by_key(|voter| seen.membership.leader != Some(voter.id));
+    voters.iter().filter_map(|voter| seen.details.get(&voter.id)?.endpoint.clone()).collect()
+}
+
+/// Every step, and every word of an operator, is in the system's log.
+fn log_to_syslog() {
+    let tag = "tandem".to_owned();
+    logging::init(logging::Settings { tag, stderr: LevelFilter::Off, syslog: LevelFilter::Info, file: None });
+}
+
+/// How often it looks.
+const PAUSE: Duration = Duration::from_secs(1);

@@ -1,0 +1,44 @@
+//! What a new member's etcd is to be started with.
+
+use std::collections::BTreeMap;
+
+use super::super::look::Seen;
+use crate::decide::members::Newcomer;
+
+/// The variables that etcd reads. It is listed when it starts, so all of `ETCD_INITIAL_CLUSTER` has to be as it is in the list.
+pub(super) fn variables(new: &Newcomer, seen: &Seen) -> BTreeMap<&'static str, String> {
+    let others = seen.membership.members.iter().filter(|member| !member.peer_urls.contains(&new.peer_url));
+    let mut cluster: Vec<String> =
+        others.flat_map(|member| member.peer_urls.iter().map(|url| format!("{}={url}", member.name))).collect();
+    cluster.push(format!("{}={}", new.name, new.peer_url));
+    let mut variables = BTreeMap::from([
+        ("ETCD_NAME", new.name.clone()),
+        ("ETCD_INITIAL_CLUSTER", cluster.join(",")),
+        ("ETCD_INITIAL_CLUSTER_STATE", "existing".to_owned()),
+        ("ETCD_INITIAL_ADVERTISE_PEER_URLS", new.peer_url.clone()),
+        ("ETCD_LISTEN_PEER_URLS", new.peer_url.clone()),
+    ]);
+    if let Some(url) = client_url(new, seen) {
+        variables.insert("ETCD_ADVERTISE_CLIENT_URLS", url.clone());
+        variables.insert("ETCD_LISTEN_CLIENT_URLS", url);
+    }
+    variables
+}
+
+/// Its own address, as the others' are made; without one etcd advertises a name of its own machine, where nobody finds it.
+fn client_url(new: &Newcomer, seen: &Seen) -> Option<String> {
+    let host = new.peer_url.rsplit_once(':')?.0.split_once("://")?.1;
+    let mut known = seen.details.values().flat_map(|detail| &detail.client_urls);
+    let (scheme, port) = known.clone().find_map(|url| {
+        let (scheme, address) = url.trim_end_matches('/').split_once("://")?;
+        Some((scheme, address.rsplit_once(':')?.1))
+    })?;
+    let url = format!("{scheme}://{host}:{port}");
+    // On one machine each has a port of its own.
+    (!known.any(|other| *other == url)).then_some(url)
+}
+
+/// The same, as a file for `EnvironmentFile=` has it.
+pub(super) fn lines(variables: &BTreeMap<&'static str, String>) -> String {
+    variables.iter().map(|(name, value)| format!("\n  {name}={value}")).collect::<Vec<_>>().concat()
+}

@@ -1,0 +1,227 @@
+//! The loop: one look, one step, until nothing is left to do or a rule forbids the rest.
+
+use std::time::Duration;
+
+use super::super::look::{self, Seen};
+use super::super::source::Source;
+use super::held::{Held, STEP};
+use super::progress::Progress;
+use super::wanted::Meant;
+use super::{PAUSE, endpoints, new_etcd};
+use crate::admin::exit::Failure;
+use crate::admin::prompt::Prompt;
+use crate::clock::{self, Deadline};
+use crate::decide::evidence::MemberId;
+use crate::decide::members::{Forbidden, Health, Member, Membership, Next, Passed, Step, Wish, Words, judge, next};
+use crate::etcd::blocking;
+use crate::etcd::client::{Endpoint, Error};
+
+/// For how long after a change members may look unhealthy: they follow a new leader, or have just started.
+const SETTLES: Duration = Duration::from_secs(20);
+/// For how long etcd may refuse a step that the rules allow: it looks at connections that are young after a start.
+const INSISTS: Duration = Duration::from_secs(30);
+
+/// What etcd says to a new member beside a voter that is down.
+const UNHEALTHY: &str = "unhealthy cluster";
+
+/// How it ends.
+#[derive(Debug)]
+pub(super) enum End {
+    Done,
+    Forbidden(Forbidden),
+}
+
+pub(super) struct Work<'a> {
+    source: &'a Source,
+    meant: &'a Meant,
+    words: Words,
+    lock: &'a Held,
+    prompt: &'a Prompt<'a>,
+    deadline: Deadline,
+    /// The last look.
+    pub(super) seen: Seen,
+    pub(super) made: Vec<String>,
+    settling: Deadline,
+    insisting: Option<Deadline>,
+    progress: Progress,
+}
+
+impl<'a> Work<'a> {
+    pub(super) fn new(
+        source: &'a Source,
+        meant: &'a Meant,
+        words: Words,
+        lock: &'a Held,
+        prompt: &'a Prompt<'a>,
+        deadline: Deadline,
+        seen: Seen,
+    ) -> Self {
+        let (made, settling, insisting) = (Vec::new(), Deadline::after(Duration::ZERO), None);
+        let progress = Progress::default();
+        Self { source, meant, words, lock, prompt, deadline, seen, made, settling, insisting, progress }
+    }
+
+    pub(super) fn go(&mut self) -> Result<End, Failure> {
+        loop {
+            self.look()?;
+            if self.seen.membership.is_confirmed && self.seen.lock.as_ref() != Some(&self.lock.key) {
+                return Err(lost());
+            }
+            match next(&self.seen.membership, &self.meant.wish, &self.words) {
+                Next::Done => return Ok(End::Done),
+                Next::Step(step, passed) => self.take(&step, passed)?,
+                Next::Forbidden(why) if self.waits(&why) => self.tell_why_it_waits(&why)?,
+                Next::Forbidden(why) => return Ok(End::Forbidden(why)),
+            }
+            clock::sleep(PAUSE);
+        }
+    }
+
+    /// Looks until something is seen; whoever hears nothing loses the lock soon.
+    fn look(&mut self) -> Result<(), Failure> {
+        let mut seen = loop {
+            match look::look(self.source) {
+                Ok(seen) => break seen,
+                Err(why) if !self.lock.counts() || self.deadline.has_passed() => return Err(why),
+                Err(_) => clock::sleep(PAUSE),
+            }
+        };
+        if seen.cluster_id != self.seen.cluster_id {
+            return Err(Failure("another cluster answers now: name the endpoints of one".to_owned()));
+        }
+        for member in &mut seen.membership.members {
+            member.lag_before = self.seen.membership.member(member.id).and_then(|before| before.lag);
+        }
+        if shape(&seen.membership) != shape(&self.seen.membership) {
+            self.settling = Deadline::after(SETTLES);
+        }
+        self.lock.ask(endpoints(&seen));
+        self.seen = seen;
+        Ok(())
+    }
+
+    fn waits(&self, why: &Forbidden) -> bool {
+        let passes = why.passes() || !self.settling.has_passed() && settles(why);
+        passes && !self.deadline.has_passed()
+    }
+
+    fn take(&mut self, step: &Step, passed: Passed) -> Result<(), Failure> {
+        // The look has seen it in etcd; by the clock it has to outlive the step.
+        if !self.lock.counts() {
+            return Err(lost());
+        }
+        let said = said(step, &self.seen.membership);
+        if passed.uses_word {
+            log::warn!("{said}, at an operator's word: it is healthy, and nothing replaces it");
+        }
+        match self.ask(step) {
+            Ok(()) => {
+                self.insisting = None;
+                log::info!("{said}");
+                self.prompt.tell(&said)?;
+                self.made.push(said);
+                if passed.uses_word {
+                    self.words = Words::default();
+                }
+                if let Step::AddLearner(new) = step {
+                    let (name, variables) = (&new.name, self.variables());
+                    self.prompt.tell(format_args!("start etcd for {name} with an empty data dir and:{variables}"))?;
+                }
+                Ok(())
+            }
+            Err(error) => {
+                if let Some((first, passed)) = self.goes_first(step, &error) {
+                    return self.take(&first, passed);
+                }
+                let insisting = self.insisting.get_or_insert_with(|| Deadline::after(INSISTS));
+                if insisting.has_passed() || self.deadline.has_passed() {
+                    return Err(Failure(format!("etcd does not do it ({said}): {error}")));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// etcd lists nobody beside a voter that is down: a dead OLD goes before its replacement is listed, if the rules allow that.
+    fn goes_first(&self, step: &Step, error: &Error) -> Option<(Step, Passed)> {
+        let Wish::Replace { old: Some(old), .. } = &self.meant.wish else { return None };
+        let member = self.seen.membership.member(*old)?;
+        let is_dead = matches!(member.health, Health::No(_));
+        if !is_dead || !matches!(step, Step::AddLearner(_)) || !error.to_string().contains(UNHEALTHY) {
+            return None;
+        }
+        let first = Step::Remove(*old);
+        judge(&self.seen.membership, &first, None, &self.words).ok().map(|passed| (first, passed))
+    }
+
+    fn variables(&self) -> String {
+        let new = self.meant.new.as_ref();
+        new.map(|new| new_etcd::lines(&new_etcd::variables(new, &self.seen))).unwrap_or_default()
+    }
+
+    fn ask(&self, step: &Step) -> Result<(), Error> {
+        let credentials = &self.source.credentials;
+        match step {
+            Step::AddLearner(new) => blocking::add_learner(self.voter(None), credentials, &new.peer_url, STEP),
+            Step::Promote(id) => blocking::promote_member(self.voter(None), credentials, *id, STEP),
+            Step::Remove(id) => blocking::remove_member(self.voter(Some(*id)), credentials, *id, STEP),
+            // Only the leader itself hands over.
+            Step::MoveLeader { to } => blocking::move_leader(self.voter(None), credentials, *to, STEP),
+        }
+    }
+
+    /// The leader, or else another healthy voter, but not the one that goes.
+    fn voter(&self, except: Option<MemberId>) -> &Endpoint {
+        let membership = &self.seen.membership;
+        let endpoint = |voter: &Member| self.seen.details.get(&voter.id)?.endpoint.as_ref();
+        let healthy = || membership.voters().filter(|voter| voter.is_healthy() && Some(voter.id) != except);
+        let leader = healthy().find(|voter| membership.leader == Some(voter.id)).and_then(endpoint);
+        // Without a healthy voter no step is allowed.
+        leader.or_else(|| healthy().find_map(endpoint)).unwrap_or(&self.source.endpoints[0])
+    }
+
+    fn tell_why_it_waits(&mut self, why: &Forbidden) -> Result<(), Failure> {
+        if matches!(why, Forbidden::NotStarted { .. }) && self.progress.is_silent() && self.made.is_empty() {
+            self.prompt.tell(format_args!("start etcd with an empty data dir and:{}", self.variables()))?;
+        }
+        match self.progress.line(why, &self.seen.membership) {
+            Some(line) => self.prompt.tell(line),
+            None => Ok(()),
+        }
+    }
+}
+
+fn lost() -> Failure {
+    Failure("the lock of this change was lost before its next step: type the same again".to_owned())
+}
+
+/// What a change changes.
+fn shape(membership: &Membership) -> (Option<MemberId>, Vec<(MemberId, bool, bool)>) {
+    let of = |member: &Member| (member.id, member.is_learner, member.has_started());
+    (membership.leader, membership.members.iter().map(of).collect())
+}
+
+/// Whether it may be no more than what follows a change.
+fn settles(why: &Forbidden) -> bool {
+    matches!(
+        why,
+        Forbidden::UnhealthyBeside { .. }
+            | Forbidden::UnhealthyFirst { .. }
+            | Forbidden::LearnerUnhealthy { .. }
+            | Forbidden::Unknown { .. }
+            | Forbidden::NoQuorum { .. }
+            | Forbidden::CannotCommit { .. }
+            | Forbidden::QuorumWouldGo { .. }
+            | Forbidden::NoHeir
+    )
+}
+
+fn said(step: &Step, membership: &Membership) -> String {
+    let shown = |id: &MemberId| membership.member(*id).map_or_else(|| format!("member {id:x}"), Member::shown);
+    match step {
+        Step::AddLearner(new) => format!("{} is listed as a learner", new.name),
+        Step::Promote(id) => format!("{} votes", shown(id)),
+        Step::MoveLeader { to } => format!("leadership is handed over to {}", shown(to)),
+        Step::Remove(id) => format!("{} is removed", shown(id)),
+    }
+}

@@ -1,0 +1,280 @@
+//! What the rules say of a wish, and what its steps are. Pure: a look in, a plan out.
+
+use serde::Serialize;
+
+use super::look::Seen;
+use crate::admin::exit::Failure;
+use crate::decide::evidence::MemberId;
+use crate::decide::may_stop::{Answer, Outlook, may_stop, may_stop_among};
+use crate::decide::members::{Forbidden, Health, Member, Membership, Newcomer, Next, Wish, Words, next, quorum};
+
+/// What somebody asks about.
+#[derive(Clone, Debug)]
+pub(super) enum Wanted {
+    Stop(String),
+    Remove { node: String, allow_fewer: bool },
+    Promote(String),
+    Replace { old: String, new: Option<Newcomer> },
+    Add(Newcomer),
+}
+
+/// The answer.
+#[derive(Debug, Serialize)]
+pub(super) struct Planned {
+    pub(super) wish: &'static str,
+    pub(super) node: String,
+    pub(super) allowed: bool,
+    pub(super) rule: Option<&'static str>,
+    pub(super) because: Option<String>,
+    pub(super) instead: Option<String>,
+    pub(super) voters: usize,
+    pub(super) healthy_voters: usize,
+    pub(super) quorum: usize,
+    pub(super) after: After,
+    pub(super) seconds_with_one_voter: Option<u64>,
+    pub(super) steps: Vec<Step>,
+}
+
+/// How the cluster is once the wish is fulfilled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct After {
+    voters: usize,
+    quorum: usize,
+    tolerates: usize,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Step {
+    pub(super) what: String,
+    /// `tandem`, `agent`, or `operator`.
+    pub(super) who: &'static str,
+    pub(super) done: bool,
+}
+
+/// How many bytes of a database reach a new member in a second: a network of one gigabit.
+const BYTES_PER_SECOND: u64 = 100_000_000;
+
+impl After {
+    fn of(voters: usize, healthy: usize) -> Self {
+        let quorum = quorum(voters);
+        Self { voters, quorum, tolerates: healthy.saturating_sub(quorum) }
+    }
+
+    pub(super) fn voters(self) -> usize {
+        self.voters
+    }
+
+    pub(super) fn tolerates(self) -> usize {
+        self.tolerates
+    }
+}
+
+/// Judges `wanted`; `outlook` is how stopping its node looks to a pair.
+pub(super) fn plan(wanted: &Wanted, seen: &Seen, outlook: Option<&Outlook>) -> Result<Planned, Failure> {
+    let turn = Turn { membership: &seen.membership, outlook };
+    let (voters, healthy) = (seen.membership.voters().count(), seen.membership.healthy());
+    let forbidden = turn.forbidden(wanted)?;
+    let (wish, node) = match wanted {
+        Wanted::Stop(node) => ("stop", node),
+        Wanted::Remove { node, .. } => ("remove", node),
+        Wanted::Promote(node) => ("promote", node),
+        Wanted::Replace { old, .. } => ("replace", old),
+        Wanted::Add(new) => ("add", &new.name),
+    };
+    Ok(Planned {
+        wish,
+        node: node.clone(),
+        allowed: forbidden.is_empty(),
+        rule: forbidden.first().map(Forbidden::rule),
+        because: sentence(&forbidden),
+        instead: forbidden.first().map(Forbidden::instead),
+        voters,
+        healthy_voters: healthy,
+        quorum: quorum(voters),
+        after: turn.after(wanted),
+        seconds_with_one_voter: turn.copies_alone(wanted).then(|| seconds(seen)).flatten(),
+        steps: turn.steps(wanted),
+    })
+}
+
+fn sentence(forbidden: &[Forbidden]) -> Option<String> {
+    let all: Vec<String> = forbidden.iter().map(ToString::to_string).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// How long the largest database that is known takes to reach a new member.
+fn seconds(seen: &Seen) -> Option<u64> {
+    let bytes = seen.details.values().filter_map(|detail| detail.db_bytes).max()?;
+    Some(bytes.div_ceil(BYTES_PER_SECOND).max(1))
+}
+
+struct Turn<'a> {
+    membership: &'a Membership,
+    outlook: Option<&'a Outlook>,
+}
+
+impl Turn<'_> {
+    /// Nothing where it may be done now.
+    fn forbidden(&self, wanted: &Wanted) -> Result<Vec<Forbidden>, Failure> {
+        let wish = match wanted {
+            Wanted::Stop(node) => return self.stop(node),
+            Wanted::Replace { old, .. } if self.membership.is_pair => return self.replace_in_pair(old),
+            Wanted::Remove { node, .. } => Wish::Remove(self.resolve(node)?.id),
+            Wanted::Promote(node) => Wish::Promote(self.resolve(node)?.id),
+            Wanted::Add(new) => Wish::Add(new.clone()),
+            Wanted::Replace { old, new } => {
+                let new = new.clone().unwrap_or_else(|| Newcomer { name: "NEW".to_owned(), peer_url: String::new() });
+                Wish::Replace { old: Some(self.resolve(old)?.id), new }
+            }
+        };
+        let word = match (wanted, &wish) {
+            (Wanted::Remove { allow_fewer: true, .. }, Wish::Remove(id)) => Some(*id),
+            _ => None,
+        };
+        Ok(match next(self.membership, &wish, &Words { fewer_voters: word }) {
+            Next::Done | Next::Step(..) => Vec::new(),
+            Next::Forbidden(why) => vec![why],
+        })
+    }
+
+    fn stop(&self, node: &str) -> Result<Vec<Forbidden>, Failure> {
+        let answer = match self.outlook {
+            Some(outlook) if self.membership.voters().count() <= 2 => may_stop(outlook),
+            _ => may_stop_among(self.membership, self.resolve(node)?.id),
+        };
+        Ok(match answer {
+            Answer::Yes => Vec::new(),
+            Answer::No(hindrances) => hindrances.into_iter().map(Forbidden::MayNotStop).collect(),
+            Answer::Unknown(doubts) => doubts.into_iter().map(Forbidden::StopUnknown).collect(),
+        })
+    }
+
+    /// In a pair the old node leaves before the new one joins: it is stopped, or it is gone and the other one serves alone.
+    fn replace_in_pair(&self, old: &str) -> Result<Vec<Forbidden>, Failure> {
+        let listed = self.membership.members.iter().find(|member| is_called(member, old));
+        if listed.is_some_and(|member| !member.is_learner) {
+            return self.stop(old);
+        }
+        let (voters, healthy) = (self.membership.voters().count(), self.membership.healthy());
+        let is_pair = true;
+        Ok(match self.membership.leader {
+            None => vec![Forbidden::NoLeader { is_pair }],
+            Some(_) if healthy < quorum(voters) => vec![Forbidden::NoQuorum { voters, healthy, is_pair }],
+            Some(_) => Vec::new(),
+        })
+    }
+
+    fn resolve(&self, name: &str) -> Result<&Member, Failure> {
+        self.membership.members.iter().find(|member| is_called(member, name)).ok_or_else(|| {
+            let known: Vec<String> = self.membership.members.iter().map(Member::shown).collect();
+            Failure(format!("no member is called '{name}'; there are: {}", known.join(", ")))
+        })
+    }
+
+    fn find(&self, name: &str) -> Option<&Member> {
+        self.membership.members.iter().find(|member| is_called(member, name))
+    }
+
+    fn after(&self, wanted: &Wanted) -> After {
+        let (voters, healthy) = (self.membership.voters().count(), self.membership.healthy());
+        let without = |node: &str| {
+            let voter = self.find(node).filter(|member| !member.is_learner);
+            let is_healthy = voter.is_some_and(Member::is_healthy);
+            (usize::from(voter.is_some()), usize::from(is_healthy))
+        };
+        match wanted {
+            // What Pacemaker stops leaves the membership first.
+            Wanted::Stop(node) if self.outlook.is_some() && voters <= 2 => {
+                let (gone, was_healthy) = without(node);
+                After::of(voters - gone.min(voters.saturating_sub(1)), healthy - was_healthy)
+            }
+            Wanted::Stop(node) => After::of(voters, healthy - without(node).1),
+            Wanted::Remove { node, .. } => After::of(voters - without(node).0, healthy - without(node).1),
+            Wanted::Promote(_) | Wanted::Add(_) => After::of(voters + 1, healthy + 1),
+            Wanted::Replace { old, .. } => {
+                let (gone, was_healthy) = without(old);
+                After::of(voters - gone + 1, healthy - was_healthy + 1)
+            }
+        }
+    }
+
+    /// Whether one voter carries everything until the copy is made.
+    fn copies_alone(&self, wanted: &Wanted) -> bool {
+        let voters = self.membership.voters().count();
+        match wanted {
+            Wanted::Replace { .. } => self.membership.is_pair,
+            Wanted::Add(_) => voters == 1,
+            Wanted::Stop(_) | Wanted::Remove { .. } | Wanted::Promote(_) => false,
+        }
+    }
+
+    fn steps(&self, wanted: &Wanted) -> Vec<Step> {
+        match wanted {
+            Wanted::Stop(node) if self.outlook.is_some() => vec![step(format!("pcs node standby {node}"), "operator")],
+            Wanted::Stop(node) => vec![step(format!("stop etcd on {node}, or its machine"), "operator")],
+            Wanted::Promote(node) => vec![step(format!("promote {node}"), "tandem")],
+            Wanted::Remove { node, .. } => self.removal(node),
+            Wanted::Add(new) => arrival(&new.name, self.membership.at(&new.peer_url)),
+            Wanted::Replace { old, new } if self.membership.is_pair => in_pair(old, new.as_ref()),
+            Wanted::Replace { old, new } => {
+                let name = new.as_ref().map_or("the new member", |new| &new.name);
+                let arrived = new.as_ref().and_then(|new| self.membership.at(&new.peer_url));
+                let mut steps = arrival(name, arrived);
+                let leaving = self.removal(old);
+                let is_sick = self.find(old).is_some_and(|member| matches!(member.health, Health::No(_)));
+                // A dead one goes before one voter more has to live.
+                let place = if is_sick { steps.len() - 1 } else { steps.len() };
+                steps.splice(place..place, leaving);
+                steps
+            }
+        }
+    }
+
+    fn removal(&self, node: &str) -> Vec<Step> {
+        let leads = |id: MemberId| self.membership.leader == Some(id);
+        let mut steps = Vec::new();
+        if self.find(node).is_some_and(|member| leads(member.id)) {
+            steps.push(step(format!("hand leadership over from {node}"), "tandem"));
+        }
+        steps.push(step(format!("remove {node} from the member list"), "tandem"));
+        steps
+    }
+}
+
+fn step(what: String, who: &'static str) -> Step {
+    Step { what, who, done: false }
+}
+
+/// The steps of a replacement in a pair.
+fn in_pair(old: &str, new: Option<&Newcomer>) -> Vec<Step> {
+    let new = new.map_or(old, |new| &new.name);
+    [
+        ("check that the other node is healthy, and take a snapshot".to_owned(), "tandem"),
+        (format!("leave: pcs node standby {old}"), "tandem"),
+        (format!("out: stop {old}, or see that its BMC says Off"), "tandem"),
+        (format!("forget: pcs cluster node remove {old}"), "tandem"),
+        (format!("fence device of {new}, and its monitor"), "tandem"),
+        ("map: node_ip_map of the resource".to_owned(), "tandem"),
+        (format!("add: pcs cluster node add {new}"), "tandem"),
+        (format!("join: {new} gets a copy, and votes once it has caught up"), "agent"),
+        ("verify: two voters with equal data, and both agents ready".to_owned(), "tandem"),
+        ("report".to_owned(), "tandem"),
+    ]
+    .map(|(what, who)| step(what, who))
+    .into()
+}
+
+/// By its node, its name, its id, or where it is reached.
+pub(super) fn is_called(member: &Member, name: &str) -> bool {
+    let is_named = member.node.as_deref() == Some(name) || member.has_started() && member.name == name;
+    is_named || format!("{:x}", member.id) == name || member.peer_urls.iter().any(|url| url == name)
+}
+
+fn arrival(name: &str, arrived: Option<&Member>) -> Vec<Step> {
+    let done = |what: String, who, done| Step { what, who, done };
+    vec![
+        done(format!("list {name} as a learner"), "tandem", arrived.is_some()),
+        done(format!("start etcd on {name}"), "operator", arrived.is_some_and(Member::has_started)),
+        done(format!("promote {name} once it has caught up"), "tandem", arrived.is_some_and(|it| !it.is_learner)),
+    ]
+}

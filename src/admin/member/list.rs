@@ -1,0 +1,151 @@
+//! `tandem member list`: every member, and whether it is healthy.
+
+use serde::Serialize;
+
+use super::look::Seen;
+use super::source::SourceArguments;
+use super::{look, shown_id};
+use crate::admin::exit::Failure;
+use crate::admin::report::{Form, Report};
+use crate::decide::members::{Health, MachineState, Member, quorum};
+
+const HELP: &str = "\
+It changes nothing. Healthy is who answered within 2 seconds, in this cluster, with this leader and without the alarm CORRUPT; a
+voter also has a majority confirm a read. What could not be asked is null, never false.
+
+Without --endpoints and ETCDCTL_ENDPOINTS the pair of this node's resource is meant.
+
+With --json, ids are hexadecimal strings:
+  cluster_id, leader (its id), voters_wanted (the nodes of the pair; else --voters, or as many as there are), change (one under way,
+                 in its author's words; or null)
+  members        each with id, name, node (in a pair), peer_urls, client_urls, role (voter, learner), started, leader (whether it
+                 leads), healthy, why (not), index, lag (entries behind the leader), db_bytes, machine (present or deleting, where
+                 Machines are known), deleting, protected (whether its Machine's deletion waits for it)";
+
+/// Shows the members of an etcd of any size, and which are healthy
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Arguments {
+    #[command(flatten)]
+    source: SourceArguments,
+    #[command(flatten)]
+    pub(super) form: Form,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct List {
+    cluster_id: String,
+    leader: Option<String>,
+    voters_wanted: usize,
+    change: Option<String>,
+    members: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    id: String,
+    name: String,
+    node: Option<String>,
+    peer_urls: Vec<String>,
+    client_urls: Vec<String>,
+    role: &'static str,
+    started: bool,
+    leader: bool,
+    healthy: Option<bool>,
+    why: Option<String>,
+    index: Option<u64>,
+    lag: Option<u64>,
+    db_bytes: Option<u64>,
+    machine: Option<&'static str>,
+    deleting: Option<bool>,
+    protected: Option<bool>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<List, Failure> {
+    let source = arguments.source.source()?;
+    let mut seen = look::look(&source)?;
+    seen.membership.change = seen.membership.change.take().or(super::change_of(&arguments.source, &source));
+    Ok(List::of(&seen))
+}
+
+impl List {
+    pub(super) fn of(seen: &Seen) -> Self {
+        let membership = &seen.membership;
+        Self {
+            cluster_id: shown_id(seen.cluster_id),
+            leader: membership.leader.map(shown_id),
+            voters_wanted: membership.wanted,
+            change: membership.change.clone(),
+            members: membership.members.iter().map(|member| row(seen, member)).collect(),
+        }
+    }
+}
+
+fn row(seen: &Seen, member: &Member) -> Row {
+    let detail = seen.details.get(&member.id).cloned().unwrap_or_default();
+    let (healthy, why) = match &member.health {
+        Health::Yes => (Some(true), None),
+        Health::No(why) => (Some(false), Some(why.clone())),
+        Health::Unknown(why) => (None, Some(why.clone())),
+    };
+    let (machine, deleting) = match &member.machine {
+        MachineState::None | MachineState::Unknown(_) => (None, None),
+        MachineState::Stays { .. } => (Some("present"), Some(false)),
+        MachineState::BeingDeleted => (Some("deleting"), Some(true)),
+    };
+    Row {
+        id: shown_id(member.id),
+        name: member.name.clone(),
+        node: member.node.clone(),
+        peer_urls: member.peer_urls.clone(),
+        client_urls: detail.client_urls,
+        role: if member.is_learner { "learner" } else { "voter" },
+        started: member.has_started(),
+        leader: seen.membership.leader == Some(member.id),
+        healthy,
+        why,
+        index: detail.index,
+        lag: member.lag,
+        db_bytes: detail.db_bytes,
+        machine,
+        deleting,
+        protected: detail.is_protected,
+    }
+}
+
+impl Row {
+    fn line(&self) -> String {
+        let name = self.node.as_ref().unwrap_or(&self.name);
+        let role = if self.leader { "leader" } else { self.role };
+        let health = match self.healthy {
+            Some(true) => "healthy".to_owned(),
+            Some(false) => format!("not healthy: {}", self.why.as_deref().unwrap_or_default()),
+            None => format!("not known: {}", self.why.as_deref().unwrap_or_default()),
+        };
+        let lag = self.lag.filter(|lag| *lag > 0).map(|lag| format!(", lacks {lag} entries")).unwrap_or_default();
+        let machine = match (self.deleting, self.protected) {
+            (Some(true), Some(true)) => ", its Machine is being deleted and waits until it is removed",
+            (Some(true), _) => ", its Machine is being deleted",
+            _ => "",
+        };
+        format!("{:<16}  {name:<12}  {role:<7}  {health}{lag}{machine}", self.id)
+    }
+}
+
+impl Report for List {
+    fn text(&self) -> String {
+        let voters: Vec<&Row> = self.members.iter().filter(|row| row.role == "voter").collect();
+        let healthy = voters.iter().filter(|row| row.healthy == Some(true)).count();
+        let (count, majority) = (voters.len(), quorum(voters.len()));
+        let mut lines = vec![format!("{healthy} of {count} voters are healthy, {majority} are a majority")];
+        if self.voters_wanted != count {
+            lines.push(format!("{} voters are wanted", self.voters_wanted));
+        }
+        if count > 2 && count.is_multiple_of(2) {
+            lines.push(format!("{count} voters bear no more losses than {} do", count - 1));
+        }
+        lines.extend(self.members.iter().map(Row::line));
+        lines.extend(self.change.iter().map(|change| format!("a change is under way: {change}")));
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,272 @@
+//! One look at all members: each is asked by itself, in a time of its own, and what they say becomes the facts of the rules.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use super::source::{Source, endpoint};
+use crate::admin::exit::Failure;
+use crate::clock::Deadline;
+use crate::decide::evidence::MemberId;
+use crate::decide::members::{Health, MachineState, Member, Membership};
+use crate::etcd::blocking;
+use crate::etcd::client::{Credentials, Endpoint};
+use crate::etcd::members::{Heard, Listed, Said};
+use crate::openshift::machine::PATIENCE as PATIENCE_FOR_MACHINES;
+use crate::openshift::machines::Machines;
+
+/// How long a healthy member has for its answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How much longer an answer is waited for that comes from a thread.
+const AND_A_BIT: Duration = Duration::from_millis(500);
+
+/// All that a look found.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) cluster_id: u64,
+    /// Whose lock of a change was seen, by its key.
+    pub(super) lock: Option<String>,
+    pub(super) membership: Membership,
+    /// What the rules do not ask for, by member.
+    pub(super) details: BTreeMap<MemberId, Detail>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Detail {
+    pub(super) client_urls: Vec<String>,
+    pub(super) index: Option<u64>,
+    pub(super) db_bytes: Option<u64>,
+    /// Whether the deletion of its Machine waits.
+    pub(super) is_protected: Option<bool>,
+    /// Where it answered.
+    pub(super) endpoint: Option<Endpoint>,
+}
+
+/// Asks everybody.
+pub(super) fn look(source: &Source) -> Result<Seen, Failure> {
+    let typed = ask_all(&source.endpoints, &source.credentials);
+    let reference = reference(&typed)?;
+    let listed = reference.list.clone().unwrap_or_default();
+    let known = |member: &Listed| typed.iter().any(|(endpoint, heard)| is_of(member, endpoint, heard));
+    let others: Vec<Endpoint> = listed
+        .iter()
+        .filter(|member| !known(member))
+        .filter_map(|member| endpoint(member.client_urls.first()?).ok())
+        .collect();
+    let mut heard = ask_all(&others, &source.credentials);
+    heard.extend(typed.iter().cloned());
+    let mut seen = assemble(source, &reference, &heard);
+    if let Some(kubeconfig) = &source.kubeconfig {
+        of_machines(&mut seen, Machines::read(kubeconfig, PATIENCE_FOR_MACHINES));
+    }
+    Ok(seen)
+}
+
+/// Two looks, where a learner is there: whether it has caught up takes both.
+pub(super) fn look_twice(source: &Source) -> Result<Seen, Failure> {
+    let first = look(source)?;
+    if first.membership.learners().next().is_none() {
+        return Ok(first);
+    }
+    crate::clock::sleep(Duration::from_secs(1));
+    let mut second = look(source)?;
+    for member in &mut second.membership.members {
+        member.lag_before = first.membership.member(member.id).and_then(|before| before.lag);
+    }
+    Ok(second)
+}
+
+/// Asks all at once; whoever hangs keeps nobody.
+fn ask_all(endpoints: &[Endpoint], credentials: &Credentials) -> Vec<(Endpoint, Heard)> {
+    let deadline = Deadline::after(PATIENCE + AND_A_BIT);
+    let asked: Vec<_> = endpoints
+        .iter()
+        .map(|endpoint| {
+            let (sender, answer) = mpsc::sync_channel(1);
+            let (endpoint_, credentials) = (endpoint.clone(), credentials.clone());
+            thread::spawn(move || drop(sender.send(blocking::member(&endpoint_, &credentials, PATIENCE))));
+            (endpoint.clone(), answer)
+        })
+        .collect();
+    let too_late = || Heard::Unknown("the question took too long".to_owned());
+    asked
+        .into_iter()
+        .map(|(endpoint, answer)| (endpoint, answer.recv_timeout(deadline.left()).unwrap_or_else(|_| too_late())))
+        .collect()
+}
+
+/// Whose list counts: that of who had a majority confirm a read, else anybody's.
+fn reference(typed: &[(Endpoint, Heard)]) -> Result<Said, Failure> {
+    let said = || typed.iter().filter_map(|(endpoint, heard)| Some((endpoint, said(heard)?)));
+    if let Some((first, one)) = said().next()
+        && let Some((second, _)) = said().find(|(_, other)| other.cluster_id != one.cluster_id)
+    {
+        return Err(Failure(format!(
+            "{} and {} belong to two clusters: name the endpoints of one",
+            first.url, second.url
+        )));
+    }
+    let listing = || said().map(|(_, said)| said).filter(|said| said.list.is_some());
+    let confirmed = listing().find(|said| said.confirmed.is_ok());
+    let found = confirmed.or_else(|| listing().find(|said| said.leader.is_some())).or_else(|| listing().next());
+    found.cloned().ok_or_else(|| {
+        let why = |(endpoint, heard): &(Endpoint, Heard)| match heard {
+            Heard::Said(_) => format!("{} is a learner", endpoint.url),
+            Heard::Nothing(why) | Heard::Unknown(why) => why.clone(),
+        };
+        let why: Vec<String> = typed.iter().map(why).collect();
+        Failure(format!("no member list could be read: {}", why.join("; ")))
+    })
+}
+
+fn said(heard: &Heard) -> Option<&Said> {
+    match heard {
+        Heard::Said(said) => Some(said),
+        Heard::Nothing(_) | Heard::Unknown(_) => None,
+    }
+}
+
+/// Whether this is what `member` says, or what is heard where it should answer.
+fn is_of(member: &Listed, endpoint: &Endpoint, heard: &Heard) -> bool {
+    match said(heard) {
+        Some(said) => said.member_id == member.id,
+        None => member.client_urls.iter().any(|url| url.trim_end_matches('/') == endpoint.url),
+    }
+}
+
+/// What was heard, as the rules take it.
+pub(super) fn assemble(source: &Source, reference: &Said, answers: &[(Endpoint, Heard)]) -> Seen {
+    let list = reference.list.clone().unwrap_or_default();
+    let of = |member: &Listed| {
+        let its = || answers.iter().filter(|(endpoint, heard)| is_of(member, endpoint, heard)).map(|(_, heard)| heard);
+        its().find(|heard| said(heard).is_some()).or_else(|| its().next()).or_else(|| at_its_place(member, answers))
+    };
+    let leader = reference.leader;
+    let led_by = leader.and_then(|leader| list.iter().find(|member| member.id == leader));
+    let leading = led_by.and_then(&of).and_then(said).map(|said| said.index);
+    let mut details = BTreeMap::new();
+    let mut members = Vec::new();
+    for listed in &list {
+        let heard = of(listed);
+        let endpoint = answers.iter().find(|(_, answer)| said(answer).is_some_and(|said| said.member_id == listed.id));
+        let said = heard.and_then(said).filter(|said| said.member_id == listed.id);
+        let node = source.pair.as_ref().and_then(|pair| {
+            pair.nodes.iter().find(|(_, url)| listed.peer_urls.contains(url)).map(|(node, _)| node.clone())
+        });
+        let lag = said.zip(leading).map(|(said, leading)| leading.saturating_sub(said.applied.min(said.index)));
+        members.push(Member {
+            id: listed.id,
+            name: listed.name.clone(),
+            peer_urls: listed.peer_urls.clone(),
+            is_learner: listed.is_learner,
+            health: health(listed, heard, reference),
+            lag,
+            lag_before: None,
+            knows_the_list: said.and_then(|said| said.list.as_ref()).map(|own| is_same(own, &list)),
+            machine: MachineState::None,
+            is_strange: source.pair.is_some() && node.is_none(),
+            node,
+        });
+        details.insert(
+            listed.id,
+            Detail {
+                client_urls: listed.client_urls.clone(),
+                index: said.map(|said| said.index),
+                db_bytes: said.map(|said| said.db_bytes),
+                is_protected: None,
+                endpoint: endpoint.map(|(endpoint, _)| endpoint.clone()),
+            },
+        );
+    }
+    let voters = members.iter().filter(|member| !member.is_learner).count();
+    let membership = Membership {
+        members,
+        leader,
+        is_confirmed: reference.confirmed.is_ok(),
+        wanted: source.wanted.unwrap_or(voters),
+        is_pair: source.pair.is_some(),
+        change: others_change(source, reference),
+        promote_max_lag: source.promote_max_lag,
+        uses_hooks: false,
+    };
+    let lock = reference.change.as_ref().map(|lock| lock.key.clone());
+    Seen { cluster_id: reference.cluster_id, lock, membership, details }
+}
+
+/// Somebody's change; one's own keeps nobody.
+fn others_change(source: &Source, reference: &Said) -> Option<String> {
+    let lock = reference.change.as_ref()?;
+    (source.own_lock.as_ref() != Some(&lock.key)).then(|| lock.holder.clone())
+}
+
+/// Who answers where `member` should.
+fn at_its_place<'a>(member: &Listed, heard: &'a [(Endpoint, Heard)]) -> Option<&'a Heard> {
+    let is_its = |endpoint: &Endpoint| member.client_urls.iter().any(|url| url.trim_end_matches('/') == endpoint.url);
+    heard.iter().find(|(endpoint, _)| is_its(endpoint)).map(|(_, heard)| heard)
+}
+
+/// Whether two lists are one, in any order.
+fn is_same(one: &[Listed], other: &[Listed]) -> bool {
+    let sorted = |list: &[Listed]| {
+        let mut all: Vec<(MemberId, bool)> = list.iter().map(|member| (member.id, member.is_learner)).collect();
+        all.sort_unstable();
+        all
+    };
+    sorted(one) == sorted(other)
+}
+
+fn health(listed: &Listed, heard: Option<&Heard>, reference: &Said) -> Health {
+    let said = match heard {
+        Some(Heard::Said(said)) => said,
+        Some(Heard::Nothing(why)) => return Health::No(why.clone()),
+        Some(Heard::Unknown(why)) => return Health::Unknown(why.clone()),
+        None if listed.name.is_empty() => return Health::No("it has never started".to_owned()),
+        None => return Health::Unknown("it tells no address for clients".to_owned()),
+    };
+    let no = |why: &str| Health::No(why.to_owned());
+    match said.leader {
+        _ if said.cluster_id != reference.cluster_id => no("another cluster answers at its address"),
+        _ if said.member_id != listed.id => no("another member answers at its address"),
+        _ if said.is_corrupt => no("etcd raises the alarm CORRUPT"),
+        None => no("it has no leader"),
+        leader if leader != reference.leader => no("it follows another leader"),
+        Some(_) => match &said.confirmed {
+            Err(why) if !listed.is_learner => Health::No(format!("no majority confirmed a read: {why}")),
+            _ => Health::Yes,
+        },
+    }
+}
+
+/// What is known of the members' Machines.
+pub(super) fn of_machines(seen: &mut Seen, read: Result<Machines, String>) {
+    let machines = match read {
+        Ok(machines) => machines,
+        Err(why) => {
+            seen.membership.members.iter_mut().for_each(|member| member.machine = MachineState::Unknown(why.clone()));
+            return;
+        }
+    };
+    if !machines.is_of_use() {
+        return;
+    }
+    for member in &mut seen.membership.members {
+        let Some(machine) = machines.of(&machine_names(member)) else { continue };
+        let is_protected = machine.is_protected();
+        seen.membership.uses_hooks |= is_protected;
+        seen.details.entry(member.id).or_default().is_protected = Some(is_protected);
+        member.machine =
+            if machine.is_being_deleted() { MachineState::BeingDeleted } else { MachineState::Stays { is_protected } };
+    }
+}
+
+/// What a Machine may know a member's node by: its name, or its address.
+pub(super) fn machine_names(member: &Member) -> Vec<&str> {
+    let named = member.node.as_deref().into_iter().chain(Some(member.name.as_str()).filter(|name| !name.is_empty()));
+    named.chain(member.peer_urls.iter().filter_map(|url| host_of(url))).collect()
+}
+
+fn host_of(url: &str) -> Option<&str> {
+    let (host, _) = url.split_once("://")?.1.rsplit_once(':')?;
+    Some(host.trim_start_matches('[').trim_end_matches(']'))
+}

@@ -1,0 +1,210 @@
+//! The new node comes: it can be fenced, it has what a node has, it is in the cluster, and its etcd votes.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::change::node_ip_map;
+use super::facts::Look;
+use super::plan::{Seen, Step};
+use super::work::{Took, Work};
+use crate::admin::exit::Failure;
+use crate::admin::member::words::Shared;
+use crate::admin::prompt::Prompt;
+use crate::admin::setup;
+use crate::admin::setup::talk::Talk;
+use crate::clock::Deadline;
+use crate::health;
+use crate::pki;
+use crate::regular_file;
+use crate::resource::params::Source;
+use crate::setup::TOKEN;
+use crate::setup::cluster::{device_steps, parse_cib, parse_corosync};
+use crate::setup::description::{Bmc, Certificates, Clone as CloneKind, Description, Etcd, Node};
+use crate::setup::drive::{self, Drive, Refusal, Wish};
+use crate::setup::machine::Here;
+use crate::setup::step::State;
+
+const COROSYNC_CONF: &str = "/etc/corosync/corosync.conf";
+const LIMIT: u64 = 1 << 20;
+const CIB: Duration = Duration::from_secs(30);
+/// A new machine's Pacemaker may need its time.
+const WAIT: &str = "--wait=120";
+
+impl Work {
+    fn new_node(&self) -> Result<super::change::Place, Failure> {
+        self.change.new.clone().ok_or_else(|| Failure("there is no new node in this change".to_owned()))
+    }
+
+    pub(super) fn device(&self, look: &Look) -> Result<Took, Failure> {
+        let new = self.new_node()?;
+        if !self.change.fence.is_empty() {
+            let output = self.programs.run("cibadmin", &["--query"], CIB)?;
+            let cib = parse_cib(&output.stdout).map_err(|why| Failure(format!("the CIB is not understood: {why}")))?;
+            let mut acted = false;
+            for step in device_steps(&cib, &new.name, &self.change.fence, &self.change.here.name) {
+                match &step.state {
+                    State::Done => {}
+                    State::Refused(why) => return Err(Failure(why.clone())),
+                    State::ToDo(actions) | State::Differs { actions, .. } => {
+                        for action in actions {
+                            self.act(action)?;
+                        }
+                        acted = true;
+                    }
+                }
+            }
+            if acted {
+                return Ok(Took::Acted(format!("{} has a fence device", new.name)));
+            }
+        }
+        match look.device_failure(&new.name) {
+            Some(why) => Err(Failure(format!(
+                "the fence device of {0} does not work: {why}: repair that, 'pcs stonith cleanup', and 'tandem member replace' goes on",
+                new.name
+            ))),
+            None => Ok(Took::Waits(format!("waits until the fence device of {} has answered", new.name))),
+        }
+    }
+
+    pub(super) fn map(&self, look: &Look) -> Result<Took, Failure> {
+        let map = node_ip_map(&self.change.nodes());
+        self.typed(&["pcs", "resource", "update", &look.context.resource, &map])?;
+        Ok(Took::Acted(map))
+    }
+
+    /// 'tandem setup join' there lets this node do on it what a setup does.
+    pub(super) fn prepare(&mut self, look: &Look, shared: &Shared) -> Result<Took, Failure> {
+        let new = self.new_node()?;
+        let description = self.description(look)?;
+        let here = Here::new(self.programs.clone(), description.clone(), 0, false);
+        let begun = drive::begin(&self.programs, &description, &here).map_err(refused)?;
+        let call = setup::joined(&description, 0, self.end.left(), &self.progress)?;
+        let warnings = RefCell::default();
+        let done = {
+            let prompt = Prompt::new(&shared.answers, shared.form);
+            let talk = Talk { progress: &self.progress, prompt, call: Some(&call), warnings: &warnings };
+            let wish = Wish { is_dry: false, changes: false };
+            Drive::new(&self.programs, description, 0, &here, wish, &talk).newcomer(&begun.facts, &call)
+        };
+        let text = if done.is_ok() {
+            format!("{} adds this node to its cluster", self.change.here.name)
+        } else {
+            format!("see what it says on {}", self.change.here.name)
+        };
+        call.end(done.is_ok(), &text);
+        done.map_err(refused)?;
+        Ok(Took::Over(format!("{} has its certificates, etcd's image and pcsd", new.name)))
+    }
+
+    /// The two nodes as a setup would have them described.
+    fn description(&self, look: &Look) -> Result<Description, Failure> {
+        let context = &look.context;
+        let Source::Parameters { image, .. } = &context.params.source else {
+            return Err(Failure("this pair has its image from a pod manifest".to_owned()));
+        };
+        let conf = regular_file::text_of_at_most(Path::new(COROSYNC_CONF), LIMIT)
+            .map_err(|error| Failure(format!("{COROSYNC_CONF} cannot be read: {error}")))?;
+        let deployment = &context.deployment;
+        let (ca, cert, key) = (&deployment.trusted_ca_file, &deployment.server.cert, &deployment.server.key);
+        let is_own = ca.parent() == Some(Path::new(pki::DIR)) && cert.parent() == Some(Path::new(pki::DIR));
+        let certificates = if is_own {
+            Certificates::Own
+        } else {
+            Certificates::Given { ca: ca.clone(), cert: cert.clone(), key: key.clone() }
+        };
+        let new = self.new_node()?;
+        Ok(Description {
+            cluster: parse_corosync(&conf).name,
+            nodes: [&self.change.here, &new].map(|place| Node {
+                name: place.name.clone(),
+                address: place.address,
+                links: Vec::new(),
+                bmc: Bmc { options: Vec::new(), password_file: self.password_file(look, &place.name) },
+            }),
+            preferred: self.change.here.name.clone(),
+            token: Duration::from_secs(3),
+            clone: CloneKind::Plain,
+            etcd: Etcd { image: image.clone(), data_dir: deployment.data_dir.clone(), settings: Vec::new() },
+            certificates,
+        })
+    }
+
+    /// Where the password of a node's BMC is; nowhere where it is in the CIB.
+    fn password_file(&self, look: &Look, node: &str) -> PathBuf {
+        let typed = self.change.fence.iter().find(|(name, _)| name == "password_file").map(|(_, file)| file.clone());
+        let is_new = self.change.new.as_ref().is_some_and(|new| new.name == node);
+        let of_device =
+            || look.devices(node).iter().find_map(|device| device.resource.parameters.get("password_file").cloned());
+        typed.filter(|_| is_new).or_else(of_device).map(PathBuf::from).unwrap_or_default()
+    }
+
+    /// Corosync and Pacemaker get to know it, and start there.
+    pub(super) fn add(&mut self, seen: &Seen) -> Result<Took, Failure> {
+        let new = self.new_node()?;
+        let (name, address) = (new.name.as_str(), format!("addr={}", new.address));
+        if seen.new_is_known {
+            self.progress.say(&format!("waits until {name} is online"));
+            if self.end.left() < Duration::from_secs(1) {
+                return Ok(Took::Waits(format!("waits until {name} is online")));
+            }
+            return Ok(Took::Waits(format!("waits until {name} is online; 'pcs cluster start {name}' starts it")));
+        }
+        let added = self
+            .hosts()
+            .and_then(|()| self.typed(&["pcs", "cluster", "node", "add", name, &address, "--start", "--enable", WAIT]));
+        if let Err(Failure(why)) = added {
+            // What the new machine had may be gone: it is prepared anew.
+            self.change.log.retain(|entry| entry.step != Step::Prepare);
+            self.change.save()?;
+            return Err(Failure(format!("{why}: put that right; 'tandem member replace' goes on")));
+        }
+        // The hosts that pcs knows are told to all nodes of a cluster: now the new one is among them.
+        if let Err(Failure(why)) = self.hosts() {
+            self.progress.keep(&format!("warning: {why}"));
+        }
+        let _ = std::fs::remove_file(TOKEN);
+        Ok(Took::Acted(format!("{name} is in the cluster")))
+    }
+
+    /// pcs gets access to both, by the token that both pcsds have accepted.
+    fn hosts(&self) -> Result<(), Failure> {
+        if !Path::new(TOKEN).exists() {
+            return Ok(());
+        }
+        let mut words = ["pcs", "host", "auth"].map(str::to_owned).to_vec();
+        for place in self.change.nodes() {
+            words.extend([place.name.clone(), format!("addr={}", place.address)]);
+        }
+        words.extend(["--token".to_owned(), TOKEN.to_owned()]);
+        self.typed(&words)
+    }
+
+    /// The agent's work.
+    pub(super) fn join(&mut self, look: &Look) -> Took {
+        let new = self.change.new.as_ref().map(|new| new.name.clone()).unwrap_or_default();
+        let Some(member) = look.member(&new) else {
+            return Took::Waits(format!("waits until etcd starts on {new}"));
+        };
+        if !member.is_learner {
+            return Took::Waits(format!("{new} votes; waits until it is healthy"));
+        }
+        let index = look.members.as_ref().ok().and_then(|seen| seen.details.get(&member.id)?.index);
+        let (Some(lag), Some(index)) = (member.lag, index) else {
+            return Took::Waits(format!("{new} is a learner; its copy has begun"));
+        };
+        let (since, first) = *self.copied.get_or_insert_with(|| (Deadline::after(Duration::ZERO), index));
+        let rate = index.saturating_sub(first) / since.elapsed().as_secs().max(1);
+        Took::Waits(format!("{new} lacks {lag} entries, and takes {rate} a second"))
+    }
+
+    /// What is wrong there, in the words of 'tandem status'.
+    pub(super) fn problems(look: &Look) -> String {
+        let all: Vec<String> = health::assess(&look.cluster).problems.into_iter().map(|problem| problem.text).collect();
+        all.join("; ")
+    }
+}
+
+fn refused(Refusal(faults): Refusal) -> Failure {
+    Failure(format!("{}: 'tandem member replace' goes on once that is right", faults.join("; ")))
+}

@@ -1,0 +1,138 @@
+//! The change that is under way, in a file: what was asked for, and what was done. How far it is is looked at, and not read there.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::step::Step;
+use crate::admin::exit::Failure;
+use crate::clock;
+use crate::decide::Fact;
+use crate::state_file;
+
+pub(super) const FILE: &str = "/var/lib/tandem/member-change.json";
+/// The same of the change before.
+pub(super) const LAST: &str = "/var/lib/tandem/member-change-last.json";
+/// Whoever works on it has this file locked.
+pub(super) const LOCK: &str = "/var/lib/tandem/member-change.lock";
+
+/// A node, and where its etcd is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Place {
+    pub(super) name: String,
+    pub(super) address: IpAddr,
+}
+
+/// Which kind of change it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Kind {
+    Replace,
+    Add,
+    Remove,
+}
+
+/// The file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Change {
+    pub(super) kind: Kind,
+    /// The node on which it was typed, which stays.
+    pub(super) here: Place,
+    /// The node that goes.
+    pub(super) old: Option<Place>,
+    /// The node that comes.
+    pub(super) new: Option<Place>,
+    /// Options of its fence device.
+    pub(super) fence: Vec<(String, String)>,
+    /// Somebody has seen that the old machine is off.
+    pub(super) old_is_off: bool,
+    pub(super) began: u64,
+    pub(super) log: Vec<Entry>,
+}
+
+/// Something that was done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) at: u64,
+    pub(super) step: Step,
+    pub(super) what: String,
+}
+
+impl Change {
+    /// As the lock has it.
+    pub(super) fn words(&self) -> String {
+        format!("{}, by {} since {}", self.what(), self.here.name, clock::utc(self.began))
+    }
+
+    /// What is done, in a few words.
+    pub(super) fn what(&self) -> String {
+        let name = |place: &Option<Place>| place.as_ref().map(|place| place.name.clone()).unwrap_or_default();
+        let (old, new) = (name(&self.old), name(&self.new));
+        match self.kind {
+            Kind::Replace if old == new => format!("{old} is replaced by a new machine"),
+            Kind::Replace => format!("{old} is replaced by {new}"),
+            Kind::Add => format!("{new} is added"),
+            Kind::Remove => format!("{old} is removed"),
+        }
+    }
+
+    /// The command's word, and the node that it was typed with.
+    pub(super) fn wish(&self) -> (&'static str, &str) {
+        match (self.kind, &self.old, &self.new) {
+            (Kind::Replace, Some(old), _) => ("replace", &old.name),
+            (Kind::Remove, Some(old), _) => ("remove", &old.name),
+            (Kind::Add, _, Some(new)) => ("add", &new.name),
+            _ => ("replace", ""),
+        }
+    }
+
+    pub(super) fn has(&self, step: Step) -> bool {
+        self.log.iter().any(|entry| entry.step == step)
+    }
+
+    /// Whether the new machine takes the name of the old one.
+    pub(super) fn keeps_name(&self) -> bool {
+        matches!((&self.old, &self.new), (Some(old), Some(new)) if old.name == new.name)
+    }
+
+    /// `node_ip_map` as it is to be.
+    pub(super) fn nodes(&self) -> Vec<&Place> {
+        std::iter::once(&self.here).chain(&self.new).collect()
+    }
+
+    /// Whether `other` asks for the same.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (self.kind, &self.here, &self.old, &self.new) == (other.kind, &other.here, &other.old, &other.new)
+    }
+
+    pub(super) fn note(&mut self, step: Step, what: &str) -> Result<(), Failure> {
+        self.log.push(Entry { at: clock::wall_seconds(), step, what: what.to_owned() });
+        self.save()
+    }
+
+    pub(super) fn save(&self) -> Result<(), Failure> {
+        state_file::write(Path::new(FILE), self).map_err(|error| Failure(format!("cannot write {FILE}: {error}")))
+    }
+}
+
+/// The parameter `node_ip_map` with these nodes.
+pub(super) fn node_ip_map(places: &[&Place]) -> String {
+    let nodes: Vec<String> = places.iter().map(|place| format!("{}:{}", place.name, place.address)).collect();
+    format!("node_ip_map={}", nodes.join(";"))
+}
+
+/// It is over: its file is that of the change before.
+pub(super) fn close() -> Result<(), Failure> {
+    std::fs::rename(FILE, LAST).map_err(|error| Failure(format!("{FILE} cannot be put aside: {error}")))
+}
+
+/// The change that is under way, if one is.
+pub(super) fn read() -> Result<Option<Change>, Failure> {
+    match state_file::read(Path::new(FILE)) {
+        Fact::Known(change) => Ok(Some(change)),
+        Fact::Absent | Fact::NotAsked => Ok(None),
+        Fact::Unknown(why) => Err(Failure(format!(
+            "{why}: move the file away, and see with 'tandem member list' and 'pcs status' how far the change came"
+        ))),
+    }
+}

@@ -1,0 +1,163 @@
+//! The steps of a change of a pair, and which of them is next. Pure: a look in, a step out.
+//!
+//! Each is looked at first, so that a change which was cut off anywhere goes on where it stands. A new machine with the name of
+//! the old one cannot be told from it by a look: that the old one is forgotten is written down before the new one may come.
+
+use super::change::{Change, Kind};
+pub(super) use super::step::Step;
+
+/// How the old node stands in Pacemaker's cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Old {
+    /// There is none of that name.
+    Gone,
+    Online {
+        standby: bool,
+    },
+    /// Its Pacemaker was stopped, or it was fenced.
+    Stopped,
+    /// Nobody knows what it does.
+    Unclean,
+}
+
+/// What a look found.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) old: Old,
+    /// This node is the only voter, and takes writes.
+    pub(super) serves_alone: bool,
+    /// etcd runs on the old node, or may.
+    pub(super) old_serves: bool,
+    /// The new node has a fence device, and Pacemaker runs it.
+    pub(super) device_runs: bool,
+    pub(super) map_is_right: bool,
+    /// The new node is in the cluster, and whether it is online.
+    pub(super) new_is_known: bool,
+    pub(super) new_is_online: bool,
+    /// Its etcd votes and is healthy.
+    pub(super) new_votes: bool,
+}
+
+/// The steps of a change, in their order.
+pub(super) fn steps(kind: Kind) -> &'static [Step] {
+    use Step::{Add, Check, Device, Forget, Join, Leave, Map, Out, Prepare, Verify};
+    match kind {
+        Kind::Replace => &[Check, Leave, Out, Forget, Device, Map, Prepare, Add, Join, Verify],
+        Kind::Add => &[Check, Device, Map, Prepare, Add, Join, Verify],
+        Kind::Remove => &[Check, Leave, Out, Forget, Map, Verify],
+    }
+}
+
+/// The first that is not done; `None` where all are.
+pub(super) fn next(change: &Change, seen: &Seen) -> Option<Step> {
+    steps(change.kind).iter().copied().find(|step| !is_done(*step, change, seen))
+}
+
+fn is_done(step: Step, change: &Change, seen: &Seen) -> bool {
+    let forgotten = change.has(Step::Forget);
+    match step {
+        Step::Check | Step::Forget | Step::Verify => change.has(step),
+        Step::Leave => forgotten || (seen.serves_alone && !seen.old_serves),
+        Step::Out => forgotten || matches!(seen.old, Old::Gone | Old::Stopped),
+        Step::Device => seen.device_runs,
+        Step::Map => seen.map_is_right,
+        Step::Prepare => seen.new_is_known || change.has(step),
+        Step::Add => seen.new_is_online,
+        Step::Join => seen.new_votes,
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::change::{Entry, Place};
+    use super::*;
+
+    pub(in super::super) fn place(name: &str, last: u8) -> Place {
+        Place { name: name.to_owned(), address: std::net::IpAddr::from([192, 0, 2, last]) }
+    }
+
+    pub(in super::super) fn change(kind: Kind, old: Option<Place>, new: Option<Place>) -> Change {
+        let here = place("node1", 1);
+        Change { kind, here, old, new, fence: Vec::new(), old_is_off: false, began: 0, log: Vec::new() }
+    }
+
+    fn done(change: &mut Change, steps: &[Step]) {
+        change.log.extend(steps.iter().map(|step| Entry { at: 0, step: *step, what: String::new() }));
+    }
+
+    /// A pair that nobody has touched; the new node is not there.
+    fn pair() -> Seen {
+        Seen {
+            old: Old::Online { standby: false },
+            serves_alone: false,
+            old_serves: true,
+            device_runs: false,
+            map_is_right: false,
+            new_is_known: false,
+            new_is_online: false,
+            new_votes: false,
+        }
+    }
+
+    #[test]
+    fn a_replacement_goes_step_by_step_and_each_is_looked_at() {
+        use Step::{Add, Check, Device, Forget, Join, Leave, Map, Out, Prepare, Verify};
+        let mut change = change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)));
+        let mut seen = pair();
+        assert_eq!(next(&change, &seen), Some(Check));
+        done(&mut change, &[Check]);
+        assert_eq!(next(&change, &seen), Some(Leave));
+        seen.old = Old::Online { standby: true };
+        assert_eq!(next(&change, &seen), Some(Leave), "a node in standby may serve still");
+        (seen.serves_alone, seen.old_serves) = (true, false);
+        assert_eq!(next(&change, &seen), Some(Out));
+        seen.old = Old::Unclean;
+        assert_eq!(next(&change, &seen), Some(Out), "who may run is not out");
+        seen.old = Old::Stopped;
+        assert_eq!(next(&change, &seen), Some(Forget));
+        seen.old = Old::Gone;
+        assert_eq!(next(&change, &seen), Some(Forget), "what it leaves behind is looked for once more");
+        done(&mut change, &[Forget]);
+        assert_eq!(next(&change, &seen), Some(Device));
+        seen.device_runs = true;
+        assert_eq!(next(&change, &seen), Some(Map));
+        seen.map_is_right = true;
+        assert_eq!(next(&change, &seen), Some(Prepare));
+        done(&mut change, &[Prepare]);
+        assert_eq!(next(&change, &seen), Some(Add));
+        (seen.new_is_known, seen.new_is_online) = (true, true);
+        assert_eq!(next(&change, &seen), Some(Join));
+        (seen.new_votes, seen.serves_alone) = (true, false);
+        assert_eq!(next(&change, &seen), Some(Verify));
+        done(&mut change, &[Verify]);
+        assert_eq!(next(&change, &seen), None);
+    }
+
+    /// The new machine is online under the old one's name: without what is written down, it would be put out as the old one.
+    #[test]
+    fn a_new_machine_with_the_old_name_is_not_taken_for_the_old_one() {
+        let mut change = change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2)));
+        done(&mut change, &[Step::Check]);
+        let seen = Seen {
+            old: Old::Online { standby: false },
+            device_runs: true,
+            map_is_right: true,
+            new_is_known: true,
+            new_is_online: true,
+            ..pair()
+        };
+        assert_eq!(next(&change, &seen), Some(Step::Leave));
+        done(&mut change, &[Step::Forget]);
+        assert_eq!(next(&change, &seen), Some(Step::Join));
+    }
+
+    #[test]
+    fn nothing_comes_before_it_can_be_fenced() {
+        for kind in [Kind::Replace, Kind::Add] {
+            let at = |wanted: Step| steps(kind).iter().position(|step| *step == wanted);
+            assert!(at(Step::Device) < at(Step::Prepare) && at(Step::Device) < at(Step::Add), "{kind:?}");
+        }
+        assert!(!steps(Kind::Remove).contains(&Step::Add));
+    }
+}

@@ -1,0 +1,154 @@
+//! The loop: look, take the next step, look again.
+
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::Duration;
+
+use super::change::{self, Change};
+use super::facts::Look;
+use super::plan::{self, Step};
+use super::{changed, end};
+use crate::admin::exit::{Exit, Failure};
+use crate::admin::member::changed::Changed;
+use crate::admin::member::words::Shared;
+use crate::admin::report::show;
+use crate::admin::setup::talk::Progress;
+use crate::clock::{self, Deadline};
+use crate::command::Programs;
+use crate::decide::members::Forbidden;
+use crate::health;
+use crate::ofd_lock;
+use crate::pacemaker::member_change;
+use crate::setup::action::Action;
+use crate::setup::apply;
+
+const OFTEN: Duration = Duration::from_secs(1);
+
+/// What came of a step.
+pub(super) enum Took {
+    /// Something was done; it is looked at once more.
+    Acted(String),
+    /// The step is over, and cannot be seen later: it is written down.
+    Over(String),
+    /// Somebody else is at it.
+    Waits(String),
+}
+
+/// A change at work.
+pub(super) struct Work {
+    pub(super) change: Change,
+    pub(super) programs: Programs,
+    pub(super) progress: Progress,
+    pub(super) end: Deadline,
+    pub(super) made: Vec<String>,
+    /// Since when the old node is unclean.
+    pub(super) unclean: Option<Deadline>,
+    /// A learner's index, when it was first seen.
+    pub(super) copied: Option<(Deadline, u64)>,
+    /// Nobody else works on it while this is open.
+    _lock: File,
+}
+
+impl Work {
+    /// With the lock, which a change that is this file's own has already.
+    pub(super) fn begin(change: &Change, shared: &Shared) -> Result<Result<Self, Forbidden>, Failure> {
+        std::fs::create_dir_all("/var/lib/tandem")?;
+        let lock = File::options().write(true).create(true).truncate(false).mode(0o600).open(change::LOCK)?;
+        if !ofd_lock::try_take(&lock)? {
+            return Err(Failure(format!("another 'tandem member' is at it: {}: wait for its end", change.what())));
+        }
+        let programs = Programs::default();
+        let is_new = change.log.is_empty();
+        // The file first: a lock without it would be nobody's.
+        change.save()?;
+        if !member_change::take(&programs, &change.words())? {
+            let look = crate::admin::status::ask(shared.source.resource())?;
+            let there = health::change_under_way(&look).unwrap_or_default();
+            if there != change.words() {
+                if is_new {
+                    let _ = std::fs::remove_file(change::FILE);
+                }
+                return Ok(Err(Forbidden::ChangeUnderWay { change: there }));
+            }
+        }
+        Ok(Ok(Self {
+            change: change.clone(),
+            programs,
+            progress: Progress::new(),
+            end: Deadline::after(shared.timeout),
+            made: Vec::new(),
+            unclean: None,
+            copied: None,
+            _lock: lock,
+        }))
+    }
+
+    pub(super) fn run(mut self, shared: &Shared) -> Result<Exit, Failure> {
+        let done = self.all(shared);
+        self.progress.end();
+        show(&done?, shared.form)
+    }
+
+    fn all(&mut self, shared: &Shared) -> Result<Changed, Failure> {
+        loop {
+            let look = Look::at_all(shared, Some(&self.change))?;
+            let seen = look.seen(&self.change);
+            let Some(step) = plan::next(&self.change, &seen) else { return self.over(&look) };
+            match self.take(step, &look, &seen, shared)? {
+                Took::Acted(what) => self.did(step, what),
+                Took::Over(what) => {
+                    self.change.note(step, &what)?;
+                    self.did(step, what);
+                }
+                Took::Waits(what) => {
+                    self.progress.say(&format!("{}: {what}", step.word()));
+                    if self.end.has_passed() {
+                        return Err(Failure(format!(
+                            "{}: {what}: not within the time; 'tandem status' says how it is, 'tandem member replace' goes on",
+                            step.word()
+                        )));
+                    }
+                    self.end.sleep(OFTEN);
+                }
+            }
+        }
+    }
+
+    fn did(&mut self, step: Step, what: String) {
+        self.progress.keep(&format!("tandem: {}: {what}", step.word()));
+        self.made.push(what);
+    }
+
+    fn take(&mut self, step: Step, look: &Look, seen: &plan::Seen, shared: &Shared) -> Result<Took, Failure> {
+        match step {
+            Step::Check => self.check(look),
+            Step::Leave => self.leave(look, seen),
+            Step::Out => self.out(look, seen),
+            Step::Forget => self.forget(look),
+            Step::Device => self.device(look),
+            Step::Map => self.map(look),
+            Step::Prepare => self.prepare(look, shared),
+            Step::Add => self.add(seen),
+            Step::Join => Ok(self.join(look)),
+            Step::Verify => self.verify(look, shared),
+        }
+    }
+
+    fn over(&mut self, look: &Look) -> Result<Changed, Failure> {
+        let seconds = clock::wall_seconds().saturating_sub(self.change.began);
+        end::close(&self.programs)?;
+        Ok(changed(&self.change, look, std::mem::take(&mut self.made), seconds))
+    }
+
+    /// Types a command; its failure names it.
+    pub(super) fn typed<W: AsRef<str>>(&self, words: &[W]) -> Result<(), Failure> {
+        let words: Vec<String> = words.iter().map(|word| word.as_ref().to_owned()).collect();
+        self.progress.say(&words.join(" "));
+        apply::apply(&self.programs, &Action::Command(words)).map_err(Failure)
+    }
+
+    pub(super) fn act(&self, action: &Action) -> Result<(), Failure> {
+        self.progress.say(&action.to_string());
+        apply::apply(&self.programs, action).map_err(Failure)
+    }
+}

@@ -1,0 +1,261 @@
+//! What was typed, against what there is: the change that is meant, or one sentence with what to type instead. Pure.
+
+use std::net::IpAddr;
+
+use super::change::{Change, Kind, Place};
+use crate::decide::members::Newcomer;
+use crate::setup::cluster::DELAYS;
+
+/// What there is.
+#[derive(Debug)]
+pub(super) struct Known<'a> {
+    pub(super) here: &'a str,
+    /// `node_ip_map`.
+    pub(super) map: Vec<Place>,
+    /// The nodes that Pacemaker knows.
+    pub(super) nodes: Vec<String>,
+    /// The port that etcd's peers use.
+    pub(super) peer_port: u16,
+    /// What the old device, or this node's, waits before it fences.
+    pub(super) delay: Option<String>,
+    pub(super) now: u64,
+}
+
+/// What was typed, of a command that changes something.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Typed {
+    pub(super) kind: Option<Kind>,
+    pub(super) old: Option<String>,
+    pub(super) new: Option<Newcomer>,
+    pub(super) fence: Vec<(String, String)>,
+    pub(super) old_is_off: bool,
+}
+
+const PASSWORDS: [&str; 2] = ["password", "passwd"];
+const DELAY: &str = "pcmk_delay_base";
+
+impl Known<'_> {
+    /// The change that is meant, where none is under way.
+    pub(super) fn change(&self, typed: &Typed) -> Result<Change, String> {
+        let Some(kind) = typed.kind else {
+            return Err("no change is under way: type 'tandem member replace OLD'".to_owned());
+        };
+        let here = self.place(self.here)?;
+        let old = typed.old.as_deref().map(|old| self.old(old)).transpose()?;
+        let new = match (kind, &typed.new) {
+            (Kind::Remove, _) => None,
+            (_, Some(new)) => Some(self.newcomer(new, old.as_ref())?),
+            (_, None) => old.clone(),
+        };
+        if kind == Kind::Add && self.map.len() > 1 && new.as_ref().is_none_or(|new| !self.map.contains(new)) {
+            let other = self.other();
+            return Err(format!("the pair has two nodes: 'tandem member replace {other}' puts another in its place"));
+        }
+        let mut change = Change {
+            kind,
+            here,
+            fence: Self::fence(typed, kind, old.as_ref(), new.as_ref())?,
+            old,
+            new,
+            old_is_off: typed.old_is_off,
+            began: self.now,
+            log: Vec::new(),
+        };
+        if let Some(delay) = &self.delay
+            && !change.fence.is_empty()
+            && !change.fence.iter().any(|(name, _)| name == DELAY)
+        {
+            change.fence.push((DELAY.to_owned(), delay.clone()));
+        }
+        Ok(change)
+    }
+
+    fn other(&self) -> String {
+        let other = self.map.iter().find(|place| place.name != self.here);
+        other.map_or_else(|| "OLD".to_owned(), |place| place.name.clone())
+    }
+
+    fn place(&self, name: &str) -> Result<Place, String> {
+        let known = || self.map.iter().map(|place| place.name.as_str()).collect::<Vec<_>>().join(", ");
+        let found = self.map.iter().find(|place| place.name == name);
+        found.cloned().ok_or_else(|| format!("no node is called '{name}'; there are: {}", known()))
+    }
+
+    fn old(&self, name: &str) -> Result<Place, String> {
+        let old = self.place(name)?;
+        if name == self.here {
+            let other = self.other();
+            return Err(format!("{name} is this node, which cannot see to its own going: type it on {other}"));
+        }
+        Ok(old)
+    }
+
+    fn newcomer(&self, new: &Newcomer, old: Option<&Place>) -> Result<Place, String> {
+        let name = &new.name;
+        let Some(address) = self.address(&new.peer_url) else {
+            return Err(format!("{name} needs an IP address, as in node_ip_map: type {name}=192.0.2.3"));
+        };
+        if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter)) {
+            return Err(format!("'{name}' is no name of a node: type what 'uname -n' says there"));
+        }
+        let new = Place { name: name.clone(), address };
+        if old == Some(&new) {
+            return Err(format!(
+                "{name} at {address} is the old node: leave --new out where a new machine takes its name and address"
+            ));
+        }
+        let is_old = |other: &str| old.is_some_and(|old| old.name == other);
+        let is_used = self.nodes.contains(name) || self.map.iter().any(|place| place.name == *name);
+        let comes_back = old.is_none() && self.map.contains(&new) && !self.nodes.contains(name);
+        if is_used && !is_old(name) && !comes_back {
+            return Err(format!("the name {name} is in use: give the new machine another one"));
+        }
+        if let Some(user) = self.map.iter().find(|place| place.address == address && !is_old(&place.name))
+            && !comes_back
+        {
+            let user = &user.name;
+            return Err(format!("the address {address} is that of {user}: give the new machine another one"));
+        }
+        Ok(new)
+    }
+
+    /// Of `https://ADDRESS:PORT`, with the port that etcd's peers use here.
+    fn address(&self, peer_url: &str) -> Option<IpAddr> {
+        let address: std::net::SocketAddr = peer_url.strip_prefix("https://")?.parse().ok()?;
+        (address.port() == self.peer_port).then_some(address.ip())
+    }
+
+    fn fence(
+        typed: &Typed,
+        kind: Kind,
+        old: Option<&Place>,
+        new: Option<&Place>,
+    ) -> Result<Vec<(String, String)>, String> {
+        let Some(new) = new else { return Ok(Vec::new()) };
+        if let Some((name, _)) = typed.fence.iter().find(|(name, _)| PASSWORDS.contains(&name.as_str())) {
+            return Err(format!(
+                "every user of this machine can read an argument: write the password into a file and type --fence password_file=FILE instead of {name}"
+            ));
+        }
+        let has = |wanted: &str| typed.fence.iter().any(|(name, _)| name == wanted);
+        let keeps = kind == Kind::Replace && old.is_some_and(|old| old.name == new.name);
+        if keeps && typed.fence.is_empty() {
+            return Ok(Vec::new());
+        }
+        if !has("ip") || !has("password_file") {
+            let name = &new.name;
+            return Err(format!(
+                "{name} cannot be fenced without its BMC: add --fence ip=ADDRESS --fence username=USER --fence password_file=FILE"
+            ));
+        }
+        Ok(typed.fence.clone())
+    }
+}
+
+/// The delay of a new device: the old one's, or what differs enough from that of the node that stays.
+pub(super) fn delay(old: Option<&str>, here: Option<&str>) -> String {
+    use crate::pacemaker::duration::millis;
+    if let Some(old) = old {
+        return old.to_owned();
+    }
+    let waits = here.and_then(millis).unwrap_or_default();
+    DELAYS[usize::from(waits >= 5_000)].to_owned()
+}
+
+/// What goes on where a change is under way; `typed` is `None` where it is to be taken back.
+pub(super) fn under_way(existing: &Change, asked: Option<&Change>) -> Result<(), String> {
+    match asked {
+        Some(asked) if !existing.is_same(asked) => Err(format!(
+            "another change is under way: {}: 'tandem member replace' goes on with it, 'tandem member replace --abort' takes it back",
+            existing.what()
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::tests::place;
+    use super::*;
+
+    fn known() -> Known<'static> {
+        Known {
+            here: "node1",
+            map: vec![place("node1", 1), place("node2", 2)],
+            nodes: vec!["node1".to_owned(), "node2".to_owned()],
+            peer_port: 2380,
+            delay: Some("1s".to_owned()),
+            now: 7,
+        }
+    }
+
+    fn new(name: &str, address: &str) -> Newcomer {
+        Newcomer { name: name.to_owned(), peer_url: format!("https://{address}:2380") }
+    }
+
+    fn fence() -> Vec<(String, String)> {
+        [("ip", "192.0.2.103"), ("password_file", "/etc/p")].map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec()
+    }
+
+    fn replace(old: &str, new: Option<Newcomer>, fence: Vec<(String, String)>) -> Result<Change, String> {
+        let typed = Typed { kind: Some(Kind::Replace), old: Some(old.to_owned()), new, fence, ..Typed::default() };
+        known().change(&typed)
+    }
+
+    #[test]
+    fn what_is_meant_becomes_a_change() {
+        let change = replace("node2", Some(new("node3", "192.0.2.3")), fence()).unwrap();
+        assert_eq!((change.old.clone(), change.new.clone()), (Some(place("node2", 2)), Some(place("node3", 3))));
+        assert!(change.fence.contains(&("pcmk_delay_base".to_owned(), "1s".to_owned())));
+        assert_eq!(change.words(), "node2 is replaced by node3, by node1 since 1970-01-01 00:00:07Z");
+        let same = replace("node2", None, Vec::new()).unwrap();
+        assert!(same.keeps_name() && same.fence.is_empty());
+        assert!(replace("node2", Some(new("node2", "192.0.2.9")), fence()).is_ok());
+    }
+
+    #[test]
+    fn each_wrong_word_has_its_sentence() {
+        let sentences = [
+            (replace("node9", None, Vec::new()), "no node is called 'node9'; there are: node1, node2"),
+            (replace("node1", None, Vec::new()), "type it on node2"),
+            (replace("node2", Some(new("node2", "192.0.2.2")), fence()), "is the old node: leave --new out"),
+            (replace("node2", Some(new("node1", "192.0.2.3")), fence()), "the name node1 is in use"),
+            (replace("node2", Some(new("node3", "192.0.2.1")), fence()), "the address 192.0.2.1 is that of node1"),
+            (replace("node2", Some(new("node3", "host.example")), fence()), "needs an IP address"),
+            (replace("node2", Some(new("node;3", "192.0.2.3")), fence()), "no name of a node"),
+            (replace("node2", Some(new("node3", "192.0.2.3")), Vec::new()), "add --fence ip=ADDRESS"),
+            (replace("node2", None, fence()[..1].to_vec()), "add --fence ip=ADDRESS"),
+            (
+                replace("node2", None, vec![("passwd".to_owned(), "hunter2".to_owned())]),
+                "every user of this machine can read an argument",
+            ),
+        ];
+        for (answer, words) in sentences {
+            let why = answer.unwrap_err();
+            assert!(why.contains(words) && !why.contains("hunter2"), "{why}");
+        }
+        let add =
+            Typed { kind: Some(Kind::Add), new: Some(new("node3", "192.0.2.3")), fence: fence(), ..Typed::default() };
+        assert!(known().change(&add).unwrap_err().contains("'tandem member replace node2'"));
+        let alone = Known { map: vec![place("node1", 1)], nodes: vec!["node1".to_owned()], ..known() };
+        assert!(alone.change(&add).is_ok());
+        assert!(known().change(&Typed::default()).unwrap_err().contains("no change is under way"));
+    }
+
+    #[test]
+    fn another_change_is_not_gone_on_with() {
+        let one = replace("node2", Some(new("node3", "192.0.2.3")), fence()).unwrap();
+        let other = replace("node2", None, Vec::new()).unwrap();
+        assert!(under_way(&one, Some(&other)).unwrap_err().contains("node2 is replaced by node3"));
+        assert!(under_way(&one, Some(&one.clone())).is_ok() && under_way(&one, None).is_ok());
+    }
+
+    #[test]
+    fn two_devices_never_wait_alike() {
+        assert_eq!(
+            [delay(Some("7s"), Some("1s")), delay(None, Some("10s")), delay(None, Some("1s"))],
+            ["7s", "1s", "10s"]
+        );
+        assert_eq!(delay(None, None), "10s");
+    }
+}

@@ -1,0 +1,191 @@
+//! `tandem member plan`: whether a change may be made now, and its steps. It changes nothing.
+
+use clap::{Args, Subcommand};
+
+use super::judge::{self, Planned, Wanted};
+use super::look::{self, Seen};
+use super::source::SourceArguments;
+use super::words::newcomer;
+use crate::admin::exit::{Exit, Failure};
+use crate::admin::report::{Form, Report, show};
+use crate::admin::status;
+use crate::decide::members::Newcomer;
+use crate::health;
+
+const HELP: &str = "\
+It changes nothing, and is for other programs, too: those that drain, reboot or delete machines. Who stops several nodes asks and stops
+one after another.
+
+Exit codes: 0 it may be done now; 1 nobody could be asked; 2 the arguments make no sense; 3 a rule forbids it now.
+
+With --json:
+  wish (stop, remove, promote, replace, add), node, allowed, rule (M1 to M14 of docs/operate/recovery.md), because, instead (what to
+                 type or to wait for)
+  voters, healthy_voters, quorum   as it is now
+  after          as it is once the wish is fulfilled: voters, quorum, tolerates (how many more voters may be lost)
+  seconds_with_one_voter   for how long one voter carries everything, at 100 MB a second; null where more do
+  steps          each with what, who (tandem, agent or operator), done";
+
+/// Says whether a change of the members, or a stop of a node, may be made now, and its steps
+#[derive(Subcommand)]
+pub(in crate::admin) enum Plan {
+    Stop(Stop),
+    Remove(Remove),
+    Promote(Promote),
+    Replace(Replace),
+    Add(Add),
+}
+
+/// Says whether NODE may be stopped or rebooted now without a pause in the writes
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Stop {
+    /// The node, or the member by its name or id
+    #[arg(value_name = "NODE")]
+    node: String,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+/// Says whether NODE's member may be removed now
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Remove {
+    /// The node, or the member by its name or id
+    #[arg(value_name = "NODE")]
+    node: String,
+    /// As if it had been said that nothing is to replace it
+    #[arg(long)]
+    allow_fewer_voters: bool,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+/// Says whether NODE's learner may be promoted now
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Promote {
+    /// The node, or the member by its name, id or peer URL
+    #[arg(value_name = "NODE")]
+    node: String,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+/// Says whether the replacement of OLD may begin, or go on, now
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Replace {
+    /// The node that is to go
+    #[arg(value_name = "OLD")]
+    old: String,
+    /// What is to take its place
+    #[arg(long, value_name = "NAME=ADDRESS", value_parser = newcomer)]
+    new: Option<Newcomer>,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+/// Says whether a member may be added now
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Add {
+    /// The new member, and its address or peer URL
+    #[arg(value_name = "NAME=ADDRESS", value_parser = newcomer)]
+    new: Newcomer,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+#[derive(Args)]
+struct Shared {
+    #[command(flatten)]
+    source: SourceArguments,
+    #[command(flatten)]
+    form: Form,
+}
+
+impl Plan {
+    pub(super) fn run(&self) -> Result<Exit, Failure> {
+        let (wanted, shared) = match self {
+            Self::Stop(of) => (Wanted::Stop(of.node.clone()), &of.shared),
+            Self::Remove(of) => {
+                (Wanted::Remove { node: of.node.clone(), allow_fewer: of.allow_fewer_voters }, &of.shared)
+            }
+            Self::Promote(of) => (Wanted::Promote(of.node.clone()), &of.shared),
+            Self::Replace(of) => (Wanted::Replace { old: of.old.clone(), new: of.new.clone() }, &of.shared),
+            Self::Add(of) => (Wanted::Add(of.new.clone()), &of.shared),
+        };
+        show(&planned(&wanted, &shared.source)?, shared.form)
+    }
+}
+
+pub(super) fn planned(wanted: &Wanted, arguments: &SourceArguments) -> Result<Planned, Failure> {
+    let source = arguments.source()?;
+    let mut seen = match wanted {
+        Wanted::Promote(_) | Wanted::Replace { .. } => look::look_twice(&source)?,
+        Wanted::Stop(_) | Wanted::Remove { .. } | Wanted::Add(_) => look::look(&source)?,
+    };
+    if let Wanted::Replace { old, new: Some(new) } = wanted
+        && source.wanted.is_none()
+    {
+        expect_one_fewer(&mut seen, old, new);
+    }
+    if source.pair.is_none() {
+        return judge::plan(wanted, &seen, None);
+    }
+    let cluster = status::ask(arguments.resource())?;
+    seen.membership.change = seen.membership.change.take().or_else(|| health::change_under_way(&cluster));
+    let node = match wanted {
+        Wanted::Stop(node) | Wanted::Remove { node, .. } | Wanted::Promote(node) => node,
+        Wanted::Replace { old, .. } => old,
+        Wanted::Add(_) => return judge::plan(wanted, &seen, None),
+    };
+    if !health::names(&cluster).contains(node) {
+        let known = health::names(&cluster).join(", ");
+        return Err(Failure(format!("no node is called '{node}'; there are: {known}")));
+    }
+    judge::plan(wanted, &seen, Some(&health::outlook(&cluster, node)))
+}
+
+/// Where the old one and the new one vote already, one of them is too many: nobody said how many are wanted.
+fn expect_one_fewer(seen: &mut Seen, old: &str, new: &Newcomer) {
+    let membership = &mut seen.membership;
+    let votes = |is_it: &dyn Fn(&crate::decide::members::Member) -> bool| membership.voters().any(is_it);
+    let old_votes = votes(&|member| member.name == old);
+    let new_votes = votes(&|member| member.peer_urls.contains(&new.peer_url));
+    if old_votes && new_votes {
+        membership.wanted = membership.wanted.saturating_sub(1);
+    }
+}
+
+impl Report for Planned {
+    fn text(&self) -> String {
+        let (wish, node) = (self.wish, &self.node);
+        let figures = format!(
+            "{} of {} voters are healthy, {} are a majority; afterwards {} voters, and {} more may be lost",
+            self.healthy_voters,
+            self.voters,
+            self.quorum,
+            self.after.voters(),
+            self.after.tolerates()
+        );
+        let answer = match (&self.rule, &self.because, &self.instead) {
+            (Some(rule), Some(because), Some(instead)) => {
+                format!("no: {wish} {node} is not to be done now ({rule}): {because}\ninstead: {instead}")
+            }
+            _ => format!("yes: {wish} {node} may be done now"),
+        };
+        let steps = self.steps.iter().map(|step| {
+            let mark = if step.done { "done" } else { "to do" };
+            format!("\n  {mark:<5}  {:<8}  {}", step.who, step.what)
+        });
+        let alone =
+            self.seconds_with_one_voter.map(|seconds| format!("\none voter carries everything for about {seconds} s"));
+        format!("{answer}\n{figures}{}{}", alone.unwrap_or_default(), steps.collect::<String>())
+    }
+
+    fn exit(&self) -> Exit {
+        if self.allowed { Exit::Done } else { Exit::Degraded }
+    }
+}

@@ -1,0 +1,211 @@
+//! The words of the commands that change the members, of a pair and of any other etcd.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::source::SourceArguments;
+use crate::admin::prompt::Answers;
+use crate::admin::report::Form;
+use crate::decide::members::Newcomer;
+
+const HELP: &str = "\
+Each step is judged by the rules of 'tandem member plan' just before it is taken, with a look of its own; where waiting helps, the
+command waits, until --timeout. Killed or cut off anywhere, it is typed again and does what is left. Two at once are kept apart by
+a lock. Without --endpoints and ETCDCTL_ENDPOINTS the pair of this node's resource is meant.
+
+Exit codes: 0 done; 1 failed, or nobody could be asked; 2 the arguments make no sense; 3 a rule forbids it now, or did until --timeout.
+
+With --json, and without --dry-run, whose answer is that of 'tandem member plan':
+  wish (add, remove, replace, promote), node, done, rule (M1 to M14 of docs/operate/recovery.md), because, instead (what to type or to
+                 wait for; these three are null where it is done)
+  made           what this call did, in sentences; empty where everything was done before
+  new_etcd       what the new member's etcd is to be started with, by variable; null where no member is new
+  voters, healthy_voters   as it is now
+  seconds        how long it took";
+
+/// Adds a member: as a learner, which becomes a voter once it has caught up
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Add {
+    /// The new member, and its address or peer URL
+    #[arg(value_name = "NAME=ADDRESS", value_parser = newcomer)]
+    new: Newcomer,
+    /// In a pair, an option of its fence device, such as ip=ADDRESS or password_file=FILE; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, conflicts_with = "endpoints")]
+    fence: Vec<(String, String)>,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+/// Removes NODE's member
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Remove {
+    /// The node, or the member by its name, id or peer URL
+    #[arg(value_name = "NODE")]
+    node: String,
+    /// A healthy voter may go although nothing replaces it; asked back
+    #[arg(long)]
+    allow_fewer_voters: bool,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+/// Replaces OLD by a new member: one command, planned or after a loss
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Replace {
+    /// The node that is to go; in a pair, nothing goes on with the replacement that is under way
+    #[arg(value_name = "OLD")]
+    old: Option<String>,
+    /// What is to take its place; in a pair, nothing means a new machine with the same name and address
+    #[arg(long, value_name = "NAME=ADDRESS", value_parser = newcomer)]
+    new: Option<Newcomer>,
+    /// An option of the new machine's fence device, such as ip=ADDRESS or password_file=FILE; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, conflicts_with = "endpoints")]
+    fence: Vec<(String, String)>,
+    /// The old machine is off although its BMC does not say so; asked back
+    #[arg(long, conflicts_with = "endpoints")]
+    old_is_off: bool,
+    /// Takes back what can be taken back of the replacement that is under way
+    #[arg(long, conflicts_with_all = ["endpoints", "new", "fence", "old_is_off"])]
+    abort: bool,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+/// Makes NODE's learner a voter once it has caught up
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Promote {
+    /// The node, or the member by its name, id or peer URL
+    #[arg(value_name = "NODE")]
+    node: String,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+/// What every change takes.
+#[derive(Args)]
+pub(super) struct Shared {
+    #[command(flatten)]
+    pub(super) source: SourceArguments,
+    /// Changes nothing, and answers as 'tandem member plan' does
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// How long it waits for what passes by itself
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = humantime::parse_duration)]
+    pub(super) timeout: Duration,
+    #[command(flatten)]
+    pub(super) answers: Answers,
+    #[command(flatten)]
+    pub(super) form: Form,
+}
+
+/// The change that was asked for.
+#[derive(Clone, Debug)]
+pub(super) enum Order {
+    Add {
+        new: Newcomer,
+        fence: Vec<(String, String)>,
+    },
+    Remove {
+        node: String,
+        allow_fewer_voters: bool,
+    },
+    Replace {
+        /// `None` where the one that is under way is to go on.
+        old: Option<String>,
+        new: Option<Newcomer>,
+        fence: Vec<(String, String)>,
+        old_is_off: bool,
+        abort: bool,
+    },
+    Promote {
+        node: String,
+    },
+}
+
+impl Add {
+    pub(super) fn order(&self) -> (Order, &Shared) {
+        (Order::Add { new: self.new.clone(), fence: self.fence.clone() }, &self.shared)
+    }
+}
+
+impl Remove {
+    pub(super) fn order(&self) -> (Order, &Shared) {
+        (Order::Remove { node: self.node.clone(), allow_fewer_voters: self.allow_fewer_voters }, &self.shared)
+    }
+}
+
+impl Replace {
+    pub(super) fn order(&self) -> (Order, &Shared) {
+        let order = Order::Replace {
+            old: self.old.clone(),
+            new: self.new.clone(),
+            fence: self.fence.clone(),
+            old_is_off: self.old_is_off,
+            abort: self.abort,
+        };
+        (order, &self.shared)
+    }
+}
+
+impl Promote {
+    pub(super) fn order(&self) -> (Order, &Shared) {
+        (Order::Promote { node: self.node.clone() }, &self.shared)
+    }
+}
+
+/// `NAME=ADDRESS`, with etcd's usual port, or `NAME=URL`.
+pub(super) fn newcomer(text: &str) -> Result<Newcomer, String> {
+    let Some((name, address)) = text.split_once('=').filter(|(name, address)| !name.is_empty() && !address.is_empty())
+    else {
+        return Err("it is not NAME=ADDRESS".to_owned());
+    };
+    let peer_url = if address.contains("://") {
+        address.to_owned()
+    } else if let Ok(ip) = address.parse::<std::net::IpAddr>() {
+        format!("https://{}", std::net::SocketAddr::new(ip, 2380))
+    } else if address.contains(':') {
+        format!("https://{address}")
+    } else {
+        format!("https://{address}:2380")
+    };
+    Ok(Newcomer { name: name.to_owned(), peer_url })
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=').filter(|(key, value)| !key.is_empty() && !value.is_empty()) {
+        Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
+        None => Err("it is not KEY=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_newcomer_has_a_name_and_an_address() {
+        let url = |text: &str| newcomer(text).map(|new| new.peer_url);
+        assert_eq!(url("node3=192.0.2.3"), Ok("https://192.0.2.3:2380".to_owned()));
+        assert_eq!(url("node3=2001:db8::3"), Ok("https://[2001:db8::3]:2380".to_owned()));
+        assert_eq!(url("node3=etcd3.example"), Ok("https://etcd3.example:2380".to_owned()));
+        assert_eq!(url("node3=etcd3.example:4000"), Ok("https://etcd3.example:4000".to_owned()));
+        assert_eq!(url("node3=http://127.0.0.1:4000"), Ok("http://127.0.0.1:4000".to_owned()));
+        for wrong in ["node3", "=192.0.2.3", "node3=", ""] {
+            assert!(newcomer(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_option_of_a_fence_device_has_a_key_and_a_value() {
+        assert_eq!(key_value("ip=192.0.2.3"), Ok(("ip".to_owned(), "192.0.2.3".to_owned())));
+        assert_eq!(key_value("plug=/a=b"), Ok(("plug".to_owned(), "/a=b".to_owned())));
+        for wrong in ["ip", "=192.0.2.3", "ip=", ""] {
+            assert!(key_value(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `tandem setup join`: this node lets the other one set it up.
+
+use std::io::stdin;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use super::Join;
+use super::input::Input;
+use super::talk::Progress;
+use super::told::Joined;
+use crate::admin::exit::Failure;
+use crate::clock::{self, Deadline};
+use crate::cluster;
+use crate::command::Programs;
+use crate::setup::channel::{self, Patience, Serving, join_file, serve};
+use crate::setup::machine::Here;
+use crate::setup::node;
+
+pub(super) fn run(arguments: &Join) -> Result<Joined, Failure> {
+    cluster::must_be_root()?;
+    let file = arguments.file.as_deref().filter(|_| !arguments.stdin);
+    let (join, input) = match file {
+        Some(file) => (join_file::read(file)?, None),
+        None => Input::read(stdin(), Patience::default().silence).map(|(join, input)| (join, Some(input)))?,
+    };
+    let which = node::is_described(&join.description);
+    let named = |at: usize| join.description.nodes[at].name.as_str();
+    join.check(clock::wall_seconds(), which.map(named))?;
+    let Some(at) = which else {
+        return Err(Failure("this machine is none of the two nodes: see 'ip address'".to_owned()));
+    };
+    let here = Here::new(Programs::default(), join.description.clone(), at, join.is_dry);
+    let address = SocketAddr::new(join.description.nodes[at].address, channel::port(&join.description));
+    let progress = Progress::new();
+    progress.say(&format!("waits for {} at {address}", join.from));
+    let leftover = if input.is_some() { Patience::LEFTOVER } else { Duration::ZERO };
+    let patience = Patience { leftover, ..Patience::default() };
+    let still = || input.as_ref().map_or(Ok(()), Input::still);
+    let served = serve(address, &join, &here, patience, Deadline::after(arguments.timeout), still, |told| {
+        match told {
+        Serving::Stranger(who) => progress.keep(&format!(
+            "warning: somebody connected without the other half of this file's keys ({who}); if 'tandem setup' was typed again on {}, end this and type it with the new file",
+            join.from
+        )),
+        Serving::Connected => {
+            // It is worth nothing any more.
+            if let Some(file) = file {
+                forget(file, &progress);
+            }
+            progress.say(&format!("{} is connected", join.from));
+        }
+        Serving::Progress(text) => progress.say(&format!("{}: {text}", join.from)),
+    }
+    });
+    progress.end();
+    let node = named(at).to_owned();
+    match served {
+        Ok((is_in, text)) => Ok(Joined { node, from: join.from.clone(), is_in, text }),
+        Err(error) => Err(Failure(format!(
+            "{error}: type 'tandem setup' on {} again, and this with the file that it writes",
+            join.from
+        ))),
+    }
+}
+
+fn forget(file: &Path, progress: &Progress) {
+    if let Err(error) = std::fs::remove_file(file) {
+        progress.keep(&format!("warning: {} cannot be deleted: {error}", file.display()));
+    }
+}

@@ -1,0 +1,46 @@
+//! The last step: two voters, as `tandem status` sees them.
+
+use std::time::Duration;
+
+use crate::admin::status;
+use crate::clock::Deadline;
+use crate::cluster::{self, Cluster};
+use crate::health::{self, Verdict};
+
+/// From etcd's resource to two voters, in a cluster that has just begun.
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+const OFTEN: Duration = Duration::from_secs(1);
+
+/// Waits until there are two voters; else what is wrong then.
+pub(super) fn wait(patience: Duration) -> Result<(), Vec<String>> {
+    let end = Deadline::after(patience);
+    loop {
+        let wrong = match status::ask(None) {
+            Ok(cluster) => problems(cluster),
+            Err(failure) => vec![failure.0],
+        };
+        if wrong.is_empty() || end.has_passed() {
+            return if wrong.is_empty() { Ok(()) } else { Err(wrong) };
+        }
+        end.sleep(OFTEN);
+    }
+}
+
+/// Why it is not redundant.
+fn problems(mut cluster: Cluster) -> Vec<String> {
+    // A collector that has not run yet is no reason to wait.
+    cluster::take_own(&mut cluster);
+    let health = health::assess(&cluster);
+    if health.verdict == Verdict::Redundant {
+        return Vec::new();
+    }
+    let found: Vec<String> = health
+        .problems
+        .into_iter()
+        .map(|problem| match problem.command {
+            Some(command) => format!("{}: {command}", problem.text),
+            None => problem.text,
+        })
+        .collect();
+    if found.is_empty() { vec!["there are no two voters yet: see 'tandem status'".to_owned()] } else { found }
+}

@@ -1,0 +1,52 @@
+//! The cluster as it can be asked now, or why nobody can say anything of it.
+
+use crate::admin::exit::Failure;
+use crate::admin::node;
+use crate::cluster::{self, Cluster, Limits};
+use crate::command::Programs;
+use crate::decide::Fact;
+
+/// Asks everybody. `wanted` is the resource that was typed.
+pub(in crate::admin) fn ask(wanted: Option<&str>) -> Result<Cluster, Failure> {
+    cluster::must_be_root()?;
+    let cluster = cluster::look(&Programs::default(), wanted, &Limits::default());
+    usable(cluster, wanted)
+}
+
+/// A cluster with the resource that is meant, as far as anybody knows.
+fn usable(cluster: Cluster, wanted: Option<&str>) -> Result<Cluster, Failure> {
+    match &cluster.configuration {
+        Fact::Known(known) if known.etcd.is_none() => {
+            node::which(&known.etcd_resources, wanted)?;
+        }
+        Fact::Absent if cluster.pacemaker.is_absent() => {
+            return Err(Failure("this node belongs to no cluster: see 'pcs cluster setup'".to_owned()));
+        }
+        _ => {}
+    }
+    Ok(cluster)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::samples;
+
+    fn refused(cluster: Cluster, wanted: Option<&str>) -> String {
+        usable(cluster, wanted).unwrap_err().0
+    }
+
+    #[test]
+    fn what_cannot_be_told_of_has_its_sentence() {
+        let mut cluster = samples::read("healthy");
+        assert!(usable(cluster.clone(), None).is_ok());
+        let Fact::Known(configuration) = &mut cluster.configuration else { panic!("no CIB") };
+        configuration.etcd = None;
+        configuration.etcd_resources = vec!["etcd".to_owned(), "other".to_owned()];
+        assert!(refused(cluster.clone(), None).contains("--resource etcd or other"));
+        assert!(refused(cluster.clone(), Some("else")).contains("there are: etcd, other"));
+        let nowhere = Cluster { pacemaker: Fact::Absent, configuration: Fact::Absent, ..Cluster::default() };
+        assert!(refused(nowhere, None).contains("pcs cluster setup"));
+        assert!(usable(samples::read("nothing-answers"), None).is_ok());
+    }
+}

@@ -1,0 +1,49 @@
+//! `--may-stop NODE`: whether it may be stopped or rebooted now without a pause in the writes.
+
+use serde::Serialize;
+
+use crate::admin::exit::{Exit, Failure};
+use crate::admin::report::Report;
+use crate::cluster::Cluster;
+use crate::decide::may_stop::{Answer, may_stop};
+use crate::health::{self, view};
+
+#[derive(Debug, Serialize)]
+pub(super) struct Answered {
+    node: String,
+    may_stop: Option<bool>,
+    because: Vec<String>,
+}
+
+pub(super) fn answer(cluster: &Cluster, node: &str) -> Result<Answered, Failure> {
+    let names = view::names(cluster);
+    if !names.iter().any(|name| name == node) {
+        return Err(Failure(format!("no node is called '{node}'; there are: {}", names.join(", "))));
+    }
+    let (answer, because) = match may_stop(&health::outlook(cluster, node)) {
+        Answer::Yes => (Some(true), Vec::new()),
+        Answer::No(hindrances) => (Some(false), hindrances.iter().map(ToString::to_string).collect()),
+        Answer::Unknown(doubts) => (None, doubts.iter().map(ToString::to_string).collect()),
+    };
+    Ok(Answered { node: node.to_owned(), may_stop: answer, because })
+}
+
+impl Report for Answered {
+    fn text(&self) -> String {
+        let node = &self.node;
+        let answer = match self.may_stop {
+            Some(true) => return format!("yes: {node} may be stopped or rebooted now, and the writes go on"),
+            Some(false) => "no",
+            None => "not known",
+        };
+        self.because.iter().map(|why| format!("{answer}: {why}")).collect::<Vec<_>>().join("\n")
+    }
+
+    fn exit(&self) -> Exit {
+        match self.may_stop {
+            Some(true) => Exit::Done,
+            Some(false) => Exit::Degraded,
+            None => Exit::Failed,
+        }
+    }
+}

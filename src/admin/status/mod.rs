@@ -1,0 +1,133 @@
+//! `tandem status`: how the cluster is, asked on either node and told of both.
+
+mod ask;
+mod check;
+mod document;
+mod may_stop;
+mod output;
+mod table;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::time::Duration;
+
+use clap::{Args, value_parser};
+
+pub(super) use self::ask::ask;
+use self::document::Status;
+use self::output::Output;
+use self::watch::Wanted;
+use super::exit::{Exit, Failure};
+use super::node;
+use super::report::{Form, Report, show};
+use crate::health::Verdict;
+
+/// How long is waited for a state unless --timeout says otherwise.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+const HELP: &str = "\
+It changes nothing. What could not be asked is not known, and never healthy. Each question has a time of its own: the answer is
+there within 5 seconds, whatever hangs.
+
+Exit codes: 0 redundant: two voters, and nothing that needs a human; 3 degraded: writes are taken, and something is missing; 4 down:
+no writes are taken; 1 not known. With --wait-for 0 as soon as that state is there, else as above. With --may-stop 0 yes, 3 no, 1 not
+known. With --check those of monitoring plugins: 0 OK (redundant), 1 WARNING (degraded), 2 CRITICAL (down), 3 UNKNOWN.
+
+With --json, times are in RFC 3339, ids of members are hexadecimal strings, and what is not known is null:
+  at               when it was asked
+  here             the node that was asked
+  resource         the id of the etcd resource
+  verdict          redundant, degraded, down or unknown
+  since            since when two voters exist, or do not; the same on both nodes
+  voters           how many of the nodes run a voter
+  writes           whether writes are taken
+  problems         worst first: id (stable), severity (critical, warning, notice), node, text, command (what to type)
+  cluster          pacemaker_running (on the node that was asked), quorum, waits_for_peer (wait_for_all), votes, expected_votes,
+                   maintenance (of the whole cluster), stonith_enabled, dc
+  nodes            one for each configured node:
+    name, online, standby, maintenance, pending, unclean, in_partition (of the node that was asked)
+    etcd           role (leader, voter, learner, stopped), why_unknown, cluster_id, member_id, leader (its member id), term, index,
+                   lag (entries behind the leader), db_bytes, db_in_use_bytes, quota_bytes, alarms, reads (whether a linearizable
+                   read was answered), answer_millis, certificate_ends (of the certificate that it shows)
+    fence_devices  those that fence this node: id, runs_on, healthy (in Pacemaker's eyes), and of its last monitor checked (when),
+                   checked_by, check_millis, failure, last_login (when it last worked)
+    last_fencing   action, result (success, failed, pending), completed, delegate (who carried it out)
+    certificates   file, ends
+    versions       tandem, etcd, pacemaker
+    collected      when the node's collector (tandem-collect.timer) last published; without it, what only that node knows is null
+    free_bytes, size_bytes   of the file system with etcd's data
+    moved_aside    data that was moved aside and lies there: path, since, bytes
+With --wait-for also reached: whether the state was. --watch --json prints each as one line. With --may-stop instead: node, may_stop
+(true, false, null), because (the reasons).";
+
+/// Shows how the cluster is, on either node: the verdict, both nodes, and every problem with what to type
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    resource: node::ResourceArgument,
+    /// Asks again each SECONDS (2): redraws on a terminal; elsewhere, and with --json, a line or document for each change
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2",
+        value_parser = value_parser!(u64).range(1..=3600), conflicts_with_all = ["wait_for", "may_stop", "check"])]
+    watch: Option<u64>,
+    /// Waits until the cluster is so
+    #[arg(long, value_name = "STATE", conflicts_with_all = ["may_stop", "check"])]
+    wait_for: Option<Wanted>,
+    /// How long --wait-for waits, such as 90s or 10m (10m)
+    #[arg(long, value_name = "TIME", requires = "wait_for", value_parser = humantime::parse_duration)]
+    timeout: Option<Duration>,
+    /// Answers whether NODE may be stopped or rebooted now without a pause in the writes
+    #[arg(long, value_name = "NODE", conflicts_with = "check")]
+    may_stop: Option<String>,
+    /// Prints one line with performance data, with the exit codes of monitoring plugins
+    #[arg(long, conflicts_with = "json")]
+    check: bool,
+    /// Prints the cluster in the form of another program
+    #[arg(long, value_name = "FORM", conflicts_with_all = ["json", "watch", "wait_for", "may_stop", "check"])]
+    output: Option<Output>,
+    #[command(flatten)]
+    form: Form,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let look = || ask(arguments.resource.id());
+    let status = || Ok(Status::of(&look()?));
+    let form = arguments.form;
+    if let Some(node) = &arguments.may_stop {
+        return show(&may_stop::answer(&look()?, node)?, form);
+    }
+    if arguments.check {
+        return check::run(status());
+    }
+    if let Some(output) = arguments.output {
+        return output::show(output, &look()?);
+    }
+    if let Some(wanted) = arguments.wait_for {
+        return show(&watch::wait(wanted, arguments.timeout.unwrap_or(PATIENCE), status)?, form);
+    }
+    match arguments.watch {
+        Some(seconds) => watch::watch(Duration::from_secs(seconds), form, status),
+        None => show(&status()?, form),
+    }
+}
+
+/// How the cluster is, as it is shown to people: for a report.
+pub(super) fn text() -> Result<String, Failure> {
+    Ok(Status::of(&ask(None)?).text())
+}
+
+impl Report for Status {
+    fn text(&self) -> String {
+        table::text(self)
+    }
+
+    fn exit(&self) -> Exit {
+        match self.verdict {
+            Verdict::Redundant => Exit::Done,
+            Verdict::Degraded => Exit::Degraded,
+            Verdict::Down => Exit::Worst,
+            Verdict::Unknown => Exit::Failed,
+        }
+    }
+}

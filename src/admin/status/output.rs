@@ -1,0 +1,60 @@
+//! `--output`: the cluster in the form of another program.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+
+use super::document::Status;
+use crate::admin::collect::KEPT;
+use crate::admin::exit::{Exit, Failure};
+use crate::admin::report::Report;
+use crate::admin::say;
+use crate::cluster::Cluster;
+use crate::health::pacemaker_cluster;
+use crate::regular_file;
+
+/// Many times what it is.
+const KEPT_LIMIT: u64 = 16 * 1024 * 1024;
+
+/// Whose form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Output {
+    /// The object that OpenShift's etcd operator keeps of its cluster, as JSON
+    #[value(name = "pacemakercluster")]
+    PacemakerCluster,
+}
+
+/// Prints it, and ends as a look at the same cluster in our own form does.
+pub(super) fn show(output: Output, cluster: &Cluster) -> Result<Exit, Failure> {
+    match output {
+        Output::PacemakerCluster => say(object(cluster, Path::new(KEPT))?)?,
+    }
+    Ok(Status::of(cluster).exit())
+}
+
+fn object(cluster: &Cluster, kept: &Path) -> serde_json::Result<String> {
+    let kept = regular_file::read_at_most(kept, KEPT_LIMIT).unwrap_or_default();
+    let previous = pacemaker_cluster::kept(&kept);
+    serde_json::to_string_pretty(&pacemaker_cluster::of(cluster, previous.as_ref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::samples;
+
+    #[test]
+    fn a_conditions_time_is_that_of_the_collectors_object() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = dir.path().join("status.json");
+        let mut cluster = samples::read("healthy");
+        let first = object(&cluster, &kept).unwrap();
+        std::fs::write(&kept, format!("{{\"format\":1,\"pacemakercluster\":{first}}}")).unwrap();
+        cluster.at += 3600;
+        let mut expected: serde_json::Value = serde_json::from_str(&first).unwrap();
+        let second: serde_json::Value = serde_json::from_str(&object(&cluster, &kept).unwrap()).unwrap();
+        assert_ne!(second, expected);
+        expected["status"]["lastUpdated"] = second["status"]["lastUpdated"].clone();
+        assert_eq!(second, expected);
+    }
+}

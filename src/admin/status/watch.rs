@@ -1,0 +1,131 @@
+//! The status again and again: shown as it changes, or waited for.
+
+use std::io::{IsTerminal, stdout};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use super::document::Status;
+use super::table;
+use crate::admin::exit::{Exit, Failure};
+use crate::admin::report::{Form, Report, line as json_line};
+use crate::clock::{self, Deadline};
+use crate::health::Verdict;
+use crate::health::words::span;
+use crate::output;
+
+/// How often it is asked while something is waited for.
+const OFTEN: Duration = Duration::from_secs(1);
+/// Clears the screen and begins at its top.
+const CLEAR: &str = "\x1b[2J\x1b[H";
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Wanted {
+    /// Two voters, and nothing that needs a human
+    Redundant,
+    /// Writes are taken
+    Serving,
+}
+
+impl Wanted {
+    fn is_there(self, verdict: Verdict) -> bool {
+        match self {
+            Self::Redundant => verdict == Verdict::Redundant,
+            Self::Serving => matches!(verdict, Verdict::Redundant | Verdict::Degraded),
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Redundant => "redundant",
+            Self::Serving => "serving",
+        }
+    }
+}
+
+/// The status at the end of a wait.
+#[derive(Debug, Serialize)]
+pub(super) struct Waited {
+    reached: bool,
+    #[serde(flatten)]
+    status: Status,
+    #[serde(skip)]
+    wanted: Wanted,
+    #[serde(skip)]
+    patience: Duration,
+}
+
+impl Report for Waited {
+    fn text(&self) -> String {
+        if self.reached {
+            return self.status.text();
+        }
+        let (wanted, patience) = (self.wanted.word(), span(self.patience.as_secs()));
+        format!("{}\n\nnot {wanted} within {patience}", self.status.text())
+    }
+
+    fn exit(&self) -> Exit {
+        if self.reached { Exit::Done } else { self.status.exit() }
+    }
+}
+
+/// Asks until what is wanted is there, or `patience` is over.
+pub(super) fn wait(
+    wanted: Wanted,
+    patience: Duration,
+    mut ask: impl FnMut() -> Result<Status, Failure>,
+) -> Result<Waited, Failure> {
+    let deadline = Deadline::after(patience);
+    loop {
+        let status = ask()?;
+        let reached = wanted.is_there(status.verdict);
+        if reached || deadline.has_passed() {
+            return Ok(Waited { reached, status, wanted, patience });
+        }
+        deadline.sleep(OFTEN);
+    }
+}
+
+/// Shows the status each `interval`, until nobody reads it any more.
+pub(super) fn watch(
+    interval: Duration,
+    form: Form,
+    mut ask: impl FnMut() -> Result<Status, Failure>,
+) -> Result<Exit, Failure> {
+    let in_place = !form.json && stdout().is_terminal();
+    let mut last = String::new();
+    loop {
+        let status = ask()?;
+        let change = change(&status);
+        let shown = match (in_place, form.json) {
+            (true, _) => Some(format!("{CLEAR}{}", status.text())),
+            _ if change == last => None,
+            (_, true) => Some(json_line(&status)?),
+            (_, false) => Some(format!("{} {change}", status.at)),
+        };
+        last = change;
+        if let Some(shown) = shown
+            && !output::is_read(shown)?
+        {
+            return Ok(Exit::Done);
+        }
+        clock::sleep(interval);
+    }
+}
+
+/// What counts as a change, as a line: not how far a log or a database has grown, nor how long ago something was.
+pub(super) fn change(status: &Status) -> String {
+    let verdict = table::head(status);
+    let mut parts = vec![verdict.split(':').next().unwrap_or_default().to_owned()];
+    for node in &status.nodes {
+        let role = node.etcd.role.map_or_else(|| "not known".to_owned(), |role| role.to_string());
+        parts.push(format!("{} {}, etcd {role}", node.name, table::machine(status, node)));
+    }
+    parts.extend(status.problems.iter().map(|problem| match &problem.node {
+        Some(node) => format!("{} ({node})", problem.id),
+        None => problem.id.to_owned(),
+    }));
+    parts.join("; ")
+}

@@ -1,0 +1,193 @@
+//! What this node knows of its own machine, for the other one: asked of its files and its kernel, and of no program.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+
+use nix::sys::statvfs::statvfs;
+
+use super::etcds::{self, Here};
+use super::{Certificate, Cluster, Collected, Configuration, MovedAside, certificates, route, units};
+use crate::bmc_note::{self, BmcNote};
+use crate::clock;
+use crate::data_dir;
+use crate::decide::Fact;
+use crate::redfish::address::Address;
+use crate::regular_file;
+
+/// What the firmware calls this machine; the BMC of its fence device should say the same.
+const DMI_UUID: &str = "/sys/class/dmi/id/product_uuid";
+const HTTPS_PORT: u16 = 443;
+
+/// Puts this node's facts of now in the place of what it published last, and answers them.
+pub fn take_own(cluster: &mut Cluster) -> Collected {
+    let own = collect(cluster);
+    // Where nobody could say what the cluster calls this node, they have no place.
+    if !cluster.here.is_empty() {
+        cluster.collected.insert(cluster.here.clone(), Fact::Known(own.clone()));
+    }
+    own
+}
+
+/// This node's facts now; `cluster` says what it is configured with.
+fn collect(cluster: &Cluster) -> Collected {
+    let configuration = cluster.configuration.known();
+    let here = configuration.and_then(|configuration| etcds::resolve(configuration, &cluster.here).ok());
+    let (free_bytes, size_bytes) = here.as_ref().and_then(|here| room(&here.deployment.data_dir)).unzip();
+    Collected {
+        at: clock::wall_seconds(),
+        tandem: env!("CARGO_PKG_VERSION").to_owned(),
+        pacemaker: cluster.pacemaker.known().map(|known| known.version.clone()),
+        dmi_uuid: own_uuid(),
+        free_bytes,
+        size_bytes,
+        certificates: ends(configuration, here.as_ref()),
+        bmcs: notes(Path::new(bmc_note::DIRECTORY)),
+        moved_aside: here.as_ref().map(|here| moved_aside(&here.deployment.data_dir)).unwrap_or_default(),
+        enabled: units::enabled(Path::new("/")),
+        routes: routes(configuration, here.as_ref(), &cluster.here),
+        // Whoever may read the files adds what is in them.
+        passwords: BTreeMap::new(),
+    }
+}
+
+/// What the firmware calls this machine, in small letters.
+pub fn own_uuid() -> Option<String> {
+    dmi_uuid(Path::new(DMI_UUID))
+}
+
+fn dmi_uuid(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.trim().to_ascii_lowercase()).filter(|uuid| !uuid.is_empty())
+}
+
+/// What is free, and how much there is, where `dir` is or will be.
+fn room(dir: &Path) -> Option<(u64, u64)> {
+    let there = dir.ancestors().find(|dir| dir.is_dir())?;
+    let system = statvfs(there).ok()?;
+    Some((system.blocks_available() * system.fragment_size(), system.blocks() * system.fragment_size()))
+}
+
+/// The certificates of etcd, and the authorities by which fence devices know their BMCs. A file that cannot be read is the
+/// agents' to complain of.
+fn ends(configuration: Option<&Configuration>, here: Option<&Here>) -> Vec<Certificate> {
+    let etcds = here.into_iter().flat_map(|here| here.deployment.files.iter().map(|(_, path)| path.clone()));
+    let devices = configuration.into_iter().flat_map(|configuration| &configuration.fence_devices);
+    let authorities = devices.filter_map(|device| Some(PathBuf::from(device.resource.parameters.get("ssl_ca_file")?)));
+    let files: BTreeSet<PathBuf> = etcds.chain(authorities).collect();
+    files.iter().filter_map(|file| certificates::of_file(file)).collect()
+}
+
+/// What this node's fence devices wrote down; what cannot be read tells nothing.
+fn notes(directory: &Path) -> Vec<BmcNote> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect();
+    files.sort();
+    let note = |file: &PathBuf| serde_json::from_slice(&regular_file::read_at_most(file, bmc_note::LIMIT).ok()?).ok();
+    files.iter().filter_map(note).collect()
+}
+
+fn moved_aside(dir: &Path) -> Vec<MovedAside> {
+    let found = data_dir::aside(dir).unwrap_or_default().into_iter();
+    found.map(|aside| MovedAside { path: aside.path.display().to_string(), at: aside.at, bytes: aside.bytes }).collect()
+}
+
+/// By the host of each fence device's `ip`, and by the address of each other node's etcd.
+fn routes(configuration: Option<&Configuration>, here: Option<&Here>, own: &str) -> BTreeMap<String, String> {
+    let mut hosts: Vec<(String, Option<IpAddr>)> = Vec::new();
+    for device in configuration.into_iter().flat_map(|configuration| &configuration.fence_devices) {
+        let ip = ["ip", "ipaddr"].iter().find_map(|name| device.resource.parameters.get(*name));
+        if let Some(address) = ip.and_then(|ip| Address::parse(ip, HTTPS_PORT).ok()) {
+            hosts.push((address.host().to_owned(), resolved(address.host())));
+        }
+    }
+    for node in here.into_iter().flat_map(|here| &here.params.nodes).filter(|node| node.name != own) {
+        hosts.push((node.ip.to_string(), Some(node.ip)));
+    }
+    hosts.into_iter().filter_map(|(host, address)| Some((host, route::interface_to(address?)?))).collect()
+}
+
+/// An address is its own; a name is asked for.
+fn resolved(host: &str) -> Option<IpAddr> {
+    let address = host.parse().ok();
+    address.or_else(|| Some((host, HTTPS_PORT).to_socket_addrs().ok()?.next()?.ip()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FenceDevice, Resource};
+    use super::*;
+    use crate::decide::Fact;
+
+    fn cluster(data_dir: &Path, device: &[(&str, &str)]) -> Cluster {
+        let map = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let dir = data_dir.display().to_string();
+        let pem = data_dir.join("etcd.crt").display().to_string();
+        let parameters = map(&[
+            ("node_ip_map", "node1:192.0.2.1;node2:192.0.2.2"),
+            ("image", "etcd:test"),
+            ("trusted_ca_file", &pem),
+            ("cert_file", &pem),
+            ("key_file", &pem),
+            ("data_dir", &dir),
+        ]);
+        let etcd = Resource { id: "etcd".to_owned(), parameters, ..Resource::default() };
+        let device = Resource { parameters: map(device), ..Resource::default() };
+        let configuration = Configuration {
+            etcd: Some(etcd),
+            fence_devices: vec![FenceDevice { resource: device, ..FenceDevice::default() }],
+            ..Configuration::default()
+        };
+        Cluster { here: "node1".to_owned(), configuration: Fact::Known(configuration), ..Cluster::default() }
+    }
+
+    #[test]
+    fn this_nodes_facts_are_those_of_its_files_and_its_kernel() {
+        let dir = tempfile::tempdir().unwrap();
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = rcgen::CertificateParams::new(["node1".to_owned()]).unwrap().self_signed(&key).unwrap();
+        fs::write(dir.path().join("etcd.crt"), certificate.pem()).unwrap();
+        fs::create_dir_all(dir.path().join("member-backup-0003-20260131T235959Z/snap")).unwrap();
+        fs::create_dir_all(dir.path().join("member-history-0001-20260201T000000Z")).unwrap();
+        let collected = collect(&cluster(dir.path(), &[("ip", "127.0.0.1:8443")]));
+        assert_eq!(collected.tandem, env!("CARGO_PKG_VERSION"));
+        assert!(collected.free_bytes <= collected.size_bytes && collected.size_bytes > Some(0));
+        let file = dir.path().join("etcd.crt").display().to_string();
+        assert_eq!(collected.certificates.iter().map(|one| &one.file).collect::<Vec<_>>(), [&file], "once");
+        let times: Vec<u64> = collected.moved_aside.iter().map(|aside| aside.at).collect();
+        assert_eq!(times, [1_769_903_999, 1_769_904_000]);
+        assert_eq!(collected.routes.get("127.0.0.1").map(String::as_str), Some("lo"));
+        assert!(!collected.routes.contains_key("192.0.2.1"), "the way to itself is no question");
+    }
+
+    #[test]
+    fn without_a_configuration_it_knows_what_needs_none() {
+        let collected = collect(&Cluster::default());
+        assert!(collected.at > 0 && !collected.tandem.is_empty());
+        assert_eq!((collected.free_bytes, collected.certificates.len(), collected.routes.len()), (None, 0, 0));
+    }
+
+    #[test]
+    fn notes_of_fence_devices_are_read_and_rubbish_is_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let note = BmcNote { address: "10.98.0.102".to_owned(), at: 7, ..BmcNote::default() };
+        fs::write(bmc_note::path(dir.path(), &note.address, "1"), serde_json::to_string(&note).unwrap()).unwrap();
+        fs::write(dir.path().join("half.json"), "{\"at\":").unwrap();
+        fs::write(dir.path().join("other.txt"), "{}").unwrap();
+        assert_eq!(notes(dir.path()), [note]);
+        assert!(notes(&dir.path().join("none")).is_empty());
+    }
+
+    #[test]
+    fn the_firmwares_word_is_told_in_small_letters() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("uuid");
+        fs::write(&path, "7A4E1000-0000-4000-8000-000000000001\n").unwrap();
+        assert_eq!(dmi_uuid(&path).as_deref(), Some("7a4e1000-0000-4000-8000-000000000001"));
+        fs::write(&path, "\n").unwrap();
+        assert_eq!(dmi_uuid(&path), None);
+    }
+}

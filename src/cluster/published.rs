@@ -1,0 +1,126 @@
+//! What each node's collector knows of its own machine, between the nodes: a private node attribute, which is written to no CIB and
+//! wakes no scheduler. It goes with the node's Pacemaker.
+
+use std::collections::BTreeMap;
+
+use roxmltree::Document;
+
+use super::Collected;
+use super::error::NotPublished;
+use super::limits::Limits;
+use crate::command::{Output, Programs};
+use crate::decide::Fact;
+use crate::pacemaker::exit_code::{DISCONNECTED, NO_ATTRIBUTE};
+
+/// The attribute.
+const NAME: &str = "tandem-collected";
+/// What is larger is not published whole: the attribute goes through Corosync, and as an argument.
+const LIMIT: usize = 48 * 1024;
+
+/// Publishes `collected` as this node's.
+pub fn publish(programs: &Programs, collected: &Collected, limits: &Limits) -> Result<(), NotPublished> {
+    let value = value(collected).map_err(NotPublished)?;
+    let arguments = ["--private", "--name", NAME, "--update", &value];
+    match programs.run("attrd_updater", &arguments, limits.attributes) {
+        Ok(output) if output.code == 0 => Ok(()),
+        Ok(output) => Err(NotPublished(output.complaint().to_owned())),
+        Err(error) => Err(NotPublished(error.to_string())),
+    }
+}
+
+/// Of what there may be any number of, the beginning, where all of it is too much.
+fn value(collected: &Collected) -> Result<String, String> {
+    let mut collected = collected.clone();
+    loop {
+        let value = serde_json::to_string(&collected).map_err(|error| error.to_string())?;
+        if value.len() <= LIMIT {
+            return Ok(value);
+        }
+        let longest = collected.moved_aside.len().max(collected.bmcs.len()).max(collected.certificates.len());
+        if longest == 0 {
+            return Err(format!("it has {} bytes", value.len()));
+        }
+        collected.moved_aside.truncate(longest / 2);
+        collected.bmcs.truncate(longest / 2);
+        collected.certificates.truncate(longest / 2);
+    }
+}
+
+/// What all nodes have published.
+pub(super) fn ask(programs: &Programs, limits: &Limits) -> Fact<BTreeMap<String, Fact<Collected>>> {
+    let arguments = ["--query", "--all", "--name", NAME, "--output-as=xml"];
+    match programs.run("attrd_updater", &arguments, limits.attributes) {
+        Ok(output) => read(&output),
+        Err(error) => Fact::Unknown(error.to_string()),
+    }
+}
+
+fn read(output: &Output) -> Fact<BTreeMap<String, Fact<Collected>>> {
+    match output.code {
+        0 => parse(&output.stdout).map_or_else(Fact::Unknown, Fact::Known),
+        DISCONNECTED => Fact::Absent,
+        code if NO_ATTRIBUTE.contains(&code) => Fact::Known(BTreeMap::new()),
+        code => Fact::Unknown(format!("attrd_updater failed ({code}): {}", output.complaint())),
+    }
+}
+
+/// `<attribute name="tandem-collected" host="node1" value="{...}"/>`, one for each node. A value that was deleted is an empty one.
+fn parse(xml: &str) -> Result<BTreeMap<String, Fact<Collected>>, String> {
+    let document = Document::parse(xml).map_err(|error| error.to_string())?;
+    let attributes = document.descendants().filter(|element| element.attribute("name") == Some(NAME));
+    let of_node = |element: roxmltree::Node<'_, '_>| {
+        let value = element.attribute("value").filter(|value| !value.is_empty());
+        let collected = match value.map(serde_json::from_str) {
+            None => Fact::Absent,
+            Some(Ok(collected)) => Fact::Known(collected),
+            Some(Err(error)) => Fact::Unknown(format!("what its collector published is not understood: {error}")),
+        };
+        Some((element.attribute("host")?.to_owned(), collected))
+    };
+    Ok(attributes.filter_map(of_node).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::MovedAside;
+    use super::*;
+
+    fn output(code: i32, stdout: &str) -> Output {
+        Output { code, stdout: stdout.to_owned(), stderr: String::new() }
+    }
+
+    #[test]
+    fn what_was_published_is_read_of_each_node() {
+        let collected = Collected { at: 7, tandem: "0.1.0 \"<&>\"".to_owned(), ..Collected::default() };
+        let value = crate::xml::escape(&value(&collected).unwrap());
+        let xml = format!(
+            "<pacemaker-result><attribute name=\"{NAME}\" value=\"{value}\" host=\"node1\"/>\
+             <attribute name=\"{NAME}\" value=\"\" host=\"node2\"/><attribute name=\"{NAME}\" value=\"7\" host=\"node3\"/>\
+             <status code=\"0\" message=\"OK\"/></pacemaker-result>"
+        );
+        let Fact::Known(read) = read(&output(0, &xml)) else { panic!("{xml}") };
+        assert_eq!((&read["node1"], &read["node2"]), (&Fact::Known(collected), &Fact::Absent));
+        assert!(matches!(read["node3"], Fact::Unknown(_)));
+    }
+
+    #[test]
+    fn nobody_published_is_known_and_no_answer_is_not() {
+        for code in NO_ATTRIBUTE {
+            assert_eq!(read(&output(code, "")), Fact::Known(BTreeMap::new()));
+        }
+        assert_eq!(read(&output(DISCONNECTED, "")), Fact::Absent);
+        assert!(matches!(read(&output(1, "")), Fact::Unknown(_)));
+        assert!(matches!(read(&output(0, "<half")), Fact::Unknown(_)));
+    }
+
+    #[test]
+    fn what_is_too_much_is_cut_where_it_is_a_list() {
+        let aside = MovedAside { path: "/var/lib/etcd/member-backup-".to_owned() + &"1".repeat(200), at: 1, bytes: 1 };
+        let many = Collected { at: 7, moved_aside: vec![aside; 1_000], ..Collected::default() };
+        let value = value(&many).unwrap();
+        let read: Collected = serde_json::from_str(&value).unwrap();
+        assert!(value.len() <= LIMIT && read.at == 7 && read.moved_aside.len() > 100);
+        let endless = Collected { tandem: "x".repeat(LIMIT), ..Collected::default() };
+        assert!(super::value(&endless).is_err());
+    }
+}

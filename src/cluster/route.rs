@@ -1,0 +1,40 @@
+//! Over which of this machine's interfaces an address is reached: the kernel is asked to route a datagram that is never sent.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+/// Any port will do: connecting such a socket only looks the route up.
+const ANY_PORT: u16 = 9;
+
+/// The interface over which `address` is reached; `None` where there is no route, or the kernel does not say.
+pub(super) fn interface_to(address: IpAddr) -> Option<String> {
+    let unspecified: IpAddr = match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((unspecified, 0)).ok()?;
+    socket.connect((address, ANY_PORT)).ok()?;
+    interface_with(socket.local_addr().ok()?)
+}
+
+/// The interface that has the address from which the kernel would send.
+fn interface_with(own: SocketAddr) -> Option<String> {
+    let mut interfaces = nix::ifaddrs::getifaddrs().ok()?;
+    let has_it = |interface: &nix::ifaddrs::InterfaceAddress| {
+        let address = interface.address?;
+        let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
+        let found = v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))?;
+        (found == own.ip()).then_some(())
+    };
+    interfaces.find(|interface| has_it(interface).is_some()).map(|interface| interface.interface_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_reached_over_its_own_interface_and_nothing_over_none() {
+        assert_eq!(interface_to(Ipv4Addr::LOCALHOST.into()).as_deref(), Some("lo"));
+        assert_eq!(interface_to(Ipv4Addr::BROADCAST.into()), None);
+    }
+}

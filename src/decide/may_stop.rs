@@ -1,0 +1,305 @@
+//! Whether a node may be stopped or rebooted now without a pause in the writes: the one rule (M14 of `super::members`), for
+//! whatever asks.
+//!
+//! Of two that Pacemaker keeps, one that is stopped in good order leaves the membership first, so its peer goes on as the sole
+//! voter. That takes a peer that votes already, whose agent has said so, and that stays, and a Pacemaker that stops etcd instead
+//! of leaving it to the machine's end. Everywhere else the voters that are left have to be a majority.
+
+use std::fmt;
+
+use super::evidence::{MemberId, NodeName};
+use super::fact::Fact;
+use super::members::{Health, Membership, quorum};
+
+/// What the answer rests on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outlook {
+    /// The node that is to be stopped.
+    pub node: NodeName,
+    /// The other one; `None` in a cluster of one.
+    pub peer: Option<NodeName>,
+    /// What Pacemaker says; `Absent` where it is stopped on the node that asks.
+    pub care: Fact<Care>,
+    /// Each node's etcd; `Absent` where none runs.
+    pub own_etcd: Fact<Voice>,
+    pub peer_etcd: Fact<Voice>,
+    /// Whether the peer's agent has published that it may run standalone: an etcd votes a moment before its agent claims and
+    /// remembers that, and who loses its peer in between must not go on. `Absent` where it publishes nothing, as another kind of
+    /// agent does.
+    pub peer_claims: Fact<bool>,
+    /// A change of the members that is under way.
+    pub change: Option<String>,
+}
+
+/// What Pacemaker would do with the node, and how the peer's machine stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Care {
+    pub quorate: bool,
+    /// It leaves etcd on the node alone: maintenance, or an unmanaged resource.
+    pub hands_off: bool,
+    /// A node that is being fenced.
+    pub fencing: Option<NodeName>,
+    pub peer: Machine,
+}
+
+/// How the peer's machine stands in the cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Machine {
+    /// Online, and etcd may run there.
+    Ready,
+    Standby,
+    /// Joining or leaving.
+    Moving,
+    Unclean,
+    #[default]
+    Offline,
+}
+
+/// An etcd that runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Voice {
+    pub cluster_id: String,
+    pub learner: bool,
+    pub has_leader: bool,
+    /// Whether it raises an alarm that ends the writes.
+    pub alarm: bool,
+    /// Whether a linearizable read was answered.
+    pub reads: Fact<()>,
+    /// How many voters it knows of.
+    pub voters: usize,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Yes,
+    /// The writes would pause, or do already: why.
+    No(Vec<Hindrance>),
+    /// What would have to be known for an answer.
+    Unknown(Vec<Doubt>),
+}
+
+/// Why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hindrance {
+    OneNode,
+    NoQuorum,
+    HandsOff { node: NodeName },
+    BeingFenced { node: NodeName },
+    PeerNotReady { peer: NodeName, machine: Machine },
+    PeerRunsNone { peer: NodeName },
+    PeerIsLearner { peer: NodeName },
+    PeerHasNoLeader { peer: NodeName },
+    Alarm,
+    OtherCluster { peer: NodeName },
+    PeerNotReadyYet { peer: NodeName },
+    ChangeUnderWay { change: String },
+    NoLeader,
+    OtherNotHealthy { member: String, why: String },
+    QuorumWouldGo { voters: usize, left: usize },
+}
+
+/// What could not be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    PacemakerStopped,
+    Pacemaker { why: String },
+    Etcd { node: NodeName, why: String },
+    Reads { node: NodeName, why: String },
+    Voters { count: usize },
+    Claim { node: NodeName, why: String },
+    Member { member: String, why: String },
+    Unconfirmed,
+}
+
+/// Whether the node may be stopped now, one of two that Pacemaker keeps.
+pub fn may_stop(outlook: &Outlook) -> Answer {
+    let Some(peer) = &outlook.peer else { return Answer::No(vec![Hindrance::OneNode]) };
+    let mut found = Found::default();
+    let votes = found.own(outlook);
+    found.care(outlook, peer, votes);
+    found.peer(outlook, peer);
+    found.change(outlook.change.as_ref());
+    found.answer()
+}
+
+/// Whether the etcd of member `id` may be stopped now, where nothing but a majority keeps the writes going.
+pub fn may_stop_among(membership: &Membership, id: MemberId) -> Answer {
+    let mut found = Found::default();
+    found.change(membership.change.as_ref());
+    if membership.leader.is_none() {
+        found.hindrances.push(Hindrance::NoLeader);
+    }
+    if !membership.is_confirmed {
+        found.doubts.push(Doubt::Unconfirmed);
+    }
+    let mut left = 0;
+    for member in membership.members.iter().filter(|member| member.id != id) {
+        match &member.health {
+            Health::Yes if member.is_learner => {
+                let change = format!("{} is to become a voter", member.shown());
+                found.hindrances.push(Hindrance::ChangeUnderWay { change });
+            }
+            Health::Yes => left += 1,
+            Health::No(why) => {
+                found.hindrances.push(Hindrance::OtherNotHealthy { member: member.shown(), why: why.clone() });
+            }
+            Health::Unknown(why) => found.doubts.push(Doubt::Member { member: member.shown(), why: why.clone() }),
+        }
+    }
+    let voters = membership.voters().count();
+    let votes = membership.member(id).is_some_and(|member| !member.is_learner);
+    if votes && left < quorum(voters) && found.doubts.is_empty() {
+        found.hindrances.push(Hindrance::QuorumWouldGo { voters, left });
+    }
+    found.answer()
+}
+
+#[derive(Default)]
+struct Found {
+    hindrances: Vec<Hindrance>,
+    doubts: Vec<Doubt>,
+}
+
+impl Found {
+    fn answer(self) -> Answer {
+        match (self.hindrances, self.doubts) {
+            (hindrances, _) if !hindrances.is_empty() => Answer::No(hindrances),
+            (_, doubts) if !doubts.is_empty() => Answer::Unknown(doubts),
+            _ => Answer::Yes,
+        }
+    }
+
+    fn change(&mut self, change: Option<&String>) {
+        if let Some(change) = change.cloned() {
+            self.hindrances.push(Hindrance::ChangeUnderWay { change });
+        }
+    }
+
+    /// Whether the node may have a vote, which has to be given up in good order.
+    fn own(&mut self, outlook: &Outlook) -> bool {
+        match &outlook.own_etcd {
+            Fact::Known(etcd) => {
+                // Raft's own majorities: this agent neither adds nor removes any of them.
+                if !etcd.learner && etcd.voters > 2 {
+                    self.doubts.push(Doubt::Voters { count: etcd.voters });
+                }
+                !etcd.learner
+            }
+            Fact::Absent => false,
+            // The peer's own list says whether this node has a vote at all.
+            Fact::Unknown(_) | Fact::NotAsked => outlook.peer_etcd.known().is_none_or(|peer| peer.voters != 1),
+        }
+    }
+
+    fn care(&mut self, outlook: &Outlook, peer: &NodeName, votes: bool) {
+        let care = match &outlook.care {
+            Fact::Known(care) => care,
+            Fact::Absent => return self.doubts.push(Doubt::PacemakerStopped),
+            unknown @ (Fact::Unknown(_) | Fact::NotAsked) => {
+                return self.doubts.push(Doubt::Pacemaker { why: unknown.why_unknown().to_owned() });
+            }
+        };
+        if !care.quorate {
+            self.hindrances.push(Hindrance::NoQuorum);
+        }
+        if let Some(node) = care.fencing.clone() {
+            self.hindrances.push(Hindrance::BeingFenced { node });
+        }
+        if care.hands_off && votes {
+            self.hindrances.push(Hindrance::HandsOff { node: outlook.node.clone() });
+        }
+        if care.peer != Machine::Ready {
+            self.hindrances.push(Hindrance::PeerNotReady { peer: peer.clone(), machine: care.peer });
+        }
+    }
+
+    fn peer(&mut self, outlook: &Outlook, peer: &NodeName) {
+        let peer = peer.clone();
+        let etcd = match &outlook.peer_etcd {
+            Fact::Known(etcd) => etcd,
+            Fact::Absent => return self.hindrances.push(Hindrance::PeerRunsNone { peer }),
+            unknown @ (Fact::Unknown(_) | Fact::NotAsked) => {
+                let why = unknown.why_unknown().to_owned();
+                return self.doubts.push(Doubt::Etcd { node: peer, why });
+            }
+        };
+        if etcd.alarm {
+            self.hindrances.push(Hindrance::Alarm);
+        }
+        if outlook.own_etcd.known().is_some_and(|own| own.cluster_id != etcd.cluster_id) {
+            self.hindrances.push(Hindrance::OtherCluster { peer: peer.clone() });
+        }
+        if etcd.learner {
+            self.hindrances.push(Hindrance::PeerIsLearner { peer });
+        } else if !etcd.has_leader {
+            self.hindrances.push(Hindrance::PeerHasNoLeader { peer });
+        } else if etcd.reads != Fact::Known(()) {
+            self.doubts.push(Doubt::Reads { node: peer, why: etcd.reads.why_unknown().to_owned() });
+        } else {
+            match &outlook.peer_claims {
+                Fact::Known(true) | Fact::Absent => {}
+                Fact::Known(false) => self.hindrances.push(Hindrance::PeerNotReadyYet { peer }),
+                unknown => self.doubts.push(Doubt::Claim { node: peer, why: unknown.why_unknown().to_owned() }),
+            }
+        }
+    }
+}
+
+impl fmt::Display for Hindrance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OneNode => f.write_str("no other node would go on: this cluster has one node"),
+            Self::NoQuorum => f.write_str("this partition has no quorum, so no node would go on"),
+            Self::HandsOff { node } => write!(
+                f,
+                "Pacemaker leaves etcd on {node} alone (maintenance, or unmanaged), so its vote would be lost and not given up"
+            ),
+            Self::BeingFenced { node } => write!(f, "{node} is being fenced"),
+            Self::PeerNotReady { peer, machine } => write!(f, "{peer} would not go on alone: it {machine}"),
+            Self::PeerRunsNone { peer } => write!(f, "etcd does not run on {peer}, so no node would go on"),
+            Self::PeerIsLearner { peer } => write!(f, "{peer} is a learner, which cannot go on alone"),
+            Self::PeerHasNoLeader { peer } => write!(f, "etcd on {peer} has no leader, so no writes are taken now"),
+            Self::Alarm => f.write_str("etcd raises an alarm, so no writes are taken now"),
+            Self::OtherCluster { peer } => write!(f, "etcd on {peer} belongs to another cluster than this node's"),
+            Self::PeerNotReadyYet { peer } => {
+                write!(f, "the agent of {peer} has not published yet that it may go on alone")
+            }
+            Self::ChangeUnderWay { change } => write!(f, "a change of the members is under way: {change}"),
+            Self::NoLeader => f.write_str("etcd has no leader, so no writes are taken now"),
+            Self::OtherNotHealthy { member, why } => write!(f, "{member} is not healthy: {why}"),
+            Self::QuorumWouldGo { voters, left } => {
+                write!(f, "{left} of {voters} voters would be left, which is no majority")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ready => "is online",
+            Self::Standby => "is on standby",
+            Self::Moving => "is joining or leaving",
+            Self::Unclean => "is lost and not confirmed off",
+            Self::Offline => "is off, or its cluster is stopped",
+        })
+    }
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PacemakerStopped => f.write_str("Pacemaker is stopped on this node: ask on the other one"),
+            Self::Pacemaker { why } => write!(f, "Pacemaker could not be asked: {why}"),
+            Self::Etcd { node, why } => write!(f, "etcd on {node} could not be asked: {why}"),
+            Self::Reads { node, why } => write!(f, "whether etcd on {node} takes writes could not be asked: {why}"),
+            Self::Voters { count } => {
+                write!(f, "etcd has {count} voters, whose majority this node does not look after")
+            }
+            Self::Claim { node, why } => write!(f, "whether the agent of {node} may go on alone is not known: {why}"),
+            Self::Member { member, why } => write!(f, "whether {member} is healthy is not known: {why}"),
+            Self::Unconfirmed => f.write_str("no majority confirmed the member list"),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Whether one step may be taken now.
+
+use super::{Forbidden, Health, MachineState, Member, Membership, Newcomer, Step, Words, quorum};
+use crate::decide::evidence::MemberId;
+
+/// A step that may be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// Whether it may be taken only because of an operator's word, which is used up by it.
+    pub uses_word: bool,
+}
+
+const BY_THE_RULES: Passed = Passed { uses_word: false };
+
+/// Judges `step`, part of a change that takes the place of `replaced` where that is given.
+pub fn judge(
+    membership: &Membership,
+    step: &Step,
+    replaced: Option<MemberId>,
+    words: &Words,
+) -> Result<Passed, Forbidden> {
+    let look = Look { membership, replaced };
+    match step {
+        Step::AddLearner(newcomer) => look.add(newcomer),
+        Step::Promote(id) => look.promote(*id),
+        Step::MoveLeader { to } => look.hand_over(*to),
+        Step::Remove(id) => look.remove(*id, words),
+    }
+}
+
+/// What the learner `id` lacks for a promotion, whatever the others are like: M7.
+pub(super) fn judge_learner(membership: &Membership, id: MemberId) -> Result<(), Forbidden> {
+    Look { membership, replaced: None }.learner(id).map(drop)
+}
+
+struct Look<'a> {
+    membership: &'a Membership,
+    replaced: Option<MemberId>,
+}
+
+impl<'a> Look<'a> {
+    /// M2, M1, M3 and what holds for every change.
+    fn add(&self, newcomer: &Newcomer) -> Result<Passed, Forbidden> {
+        self.quorum()?;
+        self.settled()?;
+        if let Some(known) = self.membership.at(&newcomer.peer_url) {
+            return Err(Forbidden::AddressInUse { url: newcomer.peer_url.clone(), member: known.shown() });
+        }
+        if let Some(learner) = self.membership.learners().next() {
+            return Err(Forbidden::LearnerListed { learner: learner.shown() });
+        }
+        let (members, wanted) = (self.membership.members.len(), self.membership.wanted);
+        if members >= self.membership.room() {
+            return Err(Forbidden::TooMany { members, wanted, is_pair: self.membership.is_pair });
+        }
+        self.others_are_healthy()?;
+        Ok(BY_THE_RULES)
+    }
+
+    /// M7, M1 and M3.
+    fn promote(&self, id: MemberId) -> Result<Passed, Forbidden> {
+        self.quorum()?;
+        self.settled()?;
+        self.learner(id)?;
+        let (voters, wanted) = (self.membership.voters().count(), self.membership.wanted);
+        if voters >= self.membership.room() {
+            return Err(Forbidden::TooMany { members: voters, wanted, is_pair: self.membership.is_pair });
+        }
+        self.others_are_healthy()?;
+        Ok(BY_THE_RULES)
+    }
+
+    fn learner(&self, id: MemberId) -> Result<&'a Member, Forbidden> {
+        let learner = self.listed(id)?;
+        let member = || learner.shown();
+        if !learner.is_learner {
+            return Err(Forbidden::VotesAlready { member: member() });
+        }
+        match &learner.machine {
+            MachineState::BeingDeleted => return Err(Forbidden::BeingDeleted { member: member() }),
+            MachineState::Unknown(why) => {
+                return Err(Forbidden::MachineUnknown { member: member(), why: why.clone() });
+            }
+            MachineState::Stays { is_protected: false } if self.membership.uses_hooks => {
+                return Err(Forbidden::Unprotected { member: member() });
+            }
+            MachineState::Stays { .. } | MachineState::None => {}
+        }
+        if !learner.has_started() {
+            return Err(Forbidden::NotStarted { member: member() });
+        }
+        match &learner.health {
+            Health::Yes => {}
+            Health::No(why) => return Err(Forbidden::LearnerUnhealthy { member: member(), why: why.clone() }),
+            Health::Unknown(why) => return Err(Forbidden::Unknown { member: member(), why: why.clone() }),
+        }
+        let most = self.membership.promote_max_lag;
+        let looks = [learner.lag, learner.lag_before];
+        if let Some(lag) = looks.into_iter().flatten().find(|lag| *lag > most) {
+            return Err(Forbidden::Lags { member: member(), lag, most });
+        }
+        if looks.contains(&None) {
+            return Err(Forbidden::SeenOnce { member: member() });
+        }
+        Ok(learner)
+    }
+
+    fn hand_over(&self, to: MemberId) -> Result<Passed, Forbidden> {
+        self.quorum()?;
+        self.settled()?;
+        let heir = self.listed(to)?;
+        match &heir.health {
+            _ if heir.is_learner => Err(Forbidden::NoHeir),
+            Health::Yes => Ok(BY_THE_RULES),
+            Health::No(_) => Err(Forbidden::NoHeir),
+            Health::Unknown(why) => Err(Forbidden::Unknown { member: heir.shown(), why: why.clone() }),
+        }
+    }
+
+    /// M10, M5, M12, M6, M8 and M4.
+    fn remove(&self, id: MemberId, words: &Words) -> Result<Passed, Forbidden> {
+        let target = self.listed(id)?;
+        let (voters, healthy) = (self.membership.voters().count(), self.membership.healthy());
+        if !target.is_learner {
+            if voters == 1 {
+                return Err(Forbidden::LastVoter { member: target.shown() });
+            }
+            self.unknown(None)?;
+            if healthy < quorum(voters) {
+                return Err(Forbidden::CannotCommit { voters, healthy, is_pair: self.membership.is_pair });
+            }
+        }
+        self.quorum()?;
+        self.settled()?;
+        if target.is_learner {
+            return remove_learner(target);
+        }
+        let left = healthy - usize::from(target.is_healthy());
+        if left < quorum(voters - 1) {
+            return Err(Forbidden::QuorumWouldGo { voters: voters - 1, healthy: left });
+        }
+        if self.membership.leader == Some(id) {
+            return Err(Forbidden::Leads { member: target.shown() });
+        }
+        if !target.is_healthy() {
+            return Ok(BY_THE_RULES);
+        }
+        if let Some(sick) = self.membership.members.iter().find(|member| !member.is_healthy() && !is_new(member)) {
+            return Err(Forbidden::UnhealthyFirst { member: target.shown(), unhealthy: sick.shown() });
+        }
+        self.may_be_fewer(target, voters, words)
+    }
+
+    /// M4 and M13.
+    fn may_be_fewer(&self, target: &Member, voters: usize, words: &Words) -> Result<Passed, Forbidden> {
+        if voters > self.membership.wanted {
+            return Ok(BY_THE_RULES);
+        }
+        match words.fewer_voters {
+            Some(id) if id == target.id => Ok(Passed { uses_word: true }),
+            Some(id) => {
+                let given = self.membership.member(id).map_or_else(|| format!("member {id:x}"), Member::shown);
+                Err(Forbidden::WordForAnother { given, member: target.shown() })
+            }
+            None => Err(Forbidden::NoReplacement { member: target.shown(), wanted: self.membership.wanted }),
+        }
+    }
+
+    fn listed(&self, id: MemberId) -> Result<&'a Member, Forbidden> {
+        self.membership.member(id).ok_or_else(|| Forbidden::NotListed { member: format!("member {id:x}") })
+    }
+
+    /// M11, where everybody was asked: M12.
+    fn quorum(&self) -> Result<(), Forbidden> {
+        let (voters, healthy) = (self.membership.voters().count(), self.membership.healthy());
+        let is_pair = self.membership.is_pair;
+        if self.membership.leader.is_none() {
+            return Err(Forbidden::NoLeader { is_pair });
+        }
+        if healthy >= quorum(voters) {
+            return Ok(());
+        }
+        self.unknown(None)?;
+        Err(Forbidden::NoQuorum { voters, healthy, is_pair })
+    }
+
+    /// M9.
+    fn settled(&self) -> Result<(), Forbidden> {
+        if let Some(change) = &self.membership.change {
+            return Err(Forbidden::ChangeUnderWay { change: change.clone() });
+        }
+        if !self.membership.is_confirmed {
+            return Err(Forbidden::Unconfirmed);
+        }
+        let lacks = |member: &&Member| member.is_healthy() && member.knows_the_list == Some(false);
+        match self.membership.members.iter().find(lacks) {
+            Some(member) => Err(Forbidden::NotApplied { member: member.shown() }),
+            None => Ok(()),
+        }
+    }
+
+    /// M3, and M12 for it.
+    fn others_are_healthy(&self) -> Result<(), Forbidden> {
+        self.unknown(self.replaced)?;
+        for voter in self.membership.voters().filter(|voter| Some(voter.id) != self.replaced) {
+            if let Health::No(why) = &voter.health {
+                return Err(Forbidden::UnhealthyBeside { member: voter.shown(), why: why.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// M12: a voter of which nobody knows, but `except`.
+    fn unknown(&self, except: Option<MemberId>) -> Result<(), Forbidden> {
+        for voter in self.membership.voters().filter(|voter| Some(voter.id) != except) {
+            if let Health::Unknown(why) = &voter.health {
+                return Err(Forbidden::Unknown { member: voter.shown(), why: why.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A learner that somebody may be starting just now is not unhealthy yet.
+fn is_new(member: &Member) -> bool {
+    member.is_learner && !member.has_started()
+}
+
+/// M8.
+fn remove_learner(target: &Member) -> Result<Passed, Forbidden> {
+    let is_deleted = target.machine == MachineState::BeingDeleted;
+    if !target.has_started() || is_deleted || target.is_strange {
+        return Ok(BY_THE_RULES);
+    }
+    match &target.health {
+        Health::Yes => Err(Forbidden::Joining { member: target.shown() }),
+        Health::No(_) => Ok(BY_THE_RULES),
+        Health::Unknown(why) => Err(Forbidden::Unknown { member: target.shown(), why: why.clone() }),
+    }
+}

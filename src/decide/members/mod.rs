@@ -1,0 +1,191 @@
+//! The members of an etcd of any size, and which change of them may be made now: rules M1 to M14.
+//!
+//! etcd itself checks little: of two healthy voters it lets either be removed, and it promotes a learner at 90 % of its leader's
+//! index. A program asks these rules instead, before each single step and with a look of its own, so that a fact that has changed
+//! since the last step is seen.
+//!
+//! | rule | says |
+//! |---|---|
+//! | M1 | never more members than wanted, and one more while one is replaced; none more in a pair |
+//! | M2 | a new member is a learner, and there is one at a time |
+//! | M3 | nothing is added or promoted beside an unhealthy voter, but the one that is to be replaced |
+//! | M4 | a healthy voter goes only once its replacement votes, or at an operator's word |
+//! | M5 | a majority commits the change, and the healthy voters are a majority afterwards |
+//! | M6 | unhealthy members go before healthy ones |
+//! | M7 | promoted is who has started, has caught up in two looks, and whose Machine stays |
+//! | M8 | a learner goes at once if nobody waits for it |
+//! | M9 | one change at a time: a lock, a list that a majority confirmed, and the last change applied everywhere |
+//! | M10 | never the last voter, and no leader before it handed over |
+//! | M11 | without a leader or a majority nothing is tried |
+//! | M12 | what is not known is neither healthy nor gone |
+//! | M13 | an operator's word is for one member and one change |
+//! | M14 | stopping a node: `super::may_stop` has it, for whatever asks |
+
+mod forbidden;
+mod judge;
+mod next;
+
+pub use forbidden::Forbidden;
+pub use judge::{Passed, judge};
+pub use next::{Next, next};
+
+use super::evidence::{MemberId, NodeName};
+
+/// An etcd's members, as they were asked in one look.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Membership {
+    pub members: Vec<Member>,
+    pub leader: Option<MemberId>,
+    /// Whether the list was read where a majority had confirmed a read just before: etcd answers it from its own memory.
+    pub is_confirmed: bool,
+    /// How many voters there are to be.
+    pub wanted: usize,
+    /// Whether these are the two members that Pacemaker keeps.
+    pub is_pair: bool,
+    /// Somebody's change that is under way, in his words.
+    pub change: Option<String>,
+    /// How many entries a learner may lack when it is promoted.
+    pub promote_max_lag: u64,
+    /// Whether voters' Machines carry a hook that holds their deletion up.
+    pub uses_hooks: bool,
+}
+
+/// A member.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Member {
+    pub id: MemberId,
+    /// Empty where it never started.
+    pub name: String,
+    /// Where it runs, where nodes have names.
+    pub node: Option<NodeName>,
+    pub peer_urls: Vec<String>,
+    pub is_learner: bool,
+    pub health: Health,
+    /// How many entries it lacks of what the leader has, in this look and in the one before.
+    pub lag: Option<u64>,
+    pub lag_before: Option<u64>,
+    /// Whether it has applied the list that is judged; `None` of one that does not answer that question.
+    pub knows_the_list: Option<bool>,
+    pub machine: MachineState,
+    /// At an address of no node that is known.
+    pub is_strange: bool,
+}
+
+/// How a member is: healthy is who answered in time, in this cluster, with this leader, without an alarm that its data is
+/// corrupt, and, of voters, with a read that a majority confirmed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Health {
+    Yes,
+    /// It was asked, and is not: why.
+    No(String),
+    /// It could not be asked: why.
+    Unknown(String),
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self::Unknown("not asked".to_owned())
+    }
+}
+
+/// What is known of the Machine under a member.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum MachineState {
+    /// Nothing here makes or deletes Machines.
+    #[default]
+    None,
+    Stays {
+        /// Whether its deletion waits for the member.
+        is_protected: bool,
+    },
+    BeingDeleted,
+    Unknown(String),
+}
+
+/// What somebody wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    Remove(MemberId),
+    Promote(MemberId),
+    /// `old` is `None` once it is not listed any more.
+    Replace {
+        old: Option<MemberId>,
+        new: Newcomer,
+    },
+    Add(Newcomer),
+}
+
+/// A member that is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Newcomer {
+    pub name: String,
+    pub peer_url: String,
+}
+
+/// One change, as etcd makes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    AddLearner(Newcomer),
+    Promote(MemberId),
+    MoveLeader { to: MemberId },
+    Remove(MemberId),
+}
+
+/// What an operator said beforehand, for one change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    /// The member that may go although it is healthy and nothing replaces it.
+    pub fewer_voters: Option<MemberId>,
+}
+
+impl Membership {
+    pub fn member(&self, id: MemberId) -> Option<&Member> {
+        self.members.iter().find(|member| member.id == id)
+    }
+
+    pub fn at(&self, peer_url: &str) -> Option<&Member> {
+        self.members.iter().find(|member| member.peer_urls.iter().any(|url| url == peer_url))
+    }
+
+    pub fn voters(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| !member.is_learner)
+    }
+
+    pub fn learners(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| member.is_learner)
+    }
+
+    /// How many voters are healthy.
+    pub fn healthy(&self) -> usize {
+        self.voters().filter(|member| member.is_healthy()).count()
+    }
+
+    /// How many members there may be: one more than wanted while one is replaced, and in a pair each node has one place.
+    pub fn room(&self) -> usize {
+        if self.is_pair { self.wanted } else { self.wanted.saturating_add(1) }
+    }
+}
+
+impl Member {
+    pub fn has_started(&self) -> bool {
+        !self.name.is_empty()
+    }
+
+    pub fn is_healthy(&self) -> bool {
+        self.health == Health::Yes
+    }
+
+    /// As sentences call it: by its node, its name, or as a last resort its id.
+    pub fn shown(&self) -> String {
+        match &self.node {
+            Some(node) => node.clone(),
+            None if self.has_started() => self.name.clone(),
+            None => format!("member {:x}", self.id),
+        }
+    }
+}
+
+/// How many of so many voters are a majority.
+pub fn quorum(voters: usize) -> usize {
+    voters / 2 + 1
+}

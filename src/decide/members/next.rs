@@ -1,0 +1,93 @@
+//! The next step towards a wish. It is asked anew before each, with a look of its own: whoever is killed in between and called
+//! again goes on where it stands.
+
+use super::judge::judge_learner;
+use super::{Forbidden, Health, Membership, Newcomer, Passed, Step, Wish, Words, judge};
+use crate::decide::evidence::MemberId;
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing is left to do.
+    Done,
+    Step(Step, Passed),
+    /// Nothing may be done now; [`Forbidden::passes`] says whether waiting helps.
+    Forbidden(Forbidden),
+}
+
+/// The next step towards `wish`.
+pub fn next(membership: &Membership, wish: &Wish, words: &Words) -> Next {
+    let turn = Turn { membership, words };
+    match wish {
+        Wish::Remove(id) if membership.member(*id).is_none() => Next::Done,
+        Wish::Remove(id) => turn.remove(*id),
+        Wish::Promote(id) => turn.promote(*id, None),
+        Wish::Add(new) => turn.add(new, None),
+        Wish::Replace { old, new } => match old.filter(|old| membership.member(*old).is_some()) {
+            None => turn.add(new, None),
+            Some(old) => turn.replace(old, new),
+        },
+    }
+}
+
+struct Turn<'a> {
+    membership: &'a Membership,
+    words: &'a Words,
+}
+
+impl Turn<'_> {
+    fn judged(&self, step: Step, replaced: Option<MemberId>) -> Next {
+        match judge(self.membership, &step, replaced, self.words) {
+            Ok(passed) => Next::Step(step, passed),
+            Err(why) => Next::Forbidden(why),
+        }
+    }
+
+    /// A leader hands over first, to a healthy voter, once it may be removed for the rest.
+    fn remove(&self, id: MemberId) -> Next {
+        let removed = self.judged(Step::Remove(id), None);
+        if !matches!(removed, Next::Forbidden(Forbidden::Leads { .. })) {
+            return removed;
+        }
+        let Some(heir) = self.membership.voters().find(|voter| voter.id != id && voter.is_healthy()) else {
+            return Next::Forbidden(Forbidden::NoHeir);
+        };
+        // Leadership is not moved for a removal that is refused then.
+        let without = Membership { leader: Some(heir.id), ..self.membership.clone() };
+        match judge(&without, &Step::Remove(id), None, self.words) {
+            Ok(_) => self.judged(Step::MoveLeader { to: heir.id }, None),
+            Err(why) => Next::Forbidden(why),
+        }
+    }
+
+    fn promote(&self, id: MemberId, replaced: Option<MemberId>) -> Next {
+        match self.membership.member(id) {
+            Some(member) if !member.is_learner => Next::Done,
+            _ => self.judged(Step::Promote(id), replaced),
+        }
+    }
+
+    fn add(&self, new: &Newcomer, replaced: Option<MemberId>) -> Next {
+        match self.membership.at(&new.peer_url) {
+            Some(member) => self.promote(member.id, replaced),
+            None => self.judged(Step::AddLearner(new.clone()), replaced),
+        }
+    }
+
+    /// `old` is listed. A healthy one stays until its replacement votes. An unhealthy one goes as soon as the replacement could
+    /// vote: beside it, one voter more would be one more that must not fail.
+    fn replace(&self, old: MemberId, new: &Newcomer) -> Next {
+        let is_sick = self.membership.member(old).is_some_and(|member| matches!(member.health, Health::No(_)));
+        let newcomer = self.membership.at(&new.peer_url).filter(|member| member.id != old);
+        match newcomer {
+            None => self.add(new, Some(old)),
+            // One too many now; should it not be, as another one has gone meanwhile, M4 keeps it.
+            Some(member) if !member.is_learner => self.remove(old),
+            Some(member) if is_sick => match judge_learner(self.membership, member.id) {
+                Ok(()) => self.remove(old),
+                Err(why) => Next::Forbidden(why),
+            },
+            Some(member) => self.promote(member.id, Some(old)),
+        }
+    }
+}

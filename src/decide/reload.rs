@@ -1,0 +1,35 @@
+//! `reload-agent`: what changed while etcd runs. Who serves runs on: all that other parameters say is read anew by the next
+//! action. Where it cannot, this action fails, and Pacemaker restarts etcd as it does where a parameter is not reloadable.
+
+use super::evidence::{Etcd, Evidence};
+use super::plan::{Effect, Exit, Notice, Plan};
+use super::proof;
+use super::reason::{Reason, Refusal};
+
+pub(super) fn decide(evidence: &Evidence) -> Plan {
+    if !evidence.container_may_run() {
+        return Plan::exit(Vec::new(), Exit::Success, Reason::NothingToDo);
+    }
+    if let Some(from) = evidence.local.runs_at.clone() {
+        return evidence.refuse(Refusal::AddressChanged { from, to: evidence.local.ip.clone() });
+    }
+    let has_leader = evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
+    if !has_leader && !evidence.serves_unseen() && is_to_go_on(evidence) {
+        return evidence.refuse(Refusal::AskedToGoOn);
+    }
+    Plan::exit(granted(evidence).into_iter().collect(), Exit::Success, Reason::NothingToDo)
+}
+
+/// Whether a start would go on without the peer at somebody's word, where a running etcd waits: `force_new_cluster` is set, or
+/// the map has no peer any more. OpenShift's etcd operator gives the word, changes the map, and counts on a restart.
+fn is_to_go_on(evidence: &Evidence) -> bool {
+    proof::told_to(evidence) || evidence.peer.is_none()
+}
+
+/// Who serves alone does what the word asks for. A word that stayed would count in a later failure, on the node that is behind
+/// then.
+fn granted(evidence: &Evidence) -> Option<Effect> {
+    let serves_alone = |etcd: &Etcd| etcd.is_voter_with_leader() && etcd.has_one_voter();
+    let is_granted = proof::told_to(evidence) && evidence.own_etcd.known().is_some_and(serves_alone);
+    is_granted.then_some(Effect::TellOthers(Notice::ForceDone))
+}

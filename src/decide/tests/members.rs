@@ -1,0 +1,369 @@
+//! The rules of members as a table: each allowed and refused, for one to five voters.
+
+use crate::decide::members::*;
+
+pub(super) const VOTERS: usize = 5;
+/// The learner's id, beside voters 1, 2 and so on.
+pub(super) const LEARNER: u64 = 9;
+
+pub(super) fn url(id: u64) -> String {
+    format!("https://192.0.2.{id}:2380")
+}
+
+fn voter(id: u64) -> Member {
+    Member {
+        id,
+        name: format!("node{id}"),
+        peer_urls: vec![url(id)],
+        health: Health::Yes,
+        lag: Some(0),
+        lag_before: Some(0),
+        knows_the_list: Some(true),
+        ..Member::default()
+    }
+}
+
+pub(super) fn learner() -> Member {
+    Member { is_learner: true, knows_the_list: None, ..voter(LEARNER) }
+}
+
+/// Voters 1 to `count`, all healthy, as many as are wanted; the first one leads.
+pub(super) fn healthy(count: usize) -> Membership {
+    let ids = 1..=u64::try_from(count).unwrap();
+    Membership {
+        members: ids.map(voter).collect(),
+        leader: Some(1),
+        is_confirmed: true,
+        wanted: count,
+        promote_max_lag: 100,
+        ..Membership::default()
+    }
+}
+
+pub(super) fn newcomer() -> Newcomer {
+    Newcomer { name: "node8".to_owned(), peer_url: url(8) }
+}
+
+pub(super) fn dead() -> Health {
+    Health::No("nothing listens".to_owned())
+}
+
+pub(super) fn silent() -> Health {
+    Health::Unknown("its certificate has ended".to_owned())
+}
+
+/// A row: what is different from a healthy cluster, the step (of which the last voter's id is known), and what is said for one
+/// to five voters: a rule, or nothing where it is allowed.
+type Row = (&'static str, fn(&mut Membership), fn(u64) -> Step, fn(u64) -> Said, [&'static str; VOTERS]);
+
+/// What is said beside a step: who is replaced, and an operator's words.
+#[derive(Default)]
+struct Said {
+    replaced: Option<u64>,
+    fewer: Option<u64>,
+}
+
+fn add(_: u64) -> Step {
+    Step::AddLearner(newcomer())
+}
+
+fn promote(_: u64) -> Step {
+    Step::Promote(LEARNER)
+}
+
+fn remove_last(last: u64) -> Step {
+    Step::Remove(last)
+}
+
+fn remove_before_last(last: u64) -> Step {
+    Step::Remove(last.saturating_sub(1).max(1))
+}
+
+fn remove_learner(_: u64) -> Step {
+    Step::Remove(LEARNER)
+}
+
+fn remove_leader(_: u64) -> Step {
+    Step::Remove(1)
+}
+
+fn hand_over(_: u64) -> Step {
+    Step::MoveLeader { to: 2 }
+}
+
+fn nothing(_: u64) -> Said {
+    Said::default()
+}
+
+fn replaces_last(last: u64) -> Said {
+    Said { replaced: Some(last), fewer: None }
+}
+
+fn fewer_by_last(last: u64) -> Said {
+    Said { replaced: None, fewer: Some(last) }
+}
+
+fn fewer_by_one_before(last: u64) -> Said {
+    Said { replaced: None, fewer: Some(last.saturating_sub(1).max(1)) }
+}
+
+fn fewer_by_leader(_: u64) -> Said {
+    Said { replaced: None, fewer: Some(1) }
+}
+
+pub(super) fn same(_: &mut Membership) {}
+
+fn last(membership: &mut Membership) -> &mut Member {
+    membership.members.iter_mut().rfind(|member| !member.is_learner).unwrap()
+}
+
+pub(super) fn last_dead(membership: &mut Membership) {
+    last(membership).health = dead();
+}
+
+pub(super) fn last_silent(membership: &mut Membership) {
+    last(membership).health = silent();
+}
+
+fn two_dead(membership: &mut Membership) {
+    membership.members.iter_mut().rev().take(2).for_each(|member| member.health = dead());
+}
+
+fn one_too_many(membership: &mut Membership) {
+    membership.wanted -= 1;
+}
+
+fn pair(membership: &mut Membership) {
+    (membership.is_pair, membership.wanted) = (true, 2);
+}
+
+fn with(membership: &mut Membership, learner: Member) {
+    membership.members.push(learner);
+}
+
+pub(super) fn caught_up(membership: &mut Membership) {
+    with(membership, learner());
+}
+
+fn caught_up_beside_dead(membership: &mut Membership) {
+    last_dead(membership);
+    caught_up(membership);
+}
+
+const ALL: fn(&'static str) -> [&'static str; VOTERS] = |rule| [rule; VOTERS];
+
+fn rows() -> Vec<Row> {
+    [rows_of_what_is_added(), rows_of_learners(), rows_of_who_goes()].concat()
+}
+
+fn rows_of_what_is_added() -> Vec<Row> {
+    vec![
+        ("one more while one is replaced", same, add, nothing, ALL("")),
+        ("and no second one", one_too_many, add, nothing, ALL("M1")),
+        ("a surplus voter and a learner", |it| (one_too_many(it), caught_up(it)).0, promote, nothing, ALL("M1")),
+        ("a pair has a place for each node", pair, add, nothing, ["", "M1", "M1", "M1", "M1"]),
+        ("a learner is listed", |it| (it.wanted = 9, caught_up(it)).0, add, nothing, ALL("M2")),
+        ("an unhealthy voter", last_dead, add, nothing, ["M11", "M11", "M3", "M3", "M3"]),
+        ("an unhealthy voter that is replaced", last_dead, add, replaces_last, ["M11", "M11", "", "", ""]),
+        ("a promotion beside one", caught_up_beside_dead, promote, nothing, ["M11", "M11", "M3", "M3", "M3"]),
+        ("of its replacement", caught_up_beside_dead, promote, replaces_last, ["M11", "M11", "", "", ""]),
+        ("a healthy voter", same, remove_last, nothing, ["M10", "M4", "M4", "M4", "M4"]),
+        ("at an operator's word", same, remove_last, fewer_by_last, ["M10", "", "", "", ""]),
+        ("once one is too many", one_too_many, remove_last, nothing, ["M10", "", "", "", ""]),
+        ("a dead voter", last_dead, remove_last, nothing, ["M10", "M5", "", "", ""]),
+        ("a dead voter of a pair", |it| (pair(it), last_dead(it)).0, remove_last, nothing, ["M10", "M5", "", "", ""]),
+        ("one of two dead ones", two_dead, remove_last, nothing, ["M10", "M5", "M5", "M5", ""]),
+        (
+            "a healthy one beside a dead one",
+            last_dead,
+            remove_before_last,
+            fewer_by_one_before,
+            ["M10", "M5", "M5", "M6", "M6"],
+        ),
+        ("a learner that has caught up", caught_up, promote, nothing, ALL("")),
+        (
+            "one that never started",
+            |it| with(it, Member { name: String::new(), ..learner() }),
+            promote,
+            nothing,
+            ALL("M7"),
+        ),
+        (
+            "one that was seen once",
+            |it| with(it, Member { lag_before: None, ..learner() }),
+            promote,
+            nothing,
+            ALL("M7"),
+        ),
+        ("one that lacks too much", |it| with(it, Member { lag: Some(101), ..learner() }), promote, nothing, ALL("M7")),
+        (
+            "one that lacked too much",
+            |it| with(it, Member { lag_before: Some(101), ..learner() }),
+            promote,
+            nothing,
+            ALL("M7"),
+        ),
+        (
+            "one that lacks as much as it may",
+            |it| with(it, Member { lag: Some(100), ..learner() }),
+            promote,
+            nothing,
+            ALL(""),
+        ),
+        ("one that is dead", |it| with(it, Member { health: dead(), ..learner() }), promote, nothing, ALL("M7")),
+        ("one that is silent", |it| with(it, Member { health: silent(), ..learner() }), promote, nothing, ALL("M12")),
+        (
+            "one whose Machine goes",
+            |it| with(it, Member { machine: MachineState::BeingDeleted, ..learner() }),
+            promote,
+            nothing,
+            ALL("M7"),
+        ),
+    ]
+}
+
+fn rows_of_learners() -> Vec<Row> {
+    vec![
+        (
+            "one whose Machine is not known",
+            |it| with(it, Member { machine: MachineState::Unknown(String::new()), ..learner() }),
+            promote,
+            nothing,
+            ALL("M12"),
+        ),
+        (
+            "one without a hook where there are hooks",
+            |it| {
+                it.uses_hooks = true;
+                with(it, Member { machine: MachineState::Stays { is_protected: false }, ..learner() });
+            },
+            promote,
+            nothing,
+            ALL("M7"),
+        ),
+        (
+            "one with a hook",
+            |it| {
+                it.uses_hooks = true;
+                with(it, Member { machine: MachineState::Stays { is_protected: true }, ..learner() });
+            },
+            promote,
+            nothing,
+            ALL(""),
+        ),
+        (
+            "one without a hook where there are none",
+            |it| with(it, Member { machine: MachineState::Stays { is_protected: false }, ..learner() }),
+            promote,
+            nothing,
+            ALL(""),
+        ),
+        ("a voter is promoted", same, |_| Step::Promote(1), nothing, ALL("M7")),
+        ("a learner that is about to vote goes", caught_up, remove_learner, nothing, ALL("M8")),
+        (
+            "one that never started goes",
+            |it| with(it, Member { name: String::new(), health: dead(), ..learner() }),
+            remove_learner,
+            nothing,
+            ALL(""),
+        ),
+        (
+            "one whose Machine goes, goes",
+            |it| with(it, Member { machine: MachineState::BeingDeleted, ..learner() }),
+            remove_learner,
+            nothing,
+            ALL(""),
+        ),
+        (
+            "one at nobody's address goes",
+            |it| with(it, Member { is_strange: true, ..learner() }),
+            remove_learner,
+            nothing,
+            ALL(""),
+        ),
+        ("a dead one goes", |it| with(it, Member { health: dead(), ..learner() }), remove_learner, nothing, ALL("")),
+    ]
+}
+
+fn rows_of_who_goes() -> Vec<Row> {
+    vec![
+        (
+            "a silent one stays",
+            |it| with(it, Member { health: silent(), ..learner() }),
+            remove_learner,
+            nothing,
+            ALL("M12"),
+        ),
+        ("another change", |it| it.change = Some("a replacement".to_owned()), add, nothing, ALL("M9")),
+        ("a list that nobody confirmed", |it| it.is_confirmed = false, add, nothing, ALL("M9")),
+        ("the last change is under way", |it| last(it).knows_the_list = Some(false), add, nothing, ALL("M9")),
+        ("an address in use", |it| last(it).peer_urls.push(url(8)), add, nothing, ALL("M9")),
+        ("nobody is removed", same, |_| Step::Remove(7), nothing, ALL("M9")),
+        ("the leader goes", same, remove_leader, fewer_by_leader, ALL("M10")),
+        ("it hands over", same, hand_over, nothing, ["M9", "", "", "", ""]),
+        (
+            "to a dead one",
+            |it| it.members[1..].iter_mut().take(1).for_each(|it| it.health = dead()),
+            hand_over,
+            nothing,
+            ["M9", "M11", "M10", "M10", "M10"],
+        ),
+        (
+            "to a silent one",
+            |it| it.members[1..].iter_mut().take(1).for_each(|it| it.health = silent()),
+            hand_over,
+            nothing,
+            ["M9", "M12", "M12", "M12", "M12"],
+        ),
+        ("no leader", |it| it.leader = None, add, nothing, ALL("M11")),
+        (
+            "no leader, and one goes",
+            |it| it.leader = None,
+            remove_last,
+            fewer_by_last,
+            ["M10", "M11", "M11", "M11", "M11"],
+        ),
+        ("too few voters", two_dead, add, nothing, ["M11", "M11", "M11", "M11", "M3"]),
+        ("too few, and one leads still", two_dead, hand_over, nothing, ["M11", "M11", "M11", "M11", ""]),
+        ("a silent voter", last_silent, add, nothing, ALL("M12")),
+        ("a silent voter goes", last_silent, remove_last, fewer_by_last, ["M10", "M12", "M12", "M12", "M12"]),
+        (
+            "one beside a silent one goes",
+            last_silent,
+            remove_before_last,
+            fewer_by_one_before,
+            ["M10", "M12", "M12", "M12", "M12"],
+        ),
+        (
+            "a word for another one",
+            same,
+            remove_last,
+            |_| Said { replaced: None, fewer: Some(7) },
+            ["M10", "M13", "M13", "M13", "M13"],
+        ),
+    ]
+}
+
+#[test]
+fn each_rule_allows_and_refuses_for_one_to_five_voters() {
+    let mut seen = std::collections::BTreeSet::new();
+    for (what, change, step, said, expected) in rows() {
+        for (count, expected) in (1..=VOTERS).zip(expected) {
+            let mut membership = healthy(count);
+            change(&mut membership);
+            let last = u64::try_from(count).unwrap();
+            let Said { replaced, fewer } = said(last);
+            let answer = judge(&membership, &step(last), replaced, &Words { fewer_voters: fewer });
+            let rule = answer.as_ref().map_or_else(Forbidden::rule, |_| "");
+            assert_eq!(rule, expected, "{what}, {count} voters: {answer:?}");
+            let used = answer.is_ok_and(|passed| passed.uses_word);
+            assert_eq!(used, expected.is_empty() && what == "at an operator's word", "{what}, {count} voters");
+            seen.insert(rule);
+        }
+    }
+    // M14 has a table of its own.
+    let all: Vec<String> = (1..=13).map(|number| format!("M{number}")).collect();
+    for rule in all {
+        assert!(seen.contains(rule.as_str()), "{rule} refuses nothing here");
+    }
+}

@@ -1,0 +1,78 @@
+//! What shows that two etcds hold the same, and a copy of one's database.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use super::client::{self, Credentials, Endpoint, Error};
+
+/// What the keys of an etcd come to, all of them up to a revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hash {
+    pub hash: u32,
+    /// Where the history that was hashed begins: two hashes can be compared only where it is one.
+    pub compact_revision: i64,
+}
+
+/// How far the etcd at `endpoint` is.
+pub(super) async fn revision(endpoint: &Endpoint, credentials: &Credentials, patience: Duration) -> Result<i64, Error> {
+    client::ask(endpoint, credentials, patience, async |mut client| {
+        let answer = client.get(client::HEALTH_KEY, None).await?;
+        Ok(answer.header().map(etcd_client::ResponseHeader::revision).unwrap_or_default())
+    })
+    .await
+}
+
+/// The hash of everything up to `revision`.
+pub(super) async fn hash(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    revision: i64,
+    patience: Duration,
+) -> Result<Hash, Error> {
+    client::ask(endpoint, credentials, patience, async |mut client| {
+        let answer = client.hash_kv(revision).await?;
+        Ok(Hash { hash: answer.hash(), compact_revision: answer.compact_version() })
+    })
+    .await
+}
+
+/// Writes a copy of the database to `path`, for root alone; what is there is whole, or nothing is. Answers its bytes.
+pub(super) async fn snapshot(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    path: &Path,
+    patience: Duration,
+) -> Result<u64, Error> {
+    let aside = path.with_extension("part");
+    let why = |error: std::io::Error| Error::Client {
+        url: endpoint.url.clone(),
+        why: format!("its copy {} cannot be written: {error}", aside.display()),
+    };
+    let _ = fs::remove_file(&aside);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside).map_err(why)?;
+    let copied = client::ask(endpoint, credentials, patience, async |mut client| {
+        let mut stream = client.snapshot().await?;
+        let mut bytes = 0_u64;
+        let mut written = Ok(());
+        while let Some(part) = stream.message().await? {
+            bytes += u64::try_from(part.blob().len()).unwrap_or_default();
+            written = file.write_all(part.blob());
+            if written.is_err() {
+                break;
+            }
+        }
+        Ok((bytes, written))
+    })
+    .await;
+    let done = copied.and_then(|(bytes, written)| {
+        written.and_then(|()| file.sync_all()).and_then(|()| fs::rename(&aside, path)).map_err(why)?;
+        Ok(bytes)
+    });
+    if done.is_err() {
+        let _ = fs::remove_file(&aside);
+    }
+    done
+}

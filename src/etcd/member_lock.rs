@@ -1,0 +1,64 @@
+//! The lock that keeps two changes of the members apart: a key with a lease, in the form of etcd's own lock service, which therefore
+//! waits for ours as `etcdctl lock tandem/member-change` does. We do not wait for another one's: its holder is told.
+
+use std::time::Duration;
+
+use etcd_client::{Client, Compare, CompareOp, PutOptions, Txn, TxnOp};
+
+use super::client::{self, Credentials, Endpoint, Error};
+use super::members::{self, LOCK};
+
+/// What came of asking for the lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    Yes {
+        key: String,
+        lease: i64,
+    },
+    /// Somebody else has it, in his words.
+    By(String),
+}
+
+/// Takes the lock for `seconds`, unless somebody has it; `holder` is what others are told.
+pub(super) async fn take(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    holder: &str,
+    seconds: i64,
+    timeout: Duration,
+) -> Result<Taken, Error> {
+    client::ask(endpoint, credentials, timeout, async move |client| put_if_nobody_has_it(client, holder, seconds).await)
+        .await
+}
+
+async fn put_if_nobody_has_it(mut client: Client, holder: &str, seconds: i64) -> Result<Taken, etcd_client::Error> {
+    let lease = client.lease_grant(seconds, None).await?.id();
+    let key = format!("{LOCK}{lease:x}");
+    // Of a range without keys etcd compares a key that was never made.
+    let nobody = Compare::create_revision(LOCK, CompareOp::Equal, 0).with_prefix();
+    let put = TxnOp::put(key.as_str(), holder, Some(PutOptions::new().with_lease(lease)));
+    let answer = client.txn(Txn::new().when([nobody]).and_then([put])).await;
+    if answer.as_ref().is_ok_and(etcd_client::TxnResponse::succeeded) {
+        return Ok(Taken::Yes { key, lease });
+    }
+    // Else it would end by itself, after a while.
+    let _ = client.lease_revoke(lease).await;
+    answer?;
+    let (_, found) = members::lock(&mut client).await;
+    Ok(Taken::By(found.map_or_else(|| "it has just ended".to_owned(), |found| found.holder)))
+}
+
+/// Keeps the lock; `false` where its lease is over.
+pub(super) async fn renew(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    lease: i64,
+    timeout: Duration,
+) -> Result<bool, Error> {
+    client::ask(endpoint, credentials, timeout, async move |mut client| {
+        let (mut keeper, mut answers) = client.lease_keep_alive(lease).await?;
+        keeper.keep_alive().await?;
+        Ok(answers.message().await?.is_some_and(|answer| answer.ttl() > 0))
+    })
+    .await
+}

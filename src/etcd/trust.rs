@@ -1,0 +1,139 @@
+//! What the process that runs as an etcd has read of its certificates: which chain it shows, and which authorities it takes a client's
+//! certificate from. It names those in each handshake, so nobody has to be refused to find out.
+//!
+//! Who looks here judges what is shown, and so takes whatever it is; nothing is asked on such a connection.
+
+use std::io::ErrorKind;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustls::client::ResolvesClientCert;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+
+use super::client::{Credentials, Endpoint, Error, read_pem};
+use super::pem;
+use super::shown::{connected, handshake, unusable};
+
+/// One port of an etcd, as it was in one handshake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// The leaf first.
+    pub chain: Vec<CertificateDer<'static>>,
+    /// The subjects of the authorities that it trusts, in DER.
+    pub trusts: Vec<Vec<u8>>,
+}
+
+/// What came of a look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Looked {
+    At(Port),
+    /// Nobody listens there.
+    Nobody,
+    Unknown(String),
+}
+
+/// Looks at one port. Our own certificate is shown, so that an etcd which trusts it has nothing to log.
+pub fn look(endpoint: &Endpoint, own: &Credentials, connect: Duration, patience: Duration) -> Looked {
+    let stream = match connected(endpoint, connect) {
+        Ok(stream) => stream,
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Looked::Nobody,
+        Err(error) => return Looked::Unknown(format!("cannot connect to {}: {error}", endpoint.address)),
+    };
+    let named = Arc::new(Named::default());
+    let looked = config(endpoint, own, &named).and_then(|config| handshake(stream, endpoint, config, patience));
+    match looked {
+        Ok(chain) => Looked::At(Port { chain, trusts: named.take() }),
+        Err(error) => Looked::Unknown(error.to_string()),
+    }
+}
+
+fn config(endpoint: &Endpoint, own: &Credentials, named: &Arc<Named>) -> Result<ClientConfig, Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    // What is mixed or unreadable of our own keeps nobody from looking.
+    let shown = certified(own, &provider).ok();
+    let resolver = Arc::new(Resolver { shown: shown.map(Arc::new), named: Arc::clone(named) });
+    Ok(ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| unusable(endpoint, &error.to_string()))?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Whoever(provider)))
+        .with_client_cert_resolver(resolver))
+}
+
+fn certified(own: &Credentials, provider: &CryptoProvider) -> Result<CertifiedKey, Error> {
+    let wrong = |why: String| pem::unusable(&own.key_file, &why);
+    let key = PrivateKeyDer::from_pem_slice(&read_pem(&own.key_file)?).map_err(|error| wrong(error.to_string()))?;
+    CertifiedKey::from_der(pem::certificates(&own.cert_file)?, key, provider).map_err(|error| wrong(error.to_string()))
+}
+
+/// The subjects that were named.
+#[derive(Debug, Default)]
+struct Named(Mutex<Vec<Vec<u8>>>);
+
+impl Named {
+    fn take(&self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[derive(Debug)]
+struct Resolver {
+    shown: Option<Arc<CertifiedKey>>,
+    named: Arc<Named>,
+}
+
+impl ResolvesClientCert for Resolver {
+    fn resolve(&self, authorities: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        let subjects = authorities.iter().map(|subject| subject.to_vec()).collect();
+        *self.named.0.lock().unwrap_or_else(PoisonError::into_inner) = subjects;
+        self.shown.clone()
+    }
+
+    fn has_certs(&self) -> bool {
+        true
+    }
+}
+
+/// Takes every certificate, if whoever shows it has its key.
+#[derive(Debug)]
+struct Whoever(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Whoever {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,118 @@
+//! Pacemaker's alerts, as events: the alert agent, which Pacemaker calls once for each recipient, several at once, as its own
+//! user. It writes one line and ends; whom it is brought to is the collector's part.
+
+use super::{Event, Repeat, Type, append, cut, reason};
+use crate::clock;
+use crate::ocf::alert::{Alert, Kind, Operation};
+use crate::options::yes_no;
+
+/// The event of an alert; none where nothing happened that anybody wants to be told.
+pub fn event(alert: &Alert) -> Option<Event> {
+    let told = match &alert.kind {
+        Kind::Node => node(alert),
+        Kind::Fencing { action, done } => Some(fencing(alert, action, *done)),
+        Kind::Resource(operation) => resource(alert, operation),
+        Kind::Attribute { name, value } => attribute(alert, name, value),
+        Kind::Other => None,
+    }?;
+    let (kind, reason, message) = told;
+    // By a Pacemaker that tells no time it is now.
+    let time = if alert.time == 0 { clock::wall_millis() } else { alert.time };
+    Some(Event::new(time, kind, reason, &alert.node, message, cause(alert)))
+}
+
+/// What an alert says of itself, the recipient and its number apart: the same for each recipient.
+fn cause(alert: &Alert) -> String {
+    let what = match &alert.kind {
+        Kind::Node | Kind::Other => format!("node {}", alert.description),
+        Kind::Fencing { .. } => format!("fencing {}", alert.description),
+        Kind::Resource(operation) => {
+            format!("{} {} {} {}", operation.resource, operation.task, operation.interval, operation.rc)
+        }
+        Kind::Attribute { name, value } => format!("{name}={value}"),
+    };
+    format!("{} {} {what}", alert.stamp, alert.node)
+}
+
+type Told = (Type, &'static str, String);
+
+fn node(alert: &Alert) -> Option<Told> {
+    let name = &alert.node;
+    match alert.description.as_str() {
+        "lost" => Some((Type::Error, reason::NODE_OFFLINE, format!("{name} is lost: it left the cluster"))),
+        "member" => Some((Type::Normal, reason::NODE_ONLINE, format!("{name} is a member of the cluster"))),
+        _ => None,
+    }
+}
+
+fn fencing(alert: &Alert, action: &str, done: bool) -> Told {
+    let words = &alert.description;
+    let node = &alert.node;
+    match (done, action) {
+        (true, "on") => (Type::Warning, reason::FENCING, format!("{node} was switched on: {words}")),
+        (true, _) => (Type::Warning, reason::FENCING, format!("{node} was fenced: {words}")),
+        (false, _) => (Type::Error, reason::FENCING, format!("{node} could not be fenced: {words}")),
+    }
+}
+
+/// Operations that Pacemaker cancelled or has under way are no news, nor are notifications, nor a probe: it looks for what is
+/// there, and finds mostly nothing.
+fn resource(alert: &Alert, operation: &Operation) -> Option<Told> {
+    const CANCELLED: i32 = 1;
+    const UNDER_WAY: i32 = -1;
+    /// OCF's codes for what a probe may find: running, stopped, promoted.
+    const FOUND: [i32; 3] = [0, 7, 8];
+    let Operation { resource, task, interval, rc, target, status } = operation;
+    let is_probe = task == "monitor" && *interval == 0;
+    let is_over = ![CANCELLED, UNDER_WAY].contains(status);
+    if !is_over || is_probe && FOUND.contains(rc) || task == "notify" && rc == target {
+        return None;
+    }
+    let node = &alert.node;
+    if rc != target {
+        let words = &alert.description;
+        let message = format!("{task} of {resource} on {node} failed: {words} ({rc})");
+        return Some((Type::Error, reason::FAILED_ACTION, message));
+    }
+    let (reason, words) = match task.as_str() {
+        "start" => (reason::RESOURCE_STARTED, "started"),
+        "stop" => (reason::RESOURCE_STOPPED, "stopped"),
+        "promote" => (reason::RESOURCE_STARTED, "promoted"),
+        "demote" => (reason::RESOURCE_STOPPED, "demoted"),
+        _ => return None,
+    };
+    Some((Type::Warning, reason, format!("{resource} was {words} on {node}")))
+}
+
+/// Pacemaker tells of attributes only where somebody asked for it, and then of all. How often something failed was told with the
+/// operation, and etcd's are told by its agent.
+fn attribute(alert: &Alert, name: &str, value: &str) -> Option<Told> {
+    let node = &alert.node;
+    let is_set = !value.is_empty() && yes_no::of_pacemaker(value) != Some(false);
+    let words = match name {
+        "standby" if is_set => "is in standby",
+        "standby" => "is not in standby any more",
+        "maintenance" if is_set => "is in maintenance",
+        "maintenance" => "is not in maintenance any more",
+        "shutdown" if is_set => "shuts down",
+        "#node-health" | "#health" if value == "red" => "is in bad health",
+        _ if name.starts_with("#health-") && value == "red" => "is in bad health",
+        _ => return None,
+    };
+    let told = if words.ends_with("any more") {
+        (Type::Normal, reason::NODE_HEALTHY)
+    } else {
+        (Type::Error, reason::NODE_UNHEALTHY)
+    };
+    Some((told.0, told.1, cut(format!("{node} {words} ({name}={value})"), 200)))
+}
+
+/// Appends what `alert` tells. Where Pacemaker tells no time, what is told again within some seconds is for another recipient.
+pub fn tell(directory: &std::path::Path, alert: &Alert) -> Result<(), super::Error> {
+    const AT_ONCE: Repeat<'static> = Repeat::Until { ends: &[], within: 5000 };
+    let repeat = if alert.time == 0 { AT_ONCE } else { Repeat::Never };
+    event(alert).map_or(Ok(()), |event| append(directory, event, repeat).map(drop))
+}
+
+#[cfg(test)]
+mod tests;

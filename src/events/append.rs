@@ -1,0 +1,210 @@
+//! One more line. Many write at once: an alert agent for each recipient, the resource agent, the collector.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, fchown, lchown};
+use std::path::Path;
+use std::time::Duration;
+
+use nix::libc;
+
+use super::files::{older, path};
+use super::read;
+use super::{Event, KEPT};
+use crate::clock::Deadline;
+use crate::ofd_lock;
+
+/// How long a writer waits for the others. Each holds the lock for less than a millisecond.
+const PATIENCE: Duration = Duration::from_millis(700);
+const PAUSE: Duration = Duration::from_millis(2);
+/// How much of the end of the file is looked at for the same cause.
+const TAIL: u64 = 128 * 1024;
+
+/// An event that could not be written down.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("no event can be kept: 'install -d -o hacluster -g haclient -m 0770 {directory}' failed here: {source}")]
+    NoDirectory { directory: String, source: io::Error },
+    #[error("{path}: {source}")]
+    File { path: String, source: io::Error },
+}
+
+/// When the same cause, told again, is no event.
+#[derive(Clone, Copy, Debug)]
+pub enum Repeat<'a> {
+    /// Always: a cause happens once.
+    Never,
+    /// Until one of these reasons was told of the same node, or so many milliseconds are over: what lasts is told once.
+    Until { ends: &'a [&'a str], within: u64 },
+}
+
+/// Adds `event`, unless its cause was told already; answers whether it did.
+pub fn append(directory: &Path, event: Event, repeat: Repeat<'_>) -> Result<bool, Error> {
+    append_within(directory, event, repeat, PATIENCE)
+}
+
+/// The same, for who waits no longer than `patience` for the others.
+pub(super) fn append_within(
+    directory: &Path,
+    event: Event,
+    repeat: Repeat<'_>,
+    patience: Duration,
+) -> Result<bool, Error> {
+    let place =
+        made(directory).map_err(|source| Error::NoDirectory { directory: directory.display().to_string(), source })?;
+    let _lock = locked(directory, &place, patience)?;
+    let path = path(directory);
+    let failed = |source| Error::File { path: path.display().to_string(), source };
+    let last = read::tail(&path, TAIL).map_err(failed)?;
+    // The file may be new: what was told before it is in the older one.
+    let before = if last.is_empty() { read::tail(&older(directory), TAIL).map_err(failed)? } else { Vec::new() };
+    let known: Vec<&Event> = before.iter().chain(&last).collect();
+    if is_known(&known, &event, repeat) {
+        return Ok(false);
+    }
+    let number = known.last().map_or(1, |last| last.number + 1);
+    if read::first_number(&path).is_some_and(|first| number.saturating_sub(first) >= KEPT) {
+        fs::rename(&path, older(directory)).map_err(failed)?;
+    }
+    write(&path, &place, &Event { number, ..event }).map_err(failed)?;
+    Ok(true)
+}
+
+/// Makes the directory of the events, if that can be done here: by root, who may be there before Pacemaker's user needs it.
+pub fn make_directory(directory: &Path) -> Result<(), Error> {
+    let failed = |source| Error::NoDirectory { directory: directory.display().to_string(), source };
+    made(directory).map(drop).map_err(failed)
+}
+
+/// The directory, which whoever comes first makes. It belongs to Pacemaker's user, as does the CIB beside it.
+fn made(directory: &Path) -> io::Result<fs::Metadata> {
+    match fs::metadata(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        found => return found,
+    }
+    let above = directory.parent().unwrap_or(Path::new("/"));
+    let owner = fs::metadata(above.join("cib")).or_else(|_| fs::metadata(above))?;
+    match fs::DirBuilder::new().mode(0o770).create(directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let made = fs::metadata(directory)?;
+    if made.uid() != owner.uid() {
+        lchown(directory, Some(owner.uid()), Some(owner.gid()))?;
+    }
+    fs::metadata(directory)
+}
+
+fn is_known(told: &[&Event], event: &Event, repeat: Repeat<'_>) -> bool {
+    let Repeat::Until { ends, within } = repeat else { return told.iter().any(|known| known.cause == event.cause) };
+    let is_recent = |known: &&Event| event.time.abs_diff(known.time) <= within;
+    let of_node = told.iter().rev().filter(|known| known.node == event.node).copied().take_while(is_recent);
+    let mut decisive = of_node.filter(|known| known.cause == event.cause || ends.contains(&known.reason.as_str()));
+    decisive.next().is_some_and(|known| known.cause == event.cause)
+}
+
+/// The lock is a file's of its own, since the one with the events is replaced. Without it a line is written all the same: it may
+/// then have the number of another one.
+fn locked(directory: &Path, place: &fs::Metadata, patience: Duration) -> Result<File, Error> {
+    let path = directory.join("events.lock");
+    let failed = |source| Error::File { path: path.display().to_string(), source };
+    let file = open(&path, place).map_err(failed)?;
+    let deadline = Deadline::after(patience);
+    while !ofd_lock::try_take(&file).map_err(failed)? && !deadline.has_passed() {
+        deadline.sleep(PAUSE);
+    }
+    Ok(file)
+}
+
+/// Whoever is first makes the file; it belongs to the owner of the directory, so that the other ones can write, too.
+fn open(path: &Path, place: &fs::Metadata) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).mode(0o660).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    match options.clone().create_new(true).open(path) {
+        Ok(file) => {
+            if file.metadata()?.uid() != place.uid() {
+                fchown(&file, Some(place.uid()), Some(place.gid()))?;
+            }
+            Ok(file)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.open(path),
+        Err(error) => Err(error),
+    }
+}
+
+fn write(path: &Path, place: &fs::Metadata, event: &Event) -> io::Result<()> {
+    let mut file = open(path, place)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no regular file: move it away"));
+    }
+    // What a loss of power cut short must not take this line along.
+    let mut last = [b'\n'];
+    if let Some(end) = metadata.len().checked_sub(1) {
+        file.read_exact_at(&mut last, end)?;
+    }
+    let mut line = if last == *b"\n" { Vec::new() } else { vec![b'\n'] };
+    serde_json::to_writer(&mut line, event)?;
+    line.push(b'\n');
+    file.write_all(&line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Type, reason};
+    use super::*;
+
+    fn event(node: &str, reason: &str, cause: &str) -> Event {
+        Event::new(1_700_000_000_000, Type::Warning, reason, node, "words".to_owned(), cause.to_owned())
+    }
+
+    #[test]
+    fn a_cause_is_told_once_and_numbers_go_on_over_what_was_cut_short() {
+        let dir = tempfile::tempdir().unwrap();
+        for (cause, is_new) in [("a", true), ("a", false), ("b", true), ("a", false)] {
+            assert_eq!(append(dir.path(), event("node1", reason::FENCING, cause), Repeat::Never).unwrap(), is_new);
+        }
+        let file = path(dir.path());
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, format!("{text}{}", &text[..40])).unwrap();
+        assert!(append(dir.path(), event("node1", reason::FENCING, "c"), Repeat::Never).unwrap());
+        let numbers: Vec<u64> = read::all(dir.path()).unwrap().iter().map(|event| event.number).collect();
+        assert_eq!(numbers, [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_lasts_is_told_again_after_it_was_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let refused = |node| event(node, reason::REFUSED, "etcd refused");
+        let repeat = Repeat::Until { ends: &[reason::REDUNDANT], within: 1000 };
+        let tell = |event| append(dir.path(), event, repeat).unwrap();
+        assert!(tell(refused("node1")));
+        assert!(!tell(refused("node1")));
+        assert!(tell(refused("node2")), "another node's");
+        assert!(tell(event("node1", reason::REDUNDANT, "two")));
+        assert!(tell(refused("node1")));
+        assert!(!tell(refused("node1")));
+        assert!(tell(Event { time: 1_700_000_001_001, ..refused("node1") }), "after its time");
+    }
+
+    #[test]
+    fn the_directory_is_made_below_pacemakers_own_and_nowhere_else() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(append(&dir.path().join("tandem"), event("n", "R", "c"), Repeat::Never).unwrap());
+        let nowhere = dir.path().join("none/tandem");
+        let error = append(&nowhere, event("n", "R", "c"), Repeat::Never).unwrap_err().to_string();
+        assert!(error.starts_with("no event can be kept: 'install -d -o hacluster "), "{error}");
+    }
+
+    #[test]
+    fn the_file_becomes_the_older_of_two_and_numbers_go_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let line = |number| serde_json::to_string(&Event { number, ..event("n", "R", &number.to_string()) }).unwrap();
+        fs::write(path(dir.path()), format!("{}\n{}\n", line(1), line(KEPT))).unwrap();
+        assert!(append(dir.path(), event("n", "R", "next"), Repeat::Never).unwrap());
+        assert!(append(dir.path(), event("n", "R", "after"), Repeat::Never).unwrap());
+        let numbers: Vec<u64> = read::all(dir.path()).unwrap().iter().map(|event| event.number).collect();
+        assert_eq!(numbers, [1, KEPT, KEPT + 1, KEPT + 2]);
+        assert!(older(dir.path()).exists());
+    }
+}

@@ -1,0 +1,121 @@
+//! How far a recipient is. What is brought and what is given up is counted here; how it is brought is not its business.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::{Event, KEPT, Type};
+
+/// What somebody who was never brought anything gets of the past, in milliseconds.
+const AT_FIRST: u64 = 60 * 60 * 1000;
+/// The pause after the first failure, in seconds; it doubles with each one, up to the longest.
+const FIRST_PAUSE: u64 = 15;
+const LONGEST_PAUSE: u64 = 300;
+
+/// Of one recipient.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cursor {
+    /// The number of the last event that was brought.
+    pub brought: u64,
+    /// How many were never brought, in all, and how many of those it was not told of yet.
+    pub lost: u64,
+    pub lost_untold: u64,
+    /// Failures in a row.
+    pub failures: u32,
+    /// No try before this, in seconds since 1970.
+    pub again_at: u64,
+}
+
+/// What came of one run.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Run {
+    pub delivered: u64,
+    pub failure: Option<String>,
+}
+
+impl Cursor {
+    /// A new recipient gets what happened within the last hour, and not the history.
+    pub(super) fn new(events: &[Event], now: u64) -> Self {
+        let is_old = |event: &&Event| event.time + AT_FIRST < now * 1000;
+        let brought = events.iter().filter(is_old).map(|event| event.number).max().unwrap_or_default();
+        let first = events.first().map_or(0, |first| first.number.saturating_sub(1));
+        Self { brought: brought.max(first), ..Self::default() }
+    }
+
+    /// Whether it is not yet to be tried again. A clock that was set back makes no pause longer.
+    pub(super) fn pauses(&self, now: u64) -> bool {
+        self.again_at > now && self.again_at <= now + LONGEST_PAUSE
+    }
+
+    /// How many events are yet to be brought.
+    pub(super) fn waiting(&self, events: &[Event]) -> u64 {
+        events.iter().filter(|event| event.number > self.brought).count() as u64
+    }
+
+    /// Brings what waits, in order, until all is there, something fails or `is_over` says that the time is.
+    pub(super) fn bring(
+        &mut self,
+        events: &[Event],
+        now: u64,
+        is_over: &mut dyn FnMut() -> bool,
+        send: &mut dyn FnMut(&Event) -> Result<(), String>,
+    ) -> Run {
+        let mut run = Run::default();
+        let waiting = self.give_up(events);
+        let mut result = self.tell_of_lost(waiting, send);
+        for event in waiting {
+            if result.is_err() || is_over() {
+                break;
+            }
+            result = send(event);
+            if result.is_ok() {
+                self.brought = event.number;
+                run.delivered += 1;
+            }
+        }
+        match result {
+            Ok(()) => (self.failures, self.again_at) = (0, 0),
+            Err(why) => {
+                let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
+                self.failures = self.failures.saturating_add(1);
+                self.again_at = now + pause;
+                run.failure = Some(why);
+            }
+        }
+        run
+    }
+
+    /// What waits, without what is too much and what the file does not hold any more; both are counted.
+    fn give_up<'a>(&mut self, events: &'a [Event]) -> &'a [Event] {
+        if events.last().is_some_and(|last| last.number < self.brought) {
+            // Somebody removed the file, and the numbers began anew.
+            self.brought = 0;
+        }
+        let begin = events.partition_point(|event| event.number <= self.brought);
+        let waiting = events.get(begin..).unwrap_or_default();
+        let too_many = waiting.len().saturating_sub(usize::try_from(KEPT).unwrap_or(usize::MAX));
+        let kept = waiting.get(too_many..).unwrap_or_default();
+        if let Some(first) = kept.first()
+            && first.number > self.brought + 1
+        {
+            let lost = first.number - self.brought - 1;
+            self.lost += lost;
+            self.lost_untold += lost;
+            self.brought = first.number - 1;
+        }
+        kept
+    }
+
+    fn tell_of_lost(
+        &mut self,
+        waiting: &[Event],
+        send: &mut dyn FnMut(&Event) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let Some(first) = waiting.first().filter(|_| self.lost_untold > 0) else { return Ok(()) };
+        let count = self.lost_untold;
+        let message = format!("{count} events before this one were not brought: more than {KEPT} waited");
+        let cause = format!("lost {} {count}", first.number);
+        send(&Event::new(first.time, Type::Warning, super::super::reason::LOST, &first.node, message, cause))?;
+        self.lost_untold = 0;
+        Ok(())
+    }
+}

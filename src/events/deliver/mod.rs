@@ -1,0 +1,154 @@
+//! Bringing events to the recipients that the cluster names: each at least once, in order, each recipient by itself. One that is
+//! down is tried again after pauses that grow, and gets everything then; the oldest go where more wait than are kept.
+
+mod counts;
+mod cursor;
+mod post;
+mod recipient;
+mod shown;
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use counts::{count, counts};
+pub use cursor::Cursor;
+pub use post::Trust;
+pub use recipient::Recipient;
+pub use shown::Unknown;
+
+use super::{Event, read};
+use crate::clock::{self, Deadline};
+use crate::command::Programs;
+use crate::decide::Fact;
+use crate::ofd_lock;
+use crate::pacemaker::{self, alerts};
+use crate::state_file;
+
+/// Where it is kept how far each recipient is.
+pub const DIRECTORY: &str = "/var/lib/tandem/deliver";
+/// For one recipient in one run; the next run goes on.
+const BUDGET: Duration = Duration::from_secs(10);
+
+/// Whether an alert's agent is ours, by its path.
+pub fn is_ours(path: &str) -> bool {
+    path.ends_with("/tandem/alert") || path.ends_with("/tandem-alert")
+}
+
+/// Where things are, and whom to trust.
+#[derive(Clone, Debug)]
+pub struct Places {
+    pub events: PathBuf,
+    pub state: PathBuf,
+    pub trust: Trust,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self { events: super::DIRECTORY.into(), state: DIRECTORY.into(), trust: Trust::System }
+    }
+}
+
+/// How it went with one recipient.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// As it may be shown: of a URL no more than the host, since the rest may be a secret.
+    pub recipient: String,
+    /// How many events it was brought in this run.
+    pub delivered: u64,
+    pub waiting: u64,
+    /// How many it will never get.
+    pub lost: u64,
+    pub failure: Option<String>,
+}
+
+/// Whom the cluster names; where it cannot be asked, whom it named last. `None` where no alert of ours is configured.
+pub fn recipients(programs: &Programs, places: &Places) -> Result<Option<Vec<String>>, pacemaker::Error> {
+    #[derive(Default, PartialEq, Serialize, Deserialize)]
+    struct Known {
+        recipients: Option<Vec<String>>,
+    }
+    let path = places.state.join("recipients.json");
+    match alerts::recipients(programs, is_ours) {
+        Ok(recipients) => {
+            let known = Known { recipients };
+            // A URL may be a secret: the directory and the file are for root alone. What cannot be kept is asked for again.
+            if state_file::read::<Known>(&path) != Fact::Known(Known { recipients: known.recipients.clone() }) {
+                let _ = directory(&places.state).and_then(|()| state_file::write(&path, &known));
+            }
+            Ok(known.recipients)
+        }
+        Err(error) => match state_file::read::<Known>(&path) {
+            Fact::Known(known) => Ok(known.recipients),
+            _ => Err(error),
+        },
+    }
+}
+
+/// Brings what waits to each of `recipients`. With `at_once` the pauses after a failure are passed over.
+pub fn deliver(places: &Places, recipients: &[String], at_once: bool) -> io::Result<Vec<Outcome>> {
+    directory(&places.state)?;
+    let lock = OpenOptions::new().create(true).append(true).mode(0o600).open(places.state.join("lock"))?;
+    let patience = Deadline::after(if at_once { BUDGET * 2 } else { Duration::ZERO });
+    while !ofd_lock::try_take(&lock)? {
+        if patience.has_passed() {
+            // The collector that holds it brings the same.
+            return Ok(Vec::new());
+        }
+        patience.sleep(Duration::from_millis(50));
+    }
+    let events = read::all(&places.events)?;
+    let one = |text: &String| to_one(places, &events, text, at_once);
+    Ok(std::thread::scope(|scope| {
+        let threads: Vec<_> = recipients.iter().map(|text| scope.spawn(move || one(text))).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    }))
+}
+
+fn directory(path: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().recursive(true).mode(0o700).create(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn to_one(places: &Places, events: &[Event], text: &str, at_once: bool) -> Outcome {
+    let shown = shown::shown(text);
+    let mut outcome = Outcome { recipient: shown.clone(), delivered: 0, waiting: 0, lost: 0, failure: None };
+    let mut recipient = match Recipient::parse(text, &places.trust) {
+        Ok(recipient) => recipient,
+        Err(unknown) => return Outcome { failure: Some(unknown.to_string()), ..outcome },
+    };
+    let path = places.state.join(format!("{}.json", recipient::file_name(text)));
+    let now = clock::wall_seconds();
+    let (before, begins) = match state_file::read::<Cursor>(&path) {
+        Fact::Known(cursor) => (cursor, false),
+        // What is damaged begins anew: then something may be brought twice.
+        _ => (Cursor::new(events, now), true),
+    };
+    let mut cursor = before.clone();
+    let deadline = Deadline::after(BUDGET);
+    if at_once || !cursor.pauses(now) {
+        let run =
+            cursor.bring(events, now, &mut || deadline.has_passed(), &mut |event| recipient.send(event, deadline));
+        outcome.delivered = run.delivered;
+        outcome.failure = run.failure;
+    } else {
+        outcome.failure = Some(format!("it is tried again at {}", clock::utc(cursor.again_at)));
+    }
+    outcome.waiting = cursor.waiting(events);
+    outcome.lost = cursor.lost;
+    if (begins || cursor != before)
+        && let Err(error) = state_file::write(&path, &cursor)
+    {
+        outcome.failure = Some(format!("{}: {error}", path.display()));
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests;

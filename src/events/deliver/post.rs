@@ -1,0 +1,93 @@
+//! Events to a URL: each is posted as one JSON object, over verified TLS. Whatever the other side answers below 300 means that
+//! it has the event.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ureq::Agent;
+use ureq::http::Uri;
+use ureq::unversioned::transport::{Connector as _, TcpConnector};
+
+use super::super::Event;
+use super::shown::{Unknown, shown};
+use crate::clock::Deadline;
+use crate::redfish::tls::{self, Shown};
+use crate::redfish::transport::{OneHost, TlsConnector};
+
+/// Whom to trust, as for a BMC.
+pub use crate::redfish::tls::Trust;
+
+/// For one event, connecting included.
+const LIMIT: Duration = Duration::from_secs(5);
+const CONNECT_LIMIT: Duration = Duration::from_secs(3);
+/// How much of an answer is read: a connection is used again only when it has been.
+const ANSWER_LIMIT: u64 = 64 * 1024;
+
+/// Posts to one URL, over one connection as long as that lasts.
+#[derive(Debug)]
+pub struct Poster {
+    agent: Agent,
+    uri: Uri,
+}
+
+impl Poster {
+    /// For the URL `text`, which begins with `https://`.
+    pub(super) fn new(text: &str, trust: &Trust) -> Result<Self, Unknown> {
+        let unknown = || Unknown::Form(shown(text));
+        let uri: Uri = text.parse().map_err(|_| unknown())?;
+        let authority = uri.authority().ok_or_else(unknown)?;
+        if authority.as_str().contains('@') {
+            return Err(Unknown::User(shown(text)));
+        }
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+        let name = rustls_pki_types::ServerName::try_from(host.clone()).map_err(|_| unknown())?;
+        let config = tls::client_config(trust.clone(), true, Shown::default())
+            .map_err(|error| Unknown::Tls(shown(text), error.to_string()))?;
+        let connector =
+            ().chain(TcpConnector::default()).chain(TlsConnector {
+                config: Arc::new(config),
+                name,
+                connections: Arc::default(),
+            });
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .https_only(true)
+            // Whoever calls the collector says nothing of where events go.
+            .proxy(None)
+            .max_redirects(0)
+            .user_agent(concat!("tandem/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Ok(Self { agent: Agent::with_parts(config, connector, OneHost { host }), uri })
+    }
+
+    /// Posts one event.
+    pub(super) fn send(&self, event: &Event, deadline: Deadline) -> Result<(), String> {
+        let failed = |why: &dyn std::fmt::Display| {
+            // The words of a library may repeat the URL.
+            let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
+            let why = why.to_string();
+            if path.len() > 1 { why.replace(path, "/...") } else { why }
+        };
+        let limit = deadline.at_most(LIMIT);
+        if limit.is_zero() {
+            return Err(failed(&"no time is left"));
+        }
+        let body = serde_json::to_vec(event).map_err(|error| failed(&error))?;
+        let request = self
+            .agent
+            .post(&self.uri)
+            .config()
+            .timeout_global(Some(limit))
+            .timeout_connect(Some(limit.min(CONNECT_LIMIT)))
+            .build()
+            .header("Content-Type", "application/json");
+        let mut response = request.send(&body[..]).map_err(|error| failed(&error))?;
+        let status = response.status();
+        if status.is_success() {
+            // What it says besides is nobody's business; it is read for the connection's sake.
+            let _ = response.body_mut().with_config().limit(ANSWER_LIMIT).read_to_vec();
+            return Ok(());
+        }
+        Err(failed(&format_args!("it answered {status}")))
+    }
+}

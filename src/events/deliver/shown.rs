@@ -1,0 +1,22 @@
+//! What may be said of a recipient, and why one is none.
+
+/// A recipient that nothing can be brought to.
+#[derive(Debug, thiserror::Error)]
+pub enum Unknown {
+    #[error("recipient '{0}' is not known: give it as journal, file:/PATH or https://HOST/PATH")]
+    Form(String),
+    #[error("recipient '{0}' has a user in it: give a URL without 'USER:PASSWORD@'")]
+    User(String),
+    #[error("TLS cannot be set up for {0}: {1}")]
+    Tls(String, String),
+}
+
+/// A recipient as it may be shown: of a URL no more than the host, as its path may be what gives leave to write there.
+pub(super) fn shown(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| *scheme != "file") else {
+        return text.to_owned();
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}")
+}

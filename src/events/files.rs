@@ -1,0 +1,13 @@
+//! The names of the files.
+
+use std::path::{Path, PathBuf};
+
+/// The file that grows.
+pub(super) fn path(directory: &Path) -> PathBuf {
+    directory.join("events.jsonl")
+}
+
+/// The file before it.
+pub(super) fn older(directory: &Path) -> PathBuf {
+    directory.join("events.jsonl.1")
+}

@@ -1,0 +1,144 @@
+//! What happened, one line for each cause: Pacemaker tells through its alerts ([`alert`]), the resource agent of its own
+//! decisions ([`own`]), and the collector of what it sees change ([`seen`]). Read by `tandem events` ([`read`]) and brought to
+//! the recipients that the cluster names ([`deliver`]).
+//!
+//! A file holds the events of the node that it is on: what Pacemaker tells a node, and what that node's agent did.
+
+pub mod alert;
+mod append;
+pub mod deliver;
+mod files;
+pub mod own;
+pub mod read;
+pub mod seen;
+mod time;
+
+use serde::{Deserialize, Serialize};
+
+pub use append::{Error, Repeat, append, make_directory};
+
+/// Where they are. Pacemaker's user, as whom alert agents run, may write there; the package makes it.
+pub const DIRECTORY: &str = "/var/lib/pacemaker/tandem";
+/// A message is cut after so many bytes, so that a line stays below the 4096 bytes that a write never tears.
+const MESSAGE_LIMIT: usize = 1500;
+/// As many wait for a recipient that is down; the file becomes the older of two when it holds as many.
+pub const KEPT: u64 = 10_000;
+
+/// How serious an event is, in the words of Kubernetes' events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Type {
+    /// What became well again, and what is only said.
+    Normal,
+    /// Starts, stops and fencing.
+    Warning,
+    /// Something became unhealthy.
+    Error,
+}
+
+impl Type {
+    /// The word in front of a line for people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+            Self::Error => "Error",
+        }
+    }
+}
+
+/// An event. Reasons are the etcd operator's where it has one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Counts on from event to event on a node; given when it is appended.
+    #[serde(default)]
+    pub number: u64,
+    /// Milliseconds since 1970; RFC 3339 in a line.
+    #[serde(with = "time")]
+    pub time: u64,
+    #[serde(rename = "type")]
+    pub kind: Type,
+    pub reason: String,
+    /// The node that it is about.
+    pub node: String,
+    pub message: String,
+    /// What it was caused by, in a form that is the same wherever the cause is told again.
+    pub cause: String,
+}
+
+impl Event {
+    /// An event that is yet to be appended.
+    pub fn new(time: u64, kind: Type, reason: &str, node: &str, message: String, cause: String) -> Self {
+        let (reason, node) = (reason.to_owned(), node.to_owned());
+        Self { number: 0, time, kind, reason, node, message: cut(message, MESSAGE_LIMIT), cause: cut(cause, 500) }
+    }
+
+    /// As people read it.
+    pub fn line(&self) -> String {
+        format!(
+            "{}  {:<7}  {:<29}  {:<12}  {}",
+            time::text(self.time),
+            self.kind.word(),
+            self.reason,
+            self.node,
+            self.message
+        )
+    }
+}
+
+/// The names of what happened.
+pub mod reason {
+    /// Pacemaker fenced a node, or could not.
+    pub const FENCING: &str = "PacemakerFencingEvent";
+    pub const FAILED_ACTION: &str = "PacemakerFailedResourceAction";
+    pub const NODE_OFFLINE: &str = "PacemakerNodeOffline";
+    pub const NODE_ONLINE: &str = "PacemakerNodeOnline";
+    /// Standby, maintenance, shutting down, or bad health.
+    pub const NODE_UNHEALTHY: &str = "PacemakerNodeUnhealthy";
+    pub const NODE_HEALTHY: &str = "PacemakerNodeHealthy";
+    pub const RESOURCE_STARTED: &str = "PacemakerResourceStarted";
+    pub const RESOURCE_STOPPED: &str = "PacemakerResourceStopped";
+    pub const RESOURCE_UNHEALTHY: &str = "PacemakerResourceUnhealthy";
+    pub const IN_MAINTENANCE: &str = "PacemakerClusterInMaintenance";
+    pub const OUT_OF_MAINTENANCE: &str = "PacemakerClusterInService";
+    pub const STATUS_STALE: &str = "PacemakerStatusStale";
+    pub const HEALTHY: &str = "PacemakerHealthy";
+    /// A node goes on without the other one.
+    pub const ALONE: &str = "EtcdAlone";
+    /// Two voters again.
+    pub const REDUNDANT: &str = "EtcdRedundant";
+    pub const REFUSED: &str = "EtcdRefused";
+    pub const ALARM: &str = "EtcdAlarm";
+    pub const ALARM_GONE: &str = "EtcdAlarmGone";
+    pub const HISTORIES_SPLIT: &str = "EtcdHistoriesSplit";
+    pub const CERTIFICATE: &str = "CertificateEnds";
+    /// The oldest of what waited for a recipient that was down for long.
+    pub const LOST: &str = "TandemEventsLost";
+    /// `tandem events test`.
+    pub const TEST: &str = "TandemTest";
+}
+
+/// `text`, which is cut so that it has `limit` bytes at most, and is one line.
+fn cut(mut text: String, limit: usize) -> String {
+    if text.len() > limit {
+        let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+        text.truncate(end);
+    }
+    if text.contains(char::is_control) {
+        text = text.replace(char::is_control, " ");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_event_fits_into_one_write() {
+        let long = |letter: &str| letter.repeat(10_000);
+        let event = Event::new(u64::MAX / 2, Type::Warning, reason::FAILED_ACTION, "node1", long("\""), long("\u{1}"));
+        let line = serde_json::to_string(&Event { time: 1, number: u64::MAX, ..event }).unwrap();
+        assert!(line.len() < 4096, "{}", line.len());
+        assert_eq!(cut("ä\nb".repeat(3), 5), "ä b");
+    }
+}

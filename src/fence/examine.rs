@@ -1,0 +1,72 @@
+//! A fence device's BMC, looked at for an operator: with the device's options as the CIB has them, by a monitor that also asks
+//! who we are. No power is touched.
+
+use std::time::Duration;
+
+use super::config::{Action, Config, Environment};
+use super::{Error, LoggedIn, input};
+use crate::bmc_note::BmcNote;
+use crate::clock;
+use crate::redfish::secret::Secret;
+
+/// A BMC that needs longer for a look is too slow for the fencer, whatever its options say.
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Examined {
+    pub note: BmcNote,
+    /// The account's role, and whether that may reset; `None` where the BMC does not tell, which is no fault.
+    pub role: Option<String>,
+    pub may_reset: Option<bool>,
+    pub locked: bool,
+    /// What the BMC said to the passwords that it was shown.
+    pub login: LoggedIn,
+}
+
+/// Looks at the system of the node `target`, which is called `plug` there. `options` are lines as on the agent's standard
+/// input, secrets included: nothing of a secret is in the answer.
+pub fn device(options: &[u8], target: Option<&str>, plug: Option<&str>) -> Examined {
+    let config = match config(options, target, plug) {
+        Ok(config) => config,
+        Err(why) => return failed(why),
+    };
+    let run = super::examine(&config, |_| {});
+    let Some(note) = run.notes.into_iter().next().map(|noted| noted.note) else {
+        return failed(run.ended.map_or_else(|error| error.to_string(), |ending| ending.text));
+    };
+    let account = run.account.and_then(Result::ok);
+    Examined {
+        note,
+        login: run.login,
+        may_reset: account.as_ref().and_then(|account| account.may_reset),
+        locked: account.as_ref().is_some_and(|account| account.locked),
+        role: account.map(|account| account.role),
+    }
+}
+
+/// Gives the account that a device logs in with the password `new` at its BMC.
+pub fn change_password(options: &[u8], target: Option<&str>, plug: Option<&str>, new: &Secret) -> Result<(), Error> {
+    super::change_password(&config(options, target, plug).map_err(Error::Here)?, new)
+}
+
+pub(super) fn config(options: &[u8], target: Option<&str>, plug: Option<&str>) -> Result<Config, String> {
+    let mut lines = zeroize::Zeroizing::new(Vec::with_capacity(options.len() + 1024));
+    lines.extend_from_slice(options);
+    // What the fencer adds when it fences this node; what only asks for text is refused beside an action.
+    lines.extend_from_slice(b"action=monitor\n");
+    if let Some(target) = target {
+        lines.extend_from_slice(format!("nodename={target}\nport={}\n", plug.unwrap_or(target)).as_bytes());
+    }
+    let given = input::from_lines(&lines);
+    let read = Config::read(Action::Monitor, &given, Environment::default());
+    let mut config = read.map_err(|faults| faults.join("; "))?;
+    config.timing.total = config.timing.total.min(LONGEST);
+    Ok(config)
+}
+
+/// A device whose options do not even say whom to ask.
+pub fn failed(why: String) -> Examined {
+    let note = BmcNote { at: clock::wall_seconds(), failure: Some(why), ..BmcNote::default() };
+    Examined { note, ..Examined::default() }
+}

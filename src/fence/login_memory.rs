@@ -1,0 +1,113 @@
+//! How a BMC let this node in last, for the actions that follow: by which of the two lines of a password file, and by basic
+//! authentication or a session.
+//!
+//! Without it, each monitor while the first line is no longer valid would be refused once, and many BMCs count refusals over a
+//! time, whatever was accepted in between. Nothing of a password is in it, only which state of which file was looked at:
+//! whoever may read it may read that file.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::password_file::Identity;
+use crate::clock;
+use crate::redfish::address::Address;
+use crate::redfish::service::{Tried, Way};
+use crate::state_file;
+
+/// Where no reboot reaches, so that it is never older than this boot.
+const DIR: &str = "/run";
+
+/// What an action learnt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Memory {
+    pub(super) way: Option<Way>,
+    /// The file, where it had two lines.
+    pub(super) file: Option<Identity>,
+    /// The line to begin with, counted from 0; none where both were refused.
+    pub(super) line: Option<usize>,
+    /// Whether that line was accepted, or is only the one that was not refused.
+    pub(super) accepted: bool,
+    /// In seconds since 1970.
+    pub(super) at: u64,
+}
+
+/// A BMC's memory, as a file.
+#[derive(Clone, Debug)]
+pub(super) struct Remembered {
+    path: PathBuf,
+    pub(super) memory: Memory,
+}
+
+impl Remembered {
+    /// Of the BMC at `address`.
+    pub(super) fn of(address: &Address) -> Self {
+        Self::below(Path::new(DIR), address)
+    }
+
+    fn below(dir: &Path, address: &Address) -> Self {
+        let path = dir.join(format!("fence_redfish_rs-{}-login.json", address.full()));
+        let memory = state_file::read::<Memory>(&path).known().copied().unwrap_or_default();
+        Self { path, memory }
+    }
+
+    /// What is known of the lines of `file` in its present state.
+    pub(super) fn about(&self, file: Identity) -> Option<Memory> {
+        (self.memory.file == Some(file)).then_some(self.memory)
+    }
+
+    /// Keeps what came of an action that showed the lines of `file` in this `order`. What cannot be kept costs a refusal later.
+    pub(super) fn keep(&self, tried: &Tried, file: Option<(Identity, &[usize])>) {
+        if *tried == Tried::default() {
+            return;
+        }
+        let mut memory = Memory { way: tried.way.or(self.memory.way), at: clock::wall_seconds(), ..self.memory };
+        if let Some((identity, order)) = file {
+            let left = (0..order.len()).find(|at| !tried.refused.contains(at));
+            let line = tried.accepted.or(left).and_then(|at| order.get(at)).copied();
+            (memory.file, memory.line, memory.accepted) = (Some(identity), line, tried.accepted.is_some());
+        }
+        if file.is_none() && memory.way == self.memory.way {
+            return;
+        }
+        if let Err(error) = state_file::write(&self.path, &memory) {
+            log::debug!("{} cannot be written: {error}", self.path.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use super::*;
+
+    #[test]
+    fn the_next_action_begins_with_the_line_that_was_accepted() {
+        let dir = tempfile::tempdir().unwrap();
+        let address = Address::parse("192.0.2.1", 443).unwrap();
+        fs::write(dir.path().join("password"), "a\nb\n").unwrap();
+        let file = Identity::of(&File::open(dir.path().join("password")).unwrap()).unwrap();
+        let remembered = || Remembered::below(dir.path(), &address);
+        let line = || remembered().about(file).map(|memory| (memory.line, memory.accepted));
+        assert_eq!(line(), None);
+        let tried = |accepted, refused: &[usize]| Tried { accepted, refused: refused.to_vec(), way: Some(Way::Basic) };
+        remembered().keep(&tried(Some(1), &[0]), Some((file, &[0, 1])));
+        assert_eq!(line(), Some((Some(1), true)));
+        remembered().keep(&tried(Some(0), &[]), Some((file, &[1, 0])));
+        assert_eq!(line(), Some((Some(1), true)), "the order in which they were shown counts");
+        remembered().keep(&tried(None, &[0]), Some((file, &[0, 1])));
+        assert_eq!(line(), Some((Some(1), false)), "the BMC hung after it had refused one");
+        remembered().keep(&tried(None, &[0, 1]), Some((file, &[0, 1])));
+        assert_eq!(line(), Some((None, false)));
+        remembered().keep(&Tried::default(), Some((file, &[0, 1])));
+        assert_eq!(line(), Some((None, false)), "nothing was learnt where nobody answered");
+        assert_eq!(remembered().memory.way, Some(Way::Basic));
+        fs::write(dir.path().join("other"), "a\nb\n").unwrap();
+        let other = Identity::of(&File::open(dir.path().join("other")).unwrap()).unwrap();
+        assert_eq!(remembered().about(other), None);
+        fs::write(&remembered().path, "{").unwrap();
+        assert_eq!(remembered().memory, Memory::default());
+    }
+}

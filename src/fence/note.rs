@@ -1,0 +1,243 @@
+//! What an action found out about its BMC, written down for whoever wants to know whether fencing would work: see
+//! [`bmc_note`](crate::bmc_note). No request is sent for it, and no action waits for it, or fails by it.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::{Duration, SystemTime};
+
+use super::Error;
+use super::act::Seen;
+use super::config::{Action, Config};
+use crate::bmc_note::{self, BmcNote};
+use crate::clock;
+use crate::redfish::bmc::Bmc;
+use crate::redfish::discovery::Pointer;
+use crate::redfish::quirks::PowerWord;
+use crate::redfish::resource::{Power, System};
+use crate::redfish::select::{self, Wanted};
+use crate::regular_file;
+
+/// A directory that does not answer is left to itself after this time.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// So many notes are kept; where there are more, the oldest goes.
+const FILES: usize = 32;
+/// How much of a BMC's own words is kept.
+const WORDS: usize = 100;
+/// How much of a failure, which is a sentence.
+const SENTENCE: usize = 500;
+/// More reset types than the standard has.
+const TYPES: usize = 32;
+/// What an agent that was killed in the middle of it left behind is in nobody's way after this time.
+const LEFT_BEHIND: Duration = Duration::from_secs(60);
+
+/// A note, and what it is to be kept under.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Noted {
+    pub note: BmcNote,
+    /// Whether the system was found: then its path is in the note.
+    found: bool,
+    /// It adds how long it took to Off, and the look before it stays the last one.
+    adds: bool,
+    /// The UUID that the system has to have.
+    uuid: Option<String>,
+}
+
+/// The notes of an action that took `took` so far: of a monitor always, of a power action where it proved Off.
+pub(super) fn of(
+    config: &Config,
+    bmc: Option<&Bmc>,
+    seen: &Seen,
+    failure: Option<&Error>,
+    took: Duration,
+) -> Vec<Noted> {
+    let adds = matches!(config.action, Action::Off | Action::Reboot) && seen.fenced.to_off.is_some();
+    if !adds && config.action != Action::Monitor {
+        return Vec::new();
+    }
+    let clean = |text: &str, limit: usize| -> String {
+        let text = bmc.map_or_else(|| text.to_owned(), |bmc| bmc.client().clean(text));
+        text.chars().take(limit).collect()
+    };
+    let certificate = bmc.and_then(|bmc| bmc.client().certificate());
+    let common = BmcNote {
+        address: config.address.short(),
+        at: clock::wall_seconds(),
+        millis: if adds { 0 } else { millis(took) },
+        failure: failure.map(|error| clean(&error.to_string(), SENTENCE)),
+        certificate_ends: certificate.as_ref().and_then(|certificate| certificate.ends),
+        fingerprint: certificate.map(|certificate| certificate.fingerprint),
+        clock_ahead: bmc.and_then(|bmc| bmc.client().clock_ahead()),
+        millis_to_off: seen.fenced.to_off.filter(|_| adds).map(millis),
+        off_at_millis: seen.fenced.off_at.filter(|_| adds),
+        on_at_millis: seen.fenced.on_at.filter(|_| adds),
+        ..BmcNote::default()
+    };
+    let noted = |system: Option<(&str, &System)>, types: Option<&Vec<String>>, pointer: Option<&Pointer>| {
+        let mut note = BmcNote { system: pointer.map(called).unwrap_or_default(), ..common.clone() };
+        if let Some((path, system)) = system {
+            let word = |text: &Option<String>| text.as_deref().map(|text| clean(text, WORDS));
+            note.system = clean(path, WORDS);
+            note.uuid = word(&system.uuid);
+            note.power = power(&system.power).map(|power| clean(power, WORDS));
+            note.last_reset = word(&system.last_reset);
+            note.restore_policy = word(&system.restore_policy);
+            note.reset_types = types.map(|types| types.iter().take(TYPES).map(|one| clean(one, WORDS)).collect());
+        }
+        Noted { note, found: system.is_some(), adds, uuid: pointer.and_then(|pointer| pointer.uuid.clone()) }
+    };
+    let listed = select::resettable(&seen.listed).filter_map(|(at, system)| Some((seen.listed.get(at)?, system)));
+    let listed: Vec<Noted> = listed
+        .map(|(candidate, system)| {
+            let types = system.reset.as_ref().and_then(|reset| reset.allowed.as_ref());
+            noted(Some((&candidate.uri, system)), types, None)
+        })
+        .collect();
+    if !listed.is_empty() {
+        return listed;
+    }
+    if seen.hosts.is_empty() {
+        return config.systems.iter().map(|pointer| noted(None, None, Some(pointer))).collect();
+    }
+    let hosts = seen.hosts.iter().map(|host| (host, host.path().zip(host.system())));
+    hosts.map(|(host, system)| noted(system, host.seen_allowed(), Some(host.pointer()))).collect()
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// On and Off in the standard's words, anything else in the BMC's own.
+fn power(power: &Power) -> Option<&str> {
+    match power {
+        Power::Known(PowerWord::On, _) => Some("On"),
+        Power::Known(PowerWord::Off, _) => Some("Off"),
+        Power::Known(_, word) => Some(word),
+        Power::Unclear(_) => None,
+    }
+}
+
+/// What the device calls a system that was not found. The fencer's name of the node is left out: it comes with some actions
+/// only.
+fn called(pointer: &Pointer) -> String {
+    match (&pointer.systems_uri, &pointer.wanted) {
+        (Some(uri), _) => uri.clone(),
+        (None, Wanted::Named(name)) => name.clone(),
+        (None, Wanted::Any | Wanted::Node(_)) => String::new(),
+    }
+}
+
+/// Keeps `notes` in `directory`, which is made if the one above it is there, or `makes_all` of them. Whoever cannot wait for
+/// it goes on after a moment, and the note is there a little later, or not at all.
+pub fn keep(directory: &Path, notes: Vec<Noted>, makes_all: bool) {
+    if notes.is_empty() {
+        return;
+    }
+    let directory = directory.to_owned();
+    let (done, waits) = mpsc::sync_channel(1);
+    std::thread::spawn(move || {
+        for noted in &notes {
+            if let Err(error) = write(&directory, noted, makes_all) {
+                log::debug!("what was found is not written down in {}: {error}", directory.display());
+            }
+        }
+        let _ = done.send(());
+    });
+    let _ = waits.recv_timeout(PATIENCE);
+}
+
+fn write(directory: &Path, noted: &Noted, makes_all: bool) -> io::Result<()> {
+    match fs::DirBuilder::new().recursive(makes_all).mode(0o700).create(directory) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let before = (!noted.found).then(|| earlier(directory, noted)).flatten();
+    let system = before.as_ref().map_or(&noted.note.system, |before| &before.system).clone();
+    let path = bmc_note::path(directory, &noted.note.address, &system);
+    let before = before.or_else(|| read(&path)).unwrap_or_default();
+    let mut note = if noted.adds && before.at > 0 { before.clone() } else { noted.note.clone() };
+    note.system = system;
+    let newest = if noted.adds { &noted.note } else { &before };
+    note.millis_to_off = newest.millis_to_off;
+    note.off_at_millis = newest.off_at_millis;
+    note.on_at_millis = newest.on_at_millis;
+    if note.failure.is_none() {
+        note.last_success = Some(note.at);
+    } else {
+        note.last_success = note.last_success.or(before.last_success);
+        // By this the next failure is known as the same system's.
+        note.uuid = note.uuid.or(before.uuid);
+    }
+    make_room(directory, &path);
+    replace(&path, &serde_json::to_vec(&note)?)
+}
+
+/// The note of the system that was found before under another name than it is called by: the one with the right UUID, the
+/// one whose path ends so, or the only one of this BMC where it is not called anything.
+fn earlier(directory: &Path, noted: &Noted) -> Option<BmcNote> {
+    let mut found = all(directory);
+    found.retain(|note| note.address == noted.note.address);
+    let last = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+    let name = last(&noted.note.system);
+    found.retain(|note| match (&noted.uuid, &note.uuid) {
+        (Some(uuid), Some(theirs)) => select::same_uuid(uuid, theirs),
+        (Some(_), None) => !name.is_empty() && last(&note.system) == name,
+        (None, _) => name.is_empty() || last(&note.system) == name,
+    });
+    if found.len() == 1 { found.pop() } else { None }
+}
+
+/// Every note in `directory`; what cannot be read is passed over.
+pub fn all(directory: &Path) -> Vec<BmcNote> {
+    files(directory).into_iter().filter_map(|path| read(&path)).collect()
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(FILES * 4);
+    entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ending| ending == "json")).collect()
+}
+
+fn read(path: &Path) -> Option<BmcNote> {
+    serde_json::from_slice(&regular_file::read_at_most(path, bmc_note::LIMIT).ok()?).ok()
+}
+
+/// Devices come and go; their notes stay behind.
+fn make_room(directory: &Path, path: &Path) {
+    let files = files(directory);
+    if files.len() < FILES || files.iter().any(|one| one == path) {
+        return;
+    }
+    let age = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    if let Some(oldest) = files.iter().min_by_key(|path| age(path)) {
+        let _ = fs::remove_file(oldest);
+    }
+}
+
+/// Puts a new file in the place of the old one. It is not waited for until it is on the disk: what a power cut takes is
+/// measured anew by the next monitor, and a disk that hangs keeps no node from being fenced.
+fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+    let aside = path.with_extension("new");
+    let begin = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside);
+    let mut file = match begin() {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && is_left_behind(&aside) => {
+            fs::remove_file(&aside)?;
+            begin()?
+        }
+        other => other?,
+    };
+    let written = file.write_all(text).and_then(|()| fs::rename(&aside, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&aside);
+    }
+    written
+}
+
+fn is_left_behind(path: &Path) -> bool {
+    let age = fs::symlink_metadata(path).and_then(|data| data.modified()).ok().and_then(|at| at.elapsed().ok());
+    age.is_some_and(|age| age > LEFT_BEHIND)
+}
+
+#[cfg(test)]
+mod tests;

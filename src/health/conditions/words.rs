@@ -1,0 +1,64 @@
+//! Names of conditions, with the reason where one is true and where it is false: OpenShift's words.
+
+use super::Status;
+
+/// A condition's words.
+#[derive(Clone, Copy, Debug)]
+pub struct Word {
+    pub kind: &'static str,
+    if_true: &'static str,
+    if_false: &'static str,
+}
+
+const fn word(kind: &'static str, if_true: &'static str, if_false: &'static str) -> Word {
+    Word { kind, if_true, if_false }
+}
+
+/// The reason of what could not be asked.
+pub const NOT_OBSERVED: &str = "NotObserved";
+/// The reason of what the cluster does not have.
+pub const NOT_CONFIGURED: &str = "NotConfigured";
+/// Instead of too few nodes.
+pub const EXCESSIVE_NODES: &str = "ExcessiveNodes";
+
+impl Word {
+    pub fn reason(&self, status: Status) -> &'static str {
+        match status {
+            Status::True => self.if_true,
+            Status::False => self.if_false,
+            Status::Unknown => NOT_OBSERVED,
+        }
+    }
+}
+
+/// Of the cluster.
+pub const CLUSTER: &[Word] = &[
+    word("Healthy", "ClusterHealthy", "ClusterUnhealthy"),
+    word("InService", "InService", "InMaintenance"),
+    word("NodeCountAsExpected", "AsExpected", "InsufficientNodes"),
+];
+
+/// Of a node.
+pub const NODE: &[Word] = &[
+    word("Healthy", "NodeHealthy", "NodeUnhealthy"),
+    word("Online", "Online", "Offline"),
+    word("InService", "InService", "InMaintenance"),
+    word("Active", "Active", "Standby"),
+    word("Ready", "Ready", "Pending"),
+    word("Clean", "Clean", "Unclean"),
+    word("Member", "Member", "NotMember"),
+    word("FencingAvailable", "FencingAvailable", "FencingUnavailable"),
+    word("FencingHealthy", "FencingHealthy", "FencingUnhealthy"),
+];
+
+/// Of a resource, or of a fence device.
+pub const RESOURCE: &[Word] = &[
+    word("Healthy", "ResourceHealthy", "ResourceUnhealthy"),
+    word("InService", "InService", "InMaintenance"),
+    word("Managed", "Managed", "Unmanaged"),
+    word("Enabled", "Enabled", "Disabled"),
+    word("Operational", "Operational", "Failed"),
+    word("Active", "Active", "Inactive"),
+    word("Started", "Started", "Stopped"),
+    word("Schedulable", "Schedulable", "Unschedulable"),
+];

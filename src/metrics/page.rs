@@ -1,0 +1,84 @@
+//! One page of metrics, filled value by value.
+
+use std::collections::BTreeMap;
+
+use prometheus::{GaugeVec, IntCounterVec, Opts, Registry, TextEncoder};
+
+/// A metric is there as soon as it has its first value.
+#[derive(Default)]
+pub(super) struct Page {
+    registry: Registry,
+    gauges: BTreeMap<String, GaugeVec>,
+    counters: BTreeMap<String, IntCounterVec>,
+}
+
+/// A label and its value.
+type Label<'a> = (&'a str, &'a str);
+
+impl Page {
+    /// Any value; seconds and bytes have that in their names.
+    pub(super) fn value(&mut self, name: &str, help: &str, labels: &[Label<'_>], value: f64) {
+        let gauge =
+            self.gauge(name, help, labels).and_then(|gauge| gauge.get_metric_with_label_values(&values(labels)));
+        match gauge {
+            Ok(gauge) => gauge.set(value),
+            Err(error) => log::error!("metric {name}: {error}"),
+        }
+    }
+
+    /// 1 or 0.
+    pub(super) fn flag(&mut self, name: &str, help: &str, labels: &[Label<'_>], is_so: bool) {
+        self.value(name, help, labels, if is_so { 1.0 } else { 0.0 });
+    }
+
+    /// Seconds since 1970, or a number of things.
+    pub(super) fn time(&mut self, name: &str, help: &str, labels: &[Label<'_>], value: u64) {
+        #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53, and Prometheus has no other numbers")]
+        self.value(name, help, labels, value as f64);
+    }
+
+    /// A number that only goes up.
+    pub(super) fn count(&mut self, name: &str, help: &str, labels: &[Label<'_>], count: u64) {
+        let counter =
+            self.counter(name, help, labels).and_then(|counter| counter.get_metric_with_label_values(&values(labels)));
+        match counter {
+            Ok(counter) => counter.inc_by(count),
+            Err(error) => log::error!("metric {name}: {error}"),
+        }
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, labels: &[Label<'_>]) -> prometheus::Result<&GaugeVec> {
+        if !self.gauges.contains_key(name) {
+            let gauge = GaugeVec::new(Opts::new(name, help), &names(labels))?;
+            self.registry.register(Box::new(gauge.clone()))?;
+            self.gauges.insert(name.to_owned(), gauge);
+        }
+        self.gauges.get(name).ok_or_else(|| prometheus::Error::Msg("it is gone".to_owned()))
+    }
+
+    fn counter(&mut self, name: &str, help: &str, labels: &[Label<'_>]) -> prometheus::Result<&IntCounterVec> {
+        if !self.counters.contains_key(name) {
+            let counter = IntCounterVec::new(Opts::new(name, help), &names(labels))?;
+            self.registry.register(Box::new(counter.clone()))?;
+            self.counters.insert(name.to_owned(), counter);
+        }
+        self.counters.get(name).ok_or_else(|| prometheus::Error::Msg("it is gone".to_owned()))
+    }
+
+    /// All of it, sorted by name and labels.
+    pub(super) fn text(&self) -> String {
+        let told = TextEncoder::new().encode_to_string(&self.registry.gather());
+        told.unwrap_or_else(|error| {
+            log::error!("metrics: {error}");
+            String::new()
+        })
+    }
+}
+
+fn names<'a>(labels: &[Label<'a>]) -> Vec<&'a str> {
+    labels.iter().map(|(name, _)| *name).collect()
+}
+
+fn values<'a>(labels: &[Label<'a>]) -> Vec<&'a str> {
+    labels.iter().map(|(_, value)| *value).collect()
+}

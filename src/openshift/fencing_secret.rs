@@ -1,0 +1,101 @@
+//! OpenShift's own copy of a fence device's credentials: the Secret from which its operator makes the device again whenever the
+//! two differ. So it follows a change, or the operator takes the change back.
+
+use std::path::Path;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+use zeroize::{Zeroize as _, Zeroizing};
+
+use super::machine::{authorised, connect};
+use crate::decide::fact::Fact;
+
+const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets/fencing-credentials-";
+const BODY_LIMIT: u64 = 1024 * 1024;
+const OK: u16 = 200;
+const NOT_FOUND: u16 = 404;
+
+/// What is new; `None` stays.
+#[derive(Default)]
+pub struct Changes<'a> {
+    pub username: Option<&'a str>,
+    pub password: Option<&'a [u8]>,
+    /// The BMC's host, with its port where that is not 443.
+    pub host: Option<&'a str>,
+    /// The path of its system.
+    pub system: Option<&'a str>,
+}
+
+impl std::fmt::Debug for Changes<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { username, host, system, .. } = self;
+        write!(formatter, "Changes({username:?}, {host:?}, {system:?}, ***)")
+    }
+}
+
+/// Has the Secret of `node` follow. Absent where there is none: no OpenShift, or one that has no fencing of its own.
+pub fn follow(kubeconfig: &Path, node: &str, changes: &Changes<'_>, patience: Duration) -> Fact<()> {
+    if !kubeconfig.exists() {
+        return Fact::Absent;
+    }
+    match patch(kubeconfig, node, changes, patience) {
+        Ok(true) => Fact::Known(()),
+        Ok(false) => Fact::Absent,
+        Err(why) => Fact::Unknown(why),
+    }
+}
+
+fn patch(kubeconfig: &Path, node: &str, changes: &Changes<'_>, patience: Duration) -> Result<bool, String> {
+    let (agent, access) = connect(kubeconfig, patience)?;
+    let url = format!("{}{SECRETS}{node}", access.server);
+    let mut answer = authorised(agent.get(&url), &access).call().map_err(|error| error.to_string())?;
+    match answer.status().as_u16() {
+        OK => {}
+        NOT_FOUND => return Ok(false),
+        status => return Err(format!("the API answers {status}")),
+    }
+    let body = answer.body_mut().with_config().limit(BODY_LIMIT).read_to_vec().map_err(|error| error.to_string())?;
+    let body = Zeroizing::new(body);
+    let secret: Value = serde_json::from_slice(&body).map_err(|_| "its Secret is not understood".to_owned())?;
+    let address = secret.pointer("/data/address").and_then(Value::as_str).and_then(decoded).unwrap_or_default();
+    let mut patch = json!({ "data": data(changes, &address) });
+    let text = Zeroizing::new(patch.to_string());
+    if let Some(Value::String(password)) = patch.pointer_mut("/data/password") {
+        password.zeroize();
+    }
+    let request = authorised(agent.patch(&url), &access).header("Content-Type", "application/merge-patch+json");
+    let answer = request.send(text.as_bytes()).map_err(|error| error.to_string())?;
+    if answer.status().as_u16() == OK { Ok(true) } else { Err(format!("the API answers {}", answer.status().as_u16())) }
+}
+
+fn decoded(text: &str) -> Option<String> {
+    String::from_utf8(STANDARD.decode(text).ok()?).ok()
+}
+
+fn data(changes: &Changes<'_>, address: &str) -> Map<String, Value> {
+    let mut data = Map::new();
+    let mut set = |name: &str, value: &[u8]| data.insert(name.to_owned(), Value::String(STANDARD.encode(value)));
+    if let Some(username) = changes.username {
+        set("username", username.as_bytes());
+    }
+    if let Some(password) = changes.password {
+        set("password", password);
+    }
+    if changes.host.is_some() || changes.system.is_some() {
+        set("address", moved(address, changes).as_bytes());
+    }
+    data
+}
+
+/// `redfish+https://HOST[:PORT]/redfish/v1/Systems/ID` with another host or system.
+fn moved(address: &str, changes: &Changes<'_>) -> String {
+    let (scheme, rest) = address.split_once("://").unwrap_or(("redfish+https", address));
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    format!("{scheme}://{}{}", changes.host.unwrap_or(host), changes.system.unwrap_or(path))
+}
+
+#[cfg(test)]
+#[path = "fencing_secret/tests.rs"]
+mod tests;

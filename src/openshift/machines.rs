@@ -1,0 +1,205 @@
+//! The Machines of a cluster: which one is a node's, whether it is being deleted, and the hook that holds its deletion up until
+//! somebody takes it off. Asked and written over the Kubernetes API; a change carries the version that it rests on.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::kubeconfig::Access;
+use super::machine::{authorised, body, connect, list};
+
+/// The hook's key on a Machine of the Cluster API.
+const ANNOTATION: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io/etcd-quorum";
+/// The hook's name and owner on a Machine of the Machine API: those of OpenShift's etcd operator.
+const HOOK: &str = "EtcdQuorumOperator";
+const OWNER: &str = "clusteroperator/etcd";
+/// Whether there is an etcd operator, which keeps its hooks by itself.
+const OPERATOR: &str = "/apis/config.openshift.io/v1/clusteroperators/etcd";
+const OK: u16 = 200;
+const CONFLICT: u16 = 409;
+/// How often a change is tried on an object that somebody else writes to.
+const TRIES: usize = 5;
+
+/// Which API a Machine is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    Machine,
+    Cluster,
+}
+
+impl Api {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Machine => "/apis/machine.openshift.io/v1beta1",
+            Self::Cluster => "/apis/cluster.x-k8s.io/v1beta1",
+        }
+    }
+}
+
+/// A Machine, as it was read.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    pub api: Api,
+    object: Value,
+}
+
+/// What became of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    Yes,
+    /// Nothing had to be written.
+    Already,
+    /// Whoever is being deleted gets no hook: it was taken off for that.
+    BeingDeleted,
+    NoMachine,
+}
+
+/// The API, with what it said of Machines.
+#[derive(Debug)]
+pub struct Machines {
+    agent: ureq::Agent,
+    access: Access,
+    all: Vec<Machine>,
+    /// Whether an etcd operator keeps the hooks.
+    pub has_operator: bool,
+}
+
+impl Machines {
+    /// Reads all Machines of both APIs; one that the cluster does not have has none.
+    pub fn read(path: &Path, patience: Duration) -> Result<Self, String> {
+        let (agent, access) = connect(path, patience)?;
+        let has_operator = body(&agent, &access, OPERATOR)?.is_some();
+        let mut machines = Self { agent, access, all: Vec::new(), has_operator };
+        machines.look()?;
+        Ok(machines)
+    }
+
+    fn look(&mut self) -> Result<(), String> {
+        self.all.clear();
+        for api in [Api::Machine, Api::Cluster] {
+            let found = list(&self.agent, &self.access, &format!("{}/machines", api.path()))?;
+            self.all.extend(found.into_iter().map(|object| Machine { api, object }));
+        }
+        Ok(())
+    }
+
+    /// Whether anything looks after them: a cluster may have Machines that nobody ever made into any.
+    pub fn is_of_use(&self) -> bool {
+        self.all.iter().any(|machine| machine.text("/status/phase") == Some("Running"))
+    }
+
+    /// The Machine of a node, by its name or by one of its addresses.
+    pub fn of(&self, names: &[&str]) -> Option<&Machine> {
+        self.in_api(names, None)
+    }
+
+    fn in_api(&self, names: &[&str], api: Option<Api>) -> Option<&Machine> {
+        let all = || self.all.iter().filter(|machine| api.is_none_or(|api| api == machine.api));
+        let is_its_node =
+            |machine: &&Machine| machine.text("/status/nodeRef/name").is_some_and(|node| names.contains(&node));
+        all().find(is_its_node).or_else(|| all().find(|machine| machine.has_address(names)))
+    }
+
+    /// Puts the hook on the Machine of `names`, or takes it off. Where somebody else wrote meanwhile, it looks again.
+    pub fn write(&mut self, names: &[&str], api: Option<Api>, is_to_be: bool) -> Result<Written, String> {
+        for _ in 0..TRIES {
+            let Some(machine) = self.in_api(names, api) else {
+                return Ok(Written::NoMachine);
+            };
+            if machine.is_protected() == is_to_be {
+                return Ok(Written::Already);
+            }
+            if is_to_be && machine.is_being_deleted() {
+                return Ok(Written::BeingDeleted);
+            }
+            if self.patch(machine, is_to_be)? {
+                return Ok(Written::Yes);
+            }
+            self.look()?;
+        }
+        Err("somebody else writes to its Machine at the same time".to_owned())
+    }
+
+    /// `false` where the object is another one by now.
+    fn patch(&self, machine: &Machine, is_to_be: bool) -> Result<bool, String> {
+        let path = machine.path().ok_or("the API names no version of it")?;
+        let request = authorised(self.agent.patch(format!("{}{path}", self.access.server)), &self.access);
+        let request = request.header("Content-Type", "application/merge-patch+json");
+        let answer = request.send(machine.patched(is_to_be).to_string()).map_err(|error| error.to_string())?;
+        match answer.status().as_u16() {
+            OK => Ok(true),
+            CONFLICT => Ok(false),
+            status => Err(format!("the API answers {status}")),
+        }
+    }
+}
+
+impl Machine {
+    fn text(&self, pointer: &str) -> Option<&str> {
+        self.object.pointer(pointer).and_then(Value::as_str)
+    }
+
+    fn has_address(&self, names: &[&str]) -> bool {
+        let addresses = self.object.pointer("/status/addresses").and_then(Value::as_array);
+        let is_one = |address: &Value| address["address"].as_str().is_some_and(|address| names.contains(&address));
+        addresses.is_some_and(|addresses| addresses.iter().any(is_one))
+    }
+
+    pub fn name(&self) -> &str {
+        self.text("/metadata/name").unwrap_or_default()
+    }
+
+    pub fn is_being_deleted(&self) -> bool {
+        self.text("/metadata/deletionTimestamp").is_some()
+    }
+
+    /// Whether its deletion waits for the hook.
+    pub fn is_protected(&self) -> bool {
+        match self.api {
+            Api::Machine => self.hooks().iter().any(is_ours),
+            Api::Cluster => {
+                self.object.pointer("/metadata/annotations").is_some_and(|all| all.get(ANNOTATION).is_some())
+            }
+        }
+    }
+
+    fn hooks(&self) -> Vec<Value> {
+        let hooks = self.object.pointer("/spec/lifecycleHooks/preDrain").and_then(Value::as_array);
+        hooks.cloned().unwrap_or_default()
+    }
+
+    fn path(&self) -> Option<String> {
+        self.text("/metadata/resourceVersion")?;
+        let (namespace, name) = (self.text("/metadata/namespace")?, self.text("/metadata/name")?);
+        Some(format!("{}/namespaces/{namespace}/machines/{name}", self.api.path()))
+    }
+
+    /// The change, as a merge patch, of this version alone. A patch replaces a list as a whole.
+    fn patched(&self, is_to_be: bool) -> Value {
+        let version = self.text("/metadata/resourceVersion").unwrap_or_default();
+        match self.api {
+            Api::Cluster => {
+                let value = if is_to_be { json!("") } else { Value::Null };
+                json!({"metadata": {"resourceVersion": version, "annotations": {ANNOTATION: value}}})
+            }
+            Api::Machine => {
+                let mut hooks = self.hooks();
+                hooks.retain(|hook| !is_ours(hook));
+                if is_to_be {
+                    hooks.push(json!({"name": HOOK, "owner": OWNER}));
+                }
+                json!({"metadata": {"resourceVersion": version}, "spec": {"lifecycleHooks": {"preDrain": hooks}}})
+            }
+        }
+    }
+}
+
+fn is_ours(hook: &Value) -> bool {
+    hook["name"] == HOOK
+}
+
+#[cfg(test)]
+pub(crate) mod stand_in;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+//! What the etcd operator of Two Node OpenShift with Fencing has in its namespace: its own jobs, which set a cluster up, and the
+//! Secrets with each node's BMC.
+
+use std::path::Path;
+use std::time::Duration;
+
+use base64::Engine as _;
+use serde::Deserialize;
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+use super::machine::{body, connect};
+use crate::decide::fact::Fact;
+
+const JOBS: &str = "/apis/batch/v1/namespaces/openshift-etcd/jobs";
+const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets/";
+/// What the operator's own jobs begin with.
+const OF_THE_OPERATOR: &str = "tnf-";
+const CREDENTIALS: &str = "fencing-credentials-";
+
+/// How a node's BMC is reached.
+pub struct Credentials {
+    /// Options of the fence agent, by its own names.
+    pub options: Vec<(String, String)>,
+    pub password: Zeroizing<String>,
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credentials").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// The names of the operator's jobs; absent where there is no OpenShift.
+pub fn jobs(kubeconfig: &Path, patience: Duration) -> Fact<Vec<String>> {
+    if !kubeconfig.exists() {
+        return Fact::Absent;
+    }
+    let asked = connect(kubeconfig, patience)
+        .and_then(|(agent, access)| body(&agent, &access, JOBS)?.ok_or_else(|| "the API has no jobs".to_owned()))
+        .and_then(|text| of_the_operator(&text));
+    asked.map_or_else(Fact::Unknown, Fact::Known)
+}
+
+fn of_the_operator(json: &str) -> Result<Vec<String>, String> {
+    let document: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
+    let jobs = document.get("items").and_then(Value::as_array).ok_or("the API's list of jobs is none")?;
+    let names = jobs.iter().filter_map(|job| job.pointer("/metadata/name")?.as_str());
+    let names = names.filter(|name| name.starts_with(OF_THE_OPERATOR)).map(str::to_owned);
+    Ok(names.collect())
+}
+
+/// What the Secret of `node` says; in words, what is wrong with it.
+pub fn credentials(kubeconfig: &Path, node: &str, patience: Duration) -> Result<Credentials, String> {
+    let name = format!("{CREDENTIALS}{node}");
+    let complete = |why: String| {
+        format!(
+            "the Secret {name} in openshift-etcd is of no use: {why}: see 'oc --namespace openshift-etcd get secrets'"
+        )
+    };
+    let asked =
+        connect(kubeconfig, patience).and_then(|(agent, access)| body(&agent, &access, &format!("{SECRETS}{name}")));
+    let text = asked.map_err(complete)?.ok_or_else(|| complete("there is none".to_owned()))?;
+    read(&text).map_err(complete)
+}
+
+#[derive(Deserialize)]
+struct Secret {
+    data: Data,
+}
+
+/// Each in base64.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Data {
+    address: Zeroizing<String>,
+    username: Zeroizing<String>,
+    password: Zeroizing<String>,
+    certificate_verification: Zeroizing<String>,
+}
+
+/// What cannot be read is not repeated: it may be the password.
+fn read(json: &str) -> Result<Credentials, String> {
+    let secret: Secret = serde_json::from_str(json)
+        .map_err(|_| "it needs address, username, password and certificateVerification".to_owned())?;
+    let data = secret.data;
+    let text = |name: &str, value: &str| {
+        let bytes = base64::engine::general_purpose::STANDARD.decode(value.trim()).map(Zeroizing::new);
+        let text =
+            bytes.ok().and_then(|bytes| std::str::from_utf8(&bytes).ok().map(|text| Zeroizing::new(text.to_owned())));
+        text.filter(|text| !text.trim().is_empty()).ok_or_else(|| format!("its {name} is no text in base64"))
+    };
+    let insecure = match text("certificateVerification", &data.certificate_verification)?.trim() {
+        "Enabled" => "0",
+        "Disabled" => "1",
+        _ => return Err("its certificateVerification is neither Enabled nor Disabled".to_owned()),
+    };
+    let mut options = vec![("username".to_owned(), text("username", &data.username)?.trim().to_owned())];
+    options.extend(redfish_address(text("address", &data.address)?.trim())?);
+    options.push(("ssl_insecure".to_owned(), insecure.to_owned()));
+    Ok(Credentials { options, password: text("password", &data.password)? })
+}
+
+/// The options of `redfish+https://HOST[:PORT]/redfish/v1/Systems/ID`.
+pub fn redfish_address(text: &str) -> Result<Vec<(String, String)>, String> {
+    let wrong = || format!("the address '{text}' is not 'redfish+https://HOST[:PORT]/redfish/v1/Systems/ID'");
+    let (scheme, rest) = text.split_once("://").ok_or_else(wrong)?;
+    let (port, more) = match scheme {
+        "redfish+https" | "redfish" => ("443", None),
+        "redfish+http" => ("80", Some(("ssl".to_owned(), "0".to_owned()))),
+        _ => return Err(wrong()),
+    };
+    let (host, path) = rest.split_once('/').ok_or_else(wrong)?;
+    let colon = host.rfind(':').filter(|at| !host.get(*at..).unwrap_or_default().contains(']'));
+    let (host, port) = match colon {
+        Some(at) => (host.get(..at).unwrap_or_default(), host.get(at + 1..).unwrap_or_default()),
+        None => (host, port),
+    };
+    let is_port = port.parse::<u16>().is_ok_and(|port| port != 0);
+    if host.is_empty() || host.contains(['@', ' ']) || !is_port || !path.starts_with("redfish/") {
+        return Err(wrong());
+    }
+    let options = [("ip", host.to_owned()), ("ipport", port.to_owned()), ("systems_uri", format!("/{path}"))];
+    Ok(options.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(more).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn secret(pairs: &[(&str, &str)]) -> String {
+        let encode = |value: &str| base64::engine::general_purpose::STANDARD.encode(value);
+        let data: serde_json::Map<_, _> =
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), Value::String(encode(value)))).collect();
+        json!({ "kind": "Secret", "data": data }).to_string()
+    }
+
+    const GOOD: [(&str, &str); 4] = [
+        ("address", "redfish+https://[fd00::5]:8443/redfish/v1/Systems/4c4c4544-0042"),
+        ("username", "admin"),
+        ("password", "hunter=2 & more"),
+        ("certificateVerification", "Disabled"),
+    ];
+
+    #[test]
+    fn a_secret_becomes_the_options_of_the_agent() {
+        let read = read(&secret(&GOOD)).unwrap();
+        let options: Vec<_> = read.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let expected =
+            "username=admin ip=[fd00::5] ipport=8443 systems_uri=/redfish/v1/Systems/4c4c4544-0042 ssl_insecure=1";
+        assert_eq!(options.join(" "), expected);
+        assert_eq!(read.password.as_str(), "hunter=2 & more");
+        assert!(!format!("{read:?}").contains("hunter"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_secret_is_said_and_the_password_is_not() {
+        let mut other = GOOD;
+        other[3].1 = "perhaps";
+        assert!(read(&secret(&other)).unwrap_err().contains("neither Enabled nor Disabled"));
+        assert!(read(&secret(&GOOD[..3])).unwrap_err().contains("needs address"));
+        let raw = secret(&GOOD).replace("aHVudGVyPTIgJiBtb3Jl", "hunter=2!");
+        let why = read(&raw).unwrap_err();
+        assert!(why.contains("its password is no text") && !why.contains("hunter"), "{why}");
+    }
+
+    #[test]
+    fn addresses_are_read_with_and_without_a_port() {
+        let options = |text: &str| {
+            let options = redfish_address(text)?;
+            Ok::<_, String>(options.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>().join(" "))
+        };
+        let path = "/redfish/v1/Systems/1";
+        for (address, expected) in [
+            (format!("redfish+https://bmc.example{path}"), format!("bmc.example 443 {path}")),
+            (format!("redfish+https://192.0.2.1:8443{path}"), format!("192.0.2.1 8443 {path}")),
+            (format!("redfish+http://192.0.2.1{path}"), format!("192.0.2.1 80 {path} 0")),
+            (format!("redfish+https://[fd00::5]{path}"), format!("[fd00::5] 443 {path}")),
+        ] {
+            assert_eq!(options(&address), Ok(expected));
+        }
+        for wrong in [
+            "192.0.2.1",
+            "https://192.0.2.1/redfish/v1/Systems/1",
+            "redfish+https://192.0.2.1",
+            "redfish+https:///redfish/v1/Systems/1",
+            "redfish+https://u:p@192.0.2.1/redfish/v1/Systems/1",
+            "redfish+https://192.0.2.1:0/redfish/v1/Systems/1",
+            "redfish+https://192.0.2.1/api",
+        ] {
+            assert!(options(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_the_operators_own_jobs_count() {
+        let job = |name: &str| json!({ "metadata": { "name": name } });
+        let jobs =
+            json!({ "items": [job("tnf-setup-job"), job("pacemaker-status-collector-1"), job("tnf-auth-job-1")] });
+        assert_eq!(of_the_operator(&jobs.to_string()).unwrap(), ["tnf-setup-job", "tnf-auth-job-1"]);
+        assert_eq!(of_the_operator("{\"items\": []}"), Ok(Vec::new()));
+        assert!(of_the_operator("{}").is_err() && of_the_operator("half").is_err());
+        assert!(super::jobs(Path::new("/nonexistent/kubeconfig"), Duration::from_secs(1)).is_absent());
+        assert!(credentials(Path::new("/nonexistent/kubeconfig"), "node1", Duration::from_secs(1)).is_err());
+    }
+}

@@ -1,0 +1,46 @@
+//! Elements of Pacemaker's XML.
+
+use roxmltree::Node as Element;
+
+/// The first one called so right below `element`.
+pub(crate) fn child<'a, 'i>(element: Element<'a, 'i>, name: &str) -> Option<Element<'a, 'i>> {
+    element.children().find(|child| child.has_tag_name(name))
+}
+
+/// Those called `name` in the section called `section` below `parent`.
+pub(crate) fn children<'a, 'i>(
+    parent: Element<'a, 'i>,
+    section: &str,
+    name: &'static str,
+) -> impl Iterator<Item = Element<'a, 'i>> + use<'a, 'i> {
+    let section = child(parent, section).into_iter();
+    section.flat_map(|section| section.children()).filter(move |child| child.has_tag_name(name))
+}
+
+/// The attribute; empty where there is none.
+pub(crate) fn text(element: Element<'_, '_>, name: &str) -> String {
+    element.attribute(name).unwrap_or_default().to_owned()
+}
+
+/// The attribute, where it is there and says something.
+pub(crate) fn given(element: Element<'_, '_>, name: &str) -> Option<String> {
+    element.attribute(name).filter(|value| !value.is_empty()).map(str::to_owned)
+}
+
+pub(crate) fn is_true(element: Element<'_, '_>, name: &str) -> bool {
+    element.attribute(name) == Some("true")
+}
+
+/// Names and values of the nvpairs in a set.
+pub(crate) fn pairs_of<'a, 'i>(set: Element<'a, 'i>) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a, 'i> {
+    let pairs = set.children().filter(|child| child.has_tag_name("nvpair"));
+    pairs.filter_map(|pair| Some((pair.attribute("name")?, pair.attribute("value")?)))
+}
+
+/// Those of every set called `sets` right below `element`.
+pub(crate) fn nvpairs<'a, 'i>(
+    element: Element<'a, 'i>,
+    sets: &'static str,
+) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a, 'i> {
+    element.children().filter(move |child| child.has_tag_name(sets)).flat_map(pairs_of)
+}

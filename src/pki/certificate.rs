@@ -1,0 +1,153 @@
+//! What a certificate says, as far as somebody who looks after it wants to know it.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::digest::{SHA256, digest};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+use super::{Error, Result};
+
+use crate::hexadecimal::hexadecimal;
+
+/// Characters in a line of PEM.
+const LINE: usize = 64;
+
+/// A certificate in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    pub der: Vec<u8>,
+    pub subject: String,
+    pub issuer: String,
+    /// The subject's name and the issuer's, as they are in it: what trust goes by.
+    pub subject_der: Vec<u8>,
+    pub issuer_der: Vec<u8>,
+    common_name: Option<String>,
+    /// Names and addresses that it is good for.
+    pub names: Vec<String>,
+    /// In seconds since 1970.
+    pub begins: u64,
+    pub ends: u64,
+    pub is_ca: bool,
+    pub for_servers: bool,
+    pub for_clients: bool,
+    /// Hexadecimal.
+    pub serial: String,
+    /// As it is in the certificate.
+    pub public_key: Vec<u8>,
+    /// SHA-256 of all of it, in hexadecimal.
+    pub fingerprint: String,
+}
+
+impl Certificate {
+    /// What `der` says; `what` is what it is called where it says nothing.
+    pub fn read(der: &[u8], what: &str) -> Result<Self> {
+        let unreadable = |why: String| Error::Unreadable { what: what.to_owned(), why };
+        let (_, parsed) = X509Certificate::from_der(der).map_err(|error| unreadable(error.to_string()))?;
+        let seconds = |timestamp: i64| u64::try_from(timestamp).unwrap_or_default();
+        let usage = parsed.extended_key_usage().ok().flatten();
+        // Without a list it is good for everything.
+        let (for_servers, for_clients) = usage.map_or((true, true), |usage| {
+            (usage.value.any || usage.value.server_auth, usage.value.any || usage.value.client_auth)
+        });
+        let names = parsed.subject_alternative_name().ok().flatten();
+        let names = names.map(|names| names.value.general_names.iter().filter_map(name).collect());
+        let common_name = parsed.subject().iter_common_name().last().and_then(|name| name.as_str().ok());
+        Ok(Self {
+            der: der.to_vec(),
+            subject: parsed.subject().to_string(),
+            issuer: parsed.issuer().to_string(),
+            subject_der: parsed.subject().as_raw().to_vec(),
+            issuer_der: parsed.issuer().as_raw().to_vec(),
+            common_name: common_name.map(str::to_owned),
+            names: names.unwrap_or_default(),
+            begins: seconds(parsed.validity().not_before.timestamp()),
+            ends: seconds(parsed.validity().not_after.timestamp()),
+            is_ca: parsed.is_ca(),
+            for_servers,
+            for_clients,
+            serial: hexadecimal(parsed.raw_serial()),
+            public_key: parsed.public_key().raw.to_vec(),
+            fingerprint: hexadecimal(digest(&SHA256, der).as_ref()),
+        })
+    }
+
+    /// Its CommonName.
+    pub fn name(&self) -> Option<&str> {
+        self.common_name.as_deref()
+    }
+
+    /// The addresses among its names.
+    pub fn addresses(&self) -> Vec<IpAddr> {
+        self.names.iter().filter_map(|name| name.parse().ok()).collect()
+    }
+
+    pub fn pem(&self) -> String {
+        let text = STANDARD.encode(&self.der);
+        let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let (line, after) = rest.split_at(rest.len().min(LINE));
+            pem.push_str(line);
+            pem.push('\n');
+            rest = after;
+        }
+        pem + "-----END CERTIFICATE-----\n"
+    }
+}
+
+/// Every certificate of a PEM text, of which there must be one at least.
+pub fn read_all(pem: &str, what: &str) -> Result<Vec<Certificate>> {
+    let unreadable = |why: String| Error::Unreadable { what: what.to_owned(), why };
+    let ders: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
+    let ders = ders.map_err(|error| unreadable(error.to_string()))?;
+    if ders.is_empty() {
+        return Err(unreadable("there is none in it".to_owned()));
+    }
+    ders.iter().map(|der| Certificate::read(der, what)).collect()
+}
+
+/// The first certificate of a PEM text: of a chain, the leaf.
+pub fn first(pem: &str, what: &str) -> Result<Certificate> {
+    let mut all = read_all(pem, what)?;
+    Ok(all.swap_remove(0))
+}
+
+fn name(name: &GeneralName<'_>) -> Option<String> {
+    match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        GeneralName::IPAddress(bytes) => match bytes.len() {
+            4 => Some(IpAddr::V4(Ipv4Addr::from(<[u8; 4]>::try_from(*bytes).ok()?)).to_string()),
+            16 => Some(IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(*bytes).ok()?)).to_string()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_as_pem_reads_back_the_same() {
+        let authority = super::super::Authority::new("demo", 1_795_400_000).unwrap();
+        let certificate = authority.certificate();
+        assert_eq!(&first(&certificate.pem(), "it").unwrap(), certificate);
+        assert!(certificate.pem().lines().all(|line| line.len() <= LINE));
+        let both = read_all(&(certificate.pem() + "words\n" + &certificate.pem()), "it").unwrap();
+        assert_eq!(both.len(), 2);
+    }
+
+    #[test]
+    fn what_is_none_says_so() {
+        for wrong in ["", "rubbish", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
+            let error = first(wrong, "/tmp/it").unwrap_err().to_string();
+            assert!(error.starts_with("/tmp/it is no certificate that can be read: "), "{error}");
+        }
+    }
+}

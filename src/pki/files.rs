@@ -1,0 +1,257 @@
+//! The files of the CA and of this node: each 0600, in a directory that is root's alone, and each replaced by one rename, so that
+//! whoever reads has the old one or the new one. No two files change as one: so a renewal keeps the key, and replaces one file.
+
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind, Write as _};
+use std::net::IpAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+use super::authority::new_key;
+use super::{
+    Authority, CA_CERT, CA_KEY, CLIENT_CERT, CLIENT_KEY, Certificate, ETCD_CERT, ETCD_KEY, NEXT_CERT, NEXT_KEY,
+    Result as Made, authority, read_all,
+};
+use crate::{ofd_lock, state_file, wiped};
+
+/// Only the owner reads and writes.
+const MODE: u32 = 0o600;
+const DIR_MODE: u32 = 0o700;
+/// Many times what a file of certificates is.
+const LIMIT: u64 = 4 * 1024 * 1024;
+/// Whose lock says that somebody changes these files.
+const LOCK: &str = ".lock";
+
+/// Why a file could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed {
+    #[error("cannot read {path}: {source}")]
+    Read { path: String, source: io::Error },
+    #[error("cannot write {path}: {source}")]
+    Write { path: String, source: io::Error },
+    #[error("somebody changes {0} at this moment: type it again when that has ended")]
+    Busy(String),
+    #[error(transparent)]
+    Made(#[from] super::Error),
+}
+
+/// A certificate and its key, by their files' names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaf {
+    Etcd,
+    Client,
+}
+
+impl Leaf {
+    pub fn cert(self) -> &'static str {
+        match self {
+            Self::Etcd => ETCD_CERT,
+            Self::Client => CLIENT_CERT,
+        }
+    }
+
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Etcd => ETCD_KEY,
+            Self::Client => CLIENT_KEY,
+        }
+    }
+}
+
+/// Who a leaf is for.
+#[derive(Clone, Debug)]
+pub struct Holder {
+    pub node: String,
+    /// Each one that the node may be reached at, or come from.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// The directory.
+#[derive(Clone, Debug)]
+pub struct Files {
+    dir: PathBuf,
+}
+
+/// As long as it is there, nobody else changes the files.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "it ends with the file")] fs::File);
+
+impl Files {
+    pub fn at(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.path(name).exists()
+    }
+
+    /// Whether the CA is there, and its key.
+    pub fn has_authority(&self) -> bool {
+        self.has(CA_CERT) && self.has(CA_KEY)
+    }
+
+    /// Takes the lock.
+    pub fn lock(&self) -> Result<Lock, Failed> {
+        let path = self.path(LOCK);
+        self.make_dir()?;
+        let open = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(MODE).open(&path);
+        let failed = |source| Failed::Write { path: path.display().to_string(), source };
+        let file = open.map_err(failed)?;
+        if ofd_lock::try_take(&file).map_err(failed)? {
+            return Ok(Lock(file));
+        }
+        Err(Failed::Busy(self.dir.display().to_string()))
+    }
+
+    /// Makes the directory, and takes from others what they may do in it.
+    pub fn make_dir(&self) -> Result<(), Failed> {
+        let made = DirBuilder::new().recursive(true).mode(DIR_MODE).create(&self.dir);
+        let closed = made.and_then(|()| fs::set_permissions(&self.dir, fs::Permissions::from_mode(DIR_MODE)));
+        closed.map_err(|source| Failed::Write { path: self.dir.display().to_string(), source })
+    }
+
+    /// A whole file, which is wiped when it is dropped; `None` where there is none.
+    pub fn read(&self, name: &str) -> Result<Option<Zeroizing<String>>, Failed> {
+        let path = self.path(name);
+        let failed = |source| Failed::Read { path: path.display().to_string(), source };
+        match wiped::read_at_most(&path, LIMIT) {
+            Ok(bytes) => {
+                let text = std::str::from_utf8(&bytes).map_err(|_| failed(ErrorKind::InvalidData.into()))?;
+                Ok(Some(Zeroizing::new(text.to_owned())))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// As [`read`](Self::read), of a file that must be there.
+    pub fn need(&self, name: &str) -> Result<Zeroizing<String>, Failed> {
+        let missing =
+            || Failed::Read { path: self.path(name).display().to_string(), source: ErrorKind::NotFound.into() };
+        self.read(name)?.ok_or_else(missing)
+    }
+
+    /// Replaces a file, durably.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), Failed> {
+        self.make_dir()?;
+        let path = self.path(name);
+        state_file::replace(&path, text.as_bytes(), MODE)
+            .map_err(|source| Failed::Write { path: path.display().to_string(), source })
+    }
+
+    /// Removes a file, which may be gone already.
+    pub fn remove(&self, name: &str) -> Result<(), Failed> {
+        let path = self.path(name);
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != ErrorKind::NotFound => {
+                Err(Failed::Write { path: path.display().to_string(), source })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The certificates of a file; none where there is no such file.
+    pub fn certificates(&self, name: &str) -> Result<Vec<Certificate>, Failed> {
+        let Some(text) = self.read(name)? else { return Ok(Vec::new()) };
+        Ok(read_all(&text, &self.path(name).display().to_string())?)
+    }
+
+    /// The authorities that are trusted.
+    pub fn bundle(&self) -> Result<Vec<Certificate>, Failed> {
+        self.certificates(CA_CERT)
+    }
+
+    /// The leaf that is there.
+    pub fn leaf(&self, leaf: Leaf) -> Result<Option<Certificate>, Failed> {
+        Ok(self.certificates(leaf.cert())?.into_iter().next())
+    }
+
+    /// Whether a leaf's certificate and key are there and belong together.
+    pub fn fits(&self, leaf: Leaf) -> Result<bool, Failed> {
+        let (Some(certificate), Some(key)) = (self.leaf(leaf)?, self.read(leaf.key())?) else { return Ok(false) };
+        Ok(authority::public_key(&key).is_ok_and(|public_key| public_key == certificate.public_key))
+    }
+
+    /// The CA that is in use.
+    pub fn authority(&self) -> Result<Authority, Failed> {
+        Ok(Authority::load(&self.need(CA_CERT)?, &self.need(CA_KEY)?)?)
+    }
+
+    /// The CA that is to take its place, while a rotation is under way. At its end its key is that of the CA in use.
+    pub fn next(&self) -> Result<Option<Authority>, Failed> {
+        let Some(certificate) = self.read(NEXT_CERT)? else { return Ok(None) };
+        let from =
+            |key: &str| -> Result<Made<Authority>, Failed> { Ok(Authority::load(&certificate, &self.need(key)?)) };
+        if self.has(NEXT_KEY)
+            && let Ok(authority) = from(NEXT_KEY)?
+        {
+            return Ok(Some(authority));
+        }
+        Ok(Some(from(CA_KEY)??))
+    }
+
+    /// The CA that what is issued now is to be from: whoever trusts the leaf that this node shows trusts another one of its kind.
+    pub fn issuing(&self) -> Result<Authority, Failed> {
+        let shown = self.leaf(Leaf::Etcd)?.map(|leaf| leaf.issuer_der);
+        let next = self.next()?.filter(|next| Some(&next.certificate().subject_der) == shown.as_ref());
+        next.map_or_else(|| self.authority(), Ok)
+    }
+
+    /// Replaces the certificate of `leaf`, from `authority`. Where there is a key it stays, and one rename is all.
+    pub fn renew(&self, leaf: Leaf, authority: &Authority, holder: &Holder, now: u64) -> Result<(), Failed> {
+        let there = self.read(leaf.key())?.filter(|key| authority::public_key(key).is_ok());
+        let Some(key) = there else { return self.renew_with_new_key(leaf, authority, holder, now) };
+        self.write(leaf.cert(), &certificate(leaf, authority, holder, &key, now)?)
+    }
+
+    /// The same with a new key. In between the two renames the pair is a mixed one: a handshake of that moment fails, and the next
+    /// one does not. Cut off there, any renewal makes a pair of it again, with the key that is there.
+    pub fn renew_with_new_key(
+        &self,
+        leaf: Leaf,
+        authority: &Authority,
+        holder: &Holder,
+        now: u64,
+    ) -> Result<(), Failed> {
+        let key = new_key()?;
+        let certificate = certificate(leaf, authority, holder, &key, now)?;
+        // All that takes long comes before the first of the two.
+        let asides = [(leaf.key(), key.as_str()), (leaf.cert(), &certificate)]
+            .map(|(name, text)| self.aside(name, text).map(|aside| (aside, name)));
+        let [key, certificate] = asides;
+        for (aside, name) in [key?, certificate?] {
+            let path = self.path(name);
+            fs::rename(aside, &path).map_err(|source| Failed::Write { path: path.display().to_string(), source })?;
+        }
+        let synced = fs::File::open(&self.dir).and_then(|dir| dir.sync_all());
+        synced.map_err(|source| Failed::Write { path: self.dir.display().to_string(), source })
+    }
+
+    /// Writes what is to take the place of `name`, down to the disk, beside it.
+    fn aside(&self, name: &str, text: &str) -> Result<PathBuf, Failed> {
+        self.make_dir()?;
+        let path = self.path(&format!(".{name}.new"));
+        let _ = fs::remove_file(&path);
+        let file = fs::OpenOptions::new().write(true).create_new(true).mode(MODE).open(&path);
+        let written = file.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
+        written.map_err(|source| Failed::Write { path: path.display().to_string(), source })?;
+        Ok(path)
+    }
+}
+
+fn certificate(leaf: Leaf, authority: &Authority, holder: &Holder, key: &str, now: u64) -> Made<String> {
+    match leaf {
+        Leaf::Etcd => authority.node_with_key(&holder.node, &holder.addresses, key, now),
+        Leaf::Client => authority.client_with_key(super::CLIENT, key, now),
+    }
+}

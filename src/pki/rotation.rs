@@ -1,0 +1,324 @@
+//! A CA is replaced while etcd serves: what is missing is found by looking, each node does its own part of it, and whoever is cut off
+//! anywhere does what is left when it is typed again.
+//!
+//! etcd reads what it shows in every handshake, and whom it trusts only when it starts. So both nodes trust the old CA and the new one
+//! before either shows a certificate of the new one, and the old one goes once neither shows a certificate of the old one. A node that is
+//! off is waited for: it comes back as it was, and is served.
+
+use std::fmt::Display;
+
+use super::files::{Failed, Files, Holder, Leaf};
+use super::{Authority, CA_CERT, CA_KEY, Certificate, NEXT_CERT, NEXT_KEY};
+
+/// A CA that is no older is not replaced unasked.
+const FRESH: u64 = 24 * 3_600;
+
+/// In which order the nodes restart their etcds: the first one is where the rotation began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    First,
+    Second,
+}
+
+/// What an etcd's process was seen to have read, on all of its ports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The issuers of what it shows, in DER.
+    pub issuers: Vec<Vec<u8>>,
+    /// The subjects of the authorities that each port trusts, in DER.
+    pub trusts: Vec<Vec<Vec<u8>>>,
+}
+
+impl Seen {
+    fn trusts(&self, subject: &[u8]) -> bool {
+        !self.trusts.is_empty() && self.trusts.iter().all(|port| port.iter().any(|one| one == subject))
+    }
+
+    fn trusts_nothing_but(&self, subject: &[u8]) -> bool {
+        self.trusts(subject) && self.trusts.iter().flatten().all(|one| one == subject)
+    }
+
+    fn shows_nothing_but(&self, issuer: &[u8]) -> bool {
+        !self.issuers.is_empty() && self.issuers.iter().all(|one| one == issuer)
+    }
+}
+
+/// The etcd of the other node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Other {
+    /// The cluster has no other node.
+    None,
+    Seen(Seen),
+    /// Why nobody knows.
+    Unseen(String),
+}
+
+impl Other {
+    /// Whether it is so of the other node; where there is none, nothing keeps this one.
+    fn holds(&self, is_so: impl Fn(&Seen) -> bool, not_yet: &str) -> Result<(), String> {
+        match self {
+            Self::None => Ok(()),
+            Self::Seen(seen) if is_so(seen) => Ok(()),
+            Self::Seen(_) => Err(not_yet.to_owned()),
+            Self::Unseen(why) => Err(format!("waiting for the other node, as its etcd does not answer: {why}")),
+        }
+    }
+}
+
+/// Both etcds, in one look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    pub own: Result<Seen, String>,
+    pub other: Other,
+    /// Whether a restart now is one after which etcd goes on as it did; else what it has to wait for.
+    pub may_restart: Result<(), String>,
+}
+
+/// What a node's files say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The CA to come.
+    pub next: Option<Vec<u8>>,
+    pub bundle: Vec<Vec<u8>>,
+    /// Who issued what this node's files hold.
+    pub leaves: Vec<Vec<u8>>,
+    /// Whether `ca.key` is the key of the CA to come.
+    pub signs_with_next: bool,
+}
+
+impl State {
+    pub fn read(files: &Files) -> Result<Self, Failed> {
+        let next = files.next()?;
+        let subject = |authority: &Authority| authority.certificate().subject_der.clone();
+        let leaves = [files.leaf(Leaf::Etcd)?, files.leaf(Leaf::Client)?];
+        let is_mixed = !files.fits(Leaf::Etcd)? || !files.fits(Leaf::Client)?;
+        let signs_with_next = match &next {
+            Some(next) => files.read(CA_KEY)?.is_some_and(|key| *key == **next.key_pem()),
+            None => false,
+        };
+        Ok(Self {
+            bundle: files.bundle()?.into_iter().map(|one| one.subject_der).collect(),
+            // A pair that is none, or that is not there, is of nobody.
+            leaves: if is_mixed {
+                vec![Vec::new()]
+            } else {
+                leaves.into_iter().flatten().map(|one| one.issuer_der).collect()
+            },
+            next: next.as_ref().map(subject),
+            signs_with_next,
+        })
+    }
+}
+
+/// A change to this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The new CA is trusted beside the old one, from etcd's next start on.
+    Trust,
+    Restart,
+    /// This node's certificates are of the new CA.
+    Issue,
+    /// The old CA is trusted no more, from etcd's next start on.
+    Drop,
+    Finish,
+}
+
+impl Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Trust => "have this node trust the new CA beside the old one",
+            Self::Restart => "restart etcd here, which does not leave the member list",
+            Self::Issue => "replace this node's certificates by ones of the new CA",
+            Self::Drop => "have this node trust the old CA no more",
+            Self::Finish => "clear away what the rotation needed",
+        })
+    }
+}
+
+/// What is to be done now on this node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    Do(Step),
+    /// For what.
+    Wait(String),
+    /// Everything is of the new CA, and the old one is trusted on as somebody wants it.
+    Kept,
+    Done,
+}
+
+/// Where a rotation stands, and what comes next. With `keep_old` the old CA stays trusted.
+pub fn next(state: &State, look: &Look, role: Role, keep_old: bool) -> Next {
+    match walk(state, look, role, keep_old) {
+        Ok(next) => next,
+        Err(wait) => Next::Wait(wait),
+    }
+}
+
+fn walk(state: &State, look: &Look, role: Role, keep_old: bool) -> Result<Next, String> {
+    let Some(new) = &state.next else { return Ok(Next::Done) };
+    let restart = || look.may_restart.clone().map(|()| Next::Do(Step::Restart));
+    if !state.bundle.contains(new) {
+        return Ok(Next::Do(Step::Trust));
+    }
+    let own = look.own.as_ref().map_err(|why| format!("this node's etcd does not answer: {why}"))?;
+    let trusts = |seen: &Seen| seen.trusts(new);
+    let other_trusts = || look.other.holds(trusts, "the new CA is not trusted by the other node yet");
+    if !trusts(own) {
+        // One after the other: this one only once the first one is back.
+        if role == Role::Second {
+            other_trusts()?;
+        }
+        return restart();
+    }
+    other_trusts()?;
+    if state.leaves.iter().any(|issuer| issuer != new) {
+        return Ok(Next::Do(Step::Issue));
+    }
+    let shows = |seen: &Seen| seen.shows_nothing_but(new);
+    if !shows(own) {
+        return Err("this node's etcd does not show its new certificate yet".to_owned());
+    }
+    look.other.holds(shows, "a certificate of the old CA is shown by the other node still")?;
+    let is_rid = |seen: &Seen| seen.trusts_nothing_but(new);
+    let other_is_rid = || look.other.holds(is_rid, "the old CA is trusted by the other node still");
+    let is_dropped = state.bundle.iter().all(|one| one == new) && state.signs_with_next;
+    if keep_old && !is_dropped {
+        return Ok(Next::Kept);
+    }
+    if role == Role::Second && !(is_dropped && is_rid(own)) {
+        other_is_rid()?;
+    }
+    if !is_dropped {
+        return Ok(Next::Do(Step::Drop));
+    }
+    if !is_rid(own) {
+        return restart();
+    }
+    other_is_rid()?;
+    Ok(Next::Do(Step::Finish))
+}
+
+/// This node, as a rotation needs it.
+pub trait Site {
+    fn look(&mut self) -> Look;
+    /// Restarts etcd so that it does not leave, and waits until it serves.
+    fn restart(&mut self) -> Result<(), String>;
+    /// Hears of each single change before it is made.
+    fn about_to(&mut self, _what: &str) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Why a step was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum Stopped {
+    #[error(transparent)]
+    Files(#[from] Failed),
+    #[error(transparent)]
+    Made(#[from] super::Error),
+    #[error("{0}")]
+    Site(String),
+}
+
+/// Looks, does at most one step, and answers what it was, or what is waited for.
+pub fn advance(
+    files: &Files,
+    site: &mut impl Site,
+    role: Role,
+    keep_old: bool,
+    holder: &Holder,
+    now: u64,
+) -> Result<Next, Stopped> {
+    let look = site.look();
+    let next = next(&State::read(files)?, &look, role, keep_old);
+    if let Next::Do(step) = &next {
+        take(*step, files, site, holder, now)?;
+    }
+    Ok(next)
+}
+
+fn take(step: Step, files: &Files, site: &mut impl Site, holder: &Holder, now: u64) -> Result<(), Stopped> {
+    let Some(new) = files.next()? else { return Ok(()) };
+    let mut about_to = |what: &str| site.about_to(what).map_err(Stopped::Site);
+    match step {
+        Step::Trust => {
+            about_to(CA_CERT)?;
+            let bundle: String = files.bundle()?.iter().map(Certificate::pem).collect();
+            files.write(CA_CERT, &(bundle + new.certificate_pem()))?;
+        }
+        Step::Restart => {
+            about_to("etcd")?;
+            site.restart().map_err(Stopped::Site)?;
+        }
+        // What an attempt before has done is not done again: cut off at the same moment each time, it gets on all the same.
+        Step::Issue => {
+            for leaf in [Leaf::Client, Leaf::Etcd] {
+                let issuer = files.leaf(leaf)?.map(|there| there.issuer_der);
+                if issuer.as_ref() != Some(&new.certificate().subject_der) || !files.fits(leaf)? {
+                    about_to(leaf.cert())?;
+                    files.renew(leaf, &new, holder, now)?;
+                }
+            }
+        }
+        // The key first: the bundle has the new CA all the time, so that what signs is always trusted.
+        Step::Drop => {
+            if files.read(CA_KEY)?.is_none_or(|key| *key != **new.key_pem()) {
+                about_to(CA_KEY)?;
+                files.write(CA_KEY, new.key_pem())?;
+            }
+            about_to(CA_CERT)?;
+            files.write(CA_CERT, new.certificate_pem())?;
+        }
+        // The certificate last: it says that there is a rotation.
+        Step::Finish => {
+            if files.has(NEXT_KEY) {
+                about_to(NEXT_KEY)?;
+                files.remove(NEXT_KEY)?;
+            }
+            about_to(NEXT_CERT)?;
+            files.remove(NEXT_CERT)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the CA to come, unless there is one. `None` where the one in use is of today: then the rotation that is typed again has come to
+/// its end, unless somebody wants another one `again`.
+pub fn begin(files: &Files, cluster: &str, again: bool, now: u64) -> Result<Option<Authority>, Failed> {
+    if let Some(next) = files.next()? {
+        return Ok(Some(next));
+    }
+    if !again && is_fresh(files, now)? {
+        return Ok(None);
+    }
+    let next = Authority::new(cluster, now)?;
+    adopt(files, &next)?;
+    Ok(Some(next))
+}
+
+/// Whether the CA in use is of today.
+pub fn is_fresh(files: &Files, now: u64) -> Result<bool, Failed> {
+    Ok(now.saturating_sub(files.authority()?.certificate().begins) < FRESH)
+}
+
+/// Makes `next` the CA to come, and answers whether it is there already, and alone, so that nothing is left to do. One that came in the
+/// same way before, and is trusted by now, counts as old from here on.
+pub fn adopt(files: &Files, next: &Authority) -> Result<bool, Failed> {
+    let there = files.next()?;
+    let subject = |authority: &Authority| authority.certificate().fingerprint.clone();
+    if there.as_ref().map(subject) == Some(subject(next)) {
+        return Ok(false);
+    }
+    let bundle = files.bundle()?;
+    let is_alone = matches!(bundle.as_slice(), [one] if one.fingerprint == subject(next));
+    if there.is_none() && is_alone {
+        return Ok(true);
+    }
+    files.remove(NEXT_CERT)?;
+    files.write(NEXT_KEY, next.key_pem())?;
+    files.write(NEXT_CERT, next.certificate_pem())?;
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! Both ports of an etcd, looked at: what its process shows, and whom it trusts.
+
+use std::time::Duration;
+
+use super::Certificate;
+use super::given::PeerSeen;
+use super::rotation::Seen;
+use crate::etcd::client::{Credentials, Endpoint};
+use crate::etcd::trust::{Looked, look};
+
+/// To be taken as a client at all, and for the handshake. An etcd that starts, or is busy, takes a while.
+const CONNECT: Duration = Duration::from_secs(2);
+const HANDSHAKE: Duration = Duration::from_secs(5);
+
+/// What is seen at each of `ports`; all of them must answer, else it is said why not.
+pub fn ports(ports: &[Endpoint], own: &Credentials) -> Result<PeerSeen, String> {
+    let mut seen = PeerSeen::default();
+    for endpoint in ports {
+        let port = match look(endpoint, own, CONNECT, HANDSHAKE) {
+            Looked::At(port) => port,
+            Looked::Nobody => return Err(format!("nobody listens at {}", endpoint.address)),
+            Looked::Unknown(why) => return Err(why),
+        };
+        let what = format!("what {} shows", endpoint.address);
+        let chain: Result<Vec<_>, _> = port.chain.iter().map(|der| Certificate::read(der, &what)).collect();
+        seen.chains.push(chain.map_err(|error| error.to_string())?);
+        seen.trusts.push(port.trusts);
+    }
+    Ok(seen)
+}
+
+impl PeerSeen {
+    /// As a rotation goes by it.
+    pub fn summary(&self) -> Seen {
+        let leaves = self.chains.iter().filter_map(|chain| chain.first());
+        Seen { issuers: leaves.map(|leaf| leaf.issuer_der.clone()).collect(), trusts: self.trusts.clone() }
+    }
+
+    /// Whether every port shows this very certificate.
+    pub fn show(&self, certificate: &Certificate) -> bool {
+        !self.chains.is_empty()
+            && self
+                .chains
+                .iter()
+                .all(|chain| chain.first().is_some_and(|leaf| leaf.fingerprint == certificate.fingerprint))
+    }
+}

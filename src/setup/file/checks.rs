@@ -1,0 +1,85 @@
+//! What Corosync, Pacemaker and the file system take as a name, an address and a path.
+
+use std::net::IpAddr;
+use std::path::{Component, PathBuf};
+
+use super::reader::{Placed, Reader, shown};
+
+/// As pcs takes it without a warning.
+pub(super) fn cluster_name(reader: &mut Reader<'_>, (name, at): Placed) -> Option<String> {
+    const LONGEST: usize = 32;
+    let is_one = (1..=LONGEST).contains(&name.len())
+        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-')
+        && !name.starts_with('-');
+    if !is_one {
+        let text = format!(
+            "cluster = \"{}\" is no name for a cluster: write 1 to 32 letters, digits, '_' and '-'",
+            shown(&name)
+        );
+        reader.fault(at, text);
+    }
+    is_one.then_some(name)
+}
+
+/// A host name, as Pacemaker's node names should be.
+pub(super) fn node_name(reader: &mut Reader<'_>, (name, at): Placed) -> Option<String> {
+    const LONGEST: usize = 63;
+    let label = |label: &str| {
+        !label.is_empty()
+            && label.len() <= LONGEST
+            && label.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let is_one = name.len() <= LONGEST && name.split('.').all(label) && name.parse::<IpAddr>().is_err();
+    let is_common = name.eq_ignore_ascii_case("localhost");
+    if !is_one || is_common {
+        let text = format!("name = \"{}\" is no name of a machine: write what 'uname -n' prints there", shown(&name));
+        reader.fault(at, text);
+        return None;
+    }
+    Some(name)
+}
+
+/// An address that another machine can reach this one at.
+pub(super) fn address(reader: &mut Reader<'_>, key: &str, (text, at): Placed) -> Option<IpAddr> {
+    let Ok(address) = text.parse::<IpAddr>() else {
+        let text = format!(
+            "{key} \"{}\" is no IP address: write one such as \"192.0.2.1\", without port and mask",
+            shown(&text)
+        );
+        reader.fault(at, text);
+        return None;
+    };
+    let is_link_local = match address {
+        IpAddr::V4(address) => address.is_link_local() || address.is_broadcast(),
+        IpAddr::V6(address) => address.is_unicast_link_local() || address.to_ipv4_mapped().is_some(),
+    };
+    if address.is_loopback() || address.is_unspecified() || address.is_multicast() || is_link_local {
+        reader.fault(
+            at,
+            format!("{key} \"{address}\" reaches no other machine: write the one that 'ip address' shows there"),
+        );
+        return None;
+    }
+    Some(address)
+}
+
+/// An absolute path of one way to write it.
+pub(super) fn path(reader: &mut Reader<'_>, key: &str, (text, at): Placed) -> Option<PathBuf> {
+    let path = PathBuf::from(&text);
+    let is_plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    // Tandem's agent and podman take paths as words, and ':' divides podman's.
+    let is_word = !text.contains(|letter: char| letter.is_whitespace() || ":;,\"'\\".contains(letter));
+    if path.is_absolute() && is_plain && is_word && path.components().count() > 1 {
+        return Some(path);
+    }
+    reader.fault(
+        at,
+        format!(
+            "{key} = \"{}\" is no absolute path without blanks: write one such as \"/etc/tandem/NAME\"",
+            shown(&text)
+        ),
+    );
+    None
+}

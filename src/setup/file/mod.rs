@@ -1,0 +1,190 @@
+//! The file that describes a cluster: read as TOML, with every fault at its line and column and with what to write instead.
+//! Pure.
+
+mod bmc;
+mod checks;
+mod nearest;
+mod node;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toml::de::DeTable;
+
+use self::reader::{Reader, Section};
+use super::description::{Certificates, Clone, Description, Etcd, Node};
+use crate::etcd::settings;
+
+/// Where the file is unless the command says otherwise.
+pub const PATH: &str = "/etc/tandem/cluster.toml";
+/// A file with every setting explained.
+pub const EXAMPLE: &str = include_str!("example.toml");
+/// No description is longer.
+pub const LIMIT: u64 = 256 * 1024;
+
+const DATA_DIR: &str = "/var/lib/etcd";
+/// As pcs has it.
+const TOKEN: Duration = Duration::from_secs(3);
+
+/// What is wrong at a place of the file, both counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fault {
+    pub line: usize,
+    pub column: usize,
+    pub text: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.text)
+    }
+}
+
+/// Reads `text`; all that is wrong in it, in the order of its lines.
+pub fn read(text: &str) -> Result<Description, Vec<Fault>> {
+    let mut reader = Reader::new(text);
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in errors {
+        reader.fault(error.span().unwrap_or(0..0), format!("this is no TOML: {}", error.message()));
+    }
+    // What a parser that went on after an error has understood may be something else than what was meant.
+    if reader.is_faulty() {
+        return Err(reader.into_faults());
+    }
+    let description = whole(&mut reader, &Section::new("", table.span(), table.get_ref()));
+    match description {
+        Some(description) if !reader.is_faulty() => Ok(description),
+        _ => Err(reader.into_faults()),
+    }
+}
+
+const TOP: &[&str] = &["cluster", "preferred", "token", "clone", "node", "etcd", "certificates"];
+
+fn whole(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Description> {
+    reader.known(top, TOP);
+    let cluster = reader.text(top, "cluster").and_then(|name| checks::cluster_name(reader, name));
+    let nodes = node::both(reader, top);
+    let preferred = preferred(reader, top, nodes.as_ref());
+    let token = token(reader, top);
+    let clone = clone(reader, top);
+    let etcd = reader.table(top, "etcd").and_then(|section| etcd(reader, &section));
+    let certificates = certificates(reader, top);
+    Some(Description {
+        cluster: cluster?,
+        nodes: nodes?,
+        preferred: preferred?,
+        token: token?,
+        clone: clone?,
+        etcd: etcd?,
+        certificates: certificates?,
+    })
+}
+
+fn preferred(reader: &mut Reader<'_>, top: &Section<'_, '_>, nodes: Option<&[Node; 2]>) -> Option<String> {
+    let (name, at) = reader.text(top, "preferred")?;
+    let names = nodes?.each_ref().map(|node| node.name.as_str());
+    if names.contains(&name.as_str()) {
+        return Some(name);
+    }
+    reader
+        .fault(at, format!("preferred = \"{name}\" is none of the nodes: write \"{}\" or \"{}\"", names[0], names[1]));
+    None
+}
+
+fn token(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Duration> {
+    const SHORTEST: Duration = Duration::from_secs(1);
+    const LONGEST: Duration = Duration::from_secs(60);
+    let Some((text, at)) = reader.text_if_any(top, "token")? else { return Some(TOKEN) };
+    let token = humantime::parse_duration(&text).ok().filter(|token| token.subsec_nanos() % 1_000_000 == 0);
+    let token = token.filter(|token| (SHORTEST..=LONGEST).contains(token));
+    if token.is_none() {
+        reader
+            .fault(at, format!("token = \"{text}\" is no time from 1s to 60s: write one such as \"3s\" or \"1500ms\""));
+    }
+    token
+}
+
+fn clone(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Clone> {
+    match reader.text_if_any(top, "clone")? {
+        None => Some(Clone::Promotable),
+        Some((word, _)) if word == "promotable" => Some(Clone::Promotable),
+        Some((word, _)) if word == "plain" => Some(Clone::Plain),
+        Some((word, at)) => {
+            reader.fault(at, format!("clone = \"{word}\" is not known: write \"promotable\" or \"plain\""));
+            None
+        }
+    }
+}
+
+fn etcd(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> Option<Etcd> {
+    reader.known(section, &["image", "data_dir", "settings"]);
+    let image = reader.text(section, "image").and_then(|(image, at)| {
+        let is_one = !image.is_empty() && !image.starts_with('-') && !image.contains(char::is_whitespace);
+        if !is_one {
+            reader.fault(
+                at,
+                "image is no name that podman could pull: write one such as \"registry.example.com/etcd:v3.5\""
+                    .to_owned(),
+            );
+        }
+        is_one.then_some(image)
+    });
+    let data_dir = match reader.text_if_any(section, "data_dir") {
+        Some(Some(given)) => checks::path(reader, "data_dir", given),
+        Some(None) => Some(PathBuf::from(DATA_DIR)),
+        None => None,
+    };
+    let settings = match reader.table_if_any(section, "settings") {
+        Some(Some(settings)) => settings_of(reader, &settings),
+        Some(None) => Some(Vec::new()),
+        None => None,
+    };
+    Some(Etcd { image: image?, data_dir: data_dir?, settings: settings? })
+}
+
+fn settings_of(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> Option<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    let (mut parsed, mut is_whole) = (Vec::new(), true);
+    for (name, value, at) in reader.scalars(section) {
+        match settings::setting(&name, &value) {
+            Ok(setting) if !value.contains(';') => {
+                parsed.push(setting);
+                found.push((name, value));
+                continue;
+            }
+            Ok(_) => reader.fault(at, format!("{name} cannot have a ';' in it here: leave it out")),
+            Err(error) if settings::names().any(|known| known == name) || settings::is_ours(&name) => {
+                reader.fault(at, format!("{error}: write another value, or leave it out"));
+            }
+            Err(_) => {
+                let near = nearest::of(&name, settings::names());
+                let instead =
+                    near.map_or_else(|| "leave it out".to_owned(), |near| format!("write {near}, or leave it out"));
+                reader.fault(at, format!("etcd has no setting '{name}': {instead}"));
+            }
+        }
+        is_whole = false;
+    }
+    if is_whole && let Err(error) = settings::fit_together(&parsed, &[]) {
+        reader.fault(section.at(), format!("{error}: write other values"));
+        is_whole = false;
+    }
+    is_whole.then_some(found)
+}
+
+fn certificates(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Certificates> {
+    let Some(section) = reader.table_if_any(top, "certificates")? else { return Some(Certificates::Own) };
+    reader.known(&section, &["ca", "cert", "key"]);
+    let mut path = |name: &str| reader.text(&section, name).and_then(|given| checks::path(reader, name, given));
+    let (ca, cert, key) = (path("ca"), path("cert"), path("key"));
+    let (ca, cert, key) = (ca?, cert?, key?);
+    if ca == cert || cert == key || key == ca {
+        reader.fault(section.at(), "ca, cert and key are one and the same file: write three".to_owned());
+        return None;
+    }
+    Some(Certificates::Given { ca, cert, key })
+}

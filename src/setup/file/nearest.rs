@@ -1,0 +1,50 @@
+//! The known word that a mistyped one is nearest to.
+
+/// So many letters may be wrong, or left out, or too many.
+const FAR: usize = 3;
+
+/// The nearest of `known`, where one is near.
+pub(super) fn of<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    let limit = FAR.min(word.chars().count() / 2);
+    let near = known.map(|one| (distance(&word.to_lowercase().replace('-', "_"), &one.replace('-', "_")), one));
+    near.filter(|(distance, _)| *distance <= limit).min_by_key(|(distance, _)| *distance).map(|(_, one)| one)
+}
+
+/// How many letters have to be put in, taken out or exchanged. Words longer than any name are far from all of them.
+fn distance(one: &str, other: &str) -> usize {
+    const LONGEST: usize = 100;
+    let other: Vec<char> = other.chars().collect();
+    if one.chars().count() > LONGEST || other.len() > LONGEST {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut before = std::mem::replace(&mut row[0], at + 1);
+        for (column, wanted) in other.iter().enumerate() {
+            let exchanged = before + usize::from(letter != *wanted);
+            before = row[column + 1];
+            row[column + 1] = exchanged.min(before + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_word_finds_its_own() {
+        let known = ["cluster", "preferred", "token", "data_dir"];
+        for (word, found) in [
+            ("clutser", Some("cluster")),
+            ("prefered", Some("preferred")),
+            ("Data-Dir", Some("data_dir")),
+            ("x", None),
+            ("nodes", None),
+        ] {
+            assert_eq!(of(word, known.into_iter()), found, "{word}");
+        }
+        assert_eq!((distance("abc", "abc"), distance("abc", "ab"), distance("", "ab")), (0, 1, 2));
+    }
+}

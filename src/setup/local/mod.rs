@@ -1,0 +1,230 @@
+//! What is done on one node before there is a cluster: certificates, passwords, etcd's image, units, pcsd. [`look`] asks and
+//! changes nothing, [`steps`] is pure.
+
+mod find;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::TOKEN;
+use super::action::{Action, File};
+use super::description::{Certificates, Description};
+use super::found_file::{Files, digest, is_private};
+use super::node::{Cib, Corosync, Facts};
+use super::step::{Difference, State, Step};
+
+pub use self::find::look;
+
+/// The services that a node needs to have at each boot, whoever starts them.
+const PCSD: &str = "pcsd";
+/// What the package brings, and starts.
+const COLLECTOR: &str = "tandem-collect.timer";
+
+/// What a node is asked to look at.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    pub files: Vec<PathBuf>,
+    /// Empty where that is not asked.
+    pub image: String,
+    /// The token that pcsd is to accept; empty where that is not asked.
+    pub token: Secret,
+}
+
+/// A text that is never shown.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Secret(pub Zeroizing<String>);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(***)")
+    }
+}
+
+/// What it found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Found {
+    pub files: Files,
+    pub has_image: bool,
+    pub units: BTreeMap<String, Unit>,
+    pub accepts_token: bool,
+    /// Why something could not be looked at.
+    pub failures: Vec<String>,
+}
+
+/// A unit of systemd.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unit {
+    pub is_there: bool,
+    pub is_active: bool,
+    pub is_enabled: bool,
+}
+
+/// What one node is to have.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    pub description: &'a Description,
+    /// Which of the two it is.
+    pub at: usize,
+    /// The state of its certificates.
+    pub certificates: State,
+    /// The passwords of both BMCs.
+    pub passwords: [Secret; 2],
+    /// The token by which the two pcsds get to know each other; none once they do.
+    pub token: Option<Secret>,
+    /// It types `pcs host auth`, so it keeps the token until that is done.
+    pub keeps_token: bool,
+    /// What a run that was killed left half made on this node alone.
+    pub is_half_made: bool,
+}
+
+/// What has to be looked at on each node.
+pub fn question(description: &Description, token: Option<&Secret>) -> Question {
+    let passwords = description.nodes.iter().map(|node| node.bmc.password_file.clone());
+    let mut files = super::certificates::paths(&description.certificates);
+    files.extend(passwords.filter(|path| !path.as_os_str().is_empty()));
+    files.push(PathBuf::from(TOKEN));
+    files.sort();
+    files.dedup();
+    let image = if description.is_of_openshift() { String::new() } else { description.etcd.image.clone() };
+    Question { files, image, token: token.cloned().unwrap_or_default() }
+}
+
+/// The steps of one node, in their order.
+pub fn steps(wanted: &Wanted<'_>, facts: &Facts, found: &Found) -> Vec<Step> {
+    let name = &wanted.description.nodes[wanted.at].name;
+    let step = |id: &str, title: &str, state: State| Step {
+        id: format!("{id}-{name}"),
+        title: format!("{title} on {name}"),
+        on: name.clone(),
+        state,
+    };
+    let whose = match wanted.description.certificates {
+        Certificates::Own => "certificates of our own",
+        Certificates::Given { .. } => "your certificates",
+        Certificates::OfThePod => "OpenShift's certificates",
+    };
+    // The image first: one that nobody has is a fault of the description, and nothing is written before it is found.
+    let steps = vec![
+        step("image", "etcd's image", image(wanted, found)),
+        step("blank", "no cluster but this one", blank(wanted, facts)),
+        step("certificates", whose, wanted.certificates.clone()),
+        step("passwords", "the BMCs' passwords", passwords(wanted, found)),
+        step("units", "Tandem's units", collector(found)),
+        step("pcsd", "pcsd, and its token", pcsd(wanted, found)),
+    ];
+    // What runs as etcd, and what it shows, is OpenShift's own.
+    let is_left_out = |step: &Step| {
+        wanted.description.is_of_openshift() && ["image-", "certificates-"].iter().any(|id| step.id.starts_with(id))
+    };
+    steps.into_iter().filter(|step| !is_left_out(step)).collect()
+}
+
+fn typed(words: &[&str]) -> Action {
+    Action::Command(words.iter().map(|word| (*word).to_owned()).collect())
+}
+
+/// A distribution's example of a cluster, and a half of ours, go away: nothing is in either.
+fn blank(wanted: &Wanted<'_>, facts: &Facts) -> State {
+    let is_empty = !matches!(facts.cib, Cib::Known { resources: 1.., .. } | Cib::Unreadable(_));
+    let is_in_the_way = match &facts.corosync {
+        Corosync::Example => true,
+        Corosync::Cluster(_) => wanted.is_half_made,
+        // A CIB that nothing uses is in pcs' way, too.
+        Corosync::None => facts.cib != Cib::None,
+        Corosync::Unreadable(_) => false,
+    };
+    if is_in_the_way && is_empty {
+        State::ToDo(vec![typed(&["pcs", "cluster", "destroy", "--force"])])
+    } else {
+        State::Done
+    }
+}
+
+fn passwords(wanted: &Wanted<'_>, found: &Found) -> State {
+    let (mut missing, mut differences, mut changes) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, node) in wanted.description.nodes.iter().enumerate() {
+        let path = &node.bmc.password_file;
+        let is_first = !wanted.description.nodes[..at].iter().any(|other| other.bmc.password_file == *path);
+        // A device may have its password in the CIB.
+        if !is_first || path.as_os_str().is_empty() {
+            continue;
+        }
+        let content = Zeroizing::new(wanted.passwords[at].0.as_bytes().to_vec());
+        let what = format!("the password of {}'s BMC", node.name);
+        let there = found.files.get(path);
+        let (is_same, is_closed) =
+            there.map_or((false, false), |file| (file.digest == digest(&content), is_private(file.mode)));
+        if is_same && is_closed {
+            continue;
+        }
+        let write = Action::Write(File { path: path.clone(), mode: 0o600, content, what });
+        if there.is_none() {
+            missing.push(write);
+        } else if is_same {
+            missing.push(typed(&["chmod", "600", &path.display().to_string()]));
+        } else {
+            let what = format!("{}: {}", wanted.description.nodes[wanted.at].name, path.display());
+            let (there, described) = ("another password".to_owned(), "that of the node where this is typed".to_owned());
+            differences.push(Difference { what, there, described });
+            changes.push(write);
+        }
+    }
+    match (missing.is_empty(), differences.is_empty()) {
+        (true, true) => State::Done,
+        (false, true) => State::ToDo(missing),
+        (_, false) => State::Differs { differences, actions: missing.into_iter().chain(changes).collect() },
+    }
+}
+
+fn image(wanted: &Wanted<'_>, found: &Found) -> State {
+    if found.has_image {
+        State::Done
+    } else {
+        State::ToDo(vec![typed(&["podman", "pull", &wanted.description.etcd.image])])
+    }
+}
+
+/// Where the package has none, there is nothing to do.
+fn collector(found: &Found) -> State {
+    match found.units.get(COLLECTOR) {
+        Some(unit) if unit.is_there && !(unit.is_active && unit.is_enabled) => {
+            State::ToDo(vec![typed(&["systemctl", "enable", "--now", COLLECTOR])])
+        }
+        _ => State::Done,
+    }
+}
+
+fn pcsd(wanted: &Wanted<'_>, found: &Found) -> State {
+    let unit = found.units.get(PCSD).copied().unwrap_or_default();
+    let name = &wanted.description.nodes[wanted.at].name;
+    if !unit.is_there && !unit.is_active {
+        return State::Refused(format!("{name}: systemd knows no pcsd: install pcs there"));
+    }
+    let mut actions = Vec::new();
+    if !(unit.is_active && unit.is_enabled) {
+        actions.push(typed(&["systemctl", "enable", "--now", PCSD]));
+    }
+    let file = found.files.get(&PathBuf::from(TOKEN));
+    if let Some(token) = &wanted.token {
+        let is_there = file.is_some_and(|file| file.digest == digest(token.0.as_bytes()) && file.mode == 0o600);
+        let is_wanted = !found.accepts_token || wanted.keeps_token;
+        if is_wanted && !is_there {
+            let content = Zeroizing::new(token.0.as_bytes().to_vec());
+            let what = "the token by which the two pcsds get to know each other".to_owned();
+            actions.push(Action::Write(File { path: PathBuf::from(TOKEN), mode: 0o600, content, what }));
+        }
+        if !found.accepts_token {
+            actions.push(typed(&["pcs", "pcsd", "accept_token", TOKEN]));
+        }
+        if !wanted.keeps_token && (!found.accepts_token || file.is_some()) {
+            actions.push(typed(&["rm", "-f", TOKEN]));
+        }
+    }
+    if actions.is_empty() { State::Done } else { State::ToDo(actions) }
+}

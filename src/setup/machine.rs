@@ -1,0 +1,176 @@
+//! What a node can be asked for, and the one function that does it: in the process that drives, and at the other end of the
+//! channel.
+
+use std::sync::Mutex;
+
+use serde::{Deserialize, Serialize};
+
+use super::action::Action;
+use super::apply;
+use super::bmc::{self, Looked};
+use super::description::Description;
+use super::local::{self, Found, Question, Secret};
+use super::node::ports::{self, Listeners, Port};
+use super::node::{self, Facts};
+use crate::command::Programs;
+
+/// What is asked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Request {
+    /// Who and what it is.
+    Look,
+    /// Whether pcsd, or whoever, has its port already; then listens on the others, until [`Request::Quiet`].
+    Listen(Vec<Port>),
+    Quiet,
+    /// Which of these ports it cannot reach at the other node.
+    Closed {
+        ports: Vec<Port>,
+        whoever: Vec<Port>,
+    },
+    /// The BMC of a node, with options that hold its password.
+    Bmc {
+        node: String,
+        lines: Secret,
+    },
+    Find(Question),
+    Apply(Action),
+    /// Nothing; how far it is, for whoever watches.
+    Ping(String),
+    /// The end, and how it ended.
+    End {
+        is_well: bool,
+        text: String,
+    },
+}
+
+/// What is answered.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Answer {
+    Facts(Box<Facts>),
+    Closed(Vec<Port>),
+    Bmc(Box<Looked>),
+    Found(Box<Found>),
+    Done,
+    Failed(String),
+    /// It is at it still: another answer follows.
+    Working,
+}
+
+/// Somebody who answers for a node.
+pub trait Machine {
+    /// The node's name.
+    fn name(&self) -> &str;
+
+    /// Asks; an error means that nobody is there any more.
+    fn ask(&self, request: Request) -> Result<Answer, String>;
+
+    fn look(&self) -> Result<Facts, String> {
+        match self.ask(Request::Look)? {
+            Answer::Facts(facts) => Ok(*facts),
+            other => Err(self.odd(&other)),
+        }
+    }
+
+    fn closed(&self, ports: &[Port], whoever: &[Port]) -> Result<Vec<Port>, String> {
+        match self.ask(Request::Closed { ports: ports.to_vec(), whoever: whoever.to_vec() })? {
+            Answer::Closed(closed) => Ok(closed),
+            other => Err(self.odd(&other)),
+        }
+    }
+
+    fn bmc(&self, node: &str, lines: &Secret) -> Result<Looked, String> {
+        match self.ask(Request::Bmc { node: node.to_owned(), lines: lines.clone() })? {
+            Answer::Bmc(looked) => Ok(*looked),
+            other => Err(self.odd(&other)),
+        }
+    }
+
+    fn find(&self, question: &Question) -> Result<Found, String> {
+        match self.ask(Request::Find(question.clone()))? {
+            Answer::Found(found) => Ok(*found),
+            other => Err(self.odd(&other)),
+        }
+    }
+
+    /// Does something that has no other answer than that it was done.
+    fn done(&self, request: Request) -> Result<(), String> {
+        match self.ask(request)? {
+            Answer::Done => Ok(()),
+            Answer::Failed(why) => Err(format!("{}: {why}", self.name())),
+            other => Err(self.odd(&other)),
+        }
+    }
+
+    fn odd(&self, answer: &Answer) -> String {
+        match answer {
+            Answer::Failed(why) => format!("{}: {why}", self.name()),
+            _ => format!("{} answered something else than it was asked: install the same Tandem on both", self.name()),
+        }
+    }
+}
+
+/// This machine, as one of the nodes.
+#[derive(Debug)]
+pub struct Here {
+    programs: Programs,
+    description: Description,
+    at: usize,
+    /// Nothing may be changed.
+    is_dry: bool,
+    listeners: Mutex<Option<Listeners>>,
+}
+
+impl Here {
+    /// The node at `at` of the description.
+    pub fn new(programs: Programs, description: Description, at: usize, is_dry: bool) -> Self {
+        Self { programs, description, at: at.min(1), is_dry, listeners: Mutex::new(None) }
+    }
+
+    fn listen(&self, ports: Option<&[Port]>) {
+        let address = self.description.nodes[self.at].address;
+        if let Ok(mut listeners) = self.listeners.lock() {
+            // Those of before go first, as they have the ports.
+            drop(listeners.take());
+            *listeners = ports.map(|ports| Listeners::open(address, ports));
+        }
+    }
+
+    /// Does what is asked.
+    pub fn answer(&self, request: Request) -> Answer {
+        let (here, other) = (&self.description.nodes[self.at], &self.description.nodes[1 - self.at]);
+        match request {
+            Request::Look => Answer::Facts(Box::new(node::look(&self.programs, &self.description, here))),
+            Request::Listen(ports) => {
+                self.listen(Some(&ports));
+                Answer::Done
+            }
+            Request::Quiet => {
+                self.listen(None);
+                Answer::Done
+            }
+            Request::Closed { ports, whoever } => Answer::Closed(ports::closed(other.address, &ports, &whoever)),
+            Request::Bmc { node, lines } => Answer::Bmc(Box::new(bmc::look(&lines, &node))),
+            Request::Find(question) => Answer::Found(Box::new(local::look(&self.programs, &question))),
+            Request::Apply(_) if self.is_dry => {
+                Answer::Failed("nothing is changed with --dry-run: type it without".to_owned())
+            }
+            Request::Apply(action) if !apply::is_of_setup(&action, &self.description) => {
+                Answer::Failed("that is no change of a setup: install the same Tandem on both".to_owned())
+            }
+            Request::Apply(action) => {
+                apply::apply(&self.programs, &action).map_or_else(Answer::Failed, |()| Answer::Done)
+            }
+            Request::Ping(_) | Request::End { .. } => Answer::Done,
+        }
+    }
+}
+
+impl Machine for Here {
+    fn name(&self) -> &str {
+        &self.description.nodes[self.at].name
+    }
+
+    fn ask(&self, request: Request) -> Result<Answer, String> {
+        Ok(self.answer(request))
+    }
+}

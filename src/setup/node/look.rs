@@ -1,0 +1,148 @@
+//! A machine's facts, asked of its kernel, its files, and each program for its version.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use super::{Corosync, Data, Facts, corosync, disk, ports};
+use crate::clock;
+use crate::cluster;
+use crate::command::Programs;
+use crate::setup::description::{Description, Node};
+
+const COROSYNC: &str = "/etc/corosync/corosync.conf";
+const CIB: &str = "/var/lib/pacemaker/cib/cib.xml";
+/// pcs is a Python program, and a machine that starts many things at once is slow.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// What is asked for its version, and how.
+const PROGRAMS: [(&str, &str, &str); 4] = [
+    ("pacemaker", "pacemakerd", "--version"),
+    ("corosync", "corosync", "-v"),
+    ("pcs", "pcs", "--version"),
+    ("podman", "podman", "--version"),
+];
+
+/// This machine, which is to be `node`. A port that pcsd or this very cluster has is not taken.
+pub fn look(programs: &Programs, description: &Description, node: &Node) -> Facts {
+    let conf = corosync::configuration(Path::new(COROSYNC));
+    let is_active =
+        |unit: &str| programs.run("systemctl", &["is-active", unit], PATIENCE).is_ok_and(|output| output.code == 0);
+    let is_ours = |port: &ports::Port| match port {
+        ports::Port::Pcsd => is_active("pcsd.service"),
+        ports::Port::Corosync => conf == Corosync::Cluster(description.cluster.clone()),
+        ports::Port::EtcdClients | ports::Port::EtcdPeers => false,
+    };
+    let wanted: Vec<ports::Port> = ports::ALL.into_iter().filter(|port| !is_ours(port)).collect();
+    let version = |(name, program, option): (&str, &str, &str)| {
+        let said = programs.run(program, &[option], PATIENCE).ok().filter(|output| output.code == 0);
+        (name.to_owned(), said.and_then(|output| number(&output.stdout)))
+    };
+    Facts {
+        host: nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        is_root: nix::unistd::geteuid().is_root(),
+        tandem: env!("CARGO_PKG_VERSION").to_owned(),
+        versions: PROGRAMS.into_iter().map(version).collect(),
+        addresses: addresses(),
+        dmi_uuid: cluster::own_uuid(),
+        cib: corosync::cib(Path::new(CIB)),
+        data: data(&description.etcd.data_dir),
+        disk: disk::look(&description.etcd.data_dir),
+        taken: ports::taken(node.address, &wanted).into_iter().map(ports::Port::word).collect(),
+        corosync: conf,
+        // Last, as the answer's way is what the other clock is compared over.
+        at_millis: clock::wall_millis(),
+    }
+}
+
+/// The first word that begins with a digit.
+fn number(text: &str) -> Option<String> {
+    let words = text.split(|letter: char| letter.is_whitespace() || "'\"(),".contains(letter));
+    let found =
+        words.into_iter().find(|word| word.starts_with(|first: char| first.is_ascii_digit()) && word.contains('.'))?;
+    Some(found.chars().take(40).collect())
+}
+
+fn addresses() -> Vec<IpAddr> {
+    let interfaces = nix::ifaddrs::getifaddrs().into_iter().flatten();
+    let addresses = interfaces.filter_map(|interface| {
+        let address = interface.address?;
+        let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
+    });
+    addresses.collect()
+}
+
+/// A directory that cannot be looked into is not blank.
+fn data(dir: &Path) -> Data {
+    match std::fs::read_dir(dir.join("member")) {
+        Ok(mut entries) => {
+            if entries.next().is_some() {
+                Data::Present
+            } else {
+                Data::Blank
+            }
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Data::Blank,
+        Err(error) => Data::Unknown(error.kind().to_string()),
+    }
+}
+
+/// Which of the two this machine is, by its name and addresses.
+pub fn is_described(description: &Description) -> Option<usize> {
+    let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    which(description, &host, &addresses())
+}
+
+/// By an address, which two machines do not share; else by the name, so that a wrong address is told and not a wrong machine.
+fn which(description: &Description, host: &str, addresses: &[IpAddr]) -> Option<usize> {
+    let by_address = description.nodes.iter().position(|node| addresses.contains(&node.address));
+    by_address.or_else(|| description.nodes.iter().position(|node| is_called(host, &node.name)))
+}
+
+/// Whether a machine that calls itself `host` may be the node `name`: either may be without its domain.
+pub(super) fn is_called(host: &str, name: &str) -> bool {
+    let (host, name) = (host.to_ascii_lowercase(), name.to_ascii_lowercase());
+    let short = |full: &str| full.split('.').next().unwrap_or_default().to_owned();
+    host == name || (!host.contains('.') && short(&name) == host) || (!name.contains('.') && short(&host) == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::file;
+
+    #[test]
+    fn versions_are_found_in_what_programs_say() {
+        for (said, version) in [
+            ("Pacemaker 2.1.5-1+b1\nWritten by Andrew Beekhof\n", Some("2.1.5-1+b1")),
+            ("Corosync Cluster Engine, version '3.1.7'\nCopyright (c) 2006-2021 Red Hat, Inc.\n", Some("3.1.7")),
+            ("0.11.5\n", Some("0.11.5")),
+            ("podman version 4.3.1\n", Some("4.3.1")),
+            ("usage: nothing\n", None),
+        ] {
+            assert_eq!(number(said).as_deref(), version, "{said}");
+        }
+    }
+
+    #[test]
+    fn a_machine_is_found_by_its_address_and_then_by_its_name() {
+        let described = file::read(file::EXAMPLE).unwrap();
+        let second = described.nodes[1].address;
+        assert_eq!(which(&described, "node1", &[second]), Some(1));
+        assert_eq!(which(&described, "node1.example.com", &[]), Some(0));
+        assert_eq!(which(&described, "other", &[]), None);
+        assert!(is_called("node1", "node1.example.com") && !is_called("node1.a.com", "node1.b.com"));
+    }
+
+    #[test]
+    fn data_is_what_is_in_the_members_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(data(dir.path()), Data::Blank);
+        std::fs::create_dir(dir.path().join("member")).unwrap();
+        assert_eq!(data(dir.path()), Data::Blank);
+        std::fs::create_dir(dir.path().join("member/wal")).unwrap();
+        assert_eq!(data(dir.path()), Data::Present);
+        std::fs::write(dir.path().join("file"), "").unwrap();
+        assert!(matches!(data(&dir.path().join("file")), Data::Unknown(_)));
+    }
+}

@@ -1,0 +1,178 @@
+//! A model of an etcd of up to five voters whose members two tools change, by the rules of [`crate::decide::members`]: every order
+//! of what they and the members can do, with two faults of members and two kills of tools. `docs/design/model.md` says more.
+
+mod moves;
+pub mod mutant;
+mod view;
+mod world;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::BuildHasherDefault;
+use std::ops::RangeInclusive;
+use std::time::{Duration, Instant};
+
+use super::store::hash::Fast;
+use mutant::Mutant;
+use world::{TOOLS, World};
+
+/// What a search has found.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    pub states: usize,
+    pub transitions: usize,
+    pub elapsed: Duration,
+    /// The first thing that must never happen, and the way there.
+    pub wrong: Option<(String, Vec<String>)>,
+    /// Whether a replacement was begun that no way ends, and the way there.
+    pub endless: Option<Vec<String>>,
+}
+
+impl Outcome {
+    /// What is wrong, in words.
+    pub fn fault(&self) -> Option<&str> {
+        let endless = self.endless.is_some().then_some("a replacement that is called again does not end");
+        self.wrong.as_ref().map(|(what, _)| what.as_str()).or(endless)
+    }
+}
+
+/// Searches all clusters of `voters`, as many wanted as there are, and one fewer: half of them in a thread of its own.
+pub fn check(voters: RangeInclusive<u8>, faults: u8, mutant: Mutant) -> Outcome {
+    let began = Instant::now();
+    let wanted = |count: u8| (count.saturating_sub(1).max(1)..=count).map(move |wanted| (count, wanted));
+    let clusters: Vec<(u8, u8)> = voters.flat_map(wanted).collect();
+    let half = |first: usize| {
+        let mut found = Vec::new();
+        for (at, (count, wanted)) in clusters.iter().enumerate().skip(first).step_by(2) {
+            let outcome = Search::new(World::new(*count, *wanted, faults), mutant).run();
+            let is_over = outcome.fault().is_some();
+            found.push((at, outcome));
+            if is_over {
+                break;
+            }
+        }
+        found
+    };
+    let mut all = std::thread::scope(|scope| {
+        let other = scope.spawn(|| half(1));
+        let mut all = half(0);
+        all.extend(other.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault)));
+        all
+    });
+    all.sort_by_key(|(at, _)| *at);
+    let mut whole = Outcome::default();
+    for (_, found) in all {
+        whole.states += found.states;
+        whole.transitions += found.transitions;
+        if whole.fault().is_none() {
+            (whole.wrong, whole.endless) = (found.wrong, found.endless);
+        }
+    }
+    Outcome { elapsed: began.elapsed(), ..whole }
+}
+
+struct Search {
+    mutant: Mutant,
+    numbers: HashMap<World, u32, BuildHasherDefault<Fast>>,
+    worlds: Vec<World>,
+    /// Of each state the one that it was first reached from.
+    parents: Vec<u32>,
+    /// From, to.
+    edges: Vec<(u32, u32)>,
+}
+
+impl Search {
+    fn new(begin: World, mutant: Mutant) -> Self {
+        Self {
+            mutant,
+            numbers: std::iter::once((begin, 0)).collect(),
+            worlds: vec![begin],
+            parents: vec![0],
+            edges: Vec::new(),
+        }
+    }
+
+    fn run(mut self) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut at = 0;
+        while outcome.wrong.is_none() && at < self.worlds.len() {
+            let (world, from) = (self.worlds[at], u32::try_from(at).unwrap_or(u32::MAX));
+            let mutant = self.mutant;
+            moves::each(&world, mutant, |what, next| match next {
+                Ok(next) => self.reach(from, next.in_order()),
+                Err(wrong) if outcome.wrong.is_none() => {
+                    outcome.wrong = Some((wrong, [self.way(from), vec![what.to_owned()]].concat()));
+                }
+                Err(_) => {}
+            });
+            at += 1;
+        }
+        if outcome.wrong.is_none() {
+            outcome.endless = self.endless();
+        }
+        Outcome { states: self.worlds.len(), transitions: self.edges.len(), ..outcome }
+    }
+
+    fn reach(&mut self, from: u32, next: World) {
+        let number = u32::try_from(self.worlds.len()).unwrap_or(u32::MAX);
+        let to = match self.numbers.entry(next) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(place) => {
+                place.insert(number);
+                self.worlds.push(next);
+                self.parents.push(from);
+                number
+            }
+        };
+        self.edges.push((from, to));
+    }
+
+    /// What happened on the way to a state.
+    fn way(&self, to: u32) -> Vec<String> {
+        let mut numbers = vec![to];
+        while let Some(last) = numbers.last().copied().filter(|last| *last != 0) {
+            numbers.push(self.parents[last as usize]);
+        }
+        numbers.reverse();
+        let step = |pair: &[u32]| {
+            let (from, to) = (&self.worlds[pair[0] as usize], self.worlds[pair[1] as usize]);
+            let mut what = String::new();
+            moves::each(from, self.mutant, |told, next| {
+                if what.is_empty() && next.is_ok_and(|next| next.in_order() == to) {
+                    told.clone_into(&mut what);
+                }
+            });
+            what
+        };
+        numbers.windows(2).map(step).collect()
+    }
+
+    /// A state from which no way leads to the end of every replacement, and the way to it.
+    fn endless(&self) -> Option<Vec<String>> {
+        let count = self.worlds.len();
+        let mut sizes = vec![0_u32; count + 1];
+        self.edges.iter().for_each(|(_, to)| sizes[*to as usize + 1] += 1);
+        let mut begins: Vec<u32> = sizes.iter().scan(0, |sum, size| Some((*sum += size, *sum).1)).collect();
+        let first = begins.clone();
+        let mut before = vec![0_u32; self.edges.len()];
+        for (from, to) in &self.edges {
+            let place = &mut begins[*to as usize];
+            before[*place as usize] = *from;
+            *place += 1;
+        }
+        let ends = |world: &World| (0..TOOLS).all(|tool| moves::has_ended(world, tool));
+        let mut reaches: Vec<bool> = self.worlds.iter().map(ends).collect();
+        let mut open: Vec<usize> = (0..count).filter(|at| reaches[*at]).collect();
+        while let Some(at) = open.pop() {
+            for from in &before[first[at] as usize..first[at + 1] as usize] {
+                let from = *from as usize;
+                if !reaches[from] {
+                    reaches[from] = true;
+                    open.push(from);
+                }
+            }
+        }
+        let lost = reaches.iter().position(|reaches| !reaches)?;
+        Some(self.way(u32::try_from(lost).unwrap_or_default()))
+    }
+}

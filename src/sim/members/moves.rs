@@ -1,0 +1,283 @@
+//! Everything that can happen: a tool's next move, a fault of a member, and what takes its course.
+
+use super::mutant::Mutant;
+use super::view;
+use super::world::{Condition, Errand, Member, PLACES, Phase, Stage, TOOLS, World};
+use crate::decide::may_stop::{Answer, may_stop_among};
+use crate::decide::members::{Forbidden, Next, Step, next, quorum};
+
+/// What must never happen.
+pub(super) type Wrong = String;
+
+/// Each state that can follow `world`, or what is wrong with the way there.
+pub(super) fn each(world: &World, mutant: Mutant, mut found: impl FnMut(&str, Result<World, Wrong>)) {
+    for tool in 0..TOOLS {
+        tools(world, tool, mutant, &mut found);
+    }
+    if !world.acts() {
+        members(world, &mut found);
+        if !world.is_settled() {
+            found("every member applies the change", Ok(world.settled()));
+        }
+    }
+}
+
+type Found<'a> = &'a mut dyn FnMut(&str, Result<World, Wrong>);
+
+/// The places of members that differ.
+fn places(world: &World) -> impl Iterator<Item = (usize, Member)> {
+    let differs = |at: &usize| *at == 0 || world.members[*at] != world.members[*at - 1];
+    (0..PLACES).filter(differs).map(|at| (at, world.members[at])).filter(|(_, member)| member.is_listed())
+}
+
+fn members(world: &World, found: Found<'_>) {
+    for (at, member) in places(world) {
+        let mut becomes = |what: &str, member: Member| found(what, Ok(world.with_member(at, member)));
+        match (member.stage(), member.condition()) {
+            (Stage::Unstarted, _) => becomes("a learner starts", member.with_stage(Stage::Behind)),
+            (stage, Condition::Up) => match stage {
+                Stage::Behind => becomes("a learner comes close", member.with_stage(Stage::Near)),
+                Stage::Near => {
+                    becomes("a learner has caught up", member.with_stage(Stage::Whole));
+                    becomes("a learner falls behind", member.with_stage(Stage::Behind));
+                }
+                Stage::Whole | Stage::Unstarted => {}
+            },
+            (_, Condition::Down | Condition::HiddenUp) => {
+                becomes("a member is back", member.with_condition(Condition::Up));
+            }
+            (_, Condition::HiddenDown) => becomes("a member is seen down", member.with_condition(Condition::Down)),
+        }
+        let has_started = member.stage() != Stage::Unstarted;
+        if world.faults > 0 && has_started && member.condition() == Condition::Up {
+            let mut faulty = |what: &str, condition| {
+                let hit = member.with_condition(condition);
+                let hit = if hit.lives() { hit } else { hit.with_leadership(false) };
+                let next = world.with_member(at, hit);
+                found(what, Ok(World { faults: world.faults - 1, ..next }));
+            };
+            faulty("a member goes down", Condition::Down);
+            faulty("a member is not to be seen", Condition::HiddenUp);
+            faulty("a member goes down unseen", Condition::HiddenDown);
+        }
+        if world.deletions > 0 && !member.is_deleted() && !member.votes() {
+            let next = world.with_member(at, member.deleted());
+            found("a Machine is being deleted", Ok(World { deletions: world.deletions - 1, ..next }));
+        }
+        let may_lead = member.votes() && member.lives() && view::has_majority(world);
+        if may_lead && !world.listed().any(Member::leads) {
+            found("a voter is elected", Ok(world.with_member(at, member.with_leadership(true))));
+        }
+    }
+}
+
+fn tools(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
+    let own = world.tools[tool];
+    let holds_lock = world.lock.is_some_and(|holder| usize::from(holder) == tool);
+    let may_lock = world.lock.is_none() || mutant == Mutant::LockIgnored;
+    match own.phase {
+        Phase::Idle => call(world, tool, mutant, found),
+        Phase::Locked => look(world, tool, mutant, found),
+        Phase::Adds | Phase::Promotes | Phase::HandsOver | Phase::Removes => {
+            found("a tool acts", act(world, tool));
+        }
+        Phase::Stopped if holds_lock && mutant != Mutant::LeaseNeverEnds => {
+            found("a lease ends", Ok(World { lock: None, ..*world }));
+        }
+        Phase::Stopped if may_lock && !holds_lock => found("a tool is called again", Ok(locked(world, tool))),
+        Phase::Stopped | Phase::Done => {}
+    }
+    if world.crashes > 0 && (own.phase == Phase::Locked || own.phase.has_step()) {
+        let killed = world.unaimed(tool).with_tool(tool, |tool| {
+            (tool.phase, tool.uses_word) = (Phase::Stopped, false);
+        });
+        found("a tool is killed", Ok(World { crashes: world.crashes - 1, ..killed }));
+    }
+}
+
+fn locked(world: &World, tool: usize) -> World {
+    World { lock: u8::try_from(tool).ok(), ..world.with_tool(tool, |tool| tool.phase = Phase::Locked) }
+}
+
+/// Somebody calls a tool, for anything. Who finds the lock taken is refused, as if he had not called.
+fn call(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
+    for (at, member) in places(world) {
+        let named = world.with_member(at, member.as_subject(tool)).with_tool(tool, |tool| tool.errand = Errand::Stop);
+        stop(&named, tool, mutant, found);
+    }
+    if world.lock.is_some() && mutant != Mutant::LockIgnored {
+        return;
+    }
+    let called = |errand, word| locked(world, tool).with_tool(tool, |tool| (tool.errand, tool.word) = (errand, word));
+    found("a tool is to add", Ok(called(Errand::Add, false)));
+    for (at, member) in places(world) {
+        let named = member.as_subject(tool);
+        let mut of = |what: &str, errand, word| found(what, Ok(called(errand, word).with_member(at, named)));
+        of("a tool is to remove", Errand::Remove, false);
+        if member.votes() {
+            of("a tool is to replace", Errand::Replace, false);
+            of("a tool is to remove at a word", Errand::Remove, true);
+        } else {
+            of("a tool is to promote", Errand::Promote, false);
+        }
+    }
+}
+
+fn done(world: &World, tool: usize) -> World {
+    let lock = world.lock.filter(|holder| usize::from(*holder) != tool);
+    let world = world.forgotten(tool).with_tool(tool, |tool| {
+        *tool = super::world::Tool { phase: Phase::Done, ..Default::default() };
+    });
+    World { lock, ..world }
+}
+
+/// Who stops a node asks in the same moment, and stops it at a yes.
+fn stop(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
+    let place = (0..PLACES).find(|at| world.members[*at].is_listed() && world.members[*at].is_subject(tool));
+    let Some(place) = place else { return found("a node is gone", Ok(done(world, tool))) };
+    let id = u64::try_from(place + 1).unwrap_or_default();
+    let answer = may_stop_among(&view::look(world, tool, mutant), id);
+    if answer != Answer::Yes && mutant != Mutant::StopWithoutMajority {
+        return;
+    }
+    let member = world.members[place];
+    let stopped = if member.stage() == Stage::Unstarted { member } else { member.with_condition(Condition::Down) };
+    let next = world.with_member(place, stopped.with_leadership(false));
+    found("a node is stopped", keeps_the_quorum(world, &next).map(|()| done(&next, tool)));
+}
+
+fn look(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
+    let seen = view::look(world, tool, mutant);
+    let Some(wish) = view::wish(world, tool) else { return };
+    let (step, uses_word) = match next(&seen, &wish, &view::words(world, tool, mutant)) {
+        Next::Done => return found("a tool is done", Ok(done(world, tool))),
+        Next::Step(step, passed) => (step, passed.uses_word && world.tools[tool].word),
+        Next::Forbidden(why) if mutant.passes_over(&why) => {
+            let Some(subject) = view::subject(world, tool) else { return };
+            (Step::Remove(subject), false)
+        }
+        Next::Forbidden(why) => {
+            // What passes is waited for, with the lock; else the tool ends, and a replacement may be called again.
+            if !why.passes() {
+                let lock = world.lock.filter(|holder| usize::from(*holder) != tool);
+                let refused = match world.tools[tool].errand {
+                    Errand::Replace => world.with_tool(tool, |tool| tool.phase = Phase::Stopped),
+                    _ => done(world, tool),
+                };
+                found("a tool is refused", Ok(World { lock, ..refused }));
+            }
+            return;
+        }
+    };
+    let (phase, aim) = match step {
+        Step::AddLearner(_) => (Phase::Adds, None),
+        Step::Promote(_) if mutant == Mutant::NeverPromoted => return,
+        Step::Promote(id) => (Phase::Promotes, Some(id)),
+        Step::MoveLeader { to } => (Phase::HandsOver, Some(to)),
+        Step::Remove(_) if mutant == Mutant::OldNeverGoes => return,
+        Step::Remove(id) => (Phase::Removes, Some(id)),
+    };
+    let mut next = world.with_tool(tool, |tool| (tool.phase, tool.uses_word) = (phase, uses_word));
+    if let Some(place) = aim.map(view::place) {
+        next.members[place] = next.members[place].as_aim(tool);
+    }
+    found("a tool looks", Ok(next));
+}
+
+/// The step, as etcd takes it: whatever a majority commits.
+fn act(world: &World, tool: usize) -> Result<World, Wrong> {
+    let own = world.tools[tool];
+    let mut next = world.unaimed(tool).with_tool(tool, |tool| {
+        (tool.phase, tool.uses_word) = (Phase::Locked, false);
+    });
+    let aim = (0..PLACES).find(|at| world.members[*at].is_aim(tool) && world.members[*at].is_listed());
+    if !view::has_majority(world) || !world.listed().any(Member::leads) {
+        return Ok(next);
+    }
+    match (own.phase, aim) {
+        (Phase::Adds, _) => {
+            let free = (0..PLACES).find(|at| next.members[*at] == Member::default());
+            let Some(free) = free else { return Err("there are more members than a state has room for".to_owned()) };
+            next.members[free] = Member::newcomer(tool).as_recent();
+        }
+        (Phase::Promotes, Some(at)) if !world.members[at].votes() => {
+            let learner = world.members[at];
+            if learner.is_deleted() {
+                return Err("a member is promoted whose Machine is being deleted".to_owned());
+            }
+            if learner.stage() != Stage::Whole {
+                return Err("a learner is promoted that has not caught up".to_owned());
+            }
+            next.members[at] = next.members[at].as_voter();
+        }
+        (Phase::HandsOver, Some(at)) => {
+            next.members = next.members.map(|member| member.with_leadership(false));
+            next.members[at] = next.members[at].with_leadership(true);
+        }
+        (Phase::Removes, Some(at)) => {
+            if world.members[at].leads() {
+                return Err("a leader is removed that has not handed over".to_owned());
+            }
+            next.members[at] = next.members[at].as_gone();
+            if own.uses_word {
+                // There may be fewer from now on.
+                next = next.with_tool(tool, |tool| tool.word = false);
+                next.wanted = next.wanted.min(u8::try_from(next.voters()).unwrap_or(next.wanted));
+            }
+        }
+        // What it is about is gone meanwhile: etcd refuses.
+        _ => return Ok(next),
+    }
+    keeps_the_quorum(world, &next)?;
+    keeps_its_size(world, &next)?;
+    if next.copies() < world.copies().min(usize::from(world.wanted)) && !own.uses_word {
+        return Err(format!("{} whole copies are left, of {} that are wanted", next.copies(), world.wanted));
+    }
+    Ok(next)
+}
+
+fn keeps_the_quorum(before: &World, after: &World) -> Result<(), Wrong> {
+    let lives = |world: &World| world.voters() > 0 && world.living_voters() >= quorum(world.voters());
+    if lives(before) && !lives(after) {
+        return Err(format!("the quorum is lost: {} of {} voters live", after.living_voters(), after.voters()));
+    }
+    Ok(())
+}
+
+fn keeps_its_size(before: &World, after: &World) -> Result<(), Wrong> {
+    let (count, most) = (after.listed().count(), usize::from(after.wanted) + 1);
+    let learners = count - after.voters();
+    if learners > 1 {
+        return Err(format!("there are {learners} learners"));
+    }
+    if count > most && count > before.listed().count() {
+        return Err(format!("there are {count} members, and {} voters are wanted", after.wanted));
+    }
+    Ok(())
+}
+
+/// Whether `tool` has nothing left to do: it is done, was never called, or a rule stands in its way that nothing but another wish
+/// changes.
+pub(super) fn has_ended(world: &World, tool: usize) -> bool {
+    let own = world.tools[tool];
+    if own.errand != Errand::Replace || own.phase == Phase::Done {
+        return true;
+    }
+    let Some(wish) = view::wish(world, tool) else { return true };
+    match next(&view::look(world, tool, Mutant::None), &wish, &view::words(world, tool, Mutant::None)) {
+        // Another tool has spent what was to replace it, or somebody deletes the newcomer.
+        Next::Forbidden(
+            Forbidden::TooMany { .. } | Forbidden::BeingDeleted { .. } | Forbidden::NoReplacement { .. },
+        ) => true,
+        // Another tool's learner, whose Machine goes, waits for somebody to remove it.
+        Next::Forbidden(Forbidden::LearnerListed { .. }) => {
+            world.listed().any(|member| !member.votes() && (member.is_deleted() || has_no_tool(world, member)))
+        }
+        _ => false,
+    }
+}
+
+/// Whether nobody will promote this learner any more.
+fn has_no_tool(world: &World, member: Member) -> bool {
+    (0..TOOLS).all(|tool| !member.is_new(tool) || world.tools[tool].phase == Phase::Done)
+}

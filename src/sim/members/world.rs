@@ -1,0 +1,323 @@
+//! One state: members as small numbers in order, so that states which differ by names only are one.
+
+/// How many members a state has room for: five voters, the one more that there may be, one that a broken rule adds, and one that
+/// was removed a moment ago.
+pub(super) const PLACES: usize = 8;
+/// How many tools there are.
+pub(super) const TOOLS: usize = 2;
+
+/// How a member is, in bits: the order of the numbers is the order of the members.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Member(u32);
+
+const THERE: u32 = 1;
+const VOTER: u32 = 1 << 1;
+const LEADER: u32 = 1 << 2;
+const DELETED: u32 = 1 << 3;
+/// It was removed, and not every member has applied that yet.
+const GONE: u32 = 1 << 4;
+/// The last change was about it.
+const RECENT: u32 = 1 << 5;
+const CONDITION: u32 = 6;
+const STAGE: u32 = 8;
+/// Of each tool: the member that it was called for, the one that it adds, and the one that its next step is about.
+const SUBJECT: u32 = 10;
+const NEW: u32 = 12;
+const AIM: u32 = 14;
+
+/// What is wrong with a member's machine, and what a tool can see of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Condition {
+    Up,
+    Down,
+    /// Nobody can tell whether it is up: it is.
+    HiddenUp,
+    /// Nobody can tell whether it is up: it is not.
+    HiddenDown,
+}
+
+/// How much of the data a member has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Unstarted,
+    Behind,
+    /// Caught up in this look, and not in the one before.
+    Near,
+    Whole,
+}
+
+impl Member {
+    pub(super) fn voter(leads: bool) -> Self {
+        let member = Self(THERE | VOTER).with_stage(Stage::Whole);
+        if leads { member.with(LEADER) } else { member }
+    }
+
+    pub(super) fn newcomer(tool: usize) -> Self {
+        Self(THERE).with(1 << (NEW + bit(tool)))
+    }
+
+    fn with(self, bits: u32) -> Self {
+        Self(self.0 | bits)
+    }
+
+    fn without(self, bits: u32) -> Self {
+        Self(self.0 & !bits)
+    }
+
+    fn has(self, bits: u32) -> bool {
+        self.0 & bits == bits
+    }
+
+    /// Whether it is in the member list.
+    pub(super) fn is_listed(self) -> bool {
+        self.has(THERE) && !self.has(GONE)
+    }
+
+    pub(super) fn is_gone(self) -> bool {
+        self.has(GONE)
+    }
+
+    pub(super) fn votes(self) -> bool {
+        self.is_listed() && self.has(VOTER)
+    }
+
+    pub(super) fn was_voter(self) -> bool {
+        self.has(VOTER)
+    }
+
+    pub(super) fn leads(self) -> bool {
+        self.is_listed() && self.has(LEADER)
+    }
+
+    pub(super) fn is_deleted(self) -> bool {
+        self.has(DELETED)
+    }
+
+    pub(super) fn is_recent(self) -> bool {
+        self.has(RECENT)
+    }
+
+    pub(super) fn condition(self) -> Condition {
+        match self.0 >> CONDITION & 3 {
+            0 => Condition::Up,
+            1 => Condition::Down,
+            2 => Condition::HiddenUp,
+            _ => Condition::HiddenDown,
+        }
+    }
+
+    pub(super) fn stage(self) -> Stage {
+        match self.0 >> STAGE & 3 {
+            0 => Stage::Unstarted,
+            1 => Stage::Behind,
+            2 => Stage::Near,
+            _ => Stage::Whole,
+        }
+    }
+
+    /// Whether it takes part in elections and commits.
+    pub(super) fn lives(self) -> bool {
+        matches!(self.condition(), Condition::Up | Condition::HiddenUp) && self.stage() != Stage::Unstarted
+    }
+
+    pub(super) fn is_subject(self, tool: usize) -> bool {
+        self.has(1 << (SUBJECT + bit(tool)))
+    }
+
+    pub(super) fn is_new(self, tool: usize) -> bool {
+        self.has(1 << (NEW + bit(tool)))
+    }
+
+    pub(super) fn is_aim(self, tool: usize) -> bool {
+        self.has(1 << (AIM + bit(tool)))
+    }
+
+    pub(super) fn with_condition(self, condition: Condition) -> Self {
+        self.without(3 << CONDITION).with((condition as u32) << CONDITION)
+    }
+
+    pub(super) fn with_stage(self, stage: Stage) -> Self {
+        self.without(3 << STAGE).with((stage as u32) << STAGE)
+    }
+
+    pub(super) fn with_leadership(self, leads: bool) -> Self {
+        if leads { self.with(LEADER) } else { self.without(LEADER) }
+    }
+
+    pub(super) fn as_voter(self) -> Self {
+        self.with(VOTER | RECENT)
+    }
+
+    pub(super) fn as_gone(self) -> Self {
+        self.without(LEADER).with(GONE | RECENT)
+    }
+
+    pub(super) fn as_recent(self) -> Self {
+        self.with(RECENT)
+    }
+
+    pub(super) fn deleted(self) -> Self {
+        self.with(DELETED)
+    }
+
+    pub(super) fn as_subject(self, tool: usize) -> Self {
+        self.with(1 << (SUBJECT + bit(tool)))
+    }
+
+    pub(super) fn as_aim(self, tool: usize) -> Self {
+        self.with(1 << (AIM + bit(tool)))
+    }
+
+    fn settled(self) -> Self {
+        if self.has(GONE) { Self::default() } else { self.without(RECENT) }
+    }
+
+    fn unaimed(self, tool: usize) -> Self {
+        self.without(1 << (AIM + bit(tool)))
+    }
+
+    fn under_the_other_tools_name(self) -> Self {
+        const FIRST: u32 = 1 << SUBJECT | 1 << NEW | 1 << AIM;
+        Self(self.0 & !(FIRST | FIRST << 1) | (self.0 & FIRST) << 1 | self.0 >> 1 & FIRST)
+    }
+
+    /// Who a finished tool was called for is of no weight any more.
+    fn forgotten(self, tool: usize) -> Self {
+        let of_tool = 1 << bit(tool);
+        self.without(of_tool << SUBJECT | of_tool << NEW | of_tool << AIM)
+    }
+}
+
+fn bit(tool: usize) -> u32 {
+    u32::from(tool != 0)
+}
+
+/// What a tool is called for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Errand {
+    #[default]
+    None,
+    Stop,
+    Remove,
+    Promote,
+    Replace,
+    Add,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Phase {
+    #[default]
+    Idle,
+    /// It holds the lock, and looks next.
+    Locked,
+    /// It has looked, and takes this step next.
+    Adds,
+    Promotes,
+    HandsOver,
+    Removes,
+    /// It was killed or refused, and may be called again.
+    Stopped,
+    Done,
+}
+
+impl Phase {
+    pub(super) fn has_step(self) -> bool {
+        matches!(self, Self::Adds | Self::Promotes | Self::HandsOver | Self::Removes)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Tool {
+    pub(super) errand: Errand,
+    pub(super) phase: Phase,
+    /// Whether an operator said that there may be fewer voters.
+    pub(super) word: bool,
+    /// Whether the step that is next is taken at that word.
+    pub(super) uses_word: bool,
+}
+
+/// All of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct World {
+    pub(super) members: [Member; PLACES],
+    pub(super) tools: [Tool; TOOLS],
+    pub(super) lock: Option<u8>,
+    pub(super) wanted: u8,
+    /// How many faults, crashes of tools, and deletions of Machines are left.
+    pub(super) faults: u8,
+    pub(super) crashes: u8,
+    pub(super) deletions: u8,
+}
+
+impl World {
+    pub(super) fn new(voters: u8, wanted: u8, faults: u8) -> Self {
+        let mut world = Self { wanted, faults, crashes: 1, deletions: 1, ..Self::default() };
+        for (at, place) in world.members.iter_mut().take(usize::from(voters)).enumerate() {
+            *place = Member::voter(at == 0);
+        }
+        world.in_order()
+    }
+
+    pub(super) fn listed(&self) -> impl Iterator<Item = Member> {
+        self.members.into_iter().filter(|member| member.is_listed())
+    }
+
+    pub(super) fn voters(&self) -> usize {
+        self.listed().filter(|member| member.votes()).count()
+    }
+
+    pub(super) fn living_voters(&self) -> usize {
+        self.listed().filter(|member| member.votes() && member.lives()).count()
+    }
+
+    /// Voters that live and have all of the data.
+    pub(super) fn copies(&self) -> usize {
+        self.listed().filter(|member| member.votes() && member.lives() && member.stage() == Stage::Whole).count()
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        !self.members.iter().any(|member| member.is_recent())
+    }
+
+    /// Whether a tool has looked and not acted yet: then nothing but tools moves.
+    pub(super) fn acts(&self) -> bool {
+        self.tools.iter().any(|tool| tool.phase.has_step())
+    }
+
+    pub(super) fn with_member(mut self, at: usize, member: Member) -> Self {
+        self.members[at] = member;
+        self
+    }
+
+    pub(super) fn with_tool(mut self, tool: usize, change: impl FnOnce(&mut Tool)) -> Self {
+        change(&mut self.tools[tool]);
+        self
+    }
+
+    pub(super) fn settled(mut self) -> Self {
+        self.members = self.members.map(Member::settled);
+        self
+    }
+
+    pub(super) fn unaimed(mut self, tool: usize) -> Self {
+        self.members = self.members.map(|member| member.unaimed(tool));
+        self
+    }
+
+    pub(super) fn forgotten(mut self, tool: usize) -> Self {
+        self.members = self.members.map(|member| member.forgotten(tool));
+        self
+    }
+
+    /// The one of all states that differ by names only.
+    pub(super) fn in_order(mut self) -> Self {
+        if self.tools[0] > self.tools[1] {
+            self.tools.swap(0, 1);
+            self.lock = self.lock.map(|holder| 1 - holder);
+            self.members = self.members.map(Member::under_the_other_tools_name);
+        }
+        self.members.sort_unstable();
+        self
+    }
+}

@@ -1,0 +1,191 @@
+//! A survivor with a trouble of its own while the stand-in comes: no room for a write, a long queue of entries that it has not
+//! applied, a disk that is slow to sync. The stand-in takes over or gives up in its time; what was acknowledged is there.
+
+use std::collections::BTreeSet;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use etcd_client::{AlarmAction, AlarmType, ConnectOptions, PutOptions};
+use tandem::clock;
+use tandem::etcd::peer::{GivenUp, Taken};
+
+use super::pair::{Pair, Survivor, WITHIN};
+use crate::each_version;
+use crate::etcd::{Asker, Etcd, until};
+
+/// How long the pair is without one of its members before the stand-in comes.
+const ALONE: Duration = Duration::from_millis(1500);
+/// The smallest room for data that soon is too small.
+const QUOTA: &str = "4194304";
+/// Beyond its own limit a stand-in still has to be told that its time is over.
+const IN_TIME: Duration = Duration::from_secs(5);
+
+/// Stands in once, with the looks anew that a caller has; how it ended, and that it ended in its time.
+fn bounded(survivor: &Survivor) -> Result<Taken, GivenUp> {
+    let one = |wish: &_| {
+        let began = Instant::now();
+        let outcome = tandem::etcd::peer::stand_in(&survivor.place, wish, WITHIN);
+        assert!(began.elapsed() < IN_TIME, "it took {:?}: {outcome:?}", began.elapsed());
+        outcome
+    };
+    survivor.looking_anew(one)
+}
+
+/// Writes until etcd has no room; what it acknowledged.
+fn fill(etcd: &Etcd) -> BTreeSet<String> {
+    let mut asker = etcd.client();
+    let mut acknowledged = BTreeSet::new();
+    for number in 0.. {
+        let key = format!("w/{number}");
+        match asker.put(&key, vec![7; 100_000]) {
+            Ok(()) => acknowledged.insert(key),
+            Err(error) => {
+                assert!(error.to_string().contains("database space exceeded"), "{error}");
+                break;
+            }
+        };
+    }
+    acknowledged
+}
+
+#[test]
+fn an_etcd_without_room_is_taken_over_and_says_so_still() {
+    each_version(|version, root| {
+        let pair = Pair::start_with(version, root, &["--quota-backend-bytes", QUOTA]);
+        let (mut survivor, mut dead) = pair.split(true);
+        let acknowledged = fill(&survivor.etcd);
+        dead.kill();
+        clock::sleep(ALONE);
+        survivor.stand_in();
+        assert_eq!(survivor.voters(), [survivor.me]);
+        let mut asker = survivor.etcd.client();
+        let refused = asker.put("w/after", vec![1]).unwrap_err().to_string();
+        assert!(refused.contains("database space exceeded"), "{refused}");
+        survivor.has_all(&acknowledged);
+        // It says so still, for whoever disarms it.
+        survivor.writes_its_log();
+        let Asker { runtime, client } = &mut asker;
+        let alarms = runtime.block_on(client.alarm(AlarmAction::Get, AlarmType::None, None)).unwrap();
+        assert!(alarms.alarms().iter().any(|alarm| alarm.member_id() == survivor.me));
+        survivor.restart();
+        survivor.has_all(&acknowledged);
+    });
+}
+
+/// How many writes are on their way at once, and what each weighs.
+const IN_FLIGHT: usize = 3000;
+const WEIGHT: usize = 20_000;
+
+/// Sends all of them at once to `etcd`, ends `dead` in the middle, and tells which were acknowledged, in the end.
+fn burst(etcd: &Etcd, dead: &mut Etcd) -> std::thread::JoinHandle<BTreeSet<String>> {
+    let url = etcd.place.client_url.clone();
+    let (began, begun) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let Asker { runtime, client } = Asker::new(&url, ConnectOptions::new().with_timeout(Duration::from_secs(10)));
+        runtime.block_on(async {
+            let writes: Vec<_> = (0..IN_FLIGHT)
+                .map(|number| {
+                    let mut client = client.clone();
+                    tokio::spawn(async move {
+                        let key = format!("w/{number:05}");
+                        let put = client.put(key.clone(), vec![7; WEIGHT], None::<PutOptions>).await;
+                        put.ok().map(|_| key)
+                    })
+                })
+                .collect();
+            let mut acknowledged = BTreeSet::new();
+            for (number, write) in writes.into_iter().enumerate() {
+                acknowledged.extend(write.await.unwrap());
+                if number == IN_FLIGHT / 10 {
+                    let _ = began.send(());
+                }
+            }
+            acknowledged
+        })
+    });
+    let _ = begun.recv();
+    dead.kill();
+    thread
+}
+
+#[test]
+fn a_long_queue_of_entries_is_taken_along() {
+    each_version(|version, root| {
+        for leader_dies in [true, false] {
+            let dir = root.join(if leader_dies { "leader" } else { "follower" });
+            std::fs::create_dir(&dir).unwrap();
+            let (mut survivor, mut dead) = Pair::start(version, &dir).split(leader_dies);
+            let writes = burst(&survivor.etcd, &mut dead);
+            clock::sleep(ALONE);
+            let taken = bounded(&survivor).unwrap_or_else(|error| panic!("{error}"));
+            let acknowledged = writes.join().unwrap();
+            println!("etcd {}: {taken}; {} of {IN_FLIGHT} acknowledged", version.number, acknowledged.len());
+            assert_eq!(survivor.voters(), [survivor.me]);
+            survivor.has_all(&acknowledged);
+            survivor.writes_its_log();
+            survivor.restart();
+            survivor.has_all(&acknowledged);
+        }
+    });
+}
+
+/// strace, which lets every sync of a process take its time; ended with it.
+struct SlowSyncs(Child);
+
+impl SlowSyncs {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "strace is attached as long as the test says, and not a command that answers"
+    )]
+    fn of(etcd: &Etcd, each: Duration) -> Self {
+        let inject = format!("inject=fsync,fdatasync:delay_enter={}", each.as_micros());
+        let mut strace = Command::new("/usr/bin/strace")
+            .args(["-f", "-q", "-e", "trace=fsync,fdatasync", "-e", &inject, "-o", "/dev/null", "-p"])
+            .arg(etcd.pid().to_string())
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("strace: {error}; type 'apt-get install strace'"));
+        let status = format!("/proc/{}/status", etcd.pid());
+        until("strace to be attached", || {
+            let text = std::fs::read_to_string(&status).ok()?;
+            assert!(strace.try_wait().unwrap().is_none(), "strace has ended: it may trace no other process here");
+            text.lines().any(|line| line.starts_with("TracerPid:") && !line.ends_with("\t0")).then_some(())
+        });
+        Self(strace)
+    }
+}
+
+impl Drop for SlowSyncs {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// etcd answers nobody before its log is on the disk: within its three seconds the stand-in cannot end. It gives up, and what it
+/// began is finished by the next one, or by a start: here by both, one after the other.
+#[test]
+fn a_disk_that_syncs_in_three_seconds_is_not_waited_for() {
+    each_version(|version, root| {
+        let (mut survivor, mut dead) = Pair::start(version, root).split(true);
+        let acknowledged: BTreeSet<String> = (0..50).map(|number| format!("w/{number}")).collect();
+        let mut asker = survivor.etcd.client();
+        for key in &acknowledged {
+            asker.put(key, vec![1]).unwrap();
+        }
+        let slow = SlowSyncs::of(&survivor.etcd, Duration::from_secs(3));
+        dead.kill();
+        clock::sleep(ALONE);
+        let outcome = bounded(&survivor);
+        println!("etcd {}, a sync takes 3 s: {outcome:?}", version.number);
+        assert!(outcome.is_err(), "etcd was proven to serve before its log was on the disk");
+        drop(slow);
+        until("a stand-in on the disk as it was", || bounded(&survivor).ok());
+        assert_eq!(survivor.voters(), [survivor.me]);
+        survivor.has_all(&acknowledged);
+        survivor.writes_its_log();
+        survivor.restart();
+        survivor.has_all(&acknowledged);
+    });
+}

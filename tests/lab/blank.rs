@@ -1,0 +1,144 @@
+//! Hosts with nothing but the packages: no cluster, no certificates, no keys. What systemd does on a real one, a service
+//! manager of the lab's does there ([`crate::units`]), and `root` of either may log in on the other.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::node::{NODES, Node};
+use crate::release;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::tls;
+use crate::units;
+
+/// What the packages of a distribution leave behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blank {
+    /// RPMs: no configuration, and nothing runs but sshd.
+    Rpm,
+    /// Debian's: an example of a `corosync.conf`, with which Corosync and Pacemaker run at once, each host a cluster of its
+    /// own; and pcsd.
+    Debian,
+}
+
+const SETTING: &str = "blank";
+/// What Debian's packages enable as they are installed, and RPMs do not.
+const ENABLED: &[&str] = &["corosync", "pacemaker", "pcsd", "pcsd-ruby"];
+/// What they put into `/etc` beside that.
+const CONFIGURED: &[&str] = &["corosync/corosync.conf", "corosync/authkey", "pacemaker/authkey"];
+/// Directories that packages make, relative to the host's `/var`, and their modes.
+const DIRS: &[(&str, u32)] = &[
+    ("lib/corosync", 0o755),
+    ("lib/containers", 0o755),
+    ("lib/cni", 0o755),
+    ("lib/pcsd", 0o700),
+    ("log/corosync", 0o755),
+    ("log/pcsd", 0o700),
+    ("log/cluster", 0o755),
+];
+const WANTS: &str = "systemd/system/multi-user.target.wants";
+/// The class of devices that tells a machine's UUID; this machine may have none, and would tell the same one to both hosts.
+const DMI: &str = "class/dmi/id";
+
+impl Blank {
+    pub fn parse(text: &str) -> Result<Self> {
+        match text {
+            "rpm" => Ok(Self::Rpm),
+            "debian" => Ok(Self::Debian),
+            other => Err(format!("'{other}' is no kind of blank host; type --blank rpm or --blank debian").into()),
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Rpm => "rpm",
+            Self::Debian => "debian",
+        }
+    }
+
+    /// Of a lab that is up.
+    pub fn of(lab: &Lab) -> Option<Self> {
+        lab.setting(SETTING).and_then(|word| Self::parse(&word).ok())
+    }
+}
+
+/// Remembers it for everything that is done with this lab.
+pub fn remember(lab: &Lab, blank: Option<Blank>) -> Result<()> {
+    lab.set(SETTING, blank.map_or("", Blank::word))
+}
+
+/// What its disks hold instead of a cluster. The machine's own packages are Debian's.
+pub fn furnish(lab: &Lab, node: Node, blank: Blank) -> Result<()> {
+    for (path, mode) in DIRS {
+        let (role, rest) = path.split_once('/').unwrap_or((path, ""));
+        let dir = lab.disk(node, &format!("var-{role}")).join(rest);
+        sh::make_dir(&dir)?;
+        fs::set_permissions(&dir, fs::Permissions::from_mode(*mode))?;
+    }
+    if blank == Blank::Rpm {
+        let links = ENABLED.iter().map(|unit| format!("{WANTS}/{unit}.service"));
+        for path in CONFIGURED.iter().map(|path| (*path).to_owned()).chain(links) {
+            take_away(lab, node, &path)?;
+        }
+    }
+    let systemctl = lab.disk(node, "usr").join("bin/systemctl");
+    sh::make_dir(&lab.disk(node, "usr").join("bin"))?;
+    sh::write(&systemctl, units::SYSTEMCTL)?;
+    fs::set_permissions(&systemctl, fs::Permissions::from_mode(0o755))?;
+    let dmi = lab.node_dir(node).join(DMI);
+    sh::make_dir(&dmi)?;
+    sh::write(&dmi.join("product_uuid"), format!("{}\n", node.uuid()))
+}
+
+/// The directory that is laid over the host's `/sys/class`.
+pub fn devices(lab: &Lab, node: Node) -> std::path::PathBuf {
+    lab.node_dir(node).join("class")
+}
+
+/// Hides what the tree below the host's `/etc` has there.
+fn take_away(lab: &Lab, node: Node, path: &str) -> Result<()> {
+    let below = release::root(lab).join("etc").join(path);
+    if fs::symlink_metadata(&below).is_err() {
+        return Ok(());
+    }
+    let hidden = lab.disk(node, "etc").join(path);
+    sh::make_dir(hidden.parent().unwrap_or(Path::new("/")))?;
+    // How an overlay says that something was deleted.
+    sh::run("mknod", &[hidden.as_os_str(), "c".as_ref(), "0".as_ref(), "0".as_ref()]).map(drop)
+}
+
+/// Keys for sshd, and for `root` of each host to log in on the other without a question.
+pub fn make_keys(lab: &Lab) -> Result<()> {
+    NODES.into_iter().try_for_each(|node| make_keys_of(lab, node))?;
+    for node in NODES {
+        let peer = node.other();
+        let public = |role: &str, path: &str| fs::read_to_string(lab.disk(peer, role).join(path));
+        let ssh = lab.disk(node, "root").join(".ssh");
+        let names = format!("{peer},{},{}", peer.ip(), peer.ipv6());
+        let known = format!("{names} {}", public("etc", "ssh/ssh_host_ed25519_key.pub")?);
+        sh::write(&ssh.join("known_hosts"), known)?;
+        tls::write_secret(&ssh.join("authorized_keys"), public("root", ".ssh/id_ed25519.pub")?.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Keys of one host alone, which nobody knows yet.
+pub fn make_keys_of(lab: &Lab, node: Node) -> Result<()> {
+    let (ssh, root) = (lab.disk(node, "etc").join("ssh"), lab.disk(node, "root").join(".ssh"));
+    for dir in [&ssh, &root] {
+        sh::make_dir(dir)?;
+    }
+    fs::set_permissions(lab.disk(node, "root"), fs::Permissions::from_mode(0o700))?;
+    fs::set_permissions(&root, fs::Permissions::from_mode(0o700))?;
+    for (file, who) in
+        [(ssh.join("ssh_host_ed25519_key"), format!("root@{node}")), (root.join("id_ed25519"), format!("root@{node}"))]
+    {
+        let words = ["-q", "-t", "ed25519", "-N", "", "-C", &who, "-f"].map(std::ffi::OsStr::new);
+        sh::run("ssh-keygen", &[&words[..], &[file.as_os_str()]].concat())?;
+    }
+    // No key of the machine's own.
+    let config = ssh.join("sshd_config.d");
+    sh::make_dir(&config)?;
+    sh::write(&config.join("lab.conf"), "HostKey /etc/ssh/ssh_host_ed25519_key\n")
+}

@@ -1,0 +1,109 @@
+//! What the survivor of a power cut tells: exactly the events of it, in order, once for all recipients; and a recipient that was
+//! down gets all of them later.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::steps;
+use crate::check::{eventually, must};
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::pcs;
+use crate::power;
+use crate::redundant;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+const ID: &str = "tandem";
+const PATH: &str = "path=/usr/libexec/tandem/alert";
+/// A recipient that is there, and one whose directory is not.
+const UP: &str = "/var/log/tandem-events";
+const LATER: &str = "/var/log/later/tandem-events";
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let victim = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    let survivor = victim.other();
+    pcs::run(lab, survivor, &["alert", "create", &format!("id={ID}"), PATH])?;
+    for recipient in ["journal", &format!("file:{UP}"), &format!("file:{LATER}")] {
+        pcs::run(lab, survivor, &["alert", "recipient", "add", ID, &format!("value={recipient}")])?;
+    }
+    let mut writers = super::writing(lab)?;
+    redundant::wait(lab)?;
+    let before = NODES.map(|node| told(lab, node).last().map_or(0, |last| last.number));
+    println!("   cutting the power of {victim}, which leads etcd");
+    steps::cut(lab, victim)?;
+    let seen = |node: Node| -> Vec<Told> {
+        let begin = before[NODES.iter().position(|one| *one == node).unwrap_or_default()];
+        told(lab, node).into_iter().filter(|event| event.number > begin).collect()
+    };
+    eventually("the survivor tells of the cut", || names(&seen(survivor)), |names| names.len() >= 3)?;
+    if !power::is_on(lab, victim) {
+        power::on(lab, victim)?;
+    }
+    etcd::wait_two_voters(lab, Duration::from_secs(180))?;
+    redundant::wait(lab)?;
+    let expected: Vec<String> = [
+        format!("Error PacemakerNodeOffline {victim}"),
+        format!("Warning PacemakerFencingEvent {victim}"),
+        format!("Error EtcdAlone {survivor}"),
+        format!("Normal PacemakerNodeOnline {victim}"),
+    ]
+    .into();
+    let of_the_cut = || {
+        let all = names(&seen(survivor));
+        all.into_iter().filter(|name| !name.contains("EtcdRedundant")).collect::<Vec<_>>()
+    };
+    eventually("the survivor tells exactly what happened", of_the_cut, |names| *names == expected)?;
+    // Whichever agent finds two voters first writes it down, and tells it.
+    let again =
+        || NODES.into_iter().flat_map(|node| names(&seen(node))).filter(|name| name.contains("EtcdRedundant")).count();
+    eventually("two voters are told of once", again, |count| *count == 1)?;
+    are_brought(lab, survivor)?;
+    pcs::run(lab, survivor, &["alert", "delete", ID])?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// What is kept reaches whoever is up, and who was down, later.
+fn are_brought(lab: &Lab, node: Node) -> Result<()> {
+    let test = ["tandem", "events", "test"];
+    let first = host::output(lab, node, &test)?;
+    must("a recipient that is down is told of", first.text(), |text| {
+        !first.ok && text.contains("1 of 3 recipients were not reached") && text.contains("No such file")
+    })?;
+    host::must(lab, node, &["mkdir", "/var/log/later"])?;
+    host::must(lab, node, &test)?;
+    let brought = [UP, LATER].map(|file| host::said(lab, node, &["cat", file]));
+    must("both files hold the same", brought, |[up, later]| up == later && up.contains("PacemakerNodeOffline"))?;
+    let journal = host::said(lab, node, &["cat", "/var/log/messages"]);
+    must("the journal has it, too", journal.contains("PacemakerNodeOffline"), |has| *has)?;
+    Ok(())
+}
+
+/// An event, as far as it matters here.
+#[derive(Debug)]
+struct Told {
+    number: u64,
+    name: String,
+    message: String,
+}
+
+/// What a node tells.
+fn told(lab: &Lab, node: Node) -> Vec<Told> {
+    let said = host::said(lab, node, &["tandem", "events", "--json", "--since", "1h"]);
+    let document: Value = serde_json::from_str(&said).unwrap_or_default();
+    let text = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
+    let told = |event: &Value| Told {
+        number: event["number"].as_u64().unwrap_or_default(),
+        name: format!("{} {} {}", text(event, "type"), text(event, "reason"), text(event, "node")),
+        message: text(event, "message"),
+    };
+    document["events"].as_array().map(|events| events.iter().map(told).collect()).unwrap_or_default()
+}
+
+/// Types, reasons and nodes. Where fence devices are moved to is Pacemaker's choice.
+fn names(events: &[Told]) -> Vec<String> {
+    events.iter().filter(|event| !event.message.contains("fence-")).map(|event| event.name.clone()).collect()
+}

@@ -1,0 +1,167 @@
+//! `tandem fencing check` says nothing of a healthy lab and finds a BMC that refuses; `tandem fencing test` refuses what it
+//! has to, and then fences a node under writers: nothing is lost, and what it measured is what the lab saw.
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::bmc;
+use crate::check::{eventually, must};
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::node::{BMC_PASSWORD, NODES, Node};
+use crate::pcs;
+use crate::sh::Result;
+use crate::state::{self, Lab};
+use crate::up::Wish;
+use crate::writer::Writers;
+
+/// The node that is fenced, and the one where the administrator sits.
+const VICTIM: Node = Node::Two;
+const SEAT: Node = Node::One;
+/// How far a time may be off from the lab's own.
+const CLOSE: f64 = 0.5;
+/// A lab without the collector's timer: what it would publish is missing.
+const WITHOUT_COLLECTOR: &str = "not-collected";
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    for node in NODES {
+        let uuid = format!("system_uuid={}", node.uuid());
+        pcs::run(lab, SEAT, &["stonith", "update", &cluster::fence_device(node), &uuid])?;
+    }
+    healthy(lab)?;
+    refused(lab)?;
+    tested(lab)
+}
+
+/// The exit code of a command on the administrator's node, and what it printed.
+fn typed(lab: &Lab, command: &str) -> Result<(i32, String)> {
+    let answer = host::typed(lab, SEAT, command)?;
+    if answer.1.contains(BMC_PASSWORD) {
+        return Err(format!("'{command}' shows the BMC's password").into());
+    }
+    Ok(answer)
+}
+
+fn findings(lab: &Lab) -> Result<(i32, Vec<String>)> {
+    let (code, said) = typed(lab, "tandem fencing check --json")?;
+    let answer: Value = serde_json::from_str(&said).map_err(|error| format!("{error}: {said}"))?;
+    let ids = answer["findings"].as_array().into_iter().flatten().filter_map(|one| one["id"].as_str());
+    Ok((code, ids.filter(|id| *id != WITHOUT_COLLECTOR).map(str::to_owned).collect()))
+}
+
+fn healthy(lab: &Lab) -> Result<()> {
+    let nothing = eventually(
+        "the check says nothing of a healthy lab",
+        || findings(lab),
+        |found| found.as_ref().is_ok_and(|(_, ids)| ids.is_empty()),
+    )??;
+    must("its exit code", nothing.0, |code| [0, 3].contains(code)).map(drop)
+}
+
+/// Nobody is fenced where that makes no sense, or would not work.
+fn refused(lab: &Lab) -> Result<()> {
+    let before = state::since_epoch();
+    for (command, words) in [
+        ("tandem fencing test node1 --confirm node1", "no node fences itself"),
+        ("tandem fencing test node3 --confirm node3", "no node is called 'node3'"),
+        ("tandem fencing test node2 --confirm node1", "was not typed"),
+        ("tandem fencing test node2 < /dev/null", "was not typed"),
+    ] {
+        let (code, said) = typed(lab, command)?;
+        must(command, (code, said.as_str()), |(code, said)| *code == 1 && said.contains(words))?;
+    }
+    bmc::set_mode(lab, VICTIM, "refuse")?;
+    let found = findings(lab);
+    let test = typed(lab, "tandem fencing test node2 --confirm node2");
+    bmc::set_mode(lab, VICTIM, "ok")?;
+    must("a BMC that refuses is found", found?, |(code, ids)| *code == 4 && ids.contains(&"bmc-fails".to_owned()))?;
+    must("and nobody is fenced then", test?, |(code, said)| *code == 1 && said.contains("is not fenced for a test"))?;
+    let log = std::fs::read_to_string(lab.bmc_log()).unwrap_or_default();
+    let after = state::stamp(before);
+    must("no reset was sent", log.lines().filter(|line| **line > *after && line.contains("POST ")).count(), |count| {
+        *count == 0
+    })?;
+    // The device's own monitor may have met the refusal.
+    pcs::run(lab, SEAT, &["resource", "cleanup", &cluster::fence_device(VICTIM)])?;
+    healthy(lab)
+}
+
+fn tested(lab: &Lab) -> Result<()> {
+    let mut writers = super::writing(lab)?;
+    let (done, waits) = mpsc::channel();
+    let for_thread = lab.clone();
+    std::thread::spawn(move || {
+        let command = "tandem fencing test node2 --confirm node2 --timeout 5m --json 2> /dev/null";
+        let _ = done.send(typed(&for_thread, command).map_err(|error| error.to_string()));
+    });
+    let seen = watch(lab, &writers, &waits)?;
+    let answer = seen.answer;
+    let at = &answer["at"];
+    println!("   {}", answer["seconds"]);
+    must("the test passed", &answer, |answer| answer["passed"] == true && answer["why"].is_null())?;
+    must("it was node2, by node1", &answer, |answer| answer["node"] == "node2" && answer["by"] == "node1")?;
+    let began = at.as_str().and_then(since_epoch).ok_or_else(|| format!("no time: {at}"))?;
+    let (gap, _) = writers.longest_gap();
+    close(&answer, "longest_pause", gap.as_secs_f64())?;
+    close(&answer, "voter", seen.voter.saturating_sub(began).as_secs_f64())?;
+    let on = steps_of(lab, began, "is switched on").ok_or("the lab did not see it switched on")?;
+    close(&answer, "on", on)?;
+    let tested = ["crm_attribute", "--node", "node2", "--lifetime", "forever", "--name", "etcd_fencing_tested"];
+    let said = host::must(lab, SEAT, &[&tested[..], &["--query", "--quiet"]].concat())?;
+    must("the attribute", said.trim().to_owned(), |said| said.parse::<u64>().is_ok_and(|at| at == began.as_secs()))?;
+    let kept = host::must(lab, SEAT, &["stat", "--format=%a %n", "/var/lib/tandem/fencing-tests.jsonl"])?;
+    must("the record", kept, |kept| kept.starts_with("600 "))?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// What the lab saw while the test ran.
+struct Watched {
+    answer: Value,
+    /// When the victim voted again, since 1970.
+    voter: Duration,
+}
+
+type Said = std::result::Result<(i32, String), String>;
+
+/// Looks at the survivor's members until the command has ended.
+fn watch(lab: &Lab, writers: &Writers, waits: &mpsc::Receiver<Said>) -> Result<Watched> {
+    let (mut alone, mut voter) = (false, None);
+    let limit = Instant::now() + Duration::from_secs(400);
+    while Instant::now() < limit {
+        match etcd::view(lab, SEAT).map(|view| view.voters.len()) {
+            Ok(1) => alone = true,
+            Ok(2) if alone => voter = voter.or_else(|| Some(state::since_epoch())),
+            _ => {}
+        }
+        let Ok(said) = waits.recv_timeout(Duration::from_millis(100)) else { continue };
+        let (code, said) = said?;
+        println!("   {} writes were acknowledged meanwhile", writers.count());
+        let answer: Value = serde_json::from_str(&said).map_err(|error| format!("{error}: {said}"))?;
+        must("its exit code", (code, &answer), |(code, _)| *code == 0)?;
+        return Ok(Watched { answer, voter: voter.ok_or("the lab did not see the node vote again")? });
+    }
+    Err("the test of fencing did not end".into())
+}
+
+/// Seconds since `began` at which the lab's own events first say `words` of the victim.
+fn steps_of(lab: &Lab, began: Duration, words: &str) -> Option<f64> {
+    let events = std::fs::read_to_string(lab.events()).unwrap_or_default();
+    let after = state::stamp(began);
+    let line = events.lines().find(|line| **line > *after && line.contains(&format!("{VICTIM} {words}")))?;
+    let at = state::since_stamp(line.split_once(' ')?.0, began);
+    Some(at.as_secs_f64())
+}
+
+/// As the record has it: RFC 3339 with milliseconds.
+fn since_epoch(text: &str) -> Option<Duration> {
+    humantime::parse_rfc3339(text).ok()?.duration_since(std::time::UNIX_EPOCH).ok()
+}
+
+fn close(answer: &Value, what: &str, seen: f64) -> Result<()> {
+    let told = answer["seconds"][what].as_f64().ok_or_else(|| format!("{what} was not measured: {answer}"))?;
+    println!("   {what}: {told:.1} s told, {seen:.1} s seen");
+    if (told - seen).abs() <= CLOSE { Ok(()) } else { Err(format!("{what}: {told} s told, {seen:.2} s seen").into()) }
+}

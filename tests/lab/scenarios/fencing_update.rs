@@ -1,0 +1,149 @@
+//! A BMC's password changes, and its node's power is cut at a random moment of that: it is fenced as soon as ever, the account is
+//! not locked, and the password is in no log.
+
+use std::time::{Duration, Instant};
+
+use super::steps::{self, Chance};
+use crate::bmc::accounts;
+use crate::check::must;
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::node::{BMC_USER, NODES, Node};
+use crate::pcs;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+use crate::writer::Writers;
+
+/// The node that is fenced, and the one where the administrator sits.
+const VICTIM: Node = Node::Two;
+const SEAT: Node = Node::One;
+const FILE: &str = "/etc/tandem/bmc-node2";
+/// In it a new password is handed to the command, which no argument may hold.
+const NEW: &str = "/root/new-password";
+/// Rounds of each kind: by day, and by `TANDEM_UPDATES` at night.
+const ROUNDS: u64 = 2;
+const AT_NIGHT: &str = "TANDEM_UPDATES";
+/// How much longer than without an update fencing may take.
+const LATER: Duration = Duration::from_secs(5);
+/// An update takes about this long.
+const SPAN: Duration = Duration::from_secs(4);
+const PATIENCE: Duration = Duration::from_secs(90);
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// A file on each node, and `--change-at-bmc` once both have both passwords.
+    File,
+    /// In the CIB: another account of the BMC's, which it has beside the old one.
+    Cib,
+}
+
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    let rounds = std::env::var(AT_NIGHT).ok().and_then(|text| text.parse().ok()).unwrap_or(ROUNDS);
+    let mut chance = Chance::begin()?;
+    let mut writers = super::writing(lab)?;
+    accounts::set_locks(lab, VICTIM, true)?;
+    lab.set("boot-delay", "3")?;
+    let usual = cut_and_wait(lab, &writers, Duration::ZERO)?;
+    println!("   without an update the first write came after {:.1} s", usual.as_secs_f64());
+    let mut number = 0;
+    for kind in [Kind::Cib, Kind::File] {
+        prepare(lab, kind)?;
+        for _ in 0..rounds {
+            number += 1;
+            let password = format!("lab-s3cret-{number}");
+            round(lab, &writers, kind, &password, chance.pause(SPAN), usual)?;
+        }
+    }
+    no_password_in_a_log(lab, number)?;
+    accounts::set_locks(lab, VICTIM, false)?;
+    lab.set("boot-delay", &wish.boot_delay.to_string())?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// The device as this kind has it.
+fn prepare(lab: &Lab, kind: Kind) -> Result<()> {
+    let device = cluster::fence_device(VICTIM);
+    match kind {
+        Kind::Cib => Ok(()),
+        Kind::File => {
+            for node in NODES {
+                host::put(lab, node, FILE, &format!("{}\n", accounts::password(lab, VICTIM)))?;
+                host::must(lab, node, &["chmod", "600", FILE])?;
+            }
+            let (user, file) = (format!("username={BMC_USER}"), format!("password_file={FILE}"));
+            pcs::run(lab, SEAT, &["stonith", "update", &device, "password=", &user, &file])
+        }
+    }
+}
+
+fn round(lab: &Lab, writers: &Writers, kind: Kind, new: &str, pause: Duration, usual: Duration) -> Result<()> {
+    let user = accounts::USERS[usize::from(new.ends_with(['0', '2', '4', '6', '8']))];
+    let update = match kind {
+        Kind::Cib => {
+            // The account that the device has now is neither this one nor changed by it.
+            accounts::set_account(lab, VICTIM, user, new)?;
+            format!("tandem fencing update node2 --username {user} --password-file {NEW}")
+        }
+        Kind::File => format!("tandem fencing update node2 --change-at-bmc --password-file {NEW}"),
+    };
+    let update = update.as_str();
+    host::put(lab, SEAT, NEW, &format!("{new}\n"))?;
+    if let Kind::File = kind {
+        host::put(lab, VICTIM, NEW, &format!("{new}\n"))?;
+        host::must(
+            lab,
+            VICTIM,
+            &["sh", "-c", "tandem fencing update node2 --stage --password-file /root/new-password || [ $? = 3 ]"],
+        )?;
+        // What a timer does elsewhere: the seat hears that the other copy has it, too.
+        host::must(lab, VICTIM, &["tandem", "collect"])?;
+    }
+    println!("   {kind:?}: the power goes after {:.2} s", pause.as_secs_f64());
+    let took = std::thread::scope(|scope| -> Result<Duration> {
+        let typed = scope.spawn(|| host::typed(lab, SEAT, update).map_err(|error| error.to_string()));
+        let took = cut_and_wait(lab, writers, pause);
+        let typed = typed.join().map_err(|_| "the command's thread has ended")??;
+        must("what the command shows", typed, |(_, said)| !said.contains(new))?;
+        took
+    })?;
+    must("the time to the first write", took, |took| *took <= usual + LATER)?;
+    must("the account", accounts::is_locked(lab, VICTIM), |locked| !locked)?;
+    if let Kind::File = kind {
+        // What a timer does elsewhere after a boot, which forgets what a node has published.
+        host::must(lab, VICTIM, &["tandem", "collect"])?;
+    }
+    // Cut off or not: typed again it ends the same.
+    must(update, host::typed(lab, SEAT, update)?, |(code, _)| [0, 3].contains(code))?;
+    let check = format!("tandem fencing check {}", cluster::fence_device(VICTIM));
+    must("the check", host::typed(lab, SEAT, &check)?, |(code, _)| [0, 3].contains(code))?;
+    if let Kind::File = kind {
+        must("the BMC's password", accounts::password(lab, VICTIM), |password| password == new)?;
+        // The victim is back with what was staged: whichever line is valid there, it sees it.
+        host::must(lab, VICTIM, &["tandem", "collect"])?;
+        let file = host::must(lab, VICTIM, &["cat", FILE])?;
+        must("the victim's copy", file.trim().to_owned(), |file| file == new)?;
+    }
+    Ok(())
+}
+
+/// How long it takes from the end of the victim's power until somebody writes again.
+fn cut_and_wait(lab: &Lab, writers: &Writers, pause: Duration) -> Result<Duration> {
+    std::thread::sleep(pause);
+    let began = Instant::now();
+    steps::cut(lab, VICTIM)?;
+    steps::wait_write(writers, PATIENCE)?;
+    let took = began.elapsed();
+    etcd::wait_two_voters(lab, Duration::from_secs(180))?;
+    Ok(took)
+}
+
+fn no_password_in_a_log(lab: &Lab, rounds: u64) -> Result<()> {
+    for node in NODES {
+        let log = steps::said(lab, node, 0);
+        let found = (1..=rounds).map(|number| format!("lab-s3cret-{number}")).find(|password| log.contains(password));
+        must("a password in the log", found, Option::is_none)?;
+    }
+    Ok(())
+}

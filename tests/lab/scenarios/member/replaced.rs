@@ -1,0 +1,50 @@
+//! A node is replaced: planned, and after a loss; by a machine of its own name, and by another.
+
+use super::world::{self, World};
+use crate::node::Second;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+pub fn after_a_cut(lab: &Lab, wish: Wish) -> Result<()> {
+    world::run(lab, wish, "member_replaced_after_a_cut", |world| {
+        world.cut_for_good()?;
+        world.bmc_of_node3()?;
+        world.swap(Second::Node3)?;
+        let command = world.begin(&format!("tandem member replace node2 {} --yes", World::as_node3()))?;
+        world.join(command)?;
+        world.ends_well(Some("node2"))
+    })
+}
+
+pub fn after_a_cut_same_name(lab: &Lab, wish: Wish) -> Result<()> {
+    world::run(lab, wish, "member_replaced_after_a_cut_same_name", |world| {
+        world.cut_for_good()?;
+        world.swap(Second::Node2)?;
+        let command = world.begin("tandem member replace node2 --yes")?;
+        world.join(command)?;
+        world.ends_well(None)
+    })
+}
+
+/// The machine is swapped once the command has let the old one go.
+pub fn planned(lab: &Lab, wish: Wish) -> Result<()> {
+    world::run(lab, wish, "member_replaced_planned", |world| {
+        let command = world.begin("tandem member replace node2 --yes")?;
+        World::wait_said(&command, "node2 is forgotten")?;
+        world.swap(Second::Node2)?;
+        world.join(command)?;
+        world.ends_well(None)
+    })
+}
+
+pub fn planned_other_name(lab: &Lab, wish: Wish) -> Result<()> {
+    world::run(lab, wish, "member_replaced_planned_other_name", |world| {
+        world.bmc_of_node3()?;
+        let command = world.begin(&format!("tandem member replace node2 {} --yes", World::as_node3()))?;
+        World::wait_said(&command, "node2 is forgotten")?;
+        world.swap(Second::Node3)?;
+        world.join(command)?;
+        world.ends_well(Some("node2"))
+    })
+}

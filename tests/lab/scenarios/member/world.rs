@@ -1,0 +1,167 @@
+//! The pair, and the machine that takes the second one's place.
+
+use std::fs;
+use std::time::Duration;
+
+use super::super::setup::described::{Described, FILE};
+use super::super::setup::typed::{self, Done, HERE, THERE, Typed};
+use crate::blank::{self, Blank};
+use crate::bmc;
+use crate::etcd;
+use crate::host;
+use crate::image;
+use crate::node::{self, BMC_PASSWORD, BMC_USER, Node, Second};
+use crate::power;
+use crate::proc::Record;
+use crate::redundant;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::teardown;
+use crate::up::{self, Wish};
+use crate::writer::Writers;
+
+/// Longer than any scenario: a machine that lost its power for good does not come back by the BMC.
+const NEVER: &str = "3600";
+/// Where the password of the new machine's BMC is.
+pub const PASSWORD: &str = "/etc/tandem/bmc-node3.password";
+
+/// A pair as 'tandem setup' leaves it, under writers.
+pub struct World<'a> {
+    pub lab: &'a Lab,
+    pub writers: Writers,
+    bmc: Option<Record>,
+    wish: Wish,
+    /// What the BMCs' certificates are signed by: the site's CA, which each of its machines trusts.
+    authority: Vec<u8>,
+}
+
+/// Runs a scenario in a lab of its own, as the second host is another machine in the end.
+pub fn run(lab: &Lab, wish: Wish, name: &str, scenario: impl FnOnce(&mut World<'_>) -> Result<()>) -> Result<()> {
+    let done = begin(lab, wish).and_then(|mut world| {
+        let done = scenario(&mut world);
+        if let Some(bmc) = &world.bmc {
+            let _ = bmc.kill();
+        }
+        done
+    });
+    if lab.exists() {
+        if done.is_err() {
+            println!("   logs: {}", teardown::keep_logs(lab, name).display());
+        }
+        teardown::down(lab);
+    }
+    node::call_second(Second::Node2);
+    done
+}
+
+fn begin(lab: &Lab, wish: Wish) -> Result<World<'_>> {
+    let wish = Wish { blank: Some(Blank::Rpm), ..wish };
+    up::up(lab, wish)?;
+    let described = Described::default();
+    described.write(lab)?;
+    typed::typed(lab, HERE, &format!("tandem setup {FILE} --ssh root@{THERE}"))?.must_be(0)?;
+    let authority = fs::read(lab.pki().join("ca.crt"))?;
+    super::super::setup::become_a_client(lab)?;
+    etcd::wait_two_voters(lab, Duration::from_secs(60))?;
+    redundant::wait(lab)?;
+    let writers = super::super::writing(lab)?;
+    Ok(World { lab, writers, bmc: None, wish, authority })
+}
+
+impl World<'_> {
+    /// The power of the second host is cut, and nothing brings it back.
+    pub fn cut_for_good(&self) -> Result<()> {
+        self.lab.set("boot-delay", NEVER)?;
+        power::cut(self.lab, THERE)?;
+        super::super::steps::wait_alone(self.lab, HERE).map(drop)
+    }
+
+    /// The BMC of the machine that is to come, and its password where the command is typed.
+    pub fn bmc_of_node3(&mut self) -> Result<()> {
+        node::call_second(Second::Node3);
+        let started = bmc::start_another(self.lab);
+        node::call_second(Second::Node2);
+        self.bmc = Some(started?);
+        host::put(self.lab, HERE, PASSWORD, &format!("{BMC_PASSWORD}\n"))?;
+        host::must(self.lab, HERE, &["chmod", "600", PASSWORD]).map(drop)
+    }
+
+    /// What is typed with it.
+    pub fn as_node3() -> String {
+        format!(
+            "--new node3=10.99.0.3 --fence ip=10.98.0.103 --fence username={BMC_USER} \
+             --fence systems_uri=/redfish/v1/Systems/System.Embedded.3 --fence password_file={PASSWORD}"
+        )
+    }
+
+    /// The second host becomes another machine, with blank disks; it has the packages and etcd's image.
+    pub fn swap(&self, second: Second) -> Result<()> {
+        let lab = self.lab;
+        power::cut(lab, THERE)?;
+        host::remove(lab, THERE);
+        node::call_second(second);
+        if second == Second::Node2 {
+            for dir in ["disk", "work"] {
+                let _ = fs::remove_dir_all(lab.node_dir(THERE).join(dir));
+            }
+        }
+        lab.set("boot-delay", "0")?;
+        host::make_disks(lab, THERE, &[])?;
+        blank::make_keys_of(lab, THERE)?;
+        let trusted = lab.disk(THERE, "etc").join("ssl/certs/ca-certificates.crt");
+        let bundle = [fs::read(&trusted)?, self.authority.clone()].concat();
+        sh::write(&trusted, bundle)?;
+        power::on(lab, THERE)?;
+        host::wait_booted(lab, THERE)?;
+        let rootfs = image::rootfs(self.wish.etcd, image::Tools::None)?;
+        host::import_image(lab, THERE, &rootfs, &image::name(self.wish.etcd.number()))
+    }
+
+    /// The join file is carried to the new machine and typed there; both commands end well.
+    pub fn join(&self, mut command: Typed) -> Result<Done> {
+        // pcs may wait half a minute for a machine that is gone, more than once.
+        Self::wait_said(&command, "tandem setup join /etc/tandem/")?;
+        let content = typed::wait_join_file(self.lab, &mut command)?;
+        typed::carry(self.lab, &content)?;
+        let there = Typed::begin(self.lab, THERE, &typed::join_line())?;
+        let began = std::time::Instant::now();
+        let done = command.done()?;
+        println!("   {}", done.said.trim().replace('\n', "\n   "));
+        done.must_be(0)?;
+        println!("   from 'tandem setup join' to the end: {:.0} s", began.elapsed().as_secs_f64());
+        there.done()?.must_be(0)?;
+        Ok(done)
+    }
+
+    /// Two voters, nothing lost, nobody else known, and either may be lost.
+    pub fn ends_well(&mut self, gone: Option<&str>) -> Result<()> {
+        super::super::ends_well(self.lab, &mut self.writers)?;
+        let cib = host::must(self.lab, HERE, &["cibadmin", "--query", "--scope", "configuration"])?;
+        if let Some(gone) = gone
+            && cib.contains(gone)
+        {
+            return Err(format!("the CIB still knows {gone}").into());
+        }
+        if cib.contains("etcd_member_change") {
+            return Err("the lock of the change is left behind".into());
+        }
+        let there = host::output(self.lab, HERE, &["test", "-e", "/var/lib/tandem/member-change.json"])?;
+        if there.ok { Err("the file of the change is left behind".into()) } else { Ok(()) }
+    }
+
+    /// Waits until the command has said this.
+    pub fn wait_said(command: &Typed, words: &str) -> Result<()> {
+        let said = || command.said().contains(words).then_some(());
+        sh::wait_for(
+            &format!("the command to say '{words}'"),
+            Duration::from_secs(240),
+            Duration::from_millis(100),
+            said,
+        )
+        .map_err(|error| format!("{error}: {}", command.said()).into())
+    }
+
+    pub fn begin(&self, line: &str) -> Result<Typed> {
+        Typed::begin(self.lab, Node::One, line)
+    }
+}

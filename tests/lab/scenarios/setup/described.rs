@@ -1,0 +1,93 @@
+//! What the operator writes: FILE, and the BMCs' passwords.
+
+use std::fs;
+
+use super::typed::HERE;
+use crate::cluster::CloneKind;
+use crate::host;
+use crate::image;
+use crate::node::{BMC_PASSWORD, BMC_USER, NODES, Node};
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::tls;
+
+pub const FILE: &str = "/etc/tandem/cluster.toml";
+/// Where a site of its own has its certificates.
+pub const SITE: &str = "etcd-pki";
+
+/// A cluster to be described.
+#[derive(Clone, Copy, Debug)]
+pub struct Described {
+    pub clone: CloneKind,
+    pub ipv6: bool,
+    /// Certificates of one's own instead of Tandem's.
+    pub own_certificates: bool,
+}
+
+impl Default for Described {
+    fn default() -> Self {
+        Self { clone: CloneKind::Promotable, ipv6: false, own_certificates: false }
+    }
+}
+
+impl Described {
+    /// FILE, as it is right for this lab.
+    pub fn text(self, lab: &Lab) -> String {
+        let mut text =
+            format!("cluster = \"tandem\"\npreferred = \"{}\"\nclone = \"{}\"\n\n", Node::One, self.clone.word());
+        for node in NODES {
+            let address = if self.ipv6 { node.ipv6() } else { node.ip() };
+            // etcd's clients may come by the further link, too, as the lab's do.
+            let links = if self.ipv6 { format!("links = [\"{}\"]\n", node.ip()) } else { String::new() };
+            text.push_str(&format!(
+                "[[node]]\nname = \"{node}\"\naddress = \"{address}\"\n{links}[node.bmc]\nip = \"{}\"\nusername = \"{BMC_USER}\"\n\
+                 systems_uri = \"/redfish/v1/Systems/{}\"\npassword_file = \"{}\"\n\n",
+                node.bmc_ip(),
+                node.system_id(),
+                password_file(node)
+            ));
+        }
+        let image = image::name(&lab.setting("etcd").unwrap_or_default());
+        text.push_str(&format!("[etcd]\nimage = \"{image}\"\n"));
+        if self.own_certificates {
+            text.push_str(&format!(
+                "\n[certificates]\nca = \"/etc/{SITE}/ca.crt\"\ncert = \"/etc/{SITE}/etcd.crt\"\nkey = \"/etc/{SITE}/etcd.key\"\n"
+            ));
+        }
+        text
+    }
+
+    /// Writes all of it where the command is typed.
+    pub fn write(self, lab: &Lab) -> Result<()> {
+        if self.own_certificates {
+            NODES.into_iter().try_for_each(|node| give_certificates(lab, node))?;
+        }
+        write_passwords(lab)?;
+        host::put(lab, HERE, FILE, &self.text(lab))
+    }
+}
+
+/// Those of the lab's CA, as a site hands them out.
+fn give_certificates(lab: &Lab, node: Node) -> Result<()> {
+    let name = tls::etcd_name(node);
+    for (from, to) in [("ca.crt", "ca.crt"), (&format!("{name}.crt"), "etcd.crt"), (&format!("{name}.key"), "etcd.key")]
+    {
+        let path = format!("/etc/{SITE}/{to}");
+        host::put(lab, node, &path, &fs::read_to_string(lab.pki().join(from))?)?;
+        host::must(lab, node, &["chmod", "600", &path])?;
+    }
+    Ok(())
+}
+
+pub fn password_file(node: Node) -> String {
+    format!("/etc/tandem/bmc-{node}.password")
+}
+
+/// On the first node alone: it hands them on.
+pub fn write_passwords(lab: &Lab) -> Result<()> {
+    for node in NODES {
+        host::put(lab, HERE, &password_file(node), &format!("{BMC_PASSWORD}\n"))?;
+        host::must(lab, HERE, &["chmod", "600", &password_file(node)])?;
+    }
+    Ok(())
+}

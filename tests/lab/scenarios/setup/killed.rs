@@ -1,0 +1,126 @@
+//! `tandem setup` that is cut off after every step, and typed again: it ends as one does that nobody disturbed.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::described::{Described, FILE};
+use super::snapshot;
+use super::typed::{self, HERE, THERE, Typed};
+use crate::blank::Blank;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::power;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::teardown;
+use crate::up::{self, Wish};
+
+/// More than it has steps, and fewer.
+const CUTS: usize = 40;
+const STEPS: usize = 8;
+
+/// What cuts it off.
+#[derive(Clone, Copy, Debug)]
+enum Blow {
+    Sigkill,
+    Power(Node),
+}
+
+pub fn by_sigkill(lab: &Lab, wish: Wish) -> Result<()> {
+    run(lab, wish, Blow::Sigkill)
+}
+
+pub fn by_the_first_nodes_power(lab: &Lab, wish: Wish) -> Result<()> {
+    run(lab, wish, Blow::Power(HERE))
+}
+
+pub fn by_the_other_nodes_power(lab: &Lab, wish: Wish) -> Result<()> {
+    run(lab, wish, Blow::Power(THERE))
+}
+
+/// What there is at the end.
+#[derive(Debug)]
+struct End {
+    configuration: BTreeSet<String>,
+    files: [BTreeSet<String>; 2],
+}
+
+impl End {
+    fn of(lab: &Lab) -> Result<Self> {
+        Ok(Self { configuration: snapshot::configuration(lab)?, files: snapshot::modes(lab)? })
+    }
+}
+
+fn run(lab: &Lab, wish: Wish, blow: Blow) -> Result<()> {
+    let described = Described::default();
+    let blank = Wish { blank: Some(Blank::Rpm), ..wish };
+    up::up(lab, blank)?;
+    described.write(lab)?;
+    // How long it takes is looked at elsewhere.
+    typed::typed(lab, HERE, &format!("tandem setup {FILE} --ssh root@{THERE}"))?.must_be(0)?;
+    let undisturbed = End::of(lab)?;
+    teardown::down(lab);
+
+    up::up(lab, blank)?;
+    described.write(lab)?;
+    let cuts = cut_off_again_and_again(lab, blow)?;
+    println!("   cut off {cuts} times");
+    if cuts < STEPS {
+        return Err(format!("it was cut off {cuts} times, which is not after every step").into());
+    }
+    typed::nothing_is_left(lab)?;
+    super::become_a_client(lab)?;
+    let end = End::of(lab)?;
+    if let Some(line) = undisturbed.configuration.symmetric_difference(&end.configuration).next() {
+        return Err(format!("the configuration is not what it is without a cut: {line}").into());
+    }
+    if let Some(difference) = snapshot::difference(&undisturbed.files, &end.files) {
+        return Err(format!("the files are not what they are without a cut: {difference}").into());
+    }
+    super::survives(lab, crate::demo::Victim::Leader)
+}
+
+/// Types it, cuts it off as soon as it has told of one step more than the last time, and so on, until it comes to its end.
+/// Answers how often it was cut off.
+fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
+    let mut cuts = 0;
+    for cut in 1..=CUTS {
+        let mut command = Typed::begin(lab, HERE, &format!("tandem setup {FILE} --ssh root@{THERE}"))?;
+        let far_enough = sh::wait_for("its next step", Duration::from_secs(300), Duration::from_millis(5), || {
+            (command.ended() || command.said().lines().count() >= cut).then_some(())
+        });
+        if command.ended() || far_enough.is_err() {
+            let done = command.done()?;
+            if done.code == Some(0) {
+                return Ok(cuts);
+            }
+            // What was cut may be on its way back: a person types it again, too.
+            println!("   after {cuts} cuts it said: {}", done.said.lines().last().unwrap_or_default());
+            wait_both(lab)?;
+            continue;
+        }
+        println!("   cut off after: {}", command.said().lines().nth(cut - 1).unwrap_or_default());
+        let is_cut = match blow {
+            Blow::Sigkill => command.kill()?,
+            Blow::Power(node) => power::cut(lab, node).map(|()| true)?,
+        };
+        cuts += usize::from(is_cut);
+        // Without its node, or its other half, it ends by itself or is ended.
+        let _ = command.kill();
+        let _ = command.done();
+        wait_both(lab)?;
+    }
+    Err(format!("it does not come to its end, typed {CUTS} times").into())
+}
+
+/// Both are switched on, and answer.
+fn wait_both(lab: &Lab) -> Result<()> {
+    lab.set("boot-delay", "0")?;
+    for node in NODES {
+        power::on(lab, node)?;
+        host::wait_booted(lab, node)?;
+        let sshd = || host::must(lab, node, &["systemctl", "is-active", "ssh"]).ok().map(drop);
+        sh::wait_for(&format!("sshd on {node}"), Duration::from_secs(60), Duration::from_millis(200), sshd)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! `tandem setup` where there is nothing left to do: it looks, and touches nothing.
+
+use super::described::FILE;
+use super::snapshot;
+use super::typed::{HERE, typed};
+use crate::host;
+use crate::sh::Result;
+use crate::state::Lab;
+
+const TRACE: &str = "/var/tmp/setup.trace";
+/// Programs, and first words of theirs, that change nothing; an empty list: whatever is said to it.
+const LOOKING: &[(&str, &[&str])] = &[
+    ("tandem", &[]),
+    ("fence_redfish_rs", &[]),
+    ("cibadmin", &["--query", "-Q"]),
+    ("crm_mon", &[]),
+    ("crm_node", &[]),
+    ("corosync-cmapctl", &[]),
+    ("corosync-quorumtool", &[]),
+    ("corosync-cfgtool", &["-s", "-n"]),
+    ("podman", &["image", "images", "ps", "inspect", "version", "info", "container"]),
+    ("systemctl", &["is-active", "is-enabled", "cat", "show", "list-unit-files"]),
+    // What the lab's systemctl is made of.
+    ("exe", &["host-systemctl"]),
+    ("pcs", &["--version", "status", "config"]),
+    ("attrd_updater", &["--query", "-Q"]),
+    ("crm_attribute", &["--query", "-G"]),
+    ("crm_resource", &["--locate", "--query", "--list", "-W", "--resource"]),
+    ("stonith_admin", &["--list", "--list-registered", "--history", "-L", "-H"]),
+    // Of podman's own.
+    ("conmon", &["--version"]),
+    ("runc", &["--version"]),
+    ("runc-lab", &["--version"]),
+    ("true", &[]),
+];
+
+/// Before anything was done, `--dry-run` says so, and leaves both nodes as they are.
+pub fn shows_what_is_to_do(lab: &Lab) -> Result<()> {
+    let before = snapshot::exact(lab)?;
+    let done = typed(lab, HERE, &format!("tandem setup {FILE} --dry-run"))?;
+    done.must_be(3)?;
+    for words in ["pcs cluster setup", "pcs stonith create", "pcs resource create"] {
+        if !done.said.contains(words) {
+            return Err(format!("--dry-run does not show '{words}': {}", done.said).into());
+        }
+    }
+    match snapshot::difference(&before, &snapshot::exact(lab)?) {
+        None => Ok(()),
+        Some(difference) => Err(format!("--dry-run has changed something: {difference}").into()),
+    }
+}
+
+/// Typed again: no program that changes anything is executed, and nothing is changed; `--dry-run` finds all done.
+pub fn changes_nothing(lab: &Lab) -> Result<()> {
+    let configuration = snapshot::configuration(lab)?;
+    let modes = snapshot::modes(lab)?;
+    for (what, line) in [("typed again", "tandem setup"), ("--dry-run", "tandem setup --dry-run")] {
+        let traced = format!("strace -f -q -e trace=execve -s 400 -o {TRACE} {line} {FILE}");
+        let done = typed(lab, HERE, &traced)?;
+        done.must_be(0).map_err(|error| format!("{what}: {error}"))?;
+        println!("   {what}: {:.1} s", done.took.as_secs_f64());
+        let changing = changing(&host::must(lab, HERE, &["cat", TRACE])?);
+        if !changing.is_empty() {
+            return Err(format!("{what}, it executed {}", changing.join("; ")).into());
+        }
+    }
+    let now = snapshot::configuration(lab)?;
+    if let Some(line) = configuration.symmetric_difference(&now).next() {
+        return Err(format!("typed again, it has changed the configuration: {line}").into());
+    }
+    match snapshot::difference(&modes, &snapshot::modes(lab)?) {
+        None => Ok(()),
+        Some(difference) => Err(format!("typed again, it has changed files: {difference}").into()),
+    }
+}
+
+/// The executed programs that may have changed something.
+fn changing(trace: &str) -> Vec<String> {
+    let executed = trace.lines().filter(|line| line.contains("execve(") && line.trim_end().ends_with("= 0"));
+    let mut found: Vec<String> =
+        executed.filter_map(words).filter(|words| !only_looks(words)).map(|words| words.join(" ")).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// `[pid] execve("/usr/sbin/pcs", ["pcs", "status"], ...) = 0`: the program as it was called, and its words.
+fn words(line: &str) -> Option<Vec<String>> {
+    let (_, list) = line.split_once(", [")?;
+    let (list, _) = list.split_once(']')?;
+    let mut words: Vec<String> = list.split("\", \"").map(|word| word.trim_matches('"').to_owned()).collect();
+    let program = words.first_mut()?;
+    *program = program.rsplit('/').next()?.to_owned();
+    Some(words)
+}
+
+fn only_looks(words: &[String]) -> bool {
+    // An interpreter is called for a script: the script is what counts, and was executed under its own name before.
+    let Some((program, rest)) = words.split_first() else { return true };
+    if program.starts_with("python3") || program == "sh" || program == "ruby" {
+        return true;
+    }
+    // Which version it is.
+    if matches!(rest, [word] if word == "--version" || word == "-v") {
+        return true;
+    }
+    let known = LOOKING.iter().find(|(name, _)| name == program);
+    known.is_some_and(|(_, looks)| {
+        looks.is_empty() || rest.iter().any(|word| looks.contains(&word.as_str()) || is_config(word))
+    })
+}
+
+/// `pcs stonith config`, `pcs property config`.
+fn is_config(word: &str) -> bool {
+    word == "config" || word == "status"
+}

@@ -1,0 +1,94 @@
+//! A node that has an etcd's data before anybody sets up a cluster.
+
+use std::time::Duration;
+
+use etcd_client::Client;
+
+use crate::check;
+use crate::etcd;
+use crate::host;
+use crate::image;
+use crate::node::{NODES, Node};
+use crate::sh::{self, Result};
+use crate::state::Lab;
+
+const KEYS: usize = 100;
+const DATA: &str = "/var/lib/etcd";
+
+/// What was written, and must not be lost.
+#[derive(Debug)]
+pub struct Seed {
+    prefix: String,
+}
+
+/// An etcd of its own runs on the node, takes some writes, and ends.
+pub fn begin(lab: &Lab, node: Node) -> Result<Seed> {
+    let image = image::name(&lab.setting("etcd").unwrap_or_default());
+    let client = format!("http://{}:2379", node.ip());
+    let peer = format!("http://{}:2380", node.ip());
+    // As the guide says it is to be known before it gets a peer: nobody listens there yet.
+    let known_at = format!("https://{}:2380", node.ip());
+    let volume = format!("{DATA}:{DATA}");
+    host::must(lab, node, &["sh", "-c", &format!("mkdir -p {DATA} && chmod 700 {DATA}")])?;
+    let run = ["podman", "run", "--detach", "--name", "seed", "--net", "host", "--volume", &volume, &image, "etcd"];
+    let cluster = format!("{node}={known_at}");
+    let options = [
+        "--name",
+        node.name(),
+        "--data-dir",
+        DATA,
+        "--listen-client-urls",
+        &client,
+        "--advertise-client-urls",
+        &client,
+        "--listen-peer-urls",
+        &peer,
+        "--initial-advertise-peer-urls",
+        &known_at,
+        "--initial-cluster",
+        &cluster,
+    ];
+    host::must(lab, node, &[&run[..], &options[..]].concat())?;
+    let seed = Seed { prefix: format!("seed/{node}") };
+    let written =
+        sh::wait_for("the writes to a lone etcd", Duration::from_secs(30), Duration::from_millis(300), || {
+            write(lab, &client, &seed.prefix).ok()
+        });
+    host::must(lab, node, &["podman", "rm", "--force", "--time", "10", "seed"])?;
+    written.map(|()| seed)
+}
+
+fn write(lab: &Lab, client: &str, prefix: &str) -> Result<()> {
+    let (client, prefix) = (client.to_owned(), prefix.to_owned());
+    etcd::as_client(lab, move || {
+        etcd::runtime()?.block_on(async {
+            let mut client = Client::connect([client], None).await?;
+            for number in 0..KEYS {
+                client.put(format!("{prefix}/{number}"), format!("value {number}"), None).await?;
+            }
+            Ok(())
+        })
+    })
+}
+
+/// Both members have all of it.
+pub fn must_be_there(lab: &Lab, seed: &Seed) -> Result<()> {
+    for node in NODES {
+        let tls = etcd::tls(lab)?;
+        let prefix = seed.prefix.clone();
+        let found = etcd::as_client(lab, move || {
+            etcd::runtime()?.block_on(async {
+                let mut client = etcd::connect(&tls, node).await?;
+                let mut found = 0;
+                for number in 0..KEYS {
+                    let got = client.get(format!("{prefix}/{number}"), None).await?;
+                    let value = got.kvs().first().map(|pair| pair.value().to_vec());
+                    found += usize::from(value == Some(format!("value {number}").into_bytes()));
+                }
+                Ok(found)
+            })
+        })?;
+        check::must(&format!("{node} has what was written before"), found, |found| *found == KEYS)?;
+    }
+    Ok(())
+}

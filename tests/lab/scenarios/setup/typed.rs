@@ -1,0 +1,172 @@
+//! `tandem setup`, as an operator types it: on one node, and what it asks for on the other.
+
+use std::io::Read;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::host;
+use crate::node::Node;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+
+/// Where it is typed, and the other node.
+pub const HERE: Node = Node::One;
+pub const THERE: Node = Node::Two;
+/// Where the other node's file is carried to.
+const CARRIED: &str = "/root/carried.join";
+const PID: &str = "/run/lab-setup.pid";
+/// Longer than any end of it may take: what is measured is told from what hangs.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// What a command came to.
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// As a shell has it; nothing where it was killed.
+    pub code: Option<i32>,
+    pub said: String,
+    pub took: Duration,
+}
+
+impl Done {
+    pub fn must_be(&self, code: i32) -> Result<()> {
+        if self.code == Some(code) {
+            return Ok(());
+        }
+        Err(format!("the exit code should be {code}, and is {:?}: {}", self.code, self.said.trim()).into())
+    }
+}
+
+/// A command under way on a node.
+pub struct Typed {
+    lab: Lab,
+    node: Node,
+    child: Child,
+    said: Arc<Mutex<String>>,
+    began: Instant,
+    reader: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Typed {
+    /// Types a line on a node.
+    pub fn begin(lab: &Lab, node: Node, line: &str) -> Result<Self> {
+        let script = format!("echo $$ > {PID}; exec 2>&1; exec {line}");
+        let mut command = host::command(lab, node, &["sh", "-c", &script])?;
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let said = Arc::new(Mutex::new(String::new()));
+        let mut output = child.stdout.take().ok_or("a command without output")?;
+        let into = Arc::clone(&said);
+        let reader = std::thread::spawn(move || {
+            let mut buffer = [0_u8; 4096];
+            while let Ok(length @ 1..) = output.read(&mut buffer) {
+                let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
+                into.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+            }
+        });
+        Ok(Self { lab: lab.clone(), node, child, said, began: Instant::now(), reader: Some(reader) })
+    }
+
+    /// What it has said so far.
+    pub fn said(&self) -> String {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether it has ended.
+    pub fn ended(&mut self) -> bool {
+        self.child.try_wait().is_ok_and(|status| status.is_some())
+    }
+
+    /// SIGKILL to the program itself, by the number that it has on its host. Answers whether it ran still.
+    pub fn kill(&mut self) -> Result<bool> {
+        let script = format!("kill -9 $(cat {PID})");
+        let killed = host::output(&self.lab, self.node, &["sh", "-c", &script])?;
+        if killed.ok || self.ends_soon() {
+            return Ok(killed.ok);
+        }
+        Err(format!("'tandem setup' on {} cannot be killed: {}", self.node, killed.stderr.trim()).into())
+    }
+
+    /// Whether it has come to its end by itself.
+    fn ends_soon(&mut self) -> bool {
+        sh::wait_for_quietly(Duration::from_secs(2), Duration::from_millis(20), || self.ended())
+    }
+
+    /// Waits for its end.
+    pub fn done(mut self) -> Result<Done> {
+        let ended =
+            sh::wait_for(&format!("what was typed on {} to end", self.node), LIMIT, Duration::from_millis(30), || {
+                self.ended().then_some(())
+            });
+        if let Err(error) = ended {
+            let _ = self.kill();
+            return Err(format!("{error}: {}", self.said().trim()).into());
+        }
+        let took = self.began.elapsed();
+        let code = self.child.wait()?.code();
+        if let Some(reader) = self.reader.take() {
+            // What it has left behind may hold its output open: that is none of its words.
+            sh::wait_for_quietly(Duration::from_secs(2), Duration::from_millis(20), || reader.is_finished());
+        }
+        Ok(Done { code, said: self.said(), took })
+    }
+}
+
+/// Types a line and waits for its end.
+pub fn typed(lab: &Lab, node: Node, line: &str) -> Result<Done> {
+    Typed::begin(lab, node, line)?.done()
+}
+
+/// Where the first node writes what the other one is to be given.
+pub fn join_file() -> String {
+    format!("/etc/tandem/{THERE}.join")
+}
+
+/// Waits until the file for the other node is there, and answers what it holds.
+pub fn wait_join_file(lab: &Lab, first: &mut Typed) -> Result<String> {
+    let file = join_file();
+    let seen =
+        sh::wait_for(&format!("{HERE} to write {file}"), Duration::from_secs(60), Duration::from_millis(50), || {
+            if first.ended() {
+                return Some(None);
+            }
+            let read = host::output(lab, HERE, &["cat", &file]).ok()?;
+            (read.ok && !read.stdout.is_empty()).then_some(Some(read.stdout))
+        })?;
+    seen.ok_or_else(|| format!("it has ended before it wrote {file}: {}", first.said()).into())
+}
+
+/// Carries it over, as `scp` would.
+pub fn carry(lab: &Lab, content: &str) -> Result<()> {
+    host::put(lab, THERE, CARRIED, content)?;
+    host::must(lab, THERE, &["chmod", "600", CARRIED]).map(drop)
+}
+
+/// The line for the other node.
+pub fn join_line() -> String {
+    format!("tandem setup join {CARRIED}")
+}
+
+/// Both commands, to the end of both: the first node's, and the other's.
+pub fn two_commands(lab: &Lab, line: &str) -> Result<[Done; 2]> {
+    let mut first = Typed::begin(lab, HERE, line)?;
+    let content = wait_join_file(lab, &mut first)?;
+    carry(lab, &content)?;
+    let second = Typed::begin(lab, THERE, &join_line())?;
+    let first = first.done()?;
+    Ok([first, second.done()?])
+}
+
+/// Nothing of any of them runs on either node, however they were ended.
+pub fn nothing_is_left(lab: &Lab) -> Result<()> {
+    for node in crate::node::NODES {
+        // The brackets keep it from finding itself.
+        let none = || host::must(lab, node, &["sh", "-c", "! pgrep -f '[t]andem setup'"]).ok().map(drop);
+        sh::wait_for(
+            &format!("'tandem setup' on {node} to notice its peer's end"),
+            Duration::from_secs(60),
+            Duration::from_millis(300),
+            none,
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! The cluster as the node that this runs on knows it, as JSON; with `publish`, that node's own facts are published first. With
+//! `cost`, how long it took and how much of the processors' time, the programs that were asked included.
+
+#![expect(clippy::print_stdout, reason = "that is what it is for")]
+
+use std::error::Error;
+use std::time::Instant;
+
+use nix::sys::resource::{Usage, UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use tandem::cluster::{self, Limits};
+use tandem::command::Programs;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (programs, limits) = (Programs::default(), Limits::default());
+    cluster::must_be_root()?;
+    let began = Instant::now();
+    let mut seen = cluster::look(&programs, None, &limits);
+    let took = began.elapsed();
+    match std::env::args().nth(1).as_deref() {
+        Some("cost") => {
+            let spent =
+                |who| getrusage(who).map(|usage: Usage| (usage.user_time() + usage.system_time()).num_milliseconds());
+            let (own, children) = (spent(UsageWho::RUSAGE_SELF)?, spent(UsageWho::RUSAGE_CHILDREN)?);
+            println!("{} ms; {own} ms of CPU time, and {children} ms of the programs", took.as_millis());
+            return Ok(());
+        }
+        Some("publish") => {
+            cluster::publish(&programs, &cluster::take_own(&mut seen), &limits)?;
+            seen = cluster::look(&programs, None, &limits);
+        }
+        _ => {}
+    }
+    println!("{}", serde_json::to_string_pretty(&seen)?);
+    Ok(())
+}

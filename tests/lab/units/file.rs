@@ -1,0 +1,157 @@
+//! Unit files: where they are, what they say, and whether one is enabled.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::sh::{self, Result};
+
+/// Where units are looked for, the administrator's first.
+const DIRS: &[&str] = &["/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system"];
+const LINKS: &str = "/etc/systemd/system";
+/// What a lab's host runs; whatever else the machine's packages have brought is not there.
+const KNOWN: &[&str] = &["corosync", "pacemaker", "pcsd", "pcsd-ruby", "ssh"];
+const OURS: &str = "tandem";
+
+/// A unit, as its file describes it.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// Such as `corosync.service`: an alias has the name of what it stands for.
+    pub name: String,
+    pub path: PathBuf,
+    /// Section, key, value.
+    lines: Vec<(String, String, String)>,
+}
+
+impl Unit {
+    /// By its name, with or without `.service`, or by an alias.
+    pub fn find(name: &str) -> Option<Self> {
+        let name = if is_unit(name) { name.to_owned() } else { format!("{name}.service") };
+        let path = DIRS.iter().map(|dir| Path::new(dir).join(&name)).find_map(|path| path.canonicalize().ok())?;
+        let name = path.file_name()?.to_str()?.to_owned();
+        let stem = name.rsplit_once('.')?.0;
+        let is_known = KNOWN.contains(&stem) || stem.starts_with(OURS);
+        let text = fs::read_to_string(&path).ok().filter(|_| is_known)?;
+        Some(Self { name, path, lines: parse(&text) })
+    }
+
+    /// All that a host has.
+    pub fn all() -> Vec<Self> {
+        let entries = DIRS.iter().filter_map(|dir| fs::read_dir(dir).ok()).flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut units: Vec<Self> = names.filter(|name| is_unit(name)).filter_map(|name| Self::find(&name)).collect();
+        units.sort_by(|one, other| one.name.cmp(&other.name));
+        units.dedup_by(|one, other| one.name == other.name);
+        units
+    }
+
+    pub fn text(&self) -> String {
+        fs::read_to_string(&self.path).unwrap_or_default()
+    }
+
+    pub fn is_timer(&self) -> bool {
+        kind(&self.name) == Some("timer")
+    }
+
+    /// All that is said of `key`, in the file's order.
+    pub fn values(&self, section: &str, key: &str) -> Vec<&str> {
+        let of_key = self.lines.iter().filter(|(of, name, _)| of == section && name == key);
+        of_key.map(|(_, _, value)| value.as_str()).collect()
+    }
+
+    /// The last that is said of it.
+    pub fn value(&self, section: &str, key: &str) -> Option<&str> {
+        self.values(section, key).pop()
+    }
+
+    pub fn time(&self, section: &str, key: &str) -> Option<Duration> {
+        self.value(section, key).and_then(time)
+    }
+
+    /// The names of units in a list such as `Requires=`.
+    pub fn list(&self, section: &str, key: &str) -> Vec<String> {
+        self.values(section, key).iter().flat_map(|value| value.split_whitespace()).map(str::to_owned).collect()
+    }
+
+    /// Whether some target wants it at boot, or why nobody can say that of it.
+    pub fn enabled(&self) -> &'static str {
+        if self.list("Install", "WantedBy").is_empty() {
+            return "static";
+        }
+        if self.links().iter().any(|link| fs::symlink_metadata(link).is_ok()) { "enabled" } else { "disabled" }
+    }
+
+    /// Makes its links, and says which.
+    pub fn enable(&self) -> Result<String> {
+        let mut said = String::new();
+        for link in self.links().iter().filter(|link| fs::symlink_metadata(link).is_err()) {
+            sh::make_dir(link.parent().unwrap_or(Path::new("/")))?;
+            symlink(&self.path, link)?;
+            said.push_str(&format!("Created symlink {} \u{2192} {}.\n", link.display(), self.path.display()));
+        }
+        for also in self.list("Install", "Also").iter().filter_map(|name| Self::find(name)) {
+            if also.name != self.name && also.enabled() == "disabled" {
+                said.push_str(&also.enable()?);
+            }
+        }
+        Ok(said)
+    }
+
+    /// Takes its links away, and says which.
+    pub fn disable(&self) -> Result<String> {
+        let mut said = String::new();
+        for link in self.links().iter().filter(|link| fs::symlink_metadata(link).is_ok()) {
+            fs::remove_file(link)?;
+            said.push_str(&format!("Removed {}.\n", link.display()));
+        }
+        Ok(said)
+    }
+
+    fn links(&self) -> Vec<PathBuf> {
+        let targets = self.list("Install", "WantedBy");
+        targets.iter().map(|target| Path::new(LINKS).join(format!("{target}.wants")).join(&self.name)).collect()
+    }
+}
+
+fn is_unit(name: &str) -> bool {
+    matches!(kind(name), Some("service" | "timer"))
+}
+
+/// What follows the last dot of its name.
+fn kind(name: &str) -> Option<&str> {
+    name.rsplit_once('.').map(|(_, kind)| kind)
+}
+
+fn parse(text: &str) -> Vec<(String, String, String)> {
+    let mut section = String::new();
+    let mut lines = Vec::new();
+    let joined = text.replace("\\\n", " ");
+    for line in joined.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            name.clone_into(&mut section);
+        } else if let Some((key, value)) = line.split_once('=').filter(|_| !line.starts_with(['#', ';'])) {
+            lines.push((section.clone(), key.trim().to_owned(), value.trim().to_owned()));
+        }
+    }
+    lines
+}
+
+/// A time as units have it: `90`, `60s`, `30min`, `1h 30min`; nothing where it is not one of these, such as `infinity`.
+pub fn time(text: &str) -> Option<Duration> {
+    let mut seconds = 0.0;
+    for word in text.split_whitespace() {
+        let end = word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len());
+        let (number, unit) = word.split_at(end);
+        let unit = match unit {
+            "" | "s" | "sec" => 1.0,
+            "ms" => 0.001,
+            "m" | "min" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            _ => return None,
+        };
+        seconds += number.parse::<f64>().ok()? * unit;
+    }
+    Duration::try_from_secs_f64(seconds).ok()
+}

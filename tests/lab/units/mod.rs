@@ -1,0 +1,88 @@
+//! What a host without systemd has in its place: a service manager that reads systemd's own unit files and really starts,
+//! watches and stops what they name, and a `systemctl` that asks it. It knows of systemd what the units of a cluster need.
+
+mod client;
+mod file;
+mod manager;
+mod service;
+mod timer;
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+
+use nix::sys::signal::SigSet;
+use serde_json::{Value, json};
+
+use crate::node::Node;
+use crate::sh::Result;
+use crate::syslog;
+use manager::Manager;
+
+/// Where the manager listens on a host.
+const SOCKET: &str = "/run/lab-units";
+/// What `systemctl` is on such a host. The lab's program is nowhere on it, but its pid 1 is one.
+pub const SYSTEMCTL: &str = "#!/bin/sh\nexec /proc/1/exe host-systemctl \"$@\"\n";
+
+/// What a command came to.
+#[derive(Debug, Default)]
+pub struct Answer {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Answer {
+    fn said(code: i32, out: impl Into<String>) -> Self {
+        Self { code, out: out.into(), err: String::new() }
+    }
+
+    fn refused(code: i32, err: impl Into<String>) -> Self {
+        Self { code, out: String::new(), err: err.into() }
+    }
+}
+
+/// The manager of a host: starts what is enabled, and does what it is asked to. Does not come back while the host lives.
+pub fn run(node: Node) -> Result<()> {
+    // Who brought the lab up holds some signals back; the services take them, and end in good order when they are told.
+    SigSet::empty().thread_set_mask()?;
+    let listener = UnixListener::bind(SOCKET).map_err(|error| format!("cannot listen on {SOCKET}: {error}"))?;
+    syslog::say(node, "boot", "host is up, starting what is enabled");
+    let manager = Arc::new(Manager::new(node));
+    Manager::boot(&manager);
+    for stream in listener.incoming().flatten() {
+        let manager = Arc::clone(&manager);
+        std::thread::spawn(move || {
+            // Who hangs up before the answer does not want it.
+            let _ = serve(&manager, stream);
+        });
+    }
+    Ok(())
+}
+
+fn serve(manager: &Arc<Manager>, mut stream: UnixStream) -> Result<()> {
+    let mut asked = String::new();
+    stream.read_to_string(&mut asked)?;
+    let words: Vec<&str> = asked.split('\0').collect();
+    let answer = client::answer(manager, &words);
+    let text = json!({"code": answer.code, "out": answer.out, "err": answer.err}).to_string();
+    Ok(stream.write_all(text.as_bytes())?)
+}
+
+/// `systemctl` itself: hands its words to the manager, and what it says on.
+pub fn systemctl(words: &[String]) -> Result<()> {
+    let mut stream = UnixStream::connect(Path::new(SOCKET)).map_err(|error| format!("no service manager: {error}"))?;
+    stream.write_all(words.join("\0").as_bytes())?;
+    stream.shutdown(Shutdown::Write)?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    let answer: Value = serde_json::from_str(&text)?;
+    let part = |key: &str| answer.get(key).and_then(Value::as_str).unwrap_or_default();
+    print!("{}", part("out"));
+    eprint!("{}", part("err"));
+    std::io::stdout().flush()?;
+    let code = answer.get("code").and_then(Value::as_i64).unwrap_or(1);
+    std::process::exit(i32::try_from(code)?)
+}

@@ -1,0 +1,47 @@
+//! A timer: runs its service again and again. Of systemd's clocks it has those that count from a start; one by the calendar
+//! is active and never runs out in the life of a lab.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::file::Unit;
+use super::manager::{Manager, State};
+use crate::sh::Result;
+
+pub fn start(manager: &Arc<Manager>, unit: &Unit) -> Result<()> {
+    let name = unit.value("Timer", "Unit").map_or_else(|| unit.name.replace(".timer", ".service"), str::to_owned);
+    let service = Unit::find(&name).ok_or_else(|| format!("Unit {name} not found."))?;
+    let known = manager.note(&unit.name, |known| {
+        known.state = State::Active;
+        known.start += 1;
+    });
+    let (manager, unit) = (Arc::clone(manager), unit.clone());
+    std::thread::spawn(move || tick(&manager, &unit, &service, known.start));
+    Ok(())
+}
+
+pub fn stop(manager: &Manager, unit: &Unit) {
+    manager.note(&unit.name, |known| {
+        known.state = State::Inactive;
+        known.start += 1;
+    });
+}
+
+fn tick(manager: &Arc<Manager>, unit: &Unit, service: &Unit, start: u64) {
+    let time = |keys: &[&str]| keys.iter().find_map(|key| unit.time("Timer", key));
+    let mut wait = time(&["OnActiveSec", "OnBootSec"]);
+    while let Some(pause) = wait {
+        if !slept(manager, unit, start, pause) {
+            return;
+        }
+        // It has said in its own log what went wrong.
+        let _ = Manager::start(manager, service);
+        wait = time(&["OnUnitInactiveSec", "OnUnitActiveSec"]);
+    }
+}
+
+/// Whether the timer is still the one that was started when the time is over.
+fn slept(manager: &Manager, unit: &Unit, start: u64, pause: Duration) -> bool {
+    let stopped = || manager.known(&unit.name).start != start;
+    !crate::sh::wait_for_quietly(pause, Duration::from_millis(200), stopped)
+}

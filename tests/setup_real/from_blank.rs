@@ -1,0 +1,97 @@
+//! From nothing to what was described, and from each place on the way.
+
+use tandem::setup::step::{State, Step};
+
+use crate::variants::{Variant, all, blank, commands, typed};
+use crate::workshop::{Workshop, in_namespaces};
+
+fn is_done(steps: &[Step]) -> bool {
+    steps.iter().all(|step| step.state == State::Done)
+}
+
+/// The commands from blank; those about a running cluster first, which files do not show.
+fn from_blank(variant: &Variant) -> Vec<Vec<String>> {
+    commands(&variant.steps(&blank()))
+}
+
+#[test]
+fn the_commands_make_what_was_described_and_go_on_from_wherever_they_were_cut_off() {
+    in_namespaces(
+        module_path!(),
+        "the_commands_make_what_was_described_and_go_on_from_wherever_they_were_cut_off",
+        inner_prefixes,
+    );
+}
+
+fn inner_prefixes() {
+    for variant in all() {
+        let workshop = Workshop::blank(variant.name);
+        let all = from_blank(&variant);
+        assert!(
+            all[0].starts_with(&["pcs".into(), "host".into()]) && all[1].starts_with(&["pcs".into(), "cluster".into()])
+        );
+        workshop.run(&all[0]);
+        workshop.run(&all[1]);
+        for (done, next) in all.iter().enumerate().skip(2) {
+            // What is left is what comes from there on, in the same words: so whoever goes on from here ends where this ends. To
+            // wait for devices is left out once they run.
+            let waits = |words: &&Vec<String>| words[0] == "crm_resource";
+            let left: Vec<String> = commands(&variant.steps(&workshop.facts(&variant)))
+                .iter()
+                .filter(|words| !waits(words))
+                .map(|words| typed(words))
+                .collect();
+            let expected: Vec<String> =
+                all[done..].iter().filter(|words| !waits(words)).map(|words| typed(words)).collect();
+            assert_eq!(left, expected, "{}, after {done} commands", variant.name);
+            workshop.run(next);
+        }
+        let steps = variant.steps(&workshop.facts(&variant));
+        assert!(is_done(&steps), "{}: {steps:#?}", variant.name);
+    }
+}
+
+#[test]
+fn the_openshift_words_make_what_the_operators_words_make() {
+    in_namespaces(module_path!(), "the_openshift_words_make_what_the_operators_words_make", inner_openshift);
+}
+
+fn inner_openshift() {
+    must_be_what_the_operator_makes(&all().into_iter().find(|variant| variant.is_openshift).unwrap());
+}
+
+/// The words of the etcd operator, one after the other as it types them; the password is its own way.
+pub(crate) fn must_be_what_the_operator_makes(variant: &Variant) {
+    let operators = Workshop::blank("operators");
+    for line in [
+        "pcs cluster setup TNF node1 addr=10.99.0.1 node2 addr=10.99.0.2",
+        "pcs property set start-failure-is-fatal=false",
+        "pcs resource create kubelet systemd:kubelet op start timeout=180s start-delay=15s clone meta interleave=true \
+         migration-threshold=60",
+        "pcs stonith create node1_redfish fence_redfish username=admin password=PASSWORD ip=10.98.0.101 ipport=443 \
+         systems_uri=/redfish/v1/Systems/1 pcmk_host_list=node1 pcmk_delay_base=10s ssl_insecure=0",
+        "pcs stonith create node2_redfish fence_redfish username=admin password=PASSWORD ip=10.98.0.102 ipport=443 \
+         systems_uri=/redfish/v1/Systems/1 pcmk_host_list=node2 pcmk_delay_base=1s ssl_insecure=0",
+        "pcs resource create etcd ocf:heartbeat:podman-etcd node_ip_map=node1:10.99.0.1;node2:10.99.0.2 \
+         drop_in_dependency=true clone interleave=true notify=true meta migration-threshold=60",
+        "pcs constraint order kubelet-clone then etcd-clone",
+        "pcs constraint colocation add etcd-clone with kubelet-clone",
+    ] {
+        operators.type_in(line);
+    }
+    let steps = variant.steps(&operators.facts(variant));
+    assert!(is_done(&steps), "{steps:#?}");
+
+    let ours = Workshop::blank("ours");
+    for words in from_blank(variant) {
+        ours.run(&words);
+    }
+    let but_the_password = |lines: Vec<String>| -> Vec<String> {
+        lines.into_iter().filter(|line| !line.contains("name=\"password")).collect()
+    };
+    assert_eq!(but_the_password(ours.said()), but_the_password(operators.said()));
+    let without_its_id = |conf: String| -> Vec<String> {
+        conf.lines().filter(|line| !line.contains("cluster_uuid")).map(str::to_owned).collect()
+    };
+    assert_eq!(without_its_id(ours.corosync_conf()), without_its_id(operators.corosync_conf()));
+}

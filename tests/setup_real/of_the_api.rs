@@ -1,0 +1,123 @@
+//! On OpenShift: what its API tells, from a stand-in for it, and what is made of that.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tandem::setup::description::Clone;
+use tandem::setup::openshift;
+
+use crate::from_blank::must_be_what_the_operator_makes;
+use crate::namespaces::program;
+use crate::variants::{all, pairs};
+use crate::workshop::in_namespaces;
+
+const ROOM: &str = "/run/setup";
+
+/// An API with these jobs, and a Secret for each node; a kubeconfig for it.
+fn api(name: &str, jobs: &[&str]) -> PathBuf {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    let items: Vec<Value> = jobs.iter().map(|job| json!({ "metadata": { "name": job } })).collect();
+    let jobs = json!({ "items": items }).to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let lines: Vec<String> =
+                BufReader::new(&stream).lines().map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
+            let asked = lines[0].split(' ').nth(1).unwrap_or_default();
+            let secret = asked.strip_prefix("/api/v1/namespaces/openshift-etcd/secrets/fencing-credentials-node");
+            let (status, body) = match (asked, secret) {
+                ("/apis/batch/v1/namespaces/openshift-etcd/jobs", _) => ("200 OK", jobs.clone()),
+                (_, Some(number)) => ("200 OK", secret_of(number)),
+                _ => ("404 Not Found", String::new()),
+            };
+            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            let _ = (&stream).write_all(format!("{head}{body}").as_bytes());
+        }
+    });
+    kubeconfig(name, &server)
+}
+
+/// As `oc` shows it.
+fn secret_of(number: &str) -> String {
+    let encode = |text: &str| STANDARD.encode(text);
+    json!({ "data": {
+        "address": encode(&format!("redfish+https://10.98.0.10{number}/redfish/v1/Systems/1")),
+        "username": encode("admin"),
+        "password": encode("hunter2"),
+        "certificateVerification": encode("Enabled"),
+    } })
+    .to_string()
+}
+
+fn kubeconfig(name: &str, server: &str) -> PathBuf {
+    let path = Path::new(ROOM).join(format!("{name}.kubeconfig"));
+    let text = json!({
+        "current-context": "x",
+        "clusters": [{ "name": "c", "cluster": { "server": server } }],
+        "contexts": [{ "name": "x", "context": { "cluster": "c", "user": "u" } }],
+        "users": [{ "name": "u", "user": { "token": "t" } }],
+    });
+    std::fs::write(&path, text.to_string()).unwrap();
+    path
+}
+
+#[test]
+fn what_the_api_tells_makes_what_the_operator_makes() {
+    in_namespaces(module_path!(), "what_the_api_tells_makes_what_the_operator_makes", || {
+        up();
+        let mut variant = all().into_iter().find(|variant| variant.is_openshift).unwrap();
+        // Whatever FILE says of these.
+        "warehouse".clone_into(&mut variant.description.cluster);
+        variant.description.clone = Clone::Promotable;
+        for node in &mut variant.description.nodes {
+            node.bmc.options = pairs(&[("ip", "192.0.2.9"), ("username", "root")]);
+        }
+        let asked = openshift::ask(&api("left", &["pacemaker-status-collector-1"]), &mut variant.description).unwrap();
+        assert_eq!(asked.passwords.map(|password| password.0.to_string()), ["hunter2", "hunter2"]);
+        assert_eq!(variant.description.cluster, "TNF");
+        must_be_what_the_operator_makes(&variant);
+    });
+}
+
+/// The command itself, which asks before it looks at anything else.
+#[test]
+fn the_command_is_refused_while_the_operator_has_jobs_and_changes_nothing() {
+    let name = "the_command_is_refused_while_the_operator_has_jobs_and_changes_nothing";
+    in_namespaces(module_path!(), name, || {
+        up();
+        let tandem = |words: &[&str]| {
+            let output = program(env!("CARGO_BIN_EXE_tandem")).arg("setup").args(words).output().unwrap();
+            let said =
+                format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            (output.status.code(), said)
+        };
+        let file = format!("{ROOM}/cluster.toml");
+        std::fs::write(&file, tandem(&["--example"]).1).unwrap();
+        let with = |kubeconfig: &Path| {
+            let kubeconfig = kubeconfig.display().to_string();
+            tandem(&[&file, "--platform", "openshift", "--kubeconfig", &kubeconfig])
+        };
+        for (kubeconfig, words) in [
+            (
+                api("jobs", &["tnf-setup-job", "tnf-auth-job-1"]),
+                "by its jobs tnf-setup-job, tnf-auth-job-1: leave it to that",
+            ),
+            (PathBuf::from("/nonexistent"), "whether the etcd operator sets this cluster up itself is not known"),
+            // It has gone on, and found that this is none of the example's machines.
+            (api("none", &[]), "this machine is neither node1 (192.0.2.1) nor node2 (192.0.2.2)"),
+        ] {
+            let (code, said) = with(&kubeconfig);
+            assert!(code == Some(1) && said.contains(words), "{code:?}: {said}");
+        }
+        assert!(!Path::new("/etc/tandem/node2.join").exists());
+    });
+}
+
+fn up() {
+    let up = program("/usr/sbin/ip").args(["link", "set", "lo", "up"]).output().unwrap();
+    assert!(up.status.success(), "{}", String::from_utf8_lossy(&up.stderr));
+}
