@@ -140,3 +140,25 @@ fn a_file_of_cas_keeps_the_other_node_in() {
     let silent = Peer { seen: Err("silence".to_owned()), ..other };
     assert!(check(&both, Some(&silent)).unwrap_err().contains("does not answer"));
 }
+
+/// A node shows its certificate, and dials with it: a CA in between may be good for only one of the two.
+#[test]
+fn a_chain_that_is_good_for_one_use_alone_is_refused() {
+    let company = ca("Company CA", 2040);
+    let issued_through = |usages: Vec<ExtendedKeyUsagePurpose>| {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "Company CA for servers");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.not_after = date_time_ymd(2030, 1, 1);
+        params.extended_key_usages = usages;
+        let key = KeyPair::generate().unwrap();
+        let pem = params.signed_by(&key, &company.issuer).unwrap().pem();
+        let (leaf, leaf_key) = Ca { issuer: Issuer::new(params, key), pem: pem.clone() }.leaf(|_| ());
+        checked(&(leaf + &pem, leaf_key), &company.certificates(), None).map(|leaf| leaf.issuer)
+    };
+    let [server, client] = [ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+    assert_eq!(issued_through(vec![server.clone(), client.clone()]).unwrap(), "CN=Company CA for servers");
+    for usage in [server, client] {
+        assert!(matches!(issued_through(vec![usage.clone()]), Err(Unfit::NotTrustedHere { .. })), "{usage:?}");
+    }
+}

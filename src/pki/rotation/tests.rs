@@ -282,3 +282,152 @@ fn who_does_not_answer_is_waited_for_in_words() {
     let Next::Wait(why) = world.advance(0, false).unwrap() else { panic!("it does not wait") };
     assert_eq!(why, "this node's etcd does not answer: nobody listens");
 }
+
+fn subject(name: &str) -> Vec<u8> {
+    name.as_bytes().to_vec()
+}
+
+/// An etcd on its two ports: who issued what each shows, and whom each trusts.
+fn ports(issuers: [&str; 2], trusts: [&[&str]; 2]) -> Seen {
+    let trusted = |port: &[&str]| port.iter().map(|name| subject(name)).collect();
+    Seen { issuers: issuers.map(subject).to_vec(), trusts: trusts.map(trusted).to_vec() }
+}
+
+/// This node's part: the CAs in its bundle, who issued its two leaves, and whether `ca.key` is the new CA's.
+fn state(bundle: &[&str], leaves: [&str; 2], signs_with_next: bool) -> State {
+    State {
+        next: Some(subject("new")),
+        bundle: bundle.iter().map(|name| subject(name)).collect(),
+        leaves: leaves.map(subject).to_vec(),
+        signs_with_next,
+    }
+}
+
+const BOTH: &[&str] = &["old", "new"];
+const OLD: &[&str] = &["old"];
+const NEW: &[&str] = &["new"];
+
+/// One row for each thing that a step waits for, as each alone keeps somebody from being locked out.
+#[test]
+fn each_step_waits_for_what_it_needs_of_both_etcds() {
+    let old = || ports(["old"; 2], [OLD; 2]);
+    let both = || ports(["old"; 2], [BOTH; 2]);
+    let new = || ports(["new"; 2], [BOTH; 2]);
+    let alone = || ports(["new"; 2], [NEW; 2]);
+    let (begun, issued) = (state(BOTH, ["old"; 2], false), state(BOTH, ["new"; 2], false));
+    let dropped = state(NEW, ["new"; 2], true);
+    let (first, second) = (Role::First, Role::Second);
+    let rows = [
+        ("the second restarts after the first", &begun, second, old(), old(), "not trusted by the other node yet"),
+        ("a peer that trusts it on one port", &begun, first, both(), ports(["old"; 2], [BOTH, OLD]), "not trusted by"),
+        ("its own new certificate is awaited", &issued, first, both(), new(), "does not show its new certificate yet"),
+        ("on each port", &issued, first, ports(["new", "old"], [BOTH; 2]), new(), "does not show its new certificate"),
+        ("the peer's, too", &issued, first, new(), both(), "shown by the other node still"),
+        ("on each port", &issued, first, new(), ports(["new", "old"], [BOTH; 2]), "shown by the other node still"),
+        ("the second drops after the first", &issued, second, new(), new(), "trusted by the other node still"),
+        ("and restarts after it", &dropped, second, new(), new(), "trusted by the other node still"),
+        ("the end is both's", &dropped, first, alone(), new(), "trusted by the other node still"),
+        ("the end is both's", &dropped, second, alone(), new(), "trusted by the other node still"),
+        ("on each port", &dropped, first, alone(), ports(["new"; 2], [NEW, BOTH]), "trusted by the other node still"),
+    ];
+    for (what, state, role, own, other, why) in rows {
+        let look = Look { own: Ok(own), other: Other::Seen(other), may_restart: Ok(()) };
+        let next = next(state, &look, role, false);
+        assert!(matches!(&next, Next::Wait(said) if said.contains(why)), "{what}: {next:?} is not: {why}");
+    }
+}
+
+/// The other side of each of those rows, and what is half done.
+#[test]
+fn each_step_is_done_once_nothing_is_in_its_way() {
+    let old = || ports(["old"; 2], [OLD; 2]);
+    let both = || ports(["old"; 2], [BOTH; 2]);
+    let new = || ports(["new"; 2], [BOTH; 2]);
+    let alone = || ports(["new"; 2], [NEW; 2]);
+    let (first, second) = (Role::First, Role::Second);
+    let rows = [
+        (state(OLD, ["old"; 2], false), second, old(), old(), Step::Trust),
+        (state(BOTH, ["old"; 2], false), first, old(), old(), Step::Restart),
+        (state(BOTH, ["old"; 2], false), first, ports(["old"; 2], [BOTH, OLD]), both(), Step::Restart),
+        (state(BOTH, ["old"; 2], false), second, old(), both(), Step::Restart),
+        (state(BOTH, ["old"; 2], false), first, both(), both(), Step::Issue),
+        (state(BOTH, ["new", "old"], false), first, new(), new(), Step::Issue),
+        // A pair of which only one file was replaced belongs to nobody.
+        (state(BOTH, ["new", ""], false), first, new(), new(), Step::Issue),
+        (state(BOTH, ["new"; 2], false), first, new(), new(), Step::Drop),
+        (state(BOTH, ["new"; 2], false), second, new(), alone(), Step::Drop),
+        // What signs is to be the new CA's key before the certificate that says so goes.
+        (state(NEW, ["new"; 2], false), first, alone(), alone(), Step::Drop),
+        (state(BOTH, ["new"; 2], true), first, alone(), alone(), Step::Drop),
+        (state(NEW, ["new"; 2], true), first, new(), new(), Step::Restart),
+        (state(NEW, ["new"; 2], true), first, ports(["new"; 2], [NEW, BOTH]), new(), Step::Restart),
+        (state(NEW, ["new"; 2], true), second, alone(), alone(), Step::Finish),
+    ];
+    for (state, role, own, other, step) in rows {
+        let look = Look { own: Ok(own), other: Other::Seen(other), may_restart: Ok(()) };
+        assert_eq!(next(&state, &look, role, false), Next::Do(step), "{role:?} {state:?}");
+    }
+}
+
+/// Cut off between a key and its certificate: the pair is nobody's, and is made again although the certificate is of the new CA.
+#[test]
+fn a_pair_that_does_not_belong_together_is_nobodys_and_is_issued_again() {
+    let world = World::new();
+    let new = world.begin();
+    let files = &world.files[0];
+    for leaf in [Leaf::Etcd, Leaf::Client] {
+        files.renew(leaf, &new, &holder(0), NOW).unwrap();
+    }
+    assert_eq!(State::read(files).unwrap().leaves, vec![new.certificate().subject_der.clone(); 2]);
+    for leaf in [Leaf::Etcd, Leaf::Client] {
+        let before = files.need(leaf.cert()).unwrap();
+        files.write(leaf.key(), &crate::pki::authority::new_key().unwrap()).unwrap();
+        assert_eq!(State::read(files).unwrap().leaves, [Vec::<u8>::new()], "{leaf:?}");
+        take(Step::Issue, files, &mut Unwatched, &holder(0), NOW + 1).unwrap();
+        assert!(files.fits(leaf).unwrap(), "{leaf:?}");
+        assert_ne!(files.need(leaf.cert()).unwrap(), before, "{leaf:?}");
+    }
+}
+
+/// Hears of nothing, and has no etcd.
+struct Unwatched;
+
+impl super::Site for Unwatched {
+    fn look(&mut self) -> Look {
+        Look { own: Err(String::new()), other: Other::None, may_restart: Ok(()) }
+    }
+
+    fn restart(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// What signs is of the CA to come only if `ca.key` is that CA's own key.
+#[test]
+fn whose_key_signs_is_read_from_the_key_itself() {
+    let world = World::new();
+    let new = world.begin();
+    let files = &world.files[0];
+    assert!(!State::read(files).unwrap().signs_with_next);
+    files.write(CA_KEY, new.key_pem()).unwrap();
+    assert!(State::read(files).unwrap().signs_with_next);
+}
+
+/// The same file given twice changes nothing; once that CA is the only one, joining is over.
+#[test]
+fn joining_again_keeps_the_ca_to_come_and_one_that_is_in_use_alone_is_not_begun_again() {
+    let world = World::new();
+    let (files, new) = (&world.files[1], world.begin());
+    assert!(!adopt(files, &new).unwrap());
+    let written = std::fs::metadata(files.path(NEXT_CERT)).unwrap().modified().unwrap();
+    assert!(!adopt(files, &new).unwrap());
+    assert_eq!(std::fs::metadata(files.path(NEXT_CERT)).unwrap().modified().unwrap(), written, "it was written again");
+    files.remove(NEXT_CERT).unwrap();
+    files.remove(NEXT_KEY).unwrap();
+    assert!(!adopt(files, &new).unwrap(), "it is not trusted yet");
+    files.remove(NEXT_CERT).unwrap();
+    files.remove(NEXT_KEY).unwrap();
+    files.write(CA_CERT, new.certificate_pem()).unwrap();
+    assert!(adopt(files, &new).unwrap());
+    assert!(!files.has(NEXT_CERT) && !files.has(NEXT_KEY));
+}
