@@ -307,13 +307,29 @@ const BOTH: &[&str] = &["old", "new"];
 const OLD: &[&str] = &["old"];
 const NEW: &[&str] = &["new"];
 
+/// What an etcd shows and trusts before a rotation.
+fn old() -> Seen {
+    ports(["old"; 2], [OLD; 2])
+}
+
+/// Restarted with both CAs.
+fn both() -> Seen {
+    ports(["old"; 2], [BOTH; 2])
+}
+
+/// With its new certificate.
+fn new() -> Seen {
+    ports(["new"; 2], [BOTH; 2])
+}
+
+/// Restarted with the new CA alone.
+fn alone() -> Seen {
+    ports(["new"; 2], [NEW; 2])
+}
+
 /// One row for each thing that a step waits for, as each alone keeps somebody from being locked out.
 #[test]
 fn each_step_waits_for_what_it_needs_of_both_etcds() {
-    let old = || ports(["old"; 2], [OLD; 2]);
-    let both = || ports(["old"; 2], [BOTH; 2]);
-    let new = || ports(["new"; 2], [BOTH; 2]);
-    let alone = || ports(["new"; 2], [NEW; 2]);
     let (begun, issued) = (state(BOTH, ["old"; 2], false), state(BOTH, ["new"; 2], false));
     let dropped = state(NEW, ["new"; 2], true);
     let (first, second) = (Role::First, Role::Second);
@@ -340,10 +356,6 @@ fn each_step_waits_for_what_it_needs_of_both_etcds() {
 /// The other side of each of those rows, and what is half done.
 #[test]
 fn each_step_is_done_once_nothing_is_in_its_way() {
-    let old = || ports(["old"; 2], [OLD; 2]);
-    let both = || ports(["old"; 2], [BOTH; 2]);
-    let new = || ports(["new"; 2], [BOTH; 2]);
-    let alone = || ports(["new"; 2], [NEW; 2]);
     let (first, second) = (Role::First, Role::Second);
     let rows = [
         (state(OLD, ["old"; 2], false), second, old(), old(), Step::Trust),
