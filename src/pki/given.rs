@@ -195,4 +195,6 @@ fn trusted_there(
 }
 
 #[cfg(test)]
+pub(crate) mod samples;
+#[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
+use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -15,8 +16,9 @@ use crate::admin::exit::Failure;
 use crate::admin::node::{ResourceArgument, must_be_root};
 use crate::admin::report::{Form, Report};
 use crate::clock::{self, Deadline};
+use crate::etcd::config::Pair;
 use crate::health::words::rfc3339;
-use crate::pki::given::{self, Bundle, Given, Peer};
+use crate::pki::given::{self, Bundle, Given, Peer, PeerSeen};
 use crate::pki::{Certificate, read_all};
 use crate::{state_file, wiped};
 
@@ -57,7 +59,7 @@ pub(in crate::admin) struct Arguments {
 }
 
 /// What was done.
-#[derive(Default, Serialize)]
+#[derive(Serialize)]
 pub(super) struct Installed {
     replaced: Vec<String>,
     ends: Option<String>,
@@ -82,17 +84,102 @@ impl Report for Installed {
     }
 }
 
-/// A file that was named, as text.
-fn read(path: &Path) -> Result<Zeroizing<String>, Failure> {
-    let failed = |why: String| Failure(format!("cannot read {}: {why}", path.display()));
-    let bytes = wiped::read_at_most(path, LIMIT).map_err(|error| failed(error.to_string()))?;
-    let text = std::str::from_utf8(&bytes).map_err(|error| failed(error.to_string()))?;
-    Ok(Zeroizing::new(text.to_owned()))
+/// What was named, read.
+#[derive(Default)]
+struct Named {
+    bundle: Option<Read>,
+    pair: Option<(Read, Read)>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Installed, Failure> {
-    must_be_root()?;
-    let here = Here::find(&arguments.resource)?;
+/// A file that was named, as text.
+struct Read {
+    file: PathBuf,
+    text: Zeroizing<String>,
+}
+
+impl Named {
+    fn read(arguments: &Arguments) -> Result<Self, Failure> {
+        let bundle = arguments.ca.as_deref().map(read).transpose()?;
+        let pair = match (&arguments.cert, &arguments.key) {
+            (Some(cert), Some(key)) => Some((read(cert)?, read(key)?)),
+            _ => None,
+        };
+        Ok(Self { bundle, pair })
+    }
+
+    /// What is put where, in this order: who reads a new certificate finds its key there already, and whoever trusts it.
+    fn places<'a>(&'a self, ca: &'a Path, server: &'a Pair) -> Vec<(&'a Path, &'a str)> {
+        let bundle = self.bundle.iter().map(|bundle| (ca, bundle.text.as_str()));
+        let pair = self.pair.iter().flat_map(|(cert, key)| {
+            [(server.key.as_path(), key.text.as_str()), (server.cert.as_path(), cert.text.as_str())]
+        });
+        bundle.chain(pair).collect()
+    }
+}
+
+fn read(file: &Path) -> Result<Read, Failure> {
+    let failed = |why: String| Failure(format!("cannot read {}: {why}", file.display()));
+    let bytes = wiped::read_at_most(file, LIMIT).map_err(|error| failed(error.to_string()))?;
+    let text = std::str::from_utf8(&bytes).map_err(|error| failed(error.to_string()))?;
+    Ok(Read { file: file.to_owned(), text: Zeroizing::new(text.to_owned()) })
+}
+
+/// What this node has, and how its peer is.
+struct Site {
+    node: String,
+    address: IpAddr,
+    /// The file of the CAs that are trusted now, and what is in it.
+    ca: PathBuf,
+    trusted: Vec<Certificate>,
+    peer: Option<Peer>,
+    now: u64,
+}
+
+/// That both nodes can serve with what was named.
+struct Judged {
+    leaf: Option<Certificate>,
+    /// etcd reads its CAs when it starts, and these are others.
+    restarts: bool,
+}
+
+/// `own` is what this node shows now, and `may_restart` whether it may leave its etcd for a moment: each is asked where it counts.
+fn judge(
+    named: &Named,
+    site: &Site,
+    own: impl FnOnce() -> Result<PeerSeen, String>,
+    may_restart: impl FnOnce() -> Result<(), String>,
+) -> Result<Judged, Failure> {
+    let (peer, now) = (site.peer.as_ref(), site.now);
+    let (file, certificates) = match &named.bundle {
+        Some(bundle) => (bundle.file.as_path(), read_all(&bundle.text, &bundle.file.display().to_string())?),
+        None => (site.ca.as_path(), site.trusted.clone()),
+    };
+    let trusted = Bundle { file, certificates: &certificates };
+    let restarts = named.bundle.is_some() && fingerprints(&certificates) != fingerprints(&site.trusted);
+    if restarts {
+        given::check_bundle(&trusted, peer, now)?;
+        may_restart().map_err(Failure)?;
+    }
+    let leaf = if let Some((cert, key)) = &named.pair {
+        let given = Given { cert: &cert.file, cert_pem: &cert.text, key: &key.file, key_pem: &key.text };
+        Some(given::check(&given, &site.node, site.address, &trusted, peer, now)?)
+    } else {
+        // What this node shows now stays, and is to be trusted by these CAs.
+        let own = Peer { node: site.node.clone(), address: site.address, seen: own() };
+        given::check_bundle(&trusted, Some(&own), now)?;
+        None
+    };
+    Ok(Judged { leaf, restarts })
+}
+
+fn fingerprints(certificates: &[Certificate]) -> Vec<&str> {
+    let mut all: Vec<&str> = certificates.iter().map(|one| one.fingerprint.as_str()).collect();
+    all.sort_unstable();
+    all
+}
+
+/// The files are an operator's, and one pair of them is for clients and for the peer.
+fn must_be_given(here: &Here) -> Result<(), Failure> {
     let deployment = &here.context.deployment;
     if deployment.manifest.is_some() || here.has_own_ca() {
         here.must_have_own_ca()?;
@@ -104,72 +191,49 @@ pub(super) fn run(arguments: &Arguments) -> Result<Installed, Failure> {
         let file = deployment.peer.cert.display();
         return Err(Failure(format!("{file} is another certificate for the peer, which is to be replaced by hand")));
     }
-    let (now, peer) = (clock::wall_seconds(), here.peer());
-    let there = read_all(&read(&deployment.trusted_ca_file)?, &deployment.trusted_ca_file.display().to_string())?;
-    let bundle = match &arguments.ca {
-        Some(file) => Some((file, read(file)?)),
-        None => None,
+    Ok(())
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Installed, Failure> {
+    must_be_root()?;
+    let here = Here::find(&arguments.resource)?;
+    must_be_given(&here)?;
+    let (ca, server) = (&here.context.deployment.trusted_ca_file, &here.context.deployment.server);
+    let named = Named::read(arguments)?;
+    let site = Site {
+        node: here.node.clone(),
+        address: here.address,
+        ca: ca.clone(),
+        trusted: read_all(&read(ca)?.text, &ca.display().to_string())?,
+        peer: here.peer(),
+        now: clock::wall_seconds(),
     };
-    let certificates = match &bundle {
-        Some((file, text)) => read_all(text, &file.display().to_string())?,
-        None => there.clone(),
-    };
-    let file = arguments.ca.as_deref().unwrap_or(&deployment.trusted_ca_file);
-    let trusted = Bundle { file, certificates: &certificates };
-    let changes = bundle.is_some() && subjects(&certificates) != subjects(&there);
-    if changes {
-        given::check_bundle(&trusted, peer.as_ref(), now)?;
-        ThisNode { here: &here }.may_restart().map_err(Failure)?;
+    let judged = judge(&named, &site, || here.own_seen(), || ThisNode { here: &here }.may_restart())?;
+    let mut replaced = Vec::new();
+    for (path, text) in named.places(ca, server) {
+        put(path, text)?;
+        replaced.push(path.display().to_string());
     }
-    let pair = match (&arguments.cert, &arguments.key) {
-        (Some(cert), Some(key)) => Some((cert, read(cert)?, key, read(key)?)),
-        _ => None,
-    };
-    let leaf = if let Some((cert, cert_pem, key, key_pem)) = &pair {
-        let given = Given { cert, cert_pem, key, key_pem };
-        Some(given::check(&given, &here.node, here.address, &trusted, peer.as_ref(), now)?)
-    } else {
-        keeps_own(&here, &trusted, now)?;
-        None
-    };
-    let mut done = Installed { ends: leaf.as_ref().map(|leaf| rfc3339(leaf.ends)), ..Installed::default() };
-    if let Some((_, text)) = &bundle {
-        put(&mut done, &deployment.trusted_ca_file, text)?;
-    }
-    if let Some((_, cert_pem, _, key_pem)) = &pair {
-        put(&mut done, &deployment.server.key, key_pem)?;
-        put(&mut done, &deployment.server.cert, cert_pem)?;
-    }
-    if changes {
+    if judged.restarts {
         site::restart(&here).map_err(Failure)?;
-        done.restarted = true;
     }
-    done.shown = leaf.as_ref().map(|leaf| is_shown(&here, leaf));
-    Ok(done)
-}
-
-fn subjects(certificates: &[Certificate]) -> Vec<&str> {
-    let mut all: Vec<&str> = certificates.iter().map(|one| one.fingerprint.as_str()).collect();
-    all.sort_unstable();
-    all
-}
-
-/// What this node shows now has to be trusted by a file of CAs that comes without a certificate.
-fn keeps_own(here: &Here, bundle: &Bundle<'_>, now: u64) -> Result<(), Failure> {
-    let seen = here.own_seen();
-    let own = Peer { node: here.node.clone(), address: here.address, seen };
-    Ok(given::check_bundle(bundle, Some(&own), now)?)
+    let leaf = judged.leaf.as_ref();
+    Ok(Installed {
+        replaced,
+        ends: leaf.map(|leaf| rfc3339(leaf.ends)),
+        restarted: judged.restarts,
+        shown: leaf.map(|leaf| is_shown(&here, leaf)),
+    })
 }
 
 /// Replaces a file, which keeps its owner: other programs may read a certificate, too.
-fn put(done: &mut Installed, path: &Path, text: &str) -> Result<(), Failure> {
+fn put(path: &Path, text: &str) -> Result<(), Failure> {
     let owner = std::fs::metadata(path).ok();
     let mode = owner.as_ref().map_or(MODE, |there| there.mode() & 0o777);
     state_file::replace(path, text.as_bytes(), mode)?;
     if let Some(there) = owner {
         std::os::unix::fs::fchown(File::open(path)?, Some(there.uid()), Some(there.gid()))?;
     }
-    done.replaced.push(path.display().to_string());
     Ok(())
 }
 
@@ -185,15 +249,4 @@ fn is_shown(here: &Here, leaf: &Certificate) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::admin::report::golden;
-
-    #[test]
-    fn what_was_put_in_place_is_told() {
-        let replaced = ["/etc/etcd/ca.crt", "/etc/etcd/etcd.key", "/etc/etcd/etcd.crt"].map(str::to_owned).to_vec();
-        let done =
-            Installed { replaced, ends: Some("2027-11-23T08:53:20Z".to_owned()), restarted: true, shown: Some(true) };
-        golden::compare("certs-install", &done);
-    }
-}
+mod tests;

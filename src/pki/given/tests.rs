@@ -2,57 +2,8 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, date_time_ymd,
 };
 
+use super::samples::{ADDRESS, Ca, NOW, PEER, ca, for_name, peer};
 use super::*;
-
-/// 2026-11-23.
-const NOW: u64 = 1_795_400_000;
-const ADDRESS: &str = "192.0.2.1";
-const PEER: &str = "192.0.2.2";
-
-/// A company's CA.
-struct Ca {
-    issuer: Issuer<'static, KeyPair>,
-    pem: String,
-}
-
-fn ca(name: &str, until: i32) -> Ca {
-    let mut params = CertificateParams::default();
-    params.distinguished_name.push(DnType::CommonName, name);
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.not_after = date_time_ymd(until, 1, 1);
-    let key = KeyPair::generate().unwrap();
-    let pem = params.self_signed(&key).unwrap().pem();
-    Ca { issuer: Issuer::new(params, key), pem }
-}
-
-impl Ca {
-    fn certificates(&self) -> Vec<Certificate> {
-        read_all(&self.pem, "it").unwrap()
-    }
-
-    /// A certificate and its key, after a change.
-    fn leaf(&self, change: impl FnOnce(&mut CertificateParams)) -> (String, String) {
-        let mut params = CertificateParams::new([ADDRESS.to_owned()]).unwrap();
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-        (params.not_before, params.not_after) = (date_time_ymd(2026, 1, 1), date_time_ymd(2028, 1, 1));
-        change(&mut params);
-        let key = KeyPair::generate().unwrap();
-        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
-    }
-}
-
-fn for_name(name: &str) -> Vec<rcgen::SanType> {
-    CertificateParams::new([name.to_owned()]).unwrap().subject_alt_names
-}
-
-fn peer(ca: &Ca) -> Peer {
-    let (pem, _) = ca.leaf(|params| params.subject_alt_names = for_name(PEER));
-    let seen = PeerSeen {
-        chains: vec![read_all(&pem, "it").unwrap(); 2],
-        trusts: vec![vec![ca.certificates()[0].subject_der.clone()]; 2],
-    };
-    Peer { node: "node2".to_owned(), address: PEER.parse().unwrap(), seen: Ok(seen) }
-}
 
 fn checked(pair: &(String, String), trusted: &[Certificate], other: Option<&Peer>) -> Result<Certificate, Unfit> {
     let given = Given { cert: Path::new("new.crt"), cert_pem: &pair.0, key: Path::new("new.key"), key_pem: &pair.1 };

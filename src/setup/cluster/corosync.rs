@@ -73,7 +73,7 @@ impl Corosync {
         self.name == EXAMPLE.0 && only.addresses == [(0, EXAMPLE.1.to_owned())]
     }
 
-    pub(super) fn node(&self, name: &str) -> Option<&Member> {
+    pub(crate) fn node(&self, name: &str) -> Option<&Member> {
         self.nodes.iter().find(|node| node.name == name)
     }
 }

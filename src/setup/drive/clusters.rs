@@ -36,6 +36,7 @@ impl<T: Talk> Drive<'_, T> {
         let end = Deadline::after(CLUSTER_PATIENCE);
         let (mut passed, mut made): (Vec<Step>, Vec<String>) = (Vec::new(), Vec::new());
         let mut settles: Option<(Step, Deadline)> = None;
+        let mut overtaken: Vec<String> = Vec::new();
         loop {
             let found = self.cluster_steps();
             if self.wish.is_dry {
@@ -65,7 +66,13 @@ impl<T: Talk> Drive<'_, T> {
                 until.sleep(LOOK_AGAIN);
                 continue;
             }
-            self.carry_out(self.here, step)?;
+            if let Err(refusal) = self.carry_out(self.here, step) {
+                if overtaken.contains(&step.id) || !is_overtaken(step, &self.cluster_steps()) {
+                    return Err(refusal);
+                }
+                overtaken.push(step.id.clone());
+                continue;
+            }
             made.push(step.id.clone());
             self.shown.push(Shown::made(step));
             settles = Some((step.clone(), Deadline::after(SETTLES)));
@@ -153,5 +160,32 @@ impl<T: Talk> Drive<'_, T> {
             self.shown.push(Shown::of(step));
         }
         Ok(())
+    }
+}
+
+/// Whether a step that failed is another one by now: what a call before this one had done shows late where this node was off then, as
+/// the peer hands its CIB on once this one's Pacemaker has joined.
+fn is_overtaken(step: &Step, again: &[Step]) -> bool {
+    !again.iter().any(|one| one.id == step.id && one.state == step.state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_failed_is_over_only_where_a_new_look_says_so() {
+        let step = |words: &[&str]| Step {
+            id: "fence-node1".to_owned(),
+            title: String::new(),
+            on: "node1".to_owned(),
+            state: State::ToDo(vec![Action::Command(words.iter().map(|word| (*word).to_owned()).collect())]),
+        };
+        let create = step(&["pcs", "stonith", "create", "fence-node1"]);
+        let other = Step { id: "fence-node2".to_owned(), ..create.clone() };
+        assert!(!is_overtaken(&create, &[other.clone(), create.clone()]), "it is to do as before");
+        assert!(is_overtaken(&create, &[other.clone(), Step { state: State::Done, ..create.clone() }]));
+        assert!(is_overtaken(&create, &[step(&["pcs", "constraint", "location", "fence-node1", "avoids", "node1"])]));
+        assert!(is_overtaken(&create, &[other]), "it is not asked for any more");
     }
 }

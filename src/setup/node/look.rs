@@ -25,10 +25,8 @@ const PROGRAMS: [(&str, &str, &str); 4] = [
 /// This machine, which is to be `node`. A port that pcsd or this very cluster has is not taken.
 pub fn look(programs: &Programs, description: &Description, node: &Node) -> Facts {
     let conf = corosync::configuration(Path::new(COROSYNC));
-    let is_active =
-        |unit: &str| programs.run("systemctl", &["is-active", unit], PATIENCE).is_ok_and(|output| output.code == 0);
     let is_ours = |port: &ports::Port| match port {
-        ports::Port::Pcsd => is_active("pcsd.service"),
+        ports::Port::Pcsd => runs(programs, "pcsd.service"),
         ports::Port::Corosync => conf == Corosync::Cluster(description.cluster.clone()),
         ports::Port::EtcdClients | ports::Port::EtcdPeers => false,
     };
@@ -52,6 +50,12 @@ pub fn look(programs: &Programs, description: &Description, node: &Node) -> Fact
         // Last, as the answer's way is what the other clock is compared over.
         at_millis: clock::wall_millis(),
     }
+}
+
+/// After a boot, or a start that another call has asked for, a unit listens before systemd says that it is active.
+fn runs(programs: &Programs, unit: &str) -> bool {
+    let said = programs.run("systemctl", &["is-active", unit], PATIENCE);
+    said.is_ok_and(|output| output.code == 0 || output.stdout.trim() == "activating")
 }
 
 /// The first word that begins with a digit.
@@ -109,7 +113,19 @@ pub(super) fn is_called(host: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::stand_in;
     use crate::setup::file;
+
+    #[test]
+    fn a_unit_that_is_being_started_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        for (state, code, is_running) in
+            [("active", 0, true), ("activating", 3, true), ("inactive", 3, false), ("failed", 3, false)]
+        {
+            let programs = stand_in(dir.path(), "systemctl", &format!("echo {state}; exit {code}"));
+            assert_eq!(runs(&programs, "pcsd.service"), is_running, "{state}");
+        }
+    }
 
     #[test]
     fn versions_are_found_in_what_programs_say() {

@@ -156,6 +156,11 @@ pub struct Draw {
     pub blow: Blow,
 }
 
+/// In seconds. Who is fenced while the other node still counts it as a member of the same cluster hears of that with the next membership,
+/// after the token's timeout and the consensus (6.6 s): a node that is back by then takes it for itself, and its Pacemaker ends for good
+/// ("allegedly just fenced"). No machine boots as fast as that.
+const HEARS_OF_ITS_OWN_FENCING: u64 = 8;
+
 impl Draw {
     /// `only` fixes the kind; `confirms` says whether an operator can be asked (the shell agent knows no such word).
     pub fn new(seed: u64, only: Option<Kind>, confirms: bool) -> Self {
@@ -177,7 +182,7 @@ impl Draw {
         // The shell agent says other words when it recovers.
         let kind = only.or(unclean.filter(|_| confirms)).unwrap_or(drawn);
         let before = random.up_to(Duration::from_secs(3));
-        let boot_delay = random.below(7);
+        let boot_delay = random.below(7) + if kind == Kind::ShutDown { HEARS_OF_ITS_OWN_FENCING } else { 0 };
         let blow = match kind {
             Kind::LeaderCut => Blow::Cut(Role::Leader),
             Kind::FollowerCut => Blow::Cut(Role::Follower),

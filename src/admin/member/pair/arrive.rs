@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::change::node_ip_map;
+use super::change::{Place, node_ip_map};
 use super::facts::Look;
 use super::plan::{Seen, Step};
 use super::work::{Took, Work};
@@ -16,23 +16,18 @@ use crate::admin::setup::talk::Talk;
 use crate::clock::Deadline;
 use crate::health;
 use crate::pki;
-use crate::regular_file;
 use crate::resource::params::Source;
 use crate::setup::TOKEN;
-use crate::setup::cluster::{device_steps, parse_cib, parse_corosync};
+use crate::setup::cluster::{device_steps, parse_cib};
 use crate::setup::description::{Bmc, Certificates, Clone as CloneKind, Description, Etcd, Node};
 use crate::setup::drive::{self, Drive, Refusal, Wish};
 use crate::setup::machine::Here;
 use crate::setup::step::State;
 
-const COROSYNC_CONF: &str = "/etc/corosync/corosync.conf";
-const LIMIT: u64 = 1 << 20;
 const CIB: Duration = Duration::from_secs(30);
-/// A new machine's Pacemaker may need its time.
-const WAIT: &str = "--wait=120";
 
 impl Work {
-    fn new_node(&self) -> Result<super::change::Place, Failure> {
+    fn new_node(&self) -> Result<Place, Failure> {
         self.change.new.clone().ok_or_else(|| Failure("there is no new node in this change".to_owned()))
     }
 
@@ -103,8 +98,6 @@ impl Work {
         let Source::Parameters { image, .. } = &context.params.source else {
             return Err(Failure("this pair has its image from a pod manifest".to_owned()));
         };
-        let conf = regular_file::text_of_at_most(Path::new(COROSYNC_CONF), LIMIT)
-            .map_err(|error| Failure(format!("{COROSYNC_CONF} cannot be read: {error}")))?;
         let deployment = &context.deployment;
         let (ca, cert, key) = (&deployment.trusted_ca_file, &deployment.server.cert, &deployment.server.key);
         let is_own = ca.parent() == Some(Path::new(pki::DIR)) && cert.parent() == Some(Path::new(pki::DIR));
@@ -115,7 +108,7 @@ impl Work {
         };
         let new = self.new_node()?;
         Ok(Description {
-            cluster: parse_corosync(&conf).name,
+            cluster: look.corosync.name.clone(),
             nodes: [&self.change.here, &new].map(|place| Node {
                 name: place.name.clone(),
                 address: place.address,
@@ -139,32 +132,43 @@ impl Work {
         typed.filter(|_| is_new).or_else(of_device).map(PathBuf::from).unwrap_or_default()
     }
 
-    /// Corosync and Pacemaker get to know it, and start there.
-    pub(super) fn add(&mut self, seen: &Seen) -> Result<Took, Failure> {
+    /// Corosync and Pacemaker get to know it, and start there. What was done already by a call that was cut off is done again, and
+    /// changes nothing.
+    pub(super) fn add(&mut self, look: &Look, seen: &Seen) -> Result<Took, Failure> {
         let new = self.new_node()?;
-        let (name, address) = (new.name.as_str(), format!("addr={}", new.address));
-        if seen.new_is_known {
-            self.progress.say(&format!("waits until {name} is online"));
+        let name = new.name.as_str();
+        if self.is_started {
             if self.end.left() < Duration::from_secs(1) {
-                return Ok(Took::Waits(format!("waits until {name} is online")));
+                return Ok(Took::Waits(format!("waits until {name} is online; 'pcs cluster start {name}' starts it")));
             }
-            return Ok(Took::Waits(format!("waits until {name} is online; 'pcs cluster start {name}' starts it")));
+            return Ok(Took::Waits(format!("waits until {name} is online")));
         }
-        let added = self
-            .hosts()
-            .and_then(|()| self.typed(&["pcs", "cluster", "node", "add", name, &address, "--start", "--enable", WAIT]));
-        if let Err(Failure(why)) = added {
-            // What the new machine had may be gone: it is prepared anew.
-            self.change.log.retain(|entry| entry.step != Step::Prepare);
-            self.change.save()?;
-            return Err(Failure(format!("{why}: put that right; 'tandem member replace' goes on")));
+        if !seen.new_is_known {
+            self.forget_in_memory(look)?;
+            self.enter(&new)?;
         }
         // The hosts that pcs knows are told to all nodes of a cluster: now the new one is among them.
         if let Err(Failure(why)) = self.hosts() {
             self.progress.keep(&format!("warning: {why}"));
         }
         let _ = std::fs::remove_file(TOKEN);
+        // Not with pcs' own waiting: it asks the new node, and fails while that has no copy of the CIB.
+        for verb in ["enable", "start"] {
+            self.typed(&["pcs", "cluster", verb, name]).map_err(goes_on)?;
+        }
+        self.is_started = true;
         Ok(Took::Acted(format!("{name} is in the cluster")))
+    }
+
+    /// It is not started with that: whether it was is to be seen by itself.
+    fn enter(&mut self, new: &Place) -> Result<(), Failure> {
+        let address = format!("addr={}", new.address);
+        let added = self.hosts().and_then(|()| self.typed(&["pcs", "cluster", "node", "add", &new.name, &address]));
+        let Err(why) = added else { return Ok(()) };
+        // What the new machine had may be gone: it is prepared anew.
+        self.change.log.retain(|entry| entry.step != Step::Prepare);
+        self.change.save()?;
+        Err(goes_on(why))
     }
 
     /// pcs gets access to both, by the token that both pcsds have accepted.
@@ -207,4 +211,8 @@ impl Work {
 
 fn refused(Refusal(faults): Refusal) -> Failure {
     Failure(format!("{}: 'tandem member replace' goes on once that is right", faults.join("; ")))
+}
+
+fn goes_on(Failure(why): Failure) -> Failure {
+    Failure(format!("{why}: put that right; 'tandem member replace' goes on"))
 }

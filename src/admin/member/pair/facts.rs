@@ -1,5 +1,7 @@
 //! One look at all that the steps of a change ask for.
 
+use std::path::Path;
+
 use super::change::Change;
 use super::plan::{Old, Seen};
 use crate::admin::exit::Failure;
@@ -10,7 +12,12 @@ use crate::admin::status;
 use crate::cluster::{Cluster, FenceDevice};
 use crate::decide::members::Member;
 use crate::health;
+use crate::regular_file;
 use crate::resource::context::Context;
+use crate::setup::cluster::{Corosync, parse_corosync};
+
+const COROSYNC_CONF: &str = "/etc/corosync/corosync.conf";
+const LIMIT: u64 = 1 << 20;
 
 /// What was found, as the rules and the steps take it.
 pub(super) struct Look {
@@ -18,6 +25,14 @@ pub(super) struct Look {
     /// `None` where no member list could be read.
     pub(super) members: Result<Members, Failure>,
     pub(super) context: Context,
+    pub(super) corosync: Corosync,
+}
+
+/// Corosync's configuration on this node.
+fn corosync() -> Result<Corosync, Failure> {
+    let text = regular_file::text_of_at_most(Path::new(COROSYNC_CONF), LIMIT)
+        .map_err(|error| Failure(format!("{COROSYNC_CONF} cannot be read: {error}")))?;
+    Ok(parse_corosync(&text))
 }
 
 impl Look {
@@ -34,7 +49,7 @@ impl Look {
             let change = health::change_under_way(&cluster);
             seen.membership.change = seen.membership.change.take().or(change);
         }
-        Ok(Self { cluster, members, context })
+        Ok(Self { cluster, members, context, corosync: corosync()? })
     }
 
     pub(super) fn seen(&self, change: &Change) -> Seen {
@@ -52,7 +67,7 @@ impl Look {
                 && wanted
                     .iter()
                     .all(|place| params.nodes.iter().any(|one| one.name == place.name && one.ip == place.address)),
-            new_is_known: new.is_some_and(|new| health::names(&self.cluster).iter().any(|name| name == new)),
+            new_is_known: new.is_some_and(|new| self.corosync.node(new).is_some()),
             new_is_online: new.and_then(node).is_some_and(|node| node.online && !node.pending),
             new_votes: new.and_then(|new| self.member(new)).is_some_and(|it| !it.is_learner && it.is_healthy()),
         }

@@ -98,6 +98,7 @@ impl Work {
                 self.typed(&["pcs", "constraint", "delete", &id])?;
             }
         }
+        self.forget_in_memory(look)?;
         Ok(Took::Over(format!("{old} is forgotten")))
     }
 

@@ -10,6 +10,7 @@ mod facts;
 mod leave;
 mod plan;
 mod promote;
+mod remembered;
 mod step;
 mod verify;
 mod work;

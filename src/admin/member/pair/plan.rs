@@ -32,7 +32,7 @@ pub(super) struct Seen {
     /// The new node has a fence device, and Pacemaker runs it.
     pub(super) device_runs: bool,
     pub(super) map_is_right: bool,
-    /// The new node is in the cluster, and whether it is online.
+    /// The new node is in Corosync's configuration, and whether it is online.
     pub(super) new_is_known: bool,
     pub(super) new_is_online: bool,
     /// Its etcd votes and is healthy.

@@ -45,6 +45,8 @@ pub(super) struct Work {
     pub(super) unclean: Option<Deadline>,
     /// A learner's index, when it was first seen.
     pub(super) copied: Option<(Deadline, u64)>,
+    /// The new node was started by this call.
+    pub(super) is_started: bool,
     /// Nobody else works on it while this is open.
     _lock: File,
 }
@@ -79,6 +81,7 @@ impl Work {
             made: Vec::new(),
             unclean: None,
             copied: None,
+            is_started: false,
             _lock: lock,
         }))
     }
@@ -128,7 +131,7 @@ impl Work {
             Step::Device => self.device(look),
             Step::Map => self.map(look),
             Step::Prepare => self.prepare(look, shared),
-            Step::Add => self.add(seen),
+            Step::Add => self.add(look, seen),
             Step::Join => Ok(self.join(look)),
             Step::Verify => self.verify(look, shared),
         }

@@ -1,0 +1,119 @@
+//! A node that is out of the cluster is out of Pacemaker's memory, too.
+//!
+//! `pcs cluster node remove` takes it out of Corosync's configuration and out of the CIB, and calls `crm_node --remove` for the
+//! memory of Pacemaker's daemons. That tool does not wait for the controller's answer, and its request is lost now and then (two to
+//! four in ten with Pacemaker 2.1.5): `crm_node --list` shows the node as lost still. With the next node that joins, the controller
+//! writes the old one into the CIB again; and where that has the old one's number, which is what pcs gives it, it takes the two for one,
+//! which gets online as neither.
+
+use std::time::Duration;
+
+use super::facts::Look;
+use super::work::Work;
+use crate::admin::exit::Failure;
+use crate::clock;
+use crate::command::Programs;
+
+const LIMIT: Duration = Duration::from_secs(30);
+/// How often it is asked to forget.
+const TRIES: u32 = 20;
+/// A request that arrived is done by then.
+const SETTLES: Duration = Duration::from_millis(500);
+
+impl Work {
+    /// Before a new node joins, and once the old one is gone.
+    pub(super) fn forget_in_memory(&self, look: &Look) -> Result<(), Failure> {
+        let is_here = |name: &str| look.corosync.node(name).is_some();
+        // A new machine of the same name is the same node to Pacemaker.
+        let is_new = |name: &str| self.change.new.as_ref().is_some_and(|new| new.name == name);
+        forget(&self.programs, |name| is_here(name) || is_new(name), SETTLES)
+    }
+}
+
+/// Has Pacemaker forget every node that `stays` does not name.
+fn forget(programs: &Programs, stays: impl Fn(&str) -> bool, settles: Duration) -> Result<(), Failure> {
+    let mut gone = remembered(programs, &stays)?;
+    for _ in 0..TRIES {
+        if gone.is_empty() {
+            return Ok(());
+        }
+        for name in &gone {
+            run(programs, &["--force", "--remove", name])?;
+        }
+        clock::sleep(settles);
+        gone = remembered(programs, &stays)?;
+    }
+    match gone.as_slice() {
+        [] => Ok(()),
+        names => Err(Failure(format!(
+            "Pacemaker remembers {0}, which is out of the cluster, as 'crm_node --list' shows: 'pcs property set maintenance-mode=true', \
+             'systemctl restart pacemaker' and, once 'pcs status' shows etcd, 'pcs property set maintenance-mode=' have it forget; \
+             'tandem member replace' goes on",
+            names.join(" and ")
+        ))),
+    }
+}
+
+fn remembered(programs: &Programs, stays: impl Fn(&str) -> bool) -> Result<Vec<String>, Failure> {
+    let listed = run(programs, &["--list"])?;
+    Ok(names(&listed).filter(|name| !stays(name)).map(str::to_owned).collect())
+}
+
+/// The names in `crm_node --list`, whose lines are such as `2 node2 lost`; one that it knows by its number alone is written nowhere.
+fn names(listed: &str) -> impl Iterator<Item = &str> {
+    listed.lines().filter_map(|line| match line.split_whitespace().collect::<Vec<_>>()[..] {
+        [_, name, _] => Some(name),
+        _ => None,
+    })
+}
+
+fn run(programs: &Programs, words: &[&str]) -> Result<String, Failure> {
+    let output = programs.run("crm_node", words, LIMIT)?;
+    if output.code == 0 {
+        return Ok(output.stdout);
+    }
+    let (words, complaint) = (words.join(" "), output.complaint());
+    Err(Failure(format!(
+        "'crm_node {words}' failed ({}): {complaint}: see 'pcs status'; 'tandem member replace' goes on",
+        output.code
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::stand_in;
+
+    /// A controller that hears every `heard`th request to forget `node2`, and whatever it is asked.
+    fn controller(dir: &std::path::Path, heard: u32) -> Programs {
+        let script = format!(
+            "cd {}; case $1 in --list) echo '1 node1 member'; test -e forgotten || echo '2 node2 lost'; echo '3  lost';; \
+             --force) echo \"$3\" >> asked; test $(($(wc -l < asked) % {heard})) = 0 && touch forgotten;; esac; exit 0",
+            dir.display()
+        );
+        stand_in(dir, "crm_node", &script)
+    }
+
+    fn forgets(heard: u32, stays: &[&str]) -> (Result<(), String>, String) {
+        let dir = tempfile::tempdir().unwrap();
+        let programs = controller(dir.path(), heard);
+        let done = forget(&programs, |name| stays.contains(&name), Duration::ZERO).map_err(|Failure(why)| why);
+        (done, std::fs::read_to_string(dir.path().join("asked")).unwrap_or_default())
+    }
+
+    #[test]
+    fn it_is_asked_until_it_has_heard_and_for_nobody_who_stays() {
+        assert_eq!(forgets(1, &["node1"]), (Ok(()), "node2\n".to_owned()));
+        assert_eq!(forgets(3, &["node1"]), (Ok(()), "node2\n".repeat(3)));
+        assert_eq!(forgets(1, &["node1", "node2"]), (Ok(()), String::new()));
+    }
+
+    #[test]
+    fn one_that_never_hears_is_told_with_what_has_it_forget() {
+        let (done, asked) = forgets(1_000, &["node1"]);
+        let why = done.unwrap_err();
+        assert!(why.starts_with("Pacemaker remembers node2, which is out of the cluster"), "{why}");
+        assert!(why.contains("'systemctl restart pacemaker'"), "{why}");
+        assert_eq!(asked.lines().count(), TRIES as usize);
+    }
+}
