@@ -6,3 +6,17 @@ use std::net::TcpListener;
 pub(crate) fn listener() -> TcpListener {
     TcpListener::bind("127.0.0.9:0").unwrap()
 }
+
+/// Asks until the answer is `wanted`. A child that another test has forked holds a listener which was dropped, too, until it runs its
+/// own program a moment later.
+pub(crate) fn settles<T: PartialEq + std::fmt::Debug>(wanted: &T, ask: impl Fn() -> T) {
+    let end = crate::clock::Deadline::after(std::time::Duration::from_secs(10));
+    loop {
+        let answer = ask();
+        if answer == *wanted {
+            return;
+        }
+        assert!(!end.has_passed(), "{answer:?} is not {wanted:?}");
+        end.sleep(std::time::Duration::from_millis(20));
+    }
+}

@@ -3,13 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
-use std::io::Write as _;
+use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use tandem::clock;
+use tandem::clock::{self, Deadline};
 use tandem::fence::config::{Action, Config, Environment};
 use tandem::fence::password_file::{self, PasswordFile};
 use tandem::fence::renewal::{self, Asks, Settled};
@@ -30,6 +30,20 @@ struct Copy {
     options: Vec<u8>,
 }
 
+/// What a lock keeps from being done at once: a program that another test has just started has the lock, too, for the moment until it is
+/// that program.
+fn unlocked<T>(act: impl Fn() -> io::Result<T>) -> T {
+    let end = Deadline::after(Duration::from_secs(10));
+    loop {
+        match act() {
+            Err(error) if error.kind() == ErrorKind::WouldBlock && !end.has_passed() => {
+                end.sleep(Duration::from_millis(5));
+            }
+            done => return done.unwrap(),
+        }
+    }
+}
+
 impl Copy {
     fn new(server: &Server, directory: &Path, name: &str) -> Self {
         let path = directory.join(name);
@@ -40,14 +54,14 @@ impl Copy {
     }
 
     fn stage(&self) {
-        let mut file = PasswordFile::hold(&self.path).unwrap();
+        let mut file = unlocked(|| PasswordFile::hold(&self.path));
         let valid = renewal::valid_line(&self.options, &file);
         let staged = password_file::staged(&file.lines, valid, &Secret::new(NEW)).unwrap();
         file.replace(staged).unwrap();
     }
 
     fn update(&self) -> Settled {
-        renewal::settle(&self.options, None, None, &self.path, Asks::Now).unwrap()
+        unlocked(|| renewal::settle(&self.options, None, None, &self.path, Asks::Now))
     }
 
     fn act(&self, action: &str) -> Result<String, String> {

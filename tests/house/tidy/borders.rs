@@ -22,7 +22,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("xml", &[]),
     ("options", &["xml"]),
     ("terminate", &["clock"]),
-    ("test_port", &[]),
+    ("test_port", &["clock"]),
     // Steps that a build for the lab can leave out.
     ("lab_faults", &[]),
     // Files of the agent's own.

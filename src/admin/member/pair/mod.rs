@@ -109,7 +109,7 @@ fn begin(change: &Change, look: &Look, shared: &Shared, allow_fewer: bool) -> Re
             .name(&format!("{name} must be off, or both could write. Type {name} if you have seen that it is"), name)?;
     } else if allow_fewer && let Some(old) = &change.old {
         let name = &old.name;
-        prompt.name(&format!("Nothing replaces {name}. Type {name} if one voter is to be all"), name)?;
+        prompt.name_or_leave(&format!("Nothing replaces {name}. Type {name} if one voter is to be all"), name)?;
     } else if !prompt.leave("Type 'yes' to go on")? {
         return Err(Failure("nothing was done: 'yes' was not typed".to_owned()));
     }

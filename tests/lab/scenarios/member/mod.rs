@@ -1,5 +1,7 @@
 //! `tandem member` on a pair that 'tandem setup' made, with pcs and pcsd themselves: a node is replaced by another machine.
 
+mod killed;
+mod one_voter;
 mod replaced;
 mod world;
 
@@ -34,6 +36,22 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "member_replaced_after_a_cut_same_name",
         "a node's power is cut for good, and one command puts a machine of its name in its place",
         replaced::after_a_cut_same_name,
+    )
+    .needs(Needs::Nothing)
+    .leaves_a_mess()
+    .nightly(),
+    scenario(
+        "member_replaced_killed",
+        "the command is killed after each of its steps, and goes on where it stands when it is typed again",
+        killed::after_each_step,
+    )
+    .needs(Needs::Nothing)
+    .leaves_a_mess()
+    .nightly(),
+    scenario(
+        "member_removed_and_added",
+        "one command makes one node of two, and another two of one",
+        one_voter::two_one_two,
     )
     .needs(Needs::Nothing)
     .leaves_a_mess()

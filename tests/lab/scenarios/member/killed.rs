@@ -1,0 +1,63 @@
+//! The command is killed after each of its steps, and typed again.
+
+use std::time::Duration;
+
+use super::super::setup::typed::{self, THERE, Typed};
+use super::world::{self, World};
+use crate::node::Second;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+const GOES_ON: &str = "tandem member replace --yes";
+/// What it says of its steps up to the one that needs the new machine.
+const LEAVES: [&str; 7] = [
+    "tandem: check: a snapshot",
+    "tandem: leave: node2 is in standby",
+    "tandem: out: the cluster is stopped",
+    "tandem: forget: pcs has removed node2",
+    "tandem: forget: node2 is forgotten",
+    "tandem: fence device: node3 has",
+    "tandem: map: node_ip_map",
+];
+const COMES: [&str; 2] = ["tandem: add: node3 is in the cluster", "tandem: join: "];
+
+pub fn after_each_step(lab: &Lab, wish: Wish) -> Result<()> {
+    world::run(lab, wish, "member_replaced_killed", |world| {
+        world.bmc_of_node3()?;
+        let mut line = format!("tandem member replace node2 {} --yes", World::as_node3());
+        let mut done = 0;
+        while done < LEAVES.len() {
+            done = killed_after(world.begin(&line)?, &LEAVES, done)?;
+            GOES_ON.clone_into(&mut line);
+        }
+        world.swap(Second::Node3)?;
+        let mut command = world.begin(GOES_ON)?;
+        World::wait_said(&command, "tandem setup join /etc/tandem/")?;
+        let content = typed::wait_join_file(lab, &mut command)?;
+        typed::carry(lab, &content)?;
+        let there = Typed::begin(lab, THERE, &typed::join_line())?;
+        killed_after(command, &["tandem: prepare: node3 has"], 0)?;
+        there.done()?.must_be(0)?;
+        let mut done = 0;
+        while done < COMES.len() {
+            done = killed_after(world.begin(GOES_ON)?, &COMES, done)?;
+        }
+        let last = world.begin(GOES_ON)?.done()?;
+        println!("   {}", last.said.trim().replace('\n', "\n   "));
+        last.must_be(0)?;
+        world.ends_well(Some("node2"))
+    })
+}
+
+/// Kills it once it has said one of `words` from `done` on. Answers how many of them are over: it may have been faster.
+fn killed_after(mut command: Typed, words: &[&str], done: usize) -> Result<usize> {
+    let reached = |said: &str| words[done..].iter().rposition(|word| said.contains(word)).map(|at| done + at + 1);
+    let what = format!("the command to say '{}'", words[done]);
+    let found = sh::wait_for(&what, Duration::from_secs(240), Duration::from_millis(20), || reached(&command.said()))
+        .map_err(|error| format!("{error}: {}", command.said()))?;
+    let ran = command.kill()?;
+    let over = reached(&command.said()).unwrap_or(found);
+    println!("   {} after '{}'", if ran { "killed" } else { "over" }, words[over - 1]);
+    Ok(over)
+}
