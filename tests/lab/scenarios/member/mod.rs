@@ -41,6 +41,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .leaves_a_mess()
     .nightly(),
     scenario(
+        "member_replaced_old_is_off",
+        "a node is lost with its BMC, somebody has seen that it is off, and a machine of another name takes its place",
+        replaced::old_is_off,
+    )
+    .needs(Needs::Nothing)
+    .leaves_a_mess()
+    .nightly(),
+    scenario(
         "member_replaced_killed",
         "the command is killed after each of its steps, and goes on where it stands when it is typed again",
         killed::after_each_step,

@@ -48,3 +48,20 @@ pub fn planned_other_name(lab: &Lab, wish: Wish) -> Result<()> {
         world.ends_well(Some("node2"))
     })
 }
+
+/// The old machine's BMC died with it: nobody can fence it, and the survivor waits until somebody has seen that it is off.
+pub fn old_is_off(lab: &Lab, wish: Wish) -> Result<()> {
+    world::run(lab, wish, "member_replaced_old_is_off", |world| {
+        world.bmc_of_node3()?;
+        world.cut_with_its_bmc()?;
+        let line = format!("tandem member replace node2 {} --old-is-off", World::as_node3());
+        // Nothing was seen by --yes.
+        let refused = world.begin(&format!("{line} --yes"))?.done()?;
+        refused.must_be(1)?;
+        let command = world.begin(&format!("{line} --confirm node2"))?;
+        World::wait_said(&command, "node2 is forgotten")?;
+        world.swap(Second::Node3)?;
+        world.join(command)?;
+        world.ends_well(Some("node2"))
+    })
+}

@@ -76,6 +76,14 @@ impl World<'_> {
         super::super::steps::wait_alone(self.lab, HERE).map(drop)
     }
 
+    /// The same, and its BMC does not answer any more: nobody can fence it.
+    pub fn cut_with_its_bmc(&self) -> Result<()> {
+        self.lab.set("boot-delay", NEVER)?;
+        bmc::set_mode(self.lab, THERE, "unreachable")?;
+        power::cut(self.lab, THERE)?;
+        super::super::steps::wait_peer_gone(self.lab, HERE)
+    }
+
     /// The BMC of the machine that is to come, and its password where the command is typed.
     pub fn bmc_of_node3(&mut self) -> Result<()> {
         node::call_second(Second::Node3);
