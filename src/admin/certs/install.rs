@@ -85,7 +85,6 @@ impl Report for Installed {
 }
 
 /// What was named, read.
-#[derive(Default)]
 struct Named {
     bundle: Option<Read>,
     pair: Option<(Read, Read)>,

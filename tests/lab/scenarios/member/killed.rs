@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::setup::typed::{self, THERE, Typed};
+use super::super::setup::typed::Typed;
 use super::world::{self, World};
 use crate::node::Second;
 use crate::sh::{self, Result};
@@ -33,10 +33,7 @@ pub fn after_each_step(lab: &Lab, wish: Wish) -> Result<()> {
         }
         world.swap(Second::Node3)?;
         let mut command = world.begin(GOES_ON)?;
-        World::wait_said(&command, "tandem setup join /etc/tandem/")?;
-        let content = typed::wait_join_file(lab, &mut command)?;
-        typed::carry(lab, &content)?;
-        let there = Typed::begin(lab, THERE, &typed::join_line())?;
+        let there = world.begin_join(&mut command)?;
         killed_after(command, &["tandem: prepare: node3 has"], 0)?;
         there.done()?.must_be(0)?;
         let mut done = 0;

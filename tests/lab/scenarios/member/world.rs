@@ -23,7 +23,7 @@ use crate::writer::Writers;
 /// Longer than any scenario: a machine that lost its power for good does not come back by the BMC.
 const NEVER: &str = "3600";
 /// Where the password of the new machine's BMC is.
-pub const PASSWORD: &str = "/etc/tandem/bmc-node3.password";
+const PASSWORD: &str = "/etc/tandem/bmc-node3.password";
 
 /// A pair as 'tandem setup' leaves it, under writers.
 pub struct World<'a> {
@@ -90,16 +90,26 @@ impl World<'_> {
         let started = bmc::start_another(self.lab);
         node::call_second(Second::Node2);
         self.bmc = Some(started?);
+        self.bmc_password()
+    }
+
+    /// The password of the new machine's BMC, where the command is typed.
+    pub fn bmc_password(&self) -> Result<()> {
         host::put(self.lab, HERE, PASSWORD, &format!("{BMC_PASSWORD}\n"))?;
         host::must(self.lab, HERE, &["chmod", "600", PASSWORD]).map(drop)
     }
 
-    /// What is typed with it.
-    pub fn as_node3() -> String {
+    /// How the BMC of node2 or node3 is reached, as it is typed.
+    pub fn fence(number: u8) -> String {
         format!(
-            "--new node3=10.99.0.3 --fence ip=10.98.0.103 --fence username={BMC_USER} \
-             --fence systems_uri=/redfish/v1/Systems/System.Embedded.3 --fence password_file={PASSWORD}"
+            "--fence ip=10.98.0.10{number} --fence username={BMC_USER} \
+             --fence systems_uri=/redfish/v1/Systems/System.Embedded.{number} --fence password_file={PASSWORD}"
         )
+    }
+
+    /// What is typed where node3 takes the place.
+    pub fn as_node3() -> String {
+        format!("--new node3=10.99.0.3 {}", Self::fence(3))
     }
 
     /// The second host becomes another machine, with blank disks; it has the packages and etcd's image.
@@ -125,13 +135,18 @@ impl World<'_> {
         host::import_image(lab, THERE, &rootfs, &image::name(self.wish.etcd.number()))
     }
 
-    /// The join file is carried to the new machine and typed there; both commands end well.
-    pub fn join(&self, mut command: Typed) -> Result<Done> {
+    /// The join file is carried to the new machine and typed there.
+    pub fn begin_join(&self, command: &mut Typed) -> Result<Typed> {
         // pcs may wait half a minute for a machine that is gone, more than once.
-        Self::wait_said(&command, "tandem setup join /etc/tandem/")?;
-        let content = typed::wait_join_file(self.lab, &mut command)?;
+        Self::wait_said(command, "tandem setup join /etc/tandem/")?;
+        let content = typed::wait_join_file(self.lab, command)?;
         typed::carry(self.lab, &content)?;
-        let there = Typed::begin(self.lab, THERE, &typed::join_line())?;
+        Typed::begin(self.lab, THERE, &typed::join_line())
+    }
+
+    /// The same, and both commands end well.
+    pub fn join(&self, mut command: Typed) -> Result<Done> {
+        let there = self.begin_join(&mut command)?;
         let began = std::time::Instant::now();
         let done = command.done()?;
         println!("   {}", done.said.trim().replace('\n', "\n   "));
