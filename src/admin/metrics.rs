@@ -1,16 +1,15 @@
 //! `tandem metrics`: what Prometheus is told of the cluster, printed.
 
-use std::fs;
 use std::path::Path;
 
 use clap::Args;
 
 use super::exit::Failure;
-use super::fencing::RECORDS;
+use super::fencing::tests_of_this_node;
 use super::{node, say, status};
 use crate::events::deliver::{self, Places};
 use crate::health::{self, conditions};
-use crate::metrics::{self, Disruptions, Extras, FencingTests, disruptions};
+use crate::metrics::{self, Disruptions, Extras, disruptions};
 
 const HELP: &str = "\
 The text format of Prometheus, version 0.0.4, as node_exporter's textfile directory takes it; 'tandem collect' puts the same \
@@ -28,14 +27,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let cluster = status::ask(arguments.resource.id())?;
     let extras = Extras {
         events: deliver::counts(&Places::default()).unwrap_or_default(),
-        fencing_tests: fencing_tests(),
+        fencing_tests: tests_of_this_node(),
         disruptions: Disruptions::read(Path::new(disruptions::PATH)),
     };
     let page = metrics::render(&cluster, &health::assess(&cluster), &conditions::of(&cluster), &extras);
     say(page.trim_end())
-}
-
-/// The tests that this node conducted. What cannot be read is left out of the page, as is everything that is not known.
-pub(super) fn fencing_tests() -> FencingTests {
-    FencingTests::read(&fs::read_to_string(RECORDS).unwrap_or_default())
 }

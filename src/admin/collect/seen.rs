@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::admin::fencing::copies;
-use crate::admin::metrics::fencing_tests;
+use crate::admin::fencing::{copies, tests_of_this_node};
 use crate::cluster::{self, Cluster, Limits, NotPublished};
 use crate::command::Programs;
 use crate::decide::Fact;
@@ -44,7 +43,7 @@ impl Seen {
         textfile: Option<&Path>,
     ) -> io::Result<Option<PathBuf>> {
         let disruptions = Disruptions::keep(Path::new(disruptions::PATH), &self.conditions)?;
-        let extras = Extras { events, disruptions, fencing_tests: fencing_tests() };
+        let extras = Extras { events, disruptions, fencing_tests: tests_of_this_node() };
         let page = metrics::render(&self.cluster, &self.health, &self.conditions, &extras);
         metrics::textfile::write(textfile, &page)
     }

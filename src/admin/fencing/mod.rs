@@ -11,7 +11,7 @@ mod watch;
 
 use clap::Subcommand;
 
-pub(super) use self::record::PATH as RECORDS;
+pub(super) use self::record::tests_of_this_node;
 use super::exit::{Exit, Failure};
 use super::report::show;
 use crate::cluster::{Cluster, Configuration};

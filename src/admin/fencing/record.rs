@@ -1,18 +1,26 @@
 //! What tests of fencing came to, a line for each, on the node that conducted them.
 
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::metrics::FencingTests;
 use crate::regular_file;
 use crate::state_file;
 
 /// The file.
-pub(in crate::admin) const PATH: &str = "/var/lib/tandem/fencing-tests.jsonl";
+pub(super) const PATH: &str = "/var/lib/tandem/fencing-tests.jsonl";
 /// So many tests are kept, which is decades.
 const LINES: usize = 200;
 const FILE_LIMIT: u64 = 1024 * 1024;
+
+/// What Prometheus is told of the tests that this node conducted. What cannot be read is left out, as is everything that is
+/// not known.
+pub(in crate::admin) fn tests_of_this_node() -> FencingTests {
+    FencingTests::read(&fs::read_to_string(PATH).unwrap_or_default())
+}
 
 /// A test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
