@@ -78,7 +78,7 @@ lint: ## formatting and lints
 
 .PHONY: check
 check: lint ## formatting, lints and all tests that need neither root nor a lab
-	$(CARGO) test --quiet
+	CARGO=$(CARGO) .ci/tests
 	$(LAB) self-test
 	shellspec/run
 
@@ -129,7 +129,7 @@ real: setup ## the parts that are tested against real etcds, an emulator of BMCs
 	tests/data_dir_etcd35.sh target/etcd-3.5
 	$(CARGO) test --quiet --test fence_real
 	$(CARGO) test --quiet --test setup_real
-	$(CARGO) test --quiet --test data_dir_real -- --test-threads 1
+	$(CARGO) test --quiet --test data_dir_real -- --test-threads 4
 
 .PHONY: monitoring
 monitoring: setup ## metrics, rules and dashboard against promtool and a real node_exporter (root, to install them)

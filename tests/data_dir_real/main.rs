@@ -2,7 +2,7 @@
 //! versions wrote, and judged by what a real etcd makes of them afterwards.
 //!
 //! A tier of its own, as it needs both etcds and takes minutes:
-//! `cargo test --test data_dir_real -- --test-threads 1 --nocapture`.
+//! `cargo test --test data_dir_real -- --test-threads 4 --nocapture`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
