@@ -1,7 +1,7 @@
 //! Looks at the cluster from this node: files and questions, and nothing is changed.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -14,10 +14,9 @@ use crate::command::{Error, Output, Programs};
 use crate::decide::Fact;
 use crate::pacemaker::exit_code::DISCONNECTED;
 use crate::regular_file;
-use crate::setup::TOKEN;
+use crate::setup::{TOKEN, corosync_conf};
 use crate::wiped;
 
-const COROSYNC_CONF: &str = "/etc/corosync/corosync.conf";
 /// Where Pacemaker keeps it. The status section is not in there.
 const CIB_ON_DISK: &str = "/var/lib/pacemaker/cib/cib.xml";
 /// Many times what each of these files is.
@@ -34,7 +33,7 @@ pub fn look(programs: &Programs, end: Deadline) -> ClusterFacts {
     ClusterFacts {
         pcs: version(programs),
         hosts: known_hosts(),
-        corosync: without_the_example(parsed(Path::new(COROSYNC_CONF), |text| Ok(corosync::parse(text)))),
+        corosync: without_the_example(configured()),
         enabled: enabled_units(Path::new("/")),
         cib: configuration(programs, Path::new(CIB_ON_DISK)),
         pacemaker: ask_pacemaker(programs, &limits),
@@ -56,12 +55,20 @@ fn version(programs: &Programs) -> Fact<String> {
     }
 }
 
+fn configured() -> Fact<corosync::Corosync> {
+    of_text(corosync_conf::text(), Path::new(corosync_conf::PATH), |text| Ok(corosync::parse(text)))
+}
+
 fn without_the_example(conf: Fact<corosync::Corosync>) -> Fact<corosync::Corosync> {
     if conf.known().is_some_and(corosync::Corosync::is_example) { Fact::Absent } else { conf }
 }
 
 fn parsed<T>(path: &Path, parse: impl FnOnce(&str) -> Result<T, String>) -> Fact<T> {
-    match regular_file::text_of_at_most(path, LIMIT) {
+    of_text(regular_file::text_of_at_most(path, LIMIT), path, parse)
+}
+
+fn of_text<T>(text: io::Result<String>, path: &Path, parse: impl FnOnce(&str) -> Result<T, String>) -> Fact<T> {
+    match text {
         Ok(text) => parse(&text).map_or_else(|why| Fact::Unknown(format!("{}: {why}", path.display())), Fact::Known),
         Err(error) if error.kind() == ErrorKind::NotFound => Fact::Absent,
         Err(error) => Fact::Unknown(format!("{}: {error}", path.display())),

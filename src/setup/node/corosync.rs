@@ -5,14 +5,14 @@ use std::path::Path;
 
 use super::{Cib, Corosync};
 use crate::regular_file;
+use crate::setup::corosync_conf;
 
-/// No configuration is larger.
-const CONFIGURATION: u64 = 1024 * 1024;
+/// No CIB is larger.
 const CIB: u64 = 64 * 1024 * 1024;
 
 /// What is at `path`.
 pub(super) fn configuration(path: &Path) -> Corosync {
-    match regular_file::text_of_at_most(path, CONFIGURATION) {
+    match corosync_conf::text_at(path) {
         Ok(text) => parse(&text),
         Err(error) if error.kind() == ErrorKind::NotFound => Corosync::None,
         Err(error) => Corosync::Unreadable(error.to_string()),
@@ -25,8 +25,10 @@ fn parse(text: &str) -> Corosync {
     let values = |name: &'static str| lines().filter(move |(key, _)| key.trim() == name).map(|(_, value)| value.trim());
     let addresses: Vec<&str> = values("ring0_addr").collect();
     let name = values("cluster_name").next_back().unwrap_or_default().to_owned();
-    // With one node at the address of no machine in particular nobody has made a cluster.
-    let is_example = matches!(addresses.as_slice(), [] | ["127.0.0.1"]) && matches!(name.as_str(), "" | "debian");
+    // With one node at the address of no machine in particular nobody has made a cluster; one without a list of nodes has networks.
+    let is_nowhere = values("bindnetaddr").all(|network| network.starts_with("127."))
+        && matches!(addresses.as_slice(), [] | ["127.0.0.1"]);
+    let is_example = is_nowhere && matches!(name.as_str(), "" | "debian");
     if is_example { Corosync::Example } else { Corosync::Cluster(name) }
 }
 
@@ -65,6 +67,9 @@ mod tests {
         let two = "totem {\n cluster_name: debian\n}\nnodelist {\n node {\n ring0_addr: 10.0.0.1\n }\n node {\n ring0_addr: 10.0.0.2\n }\n}";
         assert_eq!(parse(two), Corosync::Cluster("debian".to_owned()), "somebody kept the name");
         assert_eq!(parse("totem {\n  cluster_name: prod\n}"), Corosync::Cluster("prod".to_owned()));
+        let multicast = "totem {\n interface {\n ringnumber: 0\n bindnetaddr: 10.0.0.0\n mcastport: 5405\n }\n}";
+        assert_eq!(parse(multicast), Corosync::Cluster(String::new()), "somebody has made it, without a name");
+        assert_eq!(parse(&multicast.replace("10.0.0.0", "127.0.0.1")), Corosync::Example);
         assert_eq!(parse("# ring0_addr: 10.0.0.1\n"), Corosync::Example);
         assert_eq!(configuration(Path::new("/nonexistent/corosync.conf")), Corosync::None);
     }

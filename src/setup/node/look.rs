@@ -8,9 +8,9 @@ use super::{Corosync, Data, Facts, corosync, disk, ports};
 use crate::clock;
 use crate::cluster;
 use crate::command::Programs;
+use crate::setup::corosync_conf;
 use crate::setup::description::{Description, Node};
 
-const COROSYNC: &str = "/etc/corosync/corosync.conf";
 const CIB: &str = "/var/lib/pacemaker/cib/cib.xml";
 /// pcs is a Python program, and a machine that starts many things at once is slow.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -24,13 +24,8 @@ const PROGRAMS: [(&str, &str, &str); 4] = [
 
 /// This machine, which is to be `node`. A port that pcsd or this very cluster has is not taken.
 pub fn look(programs: &Programs, description: &Description, node: &Node) -> Facts {
-    let conf = corosync::configuration(Path::new(COROSYNC));
-    let is_ours = |port: &ports::Port| match port {
-        ports::Port::Pcsd => runs(programs, "pcsd.service"),
-        ports::Port::Corosync => conf == Corosync::Cluster(description.cluster.clone()),
-        ports::Port::EtcdClients | ports::Port::EtcdPeers => false,
-    };
-    let wanted: Vec<ports::Port> = ports::ALL.into_iter().filter(|port| !is_ours(port)).collect();
+    let conf = corosync::configuration(Path::new(corosync_conf::PATH));
+    let is_in_it = conf == Corosync::Cluster(description.cluster.clone());
     let version = |(name, program, option): (&str, &str, &str)| {
         let said = programs.run(program, &[option], PATIENCE).ok().filter(|output| output.code == 0);
         (name.to_owned(), said.and_then(|output| number(&output.stdout)))
@@ -45,11 +40,21 @@ pub fn look(programs: &Programs, description: &Description, node: &Node) -> Fact
         cib: corosync::cib(Path::new(CIB)),
         data: data(&description.etcd.data_dir),
         disk: disk::look(&description.etcd.data_dir),
-        taken: ports::taken(node.address, &wanted).into_iter().map(ports::Port::word).collect(),
+        taken: strangers(programs, node.address, is_in_it).into_iter().map(ports::Port::word).collect(),
         corosync: conf,
         // Last, as the answer's way is what the other clock is compared over.
         at_millis: clock::wall_millis(),
     }
+}
+
+/// The ports that somebody else has. Whose one is is asked once it is taken: what was being started before may have it by then.
+fn strangers(programs: &Programs, address: IpAddr, is_in_the_cluster: bool) -> Vec<ports::Port> {
+    let is_ours = |port: &ports::Port| match port {
+        ports::Port::Pcsd => runs(programs, "pcsd.service"),
+        ports::Port::Corosync => is_in_the_cluster,
+        ports::Port::EtcdClients | ports::Port::EtcdPeers => false,
+    };
+    ports::taken(address, &ports::ALL).into_iter().filter(|port| !is_ours(port)).collect()
 }
 
 /// After a boot, or a start that another call has asked for, a unit listens before systemd says that it is active.
@@ -125,6 +130,23 @@ mod tests {
             let programs = stand_in(dir.path(), "systemctl", &format!("echo {state}; exit {code}"));
             assert_eq!(runs(&programs, "pcsd.service"), is_running, "{state}");
         }
+    }
+
+    #[test]
+    fn a_pcsd_that_begins_while_it_is_looked_is_no_stranger() {
+        use std::net::TcpListener;
+        let dir = tempfile::tempdir().unwrap();
+        let address: IpAddr = "127.44.17.3".parse().unwrap();
+        let asked = dir.path().join("asked");
+        let said = |state: &str| {
+            let script = format!("echo {state}; touch {}; test {state} = active", asked.display());
+            strangers(&stand_in(dir.path(), "systemctl", &script), address, false)
+        };
+        assert_eq!(said("inactive"), []);
+        assert!(!asked.exists(), "its state of before the look at the port is of no use");
+        let _pcsd = TcpListener::bind((address, 2224)).unwrap();
+        assert_eq!(said("active"), []);
+        assert_eq!(said("inactive"), [ports::Port::Pcsd]);
     }
 
     #[test]

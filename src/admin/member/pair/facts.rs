@@ -1,7 +1,5 @@
 //! One look at all that the steps of a change ask for.
 
-use std::path::Path;
-
 use super::change::Change;
 use super::plan::{Old, Seen};
 use crate::admin::exit::Failure;
@@ -12,12 +10,9 @@ use crate::admin::status;
 use crate::cluster::{Cluster, FenceDevice};
 use crate::decide::members::Member;
 use crate::health;
-use crate::regular_file;
 use crate::resource::context::Context;
 use crate::setup::cluster::{Corosync, parse_corosync};
-
-const COROSYNC_CONF: &str = "/etc/corosync/corosync.conf";
-const LIMIT: u64 = 1 << 20;
+use crate::setup::corosync_conf;
 
 /// What was found, as the rules and the steps take it.
 pub(super) struct Look {
@@ -30,8 +25,8 @@ pub(super) struct Look {
 
 /// Corosync's configuration on this node.
 fn corosync() -> Result<Corosync, Failure> {
-    let text = regular_file::text_of_at_most(Path::new(COROSYNC_CONF), LIMIT)
-        .map_err(|error| Failure(format!("{COROSYNC_CONF} cannot be read: {error}")))?;
+    let text =
+        corosync_conf::text().map_err(|error| Failure(format!("{} cannot be read: {error}", corosync_conf::PATH)))?;
     Ok(parse_corosync(&text))
 }
 
