@@ -114,7 +114,9 @@ impl<T: Talk> Drive<'_, T> {
             // Killed between the two.
             Ok(Some(_)) => missing.push(typed(&format!("pcs alert recipient add {ALERT} value=journal"))),
             Err(error) if !self.wish.is_dry => {
-                return Err(Refusal::from(format!("the alert agent: {error}: see 'pcs status', and type this again")));
+                return Err(Refusal::from(format!(
+                    "whether the alert agent is there is not known ({error}): see 'pcs status', and type this again"
+                )));
             }
             Ok(None) | Err(_) => {
                 missing.push(typed(&format!("pcs alert create id={ALERT} path={path}")));

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use toml::de::DeValue;
 
-use super::reader::{At, Placed, Reader, Section, called};
+use super::reader::{At, Placed, Reader, Section, kind_of};
 use super::{bmc, checks};
 use crate::setup::description::Node;
 
@@ -19,13 +19,13 @@ pub(super) fn both(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<[No
         return None;
     };
     let DeValue::Array(list) = value.get_ref() else {
-        reader.fault(value.span(), format!("node is {}: {TABLES}", called(value.get_ref())));
+        reader.fault(value.span(), format!("node is {}: {TABLES}", kind_of(value.get_ref())));
         return None;
     };
     let mut nodes = Vec::new();
     for (at, one) in list.iter().enumerate() {
         let DeValue::Table(table) = one.get_ref() else {
-            reader.fault(one.span(), format!("a node is {}: {TABLES}", called(one.get_ref())));
+            reader.fault(one.span(), format!("a node is {}: {TABLES}", kind_of(one.get_ref())));
             return None;
         };
         let section = Section::new(&format!("node {}", at + 1), one.span(), table);
@@ -53,7 +53,7 @@ fn node(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> Option<Node> {
 fn links(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> Option<Vec<IpAddr>> {
     let Some(value) = section.get("links") else { return Some(Vec::new()) };
     let DeValue::Array(list) = value.get_ref() else {
-        let text = format!("links is {}: write a list of addresses, links = [\"...\"]", called(value.get_ref()));
+        let text = format!("links is {}: write a list of addresses, links = [\"...\"]", kind_of(value.get_ref()));
         reader.fault(value.span(), text);
         return None;
     };
@@ -69,7 +69,7 @@ fn links(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> Option<Vec<IpAdd
         let Some(text) = one.get_ref().as_str() else {
             reader.fault(
                 one.span(),
-                format!("a link is {}: write an address, such as \"192.0.2.1\"", called(one.get_ref())),
+                format!("a link is {}: write an address, such as \"192.0.2.1\"", kind_of(one.get_ref())),
             );
             return None;
         };

@@ -101,7 +101,7 @@ impl<'t> Reader<'t> {
             }
             DeValue::String(text) => Some(Some((text.trim().to_owned(), at))),
             other => {
-                self.fault(at, format!("{key} is {}: write a text, {key} = \"...\"", called(other)));
+                self.fault(at, format!("{key} is {}: write a text, {key} = \"...\"", kind_of(other)));
                 None
             }
         }
@@ -129,7 +129,7 @@ impl<'t> Reader<'t> {
         match value.get_ref() {
             DeValue::Table(table) => Some(Some(Section::new(&name, value.span(), table))),
             other => {
-                self.fault(value.span(), format!("{key} is {}: write a table", called(other)));
+                self.fault(value.span(), format!("{key} is {}: write a table", kind_of(other)));
                 None
             }
         }
@@ -144,7 +144,8 @@ impl<'t> Reader<'t> {
                 DeValue::Boolean(truth) => truth.to_string(),
                 DeValue::Integer(number) if number.radix() == 10 => number.as_str().replace('_', ""),
                 other => {
-                    let text = format!("{} is {}: write a text or a whole number", shown(key.get_ref()), called(other));
+                    let text =
+                        format!("{} is {}: write a text or a whole number", shown(key.get_ref()), kind_of(other));
                     self.fault(value.span(), text);
                     continue;
                 }
@@ -168,7 +169,7 @@ pub(super) fn shown(word: &str) -> String {
     word.chars().filter(|letter| !letter.is_control()).take(60).collect()
 }
 
-pub(super) fn called(value: &DeValue<'_>) -> &'static str {
+pub(super) fn kind_of(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a text",
         DeValue::Integer(_) | DeValue::Float(_) => "a number",

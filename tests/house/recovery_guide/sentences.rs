@@ -32,8 +32,7 @@ const SOURCES: &[&str] = &[
     "src/podman",
     "src/redfish",
     "src/resource",
-    "src/setup/cluster",
-    "src/setup/openshift",
+    "src/setup",
 ];
 /// Macros whose text goes to the log or to stdout, not into a refusal.
 const OTHER_MACROS: &[&str] = &["debug", "error", "info", "log", "warn", "print", "println", "eprintln", "json"];
@@ -156,6 +155,17 @@ impl<'ast> Visit<'ast> for Reader {
         {
             self.take_tokens(list.tokens.clone());
         }
+    }
+
+    /// What its attributes say is of no function that stands before it.
+    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
+        self.function.clear();
+        visit::visit_item_enum(self, item);
+    }
+
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        self.function.clear();
+        visit::visit_item_struct(self, item);
     }
 
     fn visit_item_const(&mut self, _: &'ast syn::ItemConst) {}
