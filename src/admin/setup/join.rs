@@ -8,28 +8,56 @@ use std::time::Duration;
 use super::Join;
 use super::input::Input;
 use super::talk::Progress;
-use super::told::Joined;
+use super::told::{Joined, Told};
 use crate::admin::exit::Failure;
 use crate::clock::{self, Deadline};
 use crate::cluster;
 use crate::command::Programs;
 use crate::setup::channel::{self, Patience, Serving, join_file, serve};
+use crate::setup::drive::{self, Alone, Refusal};
 use crate::setup::machine::Here;
 use crate::setup::node;
 
+/// The content of FILE, and what stays open of standard input where it came from there.
+fn read(arguments: &Join) -> Result<(join_file::Join, Option<Input>), Failure> {
+    match arguments.file.as_deref().filter(|_| !arguments.stdin) {
+        Some(file) => Ok((join_file::read(file)?, None)),
+        None => Ok(Input::read(stdin(), Patience::default().silence).map(|(join, input)| (join, Some(input)))?),
+    }
+}
+
+/// Which of the two nodes this machine is, where the file may be used on it.
+fn which(join: &join_file::Join) -> Result<usize, Failure> {
+    let which = node::is_described(&join.description);
+    join.check(clock::wall_seconds(), which.map(|at| join.description.nodes[at].name.as_str()))?;
+    which.ok_or_else(|| Failure("this machine is none of the two nodes: see 'ip address'".to_owned()))
+}
+
+/// What would be done here: nobody is waited for, and the file stays.
+pub(super) fn look(arguments: &Join) -> Result<Told, Failure> {
+    cluster::must_be_root()?;
+    let (join, _) = read(arguments)?;
+    let at = which(&join)?;
+    let programs = Programs::default();
+    let here = Here::new(programs.clone(), join.description.clone(), at, true);
+    let progress = Progress::new();
+    progress.say("looks at this machine");
+    let looked = drive::alone(&programs, &join.description, at, &here);
+    progress.end();
+    let (warnings, faults, steps) = match looked {
+        Ok(Alone { warnings, faults, steps }) => (warnings, faults, steps),
+        Err(Refusal(faults)) => (Vec::new(), faults, Vec::new()),
+    };
+    warnings.iter().for_each(|warning| progress.keep(&format!("warning: {warning}")));
+    let next = arguments.file.as_deref().map(|file| format!("'tandem setup join {}'", file.display()));
+    Ok(Told { node: join.node, other: join.from, dry_run: true, redundant: None, steps, warnings, faults, next })
+}
+
 pub(super) fn run(arguments: &Join) -> Result<Joined, Failure> {
     cluster::must_be_root()?;
-    let file = arguments.file.as_deref().filter(|_| !arguments.stdin);
-    let (join, input) = match file {
-        Some(file) => (join_file::read(file)?, None),
-        None => Input::read(stdin(), Patience::default().silence).map(|(join, input)| (join, Some(input)))?,
-    };
-    let which = node::is_described(&join.description);
-    let named = |at: usize| join.description.nodes[at].name.as_str();
-    join.check(clock::wall_seconds(), which.map(named))?;
-    let Some(at) = which else {
-        return Err(Failure("this machine is none of the two nodes: see 'ip address'".to_owned()));
-    };
+    let (join, input) = read(arguments)?;
+    let file = arguments.file.as_deref().filter(|_| input.is_none());
+    let at = which(&join)?;
     let here = Here::new(Programs::default(), join.description.clone(), at, join.is_dry);
     let address = SocketAddr::new(join.description.nodes[at].address, channel::port(&join.description));
     let progress = Progress::new();
@@ -54,7 +82,7 @@ pub(super) fn run(arguments: &Join) -> Result<Joined, Failure> {
     }
     });
     progress.end();
-    let node = named(at).to_owned();
+    let node = join.node.clone();
     match served {
         Ok((is_in, text)) => Ok(Joined { node, from: join.from.clone(), is_in, text }),
         Err(error) => Err(Failure(format!(

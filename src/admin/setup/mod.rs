@@ -51,9 +51,14 @@ FILE is the one that 'tandem setup' wrote on the other node, brought here by wha
 other node, at this node's address and etcd's port for peers (2380; 9990 on OpenShift), and does what it asks. FILE is deleted once the other node
 is there; it is void after 24 hours, and as soon as the other node's command has ended.
 
-Exit codes: 0 this node is in, 1 failed or refused.
+With --dry-run it changes nothing on either node, waits for nobody, and leaves FILE where it is: it says what is wrong with this machine,
+or each step here as done, to do or differs, with its commands. Passwords, pcsd's token, and certificates where they are Tandem's own, come from the other
+node alone, so these are neither shown nor compared: 'tandem setup --dry-run --ssh' there does that.
 
-With --json: node is this node, from the one that asked; joined says whether all ended well there; text has its last words.";
+Exit codes: 0 this node is in, 1 failed or refused, 3 --dry-run found something to do.
+
+With --json: node is this node, from the one that asked; joined says whether all ended well there; text has its last words. With --dry-run
+the keys are those of 'tandem setup --json'.";
 
 /// Makes the cluster that FILE describes: Pacemaker, fencing, certificates, etcd, on both nodes
 #[derive(Args)]
@@ -114,6 +119,9 @@ pub(super) struct Join {
     /// Reads the content of FILE from standard input, and waits no longer than that stays open
     #[arg(long, conflicts_with = "file")]
     stdin: bool,
+    /// Changes nothing on either node, and prints what would be done on this one
+    #[arg(long, conflicts_with = "stdin")]
+    dry_run: bool,
     /// How long it waits for the other node
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = humantime::parse_duration)]
     timeout: Duration,
@@ -132,6 +140,7 @@ enum Platform {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     match &arguments.join {
+        Some(Below::Join(join)) if join.dry_run => show(&join::look(join)?, join.form),
         Some(Below::Join(join)) => show(&join::run(join)?, join.form),
         None => first::run(&arguments.first),
     }

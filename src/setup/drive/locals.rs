@@ -132,7 +132,7 @@ impl<T: Talk> Drive<'_, T> {
         loop {
             let found = machine.find(question)?;
             if let Some(why) = found.failures.first() {
-                return Err(Refusal::from(format!("{}: {why}: put that right, and type this again", machine.name())));
+                return Err(unseen(machine.name(), why));
             }
             let steps = self.steps_of(node, &facts, &found, authority)?;
             if self.wish.is_dry {
@@ -234,6 +234,11 @@ impl<T: Talk> Drive<'_, T> {
         let made = certificates::authority(&self.description.cluster, &kept(), self.name(), other, now)?;
         Ok(Some(made))
     }
+}
+
+/// Something on a node could not be looked at.
+pub(super) fn unseen(node: &str, why: &str) -> Refusal {
+    Refusal::from(format!("{node}: {why}: put that right, and type this again"))
 }
 
 pub(super) fn kept() -> Kept {

@@ -3,6 +3,7 @@
 //! Nothing is changed before both machines and both BMCs are known to be as they should be. What is done on a node alone comes
 //! before anything of the cluster: where the cluster is there, so is all of that, and the other node need not be asked again.
 
+mod alone;
 mod clusters;
 mod locals;
 mod machines;
@@ -20,6 +21,7 @@ use super::step::Step;
 use crate::cluster::{self, Limits};
 use crate::command::Programs;
 
+pub use self::alone::{Alone, alone};
 pub use self::clusters::CLUSTER_PATIENCE;
 pub use self::shown::{Shown, Standing};
 

@@ -110,7 +110,7 @@ fn by_two_commands(lab: &Lab, _: Wish) -> Result<()> {
     let described = Described::default();
     described.write(lab)?;
     reruns::shows_what_is_to_do(lab)?;
-    let done = typed::two_commands(lab, &format!("tandem setup {FILE}"))?;
+    let done = typed::two_commands(lab, &format!("tandem setup {FILE}"), || reruns::join_shows_what_is_to_do(lab))?;
     ended_well(lab, described, &done)?;
     no_join_file_is_left(lab)?;
     reruns::changes_nothing(lab)?;

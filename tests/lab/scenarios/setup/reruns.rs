@@ -2,7 +2,7 @@
 
 use super::described::FILE;
 use super::snapshot;
-use super::typed::{HERE, typed};
+use super::typed::{HERE, THERE, join_line, typed};
 use crate::host;
 use crate::sh::Result;
 use crate::state::Lab;
@@ -47,6 +47,22 @@ pub fn shows_what_is_to_do(lab: &Lab) -> Result<()> {
     match snapshot::difference(&before, &snapshot::exact(lab)?) {
         None => Ok(()),
         Some(difference) => Err(format!("--dry-run has changed something: {difference}").into()),
+    }
+}
+
+/// So does the other node's command while the first one waits: it says so, leaves the file, and both nodes as they are.
+pub fn join_shows_what_is_to_do(lab: &Lab) -> Result<()> {
+    let before = snapshot::exact(lab)?;
+    let done = typed(lab, THERE, &format!("{} --dry-run", join_line()))?;
+    done.must_be(3)?;
+    for words in [format!("pcsd, and its token on {THERE}"), "systemctl enable --now pcsd".to_owned()] {
+        if !done.said.contains(&words) {
+            return Err(format!("join --dry-run does not show '{words}': {}", done.said).into());
+        }
+    }
+    match snapshot::difference(&before, &snapshot::exact(lab)?) {
+        None => Ok(()),
+        Some(difference) => Err(format!("join --dry-run has changed something: {difference}").into()),
     }
 }
 

@@ -146,11 +146,12 @@ pub fn join_line() -> String {
     format!("tandem setup join {CARRIED}")
 }
 
-/// Both commands, to the end of both: the first node's, and the other's.
-pub fn two_commands(lab: &Lab, line: &str) -> Result<[Done; 2]> {
+/// Both commands, to the end of both: the first node's, and the other's. `before` is what happens while the first one waits.
+pub fn two_commands(lab: &Lab, line: &str, before: impl FnOnce() -> Result<()>) -> Result<[Done; 2]> {
     let mut first = Typed::begin(lab, HERE, line)?;
     let content = wait_join_file(lab, &mut first)?;
     carry(lab, &content)?;
+    before()?;
     let second = Typed::begin(lab, THERE, &join_line())?;
     let first = first.done()?;
     Ok([first, second.done()?])
