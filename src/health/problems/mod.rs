@@ -53,6 +53,7 @@ pub const IDS: &[&str] = &[
     "resource-unmanaged",
     "resource-disabled",
     "resource-banned",
+    "load-threshold",
     "fence-device-missing",
     "fence-device-disabled",
     "fence-device-blocked",

@@ -4,6 +4,13 @@ use super::Found;
 use crate::clock::utc;
 use crate::cluster::{Cluster, Failure, Instance, Resource};
 use crate::health::view::{self, Seen};
+use crate::pacemaker::attributes::CLUSTER_ID;
+
+const LOAD_THRESHOLD: &str = "load-threshold";
+/// Pacemaker's own.
+const DEFAULT_THRESHOLD: &str = "80%";
+/// All processors busy, and nobody waits for one: a machine has that load whenever it works.
+const HIGHEST_WITH_TURNS: u32 = 100;
 
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     let Some(seen) = Seen::of(cluster) else { return };
@@ -16,6 +23,27 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     }
     for failure in latest(seen).into_iter().filter(|failure| view::is_online(cluster, &failure.node)) {
         failed(seen, failure, found);
+    }
+    by_turns(cluster, seen, found);
+}
+
+/// Nobody serves, starts fail, and Pacemaker may begin one at a time: a node without data, which waits for the other's start, waits
+/// in vain then.
+fn by_turns(cluster: &Cluster, seen: Seen<'_>, found: &mut Found) {
+    let names = view::names(cluster);
+    let is_stopped = |name: &String| view::is_online(cluster, name) && view::etcd_fact(cluster, name).is_absent();
+    let known = |name: &String| seen.configuration.permanent.get(name);
+    let had_data = |name: &String| known(name).is_some_and(|own| own.contains_key(CLUSTER_ID));
+    let etcd = seen.configuration.etcd.as_ref().map(|etcd| etcd.id.as_str());
+    let fails = latest(seen).iter().any(|failure| Some(failure.resource.as_str()) == etcd && failure.task == "start");
+    let waits = names.len() > 1 && names.iter().all(is_stopped) && !names.iter().all(had_data);
+    let threshold = seen.configuration.properties.get(LOAD_THRESHOLD).map_or(DEFAULT_THRESHOLD, String::as_str);
+    let percent = threshold.trim().trim_end_matches('%').parse::<u32>().unwrap_or_default();
+    if fails && waits && percent <= HIGHEST_WITH_TURNS {
+        let text = format!(
+            "{LOAD_THRESHOLD} is {threshold}, so on busier machines Pacemaker starts one etcd at a time, and one without data waits for the other's start"
+        );
+        found.notice("load-threshold", None, text).typed(format!("pcs property set {LOAD_THRESHOLD}=1000%"));
     }
 }
 
@@ -131,5 +159,43 @@ fn failed(seen: Seen<'_>, failure: &Failure, found: &mut Found) {
     } else {
         let text = format!("the {task} of {resource} on {node} failed{}", failure_details(failure));
         found.warning("operation-failed", Some(node), text).typed(format!("pcs {kind} cleanup {resource}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::of;
+    use super::*;
+    use crate::cluster::{Configuration, Pacemaker};
+    use crate::decide::Fact;
+    use crate::health::samples;
+
+    #[test]
+    fn a_low_load_threshold_is_named_where_it_can_keep_etcd_from_starting_and_nowhere_else() {
+        let is_named = |change: fn(&mut Configuration, &mut Pacemaker)| {
+            let mut cluster = samples::read("starts-by-turns");
+            let (Fact::Known(configuration), Fact::Known(pacemaker)) =
+                (&mut cluster.configuration, &mut cluster.pacemaker)
+            else {
+                panic!("nothing is known")
+            };
+            change(configuration, pacemaker);
+            of(&cluster).iter().any(|problem| problem.id == "load-threshold")
+        };
+        assert!(is_named(|_, _| {}));
+        assert!(is_named(|configuration, _| drop(
+            configuration.properties.insert(LOAD_THRESHOLD.into(), "100%".into())
+        )));
+        assert!(!is_named(|configuration, _| drop(
+            configuration.properties.insert(LOAD_THRESHOLD.into(), "1000%".into())
+        )));
+        assert!(!is_named(|_, pacemaker| pacemaker.failures.clear()), "they may be about to start");
+        assert!(!is_named(|_, pacemaker| pacemaker.nodes[1].online = false), "the other one is not there to wait for");
+        assert!(
+            !is_named(|configuration, _| {
+                configuration.permanent.values_mut().for_each(|own| drop(own.insert(CLUSTER_ID.into(), "1".into())));
+            }),
+            "who has data does not wait so"
+        );
     }
 }
