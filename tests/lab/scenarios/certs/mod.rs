@@ -3,6 +3,7 @@
 
 mod clients;
 mod cut_off;
+mod installed;
 mod renewed;
 mod replaced;
 mod seen;
@@ -54,6 +55,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         cut_off::by_sigkill,
     )
     .needs(Needs::SetUp)
+    .nightly(),
+    scenario(
+        "certs_installed",
+        "'tandem certs install' replaces a site's certificates and its CA under writers, and refuses what would lock a node out",
+        installed::run,
+    )
+    .leaves_a_mess()
     .nightly(),
 ];
 

@@ -23,7 +23,7 @@ const WRITTEN: &str = "/etc/tandem/certs-node2.join";
 const CARRIED: &str = "/root/carried-certs.join";
 pub(super) const JOIN: &str = "tandem certs join /root/carried-certs.join";
 /// Nobody waits longer than that for a write.
-const GAP: Duration = Duration::from_secs(5);
+pub(super) const GAP: Duration = Duration::from_secs(5);
 
 pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
     let members = steps::members(lab)?;
