@@ -4,6 +4,7 @@ mod by_hand;
 mod cases;
 pub(super) mod described;
 mod killed;
+mod password_by_ssh;
 mod reruns;
 mod seeded;
 mod snapshot;
@@ -94,6 +95,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         .needs(Needs::Nothing)
         .leaves_a_mess()
         .nightly(),
+    scenario(
+        "fencing_update_by_ssh",
+        "'tandem fencing update --ssh' in each of its ways: both nodes' password files follow, and the node can be fenced",
+        password_by_ssh::run,
+    )
+    .needs(Needs::SetUp)
+    .leaves_a_mess()
+    .nightly(),
     scenario(
         "setup_wrong_input",
         "wrong files, addresses, BMCs, passwords, clocks and join files: a sentence each, and nothing is changed",
