@@ -21,7 +21,7 @@ const VICTIM: Node = Node::Two;
 const SEAT: Node = Node::One;
 const FILE: &str = "/etc/tandem/bmc-node2";
 /// In it a new password is handed to the command, which no argument may hold.
-const NEW: &str = "/root/new-password";
+const NEW: &str = "/etc/tandem/new-password";
 /// Rounds of each kind: by day, and by `TANDEM_UPDATES` at night.
 const ROUNDS: u64 = 2;
 const AT_NIGHT: &str = "TANDEM_UPDATES";
@@ -95,7 +95,7 @@ fn round(lab: &Lab, writers: &Writers, kind: Kind, new: &str, pause: Duration, u
         host::must(
             lab,
             VICTIM,
-            &["sh", "-c", "tandem fencing update node2 --stage --password-file /root/new-password || [ $? = 3 ]"],
+            &["sh", "-c", &format!("tandem fencing update node2 --stage --password-file {NEW} || [ $? = 3 ]")],
         )?;
         // What a timer does elsewhere: the seat hears that the other copy has it, too.
         host::must(lab, VICTIM, &["tandem", "collect"])?;
