@@ -26,8 +26,15 @@ pub(super) enum Needs {
 
 /// Every scenario, wherever it can be run.
 pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
-    let topics =
-        [SCENARIOS, parameters_change::SCENARIOS, setup::SCENARIOS, certs::SCENARIOS, member::SCENARIOS, vm::SCENARIOS];
+    let topics = [
+        SCENARIOS,
+        knowing::SCENARIOS,
+        parameters_change::SCENARIOS,
+        setup::SCENARIOS,
+        certs::SCENARIOS,
+        member::SCENARIOS,
+        vm::SCENARIOS,
+    ];
     topics.into_iter().flatten()
 }
 
