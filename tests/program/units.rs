@@ -19,7 +19,7 @@ fn analyze(arguments: &[&str], files: &[PathBuf]) -> (bool, String) {
         .args(files)
         .env("SYSTEMD_COLORS", "0")
         .output()
-        .expect("systemd-analyze is missing: run tests/lab/setup");
+        .unwrap_or_else(|error| panic!("systemd-analyze: {error}; run tests/lab/setup"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     (output.status.success(), text)
 }
