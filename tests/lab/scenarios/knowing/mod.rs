@@ -1,4 +1,4 @@
-//! What an operator, a script and Prometheus know beforehand, where that takes its time to be shown.
+//! What an operator, a script and Prometheus know beforehand.
 
 mod confined;
 mod costs;
@@ -8,9 +8,17 @@ mod states_of_bmcs;
 mod states_of_etcd;
 
 use super::table::{Scenario, scenario};
+use super::{alarm, events_of_a_cut, known_states};
 
 /// In the order in which they run.
 pub(super) const SCENARIOS: &[Scenario] = &[
+    scenario("known_states", "what 'tandem status' says in each state, and how soon", known_states::run),
+    scenario("alarm", "etcd raises NOSPACE: it is shown, and the member does not fail", alarm::run),
+    scenario(
+        "events_of_a_cut",
+        "the leader's power is cut: the survivor tells exactly what happened, and a recipient that was down gets it later",
+        events_of_a_cut::run,
+    ),
     scenario(
         "states_of_etcd",
         "what 'tandem status' says of a learner, a failed start, a node that is lost and one that was fenced",
