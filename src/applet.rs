@@ -99,7 +99,7 @@ fn list() -> u8 {
 }
 
 fn version() -> u8 {
-    u8::from(say(concat!("tandem ", env!("CARGO_PKG_VERSION"))).is_err())
+    u8::from(say(format!("tandem {}", crate::version::VERSION)).is_err())
 }
 
 fn unknown(base_name: &str, first: Option<&str>) -> u8 {

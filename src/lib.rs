@@ -49,5 +49,6 @@ pub mod state_file;
 mod terminate;
 #[cfg(test)]
 mod test_port;
+mod version;
 pub mod wiped;
 pub mod xml;

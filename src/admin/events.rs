@@ -116,7 +116,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 fn since(arguments: &Arguments) -> Result<Vec<Event>, Failure> {
     let directory = &arguments.directory;
-    let mut events = read::all(directory).map_err(|error| Failure(format!("{}: {error}", directory.display())))?;
+    let mut events = read::all(directory).map_err(|error| Failure(error.to_string()))?;
     let millis = u64::try_from(arguments.since.as_millis()).unwrap_or(u64::MAX);
     let begin = clock::wall_millis().saturating_sub(millis);
     events.retain(|event| event.time >= begin);

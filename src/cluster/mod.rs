@@ -34,7 +34,7 @@ pub(crate) use fence_device::all as fence_devices;
 pub use limits::Limits;
 pub use look::{look, must_be_root};
 pub use own::{own_uuid, take_own};
-pub(crate) use primitive::Primitives;
+pub(crate) use primitive::{Primitives, is_secret};
 pub use published::publish;
 pub use quorum::ask as ask_quorum;
 pub use units::enabled as enabled_units;

@@ -37,7 +37,7 @@ fn collect(cluster: &Cluster) -> Collected {
     let (free_bytes, size_bytes) = here.as_ref().and_then(|here| room(&here.deployment.data_dir)).unzip();
     Collected {
         at: clock::wall_seconds(),
-        tandem: env!("CARGO_PKG_VERSION").to_owned(),
+        tandem: crate::version::VERSION.to_owned(),
         pacemaker: cluster.pacemaker.known().map(|known| known.version.clone()),
         dmi_uuid: own_uuid(),
         free_bytes,
@@ -153,7 +153,7 @@ mod tests {
         fs::create_dir_all(dir.path().join("member-backup-0003-20260131T235959Z/snap")).unwrap();
         fs::create_dir_all(dir.path().join("member-history-0001-20260201T000000Z")).unwrap();
         let collected = collect(&cluster(dir.path(), &[("ip", "127.0.0.1:8443")]));
-        assert_eq!(collected.tandem, env!("CARGO_PKG_VERSION"));
+        assert_eq!(collected.tandem, crate::version::VERSION);
         assert!(collected.free_bytes <= collected.size_bytes && collected.size_bytes > Some(0));
         let file = dir.path().join("etcd.crt").display().to_string();
         assert_eq!(collected.certificates.iter().map(|one| &one.file).collect::<Vec<_>>(), [&file], "once");

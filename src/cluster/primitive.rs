@@ -11,10 +11,27 @@ use crate::pacemaker::element::{child, nvpairs, text};
 
 /// What Pacemaker gives an operation that says nothing else.
 const DEFAULT_TIMEOUT_MILLIS: u64 = 20_000;
-/// In the name of a parameter that holds a secret itself.
-const SECRET: [&str; 8] = ["passw", "pwd", "secret", "token", "community", "_kg", "api_key", "apikey"];
-/// At the end of the name of one that says where a secret is.
-const PLACE_OF_A_SECRET: [&str; 3] = ["_file", "_script", "_path"];
+/// In the name of what holds a secret itself: a parameter, a variable, a header.
+const SECRET: [&str; 16] = [
+    "passw",
+    "passphrase",
+    "pwd",
+    "secret",
+    "token",
+    "community",
+    "_kg",
+    "api_key",
+    "apikey",
+    "private_key",
+    "privatekey",
+    "key_data",
+    "credential",
+    "authkey",
+    "authorization",
+    "cookie",
+];
+/// At the end of the name of what says where a secret is.
+const PLACE_OF_A_SECRET: [&str; 5] = ["file", "script", "path", "dir", "location"];
 
 /// All primitives of a configuration.
 pub(crate) struct Primitives<'a, 'i> {
@@ -135,7 +152,7 @@ pub(super) fn pairs(element: Element<'_, '_>, sets: &'static str) -> BTreeMap<St
 }
 
 /// Whether what is called so is not to be told.
-fn is_secret(name: &str) -> bool {
+pub(crate) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
     let is_place = PLACE_OF_A_SECRET.iter().any(|end| name.ends_with(end));
     !is_place && SECRET.iter().any(|part| name.contains(part))
@@ -147,7 +164,18 @@ mod tests {
 
     #[test]
     fn secrets_are_known_by_their_names_and_their_places_are_none() {
-        for secret in ["password", "passwd", "Password", "snmp_priv_passwd", "community", "api-key", "hexadecimal_kg"] {
+        for secret in [
+            "password",
+            "passwd",
+            "Password",
+            "snmp_priv_passwd",
+            "community",
+            "api-key",
+            "hexadecimal_kg",
+            "client-key-data",
+            "X-Auth-Token",
+            "Cookie",
+        ] {
             assert!(is_secret(secret), "{secret}");
         }
         for told in ["password_file", "password_script", "passwd_script", "passwd-script", "ip", "username", "key_file"]

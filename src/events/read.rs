@@ -29,7 +29,7 @@ fn whole(path: &Path) -> io::Result<Vec<Event>> {
     match regular_file::read_at_most(path, LIMIT) {
         Ok(bytes) => Ok(parse(&bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
     }
 }
 

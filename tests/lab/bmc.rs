@@ -16,15 +16,18 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
 use crate::net;
-use crate::node::{NODES, Node};
+use crate::node::{BMC_PASSWORD, NODES, Node};
 use crate::power;
 use crate::proc::Record;
 use crate::sh::{self, Result};
 use crate::state::{Lab, append_stamped};
 use crate::tls;
 
-/// What a BMC can be made to do; the last word is what it does on its own.
-const MODES: &[&str] = &["refuse", "hang", "unreachable", "ok"];
+/// What a BMC can be made to do; the last word is what it does on its own. One is that of another machine, one says that a machine
+/// that lives is off, and two send back what they were sent, the one as it fails.
+const MODES: &[&str] = &["refuse", "hang", "unreachable", "stranger", "says-off", "echo", "echo-refusing", "ok"];
+/// What the BMC of another machine calls it.
+const STRANGER: &str = "7a4e1000-0000-4000-8000-0000000000ff";
 const RESET_TYPES: &[&str] = &["On", "ForceOff", "ForceRestart"];
 const OFF_TAKES: &str = "bmc-off-takes";
 /// A BMC that hangs lets go of a caller after this.
@@ -68,7 +71,7 @@ pub fn mode(lab: &Lab, node: Node) -> String {
     lab.setting(&format!("bmc-{node}")).unwrap_or_else(|| "ok".to_owned())
 }
 
-/// Makes a BMC refuse the password, hang, vanish, or work again.
+/// Makes a BMC refuse the password, hang, vanish, say what is not so, or work again.
 pub fn set_mode(lab: &Lab, node: Node, mode: &str) -> Result<()> {
     if !MODES.contains(&mode) {
         return Err(format!("a BMC cannot be '{mode}'; type one of {}", MODES.join(", ")).into());
@@ -275,8 +278,12 @@ fn answer(lab: &Lab, node: Node, request: &Request) -> Reply {
             "AccountService": {"@odata.id": "/redfish/v1/AccountService"},
         }));
     }
-    if mode(lab, node) == "refuse" || !accounts::lets_in(lab, node, request) {
+    let mode = mode(lab, node);
+    if mode == "refuse" || !accounts::lets_in(lab, node, request) {
         return Reply::error(401, "the user name or password is wrong");
+    }
+    if mode == "echo-refusing" {
+        return Reply::error(500, &format!("no {BMC_PASSWORD}, no {}", request.authorization));
     }
     if let Some(reply) = accounts::answer(lab, node, request, path) {
         return reply;
@@ -288,7 +295,7 @@ fn answer(lab: &Lab, node: Node, request: &Request) -> Reply {
         ("GET", p) if p == systems => Reply::json(json!({
             "@odata.id": systems, "Name": "Systems", "Members@odata.count": 1, "Members": [{"@odata.id": system}],
         })),
-        ("GET", p) if p == system => Reply::json(describe(lab, node, &system, &reset)),
+        ("GET", p) if p == system => Reply::json(describe(lab, node, &mode, [&system, &reset], request)),
         ("POST", p) if p == reset => match request.reset_type() {
             // As iDRAC and iLO have it.
             Some(kind) if kind == "ForceOff" && !power::is_on(lab, node) => {
@@ -305,13 +312,29 @@ fn answer(lab: &Lab, node: Node, request: &Request) -> Reply {
     }
 }
 
-fn describe(lab: &Lab, node: Node, system: &str, reset: &str) -> Value {
-    json!({
+fn describe(lab: &Lab, node: Node, mode: &str, [system, reset]: [&str; 2], request: &Request) -> Value {
+    let is_on = power::is_on(lab, node) && mode != "says-off";
+    let mut told = json!({
         "@odata.id": system, "@odata.type": "#ComputerSystem.v1_10_0.ComputerSystem",
         "Id": node.system_id(), "Name": node.name(), "HostName": node.name(), "UUID": node.uuid(),
-        "SystemType": "Physical", "PowerState": if power::is_on(lab, node) { "On" } else { "Off" },
+        "SystemType": "Physical", "PowerState": if is_on { "On" } else { "Off" },
         "Actions": {"#ComputerSystem.Reset": {"target": reset, "ResetType@Redfish.AllowableValues": RESET_TYPES}},
-    })
+    });
+    match mode {
+        "stranger" => told["UUID"] = STRANGER.into(),
+        "echo" => {
+            for key in ["UUID", "LastResetTime", "PowerRestorePolicy", "Model"] {
+                told[key] = format!("{BMC_PASSWORD} {}", request.authorization).into();
+            }
+        }
+        _ => {}
+    }
+    told
+}
+
+/// What comes behind `Basic` in the header that logs in.
+pub fn login(user: &str, password: &str) -> String {
+    base64(format!("{user}:{password}").as_bytes())
 }
 
 /// RFC 4648, for the one header that needs it.

@@ -40,7 +40,7 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
   cargo lab partition         cut the cluster network between the hosts (BMCs stay reachable)
   cargo lab heal              mend it
   cargo lab kill-etcd NODE    SIGKILL to the host's etcd process
-  cargo lab bmc NODE MODE     make a BMC ok, refuse (the password), hang or unreachable
+  cargo lab bmc NODE MODE     make a BMC ok, refuse (the password), hang, unreachable, stranger or says-off
   cargo lab write [SECONDS]   write to etcd without pause, then read every acknowledged write back
   cargo lab logs NODE         a host's syslog
   cargo lab timeline          both hosts' logs, BMCs and power in one story

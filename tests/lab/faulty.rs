@@ -27,8 +27,9 @@ pub fn switch(lab: &Lab, name: &str, on: bool) -> Result<()> {
     NODES.into_iter().try_for_each(|node| host::must(lab, node, &["sh", "-c", script, "sh", &path]).map(drop))
 }
 
-/// Beside the lab's own program, from the same dependencies: only the program itself is built once more.
-fn build() -> Result<PathBuf> {
+/// Beside the lab's own program, from the same dependencies: only the program itself is built once more. It calls itself another
+/// version.
+pub fn build() -> Result<PathBuf> {
     // target/debug, or the directory of another profile.
     let directory = Path::new(env!("CARGO_BIN_EXE_tandem")).parent().ok_or("the program is in no directory")?;
     let target = directory.parent().ok_or("the program is in no target directory")?;

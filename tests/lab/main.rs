@@ -11,6 +11,7 @@
 
 mod agent_call;
 mod alert;
+mod asked;
 mod bench_agent;
 mod blank;
 mod bmc;
@@ -18,6 +19,8 @@ mod chain;
 mod check;
 mod cli;
 mod cluster;
+mod collector;
+mod cpu;
 mod debian;
 mod decisions;
 mod demo;
@@ -46,6 +49,9 @@ mod program;
 mod redundant;
 mod release;
 mod report;
+#[allow(clippy::unwrap_used, reason = "the schema is a file of the tests")]
+#[path = "../conditions/rules.rs"]
+mod rules;
 mod scenarios;
 mod self_test;
 mod services;

@@ -16,3 +16,4 @@ mod shellspec_runner;
 mod slow_podman;
 #[path = "../tree/mod.rs"]
 mod tree;
+mod units;

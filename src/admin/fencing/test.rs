@@ -187,7 +187,7 @@ fn record_of(here: &str, node: &str, at: u64, seen: Seen) -> Record {
         passed: why.is_none(),
         why,
         seconds: phases,
-        tandem: env!("CARGO_PKG_VERSION").to_owned(),
+        tandem: crate::version::VERSION.to_owned(),
     }
 }
 

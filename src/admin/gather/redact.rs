@@ -6,30 +6,11 @@ use std::path::Path;
 
 use roxmltree::Document;
 
+use crate::cluster::is_secret;
 use crate::regular_file;
 
 /// What stands in the place of a secret.
 const REMOVED: &str = "(removed)";
-/// Parts of names that secrets go by.
-const SECRET: [&str; 15] = [
-    "passw",
-    "passphrase",
-    "secret",
-    "token",
-    "apikey",
-    "api_key",
-    "api-key",
-    "private_key",
-    "privatekey",
-    "key-data",
-    "key_data",
-    "credential",
-    "authkey",
-    "authorization",
-    "cookie",
-];
-/// How names end that say where a secret is.
-const PLACES: [&str; 5] = ["file", "path", "script", "dir", "location"];
 /// A secret that is shorter is taken out where it stands under its name, and not wherever its letters are.
 const SHORTEST: usize = 4;
 
@@ -97,11 +78,6 @@ fn spellings(word: &str) -> Vec<String> {
     let xml = word.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     let json = serde_json::to_string(word).unwrap_or_default();
     vec![xml.replace('\'', "&apos;"), xml, json.trim_matches('"').to_owned()]
-}
-
-fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SECRET.iter().any(|part| name.contains(part)) && !PLACES.iter().any(|end| name.ends_with(end))
 }
 
 fn without_private_keys(text: &str) -> String {
@@ -266,6 +242,9 @@ mod tests {
                 "<nvpair value=\"(removed)\" name=\"snmp_auth_password\"/>",
             ),
             ("<nvpair name=\"password_file\" value=\"/etc/p\"/>", "<nvpair name=\"password_file\" value=\"/etc/p\"/>"),
+            // fence_ipmilan's and fence_apc_snmp's.
+            ("<nvpair name='hexadecimal_kg' value='S3C'/>", "<nvpair name='hexadecimal_kg' value='(removed)'/>"),
+            ("<nvpair name='community' value='S3C'/>", "<nvpair name='community' value='(removed)'/>"),
             ("{\"password\": \"S3\\\"C\", \"a\": 1}", "{\"password\": \"(removed)\", \"a\": 1}"),
             ("ETCD_ROOT_PASSWORD=S3C next", "ETCD_ROOT_PASSWORD=(removed) next"),
             ("\"Env\": [\"MY_TOKEN=S3C\"]", "\"Env\": [\"MY_TOKEN=(removed)\"]"),

@@ -85,7 +85,7 @@ fn end_of(path: &Path) -> std::io::Result<String> {
 pub(super) fn all(programs: &Programs) -> Vec<Source> {
     let mut sources = vec![
         Source::program("pacemaker/cib.xml", "cibadmin", &["--query"]),
-        Source::text("versions/tandem", concat!(env!("CARGO_PKG_VERSION"), "\n").to_owned()),
+        Source::text("versions/tandem", format!("{}\n", crate::version::VERSION)),
         Source::program("pacemaker/crm_mon.txt", "crm_mon", &["--one-shot", "--inactive", "--show-detail"]),
         Source::program("pacemaker/crm_mon.xml", "crm_mon", &["--output-as=xml", "--inactive", "--fence-history=3"]),
         Source::program("pacemaker/fencing", "stonith_admin", &["--history", "*", "--verbose"]),

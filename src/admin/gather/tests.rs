@@ -6,7 +6,17 @@ use std::os::unix::fs::PermissionsExt;
 use super::super::report::golden;
 use super::*;
 
-const SECRETS: [&str; 6] = ["bmc-s3cret", "file-s3cret", "hook-s3cret", "env-s3cret", "key-s3cret", "basic-s3cret"];
+const SECRETS: [&str; 8] = [
+    "bmc-s3cret",
+    "kg-s3cret",
+    "file-s3cret",
+    "hook-s3cret",
+    "env-s3cret",
+    "key-s3cret",
+    "basic-s3cret",
+    // Of a Secret, as an API server shows it.
+    "b3BlbnNoaWZ0LXMzY3JldA==",
+];
 
 /// Everything that is in an archive, by name.
 fn unpacked(file: &Path) -> Vec<(String, String)> {
@@ -27,13 +37,15 @@ fn a_secret_in_any_place_is_in_no_part_of_the_archive() {
     std::fs::write(path("password"), "file-s3cret\n").unwrap();
     let cib = format!(
         "<cib><nvpair id=\"1\" name=\"password\" value=\"bmc-s3cret\"/>\
+         <nvpair id=\"4\" name=\"hexadecimal_kg\" value=\"kg-s3cret\"/>\
          <nvpair id=\"2\" name=\"password_file\" value=\"{}\"/>\
          <recipient id=\"3\" value=\"https://hooks.example.com/hook-s3cret\"/></cib>",
         path("password").display()
     );
     let log = "the BMC was asked with bmc-s3cret and file-s3cret\n\
                https://hooks.example.com/hook-s3cret\nAuthorization: Basic basic-s3cret\n\
-               -----BEGIN PRIVATE KEY-----\nkey-s3cret\n-----END PRIVATE KEY-----\n";
+               -----BEGIN PRIVATE KEY-----\nkey-s3cret\n-----END PRIVATE KEY-----\n\
+               {\"kind\":\"Secret\",\"data\":{\"password\":\"b3BlbnNoaWZ0LXMzY3JldA==\"}} and kg-s3cret\n";
     std::fs::write(path("log"), log).unwrap();
     let sources = [
         Source::text("pacemaker/cib.xml", cib),

@@ -30,6 +30,9 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     history(cluster, seen, found);
 }
 
+/// What Pacemaker says of a device that runs, and is looked at.
+const MONITORING: &str = "Monitoring";
+
 /// What keeps a device from working, by Pacemaker.
 enum Fault {
     Disabled,
@@ -58,6 +61,10 @@ fn fault(cluster: &Cluster, seen: Seen<'_>, device: &FenceDevice) -> Option<Faul
     match instance {
         Some(instance) if instance.blocked => Some(Fault::Blocked),
         Some(instance) if instance.failed => Some(Fault::Failed),
+        // What failed is tried again and again, and each try may take as long as a BMC hangs.
+        Some(instance) if instance.pending.as_deref().is_some_and(|word| word != MONITORING) => {
+            latest(seen, device).map(|_| Fault::Failed)
+        }
         Some(instance) if instance.pending.is_some() => None,
         Some(instance) if runs(instance) => {
             (!instance.managed && !view::is_in_maintenance(cluster, instance)).then_some(Fault::Unmanaged)
@@ -229,4 +236,36 @@ fn fencing_ended(last: &Fencing) -> String {
     let when = last.completed.map(|at| format!(" at {}", utc(at))).unwrap_or_default();
     let why = last.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     format!("{when}{why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::Fact;
+    use crate::health::samples;
+
+    /// The problems of a cluster in which the device of node2 is under way on node1, after it failed on node2 or not.
+    fn under_way(word: &str, has_failed: bool) -> Vec<&'static str> {
+        let mut cluster = samples::read("healthy");
+        let Fact::Known(pacemaker) = &mut cluster.pacemaker else { panic!("nobody was asked") };
+        let device = pacemaker.resources.iter_mut().find(|one| one.id == "fence-node2").unwrap();
+        device.pending = Some(word.to_owned());
+        device.nodes = vec!["node1".to_owned()];
+        if has_failed {
+            let failure =
+                Failure { resource: "fence-node2".to_owned(), node: "node2".to_owned(), ..Failure::default() };
+            pacemaker.failures.push(failure);
+        }
+        let mut found = Found { problems: Vec::new() };
+        find(&cluster, &mut found);
+        found.problems.into_iter().map(|problem| problem.id).collect()
+    }
+
+    #[test]
+    fn a_device_that_failed_is_not_well_while_it_is_tried_again() {
+        assert_eq!(under_way("Starting", true), ["fence-device-failed"]);
+        assert_eq!(under_way("Stopping", true), ["fence-device-failed"]);
+        assert_eq!(under_way("Starting", false), [""; 0], "it begins");
+        assert_eq!(under_way("Monitoring", true), [""; 0], "it runs");
+    }
 }

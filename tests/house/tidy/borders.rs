@@ -18,6 +18,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("output", &[]),
     ("proc", &[]),
     ("regular_file", &[]),
+    ("version", &[]),
     ("wiped", &["regular_file"]),
     ("xml", &[]),
     ("options", &["xml"]),
@@ -82,6 +83,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "redfish",
             "regular_file",
             "resource",
+            "version",
         ],
     ),
     ("health", &["bmc_note", "cluster", "decide", "options", "pacemaker", "pki", "redfish"]),
@@ -242,10 +244,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "setup",
             "sim",
             "redfish",
+            "version",
             "wiped",
         ],
     ),
-    ("applet", &["admin", "agent", "fence", "output"]),
+    ("applet", &["admin", "agent", "fence", "output", "version"]),
     ("lib", &[]),
 ];
 

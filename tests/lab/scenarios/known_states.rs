@@ -1,12 +1,12 @@
 //! What `tandem status` says in each state that an operator meets: the verdict, the exit code, the problem, and how long the
 //! answer takes. Whatever hangs, there is one in time, and what could not be asked is never called healthy.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use etcd_client::AlarmAction;
-use serde_json::Value;
 
-use super::{alarm, steps};
+use super::{alarm, podman_hangs, steps};
+use crate::asked::{self, DEGRADED, DOWN, REDUNDANT, answers, ask, row};
 use crate::check::{eventually, must};
 use crate::cluster;
 use crate::etcd;
@@ -18,62 +18,14 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// An answer is there within this time, whatever hangs.
-const ALWAYS: Duration = Duration::from_secs(6);
-/// And where nothing does, on a machine that has other things to do.
+/// An answer is there in this time where nothing hangs, on a machine that has other things to do.
 const HEALTHY: Duration = Duration::from_secs(2);
-
-/// Two voters and nothing that needs a human; writes are taken; they are not.
-const REDUNDANT: (&str, i32) = ("redundant", 0);
-const DEGRADED: (&str, i32) = ("degraded", 3);
-const DOWN: (&str, i32) = ("down", 4);
-
-/// What was answered.
-#[derive(Debug)]
-struct Answer {
-    verdict: String,
-    code: i32,
-    problems: Vec<String>,
-    took: Duration,
-}
-
-impl Answer {
-    fn is(&self, (verdict, code): (&str, i32), problem: Option<&str>) -> bool {
-        let named = problem.is_none_or(|id| self.problems.iter().any(|problem| problem == id));
-        self.verdict == verdict && self.code == code && named && self.took < ALWAYS
-    }
-}
-
-/// As a script asks.
-fn ask(lab: &Lab, on: Node) -> Result<Answer> {
-    let began = Instant::now();
-    let (code, said) = host::typed(lab, on, "tandem status --json 2> /dev/null")?;
-    let took = began.elapsed();
-    let document: Value = serde_json::from_str(&said).map_err(|error| format!("{error}: {said}"))?;
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let problems = document["problems"].as_array().into_iter().flatten();
-    Ok(Answer {
-        verdict: text(&document["verdict"]),
-        code,
-        problems: problems.map(|problem| text(&problem["id"])).collect(),
-        took,
-    })
-}
-
-/// That `on` says so soon, with this problem among others.
-fn says(lab: &Lab, on: Node, wanted: (&str, i32), problem: Option<&str>) -> Result<()> {
-    let what = format!("status on {on} is {wanted:?}, {}", problem.unwrap_or("whatever the problems"));
-    let fits = |answer: &Result<Answer>| answer.as_ref().is_ok_and(|answer| answer.is(wanted, problem));
-    eventually(&what, || ask(lab, on), fits).map(drop)
-}
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let follower = leader.other();
     crate::redundant::wait(lab)?;
-    for node in NODES {
-        says(lab, node, REDUNDANT, None)?;
-    }
+    healthy(lab)?;
     let quick = || ask(lab, leader);
     eventually("a healthy cluster is told at once", quick, |answer| {
         answer.as_ref().is_ok_and(|answer| answer.took < HEALTHY)
@@ -86,40 +38,62 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     stopped_and_off(lab, leader, follower)?;
     etcd::wait_two_voters(lab, Duration::from_secs(180))?;
     crate::redundant::wait(lab)?;
-    for node in NODES {
-        says(lab, node, REDUNDANT, None)?;
-    }
+    healthy(lab)?;
     super::ends_well(lab, &mut writers)
+}
+
+fn healthy(lab: &Lab) -> Result<()> {
+    NODES.into_iter().try_for_each(|node| row(lab, node, REDUNDANT, None, &[]))
+}
+
+/// What is not true in maintenance, of the whole cluster.
+fn in_maintenance() -> Vec<String> {
+    let mut all =
+        ["Healthy=ClusterUnhealthy", "InService=InMaintenance"].map(|word| format!("cluster {word}")).to_vec();
+    for node in NODES {
+        all.push(format!("{node} FencingHealthy=FencingUnhealthy"));
+        for part in ["Etcd".to_owned(), cluster::fence_device(node)] {
+            let words = ["Healthy=ResourceUnhealthy", "InService=InMaintenance", "Managed=Unmanaged"];
+            all.extend(words.map(|word| format!("{node}/{part} {word}")));
+        }
+    }
+    all
 }
 
 /// What somebody has configured so.
 fn configured(lab: &Lab, leader: Node, follower: Node) -> Result<()> {
     steps::maintenance(lab, true)?;
-    says(lab, follower, DEGRADED, Some("cluster-maintenance"))?;
+    row(lab, follower, DEGRADED, Some("cluster-maintenance"), &in_maintenance())?;
     steps::maintenance(lab, false)?;
     let device = cluster::fence_device(follower);
     pcs::run(lab, leader, &["stonith", "disable", &device])?;
-    says(lab, leader, DEGRADED, Some("fence-device-disabled"))?;
+    let disabled = asked::not_fenced(follower, &["Enabled=Disabled", "Active=Inactive", "Started=Stopped"]);
+    row(lab, leader, DEGRADED, Some("fence-device-disabled"), &disabled)?;
     pcs::run(lab, leader, &["stonith", "enable", &device])?;
-    says(lab, leader, REDUNDANT, None)?;
+    row(lab, leader, REDUNDANT, None, &[])?;
     pcs::run(lab, leader, &["resource", "unmanage", cluster::ETCD])?;
-    says(lab, follower, DEGRADED, Some("resource-unmanaged"))?;
+    let words = ["Healthy=ResourceUnhealthy", "Managed=Unmanaged"];
+    let unmanaged: Vec<String> =
+        NODES.into_iter().flat_map(|node| words.map(|word| format!("{node}/Etcd {word}"))).collect();
+    row(lab, follower, DEGRADED, Some("resource-unmanaged"), &unmanaged)?;
     pcs::run(lab, leader, &["resource", "manage", cluster::ETCD])?;
     steps::standby(lab, follower, true)?;
-    says(lab, leader, DEGRADED, Some("node-standby"))?;
+    let on_standby = [asked::etcd_stopped(follower), vec![format!("{follower} Active=Standby")]].concat();
+    row(lab, leader, DEGRADED, Some("node-standby"), &on_standby)?;
     steps::standby(lab, follower, false)?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     crate::redundant::wait(lab)?;
-    says(lab, leader, REDUNDANT, None)
+    row(lab, leader, REDUNDANT, None, &[])
 }
 
 fn full(lab: &Lab, leader: Node) -> Result<()> {
     let members = steps::members(lab)?;
     alarm::set(lab, leader, members[0], AlarmAction::Activate)?;
-    let told = says(lab, leader, DOWN, Some("alarm-nospace"));
+    // To Pacemaker all is well.
+    let told = row(lab, leader, DOWN, Some("alarm-nospace"), &[]);
     alarm::set(lab, leader, members[0], AlarmAction::Deactivate)?;
     told?;
-    says(lab, leader, REDUNDANT, None)
+    row(lab, leader, REDUNDANT, None, &[])
 }
 
 /// Whoever is asked may hang: there is an answer all the same, and it is not that all is well.
@@ -128,40 +102,43 @@ fn hanging(lab: &Lab, leader: Node, follower: Node) -> Result<()> {
     let told = [
         hangs(lab, follower, "$(pidof pacemakerd) $(pidof pacemaker-based)", follower),
         hangs(lab, follower, "$(pidof etcd)", leader),
+        podman_hangs::while_it_hangs(lab, leader, || {
+            NODES.into_iter().try_for_each(|node| answers(lab, node, "while podman hangs").map(drop))
+        }),
     ];
     steps::maintenance(lab, false)?;
     told.into_iter().collect::<Result<()>>()?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     crate::redundant::wait(lab)?;
-    says(lab, leader, REDUNDANT, None)
+    row(lab, leader, REDUNDANT, None, &[])
 }
 
 /// While these processes of `node` hang, `on` is asked.
 fn hangs(lab: &Lab, node: Node, processes: &str, on: Node) -> Result<()> {
     host::must(lab, node, &["sh", "-c", &format!("kill -STOP {processes}")])?;
-    let answer = ask(lab, on);
+    let answer = answers(lab, on, &format!("while {processes} of {node} hang"));
     host::must(lab, node, &["sh", "-c", &format!("kill -CONT {processes}")])?;
-    let what = format!("status on {on} answers in time while {processes} of {node} hang, and not that all is well");
-    must(&what, answer?, |answer| answer.took < ALWAYS && answer.code != REDUNDANT.1).map(drop)
+    must("and it is not that all is well", answer?, |answer| answer.code != REDUNDANT.1).map(drop)
 }
 
 /// Pacemaker is stopped on a node, and then its power is cut.
 fn stopped_and_off(lab: &Lab, leader: Node, follower: Node) -> Result<()> {
     pacemaker::end(lab, follower)?;
-    says(lab, leader, DEGRADED, Some("node-offline"))?;
-    let here = ask(lab, follower)?;
-    must("where Pacemaker is stopped, that is said", here, |answer| {
-        answer.took < ALWAYS && answer.code != REDUNDANT.1 && answer.problems.iter().any(|id| id == "pacemaker-stopped")
-    })?;
+    let off = [asked::etcd_stopped(follower), vec![format!("{follower} Online=Offline")]].concat();
+    row(lab, leader, DEGRADED, Some("node-offline"), &off)?;
+    let here = answers(lab, follower, "where Pacemaker is stopped")?;
+    must("which is said there", here, |answer| answer.code != REDUNDANT.1 && answer.names("pacemaker-stopped"))?;
     pacemaker::begin(lab, follower)?;
     etcd::wait_two_voters(lab, Duration::from_secs(180))?;
     crate::redundant::wait(lab)?;
     steps::cut(lab, follower)?;
     let lost = || ask(lab, leader);
     eventually("a node that is lost is told", lost, |answer| {
-        let ids = |answer: &Answer| answer.problems.iter().any(|id| id == "node-unclean" || id == "node-offline");
-        answer.as_ref().is_ok_and(|answer| answer.code != REDUNDANT.1 && answer.took < ALWAYS && ids(answer))
+        answer.as_ref().is_ok_and(|answer| {
+            let is_told = answer.names("node-unclean") || answer.names("node-offline");
+            answer.code != REDUNDANT.1 && answer.is_in_time() && is_told
+        })
     })
     .map(drop)?;
-    says(lab, leader, DEGRADED, None)
+    asked::says(lab, leader, DEGRADED, None)
 }

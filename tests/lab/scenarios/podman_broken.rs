@@ -47,14 +47,19 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     steps::same_members(lab, members)?;
     steps::nothing_forced(lab, logs)?;
 
-    host::must(lab, node, &["mv", RUNTIME, AWAY])?;
-    lab.event(&format!("the OCI runtime of {node} is gone"));
-    let goes_on = etcd::kill(lab, node).and_then(|()| the_peer_goes_on(lab, node));
-    host::must(lab, node, &["mv", AWAY, RUNTIME])?;
-    lab.event(&format!("the OCI runtime of {node} is back"));
-    goes_on?;
+    without_runtime(lab, node, || etcd::kill(lab, node).and_then(|()| the_peer_goes_on(lab, node)))?;
     comes_back(lab, node)?;
     super::ends_well(lab, &mut writers)
+}
+
+/// Does `work` while no container can be started on `node`.
+pub(super) fn without_runtime(lab: &Lab, node: Node, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    host::must(lab, node, &["mv", RUNTIME, AWAY])?;
+    lab.event(&format!("the OCI runtime of {node} is gone"));
+    let done = work();
+    host::must(lab, node, &["mv", AWAY, RUNTIME])?;
+    lab.event(&format!("the OCI runtime of {node} is back"));
+    done
 }
 
 /// A container whose layer is gone is made anew.

@@ -18,17 +18,22 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let node = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let booted = host::running(lab, node).map(|init| init.pid);
     let mut writers = super::writing(lab)?;
-    let script = format!("printf '#!/bin/sh\\nexec sleep 3600\\n' > {IN_ITS_PLACE} && chmod 755 {IN_ITS_PLACE}");
-    host::must(lab, node, &["sh", "-c", &script])?;
-    lab.event(&format!("podman on {node} hangs"));
-    let stopped = steps::standby(lab, node, true).and_then(|()| stops(lab, node));
-    host::must(lab, node, &["rm", "-f", IN_ITS_PLACE])?;
-    stopped?;
+    while_it_hangs(lab, node, || steps::standby(lab, node, true).and_then(|()| stops(lab, node)))?;
     if host::running(lab, node).map(|init| init.pid) != booted {
         return Err(format!("{node} was fenced: its stop did not end in time").into());
     }
     steps::standby(lab, node, false)?;
     super::ends_well(lab, &mut writers)
+}
+
+/// Does `work` while podman hangs on `node`.
+pub(super) fn while_it_hangs(lab: &Lab, node: Node, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    let script = format!("printf '#!/bin/sh\\nexec sleep 3600\\n' > {IN_ITS_PLACE} && chmod 755 {IN_ITS_PLACE}");
+    host::must(lab, node, &["sh", "-c", &script])?;
+    lab.event(&format!("podman on {node} hangs"));
+    let done = work();
+    host::must(lab, node, &["rm", "-f", IN_ITS_PLACE])?;
+    done
 }
 
 fn stops(lab: &Lab, node: Node) -> Result<()> {

@@ -8,9 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::steps;
+use crate::asked;
 use crate::check::must;
+use crate::collector;
 use crate::decisions;
 use crate::etcd;
+use crate::faulty;
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::power;
@@ -56,11 +59,16 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 }
 
 /// As an operator upgrades it: each node once it may be stopped, and nobody who writes waits. While one is away, the other may not be
-/// stopped.
+/// stopped; and while the two run two versions, both nodes show that. The older one is the lab's own build, which calls itself
+/// so, and is the same program but for that.
 pub fn as_it_may_be_stopped(lab: &Lab, _: Wish) -> Result<()> {
-    let program = program::tested();
+    let (older, newer) = (faulty::build()?, program::tested());
+    for node in NODES {
+        program::put(lab, node, &older)?;
+    }
     let leader = etcd::wait_two_voters(lab, LIMIT)?.leader;
     let mut writers = super::writing(lab)?;
+    show_two_versions(lab, false)?;
     for node in [leader.other(), leader] {
         let stays = node.other();
         host::must(lab, stays, &["tandem", "status", "--wait-for", "redundant", "--timeout", "4m"])?;
@@ -70,13 +78,37 @@ pub fn as_it_may_be_stopped(lab: &Lab, _: Wish) -> Result<()> {
         steps::wait_stopped(lab, &[node])?;
         let asked = host::typed(lab, stays, &format!("tandem status --may-stop {stays}"))?;
         must("the voter that is left may not be stopped", asked, |(code, _)| *code == 3)?;
-        replace(lab, node, &program)?;
+        program::put(lab, node, &newer)?;
+        show_two_versions(lab, node != leader)?;
         steps::standby(lab, node, false)?;
     }
     host::must(lab, leader, &["tandem", "status", "--wait-for", "redundant", "--timeout", "4m"])?;
+    collector::forget(lab)?;
     let (gap, _) = writers.longest_wait();
     must("nobody who writes has waited", gap, |gap| *gap <= LONGEST_GAP)?;
     super::ends_well(lab, &mut writers)
+}
+
+/// Whether status and metrics on both nodes name two versions, once both have collected.
+fn show_two_versions(lab: &Lab, wanted: bool) -> Result<()> {
+    collector::collect(lab)?;
+    for node in NODES {
+        let answer = asked::ask(lab, node)?;
+        must(&format!("status on {node} tells of two versions: {wanted}"), answer, |answer| {
+            answer.names("tandem-versions") == wanted
+        })?;
+        let metrics = host::must(lab, node, &["tandem", "metrics"])?;
+        let is_ours = |line: &&str| line.starts_with("tandem_version_info{") && line.contains("component=\"tandem\"");
+        let version = |line: &str| Some(line.split_once("version=\"")?.1.split_once('"')?.0.to_owned());
+        let mut versions: Vec<String> = metrics.lines().filter(is_ours).filter_map(version).collect();
+        must(&format!("the metrics of {node} have both nodes"), versions.len(), |count| *count == NODES.len())?;
+        versions.sort();
+        versions.dedup();
+        must(&format!("the metrics of {node} have two versions: {wanted}"), versions, |versions| {
+            (versions.len() == 2) == wanted
+        })?;
+    }
+    Ok(())
 }
 
 /// What was decided until now is decided again by the program that leaves. An action that it has begun by then may end

@@ -26,8 +26,15 @@ pub(super) enum Needs {
 
 /// Every scenario, wherever it can be run.
 pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
-    let topics =
-        [SCENARIOS, parameters_change::SCENARIOS, setup::SCENARIOS, certs::SCENARIOS, member::SCENARIOS, vm::SCENARIOS];
+    let topics = [
+        knowing::SCENARIOS,
+        SCENARIOS,
+        parameters_change::SCENARIOS,
+        setup::SCENARIOS,
+        certs::SCENARIOS,
+        member::SCENARIOS,
+        vm::SCENARIOS,
+    ];
     topics.into_iter().flatten()
 }
 
@@ -137,11 +144,6 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "the leader's power is cut with auth on: a lease, a lock and a watch live through it, the dead node's are freed",
         clients_over_a_cut::run,
     ),
-    scenario(
-        "events_of_a_cut",
-        "the leader's power is cut: the survivor tells exactly what happened, and a recipient that was down gets it later",
-        events_of_a_cut::run,
-    ),
     scenario("disk_lost", "both nodes lose power, and one of them its etcd disk as well", disk_lost::with_the_power),
     scenario(
         "disk_lost_while_running",
@@ -194,8 +196,6 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .nightly(),
     scenario("cib_hangs", "Pacemaker's CIB hangs: a stop ends etcd all the same, and in time", cib_hangs::run)
         .nightly(),
-    scenario("known_states", "what 'tandem status' says in each state, and how soon", known_states::run),
-    scenario("alarm", "etcd raises NOSPACE: it is shown, and the member does not fail", alarm::run),
     scenario("stale_attributes", "attributes of another time are left by hand", stale_attributes::run),
     scenario(
         "stuck_attributes",

@@ -8,6 +8,7 @@ use crate::check;
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::program;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
@@ -16,6 +17,7 @@ use crate::up::Wish;
 
 const ON_THE_HOST: &str = "/var/tmp/tandem.deb";
 const NEWER: &str = "99.0.0-1";
+const COLLECTOR: &str = "tandem-collect.service";
 const APT: [&str; 4] = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--quiet"];
 
 pub fn under_a_cluster(lab: &Lab, _: Wish) -> Result<()> {
@@ -33,7 +35,31 @@ pub fn under_a_cluster(lab: &Lab, _: Wish) -> Result<()> {
     }
     check::must("etcd was not started anew", NODES.map(|node| etcd::pid(lab, node)), |now| *now == etcds)?;
     crate::scenarios::ends_well(lab, &mut writers)?;
+    collects(lab)?;
     logs_go_to_the_journal(lab)
+}
+
+/// What systemd forbids the collector it does not need: enabled as the page on it has it, it writes its status, publishes, brings an
+/// event to the journal, and is denied nothing.
+fn collects(lab: &Lab) -> Result<()> {
+    const DENIED: [&str; 3] = ["ermission denied", "not permitted", "Read-only file system"];
+    pcs::run(lab, NODES[0], &["alert", "create", "id=tandem", "path=/usr/libexec/tandem/alert"])?;
+    pcs::run(lab, NODES[0], &["alert", "recipient", "add", "tandem", "value=journal"])?;
+    for node in NODES {
+        host::must(lab, node, &["systemctl", "enable", "--now", "tandem-collect.timer"])?;
+        let written = || host::said(lab, node, &["stat", "--format=%a %U", "/var/lib/tandem/status.json"]);
+        check::eventually("the collector writes its status", written, |said| said.trim() == "600 root")?;
+        let result = || host::said(lab, node, &["systemctl", "show", "--value", "--property=Result", COLLECTOR]);
+        check::eventually("it ends well", result, |said| said.trim() == "success")?;
+        let told = host::must(lab, node, &["journalctl", "--unit", COLLECTOR, "--boot", "--no-pager"])?;
+        check::must("it is denied nothing", told, |told| !DENIED.iter().any(|words| told.contains(words)))?;
+        let status = || host::said(lab, node, &["tandem", "status", "--json"]);
+        check::eventually("what it publishes is seen", status, |said| !said.contains("\"collector-missing\""))?;
+    }
+    host::must(lab, NODES[0], &["systemctl", "start", COLLECTOR])?;
+    host::must(lab, NODES[0], &["tandem", "events", "test"])?;
+    let journal = || host::said(lab, NODES[0], &["journalctl", "--identifier=tandem-events", "--boot", "--no-pager"]);
+    check::eventually("an event is in the journal", journal, |said| said.contains("TandemTest")).map(drop)
 }
 
 /// Pacemaker could not stop etcd without its agent, and would fence the node.

@@ -1,0 +1,31 @@
+//! The collector on hosts that have no timer for it: one look, typed.
+
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::sh::Result;
+use crate::state::Lab;
+
+/// Has both nodes look once. What one publishes the other one sees, so that the last to look has seen all.
+pub fn collect(lab: &Lab) -> Result<()> {
+    NODES.into_iter().try_for_each(|node| collect_on(lab, node))
+}
+
+pub fn collect_on(lab: &Lab, node: Node) -> Result<()> {
+    host::must(lab, node, &["tandem", "collect"]).map(drop)
+}
+
+/// Takes back what was published: nobody looks again, and after five minutes it would count as stale.
+pub fn forget(lab: &Lab) -> Result<()> {
+    for node in NODES.into_iter().filter(|node| host::running(lab, *node).is_some()) {
+        host::must(lab, node, &["attrd_updater", "--delete", "--name", "tandem-collected"])?;
+    }
+    Ok(())
+}
+
+/// Has the machine tell the UUID that its own BMC tells, until it boots again: what this machine's firmware says would be the
+/// same on both hosts.
+pub fn tell_uuid(lab: &Lab, node: Node) -> Result<()> {
+    const LAID_OVER: &str = "mkdir -p /run/class/dmi/id && echo \"$1\" > /run/class/dmi/id/product_uuid && \
+                             mount -t overlay -o lowerdir=/run/class:/sys/class overlay /sys/class";
+    host::must(lab, node, &["sh", "-c", LAID_OVER, "sh", &node.uuid()]).map(drop)
+}

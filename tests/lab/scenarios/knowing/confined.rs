@@ -1,0 +1,81 @@
+//! The collector under what its unit forbids, as far as that can be had without systemd: root with the few capabilities that
+//! `tandem-collect.service` leaves it, no way to new ones, a system that cannot be written, no /root. It publishes, writes what it
+//! has to write and brings events to their recipients all the same.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::asked;
+use crate::check::must;
+use crate::collector;
+use crate::etcd;
+use crate::host;
+use crate::node::Node;
+use crate::pcs;
+use crate::redundant;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+const UNIT: &str = include_str!("../../../../systemd/tandem-collect.service");
+const NODE: Node = Node::One;
+const ALERT: &str = "tandem";
+/// Where a recipient and node_exporter have their files.
+const EVENTS: &str = "/var/log/tandem-events";
+const TEXTFILES: &str = "/var/lib/prometheus/node-exporter";
+/// What ProtectSystem, ProtectControlGroups, ProtectKernelTunables and ProtectHome come to.
+const MOUNTS: &str = "mount --bind /proc/sys /proc/sys; \
+                      for place in /usr /sys/fs/cgroup /sys /proc/sys; do mount -o remount,bind,ro $place; done; \
+                      mount -t tmpfs -o ro,mode=000 tmpfs /root";
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    etcd::wait_two_voters(lab, Duration::from_secs(60))?;
+    redundant::wait(lab)?;
+    pcs::run(lab, NODE, &["alert", "create", &format!("id={ALERT}"), "path=/usr/libexec/tandem/alert"])?;
+    for recipient in ["journal", &format!("file:{EVENTS}")] {
+        pcs::run(lab, NODE, &["alert", "recipient", "add", ALERT, &format!("value={recipient}")])?;
+    }
+    host::must(lab, NODE, &["mkdir", "-p", TEXTFILES])?;
+    let capabilities = capabilities()?;
+    for (more, may) in [("", true), (",-dac_override", false)] {
+        host::must(lab, NODE, &["rm", "-f", EVENTS])?;
+        // Something to bring, which the next one brings.
+        happens(lab)?;
+        let call = format!(
+            "set -e; {MOUNTS}; exec setpriv --no-new-privs --bounding-set=-all{capabilities}{more} \
+             --inh-caps=-all tandem collect --json"
+        );
+        let done = host::output(lab, NODE, &["unshare", "--mount", "sh", "-c", &call])?;
+        println!("   with{capabilities}{more}: {}", done.text().replace('\n', " "));
+        must("it does all of its work, or else is denied some of it", works(&done.stdout), |works| *works == may)?;
+    }
+    let answer = asked::ask(lab, NODE.other())?;
+    must("the other node sees what it published", answer, |answer| answer.problems.len() == 1)?;
+    pcs::run(lab, NODE, &["alert", "delete", ALERT])?;
+    host::must(lab, NODE, &["rm", "-rf", TEXTFILES])?;
+    collector::forget(lab)
+}
+
+/// As `setpriv` takes them: `,+chown,+dac_override`.
+fn capabilities() -> Result<String> {
+    let line = UNIT.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).ok_or("it names none")?;
+    Ok(line.split_whitespace().map(|name| format!(",+{}", name.trim_start_matches("CAP_").to_lowercase())).collect())
+}
+
+/// Something that Pacemaker's user tells.
+fn happens(lab: &Lab) -> Result<()> {
+    const TELL: &str = "CRM_alert_kind=node CRM_alert_node=$1 CRM_alert_desc=member CRM_alert_timestamp_epoch=$(date +%s) \
+                        CRM_alert_timestamp_usec=$(date +%6N) runuser -u hacluster /usr/libexec/tandem/alert";
+    host::must(lab, NODE, &["sh", "-c", TELL, "sh", NODE.other().name()]).map(drop)
+}
+
+fn works(said: &str) -> bool {
+    let Ok(done) = serde_json::from_str::<Value>(said) else { return false };
+    let is_brought = |outcome: &Value| outcome["delivered"].as_u64() > Some(0) && outcome["failure"].is_null();
+    let recipients = done["recipients"].as_array();
+    done["status"].is_string()
+        && done["metrics"].as_str().is_some_and(|path| path.starts_with(TEXTFILES))
+        && done["problems"].as_array().is_some_and(Vec::is_empty)
+        && recipients.is_some_and(|all| all.len() == 2 && all.iter().all(is_brought))
+}

@@ -1,0 +1,108 @@
+//! The power of the node that conducts `tandem fencing test` goes in the middle of it: at once when the other one is off, while
+//! that boots, and while it is back and a learner. Whatever Pacemaker and the BMC had done by then, two voters come of it once both
+//! have power, nothing that was acknowledged is lost, and nothing of the test is left that anybody would have to undo.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::check::must;
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::power;
+use crate::scenarios::steps::{self, Chance};
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// The node that is fenced, and the one that conducts.
+const VICTIM: Node = Node::Two;
+const SEAT: Node = Node::One;
+const TEST: &str = "tandem fencing test node2 --confirm node2 --timeout 5m";
+/// From the request to any of the moments.
+const LIMIT: Duration = Duration::from_secs(120);
+/// How long the machine takes to boot. One that is back before Corosync has missed it and a monitor has gone on without it is a
+/// voter still, and never a learner.
+const BOOT_DELAY: &str = "20";
+
+/// When the power is cut.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    Off,
+    Boots,
+    Learner,
+}
+
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    etcd::wait_two_voters(lab, Duration::from_secs(60))?;
+    crate::redundant::wait(lab)?;
+    let mut chance = Chance::begin()?;
+    let mut writers = crate::scenarios::writing(lab)?;
+    for moment in [Moment::Off, Moment::Boots, Moment::Learner] {
+        let before = left(lab)?;
+        cut_at(lab, moment, &mut chance)?;
+        lab.set("boot-delay", "0")?;
+        NODES.into_iter().try_for_each(|node| steps::on(lab, node, wish.boot_delay))?;
+        etcd::wait_two_voters(lab, Duration::from_secs(240))?;
+        let complaints = cluster::wait_clean(lab)?;
+        must("nothing is left to clean up", complaints, Vec::is_empty)?;
+        crate::redundant::wait(lab)?;
+        must("nothing is left of the test", left(lab)?, |now| *now == before)?;
+    }
+    crate::scenarios::ends_well(lab, &mut writers)?;
+    // And it can be carried out.
+    lab.set("boot-delay", BOOT_DELAY)?;
+    let (code, said) = host::typed(lab, SEAT, TEST)?;
+    must("the next test passes", (code, said), |(code, _)| *code == 0).map(drop)
+}
+
+/// What a test could leave behind: its records, and whatever it might have configured.
+fn left(lab: &Lab) -> Result<Vec<String>> {
+    let records = host::said(lab, SEAT, &["sh", "-c", "cat /var/lib/tandem/fencing-tests.jsonl 2> /dev/null || true"]);
+    let tested = cluster::attribute(lab, VICTIM, "forever", "etcd_fencing_tested").unwrap_or_default();
+    let scopes = ["resources", "constraints", "fencing-topology"];
+    let configured = scopes.map(|scope| host::said(lab, SEAT, &["cibadmin", "--query", "--scope", scope]));
+    let standby = NODES.map(|node| cluster::attribute(lab, node, "forever", "standby").unwrap_or_default());
+    Ok([&[records, tested][..], &configured, &standby].concat())
+}
+
+fn cut_at(lab: &Lab, moment: Moment, chance: &mut Chance) -> Result<()> {
+    lab.set("boot-delay", BOOT_DELAY)?;
+    let from = events(lab).len();
+    let (done, waits) = mpsc::channel();
+    let for_thread = lab.clone();
+    std::thread::spawn(move || {
+        let _ = done.send(host::typed(&for_thread, SEAT, TEST).map_err(|error| error.to_string()));
+    });
+    let happened = |words: &str| {
+        let all = events(lab);
+        all.get(from..).is_some_and(|new| new.contains(words)).then_some(())
+    };
+    let pause = Duration::from_millis(20);
+    let off = format!("power of {VICTIM} is cut");
+    sh::wait_for("the node to be fenced", LIMIT, pause, || happened(&off))?;
+    match moment {
+        Moment::Off => {}
+        Moment::Boots => {
+            sh::wait_for("the node to be switched on", LIMIT, pause, || happened(&format!("{VICTIM} is switched on")))?;
+            std::thread::sleep(chance.pause(Duration::from_secs(24)));
+        }
+        Moment::Learner => {
+            // Asked of the survivor, which answers at once: the other one is a learner for a second or two.
+            let is_listed = |view: &etcd::View| view.voters.len() == 1 && view.others > 0;
+            let learner = || etcd::view(lab, SEAT).is_ok_and(|view| is_listed(&view)).then_some(());
+            sh::wait_for("the node to be listed as a learner", LIMIT, pause, learner)?;
+            std::thread::sleep(chance.pause(Duration::from_secs(1)));
+        }
+    }
+    power::cut(lab, SEAT)?;
+    println!("   {SEAT}, which conducts, is cut: {moment:?}");
+    // Whoever waited for an answer got none.
+    let said = waits.recv_timeout(Duration::from_secs(30))?;
+    must("the test was cut off", said, |said| said.as_ref().map_or(true, |(code, _)| *code != 0)).map(drop)
+}
+
+fn events(lab: &Lab) -> String {
+    std::fs::read_to_string(lab.events()).unwrap_or_default()
+}

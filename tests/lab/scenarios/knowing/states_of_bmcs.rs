@@ -1,0 +1,99 @@
+//! What `tandem status` says of a BMC that would not fence its node: it refuses the password, hangs, is gone, is another
+//! machine's, or says Off of a node that lives. etcd takes writes all the while, and nobody is fenced.
+
+use std::time::Duration;
+
+use crate::asked::{Answer, DEGRADED, REDUNDANT, answers, ask, row};
+use crate::bmc;
+use crate::check::{self, must};
+use crate::cluster;
+use crate::collector;
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::scenarios::steps;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// A device's monitor and start, each of which may take Pacemaker's twenty seconds, on either node.
+const FOUND_OUT: Duration = Duration::from_secs(150);
+/// A BMC that does not do what is asked.
+const FAILING: [&str; 3] = ["refuse", "hang", "unreachable"];
+/// One that does, and must not be believed; the problem that is told.
+const STRANGE: [(&str, &str); 2] = [("stranger", "bmc-other-machine"), ("says-off", "bmc-says-off")];
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    crate::redundant::wait(lab)?;
+    let boots = steps::boots(lab);
+    let mut writers = crate::scenarios::writing(lab)?;
+    for node in NODES {
+        collector::tell_uuid(lab, node)?;
+    }
+    for mode in FAILING {
+        failing(lab, leader, mode)?;
+        well_again(lab, leader.other())?;
+    }
+    for (mode, problem) in STRANGE {
+        strange(lab, leader.other(), mode, problem)?;
+        well_again(lab, leader.other())?;
+    }
+    collector::forget(lab)?;
+    steps::nobody_was_fenced(lab, boots)?;
+    crate::scenarios::ends_well(lab, &mut writers)
+}
+
+/// Has Pacemaker look at the device of `node` at once.
+fn monitored(lab: &Lab, node: Node) -> Result<()> {
+    let device = cluster::fence_device(node);
+    host::must(lab, node, &["crm_resource", "--refresh", "--resource", &device]).map(drop)
+}
+
+/// The device fails, and from then on it is never said that all is well: neither while Pacemaker tries to start it, nor in between.
+fn failing(lab: &Lab, leader: Node, mode: &str) -> Result<()> {
+    const TRIES: usize = 60;
+    let node = leader.other();
+    bmc::set_mode(lab, node, mode)?;
+    monitored(lab, node)?;
+    let fails =
+        |answer: &Result<Answer>| answer.as_ref().is_ok_and(|answer| answer.is(DEGRADED, Some("fence-device-failed")));
+    check::within(FOUND_OUT, &format!("a BMC that does '{mode}' is told"), || ask(lab, leader), fails)??;
+    for _ in 0..TRIES {
+        let answer = answers(lab, leader, &format!("while the BMC does '{mode}'"))?;
+        must("a device that failed is not well before it runs", answer, |answer| {
+            answer.is(DEGRADED, Some("fence-device-failed"))
+        })?;
+        std::thread::sleep(Duration::from_millis(250));
+    }
+    Ok(())
+}
+
+/// To Pacemaker all is well with it.
+fn strange(lab: &Lab, node: Node, mode: &str, problem: &str) -> Result<()> {
+    bmc::set_mode(lab, node, mode)?;
+    monitored(lab, node)?;
+    let told = || {
+        collector::collect(lab)?;
+        ask(lab, node)
+    };
+    check::eventually(&format!("a BMC that does '{mode}' is told"), told, |answer| {
+        answer.as_ref().is_ok_and(|answer| answer.is(DEGRADED, Some(problem)))
+    })??;
+    NODES.into_iter().try_for_each(|on| row(lab, on, DEGRADED, Some(problem), &[]))
+}
+
+fn well_again(lab: &Lab, node: Node) -> Result<()> {
+    bmc::set_mode(lab, node, "ok")?;
+    monitored(lab, node)?;
+    let clean = cluster::wait_clean(lab)?;
+    must("Pacemaker has nothing to complain of", clean, Vec::is_empty)?;
+    let told = || {
+        collector::collect(lab)?;
+        ask(lab, node)
+    };
+    check::eventually("and neither has the status", told, |answer| {
+        answer.as_ref().is_ok_and(|answer| answer.is(REDUNDANT, None))
+    })??;
+    NODES.into_iter().try_for_each(|on| row(lab, on, REDUNDANT, None, &[]))
+}

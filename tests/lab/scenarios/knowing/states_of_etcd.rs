@@ -1,0 +1,108 @@
+//! What `tandem status` says of states of etcd and of its node that take their time to come about: a learner, a resource that
+//! somebody disabled, a start that fails, a node that is lost and not confirmed off, and one that was fenced.
+
+use std::time::{Duration, Instant};
+
+use crate::asked::{self, Answer, DEGRADED, DOWN, REDUNDANT, ask, row, says};
+use crate::bmc;
+use crate::check::eventually;
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::pcs;
+use crate::scenarios::{podman_broken, steps};
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// A learner of a small database votes after a second or two: so often it is tried to see one.
+const TRIES: usize = 4;
+
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    let follower = leader.other();
+    crate::redundant::wait(lab)?;
+    let mut writers = crate::scenarios::writing(lab)?;
+    disabled(lab, leader)?;
+    let leader = etcd::wait_two_voters(lab, Duration::from_secs(120))?.leader;
+    learner(lab, leader, leader.other())?;
+    start_fails(lab, follower.other(), follower)?;
+    lost_and_fenced(lab, follower.other(), follower, wish)?;
+    etcd::wait_two_voters(lab, Duration::from_secs(180))?;
+    cluster::wait_clean(lab)?;
+    crate::redundant::wait(lab)?;
+    NODES.into_iter().try_for_each(|node| row(lab, node, REDUNDANT, None, &[]))?;
+    crate::scenarios::ends_well(lab, &mut writers)
+}
+
+fn disabled(lab: &Lab, leader: Node) -> Result<()> {
+    pcs::run(lab, leader, &["resource", "disable", cluster::ETCD_CLONE])?;
+    steps::wait_stopped(lab, &NODES)?;
+    let mut not_true: Vec<String> = NODES.into_iter().flat_map(asked::etcd_stopped).collect();
+    not_true.extend(NODES.map(|node| format!("{node}/Etcd Enabled=Disabled")));
+    not_true.sort();
+    not_true.dedup();
+    let told = NODES.into_iter().try_for_each(|node| row(lab, node, DOWN, Some("resource-disabled"), &not_true));
+    pcs::run(lab, leader, &["resource", "enable", cluster::ETCD_CLONE])?;
+    told
+}
+
+/// A node that joins is a learner for a moment.
+fn learner(lab: &Lab, leader: Node, joins: Node) -> Result<()> {
+    let is_told = |answer: &Answer| {
+        let named = answer.names("learner-catches-up") || answer.names("learner-lags");
+        named && answer.is(DEGRADED, None)
+    };
+    for _ in 0..TRIES {
+        crate::redundant::wait(lab)?;
+        steps::standby(lab, joins, true)?;
+        steps::wait_alone(lab, leader)?;
+        steps::wait_stopped(lab, &[joins])?;
+        steps::standby(lab, joins, false)?;
+        let began = Instant::now();
+        while etcd::two_voters(lab).is_err() && began.elapsed() < Duration::from_secs(120) {
+            let answer = ask(lab, leader)?;
+            if is_told(&answer) {
+                println!("   a learner is told: {answer:?}");
+                return etcd::wait_two_voters(lab, Duration::from_secs(120)).map(drop);
+            }
+        }
+    }
+    Err(format!("in {TRIES} joins of {joins} no learner was told").into())
+}
+
+/// Without the OCI runtime no container starts.
+fn start_fails(lab: &Lab, stays: Node, fails: Node) -> Result<()> {
+    crate::redundant::wait(lab)?;
+    steps::standby(lab, fails, true)?;
+    steps::wait_alone(lab, stays)?;
+    steps::wait_stopped(lab, &[fails])?;
+    podman_broken::without_runtime(lab, fails, || {
+        steps::standby(lab, fails, false)?;
+        NODES.into_iter().try_for_each(|node| says(lab, node, DEGRADED, Some("start-failed")))
+    })?;
+    etcd::wait_two_voters(lab, Duration::from_secs(180))?;
+    cluster::wait_clean(lab)?;
+    pcs::run(lab, stays, &["resource", "cleanup", cluster::ETCD])?;
+    crate::redundant::wait(lab)
+}
+
+/// A node is lost whose BMC refuses, until it does not any more.
+fn lost_and_fenced(lab: &Lab, stays: Node, lost: Node, wish: Wish) -> Result<()> {
+    // Long enough to be seen before the machine is back.
+    lab.set("boot-delay", "15")?;
+    bmc::set_mode(lab, lost, "refuse")?;
+    steps::cut(lab, lost)?;
+    let unclean = || ask(lab, stays);
+    let told = eventually("a node that is lost and not confirmed off is told", unclean, |answer| {
+        answer.as_ref().is_ok_and(|answer| answer.is(DOWN, Some("node-unclean")))
+    });
+    bmc::set_mode(lab, lost, "ok")?;
+    println!("   {:?}", told??);
+    host::must(lab, stays, &["stonith_admin", "--confirm", lost.name()])?;
+    lab.event(&format!("an operator confirms that {lost} is off"));
+    let fenced = [asked::etcd_stopped(lost), vec![format!("{lost} Online=Offline")]].concat();
+    row(lab, stays, DEGRADED, Some("node-offline"), &fenced)?;
+    steps::on(lab, lost, wish.boot_delay)
+}

@@ -1,0 +1,70 @@
+//! systemd's own tool finds nothing wrong with the units, and what they may do does not grow.
+
+#![expect(clippy::disallowed_methods, reason = "the test asks systemd's own tool")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::tree::root;
+
+/// The exposure, in tenths, that `systemd-analyze security` reckons for each service: ten is a root that may do all. Debian 12's
+/// and 13's differ by a tenth or two.
+const EXPOSURE: [(&str, u32); 2] = [("tandem-collect.service", 48), ("tandem-certs.service", 45)];
+
+fn analyze(arguments: &[&str], files: &[PathBuf]) -> (bool, String) {
+    let output = Command::new("systemd-analyze")
+        .args(arguments)
+        .args(files)
+        .env("SYSTEMD_COLORS", "0")
+        .output()
+        .unwrap_or_else(|error| panic!("systemd-analyze: {error}; run tests/lab/setup"));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.success(), text)
+}
+
+/// The units, with the program where it lies now.
+fn units(directory: &std::path::Path, change: impl Fn(&str) -> String) -> Vec<PathBuf> {
+    let mut made = Vec::new();
+    for entry in fs::read_dir(root().join("systemd")).unwrap() {
+        let path = entry.unwrap().path();
+        if !path.extension().is_some_and(|kind| kind == "service" || kind == "timer") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap().replace("/usr/sbin/tandem", env!("CARGO_BIN_EXE_tandem"));
+        let to = directory.join(path.file_name().unwrap());
+        fs::write(&to, change(&text)).unwrap();
+        made.push(to);
+    }
+    made.sort();
+    assert_eq!(made.len(), 4, "{made:?}");
+    made
+}
+
+#[test]
+fn systemd_finds_nothing_wrong_with_the_units() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = units(dir.path(), str::to_owned);
+    let (done, said) = analyze(&["verify", "--man=no"], &files);
+    assert!(done && said.trim().is_empty(), "{said}");
+    // The check is worth something.
+    for (good, bad) in
+        [("ProtectHome=yes", "ProtectHome=perhaps"), ("NoNewPriv", "NewPriv"), ("ExecStart=/", "ExecStart=/no")]
+    {
+        let files = units(dir.path(), |text| text.replace(good, bad));
+        let (_, said) = analyze(&["verify", "--man=no"], &files);
+        assert!(!said.trim().is_empty(), "{bad} is not found");
+    }
+}
+
+#[test]
+fn what_the_services_may_do_does_not_grow() {
+    let dir = tempfile::tempdir().unwrap();
+    units(dir.path(), str::to_owned);
+    for (unit, most) in EXPOSURE {
+        let limit = format!("--threshold={most}");
+        let (done, said) = analyze(&["security", "--offline=yes", &limit], &[dir.path().join(unit)]);
+        assert!(done, "{unit}: {}", said.lines().last().unwrap_or_default());
+    }
+}
