@@ -21,6 +21,7 @@ use crate::cluster::{self, Limits};
 use crate::command::Programs;
 
 pub use self::clusters::CLUSTER_PATIENCE;
+pub use self::machines::password_of;
 pub use self::shown::{Shown, Standing};
 
 /// What is asked for.

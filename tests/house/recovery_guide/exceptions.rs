@@ -110,13 +110,12 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Turn::steps", "the steps of a plan"),
     ("Turn::removal", "the same"),
     ("arrival", "the same"),
-    ("in_pair", "the same"),
     ("Change::what", "a change, in a few words"),
     ("Change::words", "the same"),
     ("Work::leave", "what was done, and what is waited for"),
     ("Work::join", "what is waited for"),
     ("Work::map", "what was done"),
-    ("step_words", "the steps of a plan"),
+    ("Step::words", "the steps of a plan"),
 ];
 
 /// Texts that are fragments, progress or success.
@@ -201,6 +200,8 @@ const TEXTS: &[&str] = &[
     "asks the BMC of {}",
     "the cluster is stopped on {}",
     "Pacemaker is told that {} is off",
+    "by an operator's word",
+    "as its BMC has said twice",
     "pcs has removed {}",
     "{} is forgotten",
     "{} must be off, or both could write",
