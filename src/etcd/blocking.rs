@@ -173,6 +173,25 @@ pub fn renew_member_lock(
     answered(endpoint, false, member_lock::renew(endpoint, credentials, lease, timeout))
 }
 
+/// As [`member_lock::note_removal`].
+pub fn note_removal(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    removed: &str,
+    timeout: Duration,
+) -> Result<(), Error> {
+    wait(endpoint, Box::pin(member_lock::note_removal(endpoint, credentials, removed, timeout)))
+}
+
+/// As [`member_lock::last_removal`].
+pub fn last_removal(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    timeout: Duration,
+) -> Result<Option<Vec<u8>>, Error> {
+    answered(endpoint, None, member_lock::last_removal(endpoint, credentials, timeout))
+}
+
 /// What `question` answers; `answer` is what is there until then.
 fn answered<T: Send>(
     endpoint: &Endpoint,

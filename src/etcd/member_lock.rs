@@ -1,5 +1,7 @@
 //! The lock that keeps two changes of the members apart: a key with a lease, in the form of etcd's own lock service, which therefore
 //! waits for ours as `etcdctl lock tandem/member-change` does. We do not wait for another one's: its holder is told.
+//!
+//! Beside it is a key without a lease: the member that was removed last, for a command that was cut off after a removal.
 
 use std::time::Duration;
 
@@ -7,6 +9,9 @@ use etcd_client::{Client, Compare, CompareOp, PutOptions, Txn, TxnOp};
 
 use super::client::{self, Credentials, Endpoint, Error};
 use super::members::{self, LOCK};
+
+/// The key of the member that was removed last; not below the lock, whose keys etcd's lock service counts.
+const REMOVED: &str = "tandem/member-removed";
 
 /// What came of asking for the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +64,31 @@ pub(super) async fn renew(
         let (mut keeper, mut answers) = client.lease_keep_alive(lease).await?;
         keeper.keep_alive().await?;
         Ok(answers.message().await?.is_some_and(|answer| answer.ttl() > 0))
+    })
+    .await
+}
+
+/// Writes down what is removed next.
+pub(super) async fn note_removal(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    removed: &str,
+    timeout: Duration,
+) -> Result<(), Error> {
+    client::ask(endpoint, credentials, timeout, async move |mut client| {
+        client.put(REMOVED, removed, None).await.map(drop)
+    })
+    .await
+}
+
+/// What was written down last.
+pub(super) async fn last_removal(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    timeout: Duration,
+) -> Result<Option<Vec<u8>>, Error> {
+    client::ask(endpoint, credentials, timeout, async move |mut client| {
+        Ok(client.get(REMOVED, None).await?.kvs().first().map(|key| key.value().to_vec()))
     })
     .await
 }

@@ -28,6 +28,11 @@ pub fn reboot(programs: &Programs, node: &str, limit: Duration) -> Result<(), Er
     run_within(programs, "stonith_admin", &args, limit + PATIENCE)
 }
 
+/// Has Pacemaker's daemons forget `node`, which is out of the cluster. The tool does not wait for their answer.
+pub fn forget_node(programs: &Programs, node: &str) -> Result<(), Error> {
+    run(programs, "crm_node", &["--force", "--remove", node])
+}
+
 /// Forgets the failures of `resource` on `node`, so that Pacemaker tries again.
 pub fn forget_failures(programs: &Programs, resource: &str, node: &str) -> Result<(), Error> {
     run(programs, "crm_resource", &["--cleanup", "--resource", resource, "--node", node])

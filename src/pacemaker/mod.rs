@@ -47,6 +47,17 @@ fn run(programs: &Programs, tool: &'static str, args: &[&str]) -> Result<String,
     }
 }
 
+/// The nodes that Pacemaker's daemons remember, whether they are in the cluster or not.
+pub fn remembered_nodes(programs: &Programs) -> Result<Vec<String>, Error> {
+    let listed = run(programs, "crm_node", &["--list"])?;
+    // Lines such as `2 node2 lost`; one that it knows by its number alone is written nowhere.
+    let name = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
+        [_, name, _] => Some(name.to_owned()),
+        _ => None,
+    };
+    Ok(listed.lines().filter_map(name).collect())
+}
+
 /// The name of this node, as the cluster has it.
 pub fn local_node(programs: &Programs) -> Result<String, Error> {
     Ok(run(programs, "crm_node", &["-n"])?.trim().to_owned())

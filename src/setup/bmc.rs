@@ -93,6 +93,21 @@ pub fn judge(node: &Node, from: &str, looked: &Looked, uuids: [Option<&str>; 2],
     faults
 }
 
+/// Whether the BMC of a member is reached from the machine that is to fence it; `own` is what the member's firmware says.
+pub fn judge_of_member(name: &str, from: &str, looked: &Looked, own: Option<&str>) -> Option<String> {
+    let note = &looked.note;
+    if let Some(why) = &note.failure {
+        return Some(format!(
+            "the BMC of {name}, asked from {from}: {why}: correct that on {from}, which is to fence {name}; 'tandem fencing check' on {name} shows the device"
+        ));
+    }
+    let (own, theirs) = own.zip(note.uuid.as_deref())?;
+    let is_other = !select::same_uuid(own, theirs);
+    is_other.then(|| {
+        format!("the BMC of {name}, asked from {from}, is that of another machine: it says {theirs}, and {name} is {own}: correct the way from {from} to it")
+    })
+}
+
 /// What is only worth a word.
 pub fn remarks(node: &Node, looked: &Looked, own: Option<&str>) -> Vec<String> {
     let name = &node.name;
@@ -131,6 +146,17 @@ mod tests {
         let mut looked = well();
         change(&mut looked);
         judge(&node(), "node2", &looked, [Some(OWN), Some(OTHERS)], "node2")
+    }
+
+    #[test]
+    fn the_bmc_of_a_member_is_its_own_from_everywhere() {
+        let judged = |uuid: &str, failure: Option<&str>| {
+            let note = BmcNote { uuid: Some(uuid.to_owned()), failure: failure.map(str::to_owned), ..well().note };
+            judge_of_member("node1", "node3", &Looked { note, ..well() }, Some(OWN))
+        };
+        assert_eq!(judged(&OWN.to_uppercase(), None), None);
+        assert!(judged(OTHERS, None).unwrap().contains("is that of another machine"));
+        assert!(judged(OWN, Some("timed out")).unwrap().contains("asked from node3: timed out: correct that on node3"));
     }
 
     #[test]

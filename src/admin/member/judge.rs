@@ -3,19 +3,30 @@
 use serde::Serialize;
 
 use super::look::Seen;
+use super::step::{Names, OF_A_REPLACEMENT};
 use crate::admin::exit::Failure;
 use crate::decide::evidence::MemberId;
 use crate::decide::may_stop::{Answer, Outlook, may_stop, may_stop_among};
-use crate::decide::members::{Forbidden, Health, Member, Membership, Newcomer, Next, Wish, Words, next, quorum};
+use crate::decide::members::{
+    Forbidden, Leaves, Member, Membership, Newcomer, Next, Wish, Words, leaves, next, quorum,
+};
 
 /// What somebody asks about.
 #[derive(Clone, Debug)]
 pub(super) enum Wanted {
     Stop(String),
-    Remove { node: String, allow_fewer: bool },
+    Remove {
+        node: String,
+        allow_fewer: bool,
+    },
     Promote(String),
-    Replace { old: String, new: Option<Newcomer> },
+    Replace {
+        old: String,
+        new: Option<Newcomer>,
+    },
     Add(Newcomer),
+    /// What a command has removed already.
+    Removed(String),
 }
 
 /// The answer.
@@ -76,7 +87,7 @@ pub(super) fn plan(wanted: &Wanted, seen: &Seen, outlook: Option<&Outlook>) -> R
     let forbidden = turn.forbidden(wanted)?;
     let (wish, node) = match wanted {
         Wanted::Stop(node) => ("stop", node),
-        Wanted::Remove { node, .. } => ("remove", node),
+        Wanted::Remove { node, .. } | Wanted::Removed(node) => ("remove", node),
         Wanted::Promote(node) => ("promote", node),
         Wanted::Replace { old, .. } => ("replace", old),
         Wanted::Add(new) => ("add", &new.name),
@@ -118,13 +129,14 @@ impl Turn<'_> {
     fn forbidden(&self, wanted: &Wanted) -> Result<Vec<Forbidden>, Failure> {
         let wish = match wanted {
             Wanted::Stop(node) => return self.stop(node),
+            Wanted::Removed(_) => return Ok(Vec::new()),
             Wanted::Replace { old, .. } if self.membership.is_pair => return self.replace_in_pair(old),
-            Wanted::Remove { node, .. } => Wish::Remove(self.resolve(node)?.id),
-            Wanted::Promote(node) => Wish::Promote(self.resolve(node)?.id),
+            Wanted::Remove { node, .. } => Wish::Remove(called(self.membership, node)?.id),
+            Wanted::Promote(node) => Wish::Promote(called(self.membership, node)?.id),
             Wanted::Add(new) => Wish::Add(new.clone()),
             Wanted::Replace { old, new } => {
-                let new = new.clone().unwrap_or_else(|| Newcomer { name: "NEW".to_owned(), peer_url: String::new() });
-                Wish::Replace { old: Some(self.resolve(old)?.id), new }
+                let new = new.clone().unwrap_or_else(nobody_yet);
+                Wish::Replace { old: Some(called(self.membership, old)?.id), new }
             }
         };
         let word = match (wanted, &wish) {
@@ -140,7 +152,7 @@ impl Turn<'_> {
     fn stop(&self, node: &str) -> Result<Vec<Forbidden>, Failure> {
         let answer = match self.outlook {
             Some(outlook) if self.membership.voters().count() <= 2 => may_stop(outlook),
-            _ => may_stop_among(self.membership, self.resolve(node)?.id),
+            _ => may_stop_among(self.membership, called(self.membership, node)?.id),
         };
         Ok(match answer {
             Answer::Yes => Vec::new(),
@@ -151,8 +163,7 @@ impl Turn<'_> {
 
     /// In a pair the old node leaves before the new one joins: it is stopped, or it is gone and the other one serves alone.
     fn replace_in_pair(&self, old: &str) -> Result<Vec<Forbidden>, Failure> {
-        let listed = self.membership.members.iter().find(|member| is_called(member, old));
-        if listed.is_some_and(|member| !member.is_learner) {
+        if find(self.membership, old).is_some_and(|member| !member.is_learner) {
             return self.stop(old);
         }
         let (voters, healthy) = (self.membership.voters().count(), self.membership.healthy());
@@ -164,21 +175,10 @@ impl Turn<'_> {
         })
     }
 
-    fn resolve(&self, name: &str) -> Result<&Member, Failure> {
-        self.membership.members.iter().find(|member| is_called(member, name)).ok_or_else(|| {
-            let known: Vec<String> = self.membership.members.iter().map(Member::shown).collect();
-            Failure(format!("no member is called '{name}'; there are: {}", known.join(", ")))
-        })
-    }
-
-    fn find(&self, name: &str) -> Option<&Member> {
-        self.membership.members.iter().find(|member| is_called(member, name))
-    }
-
     fn after(&self, wanted: &Wanted) -> After {
         let (voters, healthy) = (self.membership.voters().count(), self.membership.healthy());
         let without = |node: &str| {
-            let voter = self.find(node).filter(|member| !member.is_learner);
+            let voter = find(self.membership, node).filter(|member| !member.is_learner);
             let is_healthy = voter.is_some_and(Member::is_healthy);
             (usize::from(voter.is_some()), usize::from(is_healthy))
         };
@@ -190,6 +190,7 @@ impl Turn<'_> {
             }
             Wanted::Stop(node) => After::of(voters, healthy - without(node).1),
             Wanted::Remove { node, .. } => After::of(voters - without(node).0, healthy - without(node).1),
+            Wanted::Removed(_) => After::of(voters, healthy),
             Wanted::Promote(_) | Wanted::Add(_) => After::of(voters + 1, healthy + 1),
             Wanted::Replace { old, .. } => {
                 let (gone, was_healthy) = without(old);
@@ -204,7 +205,7 @@ impl Turn<'_> {
         match wanted {
             Wanted::Replace { .. } => self.membership.is_pair,
             Wanted::Add(_) => voters == 1,
-            Wanted::Stop(_) | Wanted::Remove { .. } | Wanted::Promote(_) => false,
+            Wanted::Stop(_) | Wanted::Remove { .. } | Wanted::Removed(_) | Wanted::Promote(_) => false,
         }
     }
 
@@ -214,17 +215,24 @@ impl Turn<'_> {
             Wanted::Stop(node) => vec![step(format!("stop etcd on {node}, or its machine"), "operator")],
             Wanted::Promote(node) => vec![step(format!("promote {node}"), "tandem")],
             Wanted::Remove { node, .. } => self.removal(node),
+            Wanted::Removed(node) => self.removal(node).into_iter().map(|step| Step { done: true, ..step }).collect(),
             Wanted::Add(new) => arrival(&new.name, self.membership.at(&new.peer_url)),
-            Wanted::Replace { old, new } if self.membership.is_pair => in_pair(old, new.as_ref()),
+            Wanted::Replace { old, new } if self.membership.is_pair => {
+                let nodes = || self.membership.members.iter().filter_map(|member| member.node.as_deref());
+                let here = nodes().find(|node| node != old).unwrap_or("the other node");
+                in_pair(&Names { here, old, new: new.as_ref().map_or(old, |new| &new.name) })
+            }
             Wanted::Replace { old, new } => {
                 let name = new.as_ref().map_or("the new member", |new| &new.name);
-                let arrived = new.as_ref().and_then(|new| self.membership.at(&new.peer_url));
-                let mut steps = arrival(name, arrived);
-                let leaving = self.removal(old);
-                let is_sick = self.find(old).is_some_and(|member| matches!(member.health, Health::No(_)));
-                // A dead one goes before one voter more has to live.
-                let place = if is_sick { steps.len() - 1 } else { steps.len() };
-                steps.splice(place..place, leaving);
+                let (id, unnamed) = (find(self.membership, old).map_or(0, |member| member.id), nobody_yet());
+                let new = new.as_ref().unwrap_or(&unnamed);
+                let mut steps = arrival(name, self.membership.at(&new.peer_url));
+                let place = match leaves(self.membership, id, new) {
+                    Leaves::First => 0,
+                    Leaves::BeforeTheVote => steps.len() - 1,
+                    Leaves::Last => steps.len(),
+                };
+                steps.splice(place..place, self.removal(old));
                 steps
             }
         }
@@ -233,7 +241,7 @@ impl Turn<'_> {
     fn removal(&self, node: &str) -> Vec<Step> {
         let leads = |id: MemberId| self.membership.leader == Some(id);
         let mut steps = Vec::new();
-        if self.find(node).is_some_and(|member| leads(member.id)) {
+        if find(self.membership, node).is_some_and(|member| leads(member.id)) {
             steps.push(step(format!("hand leadership over from {node}"), "tandem"));
         }
         steps.push(step(format!("remove {node} from the member list"), "tandem"));
@@ -241,31 +249,39 @@ impl Turn<'_> {
     }
 }
 
+/// A new member of which nothing was said.
+fn nobody_yet() -> Newcomer {
+    Newcomer { name: "NEW".to_owned(), peer_url: String::new() }
+}
+
 fn step(what: String, who: &'static str) -> Step {
     Step { what, who, done: false }
 }
 
-/// The steps of a replacement in a pair.
-fn in_pair(old: &str, new: Option<&Newcomer>) -> Vec<Step> {
-    let new = new.map_or(old, |new| &new.name);
-    [
-        ("check that the other node is healthy, and take a snapshot".to_owned(), "tandem"),
-        (format!("leave: pcs node standby {old}"), "tandem"),
-        (format!("out: stop {old}, or see that its BMC says Off"), "tandem"),
-        (format!("forget: pcs cluster node remove {old}"), "tandem"),
-        (format!("fence device of {new}, and its monitor"), "tandem"),
-        ("map: node_ip_map of the resource".to_owned(), "tandem"),
-        (format!("add: pcs cluster node add {new}"), "tandem"),
-        (format!("join: {new} gets a copy, and votes once it has caught up"), "agent"),
-        ("verify: two voters with equal data, and both agents ready".to_owned(), "tandem"),
-        ("report".to_owned(), "tandem"),
-    ]
-    .map(|(what, who)| step(what, who))
-    .into()
+pub(super) fn find<'a>(membership: &'a Membership, name: &str) -> Option<&'a Member> {
+    membership.members.iter().find(|member| is_called(member, name))
+}
+
+pub(super) fn called<'a>(membership: &'a Membership, name: &str) -> Result<&'a Member, Failure> {
+    find(membership, name).ok_or_else(|| {
+        let known: Vec<String> = membership.members.iter().map(Member::shown).collect();
+        Failure(format!("no member is called '{name}'; there are: {}", known.join(", ")))
+    })
+}
+
+/// How many voters there are to be where nobody said it: where an old one and its replacement vote both, one of them is too many.
+pub(super) fn wanted(membership: &Membership, old: Option<&Member>, new: &Newcomer) -> usize {
+    let votes = |member: Option<&Member>| member.is_some_and(|member| !member.is_learner);
+    let newcomer = membership.at(&new.peer_url).filter(|newcomer| old.is_some_and(|old| old.id != newcomer.id));
+    membership.voters().count() - usize::from(votes(old) && votes(newcomer))
+}
+
+fn in_pair(names: &Names<'_>) -> Vec<Step> {
+    OF_A_REPLACEMENT.into_iter().map(|it| step(it.words(names), it.who())).collect()
 }
 
 /// By its node, its name, its id, or where it is reached.
-pub(super) fn is_called(member: &Member, name: &str) -> bool {
+fn is_called(member: &Member, name: &str) -> bool {
     let is_named = member.node.as_deref() == Some(name) || member.has_started() && member.name == name;
     is_named || format!("{:x}", member.id) == name || member.peer_urls.iter().any(|url| url == name)
 }
@@ -277,4 +293,30 @@ fn arrival(name: &str, arrived: Option<&Member>) -> Vec<Step> {
         done(format!("start etcd on {name}"), "operator", arrived.is_some_and(Member::has_started)),
         done(format!("promote {name} once it has caught up"), "tandem", arrived.is_some_and(|it| !it.is_learner)),
     ]
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A replacement that a rule forbids.
+    pub(in super::super) fn forbidden() -> Planned {
+        let membership = Membership::default();
+        let turn = Turn { membership: &membership, outlook: None };
+        let wanted = Wanted::Removed("node2".to_owned());
+        Planned {
+            wish: "replace",
+            node: "node2".to_owned(),
+            allowed: false,
+            rule: Some("M11"),
+            because: Some(String::new()),
+            instead: Some(String::new()),
+            voters: 2,
+            healthy_voters: 1,
+            quorum: 2,
+            after: turn.after(&wanted),
+            seconds_with_one_voter: None,
+            steps: Vec::new(),
+        }
+    }
 }

@@ -9,6 +9,7 @@ mod pair;
 mod plan;
 mod protect;
 mod source;
+mod step;
 #[cfg(test)]
 mod tests;
 mod words;

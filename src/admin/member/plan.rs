@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::judge::{self, Planned, Wanted};
-use super::look::{self, Seen};
+use super::look;
 use super::source::SourceArguments;
 use super::words::newcomer;
 use crate::admin::exit::{Exit, Failure};
@@ -124,12 +124,12 @@ pub(super) fn planned(wanted: &Wanted, arguments: &SourceArguments) -> Result<Pl
     let source = arguments.source()?;
     let mut seen = match wanted {
         Wanted::Promote(_) | Wanted::Replace { .. } => look::look_twice(&source)?,
-        Wanted::Stop(_) | Wanted::Remove { .. } | Wanted::Add(_) => look::look(&source)?,
+        Wanted::Stop(_) | Wanted::Remove { .. } | Wanted::Removed(_) | Wanted::Add(_) => look::look(&source)?,
     };
     if let Wanted::Replace { old, new: Some(new) } = wanted
         && source.wanted.is_none()
     {
-        expect_one_fewer(&mut seen, old, new);
+        seen.membership.wanted = judge::wanted(&seen.membership, judge::find(&seen.membership, old), new);
     }
     if source.pair.is_none() {
         return judge::plan(wanted, &seen, None);
@@ -137,7 +137,7 @@ pub(super) fn planned(wanted: &Wanted, arguments: &SourceArguments) -> Result<Pl
     let cluster = status::ask(arguments.resource())?;
     seen.membership.change = seen.membership.change.take().or_else(|| health::change_under_way(&cluster));
     let node = match wanted {
-        Wanted::Stop(node) | Wanted::Remove { node, .. } | Wanted::Promote(node) => node,
+        Wanted::Stop(node) | Wanted::Remove { node, .. } | Wanted::Removed(node) | Wanted::Promote(node) => node,
         Wanted::Replace { old, .. } => old,
         Wanted::Add(_) => return judge::plan(wanted, &seen, None),
     };
@@ -146,17 +146,6 @@ pub(super) fn planned(wanted: &Wanted, arguments: &SourceArguments) -> Result<Pl
         return Err(Failure(format!("no node is called '{node}'; there are: {known}")));
     }
     judge::plan(wanted, &seen, Some(&health::outlook(&cluster, node)))
-}
-
-/// Where the old one and the new one vote already, one of them is too many: nobody said how many are wanted.
-fn expect_one_fewer(seen: &mut Seen, old: &str, new: &Newcomer) {
-    let membership = &mut seen.membership;
-    let votes = |is_it: &dyn Fn(&crate::decide::members::Member) -> bool| membership.voters().any(is_it);
-    let old_votes = votes(&|member| member.name == old);
-    let new_votes = votes(&|member| member.peer_urls.contains(&new.peer_url));
-    if old_votes && new_votes {
-        membership.wanted = membership.wanted.saturating_sub(1);
-    }
 }
 
 impl Report for Planned {

@@ -131,7 +131,7 @@ fn named<'a>(node: Option<&str>, membership: &'a Membership) -> Vec<(String, Opt
     let Some(node) = node else {
         return membership.voters().map(|voter| (voter.shown(), Some(voter))).collect();
     };
-    vec![(node.to_owned(), membership.members.iter().find(|member| super::judge::is_called(member, node)))]
+    vec![(node.to_owned(), super::judge::find(membership, node))]
 }
 
 fn write(

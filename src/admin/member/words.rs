@@ -1,5 +1,6 @@
 //! The words of the commands that change the members, of a pair and of any other etcd.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use clap::Args;
@@ -34,6 +35,9 @@ pub(in crate::admin) struct Add {
     /// In a pair, an option of its fence device, such as ip=ADDRESS or password_file=FILE; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, conflicts_with = "endpoints")]
     fence: Vec<(String, String)>,
+    /// In a pair, the new machine's address on a further Corosync link; given for each link, in their order
+    #[arg(long = "link", value_name = "ADDRESS", conflicts_with = "endpoints")]
+    links: Vec<IpAddr>,
     #[command(flatten)]
     shared: Shared,
 }
@@ -65,11 +69,14 @@ pub(in crate::admin) struct Replace {
     /// An option of the new machine's fence device, such as ip=ADDRESS or password_file=FILE; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, conflicts_with = "endpoints")]
     fence: Vec<(String, String)>,
+    /// The new machine's address on a further Corosync link; given for each link, in their order
+    #[arg(long = "link", value_name = "ADDRESS", conflicts_with = "endpoints")]
+    links: Vec<IpAddr>,
     /// The old machine is off although its BMC does not say so; asked back
     #[arg(long, conflicts_with = "endpoints")]
     old_is_off: bool,
     /// Takes back what can be taken back of the replacement that is under way
-    #[arg(long, conflicts_with_all = ["endpoints", "new", "fence", "old_is_off"])]
+    #[arg(long, conflicts_with_all = ["endpoints", "new", "fence", "links", "old_is_off"])]
     abort: bool,
     #[command(flatten)]
     shared: Shared,
@@ -109,6 +116,7 @@ pub(super) enum Order {
     Add {
         new: Newcomer,
         fence: Vec<(String, String)>,
+        links: Vec<IpAddr>,
     },
     Remove {
         node: String,
@@ -119,6 +127,7 @@ pub(super) enum Order {
         old: Option<String>,
         new: Option<Newcomer>,
         fence: Vec<(String, String)>,
+        links: Vec<IpAddr>,
         old_is_off: bool,
         abort: bool,
     },
@@ -127,9 +136,20 @@ pub(super) enum Order {
     },
 }
 
+impl Order {
+    /// The member that is to go.
+    pub(super) fn old(&self) -> Option<&str> {
+        match self {
+            Self::Remove { node, .. } => Some(node),
+            Self::Replace { old, .. } => old.as_deref(),
+            Self::Add { .. } | Self::Promote { .. } => None,
+        }
+    }
+}
+
 impl Add {
     pub(super) fn order(&self) -> (Order, &Shared) {
-        (Order::Add { new: self.new.clone(), fence: self.fence.clone() }, &self.shared)
+        (Order::Add { new: self.new.clone(), fence: self.fence.clone(), links: self.links.clone() }, &self.shared)
     }
 }
 
@@ -145,6 +165,7 @@ impl Replace {
             old: self.old.clone(),
             new: self.new.clone(),
             fence: self.fence.clone(),
+            links: self.links.clone(),
             old_is_off: self.old_is_off,
             abort: self.abort,
         };

@@ -33,6 +33,11 @@ pub(super) fn judge_learner(membership: &Membership, id: MemberId) -> Result<(),
     Look { membership, replaced: None }.learner(id).map(drop)
 }
 
+/// Whether a majority could commit anything now: M11.
+pub(super) fn judge_majority(membership: &Membership) -> Result<(), Forbidden> {
+    Look { membership, replaced: None }.quorum()
+}
+
 struct Look<'a> {
     membership: &'a Membership,
     replaced: Option<MemberId>,

@@ -11,7 +11,7 @@
 //! | M3 | nothing is added or promoted beside an unhealthy voter, but the one that is to be replaced |
 //! | M4 | a healthy voter goes only once its replacement votes, or at an operator's word |
 //! | M5 | a majority commits the change, and the healthy voters are a majority afterwards |
-//! | M6 | unhealthy members go before healthy ones |
+//! | M6 | unhealthy members go before healthy ones, and before what replaces them is listed |
 //! | M7 | promoted is who has started, has caught up in two looks, and whose Machine stays |
 //! | M8 | a learner goes at once if nobody waits for it |
 //! | M9 | one change at a time: a lock, a list that a majority confirmed, and the last change applied everywhere |
@@ -27,7 +27,7 @@ mod next;
 
 pub use forbidden::Forbidden;
 pub use judge::{Passed, judge};
-pub use next::{Next, next};
+pub use next::{Leaves, Next, leaves, next};
 
 use super::evidence::{MemberId, NodeName};
 

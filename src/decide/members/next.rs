@@ -1,7 +1,7 @@
 //! The next step towards a wish. It is asked anew before each, with a look of its own: whoever is killed in between and called
 //! again goes on where it stands.
 
-use super::judge::judge_learner;
+use super::judge::{judge_learner, judge_majority};
 use super::{Forbidden, Health, Membership, Newcomer, Passed, Step, Wish, Words, judge};
 use crate::decide::evidence::MemberId;
 
@@ -13,6 +13,28 @@ pub enum Next {
     Step(Step, Passed),
     /// Nothing may be done now; [`Forbidden::passes`] says whether waiting helps.
     Forbidden(Forbidden),
+}
+
+/// When the old member of a replacement goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaves {
+    /// Before its replacement is listed: etcd lists no learner beside a voter that is down.
+    First,
+    /// As soon as its replacement could vote: beside a dead one, one voter more would be one more that must not fail.
+    BeforeTheVote,
+    /// Once its replacement votes.
+    Last,
+}
+
+/// When `old` goes, which `new` replaces. What is not known of it counts as health here: it stays.
+pub fn leaves(membership: &Membership, old: MemberId, new: &Newcomer) -> Leaves {
+    let is_sick = membership.member(old).is_some_and(|member| matches!(member.health, Health::No(_)));
+    match membership.at(&new.peer_url) {
+        _ if !is_sick => Leaves::Last,
+        None => Leaves::First,
+        Some(newcomer) if newcomer.is_learner && newcomer.id != old => Leaves::BeforeTheVote,
+        Some(_) => Leaves::Last,
+    }
 }
 
 /// The next step towards `wish`.
@@ -74,20 +96,17 @@ impl Turn<'_> {
         }
     }
 
-    /// `old` is listed. A healthy one stays until its replacement votes. An unhealthy one goes as soon as the replacement could
-    /// vote: beside it, one voter more would be one more that must not fail.
+    /// `old` is listed.
     fn replace(&self, old: MemberId, new: &Newcomer) -> Next {
-        let is_sick = self.membership.member(old).is_some_and(|member| matches!(member.health, Health::No(_)));
         let newcomer = self.membership.at(&new.peer_url).filter(|member| member.id != old);
-        match newcomer {
-            None => self.add(new, Some(old)),
+        let may_go = match (leaves(self.membership, old, new), newcomer) {
+            (Leaves::First, _) => judge_majority(self.membership),
+            (Leaves::BeforeTheVote, Some(member)) => judge_learner(self.membership, member.id),
+            (_, None) => return self.judged(Step::AddLearner(new.clone()), Some(old)),
+            (_, Some(member)) if member.is_learner => return self.promote(member.id, Some(old)),
             // One too many now; should it not be, as another one has gone meanwhile, M4 keeps it.
-            Some(member) if !member.is_learner => self.remove(old),
-            Some(member) if is_sick => match judge_learner(self.membership, member.id) {
-                Ok(()) => self.remove(old),
-                Err(why) => Next::Forbidden(why),
-            },
-            Some(member) => self.promote(member.id, Some(old)),
-        }
+            (_, Some(_)) => Ok(()),
+        };
+        may_go.map_or_else(Next::Forbidden, |()| self.remove(old))
     }
 }

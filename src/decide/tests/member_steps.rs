@@ -93,7 +93,7 @@ fn steps(mut membership: Membership, wish: &Wish, words: &Words) -> Vec<String> 
 }
 
 #[test]
-fn a_replacement_votes_before_a_healthy_one_goes_and_after_a_dead_one_has_gone() {
+fn a_replacement_votes_before_a_healthy_one_goes_and_a_dead_one_goes_before_it_is_listed() {
     let replace = |old| Wish::Replace { old: Some(old), new: newcomer() };
     for count in 1..=VOTERS {
         let last = u64::try_from(count).unwrap();
@@ -107,9 +107,49 @@ fn a_replacement_votes_before_a_healthy_one_goes_and_after_a_dead_one_has_gone()
         let mut lost = healthy(count);
         last_dead(&mut lost);
         let sick = steps(lost, &replace(last), &Words::default());
-        let ends = ["add".to_owned(), format!("remove {last}"), "promote 9".to_owned()];
+        let ends = [format!("remove {last}"), "add".to_owned(), "promote 9".to_owned()];
         assert_eq!(sick, if count < 3 { vec!["M11".to_owned()] } else { ends.to_vec() }, "{count} voters");
     }
+}
+
+/// Both are to be replaced, and neither replacement is listed beside the other dead one.
+#[test]
+fn two_dead_ones_are_replaced_one_after_the_other() {
+    let mut lost = healthy(5);
+    lost.members.iter_mut().skip(3).for_each(|member| member.health = dead());
+    let replace = |old| Wish::Replace { old: Some(old), new: newcomer() };
+    assert_eq!(steps(lost.clone(), &replace(5), &Words::default()), ["remove 5", "M3"]);
+    lost.members.pop();
+    assert_eq!(steps(lost, &replace(4), &Words::default()), ["remove 4", "add", "promote 9"]);
+}
+
+#[test]
+fn who_dies_while_its_replacement_learns_stays_until_that_could_vote() {
+    let mut membership = healthy(3);
+    last_dead(&mut membership);
+    membership.members.push(Member { peer_urls: vec![newcomer().peer_url], lag_before: None, ..learner() });
+    let replace = Wish::Replace { old: Some(3), new: newcomer() };
+    assert_eq!(steps(membership.clone(), &replace, &Words::default()), ["M7"]);
+    membership.members[3].lag_before = Some(0);
+    assert_eq!(steps(membership, &replace, &Words::default()), ["remove 3", "promote 9"]);
+}
+
+/// Whether it is down is not known, so it may be what keeps the majority.
+#[test]
+fn a_silent_one_stays_until_its_replacement_votes() {
+    let mut membership = healthy(3);
+    last_silent(&mut membership);
+    let replace = Wish::Replace { old: Some(3), new: newcomer() };
+    assert_eq!(steps(membership, &replace, &Words::default()), ["add", "promote 9", "M12"]);
+}
+
+/// A dead one's address is its own for as long as it is listed.
+#[test]
+fn a_replacement_has_an_address_of_its_own() {
+    let mut membership = healthy(3);
+    last_dead(&mut membership);
+    let new = Newcomer { name: "node8".to_owned(), peer_url: url(3) };
+    assert_eq!(steps(membership, &Wish::Replace { old: Some(3), new }, &Words::default()), ["M9"]);
 }
 
 #[test]

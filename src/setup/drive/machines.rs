@@ -72,28 +72,34 @@ impl<T: Talk> Drive<'_, T> {
     }
 
     fn look_at_both(&self, own: &Facts, other: &dyn Machine) -> Result<(Judgement, Facts), Refusal> {
+        let (theirs, ahead_millis) = self.look_there(other)?;
+        self.talk.progress("asks each node for the other one's ports");
+        let closed = self.closed(other, self.here, &theirs)?;
+        let seen_there = Seen { facts: theirs.clone(), ahead_millis, closed };
+        let closed = self.closed(self.here, other, own)?;
+        let seen_here = Seen { facts: own.clone(), ahead_millis: 0, closed };
+        let seen = if self.at == 0 { [&seen_here, &seen_there] } else { [&seen_there, &seen_here] };
+        Ok((judge::both(&self.description, seen), theirs))
+    }
+
+    /// The other machine, and how far its clock is ahead of this one's, in milliseconds.
+    pub(super) fn look_there(&self, other: &dyn Machine) -> Result<(Facts, i64), Refusal> {
         self.talk.progress(&format!("looks at {}", other.name()));
         let theirs = other.look()?;
         let ahead = i128::from(theirs.at_millis) - i128::from(clock::wall_millis());
-        let ahead_millis = i64::try_from(ahead).unwrap_or(i64::MAX);
-        self.talk.progress("asks each node for the other one's ports");
-        // A port that something else has is told by itself, and a half of ours has Corosync's.
-        let is_ours = |facts: &Facts| facts.corosync == Corosync::Cluster(self.description.cluster.clone());
-        let wanted = |facts: &Facts| -> Vec<Port> {
-            let is_asked =
-                |port: &Port| !(facts.taken.contains(&port.word()) || (*port == Port::Corosync && is_ours(facts)));
-            ports::ALL.into_iter().filter(is_asked).collect()
-        };
-        let open = |listens: &dyn Machine, asks: &dyn Machine, facts: &Facts| -> Result<Vec<Port>, String> {
-            listens.done(Request::Listen(wanted(facts)))?;
-            let closed = asks.closed(&wanted(facts), &[Port::Pcsd]);
-            listens.done(Request::Quiet)?;
-            closed
-        };
-        let seen_there = Seen { facts: theirs.clone(), ahead_millis, closed: open(other, self.here, &theirs)? };
-        let seen_here = Seen { facts: own.clone(), ahead_millis: 0, closed: open(self.here, other, own)? };
-        let seen = if self.at == 0 { [&seen_here, &seen_there] } else { [&seen_there, &seen_here] };
-        Ok((judge::both(&self.description, seen), theirs))
+        Ok((theirs, i64::try_from(ahead).unwrap_or(i64::MAX)))
+    }
+
+    /// The ports of `listens` that `asks` does not reach. One that something else has is told by itself, and a half of ours has
+    /// Corosync's.
+    pub(super) fn closed(&self, listens: &dyn Machine, asks: &dyn Machine, facts: &Facts) -> Result<Vec<Port>, String> {
+        let is_ours = facts.corosync == Corosync::Cluster(self.description.cluster.clone());
+        let is_asked = |port: &Port| !(facts.taken.contains(&port.word()) || (*port == Port::Corosync && is_ours));
+        let wanted: Vec<Port> = ports::ALL.into_iter().filter(is_asked).collect();
+        listens.done(Request::Listen(wanted.clone()))?;
+        let closed = asks.closed(&wanted, &[Port::Pcsd]);
+        listens.done(Request::Quiet)?;
+        closed
     }
 
     /// The password of each BMC, from this node's files, or as OpenShift has it.
@@ -183,7 +189,7 @@ impl<T: Talk> Drive<'_, T> {
 }
 
 /// All of the file: what the other node gets is the same.
-fn password_of(path: &Path) -> Result<Secret, String> {
+pub fn password_of(path: &Path) -> Result<Secret, String> {
     let bytes = wiped::read_at_most(path, PASSWORD).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => "the file is not there".to_owned(),
         _ => error.to_string(),

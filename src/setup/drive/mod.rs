@@ -23,6 +23,7 @@ use crate::command::Programs;
 
 pub use self::alone::{Alone, alone};
 pub use self::clusters::CLUSTER_PATIENCE;
+pub use self::machines::password_of;
 pub use self::shown::{Shown, Standing};
 
 /// What is asked for.

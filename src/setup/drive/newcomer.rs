@@ -3,20 +3,26 @@
 
 use super::locals::{Local, differs, kept, token};
 use super::{Drive, Refusal, Shown, Talk};
-use crate::clock;
 use crate::pki;
+use crate::setup::bmc;
 use crate::setup::certificates::Kept;
 use crate::setup::description::Certificates;
-use crate::setup::local;
-use crate::setup::machine::{Machine, Request};
+use crate::setup::local::{self, Secret};
+use crate::setup::machine::Machine;
 use crate::setup::node::judge::{self, Judgement};
-use crate::setup::node::ports::{self, Port};
 use crate::setup::node::{Corosync, Facts};
 
 impl<T: Talk> Drive<'_, T> {
     /// Looks at the machine, and where nothing is wrong with it does all that it takes before 'pcs cluster node add'.
-    pub fn newcomer(mut self, own: &Facts, other: &dyn Machine) -> Result<Vec<Shown>, Refusal> {
-        let theirs = self.look_at(other)?;
+    ///
+    /// `device` has the options by which this node is fenced, with the password: the other one is to do that from now on.
+    pub fn newcomer(
+        mut self,
+        own: &Facts,
+        other: &dyn Machine,
+        device: Option<&Secret>,
+    ) -> Result<Vec<Shown>, Refusal> {
+        let theirs = self.look_at(own, other, device)?;
         let mut judged = Judgement::default();
         let passwords = self.passwords(&mut judged);
         if !judged.faults.is_empty() {
@@ -52,30 +58,102 @@ impl<T: Talk> Drive<'_, T> {
         Ok(self.shown)
     }
 
-    fn look_at(&self, other: &dyn Machine) -> Result<Facts, Refusal> {
+    fn look_at(&self, own: &Facts, other: &dyn Machine, device: Option<&Secret>) -> Result<Facts, Refusal> {
         let (name, at) = (other.name(), 1 - self.at);
-        self.talk.progress(&format!("looks at {name}"));
-        let theirs = other.look()?;
-        let ahead = i128::from(theirs.at_millis) - i128::from(clock::wall_millis());
+        let nodes = [self.at, at].map(|at| &self.description.nodes[at]);
+        let (theirs, ahead) = self.look_there(other)?;
         let mut judged = judge::one(&self.description, at, &theirs, false);
-        if ahead.unsigned_abs() > judge::APART.into() {
-            judged.faults.push(format!(
-                "{name}: its clock is {} s away from this one's: 'chronyc makestep' (or 'timedatectl set-ntp true') on the one that is wrong",
-                ahead.abs() / 1_000
-            ));
-        }
+        judge::clocks(&mut judged, nodes, ahead.unsigned_abs());
         if theirs.corosync == Corosync::Cluster(self.description.cluster.clone()) {
             judged.faults.push(format!(
                 "{name}: it has the configuration of this cluster from before: 'pcs cluster destroy' there gives that up, and leaves etcd's data alone"
             ));
         }
-        let wanted: Vec<Port> = ports::ALL.into_iter().filter(|port| !theirs.taken.contains(&port.word())).collect();
-        other.done(Request::Listen(wanted.clone()))?;
-        let closed = self.here.closed(&wanted, &[Port::Pcsd]);
-        other.done(Request::Quiet)?;
-        let node = &self.description.nodes[at];
-        judge::unreached(&mut judged, node, &self.description.nodes[self.at], &closed?);
+        let closed = self.closed(other, self.here, &theirs)?;
+        judge::unreached(&mut judged, nodes[1], nodes[0], &closed);
+        if let Some(lines) = device {
+            self.talk.progress(&format!("asks the BMC of {} from {name}", self.name()));
+            let looked = other.bmc(self.name(), lines)?;
+            judged.faults.extend(bmc::judge_of_member(self.name(), name, &looked, own.dmi_uuid.as_deref()));
+        }
         judged.warnings.iter().for_each(|warning| self.talk.warn(warning));
         if judged.faults.is_empty() { Ok(theirs) } else { Err(Refusal(judged.faults)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::super::Wish;
+    use super::*;
+    use crate::bmc_note::BmcNote;
+    use crate::command::Programs;
+    use crate::setup::bmc::Looked;
+    use crate::setup::file;
+    use crate::setup::machine::{Answer, Here, Request};
+
+    struct Silent;
+
+    impl Talk for Silent {
+        fn progress(&self, _: &str) {}
+        fn warn(&self, _: &str) {}
+        fn confirm(&self, _: &str, _: &str) -> Result<bool, String> {
+            Err("nobody is there".to_owned())
+        }
+    }
+
+    /// A machine that does not reach the BMC of the node that stays.
+    struct Newcomer {
+        asked: RefCell<Vec<String>>,
+    }
+
+    impl Machine for Newcomer {
+        fn name(&self) -> &str {
+            "node2"
+        }
+
+        fn ask(&self, request: Request) -> Result<Answer, String> {
+            let (word, answer) = match request {
+                Request::Look => ("look", Answer::Facts(Box::default())),
+                Request::Bmc { node, lines } => {
+                    assert_eq!((&*node, &**lines.0), ("node1", "ip=192.0.2.9\n"));
+                    let failure = Some("no route to host".to_owned());
+                    (
+                        "bmc",
+                        Answer::Bmc(Box::new(Looked {
+                            note: BmcNote { failure, ..BmcNote::default() },
+                            ..Looked::default()
+                        })),
+                    )
+                }
+                Request::Listen(_) | Request::Quiet => ("ports", Answer::Done),
+                _ => ("more", Answer::Done),
+            };
+            self.asked.borrow_mut().push(word.to_owned());
+            Ok(answer)
+        }
+    }
+
+    /// Else the next fencing of the node that stays would fail, and nobody would know before.
+    #[test]
+    fn a_machine_that_cannot_fence_the_node_that_stays_gets_nothing() {
+        let mut description = file::read(file::EXAMPLE).unwrap();
+        description.nodes[1].address = "127.0.0.1".parse().unwrap();
+        let programs = Programs::default();
+        let here = Here::new(programs.clone(), description.clone(), 0, false);
+        let other = Newcomer { asked: RefCell::default() };
+        let drive = || {
+            let wish = Wish { is_dry: false, changes: false };
+            Drive::new(&programs, description.clone(), 0, &here, wish, &Silent)
+        };
+        let is_about_the_bmc = |why: &String| why.starts_with("the BMC of node1, asked from node2: no route to host");
+        let lines = Secret("ip=192.0.2.9\n".to_owned().into());
+        let Err(Refusal(faults)) = drive().newcomer(&Facts::default(), &other, Some(&lines)) else { panic!("taken") };
+        assert!(faults.iter().any(is_about_the_bmc), "{faults:?}");
+        assert!(!other.asked.borrow().iter().any(|word| word == "more"), "{:?}", other.asked);
+        // Where the node that stays has no device of its own, there is nothing to ask.
+        let Err(Refusal(faults)) = drive().newcomer(&Facts::default(), &other, None) else { panic!("taken") };
+        assert!(!faults.iter().any(is_about_the_bmc), "{faults:?}");
     }
 }

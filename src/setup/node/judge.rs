@@ -6,7 +6,7 @@ use super::{Cib, Corosync, Data, Facts};
 use crate::setup::description::{Description, Node};
 
 /// More than this apart, and logs of both nodes tell a story in the wrong order, and certificates may not be valid yet.
-pub const APART: u64 = 1_000;
+const APART: u64 = 1_000;
 /// etcd's database and log need more than this within hours.
 const LEAST_ROOM: u64 = 1024 * 1024 * 1024;
 /// A database of etcd's default quota, the copy that it makes of it, and its log.
@@ -190,6 +190,19 @@ pub fn unreached(found: &mut Judgement, node: &Node, other: &Node, closed: &[Por
     ));
 }
 
+/// The clocks of both, which are so many milliseconds apart.
+pub fn clocks(found: &mut Judgement, [one, other]: [&Node; 2], apart: u64) {
+    if apart > APART {
+        found.fault(format!(
+            "the clocks of {} and {} are {}.{} s apart: 'chronyc makestep' (or 'timedatectl set-ntp true') on the one that is wrong",
+            one.name,
+            other.name,
+            apart / 1000,
+            apart % 1000 / 100
+        ));
+    }
+}
+
 /// What only shows when both are known.
 fn together(found: &mut Judgement, description: &Description, seen: [&Seen; 2]) {
     let [one, other] = &description.nodes;
@@ -211,16 +224,7 @@ fn together(found: &mut Judgement, description: &Description, seen: [&Seen; 2]) 
             ));
         }
     }
-    let apart = seen[0].ahead_millis.abs_diff(seen[1].ahead_millis);
-    if apart > APART {
-        found.fault(format!(
-            "the clocks of {} and {} are {}.{} s apart: 'chronyc makestep' (or 'timedatectl set-ntp true') on the one that is wrong",
-            one.name,
-            other.name,
-            apart / 1000,
-            apart % 1000 / 100
-        ));
-    }
+    clocks(found, [one, other], seen[0].ahead_millis.abs_diff(seen[1].ahead_millis));
     if seen.iter().all(|seen| seen.facts.data == Data::Present) && !description.is_of_openshift() {
         let dir = description.etcd.data_dir.display();
         found.fault(format!(

@@ -77,8 +77,9 @@ struct Search {
     worlds: Vec<World>,
     /// Of each state the one that it was first reached from.
     parents: Vec<u32>,
-    /// From, to.
+    /// From, to: all that a way to the end may take.
     edges: Vec<(u32, u32)>,
+    returns: usize,
 }
 
 impl Search {
@@ -89,6 +90,7 @@ impl Search {
             worlds: vec![begin],
             parents: vec![0],
             edges: Vec::new(),
+            returns: 0,
         }
     }
 
@@ -99,7 +101,7 @@ impl Search {
             let (world, from) = (self.worlds[at], u32::try_from(at).unwrap_or(u32::MAX));
             let mutant = self.mutant;
             moves::each(&world, mutant, |what, next| match next {
-                Ok(next) => self.reach(from, next.in_order()),
+                Ok(next) => self.reach(from, next.in_order(), what == moves::RETURNS),
                 Err(wrong) if outcome.wrong.is_none() => {
                     outcome.wrong = Some((wrong, [self.way(from), vec![what.to_owned()]].concat()));
                 }
@@ -110,10 +112,10 @@ impl Search {
         if outcome.wrong.is_none() {
             outcome.endless = self.endless();
         }
-        Outcome { states: self.worlds.len(), transitions: self.edges.len(), ..outcome }
+        Outcome { states: self.worlds.len(), transitions: self.edges.len() + self.returns, ..outcome }
     }
 
-    fn reach(&mut self, from: u32, next: World) {
+    fn reach(&mut self, from: u32, next: World, is_return: bool) {
         let number = u32::try_from(self.worlds.len()).unwrap_or(u32::MAX);
         let to = match self.numbers.entry(next) {
             Entry::Occupied(known) => *known.get(),
@@ -124,7 +126,11 @@ impl Search {
                 number
             }
         };
-        self.edges.push((from, to));
+        if is_return {
+            self.returns += 1;
+        } else {
+            self.edges.push((from, to));
+        }
     }
 
     /// What happened on the way to a state.
@@ -147,7 +153,7 @@ impl Search {
         numbers.windows(2).map(step).collect()
     }
 
-    /// A state from which no way leads to the end of every replacement, and the way to it.
+    /// A state from which no way leads to the end of every replacement, whoever is to be replaced being lost; and the way to it.
     fn endless(&self) -> Option<Vec<String>> {
         let count = self.worlds.len();
         let mut sizes = vec![0_u32; count + 1];

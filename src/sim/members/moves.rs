@@ -9,6 +9,9 @@ use crate::decide::members::{Forbidden, Next, Step, next, quorum};
 /// What must never happen.
 pub(super) type Wrong = String;
 
+/// A member that is to be replaced is back: it may be, and no replacement may count on it.
+pub(super) const RETURNS: &str = "the old one is back";
+
 /// Each state that can follow `world`, or what is wrong with the way there.
 pub(super) fn each(world: &World, mutant: Mutant, mut found: impl FnMut(&str, Result<World, Wrong>)) {
     for tool in 0..TOOLS {
@@ -43,8 +46,9 @@ fn members(world: &World, found: Found<'_>) {
                 }
                 Stage::Whole | Stage::Unstarted => {}
             },
-            (_, Condition::Down | Condition::HiddenUp) => {
-                becomes("a member is back", member.with_condition(Condition::Up));
+            (_, condition @ (Condition::Down | Condition::HiddenUp)) => {
+                let is_lost = condition == Condition::Down && world.is_to_be_replaced(member);
+                becomes(if is_lost { RETURNS } else { "a member is back" }, member.with_condition(Condition::Up));
             }
             (_, Condition::HiddenDown) => becomes("a member is seen down", member.with_condition(Condition::Down)),
         }
@@ -149,7 +153,8 @@ fn stop(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
 fn look(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
     let seen = view::look(world, tool, mutant);
     let Some(wish) = view::wish(world, tool) else { return };
-    let (step, uses_word) = match next(&seen, &wish, &view::words(world, tool, mutant)) {
+    let answer = next(&seen, &wish, &view::words(world, tool, mutant));
+    let (step, uses_word) = match mutant.instead(answer, &seen, &wish) {
         Next::Done => return found("a tool is done", Ok(done(world, tool))),
         Next::Step(step, passed) => (step, passed.uses_word && world.tools[tool].word),
         Next::Forbidden(why) if mutant.passes_over(&why) => {
@@ -184,7 +189,7 @@ fn look(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
     found("a tool looks", Ok(next));
 }
 
-/// The step, as etcd takes it: whatever a majority commits.
+/// The step, as etcd takes it: whatever a majority commits, but no new member beside a voter that is down.
 fn act(world: &World, tool: usize) -> Result<World, Wrong> {
     let own = world.tools[tool];
     let mut next = world.unaimed(tool).with_tool(tool, |tool| {
@@ -195,6 +200,7 @@ fn act(world: &World, tool: usize) -> Result<World, Wrong> {
         return Ok(next);
     }
     match (own.phase, aim) {
+        (Phase::Adds, _) if world.listed().any(|member| member.votes() && !member.lives()) => return Ok(next),
         (Phase::Adds, _) => {
             let free = (0..PLACES).find(|at| next.members[*at] == Member::default());
             let Some(free) = free else { return Err("there are more members than a state has room for".to_owned()) };
@@ -264,6 +270,12 @@ pub(super) fn has_ended(world: &World, tool: usize) -> bool {
         return true;
     }
     let Some(wish) = view::wish(world, tool) else { return true };
+    // Whoever is to be replaced stays down: where the others are no majority, M11 names the way back.
+    let is_lost = |member: &Member| !member.lives() && world.is_to_be_replaced(*member);
+    let others = world.listed().filter(|member| member.votes() && !is_lost(member)).count();
+    if others < quorum(world.voters()) {
+        return true;
+    }
     match next(&view::look(world, tool, Mutant::None), &wish, &view::words(world, tool, Mutant::None)) {
         // Another tool has spent what was to replace it, or somebody deletes the newcomer.
         Next::Forbidden(

@@ -1,6 +1,6 @@
 //! Rules broken on purpose, from the outside: what the rules see, or what becomes of their answer. The rules have no switch.
 
-use crate::decide::members::{Forbidden, Health, MachineState, Member, Membership};
+use crate::decide::members::{Forbidden, Health, MachineState, Member, Membership, Next, Step, Wish};
 
 /// A rule that is broken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,10 +27,11 @@ pub enum Mutant {
     LeaseNeverEnds,
     NeverPromoted,
     OldNeverGoes,
+    DeadGoesLast,
 }
 
 /// All of them, by the names that the command takes.
-pub const ALL: [(&str, Mutant); 20] = [
+pub const ALL: [(&str, Mutant); 21] = [
     ("room-for-two-more", Mutant::RoomForTwoMore),
     ("second-learner", Mutant::SecondLearner),
     ("fewer-without-a-word", Mutant::FewerWithoutAWord),
@@ -51,6 +52,7 @@ pub const ALL: [(&str, Mutant); 20] = [
     ("lease-never-ends", Mutant::LeaseNeverEnds),
     ("never-promoted", Mutant::NeverPromoted),
     ("old-never-goes", Mutant::OldNeverGoes),
+    ("dead-goes-last", Mutant::DeadGoesLast),
 ];
 
 impl Mutant {
@@ -77,6 +79,18 @@ impl Mutant {
                 membership.leader = membership.leader.map(|_| 98);
             }
             _ => {}
+        }
+    }
+
+    /// What is done instead of what is next.
+    pub(super) fn instead(self, next: Next, seen: &Membership, wish: &Wish) -> Next {
+        match (next, wish) {
+            (Next::Step(Step::Remove(_), passed), Wish::Replace { new, .. })
+                if self == Self::DeadGoesLast && seen.at(&new.peer_url).is_none() =>
+            {
+                Next::Step(Step::AddLearner(new.clone()), passed)
+            }
+            (next, _) => next,
         }
     }
 

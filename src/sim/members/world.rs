@@ -276,6 +276,11 @@ impl World {
         self.listed().filter(|member| member.votes() && member.lives() && member.stage() == Stage::Whole).count()
     }
 
+    /// Whether a tool is to put another one in its place.
+    pub(super) fn is_to_be_replaced(&self, member: Member) -> bool {
+        (0..TOOLS).any(|tool| member.is_subject(tool) && self.tools[tool].errand == Errand::Replace)
+    }
+
     pub(super) fn is_settled(&self) -> bool {
         !self.members.iter().any(|member| member.is_recent())
     }

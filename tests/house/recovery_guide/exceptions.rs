@@ -110,13 +110,11 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Turn::steps", "the steps of a plan"),
     ("Turn::removal", "the same"),
     ("arrival", "the same"),
-    ("in_pair", "the same"),
     ("Change::what", "a change, in a few words"),
     ("Change::words", "the same"),
     ("Work::leave", "what was done, and what is waited for"),
     ("Work::join", "what is waited for"),
     ("Work::map", "what was done"),
-    ("step_words", "the steps of a plan"),
     // Setting up.
     ("Section::of_it", "fills a hole"),
     ("kind_of", "fills a hole"),
@@ -130,6 +128,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Standing::word", "how a step stands"),
     ("Action::fmt", "what is typed"),
     ("ways_to_open", "the same"),
+    ("Step::words", "the steps of a plan"),
 ];
 
 /// Texts that are fragments, progress or success.
@@ -214,6 +213,8 @@ const TEXTS: &[&str] = &[
     "asks the BMC of {}",
     "the cluster is stopped on {}",
     "Pacemaker is told that {} is off",
+    "by an operator's word",
+    "as its BMC has said twice",
     "pcs has removed {}",
     "{} is forgotten",
     "{} must be off, or both could write",

@@ -144,3 +144,31 @@ fn make_ready(lab: &Lab, node: Node) -> Result<()> {
     let image = image::name(&lab.setting("etcd").unwrap_or_default());
     host::must(lab, node, &["podman", "tag", &image, "registry.example.com/etcd:v3.5"]).map(drop)
 }
+
+/// The lines by which other programs stop a node, each handed to a shell as these programs do; `shutdown` is what they would run.
+pub(super) fn automation(lab: &Lab) -> Result<()> {
+    const REBOOTED: &str = "/run/lab-rebooted";
+    let line = |mark: &str| README.lines().find_map(|line| line.strip_prefix(mark)).ok_or(format!("no line '{mark}'"));
+    let (reboot, sentinel) = (line("reboot_command = ")?, line("- --reboot-sentinel-command=")?);
+    let reboot = format!("shutdown() {{ echo \"$@\" > {REBOOTED}; }}; {reboot}");
+    let soon = reboot.replace("timeout 2h", "timeout 5");
+    if soon == reboot {
+        return Err("the line of dnf-automatic has another limit than 2h".into());
+    }
+    let ends_well = |text: &str| host::output(lab, Node::Two, &["sh", "-c", text]).map(|output| output.ok);
+    let must = |what: &str, text: &str, expected: bool| -> Result<()> {
+        if ends_well(text)? == expected { Ok(()) } else { Err(format!("{what}: {text}").into()) }
+    };
+    must("nothing asks for a reboot", sentinel, false)?;
+    host::must(lab, Node::Two, &["touch", "/var/run/reboot-required"])?;
+    must("a node may be stopped beside one that could go on alone", sentinel, true)?;
+    must("it is rebooted then", &format!("{reboot} && grep -qx -- '-r now' {REBOOTED} && rm {REBOOTED}"), true)?;
+    pcs::run(lab, Node::One, &["node", "standby", "node1"])?;
+    super::steps::wait_alone(lab, Node::Two)?;
+    must("the only voter may not be stopped", sentinel, false)?;
+    must("nor is it rebooted", &soon, false)?;
+    must("nothing has rebooted it", &format!("test ! -e {REBOOTED}"), true)?;
+    pcs::run(lab, Node::One, &["node", "unstandby", "node1"])?;
+    etcd::wait_two_voters(lab, Duration::from_secs(120))?;
+    crate::redundant::wait(lab)
+}

@@ -3,6 +3,7 @@
 mod held;
 mod new_etcd;
 mod progress;
+mod removed;
 #[cfg(test)]
 mod tests;
 mod wanted;
@@ -12,10 +13,11 @@ use std::time::Duration;
 
 use log::LevelFilter;
 
+use self::removed::Removed;
 use self::wanted::{Meant, Wrong};
 use self::work::{End, Work};
 use super::changed::Changed;
-use super::judge::Wanted;
+use super::judge::{self, Wanted};
 use super::look::{self, Seen};
 use super::plan;
 use super::source::Source;
@@ -31,7 +33,9 @@ use crate::{logging, output};
 pub(super) fn run(order: &Order, source: &Source, shared: &Shared) -> Result<Exit, Failure> {
     let deadline = Deadline::after(shared.timeout);
     let first = look::look_twice(source)?;
-    let meant = match wanted::meant(order, &first.membership) {
+    let is_gone = |name: &&str| judge::find(&first.membership, name).is_none();
+    let removed = order.old().filter(is_gone).and_then(|_| Removed::last(&endpoints(&first), &source.credentials));
+    let meant = match wanted::meant(order, &first.membership, removed.as_ref()) {
         Ok(meant) => meant,
         Err(Wrong::Members(why)) => return Err(why),
         Err(Wrong::Usage(why)) => {
@@ -40,14 +44,15 @@ pub(super) fn run(order: &Order, source: &Source, shared: &Shared) -> Result<Exi
         }
     };
     if shared.dry_run {
-        return show(&plan::planned(&planned(&meant), &shared.source)?, shared.form);
+        return show(&plan::planned(&planned(&meant, &first.membership), &shared.source)?, shared.form);
     }
     let prompt = Prompt::new(&shared.answers, shared.form);
     show(&change(&meant, first, source, &prompt, deadline)?, shared.form)
 }
 
-fn planned(meant: &Meant) -> Wanted {
+fn planned(meant: &Meant, membership: &Membership) -> Wanted {
     match (&meant.wish, &meant.new) {
+        (Wish::Remove(id), _) if membership.member(*id).is_none() => Wanted::Removed(meant.node.clone()),
         (Wish::Promote(_), _) => Wanted::Promote(meant.node.clone()),
         (Wish::Add(new) | Wish::Replace { old: None, new }, _) => Wanted::Add(new.clone()),
         (Wish::Replace { .. }, new) => Wanted::Replace { old: meant.node.clone(), new: new.clone() },
@@ -63,7 +68,7 @@ fn change(
     prompt: &Prompt<'_>,
     deadline: Deadline,
 ) -> Result<Changed, Failure> {
-    let wanted = source.wanted.unwrap_or_else(|| wanted::wanted(&first, meant));
+    let wanted = source.wanted.unwrap_or_else(|| wanted::wanted(&first.membership, meant));
     first.membership.wanted = wanted;
     let words = words(meant, &first.membership, prompt)?;
     loop {

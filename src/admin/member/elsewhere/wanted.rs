@@ -1,8 +1,9 @@
 //! Whom an order is about, once the members are known: what cannot be meant is told before anything is changed.
 
-use super::super::look::Seen;
+use super::super::judge::{self, called};
 use super::super::source::endpoint;
 use super::super::words::Order;
+use super::removed::Removed;
 use crate::admin::exit::Failure;
 use crate::decide::members::{Member, Membership, Newcomer, Wish};
 
@@ -30,11 +31,12 @@ impl From<Failure> for Wrong {
     }
 }
 
-pub(super) fn meant(order: &Order, membership: &Membership) -> Result<Meant, Wrong> {
+/// `removed` is the member that a command removed last, where the one that is named is not listed.
+pub(super) fn meant(order: &Order, membership: &Membership, removed: Option<&Removed>) -> Result<Meant, Wrong> {
     let plain = |word, node: &str, wish| Meant { word, node: node.to_owned(), wish, new: None, allow_fewer: false };
     Ok(match order {
-        Order::Add { fence, .. } if !fence.is_empty() => {
-            return Err(Wrong::Usage("'--fence' is for a pair: leave it out, or name no endpoints"));
+        Order::Add { fence, links, .. } if !fence.is_empty() || !links.is_empty() => {
+            return Err(Wrong::Usage("'--fence' and '--link' are for a pair: leave them out, or name no endpoints"));
         }
         Order::Add { new, .. } => {
             is_free(new, membership, None)?;
@@ -42,29 +44,41 @@ pub(super) fn meant(order: &Order, membership: &Membership) -> Result<Meant, Wro
         }
         Order::Promote { node } => plain("promote", node, Wish::Promote(called(membership, node)?.id)),
         Order::Remove { node, allow_fewer_voters } => {
-            let wish = Wish::Remove(called(membership, node)?.id);
+            let gone = removed.filter(|removed| removed.is_called(node)).map(|removed| Ok(removed.id));
+            let id = gone.unwrap_or_else(|| called(membership, node).map(|member| member.id))?;
+            let wish = Wish::Remove(id);
             Meant { allow_fewer: *allow_fewer_voters, ..plain("remove", node, wish) }
         }
-        Order::Replace { fence, old_is_off, abort, .. } if !fence.is_empty() || *old_is_off || *abort => {
-            return Err(Wrong::Usage("'--fence', '--old-is-off' and '--abort' are for a pair: leave them out"));
+        Order::Replace { fence, links, old_is_off, abort, .. }
+            if !fence.is_empty() || !links.is_empty() || *old_is_off || *abort =>
+        {
+            return Err(Wrong::Usage(
+                "'--fence', '--link', '--old-is-off' and '--abort' are for a pair: leave them out",
+            ));
         }
-        Order::Replace { old: Some(old), new: Some(new), .. } => replacement(old, new, membership)?,
+        Order::Replace { old: Some(old), new: Some(new), .. } => replacement(old, new, membership, removed)?,
         Order::Replace { .. } => return Err(Wrong::Usage("type 'tandem member replace OLD --new NAME=ADDRESS'")),
     })
 }
 
-fn replacement(old: &str, new: &Newcomer, membership: &Membership) -> Result<Meant, Failure> {
-    let found = find(membership, old);
+fn replacement(
+    old: &str,
+    new: &Newcomer,
+    membership: &Membership,
+    removed: Option<&Removed>,
+) -> Result<Meant, Failure> {
+    let found = judge::find(membership, old);
     let is_old = |member: &Member| member.name == new.name || member.peer_urls.contains(&new.peer_url);
     if old == new.name || found.is_some_and(is_old) {
         return Err(Failure(format!("--new has the name or the address of {old}: give the new member its own")));
     }
     is_free(new, membership, found)?;
     let arrived = membership.at(&new.peer_url).is_some();
+    let was_removed = removed.is_some_and(|removed| removed.is_called(old) && removed.is_replaced_by(&new.peer_url));
     let id = match found {
         Some(member) => Some(member.id),
         // A call before this one removed it already.
-        None if arrived => None,
+        None if arrived || was_removed => None,
         None => {
             let (why, url) = (called(membership, old).map_or_else(|why| why.0, Member::shown), &new.peer_url);
             return Err(Failure(format!("{why}; where it is removed already: 'tandem member add {}={url}'", new.name)));
@@ -95,27 +109,10 @@ fn is_free(new: &Newcomer, membership: &Membership, old: Option<&Member>) -> Res
     Ok(())
 }
 
-pub(super) fn find<'a>(membership: &'a Membership, name: &str) -> Option<&'a Member> {
-    membership.members.iter().find(|member| super::super::judge::is_called(member, name))
-}
-
-fn called<'a>(membership: &'a Membership, name: &str) -> Result<&'a Member, Failure> {
-    find(membership, name).ok_or_else(|| {
-        let known: Vec<String> = membership.members.iter().map(Member::shown).collect();
-        Failure(format!("no member is called '{name}'; there are: {}", known.join(", ")))
-    })
-}
-
-/// How many voters there are to be: where the old one and the new one vote already, one of them is too many.
-pub(super) fn wanted(seen: &Seen, meant: &Meant) -> usize {
-    let votes = |member: Option<&Member>| member.is_some_and(|member| !member.is_learner);
-    let voters = seen.membership.voters().count();
+/// How many voters there are to be, where nobody said it.
+pub(super) fn wanted(membership: &Membership, meant: &Meant) -> usize {
     match &meant.wish {
-        Wish::Replace { old: Some(old), new }
-            if votes(seen.membership.member(*old)) && votes(seen.membership.at(&new.peer_url)) =>
-        {
-            voters - 1
-        }
-        _ => voters,
+        Wish::Replace { old: Some(old), new } => judge::wanted(membership, membership.member(*old), new),
+        _ => membership.voters().count(),
     }
 }

@@ -6,13 +6,14 @@ use super::super::look::{self, Seen};
 use super::super::source::Source;
 use super::held::{Held, STEP};
 use super::progress::Progress;
+use super::removed::Removed;
 use super::wanted::Meant;
 use super::{PAUSE, endpoints, new_etcd};
 use crate::admin::exit::Failure;
 use crate::admin::prompt::Prompt;
 use crate::clock::{self, Deadline};
 use crate::decide::evidence::MemberId;
-use crate::decide::members::{Forbidden, Health, Member, Membership, Next, Passed, Step, Wish, Words, judge, next};
+use crate::decide::members::{Forbidden, Member, Membership, Next, Passed, Step, Words, next};
 use crate::etcd::blocking;
 use crate::etcd::client::{Endpoint, Error};
 
@@ -20,9 +21,6 @@ use crate::etcd::client::{Endpoint, Error};
 const SETTLES: Duration = Duration::from_secs(20);
 /// For how long etcd may refuse a step that the rules allow: it looks at connections that are young after a start.
 const INSISTS: Duration = Duration::from_secs(30);
-
-/// What etcd says to a new member beside a voter that is down.
-const UNHEALTHY: &str = "unhealthy cluster";
 
 /// How it ends.
 #[derive(Debug)]
@@ -114,6 +112,12 @@ impl<'a> Work<'a> {
         if passed.uses_word {
             log::warn!("{said}, at an operator's word: it is healthy, and nothing replaces it");
         }
+        if let Step::Remove(id) = step
+            && let Some(member) = self.seen.membership.member(*id)
+        {
+            let new = self.meant.new.as_ref().map(|new| new.peer_url.as_str());
+            Removed::of(member, &self.meant.node, new).note(self.voter(Some(*id)), &self.source.credentials);
+        }
         match self.ask(step) {
             Ok(()) => {
                 self.insisting = None;
@@ -130,9 +134,6 @@ impl<'a> Work<'a> {
                 Ok(())
             }
             Err(error) => {
-                if let Some((first, passed)) = self.goes_first(step, &error) {
-                    return self.take(&first, passed);
-                }
                 let insisting = self.insisting.get_or_insert_with(|| Deadline::after(INSISTS));
                 if insisting.has_passed() || self.deadline.has_passed() {
                     return Err(Failure(format!("etcd does not do it ({said}): {error}")));
@@ -140,18 +141,6 @@ impl<'a> Work<'a> {
                 Ok(())
             }
         }
-    }
-
-    /// etcd lists nobody beside a voter that is down: a dead OLD goes before its replacement is listed, if the rules allow that.
-    fn goes_first(&self, step: &Step, error: &Error) -> Option<(Step, Passed)> {
-        let Wish::Replace { old: Some(old), .. } = &self.meant.wish else { return None };
-        let member = self.seen.membership.member(*old)?;
-        let is_dead = matches!(member.health, Health::No(_));
-        if !is_dead || !matches!(step, Step::AddLearner(_)) || !error.to_string().contains(UNHEALTHY) {
-            return None;
-        }
-        let first = Step::Remove(*old);
-        judge(&self.seen.membership, &first, None, &self.words).ok().map(|passed| (first, passed))
     }
 
     fn variables(&self) -> String {

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use zeroize::Zeroizing;
+
 use super::change::{Place, node_ip_map};
 use super::facts::Look;
 use super::plan::{Seen, Step};
@@ -15,12 +17,14 @@ use crate::admin::setup;
 use crate::admin::setup::talk::Talk;
 use crate::clock::Deadline;
 use crate::health;
+use crate::pacemaker::fence_options;
 use crate::pki;
 use crate::resource::params::Source;
 use crate::setup::TOKEN;
 use crate::setup::cluster::{device_steps, parse_cib};
 use crate::setup::description::{Bmc, Certificates, Clone as CloneKind, Description, Etcd, Node};
 use crate::setup::drive::{self, Drive, Refusal, Wish};
+use crate::setup::local::Secret;
 use crate::setup::machine::Here;
 use crate::setup::step::State;
 
@@ -72,6 +76,7 @@ impl Work {
     pub(super) fn prepare(&mut self, look: &Look, shared: &Shared) -> Result<Took, Failure> {
         let new = self.new_node()?;
         let description = self.description(look)?;
+        let device = self.device_of_here(look)?;
         let here = Here::new(self.programs.clone(), description.clone(), 0, false);
         let begun = drive::begin(&self.programs, &description, &here).map_err(refused)?;
         let call = setup::joined(&description, 0, self.end.left(), &self.progress)?;
@@ -80,7 +85,11 @@ impl Work {
             let prompt = Prompt::new(&shared.answers, shared.form);
             let talk = Talk { progress: &self.progress, prompt, call: Some(&call), warnings: &warnings };
             let wish = Wish { is_dry: false, changes: false };
-            Drive::new(&self.programs, description, 0, &here, wish, &talk).newcomer(&begun.facts, &call)
+            Drive::new(&self.programs, description, 0, &here, wish, &talk).newcomer(
+                &begun.facts,
+                &call,
+                device.as_ref(),
+            )
         };
         let text = if done.is_ok() {
             format!("{} adds this node to its cluster", self.change.here.name)
@@ -90,6 +99,29 @@ impl Work {
         call.end(done.is_ok(), &text);
         done.map_err(refused)?;
         Ok(Took::Over(format!("{} has its certificates, etcd's image and pcsd", new.name)))
+    }
+
+    /// The options by which this node is fenced, with the password itself: the new machine has no file of it yet.
+    fn device_of_here(&self, look: &Look) -> Result<Option<Secret>, Failure> {
+        let here = &self.change.here.name;
+        let Some(device) = look.devices(here).into_iter().next() else { return Ok(None) };
+        let lines = fence_options::read(&self.programs)?.lines_of(&device.resource.id)?;
+        let mut told = Zeroizing::new(String::with_capacity(lines.len() + 4096));
+        let add = |told: &mut String, parts: &[&str]| parts.iter().for_each(|part| told.push_str(part));
+        for line in std::str::from_utf8(&lines).unwrap_or_default().lines() {
+            match line.split_once('=') {
+                Some(("password_file", path)) => {
+                    let Secret(password) = drive::password_of(Path::new(path))
+                        .map_err(|why| Failure(format!("the password of {here}'s BMC, {path}: {why}")))?;
+                    add(&mut told, &["password=", password.lines().next().unwrap_or_default(), "\n"]);
+                }
+                _ => add(&mut told, &[line, "\n"]),
+            }
+        }
+        if let Some(plug) = device.plugs.get(here) {
+            add(&mut told, &["plug=", plug, "\n"]);
+        }
+        Ok(Some(Secret(told)))
     }
 
     /// The two nodes as a setup would have them described.
@@ -109,12 +141,14 @@ impl Work {
         let new = self.new_node()?;
         Ok(Description {
             cluster: look.corosync.name.clone(),
-            nodes: [&self.change.here, &new].map(|place| Node {
-                name: place.name.clone(),
-                address: place.address,
-                links: Vec::new(),
-                bmc: Bmc { options: Vec::new(), password_file: self.password_file(look, &place.name) },
-            }),
+            nodes: [(&self.change.here, look.links(&self.change.here.name)), (&new, self.change.links.clone())].map(
+                |(place, links)| Node {
+                    name: place.name.clone(),
+                    address: place.address,
+                    links,
+                    bmc: Bmc { options: Vec::new(), password_file: self.password_file(look, &place.name) },
+                },
+            ),
             preferred: self.change.here.name.clone(),
             token: Duration::from_secs(3),
             clone: CloneKind::Plain,
@@ -162,8 +196,9 @@ impl Work {
 
     /// It is not started with that: whether it was is to be seen by itself.
     fn enter(&mut self, new: &Place) -> Result<(), Failure> {
-        let address = format!("addr={}", new.address);
-        let added = self.hosts().and_then(|()| self.typed(&["pcs", "cluster", "node", "add", &new.name, &address]));
+        let mut words = ["pcs", "cluster", "node", "add", &new.name].map(str::to_owned).to_vec();
+        words.extend(std::iter::once(&new.address).chain(&self.change.links).map(|address| format!("addr={address}")));
+        let added = self.hosts().and_then(|()| self.typed(&words));
         let Err(why) = added else { return Ok(()) };
         // What the new machine had may be gone: it is prepared anew.
         self.change.log.retain(|entry| entry.step != Step::Prepare);
@@ -213,6 +248,6 @@ fn refused(Refusal(faults): Refusal) -> Failure {
     Failure(format!("{}: 'tandem member replace' goes on once that is right", faults.join("; ")))
 }
 
-fn goes_on(Failure(why): Failure) -> Failure {
+pub(super) fn goes_on(Failure(why): Failure) -> Failure {
     Failure(format!("{why}: put that right; 'tandem member replace' goes on"))
 }

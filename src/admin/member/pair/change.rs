@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::step::Step;
 use crate::admin::exit::Failure;
+use crate::admin::member::step::{Names, Step};
 use crate::clock;
 use crate::decide::Fact;
 use crate::state_file;
@@ -42,6 +42,9 @@ pub(super) struct Change {
     pub(super) old: Option<Place>,
     /// The node that comes.
     pub(super) new: Option<Place>,
+    /// Its addresses on Corosync's further links.
+    #[serde(default)]
+    pub(super) links: Vec<IpAddr>,
     /// Options of its fence device.
     pub(super) fence: Vec<(String, String)>,
     /// Somebody has seen that the old machine is off.
@@ -64,10 +67,17 @@ impl Change {
         format!("{}, by {} since {}", self.what(), self.here.name, clock::utc(self.began))
     }
 
+    pub(super) fn names(&self) -> Names<'_> {
+        Names {
+            here: &self.here.name,
+            old: self.old.as_ref().map_or("", |place| &place.name),
+            new: self.new.as_ref().map_or("", |place| &place.name),
+        }
+    }
+
     /// What is done, in a few words.
     pub(super) fn what(&self) -> String {
-        let name = |place: &Option<Place>| place.as_ref().map(|place| place.name.clone()).unwrap_or_default();
-        let (old, new) = (name(&self.old), name(&self.new));
+        let Names { old, new, .. } = self.names();
         match self.kind {
             Kind::Replace if old == new => format!("{old} is replaced by a new machine"),
             Kind::Replace => format!("{old} is replaced by {new}"),
@@ -102,7 +112,8 @@ impl Change {
 
     /// Whether `other` asks for the same.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        (self.kind, &self.here, &self.old, &self.new) == (other.kind, &other.here, &other.old, &other.new)
+        (self.kind, &self.here, &self.old, &self.new, &self.links)
+            == (other.kind, &other.here, &other.old, &other.new, &other.links)
     }
 
     pub(super) fn note(&mut self, step: Step, what: &str) -> Result<(), Failure> {
@@ -135,4 +146,9 @@ pub(super) fn read() -> Result<Option<Change>, Failure> {
             "{why}: move the file away, and see with 'tandem member list' and 'pcs status' how far the change came"
         ))),
     }
+}
+
+/// The change before; none, too, where its file cannot be read.
+pub(super) fn last() -> Option<Change> {
+    state_file::read(Path::new(LAST)).known().cloned()
 }

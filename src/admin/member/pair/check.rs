@@ -24,7 +24,9 @@ impl Work {
         if let Some(new) = &self.change.new {
             self.progress.say(&format!("asks the BMC of {}", new.name));
             let seen = self.examined(look, &new.name)?;
-            self.judged(&new.name, &seen)?;
+            if let Some(why) = fault(&new.name, &self.change.here.name, cluster::own_uuid().as_deref(), &seen) {
+                return Err(Failure(why));
+            }
         }
         if self.change.old_is_off
             && let Some(old) = &self.change.old
@@ -56,44 +58,13 @@ impl Work {
         own.map(|(name, value)| format!("{name}={value}\n")).collect::<Vec<_>>().concat().into_bytes()
     }
 
-    fn judged(&self, new: &str, seen: &Examined) -> Result<(), Failure> {
-        if let Some(why) = &seen.note.failure {
-            return Err(Failure(format!(
-                "the BMC of {new} does not do: {why}: correct it, or type others with --fence; 'man fence_redfish_rs' has each option"
-            )));
-        }
-        let own = cluster::own_uuid();
-        if let (Some(own), Some(theirs)) = (own, &seen.note.uuid)
-            && select::same_uuid(&own, theirs)
-        {
-            let here = &self.change.here.name;
-            return Err(Failure(format!(
-                "the BMC at {} is that of {here} itself: type the address of {new}'s own with --fence ip=ADDRESS",
-                seen.note.address
-            )));
-        }
-        if seen.may_reset == Some(false) {
-            return Err(Failure(format!(
-                "the account at the BMC of {new} may not reset the machine: give it a role that may"
-            )));
-        }
-        Ok(())
-    }
-
     /// Who is said to be off must not show that it runs.
     fn must_not_run(&self, look: &Look, old: &str) -> Result<(), Failure> {
         let online = look.cluster.pacemaker.known().and_then(|known| known.nodes.iter().find(|node| node.name == old));
-        let runs = |how: String| {
-            Err(Failure(format!(
-                "{old} runs: {how}: 'tandem member replace --abort', and the same without --old-is-off"
-            )))
-        };
-        if online.is_some_and(|node| node.online) {
-            return runs("Pacemaker has it online".to_owned());
-        }
-        match self.power_of(look, old) {
-            Some(power) if power == "On" => runs("its BMC says that the power is on".to_owned()),
-            _ => Ok(()),
+        let is_online = online.is_some_and(|node| node.online);
+        match runs(old, is_online, || self.power_of(look, old)) {
+            Some(why) => Err(Failure(why)),
+            None => Ok(()),
         }
     }
 
@@ -112,13 +83,8 @@ impl Work {
         let details = look.members.as_ref().map(|seen| seen.details.values().filter_map(|one| one.db_bytes).max());
         let bytes = details.ok().flatten().unwrap_or_default();
         let free = statvfs(directory).map_or(u64::MAX, |system| system.blocks_available() * system.fragment_size());
-        if free < bytes + ROOM {
-            return Err(Failure(format!(
-                "{} has {} MB of room, and a copy of the data takes {} MB: make room, or give the resource another backup_location",
-                directory.display(),
-                free >> 20,
-                (bytes + ROOM) >> 20
-            )));
+        if let Some(why) = lacks_room(&directory.display().to_string(), free, bytes) {
+            return Err(Failure(why));
         }
         let stamp: String = clock::utc_stamp().replace('T', "-").trim_end_matches('Z').to_owned();
         let path = directory.join(format!("snapshot-{stamp}.db"));
@@ -130,5 +96,84 @@ impl Work {
             Err(error) if self.change.old_is_off => Ok(format!("no snapshot, as etcd waits for its peer: {error}")),
             Err(error) => Err(Failure(format!("no snapshot could be taken: {error}"))),
         }
+    }
+}
+
+/// What is wrong with the BMC of the node `new`, as `here` found it, whose own UUID is `own`.
+fn fault(new: &str, here: &str, own: Option<&str>, seen: &Examined) -> Option<String> {
+    if let Some(why) = &seen.note.failure {
+        return Some(format!(
+            "the BMC of {new} does not do: {why}: correct it, or type others with --fence; 'man fence_redfish_rs' has each option"
+        ));
+    }
+    if let Some((own, theirs)) = own.zip(seen.note.uuid.as_deref())
+        && select::same_uuid(own, theirs)
+    {
+        return Some(format!(
+            "the BMC at {} is that of {here} itself: type the address of {new}'s own with --fence ip=ADDRESS",
+            seen.note.address
+        ));
+    }
+    let is_in_vain = seen.may_reset == Some(false);
+    is_in_vain.then(|| format!("the account at the BMC of {new} may not reset the machine: give it a role that may"))
+}
+
+/// What shows that a node runs which is said to be off.
+fn runs(old: &str, is_online: bool, power: impl FnOnce() -> Option<String>) -> Option<String> {
+    let how = if is_online {
+        "Pacemaker has it online"
+    } else if power().is_some_and(|power| power == "On") {
+        "its BMC says that the power is on"
+    } else {
+        return None;
+    };
+    Some(format!("{old} runs: {how}: 'tandem member replace --abort', and the same without --old-is-off"))
+}
+
+fn lacks_room(directory: &str, free: u64, bytes: u64) -> Option<String> {
+    let needed = bytes.saturating_add(ROOM);
+    (free < needed).then(|| {
+        format!(
+            "{directory} has {} MB of room, and a copy of the data takes {} MB: make room, or give the resource another backup_location",
+            free >> 20,
+            needed >> 20
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bmc_note::BmcNote;
+
+    const OWN: &str = "7a4e1000-0000-4000-8000-000000000001";
+    const OTHERS: &str = "7a4e1000-0000-4000-8000-000000000003";
+
+    #[test]
+    fn a_bmc_that_could_not_fence_the_new_machine_is_none() {
+        let seen = |note: BmcNote, may_reset| Examined { note, may_reset, ..Examined::default() };
+        let well = || BmcNote { uuid: Some(OTHERS.to_owned()), ..BmcNote::default() };
+        let told = |seen: &Examined| fault("node3", "node1", Some(OWN), seen).unwrap_or_default();
+        assert_eq!(told(&seen(well(), Some(true))), "");
+        assert_eq!(told(&seen(BmcNote::default(), None)), "", "what it does not tell is no fault");
+        let silent = BmcNote { failure: Some("timed out".to_owned()), ..well() };
+        assert!(told(&seen(silent, None)).contains("the BMC of node3 does not do: timed out"));
+        let own = BmcNote { uuid: Some(OWN.to_uppercase()), ..BmcNote::default() };
+        assert!(told(&seen(own, Some(true))).contains("is that of node1 itself"), "it would fence the node that stays");
+        assert!(told(&seen(well(), Some(false))).contains("may not reset the machine"));
+    }
+
+    #[test]
+    fn nobodys_word_makes_a_machine_off_that_runs() {
+        let told = |is_online, power: Option<&str>| runs("node2", is_online, || power.map(str::to_owned));
+        assert!(told(true, Some("Off")).unwrap().contains("Pacemaker has it online"));
+        assert!(told(false, Some("On")).unwrap().contains("its BMC says that the power is on"));
+        assert_eq!((told(false, Some("Off")), told(false, None)), (None, None), "a dead BMC is what the word is for");
+    }
+
+    #[test]
+    fn a_copy_that_would_fill_the_disk_is_not_begun() {
+        assert_eq!(lacks_room("/b", 100 + ROOM, 100), None);
+        assert!(lacks_room("/b", 99 + ROOM, 100).unwrap().starts_with("/b has 64 MB of room"));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::change::{Change, Kind, node_ip_map};
 use super::facts::Look;
-use super::plan::{Old, Step};
+use super::plan::{Old, Seen, Step};
 use super::{change, changed};
 use crate::admin::exit::Failure;
 use crate::admin::member::changed::Changed;
@@ -23,53 +23,111 @@ pub(super) fn close(programs: &Programs) -> Result<(), Failure> {
 /// Takes back what can be taken back, and says what cannot.
 pub(super) fn abort(existing: &Change, look: &Look, shared: &Shared) -> Result<Changed, Failure> {
     let seen = look.seen(existing);
-    let forgotten = existing.has(Step::Forget) || seen.old == Old::Gone && existing.kind != Kind::Add;
-    if seen.new_votes && existing.has(Step::Prepare) {
-        return Err(Failure(format!(
-            "{}, and the new node votes: nothing can be taken back; 'tandem member replace' ends it",
-            existing.what()
-        )));
+    if let Some(why) = too_late(existing, &seen) {
+        return Err(Failure(why));
     }
     let prompt = Prompt::new(&shared.answers, shared.form);
     if shared.dry_run || !prompt.leave(&format!("{}. Type 'yes' to take it back", existing.what()))? {
         return Err(Failure("nothing was done: 'yes' was not typed".to_owned()));
     }
+    let devices = existing.new.as_ref().map(|new| look.devices(&new.name)).unwrap_or_default();
+    let devices: Vec<&str> = devices.iter().map(|device| device.resource.id.as_str()).collect();
     let programs = Programs::default();
     let mut made = Vec::new();
-    let mut typed = |words: &[&str]| -> Result<(), Failure> {
-        let command = Action::Command(words.iter().map(|word| (*word).to_owned()).collect());
+    for words in back(existing, &seen, &look.context.resource, &devices) {
+        let command = Action::Command(words);
         apply::apply(&programs, &command).map_err(Failure)?;
         made.push(command.to_string());
-        Ok(())
-    };
-    let names_differ = !existing.keeps_name();
-    if let Some(new) = existing.new.as_ref().filter(|_| names_differ) {
-        if seen.new_is_known {
-            typed(&["pcs", "cluster", "node", "remove", &new.name, "--skip-offline", "--force"])?;
-        }
-        for device in look.devices(&new.name) {
-            typed(&["pcs", "stonith", "delete", &device.resource.id])?;
-        }
     }
-    let map = node_ip_map(&[&existing.here]);
-    let resource = &look.context.resource;
-    match &existing.old {
-        Some(old) if !forgotten => {
-            if matches!(seen.old, Old::Stopped) {
-                typed(&["pcs", "cluster", "start", &old.name])?;
-            }
-            typed(&["pcs", "node", "unstandby", &old.name])?;
-        }
-        Some(old) => {
-            typed(&["pcs", "resource", "update", resource, &map])?;
-            made.push(format!(
-                "{0} is forgotten, which cannot be taken back: 'tandem member add {0}={1} --fence ip=ADDRESS --fence username=USER \
-                 --fence password_file=FILE' brings a second node",
-                old.name, old.address
-            ));
-        }
-        None => typed(&["pcs", "resource", "update", resource, &map])?,
+    if let Some(old) = existing.old.as_ref().filter(|_| is_forgotten(existing, &seen)) {
+        made.push(format!(
+            "{0} is forgotten, which cannot be taken back: 'tandem member add {0}={1} --fence ip=ADDRESS --fence username=USER \
+             --fence password_file=FILE' brings a second node",
+            old.name, old.address
+        ));
     }
     close(&programs)?;
     Ok(changed(existing, look, made, 0))
+}
+
+/// Who votes already is not taken out again.
+fn too_late(existing: &Change, seen: &Seen) -> Option<String> {
+    let votes = seen.new_votes && existing.has(Step::Prepare);
+    votes.then(|| {
+        format!(
+            "{}, and the new node votes: nothing can be taken back; 'tandem member replace' ends it",
+            existing.what()
+        )
+    })
+}
+
+fn is_forgotten(existing: &Change, seen: &Seen) -> bool {
+    existing.has(Step::Forget) || seen.old == Old::Gone && existing.kind != Kind::Add
+}
+
+/// What takes a change back, as it stands; `devices` fence the new node.
+fn back(existing: &Change, seen: &Seen, resource: &str, devices: &[&str]) -> Vec<Vec<String>> {
+    let mut all: Vec<Vec<&str>> = Vec::new();
+    if let Some(new) = existing.new.as_ref().filter(|_| !existing.keeps_name()) {
+        if seen.new_is_known {
+            all.push(vec!["pcs", "cluster", "node", "remove", &new.name, "--skip-offline", "--force"]);
+        }
+        all.extend(devices.iter().map(|id| vec!["pcs", "stonith", "delete", id]));
+    }
+    let map = node_ip_map(&[&existing.here]);
+    match &existing.old {
+        Some(old) if !is_forgotten(existing, seen) => {
+            if seen.old == Old::Stopped {
+                all.push(vec!["pcs", "cluster", "start", &old.name]);
+            }
+            all.push(vec!["pcs", "node", "unstandby", &old.name]);
+        }
+        _ => all.push(vec!["pcs", "resource", "update", resource, &map]),
+    }
+    all.into_iter().map(|words| words.into_iter().map(str::to_owned).collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::change::Entry;
+    use super::super::plan::tests::{change, pair, place};
+    use super::*;
+
+    fn noted(mut change: Change, steps: &[Step]) -> Change {
+        change.log.extend(steps.iter().map(|step| Entry { at: 0, step: *step, what: String::new() }));
+        change
+    }
+
+    fn lines(existing: &Change, seen: &Seen, devices: &[&str]) -> Vec<String> {
+        back(existing, seen, "etcd", devices).iter().map(|words| words.join(" ")).collect()
+    }
+
+    #[test]
+    fn a_new_node_that_votes_stays() {
+        let replaced = noted(change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3))), &[Step::Prepare]);
+        let votes = Seen { new_votes: true, ..pair() };
+        assert!(too_late(&replaced, &votes).unwrap().contains("nothing can be taken back"));
+        assert_eq!(too_late(&replaced, &pair()), None);
+        // The old machine votes still, under the name that both have.
+        let same = change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2)));
+        assert_eq!(too_late(&same, &votes), None);
+    }
+
+    #[test]
+    fn the_old_node_comes_back_until_it_is_forgotten() {
+        let replaced = change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)));
+        assert_eq!(lines(&replaced, &pair(), &[]), ["pcs node unstandby node2"]);
+        let stopped = Seen { old: Old::Stopped, ..pair() };
+        assert_eq!(lines(&replaced, &stopped, &[]), ["pcs cluster start node2", "pcs node unstandby node2"]);
+        let map = "pcs resource update etcd node_ip_map=node1:192.0.2.1";
+        let gone = Seen { old: Old::Gone, ..pair() };
+        assert_eq!(lines(&replaced, &gone, &[]), [map], "pcs has removed it, and the command was killed");
+        let forgotten = noted(replaced, &[Step::Forget]);
+        let there = Seen { new_is_known: true, ..gone.clone() };
+        let removed = "pcs cluster node remove node3 --skip-offline --force";
+        assert_eq!(lines(&forgotten, &there, &["fence-node3"]), [removed, "pcs stonith delete fence-node3", map]);
+        let same = noted(change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2))), &[Step::Forget]);
+        assert_eq!(lines(&same, &there, &["fence-node2"]), [map], "its device is the old one's");
+        assert_eq!(lines(&change(Kind::Add, None, Some(place("node2", 2))), &gone, &["fence-node2"])[1], map);
+    }
 }

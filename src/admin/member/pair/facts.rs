@@ -1,6 +1,9 @@
 //! One look at all that the steps of a change ask for.
 
+use std::net::IpAddr;
+
 use super::change::Change;
+use super::nodes;
 use super::plan::{Old, Seen};
 use crate::admin::exit::Failure;
 use crate::admin::member::look::{self, Seen as Members};
@@ -48,16 +51,16 @@ impl Look {
     }
 
     pub(super) fn seen(&self, change: &Change) -> Seen {
-        let old = change.old.as_ref().map_or(Old::Gone, |old| self.old(&old.name));
+        let old = change.old.as_ref().map_or(Old::Gone, |old| nodes::old(&self.cluster, &old.name));
         let new = change.new.as_ref().map(|new| new.name.as_str());
         let node = |name: &str| self.cluster.pacemaker.known()?.nodes.iter().find(|node| node.name == name);
         let params = &self.context.params;
         let wanted = change.nodes();
         Seen {
             old,
-            serves_alone: self.serves_alone(change),
+            serves_alone: self.members.as_ref().is_ok_and(|it| nodes::serves_alone(&it.membership, &change.here.name)),
             old_serves: change.old.as_ref().is_some_and(|old| self.serves(&old.name)),
-            device_runs: new.is_some_and(|new| self.device_runs(change, new)),
+            device_runs: new.is_some_and(|new| nodes::device_runs(&self.cluster, change, new)),
             map_is_right: wanted.len() == params.nodes.len()
                 && wanted
                     .iter()
@@ -68,61 +71,31 @@ impl Look {
         }
     }
 
-    fn old(&self, name: &str) -> Old {
-        let Some(pacemaker) = self.cluster.pacemaker.known() else { return Old::Unclean };
-        if !health::names(&self.cluster).iter().any(|known| known == name) {
-            return Old::Gone;
-        }
-        match pacemaker.nodes.iter().find(|node| node.name == name) {
-            Some(node) if node.unclean => Old::Unclean,
-            Some(node) if node.online || node.pending => Old::Online { standby: node.standby },
-            Some(_) | None => Old::Stopped,
-        }
-    }
-
     /// The member of a node, as `node_ip_map` has it now.
     pub(super) fn member(&self, node: &str) -> Option<&Member> {
         let members = &self.members.as_ref().ok()?.membership.members;
         members.iter().find(|member| member.node.as_deref() == Some(node))
     }
 
-    fn serves_alone(&self, change: &Change) -> bool {
-        let Ok(seen) = &self.members else { return false };
-        let mut voters = seen.membership.voters();
-        let is_here = |member: &Member| member.node.as_deref() == Some(change.here.name.as_str());
-        let first = voters.next().is_some_and(|voter| is_here(voter) && voter.is_healthy());
-        first && voters.next().is_none() && seen.membership.is_confirmed
-    }
-
     fn serves(&self, old: &str) -> bool {
-        let etcd = &self.context.resource;
-        let instances = self.cluster.pacemaker.known().map(|known| known.resources.as_slice()).unwrap_or_default();
-        let is_active = instances
-            .iter()
-            .any(|instance| instance.id == *etcd && instance.active && instance.nodes.iter().any(|node| node == old));
-        is_active || self.member(old).is_some_and(|member| !member.is_learner)
+        let votes = self.member(old).is_some_and(|member| !member.is_learner);
+        votes || nodes::runs_etcd(&self.cluster, &self.context.resource, old)
     }
 
-    /// The devices that fence this node.
     pub(super) fn devices(&self, node: &str) -> Vec<&FenceDevice> {
-        let all = self.cluster.configuration.known().map(|known| known.fence_devices.as_slice()).unwrap_or_default();
-        all.iter().filter(|device| device.targets.iter().any(|target| target == node)).collect()
+        nodes::devices(&self.cluster, node)
     }
 
-    fn device_runs(&self, change: &Change, new: &str) -> bool {
-        let is_wanted = |device: &&FenceDevice| {
-            let is_as_typed = |(name, value): &(String, String)| device.resource.parameters.get(name) == Some(value);
-            // One that was there before stays as it is; a new one is kept from the node that it fences.
-            let stays_away = change.fence.is_empty() || device.banned_from.iter().any(|node| node == new);
-            stays_away && change.fence.iter().all(is_as_typed)
-        };
-        let instances = self.cluster.pacemaker.known().map(|known| known.resources.as_slice()).unwrap_or_default();
-        self.devices(new).iter().filter(|device| is_wanted(device)).any(|device| {
-            instances.iter().any(|instance| {
-                let is_started = instance.active && instance.role == "Started";
-                instance.id == device.resource.id && is_started && !instance.failed && instance.pending.is_none()
-            })
-        })
+    /// The addresses of a node on Corosync's further links; a name is none that this command can give on.
+    pub(super) fn links(&self, node: &str) -> Vec<IpAddr> {
+        let mut all: Vec<_> = self.corosync.node(node).map(|node| node.addresses.clone()).unwrap_or_default();
+        all.sort_unstable();
+        all.iter().skip(1).filter_map(|(_, address)| address.parse().ok()).collect()
+    }
+
+    /// Whether each device of `node` runs, on `other` where it is kept from `node` itself.
+    pub(super) fn is_fenced_from(&self, node: &str, other: &str) -> bool {
+        nodes::is_fenced_from(&self.cluster, node, other)
     }
 
     /// Why the device of `new` does not run.

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use super::change::Change;
 use super::facts::Look;
 use super::plan::{Old, Seen};
 use super::work::{Took, Work};
 use crate::admin::exit::Failure;
 use crate::clock::{self, Deadline};
+use crate::cluster::FenceDevice;
 use crate::pacemaker::by_hand;
 
 /// How long Pacemaker has for the fencing of a node that is lost.
@@ -54,26 +56,21 @@ impl Work {
     /// Nobody knows what it does: the fencer finds out, unless its BMC is as dead as the machine.
     fn unclean(&mut self, look: &Look) -> Result<Took, Failure> {
         let old = self.old();
-        if self.change.old_is_off {
-            by_hand::confirm_off(&self.programs, &old)?;
-            return Ok(Took::Acted(format!("Pacemaker is told that {old} is off, by an operator's word")));
-        }
-        let since = *self.unclean.get_or_insert_with(|| Deadline::after(FENCING));
-        if !since.has_passed() {
-            return Ok(Took::Waits(format!("waits until {old} is fenced")));
-        }
-        let is_off = || self.power_of(look, &old).is_some_and(|power| power == "Off");
-        if is_off() {
-            clock::sleep(TWICE);
-            if is_off() {
-                by_hand::confirm_off(&self.programs, &old)?;
-                return Ok(Took::Acted(format!("Pacemaker is told that {old} is off, as its BMC has said twice")));
+        let by_word = self.change.old_is_off;
+        let fencing = *self.unclean.get_or_insert_with(|| Deadline::after(FENCING));
+        let ask = || self.power_of(look, &old);
+        let why = match lost(by_word, fencing.has_passed(), || says_off_twice(ask, || clock::sleep(TWICE))) {
+            Lost::IsOff(why) => why,
+            Lost::IsFenced => return Ok(Took::Waits(format!("waits until {old} is fenced"))),
+            Lost::MayRun => {
+                return Err(Failure(format!(
+                    "{old} is not fenced, and its BMC does not say that it is off: 'pcs stonith fence {old}', or 'tandem member replace \
+                     {old} --old-is-off' with the same options once you have seen that it is"
+                )));
             }
-        }
-        Err(Failure(format!(
-            "{old} is not fenced, and its BMC does not say that it is off: 'pcs stonith fence {old}', or 'tandem member replace \
-             {old} --old-is-off' with the same options once you have seen that it is"
-        )))
+        };
+        by_hand::confirm_off(&self.programs, &old)?;
+        Ok(Took::Acted(format!("Pacemaker is told that {old} is off, {why}")))
     }
 
     /// What Pacemaker and Corosync have of it, and what was configured for it alone.
@@ -83,15 +80,8 @@ impl Work {
             self.typed(&["pcs", "cluster", "node", "remove", &old, "--skip-offline", "--force"])?;
             return Ok(Took::Acted(format!("pcs has removed {old}")));
         }
-        let kept = self.change.keeps_name() && self.change.fence.is_empty();
-        let own = self.change.new.as_ref().map(|new| format!("fence-{}", new.name));
-        for device in look.devices(&old) {
-            let id = &device.resource.id;
-            let is_shared = device.targets.len() > 1;
-            if kept || is_shared || self.change.keeps_name() && own.as_ref() == Some(id) {
-                continue;
-            }
-            self.typed(&["pcs", "stonith", "delete", id])?;
+        for device in look.devices(&old).into_iter().filter(|device| goes(&self.change, device)) {
+            self.typed(&["pcs", "stonith", "delete", &device.resource.id])?;
         }
         if !self.change.keeps_name() {
             for id in self.constraints(&old)? {
@@ -111,5 +101,105 @@ impl Work {
         let document = roxmltree::Document::parse(&output.stdout)?;
         let named = document.descendants().filter(|one| one.attribute("node") == Some(old));
         Ok(named.filter_map(|one| one.attribute("id").map(str::to_owned)).collect())
+    }
+}
+
+/// What is to be done about a node of which nobody knows what it does.
+#[derive(Debug, PartialEq, Eq)]
+enum Lost {
+    /// It is off: by whom that is known.
+    IsOff(&'static str),
+    /// The fencer has its time.
+    IsFenced,
+    MayRun,
+}
+
+fn lost(by_word: bool, had_its_time: bool, is_off: impl FnOnce() -> bool) -> Lost {
+    if by_word {
+        Lost::IsOff("by an operator's word")
+    } else if !had_its_time {
+        Lost::IsFenced
+    } else if is_off() {
+        Lost::IsOff("as its BMC has said twice")
+    } else {
+        Lost::MayRun
+    }
+}
+
+/// A machine that is being switched on says Off for a moment, too.
+fn says_off_twice(ask: impl Fn() -> Option<String>, between: impl FnOnce()) -> bool {
+    let says_off = || ask().is_some_and(|power| power == "Off");
+    if !says_off() {
+        return false;
+    }
+    between();
+    says_off()
+}
+
+/// Whether a device of the old node goes with it: not one that fences others, too, nor the one of a new machine with its name.
+fn goes(change: &Change, device: &FenceDevice) -> bool {
+    let keeps = change.keeps_name() && change.fence.is_empty();
+    let is_of_new = change.keeps_name()
+        && change.new.as_ref().is_some_and(|new| device.resource.id == format!("fence-{}", new.name));
+    !keeps && !is_of_new && device.targets.len() == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::super::change::Kind;
+    use super::super::plan::tests::{change, place};
+    use super::*;
+    use crate::cluster::Resource;
+
+    #[test]
+    fn a_node_is_off_by_a_word_or_where_its_bmc_says_so_twice_and_the_fencer_has_its_time_first() {
+        fn unasked() -> bool {
+            panic!("the fencer has not had its time")
+        }
+        assert_eq!(lost(true, false, unasked), Lost::IsOff("by an operator's word"));
+        assert_eq!(lost(false, false, unasked), Lost::IsFenced);
+        assert_eq!(lost(false, true, || true), Lost::IsOff("as its BMC has said twice"));
+        assert_eq!(lost(false, true, || false), Lost::MayRun);
+    }
+
+    #[test]
+    fn off_is_what_a_bmc_says_twice() {
+        for (said, is_off, looks) in [
+            (&[Some("Off"), Some("Off")][..], true, 2),
+            (&[Some("Off"), Some("On")], false, 2),
+            (&[Some("Off"), None], false, 2),
+            (&[Some("On")], false, 1),
+            (&[Some("PoweringOff")], false, 1),
+            (&[None], false, 1),
+        ] {
+            let asked = RefCell::new(Vec::new());
+            let ask = || {
+                let answer = said[asked.borrow().iter().filter(|what| **what == "asks").count()].map(str::to_owned);
+                asked.borrow_mut().push("asks");
+                answer
+            };
+            assert_eq!(says_off_twice(ask, || asked.borrow_mut().push("waits")), is_off, "{said:?}");
+            let expected = &["asks", "waits", "asks"][..if looks == 2 { 3 } else { 1 }];
+            assert_eq!(asked.borrow().as_slice(), expected, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn a_device_goes_with_its_node_alone() {
+        let device = |id: &str, targets: &[&str]| FenceDevice {
+            resource: Resource { id: id.to_owned(), ..Resource::default() },
+            targets: targets.iter().map(|&target| target.to_owned()).collect(),
+            ..FenceDevice::default()
+        };
+        let other = change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)));
+        assert!(goes(&other, &device("fence-node2", &["node2"])));
+        assert!(!goes(&other, &device("fence-all", &["node1", "node2"])), "it fences the node that stays, too");
+        let mut same = change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2)));
+        assert!(!goes(&same, &device("fence-node2", &["node2"])), "the new machine has the same BMC");
+        same.fence = vec![("ip".to_owned(), "192.0.2.103".to_owned())];
+        assert!(goes(&same, &device("ipmi-node2", &["node2"])), "another one is typed");
+        assert!(!goes(&same, &device("fence-node2", &["node2"])), "it is that of the new machine, or becomes it");
     }
 }

@@ -8,10 +8,10 @@ mod check;
 mod end;
 mod facts;
 mod leave;
+mod nodes;
 mod plan;
 mod promote;
 mod remembered;
-mod step;
 mod verify;
 mod work;
 mod wrong;
@@ -48,7 +48,11 @@ pub(super) fn run(order: &Order, shared: &Shared) -> Result<Exit, Failure> {
         if abort {
             return Err(Failure("no change is under way: there is nothing to take back".to_owned()));
         }
-        let change = known(&look, &typed).change(&typed).map_err(Failure)?;
+        let known = known(&look, &typed);
+        if let Some(last) = change::last().filter(|last| known.was_done(&typed, last)) {
+            return show(&changed(&last, &look, Vec::new(), 0), shared.form);
+        }
+        let change = known.change(&typed).map_err(Failure)?;
         return begin(&change, &look, shared, allow_fewer);
     };
     if abort {
@@ -59,18 +63,19 @@ pub(super) fn run(order: &Order, shared: &Shared) -> Result<Exit, Failure> {
 
 fn typed(order: &Order) -> (Typed, bool, bool) {
     match order {
-        Order::Add { new, fence } => {
+        Order::Add { new, fence, links } => {
             let (kind, new) = (Some(Kind::Add), Some(new.clone()));
-            (Typed { kind, new, fence: fence.clone(), ..Typed::default() }, false, false)
+            let (fence, links) = (fence.clone(), links.clone());
+            (Typed { kind, new, fence, links, ..Typed::default() }, false, false)
         }
         Order::Remove { node, allow_fewer_voters } => {
             let (kind, old) = (Some(Kind::Remove), Some(node.clone()));
             (Typed { kind, old, ..Typed::default() }, false, *allow_fewer_voters)
         }
-        Order::Replace { old, new, fence, old_is_off, abort } => {
+        Order::Replace { old, new, fence, links, old_is_off, abort } => {
             let (kind, old) = (old.is_some().then_some(Kind::Replace), old.clone());
-            let (new, fence) = (new.clone(), fence.clone());
-            (Typed { kind, old, new, fence, old_is_off: *old_is_off }, *abort, false)
+            let (new, fence, links) = (new.clone(), fence.clone(), links.clone());
+            (Typed { kind, old, new, fence, links, old_is_off: *old_is_off }, *abort, false)
         }
         Order::Promote { .. } => Default::default(),
     }
@@ -87,6 +92,8 @@ fn known<'a>(look: &'a Look, typed: &Typed) -> Known<'a> {
         here,
         map: params.nodes.iter().map(|node| Place { name: node.name.clone(), address: node.ip }).collect(),
         nodes: health::names(&look.cluster),
+        links: look.links(here),
+        links_of_old: typed.old.as_deref().map(|old| look.links(old)).unwrap_or_default(),
         peer_port: params.peer_port,
         delay: Some(wrong::delay(old.as_deref(), delay(here).as_deref())),
         now: clock::wall_seconds(),
@@ -138,15 +145,9 @@ fn announce(change: &Change, planned: &Planned, look: &Look, prompt: &Prompt<'_>
 
 /// One that was begun, by a command that was cut off.
 fn go_on(existing: Change, look: &Look, typed: &Typed, shared: &Shared) -> Result<Exit, Failure> {
-    if typed.kind.is_some() {
-        // The names of the one that is under way are in use by it.
-        let asked = known_before(&existing, look).change(typed).map_err(Failure);
-        wrong::under_way(&existing, Some(&asked?)).map_err(Failure)?;
-    }
-    if existing.here.name != look.context.me.name {
-        let (what, here) = (existing.what(), &existing.here.name);
-        return Err(Failure(format!("{what}, by {here}: type it there")));
-    }
+    // The names of the one that is under way are in use by it.
+    let asked = typed.kind.map(|_| known_before(&existing, look).change(typed)).transpose().map_err(Failure)?;
+    wrong::under_way(&existing, asked.as_ref(), &look.context.me.name).map_err(Failure)?;
     if shared.dry_run {
         return show(&planned(&existing, look, true)?, shared.form);
     }
@@ -176,6 +177,7 @@ fn known_before<'a>(existing: &Change, look: &'a Look) -> Known<'a> {
     let mut known = known(look, &Typed::default());
     known.map = std::iter::once(&existing.here).chain(&existing.old).cloned().collect();
     known.nodes = known.map.iter().map(|place| place.name.clone()).collect();
+    known.links_of_old.clone_from(&existing.links);
     known
 }
 
@@ -210,36 +212,20 @@ fn planned(change: &Change, look: &Look, allow_fewer: bool) -> Result<Planned, F
         }
         _ => Planned { wish: "remove", ..judge::plan(&replace, &seen, outlook.as_ref())? },
     };
-    let is_dead = matches!(look.seen(change).old, plan::Old::Unclean | plan::Old::Stopped);
-    if change.old_is_off && is_dead && !planned.allowed {
-        // That word is for a pair whose survivor waits for it.
-        planned = Planned { allowed: true, rule: None, because: None, instead: None, ..planned };
-    }
-    planned.steps = plan::steps(change.kind)
-        .iter()
-        .map(|step| judge::Step { what: step_words(*step, change), who: step.who(), done: change.has(*step) })
-        .collect();
+    planned = at_a_word(change, look.seen(change).old, planned);
+    let step =
+        |step: &plan::Step| judge::Step { what: step.words(&change.names()), who: step.who(), done: change.has(*step) };
+    planned.steps = plan::steps(change.kind).iter().map(step).collect();
     Ok(planned)
 }
 
-/// A step, for whoever reads.
-fn step_words(step: plan::Step, change: &Change) -> String {
-    use plan::Step::{Add, Check, Device, Forget, Join, Leave, Map, Out, Prepare, Verify};
-    let name = |place: &Option<Place>| place.as_ref().map(|place| place.name.clone()).unwrap_or_default();
-    let (old, new, here) = (name(&change.old), name(&change.new), &change.here.name);
-    match step {
-        Check => format!("check that {here} is healthy, and take a snapshot"),
-        Leave => format!("leave: pcs node standby {old}, or {here} serves alone already"),
-        Out => format!("out: pcs cluster stop {old}, or it is off"),
-        Forget => format!("forget: pcs cluster node remove {old}, its fence device, its constraints"),
-        Device => format!("fence device of {new}, and its monitor"),
-        Map => "map: node_ip_map of the resource".to_owned(),
-        Prepare => format!("prepare: tandem setup join on {new}"),
-        Add => format!("add: pcs cluster node add {new}"),
-        Join => format!("join: {new} gets a copy, and votes once it has caught up"),
-        Verify if change.new.is_none() => format!("verify: {here} is the only voter, and takes writes"),
-        Verify => "verify: two voters with equal data, and both agents ready".to_owned(),
+/// That the old machine is off is a word for a pair whose survivor waits for it, and for no machine that is seen to run.
+fn at_a_word(change: &Change, old: plan::Old, planned: Planned) -> Planned {
+    let is_dead = matches!(old, plan::Old::Unclean | plan::Old::Stopped);
+    if !change.old_is_off || !is_dead {
+        return planned;
     }
+    Planned { allowed: true, rule: None, because: None, instead: None, ..planned }
 }
 
 /// How a change stands, as it is answered.
@@ -247,4 +233,24 @@ fn changed(change: &Change, look: &Look, made: Vec<String>, seconds: u64) -> Cha
     let (wish, node) = change.wish();
     let membership = look.members.as_ref().ok().map(|seen| &seen.membership);
     Changed::done(wish, node, membership, made, seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plan::Old;
+    use super::plan::tests::{change, place};
+    use super::*;
+    use crate::admin::member::judge::tests::forbidden;
+
+    #[test]
+    fn a_word_makes_no_machine_off_that_is_seen_to_run() {
+        let mut replaced = change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)));
+        let allowed = |change: &Change, old| at_a_word(change, old, forbidden()).allowed;
+        for old in [Old::Unclean, Old::Stopped, Old::Gone, Old::Online { standby: true }] {
+            assert!(!allowed(&replaced, old), "{old:?}");
+        }
+        replaced.old_is_off = true;
+        assert!(allowed(&replaced, Old::Unclean) && allowed(&replaced, Old::Stopped));
+        assert!(!allowed(&replaced, Old::Online { standby: false }) && !allowed(&replaced, Old::Gone));
+    }
 }

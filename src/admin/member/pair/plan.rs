@@ -4,7 +4,8 @@
 //! the old one cannot be told from it by a look: that the old one is forgotten is written down before the new one may come.
 
 use super::change::{Change, Kind};
-pub(super) use super::step::Step;
+use crate::admin::member::step::OF_A_REPLACEMENT;
+pub(super) use crate::admin::member::step::Step;
 
 /// How the old node stands in Pacemaker's cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ pub(super) struct Seen {
 pub(super) fn steps(kind: Kind) -> &'static [Step] {
     use Step::{Add, Check, Device, Forget, Join, Leave, Map, Out, Prepare, Verify};
     match kind {
-        Kind::Replace => &[Check, Leave, Out, Forget, Device, Map, Prepare, Add, Join, Verify],
+        Kind::Replace => &OF_A_REPLACEMENT,
         Kind::Add => &[Check, Device, Map, Prepare, Add, Join, Verify],
         Kind::Remove => &[Check, Leave, Out, Forget, Map, Verify],
     }
@@ -79,7 +80,8 @@ pub(super) mod tests {
 
     pub(in super::super) fn change(kind: Kind, old: Option<Place>, new: Option<Place>) -> Change {
         let here = place("node1", 1);
-        Change { kind, here, old, new, fence: Vec::new(), old_is_off: false, began: 0, log: Vec::new() }
+        let (links, fence) = (Vec::new(), Vec::new());
+        Change { kind, here, old, new, links, fence, old_is_off: false, began: 0, log: Vec::new() }
     }
 
     fn done(change: &mut Change, steps: &[Step]) {
@@ -87,7 +89,7 @@ pub(super) mod tests {
     }
 
     /// A pair that nobody has touched; the new node is not there.
-    fn pair() -> Seen {
+    pub(in super::super) fn pair() -> Seen {
         Seen {
             old: Old::Online { standby: false },
             serves_alone: false,

@@ -8,13 +8,14 @@
 
 use std::time::Duration;
 
+use super::arrive::goes_on;
 use super::facts::Look;
 use super::work::Work;
 use crate::admin::exit::Failure;
 use crate::clock;
 use crate::command::Programs;
+use crate::pacemaker::{self, by_hand};
 
-const LIMIT: Duration = Duration::from_secs(30);
 /// How often it is asked to forget.
 const TRIES: u32 = 20;
 /// A request that arrived is done by then.
@@ -38,7 +39,7 @@ fn forget(programs: &Programs, stays: impl Fn(&str) -> bool, settles: Duration) 
             return Ok(());
         }
         for name in &gone {
-            run(programs, &["--force", "--remove", name])?;
+            by_hand::forget_node(programs, name).map_err(Failure::from).map_err(goes_on)?;
         }
         clock::sleep(settles);
         gone = remembered(programs, &stays)?;
@@ -55,28 +56,8 @@ fn forget(programs: &Programs, stays: impl Fn(&str) -> bool, settles: Duration) 
 }
 
 fn remembered(programs: &Programs, stays: impl Fn(&str) -> bool) -> Result<Vec<String>, Failure> {
-    let listed = run(programs, &["--list"])?;
-    Ok(names(&listed).filter(|name| !stays(name)).map(str::to_owned).collect())
-}
-
-/// The names in `crm_node --list`, whose lines are such as `2 node2 lost`; one that it knows by its number alone is written nowhere.
-fn names(listed: &str) -> impl Iterator<Item = &str> {
-    listed.lines().filter_map(|line| match line.split_whitespace().collect::<Vec<_>>()[..] {
-        [_, name, _] => Some(name),
-        _ => None,
-    })
-}
-
-fn run(programs: &Programs, words: &[&str]) -> Result<String, Failure> {
-    let output = programs.run("crm_node", words, LIMIT)?;
-    if output.code == 0 {
-        return Ok(output.stdout);
-    }
-    let (words, complaint) = (words.join(" "), output.complaint());
-    Err(Failure(format!(
-        "'crm_node {words}' failed ({}): {complaint}: see 'pcs status'; 'tandem member replace' goes on",
-        output.code
-    )))
+    let known = pacemaker::remembered_nodes(programs).map_err(Failure::from).map_err(goes_on)?;
+    Ok(known.into_iter().filter(|name| !stays(name)).collect())
 }
 
 #[cfg(test)]

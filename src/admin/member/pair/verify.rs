@@ -40,6 +40,10 @@ impl Work {
                 }
             }
         }
+        if !look.is_fenced_from(nodes[0], nodes[1]) {
+            let why = look.device_failure(nodes[0]).map(|why| format!(": {why}")).unwrap_or_default();
+            return Ok(Took::Waits(format!("waits until {} runs the fence device of {}{why}", nodes[1], nodes[0])));
+        }
         self.progress.say("compares the data of both");
         let (revision, [here, there]) = hashes(&look.context)?;
         if here == there {
@@ -64,13 +68,27 @@ fn hashes(context: &Context) -> Result<(i64, [Hash; 2]), Failure> {
         let revision = blocking::revision(&context.own_endpoint, credentials, HASH)?;
         let ask = |endpoint| blocking::hash(endpoint, credentials, revision, HASH);
         match (ask(&context.own_endpoint), ask(peer)) {
-            (Ok(here), Ok(there)) if here.compact_revision == there.compact_revision => {
-                return Ok((revision, [here, there]));
-            }
+            (Ok(here), Ok(there)) if can_be_compared(here, there) => return Ok((revision, [here, there])),
             (Ok(_), Ok(_)) => "they are compacted at different revisions".clone_into(&mut last),
             (Err(error), _) | (_, Err(error)) => last = error.to_string(),
         }
         crate::clock::sleep(AGAIN);
     }
     Err(Failure(format!("the data of both could not be compared: {last}: 'tandem member replace' tries again")))
+}
+
+/// What is compacted elsewhere has another hash, and the same data.
+fn can_be_compared(here: Hash, there: Hash) -> bool {
+    here.compact_revision == there.compact_revision
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_are_compared_where_their_histories_begin_at_one_revision() {
+        let hash = |hash, compact_revision| Hash { hash, compact_revision };
+        assert!(can_be_compared(hash(1, 5), hash(2, 5)) && !can_be_compared(hash(1, 5), hash(1, 6)));
+    }
 }

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use super::change::{Change, Kind, Place};
+use crate::admin::member::step::Step;
 use crate::decide::members::Newcomer;
 use crate::setup::cluster::DELAYS;
 
@@ -14,6 +15,9 @@ pub(super) struct Known<'a> {
     pub(super) map: Vec<Place>,
     /// The nodes that Pacemaker knows.
     pub(super) nodes: Vec<String>,
+    /// The addresses of this node, and of the one that goes, on Corosync's further links.
+    pub(super) links: Vec<IpAddr>,
+    pub(super) links_of_old: Vec<IpAddr>,
     /// The port that etcd's peers use.
     pub(super) peer_port: u16,
     /// What the old device, or this node's, waits before it fences.
@@ -28,6 +32,7 @@ pub(super) struct Typed {
     pub(super) old: Option<String>,
     pub(super) new: Option<Newcomer>,
     pub(super) fence: Vec<(String, String)>,
+    pub(super) links: Vec<IpAddr>,
     pub(super) old_is_off: bool,
 }
 
@@ -55,6 +60,7 @@ impl Known<'_> {
             kind,
             here,
             fence: Self::fence(typed, kind, old.as_ref(), new.as_ref())?,
+            links: self.links(typed, old.as_ref(), new.as_ref())?,
             old,
             new,
             old_is_off: typed.old_is_off,
@@ -68,6 +74,19 @@ impl Known<'_> {
             change.fence.push((DELAY.to_owned(), delay.clone()));
         }
         Ok(change)
+    }
+
+    /// Whether `last` is what was typed, and is done: whoever types it again finds nobody of the old name.
+    pub(super) fn was_done(&self, typed: &Typed, last: &Change) -> bool {
+        let is_last = typed.kind == Some(last.kind) && last.has(Step::Verify);
+        let is_old = typed.old.as_ref().is_some_and(|old| last.old.as_ref().is_some_and(|was| was.name == *old));
+        let is_gone = !self.map.iter().any(|place| typed.old.as_ref() == Some(&place.name));
+        let is_new = match (&typed.new, &last.new) {
+            (None, None) => true,
+            (Some(new), Some(was)) => new.name == was.name && self.map.contains(was),
+            _ => false,
+        };
+        is_last && is_old && is_gone && is_new
     }
 
     fn other(&self) -> String {
@@ -125,6 +144,29 @@ impl Known<'_> {
         (address.port() == self.peer_port).then_some(address.ip())
     }
 
+    /// pcs adds no node that lacks an address on one of the links, and says so only after the old one is gone.
+    fn links(&self, typed: &Typed, old: Option<&Place>, new: Option<&Place>) -> Result<Vec<IpAddr>, String> {
+        let Some(new) = new else { return Ok(Vec::new()) };
+        let is_same_place = typed.links.is_empty() && old == Some(new);
+        let links = if is_same_place { &self.links_of_old } else { &typed.links };
+        let (count, name) = (self.links.len(), &new.name);
+        if links.len() != count {
+            return Err(match count {
+                0 => "Corosync has no further link here: leave --link out".to_owned(),
+                _ => format!(
+                    "Corosync has {count} more links here: type --link ADDRESS for each, as {name} has it there"
+                ),
+            });
+        }
+        let is_used =
+            |link: &&IpAddr| self.links.contains(link) || self.map.iter().any(|place| place.address == **link);
+        let is_twice = |link: &&IpAddr| **link == new.address || links.iter().filter(|other| other == link).count() > 1;
+        match links.iter().find(|link| is_used(link) || is_twice(link)) {
+            Some(link) => Err(format!("the address {link} of --link is in use: type another one of {name}")),
+            None => Ok(links.clone()),
+        }
+    }
+
     fn fence(
         typed: &Typed,
         kind: Kind,
@@ -162,15 +204,15 @@ pub(super) fn delay(old: Option<&str>, here: Option<&str>) -> String {
     DELAYS[usize::from(waits >= 5_000)].to_owned()
 }
 
-/// What goes on where a change is under way; `typed` is `None` where it is to be taken back.
-pub(super) fn under_way(existing: &Change, asked: Option<&Change>) -> Result<(), String> {
-    match asked {
-        Some(asked) if !existing.is_same(asked) => Err(format!(
-            "another change is under way: {}: 'tandem member replace' goes on with it, 'tandem member replace --abort' takes it back",
-            existing.what()
-        )),
-        _ => Ok(()),
+/// Whether what is under way goes on, on `here`; `asked` is what was typed anew.
+pub(super) fn under_way(existing: &Change, asked: Option<&Change>, here: &str) -> Result<(), String> {
+    let what = existing.what();
+    if asked.is_some_and(|asked| !existing.is_same(asked)) {
+        return Err(format!(
+            "another change is under way: {what}: 'tandem member replace' goes on with it, 'tandem member replace --abort' takes it back"
+        ));
     }
+    if existing.here.name == here { Ok(()) } else { Err(format!("{what}, by {}: type it there", existing.here.name)) }
 }
 
 #[cfg(test)]
@@ -183,6 +225,8 @@ mod tests {
             here: "node1",
             map: vec![place("node1", 1), place("node2", 2)],
             nodes: vec!["node1".to_owned(), "node2".to_owned()],
+            links: Vec::new(),
+            links_of_old: Vec::new(),
             peer_port: 2380,
             delay: Some("1s".to_owned()),
             now: 7,
@@ -243,11 +287,69 @@ mod tests {
     }
 
     #[test]
+    fn a_new_machine_has_an_address_on_each_link_or_nothing_is_begun() {
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        let linked = Known { links: vec![ip("198.51.100.1")], links_of_old: vec![ip("198.51.100.2")], ..known() };
+        let change = |known: &Known<'_>, new: Option<Newcomer>, links: &[&str]| {
+            let (kind, old) = (Some(Kind::Replace), Some("node2".to_owned()));
+            let links = links.iter().map(|link| ip(link)).collect();
+            let fence = if new.is_some() { fence() } else { Vec::new() };
+            known.change(&Typed { kind, old, new, fence, links, ..Typed::default() }).map(|change| change.links)
+        };
+        let node3 = || Some(new("node3", "192.0.2.3"));
+        assert_eq!(change(&linked, node3(), &["198.51.100.3"]), Ok(vec![ip("198.51.100.3")]));
+        assert_eq!(change(&linked, None, &[]), Ok(vec![ip("198.51.100.2")]), "a new machine at the same addresses");
+        assert_eq!(change(&known(), node3(), &[]), Ok(Vec::new()));
+        for (answer, words) in [
+            (change(&linked, node3(), &[]), "Corosync has 1 more links here: type --link ADDRESS"),
+            (change(&linked, node3(), &["198.51.100.3", "203.0.113.3"]), "Corosync has 1 more links here"),
+            (change(&Known { links_of_old: Vec::new(), ..linked }, None, &[]), "Corosync has 1 more links here"),
+            (change(&known(), node3(), &["198.51.100.3"]), "Corosync has no further link here"),
+        ] {
+            assert!(answer.clone().unwrap_err().starts_with(words), "{answer:?}");
+        }
+        let linked = || Known { links: vec![ip("198.51.100.1")], ..known() };
+        for used in ["198.51.100.1", "192.0.2.1", "192.0.2.3"] {
+            assert!(change(&linked(), node3(), &[used]).unwrap_err().contains("is in use"), "{used}");
+        }
+    }
+
+    #[test]
+    fn what_was_done_is_told_from_a_slip_of_the_pen() {
+        use super::super::change::Entry;
+        let typed =
+            |kind, old: &str, new| Typed { kind: Some(kind), old: Some(old.to_owned()), new, ..Typed::default() };
+        let over = |mut change: Change| {
+            change.log.push(Entry { at: 0, step: Step::Verify, what: String::new() });
+            change
+        };
+        let alone = || Known { map: vec![place("node1", 1)], ..known() };
+        let remove = || typed(Kind::Remove, "node2", None);
+        let removed = known().change(&remove()).unwrap();
+        assert!(alone().was_done(&remove(), &over(removed.clone())));
+        assert!(!alone().was_done(&remove(), &removed), "it was taken back");
+        assert!(!known().was_done(&remove(), &over(removed.clone())), "it is there again");
+        assert!(!alone().was_done(&typed(Kind::Remove, "node9", None), &over(removed.clone())));
+        let replace = || Typed { fence: fence(), ..typed(Kind::Replace, "node2", Some(new("node3", "192.0.2.3"))) };
+        assert!(!alone().was_done(&replace(), &over(removed)));
+        let replaced = over(known().change(&replace()).unwrap());
+        let with = |map: Vec<Place>| Known { map, ..known() };
+        assert!(with(vec![place("node1", 1), place("node3", 3)]).was_done(&replace(), &replaced));
+        assert!(!alone().was_done(&replace(), &replaced), "the new one is gone meanwhile");
+        let same = over(known().change(&typed(Kind::Replace, "node2", None)).unwrap());
+        assert!(!known().was_done(&typed(Kind::Replace, "node2", None), &same), "another new machine of its name");
+    }
+
+    #[test]
     fn another_change_is_not_gone_on_with() {
         let one = replace("node2", Some(new("node3", "192.0.2.3")), fence()).unwrap();
         let other = replace("node2", None, Vec::new()).unwrap();
-        assert!(under_way(&one, Some(&other)).unwrap_err().contains("node2 is replaced by node3"));
-        assert!(under_way(&one, Some(&one.clone())).is_ok() && under_way(&one, None).is_ok());
+        assert!(under_way(&one, Some(&other), "node1").unwrap_err().contains("node2 is replaced by node3"));
+        assert!(under_way(&one, Some(&one.clone()), "node1").is_ok() && under_way(&one, None, "node1").is_ok());
+        // Its file was copied, or the node has another name now.
+        assert!(under_way(&one, None, "node2").unwrap_err().contains("by node1: type it there"));
+        let linked = Change { links: vec!["198.51.100.3".parse().unwrap()], ..one.clone() };
+        assert!(under_way(&one, Some(&linked), "node1").is_err());
     }
 
     #[test]

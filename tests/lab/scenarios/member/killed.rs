@@ -53,7 +53,7 @@ pub fn after_each_step(lab: &Lab, wish: Wish) -> Result<()> {
 }
 
 /// Kills it once it has said one of `words` from `done` on. Answers how many of them are over: it may have been faster.
-fn killed_after(mut command: Typed, words: &[&str], done: usize) -> Result<usize> {
+pub(super) fn killed_after(mut command: Typed, words: &[&str], done: usize) -> Result<usize> {
     let reached = |said: &str| words[done..].iter().rposition(|word| said.contains(word)).map(|at| done + at + 1);
     let what = format!("the command to say '{}'", words[done]);
     let found = sh::wait_for(&what, Duration::from_secs(240), Duration::from_millis(20), || reached(&command.said()))

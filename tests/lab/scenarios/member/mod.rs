@@ -1,5 +1,6 @@
 //! `tandem member` on a pair that 'tandem setup' made, with pcs and pcsd themselves: a node is replaced by another machine.
 
+mod aborted;
 mod killed;
 mod one_voter;
 mod replaced;
@@ -60,6 +61,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "member_removed_and_added",
         "one command makes one node of two, and another two of one",
         one_voter::two_one_two,
+    )
+    .needs(Needs::Nothing)
+    .leaves_a_mess()
+    .nightly(),
+    scenario(
+        "member_aborted",
+        "of two commands at once one is refused; a replacement is taken back before and after the old node is forgotten",
+        aborted::run,
     )
     .needs(Needs::Nothing)
     .leaves_a_mess()

@@ -1,4 +1,4 @@
-//! Two nodes become one by a command, and two again by another.
+//! Two nodes become one by a command, and two again by another; before that, README's lines for other programs are run.
 
 use super::super::setup::typed::HERE;
 use super::world::{self, World};
@@ -11,6 +11,7 @@ use crate::up::Wish;
 
 pub fn two_one_two(lab: &Lab, wish: Wish) -> Result<()> {
     world::run(lab, wish, "member_removed_and_added", |world| {
+        super::super::readme::automation(lab)?;
         let removed = world.begin("tandem member remove node2 --allow-fewer-voters --yes")?.done()?;
         println!("   {}", removed.said.trim().replace('\n', "\n   "));
         removed.must_be(0)?;

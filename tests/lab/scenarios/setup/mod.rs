@@ -8,6 +8,7 @@ mod password_by_ssh;
 mod reruns;
 mod seeded;
 mod snapshot;
+mod three_plain;
 pub(super) mod typed;
 mod wrong;
 
@@ -63,6 +64,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "setup_data_on_one_node",
         "'tandem setup' where the other node has an etcd's data: nothing of it is lost",
         data_on_one_node,
+    )
+    .needs(Needs::Blank)
+    .leaves_a_mess()
+    .nightly(),
+    scenario(
+        "setup_from_three_etcds",
+        "three plain etcds become a pair: 'tandem member remove' twice, then 'tandem setup'; nothing of it is lost",
+        from_three_etcds,
     )
     .needs(Needs::Blank)
     .leaves_a_mess()
@@ -185,6 +194,15 @@ fn data_on_one_node(lab: &Lab, _: Wish) -> Result<()> {
     let seed = seeded::begin(lab, THERE)?;
     one_command(lab, described)?;
     seeded::must_be_there(lab, &seed)?;
+    survives(lab, Victim::Leader)
+}
+
+fn from_three_etcds(lab: &Lab, _: Wish) -> Result<()> {
+    let described = Described::default();
+    described.write(lab)?;
+    let seeds = three_plain::begin(lab)?;
+    one_command(lab, described)?;
+    seeds.iter().try_for_each(|seed| seeded::must_be_there(lab, seed))?;
     survives(lab, Victim::Leader)
 }
 

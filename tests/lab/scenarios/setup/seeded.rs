@@ -13,12 +13,12 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 
 const KEYS: usize = 100;
-const DATA: &str = "/var/lib/etcd";
+pub(super) const DATA: &str = "/var/lib/etcd";
 
 /// What was written, and must not be lost.
 #[derive(Debug)]
 pub struct Seed {
-    prefix: String,
+    pub(super) prefix: String,
 }
 
 /// An etcd of its own runs on the node, takes some writes, and ends.
@@ -58,7 +58,7 @@ pub fn begin(lab: &Lab, node: Node) -> Result<Seed> {
     written.map(|()| seed)
 }
 
-fn write(lab: &Lab, client: &str, prefix: &str) -> Result<()> {
+pub(super) fn write(lab: &Lab, client: &str, prefix: &str) -> Result<()> {
     let (client, prefix) = (client.to_owned(), prefix.to_owned());
     etcd::as_client(lab, move || {
         etcd::runtime()?.block_on(async {

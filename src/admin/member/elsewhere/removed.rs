@@ -1,0 +1,52 @@
+//! The member that was removed last, as a key of the etcd that it was a member of: who types a command again that removed somebody is
+//! told from who mistypes a name.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::decide::evidence::MemberId;
+use crate::decide::members::Member;
+use crate::etcd::blocking;
+use crate::etcd::client::{Credentials, Endpoint};
+
+const PATIENCE: Duration = Duration::from_secs(2);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Removed {
+    pub(super) id: MemberId,
+    /// All that it was called.
+    names: Vec<String>,
+    /// The peer URL of what replaces it; nothing where nothing does.
+    new: Option<String>,
+}
+
+impl Removed {
+    pub(super) fn of(member: &Member, typed: &str, new: Option<&str>) -> Self {
+        let id = format!("{:x}", member.id);
+        let own = [typed.to_owned(), id].into_iter().chain(Some(member.name.clone()).filter(|name| !name.is_empty()));
+        Self { id: member.id, names: own.chain(member.peer_urls.clone()).collect(), new: new.map(str::to_owned) }
+    }
+
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own == name)
+    }
+
+    pub(super) fn is_replaced_by(&self, peer_url: &str) -> bool {
+        self.new.as_deref() == Some(peer_url)
+    }
+
+    /// Before it is removed. A command that cannot write it down removes it all the same: it only cannot be typed again.
+    pub(super) fn note(&self, endpoint: &Endpoint, credentials: &Credentials) {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        if let Err(error) = blocking::note_removal(endpoint, credentials, &text, PATIENCE) {
+            log::warn!("what is removed next is not written down: {error}");
+        }
+    }
+
+    /// As the first of `endpoints` has it that answers; nothing, too, where it cannot be read.
+    pub(super) fn last(endpoints: &[Endpoint], credentials: &Credentials) -> Option<Self> {
+        let read = |endpoint| blocking::last_removal(endpoint, credentials, PATIENCE).ok();
+        serde_json::from_slice(&endpoints.iter().find_map(read)??).ok()
+    }
+}
