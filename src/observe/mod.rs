@@ -130,7 +130,8 @@ fn is_behind(own: &Fact<Etcd>, peer: &Fact<Etcd>) -> bool {
 }
 
 fn remembers_a_voter(context: &Context, boot_memory: &Fact<BootMemory>) -> bool {
-    boot_memory.known().is_some_and(|memory| memory.boot_id == context.boot_id && memory.voter.is_some())
+    let proves = |memory: &BootMemory| memory.voter.as_ref().is_some_and(|voter| !voter.among_many);
+    boot_memory.known().is_some_and(|memory| memory.boot_id == context.boot_id && proves(memory))
 }
 
 /// A machine that is off does not even refuse: asking it costs each round of a recovery its whole time-out. Where

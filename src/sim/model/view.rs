@@ -1,14 +1,14 @@
 //! What one node sees, as the agent's own [`Evidence`]. A [`View`] holds the same facts without strings, so that equal
 //! situations are decided once.
 
+use super::answers::{GUEST_NAME, answer, etcd, guest_url, leaderless, mids, peer_url, told};
 pub(in crate::sim) use super::answers::{Heard, Told};
-use super::answers::{answer, etcd, leaderless, mids, peer_url, told};
 use super::log::{self, Conf, Mid};
 use super::timing::budget_ms;
 use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Vars, Word, World};
 use crate::decide::Request;
 use crate::decide::evidence::{
-    self, Confirmation, Container, DataDir, Evidence, FailedStarts, History, Identity, Lineage, LogPosition,
+    self, Confirmation, Container, DataDir, Evidence, FailedStarts, Guest, History, Identity, Lineage, LogPosition,
     NodeAddress, NodeName, Notify, Recovery,
 };
 use crate::decide::fact::Fact;
@@ -76,6 +76,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         unheard: _,
         writes: _,
         faults: _,
+        guest: _,
     } = world;
     let Node {
         cib,
@@ -289,6 +290,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
         own_alarm: None,
         redundancy: Fact::NotAsked,
         primary: cib.primary.map(name),
+        guest: sim.bounds.guest.then(guest),
         others: evidence::Others {
             force_on_me: cib.told[me],
             force_on_peer: cib.told[peer],
@@ -302,6 +304,11 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
 fn listed_learner(own: Heard) -> Option<NodeName> {
     let Heard::Etcd { conf, .. } = own else { return None };
     mids(conf.learners).next().map(|mid| NAMES[log::node_of(mid)].to_owned())
+}
+
+/// The cluster property, which stays.
+fn guest() -> Guest {
+    Guest { name: GUEST_NAME.to_owned(), peer_url: guest_url(), id: Some(log::GUEST.into()) }
 }
 
 fn name(node: u8) -> NodeName {
