@@ -206,7 +206,8 @@ fn old_data_does_not_serve_with_a_third_vote() {
 /// Both nodes were blank or whole when they were lost with the guest alive: whoever has a voter's data starts plainly.
 #[test]
 fn two_nodes_that_come_back_together_start_plainly_beside_the_guest() {
-    let cluster = Cluster { i_am_first: true, recorded: true, forks: 0, chosen: Chosen::Nobody, guest: Some(&guest()) };
+    let named = guest();
+    let cluster = Cluster { i_am_first: true, recorded: true, forks: 0, chosen: Chosen::Nobody, guest: Some(&named) };
     let plainly = ColdStart::StartNormally(Rule::MoreThanTwoVoters);
     let three = |me| record(history(me, &[ME, PEER, GUEST], &[]));
     assert_eq!(answer(&three(ME), &three(PEER), &cluster), plainly);
