@@ -29,7 +29,7 @@ pub fn observe(context: &Context) -> Evidence {
     let launching = if context.acts { context.turn.take() } else { context.turn.is_anothers() };
     let boot_memory = state_file::read(&context.memory_path);
     let (own, peer, cib) = living_sources(context, &boot_memory);
-    let own_leaderless = leaderless::observe(context, &own, &cib);
+    let own_leaderless = leaderless::observe(context, &own, &cib, &boot_memory);
     let (own_etcd, peer_etcd) = (own.etcd, peer.etcd);
     let data_in_use = data_in_use(context);
     let container = container::observe(context, &own_etcd, &data_in_use);

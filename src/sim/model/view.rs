@@ -127,8 +127,13 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
             (false, true) => answer(sim, world, 1 - me),
         },
         blind: *blind,
-        leaderless: peer_is_gone.then(|| told(sim, world, me, *led)).flatten(),
+        leaderless: (peer_is_gone || remembers_many(sim, *memory)).then(|| told(sim, world, me, *led)).flatten(),
     }
+}
+
+/// Whether this boot saw it vote among three or more: then it is asked without a leader, too.
+fn remembers_many(sim: &Sim, memory: Id) -> bool {
+    sim.memories.get(memory).voter.as_ref().is_some_and(|voter| voter.among_many)
 }
 
 /// Drops what Pacemaker says about this node itself, as [`cib`] does not report it.

@@ -46,7 +46,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
 /// The command is typed, killed once the guest is listed, and typed again, as whoever comes back to a terminal does.
 fn added(lab: &Lab) -> Result<Guest> {
     let outside = format!("{}={}", guest::NAME, guest::peer_url());
-    let typed = format!("exec timeout --signal=KILL 20 tandem member add --outside {outside} --yes");
+    let typed = format!("exec timeout --signal=KILL 40 tandem member add --outside {outside} --yes");
     let cut_off = host::said(lab, Node::One, &["sh", "-c", &typed]);
     println!("   {}", cut_off.trim().replace('\n', "\n   "));
     must("the property names the guest", named(lab), |named| named.contains(&outside))?;
