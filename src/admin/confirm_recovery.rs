@@ -136,6 +136,12 @@ fn recoverable(evidence: &Evidence, accept_loss: bool) -> Result<&History, Failu
             "this node's data is a learner's or a departed member's, which etcd cannot go on with: start {peer}, or restore this data with 'etcdutl snapshot restore --skip-hash-check member/snap/db'"
         )));
     }
+    // Where somebody went on from this data, the word gives that up, and what follows is a plain start.
+    if evidence.is_among_many(&DataDir::Present(history.clone())) && !evidence.was_left_behind() {
+        return Err(Failure(format!(
+            "a third member votes, so nothing is forced: start {peer} or that one; if both are gone for good, restore this data with 'etcdutl snapshot restore --skip-hash-check member/snap/db'"
+        )));
+    }
     if history.database_ahead.is_some() {
         return Err(Failure(format!("start {peer}, or 'etcdutl snapshot restore': the log's end is lost")));
     }

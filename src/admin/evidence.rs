@@ -56,6 +56,9 @@ fn write_cib(cib: &Cib, peer: &str, line: &mut impl FnMut(&str, String)) {
         format!("{} (last by {})", cib.lineage.forks, cib.lineage.by)
     };
     line("forks recorded", forks);
+    if let Some(guest) = &cib.guest {
+        line("etcd_guest", format!("a third member outside of the pair, {guest}"));
+    }
     if let Some(primary) = &cib.primary {
         line("etcd_primary", format!("an operator chose the data of {primary}"));
     }
@@ -148,6 +151,7 @@ fn boot_memory(evidence: &Evidence, memory: &BootMemory) -> String {
         return "remembers only an earlier boot".to_owned();
     }
     match &memory.voter {
+        Some(voter) if voter.among_many => format!("saw member {:x} vote among three or more", voter.member_id),
         Some(voter) => format!("saw member {:x} vote, and may run standalone with its data", voter.member_id),
         None => "saw no voter run, or gave its claim up".to_owned(),
     }

@@ -133,6 +133,9 @@ pub(super) struct Check {
     tell: bool,
     #[arg(long, help = "Lets an operator have Pacemaker forget a node that is gone (pcs cluster node remove)")]
     forget: bool,
+    #[arg(long, help = "Begins with a third voter outside of the pair, which may be lost (etcd_guest)")]
+    #[arg(conflicts_with_all = ["blank", "disks", "damage", "choose"])]
+    guest: bool,
     /// Lets a look of an agent not find something out: the CIB, its note, its data, its container, an etcd
     #[arg(long)]
     hide: bool,
@@ -180,6 +183,7 @@ impl Check {
             tells: self.tell,
             forgets: self.forget,
             stand_ins: !self.restart,
+            guest: self.guest,
             hides: self.hide,
         }
     }

@@ -1,7 +1,8 @@
 //! Rule R2: two nodes that start together, no living etcd between them. Both compute the same answer from the same
 //! two records, each from its own side.
 
-use super::evidence::{Cib, DataDir, Evidence, History, MemberId, PublishedState};
+use super::evidence::{Cib, DataDir, Evidence, Guest, History, MemberId, PublishedState};
+use super::guest::beside;
 use super::reason::{Refusal, Rule};
 use super::standing::{Standing, classify};
 
@@ -18,7 +19,7 @@ pub(super) enum ColdStart {
 
 /// What the cluster knows beside the two records.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cluster {
+pub(super) struct Cluster<'a> {
     /// Orders the two nodes by name.
     pub(super) i_am_first: bool,
     /// Whether data existed once.
@@ -26,15 +27,18 @@ pub(super) struct Cluster {
     /// The most forks that any node recorded for good, which a blank disk does not undo.
     pub(super) forks: u64,
     pub(super) chosen: Chosen,
+    /// Who votes besides, outside of the pair.
+    pub(super) guest: Option<&'a Guest>,
 }
 
-impl Cluster {
-    pub(super) fn seen_in(evidence: &Evidence, cib: &Cib) -> Self {
+impl<'a> Cluster<'a> {
+    pub(super) fn seen_in(evidence: &Evidence, cib: &'a Cib) -> Self {
         Self {
             i_am_first: evidence.me.name.as_str() < evidence.peer_name(),
             recorded: cib.cluster_recorded,
             forks: cib.lineage.forks,
             chosen: Chosen::seen_in(evidence, cib),
+            guest: cib.guest.as_ref(),
         }
     }
 }
@@ -62,10 +66,18 @@ impl Chosen {
 ///
 /// Data that knows fewer forks than were recorded is not the newest: somebody went on without it. Whoever did and has
 /// no data now took writes that nobody has, which only an operator gives up.
-pub(super) fn answer(me: &PublishedState, peer: &PublishedState, cluster: &Cluster) -> ColdStart {
+pub(super) fn answer(me: &PublishedState, peer: &PublishedState, cluster: &Cluster<'_>) -> ColdStart {
     use Standing::{Departed, Learner, Nothing, SoleVoter, VoterAmongMany, VoterBeside};
     let forks = cluster.forks.max(me.lineage.forks).max(peer.lineage.forks);
-    match (classify(&me.disk), classify(&peer.disk)) {
+    let lost_forks = forks > me.lineage.forks && !left_to(peer, me) && !peer.joins;
+    match (beside(cluster.guest, classify(&me.disk)), beside(cluster.guest, classify(&peer.disk))) {
+        // Their majority decides, but not over what was acknowledged without them: the third voter may be what lets old data serve.
+        (VoterAmongMany, SoleVoter) if peer.lineage.is_beyond(&me.lineage) => {
+            ColdStart::FollowThePeer(Rule::PeerWentOnAlone)
+        }
+        (VoterAmongMany, Nothing | Departed) if lost_forks => {
+            ColdStart::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: forks })
+        }
         // Plain Raft: whoever votes or learns there starts plainly, and their majority decides.
         (VoterAmongMany, _) | (VoterBeside(_) | Learner, VoterAmongMany) => {
             ColdStart::StartNormally(Rule::MoreThanTwoVoters)
@@ -80,9 +92,7 @@ pub(super) fn answer(me: &PublishedState, peer: &PublishedState, cluster: &Clust
         (SoleVoter, SoleVoter) => split(cluster.chosen),
         (SoleVoter, VoterBeside(other)) if went_its_own_way(peer, other, me) => split(cluster.chosen),
         (VoterBeside(other), SoleVoter) if went_its_own_way(me, other, peer) => split(cluster.chosen),
-        (SoleVoter | VoterBeside(_), Nothing | Departed)
-            if forks > me.lineage.forks && !left_to(peer, me) && !peer.joins =>
-        {
+        (SoleVoter | VoterBeside(_), Nothing | Departed) if lost_forks => {
             ColdStart::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: forks })
         }
         (SoleVoter, _) => ColdStart::StartNormally(Rule::SoleVoter),

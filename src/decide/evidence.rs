@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use cib::{Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy};
+pub use cib::{Cib, Guest, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy};
 pub use disk::{Backup, DataDir, History, Room};
 pub use etcd::{Container, Etcd, Found, Leaderless, Member, NoPermission};
 pub use note::{BootMemory, Confirmation, LogPosition, Note, RunningVoter};
@@ -73,7 +73,8 @@ pub struct Evidence {
     pub own_refuses: Option<Box<NoPermission>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_refuses: Option<Box<NoPermission>>,
-    /// What our etcd tells without a leader; asked only where a stand-in may vote for a peer that is confirmed off.
+    /// What our etcd tells without a leader; asked where a stand-in may vote for a peer that is confirmed off, or where three or more
+    /// vote and a majority is awaited.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub own_leaderless: Fact<Leaderless>,
     /// How a survivor is to go on. Decisions that were recorded before there was a choice restarted etcd.

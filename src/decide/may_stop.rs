@@ -295,7 +295,7 @@ impl fmt::Display for Doubt {
             Self::Etcd { node, why } => write!(f, "etcd on {node} could not be asked: {why}"),
             Self::Reads { node, why } => write!(f, "whether etcd on {node} takes writes could not be asked: {why}"),
             Self::Voters { count } => {
-                write!(f, "etcd has {count} voters, whose majority this node does not look after")
+                write!(f, "etcd has {count} voters: 'tandem member plan stop NODE' asks them all")
             }
             Self::Claim { node, why } => write!(f, "whether the agent of {node} may go on alone is not known: {why}"),
             Self::Member { member, why } => write!(f, "whether {member} is healthy is not known: {why}"),

@@ -13,6 +13,7 @@ mod alarm;
 mod announce;
 mod cold_start;
 mod disk_space;
+mod guest;
 mod membership;
 mod monitor;
 mod notify;

@@ -97,7 +97,8 @@ fn with_a_leader(evidence: &Evidence, progress: &Progress, etcd: &Etcd) -> Plan 
     // A stand-in was given up after its vote: a leader of two whose follower runs no etcd is about to step down, and what was
     // announced is not taken back for that.
     let is_alone = matches!(evidence.peer_etcd, Fact::Absent | Fact::NotAsked) && evidence.peer.is_some();
-    if may_be_announced(evidence) && is_alone && etcd.leads() && etcd.voters().count() == 2 {
+    let are_two = etcd.voters().count() == 2 && !evidence.is_left_to_raft(&etcd.members);
+    if may_be_announced(evidence) && is_alone && etcd.leads() && are_two {
         return Plan::exit(Vec::new(), running_exit(evidence), Reason::Waiting(Wait::OwnLeader));
     }
     if let Some(plan) = membership::remove_deleted_peer(evidence, etcd) {
@@ -109,8 +110,9 @@ fn with_a_leader(evidence: &Evidence, progress: &Progress, etcd: &Etcd) -> Plan 
         return plan;
     }
     if etcd.is_voter_with_leader()
-        && let Some(plan) =
-            membership::stranger(evidence, etcd).or_else(|| membership::list_absent_peer(evidence, etcd))
+        && let Some(plan) = membership::stranger(evidence, etcd)
+            .or_else(|| membership::list_absent_peer(evidence, etcd))
+            .or_else(|| membership::list_starting_peer(evidence, etcd))
     {
         return plan;
     }
@@ -164,9 +166,11 @@ fn without_proof(evidence: &Evidence) -> Option<Plan> {
 /// next start reads its data again, and runs standalone or says what an operator can do. A sole voter needs no vote,
 /// and is slow.
 fn waits_in_vain(evidence: &Evidence) -> Option<Plan> {
+    if proof::votes_among_many(evidence) {
+        return None;
+    }
     let own_record = evidence.cib.known()?.own_record.as_ref();
-    let needs_no_vote = |record| matches!(classify(record), Standing::SoleVoter | Standing::VoterAmongMany);
-    let is_sole = own_record.is_some_and(|record| needs_no_vote(&record.disk));
+    let is_sole = own_record.is_some_and(|record| classify(&record.disk) == Standing::SoleVoter);
     let peer_waits = matches!(peer_word(evidence), PeerStatus::Stopped | PeerStatus::Starting);
     let what = if peer_has_nothing(evidence) { "has lost its data" } else { "has left" };
     let why = format!("{}, whose vote it waits for, {what}", evidence.peer_name());
@@ -175,7 +179,16 @@ fn waits_in_vain(evidence: &Evidence) -> Option<Plan> {
 }
 
 fn leaderless(evidence: &Evidence) -> Health {
+    if proof::votes_among_many(evidence) {
+        return Health::WithoutMajority { others: others(evidence) };
+    }
     Health::LeaderlessPeerNotConfirmed { peer: evidence.peer_name().to_owned() }
+}
+
+/// Whose return gives a majority back.
+fn others(evidence: &Evidence) -> String {
+    let guest = evidence.guest().map(|guest| format!(" or {}", guest.name)).unwrap_or_default();
+    format!("{}{guest}", evidence.peer_name())
 }
 
 /// An answer that refuses us is an answer: etcd serves, and a restart would only end that. It is told once, as an alarm is.
@@ -191,6 +204,10 @@ fn silent(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
     }
     let served = evidence.memory().is_some_and(|memory| memory.voter.is_some());
     let listens = !evidence.own_etcd.is_absent();
+    // It lives and tells as much: what it lacks is a majority, which may come from outside of the pair, and no restart brings it.
+    if proof::votes_among_many(evidence) && evidence.own_leaderless.known().is_some() {
+        return Plan::exit(Vec::new(), running_exit(evidence), Reason::Running(leaderless(evidence)));
+    }
     if evidence.running_voter().is_none()
         && let Some(plan) = without_proof(evidence).or_else(|| waits_in_vain(evidence))
     {

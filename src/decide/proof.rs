@@ -13,7 +13,7 @@ use super::standing::{Standing, classify};
 pub(super) fn peer_is_out_of_the_way(evidence: &Evidence) -> bool {
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
     let record = record.filter(|record| !record.claims && is_of_the_other_voter(evidence, record));
-    let data = record.map(|record| classify(&record.disk));
+    let data = record.map(|record| evidence.standing(&record.disk));
     match peer_word(evidence) {
         PeerStatus::Down => true,
         // A sole voter has a history of its own, whatever an operator said when it was away.
@@ -40,12 +40,14 @@ fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     etcd.voters().map(|member| member.id).find(|id| *id != etcd.member_id)
 }
 
-/// Whether three or more vote: their majority is Raft's own business, and a member of theirs goes on with it or not at all.
+/// Whether three or more vote, or the guest does: their majority is Raft's own business, and a member of theirs goes on with it or
+/// not at all. What the living say counts first, then what was published of them, which is older.
 pub(super) fn votes_among_many(evidence: &Evidence) -> bool {
     let published = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
-    match &evidence.own_etcd {
-        Fact::Known(etcd) if !etcd.is_learner => etcd.voters().count() > 2,
-        _ => published.is_some_and(|record| classify(&record.disk) == Standing::VoterAmongMany),
+    match (&evidence.own_etcd, &evidence.own_leaderless) {
+        (Fact::Known(etcd), _) if !etcd.is_learner => evidence.is_left_to_raft(&etcd.members),
+        (_, Fact::Known(told)) if evidence.is_left_to_raft(&told.members) => true,
+        _ => published.is_some_and(|record| evidence.standing(&record.disk) == Standing::VoterAmongMany),
     }
 }
 
@@ -60,7 +62,9 @@ pub(super) fn proves_that_the_peer_did_not_go_on(evidence: &Evidence, history: &
 pub(super) fn has_proof(evidence: &Evidence, cluster_id: u64, member_id: MemberId) -> bool {
     let Some(voter) = evidence.running_voter() else { return false };
     let peer_is_alone = |cib: &Cib| cib.standalone_node.as_deref() == Some(evidence.peer_name());
-    evidence.cib.known().is_some_and(|cib| !peer_is_alone(cib))
+    // Among three and more a majority acknowledged without it.
+    !voter.among_many
+        && evidence.cib.known().is_some_and(|cib| !peer_is_alone(cib))
         && !evidence.may_have_left()
         && (voter.cluster_id, voter.member_id) == (cluster_id, member_id)
         && !evidence.was_left_behind()

@@ -151,6 +151,10 @@ pub enum Step {
     RemoveStranger {
         id: MemberId,
     },
+    /// The guest, which learns, has the one place that the peer needs.
+    GuestMakesPlace {
+        id: MemberId,
+    },
     DropBackups {
         names: Vec<String>,
         needed_bytes: u64,
@@ -211,6 +215,10 @@ pub enum Health {
     /// No leader, and the peer's fate is open: waiting is right.
     LeaderlessPeerNotConfirmed {
         peer: NodeName,
+    },
+    /// No leader, and a majority of three or more is awaited: nobody is forced there.
+    WithoutMajority {
+        others: String,
     },
     NotRunning,
     Stopped,

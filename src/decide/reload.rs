@@ -14,7 +14,8 @@ pub(super) fn decide(evidence: &Evidence) -> Plan {
         return evidence.refuse(Refusal::AddressChanged { from, to: evidence.local.ip.clone() });
     }
     let has_leader = evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
-    if !has_leader && !evidence.serves_unseen() && is_to_go_on(evidence) {
+    let may_go_on = !evidence.serves_unseen() && !proof::votes_among_many(evidence);
+    if !has_leader && may_go_on && is_to_go_on(evidence) {
         return evidence.refuse(Refusal::AskedToGoOn);
     }
     Plan::exit(granted(evidence).into_iter().collect(), Exit::Success, Reason::NothingToDo)

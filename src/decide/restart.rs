@@ -8,12 +8,12 @@ use super::peer::{PeerStatus, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
 use super::proof::{
     is_confirmed, note_unreadable, operator_confirmed, peer_is_out_of_the_way, proves_that_the_peer_did_not_go_on,
-    told_to, without_proof,
+    told_to, votes_among_many, without_proof,
 };
 use super::reason::{NoStandIn, Reason, Refusal, Rule, Step, Wait};
 use super::serve;
 use super::slow;
-use super::standing::{Standing, classify, database_is_ahead, history_position, plain_start};
+use super::standing::{Standing, database_is_ahead, history_position, plain_start};
 use super::timing::{
     FORCE_GRACE_S, LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_WITH_THE_CIB_MS,
 };
@@ -61,11 +61,11 @@ fn stop_before_force(evidence: &Evidence, progress: &Progress, because: Step) ->
     Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::enter(phase, evidence.elapsed_ms), Reason::Step(because))
 }
 
-/// The peer came back meanwhile and may vote with us by now, or we have a leader: etcd is not stopped, and nobody votes for
+/// The peer came back meanwhile and may vote with us by now, a third one votes, or we have a leader: etcd is not stopped, and nobody votes for
 /// anybody. The announcement stays recorded, and its fork is void: see `proof::is_newest`.
 pub(super) fn called_off(evidence: &Evidence) -> Option<Plan> {
     let has_a_leader = evidence.serves_unseen() || evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
-    (has_a_leader || !peer_is_out_of_the_way(evidence)).then(look_anew)
+    (has_a_leader || votes_among_many(evidence) || !peer_is_out_of_the_way(evidence)).then(look_anew)
 }
 
 pub(super) fn look_anew() -> Plan {
@@ -110,7 +110,7 @@ fn decide_stopped(evidence: &Evidence) -> Plan {
     let Some(disk) = evidence.disk.known() else {
         return evidence.refuse(Refusal::DiskUnreadable { why: evidence.disk.why_unknown().to_owned() });
     };
-    let kind = classify(disk);
+    let kind = evidence.standing(disk);
     let forces = matches!(kind, Standing::VoterBeside(_)) && !peer_came_back(evidence);
     if forces && !may_force(evidence, disk) {
         return refuse_at_the_barrier(evidence, disk);

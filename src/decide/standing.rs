@@ -15,7 +15,7 @@ pub(super) enum Standing {
     SoleVoter,
     /// A voter beside one other.
     VoterBeside(MemberId),
-    /// A voter among three or more.
+    /// A voter among three or more, or beside the guest (`super::guest`).
     VoterAmongMany,
     /// Listed without a vote.
     Learner,
@@ -23,7 +23,7 @@ pub(super) enum Standing {
     Departed,
 }
 
-/// What the data dir's history makes of this member.
+/// What the data dir's history makes of this member. It tells nothing of guests: see [`Evidence::standing`].
 pub(super) fn classify(disk: &DataDir) -> Standing {
     let DataDir::Present(history) = disk else { return Standing::Nothing };
     if history.has_left {
@@ -40,8 +40,9 @@ pub(super) fn classify(disk: &DataDir) -> Standing {
     }
 }
 
-pub(super) fn is_voter(disk: &DataDir) -> bool {
-    matches!(classify(disk), Standing::SoleVoter | Standing::VoterBeside(_))
+/// Whether data is a voter's that could be gone on with alone.
+pub(super) fn is_voter(evidence: &Evidence, disk: &DataDir) -> bool {
+    matches!(evidence.standing(disk), Standing::SoleVoter | Standing::VoterBeside(_))
 }
 
 /// Whether the data dir holds a member that the living cluster still lists.

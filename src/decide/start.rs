@@ -15,7 +15,9 @@ use super::record::joining_record;
 use super::restart;
 use super::serve::started;
 use super::slow;
-use super::standing::{Standing, classify, database_is_ahead, is_listed, is_voter, plain_start, position};
+use super::standing::{
+    Standing, classify, database_is_ahead, history_position, is_listed, is_voter, plain_start, position,
+};
 use super::timing::{
     LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS, LOOK_AT_THE_PEER_MS, LOOK_FOR_A_LEADER_MS,
     LOOK_FOR_A_WRITE_MS, PACE_MS, PATIENCE_WITH_A_BLOCKED_PEER_MS, PATIENCE_WITH_A_JOINING_PEER_MS,
@@ -148,14 +150,18 @@ fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
         return run(evidence, RunMode::Normally, Rule::PeerServesAndListsThisMember);
     }
     match Chosen::seen_in(evidence, cib) {
-        Chosen::Me if is_voter(disk) => return evidence.refuse(Refusal::PeerServesThoughNotChosen),
+        Chosen::Me if is_voter(evidence, disk) => return evidence.refuse(Refusal::PeerServesThoughNotChosen),
         Chosen::Nobody if is_a_history_beside(evidence, disk, cib) => return evidence.refuse(Refusal::HistoriesSplit),
         Chosen::Me | Chosen::ThePeer | Chosen::Nobody => {}
     }
     if evidence.machine_is_deleted() {
         return evidence.refuse(Refusal::MachineIsDeleted);
     }
-    match peer_etcd.member_at(&evidence.me) {
+    let entry = peer_etcd.member_at(&evidence.me);
+    if let Some(guest) = evidence.guest_in_the_learners_place(peer_etcd).filter(|_| entry.is_none()) {
+        return membership::make_place(guest, Via::Peer);
+    }
+    match entry {
         Some(entry) if entry.is_learner && !entry.has_started() => {
             disk_space::make(evidence, disk, peer_etcd).unwrap_or_else(|| join(evidence, disk, peer_etcd, cib))
         }
@@ -276,20 +282,20 @@ fn as_others_say(evidence: &Evidence, progress: &Progress, record: &PublishedSta
     if !proof::told_to(evidence) {
         return None;
     }
-    is_voter(&record.disk).then(|| announce(evidence, evidence.rule(Rule::OperatorConfirmed)))
+    is_voter(evidence, &record.disk).then(|| announce(evidence, evidence.rule(Rule::OperatorConfirmed)))
 }
 
 /// R4: never a force. A plain start is safe for one of two voters; any other data waits for the peer to serve. The peer's
 /// record is of its last start, so its living member list is asked instead, where it answers.
 fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let left_out = evidence.peer_etcd.known().is_some_and(|etcd| !etcd.is_learner && !is_listed(&record.disk, etcd));
-    match classify(&record.disk) {
+    match evidence.standing(&record.disk) {
         Standing::SoleVoter => sole_beside_an_active_peer(evidence, progress, record),
         // A learner too: its own log may not know yet that it was promoted, and then the peer waits for its vote.
         Standing::VoterBeside(_) | Standing::Learner if !left_out => {
             run(evidence, RunMode::Normally, Rule::PeerActiveButWithoutLeader)
         }
-        Standing::VoterAmongMany => among_many(evidence),
+        Standing::VoterAmongMany => among_many(evidence, &record.disk),
         Standing::VoterBeside(_) | Standing::Learner | Standing::Departed | Standing::Nothing => {
             await_the_peer(evidence, progress)
         }
@@ -334,7 +340,7 @@ fn alone(evidence: &Evidence, record: &PublishedState) -> Plan {
         DataDir::Broken { why } => return evidence.refuse(Refusal::BrokenAlone { why: why.clone() }),
     };
     let position = position(history);
-    match classify(&record.disk) {
+    match evidence.standing(&record.disk) {
         Standing::SoleVoter if proof::is_newest(evidence, record) => {
             run_plainly(evidence, &record.disk, Rule::SoleVoter)
         }
@@ -349,13 +355,18 @@ fn alone(evidence: &Evidence, record: &PublishedState) -> Plan {
         Standing::SoleVoter | Standing::VoterBeside(_) => evidence.refuse(proof::without_proof(evidence, position)),
         Standing::Learner => evidence.refuse(Refusal::LearnerAlone { position }),
         Standing::Departed => evidence.refuse(Refusal::DepartedAlone { position }),
-        Standing::VoterAmongMany => among_many(evidence),
+        Standing::VoterAmongMany => among_many(evidence, &record.disk),
         Standing::Nothing => evidence.refuse(Refusal::BlankAlone),
     }
 }
 
-/// Three or more voters are plain Raft: started plainly, whatever becomes of the peer, and nothing is forced.
-fn among_many(evidence: &Evidence) -> Plan {
+/// Three or more voters are plain Raft, and so are this one and the guest: started plainly, whatever becomes of the peer, and
+/// nothing is forced. A majority of them may serve what was gone on from without them, so that is refused.
+fn among_many(evidence: &Evidence, disk: &DataDir) -> Plan {
+    let accepts = |history| proof::operator_confirmed(evidence, history);
+    if evidence.was_left_behind() && !matches!(disk, DataDir::Present(history) if accepts(history)) {
+        return evidence.refuse(proof::without_proof(evidence, history_position(disk)));
+    }
     run(evidence, RunMode::Normally, Rule::MoreThanTwoVoters)
 }
 
@@ -364,10 +375,10 @@ fn not_confirmed(evidence: &Evidence, progress: &Progress, record: &PublishedSta
     if classify(&record.disk) == Standing::SoleVoter && proof::is_newest(evidence, record) {
         return sole_beside_a_silent_peer(evidence, progress, record);
     }
-    if classify(&record.disk) == Standing::VoterAmongMany {
-        return among_many(evidence);
+    if evidence.standing(&record.disk) == Standing::VoterAmongMany {
+        return among_many(evidence, &record.disk);
     }
-    if is_voter(&record.disk) && proof::told_to(evidence) && proof::peer_was_never_seen(evidence) {
+    if is_voter(evidence, &record.disk) && proof::told_to(evidence) && proof::peer_was_never_seen(evidence) {
         return announce(evidence, evidence.rule(Rule::OperatorConfirmed));
     }
     let wait = Wait::PeerConfirmed { peer: evidence.peer_name().to_owned(), why: why.to_owned() };
@@ -394,12 +405,12 @@ fn sole_beside_a_silent_peer(evidence: &Evidence, progress: &Progress, record: &
 }
 
 fn only_node(evidence: &Evidence, record: &PublishedState) -> Plan {
-    match classify(&record.disk) {
+    match evidence.standing(&record.disk) {
         Standing::Nothing if record.disk == DataDir::Blank => run(evidence, RunMode::Bootstrap, Rule::OnlyNode),
         Standing::SoleVoter => run_plainly(evidence, &record.disk, Rule::OnlyNode),
         // The administrator took the peer out of node_ip_map: that is the operator's confirmation on it.
         Standing::VoterBeside(_) => announce(evidence, evidence.rule(Rule::OnlyNode)),
-        Standing::VoterAmongMany => among_many(evidence),
+        Standing::VoterAmongMany => among_many(evidence, &record.disk),
         Standing::Nothing | Standing::Learner | Standing::Departed => evidence.refuse(Refusal::NoVotersData),
     }
 }

@@ -4,6 +4,7 @@ mod alarms;
 mod cold_start;
 mod disk;
 mod golden;
+mod guest;
 mod in_time;
 mod lost_data;
 mod may_stop;

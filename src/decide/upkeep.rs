@@ -1,5 +1,7 @@
 //! What a healthy member writes down: what others rely on, and what its own next decisions do.
 
+use std::collections::BTreeSet;
+
 use super::alarm;
 use super::evidence::{BootMemory, Etcd, Evidence, Identity, RunningVoter};
 use super::fact::Fact;
@@ -84,7 +86,9 @@ pub(super) fn upkeep_unseen(evidence: &Evidence, stage: Stage<'_>) -> Vec<Effect
 /// done in one action. Where the note cannot be read it cannot be.
 pub(super) fn kept(evidence: &Evidence, progress: &Progress, etcd: &Etcd, exit: Exit, health: Health) -> Plan {
     let effects = upkeep(evidence, etcd, Stage::Runs);
-    let remembers = |memory: &BootMemory| memory.voter.as_ref().is_some_and(|voter| voter.member_id == etcd.member_id);
+    let among_many = evidence.is_left_to_raft(&etcd.members);
+    let is_it = |voter: &RunningVoter| (voter.member_id, voter.among_many) == (etcd.member_id, among_many);
+    let remembers = |memory: &BootMemory| memory.voter.as_ref().is_some_and(is_it);
     let may_become = !etcd.is_learner && evidence.peer.is_some() && evidence.last_note().is_some();
     let becomes_a_voter = may_become && !evidence.memory().is_some_and(remembers);
     let is_done = effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if remembers(memory)));
@@ -142,11 +146,13 @@ fn outdated_record(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
 /// standalone rests on what the note says.
 pub(super) fn remember_voter(evidence: &Evidence, etcd: &Etcd, promoted: bool) -> Option<Effect> {
     let lineage = evidence.own_lineage()?;
-    let voter = has_all_that_was_acknowledged(evidence, etcd).then(|| RunningVoter {
+    let among_many = evidence.is_left_to_raft(&etcd.members) && !etcd.is_learner;
+    let voter = (among_many || has_all_that_was_acknowledged(evidence, etcd)).then(|| RunningVoter {
         cluster_id: etcd.cluster_id,
         member_id: etcd.member_id,
         lineage,
         sole: etcd.has_one_voter(),
+        among_many,
     });
     let start_failures = evidence.cib.known().map_or(0, |cib| cib.own_start_failures);
     Some(Effect::Remember(BootMemory {
@@ -158,14 +164,16 @@ pub(super) fn remember_voter(evidence: &Evidence, etcd: &Etcd, promoted: bool) -
     }))
 }
 
-/// Whether a voter holds all that was acknowledged until now. Between the entry that promotes a learner and its application the
-/// leader acknowledges alone; what it has committed once it lists this member as a voter is the last of that, so a new
-/// voter that has committed as much lacks nothing. The leader itself lacks nothing, and one that voted before has proved it.
+/// Whether a voter of two holds all that was acknowledged until now. Between the entry that promotes a learner, or removes a third
+/// voter, and its application the leader acknowledges without this one; what it has committed once it lists the same voters as this
+/// member does is the last of that, so a voter that has committed as much lacks nothing. The leader itself lacks nothing, and one that
+/// was one of two before has proved it.
 fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
-    let voted = evidence.running_voter().is_some_and(|voter| voter.member_id == etcd.member_id && !voter.sole);
+    let was_one_of_two = |voter: &RunningVoter| voter.member_id == etcd.member_id && !voter.sole && !voter.among_many;
+    let voted = evidence.running_voter().is_some_and(was_one_of_two);
+    let voters = |of: &Etcd| of.voters().map(|member| member.id).collect::<BTreeSet<_>>();
     let has_caught_up = |leader: &Etcd| {
-        let lists_me = leader.voters().any(|member| member.id == etcd.member_id);
-        leader.cluster_id == etcd.cluster_id && lists_me && etcd.index >= leader.index
+        leader.cluster_id == etcd.cluster_id && voters(leader) == voters(etcd) && etcd.index >= leader.index
     };
     let is_caught_up = evidence.peer_etcd.known().is_some_and(has_caught_up);
     !etcd.is_learner && (etcd.has_one_voter() || etcd.leads() || voted || is_caught_up)

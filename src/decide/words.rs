@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::evidence::{BootMemory, DataDir, Lineage, Note, PublishedState};
+use super::evidence::{BootMemory, DataDir, Lineage, Note, PublishedState, RunningVoter};
 use super::plan::{Effect, Exit, Notice, Phase, Request, RunMode, Via};
 
 impl fmt::Display for Request {
@@ -165,7 +165,11 @@ fn memory(memory: &BootMemory) -> String {
     match &memory.voter {
         None => format!("no voter that could run standalone{promoted}"),
         Some(voter) => {
-            let sole = if voter.sole { ", the sole one" } else { "" };
+            let sole = match voter {
+                RunningVoter { sole: true, .. } => ", the sole one",
+                RunningVoter { among_many: true, .. } => ", one of three or more",
+                _ => "",
+            };
             format!("member {:x} is a running voter{sole}, {}{promoted}", voter.member_id, forks(&voter.lineage))
         }
     }

@@ -3,7 +3,7 @@
 use super::view;
 use crate::cluster::{Cluster, Etcd, Node, Pacemaker};
 use crate::decide::Fact;
-use crate::decide::evidence::PublishedState;
+use crate::decide::evidence::{DataDir, Guest, PublishedState};
 use crate::decide::may_stop::{Care, Machine, Outlook, Voice};
 use crate::pacemaker::attributes;
 
@@ -26,6 +26,21 @@ pub fn outlook(cluster: &Cluster, node: &str) -> Outlook {
 pub fn change_under_way(cluster: &Cluster) -> Option<String> {
     let properties = &cluster.configuration.known()?.properties;
     properties.get(attributes::MEMBER_CHANGE).filter(|change| !change.is_empty()).cloned()
+}
+
+/// The third member, outside of the pair, as the cluster's property has it.
+pub fn guest(cluster: &Cluster) -> Option<Guest> {
+    let properties = &cluster.configuration.known()?.properties;
+    properties.get(attributes::GUEST).filter(|guest| !guest.is_empty()).map(|guest| Guest::parse(guest))
+}
+
+/// How many voters the agent of `node` has published that there are.
+pub fn voters_published(cluster: &Cluster, node: &str) -> Option<usize> {
+    let record = cluster.configuration.known()?.transient.get(node)?.get(attributes::RECORD)?;
+    match serde_json::from_str::<PublishedState>(record).ok()?.disk {
+        DataDir::Present(history) => Some(history.voters.len()),
+        DataDir::Blank | DataDir::Broken { .. } => None,
+    }
 }
 
 /// The same, for whoever makes that change.

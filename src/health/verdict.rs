@@ -48,6 +48,21 @@ mod tests {
     }
 
     #[test]
+    fn a_third_voter_is_a_problem_where_nobody_has_named_it() {
+        let mut three = samples::read("healthy");
+        for etcd in three.etcd.values_mut() {
+            let Fact::Known(etcd) = etcd else { panic!("no etcd") };
+            let guest = crate::cluster::Member { id: "c3".to_owned(), ..etcd.members[0].clone() };
+            etcd.members.push(guest);
+        }
+        let is_told = |cluster: &Cluster| assess(cluster).problems.iter().any(|problem| problem.id == "more-voters");
+        assert!(is_told(&three));
+        let Fact::Known(configuration) = &mut three.configuration else { panic!("no CIB") };
+        configuration.properties.insert("etcd_guest".to_owned(), "node3=https://192.0.2.3:2380 c3".to_owned());
+        assert!(!is_told(&three));
+    }
+
+    #[test]
     fn a_real_healthy_cluster_is_redundant() {
         let captured = samples::captured().into_iter().find(|(name, _)| name == "healthy").unwrap().1;
         let health = assess(&captured);

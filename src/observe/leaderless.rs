@@ -1,17 +1,21 @@
 //! What our etcd tells without a leader: its client port tells its term, its peer port the rest.
 
-use crate::decide::evidence::{Cib, Leaderless, PeerNode, Recovery};
+use crate::decide::evidence::{BootMemory, Cib, Leaderless, PeerNode, Recovery};
 use crate::decide::fact::Fact;
 use crate::etcd::client::{Answer, Error};
 use crate::etcd::peer;
 use crate::pace::Question;
 use crate::resource::context::Context;
 
-/// Asked where a stand-in may vote: while Pacemaker says that the peer is off.
-pub(super) fn observe(context: &Context, own: &Answer, cib: &Fact<Cib>) -> Fact<Leaderless> {
+/// Asked where a stand-in may vote: while Pacemaker says that the peer is off; and of a voter among three or more, which waits for a
+/// majority and is not to be taken for one that hangs.
+pub(super) fn observe(context: &Context, own: &Answer, cib: &Fact<Cib>, memory: &Fact<BootMemory>) -> Fact<Leaderless> {
     let is_off = cib.known().is_some_and(|cib| cib.peer_machine() == PeerNode::Down);
     let is_led = own.etcd.known().is_some_and(|etcd| etcd.leader.is_some());
-    if context.params.recovery == Recovery::Restart || !is_off || is_led || own.etcd.is_absent() {
+    let voter = memory.known().and_then(|memory| memory.voter.as_ref());
+    let is_of_use =
+        voter.is_some_and(|voter| voter.among_many) || is_off && context.params.recovery != Recovery::Restart;
+    if !is_of_use || is_led || own.etcd.is_absent() {
         return Fact::NotAsked;
     }
     let Some(raft) = own.leaderless else { return Fact::Unknown(own.etcd.why_unknown().to_owned()) };

@@ -29,7 +29,7 @@ pub fn observe(context: &Context) -> Evidence {
     let launching = if context.acts { context.turn.take() } else { context.turn.is_anothers() };
     let boot_memory = state_file::read(&context.memory_path);
     let (own, peer, cib) = living_sources(context, &boot_memory);
-    let own_leaderless = leaderless::observe(context, &own, &cib);
+    let own_leaderless = leaderless::observe(context, &own, &cib, &boot_memory);
     let (own_etcd, peer_etcd) = (own.etcd, peer.etcd);
     let data_in_use = data_in_use(context);
     let container = container::observe(context, &own_etcd, &data_in_use);
@@ -130,7 +130,8 @@ fn is_behind(own: &Fact<Etcd>, peer: &Fact<Etcd>) -> bool {
 }
 
 fn remembers_a_voter(context: &Context, boot_memory: &Fact<BootMemory>) -> bool {
-    boot_memory.known().is_some_and(|memory| memory.boot_id == context.boot_id && memory.voter.is_some())
+    let proves = |memory: &BootMemory| memory.voter.as_ref().is_some_and(|voter| !voter.among_many);
+    boot_memory.known().is_some_and(|memory| memory.boot_id == context.boot_id && proves(memory))
 }
 
 /// A machine that is off does not even refuse: asking it costs each round of a recovery its whole time-out. Where

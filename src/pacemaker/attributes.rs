@@ -18,6 +18,8 @@ pub const LEARNER_NODE: &str = "learner_node";
 pub const PRIMARY: &str = "etcd_primary";
 /// Whether two voters exist, and since when; a cluster property.
 pub const REDUNDANCY: &str = "etcd_redundancy";
+/// A member outside of the pair; a cluster property.
+pub const GUEST: &str = "etcd_guest";
 /// A change of the members that is under way, in its author's words; a cluster property.
 pub const MEMBER_CHANGE: &str = "etcd_member_change";
 /// The alarms that a node's etcd raises; transient.

@@ -44,6 +44,8 @@ pub struct Bounds {
     pub forgets: bool,
     /// Whether survivors go on without a restart (`recovery=standin`).
     pub stand_ins: bool,
+    /// Whether there is a third voter, outside of the pair (`etcd_guest`), which may be lost and come back.
+    pub guest: bool,
     /// Whether a look may not find something out: the CIB, the note, the data, the container, either etcd.
     pub hides: bool,
 }
@@ -73,6 +75,7 @@ impl Bounds {
             tells: false,
             forgets: false,
             stand_ins: true,
+            guest: false,
             hides: false,
         }
     }
@@ -101,6 +104,7 @@ impl Bounds {
             tells: true,
             forgets: true,
             stand_ins: true,
+            guest: true,
             hides: true,
         }
     }

@@ -31,7 +31,11 @@
 //! | a start fails late once many have failed | time is abstracted: `a_refusal_paces_itself_once_the_first_quick_tries_are_used_up`, `a_start_whose_effects_fail_paces_itself_as_a_refusal_does` |
 //! | a promotion asks again | one that fails is begun again, and that costs nothing in the model: `a_voter_that_is_slow_to_answer_is_promoted_all_the_same` |
 //! | no force begins without the time to finish it | effects take no time: `going_on_alone_begins_only_with_the_time_to_end_it`, `podman_is_not_called_for_a_force_that_would_be_cut_short` |
-//! | three and more voters are plain Raft | the model has two nodes: `more_than_two_voters_are_plain_raft` |
+//! | three and more voters are plain Raft | `third-voter-overlooked` |
+//! | and so are a node and the guest | no disk is lost beside the model's guest, so three vote: `a_node_and_the_guest_are_plain_raft` |
+//! | what a majority acknowledged without a node, that node's memory does not prove | nobody removes the model's guest: `what_three_acknowledged_is_no_proof_for_two` |
+//! | a majority does not serve what was gone on from without it | nobody is forced beside the model's guest: `old_data_does_not_serve_with_a_third_vote` |
+//! | the guest is no stranger, and gives way to the peer | the model's guest votes: `the_guest_is_no_stranger_and_gives_way_to_a_peer_that_returns` |
 //! | a node whose Machine is being deleted is not promoted | the model has no OpenShift: `a_learner_whose_machine_is_being_deleted_is_promoted_by_nobody` |
 //! | a peer that says that it is alone may have gone on (`standalone_node`) | both nodes of the model record their forks besides: `a_peer_of_another_kind_that_said_it_is_alone_may_have_gone_on` |
 //! | a peer that is gone is listed at once | it is listed when it comes back as well: `a_peer_that_is_confirmed_to_be_gone_is_listed_at_once` |
@@ -54,6 +58,7 @@ use crate::decide::evidence::{
 use crate::decide::plan::{DeadVote, Effect, Exit, Next, Phase, Plan, Progress, RunMode};
 use crate::decide::reason::{Reason, Refusal, Rule, Step, Wait};
 use crate::decide::{self, Fact, Request};
+use crate::sim::model::log::GUEST;
 
 /// A rule that is broken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -103,10 +108,11 @@ pub enum Mutant {
     TermNotLookedAt,
     StandInBeforeAnnouncement,
     AbandonedLeaderBelieved,
+    ThirdVoterOverlooked,
 }
 
 /// Every broken rule, by the name that `--mutant` takes.
-pub const ALL: [(&str, Mutant); 43] = [
+pub const ALL: [(&str, Mutant); 44] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),
     ("stopped-counts-as-down", Mutant::StoppedCountsAsDown),
@@ -150,6 +156,7 @@ pub const ALL: [(&str, Mutant); 43] = [
     ("term-not-looked-at", Mutant::TermNotLookedAt),
     ("stand-in-before-announcement", Mutant::StandInBeforeAnnouncement),
     ("abandoned-leader-believed", Mutant::AbandonedLeaderBelieved),
+    ("third-voter-overlooked", Mutant::ThirdVoterOverlooked),
 ];
 
 impl Mutant {
@@ -183,6 +190,7 @@ impl Mutant {
                     bend_cib(evidence, |cib| cib.own_record.iter_mut().for_each(|own| own.nonce = Some(nonce)));
                 }
             }
+            Self::ThirdVoterOverlooked => overlook_the_guest(evidence),
             Self::AbandonedLeaderBelieved if leads_two(evidence) => {
                 evidence.peer_etcd = Fact::Unknown("it is not looked at".to_owned());
             }
@@ -328,11 +336,44 @@ fn bend_history(evidence: &mut Evidence, whose: impl Fn(&History) -> bool) {
     }
 }
 
+/// As if the pair's two were all that vote.
+fn overlook_the_guest(evidence: &mut Evidence) {
+    let guest = u64::from(GUEST);
+    for etcd in [&mut evidence.own_etcd, &mut evidence.peer_etcd] {
+        if let Fact::Known(etcd) = etcd {
+            etcd.members.retain(|member| member.id != guest);
+        }
+    }
+    if let Fact::Known(told) = &mut evidence.own_leaderless {
+        told.members.retain(|member| member.id != guest);
+    }
+    if let Fact::Known(memory) = &mut evidence.boot_memory {
+        memory.voter.iter_mut().for_each(|voter| voter.among_many = false);
+    }
+    let overlook = |disk: &mut DataDir| {
+        if let DataDir::Present(history) = disk {
+            history.voters.remove(&guest);
+        }
+    };
+    if let Fact::Known(disk) = &mut evidence.disk {
+        overlook(disk);
+    }
+    bend_cib(evidence, |cib| {
+        [&mut cib.own_record, &mut cib.peer_record].into_iter().flatten().for_each(|record| overlook(&mut record.disk));
+    });
+}
+
 fn forge_memory(evidence: &mut Evidence) {
     if let (Fact::Absent, Fact::Known(DataDir::Present(history))) = (&evidence.boot_memory, &evidence.disk) {
         let lineage = evidence.own_lineage().unwrap_or_default();
         let (cluster_id, member_id) = (history.cluster_id, history.member_id);
-        let voter = history.is_voter().then_some(RunningVoter { cluster_id, member_id, lineage, sole: false });
+        let voter = history.is_voter().then_some(RunningVoter {
+            cluster_id,
+            member_id,
+            lineage,
+            sole: false,
+            among_many: false,
+        });
         let boot_id = evidence.boot_id.clone();
         evidence.boot_memory = Fact::Known(BootMemory { boot_id, voter, ..BootMemory::default() });
     }

@@ -30,7 +30,7 @@ impl Etcdctl {
     pub fn at(lab: &Lab, node: Node) -> Result<Self> {
         let version = Version::parse(&lab.setting("etcd").unwrap_or_default())?;
         Ok(Self {
-            program: program(version)?,
+            program: program(version, Tools::ForTheShellAgent, "etcdctl")?,
             network: net::client_handle(lab),
             pki: lab.pki(),
             endpoint: node.endpoint(),
@@ -99,19 +99,19 @@ impl Drop for Running {
     }
 }
 
-/// The program out of the packages that the image with tools is made of.
-fn program(version: Version) -> Result<PathBuf> {
-    let program = Path::new(CACHE).join(format!("etcdctl-{}", version.number()));
+/// A program out of the packages that an image is made of.
+pub fn program(version: Version, tools: Tools, name: &str) -> Result<PathBuf> {
+    let program = Path::new(CACHE).join(format!("{name}-{}", version.number()));
     if program.is_file() {
         return Ok(program);
     }
-    let rootfs = image::rootfs(version, Tools::ForTheShellAgent)?;
+    let rootfs = image::rootfs(version, tools)?;
     let unfinished = program.with_extension(format!("new-{}", std::process::id()));
     let mut tar = Command::new("tar");
-    tar.args(["--extract", "--to-stdout", "--file"]).arg(rootfs).arg("./usr/bin/etcdctl");
+    tar.args(["--extract", "--to-stdout", "--file"]).arg(rootfs).arg(format!("./usr/bin/{name}"));
     let done = tar.stdout(File::create(&unfinished)?).stderr(Stdio::null()).status()?;
     if !done.success() {
-        return Err("the image with tools has no etcdctl".into());
+        return Err(format!("the image has no {name}").into());
     }
     fs::set_permissions(&unfinished, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
     fs::rename(&unfinished, &program)?;

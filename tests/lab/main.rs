@@ -30,6 +30,7 @@ mod etcdctl;
 mod evidence;
 mod faulty;
 mod greps;
+mod guest;
 mod history;
 mod host;
 mod image;

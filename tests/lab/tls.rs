@@ -9,12 +9,15 @@ use rcgen::{
     KeyUsagePurpose,
 };
 
-use crate::node::{NODES, Node};
+use crate::node::{CLIENT_IP, NODES, Node};
 use crate::sh::{self, Result};
 use crate::state::Lab;
 
 /// The user of etcd that the alert agent asks as.
 pub const LOCKS: &str = "locks";
+
+/// The etcd at the client's place on the network.
+pub const GUEST: &str = "etcd-guest";
 
 /// Makes `ca.crt`, and `NAME.crt` and `NAME.key` for each node's etcd, the client, the alert agent and each BMC.
 pub fn create(lab: &Lab) -> Result<()> {
@@ -29,6 +32,7 @@ pub fn create(lab: &Lab) -> Result<()> {
     }
     // Of the machine that takes the second host's place in some scenarios.
     authority.issue_into(&dir, "bmc-node3", vec!["10.98.0.103".to_owned()])?;
+    authority.issue_into(&dir, GUEST, vec![CLIENT_IP.to_owned(), "127.0.0.1".to_owned(), "localhost".to_owned()])?;
     authority.issue_into(&dir, LOCKS, vec!["lab-locks".to_owned()])?;
     authority.issue_into(&dir, "client", vec!["lab-client".to_owned()])
 }

@@ -13,7 +13,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tandem::cluster::{Certificate, Collected, MovedAside};
 use tandem::decide::evidence::{
-    BootMemory, Confirmation, DataDir, History, Lineage, LogPosition, Note, PublishedState, Redundancy, RunningVoter,
+    BootMemory, Confirmation, DataDir, Guest, History, Lineage, LogPosition, Note, PublishedState, Redundancy,
+    RunningVoter,
 };
 use tandem::etcd::version::Version;
 use tandem::events::deliver::Cursor;
@@ -59,7 +60,8 @@ fn the_durable_note() {
 
 #[test]
 fn the_memory_of_a_boot() {
-    let voter = RunningVoter { cluster_id: 77, member_id: 11, lineage: lineage(1, "node1"), sole: true };
+    let voter =
+        RunningVoter { cluster_id: 77, member_id: 11, lineage: lineage(1, "node1"), sole: true, among_many: false };
     let memory =
         BootMemory { boot_id: BOOT.to_owned(), voter: Some(voter), promoted: true, start_failures: 3, in_vain: false };
     holds("boot-memory.json", &memory);
@@ -123,6 +125,15 @@ fn since_when_there_are_two_voters() {
     let read: Redundancy = written.trim_end().parse().unwrap();
     assert_eq!(read, Redundancy { is_redundant: true, since: 1_795_442_548 });
     assert_eq!(read.to_string(), written.trim_end());
+}
+
+#[test]
+fn who_votes_outside_of_the_pair() {
+    let written = sample("etcd_guest.txt");
+    let guest = Guest::parse(&written);
+    let (name, peer_url) = ("node3".to_owned(), "https://192.0.2.3:2380".to_owned());
+    assert_eq!(guest, Guest { name, peer_url, id: Some(0x8e9e_05c5_2164_694d) });
+    assert_eq!(guest.to_string(), written.trim_end());
 }
 
 #[test]

@@ -34,7 +34,7 @@ macro_rules! variants {
 variants! { name_of_move, MOVES, Move:
     Write, Replicate, Learn, Persist, Elect, Leave, StepDown, PowerCut, Destroy, Unblock, Boot, KillEtcd, KillAgent, CutLink,
     HealLink, Lag, CatchUp, Notice, Meet, Fence, Begin, Decide, Effect, GiveUp, Want, Confirm, Choose, Tell, Forget,
-    Hide, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage, CleanUp not because "it takes more faults than these searches have",
+    Hide, LoseGuest, GuestBack, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage, CleanUp not because "it takes more faults than these searches have",
 }
 
 variants! { name_of_begin, BEGINNINGS, Begin:
@@ -97,7 +97,7 @@ variants! { name_of_rule, RULES, Rule:
     PeerCameBack,
     PeerJoinedSince not because "it takes more faults than these searches have",
     PeerActiveButWithoutLeader,
-    MoreThanTwoVoters not because "nobody adds a third member in the model",
+    MoreThanTwoVoters,
     OnlyNode not because "the model has two nodes",
 }
 
@@ -151,7 +151,8 @@ variants! { name_of_step, STEPS, Step:
     RemoveDeleted not because "the model has no OpenShift",
     ListOurselvesAsLearner,
     PromoteLearner,
-    RemoveStranger not because "nobody adds a third member in the model",
+    RemoveStranger not because "nobody adds a learner of another name in the model",
+    GuestMakesPlace not because "the guest of the model votes from the beginning",
     DropBackups not because "the model's disks are never full",
     HandOverLeadership,
     LeaveBeforeStop,
@@ -181,7 +182,8 @@ variants! { name_of_wait, WAITS, Wait:
 variants! { name_of_health, HEALTHS, Health:
     VoterOfTwo,
     SoleVoter,
-    VoterAmong not because "nobody adds a third member in the model",
+    VoterAmong,
+    WithoutMajority,
     Learner,
     Alarm not because "no etcd in the model raises an alarm",
     LeaderlessPeerNotConfirmed,
@@ -277,6 +279,7 @@ fn everything_is_reached_or_has_a_reason_why_not() {
         Bounds { blank: true, operators: false, ..Bounds::of_search(1) },
         Bounds { promotable: true, ..Bounds::of_search(1) },
         Bounds { chooses: true, operators: false, ..Bounds::of_search(1) },
+        Bounds { guest: true, ..Bounds::of_search(2) },
         Bounds { tells: true, blank: true, operators: false, ..Bounds::of_search(1) },
         Bounds { hides: true, blank: true, operators: false, ..Bounds::of_search(1) },
     ] {

@@ -98,6 +98,16 @@ fn whole_searches_catch() {
     assert_caught(&alone, Bounds { unblocks: true, ..bounds(2) });
 }
 
+/// A third voter outside of the pair: its majority is left alone, whoever is lost.
+#[test]
+fn a_third_voter_is_left_to_raft() {
+    let guest = Bounds { guest: true, ..bounds(2) };
+    assert_eq!(wrong(Mutant::None, guest), None);
+    let caught = [("third-voter-overlooked", "beside a third voter")];
+    assert_caught(&caught, guest);
+    assert_caught(&caught, Bounds { stand_ins: false, ..guest });
+}
+
 /// Pacemaker bans a node whose starts have failed too often, until somebody cleans up.
 #[test]
 fn refusals_end_where_failures_add_up() {

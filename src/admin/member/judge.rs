@@ -151,7 +151,7 @@ impl Turn<'_> {
 
     fn stop(&self, node: &str) -> Result<Vec<Forbidden>, Failure> {
         let answer = match self.outlook {
-            Some(outlook) if self.membership.voters().count() <= 2 => may_stop(outlook),
+            Some(outlook) if self.is_the_pairs_own() => may_stop(outlook),
             _ => may_stop_among(self.membership, called(self.membership, node)?.id),
         };
         Ok(match answer {
@@ -159,6 +159,12 @@ impl Turn<'_> {
             Answer::No(hindrances) => hindrances.into_iter().map(Forbidden::MayNotStop).collect(),
             Answer::Unknown(doubts) => doubts.into_iter().map(Forbidden::StopUnknown).collect(),
         })
+    }
+
+    /// Whether nobody votes but the two nodes of a pair.
+    fn is_the_pairs_own(&self) -> bool {
+        let mut voters = self.membership.voters();
+        self.membership.voters().count() <= 2 && voters.all(|voter| voter.node.is_some())
     }
 
     /// In a pair the old node leaves before the new one joins: it is stopped, or it is gone and the other one serves alone.
@@ -184,7 +190,7 @@ impl Turn<'_> {
         };
         match wanted {
             // What Pacemaker stops leaves the membership first.
-            Wanted::Stop(node) if self.outlook.is_some() && voters <= 2 => {
+            Wanted::Stop(node) if self.outlook.is_some() && self.is_the_pairs_own() => {
                 let (gone, was_healthy) = without(node);
                 After::of(voters - gone.min(voters.saturating_sub(1)), healthy - was_healthy)
             }

@@ -64,7 +64,7 @@ struct Row {
 pub(super) fn run(arguments: &Arguments) -> Result<List, Failure> {
     let source = arguments.source.source()?;
     let mut seen = look::look(&source)?;
-    seen.membership.change = seen.membership.change.take().or(super::change_of(&arguments.source, &source));
+    super::of_cluster(&arguments.source, &source, &mut seen);
     Ok(List::of(&seen))
 }
 

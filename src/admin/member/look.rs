@@ -8,11 +8,13 @@ use std::time::Duration;
 use super::source::{Source, endpoint};
 use crate::admin::exit::Failure;
 use crate::clock::Deadline;
+use crate::cluster::Cluster;
 use crate::decide::evidence::MemberId;
 use crate::decide::members::{Health, MachineState, Member, Membership};
 use crate::etcd::blocking;
 use crate::etcd::client::{Credentials, Endpoint};
 use crate::etcd::members::{Heard, Listed, Said};
+use crate::health;
 use crate::openshift::machine::PATIENCE as PATIENCE_FOR_MACHINES;
 use crate::openshift::machines::Machines;
 
@@ -41,6 +43,31 @@ pub(super) struct Detail {
     pub(super) is_protected: Option<bool>,
     /// Where it answered.
     pub(super) endpoint: Option<Endpoint>,
+}
+
+impl Seen {
+    /// What the pair's cluster says of its members: whose change is under way, and who is outside of the pair.
+    pub(super) fn beside(&mut self, cluster: &Cluster) {
+        self.membership.change = self.membership.change.take().or_else(|| health::change_under_way(cluster));
+        let Some(guest) = health::guest(cluster) else { return };
+        self.expect_guest();
+        let is_it = |member: &&mut Member| member.node.is_none() && member.peer_urls.contains(&guest.peer_url);
+        self.membership.members.iter_mut().filter(is_it).for_each(|member| member.is_strange = false);
+    }
+
+    /// A third voter is to be, or is.
+    pub(super) fn expect_guest(&mut self) {
+        self.membership.guest = true;
+        self.membership.wanted = 3;
+    }
+}
+
+/// Where a healthy voter answered: the leader, or else another one, but not `except`.
+pub(super) fn voter(seen: &Seen, except: Option<MemberId>) -> Option<&Endpoint> {
+    let endpoint = |voter: &Member| seen.details.get(&voter.id)?.endpoint.as_ref();
+    let healthy = || seen.membership.voters().filter(|voter| voter.is_healthy() && Some(voter.id) != except);
+    let leader = healthy().find(|voter| seen.membership.leader == Some(voter.id)).and_then(endpoint);
+    leader.or_else(|| healthy().find_map(endpoint))
 }
 
 /// Asks everybody.
@@ -189,6 +216,7 @@ pub(super) fn assemble(source: &Source, reference: &Said, answers: &[(Endpoint, 
         change: others_change(source, reference),
         promote_max_lag: source.promote_max_lag,
         uses_hooks: false,
+        guest: false,
     };
     let lock = reference.change.as_ref().map(|lock| lock.key.clone());
     Seen { cluster_id: reference.cluster_id, lock, membership, details }

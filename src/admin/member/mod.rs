@@ -16,11 +16,11 @@ mod words;
 
 use clap::Subcommand;
 
+use self::look::Seen;
 use self::source::{Source, SourceArguments};
 use super::exit::{Exit, Failure};
 use super::report::show;
 use super::status;
-use crate::health;
 
 /// Shows and changes the members of an etcd, and says which change of them may be made now
 #[derive(Subcommand)]
@@ -62,9 +62,11 @@ fn shown_id(id: u64) -> String {
     format!("{id:x}")
 }
 
-/// A change that the cluster's property tells of, where the source is a pair.
-fn change_of(arguments: &SourceArguments, source: &Source) -> Option<String> {
-    source.pair.as_ref()?;
-    let cluster = status::ask(arguments.resource()).ok()?;
-    health::change_under_way(&cluster)
+/// What the cluster's properties tell of the members, where the source is a pair.
+fn of_cluster(arguments: &SourceArguments, source: &Source, seen: &mut Seen) {
+    if source.pair.is_some()
+        && let Ok(cluster) = status::ask(arguments.resource())
+    {
+        seen.beside(&cluster);
+    }
 }

@@ -135,12 +135,15 @@ pub(super) fn planned(wanted: &Wanted, arguments: &SourceArguments) -> Result<Pl
         return judge::plan(wanted, &seen, None);
     }
     let cluster = status::ask(arguments.resource())?;
-    seen.membership.change = seen.membership.change.take().or_else(|| health::change_under_way(&cluster));
+    seen.beside(&cluster);
     let node = match wanted {
         Wanted::Stop(node) | Wanted::Remove { node, .. } | Wanted::Removed(node) | Wanted::Promote(node) => node,
         Wanted::Replace { old, .. } => old,
         Wanted::Add(_) => return judge::plan(wanted, &seen, None),
     };
+    if seen.membership.members.iter().any(|member| member.node.is_none() && judge::is_called(member, node)) {
+        return judge::plan(wanted, &seen, None);
+    }
     if !health::names(&cluster).contains(node) {
         let known = health::names(&cluster).join(", ");
         return Err(Failure(format!("no node is called '{node}'; there are: {known}")));

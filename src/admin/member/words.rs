@@ -30,8 +30,11 @@ With --json, and without --dry-run, whose answer is that of 'tandem member plan'
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Add {
     /// The new member, and its address or peer URL
-    #[arg(value_name = "NAME=ADDRESS", value_parser = newcomer)]
-    new: Newcomer,
+    #[arg(value_name = "NAME=ADDRESS", value_parser = newcomer, required_unless_present = "outside")]
+    new: Option<Newcomer>,
+    /// A third member beside a pair, on a machine that no agent looks after: for whoever leaves the pair for three machines
+    #[arg(long, value_name = "NAME=URL", value_parser = newcomer, conflicts_with_all = ["new", "fence", "endpoints"])]
+    outside: Option<Newcomer>,
     /// In a pair, an option of its fence device, such as ip=ADDRESS or password_file=FILE; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, conflicts_with = "endpoints")]
     fence: Vec<(String, String)>,
@@ -118,6 +121,9 @@ pub(super) enum Order {
         fence: Vec<(String, String)>,
         links: Vec<IpAddr>,
     },
+    AddOutside {
+        new: Newcomer,
+    },
     Remove {
         node: String,
         allow_fewer_voters: bool,
@@ -142,14 +148,20 @@ impl Order {
         match self {
             Self::Remove { node, .. } => Some(node),
             Self::Replace { old, .. } => old.as_deref(),
-            Self::Add { .. } | Self::Promote { .. } => None,
+            Self::Add { .. } | Self::AddOutside { .. } | Self::Promote { .. } => None,
         }
     }
 }
 
 impl Add {
     pub(super) fn order(&self) -> (Order, &Shared) {
-        (Order::Add { new: self.new.clone(), fence: self.fence.clone(), links: self.links.clone() }, &self.shared)
+        // One of the two was typed.
+        let new = self.new.clone().unwrap_or_else(|| Newcomer { name: String::new(), peer_url: String::new() });
+        let order = match self.outside.clone() {
+            Some(new) => Order::AddOutside { new },
+            None => Order::Add { new, fence: self.fence.clone(), links: self.links.clone() },
+        };
+        (order, &self.shared)
     }
 }
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DataDir, MemberId, NodeName};
+use super::{DataDir, Member, MemberId, NodeName};
 use crate::decide::fact::Fact;
 
 /// The part of the CIB that matters here.
@@ -49,9 +49,23 @@ pub struct Cib {
     /// The node whose data an operator chose where the histories split.
     #[serde(default)]
     pub primary: Option<NodeName>,
+    /// The third member, outside of the pair, where an administrator named one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<Guest>,
     /// What this node published for others, and what others asked of it.
     #[serde(default)]
     pub others: Others,
+}
+
+/// A member at none of the two nodes, as the cluster property `etcd_guest` names it: the pair's third voter, or on its way to be.
+/// No agent starts it, stops it or fences its machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Guest {
+    pub name: String,
+    /// Empty where the property is not understood.
+    pub peer_url: String,
+    /// Written down before it may vote. Data that is read offline tells members by nothing else.
+    pub id: Option<MemberId>,
 }
 
 impl Cib {
@@ -114,6 +128,33 @@ pub struct Others {
 pub struct Identity {
     pub cluster_id: u64,
     pub member_id: MemberId,
+}
+
+/// `NAME=URL`, and behind a space the member's id once it is listed.
+impl fmt::Display for Guest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.peer_url)?;
+        self.id.map_or(Ok(()), |id| write!(f, " {id:x}"))
+    }
+}
+
+impl Guest {
+    /// Whoever wrote something else there named somebody all the same: it is a guest at an address that is not known.
+    pub fn parse(text: &str) -> Self {
+        let (place, id) = text.trim().split_once(' ').map_or((text.trim(), None), |(place, id)| (place, Some(id)));
+        let id = id.map(|id| u64::from_str_radix(id.trim(), 16));
+        match (place.split_once('='), id.transpose()) {
+            (Some((name, url)), Ok(id)) if !name.is_empty() && url.contains("://") => {
+                Self { name: name.to_owned(), peer_url: url.to_owned(), id }
+            }
+            _ => Self { name: text.to_owned(), ..Self::default() },
+        }
+    }
+
+    /// Whether an entry of the list that is neither node's is this one.
+    pub fn is(&self, entry: &Member) -> bool {
+        self.id == Some(entry.id) || self.peer_url.is_empty() || entry.peer_urls.contains(&self.peer_url)
+    }
 }
 
 /// How Pacemaker sees the peer's machine.

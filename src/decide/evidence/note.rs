@@ -68,4 +68,7 @@ pub struct RunningVoter {
     pub lineage: Lineage,
     /// Whether it was the only voter.
     pub sole: bool,
+    /// Whether a majority of three or more could acknowledge without it: then it proves nothing of what it holds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub among_many: bool,
 }

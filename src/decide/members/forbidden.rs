@@ -19,6 +19,8 @@ pub enum Forbidden {
         member: String,
         why: String,
     },
+    /// A third voter beside a pair of which one half votes.
+    HalfAPair,
     NoReplacement {
         member: String,
         wanted: usize,
@@ -115,7 +117,7 @@ impl Forbidden {
         match self {
             Self::TooMany { .. } => "M1",
             Self::LearnerListed { .. } => "M2",
-            Self::UnhealthyBeside { .. } => "M3",
+            Self::UnhealthyBeside { .. } | Self::HalfAPair => "M3",
             Self::NoReplacement { .. } => "M4",
             Self::CannotCommit { .. } | Self::QuorumWouldGo { .. } => "M5",
             Self::UnhealthyFirst { .. } => "M6",
@@ -149,6 +151,7 @@ impl Forbidden {
                 | Self::Lags { .. }
                 | Self::NotApplied { .. }
                 | Self::Unconfirmed
+                | Self::HalfAPair
                 | Self::NoLeader { .. }
         )
     }
@@ -168,6 +171,7 @@ impl Forbidden {
             Self::UnhealthyBeside { member, .. } => {
                 format!("start etcd on {member}, or 'tandem member replace {member}'")
             }
+            Self::HalfAPair => "start the other node, and wait until it votes: 'tandem status'".to_owned(),
             Self::NoReplacement { member, .. } => {
                 format!("'tandem member replace {member}', or '--allow-fewer-voters' where nothing is to replace it")
             }
@@ -226,6 +230,7 @@ impl fmt::Display for Forbidden {
             Self::UnhealthyBeside { member, why } => {
                 write!(f, "nothing is added or promoted while the voter {member} is not healthy: {why}")
             }
+            Self::HalfAPair => f.write_str("one node of the pair votes, and a third voter comes once both do"),
             Self::NoReplacement { member, wanted } => {
                 write!(f, "{member} is healthy, {wanted} voters are wanted, and nothing that votes replaces it")
             }

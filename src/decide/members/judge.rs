@@ -1,7 +1,7 @@
 //! Whether one step may be taken now.
 
 use super::{Forbidden, Health, MachineState, Member, Membership, Newcomer, Step, Words, quorum};
-use crate::decide::evidence::MemberId;
+use crate::decide::evidence::{MemberId, NodeName};
 
 /// A step that may be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,7 @@ impl<'a> Look<'a> {
         if let Some(known) = self.membership.at(&newcomer.peer_url) {
             return Err(Forbidden::AddressInUse { url: newcomer.peer_url.clone(), member: known.shown() });
         }
+        self.pair_is_complete(None)?;
         if let Some(learner) = self.membership.learners().next() {
             return Err(Forbidden::LearnerListed { learner: learner.shown() });
         }
@@ -66,7 +67,8 @@ impl<'a> Look<'a> {
     fn promote(&self, id: MemberId) -> Result<Passed, Forbidden> {
         self.quorum()?;
         self.settled()?;
-        self.learner(id)?;
+        let learner = self.learner(id)?;
+        self.pair_is_complete(learner.node.as_ref())?;
         let (voters, wanted) = (self.membership.voters().count(), self.membership.wanted);
         if voters >= self.membership.room() {
             return Err(Forbidden::TooMany { members: voters, wanted, is_pair: self.membership.is_pair });
@@ -202,6 +204,12 @@ impl<'a> Look<'a> {
             Some(member) => Err(Forbidden::NotApplied { member: member.shown() }),
             None => Ok(()),
         }
+    }
+
+    /// M3 of a third voter, which has no node: beside half a pair it would be a second one, whose loss no agent makes up for.
+    fn pair_is_complete(&self, node: Option<&NodeName>) -> Result<(), Forbidden> {
+        let voting = self.membership.voters().filter(|voter| voter.node.is_some()).count();
+        if self.membership.guest && node.is_none() && voting < 2 { Err(Forbidden::HalfAPair) } else { Ok(()) }
     }
 
     /// M3, and M12 for it.

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | M1 | never more members than wanted, and one more while one is replaced; none more in a pair |
 //! | M2 | a new member is a learner, and there is one at a time |
-//! | M3 | nothing is added or promoted beside an unhealthy voter, but the one that is to be replaced |
+//! | M3 | nothing is added or promoted beside an unhealthy voter, but the one that is to be replaced; nor a third voter beside half a pair |
 //! | M4 | a healthy voter goes only once its replacement votes, or at an operator's word |
 //! | M5 | a majority commits the change, and the healthy voters are a majority afterwards |
 //! | M6 | unhealthy members go before healthy ones, and before what replaces them is listed |
@@ -48,6 +48,8 @@ pub struct Membership {
     pub promote_max_lag: u64,
     /// Whether voters' Machines carry a hook that holds their deletion up.
     pub uses_hooks: bool,
+    /// Whether a third voter, outside of the pair, is to be, or is.
+    pub guest: bool,
 }
 
 /// A member.

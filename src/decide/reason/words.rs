@@ -166,6 +166,12 @@ impl fmt::Display for Step {
             Self::RemoveStranger { id } => {
                 write!(f, "removing the learner {id:x}, which is at neither node's address, to make place for the peer")
             }
+            Self::GuestMakesPlace { id } => {
+                write!(
+                    f,
+                    "removing the learner {id:x}, the guest's, to make place for the pair's own node: etcd has one for a learner"
+                )
+            }
             Self::DropBackups { names, needed_bytes } => {
                 write!(
                     f,
@@ -233,6 +239,10 @@ impl fmt::Display for Health {
             Self::LeaderlessPeerNotConfirmed { peer } => {
                 write!(f, "etcd has no leader; waiting until {peer} is back or confirmed stopped or fenced")
             }
+            Self::WithoutMajority { others } => write!(
+                f,
+                "etcd has no leader and waits for a majority of its voters: start {others}; beside a third voter nothing is forced"
+            ),
             Self::NotRunning => write!(f, "etcd does not run here"),
             Self::Stopped => write!(f, "etcd is stopped"),
         }

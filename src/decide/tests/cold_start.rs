@@ -14,8 +14,8 @@ fn both(first: &PublishedState, second: &PublishedState) -> (ColdStart, ColdStar
     (answer(first, second, &cluster(true)), answer(second, first, &cluster(false)))
 }
 
-fn cluster(i_am_first: bool) -> Cluster {
-    Cluster { i_am_first, recorded: false, forks: 0, chosen: Chosen::Nobody }
+fn cluster(i_am_first: bool) -> Cluster<'static> {
+    Cluster { i_am_first, recorded: false, forks: 0, chosen: Chosen::Nobody, guest: None }
 }
 
 fn normally(rule: Rule) -> ColdStart {

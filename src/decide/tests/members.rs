@@ -156,6 +156,33 @@ fn rows() -> Vec<Row> {
     [rows_of_what_is_added(), rows_of_learners(), rows_of_who_goes()].concat()
 }
 
+/// Beside one node's voter it would be a second one that no agent looks after.
+#[test]
+fn a_third_voter_comes_to_a_whole_pair() {
+    let pair = |voters: usize| {
+        let mut pair = Membership { is_pair: true, guest: true, wanted: 3, ..healthy(voters) };
+        pair.members.iter_mut().take(2).for_each(|member| member.node = Some(member.name.clone()));
+        pair
+    };
+    let judged = |membership: &Membership, step: &Step| judge(membership, step, None, &Words::default()).err();
+    let beside = |mut membership: Membership, learner: Member| {
+        membership.members.push(learner);
+        judged(&membership, &promote(0))
+    };
+    assert_eq!(judged(&pair(2), &add(0)), None);
+    assert_eq!(judged(&pair(1), &add(0)), Some(Forbidden::HalfAPair));
+    assert_eq!(beside(pair(2), learner()), None);
+    assert_eq!(beside(pair(1), learner()), Some(Forbidden::HalfAPair));
+    let mut with_guest = pair(2);
+    with_guest.members[1].node = None;
+    assert_eq!(
+        beside(with_guest, Member { node: Some("node2".to_owned()), ..learner() }),
+        None,
+        "the peer is no third one"
+    );
+    assert!(matches!(judged(&pair(3), &add(0)), Some(Forbidden::TooMany { .. })), "and no fourth");
+}
+
 fn rows_of_what_is_added() -> Vec<Row> {
     vec![
         ("one more while one is replaced", same, add, nothing, ALL("")),

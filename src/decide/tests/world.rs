@@ -47,6 +47,7 @@ pub(super) fn at_rest() -> Evidence {
             own_alarm: None,
             redundancy: Fact::NotAsked,
             primary: None,
+            guest: None,
             others: Others { node_ip: Some("192.0.2.1".to_owned()), ..Others::default() },
         }),
         launching: Fact::Known(false),
@@ -206,7 +207,13 @@ impl Evidence {
     pub(super) fn seen_voting(mut self) -> Self {
         self.boot_memory = Fact::Known(BootMemory {
             boot_id: self.boot_id.clone(),
-            voter: Some(RunningVoter { cluster_id: CLUSTER, member_id: ME, lineage: Lineage::default(), sole: false }),
+            voter: Some(RunningVoter {
+                cluster_id: CLUSTER,
+                member_id: ME,
+                lineage: Lineage::default(),
+                sole: false,
+                among_many: false,
+            }),
             ..BootMemory::default()
         });
         let own = PublishedState { claims: true, ..record(history(ME, &[ME, PEER], &[])) };

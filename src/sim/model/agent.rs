@@ -1,8 +1,9 @@
 //! The agent in the model: rounds as `agent::rounds` has them, with [`decide::decide`] itself in the middle. One move is
 //! one look with its decision, or one effect, so that a crash can come between any two of them.
 
+use super::log::GUEST;
 use super::members::Reply;
-use super::steps::{Steps, Then, Todo};
+use super::steps::{Step, Steps, Then, Todo};
 use super::timing::{MOMENTS, When};
 use super::view::{self, View};
 use super::world::{Action, BANNED, Blind, NAMES, Node, Run, World};
@@ -156,7 +157,7 @@ pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: I
         return Ok(finish(sim, world, n, steps.then)? || was_blind);
     }
     if sim.judges() {
-        check_plan(sim, world, n, steps)?;
+        check_plan(sim, world, n, action, steps)?;
     }
     world.nodes[n].action = Some(Action { plan: Some((plan, 0)), ..action });
     Ok(true)
@@ -164,7 +165,7 @@ pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: I
 
 /// Asserts that backing data up, or forcing a new cluster, is safe when it is decided, whatever happens before the
 /// effect.
-fn check_plan(sim: &Sim, world: &World, n: usize, plan: &Steps) -> Result<(), Violation> {
+fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) -> Result<(), Violation> {
     let (me, peer) = (&world.nodes[n], &world.nodes[1 - n]);
     if plan.moves_aside && !peer.etcd.is_led() {
         return Err(Violation::new(format!(
@@ -172,6 +173,9 @@ fn check_plan(sim: &Sim, world: &World, n: usize, plan: &Steps) -> Result<(), Vi
             NAMES[n],
             NAMES[1 - n]
         )));
+    }
+    if me.data.newest(&sim.logs).conf.votes(GUEST) {
+        check_beside_a_guest(n, action.request, plan)?;
     }
     let is_there = me.cib.machine[1 - n] == PeerNode::Online;
     let unconfirmed = !is_there && !pacemaker::is_confirmed_down(&me.cib, 1 - n);
@@ -185,6 +189,19 @@ fn check_plan(sim: &Sim, world: &World, n: usize, plan: &Steps) -> Result<(), Vi
         )));
     }
     Ok(())
+}
+
+/// Asserts that a third voter's majority is left alone: nobody is forced or voted for, and no etcd is stopped but where Pacemaker
+/// stops it.
+fn check_beside_a_guest(n: usize, request: Request, plan: &Steps) -> Result<(), Violation> {
+    let stops = matches!(request, Request::Monitor | Request::Notify) && plan.steps.contains(&Step::StopContainer);
+    let what = match plan {
+        Steps { forces: true, .. } => "is to force a new cluster",
+        Steps { stands_in: true, .. } => "is to vote for its peer",
+        _ if stops => "stops its etcd",
+        _ => return Ok(()),
+    };
+    Err(Violation::new(format!("{} {what} beside a third voter", NAMES[n])))
 }
 
 /// Whether the next effect of a plan can happen.

@@ -85,12 +85,12 @@ pub(super) fn etcd(answer: Heard) -> Fact<Etcd> {
 
 fn members(conf: Conf) -> Vec<Member> {
     let member = |mid: Mid| {
-        let node = log::node_of(mid);
+        let node = NAMES.get(log::node_of(mid));
         let started = conf.started & log::bit(mid) != 0;
         Member {
             id: mid.into(),
-            name: if started { NAMES[node].to_owned() } else { String::new() },
-            peer_urls: vec![peer_url(node)],
+            name: if started { (*node.unwrap_or(&GUEST_NAME)).to_owned() } else { String::new() },
+            peer_urls: vec![if node.is_some() { peer_url(log::node_of(mid)) } else { guest_url() }],
             is_learner: conf.learners & log::bit(mid) != 0,
         }
     };
@@ -114,6 +114,13 @@ const RELEASE: Version = Version { minor: 6, patch: 0 };
 
 pub(super) fn peer_url(node: usize) -> String {
     format!("https://{}:2380", NAMES[node])
+}
+
+/// What the guest is called.
+pub(super) const GUEST_NAME: &str = "guest";
+
+pub(super) fn guest_url() -> String {
+    format!("https://{GUEST_NAME}:2380")
 }
 
 pub(super) fn mids(set: u16) -> impl Iterator<Item = Mid> {

@@ -1,6 +1,6 @@
 //! etcd in the model: elections, replication, membership, and what a process leaves on its disk when it ends.
 
-use super::log::{self, Conf, Data, Entry, Mid, bit, first_mid};
+use super::log::{self, Conf, Data, Entry, GUEST, Mid, bit, first_mid};
 use super::world::{Damage, Mode, NAMES, Run, Word, World};
 use crate::sim::{Sim, Violation};
 
@@ -14,7 +14,7 @@ pub fn settle(sim: &mut Sim, world: &mut World) {
     for n in 0..2 {
         let conf = applied(sim, world, n);
         let has_a_quorum = conf.has_one_voter() || is_followed(world, n, conf) || sim.is_stood_in_for(world, n);
-        let has_a_quorum = has_a_quorum || world.nodes[n].lingers;
+        let has_a_quorum = has_a_quorum || world.nodes[n].lingers || has_the_guest(world, conf);
         let may_lead = conf.votes(world.nodes[n].data.mid) && has_a_quorum;
         if world.nodes[n].etcd == Run::Leader && !may_lead {
             world.nodes[n].etcd = Run::Leaderless;
@@ -63,6 +63,34 @@ fn tear(sim: &mut Sim, world: &mut World, n: usize) {
 fn is_followed(world: &World, leader: usize, conf: Conf) -> bool {
     let other = &world.nodes[1 - leader];
     world.link && other.etcd == Run::Follower && conf.votes(other.data.mid)
+}
+
+/// Whether the guest votes there, and acknowledges what it is sent. It has no log of its own here: a leader that it follows has
+/// committed at once what it takes, and whoever it votes for has what was committed ([`what_the_guest_knows`]).
+pub(in crate::sim) fn has_the_guest(world: &World, conf: Conf) -> bool {
+    world.guest && conf.votes(GUEST)
+}
+
+/// The guest comes back, and has the leader's log soon.
+pub(in crate::sim) fn guest_is_back(sim: &Sim, world: &mut World) -> bool {
+    let is_news = !std::mem::replace(&mut world.guest, true) && (0..2).any(|n| newest(sim, world, n).votes(GUEST));
+    if let Some(n) = leader(world).filter(|n| has_the_guest(world, applied(sim, world, *n))) {
+        commit_all(sim, world, n);
+    }
+    is_news
+}
+
+fn newest(sim: &Sim, world: &World, n: usize) -> Conf {
+    world.nodes[n].data.newest(&sim.logs).conf
+}
+
+/// The committed part of the other node's log, where `n` lacks some of it. Of three voters two have what is committed: what `n` has
+/// not, the guest has, and gives it to `n` before it votes for it.
+fn what_the_guest_knows(sim: &Sim, world: &World, n: usize) -> Option<Vec<Entry>> {
+    let (me, other) = (&world.nodes[n].data, &world.nodes[1 - n].data);
+    let committed = &other.entries(&sim.logs)[..usize::from(other.commit)];
+    let is_lacking = me.cluster == other.cluster && !me.entries(&sim.logs).starts_with(committed);
+    is_lacking.then(|| committed.to_vec())
 }
 
 pub(in crate::sim) fn applied(sim: &Sim, world: &World, n: usize) -> Conf {
@@ -130,7 +158,8 @@ pub fn forget_write(sim: &mut Sim, world: &mut World, number: u8) -> bool {
 pub(in crate::sim) fn append(sim: &mut Sim, world: &mut World, n: usize, entry: Entry) {
     world.nodes[n].data.append(&mut sim.logs, entry);
     changed(world, n);
-    if applied(sim, world, n).has_one_voter() || sim.is_stood_in_for(world, n) {
+    let conf = applied(sim, world, n);
+    if conf.has_one_voter() || sim.is_stood_in_for(world, n) || has_the_guest(world, conf) {
         commit_all(sim, world, n);
     }
 }
@@ -146,6 +175,10 @@ fn changed(world: &mut World, n: usize) {
 fn commit_all(sim: &Sim, world: &mut World, n: usize) {
     let data = &mut world.nodes[n].data;
     data.commit = data.len(&sim.logs);
+    if data.newest(&sim.logs).conf.votes(GUEST) {
+        // Whoever ends here, the guest has it: see `what_the_guest_knows`.
+        data.durable = data.commit;
+    }
     world.acked |= data.applied(&sim.logs).writes;
 }
 
@@ -165,7 +198,8 @@ fn may_replicate(sim: &Sim, world: &World) -> bool {
     let is_current = world.nodes[1 - n].etcd == Run::Follower
         && leads.log == other.log
         && (leads.commit == leads.len(&sim.logs) || !conf.votes(other.mid));
-    conf.lists(other.mid) && !is_current && is_prefix(sim, *other, *leads)
+    // With a third voter, what a former leader alone has may have to give way.
+    conf.lists(other.mid) && !is_current && (conf.votes(GUEST) || is_prefix(sim, *other, *leads))
 }
 
 /// The leader's entries reach the other member, which joins it or goes on following it.
@@ -181,6 +215,7 @@ pub fn replicate(sim: &mut Sim, world: &mut World) -> bool {
     node.data.folded = folded;
     if node.data.log != log {
         node.data.log = log;
+        node.data.commit = node.data.commit.min(node.data.len(&sim.logs));
         node.data.durable = node.data.commit;
         changed(world, 1 - n);
     }
@@ -201,6 +236,9 @@ fn heard(sim: &Sim, world: &World, leader: usize) -> u8 {
 fn may_learn(sim: &Sim, world: &World) -> bool {
     let Some(n) = leader(world).filter(|n| world.nodes[1 - n].etcd == Run::Follower) else { return false };
     let (follower, known) = (&world.nodes[1 - n].data, heard(sim, world, n));
+    if !is_prefix(sim, *follower, world.nodes[n].data) {
+        return false;
+    }
     follower.commit != known || follower.durable != known
 }
 
@@ -231,34 +269,54 @@ pub fn persist(sim: &Sim, world: &mut World, n: usize) -> bool {
 
 /// Whether `n` would win an election.
 fn may_be_elected(sim: &Sim, world: &World, n: usize) -> bool {
-    let (me, other) = (&world.nodes[n], &world.nodes[1 - n]);
+    let me = &world.nodes[n];
     if !matches!(me.etcd, Run::Fresh | Run::Leaderless) {
         return false;
     }
     let conf = applied(sim, world, n);
-    let gets_the_vote = || {
-        world.link
-            && matches!(other.etcd, Run::Fresh | Run::Leaderless)
-            && conf.votes(other.data.mid)
-            && other.data.cluster == me.data.cluster
-            && is_prefix(sim, other.data, me.data)
-    };
-    conf.votes(me.data.mid) && (conf.has_one_voter() || gets_the_vote())
+    conf.votes(me.data.mid)
+        && (conf.has_one_voter() || gets_the_peers_vote(sim, world, n, conf) || gets_the_guests_vote(world, n, conf))
+}
+
+fn gets_the_peers_vote(sim: &Sim, world: &World, n: usize, conf: Conf) -> bool {
+    let (me, other) = (&world.nodes[n], &world.nodes[1 - n]);
+    // Of two logs with entries of their own the one is newer that has what was committed.
+    let is_newer =
+        || conf.votes(GUEST) && !is_prefix(sim, me.data, other.data) && what_the_guest_knows(sim, world, n).is_none();
+    world.link
+        && matches!(other.etcd, Run::Fresh | Run::Leaderless)
+        && conf.votes(other.data.mid)
+        && other.data.cluster == me.data.cluster
+        && (is_prefix(sim, other.data, me.data) || is_newer())
+}
+
+/// It follows a leader that has its vote, and gives it to nobody else.
+fn gets_the_guests_vote(world: &World, n: usize, conf: Conf) -> bool {
+    has_the_guest(world, conf) && world.nodes[1 - n].etcd != Run::Leader
 }
 
 /// `n` asks for votes, and gets what it needs.
-pub fn elect(sim: &Sim, world: &mut World, n: usize) -> bool {
+pub fn elect(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     if !may_be_elected(sim, world, n) {
         return false;
     }
+    let conf = applied(sim, world, n);
+    let by_the_peer = !conf.has_one_voter() && gets_the_peers_vote(sim, world, n, conf);
+    let by_the_guest = has_the_guest(world, conf);
+    if let Some(entries) = what_the_guest_knows(sim, world, n).filter(|_| by_the_guest && !by_the_peer) {
+        world.nodes[n].data.log = sim.logs.id(entries);
+    }
     world.nodes[n].etcd = Run::Leader;
-    if applied(sim, world, n).has_one_voter() {
+    if by_the_guest {
+        commit_all(sim, world, n);
+    }
+    if conf.has_one_voter() {
         if world.words & (1 << n) != 0 {
             let held = world.nodes[n].data.newest(&sim.logs).writes;
             give_up(sim, world, n, held);
         }
         commit_all(sim, world, n);
-    } else {
+    } else if by_the_peer {
         world.nodes[1 - n].etcd = Run::Follower;
     }
     true
@@ -379,6 +437,9 @@ fn bootstrap(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation
 fn force(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let name = NAMES[n];
     let mut data = world.nodes[n].data;
+    if newest(sim, world, n).votes(GUEST) {
+        return Err(Violation::new(format!("{name}: a new cluster is forced without the third voter")));
+    }
     let held = data.newest(&sim.logs).writes;
     let kept = data.entries(&sim.logs)[..usize::from(data.commit)].to_vec();
     let conf = data.applied(&sim.logs).conf;

@@ -1,7 +1,7 @@
 //! The initial states of a search, and what counts as a good state to end in.
 
 use super::etcd;
-use super::log::{Conf, Data, Entry, bit, first_mid};
+use super::log::{Conf, Data, Entry, GUEST, Mid, bit, first_mid};
 use super::view::THIS_BOOT;
 use super::world::{HISTORY, NAMES, Run, Wanted, World};
 use crate::decide::evidence::{BootMemory, DataDir, History, Lineage, Note, PeerAgent, PublishedState, RunningVoter};
@@ -20,11 +20,15 @@ pub enum Beginning {
     Blank,
     /// Two histories, each of a voter that ran standalone.
     Parted,
+    /// Two voters and the guest; node1 leads, or node2.
+    Guest,
+    GuestSecondLeads,
 }
 
 impl Beginning {
     /// Each of them.
-    pub const ALL: [Self; 4] = [Self::Voters, Self::SecondLeads, Self::Blank, Self::Parted];
+    pub const ALL: [Self; 6] =
+        [Self::Voters, Self::SecondLeads, Self::Blank, Self::Parted, Self::Guest, Self::GuestSecondLeads];
 
     /// The first line of a scenario.
     pub fn text(self) -> &'static str {
@@ -33,6 +37,8 @@ impl Beginning {
             Self::SecondLeads => "begin with two voters, and node2 leads",
             Self::Blank => "begin with blank",
             Self::Parted => "begin with two histories",
+            Self::Guest => "begin with a guest",
+            Self::GuestSecondLeads => "begin with a guest, and node2 leads",
         }
     }
 
@@ -46,20 +52,35 @@ impl Beginning {
             }
             Self::Blank => blank(sim),
             Self::Parted => parted(sim),
+            Self::Guest => with_guest(sim),
+            Self::GuestSecondLeads => {
+                let world = with_guest(sim);
+                rename::renamed(sim, &world, &Renaming::swap())
+            }
         }
     }
 }
 
 /// Two voters with a leader, and Pacemaker at rest.
 pub fn healthy(sim: &mut Sim) -> World {
-    let mids = [first_mid(0), first_mid(1)];
-    let voters = bit(mids[0]) | bit(mids[1]);
+    voting(sim, &[first_mid(0), first_mid(1)])
+}
+
+/// The same with a third voter, outside of the pair.
+pub fn with_guest(sim: &mut Sim) -> World {
+    World { guest: true, ..voting(sim, &[first_mid(0), first_mid(1), GUEST]) }
+}
+
+/// `mids` vote, first those of the two nodes.
+fn voting(sim: &mut Sim, mids: &[Mid]) -> World {
+    let voters = mids.iter().fold(0, |voters, mid| voters | bit(*mid));
+    let among_many = mids.len() > 2;
     let conf = Conf { voters, learners: 0, started: voters };
     let log = sim.logs.id(vec![Entry::Base { writes: HISTORY, conf }]);
     let mut world = World { acked: HISTORY, ..blank(sim) };
     for n in 0..2 {
         let (cluster_id, member_id) = (u64::from(CLUSTER), u64::from(mids[n]));
-        let voter = RunningVoter { cluster_id, member_id, lineage: Lineage::default(), sole: false };
+        let voter = RunningVoter { cluster_id, member_id, lineage: Lineage::default(), sole: false, among_many };
         let promoted = sim.bounds.promotable;
         let memory =
             BootMemory { boot_id: THIS_BOOT.to_owned(), voter: Some(voter), promoted, ..BootMemory::default() };
@@ -69,7 +90,7 @@ pub fn healthy(sim: &mut Sim) -> World {
             last_term: 1,
             last_index: 0,
             commit_index: 0,
-            voters: mids.into_iter().map(u64::from).collect(),
+            voters: mids.iter().copied().map(u64::from).collect(),
             learners: std::collections::BTreeSet::new(),
             has_left: false,
             database_ahead: None,
@@ -136,6 +157,6 @@ pub fn is_good(sim: &Sim, world: &World) -> bool {
         && world.nodes.iter().all(|node| node.etcd.is_led() && !node.failed && node.wanted == Wanted::Running)
         && world.nodes.iter().all(|node| node.promoted == sim.bounds.promotable)
         && (0..2).all(|n| world.nodes[n].cib.agent[n] == PeerAgent::Active && conf(n).votes(world.nodes[n].data.mid))
-        && conf(0).voters.count_ones() == 2
+        && (conf(0).voters & !bit(GUEST)).count_ones() == 2
         && world.nodes[0].data.log == world.nodes[1].data.log
 }

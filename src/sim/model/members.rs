@@ -54,7 +54,8 @@ pub fn change(sim: &mut Sim, world: &mut World, via: usize, from: usize, entry: 
         return Reply::Failed;
     }
     etcd::append(sim, world, leader, entry);
-    let is_committed = etcd::applied(sim, world, leader).has_one_voter();
+    let applied = etcd::applied(sim, world, leader);
+    let is_committed = applied.has_one_voter() || etcd::has_the_guest(world, applied);
     if is_committed || matches!(entry, Entry::Promote(_)) { Reply::Done } else { Reply::NotYet }
 }
 

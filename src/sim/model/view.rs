@@ -1,14 +1,14 @@
 //! What one node sees, as the agent's own [`Evidence`]. A [`View`] holds the same facts without strings, so that equal
 //! situations are decided once.
 
+use super::answers::{GUEST_NAME, answer, etcd, guest_url, leaderless, mids, peer_url, told};
 pub(in crate::sim) use super::answers::{Heard, Told};
-use super::answers::{answer, etcd, leaderless, mids, peer_url, told};
 use super::log::{self, Conf, Mid};
 use super::timing::budget_ms;
 use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Vars, Word, World};
 use crate::decide::Request;
 use crate::decide::evidence::{
-    self, Confirmation, Container, DataDir, Evidence, FailedStarts, History, Identity, Lineage, LogPosition,
+    self, Confirmation, Container, DataDir, Evidence, FailedStarts, Guest, History, Identity, Lineage, LogPosition,
     NodeAddress, NodeName, Notify, Recovery,
 };
 use crate::decide::fact::Fact;
@@ -76,6 +76,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         unheard: _,
         writes: _,
         faults: _,
+        guest: _,
     } = world;
     let Node {
         cib,
@@ -126,8 +127,13 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
             (false, true) => answer(sim, world, 1 - me),
         },
         blind: *blind,
-        leaderless: peer_is_gone.then(|| told(sim, world, me, *led)).flatten(),
+        leaderless: (peer_is_gone || remembers_many(sim, *memory)).then(|| told(sim, world, me, *led)).flatten(),
     }
+}
+
+/// Whether this boot saw it vote among three or more: then it is asked without a leader, too.
+fn remembers_many(sim: &Sim, memory: Id) -> bool {
+    sim.memories.get(memory).voter.as_ref().is_some_and(|voter| voter.among_many)
 }
 
 /// Drops what Pacemaker says about this node itself, as [`cib`] does not report it.
@@ -289,6 +295,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
         own_alarm: None,
         redundancy: Fact::NotAsked,
         primary: cib.primary.map(name),
+        guest: sim.bounds.guest.then(guest),
         others: evidence::Others {
             force_on_me: cib.told[me],
             force_on_peer: cib.told[peer],
@@ -302,6 +309,11 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
 fn listed_learner(own: Heard) -> Option<NodeName> {
     let Heard::Etcd { conf, .. } = own else { return None };
     mids(conf.learners).next().map(|mid| NAMES[log::node_of(mid)].to_owned())
+}
+
+/// The cluster property, which stays.
+fn guest() -> Guest {
+    Guest { name: GUEST_NAME.to_owned(), peer_url: guest_url(), id: Some(log::GUEST.into()) }
 }
 
 fn name(node: u8) -> NodeName {

@@ -37,6 +37,8 @@ pub struct World {
     /// Which writes were begun, and how many faults are left.
     pub writes: u8,
     pub faults: u8,
+    /// Whether the guest's etcd runs and reaches whoever runs; always false where there is none.
+    pub guest: bool,
 }
 
 impl World {
@@ -87,6 +89,7 @@ impl World {
         unheard: 0,
         writes: 0,
         faults: 0,
+        guest: false,
     };
 }
 
@@ -132,6 +135,7 @@ impl Hash for World {
             unheard: _,
             writes,
             faults,
+            guest: _,
         } = self;
         for node in nodes {
             let Node {

@@ -53,12 +53,15 @@ pub enum Move {
     Forget(usize),
     /// The next look of an agent does not find something out.
     Hide(usize, Blind),
+    /// The guest is lost to both nodes, and is back.
+    LoseGuest,
+    GuestBack,
 }
 
 /// Every move that there is.
 pub fn all() -> Vec<Move> {
     let mut moves = vec![Move::Write, Move::Replicate, Move::Learn, Move::CutLink, Move::HealLink];
-    moves.extend([Move::CatchUp, Move::Notice]);
+    moves.extend([Move::CatchUp, Move::Notice, Move::LoseGuest, Move::GuestBack]);
     for n in 0..2 {
         moves.extend([Move::Persist(n), Move::Elect(n), Move::Leave(n), Move::PowerCut(n), Move::Boot(n)]);
         moves.extend([Move::StepDown(n), Move::Destroy(n), Move::Unblock(n)]);
@@ -106,6 +109,7 @@ impl Move {
                 | Self::Tell(_)
                 | Self::Forget(_)
                 | Self::Hide(..)
+                | Self::LoseGuest
                 | Self::Want(_, Wanted::Standby | Wanted::Shutdown)
         )
     }
@@ -143,6 +147,8 @@ impl Move {
             Self::Choose(_) => 27,
             Self::Tell(_) => 28,
             Self::Hide(_, what) => 29 + what as usize,
+            Self::LoseGuest => 36,
+            Self::GuestBack => 37,
             Self::EndStack(_) => 54,
             Self::KillStack(_) => 55,
             Self::StackBack(_) => 56,
@@ -196,7 +202,9 @@ impl Move {
             | Self::CutLink
             | Self::HealLink
             | Self::CatchUp
-            | Self::Notice => self,
+            | Self::Notice
+            | Self::LoseGuest
+            | Self::GuestBack => self,
         }
     }
 }

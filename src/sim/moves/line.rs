@@ -52,6 +52,8 @@ impl Move {
             Self::CleanUp(n) => format!("operator cleans up on {}", NAMES[n]),
             Self::Choose(n) => format!("operator chooses the history of {}", NAMES[n]),
             Self::Tell(n) => format!("operator sets force_new_cluster on {}", NAMES[n]),
+            Self::LoseGuest => "guest is lost".to_owned(),
+            Self::GuestBack => "guest is back".to_owned(),
             Self::Forget(n) => format!("operator has pacemaker forget {}", NAMES[n]),
             Self::Hide(n, what) => format!("agent on {} does not find out {} once", NAMES[n], hidden(what)),
             Self::Confirm(n, true) => format!("operator confirms the recovery of {}, accepting the loss", NAMES[n]),

@@ -161,6 +161,7 @@ fn remembered(sim: &mut Sim, node: &Node) -> Id {
     if !node.unclean {
         return node.memory;
     }
-    let voter = RunningVoter { cluster_id: 0, member_id: 0, lineage: Lineage::default(), sole: false };
+    let voter =
+        RunningVoter { cluster_id: 0, member_id: 0, lineage: Lineage::default(), sole: false, among_many: false };
     sim.memories.id(BootMemory { boot_id: THIS_BOOT.to_owned(), voter: Some(voter), ..BootMemory::default() })
 }

@@ -135,6 +135,8 @@ impl All {
         let name = |(what, told): (Move, bool)| if told == is_told_mirrored { what } else { what.of_the_other() };
         let is_blank = first.nodes.iter().all(|node| node.data.is_blank());
         let begin = match (is_blank, etcd::have_parted(sim, &first), is_told_mirrored) {
+            (false, false, false) if first.guest => Beginning::Guest,
+            (false, false, true) if first.guest => Beginning::GuestSecondLeads,
             (true, _, _) => Beginning::Blank,
             (false, true, _) => Beginning::Parted,
             (false, false, false) => Beginning::Voters,
@@ -235,7 +237,7 @@ pub fn missed(sim: &mut Sim, limits: Limits, traces: &[Trace]) -> (usize, Option
 }
 
 fn beginnings(sim: &mut Sim) -> Vec<World> {
-    let healthy = initial_states::healthy(sim);
+    let healthy = if sim.bounds.guest { initial_states::with_guest(sim) } else { initial_states::healthy(sim) };
     let blank = initial_states::blank(sim);
     let is_blank = sim.bounds.blank;
     let parted = sim.bounds.chooses.then(|| initial_states::parted(sim));

@@ -66,6 +66,7 @@ mod survivor_etcd_killed_too;
 mod table;
 mod takeover;
 mod teardown_leaves_nothing;
+mod third_voter;
 mod two_failures;
 mod two_histories;
 mod vm;

@@ -1,7 +1,7 @@
 //! Changes of the members of an etcd that is no pair: look, ask the rules for the next step, take it, and look anew.
 
 mod held;
-mod new_etcd;
+pub(super) mod new_etcd;
 mod progress;
 mod removed;
 #[cfg(test)]
@@ -9,6 +9,8 @@ mod tests;
 mod wanted;
 mod work;
 
+pub(super) use self::progress::Progress;
+pub(super) use self::work::{said, settles, shape};
 use std::time::Duration;
 
 use log::LevelFilter;
@@ -157,7 +159,7 @@ fn endpoints(seen: &Seen) -> Vec<Endpoint> {
 }
 
 /// Every step, and every word of an operator, is in the system's log.
-fn log_to_syslog() {
+pub(super) fn log_to_syslog() {
     let tag = "tandem".to_owned();
     logging::init(logging::Settings { tag, stderr: LevelFilter::Off, syslog: LevelFilter::Info, file: None });
 }

@@ -35,6 +35,9 @@ impl From<Failure> for Wrong {
 pub(super) fn meant(order: &Order, membership: &Membership, removed: Option<&Removed>) -> Result<Meant, Wrong> {
     let plain = |word, node: &str, wish| Meant { word, node: node.to_owned(), wish, new: None, allow_fewer: false };
     Ok(match order {
+        Order::AddOutside { .. } => {
+            return Err(Wrong::Usage("'--outside' is for a pair: type 'tandem member add NAME=ADDRESS'"));
+        }
         Order::Add { fence, links, .. } if !fence.is_empty() || !links.is_empty() => {
             return Err(Wrong::Usage("'--fence' and '--link' are for a pair: leave them out, or name no endpoints"));
         }

@@ -161,12 +161,8 @@ impl<'a> Work<'a> {
 
     /// The leader, or else another healthy voter, but not the one that goes.
     fn voter(&self, except: Option<MemberId>) -> &Endpoint {
-        let membership = &self.seen.membership;
-        let endpoint = |voter: &Member| self.seen.details.get(&voter.id)?.endpoint.as_ref();
-        let healthy = || membership.voters().filter(|voter| voter.is_healthy() && Some(voter.id) != except);
-        let leader = healthy().find(|voter| membership.leader == Some(voter.id)).and_then(endpoint);
         // Without a healthy voter no step is allowed.
-        leader.or_else(|| healthy().find_map(endpoint)).unwrap_or(&self.source.endpoints[0])
+        look::voter(&self.seen, except).unwrap_or(&self.source.endpoints[0])
     }
 
     fn tell_why_it_waits(&mut self, why: &Forbidden) -> Result<(), Failure> {
@@ -185,13 +181,13 @@ fn lost() -> Failure {
 }
 
 /// What a change changes.
-fn shape(membership: &Membership) -> (Option<MemberId>, Vec<(MemberId, bool, bool)>) {
+pub(in crate::admin::member) fn shape(membership: &Membership) -> (Option<MemberId>, Vec<(MemberId, bool, bool)>) {
     let of = |member: &Member| (member.id, member.is_learner, member.has_started());
     (membership.leader, membership.members.iter().map(of).collect())
 }
 
 /// Whether it may be no more than what follows a change.
-fn settles(why: &Forbidden) -> bool {
+pub(in crate::admin::member) fn settles(why: &Forbidden) -> bool {
     matches!(
         why,
         Forbidden::UnhealthyBeside { .. }
@@ -205,7 +201,7 @@ fn settles(why: &Forbidden) -> bool {
     )
 }
 
-fn said(step: &Step, membership: &Membership) -> String {
+pub(in crate::admin::member) fn said(step: &Step, membership: &Membership) -> String {
     let shown = |id: &MemberId| membership.member(*id).map_or_else(|| format!("member {id:x}"), Member::shown);
     match step {
         Step::AddLearner(new) => format!("{} is listed as a learner", new.name),

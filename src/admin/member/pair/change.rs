@@ -1,6 +1,7 @@
 //! The change that is under way, in a file: what was asked for, and what was done. How far it is is looked at, and not read there.
 
 use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ pub(super) const FILE: &str = "/var/lib/tandem/member-change.json";
 /// The same of the change before.
 pub(super) const LAST: &str = "/var/lib/tandem/member-change-last.json";
 /// Whoever works on it has this file locked.
-pub(super) const LOCK: &str = "/var/lib/tandem/member-change.lock";
+const LOCK: &str = "/var/lib/tandem/member-change.lock";
 
 /// A node, and where its etcd is reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,6 +136,12 @@ pub(super) fn node_ip_map(places: &[&Place]) -> String {
 /// It is over: its file is that of the change before.
 pub(super) fn close() -> Result<(), Failure> {
     std::fs::rename(FILE, LAST).map_err(|error| Failure(format!("{FILE} cannot be put aside: {error}")))
+}
+
+/// Opens the file that whoever works on a change has locked.
+pub(super) fn open_lock() -> Result<std::fs::File, Failure> {
+    std::fs::create_dir_all("/var/lib/tandem")?;
+    Ok(std::fs::File::options().write(true).create(true).truncate(false).mode(0o600).open(LOCK)?)
 }
 
 /// The change that is under way, if one is.

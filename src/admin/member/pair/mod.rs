@@ -9,6 +9,7 @@ mod end;
 mod facts;
 mod leave;
 mod nodes;
+mod outside;
 mod plan;
 mod promote;
 mod remembered;
@@ -36,8 +37,14 @@ pub(super) fn run(order: &Order, shared: &Shared) -> Result<Exit, Failure> {
     if let Order::Promote { node } = order {
         return show(&promote::run(node, shared)?, shared.form);
     }
+    match order {
+        Order::AddOutside { new } => return outside::add(new, shared),
+        Order::Remove { node, .. } if outside::is_meant(node, shared) => return outside::remove(node, shared),
+        _ => {}
+    }
     let existing = change::read()?;
     let look = Look::at_all(shared, existing.as_ref())?;
+    outside::keeps(&look.cluster)?;
     if matches!(look.context.params.source, params::Source::Manifest { .. }) {
         return Err(Failure(
             "OpenShift's etcd operator replaces nodes of this pair: see 'oc get jobs -n openshift-etcd'".to_owned(),
@@ -77,7 +84,7 @@ fn typed(order: &Order) -> (Typed, bool, bool) {
             let (new, fence, links) = (new.clone(), fence.clone(), links.clone());
             (Typed { kind, old, new, fence, links, old_is_off: *old_is_off }, *abort, false)
         }
-        Order::Promote { .. } => Default::default(),
+        Order::Promote { .. } | Order::AddOutside { .. } => Default::default(),
     }
 }
 

@@ -1,7 +1,6 @@
 //! The loop: look, take the next step, look again.
 
 use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
 
 use super::change::{self, Change};
@@ -54,8 +53,7 @@ pub(super) struct Work {
 impl Work {
     /// With the lock, which a change that is this file's own has already.
     pub(super) fn begin(change: &Change, shared: &Shared) -> Result<Result<Self, Forbidden>, Failure> {
-        std::fs::create_dir_all("/var/lib/tandem")?;
-        let lock = File::options().write(true).create(true).truncate(false).mode(0o600).open(change::LOCK)?;
+        let lock = change::open_lock()?;
         if !ofd_lock::try_take(&lock)? {
             return Err(Failure(format!("another 'tandem member' is at it: {}: wait for its end", change.what())));
         }

@@ -1,0 +1,340 @@
+//! A third member, outside of the pair: an etcd on a machine that no agent starts or stops, for whoever leaves the pair for three.
+//!
+//! The cluster property `etcd_guest` comes before the member, so that no agent removes it as a stranger, and goes after it. The
+//! member's id is in the property before it may vote: by that alone an agent whose etcd is stopped tells a guest from its peer.
+
+use std::fs::File;
+use std::time::Duration;
+
+use super::change;
+use crate::admin::exit::{Exit, Failure};
+use crate::admin::member::changed::Changed;
+use crate::admin::member::elsewhere::{Progress, log_to_syslog, new_etcd, said, settles, shape};
+use crate::admin::member::judge::{self, Wanted};
+use crate::admin::member::look::{self, Seen};
+use crate::admin::member::source::{Source, endpoint};
+use crate::admin::member::words::Shared;
+use crate::admin::prompt::Prompt;
+use crate::admin::report::show;
+use crate::admin::status;
+use crate::clock::{self, Deadline};
+use crate::cluster::Cluster;
+use crate::command::Programs;
+use crate::decide::evidence::{Guest, MemberId};
+use crate::decide::members::{Forbidden, Member, Newcomer, Next, Step, Wish, Words, next};
+use crate::etcd::blocking;
+use crate::etcd::client::{Endpoint, Error};
+use crate::health;
+use crate::ofd_lock;
+use crate::pacemaker::attributes::{self, GUEST};
+use crate::pacemaker::member_change;
+
+const PAUSE: Duration = Duration::from_secs(1);
+/// As long as a step of etcd's may take.
+const STEP: Duration = Duration::from_secs(5);
+/// For how long after a change members may look unhealthy, and etcd may refuse what the rules allow.
+const SETTLES: Duration = Duration::from_secs(30);
+
+/// What is known of the pair and its guest at one moment.
+struct Look {
+    cluster: Cluster,
+    source: Source,
+    seen: Seen,
+    guest: Option<Guest>,
+}
+
+impl Look {
+    fn at_all(shared: &Shared) -> Result<Self, Failure> {
+        let source = shared.source.source()?;
+        let cluster = status::ask(shared.source.resource())?;
+        let mut seen = look::look(&source)?;
+        seen.beside(&cluster);
+        Ok(Self { guest: health::guest(&cluster), cluster, source, seen })
+    }
+
+    /// What somebody calls so, where it is a member at neither node, or was to be one.
+    fn called(&self, node: &str) -> Option<(Guest, Option<MemberId>)> {
+        let listed = self.seen.membership.members.iter().find(|it| it.node.is_none() && judge::is_called(it, node));
+        let named = || self.guest.clone().filter(|guest| guest.name == node || guest.peer_url == node);
+        match listed {
+            Some(member) => {
+                let peer_url = member.peer_urls.first().cloned().unwrap_or_default();
+                let known = self.guest.clone().filter(|guest| guest.lists(member));
+                let guest = known.unwrap_or(Guest { name: member.shown(), peer_url, id: None });
+                Some((guest, Some(member.id)))
+            }
+            None => named().map(|guest| {
+                let id = self.seen.membership.members.iter().find(|it| it.node.is_none() && guest.lists(it));
+                (guest.clone(), id.map(|member| member.id))
+            }),
+        }
+    }
+}
+
+/// Whether `node` is such a member, or was to be one, and so goes by [`remove`].
+pub(super) fn is_meant(node: &str, shared: &Shared) -> bool {
+    Look::at_all(shared).is_ok_and(|look| look.called(node).is_some())
+}
+
+/// What is done to the pair itself waits: no step of it knows of a third voter.
+pub(super) fn keeps(cluster: &Cluster) -> Result<(), Failure> {
+    match health::guest(cluster) {
+        Some(guest) => Err(Failure(format!(
+            "{0} is a third member beside the pair: 'tandem member remove {0}' first, and then the same again",
+            guest.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn add(new: &Newcomer, shared: &Shared) -> Result<Exit, Failure> {
+    let mut look = Look::at_all(shared)?;
+    is_free(new, &look)?;
+    if shared.dry_run {
+        look.seen.expect_guest();
+        return show(&judge::plan(&Wanted::Add(new.clone()), &look.seen, None)?, shared.form);
+    }
+    let words = adds(&new.name, &new.peer_url);
+    Work::begin(shared, Wish::Add(new.clone()), &new.name, &words, &words, look)?.run()
+}
+
+pub(super) fn remove(node: &str, shared: &Shared) -> Result<Exit, Failure> {
+    let mut look = Look::at_all(shared)?;
+    let Some((guest, id)) = look.called(node) else {
+        return Err(Failure(format!("no member outside of the pair is called '{node}': see 'tandem member list'")));
+    };
+    look.seen.membership.wanted = 2;
+    if shared.dry_run {
+        return show(
+            &judge::plan(&Wanted::Remove { node: node.to_owned(), allow_fewer: false }, &look.seen, None)?,
+            shared.form,
+        );
+    }
+    let words = format!("{} is removed, a third member", guest.name);
+    // What was begun and is not to be is taken back by this.
+    let before = adds(&guest.name, &guest.peer_url);
+    Work::begin(shared, Wish::Remove(id.unwrap_or_default()), &guest.name, &words, &before, look)?.run()
+}
+
+/// The lock's words, the same for whoever is called again.
+fn adds(name: &str, url: &str) -> String {
+    format!("{name} is added as a third member, at {url}")
+}
+
+/// Whether nobody else has the newcomer's name or address.
+fn is_free(new: &Newcomer, look: &Look) -> Result<(), Failure> {
+    endpoint(&new.peer_url)?;
+    let nodes = look.source.pair.iter().flat_map(|pair| &pair.nodes);
+    if let Some((node, _)) = nodes.into_iter().find(|(node, url)| *node == new.name || *url == new.peer_url) {
+        return Err(Failure(format!("{node} is a node of the pair: type the name and the URL of a third machine")));
+    }
+    let is_other = |guest: &&Guest| (&guest.name, &guest.peer_url) != (&new.name, &new.peer_url);
+    if let Some(guest) = look.guest.as_ref().filter(is_other) {
+        return Err(Failure(format!("{0} is the third member already: 'tandem member remove {0}' first", guest.name)));
+    }
+    Ok(())
+}
+
+struct Work<'a> {
+    wish: Wish,
+    node: String,
+    own: String,
+    shared: &'a Shared,
+    prompt: Prompt<'a>,
+    programs: Programs,
+    look: Look,
+    made: Vec<String>,
+    end: Deadline,
+    settling: Deadline,
+    progress: Progress,
+    /// Nobody else works on it from this node while this is open.
+    _lock: File,
+}
+
+impl<'a> Work<'a> {
+    /// With the lock, which this wish may have from a call before, or takes over from the one `before` it.
+    fn begin(shared: &'a Shared, wish: Wish, node: &str, own: &str, before: &str, look: Look) -> Result<Self, Failure> {
+        let file = change::open_lock()?;
+        if !ofd_lock::try_take(&file)? {
+            return Err(Failure("another 'tandem member' is at work here: wait for its end".to_owned()));
+        }
+        log_to_syslog();
+        let programs = Programs::default();
+        match health::change_under_way(&look.cluster) {
+            Some(there) if there == own => {}
+            Some(there) if there == before => {
+                member_change::give_back(&programs)?;
+                member_change::take(&programs, own)?;
+            }
+            _ => drop(member_change::take(&programs, own)?),
+        }
+        Ok(Self {
+            wish,
+            node: node.to_owned(),
+            own: own.to_owned(),
+            shared,
+            prompt: Prompt::new(&shared.answers, shared.form),
+            programs,
+            look,
+            made: Vec::new(),
+            end: Deadline::after(shared.timeout),
+            settling: Deadline::after(Duration::ZERO),
+            progress: Progress::default(),
+            _lock: file,
+        })
+    }
+
+    fn run(mut self) -> Result<Exit, Failure> {
+        let why = self.all()?;
+        // Somebody else's lock stays his.
+        if health::change_under_way(&self.look.cluster).as_ref() == Some(&self.own) {
+            member_change::give_back(&self.programs)?;
+        }
+        let made = std::mem::take(&mut self.made);
+        let (membership, seconds) = (&self.look.seen.membership, self.end.elapsed().as_secs());
+        let wish = if let Wish::Add(_) = self.wish { "add" } else { "remove" };
+        let mut changed = Changed::done(wish, &self.node, Some(membership), made, seconds);
+        if let Wish::Add(new) = &self.wish
+            && membership.at(&new.peer_url).is_some_and(|member| member.is_learner)
+        {
+            changed.new_etcd = Some(new_etcd::variables(new, &self.look.seen));
+        }
+        if let Some(why) = why {
+            changed = changed.forbidden(&why);
+        }
+        show(&changed, self.shared.form)
+    }
+
+    /// Nothing where the wish is fulfilled, else the rule that ends it.
+    fn all(&mut self) -> Result<Option<Forbidden>, Failure> {
+        loop {
+            self.look()?;
+            let why = match next(&self.look.seen.membership, &self.wish, &Words::default()) {
+                Next::Done if self.is_settled()? => return Ok(None),
+                Next::Done if self.end.has_passed() => {
+                    return Err(Failure(
+                        "the agents have not published yet how many vote: 'tandem status', and type the same again"
+                            .to_owned(),
+                    ));
+                }
+                Next::Done => None,
+                Next::Step(step, _) => {
+                    self.take(&step)?;
+                    None
+                }
+                Next::Forbidden(why) => Some(why),
+            };
+            if let Some(why) = why {
+                let waits = why.passes() || !self.settling.has_passed() && settles(&why);
+                if !waits || self.end.has_passed() {
+                    return Ok(Some(why));
+                }
+                if let Some(line) = self.progress.line(&why, &self.look.seen.membership) {
+                    self.prompt.tell(line)?;
+                }
+            }
+            clock::sleep(PAUSE);
+        }
+    }
+
+    fn look(&mut self) -> Result<(), Failure> {
+        let mut look = loop {
+            match Look::at_all(self.shared) {
+                Ok(look) => break look,
+                Err(why) if self.end.has_passed() => return Err(why),
+                Err(_) => clock::sleep(PAUSE),
+            }
+        };
+        for member in &mut look.seen.membership.members {
+            member.lag_before = self.look.seen.membership.member(member.id).and_then(|before| before.lag);
+        }
+        if shape(&look.seen.membership) != shape(&self.look.seen.membership) {
+            self.settling = Deadline::after(SETTLES);
+        }
+        let change = &mut look.seen.membership.change;
+        *change = change.take().filter(|change| *change != self.own);
+        match self.wish {
+            Wish::Add(_) => look.seen.expect_guest(),
+            // It may go although it is healthy: it is not wanted any more.
+            _ => look.seen.membership.wanted = 2,
+        }
+        self.look = look;
+        Ok(())
+    }
+
+    fn take(&mut self, step: &Step) -> Result<(), Failure> {
+        let what = said(step, &self.look.seen.membership);
+        match step {
+            Step::AddLearner(new) => self.name_guest(new, None)?,
+            Step::Promote(id) => {
+                if let Wish::Add(new) = self.wish.clone() {
+                    self.name_guest(&new, Some(*id))?;
+                }
+            }
+            Step::MoveLeader { .. } | Step::Remove(_) => {}
+        }
+        match self.ask(step) {
+            Ok(()) => {
+                self.settling = Deadline::after(SETTLES);
+                log::info!("{what}");
+                self.prompt.tell(&what)?;
+                self.made.push(what);
+                if let Step::AddLearner(new) = step {
+                    let lines = new_etcd::lines(&new_etcd::variables(new, &self.look.seen));
+                    self.prompt.tell(format_args!("start etcd for {} with an empty data dir and:{lines}", new.name))?;
+                }
+                Ok(())
+            }
+            Err(error) if self.settling.has_passed() && self.end.has_passed() => {
+                Err(Failure(format!("etcd does not do it ({what}): {error}")))
+            }
+            // It looks at connections that are young after a start.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Written down before the list has it: what is not named is a stranger to the agents.
+    fn name_guest(&mut self, new: &Newcomer, id: Option<MemberId>) -> Result<(), Failure> {
+        let guest = Guest { name: new.name.clone(), peer_url: new.peer_url.clone(), id };
+        if self.look.guest.as_ref() != Some(&guest) {
+            attributes::set_property(&self.programs, GUEST, Some(&guest.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Once the list is as it is to be, so is what the agents go by.
+    fn is_settled(&mut self) -> Result<bool, Failure> {
+        let Wish::Add(new) = self.wish.clone() else {
+            if self.look.guest.is_some() {
+                attributes::set_property(&self.programs, GUEST, None)?;
+            }
+            return Ok(true);
+        };
+        let id = self.look.seen.membership.at(&new.peer_url).map(|member| member.id);
+        self.name_guest(&new, id)?;
+        let nodes = self.look.source.pair.iter().flat_map(|pair| &pair.nodes);
+        let voters = self.look.seen.membership.voters().count();
+        Ok(nodes.into_iter().all(|(node, _)| health::voters_published(&self.look.cluster, node) == Some(voters)))
+    }
+
+    fn ask(&self, step: &Step) -> Result<(), Error> {
+        let credentials = &self.look.source.credentials;
+        match step {
+            Step::AddLearner(new) => blocking::add_learner(self.voter(None), credentials, &new.peer_url, STEP),
+            Step::Promote(id) => blocking::promote_member(self.voter(None), credentials, *id, STEP),
+            Step::Remove(id) => blocking::remove_member(self.voter(Some(*id)), credentials, *id, STEP),
+            Step::MoveLeader { to } => blocking::move_leader(self.voter(None), credentials, *to, STEP),
+        }
+    }
+
+    /// The leader, or else another healthy voter, but not the one that goes.
+    fn voter(&self, except: Option<MemberId>) -> &Endpoint {
+        look::voter(&self.look.seen, except).unwrap_or(&self.look.source.endpoints[0])
+    }
+}
+
+impl Guest {
+    fn lists(&self, member: &Member) -> bool {
+        self.id == Some(member.id) || member.peer_urls.contains(&self.peer_url)
+    }
+}

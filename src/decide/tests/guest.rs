@@ -1,0 +1,274 @@
+//! A third voter outside of the pair (`etcd_guest`): Raft's own majority decides then, and the pair's rules rest.
+
+use super::recovery::{leaderless, post_stop, recovers};
+use super::world::*;
+use crate::decide::cold_start::{Chosen, Cluster, ColdStart, answer};
+use crate::decide::evidence::*;
+use crate::decide::fact::Fact;
+use crate::decide::plan::{Effect, Exit, Phase, Progress, Request, RunMode, Via};
+use crate::decide::reason::{Health, Reason, Refusal, Rule};
+use crate::decide::{Plan, decide};
+
+const GUEST: u64 = 7;
+
+fn guest() -> Guest {
+    Guest { name: "node7".to_owned(), peer_url: "https://node7:2380".to_owned(), id: Some(GUEST) }
+}
+
+fn named(evidence: Evidence) -> Evidence {
+    evidence.cib_with(|cib| cib.guest = Some(guest()))
+}
+
+fn unnamed(evidence: Evidence) -> Evidence {
+    evidence.cib_with(|cib| cib.guest = None)
+}
+
+fn down(evidence: Evidence) -> Evidence {
+    evidence.peer_is(PeerNode::Down, PeerAgent::NoHistory)
+}
+
+/// A voter without a leader, the peer off.
+fn waits(voters: &[u64], learners: &[u64]) -> Evidence {
+    down(at_rest().running(Fact::Known(etcd(ME, None, voters, learners))).seen_voting())
+}
+
+fn starts_plainly(plan: &Plan) -> bool {
+    plan.effects == [Effect::RunContainer(RunMode::Normally)]
+}
+
+/// Once the peer's disk was lost, this node and the guest are two voters; the guest's machine is nobody's to fence.
+#[test]
+fn a_node_and_the_guest_are_plain_raft() {
+    for recovers_by in [Recovery::Restart, Recovery::StandIn] {
+        let beside = Evidence { recovery: recovers_by, ..waits(&[ME, GUEST], &[]) };
+        assert!(recovers(Request::Monitor, &beside), "nobody has named it");
+        let known = named(beside);
+        assert_eq!(first(Request::Monitor, &known).effects, []);
+        assert_eq!(first(Request::Notify, &post_stop(known.clone())).effects, []);
+        let by_hand = known.cib_with(|cib| cib.guest = Some(Guest { id: None, ..guest() }));
+        assert_eq!(first(Request::Monitor, &by_hand).effects, [], "its address tells as much while etcd runs");
+    }
+    let offline = || at_rest().with_disk(history(ME, &[ME, GUEST], &[]));
+    let told = |evidence: Evidence| evidence.cib_with(|cib| cib.others.force_on_me = true);
+    let proven = down(at_rest().seen_voting()).with_disk(history(ME, &[ME, GUEST], &[]));
+    let cases = [
+        ("the peer is off, and this boot voted", proven),
+        ("an operator's word", Evidence { confirmation: Fact::Known(word(false)), ..down(offline()) }),
+        ("the peer starts, and is blank", offline().both_start().with_peer_record(DataDir::Blank)),
+        ("force_new_cluster", told(offline().peer_is(PeerNode::NeverSeen, PeerAgent::NoHistory))),
+        ("the only node of the map", Evidence { peer: None, ..offline() }),
+    ];
+    for (name, evidence) in cases {
+        let forced = first(Request::Start, &evidence);
+        assert!(forced.effects.iter().any(|effect| matches!(effect, Effect::WriteNote(_))), "{name}: {forced:?}");
+        let plan = first(Request::Start, &named(evidence));
+        assert!(starts_plainly(&plan), "{name}: {plan:?}");
+    }
+    for machine in [PeerNode::Lost, PeerNode::Online] {
+        let evidence = named(offline().peer_is(machine, PeerAgent::Active));
+        assert!(starts_plainly(&first(Request::Start, &evidence)), "{machine:?}");
+    }
+}
+
+/// The tool was cut off before it listed the guest, or the guest learns: the pair is a pair.
+#[test]
+fn a_guest_that_does_not_vote_costs_the_pair_nothing() {
+    for learners in [&[][..], &[GUEST]] {
+        let survivor = named(waits(&[ME, PEER], learners));
+        assert!(recovers(Request::Monitor, &survivor), "{learners:?}");
+        assert!(recovers(Request::Notify, &post_stop(survivor)), "{learners:?}");
+    }
+    let mistaken = named(leaderless()).cib_with(|cib| {
+        cib.guest = Some(Guest { peer_url: "https://node2:2380".to_owned(), id: Some(PEER), ..guest() });
+    });
+    assert!(recovers(Request::Monitor, &down(mistaken)), "the peer is no guest, whoever says so");
+}
+
+/// Either host is cut: the guest and the other one go on, or wait for each other, and no agent stops or forces anything.
+#[test]
+fn with_three_voters_nobody_is_forced_and_no_etcd_is_stopped() {
+    let three = named(waits(&[ME, PEER, GUEST], &[]));
+    for evidence in [three.clone(), unnamed(three.clone())] {
+        let plan = first(Request::Monitor, &evidence);
+        assert_eq!((&plan.effects[..], exit(&plan)), (&[][..], Some(Exit::Success)));
+        assert_eq!(first(Request::Notify, &post_stop(evidence)).effects, []);
+    }
+    let others = Health::WithoutMajority { others: "node2 or node7".to_owned() };
+    assert_eq!(first(Request::Monitor, &three).because, Reason::Running(others));
+    // Announced while two voted, and the promotion is seen only now.
+    let announced = Progress::enter(Phase::Announced, 0);
+    let plan = decide(Request::Monitor, &three.clone().announced(), &announced);
+    assert!(plan.effects.is_empty() && exit(&plan).is_none(), "{plan:?}");
+    let told = three.cib_with(|cib| cib.others.force_on_me = true);
+    assert_eq!(exit(&first(Request::Reload, &told)), Some(Exit::Success));
+    let two = waits(&[ME, PEER], &[]).cib_with(|cib| cib.others.force_on_me = true);
+    assert_eq!(exit(&first(Request::Reload, &two)), Some(Exit::Retriable));
+}
+
+/// A member of etcd 3.5 without a leader answers nobody but at its peer port, where it tells who votes. What was published
+/// is older: the guest may have become a voter since.
+#[test]
+fn an_etcd_that_waits_for_a_majority_is_not_restarted() {
+    let told = |voters: &[u64]| Leaderless {
+        cluster_id: CLUSTER,
+        member_id: ME,
+        term: 3,
+        applied: 1000,
+        version: Version { minor: 5, patch: 16 },
+        members: etcd(ME, None, voters, &[]).members,
+    };
+    let silent = |voters: &[u64]| Evidence {
+        own_etcd: Fact::Unknown("no answer".to_owned()),
+        own_leaderless: Fact::Known(told(voters)),
+        recovery: Recovery::StandIn,
+        ..named(waits(&[ME, PEER], &[]))
+    };
+    assert!(recovers(Request::Monitor, &silent(&[ME, PEER])));
+    let three = silent(&[ME, PEER, GUEST]);
+    for elapsed_ms in [0, 60_000] {
+        let plan = first(Request::Monitor, &three.clone().after(elapsed_ms));
+        assert_eq!((&plan.effects[..], exit(&plan)), (&[][..], Some(Exit::Success)), "{plan:?}");
+    }
+    let hangs = Evidence { own_leaderless: Fact::Unknown("no answer".to_owned()), ..three };
+    let hangs = hangs.cib_with(|cib| cib.own_record = Some(record(history(ME, &[ME, PEER, GUEST], &[]))));
+    assert_eq!(exit(&first(Request::Monitor, &hangs.after(60_000))), Some(Exit::Retriable));
+}
+
+#[test]
+fn a_graceful_stop_of_one_of_three_leaves_it_listed() {
+    let stops = |voters: &[u64]| {
+        let mut evidence = at_rest().seen_voting().running(Fact::Known(etcd(ME, Some(PEER), voters, &[])));
+        evidence.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), voters, &[]));
+        let evidence = evidence.peer_is(PeerNode::Online, PeerAgent::Active);
+        first(Request::Stop, &named(Evidence { notify: None, ..evidence }))
+    };
+    let leaves = |plan: &Plan| plan.effects.iter().any(|effect| matches!(effect, Effect::RemoveMember { .. }));
+    assert!(leaves(&stops(&[ME, PEER])));
+    let plan = stops(&[ME, PEER, GUEST]);
+    assert!(matches!(plan.effects.as_slice(), [Effect::StopContainer { .. }]), "{plan:?}");
+}
+
+/// Of three voters two acknowledge: what a node remembers of that time says nothing of what it holds once two are left.
+#[test]
+fn what_three_acknowledged_is_no_proof_for_two() {
+    let among_many = |mut evidence: Evidence| {
+        if let Fact::Known(BootMemory { voter: Some(voter), .. }) = &mut evidence.boot_memory {
+            voter.among_many = true;
+        }
+        evidence
+    };
+    let survivor = down(leaderless());
+    assert!(recovers(Request::Monitor, &survivor));
+    assert!(!recovers(Request::Monitor, &among_many(survivor)));
+    let follows = |voters: &[u64], leader: Etcd| {
+        let evidence = at_rest().seen_voting().running(Fact::Known(etcd(ME, Some(PEER), voters, &[])));
+        let evidence = Evidence { peer_etcd: Fact::Known(leader), ..among_many(evidence) };
+        remembered(&first(Request::Monitor, &evidence.peer_is(PeerNode::Online, PeerAgent::Active)))
+    };
+    let leads = |voters: &[u64], index: u64| Etcd { index, ..etcd(PEER, Some(PEER), voters, &[]) };
+    let two = [ME, PEER];
+    assert_eq!(follows(&two, leads(&two, 1001)), Some(None), "it lacks an entry");
+    assert_eq!(follows(&two, leads(&[ME, PEER, GUEST], 1000)), Some(None), "its leader acknowledges without it");
+    assert_eq!(follows(&two, leads(&two, 1000)), Some(Some(false)));
+    let three = named(at_rest().running(Fact::Known(etcd(ME, Some(GUEST), &[ME, PEER, GUEST], &[])))).seen_voting();
+    assert_eq!(remembered(&first(Request::Monitor, &three)), Some(Some(true)), "whoever leads");
+}
+
+/// Whether the voter that a plan remembers was among many; `None` inside where it remembers none.
+fn remembered(plan: &Plan) -> Option<Option<bool>> {
+    plan.effects.iter().find_map(|effect| match effect {
+        Effect::Remember(memory) => Some(memory.voter.as_ref().map(|voter| voter.among_many)),
+        _ => None,
+    })
+}
+
+/// The third vote may be what lets a majority serve data that somebody went on from.
+#[test]
+fn old_data_does_not_serve_with_a_third_vote() {
+    let many = || down(at_rest().with_disk(history(ME, &[ME, PEER, GUEST], &[])));
+    assert!(starts_plainly(&first(Request::Start, &many())));
+    let behind = many().cib_with(|cib| cib.lineage = forks(1, "node2"));
+    let refused = first(Request::Start, &behind).because;
+    assert!(matches!(refused, Reason::Refused { refusal: Refusal::PeerWentOnWithoutUs { .. }, .. }), "{refused:?}");
+    let given_up = Evidence { confirmation: Fact::Known(word(true)), ..behind };
+    assert!(starts_plainly(&first(Request::Start, &given_up)));
+
+    let cluster = |forks| Cluster { i_am_first: true, recorded: true, forks, chosen: Chosen::Nobody, guest: None };
+    let me = record(history(ME, &[ME, PEER, GUEST], &[]));
+    let sole = PublishedState { lineage: forks(1, "node2"), ..record(history(PEER, &[PEER], &[])) };
+    assert_eq!(answer(&me, &sole, &cluster(1)), ColdStart::FollowThePeer(Rule::PeerWentOnAlone));
+    let lost = ColdStart::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: 1 });
+    assert_eq!(answer(&me, &record(DataDir::Blank), &cluster(1)), lost);
+    let plainly = ColdStart::StartNormally(Rule::MoreThanTwoVoters);
+    assert_eq!(answer(&me, &record(DataDir::Blank), &cluster(0)), plainly);
+}
+
+/// Both nodes were blank or whole when they were lost with the guest alive: whoever has a voter's data starts plainly.
+#[test]
+fn two_nodes_that_come_back_together_start_plainly_beside_the_guest() {
+    let named = guest();
+    let cluster = Cluster { i_am_first: true, recorded: true, forks: 0, chosen: Chosen::Nobody, guest: Some(&named) };
+    let plainly = ColdStart::StartNormally(Rule::MoreThanTwoVoters);
+    let three = |me| record(history(me, &[ME, PEER, GUEST], &[]));
+    assert_eq!(answer(&three(ME), &three(PEER), &cluster), plainly);
+    let beside = record(history(ME, &[ME, GUEST], &[]));
+    assert_eq!(answer(&beside, &record(DataDir::Blank), &cluster), plainly);
+    let unknown = Cluster { guest: None, ..cluster };
+    let forced = ColdStart::ForceNewCluster(Rule::PeerHasNoData);
+    assert_eq!(answer(&beside, &record(DataDir::Blank), &unknown), forced);
+    let follows = ColdStart::FollowThePeer(Rule::PeerHasTheVotersData);
+    assert_eq!(answer(&record(DataDir::Blank), &beside, &cluster), follows);
+}
+
+#[test]
+fn the_guest_is_no_stranger_and_gives_way_to_a_peer_that_returns() {
+    let learns = |evidence: Evidence| evidence.running(Fact::Known(etcd(ME, Some(ME), &[ME], &[GUEST]))).seen_voting();
+    let gone = Effect::RemoveMember { id: GUEST, via: Via::Own };
+    let away = down(learns(at_rest()));
+    assert_eq!(first(Request::Monitor, &away).effects, std::slice::from_ref(&gone), "nobody has named it");
+    let away = named(away);
+    let changes = |plan: &Plan| {
+        plan.effects.iter().any(|effect| matches!(effect, Effect::RemoveMember { .. } | Effect::AddLearner { .. }))
+    };
+    assert!(!changes(&first(Request::Monitor, &away)), "the peer is off: the guest goes on learning");
+    let returns = away.clone().notified(Moment::Pre, Operation::Start, &["node2"], &[]);
+    let returns = returns.peer_is(PeerNode::Online, PeerAgent::Stopped);
+    assert_eq!(first(Request::Notify, &returns).effects, std::slice::from_ref(&gone));
+    let missed = away.clone().peer_is(PeerNode::Online, PeerAgent::Starting);
+    assert_eq!(first(Request::Monitor, &missed).effects, [gone], "where the notification was missed");
+    let only = Evidence { peer: None, ..away };
+    assert!(!changes(&first(Request::Monitor, &only)));
+
+    // The node that returns does it, too.
+    let joins = |guest: Option<Guest>| {
+        let evidence = Evidence { peer_etcd: Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[GUEST])), ..at_rest() };
+        first(Request::Start, &evidence.with_disk(DataDir::Blank).cib_with(|cib| cib.guest = guest)).effects
+    };
+    assert_eq!(joins(Some(guest())), [Effect::RemoveMember { id: GUEST, via: Via::Peer }]);
+    assert!(matches!(joins(None).first(), Some(Effect::AddLearner { .. })));
+}
+
+/// The peer's disk was lost: this node and the guest vote, and the peer gets its place beside them.
+#[test]
+fn a_peer_is_listed_beside_the_guest_and_stays_named() {
+    let sole = |learners: &[u64]| {
+        let mut own = etcd(ME, Some(ME), &[ME, GUEST], learners);
+        own.members.iter_mut().filter(|member| member.id == PEER).for_each(|member| member.name.clear());
+        named(at_rest().running(Fact::Known(own)).seen_voting()).peer_is(PeerNode::Online, PeerAgent::Stopped)
+    };
+    let returns = sole(&[]).notified(Moment::Pre, Operation::Start, &["node2"], &[]);
+    let listed = Effect::AddLearner { peer_url: "https://node2:2380".to_owned(), via: Via::Own };
+    assert_eq!(first(Request::Notify, &returns).effects.first(), Some(&listed));
+    assert_eq!(first(Request::Notify, &unnamed(returns)).effects.first(), None, "two voters are the pair's");
+    let waits = sole(&[PEER]).cib_with(|cib| cib.learner_node = Some("node2".to_owned()));
+    assert!(!first(Request::Monitor, &waits).effects.contains(&Effect::SetLearner(None)));
+}
+
+/// A learner that a property names badly is somebody's: nobody removes what somebody has named.
+#[test]
+fn a_property_that_is_not_understood_keeps_a_learner_all_the_same() {
+    let learns = down(at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[GUEST]))).seen_voting());
+    let badly = learns.cib_with(|cib| cib.guest = Some(Guest::parse("node7")));
+    let removes = |effect: &Effect| matches!(effect, Effect::RemoveMember { .. });
+    assert!(!first(Request::Monitor, &badly).effects.iter().any(removes));
+}

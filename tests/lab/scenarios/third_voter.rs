@@ -1,0 +1,124 @@
+//! A third voter at the client's place on the network: with either host cut the other two go on, and no agent stops etcd, forces
+//! anything or removes the guest. Without the guest a survivor waits for a majority, and goes on once it has one.
+
+use std::thread;
+use std::time::Duration;
+
+use super::steps;
+use crate::check::{must, within};
+use crate::etcd::{self, View};
+use crate::guest::{self, Guest};
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::redundant;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+use crate::writer::Writers;
+
+const JOINS: Duration = Duration::from_secs(120);
+const RETURNS: Duration = Duration::from_secs(180);
+/// An election, not a recovery.
+const ELECTED: Duration = Duration::from_secs(15);
+/// Several monitors.
+const A_WHILE: Duration = Duration::from_secs(25);
+
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    etcd::wait_two_voters(lab, Duration::from_secs(60))?;
+    redundant::wait(lab)?;
+    let mut writers = super::writing(lab)?;
+    let guest = added(lab)?;
+    for victim in [Node::Two, Node::One] {
+        cut(lab, &writers, victim)?;
+    }
+    guest.kill();
+    steps::wait_write(&writers, ELECTED)?;
+    let guest = Guest::start(lab)?;
+    three_voters(lab)?;
+    let guest = without_majority(lab, &writers, wish, guest)?;
+    let removed = host::must(lab, Node::One, &["tandem", "member", "remove", guest::NAME, "--yes"])?;
+    println!("   {}", removed.trim().replace('\n', "\n   "));
+    must("the property goes with the guest", named(lab), String::is_empty)?;
+    guest.kill();
+    super::ends_well(lab, &mut writers)
+}
+
+/// The command is typed, killed once the guest is listed, and typed again, as whoever comes back to a terminal does.
+fn added(lab: &Lab) -> Result<Guest> {
+    let outside = format!("{}={}", guest::NAME, guest::peer_url());
+    let typed = format!("exec timeout --signal=KILL 40 tandem member add --outside {outside} --yes");
+    let cut_off = host::said(lab, Node::One, &["sh", "-c", &typed]);
+    println!("   {}", cut_off.trim().replace('\n', "\n   "));
+    must("the property names the guest", named(lab), |named| named.contains(&outside))?;
+    let (lab_, outside_) = (lab.clone(), outside.clone());
+    let again = thread::spawn(move || {
+        let words = ["tandem", "member", "add", "--outside", &outside_, "--timeout", "3m"];
+        host::must(&lab_, Node::One, &words).map_err(|error| error.to_string())
+    });
+    let guest = Guest::join(lab)?;
+    let done = again.join().map_err(|_| "the command's thread panicked")??;
+    println!("   {}", done.trim().replace('\n', "\n   "));
+    must("and its id", named(lab), |named| named.split_whitespace().count() == 2)?;
+    three_voters(lab)?;
+    Ok(guest)
+}
+
+fn named(lab: &Lab) -> String {
+    property(lab, Node::One, "etcd_guest")
+}
+
+/// A cluster property; nothing where there is none.
+fn property(lab: &Lab, by: Node, name: &str) -> String {
+    let query = ["crm_attribute", "--type", "crm_config", "--name", name, "--query", "--quiet"];
+    host::must(lab, by, &query).map(|value| value.trim().to_owned()).unwrap_or_default()
+}
+
+fn three_voters(lab: &Lab) -> Result<()> {
+    let votes =
+        |view: &std::result::Result<View, String>| view.as_ref().is_ok_and(|it| it.voters.len() == 3 && it.reads);
+    for node in NODES {
+        let what = format!("etcd on {node} is one of three voters");
+        within(RETURNS.max(JOINS), &what, || etcd::view(lab, node).map_err(|error| error.to_string()), votes)?;
+    }
+    Ok(())
+}
+
+/// A host is cut: its peer and the guest go on at once, with the etcd that ran before.
+fn cut(lab: &Lab, writers: &Writers, victim: Node) -> Result<()> {
+    let left = victim.other();
+    let (ran, began) = (etcd::pid(lab, left), etcd::wait_view(lab, left)?);
+    steps::cut(lab, victim)?;
+    steps::wait_write(writers, ELECTED)?;
+    thread::sleep(A_WHILE);
+    must("the same etcd runs", etcd::pid(lab, left), |pid| *pid == ran)?;
+    must("with the same members", etcd::wait_view(lab, left)?.voters, |voters| *voters == began.voters)?;
+    must("and nobody said that it is alone", property(lab, left, "standalone_node"), String::is_empty)?;
+    wait_peer(lab, victim)
+}
+
+/// Pacemaker has fenced it, and etcd runs there again.
+fn wait_peer(lab: &Lab, node: Node) -> Result<()> {
+    within(RETURNS, &format!("etcd runs on {node} again"), || etcd::pid(lab, node), Option::is_some)?;
+    three_voters(lab)
+}
+
+/// The guest and a host are lost: the other one waits, says for whom, and goes on as soon as the guest is back.
+fn without_majority(lab: &Lab, writers: &Writers, wish: Wish, guest: Guest) -> Result<Guest> {
+    let (victim, left) = (Node::Two, Node::One);
+    lab.set("boot-delay", "90")?;
+    let ran = etcd::pid(lab, left);
+    guest.kill();
+    steps::cut(lab, victim)?;
+    thread::sleep(Duration::from_secs(2));
+    steps::nobody_writes(writers, A_WHILE)?;
+    let explained = || host::said(lab, left, &["tandem", "explain"]);
+    within(A_WHILE, "it says for whom it waits", explained, |said| {
+        said.contains("waits for a majority of its voters")
+    })?;
+    must("its etcd runs on", etcd::pid(lab, left), |pid| *pid == ran)?;
+    let guest = Guest::start(lab)?;
+    steps::wait_write(writers, Duration::from_secs(30))?;
+    lab.set("boot-delay", &wish.boot_delay.to_string())?;
+    wait_peer(lab, victim)?;
+    Ok(guest)
+}
