@@ -287,7 +287,7 @@ fn in_pair(names: &Names<'_>) -> Vec<Step> {
 }
 
 /// By its node, its name, its id, or where it is reached.
-fn is_called(member: &Member, name: &str) -> bool {
+pub(super) fn is_called(member: &Member, name: &str) -> bool {
     let is_named = member.node.as_deref() == Some(name) || member.has_started() && member.name == name;
     is_named || format!("{:x}", member.id) == name || member.peer_urls.iter().any(|url| url == name)
 }
