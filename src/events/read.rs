@@ -100,6 +100,15 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_read_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(all(dir.path()).unwrap().is_empty());
+        std::fs::create_dir(path(dir.path())).unwrap();
+        let why = all(dir.path()).unwrap_err().to_string();
+        assert!(why.starts_with(&path(dir.path()).display().to_string()), "{why}");
+    }
+
+    #[test]
     fn a_follower_sees_each_event_once_also_over_a_file_that_is_replaced_or_lost() {
         let dir = tempfile::tempdir().unwrap();
         let mut follower = Follower::after(0);

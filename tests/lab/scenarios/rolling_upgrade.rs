@@ -23,6 +23,8 @@ use crate::state::Lab;
 use crate::up::Wish;
 
 const LIMIT: Duration = Duration::from_secs(240);
+/// The scenario in which nobody waits.
+const UPGRADE: &str = "upgrade_by_may_stop";
 /// Of a writer, while a node that may be stopped is stopped and comes back.
 const LONGEST_GAP: Duration = Duration::from_millis(500);
 
@@ -63,9 +65,10 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 /// so, and is the same program but for that.
 pub fn as_it_may_be_stopped(lab: &Lab, _: Wish) -> Result<()> {
     let (older, newer) = (faulty::build()?, program::tested());
-    for node in NODES {
-        program::put(lab, node, &older)?;
-    }
+    decisions::replay(lab, UPGRADE)?;
+    NODES.into_iter().try_for_each(|node| program::put(lab, node, &older))?;
+    std::thread::sleep(steps::THREE_MONITORS);
+    NODES.into_iter().try_for_each(|node| decisions::forget(lab, node))?;
     let leader = etcd::wait_two_voters(lab, LIMIT)?.leader;
     let mut writers = super::writing(lab)?;
     show_two_versions(lab, false)?;
@@ -78,7 +81,10 @@ pub fn as_it_may_be_stopped(lab: &Lab, _: Wish) -> Result<()> {
         steps::wait_stopped(lab, &[node])?;
         let asked = host::typed(lab, stays, &format!("tandem status --may-stop {stays}"))?;
         must("the voter that is left may not be stopped", asked, |(code, _)| *code == 3)?;
+        // No action of the agent's is under way there, which one would have to wait for.
+        decisions::replay(lab, UPGRADE)?;
         program::put(lab, node, &newer)?;
+        decisions::forget(lab, node)?;
         show_two_versions(lab, node != leader)?;
         steps::standby(lab, node, false)?;
     }
