@@ -48,7 +48,9 @@ pub(super) fn look(arguments: &Join) -> Result<Told, Failure> {
         Ok(Alone { warnings, faults, steps }) => (warnings, faults, steps),
         Err(Refusal(faults)) => (Vec::new(), faults, Vec::new()),
     };
-    warnings.iter().for_each(|warning| progress.keep(&format!("warning: {warning}")));
+    for warning in &warnings {
+        progress.keep(&format!("warning: {warning}"));
+    }
     let next = arguments.file.as_deref().map(|file| format!("'tandem setup join {}'", file.display()));
     Ok(Told { node: join.node, other: join.from, dry_run: true, redundant: None, steps, warnings, faults, next })
 }
