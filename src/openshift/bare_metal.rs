@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::machine::{connect, list};
 use crate::decide::fact::Fact;
 
-const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/openshift-machine-api/baremetalhosts";
+pub(super) const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/openshift-machine-api/baremetalhosts";
 /// With this annotation, whatever its value, the operator leaves a host alone.
 const DETACHED: &str = "baremetalhost.metal3.io/detached";
 
@@ -35,7 +35,7 @@ fn is_detached(host: &Value) -> bool {
 }
 
 /// By the host's own name, or by the name that its machine was seen to have.
-fn is_of(host: &Value, nodes: &[String]) -> bool {
+pub(super) fn is_of(host: &Value, nodes: &[String]) -> bool {
     let names = [host.pointer("/metadata/name"), host.pointer("/status/hardware/hostname")];
     let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
     let mut names = names.into_iter().flatten().filter_map(Value::as_str);

@@ -15,7 +15,7 @@ use crate::decide::fact::Fact;
 /// How long the answer may take.
 pub const PATIENCE: Duration = Duration::from_secs(3);
 /// More than the list of a two-node cluster's Machines can be.
-const BODY_LIMIT: u64 = 8 * 1024 * 1024;
+pub(super) const BODY_LIMIT: u64 = 8 * 1024 * 1024;
 /// The Machine API, then the Cluster API.
 const LISTS: &[&str] = &[
     "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines",

@@ -200,6 +200,11 @@ fn is_ours(hook: &Value) -> bool {
 }
 
 #[cfg(test)]
+use super::{
+    bare_metal::HOSTS,
+    tnf::{JOBS, SECRETS},
+};
+#[cfg(test)]
 pub(crate) mod stand_in;
 #[cfg(test)]
 mod tests;

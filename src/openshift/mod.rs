@@ -6,5 +6,6 @@ pub mod kubeconfig;
 pub mod machine;
 pub mod machines;
 pub mod manifest;
+pub mod replaced;
 pub mod revision;
 pub mod tnf;

@@ -12,8 +12,8 @@ use zeroize::Zeroizing;
 use super::machine::{body, connect};
 use crate::decide::fact::Fact;
 
-const JOBS: &str = "/apis/batch/v1/namespaces/openshift-etcd/jobs";
-const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets/";
+pub(super) const JOBS: &str = "/apis/batch/v1/namespaces/openshift-etcd/jobs";
+pub(super) const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets/";
 /// What the operator's own jobs begin with.
 const OF_THE_OPERATOR: &str = "tnf-";
 const CREDENTIALS: &str = "fencing-credentials-";

@@ -37,6 +37,7 @@ mod image;
 mod init;
 mod interrupt;
 mod journals;
+mod kubernetes;
 mod net;
 mod node;
 mod openshift;

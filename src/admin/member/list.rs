@@ -124,9 +124,13 @@ impl Row {
         };
         let lag = self.lag.filter(|lag| *lag > 0).map(|lag| format!(", lacks {lag} entries")).unwrap_or_default();
         let machine = match (self.deleting, self.protected) {
-            (Some(true), Some(true)) => ", its Machine is being deleted and waits until it is removed",
-            (Some(true), _) => ", its Machine is being deleted",
-            _ => "",
+            (Some(true), Some(true)) if self.role == "voter" => format!(
+                ", its Machine is being deleted, which waits for 'tandem member replace {name}', or 'tandem member remove {name} \
+                 --allow-fewer-voters'"
+            ),
+            (Some(true), Some(true)) => ", its Machine is being deleted, which waits until it is removed".to_owned(),
+            (Some(true), _) => ", its Machine is being deleted".to_owned(),
+            _ => String::new(),
         };
         format!("{:<16}  {name:<12}  {role:<7}  {health}{lag}{machine}", self.id)
     }

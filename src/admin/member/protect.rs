@@ -1,5 +1,7 @@
 //! `tandem member protect` and `unprotect`: the hook that holds the deletion of a member's Machine up.
 
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -134,6 +136,22 @@ fn named<'a>(node: Option<&str>, membership: &'a Membership) -> Vec<(String, Opt
     vec![(node.to_owned(), super::judge::find(membership, node))]
 }
 
+/// The hook of one member, as a part of its change; `None` where an operator keeps the hooks, and nothing is written.
+pub(super) fn hook(kubeconfig: &Path, node: &str, names: &[&str], is_to_be: bool) -> Result<Option<Written>, Failure> {
+    let read = Machines::read(kubeconfig, PATIENCE);
+    let written =
+        read.and_then(
+            |mut machines| {
+                if machines.has_operator { Ok(None) } else { machines.write(names, None, is_to_be).map(Some) }
+            },
+        );
+    written.map_err(|why| not_written(node, &why))
+}
+
+fn not_written(node: &str, why: &str) -> Failure {
+    Failure(format!("the hook of {node}'s Machine is not written: {why}"))
+}
+
 fn write(
     machines: &mut Machines,
     named: &[(String, Option<&Member>)],
@@ -147,9 +165,7 @@ fn write(
     for (node, member) in named {
         let mut names: Vec<&str> = member.map(|member| machine_names(member)).unwrap_or_default();
         names.push(node);
-        let written = machines
-            .write(&names, api, is_to_be)
-            .map_err(|why| Failure(format!("the hook of {node}'s Machine is not written: {why}")))?;
+        let written = machines.write(&names, api, is_to_be).map_err(|why| not_written(node, &why))?;
         let done = match written {
             Written::Yes => "written",
             Written::Already => "already",

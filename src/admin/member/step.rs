@@ -21,6 +21,12 @@ pub(super) enum Step {
     Prepare,
     /// The new node is in Pacemaker's cluster.
     Add,
+    /// What OpenShift's API has of the old node is in files.
+    Save,
+    /// The API has none of it any more.
+    Delete,
+    /// The new machine has a Node, and OpenShift's operators bring it into the cluster.
+    Node,
     /// Its etcd votes.
     Join,
     /// Both have the same.
@@ -62,6 +68,9 @@ impl Step {
             Self::Map => "map: node_ip_map of the resource".to_owned(),
             Self::Prepare => format!("prepare: tandem setup join on {new}"),
             Self::Add => format!("add: pcs cluster node add {new}"),
+            Self::Save => format!("save: what OpenShift's API has of {old}"),
+            Self::Delete => format!("delete: etcd's Secrets of {old}, its BareMetalHost, its Machine and its jobs"),
+            Self::Node => format!("node: 'oc apply' what is to be the new {new}; the etcd operator adds it"),
             Self::Join => format!("join: {new} gets a copy, and votes once it has caught up"),
             Self::Verify if new.is_empty() => format!("verify: {here} is the only voter, and takes writes"),
             Self::Verify => {
@@ -74,7 +83,7 @@ impl Step {
     pub(super) fn who(self) -> &'static str {
         match self {
             Self::Join => "agent",
-            Self::Prepare => "operator",
+            Self::Prepare | Self::Node => "operator",
             _ => "tandem",
         }
     }
@@ -89,6 +98,9 @@ impl Step {
             Self::Map => "map",
             Self::Prepare => "prepare",
             Self::Add => "add",
+            Self::Save => "save",
+            Self::Delete => "delete",
+            Self::Node => "node",
             Self::Join => "join",
             Self::Verify => "verify",
         }

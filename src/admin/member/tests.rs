@@ -19,7 +19,7 @@ fn at(id: u64) -> Endpoint {
     endpoint(&url(id, 2379)).unwrap()
 }
 
-fn source(pair: bool) -> Source {
+pub(super) fn source(pair: bool) -> Source {
     let nodes = (1..=2).map(|id| (format!("node{id}"), url(id, 2380))).collect();
     Source {
         endpoints: vec![at(1)],
@@ -67,7 +67,7 @@ fn silent(id: u64) -> (Endpoint, Heard) {
 }
 
 /// Three voters, and a learner that lacks some entries.
-fn three_and_a_learner() -> Seen {
+pub(super) fn three_and_a_learner() -> Seen {
     let learner = Listed { is_learner: true, ..listed(4) };
     let list = [listed(1), listed(2), listed(3), learner];
     let behind = Said { is_learner: true, index: 840, applied: 840, list: None, ..said(4, &list) };
@@ -249,6 +249,9 @@ fn the_deletion_of_a_machine_is_told_and_keeps_its_learner_from_voting() {
     let told = serde_json::to_value(List::of(&seen())).unwrap();
     let voter = &told["members"][2];
     assert_eq!((&voter["machine"], &voter["protected"]), (&"deleting".into(), &true.into()), "{voter}");
+    let text = crate::admin::report::Report::text(&List::of(&seen()));
+    let told = "which waits for 'tandem member replace node3', or 'tandem member remove node3 --allow-fewer-voters'";
+    assert!(text.contains(told), "{text}");
     let removed = |allow_fewer| Wanted::Remove { node: "node3".to_owned(), allow_fewer };
     assert_eq!((rule(&removed(false)), rule(&removed(true))), (Some("M4"), None), "a voter goes at an operator's word");
     let nowhere = dir.path().join("none");

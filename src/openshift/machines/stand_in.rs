@@ -1,5 +1,5 @@
-//! A stand-in for the Kubernetes API: Machines with versions and finalizers, a controller that waits for hooks before it lets one go,
-//! the etcd operator's loop, and a second writer. Whoever tests says when each of them has its turn.
+//! A stand-in for the Kubernetes API: objects with uids, versions and finalizers, a controller that waits for hooks before it lets a
+//! Machine go, the etcd operator's loop, and a second writer. Whoever tests says when each of them has its turn.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,7 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::{ANNOTATION, Api, HOOK, OPERATOR, OWNER};
+use super::{ANNOTATION, Api, HOOK, HOSTS, JOBS, OPERATOR, OWNER, SECRETS};
+
+/// What can be listed.
+const LISTS: [&str; 3] = ["machines", "baremetalhosts", "jobs"];
 
 /// The API; its objects are shared with the thread that serves them.
 #[derive(Clone)]
@@ -20,8 +23,12 @@ pub(crate) struct StandIn {
 #[derive(Default)]
 struct Objects {
     /// By path.
-    machines: BTreeMap<String, Value>,
+    all: BTreeMap<String, Value>,
     version: u64,
+    /// Every deletion that was accepted, by path.
+    deletions: Vec<String>,
+    /// So many requests are answered with this only.
+    fails: Option<(usize, &'static str)>,
     has_operator: bool,
     /// Somebody else writes just before each of so many patches.
     writes_before: usize,
@@ -31,27 +38,68 @@ struct Objects {
 impl Objects {
     fn touch(&mut self, path: &str) {
         self.version += 1;
-        if let Some(machine) = self.machines.get_mut(path) {
-            machine["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let version = self.version.to_string();
+        if let Some(object) = self.all.get_mut(path) {
+            if object["metadata"]["uid"].is_null() {
+                object["metadata"]["uid"] = json!(format!("uid-{version}"));
+            }
+            object["metadata"]["resourceVersion"] = json!(version);
         }
+    }
+
+    fn make(&mut self, path: &str, mut object: Value) {
+        let mut words = path.rsplit('/');
+        object["metadata"]["name"] = json!(words.next());
+        if let Some(namespace) = words.nth(1).filter(|_| path.contains("/namespaces/")) {
+            object["metadata"]["namespace"] = json!(namespace);
+        }
+        self.all.insert(path.to_owned(), object);
+        self.touch(path);
     }
 
     /// A line and a body, as the API server answers.
     fn answer(&mut self, method: &str, path: &str, body: &str) -> (&'static str, String) {
+        match &mut self.fails {
+            Some((left @ 1.., status)) => {
+                *left -= 1;
+                return (status, "token, should it say it".to_owned());
+            }
+            _ => self.fails = None,
+        }
         if path == OPERATOR && self.has_operator {
             return ("200 OK", "{}".to_owned());
         }
-        if method == "PATCH" {
-            return self.patch(path, body);
+        match method {
+            "PATCH" => return self.patch(path, body),
+            "DELETE" => return self.delete(path, body),
+            _ => {}
         }
-        let Some(api) = path.strip_suffix("/machines") else { return ("404 Not Found", String::new()) };
-        let items: Vec<&Value> = self
-            .machines
-            .iter()
-            .filter(|(of, _)| of.starts_with(&format!("{api}/")))
-            .map(|(_, machine)| machine)
-            .collect();
+        if let Some(object) = self.all.get(path) {
+            return ("200 OK", object.to_string());
+        }
+        let Some((api, kind)) = path.rsplit_once('/').filter(|(_, kind)| LISTS.contains(kind)) else {
+            return ("404 Not Found", String::new());
+        };
+        let is_its = |of: &str| of.starts_with(&format!("{api}/")) && of.contains(&format!("/{kind}/"));
+        let items: Vec<&Value> = self.all.iter().filter(|(of, _)| is_its(of)).map(|(_, object)| object).collect();
         ("200 OK", json!({ "items": items }).to_string())
+    }
+
+    /// One with a finalizer stays until that is taken off.
+    fn delete(&mut self, path: &str, body: &str) -> (&'static str, String) {
+        let options: Value = serde_json::from_str(body).unwrap();
+        let Some(object) = self.all.get_mut(path) else { return ("404 Not Found", String::new()) };
+        if options["preconditions"]["uid"] != object["metadata"]["uid"] {
+            return ("409 Conflict", String::new());
+        }
+        self.deletions.push(path.to_owned());
+        if object["metadata"]["finalizers"].is_array() {
+            object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            self.touch(path);
+            return ("202 Accepted", "{}".to_owned());
+        }
+        self.all.remove(path);
+        ("200 OK", "{}".to_owned())
     }
 
     fn patch(&mut self, path: &str, body: &str) -> (&'static str, String) {
@@ -61,13 +109,13 @@ impl Objects {
             self.touch(path);
         }
         let patch: Value = serde_json::from_str(body).unwrap();
-        let Some(machine) = self.machines.get_mut(path) else { return ("404 Not Found", String::new()) };
+        let Some(machine) = self.all.get_mut(path) else { return ("404 Not Found", String::new()) };
         if patch["metadata"]["resourceVersion"] != machine["metadata"]["resourceVersion"] {
             return ("409 Conflict", String::new());
         }
         merge(machine, &patch);
         self.touch(path);
-        ("200 OK", self.machines[path].to_string())
+        ("200 OK", self.all[path].to_string())
     }
 }
 
@@ -91,7 +139,11 @@ fn merge(target: &mut Value, patch: &Value) {
 
 impl StandIn {
     pub(crate) fn start(has_operator: bool) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::at(TcpListener::bind("127.0.0.1:0").unwrap(), has_operator)
+    }
+
+    /// The API behind `listener`, with everything that it has.
+    pub(crate) fn at(listener: TcpListener, has_operator: bool) -> Self {
         let server = format!("http://{}", listener.local_addr().unwrap());
         let objects = Arc::new(Mutex::new(Objects { has_operator, ..Objects::default() }));
         let served = Arc::clone(&objects);
@@ -102,27 +154,71 @@ impl StandIn {
     }
 
     fn path(api: Api, node: &str) -> String {
-        format!("{}/namespaces/ns/machines/{node}-machine", api.path())
+        format!("{}/namespaces/openshift-machine-api/machines/{node}-machine", api.path())
     }
 
     /// A running Machine of `node`, which its controller keeps by a finalizer.
     pub(crate) fn add(&self, api: Api, node: &str, address: &str) {
         let machine = json!({
-            "metadata": {"name": format!("{node}-machine"), "namespace": "ns", "finalizers": ["machine"]},
+            "metadata": {"finalizers": ["machine"]},
             "spec": {},
             "status": {"phase": "Running", "nodeRef": {"name": node}, "addresses": [{"type": "InternalIP", "address": address}]},
         });
-        let path = Self::path(api, node);
+        locked(&self.objects).make(&Self::path(api, node), machine);
+    }
+
+    /// A node of OpenShift's: its Node, BareMetalHost and Machine. What the etcd operator makes for it comes with its turn.
+    pub(crate) fn add_node(&self, node: &str, address: &str) {
+        self.add(Api::Machine, node, address);
+        let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+        let host = json!({
+            "metadata": {"finalizers": ["baremetalhost"]}, "spec": {"consumerRef": {"name": format!("{node}-machine")}}
+        });
         let mut objects = locked(&self.objects);
-        objects.machines.insert(path.clone(), machine);
-        objects.touch(&path);
+        objects.make(&format!("/api/v1/nodes/{node}"), ready);
+        objects.make(&format!("{HOSTS}/{node}-host"), host);
+    }
+
+    /// Its kubelet says nothing any more.
+    pub(crate) fn stop_kubelet(&self, node: &str) {
+        self.put(&format!("/api/v1/nodes/{node}"), |node| node["status"]["conditions"][0]["status"] = json!("Unknown"));
     }
 
     pub(crate) fn change(&self, api: Api, node: &str, change: impl FnOnce(&mut Value)) {
-        let path = Self::path(api, node);
+        self.put(&Self::path(api, node), change);
+    }
+
+    pub(crate) fn put(&self, path: &str, change: impl FnOnce(&mut Value)) {
         let mut objects = locked(&self.objects);
-        change(objects.machines.get_mut(&path).unwrap());
-        objects.touch(&path);
+        change(objects.all.get_mut(path).unwrap());
+        objects.touch(path);
+    }
+
+    pub(crate) fn make(&self, path: &str, object: Value) {
+        locked(&self.objects).make(path, object);
+    }
+
+    /// The object, while it is there.
+    pub(crate) fn get(&self, path: &str) -> Option<Value> {
+        locked(&self.objects).all.get(path).cloned()
+    }
+
+    pub(crate) fn remove(&self, path: &str) {
+        locked(&self.objects).all.remove(path);
+    }
+
+    /// Everything that is there.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        locked(&self.objects).all.keys().cloned().collect()
+    }
+
+    pub(crate) fn deletions(&self) -> Vec<String> {
+        locked(&self.objects).deletions.clone()
+    }
+
+    /// The next `count` requests are answered with `status`.
+    pub(crate) fn fail(&self, count: usize, status: &'static str) {
+        locked(&self.objects).fails = Some((count, status));
     }
 
     /// `oc delete machine`: it stays while it has a finalizer.
@@ -132,23 +228,47 @@ impl StandIn {
 
     /// The Machine, while it is there.
     pub(crate) fn machine(&self, api: Api, node: &str) -> Option<Value> {
-        locked(&self.objects).machines.get(&Self::path(api, node)).cloned()
+        self.get(&Self::path(api, node))
     }
 
-    /// The controller's turn: a Machine that is being deleted goes once it has no hook.
+    /// The controllers' turn: a Machine that is being deleted goes once it has no hook, and its Node with it; a host at once.
     pub(crate) fn controller(&self) {
-        locked(&self.objects).machines.retain(|_, machine| {
-            let hooks = machine.pointer("/spec/lifecycleHooks/preDrain").and_then(Value::as_array);
+        let mut objects = locked(&self.objects);
+        let mut nodes = Vec::new();
+        objects.all.retain(|path, object| {
+            let hooks = object.pointer("/spec/lifecycleHooks/preDrain").and_then(Value::as_array);
             let has_hook = hooks.is_some_and(|hooks| !hooks.is_empty())
-                || machine.pointer("/metadata/annotations").is_some_and(|all| all.get(ANNOTATION).is_some());
-            machine.pointer("/metadata/deletionTimestamp").is_none() || has_hook
+                || object.pointer("/metadata/annotations").is_some_and(|all| all.get(ANNOTATION).is_some());
+            let stays = object.pointer("/metadata/deletionTimestamp").is_none() || has_hook;
+            if !stays && path.contains("/machines/") {
+                nodes.extend(object.pointer("/status/nodeRef/name").and_then(Value::as_str).map(str::to_owned));
+            }
+            stays
         });
+        for node in nodes {
+            objects.all.remove(&format!("/api/v1/nodes/{node}"));
+        }
     }
 
-    /// The etcd operator's turn: its hook is on each Machine whose node has a member, and on no other one that is being deleted.
+    /// What the etcd operator makes for a node, as soon as there is one of that name.
+    pub(crate) fn made_for(node: &str) -> [String; 5] {
+        let secret = |name: &str| format!("{SECRETS}{name}-{node}");
+        let job = |name: &str| format!("{JOBS}/tnf-{name}-job-{node}");
+        [secret("etcd-peer"), secret("etcd-serving"), secret("etcd-serving-metrics"), job("auth"), job("after-setup")]
+    }
+
+    /// The etcd operator's turn: its hook is on each Machine whose node has a member, and on no other one; and each Node has its
+    /// certificates and its jobs.
     pub(crate) fn operator(&self, members: &[&str]) {
         let mut objects = locked(&self.objects);
-        for machine in objects.machines.values_mut() {
+        let nodes: Vec<String> =
+            objects.all.keys().filter_map(|path| path.strip_prefix("/api/v1/nodes/").map(str::to_owned)).collect();
+        for path in nodes.iter().flat_map(|node| Self::made_for(node)) {
+            if !objects.all.contains_key(&path) {
+                objects.make(&path, json!({"data": {"tls.key": "a2V5"}}));
+            }
+        }
+        for (_, machine) in objects.all.iter_mut().filter(|(path, _)| path.contains("/machines/")) {
             let node = machine["status"]["nodeRef"]["name"].as_str().unwrap_or_default();
             let hooks = if members.contains(&node) { json!([{"name": HOOK, "owner": OWNER}]) } else { json!([]) };
             machine["spec"]["lifecycleHooks"]["preDrain"] = hooks;

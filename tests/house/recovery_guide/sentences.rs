@@ -26,6 +26,7 @@ const SOURCES: &[&str] = &[
     "src/fence",
     "src/health/passwords.rs",
     "src/health/problems",
+    "src/openshift/replaced.rs",
     "src/options/value.rs",
     "src/pacemaker",
     "src/pki",

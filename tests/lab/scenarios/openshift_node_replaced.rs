@@ -38,7 +38,7 @@ fn permanent(lab: &Lab, node: Node, name: &str, value: &str) -> Result<()> {
 }
 
 /// The etcd operator's commands; the blank in the map stands for the new node's address.
-fn give_up_the_old_node(lab: &Lab, survivor: Node) -> Result<()> {
+pub(super) fn give_up_the_old_node(lab: &Lab, survivor: Node) -> Result<()> {
     let before = etcd::pid(lab, survivor);
     let name = "force_new_cluster";
     let words = ["crm_attribute", "--lifetime", "reboot", "--node", survivor.name(), "--name", name, "--update"];

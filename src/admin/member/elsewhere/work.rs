@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::super::look::{self, Seen};
 use super::super::source::Source;
 use super::held::{Held, STEP};
+use super::hooks::Hooks;
 use super::progress::Progress;
 use super::removed::Removed;
 use super::wanted::Meant;
@@ -42,6 +43,7 @@ pub(super) struct Work<'a> {
     settling: Deadline,
     insisting: Option<Deadline>,
     progress: Progress,
+    hooks: Hooks,
 }
 
 impl<'a> Work<'a> {
@@ -55,8 +57,8 @@ impl<'a> Work<'a> {
         seen: Seen,
     ) -> Self {
         let (made, settling, insisting) = (Vec::new(), Deadline::after(Duration::ZERO), None);
-        let progress = Progress::default();
-        Self { source, meant, words, lock, prompt, deadline, seen, made, settling, insisting, progress }
+        let (progress, hooks) = (Progress::default(), Hooks::default());
+        Self { source, meant, words, lock, prompt, deadline, seen, made, settling, insisting, progress, hooks }
     }
 
     pub(super) fn go(&mut self) -> Result<End, Failure> {
@@ -65,9 +67,15 @@ impl<'a> Work<'a> {
             if self.seen.membership.is_confirmed && self.seen.lock.as_ref() != Some(&self.lock.key) {
                 return Err(lost());
             }
+            let off = self.hooks.after_removal(self.source, &self.seen);
+            self.did(off)?;
             match next(&self.seen.membership, &self.meant.wish, &self.words) {
                 Next::Done => return Ok(End::Done),
                 Next::Step(step, passed) => self.take(&step, passed)?,
+                Next::Forbidden(Forbidden::Unprotected { .. }) if self.protects() => {
+                    let on = self.hooks.before_promotion(self.source, &self.seen)?;
+                    self.did(on)?;
+                }
                 Next::Forbidden(why) if self.waits(&why) => self.tell_why_it_waits(&why)?,
                 Next::Forbidden(why) => return Ok(End::Forbidden(why)),
             }
@@ -98,6 +106,20 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
+    /// Something beside etcd.
+    fn did(&mut self, what: Option<String>) -> Result<(), Failure> {
+        if let Some(what) = what {
+            log::info!("{what}");
+            self.prompt.tell(&what)?;
+            self.made.push(what);
+        }
+        Ok(())
+    }
+
+    fn protects(&self) -> bool {
+        self.hooks.may_be_put_on() && !self.deadline.has_passed()
+    }
+
     fn waits(&self, why: &Forbidden) -> bool {
         let passes = why.passes() || !self.settling.has_passed() && settles(why);
         passes && !self.deadline.has_passed()
@@ -126,6 +148,9 @@ impl<'a> Work<'a> {
                 self.made.push(said);
                 if passed.uses_word {
                     self.words = Words::default();
+                }
+                if let Step::Remove(id) = step {
+                    self.hooks.leaves(*id, &self.seen);
                 }
                 if let Step::AddLearner(new) = step {
                     let (name, variables) = (&new.name, self.variables());

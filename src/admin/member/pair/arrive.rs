@@ -8,15 +8,19 @@ use zeroize::Zeroizing;
 
 use super::change::{Place, node_ip_map};
 use super::facts::Look;
-use super::plan::{Seen, Step};
+use super::plan::{Old, Seen, Step};
 use super::work::{Took, Work};
 use crate::admin::exit::Failure;
+use crate::admin::member::look::machine_names;
+use crate::admin::member::protect;
 use crate::admin::member::words::Shared;
 use crate::admin::prompt::Prompt;
 use crate::admin::setup;
 use crate::admin::setup::talk::Talk;
 use crate::clock::Deadline;
+use crate::decide::members::{MachineState, Member};
 use crate::health;
+use crate::openshift::machines::Written;
 use crate::pacemaker::fence_options;
 use crate::pki;
 use crate::resource::params::Source;
@@ -220,21 +224,44 @@ impl Work {
     }
 
     /// The agent's work.
-    pub(super) fn join(&mut self, look: &Look) -> Took {
+    pub(super) fn join(&mut self, look: &Look, seen: &Seen) -> Result<Took, Failure> {
         let new = self.change.new.as_ref().map(|new| new.name.clone()).unwrap_or_default();
-        let Some(member) = look.member(&new) else {
-            return Took::Waits(format!("waits until etcd starts on {new}"));
-        };
+        // What the old machine of that name was told, where the operator's jobs left it.
+        if self.change.openshift.is_some() && seen.old == (Old::Online { standby: true }) {
+            self.typed(&["pcs", "node", "unstandby", &new])?;
+            return Ok(Took::Acted(format!("{new} is not in standby any more")));
+        }
+        if let Some(done) = self.protected(look, &new)? {
+            return Ok(Took::Acted(done));
+        }
+        Ok(Took::Waits(self.joining(look, &new)))
+    }
+
+    /// Where the other one's Machine has a hook that holds its deletion up, the new one's gets one before it votes; once, as who takes it
+    /// off means it.
+    fn protected(&mut self, look: &Look, new: &str) -> Result<Option<String>, Failure> {
+        let is_bare = |member: &&Member| member.machine == MachineState::Stays { is_protected: false };
+        let uses_hooks = look.members.as_ref().is_ok_and(|seen| seen.membership.uses_hooks);
+        let Some(member) = look.member(new).filter(|member| uses_hooks && is_bare(member)) else { return Ok(None) };
+        if std::mem::replace(&mut self.is_protected, true) {
+            return Ok(None);
+        }
+        let written = protect::hook(&look.context.params.kubeconfig, new, &machine_names(member), true)?;
+        Ok((written == Some(Written::Yes)).then(|| format!("the deletion of {new}'s Machine waits for it")))
+    }
+
+    fn joining(&mut self, look: &Look, new: &str) -> String {
+        let Some(member) = look.member(new) else { return format!("waits until etcd starts on {new}") };
         if !member.is_learner {
-            return Took::Waits(format!("{new} votes; waits until it is healthy"));
+            return format!("{new} votes; waits until it is healthy");
         }
         let index = look.members.as_ref().ok().and_then(|seen| seen.details.get(&member.id)?.index);
         let (Some(lag), Some(index)) = (member.lag, index) else {
-            return Took::Waits(format!("{new} is a learner; its copy has begun"));
+            return format!("{new} is a learner; its copy has begun");
         };
         let (since, first) = *self.copied.get_or_insert_with(|| (Deadline::after(Duration::ZERO), index));
         let rate = index.saturating_sub(first) / since.elapsed().as_secs().max(1);
-        Took::Waits(format!("{new} lacks {lag} entries, and takes {rate} a second"))
+        format!("{new} lacks {lag} entries, and takes {rate} a second")
     }
 
     /// What is wrong there, in the words of 'tandem status'.

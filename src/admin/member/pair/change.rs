@@ -10,11 +10,14 @@ use crate::admin::exit::Failure;
 use crate::admin::member::step::{Names, Step};
 use crate::clock;
 use crate::decide::Fact;
+use crate::openshift::replaced::Replaced;
 use crate::state_file;
 
 pub(super) const FILE: &str = "/var/lib/tandem/member-change.json";
 /// The same of the change before.
 pub(super) const LAST: &str = "/var/lib/tandem/member-change-last.json";
+/// What was deleted from OpenShift's API, as it was.
+pub(super) const SAVED: &str = "/var/lib/tandem/member-change-saved";
 /// Whoever works on it has this file locked.
 const LOCK: &str = "/var/lib/tandem/member-change.lock";
 
@@ -52,6 +55,9 @@ pub(super) struct Change {
     pub(super) old_is_off: bool,
     pub(super) began: u64,
     pub(super) log: Vec<Entry>,
+    /// Where OpenShift's operators have a part in it: what was there of the old node.
+    #[serde(default)]
+    pub(super) openshift: Option<Replaced>,
 }
 
 /// Something that was done.

@@ -21,7 +21,9 @@ const COPY: Duration = Duration::from_secs(600);
 
 impl Work {
     pub(super) fn check(&self, look: &Look) -> Result<Took, Failure> {
-        if let Some(new) = &self.change.new {
+        if self.change.openshift.is_some() {
+            self.check_objects(look)?;
+        } else if let Some(new) = &self.change.new {
             self.progress.say(&format!("asks the BMC of {}", new.name));
             let seen = self.examined(look, &new.name)?;
             if let Some(why) = fault(&new.name, &self.change.here.name, cluster::own_uuid().as_deref(), &seen) {

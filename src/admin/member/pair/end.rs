@@ -3,7 +3,7 @@
 use super::change::{Change, Kind, node_ip_map};
 use super::facts::Look;
 use super::plan::{Old, Seen, Step};
-use super::{change, changed};
+use super::{change, changed, openshift};
 use crate::admin::exit::Failure;
 use crate::admin::member::changed::Changed;
 use crate::admin::member::words::Shared;
@@ -34,12 +34,17 @@ pub(super) fn abort(existing: &Change, look: &Look, shared: &Shared) -> Result<C
     let devices: Vec<&str> = devices.iter().map(|device| device.resource.id.as_str()).collect();
     let programs = Programs::default();
     let mut made = Vec::new();
-    for words in back(existing, &seen, &look.context.resource, &devices) {
+    let on_openshift = existing.openshift.as_ref().map(|replaced| openshift::taken_back(existing, &seen, replaced));
+    let (typed, told) = on_openshift.unwrap_or_else(|| (back(existing, &seen, &look.context.resource, &devices), None));
+    for words in typed {
         let command = Action::Command(words);
         apply::apply(&programs, &command).map_err(Failure)?;
         made.push(command.to_string());
     }
-    if let Some(old) = existing.old.as_ref().filter(|_| is_forgotten(existing, &seen)) {
+    made.extend(told);
+    if existing.openshift.is_none()
+        && let Some(old) = existing.old.as_ref().filter(|_| is_forgotten(existing, &seen))
+    {
         made.push(format!(
             "{0} is forgotten, which cannot be taken back: 'tandem member add {0}={1} --fence ip=ADDRESS --fence username=USER \
              --fence password_file=FILE' brings a second node",
@@ -52,7 +57,7 @@ pub(super) fn abort(existing: &Change, look: &Look, shared: &Shared) -> Result<C
 
 /// Who votes already is not taken out again.
 fn too_late(existing: &Change, seen: &Seen) -> Option<String> {
-    let votes = seen.new_votes && existing.has(Step::Prepare);
+    let votes = seen.new_votes && (existing.has(Step::Prepare) || existing.has(Step::Node));
     votes.then(|| {
         format!(
             "{}, and the new node votes: nothing can be taken back; 'tandem member replace' ends it",

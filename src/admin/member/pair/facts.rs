@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use super::change::Change;
 use super::nodes;
+use super::openshift;
 use super::plan::{Old, Seen};
 use crate::admin::exit::Failure;
 use crate::admin::member::look::{self, Seen as Members};
@@ -24,6 +25,7 @@ pub(super) struct Look {
     pub(super) members: Result<Members, Failure>,
     pub(super) context: Context,
     pub(super) corosync: Corosync,
+    is_new_node: Option<bool>,
 }
 
 /// Corosync's configuration on this node.
@@ -47,7 +49,9 @@ impl Look {
             let change = health::change_under_way(&cluster);
             seen.membership.change = seen.membership.change.take().or(change);
         }
-        Ok(Self { cluster, members, context, corosync: corosync()? })
+        // After Pacemaker was: a new machine is in its cluster later than it has a Node.
+        let is_new_node = own.and_then(|own| openshift::is_new_node(own, &context));
+        Ok(Self { cluster, members, context, corosync: corosync()?, is_new_node })
     }
 
     pub(super) fn seen(&self, change: &Change) -> Seen {
@@ -68,7 +72,13 @@ impl Look {
             new_is_known: new.is_some_and(|new| self.corosync.node(new).is_some()),
             new_is_online: new.and_then(node).is_some_and(|node| node.online && !node.pending),
             new_votes: new.and_then(|new| self.member(new)).is_some_and(|it| !it.is_learner && it.is_healthy()),
+            is_new_node: self.is_new_node,
         }
+    }
+
+    pub(super) fn is_standby(&self, name: &str) -> bool {
+        let nodes = self.cluster.pacemaker.known().map(|known| known.nodes.as_slice()).unwrap_or_default();
+        nodes.iter().any(|node| node.name == name && node.standby)
     }
 
     /// The member of a node, as `node_ip_map` has it now.

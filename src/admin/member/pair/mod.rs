@@ -9,6 +9,7 @@ mod end;
 mod facts;
 mod leave;
 mod nodes;
+mod openshift;
 mod outside;
 mod plan;
 mod promote;
@@ -26,6 +27,7 @@ use crate::admin::report::show;
 use crate::clock;
 use crate::decide::members::Newcomer;
 use crate::health;
+use crate::openshift::replaced::Replaced;
 use crate::resource::{context, params};
 
 use self::change::{Change, Kind, Place};
@@ -45,12 +47,11 @@ pub(super) fn run(order: &Order, shared: &Shared) -> Result<Exit, Failure> {
     let existing = change::read()?;
     let look = Look::at_all(shared, existing.as_ref())?;
     outside::keeps(&look.cluster)?;
-    if matches!(look.context.params.source, params::Source::Manifest { .. }) {
-        return Err(Failure(
-            "OpenShift's etcd operator replaces nodes of this pair: see 'oc get jobs -n openshift-etcd'".to_owned(),
-        ));
-    }
     let (typed, abort, allow_fewer) = typed(order);
+    let is_openshift = matches!(look.context.params.source, params::Source::Manifest { .. });
+    if is_openshift {
+        openshift::wrong(&typed).map_err(Failure)?;
+    }
     let Some(existing) = existing else {
         if abort {
             return Err(Failure("no change is under way: there is nothing to take back".to_owned()));
@@ -59,7 +60,8 @@ pub(super) fn run(order: &Order, shared: &Shared) -> Result<Exit, Failure> {
         if let Some(last) = change::last().filter(|last| known.was_done(&typed, last)) {
             return show(&changed(&last, &look, Vec::new(), 0), shared.form);
         }
-        let change = known.change(&typed).map_err(Failure)?;
+        let mut change = known.change(&typed).map_err(Failure)?;
+        change.openshift = is_openshift.then(Replaced::default);
         return begin(&change, &look, shared, allow_fewer);
     };
     if abort {
@@ -222,7 +224,7 @@ fn planned(change: &Change, look: &Look, allow_fewer: bool) -> Result<Planned, F
     planned = at_a_word(change, look.seen(change).old, planned);
     let step =
         |step: &plan::Step| judge::Step { what: step.words(&change.names()), who: step.who(), done: change.has(*step) };
-    planned.steps = plan::steps(change.kind).iter().map(step).collect();
+    planned.steps = plan::steps(change).iter().map(step).collect();
     Ok(planned)
 }
 

@@ -38,12 +38,17 @@ pub(super) struct Seen {
     pub(super) new_is_online: bool,
     /// Its etcd votes and is healthy.
     pub(super) new_votes: bool,
+    /// Whether OpenShift's Node of that name is the new machine's; `None` where nobody knows.
+    pub(super) is_new_node: Option<bool>,
 }
 
 /// The steps of a change, in their order.
-pub(super) fn steps(kind: Kind) -> &'static [Step] {
-    use Step::{Add, Check, Device, Forget, Join, Leave, Map, Out, Prepare, Verify};
-    match kind {
+pub(super) fn steps(change: &Change) -> &'static [Step] {
+    use Step::{Add, Check, Delete, Device, Forget, Join, Leave, Map, Node, Out, Prepare, Save, Verify};
+    match change.kind {
+        // What is between them is the work of its operators.
+        Kind::Replace if change.openshift.is_some() => &[Check, Leave, Out, Save, Delete, Node, Join, Verify],
+        Kind::Remove if change.openshift.is_some() => &[Check, Leave, Out, Verify],
         Kind::Replace => &OF_A_REPLACEMENT,
         Kind::Add => &[Check, Device, Map, Prepare, Add, Join, Verify],
         Kind::Remove => &[Check, Leave, Out, Forget, Map, Verify],
@@ -52,13 +57,15 @@ pub(super) fn steps(kind: Kind) -> &'static [Step] {
 
 /// The first that is not done; `None` where all are.
 pub(super) fn next(change: &Change, seen: &Seen) -> Option<Step> {
-    steps(change.kind).iter().copied().find(|step| !is_done(*step, change, seen))
+    steps(change).iter().copied().find(|step| !is_done(*step, change, seen))
 }
 
 fn is_done(step: Step, change: &Change, seen: &Seen) -> bool {
-    let forgotten = change.has(Step::Forget);
+    // On OpenShift the name means the new machine once its Node is there; while nobody can be asked, nothing is put out.
+    let is_new = change.has(Step::Node) || change.has(Step::Save) && seen.is_new_node != Some(false);
+    let forgotten = change.has(Step::Forget) || is_new;
     match step {
-        Step::Check | Step::Forget | Step::Verify => change.has(step),
+        Step::Check | Step::Forget | Step::Save | Step::Delete | Step::Node | Step::Verify => change.has(step),
         Step::Leave => forgotten || (seen.serves_alone && !seen.old_serves),
         Step::Out => forgotten || matches!(seen.old, Old::Gone | Old::Stopped),
         Step::Device => seen.device_runs,
@@ -73,6 +80,7 @@ fn is_done(step: Step, change: &Change, seen: &Seen) -> bool {
 pub(super) mod tests {
     use super::super::change::{Entry, Place};
     use super::*;
+    use crate::openshift::replaced::Replaced;
 
     pub(in super::super) fn place(name: &str, last: u8) -> Place {
         Place { name: name.to_owned(), address: std::net::IpAddr::from([192, 0, 2, last]) }
@@ -80,8 +88,8 @@ pub(super) mod tests {
 
     pub(in super::super) fn change(kind: Kind, old: Option<Place>, new: Option<Place>) -> Change {
         let here = place("node1", 1);
-        let (links, fence) = (Vec::new(), Vec::new());
-        Change { kind, here, old, new, links, fence, old_is_off: false, began: 0, log: Vec::new() }
+        let (links, fence, log) = (Vec::new(), Vec::new(), Vec::new());
+        Change { kind, here, old, new, links, fence, old_is_off: false, began: 0, log, openshift: None }
     }
 
     fn done(change: &mut Change, steps: &[Step]) {
@@ -99,6 +107,7 @@ pub(super) mod tests {
             new_is_known: false,
             new_is_online: false,
             new_votes: false,
+            is_new_node: None,
         }
     }
 
@@ -157,9 +166,60 @@ pub(super) mod tests {
     #[test]
     fn nothing_comes_before_it_can_be_fenced() {
         for kind in [Kind::Replace, Kind::Add] {
-            let at = |wanted: Step| steps(kind).iter().position(|step| *step == wanted);
+            let change = change(kind, None, None);
+            let at = |wanted: Step| steps(&change).iter().position(|step| *step == wanted);
             assert!(at(Step::Device) < at(Step::Prepare) && at(Step::Device) < at(Step::Add), "{kind:?}");
         }
-        assert!(!steps(Kind::Remove).contains(&Step::Add));
+        assert!(!steps(&change(Kind::Remove, None, None)).contains(&Step::Add));
+    }
+
+    fn on_openshift(kind: Kind) -> Change {
+        let node2 = Some(place("node2", 2));
+        Change { openshift: Some(Replaced::default()), ..change(kind, node2.clone(), node2) }
+    }
+
+    #[test]
+    fn on_openshift_its_operators_do_what_is_between_delete_and_join() {
+        use Step::{Check, Delete, Join, Leave, Node, Out, Save, Verify};
+        let mut change = on_openshift(Kind::Replace);
+        let mut seen = pair();
+        for (step, then) in [(Check, Leave), (Leave, Out), (Out, Save)] {
+            match step {
+                Leave => (seen.serves_alone, seen.old_serves) = (true, false),
+                Out => seen.old = Old::Stopped,
+                step => done(&mut change, &[step]),
+            }
+            assert_eq!(next(&change, &seen), Some(then), "after {step:?}");
+        }
+        seen.is_new_node = Some(false);
+        for (step, then) in [(Save, Delete), (Delete, Node), (Node, Join)] {
+            done(&mut change, &[step]);
+            assert_eq!(next(&change, &seen), Some(then), "after {step:?}");
+        }
+        seen.new_votes = true;
+        assert_eq!(next(&change, &seen), Some(Verify));
+        let removed = on_openshift(Kind::Remove);
+        assert_eq!(steps(&removed), [Check, Leave, Out, Verify], "the operator keeps the map of both");
+    }
+
+    /// The new machine's etcd must not be stopped as the old one's, wherever the command was cut off; the old machine's that came
+    /// back has to be.
+    #[test]
+    fn on_openshift_whoever_is_online_is_the_old_machine_until_the_api_says_otherwise() {
+        use Step::{Check, Delete, Join, Leave, Node, Out, Save};
+        let mut change = on_openshift(Kind::Replace);
+        done(&mut change, &[Check]);
+        let at = |change: &Change, is_new_node| next(change, &Seen { is_new_node, ..pair() });
+        assert_eq!(at(&change, Some(true)), Some(Leave), "before anything is saved, nothing was deleted");
+        done(&mut change, &[Save]);
+        assert_eq!(at(&change, Some(false)), Some(Leave), "it came back");
+        assert_eq!(at(&change, Some(true)), Some(Delete));
+        assert_eq!(at(&change, None), Some(Delete), "which only asks as long as nobody answers");
+        done(&mut change, &[Delete, Node]);
+        assert_eq!(at(&change, Some(false)), Some(Join));
+        let stopped = Seen { old: Old::Online { standby: true }, serves_alone: true, old_serves: false, ..pair() };
+        let mut change = on_openshift(Kind::Replace);
+        done(&mut change, &[Check, Save]);
+        assert_eq!(next(&change, &Seen { is_new_node: Some(false), ..stopped }), Some(Out));
     }
 }

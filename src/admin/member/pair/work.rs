@@ -9,6 +9,7 @@ use super::plan::{self, Step};
 use super::{changed, end};
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::member::changed::Changed;
+use crate::admin::member::protect;
 use crate::admin::member::words::Shared;
 use crate::admin::report::show;
 use crate::admin::setup::talk::Progress;
@@ -17,6 +18,7 @@ use crate::command::Programs;
 use crate::decide::members::Forbidden;
 use crate::health;
 use crate::ofd_lock;
+use crate::openshift::machines::Written;
 use crate::pacemaker::member_change;
 use crate::setup::action::Action;
 use crate::setup::apply;
@@ -46,6 +48,8 @@ pub(super) struct Work {
     pub(super) copied: Option<(Deadline, u64)>,
     /// The new node was started by this call.
     pub(super) is_started: bool,
+    /// The new member's Machine got its hook by this call.
+    pub(super) is_protected: bool,
     /// Nobody else works on it while this is open.
     _lock: File,
 }
@@ -80,6 +84,7 @@ impl Work {
             unclean: None,
             copied: None,
             is_started: false,
+            is_protected: false,
             _lock: lock,
         }))
     }
@@ -130,15 +135,30 @@ impl Work {
             Step::Map => self.map(look),
             Step::Prepare => self.prepare(look, shared),
             Step::Add => self.add(look, seen),
-            Step::Join => Ok(self.join(look)),
+            Step::Save => self.save_objects(look, seen),
+            Step::Delete => self.delete_objects(look),
+            Step::Node => self.new_machine(look),
+            Step::Join => self.join(look, seen),
             Step::Verify => self.verify(look, shared),
         }
     }
 
     fn over(&mut self, look: &Look) -> Result<Changed, Failure> {
         let seconds = clock::wall_seconds().saturating_sub(self.change.began);
+        self.made.extend(self.unprotected(look));
         end::close(&self.programs)?;
         Ok(changed(&self.change, look, std::mem::take(&mut self.made), seconds))
+    }
+
+    /// The member is gone, and so is what its Machine waited for; where its name is the new machine's, that has a hook of its own.
+    fn unprotected(&self, look: &Look) -> Option<String> {
+        let kubeconfig = &look.context.params.kubeconfig;
+        let old = self.change.old.as_ref().filter(|_| !self.change.keeps_name() && kubeconfig.exists())?;
+        let (name, address) = (old.name.as_str(), old.address.to_string());
+        match protect::hook(kubeconfig, name, &[name, &address], false) {
+            Ok(written) => (written == Some(Written::Yes)).then(|| format!("{name}'s Machine may be deleted")),
+            Err(Failure(why)) => Some(format!("{why}: 'tandem member unprotect {name}' takes it off")),
+        }
     }
 
     /// Types a command; its failure names it.

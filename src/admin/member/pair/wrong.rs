@@ -66,6 +66,7 @@ impl Known<'_> {
             old_is_off: typed.old_is_off,
             began: self.now,
             log: Vec::new(),
+            openshift: None,
         };
         if let Some(delay) = &self.delay
             && !change.fence.is_empty()

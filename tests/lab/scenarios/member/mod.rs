@@ -3,6 +3,7 @@
 mod aborted;
 mod killed;
 mod one_voter;
+mod openshift;
 mod replaced;
 mod world;
 
@@ -71,6 +72,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         aborted::run,
     )
     .needs(Needs::Nothing)
+    .leaves_a_mess()
+    .nightly(),
+    scenario(
+        "member_replaced_openshift",
+        "OpenShift's part of a replacement, against a stand-in for its API; the command is killed after each of its steps",
+        openshift::replaced_after_a_cut,
+    )
+    .needs(Needs::NoEtcd)
     .leaves_a_mess()
     .nightly(),
 ];

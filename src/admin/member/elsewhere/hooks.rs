@@ -1,0 +1,178 @@
+//! The hooks of the Machines that a change is about: on before a promotion, where others have one, and off once the member is gone.
+
+use super::super::look::{Seen, machine_names};
+use super::super::protect;
+use super::super::source::Source;
+use crate::admin::exit::Failure;
+use crate::decide::evidence::MemberId;
+use crate::decide::members::Member;
+use crate::openshift::machines::Written;
+
+/// How often a hook is put on that somebody else takes off: who does so means it.
+const TRIES: usize = 3;
+
+#[derive(Debug, Default)]
+pub(super) struct Hooks {
+    put_on: usize,
+    /// Who was removed, and what a Machine knows him by.
+    leaves: Option<(MemberId, String, Vec<String>)>,
+}
+
+impl Hooks {
+    /// Whether it is worth another look that the learner's Machine has no hook.
+    pub(super) fn may_be_put_on(&self) -> bool {
+        self.put_on < TRIES
+    }
+
+    /// Puts it on; answers what was done.
+    pub(super) fn before_promotion(&mut self, source: &Source, seen: &Seen) -> Result<Option<String>, Failure> {
+        let unprotected =
+            |member: &&Member| seen.details.get(&member.id).is_some_and(|one| one.is_protected == Some(false));
+        let (Some(learner), Some(kubeconfig)) = (seen.membership.learners().find(unprotected), &source.kubeconfig)
+        else {
+            self.put_on = TRIES;
+            return Ok(None);
+        };
+        let written = protect::hook(kubeconfig, &learner.shown(), &machine_names(learner), true)?;
+        // An operator does it in its own time.
+        self.put_on += usize::from(written.is_some());
+        Ok((written == Some(Written::Yes))
+            .then(|| format!("the deletion of {}'s Machine waits for it", learner.shown())))
+    }
+
+    /// `id` is removed: its Machine has a hook as long as it is listed.
+    pub(super) fn leaves(&mut self, id: MemberId, seen: &Seen) {
+        let is_protected = seen.details.get(&id).is_some_and(|detail| detail.is_protected == Some(true));
+        let member = seen.membership.member(id).filter(|_| is_protected);
+        let names = |member: &Member| machine_names(member).iter().map(|&name| name.to_owned()).collect();
+        self.leaves = member.map(|member| (id, member.shown(), names(member))).or(self.leaves.take());
+    }
+
+    /// Takes it off once a majority says that he is gone; answers what was done. The change is done all the same.
+    pub(super) fn after_removal(&mut self, source: &Source, seen: &Seen) -> Option<String> {
+        let is_gone =
+            |(id, ..): &mut (MemberId, _, _)| seen.membership.is_confirmed && seen.membership.member(*id).is_none();
+        let (_, node, names) = self.leaves.take_if(is_gone)?;
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        match protect::hook(source.kubeconfig.as_ref()?, &node, &names, false) {
+            Ok(written) => (written == Some(Written::Yes)).then(|| format!("{node}'s Machine may be deleted")),
+            Err(Failure(why)) => Some(format!("{why}: 'tandem member unprotect {node}' takes it off")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::member::look;
+    use crate::admin::member::tests::{source, three_and_a_learner};
+    use crate::decide::members::{Forbidden, Health, Membership, Next, Wish, Words, next};
+    use crate::openshift::kubeconfig::for_server;
+    use crate::openshift::machine::PATIENCE;
+    use crate::openshift::machines::stand_in::StandIn;
+    use crate::openshift::machines::{Api, Machines};
+
+    struct World {
+        stand_in: StandIn,
+        source: Source,
+        dir: tempfile::TempDir,
+    }
+
+    impl World {
+        /// Three voters whose Machines have hooks, and a learner whose Machine has none.
+        fn new(has_operator: bool) -> Self {
+            let (stand_in, dir) = (StandIn::start(has_operator), tempfile::tempdir().unwrap());
+            for id in 1..=4 {
+                stand_in.add(Api::Machine, &format!("node{id}"), &format!("192.0.2.{id}"));
+            }
+            stand_in.operator(&["node1", "node2", "node3"]);
+            let kubeconfig = Some(for_server(&dir, &stand_in.server));
+            Self { stand_in, source: Source { kubeconfig, ..source(false) }, dir }
+        }
+
+        fn look(&self) -> Seen {
+            let mut seen = three_and_a_learner();
+            look::of_machines(&mut seen, Machines::read(&for_server(&self.dir, &self.stand_in.server), PATIENCE));
+            for member in &mut seen.membership.members {
+                (member.health, member.lag_before) = (Health::Yes, member.lag);
+            }
+            seen
+        }
+
+        fn promotion(&self) -> Next {
+            let seen = self.look();
+            let learner = seen.membership.learners().next().unwrap().id;
+            next(&Membership { wanted: 4, ..seen.membership }, &Wish::Promote(learner), &Words::default())
+        }
+
+        fn is_protected(&self, node: &str) -> bool {
+            Machines::read(&for_server(&self.dir, &self.stand_in.server), PATIENCE)
+                .unwrap()
+                .of(&[node])
+                .unwrap()
+                .is_protected()
+        }
+    }
+
+    #[test]
+    fn the_hook_is_on_before_the_promotion() {
+        let (world, mut hooks) = (World::new(false), Hooks::default());
+        assert!(matches!(world.promotion(), Next::Forbidden(Forbidden::Unprotected { .. })));
+        assert!(hooks.may_be_put_on());
+        let done = hooks.before_promotion(&world.source, &world.look()).unwrap();
+        assert_eq!(done.as_deref(), Some("the deletion of node4's Machine waits for it"));
+        assert!(world.is_protected("node4") && matches!(world.promotion(), Next::Step(..)));
+    }
+
+    #[test]
+    fn who_takes_it_off_again_and_again_is_not_fought_for_ever() {
+        let (world, mut hooks) = (World::new(false), Hooks::default());
+        let mut looks = 0;
+        while hooks.may_be_put_on() {
+            hooks.before_promotion(&world.source, &world.look()).unwrap();
+            world.stand_in.operator(&["node1", "node2", "node3"]);
+            looks += 1;
+        }
+        assert_eq!((looks, world.stand_in.patches()), (TRIES, TRIES));
+        // One that is being deleted gets none, and is not promoted.
+        let (world, mut hooks) = (World::new(false), Hooks::default());
+        let seen = world.look();
+        world.stand_in.delete(Api::Machine, "node4");
+        assert_eq!(hooks.before_promotion(&world.source, &seen).unwrap(), None);
+        assert!(matches!(world.promotion(), Next::Forbidden(Forbidden::BeingDeleted { .. })));
+        assert_eq!(world.stand_in.patches(), 0);
+    }
+
+    #[test]
+    fn beside_an_operator_nothing_is_written_and_it_has_its_time() {
+        let (world, mut hooks) = (World::new(true), Hooks::default());
+        for _ in 0..TRIES + 1 {
+            assert_eq!(hooks.before_promotion(&world.source, &world.look()).unwrap(), None);
+        }
+        assert!(hooks.may_be_put_on() && world.stand_in.patches() == 0);
+    }
+
+    #[test]
+    fn it_is_off_once_the_member_is_gone_and_not_before() {
+        let (world, mut hooks) = (World::new(false), Hooks::default());
+        let mut seen = world.look();
+        let id = seen.membership.members[2].id;
+        hooks.leaves(id, &seen);
+        assert_eq!(hooks.after_removal(&world.source, &seen), None, "it is listed");
+        seen.membership.members.remove(2);
+        seen.membership.is_confirmed = false;
+        assert_eq!(hooks.after_removal(&world.source, &seen), None, "nobody confirms it");
+        assert!(world.is_protected("node3"));
+        seen.membership.is_confirmed = true;
+        let done = hooks.after_removal(&world.source, &seen);
+        assert_eq!(done.as_deref(), Some("node3's Machine may be deleted"));
+        assert!(!world.is_protected("node3") && world.is_protected("node1"));
+        assert_eq!(hooks.after_removal(&world.source, &seen), None, "once");
+        // Where the API does not answer then, it is told.
+        let mut seen = world.look();
+        hooks.leaves(seen.membership.members.remove(0).id, &world.look());
+        world.stand_in.fail(9, "503 Service Unavailable");
+        let told = hooks.after_removal(&world.source, &seen).unwrap();
+        assert!(told.ends_with("'tandem member unprotect node1' takes it off"), "{told}");
+    }
+}

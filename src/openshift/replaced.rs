@@ -1,0 +1,355 @@
+//! What OpenShift's API has of a node whose machine is replaced: each object is saved, and deleted as the very one that was saved.
+//!
+//! The new machine takes the name of the old one, and what its operators make for it has the same names, too. So no name says which
+//! machine is meant: the `uid` does, which every deletion carries, and the Node's, which tells when the new machine is there.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use super::bare_metal::{HOSTS, is_of};
+use super::kubeconfig::Access;
+use super::machine::{BODY_LIMIT, authorised, connect};
+use super::tnf::{JOBS, SECRETS};
+use crate::{state_file, wiped};
+
+/// An API server whose etcd was alone a moment ago takes its time.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+const NODES: &str = "/api/v1/nodes/";
+const MACHINES: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines";
+/// What a Machine says of its host.
+const HOST: &str = "/metadata/annotations/metal3.io~1BareMetalHost";
+/// Of each node; made anew as soon as there is a Node of that name.
+const CERTIFICATES: [&str; 3] = ["etcd-peer-", "etcd-serving-", "etcd-serving-metrics-"];
+const JOBS_OF_A_NODE: [&str; 2] = ["tnf-auth-job-", "tnf-after-setup-job-"];
+/// How often what somebody makes again under a name is deleted once more.
+const ROUNDS: usize = 2;
+/// What an object is likely to be smaller than.
+const ROOM: usize = 64 * 1024;
+
+/// What is known of the old node, for the state of a change.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replaced {
+    /// The uid of its Node; `None` where it had none.
+    pub node: Option<String>,
+    pub saved: Vec<Saved>,
+}
+
+/// An object of the old node, which is in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Saved {
+    pub path: String,
+    pub uid: String,
+    pub file: PathBuf,
+}
+
+/// Why the API did not do it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// It may pass by itself.
+    Passes(String),
+    Lasts(String),
+}
+
+/// What came of a turn.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Turn {
+    Did(String),
+    Waits(String),
+    Over,
+}
+
+/// How the Node of that name stands to the one that was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeIs {
+    Absent,
+    TheOld { ready: bool },
+    New { ready: bool },
+}
+
+/// The API, asked about one node.
+#[derive(Debug)]
+pub struct Api {
+    agent: ureq::Agent,
+    access: Access,
+    node: String,
+    address: String,
+}
+
+/// Only what is needed: a Secret's content is copied nowhere.
+#[derive(Deserialize)]
+struct Object {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    uid: String,
+    deletion_timestamp: Option<String>,
+}
+
+type Body = Zeroizing<Vec<u8>>;
+
+impl Api {
+    /// The API that `kubeconfig` gives access to, about the node of that name and address.
+    pub fn of(kubeconfig: &Path, node: &str, address: String, patience: Duration) -> Result<Self, Trouble> {
+        let (agent, access) = connect(kubeconfig, patience).map_err(Trouble::Lasts)?;
+        is_plain(node)?;
+        Ok(Self { agent, access, node: node.to_owned(), address })
+    }
+
+    /// Whether it is clear whose objects are meant.
+    pub fn find(&self) -> Result<(), Trouble> {
+        self.node()?;
+        self.host_and_machine().map(drop)
+    }
+
+    /// Saves all that there is of the node, below `directory`.
+    pub fn save(&self, directory: &Path) -> Result<Replaced, Trouble> {
+        let mut replaced = Replaced { node: self.node()?.map(|(uid, _)| uid), saved: Vec::new() };
+        let (host, machine) = self.host_and_machine()?;
+        let paths = self.certificates().chain(host).chain(machine).chain(self.jobs()?);
+        for path in paths {
+            self.keep(&mut replaced, path, directory)?;
+        }
+        Ok(replaced)
+    }
+
+    /// Takes one step more towards their end.
+    pub fn turn(&self, replaced: &mut Replaced, directory: &Path) -> Result<Turn, Trouble> {
+        // The host goes before the Machine that has it, as whoever deletes a Machine waits for its host.
+        for kind in [SECRETS, HOSTS, MACHINES, JOBS] {
+            for saved in replaced.saved.iter().filter(|saved| saved.path.starts_with(kind)) {
+                let Some(body) = self.get(&saved.path)? else { continue };
+                let found = object(&body)?;
+                if found.uid != saved.uid {
+                    continue;
+                }
+                if found.deletion_timestamp.is_some() {
+                    return Ok(Turn::Waits(waits(saved, &body)));
+                }
+                self.delete(saved)?;
+                return Ok(Turn::Did(format!("{} is deleted; it is saved as {}", saved.what(), saved.file.display())));
+            }
+        }
+        // Looked at before the Node is: what is there while no Node is was made for the old one.
+        let left: Vec<String> = self.certificates().chain(self.jobs()?).collect();
+        let mut found = Vec::new();
+        for path in left {
+            let is_new = |body: &Body| object(body).map(|one| replaced.saved.iter().all(|saved| saved.uid != one.uid));
+            let rounds = replaced.saved.iter().filter(|saved| saved.path == path).count();
+            if rounds < ROUNDS && self.get(&path)?.as_ref().map(is_new).transpose()? == Some(true) {
+                found.push(path);
+            }
+        }
+        match self.node_is(replaced)? {
+            NodeIs::New { .. } => Ok(Turn::Over),
+            NodeIs::TheOld { .. } => Ok(Turn::Waits(format!(
+                "waits until the Node {0} is gone, with its Machine or by 'oc delete node {0}'",
+                self.node
+            ))),
+            NodeIs::Absent => match found.into_iter().next() {
+                None => Ok(Turn::Over),
+                Some(path) => {
+                    self.keep(replaced, path.clone(), directory)?;
+                    Ok(Turn::Did(format!("{path} was made again for the old node, and is saved")))
+                }
+            },
+        }
+    }
+
+    /// Whether the Node of that name is another one by now.
+    pub fn node_is(&self, replaced: &Replaced) -> Result<NodeIs, Trouble> {
+        Ok(match self.node()? {
+            None => NodeIs::Absent,
+            Some((uid, ready)) if replaced.node.as_ref() == Some(&uid) => NodeIs::TheOld { ready },
+            Some((_, ready)) => NodeIs::New { ready },
+        })
+    }
+
+    /// The Node's uid, and whether its kubelet says that it is ready.
+    fn node(&self) -> Result<Option<(String, bool)>, Trouble> {
+        let Some(body) = self.get(&format!("{NODES}{}", self.node))? else { return Ok(None) };
+        let uid = object(&body)?.uid;
+        let node: Value = serde_json::from_slice(&body).map_err(|_| not_understood())?;
+        let conditions = node.pointer("/status/conditions").and_then(Value::as_array);
+        let is_ready = |one: &Value| one["type"] == "Ready" && one["status"] == "True";
+        Ok(Some((uid, conditions.is_some_and(|all| all.iter().any(is_ready)))))
+    }
+
+    fn certificates(&self) -> impl Iterator<Item = String> {
+        CERTIFICATES.iter().map(|name| format!("{SECRETS}{name}{}", self.node))
+    }
+
+    /// The operator's jobs on this node. It shortens the names of those whose node has a long one.
+    fn jobs(&self) -> Result<Vec<String>, Trouble> {
+        let node = self.node.as_str();
+        let is_its = |job: &Value, name: &str| {
+            JOBS_OF_A_NODE.iter().any(|start| {
+                name.strip_prefix(start)
+                    .is_some_and(|rest| rest == node || text(job, "/spec/template/spec/nodeName") == Some(node))
+            })
+        };
+        let jobs = self.list(JOBS)?;
+        let names = jobs.iter().filter_map(|job| text(job, "/metadata/name").filter(|name| is_its(job, name)));
+        Ok(names.map(|name| format!("{JOBS}/{name}")).collect())
+    }
+
+    /// The BareMetalHost, and the Machine. Where it is not sure which is meant, none is.
+    fn host_and_machine(&self) -> Result<(Option<String>, Option<String>), Trouble> {
+        let machines = self.list(MACHINES)?;
+        let address = self.address.as_str();
+        let has_address = |machine: &Value| {
+            let all = machine.pointer("/status/addresses").and_then(Value::as_array);
+            all.is_some_and(|all| all.iter().any(|one| one["address"] == address || one["address"] == *self.node))
+        };
+        let is_its = |machine: &&Value| match text(machine, "/status/nodeRef/name") {
+            Some(node) => node == self.node,
+            None => has_address(machine),
+        };
+        let machine = self.only("Machine", machines.iter().filter(is_its).collect())?;
+        let called = machine.and_then(|machine| text(machine, "/metadata/name"));
+        let annotated = machine.and_then(|machine| text(machine, HOST)?.rsplit('/').next());
+        let hosts = self.list(HOSTS)?;
+        let nodes = [self.node.clone()];
+        let is_its = |host: &&Value| {
+            let consumer = text(host, "/spec/consumerRef/name");
+            let is_named = annotated.is_some() && text(host, "/metadata/name") == annotated || is_of(host, &nodes);
+            consumer.is_some() && consumer == called || is_named
+        };
+        let host = self.only("BareMetalHost", hosts.iter().filter(is_its).collect())?;
+        if let Some(other) = host.and_then(|host| text(host, "/spec/consumerRef/name"))
+            && Some(other) != called
+        {
+            return Err(Trouble::Lasts(format!(
+                "the BareMetalHost of {} is that of another Machine, {other}: see 'oc get bmh -n openshift-machine-api'",
+                self.node
+            )));
+        }
+        let path = |list: &str, of: Option<&Value>| Some(format!("{list}/{}", text(of?, "/metadata/name")?));
+        Ok((path(HOSTS, host), path(MACHINES, machine)))
+    }
+
+    fn only<'v>(&self, kind: &str, found: Vec<&'v Value>) -> Result<Option<&'v Value>, Trouble> {
+        match found[..] {
+            [] => Ok(None),
+            [one] => Ok(Some(one)),
+            _ => {
+                let names: Vec<&str> = found.iter().filter_map(|one| text(one, "/metadata/name")).collect();
+                Err(Trouble::Lasts(format!(
+                    "{} has {} objects {kind}, {}: 'oc delete' those that are not meant",
+                    self.node,
+                    names.len(),
+                    names.join(" and ")
+                )))
+            }
+        }
+    }
+
+    /// Saves what is at `path`, if anything is, before it may be deleted.
+    fn keep(&self, replaced: &mut Replaced, path: String, directory: &Path) -> Result<(), Trouble> {
+        let mut words = path.rsplit('/');
+        let (name, kind) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        is_plain(name)?;
+        let Some(body) = self.get(&path)? else { return Ok(()) };
+        let uid = object(&body)?.uid;
+        is_plain(&uid)?;
+        let file = directory.join(format!("{kind}-{name}-{uid}.json"));
+        state_file::replace(&file, &body, 0o600)
+            .map_err(|error| Trouble::Lasts(format!("{} cannot be written: {error}", file.display())))?;
+        replaced.saved.push(Saved { path, uid, file });
+        Ok(())
+    }
+
+    /// Deletes the very object that was saved; one that has taken its name stays.
+    fn delete(&self, saved: &Saved) -> Result<(), Trouble> {
+        let url = format!("{}{}", self.access.server, saved.path);
+        // What a job has started goes with it.
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions",
+            "preconditions": {"uid": saved.uid}, "propagationPolicy": "Background",
+        });
+        let request = authorised(self.agent.delete(url).force_send_body(), &self.access);
+        answered(request.content_type("application/json").send(options.to_string())).map(drop)
+    }
+
+    fn get(&self, path: &str) -> Result<Option<Body>, Trouble> {
+        answered(authorised(self.agent.get(format!("{}{path}", self.access.server)), &self.access).call())
+    }
+
+    /// An API that the cluster does not have has none.
+    fn list(&self, path: &str) -> Result<Vec<Value>, Trouble> {
+        let Some(body) = self.get(path)? else { return Ok(Vec::new()) };
+        let mut list: Value = serde_json::from_slice(&body).map_err(|_| not_understood())?;
+        match list.get_mut("items").map(Value::take) {
+            Some(Value::Array(items)) => Ok(items),
+            _ => Err(not_understood()),
+        }
+    }
+}
+
+impl Saved {
+    /// As `oc` calls it.
+    fn what(&self) -> String {
+        let mut words = self.path.rsplit('/');
+        let (name, kind) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        format!("{kind}/{name}")
+    }
+}
+
+/// What an answer holds; `None` where there is nothing.
+fn answered(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Option<Body>, Trouble> {
+    let mut answer = answer.map_err(|error| Trouble::Passes(error.to_string()))?;
+    let said = |status: u16| format!("the API answers {status}");
+    match answer.status().as_u16() {
+        200 | 202 => {}
+        404 => return Ok(None),
+        // Another version, or another object: it is looked at again. An API server that starts, or has no etcd, says the others.
+        status @ (409 | 429 | 500..=599) => return Err(Trouble::Passes(said(status))),
+        status => return Err(Trouble::Lasts(said(status))),
+    }
+    let reader = answer.body_mut().with_config().limit(BODY_LIMIT).reader();
+    wiped::read(reader, ROOM).map(Some).map_err(|error| Trouble::Passes(error.to_string()))
+}
+
+fn object(body: &Body) -> Result<Metadata, Trouble> {
+    serde_json::from_slice::<Object>(body).map(|object| object.metadata).map_err(|_| not_understood())
+}
+
+/// Nothing of an answer is repeated: it may be a key.
+fn not_understood() -> Trouble {
+    Trouble::Lasts("what the API answers is not understood".to_owned())
+}
+
+/// Whatever becomes a part of a path is no path by itself.
+fn is_plain(name: &str) -> Result<(), Trouble> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-.".contains(letter);
+    if !name.is_empty() && name.chars().all(is_plain) && !name.starts_with('.') {
+        return Ok(());
+    }
+    Err(Trouble::Lasts(format!("'{name}' is no name that Kubernetes has")))
+}
+
+fn waits(saved: &Saved, body: &Body) -> String {
+    let what = saved.what();
+    let object: Value = serde_json::from_slice(body).unwrap_or_default();
+    let hooks =
+        ["preDrain", "preTerminate"].map(|when| object.pointer(&format!("/spec/lifecycleHooks/{when}")).cloned());
+    let hooks = hooks.iter().flatten().filter_map(Value::as_array).flatten();
+    let names: Vec<&str> = hooks.filter_map(|hook| text(hook, "/name")).collect();
+    if names.is_empty() || !saved.path.starts_with(MACHINES) {
+        return format!("waits until {what} is gone");
+    }
+    format!("waits until {what} is gone, whose hook {} is still there", names.join(" and "))
+}
+
+fn text<'v>(object: &'v Value, pointer: &str) -> Option<&'v str> {
+    object.pointer(pointer).and_then(Value::as_str)
+}
+
+#[cfg(test)]
+mod tests;

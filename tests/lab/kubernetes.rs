@@ -1,0 +1,58 @@
+//! The stand-in for the Kubernetes API that the product's own tests have, in the client's network.
+
+#![allow(dead_code, clippy::unwrap_used, reason = "it is the product's tests' own, which use the rest of it")]
+
+use std::net::TcpListener;
+
+use serde_json::json;
+
+use crate::etcd;
+use crate::host;
+use crate::node::{CLIENT_IP, NODES};
+use crate::sh::Result;
+use crate::state::Lab;
+
+#[path = "../../src/openshift/machines/stand_in.rs"]
+mod stand_in;
+
+pub(crate) use stand_in::StandIn;
+
+const ANNOTATION: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io/etcd-quorum";
+const HOOK: &str = "EtcdQuorumOperator";
+const OWNER: &str = "clusteroperator/etcd";
+const OPERATOR: &str = "/apis/config.openshift.io/v1/clusteroperators/etcd";
+const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/openshift-machine-api/baremetalhosts";
+const JOBS: &str = "/apis/batch/v1/namespaces/openshift-etcd/jobs";
+const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets/";
+/// Where OpenShift has it.
+const KUBECONFIG: &str =
+    "/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs/localhost.kubeconfig";
+
+/// The Machine API alone.
+#[derive(Clone, Copy)]
+pub(crate) enum Api {
+    Machine,
+}
+
+impl Api {
+    fn path(self) -> &'static str {
+        "/apis/machine.openshift.io/v1beta1"
+    }
+}
+
+/// The API of a pair of OpenShift's; both nodes have access to it.
+pub(crate) fn start(lab: &Lab) -> Result<StandIn> {
+    let listener = etcd::as_client(lab, || Ok(TcpListener::bind((CLIENT_IP, 0))?))?;
+    let api = StandIn::at(listener, true);
+    let kubeconfig = json!({
+        "clusters": [{ "name": "c", "cluster": { "server": api.server } }],
+        "contexts": [{ "name": "x", "context": { "cluster": "c", "user": "u" } }],
+        "users": [{ "name": "u", "user": { "token": "t" } }],
+    });
+    for node in NODES {
+        host::put(lab, node, KUBECONFIG, &kubeconfig.to_string())?;
+        api.add_node(node.name(), &node.ip().to_string());
+    }
+    api.operator(&NODES.map(|node| node.name()));
+    Ok(api)
+}
