@@ -7,6 +7,13 @@
 use super::evidence::{DataDir, Etcd, Evidence, Guest, Member};
 use super::standing::{Standing, classify};
 
+impl Guest {
+    /// Whether an entry of the list that is neither node's is this one.
+    pub fn is(&self, entry: &Member) -> bool {
+        self.id == Some(entry.id) || self.peer_url.is_empty() || entry.peer_urls.contains(&self.peer_url)
+    }
+}
+
 impl Evidence {
     pub(super) fn guest(&self) -> Option<&Guest> {
         self.cib.known()?.guest.as_ref()

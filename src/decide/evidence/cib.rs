@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DataDir, Member, MemberId, NodeName};
+use super::{DataDir, MemberId, NodeName};
 use crate::decide::fact::Fact;
 
 /// The part of the CIB that matters here.
@@ -149,11 +149,6 @@ impl Guest {
             }
             _ => Self { name: text.to_owned(), ..Self::default() },
         }
-    }
-
-    /// Whether an entry of the list that is neither node's is this one.
-    pub fn is(&self, entry: &Member) -> bool {
-        self.id == Some(entry.id) || self.peer_url.is_empty() || entry.peer_urls.contains(&self.peer_url)
     }
 }
 

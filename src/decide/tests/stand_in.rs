@@ -100,12 +100,10 @@ fn the_announcement_comes_back_before_the_vote_and_the_vote_before_the_answer() 
 /// Each is another way to be wrong, and the restart follows.
 #[test]
 fn whoever_breaks_a_precondition_restarts_etcd_and_says_why() {
-    let third = etcd(ME, None, &[ME, PEER, 7], &[]).members;
     let elsewhere = |told: &mut Leaderless| told.members[1].peer_urls = vec!["https://elsewhere:2380".to_owned()];
     let untested = Version { minor: 5, patch: 4 };
     let silent = Evidence { own_leaderless: Fact::Unknown("no answer".to_owned()), ..survivor() };
     let cases = [
-        ("three voters", telling(|told| told.members = third), NoStandIn::OtherVoters),
         ("one voter", telling(|told| drop(told.members.pop())), NoStandIn::OtherVoters),
         ("a stranger", telling(elsewhere), NoStandIn::OtherVoters),
         ("another cluster", telling(|told| told.cluster_id += 1), NoStandIn::OtherVoters),
@@ -124,6 +122,18 @@ fn whoever_breaks_a_precondition_restarts_etcd_and_says_why() {
         assert_eq!((votes(&plan), why_restarted(&plan)), (false, Some(expected)), "{name}");
         assert!(plan.effects.iter().any(|effect| matches!(effect, Effect::StopContainer { .. })), "{name}: {plan:?}");
     }
+}
+
+/// Beside a third voter nobody stands in, and nobody is forced instead: nothing is announced, and what was announced is called off.
+#[test]
+fn beside_a_third_voter_nobody_votes_for_the_peer_and_nobody_is_forced() {
+    let third = etcd(ME, None, &[ME, PEER, 7], &[]).members;
+    let evidence = telling(|told| told.members = third);
+    let plan = first(Request::Monitor, &evidence);
+    assert!(exit(&plan).is_some() && is_harmless(&plan), "{plan:?}");
+    let plan = decide(Request::Monitor, &announced(evidence).after(2_500), &waiting(&survivor()));
+    assert!(!votes(&plan) && is_harmless(&plan) && why_restarted(&plan).is_none(), "{plan:?}");
+    assert!(!plan.effects.iter().any(|effect| matches!(effect, Effect::StopContainer { .. })), "{plan:?}");
 }
 
 /// A peer that lost its data, or stopped, is passed over by a force: its machine is there, and could start an etcd behind us.

@@ -134,6 +134,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
 
 /// Texts that are fragments, progress or success.
 const TEXTS: &[&str] = &[
+    "{} is added as a third member, at {}",
+    "{} is removed, a third member",
     "container inspect",
     "image inspect",
     "no such image",

@@ -247,12 +247,6 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     )
     .nightly(),
     scenario(
-        "third_voter",
-        "a third etcd votes outside of the pair: with either host cut the other two go on, and no agent stops etcd",
-        third_voter::run,
-    )
-    .nightly(),
-    scenario(
         "cable_pulled_in_maintenance",
         "Pacemaker ends on a node in maintenance and its cable is pulled: the other one does not go on beside its etcd",
         pacemaker_ends_in_maintenance::cable_is_pulled,

@@ -12,6 +12,12 @@ use super::table::{Needs, Scenario, scenario};
 /// In the order in which they run.
 pub(super) const SCENARIOS: &[Scenario] = &[
     scenario(
+        "third_voter",
+        "a third etcd votes outside of the pair: with either host cut the other two go on, and no agent stops etcd",
+        super::third_voter::run,
+    )
+    .nightly(),
+    scenario(
         "member_replaced_after_a_cut",
         "a node's power is cut for good, and one command puts a machine of another name in its place",
         replaced::after_a_cut,

@@ -1,0 +1,96 @@
+//! Evidence as a broken rule would have it.
+
+use crate::decide::Fact;
+use crate::decide::evidence::{BootMemory, Cib, DataDir, Evidence, History, Identity, PublishedState, RunningVoter};
+use crate::sim::model::log::GUEST;
+
+pub(super) fn bend_cib(evidence: &mut Evidence, bend: impl FnOnce(&mut Cib)) {
+    if let Fact::Known(cib) = &mut evidence.cib {
+        bend(cib);
+    }
+}
+
+pub(super) fn claim(record: &mut Option<PublishedState>, claims: bool) {
+    if let Some(record) = record {
+        record.claims = claims;
+    }
+}
+
+pub(super) fn bend_history(evidence: &mut Evidence, whose: impl Fn(&History) -> bool) {
+    if let Fact::Known(DataDir::Present(history)) = &mut evidence.disk
+        && whose(history)
+        && !history.voters.contains(&history.member_id)
+    {
+        history.has_left = false;
+        history.voters.insert(history.member_id);
+    }
+}
+
+/// As if the pair's two were all that vote.
+pub(super) fn overlook_the_guest(evidence: &mut Evidence) {
+    let guest = u64::from(GUEST);
+    for etcd in [&mut evidence.own_etcd, &mut evidence.peer_etcd] {
+        if let Fact::Known(etcd) = etcd {
+            etcd.members.retain(|member| member.id != guest);
+        }
+    }
+    if let Fact::Known(told) = &mut evidence.own_leaderless {
+        told.members.retain(|member| member.id != guest);
+    }
+    if let Fact::Known(memory) = &mut evidence.boot_memory {
+        memory.voter.iter_mut().for_each(|voter| voter.among_many = false);
+    }
+    let overlook = |disk: &mut DataDir| {
+        if let DataDir::Present(history) = disk {
+            history.voters.remove(&guest);
+        }
+    };
+    if let Fact::Known(disk) = &mut evidence.disk {
+        overlook(disk);
+    }
+    bend_cib(evidence, |cib| {
+        [&mut cib.own_record, &mut cib.peer_record].into_iter().flatten().for_each(|record| overlook(&mut record.disk));
+    });
+}
+
+pub(super) fn forge_memory(evidence: &mut Evidence) {
+    if let (Fact::Absent, Fact::Known(DataDir::Present(history))) = (&evidence.boot_memory, &evidence.disk) {
+        let lineage = evidence.own_lineage().unwrap_or_default();
+        let (cluster_id, member_id) = (history.cluster_id, history.member_id);
+        let voter = history.is_voter().then_some(RunningVoter {
+            cluster_id,
+            member_id,
+            lineage,
+            sole: false,
+            among_many: false,
+        });
+        let boot_id = evidence.boot_id.clone();
+        evidence.boot_memory = Fact::Known(BootMemory { boot_id, voter, ..BootMemory::default() });
+    }
+}
+
+/// What this boot remembers counts whether or not the CIB shows a claim.
+pub(super) fn forge_claim(evidence: &mut Evidence) {
+    let remembers = evidence.memory().is_some_and(|memory| memory.voter.is_some());
+    let own = evidence.cib.known().and_then(|cib| cib.own_record.clone()).or_else(|| evidence.record());
+    let own = own.unwrap_or_else(|| PublishedState {
+        boot_id: evidence.boot_id.clone(),
+        disk: DataDir::Blank,
+        lineage: evidence.own_lineage().unwrap_or_default(),
+        claims: false,
+        joins: false,
+        gave_up: false,
+        nonce: None,
+    });
+    if remembers {
+        bend_cib(evidence, |cib| cib.own_record = Some(PublishedState { claims: true, ..own }));
+    }
+}
+
+/// `force_new_cluster` beside a fork that is known counts as where somebody put another cluster's data here.
+pub(super) fn pass_for_restored(evidence: &mut Evidence) {
+    if let Fact::Known(DataDir::Present(history)) = &evidence.disk {
+        let (cluster_id, member_id) = (history.cluster_id + 1, history.member_id);
+        bend_cib(evidence, |cib| cib.own_identity = Some(Identity { cluster_id, member_id }));
+    }
+}
