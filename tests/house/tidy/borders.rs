@@ -36,7 +36,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // One outside program or format each.
     ("data_dir", &["clock", "decide", "lab_faults", "terminate", "ofd_lock", "proc", "regular_file"]),
     ("etcd", &["clock", "decide", "options", "regular_file", "wiped"]),
-    ("openshift", &["decide", "etcd", "regular_file", "wiped"]),
+    ("openshift", &["decide", "etcd", "regular_file", "state_file", "wiped"]),
     ("ocf", &["decide", "options", "xml"]),
     ("pacemaker", &["clock", "command", "decide", "ocf", "options", "pace", "regular_file", "xml"]),
     (

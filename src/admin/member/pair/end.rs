@@ -3,7 +3,7 @@
 use super::change::{Change, Kind, node_ip_map};
 use super::facts::Look;
 use super::plan::{Old, Seen, Step};
-use super::{change, changed, openshift};
+use super::{change, changed, operators};
 use crate::admin::exit::Failure;
 use crate::admin::member::changed::Changed;
 use crate::admin::member::words::Shared;
@@ -34,7 +34,7 @@ pub(super) fn abort(existing: &Change, look: &Look, shared: &Shared) -> Result<C
     let devices: Vec<&str> = devices.iter().map(|device| device.resource.id.as_str()).collect();
     let programs = Programs::default();
     let mut made = Vec::new();
-    let on_openshift = existing.openshift.as_ref().map(|replaced| openshift::taken_back(existing, &seen, replaced));
+    let on_openshift = existing.openshift.as_ref().map(|replaced| operators::taken_back(existing, &seen, replaced));
     let (typed, told) = on_openshift.unwrap_or_else(|| (back(existing, &seen, &look.context.resource, &devices), None));
     for words in typed {
         let command = Action::Command(words);

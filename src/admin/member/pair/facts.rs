@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::change::Change;
 use super::nodes;
-use super::openshift;
+use super::operators;
 use super::plan::{Old, Seen};
 use crate::admin::exit::Failure;
 use crate::admin::member::look::{self, Seen as Members};
@@ -50,7 +50,7 @@ impl Look {
             seen.membership.change = seen.membership.change.take().or(change);
         }
         // After Pacemaker was: a new machine is in its cluster later than it has a Node.
-        let is_new_node = own.and_then(|own| openshift::is_new_node(own, &context));
+        let is_new_node = own.and_then(|own| operators::is_new_node(own, &context));
         Ok(Self { cluster, members, context, corosync: corosync()?, is_new_node })
     }
 

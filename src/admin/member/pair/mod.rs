@@ -10,6 +10,7 @@ mod facts;
 mod leave;
 mod nodes;
 mod openshift;
+mod operators;
 mod outside;
 mod plan;
 mod promote;
@@ -50,7 +51,7 @@ pub(super) fn run(order: &Order, shared: &Shared) -> Result<Exit, Failure> {
     let (typed, abort, allow_fewer) = typed(order);
     let is_openshift = matches!(look.context.params.source, params::Source::Manifest { .. });
     if is_openshift {
-        openshift::wrong(&typed).map_err(Failure)?;
+        operators::wrong(&typed).map_err(Failure)?;
     }
     let Some(existing) = existing else {
         if abort {

@@ -3,45 +3,13 @@
 
 use std::path::Path;
 
-use super::change::{Change, Kind, Place, SAVED};
+use super::change::{Kind, SAVED};
 use super::facts::Look;
-use super::plan::{Old, Seen, Step};
+use super::operators::api;
+use super::plan::{Old, Seen};
 use super::work::{Took, Work};
-use super::wrong::Typed;
 use crate::admin::exit::Failure;
-use crate::openshift::replaced::{Api, NodeIs, PATIENCE, Replaced, Trouble, Turn};
-use crate::resource::context::Context;
-
-/// What cannot be meant where its operators do the rest.
-pub(super) fn wrong(typed: &Typed) -> Result<(), String> {
-    if typed.kind == Some(Kind::Add) {
-        return Err("OpenShift's etcd operator adds nodes: 'oc apply' the BareMetalHost and the Machine of the new one; a node in \
-                    standby is back with 'pcs node unstandby NODE'"
-            .to_owned());
-    }
-    if typed.new.is_some() || !typed.fence.is_empty() || !typed.links.is_empty() {
-        return Err(
-            "on OpenShift a new machine takes the name and the address of the old one, and its BMC is in the Secret \
-                    fencing-credentials-NODE of openshift-etcd: leave --new and --fence out"
-                .to_owned(),
-        );
-    }
-    Ok(())
-}
-
-fn api(old: &Place, context: &Context) -> Result<Api, Trouble> {
-    Api::of(&context.params.kubeconfig, &old.name, old.address.to_string(), PATIENCE)
-}
-
-/// Whether the old name is the new machine's; `None` where that is not the question, or nobody answers.
-pub(super) fn is_new_node(change: &Change, context: &Context) -> Option<bool> {
-    let (replaced, old) = (change.openshift.as_ref()?, change.old.as_ref()?);
-    if !change.has(Step::Save) || change.has(Step::Node) {
-        return None;
-    }
-    let node = api(old, context).and_then(|api| api.node_is(replaced)).ok()?;
-    Some(matches!(node, NodeIs::New { .. }))
-}
+use crate::openshift::replaced::{Api, NodeIs, Replaced, Trouble, Turn};
 
 impl Work {
     fn asked<T>(&self, look: &Look, ask: impl FnOnce(&Api) -> Result<T, Trouble>) -> Result<T, Trouble> {
@@ -128,65 +96,4 @@ fn unusable(look: &Look, why: &str) -> Failure {
     Failure(format!(
         "OpenShift's API is of no use here, asked with {file}: {why}: put that right; 'tandem member replace' goes on"
     ))
-}
-
-/// What takes a change back, and what is told then. Nothing that was deleted is brought back: the operators would take it for a new
-/// machine's.
-pub(super) fn taken_back(change: &Change, seen: &Seen, replaced: &Replaced) -> (Vec<Vec<String>>, Option<String>) {
-    let old = change.old.as_ref().map(|old| old.name.as_str()).unwrap_or_default();
-    let mut typed = Vec::new();
-    if seen.old != Old::Gone {
-        if seen.old == Old::Stopped && !change.has(Step::Save) {
-            typed.push(["pcs", "cluster", "start", old]);
-        }
-        typed.push(["pcs", "node", "unstandby", old]);
-    }
-    let told = (!replaced.saved.is_empty()).then(|| {
-        format!(
-            "what OpenShift's API had of {old} is in {SAVED}: 'oc get machines,bmh -n openshift-machine-api' shows what of it is gone, \
-             which is not brought back"
-        )
-    });
-    (typed.into_iter().map(|words| words.map(str::to_owned).into()).collect(), told)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::plan::tests::{change, pair, place};
-    use super::*;
-    use crate::decide::members::Newcomer;
-    use crate::openshift::replaced::Saved;
-
-    #[test]
-    fn what_the_operators_do_is_told_and_not_done() {
-        let replaced = || Typed { kind: Some(Kind::Replace), old: Some("node2".to_owned()), ..Typed::default() };
-        assert_eq!(wrong(&replaced()), Ok(()));
-        assert_eq!(wrong(&Typed { kind: Some(Kind::Remove), ..replaced() }), Ok(()));
-        assert_eq!(wrong(&Typed::default()), Ok(()), "one that is under way goes on");
-        let new = Some(Newcomer { name: "node3".to_owned(), peer_url: "https://192.0.2.3:2380".to_owned() });
-        let fence = vec![("ip".to_owned(), "192.0.2.103".to_owned())];
-        for typed in [Typed { new: new.clone(), ..replaced() }, Typed { fence, ..replaced() }] {
-            assert!(wrong(&typed).unwrap_err().ends_with("leave --new and --fence out"), "{typed:?}");
-        }
-        assert!(wrong(&Typed { kind: Some(Kind::Add), new, ..Typed::default() }).unwrap_err().contains("adds nodes"));
-    }
-
-    #[test]
-    fn what_was_deleted_is_not_brought_back_and_it_is_told_where_it_is() {
-        let node2 = Some(place("node2", 2));
-        let mut change = Change { openshift: Some(Replaced::default()), ..change(Kind::Replace, node2.clone(), node2) };
-        let back = |change: &Change, old, replaced: &Replaced| {
-            let (typed, told) = taken_back(change, &Seen { old, ..pair() }, replaced);
-            (typed.iter().map(|words| words.join(" ")).collect::<Vec<_>>(), told)
-        };
-        let (typed, told) = back(&change, Old::Stopped, &Replaced::default());
-        assert_eq!((typed.join("; ").as_str(), told), ("pcs cluster start node2; pcs node unstandby node2", None));
-        change.log.push(super::super::change::Entry { at: 0, step: Step::Save, what: String::new() });
-        let saved = Saved { path: "/p".to_owned(), uid: "u".to_owned(), file: "/f".into() };
-        let replaced = Replaced { node: None, saved: vec![saved] };
-        let (typed, told) = back(&change, Old::Stopped, &replaced);
-        assert_eq!(typed, ["pcs node unstandby node2"], "its machine may be off for good");
-        assert!(told.unwrap().contains(SAVED));
-        assert!(back(&change, Old::Gone, &replaced).0.is_empty());
-    }
 }
