@@ -75,7 +75,7 @@ pub(super) fn answer(me: &PublishedState, peer: &PublishedState, cluster: &Clust
         (VoterAmongMany, SoleVoter) if peer.lineage.is_beyond(&me.lineage) => {
             ColdStart::FollowThePeer(Rule::PeerWentOnAlone)
         }
-        (VoterAmongMany, Nothing | Departed) if lost_forks => {
+        (VoterAmongMany | SoleVoter | VoterBeside(_), Nothing | Departed) if lost_forks => {
             ColdStart::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: forks })
         }
         // Plain Raft: whoever votes or learns there starts plainly, and their majority decides.
@@ -92,9 +92,6 @@ pub(super) fn answer(me: &PublishedState, peer: &PublishedState, cluster: &Clust
         (SoleVoter, SoleVoter) => split(cluster.chosen),
         (SoleVoter, VoterBeside(other)) if went_its_own_way(peer, other, me) => split(cluster.chosen),
         (VoterBeside(other), SoleVoter) if went_its_own_way(me, other, peer) => split(cluster.chosen),
-        (SoleVoter | VoterBeside(_), Nothing | Departed) if lost_forks => {
-            ColdStart::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: forks })
-        }
         (SoleVoter, _) => ColdStart::StartNormally(Rule::SoleVoter),
         // It has come back since it said that, as the other voter: its start, which says so at its end, awaits our vote.
         (VoterBeside(other), Departed) if !lists(me, other, peer) => ColdStart::StartNormally(Rule::PeerJoinedSince),

@@ -211,7 +211,7 @@ impl Api {
             Some(node) => node == self.node,
             None => has_address(machine),
         };
-        let machine = self.only("Machine", machines.iter().filter(is_its).collect())?;
+        let machine = self.only("Machine", &machines.iter().filter(is_its).collect::<Vec<_>>())?;
         let called = machine.and_then(|machine| text(machine, "/metadata/name"));
         let annotated = machine.and_then(|machine| text(machine, HOST)?.rsplit('/').next());
         let hosts = self.list(HOSTS)?;
@@ -221,7 +221,7 @@ impl Api {
             let is_named = annotated.is_some() && text(host, "/metadata/name") == annotated || is_of(host, &nodes);
             consumer.is_some() && consumer == called || is_named
         };
-        let host = self.only("BareMetalHost", hosts.iter().filter(is_its).collect())?;
+        let host = self.only("BareMetalHost", &hosts.iter().filter(is_its).collect::<Vec<_>>())?;
         if let Some(other) = host.and_then(|host| text(host, "/spec/consumerRef/name"))
             && Some(other) != called
         {
@@ -234,8 +234,8 @@ impl Api {
         Ok((path(HOSTS, host), path(MACHINES, machine)))
     }
 
-    fn only<'v>(&self, kind: &str, found: Vec<&'v Value>) -> Result<Option<&'v Value>, Trouble> {
-        match found[..] {
+    fn only<'v>(&self, kind: &str, found: &[&'v Value]) -> Result<Option<&'v Value>, Trouble> {
+        match *found {
             [] => Ok(None),
             [one] => Ok(Some(one)),
             _ => {

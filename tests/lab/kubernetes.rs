@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::etcd;
 use crate::host;
-use crate::node::{CLIENT_IP, NODES};
+use crate::node::{CLIENT_IP, NODES, Node};
 use crate::sh::Result;
 use crate::state::Lab;
 
@@ -36,7 +36,9 @@ pub(crate) enum Api {
 
 impl Api {
     fn path(self) -> &'static str {
-        "/apis/machine.openshift.io/v1beta1"
+        match self {
+            Self::Machine => "/apis/machine.openshift.io/v1beta1",
+        }
     }
 }
 
@@ -51,8 +53,8 @@ pub(crate) fn start(lab: &Lab) -> Result<StandIn> {
     });
     for node in NODES {
         host::put(lab, node, KUBECONFIG, &kubeconfig.to_string())?;
-        api.add_node(node.name(), &node.ip().to_string());
+        api.add_node(node.name(), &node.ip());
     }
-    api.operator(&NODES.map(|node| node.name()));
+    api.operator(&NODES.map(Node::name));
     Ok(api)
 }

@@ -33,6 +33,7 @@ use super::evidence::{MemberId, NodeName};
 
 /// An etcd's members, as they were asked in one look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Membership {
     pub members: Vec<Member>,
     pub leader: Option<MemberId>,

@@ -167,19 +167,35 @@ fn what_three_acknowledged_is_no_proof_for_two() {
     };
     let leads = |voters: &[u64], index: u64| Etcd { index, ..etcd(PEER, Some(PEER), voters, &[]) };
     let two = [ME, PEER];
-    assert_eq!(follows(&two, leads(&two, 1001)), Some(None), "it lacks an entry");
-    assert_eq!(follows(&two, leads(&[ME, PEER, GUEST], 1000)), Some(None), "its leader acknowledges without it");
-    assert_eq!(follows(&two, leads(&two, 1000)), Some(Some(false)));
+    assert_eq!(follows(&two, leads(&two, 1001)), Remembered::Nobody, "it lacks an entry");
+    assert_eq!(
+        follows(&two, leads(&[ME, PEER, GUEST], 1000)),
+        Remembered::Nobody,
+        "its leader acknowledges without it"
+    );
+    assert_eq!(follows(&two, leads(&two, 1000)), Remembered::OneOfTwo);
     let three = named(at_rest().running(Fact::Known(etcd(ME, Some(GUEST), &[ME, PEER, GUEST], &[])))).seen_voting();
-    assert_eq!(remembered(&first(Request::Monitor, &three)), Some(Some(true)), "whoever leads");
+    assert_eq!(remembered(&first(Request::Monitor, &three)), Remembered::AmongMany, "whoever leads");
 }
 
-/// Whether the voter that a plan remembers was among many; `None` inside where it remembers none.
-fn remembered(plan: &Plan) -> Option<Option<bool>> {
-    plan.effects.iter().find_map(|effect| match effect {
-        Effect::Remember(memory) => Some(memory.voter.as_ref().map(|voter| voter.among_many)),
+/// The voter that a plan remembers.
+#[derive(Debug, PartialEq, Eq)]
+enum Remembered {
+    Nobody,
+    OneOfTwo,
+    AmongMany,
+}
+
+fn remembered(plan: &Plan) -> Remembered {
+    let memory = plan.effects.iter().find_map(|effect| match effect {
+        Effect::Remember(memory) => Some(memory),
         _ => None,
-    })
+    });
+    match &memory.expect("a plan that remembers").voter {
+        None => Remembered::Nobody,
+        Some(voter) if voter.among_many => Remembered::AmongMany,
+        Some(_) => Remembered::OneOfTwo,
+    }
 }
 
 /// The third vote may be what lets a majority serve data that somebody went on from.

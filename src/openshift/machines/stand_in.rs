@@ -299,7 +299,7 @@ fn serve(stream: &TcpStream, objects: &mut Objects) {
         }
         head.push(line.trim().to_ascii_lowercase());
         if head.len() == 1 {
-            head[0] = line.trim().to_owned();
+            line.trim().clone_into(&mut head[0]);
         }
     }
     let length = head.iter().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok()).unwrap_or(0);

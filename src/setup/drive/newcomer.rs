@@ -109,7 +109,7 @@ mod tests {
     }
 
     impl Machine for Newcomer {
-        fn name(&self) -> &str {
+        fn name(&self) -> &'static str {
             "node2"
         }
 

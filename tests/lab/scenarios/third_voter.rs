@@ -78,7 +78,8 @@ fn three_voters(lab: &Lab) -> Result<()> {
         |view: &std::result::Result<View, String>| view.as_ref().is_ok_and(|it| it.voters.len() == 3 && it.reads);
     for node in NODES {
         let what = format!("etcd on {node} is one of three voters");
-        within(RETURNS.max(JOINS), &what, || etcd::view(lab, node).map_err(|error| error.to_string()), votes)?;
+        within(RETURNS.max(JOINS), &what, || etcd::view(lab, node).map_err(|error| error.to_string()), votes)
+            .map(drop)?;
     }
     Ok(())
 }

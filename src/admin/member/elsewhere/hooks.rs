@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn beside_an_operator_nothing_is_written_and_it_has_its_time() {
         let (world, mut hooks) = (World::new(true), Hooks::default());
-        for _ in 0..TRIES + 1 {
+        for _ in 0..=TRIES {
             assert_eq!(hooks.before_promotion(&world.source, &world.look()).unwrap(), None);
         }
         assert!(hooks.may_be_put_on() && world.stand_in.patches() == 0);

@@ -60,7 +60,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 /// As `setpriv` takes them: `,+chown,+dac_override`.
 fn capabilities() -> Result<String> {
     let line = UNIT.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).ok_or("it names none")?;
-    Ok(line.split_whitespace().map(|name| format!(",+{}", name.trim_start_matches("CAP_").to_lowercase())).collect())
+    let names = line.split_whitespace().map(|name| name.trim_start_matches("CAP_").to_lowercase());
+    Ok(names.fold(String::new(), |all, name| all + ",+" + &name))
 }
 
 /// Something that Pacemaker's user tells.

@@ -40,7 +40,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     let mut chance = Chance::begin()?;
     let mut writers = crate::scenarios::writing(lab)?;
     for moment in [Moment::Off, Moment::Boots, Moment::Learner] {
-        let before = left(lab)?;
+        let before = left(lab);
         cut_at(lab, moment, &mut chance)?;
         lab.set("boot-delay", "0")?;
         NODES.into_iter().try_for_each(|node| steps::on(lab, node, wish.boot_delay))?;
@@ -48,7 +48,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
         let complaints = cluster::wait_clean(lab)?;
         must("nothing is left to clean up", complaints, Vec::is_empty)?;
         crate::redundant::wait(lab)?;
-        must("nothing is left of the test", left(lab)?, |now| *now == before)?;
+        must("nothing is left of the test", left(lab), |now| *now == before)?;
     }
     crate::scenarios::ends_well(lab, &mut writers)?;
     // And it can be carried out.
@@ -58,13 +58,13 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
 }
 
 /// What a test could leave behind: its records, and whatever it might have configured.
-fn left(lab: &Lab) -> Result<Vec<String>> {
+fn left(lab: &Lab) -> Vec<String> {
     let records = host::said(lab, SEAT, &["sh", "-c", "cat /var/lib/tandem/fencing-tests.jsonl 2> /dev/null || true"]);
     let tested = cluster::attribute(lab, VICTIM, "forever", "etcd_fencing_tested").unwrap_or_default();
     let scopes = ["resources", "constraints", "fencing-topology"];
     let configured = scopes.map(|scope| host::said(lab, SEAT, &["cibadmin", "--query", "--scope", scope]));
     let standby = NODES.map(|node| cluster::attribute(lab, node, "forever", "standby").unwrap_or_default());
-    Ok([&[records, tested][..], &configured, &standby].concat())
+    [&[records, tested][..], &configured, &standby].concat()
 }
 
 fn cut_at(lab: &Lab, moment: Moment, chance: &mut Chance) -> Result<()> {

@@ -15,7 +15,7 @@ use crate::check::must;
 use crate::etcd;
 use crate::host;
 use crate::kubernetes::{self, StandIn};
-use crate::node::NODES;
+use crate::node::{NODES, Node};
 use crate::power;
 use crate::sh::Result;
 use crate::state::Lab;
@@ -64,7 +64,7 @@ fn replaced(lab: &Lab, api: &StandIn) -> Result<()> {
     let of_node2 = || api.paths().into_iter().filter(|path| path.contains(goes.name())).collect::<Vec<_>>();
     must("nothing of the old machine is left", of_node2(), Vec::is_empty)?;
     // 'oc apply', and a machine with blank disks.
-    api.add_node(goes.name(), &goes.ip().to_string());
+    api.add_node(goes.name(), &goes.ip());
     for dir in ["etcd", "tandem"] {
         let _ = fs::remove_dir_all(lab.disk(goes, "var-lib").join(dir));
         fs::create_dir_all(lab.disk(goes, "var-lib").join(dir))?;
@@ -100,7 +100,7 @@ impl Works {
             while !ends.load(Ordering::Acquire) {
                 if let Ok(view) = etcd::view(&lab, NODES[0]) {
                     let count = (view.voters.len() + view.others).min(NODES.len());
-                    let members = NODES.map(|node| node.name());
+                    let members = NODES.map(Node::name);
                     api.operator(&members[..count]);
                     api.controller();
                 }
