@@ -1,5 +1,6 @@
 //! `tandem member`: the members of an etcd, of a pair or of any other, and which change of them may be made now.
 
+mod ask;
 mod changed;
 mod elsewhere;
 mod judge;

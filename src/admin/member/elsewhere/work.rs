@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::super::ask::{ask, voter};
 use super::super::look::{self, Seen};
 use super::super::source::Source;
 use super::held::{Held, STEP};
@@ -15,8 +16,6 @@ use crate::admin::prompt::Prompt;
 use crate::clock::{self, Deadline};
 use crate::decide::evidence::MemberId;
 use crate::decide::members::{Forbidden, Member, Membership, Next, Passed, Step, Words, next};
-use crate::etcd::blocking;
-use crate::etcd::client::{Endpoint, Error};
 
 /// For how long after a change members may look unhealthy: they follow a new leader, or have just started.
 const SETTLES: Duration = Duration::from_secs(20);
@@ -138,9 +137,10 @@ impl<'a> Work<'a> {
             && let Some(member) = self.seen.membership.member(*id)
         {
             let new = self.meant.new.as_ref().map(|new| new.peer_url.as_str());
-            Removed::of(member, &self.meant.node, new).note(self.voter(Some(*id)), &self.source.credentials);
+            Removed::of(member, &self.meant.node, new)
+                .note(voter(&self.seen, self.source, Some(*id)), &self.source.credentials);
         }
-        match self.ask(step) {
+        match ask(step, &self.seen, self.source, STEP) {
             Ok(()) => {
                 self.insisting = None;
                 log::info!("{said}");
@@ -171,23 +171,6 @@ impl<'a> Work<'a> {
     fn variables(&self) -> String {
         let new = self.meant.new.as_ref();
         new.map(|new| new_etcd::lines(&new_etcd::variables(new, &self.seen))).unwrap_or_default()
-    }
-
-    fn ask(&self, step: &Step) -> Result<(), Error> {
-        let credentials = &self.source.credentials;
-        match step {
-            Step::AddLearner(new) => blocking::add_learner(self.voter(None), credentials, &new.peer_url, STEP),
-            Step::Promote(id) => blocking::promote_member(self.voter(None), credentials, *id, STEP),
-            Step::Remove(id) => blocking::remove_member(self.voter(Some(*id)), credentials, *id, STEP),
-            // Only the leader itself hands over.
-            Step::MoveLeader { to } => blocking::move_leader(self.voter(None), credentials, *to, STEP),
-        }
-    }
-
-    /// The leader, or else another healthy voter, but not the one that goes.
-    fn voter(&self, except: Option<MemberId>) -> &Endpoint {
-        // Without a healthy voter no step is allowed.
-        look::voter(&self.seen, except).unwrap_or(&self.source.endpoints[0])
     }
 
     fn tell_why_it_waits(&mut self, why: &Forbidden) -> Result<(), Failure> {

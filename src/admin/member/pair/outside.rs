@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::change;
 use crate::admin::exit::{Exit, Failure};
+use crate::admin::member::ask::ask;
 use crate::admin::member::changed::Changed;
 use crate::admin::member::elsewhere::{Progress, log_to_syslog, new_etcd, said, settles, shape};
 use crate::admin::member::judge::{self, Wanted};
@@ -22,8 +23,6 @@ use crate::cluster::Cluster;
 use crate::command::Programs;
 use crate::decide::evidence::{Guest, MemberId};
 use crate::decide::members::{Forbidden, Member, Newcomer, Next, Step, Wish, Words, next};
-use crate::etcd::blocking;
-use crate::etcd::client::{Endpoint, Error};
 use crate::health;
 use crate::ofd_lock;
 use crate::pacemaker::attributes::{self, GUEST};
@@ -273,7 +272,7 @@ impl<'a> Work<'a> {
             }
             Step::MoveLeader { .. } | Step::Remove(_) => {}
         }
-        match self.ask(step) {
+        match ask(step, &self.look.seen, &self.look.source, STEP) {
             Ok(()) => {
                 self.settling = Deadline::after(SETTLES);
                 log::info!("{what}");
@@ -315,21 +314,6 @@ impl<'a> Work<'a> {
         let nodes = self.look.source.pair.iter().flat_map(|pair| &pair.nodes);
         let voters = self.look.seen.membership.voters().count();
         Ok(nodes.into_iter().all(|(node, _)| health::voters_published(&self.look.cluster, node) == Some(voters)))
-    }
-
-    fn ask(&self, step: &Step) -> Result<(), Error> {
-        let credentials = &self.look.source.credentials;
-        match step {
-            Step::AddLearner(new) => blocking::add_learner(self.voter(None), credentials, &new.peer_url, STEP),
-            Step::Promote(id) => blocking::promote_member(self.voter(None), credentials, *id, STEP),
-            Step::Remove(id) => blocking::remove_member(self.voter(Some(*id)), credentials, *id, STEP),
-            Step::MoveLeader { to } => blocking::move_leader(self.voter(None), credentials, *to, STEP),
-        }
-    }
-
-    /// The leader, or else another healthy voter, but not the one that goes.
-    fn voter(&self, except: Option<MemberId>) -> &Endpoint {
-        look::voter(&self.look.seen, except).unwrap_or(&self.look.source.endpoints[0])
     }
 }
 

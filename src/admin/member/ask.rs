@@ -1,0 +1,29 @@
+//! A step of a change, as etcd is asked for it.
+
+use std::time::Duration;
+
+use super::look::{self, Seen};
+use super::source::Source;
+use crate::decide::evidence::MemberId;
+use crate::decide::members::Step;
+use crate::etcd::blocking;
+use crate::etcd::client::{Endpoint, Error};
+
+/// Asks for `step`, for at most `limit`.
+pub(super) fn ask(step: &Step, seen: &Seen, source: &Source, limit: Duration) -> Result<(), Error> {
+    let credentials = &source.credentials;
+    let voter = |except| voter(seen, source, except);
+    match step {
+        Step::AddLearner(new) => blocking::add_learner(voter(None), credentials, &new.peer_url, limit),
+        Step::Promote(id) => blocking::promote_member(voter(None), credentials, *id, limit),
+        Step::Remove(id) => blocking::remove_member(voter(Some(*id)), credentials, *id, limit),
+        // Only the leader itself hands over.
+        Step::MoveLeader { to } => blocking::move_leader(voter(None), credentials, *to, limit),
+    }
+}
+
+/// The leader, or else another healthy voter, but not the one that goes.
+pub(super) fn voter<'a>(seen: &'a Seen, source: &'a Source, except: Option<MemberId>) -> &'a Endpoint {
+    // Without a healthy voter no step is allowed.
+    look::voter(seen, except).unwrap_or(&source.endpoints[0])
+}
