@@ -88,4 +88,20 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .needs(Needs::NoEtcd)
     .leaves_a_mess()
     .nightly(),
+    scenario(
+        "member_replaced_openshift_planned",
+        "the same of a node that still runs",
+        openshift::replaced_planned,
+    )
+    .needs(Needs::NoEtcd)
+    .leaves_a_mess()
+    .nightly(),
+    scenario(
+        "member_removed_openshift",
+        "OpenShift deletes the Machine of a voter: that waits, and is told, until 'tandem member remove' takes the member out",
+        openshift::removed,
+    )
+    .needs(Needs::NoEtcd)
+    .leaves_a_mess()
+    .nightly(),
 ];

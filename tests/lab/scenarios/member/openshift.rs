@@ -1,5 +1,5 @@
-//! OpenShift's part of a replacement, against a stand-in for its API: the node is lost, the command is killed after each of its steps and
-//! typed again, and this scenario does what the etcd operator's jobs do.
+//! OpenShift's part of a change of members, against a stand-in for its API: a node is lost, or goes as planned, and the command is killed
+//! after each of its steps and typed again; the Machine of a voter is deleted. What the etcd operator's jobs do is done here.
 
 use std::fs;
 use std::sync::Arc;
@@ -7,20 +7,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::super::openshift_node_replaced::give_up_the_old_node;
 use super::super::setup::typed::Typed;
 use super::super::steps;
 use super::killed::killed_after;
-use crate::check::must;
+use super::world::World;
+use crate::check::{eventually, must};
 use crate::etcd;
 use crate::host;
 use crate::kubernetes::{self, StandIn};
 use crate::node::{NODES, Node};
+use crate::pcs;
 use crate::power;
 use crate::sh::Result;
 use crate::state::Lab;
 use crate::two_node_openshift;
 use crate::up::Wish;
+use crate::writer::Writers;
 
 const GOES_ON: &str = "tandem member replace --yes";
 const LEAVES: [&str; 12] = [
@@ -39,51 +44,142 @@ const LEAVES: [&str; 12] = [
 ];
 const COMES: [&str; 3] = ["tandem: node: the new node2 has a Node", "tandem: join: ", "tandem: verify: "];
 
+/// What a command on a pair of OpenShift's is up against.
+struct Openshift<'a> {
+    lab: &'a Lab,
+    api: StandIn,
+    stays: Node,
+    goes: Node,
+    writers: Writers,
+}
+
 pub fn replaced_after_a_cut(lab: &Lab, _: Wish) -> Result<()> {
+    with_operators(lab, |pair| {
+        pair.lose_the_old_machine()?;
+        steps::wait_alone(lab, pair.stays)?;
+        pair.killed_as_it_leaves(&format!("tandem member replace {} --yes", pair.goes), &LEAVES)?;
+        pair.comes()
+    })
+}
+
+/// The old machine runs until the command has taken etcd off it.
+pub fn replaced_planned(lab: &Lab, _: Wish) -> Result<()> {
+    with_operators(lab, |pair| {
+        pair.fenced_by_hand(&format!("tandem member replace {} --yes", pair.goes))?;
+        let command = Typed::begin(lab, pair.stays, GOES_ON)?;
+        World::wait_said(&command, "is not ready any more: its machine runs")?;
+        pair.api.stop_kubelet(pair.goes.name());
+        killed_after(command, &LEAVES[2..], 0)?;
+        pair.killed_as_it_leaves(GOES_ON, &LEAVES[3..])?;
+        pair.comes()
+    })
+}
+
+/// The Machine of a node that votes is deleted: that waits, and is told, until the command takes the member out.
+pub fn removed(lab: &Lab, _: Wish) -> Result<()> {
+    with_operators(lab, |pair| {
+        let (api, goes) = (&pair.api, pair.goes.name());
+        api.delete(kubernetes::Api::Machine, goes);
+        let listed = || host::said(lab, pair.stays, &["tandem", "member", "list", "--json"]);
+        eventually("the list says that the deletion waits", listed, |said| waits_for_its_deletion(said, goes))?;
+        must("its Machine is there", api.machine(kubernetes::Api::Machine, goes), Option::is_some)?;
+        let line = format!("tandem member remove {goes}");
+        let refused = Typed::begin(lab, pair.stays, &format!("{line} --yes"))?.done()?;
+        refused.must_be(3)?;
+        must("the refusal names the way on", refused.said, |said| said.contains("--allow-fewer-voters"))?;
+        pair.fenced_by_hand(&format!("{line} --allow-fewer-voters --yes"))?;
+        let done = Typed::begin(lab, pair.stays, GOES_ON)?.done()?;
+        println!("   {}", done.said.trim().replace('\n', "\n   "));
+        done.must_be(0)?;
+        let machine = || api.machine(kubernetes::Api::Machine, goes);
+        eventually("its Machine is gone", machine, Option::is_none)?;
+        steps::wait_alone(lab, pair.stays)?;
+        // What was acknowledged must be on a second voter, too: the node comes back as its refusal of 'member add' says.
+        lab.set("boot-delay", "0")?;
+        power::on(lab, pair.goes)?;
+        pcs::run(lab, pair.stays, &["node", "unstandby", goes])?;
+        super::super::ends_well(lab, &mut pair.writers)
+    })
+}
+
+fn with_operators(lab: &Lab, scenario: impl FnOnce(&mut Openshift<'_>) -> Result<()>) -> Result<()> {
     two_node_openshift::up(lab)?;
     let api = kubernetes::start(lab)?;
     let works = Works::begin(lab, &api);
-    let done = replaced(lab, &api);
+    let [stays, goes] = NODES;
+    let writers = super::super::writing(lab);
+    let done = writers.and_then(|writers| scenario(&mut Openshift { lab, api, stays, goes, writers }));
     works.end();
     done
 }
 
-fn replaced(lab: &Lab, api: &StandIn) -> Result<()> {
-    let [stays, goes] = NODES;
-    let mut writers = super::super::writing(lab)?;
-    lab.set("boot-delay", "3600")?;
-    power::cut(lab, goes)?;
-    api.stop_kubelet(goes.name());
-    steps::wait_alone(lab, stays)?;
-    let mut line = format!("tandem member replace {goes} --yes");
-    let mut done = 0;
-    while done < LEAVES.len() {
-        done = killed_after(Typed::begin(lab, stays, &line)?, &LEAVES, done)?;
-        GOES_ON.clone_into(&mut line);
+impl Openshift<'_> {
+    fn lose_the_old_machine(&self) -> Result<()> {
+        self.lab.set("boot-delay", "3600")?;
+        power::cut(self.lab, self.goes)?;
+        self.api.stop_kubelet(self.goes.name());
+        Ok(())
     }
-    let of_node2 = || api.paths().into_iter().filter(|path| path.contains(goes.name())).collect::<Vec<_>>();
-    must("nothing of the old machine is left", of_node2(), Vec::is_empty)?;
-    // 'oc apply', and a machine with blank disks.
-    api.add_node(goes.name(), &goes.ip());
-    for dir in ["etcd", "tandem"] {
-        let _ = fs::remove_dir_all(lab.disk(goes, "var-lib").join(dir));
-        fs::create_dir_all(lab.disk(goes, "var-lib").join(dir))?;
+
+    /// Types `line`, which takes etcd off the node. These hosts have no pcsd: it names what ends Pacemaker there instead, and that is typed.
+    fn fenced_by_hand(&self, line: &str) -> Result<()> {
+        self.lab.set("boot-delay", "3600")?;
+        let done = Typed::begin(self.lab, self.stays, line)?.done()?;
+        done.must_be(1)?;
+        let by_hand = format!("pcs stonith fence {}", self.goes);
+        must("it names what to type", done.said, |said| said.contains(&by_hand))?;
+        pcs::run(self.lab, self.stays, &["stonith", "fence", self.goes.name()]).map(drop)
     }
-    give_up_the_old_node(lab, stays)?;
-    lab.set("boot-delay", "0")?;
-    power::on(lab, goes)?;
-    let mut done = 0;
-    while done + 1 < COMES.len() {
-        done = killed_after(Typed::begin(lab, stays, GOES_ON)?, &COMES, done)?;
+
+    /// Types `line`, kills it after the first of `words`, and goes on so until the new machine is waited for.
+    fn killed_as_it_leaves(&self, line: &str, words: &[&str]) -> Result<()> {
+        let mut line = line.to_owned();
+        let mut done = 0;
+        while done < words.len() {
+            done = killed_after(Typed::begin(self.lab, self.stays, &line)?, words, done)?;
+            GOES_ON.clone_into(&mut line);
+        }
+        must("nothing of the old machine is left", self.objects(), Vec::is_empty).map(drop)
     }
-    let last = Typed::begin(lab, stays, GOES_ON)?.done()?;
-    println!("   {}", last.said.trim().replace('\n', "\n   "));
-    last.must_be(0)?;
-    super::super::ends_well(lab, &mut writers)?;
-    let saved = host::must(lab, stays, &["sh", "-c", "stat -c %a /var/lib/tandem/member-change-saved/*.json"])?;
-    let modes: Vec<&str> = saved.lines().collect();
-    must("what was deleted is saved", modes, |modes| modes.len() >= 7 && modes.iter().all(|mode| *mode == "600"))?;
-    must("the new machine has all that it is to have", of_node2(), |paths| paths.len() == 8).map(drop)
+
+    /// 'oc apply', a machine with blank disks, and what the etcd operator's jobs do; then the command comes to its end.
+    fn comes(&mut self) -> Result<()> {
+        let (lab, goes, stays) = (self.lab, self.goes, self.stays);
+        self.api.add_node(goes.name(), &goes.ip());
+        for dir in ["etcd", "tandem"] {
+            let _ = fs::remove_dir_all(lab.disk(goes, "var-lib").join(dir));
+            fs::create_dir_all(lab.disk(goes, "var-lib").join(dir))?;
+        }
+        give_up_the_old_node(lab, stays)?;
+        lab.set("boot-delay", "0")?;
+        power::on(lab, goes)?;
+        let mut done = 0;
+        while done + 1 < COMES.len() {
+            done = killed_after(Typed::begin(lab, stays, GOES_ON)?, &COMES, done)?;
+        }
+        let last = Typed::begin(lab, stays, GOES_ON)?.done()?;
+        println!("   {}", last.said.trim().replace('\n', "\n   "));
+        last.must_be(0)?;
+        super::super::ends_well(lab, &mut self.writers)?;
+        let saved = host::must(lab, stays, &["sh", "-c", "stat -c %a /var/lib/tandem/member-change-saved/*.json"])?;
+        let modes: Vec<&str> = saved.lines().collect();
+        must("what was deleted is saved", modes, |modes| modes.len() >= 7 && modes.iter().all(|mode| *mode == "600"))?;
+        must("the new machine has all that it is to have", self.objects(), |paths| paths.len() == 8).map(drop)
+    }
+
+    /// What the API has of the node that goes.
+    fn objects(&self) -> Vec<String> {
+        self.api.paths().into_iter().filter(|path| path.contains(self.goes.name())).collect()
+    }
+}
+
+/// Whether the member of that node is listed as one whose Machine is being deleted, and waits for it.
+fn waits_for_its_deletion(said: &str, node: &str) -> bool {
+    let Ok(list) = serde_json::from_str::<Value>(said) else { return false };
+    let members = list["members"].as_array().into_iter().flatten();
+    members
+        .filter(|member| member["node"] == node)
+        .any(|member| member["deleting"] == true && member["protected"] == true)
 }
 
 /// The operators at work: the hook stays as long as etcd has a member of that node.
