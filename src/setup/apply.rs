@@ -14,8 +14,8 @@ use crate::state_file;
 /// An image may be large, and its registry far.
 const PULL: Duration = Duration::from_secs(600);
 /// pcs waits for the other node's pcsd, and for the cluster's start.
-const PCS: Duration = Duration::from_secs(300);
-const OTHERS: Duration = Duration::from_secs(90);
+const PCS: Duration = Duration::from_secs(600);
+const OTHERS: Duration = Duration::from_secs(300);
 /// All that a step ever types.
 const PROGRAMS: [&str; 5] = ["chmod", "pcs", "podman", "rm", "systemctl"];
 /// Where all files lie that a step writes, but for passwords.

@@ -1,5 +1,5 @@
-//! Hosts with nothing but the packages: no cluster, no certificates, no keys. What systemd does on a real one, a service
-//! manager of the lab's does there ([`crate::units`]), and `root` of either may log in on the other.
+//! Hosts with nothing but the packages: no cluster, no certificates, no keys; and `root` of either may log in on the other.
+//! What systemd does on a real one, a service manager of the lab's does on hosts of namespaces ([`crate::units`]).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -24,9 +24,9 @@ pub enum Blank {
 
 const SETTING: &str = "blank";
 /// What Debian's packages enable as they are installed, and RPMs do not.
-const ENABLED: &[&str] = &["corosync", "pacemaker", "pcsd", "pcsd-ruby"];
+pub const ENABLED: &[&str] = &["corosync", "pacemaker", "pcsd", "pcsd-ruby"];
 /// What they put into `/etc` beside that.
-const CONFIGURED: &[&str] = &["corosync/corosync.conf", "corosync/authkey", "pacemaker/authkey"];
+pub const CONFIGURED: &[&str] = &["corosync/corosync.conf", "corosync/authkey", "pacemaker/authkey"];
 /// Directories that packages make, relative to the host's `/var`, and their modes.
 const DIRS: &[(&str, u32)] = &[
     ("lib/corosync", 0o755),
@@ -140,5 +140,5 @@ pub fn make_keys_of(lab: &Lab, node: Node) -> Result<()> {
     // No key of the machine's own.
     let config = ssh.join("sshd_config.d");
     sh::make_dir(&config)?;
-    sh::write(&config.join("lab.conf"), "HostKey /etc/ssh/ssh_host_ed25519_key\n")
+    sh::write(&config.join("host-key.conf"), "HostKey /etc/ssh/ssh_host_ed25519_key\n")
 }

@@ -83,7 +83,9 @@ pub fn create_for_vm(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
         sh::make_dir(&lab.disk(node, role))?;
     }
     make_etc(lab, node)?;
-    make_cluster_etc(lab, node, authkey)?;
+    if Blank::of(lab).is_none() {
+        make_cluster_etc(lab, node, authkey)?;
+    }
     install_program(lab, node)
 }
 

@@ -100,14 +100,14 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
     tls::create(lab)?;
     let authkey = random_key()?;
     host::prepare(lab)?;
+    if wish.blank.is_some() {
+        blank::make_keys(lab)?;
+    }
     for node in NODES {
         host::make_disks(lab, node, &authkey)?;
         if wish.agent == Agent::Shell {
             shell_agent::install(lab, node)?;
         }
-    }
-    if wish.blank.is_some() {
-        blank::make_keys(lab)?;
     }
     net::create(lab)?;
     bmc::start(lab)?;

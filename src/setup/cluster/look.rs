@@ -21,10 +21,10 @@ use crate::wiped;
 const CIB_ON_DISK: &str = "/var/lib/pacemaker/cib/cib.xml";
 /// Many times what each of these files is.
 const LIMIT: u64 = 64 * 1024 * 1024;
-/// pcs is a large program that takes a second on a machine with nothing else to do.
-const FOR_PCS: Duration = Duration::from_secs(20);
+/// pcs is a large program that takes a second on a machine with nothing else to do, and half a minute on one that is emulated.
+const FOR_PCS: Duration = Duration::from_secs(90);
 /// A cluster that has just begun to start takes its time.
-const FOR_PACEMAKER: Duration = Duration::from_secs(10);
+const FOR_PACEMAKER: Duration = Duration::from_secs(45);
 
 /// Asks all of it, until `end` at the latest.
 pub fn look(programs: &Programs, end: Deadline) -> ClusterFacts {

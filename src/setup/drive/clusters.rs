@@ -1,7 +1,7 @@
 //! The steps of the cluster, from this node, by pcs; then the alert agent.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Drive, LOOK_AGAIN, Refusal, SETTLES, Shown, Talk, alert_agent, is_alert_agent};
 use crate::clock::Deadline;
@@ -15,7 +15,9 @@ use crate::setup::{TOKEN, cluster as steps, openshift};
 /// All of the cluster's steps together.
 pub const CLUSTER_PATIENCE: Duration = Duration::from_secs(1_800);
 /// One look at the cluster.
-const LOOK: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_secs(240);
+/// How many of its own looks a machine is given until a step shows: each is a pcs and two questions to Pacemaker.
+const LOOKS: u32 = 60;
 /// What the setup finds out about a BMC, and puts into its device.
 const FOUND_OUT: [&str; 2] = ["system_uuid", "ssl_fingerprint"];
 const ALERT: &str = "tandem";
@@ -37,8 +39,11 @@ impl<T: Talk> Drive<'_, T> {
         let (mut passed, mut made): (Vec<Step>, Vec<String>) = (Vec::new(), Vec::new());
         let mut settles: Option<(Step, Deadline)> = None;
         let mut overtaken: Vec<String> = Vec::new();
+        let mut slowest = Duration::ZERO;
         loop {
+            let began = Instant::now();
             let found = self.cluster_steps();
+            slowest = slowest.max(began.elapsed());
             if self.wish.is_dry {
                 self.shown.extend(found.iter().map(Shown::of));
                 return Ok(());
@@ -75,7 +80,7 @@ impl<T: Talk> Drive<'_, T> {
             }
             made.push(step.id.clone());
             self.shown.push(Shown::made(step));
-            settles = Some((step.clone(), Deadline::after(SETTLES)));
+            settles = Some((step.clone(), Deadline::after(settles_within(slowest))));
         }
     }
 
@@ -165,6 +170,11 @@ impl<T: Talk> Drive<'_, T> {
     }
 }
 
+/// An emulated machine is many times slower in all that it does, and comes to the same end.
+fn settles_within(slowest_look: Duration) -> Duration {
+    SETTLES.max(slowest_look * LOOKS)
+}
+
 /// Whether a step that failed is another one by now: what a call before this one had done shows late where this node was off then, as
 /// the peer hands its CIB on once this one's Pacemaker has joined.
 fn is_overtaken(step: &Step, again: &[Step]) -> bool {
@@ -174,6 +184,12 @@ fn is_overtaken(step: &Step, again: &[Step]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slow_machine_is_given_longer_and_a_quick_one_not() {
+        assert_eq!(settles_within(Duration::from_millis(800)), SETTLES);
+        assert_eq!(settles_within(Duration::from_secs(12)), Duration::from_secs(720));
+    }
 
     #[test]
     fn a_step_that_failed_is_over_only_where_a_new_look_says_so() {

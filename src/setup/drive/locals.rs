@@ -27,7 +27,7 @@ use crate::wiped;
 /// No key and no certificate is longer.
 const FILE: u64 = 1024 * 1024;
 const TOKEN_BYTES: usize = 32;
-const PCSD_STARTS: Duration = Duration::from_secs(60);
+const PCSD_STARTS: Duration = Duration::from_secs(180);
 
 impl<T: Talk> Drive<'_, T> {
     /// Both nodes, or this one alone where the other one was not asked.

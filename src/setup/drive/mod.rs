@@ -147,7 +147,7 @@ impl<'a, T: Talk> Drive<'a, T> {
     }
 }
 
-/// How long a step may take to show once its commands have ended.
+/// How long a step may take to show once its commands have ended; longer on a slow machine.
 const SETTLES: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 

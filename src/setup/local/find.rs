@@ -16,7 +16,7 @@ use crate::{podman, wiped};
 
 /// No file that is looked at is larger.
 const FILE: u64 = 1024 * 1024;
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(90);
 /// Where pcsd keeps the tokens that it accepts.
 const ACCEPTED: &str = "/var/lib/pcsd/pcs_users.conf";
 /// Where units are, whether they are enabled or not.

@@ -1,6 +1,6 @@
 //! Whether two machines may become this cluster: every fault of both, a sentence each. Pure.
 
-use super::look::is_called;
+use super::look::{VERSION_WITHIN, is_called};
 use super::ports::{Port, ways_to_open};
 use super::{Cib, Corosync, Data, Facts};
 use crate::setup::description::{Description, Node};
@@ -93,7 +93,8 @@ fn itself(found: &mut Judgement, node: &Node, facts: &Facts) {
         let wanted = format!("{}.{}", least[0], least[1]);
         match facts.versions.get(program).and_then(Option::as_deref) {
             None => found.fault(format!(
-                "{name}: {program} is not installed, or does not run: install {program} {wanted} or newer there"
+                "{name}: {program} is not installed, or does not say its version within {} s: install {program} {wanted} or newer there",
+                VERSION_WITHIN.as_secs()
             )),
             Some(version) if is_older(version, least) => {
                 found.fault(format!("{name}: {program} is {version}: install {wanted} or newer there"));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{guest, tree};
+use crate::blank::Blank;
 use crate::cluster;
 use crate::node::Node;
 use crate::release;
@@ -66,18 +67,28 @@ pub fn initrd(lab: &Lab) -> PathBuf {
 
 /// The node's own files go into the tree, over those of the node before it, and the tree onto a new disk.
 pub fn make(lab: &Lab, node: Node) -> Result<()> {
-    let (tree, etc) = (tree::path(lab), lab.disk(node, "etc"));
+    let (tree, etc, root) = (tree::path(lab), lab.disk(node, "etc"), lab.disk(node, "root"));
     sh::make_dir(&etc.join("systemd/system"))?;
     sh::write(&etc.join("systemd/system/lab-net.service"), guest::net_unit(node))?;
-    sh::must(Command::new("cp").arg("--archive").arg(etc.join(".")).arg(tree.join("etc")))?;
+    for (files, to) in [(&etc, "etc"), (&root, "root")] {
+        if files.exists() {
+            sh::must(Command::new("cp").arg("--archive").arg(files.join(".")).arg(tree.join(to)))?;
+        }
+    }
     guest::authorize(&tree.join("root/.ssh"), &lab.pki().join("ssh.pub"))?;
-    let cib = tree.join("var/lib/pacemaker/cib/cib.xml");
-    tls::write_secret(&cib, cluster::FIRST_CIB.as_bytes())?;
-    let (user, group) = release::hacluster(lab)?;
-    chown(&cib, Some(user), Some(group))?;
+    if Blank::of(lab).is_none() {
+        make_first_cib(lab, &tree)?;
+    }
     let mut command = Command::new("mke2fs");
     command.args(["-q", "-t", "ext4", "-m", "0", "-L", "root", "-E", "root_owner=0:0", "-d"]).arg(&tree);
     sh::must(command.arg(image(lab, node)).arg(SIZE)).map(drop)
+}
+
+fn make_first_cib(lab: &Lab, tree: &Path) -> Result<()> {
+    let cib = tree.join("var/lib/pacemaker/cib/cib.xml");
+    tls::write_secret(&cib, cluster::FIRST_CIB.as_bytes())?;
+    let (user, group) = release::hacluster(lab)?;
+    Ok(chown(&cib, Some(user), Some(group))?)
 }
 
 /// The kernel, and a first root with its drivers that finds the disk: a tenth of what the distribution's own one does.

@@ -4,8 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use super::tree;
+use crate::blank::{self, Blank};
 use crate::node::Node;
 use crate::sh::{self, Result};
+use crate::tls;
 
 /// Units that a machine without hardware needs nothing of: an emulated core spends half a second on each.
 const MASKED: &[&str] = &[
@@ -67,10 +69,11 @@ const MASKED: &[&str] = &[
     "podman-auto-update.timer",
     "podman-restart.service",
     "podman-clean-transient.service",
-    "pcsd.service",
-    "pcsd-ruby.service",
 ];
-const ENABLED: &[&str] = &["ssh", "corosync", "pacemaker", "lab-net", "lab-journal"];
+const ENABLED: &[&str] = &["ssh", "lab-net", "lab-journal"];
+/// Where the cluster is there already, and nobody makes one with pcs.
+const CLUSTER: &[&str] = &["corosync", "pacemaker"];
+const NO_CLUSTER_IS_MADE: &[&str] = &["pcsd.service", "pcsd-ruby.service"];
 
 /// The journal goes to the lab as it is written: what the guest has not synced is in there when its power goes. In the
 /// form that [`crate::timeline`] merges.
@@ -92,7 +95,7 @@ const SSHD: &str = "UseDNS no\nUsePAM no\nPermitRootLogin prohibit-password\nPas
                     MaxSessions 64\nMaxStartups 64\n";
 
 /// What all machines of the lab have alike.
-pub fn configure(tree: &Path) -> Result<()> {
+pub fn configure(tree: &Path, blank: Option<Blank>) -> Result<()> {
     let put = |path: &str, content: &str| {
         let path = tree.join(path);
         sh::make_dir(path.parent().unwrap_or(tree))?;
@@ -112,9 +115,23 @@ pub fn configure(tree: &Path) -> Result<()> {
         "[Unit]\n[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n",
     )?;
     sh::make_dir(&tree.join("var/log/journal"))?;
-    tree::run(tree, &[&["systemctl", "mask", "--quiet"], MASKED].concat())?;
-    tree::run(tree, &[&["systemctl", "enable", "--quiet"], ENABLED].concat())?;
-    tree::run(tree, &["systemctl", "set-default", "--quiet", "multi-user.target"]).map(drop)
+    let systemctl = |verb, units: &[&str]| tree::run(tree, &[&["systemctl", verb, "--quiet"][..], units].concat());
+    systemctl("mask", MASKED)?;
+    systemctl("enable", ENABLED)?;
+    systemctl("set-default", &["multi-user.target"])?;
+    match blank {
+        None => {
+            systemctl("mask", NO_CLUSTER_IS_MADE)?;
+            systemctl("enable", CLUSTER).map(drop)
+        }
+        // It is Debian's packages that are installed.
+        Some(Blank::Debian) => Ok(()),
+        Some(Blank::Rpm) => {
+            systemctl("disable", blank::ENABLED)?;
+            let files = blank::CONFIGURED.iter().map(|path| tree.join("etc").join(path)).filter(|path| path.exists());
+            Ok(files.into_iter().try_for_each(fs::remove_file)?)
+        }
+    }
 }
 
 /// The unit that gives a machine its addresses.
@@ -141,11 +158,11 @@ WantedBy=multi-user.target
     )
 }
 
-/// Lets the lab in.
-pub fn authorize(etc_of_root: &Path, public_key: &Path) -> Result<()> {
-    sh::make_dir(etc_of_root)?;
-    fs::set_permissions(etc_of_root, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
-    let keys = etc_of_root.join("authorized_keys");
-    fs::copy(public_key, &keys)?;
-    Ok(fs::set_permissions(&keys, std::os::unix::fs::PermissionsExt::from_mode(0o600))?)
+/// Lets the lab in, beside whom else root lets in.
+pub fn authorize(ssh_of_root: &Path, public_key: &Path) -> Result<()> {
+    sh::make_dir(ssh_of_root)?;
+    fs::set_permissions(ssh_of_root, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    let keys = ssh_of_root.join("authorized_keys");
+    let (others, lab) = (fs::read_to_string(&keys).unwrap_or_default(), fs::read_to_string(public_key)?);
+    if others.contains(&lab) { Ok(()) } else { tls::write_secret(&keys, (others + &lab).as_bytes()) }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{disk, guest};
+use crate::blank::Blank;
 use crate::debian;
 use crate::image::{self, Tools, Version};
 use crate::program;
@@ -65,7 +66,7 @@ pub fn make(lab: &Lab) -> Result<()> {
     sh::must(Command::new("cp").arg("--archive").arg(release::root(lab)).arg(&tree))?;
     install_package(&tree)?;
     import_image(lab, &tree)?;
-    guest::configure(&tree)?;
+    guest::configure(&tree, Blank::of(lab))?;
     disk::make_initrd(lab, &tree)
 }
 

@@ -21,9 +21,23 @@ const STEPS: usize = 8;
 
 /// What cuts it off.
 #[derive(Clone, Copy, Debug)]
-enum Blow {
+pub enum Blow {
     Sigkill,
     Power(Node),
+    /// One node's, then the other's, and so on.
+    PowerInTurn,
+}
+
+impl Blow {
+    /// Answers whether there was anything to cut off.
+    fn strike(self, lab: &Lab, command: &mut Typed, number: usize) -> Result<bool> {
+        let node = match self {
+            Self::Sigkill => return command.kill(),
+            Self::Power(node) => node,
+            Self::PowerInTurn => NODES[number % NODES.len()],
+        };
+        power::cut(lab, node).map(|()| true)
+    }
 }
 
 pub fn by_sigkill(lab: &Lab, wish: Wish) -> Result<()> {
@@ -63,11 +77,7 @@ fn run(lab: &Lab, wish: Wish, blow: Blow) -> Result<()> {
 
     up::up(lab, blank)?;
     described.write(lab)?;
-    let cuts = cut_off_again_and_again(lab, blow)?;
-    println!("   cut off {cuts} times");
-    if cuts < STEPS {
-        return Err(format!("it was cut off {cuts} times, which is not after every step").into());
-    }
+    cut_off_again_and_again(lab, blow)?;
     typed::nothing_is_left(lab)?;
     super::become_a_client(lab)?;
     let end = End::of(lab)?;
@@ -81,8 +91,16 @@ fn run(lab: &Lab, wish: Wish, blow: Blow) -> Result<()> {
 }
 
 /// Types it, cuts it off as soon as it has told of one step more than the last time, and so on, until it comes to its end.
-/// Answers how often it was cut off.
-fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
+pub fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<()> {
+    let cuts = count_cuts(lab, blow)?;
+    println!("   cut off {cuts} times");
+    if cuts < STEPS {
+        return Err(format!("it was cut off {cuts} times, which is not after every step").into());
+    }
+    Ok(())
+}
+
+fn count_cuts(lab: &Lab, blow: Blow) -> Result<usize> {
     let mut cuts = 0;
     for cut in 1..=CUTS {
         let mut command = Typed::begin(lab, HERE, &format!("tandem setup {FILE} --ssh root@{THERE}"))?;
@@ -100,11 +118,7 @@ fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
             continue;
         }
         println!("   cut off after: {}", command.said().lines().nth(cut - 1).unwrap_or_default());
-        let is_cut = match blow {
-            Blow::Sigkill => command.kill()?,
-            Blow::Power(node) => power::cut(lab, node).map(|()| true)?,
-        };
-        cuts += usize::from(is_cut);
+        cuts += usize::from(blow.strike(lab, &mut command, cut)?);
         // Without its node, or its other half, it ends by itself or is ended.
         let _ = command.kill();
         let _ = command.done();

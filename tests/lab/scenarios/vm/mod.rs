@@ -5,12 +5,13 @@ pub mod joining;
 pub mod machine;
 pub mod packages;
 pub mod paused;
+pub mod setup;
 pub mod synced;
 
 use std::time::Duration;
 
 use super::steps;
-use super::table::{self, Hosts, Scenario};
+use super::table::{self, Hosts, Needs, Scenario};
 use crate::etcd;
 use crate::node::Node;
 use crate::sh::{self, Result};
@@ -46,14 +47,29 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "the leader's machine stands still, cannot be fenced, and goes on",
         paused::not_fenced,
     )
-    // Its BMC is away.
-    .errors(&["no route to it", "Operation 'reboot'"]),
+    // Its BMC is away; and its systemd ends a journald that was silent for longer than it allows, as the machine stood still.
+    .errors(&["no route to it", "Operation 'reboot'", "systemd-journald"]),
     scenario(
         "vm_packages",
         "the package is upgraded under a cluster that serves, and refuses to be removed",
         packages::under_a_cluster,
     )
     .leaves_a_mess(),
+    scenario(
+        "vm_setup",
+        "'tandem setup' on machines with a systemd of their own, as Debian's packages leave them; then the leader's power is cut",
+        setup::to_two_voters,
+    )
+    .needs(Needs::BlankDebian)
+    .leaves_a_mess(),
+    scenario(
+        "vm_setup_cut",
+        "'tandem setup' is cut off by either node's power after each line that it says, and typed again",
+        setup::cut_off,
+    )
+    .needs(Needs::BlankDebian)
+    .leaves_a_mess()
+    .nightly(),
     scenario(
         "vm_unsynced_is_seen",
         "without its syncs, what the agent has written is lost with the power, and that is seen",

@@ -1,0 +1,43 @@
+//! `tandem setup` on machines that were installed from Debian's packages and have a systemd of their own.
+
+use super::two_voters;
+use crate::check;
+use crate::demo::Victim;
+use crate::host;
+use crate::node::NODES;
+use crate::scenarios::setup::described::{Described, FILE};
+use crate::scenarios::setup::killed::{Blow, cut_off_again_and_again};
+use crate::scenarios::setup::typed::{self, HERE};
+use crate::scenarios::setup::{become_a_client, no_join_file_is_left, one_command, survives};
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// What it has systemd start at each boot.
+const ENABLED: [&str; 4] = ["corosync.service", "pacemaker.service", "pcsd.service", "tandem-collect.timer"];
+
+/// One command; typed again it finds all done; the units come up by themselves after a power cut.
+pub fn to_two_voters(lab: &Lab, _: Wish) -> Result<()> {
+    let described = Described::default();
+    described.write(lab)?;
+    one_command(lab, described)?;
+    no_join_file_is_left(lab)?;
+    for line in ["tandem setup", "tandem setup --dry-run"] {
+        typed::typed(lab, HERE, &format!("{line} {FILE}"))?.must_be(0)?;
+    }
+    for node in NODES {
+        let enabled = host::must(lab, node, &[&["systemctl", "is-enabled"][..], &ENABLED].concat())?;
+        check::must("what it needs is enabled", enabled, |said| said.lines().all(|line| line == "enabled"))?;
+    }
+    survives(lab, Victim::Leader)
+}
+
+/// A node's power is cut after each line that it says, one node's and then the other's, and what was not synced is gone.
+pub fn cut_off(lab: &Lab, _: Wish) -> Result<()> {
+    Described::default().write(lab)?;
+    cut_off_again_and_again(lab, Blow::PowerInTurn)?;
+    typed::nothing_is_left(lab)?;
+    become_a_client(lab)?;
+    two_voters(lab)?;
+    survives(lab, Victim::Leader)
+}
