@@ -41,6 +41,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .leaves_a_mess()
     .nightly(),
     scenario(
+        "member_replaced_further_link",
+        "the same over IPv6, where Corosync has two links",
+        replaced::planned_with_a_further_link,
+    )
+    .needs(Needs::Nothing)
+    .leaves_a_mess()
+    .nightly(),
+    scenario(
         "member_replaced_after_a_cut_same_name",
         "a node's power is cut for good, and one command puts a machine of its name in its place",
         replaced::after_a_cut_same_name,

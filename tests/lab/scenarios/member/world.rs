@@ -37,7 +37,18 @@ pub struct World<'a> {
 
 /// Runs a scenario in a lab of its own, as the second host is another machine in the end.
 pub fn run(lab: &Lab, wish: Wish, name: &str, scenario: impl FnOnce(&mut World<'_>) -> Result<()>) -> Result<()> {
-    let done = begin(lab, wish).and_then(|mut world| {
+    run_as_described(lab, wish, Described::default(), name, scenario)
+}
+
+/// The same of a pair that is described otherwise.
+pub fn run_as_described(
+    lab: &Lab,
+    wish: Wish,
+    described: Described,
+    name: &str,
+    scenario: impl FnOnce(&mut World<'_>) -> Result<()>,
+) -> Result<()> {
+    let done = begin(lab, wish, described).and_then(|mut world| {
         let done = scenario(&mut world);
         if let Some(bmc) = &world.bmc {
             let _ = bmc.kill();
@@ -54,10 +65,9 @@ pub fn run(lab: &Lab, wish: Wish, name: &str, scenario: impl FnOnce(&mut World<'
     done
 }
 
-fn begin(lab: &Lab, wish: Wish) -> Result<World<'_>> {
+fn begin(lab: &Lab, wish: Wish, described: Described) -> Result<World<'_>> {
     let wish = Wish { blank: Some(Blank::Rpm), ..wish };
     up::up(lab, wish)?;
-    let described = Described::default();
     described.write(lab)?;
     typed::typed(lab, HERE, &format!("tandem setup {FILE} --ssh root@{THERE}"))?.must_be(0)?;
     let authority = fs::read(lab.pki().join("ca.crt"))?;
