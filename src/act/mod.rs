@@ -80,7 +80,12 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::SetFailures { operation, count } => {
             Ok(attributes::set_failures(programs, &context.resource, node, operation, *count)?)
         }
-        Effect::WriteNote(note) => written(&state_file::note_path(context.data_dir()), note),
+        Effect::WriteNote(note) => {
+            written(&state_file::note_path(context.data_dir()), note)?;
+            #[cfg(feature = "lab-faults")]
+            crate::lab_faults::after_the_note();
+            Ok(())
+        }
         Effect::Remember(memory) => written(&context.memory_path, memory),
         Effect::NoteFailedStart(failed) => note_failed_start(context, failed),
         Effect::ForgetFailedStarts => {

@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             return Ok(());
         }
         Some("publish") => {
-            cluster::publish(&programs, &cluster::take_own(&mut seen), &limits)?;
+            cluster::publish(&programs, &cluster::take_own(&mut seen))?;
             seen = cluster::look(&programs, None, &limits);
         }
         _ => {}

@@ -58,6 +58,6 @@ pub(super) fn look(programs: &Programs, resource: Option<&str>) -> (Cluster, Res
     if let Some(Fact::Known(collected)) = cluster.collected.get(&cluster.here) {
         own.clone_from(collected);
     }
-    let published = if cluster.pacemaker.is_absent() { Ok(()) } else { cluster::publish(programs, &own, &limits) };
+    let published = if cluster.pacemaker.is_absent() { Ok(()) } else { cluster::publish(programs, &own) };
     (cluster, published)
 }

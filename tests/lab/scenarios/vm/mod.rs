@@ -48,18 +48,20 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         paused::not_fenced,
     )
     // Its BMC is away; and its systemd ends a journald that was silent for longer than it allows, as the machine stood still.
-    .errors(&["no route to it", "Operation 'reboot'", "systemd-journald"]),
+    .errors(&["no route to it", "Operation 'reboot'", "the BMC was out of reach and is back", "systemd-journald"]),
     scenario(
         "vm_packages",
         "the package is upgraded under a cluster that serves, and refuses to be removed",
         packages::under_a_cluster,
     )
+    .errors(TOLD)
     .leaves_a_mess(),
     scenario(
         "vm_setup",
         "'tandem setup' on machines with a systemd of their own, as Debian's packages leave them; then the leader's power is cut",
         setup::to_two_voters,
     )
+    .errors(TOLD_OF_A_NEW_CLUSTER)
     .needs(Needs::BlankDebian)
     .leaves_a_mess(),
     scenario(
@@ -67,6 +69,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "'tandem setup' is cut off by either node's power after each line that it says, and typed again",
         setup::cut_off,
     )
+    .errors(TOLD_OF_A_NEW_CLUSTER)
     .needs(Needs::BlankDebian)
     .leaves_a_mess()
     .nightly(),
@@ -78,6 +81,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .nightly()
     .leaves_a_mess(),
 ];
+
+/// Where the alert agent is set up, it tells what happened to the nodes, with the priority that the event has.
+const TOLD: &[&str] = &["tandem-events["];
+/// The same; and until there are fence devices Pacemaker says at each of its looks that it misses them.
+const TOLD_OF_A_NEW_CLUSTER: &[&str] = &["tandem-events[", "no STONITH resources", "or disable STONITH", "need STONITH"];
 
 const fn scenario(name: &'static str, about: &'static str, run: fn(&Lab, Wish) -> Result<()>) -> Scenario {
     table::scenario(name, about, run).on(Hosts::Vms)

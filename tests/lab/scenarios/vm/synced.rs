@@ -18,11 +18,36 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// Each drops the sync of one thing, in a program that was built to be so switched.
-const SWITCHES: [&str; 2] = ["test-skip-note-sync", "test-skip-wal-sync"];
 /// Whether an unsynced write is lost is the disk's choice, and the kernel may have synced it with another one.
 const TRIES: usize = 6;
-/// What the restarting recovery says once it has written to etcd's log.
+
+/// What the agent writes and counts on later.
+#[derive(Clone, Copy, Debug)]
+enum Written {
+    Note,
+    Log,
+}
+
+impl Written {
+    /// Drops its sync, in a program that was built to be so switched.
+    fn switch(self) -> &'static str {
+        match self {
+            Self::Note => "test-skip-note-sync",
+            Self::Log => "test-skip-wal-sync",
+        }
+    }
+
+    /// What is said once it is written. Of the note only that program says so, and waits: etcd's log is written a moment later,
+    /// and its sync would take the note along.
+    fn told_by(self) -> &'static str {
+        match self {
+            Self::Note => "the note is written, and not synced",
+            Self::Log => ADVANCED,
+        }
+    }
+}
+
+/// What the restarting recovery says once it has written to etcd's log, which is after its note.
 const ADVANCED: &str = "commit index advanced from ";
 
 /// What came of one cut.
@@ -36,7 +61,7 @@ struct Found {
 pub fn nothing_lost(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     for _ in 0..2 {
-        let found = cut_as_it_is_written(lab)?;
+        let found = cut_as_it_is_written(lab, Written::Log)?;
         check::must("what was written is there after the cut", found, |found| !found.note_lost && !found.log_lost)?;
     }
     crate::scenarios::ends_well(lab, &mut writers)
@@ -45,26 +70,29 @@ pub fn nothing_lost(lab: &Lab, _: Wish) -> Result<()> {
 /// Without, the loss must show, or the check above proves nothing.
 pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
     faulty::install(lab)?;
-    for (switch, what) in SWITCHES.into_iter().zip(["the note", "the advanced log"]) {
-        faulty::switch(lab, switch, true)?;
+    for written in [Written::Note, Written::Log] {
+        faulty::switch(lab, written.switch(), true)?;
         let mut seen = false;
         for attempt in 1..=TRIES {
-            let found = cut_as_it_is_written(lab)?;
-            println!("   attempt {attempt}, {what} is not synced: {found:?}");
-            seen |= if switch == SWITCHES[0] { found.note_lost } else { found.log_lost };
+            let found = cut_as_it_is_written(lab, written)?;
+            println!("   attempt {attempt}, {written:?} is not synced: {found:?}");
+            seen = match written {
+                Written::Note => found.note_lost,
+                Written::Log => found.log_lost,
+            };
             if seen {
                 break;
             }
         }
-        faulty::switch(lab, switch, false)?;
-        check::must(&format!("{what} was lost without its sync"), seen, |seen| *seen)?;
+        faulty::switch(lab, written.switch(), false)?;
+        check::must(&format!("{written:?} was lost without its sync"), seen, |seen| *seen)?;
     }
     Ok(())
 }
 
-/// Cuts the leader, and the survivor as soon as it says that its log is advanced, which is after its note; looks at both
-/// when it has booted, while its peer is away; then brings both back.
-fn cut_as_it_is_written(lab: &Lab) -> Result<Found> {
+/// Cuts the leader, and the survivor as soon as it says that this is written; looks at both when it has booted, while its peer
+/// is away; then brings both back.
+fn cut_as_it_is_written(lab: &Lab, written: Written) -> Result<Found> {
     let (leader, survivor) = roles(lab)?;
     crate::redundant::wait(lab)?;
     pcs::run(lab, survivor, &["resource", "update", cluster::ETCD, "recovery=restart"])?;
@@ -73,23 +101,32 @@ fn cut_as_it_is_written(lab: &Lab) -> Result<Found> {
     // It is to be fenced, and not to come back.
     lab.set("boot-delay", "36000")?;
     power::cut(lab, leader)?;
-    steps::wait_said(lab, survivor, from, ADVANCED, Duration::from_secs(120))?;
+    steps::wait_said(lab, survivor, from, written.told_by(), Duration::from_secs(120))?;
     power::cut(lab, survivor)?;
     let said = steps::said(lab, survivor, from);
-    let mut advanced_to =
-        said.lines().filter_map(|line| line.split_once(ADVANCED)?.1.split_once(" to ")?.1.parse().ok());
-    let advanced_to: u64 = advanced_to.next_back().ok_or("the survivor does not say how far its log is advanced")?;
     lab.set("boot-delay", "0")?;
     std::thread::sleep(Duration::from_secs(2));
     power::cut(lab, leader)?;
     power::on(lab, survivor)?;
     host::wait_booted(lab, survivor)?;
-    let after = note(lab, survivor)?;
-    let committed = committed(lab, survivor)?;
-    println!("   the log was advanced to {advanced_to}, and is at {committed:?}");
+    let note_lost = note(lab, survivor)? == before;
+    let log_lost = match written {
+        Written::Note => false,
+        Written::Log => is_behind(lab, survivor, &said)?,
+    };
     power::on(lab, leader)?;
     two_voters(lab)?;
-    Ok(Found { note_lost: after == before, log_lost: committed.is_none_or(|committed| committed < advanced_to) })
+    Ok(Found { note_lost, log_lost })
+}
+
+/// Whether the node's log lacks what the agent `said` that it had advanced it to.
+fn is_behind(lab: &Lab, node: Node, said: &str) -> Result<bool> {
+    let mut advanced_to =
+        said.lines().filter_map(|line| line.split_once(ADVANCED)?.1.split_once(" to ")?.1.parse().ok());
+    let advanced_to: u64 = advanced_to.next_back().ok_or("the survivor does not say how far its log is advanced")?;
+    let committed = committed(lab, node)?;
+    println!("   the log was advanced to {advanced_to}, and is at {committed:?}");
+    Ok(committed.is_none_or(|committed| committed < advanced_to))
 }
 
 /// The note as it lies on the node's disk: what it says does not matter here, but that it is the newest.
