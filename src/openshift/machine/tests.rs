@@ -42,6 +42,13 @@ fn the_machine_api_is_asked_and_then_the_cluster_api() {
     }
 }
 
+#[test]
+fn a_machine_without_a_node_is_that_of_its_address() {
+    let machine = |node: Value| serde_json::json!({"status": {"nodeRef": node, "addresses": [{"address": "node1"}]}});
+    assert!(is_of(&machine(Value::Null), "node1") && !is_of(&machine(Value::Null), "node2"));
+    assert!(!is_of(&machine(serde_json::json!({"name": "node2"})), "node1"), "its Node's word counts");
+}
+
 fn is_unknown(fact: &Fact<bool>, what: &str) -> bool {
     matches!(fact, Fact::Unknown(why) if why.contains("the Machine of node1") && why.contains(what))
 }
@@ -59,6 +66,8 @@ fn an_api_that_gives_no_answer_says_nothing_within_its_time() {
         let found = is_being_deleted(&kubeconfig(&dir, &refusing), "node1", PATIENCE);
         assert!(is_unknown(&found, &status[..3]), "{found:?}");
     }
+    let other = api(|_| ("200 OK", "<html>"));
+    assert!(is_unknown(&is_being_deleted(&kubeconfig(&dir, &other), "node1", PATIENCE), "expected value"));
     let silent = crate::test_port::listener();
     let server = format!("http://{}", silent.local_addr().unwrap());
     let began = Instant::now();
