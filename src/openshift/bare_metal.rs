@@ -47,6 +47,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::openshift::kubeconfig::for_server;
+    use crate::openshift::machines::stand_in::StandIn;
+
+    #[test]
+    fn who_is_not_known_to_be_detached_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let stand_in = StandIn::start(true);
+        for (name, annotations) in [("node1", json!({})), ("node2", json!({ DETACHED: "" })), ("node3", json!({}))] {
+            stand_in.make(&format!("{HOSTS}/{name}"), json!({"metadata": {"annotations": annotations}}));
+        }
+        let nodes = ["node1".to_owned(), "node2".to_owned()];
+        let ask = || attached(&for_server(&dir, &stand_in.server), &nodes, Duration::from_secs(5));
+        assert_eq!(ask(), Fact::Known(vec!["node1".to_owned()]));
+        stand_in.fail(1, "403 Forbidden");
+        assert_eq!(ask(), Fact::Unknown("the API answers 403".to_owned()));
+    }
 
     #[test]
     fn only_these_nodes_hosts_count_and_only_while_they_are_attached() {
@@ -55,6 +71,8 @@ mod tests {
         assert!(is_of(&host("node1", ""), &nodes) && is_of(&host("rack3-u7", "node2.example"), &nodes));
         assert!(!is_of(&host("node10", "node3.example"), &nodes));
         let mut one = host("node1", "");
+        assert!(!is_detached(&one));
+        one["metadata"]["annotations"] = json!({ "another": "" });
         assert!(!is_detached(&one));
         one["metadata"]["annotations"] = json!({ DETACHED: "" });
         assert!(is_detached(&one));

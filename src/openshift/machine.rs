@@ -90,11 +90,11 @@ pub(super) fn authorised<B>(request: ureq::RequestBuilder<B>, access: &Access) -
 }
 
 fn agent(access: &Access, patience: Duration) -> Result<ureq::Agent, String> {
-    let mut tls =
-        TlsConfig::builder().unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()));
-    if let Some(pem) = &access.authorities {
-        tls = tls.root_certs(RootCerts::Specific(Arc::new(certificates(pem)?)));
-    }
+    // Where the kubeconfig names no authority, nobody is trusted: without this the client would panic, as it brings no roots.
+    let trusted = access.authorities.as_ref().map(|pem| certificates(pem)).transpose()?.unwrap_or_default();
+    let mut tls = TlsConfig::builder()
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .root_certs(RootCerts::Specific(Arc::new(trusted)));
     if let Some((certificate, key)) = &access.identity {
         let key = PrivateKey::from_pem(key).map_err(|_| "the client's key is not a PEM file")?;
         tls = tls.client_cert(Some(ClientCert::new_with_certs(&certificates(certificate)?, key)));

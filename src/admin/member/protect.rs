@@ -97,14 +97,17 @@ impl Protect {
 impl Unprotect {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
         let prompt = Prompt::new(&self.answers, self.whose.form);
-        let may_go = |node: &str, member: Option<&Member>| match member {
-            Some(member) if !member.is_learner => {
-                prompt.tell(format_args!("{node} votes, and its Machine may be deleted then"))?;
-                prompt.name_or_leave(&format!("type '{node}' if it may"), node)
-            }
-            _ => Ok(()),
-        };
-        show(&self.whose.write(false, may_go)?, self.whose.form)
+        show(&self.whose.write(false, |node, member| may_go(&prompt, node, member))?, self.whose.form)
+    }
+}
+
+fn may_go(prompt: &Prompt<'_>, node: &str, member: Option<&Member>) -> Result<(), Failure> {
+    match member {
+        Some(member) if !member.is_learner => {
+            prompt.tell(format_args!("{node} votes, and its Machine may be deleted then"))?;
+            prompt.name_or_leave(&format!("type '{node}' if it may"), node)
+        }
+        _ => Ok(()),
     }
 }
 
@@ -209,6 +212,35 @@ mod tests {
     fn member(node: u64, is_learner: bool) -> Member {
         let peer_urls = vec![format!("https://192.0.2.{node}:2380")];
         Member { id: node, name: format!("m{node}"), peer_urls, is_learner, ..Member::default() }
+    }
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        answers: Answers,
+    }
+
+    #[test]
+    fn the_machine_of_a_voter_may_go_where_its_name_was_typed() {
+        use clap::Parser as _;
+        let may = |answer: &[&str], member: Option<&Member>| {
+            let Line { answers } = Line::parse_from(std::iter::once(&"tandem").chain(answer));
+            may_go(&Prompt::new(&answers, Form { json: true }), "node2", member).is_ok()
+        };
+        let (voter, learner) = (member(2, false), member(2, true));
+        assert!(may(&["--confirm", "node2"], Some(&voter)) && may(&["--yes"], Some(&voter)));
+        assert!(!may(&["--confirm", "node1"], Some(&voter)));
+        assert!(may(&["--confirm", "node1"], Some(&learner)) && may(&["--confirm", "node1"], None));
+    }
+
+    #[test]
+    fn a_hook_is_written_in_the_api_that_was_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let stand_in = StandIn::start(false);
+        stand_in.add(Api::Machine, "node2", "192.0.2.2");
+        let mut machines = Machines::read(&for_server(&dir, &stand_in.server), PATIENCE).unwrap();
+        let written = write(&mut machines, &[("node2".to_owned(), None)], Some(Api::Cluster), true).unwrap();
+        assert_eq!((written.machines[0].done, stand_in.patches()), ("none", 0));
     }
 
     #[test]

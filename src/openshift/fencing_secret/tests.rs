@@ -7,7 +7,8 @@ use crate::openshift::kubeconfig::for_server as kubeconfig;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// An API that has the Secret of node2 and answers a PATCH with `status`; tells each request's line and body.
+/// An API that has the Secret of node2 and answers a PATCH with `status`; tells each request's line and body. It lets nobody read that
+/// of node3, and that of node4 is none.
 fn api(status: &'static str) -> (String, Receiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
@@ -32,6 +33,10 @@ fn api(status: &'static str) -> (String, Receiver<(String, String)>) {
             let _ = tell.send((first.trim().to_owned(), String::from_utf8(body).unwrap()));
             let address = STANDARD.encode("redfish+https://192.0.2.2:8443/redfish/v1/Systems/1");
             let (status, body) = match () {
+                () if first.starts_with("GET") && first.contains("fencing-credentials-node3 ") => {
+                    ("403 Forbidden", "{}".to_owned())
+                }
+                () if first.contains("fencing-credentials-node4 ") => ("200 OK", "hunter3".to_owned()),
                 () if !first.contains("fencing-credentials-node2 ") => ("404 Not Found", String::new()),
                 () if first.starts_with("GET") => ("200 OK", json!({"data": {"address": address}}).to_string()),
                 () => (status, "{}".to_owned()),
@@ -71,9 +76,20 @@ fn where_there_is_no_secret_nothing_follows_and_where_nobody_answers_that_is_tol
     assert!(follow(&path, "node1", &changes, PATIENCE).is_absent());
     let refused = follow(&path, "node2", &changes, PATIENCE);
     assert_eq!(refused, Fact::Unknown("the API answers 403".to_owned()));
+    let (server, _told) = api("200 OK");
+    let path = kubeconfig(&dir, &server);
+    assert_eq!(follow(&path, "node3", &changes, PATIENCE), Fact::Unknown("the API answers 403".to_owned()));
+    let why = "its Secret is not understood".to_owned();
+    assert_eq!(follow(&path, "node4", &changes, PATIENCE), Fact::Unknown(why), "no word of it is repeated");
     let nobody = crate::test_port::listener().local_addr().unwrap();
     let path = kubeconfig(&dir, &format!("http://{nobody}"));
     assert!(matches!(follow(&path, "node2", &changes, PATIENCE), Fact::Unknown(why) if !why.contains("hunter2")));
+}
+
+#[test]
+fn a_password_is_in_no_log() {
+    let changes = Changes { username: Some("fencer"), password: Some(b"hunter2"), ..Changes::default() };
+    assert_eq!(format!("{changes:?}"), r#"Changes(Some("fencer"), None, None, ***)"#);
 }
 
 #[test]

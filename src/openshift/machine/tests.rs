@@ -1,4 +1,4 @@
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::time::Instant;
 
@@ -42,6 +42,13 @@ fn the_machine_api_is_asked_and_then_the_cluster_api() {
     }
 }
 
+#[test]
+fn a_machine_without_a_node_is_that_of_its_address() {
+    let machine = |node: Value| serde_json::json!({"status": {"nodeRef": node, "addresses": [{"address": "node1"}]}});
+    assert!(is_of(&machine(Value::Null), "node1") && !is_of(&machine(Value::Null), "node2"));
+    assert!(!is_of(&machine(serde_json::json!({"name": "node2"})), "node1"), "its Node's word counts");
+}
+
 fn is_unknown(fact: &Fact<bool>, what: &str) -> bool {
     matches!(fact, Fact::Unknown(why) if why.contains("the Machine of node1") && why.contains(what))
 }
@@ -59,6 +66,8 @@ fn an_api_that_gives_no_answer_says_nothing_within_its_time() {
         let found = is_being_deleted(&kubeconfig(&dir, &refusing), "node1", PATIENCE);
         assert!(is_unknown(&found, &status[..3]), "{found:?}");
     }
+    let other = api(|_| ("200 OK", "<html>"));
+    assert!(is_unknown(&is_being_deleted(&kubeconfig(&dir, &other), "node1", PATIENCE), "expected value"));
     let silent = crate::test_port::listener();
     let server = format!("http://{}", silent.local_addr().unwrap());
     let began = Instant::now();
@@ -69,4 +78,53 @@ fn an_api_that_gives_no_answer_says_nothing_within_its_time() {
     assert!(is_unknown(&is_being_deleted(&path, "node1", PATIENCE), ""));
     std::fs::write(&path, "{}").unwrap();
     assert!(is_unknown(&is_being_deleted(&path, "node1", PATIENCE), "has no context"));
+}
+
+/// An HTTPS server, its certificate, and the head of each request.
+fn https() -> (String, String, std::sync::mpsc::Receiver<String>) {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let (config, listener) = (Arc::new(config), TcpListener::bind("127.0.0.1:0").unwrap());
+    let server = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for socket in listener.incoming().flatten() {
+            let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut stream = BufReader::new(rustls::StreamOwned::new(connection, socket));
+            let head: Vec<String> =
+                stream.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
+            if !head.is_empty() {
+                let _ = tell.send(head.join("\n"));
+                let _ =
+                    stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
+            }
+        }
+    });
+    (server, made.cert.pem(), told)
+}
+
+/// Whoever answers in the API's place learns nothing, the token least of all.
+#[test]
+fn the_token_is_for_the_api_that_the_kubeconfigs_authority_vouches_for() {
+    let (server, certificate, told) = https();
+    let other = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap().cert.pem();
+    let ask = |authority: Option<&str>| {
+        let authorities = authority.map(|pem| Zeroizing::new(pem.as_bytes().to_vec()));
+        let token = Some(Zeroizing::new("t0ken".to_owned()));
+        let access = Access { server: server.clone(), authorities, identity: None, token };
+        list(&agent(&access, PATIENCE).unwrap(), &access, "/machines")
+    };
+    for authority in [None, Some(other.as_str())] {
+        assert!(ask(authority).is_err());
+        assert!(told.try_recv().is_err());
+    }
+    assert_eq!(ask(Some(&certificate)), Ok(Vec::new()));
+    let head = told.recv().unwrap().to_ascii_lowercase();
+    assert!(head.starts_with("get /machines http") && head.contains("\nauthorization: bearer t0ken"), "{head}");
 }

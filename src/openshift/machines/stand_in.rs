@@ -85,9 +85,12 @@ impl Objects {
         ("200 OK", json!({ "items": items }).to_string())
     }
 
-    /// One with a finalizer stays until that is taken off.
+    /// One with a finalizer stays until that is taken off; and nobody leaves behind what a job has started.
     fn delete(&mut self, path: &str, body: &str) -> (&'static str, String) {
         let options: Value = serde_json::from_str(body).unwrap();
+        if options["propagationPolicy"] != "Background" {
+            return ("422 Unprocessable Entity", String::new());
+        }
         let Some(object) = self.all.get_mut(path) else { return ("404 Not Found", String::new()) };
         if options["preconditions"]["uid"] != object["metadata"]["uid"] {
             return ("409 Conflict", String::new());

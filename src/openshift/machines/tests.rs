@@ -70,6 +70,9 @@ fn a_change_rests_on_one_version_and_nobodys_fight_is_endless() {
     assert_eq!(stand_in.patches(), 3, "two met another version");
     let hooks = |machine: Value| machine.pointer("/spec/lifecycleHooks/preDrain").unwrap().as_array().unwrap().len();
     assert_eq!(hooks(stand_in.machine(Api::Machine, "node2").unwrap()), 2, "the other hook stays");
+    let mut machines = read(&stand_in, &dir);
+    stand_in.fail(1, "403 Forbidden");
+    assert_eq!(machines.write(NODE2, None, false), Err("the API answers 403".to_owned()));
     stand_in.writes_before(usize::MAX);
     let why = read(&stand_in, &dir).write(NODE2, None, false).unwrap_err();
     assert!(why.contains("somebody else writes"), "{why}");
@@ -89,6 +92,16 @@ fn a_machine_is_found_by_its_node_or_its_address_and_in_the_api_that_is_meant() 
     let annotations = stand_in.machine(Api::Cluster, "node2").unwrap()["metadata"]["annotations"].clone();
     assert_eq!(annotations, json!({ANNOTATION: ""}));
     assert!(stand_in.machine(Api::Machine, "node2").unwrap()["spec"]["lifecycleHooks"].is_null());
+}
+
+/// An API server takes a patch that names no version for one of whatever there is.
+#[test]
+fn a_machine_without_a_version_is_not_written_to() {
+    let metadata = json!({"namespace": "n", "name": "m", "resourceVersion": "7"});
+    let mut machine = Machine { api: Api::Machine, object: json!({ "metadata": metadata }) };
+    assert_eq!(machine.path().as_deref(), Some("/apis/machine.openshift.io/v1beta1/namespaces/n/machines/m"));
+    machine.object["metadata"]["resourceVersion"] = Value::Null;
+    assert_eq!(machine.path(), None);
 }
 
 #[test]

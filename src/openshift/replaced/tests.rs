@@ -260,6 +260,39 @@ fn a_machine_is_found_by_its_node_or_without_one_by_its_address() {
     assert_eq!(paths, Vec::<String>::new());
 }
 
+/// A host that is free for any machine says of nobody that it is his, and neither does a node without a Machine.
+#[test]
+fn a_host_that_no_machine_has_is_nobodys() {
+    let world = World::of_two();
+    let paths = || world.api().host_and_machine().unwrap();
+    world.stand_in.make(&format!("{HOSTS}/spare"), json!({"spec": {}}));
+    assert_eq!(paths().0.as_deref(), Some(HOST2));
+    let machine = paths().1.unwrap();
+    world.stand_in.remove(&machine);
+    world.stand_in.remove(HOST2);
+    assert_eq!(paths(), (None, None));
+}
+
+#[test]
+fn a_node_is_ready_where_its_kubelet_says_so_and_the_old_one_is_waited_for() {
+    let world = World::of_two();
+    let replaced = Replaced { node: world.uid(NODE), ..Replaced::default() };
+    for (condition, ready) in [
+        (json!({"type": "Ready", "status": "True"}), true),
+        (json!({"type": "Ready", "status": "Unknown"}), false),
+        (json!({"type": "DiskPressure", "status": "True"}), false),
+    ] {
+        world.stand_in.put(NODE, |node| node["status"]["conditions"] = json!([condition]));
+        assert_eq!(world.api().node_is(&replaced), Ok(NodeIs::TheOld { ready }));
+        assert_eq!(world.api().node_is(&Replaced::default()), Ok(NodeIs::New { ready }));
+    }
+    for path in world.of("node2").iter().filter(|path| *path != NODE) {
+        world.stand_in.remove(path);
+    }
+    let waits = "waits until the Node node2 is gone, with its Machine or by 'oc delete node node2'";
+    assert_eq!(world.turn(&mut replaced.clone()), Turn::Waits(waits.to_owned()));
+}
+
 #[test]
 fn jobs_with_shortened_names_are_known_by_their_node() {
     let world = World::of_two();
@@ -299,6 +332,8 @@ fn an_api_that_starts_is_waited_for_and_one_that_forbids_is_not() {
     assert!(Api::of(&nobody, "../node2", String::new(), PATIENCE).is_err());
     world.stand_in.fail(1, "200 OK");
     assert_eq!(world.api().find(), Err(not_understood()), "no word of an answer is repeated");
+    world.stand_in.make(JOBS, json!({"kind": "Status"}));
+    assert_eq!(world.api().jobs(), Err(not_understood()), "that is no list, and not an empty one");
     assert!(world.stand_in.deletions().is_empty());
 }
 
@@ -309,4 +344,26 @@ fn a_file_is_below_its_directory_whatever_a_uid_is() {
     world.stand_in.put(HOST2, |host| host["metadata"]["uid"] = json!("../../x"));
     let why = world.api().save(world.dir.path()).unwrap_err();
     assert_eq!(why, Trouble::Lasts("'../../x' is no name that Kubernetes has".to_owned()));
+    let world = World::of_two();
+    let job = format!("{JOBS}/tnf-auth-job-a?b");
+    world.stand_in.make(&job, json!({"spec": {"template": {"spec": {"nodeName": "node2"}}}}));
+    let why = world.api().save(world.dir.path()).unwrap_err();
+    assert_eq!(why, Trouble::Lasts("'tnf-auth-job-a?b' is no name that Kubernetes has".to_owned()));
+    for name in ["", ".", "..", ".node2", "a/b", "a%2fb", "a b"] {
+        assert!(is_plain(name).is_err(), "{name:?}");
+    }
+    assert_eq!((is_plain("node2.example"), is_plain("0a1b-2c")), (Ok(()), Ok(())));
+}
+
+/// What is not in a file is not deleted.
+#[test]
+fn what_cannot_be_written_is_not_counted_as_saved() {
+    let world = World::of_two();
+    let file = world.dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    let why = world.api().save(&file).unwrap_err();
+    assert!(matches!(&why, Trouble::Lasts(why) if why.contains("cannot be written")), "{why:?}");
+    let mut replaced = Replaced::default();
+    assert!(world.api().keep(&mut replaced, HOST2.to_owned(), &file).is_err());
+    assert_eq!(replaced, Replaced::default());
 }

@@ -24,7 +24,6 @@ use crate::openshift::machines::Written;
 use crate::pacemaker::fence_options;
 use crate::pki;
 use crate::resource::params::Source;
-use crate::setup::TOKEN;
 use crate::setup::cluster::{device_steps, parse_cib};
 use crate::setup::description::{Bmc, Certificates, Clone as CloneKind, Description, Etcd, Node};
 use crate::setup::drive::{self, Drive, Refusal, Wish};
@@ -189,7 +188,7 @@ impl Work {
         if let Err(Failure(why)) = self.hosts() {
             self.progress.keep(&format!("warning: {why}"));
         }
-        let _ = std::fs::remove_file(TOKEN);
+        let _ = std::fs::remove_file(&self.token);
         // Not with pcs' own waiting: it asks the new node, and fails while that has no copy of the CIB.
         for verb in ["enable", "start"] {
             self.typed(&["pcs", "cluster", verb, name]).map_err(goes_on)?;
@@ -205,21 +204,21 @@ impl Work {
         let added = self.hosts().and_then(|()| self.typed(&words));
         let Err(why) = added else { return Ok(()) };
         // What the new machine had may be gone: it is prepared anew.
-        self.change.log.retain(|entry| entry.step != Step::Prepare);
+        self.change.takes_back(Step::Prepare);
         self.change.save()?;
         Err(goes_on(why))
     }
 
     /// pcs gets access to both, by the token that both pcsds have accepted.
     fn hosts(&self) -> Result<(), Failure> {
-        if !Path::new(TOKEN).exists() {
+        if !self.token.exists() {
             return Ok(());
         }
         let mut words = ["pcs", "host", "auth"].map(str::to_owned).to_vec();
         for place in self.change.nodes() {
             words.extend([place.name.clone(), format!("addr={}", place.address)]);
         }
-        words.extend(["--token".to_owned(), TOKEN.to_owned()]);
+        words.extend(["--token".to_owned(), self.token.display().to_string()]);
         self.typed(&words)
     }
 
@@ -278,3 +277,6 @@ fn refused(Refusal(faults): Refusal) -> Failure {
 pub(super) fn goes_on(Failure(why): Failure) -> Failure {
     Failure(format!("{why}: put that right; 'tandem member replace' goes on"))
 }
+
+#[cfg(test)]
+mod tests;

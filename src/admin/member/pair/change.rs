@@ -123,6 +123,11 @@ impl Change {
             == (other.kind, &other.here, &other.old, &other.new, &other.links)
     }
 
+    /// What was done once is done anew.
+    pub(super) fn takes_back(&mut self, step: Step) {
+        self.log.retain(|entry| entry.step != step);
+    }
+
     pub(super) fn note(&mut self, step: Step, what: &str) -> Result<(), Failure> {
         self.log.push(Entry { at: clock::wall_seconds(), step, what: what.to_owned() });
         self.save()
@@ -147,12 +152,21 @@ pub(super) fn close() -> Result<(), Failure> {
 /// Opens the file that whoever works on a change has locked.
 pub(super) fn open_lock() -> Result<std::fs::File, Failure> {
     std::fs::create_dir_all("/var/lib/tandem")?;
-    Ok(std::fs::File::options().write(true).create(true).truncate(false).mode(0o600).open(LOCK)?)
+    Ok(open_private(Path::new(LOCK))?)
+}
+
+fn open_private(path: &Path) -> std::io::Result<std::fs::File> {
+    std::fs::File::options().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 /// The change that is under way, if one is.
 pub(super) fn read() -> Result<Option<Change>, Failure> {
-    match state_file::read(Path::new(FILE)) {
+    under_way(state_file::read(Path::new(FILE)))
+}
+
+/// What cannot be read is no change that is over.
+fn under_way(read: Fact<Change>) -> Result<Option<Change>, Failure> {
+    match read {
         Fact::Known(change) => Ok(Some(change)),
         Fact::Absent | Fact::NotAsked => Ok(None),
         Fact::Unknown(why) => Err(Failure(format!(
@@ -164,4 +178,37 @@ pub(super) fn read() -> Result<Option<Change>, Failure> {
 /// The change before; none, too, where its file cannot be read.
 pub(super) fn last() -> Option<Change> {
     state_file::read(Path::new(LAST)).known().cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::super::plan::tests::{change, place};
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_a_change_that_may_be_under_way() {
+        let one = change(Kind::Remove, Some(place("node2", 2)), None);
+        assert_eq!(under_way(Fact::Known(one.clone())).unwrap(), Some(one));
+        assert_eq!(under_way(Fact::Absent).unwrap(), None);
+        let why = under_way(Fact::Unknown("it is damaged".to_owned())).unwrap_err().0;
+        assert!(why.starts_with("it is damaged: move the file away"), "{why}");
+    }
+
+    #[test]
+    fn a_step_that_is_done_anew_is_not_noted_any_more_and_the_others_are() {
+        let mut one = change(Kind::Add, None, Some(place("node3", 3)));
+        one.log.extend([Step::Check, Step::Prepare].map(|step| Entry { at: 0, step, what: String::new() }));
+        one.takes_back(Step::Prepare);
+        assert_eq!((one.has(Step::Check), one.has(Step::Prepare)), (true, false));
+    }
+
+    /// Whoever may open it may lock it for good.
+    #[test]
+    fn the_lock_is_its_owners() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = open_private(&dir.path().join("lock")).unwrap();
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
 }

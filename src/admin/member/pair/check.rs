@@ -145,11 +145,57 @@ fn lacks_room(directory: &str, free: u64, bytes: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::change::{Change, Kind};
+    use super::super::plan::tests::{change, place};
+    use super::super::stand_in::{Node1, parts};
     use super::*;
+    use crate::admin::member::look::Detail;
     use crate::bmc_note::BmcNote;
+    use crate::health::samples;
 
     const OWN: &str = "7a4e1000-0000-4000-8000-000000000001";
     const OTHERS: &str = "7a4e1000-0000-4000-8000-000000000003";
+
+    fn removed() -> Change {
+        change(Kind::Remove, Some(place("node2", 2)), None)
+    }
+
+    fn refused(work: &Work, look: &Look) -> String {
+        work.check(look).unwrap_err().0
+    }
+
+    #[test]
+    fn nothing_begins_beside_a_bmc_that_does_not_do_or_where_the_old_machine_runs() {
+        let node1 = Node1::new();
+        let healthy = node1.look(samples::read("healthy"));
+        let mut added = change(Kind::Add, None, Some(place("node3", 3)));
+        added.fence =
+            [("username", "u"), ("pcmk_delay_base", "1s")].map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec();
+        let work = node1.work(added.clone(), "");
+        assert!(refused(&work, &healthy).starts_with("the BMC of node3 does not do: "), "{}", refused(&work, &healthy));
+        assert_eq!(work.fence_lines(), b"username=u\n", "the agent knows no option of the fencer's");
+        added.fence.clear();
+        assert!(refused(&node1.work(added, ""), &healthy).starts_with("node3 has no fence device"));
+        let work = node1.work(Change { old_is_off: true, ..removed() }, "");
+        assert!(refused(&work, &healthy).starts_with("node2 runs: Pacemaker has it online"));
+        assert!(node1.typed().is_empty());
+    }
+
+    #[test]
+    fn nothing_begins_without_a_copy_of_the_data_but_where_etcd_waits_for_its_peer() {
+        let node1 = Node1::new();
+        let mut look = node1.look(samples::read("healthy"));
+        let work = node1.work(removed(), "");
+        assert!(refused(&work, &look).starts_with("no snapshot could be taken: "));
+        look.members.as_mut().unwrap().details.insert(1, Detail { db_bytes: Some(1 << 62), ..Detail::default() });
+        assert!(refused(&work, &look).contains("make room"));
+        look.members.as_mut().unwrap().details.clear();
+        parts(&mut look.cluster).0.nodes.iter_mut().for_each(|node| node.online = node.name != "node2");
+        let took = node1.work(Change { old_is_off: true, ..removed() }, "").check(&look).unwrap();
+        let Took::Over(what) = &took else { panic!("{took:?}") };
+        assert!(what.starts_with("no snapshot, as etcd waits for its peer: "), "{what}");
+        assert!(what.ends_with("; the old machine is off by an operator's word"), "{what}");
+    }
 
     #[test]
     fn a_bmc_that_could_not_fence_the_new_machine_is_none() {

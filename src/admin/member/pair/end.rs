@@ -1,6 +1,6 @@
 //! The end of a change, in either way.
 
-use super::change::{Change, Kind, node_ip_map};
+use super::change::{Change, node_ip_map};
 use super::facts::Look;
 use super::plan::{Old, Seen, Step};
 use super::{change, changed, operators};
@@ -23,19 +23,12 @@ pub(super) fn close(programs: &Programs) -> Result<(), Failure> {
 /// Takes back what can be taken back, and says what cannot.
 pub(super) fn abort(existing: &Change, look: &Look, shared: &Shared) -> Result<Changed, Failure> {
     let seen = look.seen(existing);
-    if let Some(why) = too_late(existing, &seen) {
-        return Err(Failure(why));
-    }
-    let prompt = Prompt::new(&shared.answers, shared.form);
-    if shared.dry_run || !prompt.leave(&format!("{}. Type 'yes' to take it back", existing.what()))? {
-        return Err(Failure("nothing was done: 'yes' was not typed".to_owned()));
-    }
+    may_be_taken_back(existing, &seen, shared)?;
     let devices = existing.new.as_ref().map(|new| look.devices(&new.name)).unwrap_or_default();
     let devices: Vec<&str> = devices.iter().map(|device| device.resource.id.as_str()).collect();
     let programs = Programs::default();
     let mut made = Vec::new();
-    let on_openshift = existing.openshift.as_ref().map(|replaced| operators::taken_back(existing, &seen, replaced));
-    let (typed, told) = on_openshift.unwrap_or_else(|| (back(existing, &seen, &look.context.resource, &devices), None));
+    let (typed, told) = way_back(existing, &seen, &look.context.resource, &devices);
     for words in typed {
         let command = Action::Command(words);
         apply::apply(&programs, &command).map_err(Failure)?;
@@ -55,6 +48,17 @@ pub(super) fn abort(existing: &Change, look: &Look, shared: &Shared) -> Result<C
     Ok(changed(existing, look, made, 0))
 }
 
+fn may_be_taken_back(existing: &Change, seen: &Seen, shared: &Shared) -> Result<(), Failure> {
+    if let Some(why) = too_late(existing, seen) {
+        return Err(Failure(why));
+    }
+    let prompt = Prompt::new(&shared.answers, shared.form);
+    if shared.dry_run || !prompt.leave(&format!("{}. Type 'yes' to take it back", existing.what()))? {
+        return Err(Failure("nothing was done: 'yes' was not typed".to_owned()));
+    }
+    Ok(())
+}
+
 /// Who votes already is not taken out again.
 fn too_late(existing: &Change, seen: &Seen) -> Option<String> {
     let votes = seen.new_votes && (existing.has(Step::Prepare) || existing.has(Step::Node));
@@ -66,8 +70,15 @@ fn too_late(existing: &Change, seen: &Seen) -> Option<String> {
     })
 }
 
+/// Asked where a node was to go.
 fn is_forgotten(existing: &Change, seen: &Seen) -> bool {
-    existing.has(Step::Forget) || seen.old == Old::Gone && existing.kind != Kind::Add
+    existing.has(Step::Forget) || seen.old == Old::Gone
+}
+
+/// What takes a change back, and what is told then.
+fn way_back(existing: &Change, seen: &Seen, resource: &str, devices: &[&str]) -> (Vec<Vec<String>>, Option<String>) {
+    let on_openshift = existing.openshift.as_ref().map(|replaced| operators::taken_back(existing, seen, replaced));
+    on_openshift.unwrap_or_else(|| (back(existing, seen, resource, devices), None))
 }
 
 /// What takes a change back, as it stands; `devices` fence the new node.
@@ -94,9 +105,11 @@ fn back(existing: &Change, seen: &Seen, resource: &str, devices: &[&str]) -> Vec
 
 #[cfg(test)]
 mod tests {
-    use super::super::change::Entry;
+    use super::super::change::{Entry, Kind};
     use super::super::plan::tests::{change, pair, place};
+    use super::super::stand_in::shared;
     use super::*;
+    use crate::openshift::replaced::Replaced;
 
     fn noted(mut change: Change, steps: &[Step]) -> Change {
         change.log.extend(steps.iter().map(|step| Entry { at: 0, step: *step, what: String::new() }));
@@ -116,6 +129,29 @@ mod tests {
         // The old machine votes still, under the name that both have.
         let same = change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2)));
         assert_eq!(too_late(&same, &votes), None);
+        assert!(too_late(&noted(same, &[Step::Node]), &votes).is_some(), "OpenShift's new machine");
+    }
+
+    #[test]
+    fn nothing_is_taken_back_in_a_dry_run_or_too_late() {
+        let replaced = noted(change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3))), &[Step::Prepare]);
+        let votes = Seen { new_votes: true, ..pair() };
+        let may = |seen: &Seen, words: &[&str]| {
+            may_be_taken_back(&replaced, seen, &shared(words)).map_err(|Failure(why)| why)
+        };
+        assert_eq!(may(&pair(), &["--yes"]), Ok(()));
+        assert_eq!(may(&pair(), &["--yes", "--dry-run"]), Err("nothing was done: 'yes' was not typed".to_owned()));
+        assert!(may(&votes, &["--yes"]).unwrap_err().contains("nothing can be taken back"));
+    }
+
+    #[test]
+    fn on_openshift_the_map_is_its_operators() {
+        let node2 = Some(place("node2", 2));
+        let mut same = noted(change(Kind::Replace, node2.clone(), node2), &[Step::Save]);
+        let gone = Seen { old: Old::Gone, ..pair() };
+        assert_eq!(way_back(&same, &gone, "etcd", &[]).0.len(), 1);
+        same.openshift = Some(Replaced::default());
+        assert_eq!(way_back(&same, &gone, "etcd", &[]), (Vec::new(), None));
     }
 
     #[test]
@@ -133,6 +169,7 @@ mod tests {
         assert_eq!(lines(&forgotten, &there, &["fence-node3"]), [removed, "pcs stonith delete fence-node3", map]);
         let same = noted(change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2))), &[Step::Forget]);
         assert_eq!(lines(&same, &there, &["fence-node2"]), [map], "its device is the old one's");
+        assert_eq!(lines(&same, &pair(), &[]), [map], "who is online under that name is the new machine");
         assert_eq!(lines(&change(Kind::Add, None, Some(place("node2", 2))), &gone, &["fence-node2"])[1], map);
     }
 }

@@ -54,6 +54,16 @@ impl Look {
         Ok(Self { cluster, members, context, corosync: corosync()?, is_new_node })
     }
 
+    #[cfg(test)]
+    pub(super) fn of_test(
+        cluster: Cluster,
+        members: Result<Members, Failure>,
+        context: Context,
+        corosync: Corosync,
+    ) -> Self {
+        Self { cluster, members, context, corosync, is_new_node: None }
+    }
+
     pub(super) fn seen(&self, change: &Change) -> Seen {
         let old = change.old.as_ref().map_or(Old::Gone, |old| nodes::old(&self.cluster, &old.name));
         let new = change.new.as_ref().map(|new| new.name.as_str());

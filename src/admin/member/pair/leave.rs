@@ -149,9 +149,76 @@ mod tests {
     use std::cell::RefCell;
 
     use super::super::change::Kind;
-    use super::super::plan::tests::{change, place};
+    use super::super::plan::tests::{change, pair, place};
+    use super::super::stand_in::{Node1, parts};
     use super::*;
     use crate::cluster::Resource;
+    use crate::health::samples;
+
+    fn waits(what: &str) -> Took {
+        Took::Waits(what.to_owned())
+    }
+
+    #[test]
+    fn a_node_leaves_by_a_standby_and_its_cluster_is_stopped_once_it_is_out() {
+        let node1 = Node1::new();
+        let look = node1.look(samples::read("healthy"));
+        let mut work = node1.work(change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3))), "");
+        let online = |standby| Seen { old: Old::Online { standby }, ..pair() };
+        assert_eq!(work.leave(&look, &online(false)).unwrap(), Took::Acted("node2 is in standby".to_owned()));
+        assert_eq!(node1.typed(), ["pcs node standby node2"]);
+        assert_eq!(work.leave(&look, &online(true)).unwrap(), waits("waits until etcd has left node2"));
+        let stopped = Seen { old: Old::Stopped, ..pair() };
+        assert_eq!(work.leave(&look, &stopped).unwrap(), waits("waits until node1 serves alone"));
+        assert!(node1.typed().is_empty());
+        work.out(&look, &online(true)).unwrap();
+        assert_eq!(node1.typed(), ["pcs cluster stop node2 --force"]);
+    }
+
+    /// Whoever tells Pacemaker that a machine is off which runs has two that write.
+    #[test]
+    fn pacemaker_is_told_that_a_node_is_off_by_a_word_or_by_its_bmc_alone() {
+        let node1 = Node1::new();
+        let look = node1.look(samples::read("peer-unclean"));
+        let seen = Seen { old: Old::Unclean, ..pair() };
+        for step in [Work::leave, Work::out] {
+            let mut work = node1.work(change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3))), "");
+            assert_eq!(step(&mut work, &look, &seen).unwrap(), waits("waits until node2 is fenced"));
+            work.unclean = Some(Deadline::after(Duration::ZERO));
+            let Failure(why) = step(&mut work, &look, &seen).unwrap_err();
+            assert!(why.starts_with("node2 is not fenced, and its BMC does not say that it is off"), "{why}");
+            assert!(node1.typed().is_empty());
+            work.change.old_is_off = true;
+            assert!(matches!(step(&mut work, &look, &seen), Ok(Took::Acted(_))));
+            assert_eq!(node1.typed(), ["stonith_admin --confirm node2"]);
+        }
+    }
+
+    #[test]
+    fn what_is_forgotten_is_what_was_there_for_the_old_node_alone() {
+        let constraints = "<constraints><rsc_location id=\"of-node1\" node=\"node1\"/><rsc_location id=\"of-node2\" \
+                           node=\"node2\"/></constraints>";
+        let node1 = Node1::new();
+        let mut look = node1.look(samples::read("healthy"));
+        let other = change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)));
+        let mut work = node1.work(other, constraints);
+        assert!(matches!(work.forget(&look), Ok(Took::Acted(_))));
+        assert_eq!(node1.typed(), ["pcs cluster node remove node2 --skip-offline --force"]);
+        let (pacemaker, configuration) = parts(&mut look.cluster);
+        pacemaker.nodes.retain(|node| node.name != "node2");
+        configuration.nodes.retain(|node| node != "node2");
+        let mut shared = configuration.fence_devices[1].clone();
+        shared.resource.id = "fence-all".to_owned();
+        shared.targets.push("node1".to_owned());
+        configuration.fence_devices.push(shared);
+        assert_eq!(work.forget(&look).unwrap(), Took::Over("node2 is forgotten".to_owned()));
+        // Its place in Pacemaker's memory is looked after even where the machine that comes has the same name.
+        let in_memory = "crm_node --force --remove node9";
+        assert_eq!(node1.typed(), ["pcs stonith delete fence-node2", "pcs constraint delete of-node2", in_memory]);
+        let same = change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2)));
+        assert!(matches!(node1.work(same, constraints).forget(&look), Ok(Took::Over(_))));
+        assert!(!node1.typed().iter().any(|line| line.starts_with("pcs")), "the new machine takes them over");
+    }
 
     #[test]
     fn a_node_is_off_by_a_word_or_where_its_bmc_says_so_twice_and_the_fencer_has_its_time_first() {
@@ -197,7 +264,9 @@ mod tests {
         assert!(goes(&other, &device("fence-node2", &["node2"])));
         assert!(!goes(&other, &device("fence-all", &["node1", "node2"])), "it fences the node that stays, too");
         let mut same = change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2)));
-        assert!(!goes(&same, &device("fence-node2", &["node2"])), "the new machine has the same BMC");
+        for id in ["fence-node2", "ipmi-node2"] {
+            assert!(!goes(&same, &device(id, &["node2"])), "the new machine has the same BMC");
+        }
         same.fence = vec![("ip".to_owned(), "192.0.2.103".to_owned())];
         assert!(goes(&same, &device("ipmi-node2", &["node2"])), "another one is typed");
         assert!(!goes(&same, &device("fence-node2", &["node2"])), "it is that of the new machine, or becomes it");

@@ -15,6 +15,9 @@ mod outside;
 mod plan;
 mod promote;
 mod remembered;
+#[cfg(test)]
+#[path = "tests/stand_in.rs"]
+mod stand_in;
 mod verify;
 mod work;
 mod wrong;
@@ -47,28 +50,51 @@ pub(super) fn run(order: &Order, shared: &Shared) -> Result<Exit, Failure> {
     }
     let existing = change::read()?;
     let look = Look::at_all(shared, existing.as_ref())?;
-    outside::keeps(&look.cluster)?;
     let (typed, abort, allow_fewer) = typed(order);
+    match meant(existing, change::last(), &look, &typed, abort)? {
+        Meant::WasDone(last) => show(&changed(&last, &look, Vec::new(), 0), shared.form),
+        Meant::Begins(change) => begin(&change, &look, shared, allow_fewer),
+        Meant::TakesBack(existing) => show(&end::abort(&existing, &look, shared)?, shared.form),
+        Meant::GoesOn(existing) => go_on(existing, &look, &typed, shared),
+    }
+}
+
+/// What is to be done about a change.
+#[derive(Debug, PartialEq, Eq)]
+enum Meant {
+    WasDone(Change),
+    Begins(Change),
+    TakesBack(Change),
+    GoesOn(Change),
+}
+
+/// What was typed, beside the change that is under way, or the `last` one.
+fn meant(
+    existing: Option<Change>,
+    last: Option<Change>,
+    look: &Look,
+    typed: &Typed,
+    abort: bool,
+) -> Result<Meant, Failure> {
+    outside::keeps(&look.cluster)?;
     let is_openshift = matches!(look.context.params.source, params::Source::Manifest { .. });
     if is_openshift {
-        operators::wrong(&typed).map_err(Failure)?;
+        operators::wrong(typed).map_err(Failure)?;
     }
-    let Some(existing) = existing else {
-        if abort {
-            return Err(Failure("no change is under way: there is nothing to take back".to_owned()));
+    match existing {
+        Some(existing) if abort => Ok(Meant::TakesBack(existing)),
+        Some(existing) => Ok(Meant::GoesOn(existing)),
+        None if abort => Err(Failure("no change is under way: there is nothing to take back".to_owned())),
+        None => {
+            let known = known(look, typed);
+            if let Some(last) = last.filter(|last| known.was_done(typed, last)) {
+                return Ok(Meant::WasDone(last));
+            }
+            let mut change = known.change(typed).map_err(Failure)?;
+            change.openshift = is_openshift.then(Replaced::default);
+            Ok(Meant::Begins(change))
         }
-        let known = known(&look, &typed);
-        if let Some(last) = change::last().filter(|last| known.was_done(&typed, last)) {
-            return show(&changed(&last, &look, Vec::new(), 0), shared.form);
-        }
-        let mut change = known.change(&typed).map_err(Failure)?;
-        change.openshift = is_openshift.then(Replaced::default);
-        return begin(&change, &look, shared, allow_fewer);
-    };
-    if abort {
-        return show(&end::abort(&existing, &look, shared)?, shared.form);
     }
-    go_on(existing, &look, &typed, shared)
 }
 
 fn typed(order: &Order) -> (Typed, bool, bool) {
@@ -118,19 +144,25 @@ fn begin(change: &Change, look: &Look, shared: &Shared, allow_fewer: bool) -> Re
     }
     let prompt = Prompt::new(&shared.answers, shared.form);
     announce(change, &planned, look, &prompt)?;
-    if change.old_is_off
-        && let Some(old) = &change.old
-    {
-        let name = &old.name;
-        prompt
-            .name(&format!("{name} must be off, or both could write. Type {name} if you have seen that it is"), name)?;
-    } else if allow_fewer && let Some(old) = &change.old {
-        let name = &old.name;
-        prompt.name_or_leave(&format!("Nothing replaces {name}. Type {name} if one voter is to be all"), name)?;
-    } else if !prompt.leave("Type 'yes' to go on")? {
-        return Err(Failure("nothing was done: 'yes' was not typed".to_owned()));
-    }
+    consents(change, allow_fewer, &prompt)?;
     work(change, look, shared)
+}
+
+/// Whether whoever typed it means it.
+fn consents(change: &Change, allow_fewer: bool, prompt: &Prompt<'_>) -> Result<(), Failure> {
+    match &change.old {
+        Some(old) if change.old_is_off => has_seen(&old.name, prompt),
+        Some(Place { name, .. }) if allow_fewer => {
+            prompt.name_or_leave(&format!("Nothing replaces {name}. Type {name} if one voter is to be all"), name)
+        }
+        _ if prompt.leave("Type 'yes' to go on")? => Ok(()),
+        _ => Err(Failure("nothing was done: 'yes' was not typed".to_owned())),
+    }
+}
+
+/// Whether somebody has seen that `name` is off.
+fn has_seen(name: &str, prompt: &Prompt<'_>) -> Result<(), Failure> {
+    prompt.name(&format!("{name} must be off, or both could write. Type {name} if you have seen that it is"), name)
 }
 
 /// What is about to happen, and how long one voter carries everything.
@@ -161,17 +193,21 @@ fn go_on(existing: Change, look: &Look, typed: &Typed, shared: &Shared) -> Resul
     if shared.dry_run {
         return show(&planned(&existing, look, true)?, shared.form);
     }
-    let mut existing = existing;
-    if typed.old_is_off && !existing.old_is_off {
-        if let Some(old) = &existing.old {
-            let question =
-                format!("{0} must be off, or both could write. Type {0} if you have seen that it is", old.name);
-            Prompt::new(&shared.answers, shared.form).name(&question, &old.name)?;
-        }
-        existing.old_is_off = true;
-        existing.save()?;
+    let (change, is_new) = with_word(existing, typed, &Prompt::new(&shared.answers, shared.form))?;
+    if is_new {
+        change.save()?;
     }
-    work(&existing, look, shared)
+    work(&change, look, shared)
+}
+
+/// With the word that the old machine is off, where that was typed now; and whether it was.
+fn with_word(mut existing: Change, typed: &Typed, prompt: &Prompt<'_>) -> Result<(Change, bool), Failure> {
+    let is_new = typed.old_is_off && !existing.old_is_off;
+    if is_new && let Some(old) = &existing.old {
+        has_seen(&old.name, prompt)?;
+    }
+    existing.old_is_off |= typed.old_is_off;
+    Ok((existing, is_new))
 }
 
 /// Takes the steps, unless somebody else has the lock.
@@ -249,8 +285,133 @@ fn changed(change: &Change, look: &Look, made: Vec<String>, seconds: u64) -> Cha
 mod tests {
     use super::plan::Old;
     use super::plan::tests::{change, place};
+    use super::stand_in::{Node1, parts, shared};
     use super::*;
     use crate::admin::member::judge::tests::forbidden;
+    use crate::admin::member::step::Step;
+    use crate::health::samples;
+
+    fn replaced() -> Change {
+        change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)))
+    }
+
+    /// `tandem member replace node2`.
+    fn again() -> Typed {
+        Typed { kind: Some(Kind::Replace), old: Some("node2".to_owned()), ..Typed::default() }
+    }
+
+    #[test]
+    fn what_is_typed_begins_goes_on_or_is_over_and_a_third_member_goes_first() {
+        let node1 = Node1::new();
+        let mut look = node1.look(samples::read("healthy"));
+        let asks = |look: &Look, existing: Option<&Change>, last: Option<&Change>, typed: &Typed, abort| {
+            meant(existing.cloned(), last.cloned(), look, typed, abort).map_err(|Failure(why)| why)
+        };
+        let begun = asks(&look, None, None, &again(), false);
+        assert!(matches!(&begun, Ok(Meant::Begins(change)) if change.keeps_name()), "{begun:?}");
+        let nothing = asks(&look, None, None, &again(), true).unwrap_err();
+        assert_eq!(nothing, "no change is under way: there is nothing to take back");
+        let one = replaced();
+        assert_eq!(asks(&look, Some(&one), None, &again(), false), Ok(Meant::GoesOn(one.clone())));
+        assert_eq!(asks(&look, Some(&one), None, &again(), true), Ok(Meant::TakesBack(one)));
+        let mut over = change(Kind::Remove, Some(place("node2", 2)), None);
+        over.log.push(change::Entry { at: 0, step: Step::Verify, what: String::new() });
+        look.context.params.nodes.truncate(1);
+        let removed = Typed { kind: Some(Kind::Remove), ..again() };
+        assert_eq!(asks(&look, None, Some(&over), &removed, false), Ok(Meant::WasDone(over)));
+        parts(&mut look.cluster)
+            .1
+            .properties
+            .insert("etcd_guest".to_owned(), "node4=https://192.0.2.4:2380".to_owned());
+        let guest = asks(&look, None, None, &removed, false).unwrap_err();
+        assert!(guest.contains("is a third member beside the pair"), "{guest}");
+    }
+
+    #[test]
+    fn on_openshift_nothing_is_meant_that_its_operators_do() {
+        let node1 = Node1::new();
+        let mut look = node1.look(samples::read("healthy"));
+        look.context.params.source = params::Source::Manifest { path: "/pod.yaml".into(), image: None };
+        let begun = meant(None, None, &look, &again(), false).unwrap();
+        assert!(matches!(&begun, Meant::Begins(change) if change.openshift.is_some()), "{begun:?}");
+        let fence = vec![("ip".to_owned(), "192.0.2.103".to_owned())];
+        let Failure(why) = meant(None, None, &look, &Typed { fence, ..again() }, false).unwrap_err();
+        assert!(why.ends_with("leave --new and --fence out"), "{why}");
+    }
+
+    /// A script that says yes to everything has not seen a machine.
+    #[test]
+    fn a_name_is_typed_where_something_may_be_lost() {
+        let wrong = shared(&["--yes", "--confirm", "node1"]);
+        let right = shared(&["--confirm", "node2"]);
+        let consents = |change: &Change, allow_fewer, shared: &Shared| {
+            consents(change, allow_fewer, &Prompt::new(&shared.answers, shared.form)).is_ok()
+        };
+        let off = Change { old_is_off: true, ..replaced() };
+        for (change, allow_fewer, shared, may) in [
+            (&off, false, &right, true),
+            (&off, false, &wrong, false),
+            (&off, true, &wrong, false),
+            (&replaced(), true, &right, true),
+            (&replaced(), true, &shared(&["--confirm", "node1"]), false),
+            (&replaced(), true, &wrong, true),
+            (&replaced(), false, &shared(&["--yes"]), true),
+        ] {
+            assert_eq!(consents(change, allow_fewer, shared), may, "{} {allow_fewer}", change.old_is_off);
+        }
+        let typed = Typed { old_is_off: true, ..again() };
+        let word = |existing: Change, typed: &Typed, shared: &Shared| {
+            with_word(existing, typed, &Prompt::new(&shared.answers, shared.form)).ok()
+        };
+        assert_eq!(word(replaced(), &typed, &wrong), None);
+        assert_eq!(word(replaced(), &typed, &right), Some((off.clone(), true)));
+        assert_eq!(word(off.clone(), &typed, &wrong), Some((off.clone(), false)), "it was typed before");
+        assert_eq!(word(off.clone(), &again(), &wrong), Some((off, false)), "it stands");
+    }
+
+    /// Whoever would go on is asked for a name, and types another: so a refusal is told from a question.
+    #[test]
+    fn a_dry_run_and_what_a_rule_forbids_end_before_anybody_is_asked() {
+        let node1 = Node1::new();
+        let off = Change { old_is_off: true, ..replaced() };
+        let wrong = &["--confirm", "node1", "--json"];
+        let dry = &["--confirm", "node1", "--json", "--dry-run"];
+        let mut look = node1.look(samples::read("peer-off"));
+        look.members.as_mut().unwrap().membership.members.truncate(1);
+        let begins = |look: &Look, words: &[&str]| begin(&off, look, &shared(words), false).map_err(|Failure(why)| why);
+        let asked = "nothing was done: 'node2' was not typed";
+        assert_eq!(begins(&look, wrong), Err(asked.to_owned()));
+        assert_eq!(begins(&look, dry), Ok(Exit::Done));
+        // In maintenance mode Pacemaker stops nothing.
+        let mut look = node1.look(samples::read("cluster-maintenance"));
+        assert_eq!(begins(&look, wrong), Ok(Exit::Degraded));
+        assert!(!planned(&replaced(), &look, false).unwrap().allowed);
+        look.members = Err(Failure("nobody answers".to_owned()));
+        assert!(planned(&replaced(), &look, false).is_err());
+        let look = node1.look(samples::read("healthy"));
+        let typed = Typed { old_is_off: true, ..again() };
+        let goes_on =
+            |typed: &Typed, words: &[&str]| go_on(replaced(), &look, typed, &shared(words)).map_err(|Failure(why)| why);
+        let by_word = Typed { old_is_off: true, ..Typed::default() };
+        assert_eq!(goes_on(&by_word, dry), Ok(Exit::Done));
+        assert_eq!(goes_on(&by_word, wrong), Err(asked.to_owned()));
+        assert!(
+            goes_on(&typed, dry).unwrap_err().starts_with("another change is under way: node2 is replaced by node3")
+        );
+    }
+
+    #[test]
+    fn a_healthy_voter_is_removed_with_leave_for_fewer_only() {
+        let node1 = Node1::new();
+        let removed = change(Kind::Remove, Some(place("node2", 2)), None);
+        let mut look = node1.look(samples::read("healthy"));
+        let allowed = |look: &Look, allow_fewer| planned(&removed, look, allow_fewer).unwrap().allowed;
+        assert_eq!((allowed(&look, false), allowed(&look, true)), (false, true));
+        look.members.as_mut().unwrap().membership.members[1].is_learner = true;
+        assert!(allowed(&look, false), "who does not vote is in no majority");
+        let look = node1.look(samples::read("cluster-maintenance"));
+        assert!(!allowed(&look, true), "it goes as one goes that is stopped");
+    }
 
     #[test]
     fn a_word_makes_no_machine_off_that_is_seen_to_run() {

@@ -156,6 +156,7 @@ mod tests {
         let healthy = samples::read("healthy");
         let etcd = &parts(&mut healthy.clone()).1.etcd_resources[0].clone();
         assert!(runs_etcd(&healthy, etcd, "node2") && !runs_etcd(&healthy, etcd, "node9"));
+        assert!(!runs_etcd(&healthy, "another", "node2"), "that is another etcd");
         let mut stopped = healthy;
         parts(&mut stopped).0.resources.iter_mut().for_each(|instance| instance.active = false);
         assert!(!runs_etcd(&stopped, etcd, "node2"));

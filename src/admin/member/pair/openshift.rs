@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::change::{Kind, SAVED};
+use super::change::{Change, Kind, SAVED};
 use super::facts::Look;
 use super::operators::api;
 use super::plan::{Old, Seen};
@@ -37,10 +37,7 @@ impl Work {
             self.typed(&["pcs", "node", "standby", &old])?;
             return Ok(Took::Acted(format!("{old} is in standby, should its old machine come back")));
         }
-        let saved = self.asked(look, |api| match api.node_is(&Replaced::default())? {
-            NodeIs::New { ready: true } => Ok(None),
-            _ => api.save(Path::new(SAVED)).map(Some),
-        });
+        let saved = self.asked(look, |api| saved(api, Path::new(SAVED)));
         match saved {
             Ok(Some(replaced)) => {
                 let count = replaced.saved.len();
@@ -55,9 +52,7 @@ impl Work {
     pub(super) fn delete_objects(&mut self, look: &Look) -> Result<Took, Failure> {
         let mut replaced = self.change.openshift.clone().unwrap_or_default();
         let turn = self.asked(look, |api| api.turn(&mut replaced, Path::new(SAVED)));
-        if self.change.openshift.as_ref() != Some(&replaced) {
-            // What is deleted next is written down first.
-            self.change.openshift = Some(replaced);
+        if is_noted(&mut self.change, replaced) {
             self.change.save()?;
         }
         match turn {
@@ -84,6 +79,20 @@ impl Work {
     }
 }
 
+/// Saves what there is, but for that of a machine that runs.
+fn saved(api: &Api, directory: &Path) -> Result<Option<Replaced>, Trouble> {
+    match api.node_is(&Replaced::default())? {
+        NodeIs::New { ready: true } => Ok(None),
+        _ => api.save(directory).map(Some),
+    }
+}
+
+/// What is deleted next is written down first: whether something is new.
+fn is_noted(change: &mut Change, replaced: Replaced) -> bool {
+    let before = change.openshift.replace(replaced);
+    before != change.openshift
+}
+
 fn waits(look: &Look, trouble: Trouble) -> Result<Took, Failure> {
     match trouble {
         Trouble::Passes(why) => Ok(Took::Waits(format!("waits for OpenShift's API: {why}"))),
@@ -96,4 +105,108 @@ fn unusable(look: &Look, why: &str) -> Failure {
     Failure(format!(
         "OpenShift's API is of no use here, asked with {file}: {why}: put that right; 'tandem member replace' goes on"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::tests::{change, pair, place};
+    use super::super::stand_in::{Node1, parts};
+    use super::*;
+    use crate::health::samples;
+    use crate::openshift::kubeconfig::for_server;
+    use crate::openshift::machines::stand_in::StandIn;
+    use crate::openshift::replaced::{PATIENCE, Saved};
+
+    const NODE: &str = "/api/v1/nodes/node2";
+
+    fn replaced() -> Change {
+        let node2 = Some(place("node2", 2));
+        Change { openshift: Some(Replaced::default()), ..change(Kind::Replace, node2.clone(), node2) }
+    }
+
+    /// node1 of a pair of OpenShift's, whose API is the stand-in.
+    fn of_openshift(node1: &Node1) -> (StandIn, Look) {
+        let stand_in = StandIn::start(true);
+        stand_in.add_node("node1", "192.0.2.1");
+        stand_in.add_node("node2", "192.0.2.2");
+        let mut look = node1.look(samples::read("healthy"));
+        look.context.params.kubeconfig = for_server(&node1.dir, &stand_in.server);
+        (stand_in, look)
+    }
+
+    #[test]
+    fn nothing_begins_beside_an_api_that_is_of_no_use() {
+        let node1 = Node1::new();
+        let (stand_in, look) = of_openshift(&node1);
+        let by_word = Change { old_is_off: true, ..replaced() };
+        let removed = Change { kind: Kind::Remove, ..replaced() };
+        for (change, status, may) in [
+            (&replaced(), "", true),
+            (&replaced(), "503 Service Unavailable", false),
+            (&replaced(), "403 Forbidden", false),
+            (&by_word, "503 Service Unavailable", true),
+            (&by_word, "403 Forbidden", false),
+            (&removed, "403 Forbidden", true),
+        ] {
+            stand_in.fail(usize::from(!status.is_empty()), status);
+            let found = node1.work(change.clone(), "").check_objects(&look);
+            stand_in.fail(0, "");
+            assert_eq!(found.is_ok(), may, "{:?} {status}", change.kind);
+        }
+        stand_in.fail(1, "403 Forbidden");
+        let Failure(why) = node1.work(replaced(), "").check(&look).unwrap_err();
+        assert!(why.starts_with("OpenShift's API is of no use here"), "{why}");
+    }
+
+    /// What of a machine that runs would be saved would be deleted, and it may be the new one.
+    #[test]
+    fn nothing_is_saved_of_a_machine_that_runs_and_an_old_one_that_comes_back_stays_out() {
+        let node1 = Node1::new();
+        let (stand_in, mut look) = of_openshift(&node1);
+        let mut work = node1.work(replaced(), "");
+        let stopped = Seen { old: Old::Stopped, ..pair() };
+        assert!(matches!(work.save_objects(&look, &stopped), Ok(Took::Acted(_))));
+        assert_eq!(node1.typed(), ["pcs node standby node2"]);
+        parts(&mut look.cluster).0.nodes.iter_mut().for_each(|node| node.standby = node.name == "node2");
+        let took = work.save_objects(&look, &stopped).unwrap();
+        assert!(matches!(&took, Took::Waits(why) if why.contains("is not ready any more")), "{took:?}");
+        let api = Api::of(&look.context.params.kubeconfig, "node2", "192.0.2.2".to_owned(), PATIENCE).unwrap();
+        let directory = node1.dir.path().join("saved");
+        assert_eq!((saved(&api, &directory), directory.exists()), (Ok(None), false));
+        stand_in.stop_kubelet("node2");
+        assert_eq!(saved(&api, &directory).unwrap().unwrap().saved.len(), 2, "its host and its Machine");
+    }
+
+    #[test]
+    fn what_is_saved_is_noted_where_it_is_new() {
+        let mut change = replaced();
+        let one = Saved { path: "/p".to_owned(), uid: "u".to_owned(), file: "/f".into() };
+        let more = Replaced { node: None, saved: vec![one] };
+        assert!(!is_noted(&mut change, Replaced::default()));
+        assert!(is_noted(&mut change, more.clone()) && !is_noted(&mut change, more.clone()));
+        assert_eq!(change.openshift, Some(more));
+    }
+
+    #[test]
+    fn the_new_machine_is_there_once_another_node_is_ready() {
+        let node1 = Node1::new();
+        let (stand_in, look) = of_openshift(&node1);
+        let uid = stand_in.get(NODE).unwrap()["metadata"]["uid"].as_str().map(str::to_owned);
+        let openshift = Some(Replaced { node: uid, ..Replaced::default() });
+        let mut work = node1.work(Change { openshift, ..replaced() }, "");
+        let waits = |took: Result<Took, Failure>, what: &str| {
+            assert!(matches!(&took, Ok(Took::Waits(why)) if why.starts_with(what)), "{took:?}");
+        };
+        waits(work.new_machine(&look), "waits for the new Node node2");
+        stand_in.remove(NODE);
+        stand_in.add_node("node2", "192.0.2.2");
+        stand_in.stop_kubelet("node2");
+        waits(work.new_machine(&look), "waits until the new Node node2 is ready");
+        stand_in.fail(1, "503 Service Unavailable");
+        waits(work.new_machine(&look), "waits for OpenShift's API");
+        stand_in.fail(1, "403 Forbidden");
+        assert!(work.new_machine(&look).is_err(), "that does not pass by itself");
+        stand_in.put(NODE, |node| node["status"]["conditions"][0]["status"] = serde_json::json!("True"));
+        assert!(matches!(work.new_machine(&look), Ok(Took::Over(_))));
+    }
 }

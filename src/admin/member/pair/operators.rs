@@ -61,8 +61,12 @@ pub(super) fn taken_back(change: &Change, seen: &Seen, replaced: &Replaced) -> (
 #[cfg(test)]
 mod tests {
     use super::super::plan::tests::{change, pair, place};
+    use super::super::stand_in::Node1;
     use super::*;
     use crate::decide::members::Newcomer;
+    use crate::health::samples;
+    use crate::openshift::kubeconfig::for_server;
+    use crate::openshift::machines::stand_in::StandIn;
     use crate::openshift::replaced::Saved;
 
     #[test]
@@ -73,10 +77,43 @@ mod tests {
         assert_eq!(wrong(&Typed::default()), Ok(()), "one that is under way goes on");
         let new = Some(Newcomer { name: "node3".to_owned(), peer_url: "https://192.0.2.3:2380".to_owned() });
         let fence = vec![("ip".to_owned(), "192.0.2.103".to_owned())];
-        for typed in [Typed { new: new.clone(), ..replaced() }, Typed { fence, ..replaced() }] {
+        let links = vec!["198.51.100.3".parse().unwrap()];
+        for typed in
+            [Typed { new: new.clone(), ..replaced() }, Typed { fence, ..replaced() }, Typed { links, ..replaced() }]
+        {
             assert!(wrong(&typed).unwrap_err().ends_with("leave --new and --fence out"), "{typed:?}");
         }
         assert!(wrong(&Typed { kind: Some(Kind::Add), new, ..Typed::default() }).unwrap_err().contains("adds nodes"));
+    }
+
+    fn did(change: &mut Change, step: Step) {
+        change.log.push(super::super::change::Entry { at: 0, step, what: String::new() });
+    }
+
+    /// The old machine's etcd is stopped as long as the name is its own, and the new one's never: so the API is asked from the moment on
+    /// at which somebody may have made another Node, until that is written down.
+    #[test]
+    fn the_api_says_whose_the_name_is_once_the_old_node_may_be_gone() {
+        let node1 = Node1::new();
+        let stand_in = StandIn::start(true);
+        stand_in.add_node("node2", "192.0.2.2");
+        let uid = || Some(stand_in.get("/api/v1/nodes/node2")?["metadata"]["uid"].as_str()?.to_owned());
+        let mut context = node1.look(samples::read("healthy")).context;
+        context.params.kubeconfig = for_server(&node1.dir, &stand_in.server);
+        let node2 = Some(place("node2", 2));
+        let replaced = Replaced { node: uid(), ..Replaced::default() };
+        let mut change = Change { openshift: Some(replaced), ..change(Kind::Replace, node2.clone(), node2) };
+        assert_eq!(is_new_node(&change, &context), None, "nothing was deleted");
+        did(&mut change, Step::Save);
+        assert_eq!(is_new_node(&change, &context), Some(false));
+        stand_in.remove("/api/v1/nodes/node2");
+        assert_eq!(is_new_node(&change, &context), Some(false), "there is none");
+        stand_in.add_node("node2", "192.0.2.2");
+        assert_eq!(is_new_node(&change, &context), Some(true));
+        stand_in.fail(1, "503 Service Unavailable");
+        assert_eq!(is_new_node(&change, &context), None, "nobody knows");
+        did(&mut change, Step::Node);
+        assert_eq!(is_new_node(&change, &context), None, "it is written down");
     }
 
     #[test]
@@ -89,7 +126,9 @@ mod tests {
         };
         let (typed, told) = back(&change, Old::Stopped, &Replaced::default());
         assert_eq!((typed.join("; ").as_str(), told), ("pcs cluster start node2; pcs node unstandby node2", None));
-        change.log.push(super::super::change::Entry { at: 0, step: Step::Save, what: String::new() });
+        let standby = Old::Online { standby: true };
+        assert_eq!(back(&change, standby, &Replaced::default()).0, ["pcs node unstandby node2"], "its Pacemaker runs");
+        did(&mut change, Step::Save);
         let saved = Saved { path: "/p".to_owned(), uid: "u".to_owned(), file: "/f".into() };
         let replaced = Replaced { node: None, saved: vec![saved] };
         let (typed, told) = back(&change, Old::Stopped, &replaced);

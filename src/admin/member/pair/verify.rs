@@ -45,18 +45,22 @@ impl Work {
             return Ok(Took::Waits(format!("waits until {} runs the fence device of {}{why}", nodes[1], nodes[0])));
         }
         self.progress.say("compares the data of both");
-        let (revision, [here, there]) = hashes(&look.context)?;
-        if here == there {
-            return Ok(Took::Over(format!(
-                "{} and {} vote, and have the same at revision {revision} (HashKV {:08x})",
-                nodes[0], nodes[1], here.hash
-            )));
-        }
-        Err(Failure(format!(
-            "the data of {} and {} differ at revision {revision}: 'pcs node standby {}', and see docs/operate/recovery.md",
-            nodes[0], nodes[1], nodes[1]
-        )))
+        hashes(&look.context).and_then(|found| compared(nodes, found))
     }
+}
+
+/// Whether both have the same.
+fn compared(nodes: [&String; 2], (revision, [here, there]): (i64, [Hash; 2])) -> Result<Took, Failure> {
+    if here == there {
+        return Ok(Took::Over(format!(
+            "{} and {} vote, and have the same at revision {revision} (HashKV {:08x})",
+            nodes[0], nodes[1], here.hash
+        )));
+    }
+    Err(Failure(format!(
+        "the data of {} and {} differ at revision {revision}: 'pcs node standby {}', and see docs/operate/recovery.md",
+        nodes[0], nodes[1], nodes[1]
+    )))
 }
 
 /// Both at one revision, where their histories begin at one, too.
@@ -67,14 +71,22 @@ fn hashes(context: &Context) -> Result<(i64, [Hash; 2]), Failure> {
     for _ in 0..TRIES {
         let revision = blocking::revision(&context.own_endpoint, credentials, HASH)?;
         let ask = |endpoint| blocking::hash(endpoint, credentials, revision, HASH);
-        match (ask(&context.own_endpoint), ask(peer)) {
-            (Ok(here), Ok(there)) if can_be_compared(here, there) => return Ok((revision, [here, there])),
-            (Ok(_), Ok(_)) => "they are compacted at different revisions".clone_into(&mut last),
-            (Err(error), _) | (_, Err(error)) => last = error.to_string(),
+        match both(ask(&context.own_endpoint), ask(peer)) {
+            Ok(hashes) => return Ok((revision, hashes)),
+            Err(why) => last = why,
         }
         crate::clock::sleep(AGAIN);
     }
     Err(Failure(format!("the data of both could not be compared: {last}: 'tandem member replace' tries again")))
+}
+
+/// Two hashes that can be compared.
+fn both<E: std::fmt::Display>(here: Result<Hash, E>, there: Result<Hash, E>) -> Result<[Hash; 2], String> {
+    match (here, there) {
+        (Ok(here), Ok(there)) if can_be_compared(here, there) => Ok([here, there]),
+        (Ok(_), Ok(_)) => Err("they are compacted at different revisions".to_owned()),
+        (Err(error), _) | (_, Err(error)) => Err(error.to_string()),
+    }
 }
 
 /// What is compacted elsewhere has another hash, and the same data.
@@ -84,7 +96,60 @@ fn can_be_compared(here: Hash, there: Hash) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::change::Kind;
+    use super::super::plan::tests::{change, place};
+    use super::super::stand_in::{Node1, parts, shared};
     use super::*;
+    use crate::cluster::Cluster;
+    use crate::health::samples;
+
+    fn verified(new: Option<u8>, cluster: Cluster) -> Result<Took, String> {
+        let node1 = Node1::new();
+        let kind = if new.is_some() { Kind::Replace } else { Kind::Remove };
+        let change = change(kind, Some(place("node2", 2)), new.map(|new| place("node2", new)));
+        node1.work(change, "").verify(&node1.look(cluster), &shared(&[])).map_err(|Failure(why)| why)
+    }
+
+    fn waits(verified: &Result<Took, String>, what: &str) -> bool {
+        matches!(verified, Ok(Took::Waits(why)) if why.starts_with(what))
+    }
+
+    /// With everything well the data are asked for, and no etcd answers here.
+    #[test]
+    fn nothing_is_over_before_either_node_could_go_on_alone_and_be_fenced() {
+        let well = verified(Some(2), samples::read("healthy"));
+        assert!(well.is_err(), "{well:?}");
+        let either = "waits until either node could go on alone";
+        for (sample, node) in [("cluster-maintenance", ""), ("pacemaker-hangs", ""), ("peer-standby", "node1")] {
+            let cluster = samples::read(sample);
+            let may = ["node1", "node2"].map(|node| may_stop(&health::outlook(&cluster, node)) == Answer::Yes);
+            assert_eq!(may, [false, node == "node1"], "{sample}");
+            assert!(waits(&verified(Some(2), cluster), either), "{sample}");
+        }
+        // Of two that change places the other one is the one that could not.
+        let mut cluster = samples::read("healthy");
+        parts(&mut cluster).0.nodes.iter_mut().filter(|node| node.name == "node1").for_each(|node| node.standby = true);
+        assert_eq!(may_stop(&health::outlook(&cluster, "node1")), Answer::Yes);
+        assert!(waits(&verified(Some(2), cluster), either));
+        let mut cluster = samples::read("healthy");
+        let device = |node: &&mut crate::cluster::Instance| node.id == "fence-node1";
+        parts(&mut cluster).0.resources.iter_mut().filter(device).for_each(|one| one.nodes = vec!["node1".to_owned()]);
+        assert!(waits(&verified(Some(2), cluster), "waits until node2 runs the fence device of node1"));
+        assert!(waits(&verified(None, samples::read("healthy")), "waits until node1 serves alone"));
+    }
+
+    #[test]
+    fn other_data_are_no_end() {
+        let hash = |hash| Hash { hash, compact_revision: 5 };
+        let (one, two) = ("node1".to_owned(), "node2".to_owned());
+        let compared = |there| compared([&one, &two], (9, [hash(1), hash(there)]));
+        assert!(matches!(compared(1), Ok(Took::Over(what)) if what.contains("the same at revision 9")));
+        assert!(compared(2).unwrap_err().0.starts_with("the data of node1 and node2 differ at revision 9"));
+        let compacted = Hash { hash: 1, compact_revision: 6 };
+        assert_eq!(both::<String>(Ok(hash(1)), Ok(hash(2))), Ok([hash(1), hash(2)]));
+        assert!(both::<String>(Ok(hash(1)), Ok(compacted)).unwrap_err().contains("compacted"));
+        assert_eq!(both(Ok(hash(1)), Err("no")), Err("no".to_owned()));
+    }
 
     #[test]
     fn data_are_compared_where_their_histories_begin_at_one_revision() {

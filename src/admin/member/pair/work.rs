@@ -1,6 +1,7 @@
 //! The loop: look, take the next step, look again.
 
 use std::fs::File;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::change::{self, Change};
@@ -20,12 +21,14 @@ use crate::health;
 use crate::ofd_lock;
 use crate::openshift::machines::Written;
 use crate::pacemaker::member_change;
+use crate::setup::TOKEN;
 use crate::setup::action::Action;
 use crate::setup::apply;
 
 const OFTEN: Duration = Duration::from_secs(1);
 
 /// What came of a step.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Took {
     /// Something was done; it is looked at once more.
     Acted(String),
@@ -50,6 +53,8 @@ pub(super) struct Work {
     pub(super) is_started: bool,
     /// The new member's Machine got its hook by this call.
     pub(super) is_protected: bool,
+    /// Where the token for both pcsds is.
+    pub(super) token: PathBuf,
     /// Nobody else works on it while this is open.
     _lock: File,
 }
@@ -75,18 +80,28 @@ impl Work {
                 return Ok(Err(Forbidden::ChangeUnderWay { change: there }));
             }
         }
-        Ok(Ok(Self {
-            change: change.clone(),
+        Ok(Ok(Self::of(change.clone(), programs, Deadline::after(shared.timeout), TOKEN.into(), lock)))
+    }
+
+    fn of(change: Change, programs: Programs, end: Deadline, token: PathBuf, lock: File) -> Self {
+        Self {
+            change,
             programs,
             progress: Progress::new(),
-            end: Deadline::after(shared.timeout),
+            end,
             made: Vec::new(),
             unclean: None,
             copied: None,
             is_started: false,
             is_protected: false,
+            token,
             _lock: lock,
-        }))
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_test(change: Change, programs: Programs, token: PathBuf) -> Self {
+        Self::of(change, programs, Deadline::after(Duration::from_secs(60)), token, tempfile::tempfile().unwrap())
     }
 
     pub(super) fn run(mut self, shared: &Shared) -> Result<Exit, Failure> {

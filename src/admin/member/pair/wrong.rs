@@ -59,7 +59,7 @@ impl Known<'_> {
         let mut change = Change {
             kind,
             here,
-            fence: Self::fence(typed, kind, old.as_ref(), new.as_ref())?,
+            fence: Self::fence(typed, old.as_ref(), new.as_ref())?,
             links: self.links(typed, old.as_ref(), new.as_ref())?,
             old,
             new,
@@ -168,12 +168,7 @@ impl Known<'_> {
         }
     }
 
-    fn fence(
-        typed: &Typed,
-        kind: Kind,
-        old: Option<&Place>,
-        new: Option<&Place>,
-    ) -> Result<Vec<(String, String)>, String> {
+    fn fence(typed: &Typed, old: Option<&Place>, new: Option<&Place>) -> Result<Vec<(String, String)>, String> {
         let Some(new) = new else { return Ok(Vec::new()) };
         if let Some((name, _)) = typed.fence.iter().find(|(name, _)| PASSWORDS.contains(&name.as_str())) {
             return Err(format!(
@@ -181,8 +176,7 @@ impl Known<'_> {
             ));
         }
         let has = |wanted: &str| typed.fence.iter().any(|(name, _)| name == wanted);
-        let keeps = kind == Kind::Replace && old.is_some_and(|old| old.name == new.name);
-        if keeps && typed.fence.is_empty() {
+        if typed.fence.is_empty() && old.is_some_and(|old| old.name == new.name) {
             return Ok(Vec::new());
         }
         if !has("ip") || !has("password_file") {
@@ -255,11 +249,21 @@ mod tests {
         assert_eq!(change.words(), "node2 is replaced by node3, by node1 since 1970-01-01 00:00:07Z");
         let same = replace("node2", None, Vec::new()).unwrap();
         assert!(same.keeps_name() && same.fence.is_empty());
+        assert!(
+            replace("node2", Some(new("node3", "192.0.2.2")), fence()).is_ok(),
+            "the old one's address is free then"
+        );
+        let waits = |fence: &[(String, String)]| {
+            fence.iter().filter(|(name, _)| name == DELAY).map(|(_, value)| value.clone()).collect::<Vec<_>>()
+        };
+        let delayed = fence().into_iter().chain([(DELAY.to_owned(), "7s".to_owned())]).collect();
+        assert_eq!(waits(&replace("node2", None, delayed).unwrap().fence), ["7s"], "what was typed counts");
         assert!(replace("node2", Some(new("node2", "192.0.2.9")), fence()).is_ok());
     }
 
     #[test]
     fn each_wrong_word_has_its_sentence() {
+        let on_another_port = Newcomer { peer_url: "https://192.0.2.3:2381".to_owned(), ..new("node3", "") };
         let sentences = [
             (replace("node9", None, Vec::new()), "no node is called 'node9'; there are: node1, node2"),
             (replace("node1", None, Vec::new()), "type it on node2"),
@@ -267,9 +271,11 @@ mod tests {
             (replace("node2", Some(new("node1", "192.0.2.3")), fence()), "the name node1 is in use"),
             (replace("node2", Some(new("node3", "192.0.2.1")), fence()), "the address 192.0.2.1 is that of node1"),
             (replace("node2", Some(new("node3", "host.example")), fence()), "needs an IP address"),
+            (replace("node2", Some(on_another_port), fence()), "needs an IP address"),
             (replace("node2", Some(new("node;3", "192.0.2.3")), fence()), "no name of a node"),
             (replace("node2", Some(new("node3", "192.0.2.3")), Vec::new()), "add --fence ip=ADDRESS"),
             (replace("node2", None, fence()[..1].to_vec()), "add --fence ip=ADDRESS"),
+            (replace("node2", None, fence()[1..].to_vec()), "add --fence ip=ADDRESS"),
             (
                 replace("node2", None, vec![("passwd".to_owned(), "hunter2".to_owned())]),
                 "every user of this machine can read an argument",
@@ -288,6 +294,31 @@ mod tests {
     }
 
     #[test]
+    fn one_that_was_in_the_pair_comes_back_to_its_own_place_alone() {
+        let nodes = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let add = |known: &Known<'_>, name: &str, address: &str| {
+            let new = Some(new(name, address));
+            known.change(&Typed { kind: Some(Kind::Add), new, fence: fence(), ..Typed::default() })
+        };
+        let left = Known { nodes: nodes(&["node1"]), ..known() };
+        assert_eq!(add(&left, "node2", "192.0.2.2").unwrap().new, Some(place("node2", 2)));
+        let remembered = Known { map: vec![place("node1", 1)], ..known() };
+        // Whoever replaces another is none of the two that the map has, whatever Pacemaker knows.
+        let nobody = Known { nodes: Vec::new(), ..known() };
+        let (kind, old) = (Some(Kind::Replace), Some("node2".to_owned()));
+        let by_here = Typed { kind, old, new: Some(new("node1", "192.0.2.1")), fence: fence(), ..Typed::default() };
+        for (answer, name) in [
+            (add(&left, "node2", "192.0.2.9"), "node2"),
+            (add(&known(), "node2", "192.0.2.2"), "node2"),
+            (add(&remembered, "node2", "192.0.2.2"), "node2"),
+            (nobody.change(&by_here), "node1"),
+        ] {
+            let why = answer.unwrap_err();
+            assert!(why.starts_with(&format!("the name {name} is in use")), "{why}");
+        }
+    }
+
+    #[test]
     fn a_new_machine_has_an_address_on_each_link_or_nothing_is_begun() {
         let ip = |text: &str| text.parse::<IpAddr>().unwrap();
         let linked = Known { links: vec![ip("198.51.100.1")], links_of_old: vec![ip("198.51.100.2")], ..known() };
@@ -300,7 +331,11 @@ mod tests {
         let node3 = || Some(new("node3", "192.0.2.3"));
         assert_eq!(change(&linked, node3(), &["198.51.100.3"]), Ok(vec![ip("198.51.100.3")]));
         assert_eq!(change(&linked, None, &[]), Ok(vec![ip("198.51.100.2")]), "a new machine at the same addresses");
+        assert_eq!(change(&linked, None, &["198.51.100.9"]), Ok(vec![ip("198.51.100.9")]), "what was typed counts");
         assert_eq!(change(&known(), node3(), &[]), Ok(Vec::new()));
+        let two = Known { links: vec![ip("198.51.100.1"), ip("203.0.113.1")], ..known() };
+        let twice = change(&two, node3(), &["198.51.100.3", "198.51.100.3"]);
+        assert!(twice.unwrap_err().contains("198.51.100.3 of --link is in use"));
         for (answer, words) in [
             (change(&linked, node3(), &[]), "Corosync has 1 more links here: type --link ADDRESS"),
             (change(&linked, node3(), &["198.51.100.3", "203.0.113.3"]), "Corosync has 1 more links here"),
@@ -331,12 +366,15 @@ mod tests {
         assert!(!alone().was_done(&remove(), &removed), "it was taken back");
         assert!(!known().was_done(&remove(), &over(removed.clone())), "it is there again");
         assert!(!alone().was_done(&typed(Kind::Remove, "node9", None), &over(removed.clone())));
+        assert!(!alone().was_done(&typed(Kind::Replace, "node2", None), &over(removed.clone())), "that was a removal");
         let replace = || Typed { fence: fence(), ..typed(Kind::Replace, "node2", Some(new("node3", "192.0.2.3"))) };
         assert!(!alone().was_done(&replace(), &over(removed)));
         let replaced = over(known().change(&replace()).unwrap());
         let with = |map: Vec<Place>| Known { map, ..known() };
         assert!(with(vec![place("node1", 1), place("node3", 3)]).was_done(&replace(), &replaced));
         assert!(!alone().was_done(&replace(), &replaced), "the new one is gone meanwhile");
+        let by_another = typed(Kind::Replace, "node2", Some(new("node4", "192.0.2.3")));
+        assert!(!with(vec![place("node1", 1), place("node3", 3)]).was_done(&by_another, &replaced));
         let same = over(known().change(&typed(Kind::Replace, "node2", None)).unwrap());
         assert!(!known().was_done(&typed(Kind::Replace, "node2", None), &same), "another new machine of its name");
     }
@@ -349,8 +387,15 @@ mod tests {
         assert!(under_way(&one, Some(&one.clone()), "node1").is_ok() && under_way(&one, None, "node1").is_ok());
         // Its file was copied, or the node has another name now.
         assert!(under_way(&one, None, "node2").unwrap_err().contains("by node1: type it there"));
-        let linked = Change { links: vec!["198.51.100.3".parse().unwrap()], ..one.clone() };
-        assert!(under_way(&one, Some(&linked), "node1").is_err());
+        for other in [
+            Change { kind: Kind::Remove, ..one.clone() },
+            Change { here: place("node4", 4), ..one.clone() },
+            Change { old: Some(place("node4", 4)), ..one.clone() },
+            Change { new: Some(place("node4", 4)), ..one.clone() },
+            Change { links: vec!["198.51.100.3".parse().unwrap()], ..one.clone() },
+        ] {
+            assert!(under_way(&one, Some(&other), "node1").is_err(), "{other:?}");
+        }
     }
 
     #[test]

@@ -1,0 +1,127 @@
+//! What the steps of a change take, for their tests: node1 of a pair, a look at that pair, and programs that stand in for Pacemaker's
+//! and pcs and write down how they were called. No etcd and no BMC answers.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use super::change::Change;
+use super::facts::Look;
+use super::work::Work;
+use crate::admin::member::look::Seen;
+use crate::admin::member::words::Shared;
+use crate::cluster::{Cluster, Configuration, Pacemaker};
+use crate::command::{Programs, stand_in};
+use crate::decide::Fact;
+use crate::decide::members::{Health, Member, Membership};
+use crate::resource::context::{self, Context};
+use crate::setup::cluster::parse_corosync;
+
+const PARAMETERS: [(&str, &str); 4] = [
+    ("image", "etcd:test"),
+    ("trusted_ca_file", "/nonexistent/ca.crt"),
+    ("cert_file", "/nonexistent/etcd.crt"),
+    ("key_file", "/nonexistent/etcd.key"),
+];
+/// Questions, which change nothing.
+const ASKS: [&str; 2] = ["cibadmin --query", "crm_node --list"];
+
+pub(super) struct Node1 {
+    pub(super) dir: tempfile::TempDir,
+}
+
+impl Node1 {
+    pub(super) fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    pub(super) fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.dir.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// `cib` is what the CIB's manager answers. Pacemaker remembers node3 and node9, until it is asked to forget that.
+    fn programs(&self, cib: &str) -> Programs {
+        let cib = self.file("cib", cib);
+        let remembers = "case $1 in --list) echo '1 node1 member'; for id in 3 9; do test -e forgotten-node$id || echo $id node$id \
+                         lost; done;; --force) touch forgotten-$3;; esac";
+        let asked = format!("cat {}", cib.display());
+        let mut programs = Programs::default();
+        for (name, answer) in
+            [("pcs", "true"), ("stonith_admin", "true"), ("cibadmin", asked.as_str()), ("crm_node", remembers)]
+        {
+            let script = format!("cd {}; echo {name} \"$@\" >> typed; {answer}; exit 0", self.dir.path().display());
+            programs = stand_in(self.dir.path(), name, &script);
+        }
+        programs
+    }
+
+    pub(super) fn work(&self, change: Change, cib: &str) -> Work {
+        Work::of_test(change, self.programs(cib), self.dir.path().join("token"))
+    }
+
+    /// What was called since the last time, but for questions.
+    pub(super) fn typed(&self) -> Vec<String> {
+        let path = self.dir.path().join("typed");
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let _ = fs::remove_file(path);
+        text.lines().filter(|line| !ASKS.iter().any(|asks| line.starts_with(asks))).map(str::to_owned).collect()
+    }
+
+    /// A pair of which both vote, as Pacemaker has it in `cluster`; Corosync knows node1 and node2.
+    pub(super) fn look(&self, cluster: Cluster) -> Look {
+        let mut context = Context::of_test(self.dir.path(), &PARAMETERS);
+        let nobody = crate::test_port::listener().local_addr().unwrap();
+        context.own_endpoint = context::endpoint(nobody.ip(), nobody.port());
+        context.peer_endpoint = Some(context.own_endpoint.clone());
+        context.params.backup_location = self.dir.path().join("backup");
+        context.params.kubeconfig = self.dir.path().join("no-kubeconfig");
+        let corosync = parse_corosync(
+            "nodelist {\n node {\n name: node1\n ring0_addr: 192.0.2.1\n }\n node {\n name: node2\n ring0_addr: 192.0.2.2\n }\n}\n",
+        );
+        Look::of_test(cluster, Ok(seen()), context, corosync)
+    }
+}
+
+/// Two healthy voters.
+pub(super) fn seen() -> Seen {
+    let voter = |id: u64| Member {
+        id,
+        name: format!("node{id}"),
+        node: Some(format!("node{id}")),
+        peer_urls: vec![format!("https://192.0.2.{id}:2380")],
+        health: Health::Yes,
+        ..Member::default()
+    };
+    let membership = Membership {
+        members: vec![voter(1), voter(2)],
+        leader: Some(1),
+        is_confirmed: true,
+        wanted: 2,
+        is_pair: true,
+        promote_max_lag: 100,
+        ..Membership::default()
+    };
+    Seen { cluster_id: 1, lock: None, membership, details: std::collections::BTreeMap::default() }
+}
+
+/// What is known of a cluster.
+pub(super) fn parts(cluster: &mut Cluster) -> (&mut Pacemaker, &mut Configuration) {
+    match (&mut cluster.pacemaker, &mut cluster.configuration) {
+        (Fact::Known(pacemaker), Fact::Known(configuration)) => (pacemaker, configuration),
+        other => panic!("a healthy cluster is known: {other:?}"),
+    }
+}
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    shared: Shared,
+}
+
+/// What every change takes, as it is typed.
+pub(super) fn shared(words: &[&str]) -> Shared {
+    Line::parse_from(std::iter::once(&"tandem").chain(words)).shared
+}
