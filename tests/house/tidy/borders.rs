@@ -25,7 +25,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("terminate", &["clock"]),
     ("test_port", &["clock"]),
     // Steps that a build for the lab can leave out.
-    ("lab_faults", &[]),
+    ("lab_faults", &["clock"]),
     // Files of the agent's own.
     ("state_file", &["decide", "lab_faults", "regular_file"]),
     // How long a question may take, and the programs that are asked.

@@ -63,7 +63,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     )
     .errors(TOLD_OF_A_NEW_CLUSTER)
     .needs(Needs::BlankDebian)
-    .leaves_a_mess(),
+    .leaves_a_mess()
+    .nightly(),
     scenario(
         "vm_setup_cut",
         "'tandem setup' is cut off by either node's power after each line that it says, and typed again",
@@ -85,7 +86,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
 /// Where the alert agent is set up, it tells what happened to the nodes, with the priority that the event has.
 const TOLD: &[&str] = &["tandem-events["];
 /// The same; and until there are fence devices Pacemaker says at each of its looks that it misses them.
-const TOLD_OF_A_NEW_CLUSTER: &[&str] = &["tandem-events[", "no STONITH resources", "or disable STONITH", "need STONITH"];
+const TOLD_OF_A_NEW_CLUSTER: &[&str] =
+    &["tandem-events[", "no STONITH resources", "or disable STONITH", "need STONITH"];
 
 const fn scenario(name: &'static str, about: &'static str, run: fn(&Lab, Wish) -> Result<()>) -> Scenario {
     table::scenario(name, about, run).on(Hosts::Vms)
