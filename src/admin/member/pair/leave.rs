@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::arrive::goes_on;
 use super::change::Change;
 use super::facts::Look;
 use super::plan::{Old, Seen};
@@ -9,7 +10,7 @@ use super::work::{Took, Work};
 use crate::admin::exit::Failure;
 use crate::clock::{self, Deadline};
 use crate::cluster::FenceDevice;
-use crate::pacemaker::by_hand;
+use crate::pacemaker::{by_hand, exit_code};
 
 /// How long Pacemaker has for the fencing of a node that is lost.
 const FENCING: Duration = Duration::from_secs(120);
@@ -95,8 +96,10 @@ impl Work {
     /// The constraints that name it.
     fn constraints(&self, old: &str) -> Result<Vec<String>, Failure> {
         let output = self.programs.run("cibadmin", &["--query", "--scope", "constraints"], Duration::from_secs(30))?;
-        if output.code != 0 {
-            return Ok(Vec::new());
+        match output.code {
+            0 => {}
+            exit_code::NO_SUCH => return Ok(Vec::new()),
+            _ => return Err(goes_on(Failure(format!("'cibadmin --query' failed: {}", output.complaint())))),
         }
         let document = roxmltree::Document::parse(&output.stdout)?;
         let named = document.descendants().filter(|one| one.attribute("node") == Some(old));
@@ -153,6 +156,7 @@ mod tests {
     use super::super::stand_in::{Node1, parts};
     use super::*;
     use crate::cluster::Resource;
+    use crate::command::stand_in;
     use crate::health::samples;
 
     fn waits(what: &str) -> Took {
@@ -215,6 +219,12 @@ mod tests {
         // Its place in Pacemaker's memory is looked after even where the machine that comes has the same name.
         let in_memory = "crm_node --force --remove node9";
         assert_eq!(node1.typed(), ["pcs stonith delete fence-node2", "pcs constraint delete of-node2", in_memory]);
+        // Constraints that nobody could read may be there.
+        for (script, forgets) in [("echo 'no connection' >&2; exit 102", false), ("exit 105", true)] {
+            stand_in(node1.dir.path(), "cibadmin", script);
+            assert_eq!(work.forget(&look).is_ok(), forgets, "{script}");
+        }
+        node1.typed();
         let same = change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2)));
         assert!(matches!(node1.work(same, constraints).forget(&look), Ok(Took::Over(_))));
         assert!(!node1.typed().iter().any(|line| line.starts_with("pcs")), "the new machine takes them over");
