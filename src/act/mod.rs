@@ -83,7 +83,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::WriteNote(note) => {
             written(&state_file::note_path(context.data_dir()), note)?;
             #[cfg(feature = "lab-faults")]
-            crate::lab_faults::after_the_note();
+            crate::lab_faults::left_unsynced(crate::lab_faults::SKIP_NOTE_SYNC, "the note");
             Ok(())
         }
         Effect::Remember(memory) => written(&context.memory_path, memory),
@@ -186,6 +186,8 @@ fn advance_commit(context: &Context) -> Result<(), Error> {
     }
     let advanced = data_dir::advance_commit(context.data_dir())?;
     log::info!("commit index advanced from {} to {}", advanced.from, advanced.to);
+    #[cfg(feature = "lab-faults")]
+    crate::lab_faults::left_unsynced(crate::lab_faults::SKIP_WAL_SYNC, "etcd's log");
     Ok(())
 }
 

@@ -37,8 +37,8 @@ impl Written {
         }
     }
 
-    /// What is said once it is written. Of the note only that program says so, and waits: etcd's log is written a moment later,
-    /// and its sync would take the note along.
+    /// What is said once it is written. Of the note only that program says so. After either it waits, as the next sync of anything
+    /// would take along what was not synced.
     fn told_by(self) -> &'static str {
         match self {
             Self::Note => "the note is written, and not synced",
