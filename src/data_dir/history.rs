@@ -236,8 +236,13 @@ impl Log {
 
     fn into_history(self, snapshot: &Loaded, metadata: &Metadata, damage: Vec<String>) -> History {
         let mut membership = snapshot.membership.clone();
-        for (_, change) in &self.changes {
-            membership.apply(change);
+        for (index, change) in &self.changes {
+            // Of three voters a leader that was cut off has a removal in its log that the other two never see, who go on with
+            // all three. Of two, nobody goes on without this log.
+            let is_certain = *index <= self.state.commit || membership.voters.len() < 3;
+            if is_certain || !change.removes() {
+                membership.apply(change);
+            }
         }
         let me = metadata.node_id;
         let Membership { voters, learners, removed, .. } = membership;

@@ -67,6 +67,10 @@ impl Change {
         self.context.as_ref().and_then(|context| context.peer_urls.clone()).unwrap_or_default()
     }
 
+    pub(super) fn removes(&self) -> bool {
+        self.kind == ChangeKind::Remove
+    }
+
     /// Whether this version of tandem knows what the change means.
     pub(super) fn is_known(&self) -> bool {
         self.kind != ChangeKind::Unknown

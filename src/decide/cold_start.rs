@@ -171,7 +171,7 @@ fn split(chosen: Chosen) -> ColdStart {
 }
 
 /// Whether the member whose data `voter` holds is a voter by what `lister` holds of the same cluster.
-fn counts_as_voter(lister: &PublishedState, voter: &PublishedState) -> bool {
+pub(super) fn counts_as_voter(lister: &PublishedState, voter: &PublishedState) -> bool {
     match (history(lister), history(voter)) {
         (Some(lister), Some(voter)) => {
             voter.cluster_id == lister.cluster_id && lister.voters.contains(&voter.member_id)

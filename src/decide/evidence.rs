@@ -73,8 +73,8 @@ pub struct Evidence {
     pub own_refuses: Option<Box<NoPermission>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_refuses: Option<Box<NoPermission>>,
-    /// What our etcd tells without a leader; asked where a stand-in may vote for a peer that is confirmed off, or where three or more
-    /// vote and a majority is awaited.
+    /// What our etcd tells without a leader; asked where a stand-in may vote for a peer that is confirmed off, or where this boot
+    /// remembers a voter beside others: three may vote by now, and a majority is awaited.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub own_leaderless: Fact<Leaderless>,
     /// How a survivor is to go on. Decisions that were recorded before there was a choice restarted etcd.

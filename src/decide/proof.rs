@@ -82,11 +82,26 @@ pub(super) fn is_newest(evidence: &Evidence, record: &PublishedState) -> bool {
     let split = peer.claims && answer == ColdStart::Refuse(Refusal::HistoriesSplit);
     // A lost peer may have forked since it published its record; one that is here would claim. A peer that left has no vote.
     let is_there = !matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Unknown(_));
-    let is_of_the_peer = |forks: &Lineage| !forks.is_beyond(&record.lineage) || *forks == peer.lineage;
-    let only_the_peers = is_of_the_peer(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(is_of_the_peer);
-    let votes_beside = cold_start::still_votes_beside(peer, record) && only_the_peers;
+    let votes_beside = cold_start::still_votes_beside(peer, record) && only_the_peers(cib, record, peer);
     let is_void = is_there && (peer.joins || votes_beside || cold_start::learns_from(peer, record));
     !split && (!evidence.was_left_behind() || cold_start::left_to(peer, record) || is_void)
+}
+
+/// Whether the peer's record tells of every fork that this node does not know.
+fn only_the_peers(cib: &Cib, record: &PublishedState, peer: &PublishedState) -> bool {
+    let is_of_the_peer = |forks: &Lineage| !forks.is_beyond(&record.lineage) || *forks == peer.lineage;
+    is_of_the_peer(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(is_of_the_peer)
+}
+
+/// Whether each fork that this voter of three does not know was called off, or given up half-way: the peer, which announced it,
+/// has published since that this node votes beside it, and waits for that vote. Who carries one out has a nonce in its record until
+/// it says that it is the only voter. Where a third vote is committed that this node could serve with, it is in the peer's log,
+/// too, and nothing was forced from that.
+pub(super) fn was_called_off(evidence: &Evidence, record: &PublishedState) -> bool {
+    evidence.cib.known().is_some_and(|cib| {
+        let waits = |peer: &PublishedState| peer.nonce.is_none() && cold_start::counts_as_voter(peer, record);
+        cib.peer_record.as_ref().is_some_and(|peer| waits(peer) && only_the_peers(cib, record, peer))
+    })
 }
 
 /// Whether an operator gave up the peer by name; where somebody is known to have gone on without us, the loss as well.

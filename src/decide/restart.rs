@@ -129,7 +129,10 @@ fn decide_stopped(evidence: &Evidence) -> Plan {
         }
         Standing::SoleVoter => (plain_start(disk), RunMode::Normally, evidence.rule(Rule::SoleVoter)),
         Standing::VoterAmongMany => {
-            (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, evidence.rule(Rule::MoreThanTwoVoters))
+            // A third one was promoted meanwhile: what was announced is called off, and the peer is to know (`proof::was_called_off`).
+            let told = evidence.record().map(Effect::PublishRecord);
+            let effects = told.into_iter().chain([Effect::RunContainer(RunMode::Normally)]).collect();
+            (effects, RunMode::Normally, evidence.rule(Rule::MoreThanTwoVoters))
         }
         Standing::Nothing | Standing::Learner | Standing::Departed => return evidence.refuse(Refusal::NoVotersData),
     };

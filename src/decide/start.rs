@@ -295,6 +295,9 @@ fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &Publ
         Standing::VoterBeside(_) | Standing::Learner if !left_out => {
             run(evidence, RunMode::Normally, Rule::PeerActiveButWithoutLeader)
         }
+        Standing::VoterAmongMany if proof::was_called_off(evidence, record) => {
+            run(evidence, RunMode::Normally, Rule::MoreThanTwoVoters)
+        }
         Standing::VoterAmongMany => among_many(evidence, &record.disk),
         Standing::VoterBeside(_) | Standing::Learner | Standing::Departed | Standing::Nothing => {
             await_the_peer(evidence, progress)

@@ -166,14 +166,16 @@ pub(super) fn remember_voter(evidence: &Evidence, etcd: &Etcd, promoted: bool) -
 
 /// Whether a voter of two holds all that was acknowledged until now. Between the entry that promotes a learner, or removes a third
 /// voter, and its application the leader acknowledges without this one; what it has committed once it lists the same voters as this
-/// member does is the last of that, so a voter that has committed as much lacks nothing. The leader itself lacks nothing, and one that
+/// member does is the last of that, so a voter that has committed as much lacks nothing. A third voter that leads may have removed
+/// itself: then the peer knows no more than this one. The leader itself lacks nothing, and one that
 /// was one of two before has proved it.
 fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
     let was_one_of_two = |voter: &RunningVoter| voter.member_id == etcd.member_id && !voter.sole && !voter.among_many;
     let voted = evidence.running_voter().is_some_and(was_one_of_two);
     let voters = |of: &Etcd| of.voters().map(|member| member.id).collect::<BTreeSet<_>>();
     let has_caught_up = |leader: &Etcd| {
-        leader.cluster_id == etcd.cluster_id && voters(leader) == voters(etcd) && etcd.index >= leader.index
+        let is_it = leader.leads() && leader.cluster_id == etcd.cluster_id;
+        is_it && voters(leader) == voters(etcd) && etcd.index >= leader.index
     };
     let is_caught_up = evidence.peer_etcd.known().is_some_and(has_caught_up);
     !etcd.is_learner && (etcd.has_one_voter() || etcd.leads() || voted || is_caught_up)

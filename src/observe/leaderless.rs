@@ -7,14 +7,13 @@ use crate::etcd::peer;
 use crate::pace::Question;
 use crate::resource::context::Context;
 
-/// Asked where a stand-in may vote: while Pacemaker says that the peer is off; and of a voter among three or more, which waits for a
-/// majority and is not to be taken for one that hangs.
+/// Asked where a stand-in may vote: while Pacemaker says that the peer is off; and of a voter that was not the only one. Three may vote by
+/// now, although this boot does not remember that yet, and one that waits for a majority is not to be taken for one that hangs.
 pub(super) fn observe(context: &Context, own: &Answer, cib: &Fact<Cib>, memory: &Fact<BootMemory>) -> Fact<Leaderless> {
     let is_off = cib.known().is_some_and(|cib| cib.peer_machine() == PeerNode::Down);
     let is_led = own.etcd.known().is_some_and(|etcd| etcd.leader.is_some());
     let voter = memory.known().and_then(|memory| memory.voter.as_ref());
-    let is_of_use =
-        voter.is_some_and(|voter| voter.among_many) || is_off && context.params.recovery != Recovery::Restart;
+    let is_of_use = voter.is_some_and(|voter| !voter.sole) || is_off && context.params.recovery != Recovery::Restart;
     if !is_of_use || is_led || own.etcd.is_absent() {
         return Fact::NotAsked;
     }

@@ -32,6 +32,8 @@
 //! | a promotion asks again | one that fails is begun again, and that costs nothing in the model: `a_voter_that_is_slow_to_answer_is_promoted_all_the_same` |
 //! | no force begins without the time to finish it | effects take no time: `going_on_alone_begins_only_with_the_time_to_end_it`, `podman_is_not_called_for_a_force_that_would_be_cut_short` |
 //! | three and more voters are plain Raft | `third-voter-overlooked` |
+//! | what was announced before the third one's promotion was seen is called off | `called-off-for-three-counts` |
+//! | a removal from among three counts once it is committed | no removal of the model's guest is left uncommitted: `a_removal_from_among_three_voters_counts_once_it_is_committed` in `tests/data_dir` |
 //! | and so are a node and the guest | no disk is lost beside the model's guest, so three vote: `a_node_and_the_guest_are_plain_raft` |
 //! | what a majority acknowledged without a node, that node's memory does not prove | nobody removes the model's guest: `what_three_acknowledged_is_no_proof_for_two` |
 //! | a majority does not serve what was gone on from without it | nobody is forced beside the model's guest: `old_data_does_not_serve_with_a_third_vote` |
@@ -53,7 +55,10 @@
 
 mod forged;
 
-use self::forged::{bend_cib, bend_history, claim, forge_claim, forge_memory, overlook_the_guest, pass_for_restored};
+use self::forged::{
+    bend_cib, bend_history, carry_out_what_was_called_off, claim, forge_claim, forge_memory, overlook_the_guest,
+    pass_for_restored,
+};
 use crate::decide::evidence::{Cib, DataDir, Etcd, Evidence, Leaderless, Lineage, PeerAgent, PeerNode, PublishedState};
 use crate::decide::plan::{DeadVote, Effect, Exit, Next, Phase, Plan, Progress, RunMode};
 use crate::decide::reason::{Reason, Refusal, Rule, Step, Wait};
@@ -108,10 +113,11 @@ pub enum Mutant {
     StandInBeforeAnnouncement,
     AbandonedLeaderBelieved,
     ThirdVoterOverlooked,
+    CalledOffForThreeCounts,
 }
 
 /// Every broken rule, by the name that `--mutant` takes.
-pub const ALL: [(&str, Mutant); 44] = [
+pub const ALL: [(&str, Mutant); 45] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),
     ("stopped-counts-as-down", Mutant::StoppedCountsAsDown),
@@ -156,6 +162,7 @@ pub const ALL: [(&str, Mutant); 44] = [
     ("stand-in-before-announcement", Mutant::StandInBeforeAnnouncement),
     ("abandoned-leader-believed", Mutant::AbandonedLeaderBelieved),
     ("third-voter-overlooked", Mutant::ThirdVoterOverlooked),
+    ("called-off-for-three-counts", Mutant::CalledOffForThreeCounts),
 ];
 
 impl Mutant {
@@ -190,6 +197,7 @@ impl Mutant {
                 }
             }
             Self::ThirdVoterOverlooked => overlook_the_guest(evidence),
+            Self::CalledOffForThreeCounts => carry_out_what_was_called_off(evidence),
             Self::AbandonedLeaderBelieved if leads_two(evidence) => {
                 evidence.peer_etcd = Fact::Unknown("it is not looked at".to_owned());
             }

@@ -42,6 +42,24 @@ fn a_member_has_left_once_its_removal_is_in_the_log() {
     assert!(history.voters == ids(&[PEER]) && history.has_left && !history.is_voter());
 }
 
+/// A leader of three that is cut off from both takes a removal into its log, and the other two elect another one and go on. Whoever
+/// took its log for that of a voter of two could force a cluster without what those two acknowledged.
+#[test]
+fn a_removal_from_among_three_voters_counts_once_it_is_committed() {
+    for removed in [OTHER, ME] {
+        let mut writer = Writer::two_voters();
+        writer.change(ADD_LEARNER, OTHER, &learner(OTHER_URL));
+        writer.change(ADD, OTHER, promotion());
+        writer.change(REMOVE, removed, "");
+        let history = present(&writer.write());
+        assert_eq!((history.voters, history.has_left), (ids(&[ME, PEER, OTHER]), false), "{removed}");
+        writer.state(history.last_index);
+        let history = present(&writer.write());
+        let left: Vec<u64> = [ME, PEER, OTHER].into_iter().filter(|id| *id != removed).collect();
+        assert_eq!((history.voters, history.has_left), (ids(&left), removed == ME), "{removed}");
+    }
+}
+
 #[test]
 fn a_removed_id_never_comes_back() {
     let mut writer = Writer::two_voters();

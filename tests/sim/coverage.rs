@@ -152,7 +152,7 @@ variants! { name_of_step, STEPS, Step:
     ListOurselvesAsLearner,
     PromoteLearner,
     RemoveStranger not because "nobody adds a learner of another name in the model",
-    GuestMakesPlace not because "the guest of the model votes from the beginning",
+    GuestMakesPlace,
     DropBackups not because "the model's disks are never full",
     HandOverLeadership,
     LeaveBeforeStop,

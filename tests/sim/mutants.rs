@@ -106,6 +106,7 @@ fn a_third_voter_is_left_to_raft() {
     let caught = [("third-voter-overlooked", "beside a third voter")];
     assert_caught(&caught, guest);
     assert_caught(&caught, Bounds { stand_ins: false, ..guest });
+    assert_caught(&[("called-off-for-three-counts", "dead")], guest);
 }
 
 /// Pacemaker bans a node whose starts have failed too often, until somebody cleans up.

@@ -32,12 +32,13 @@ pub struct History {
     pub last_index: u64,
     /// Up to where this member knew the log to be committed when it last wrote that down.
     pub commit_index: u64,
-    /// The voting members in the newest configuration in the log, committed or not.
+    /// The voting members in the newest configuration in the log, committed or not; but who is removed from among three or more
+    /// voters counts until that is known to be committed.
     pub voters: BTreeSet<u64>,
     /// The learners in that configuration.
     pub learners: BTreeSet<u64>,
-    /// Whether the log holds this member's removal, committed or not. It cannot be undone: etcd never takes a removed
-    /// id again.
+    /// Whether the log holds this member's removal, committed or not; from among three or more voters a committed one. It cannot
+    /// be undone: etcd never takes a removed id again.
     pub has_left: bool,
     /// The log index up to which the database was written, where the log ends before it: the disk has lost the log's end.
     /// A plain start goes on from that; a forced one (of etcd 3.5.22 and 3.6.1 and later) counts up to here as committed,

@@ -47,6 +47,13 @@ fn a_node_and_the_guest_are_plain_raft() {
         assert_eq!(first(Request::Notify, &post_stop(known.clone())).effects, []);
         let by_hand = known.cib_with(|cib| cib.guest = Some(Guest { id: None, ..guest() }));
         assert_eq!(first(Request::Monitor, &by_hand).effects, [], "its address tells as much while etcd runs");
+        let moved =
+            by_hand.cib_with(|cib| cib.guest = Some(Guest { peer_url: "https://node8:2380".to_owned(), ..guest() }));
+        assert_eq!(
+            first(Request::Monitor, &moved).effects,
+            [],
+            "and so does its id where it has another address by now"
+        );
     }
     let offline = || at_rest().with_disk(history(ME, &[ME, GUEST], &[]));
     let told = |evidence: Evidence| evidence.cib_with(|cib| cib.others.force_on_me = true);
@@ -78,10 +85,12 @@ fn a_guest_that_does_not_vote_costs_the_pair_nothing() {
         assert!(recovers(Request::Monitor, &survivor), "{learners:?}");
         assert!(recovers(Request::Notify, &post_stop(survivor)), "{learners:?}");
     }
-    let mistaken = named(leaderless()).cib_with(|cib| {
-        cib.guest = Some(Guest { peer_url: "https://node2:2380".to_owned(), id: Some(PEER), ..guest() });
-    });
-    assert!(recovers(Request::Monitor, &down(mistaken)), "the peer is no guest, whoever says so");
+    for (node, id) in [("node2", PEER), ("node1", ME)] {
+        let mistaken = named(leaderless()).cib_with(|cib| {
+            cib.guest = Some(Guest { peer_url: format!("https://{node}:2380"), id: Some(id), ..guest() });
+        });
+        assert!(recovers(Request::Monitor, &down(mistaken)), "{node} is no guest, whoever says so");
+    }
 }
 
 /// Either host is cut: the guest and the other one go on, or wait for each other, and no agent stops or forces anything.
@@ -99,6 +108,9 @@ fn with_three_voters_nobody_is_forced_and_no_etcd_is_stopped() {
     let announced = Progress::enter(Phase::Announced, 0);
     let plan = decide(Request::Monitor, &three.clone().announced(), &announced);
     assert!(plan.effects.is_empty() && exit(&plan).is_none(), "{plan:?}");
+    let blank = three.clone().peer_is(PeerNode::Online, PeerAgent::Starting).with_peer_record(DataDir::Blank);
+    let plan = first(Request::Monitor, &blank);
+    assert_eq!((&plan.effects[..], exit(&plan)), (&[][..], Some(Exit::Success)), "the guest's vote is awaited");
     let told = three.cib_with(|cib| cib.others.force_on_me = true);
     assert_eq!(exit(&first(Request::Reload, &told)), Some(Exit::Success));
     let two = waits(&[ME, PEER], &[]).cib_with(|cib| cib.others.force_on_me = true);
@@ -129,6 +141,13 @@ fn an_etcd_that_waits_for_a_majority_is_not_restarted() {
         let plan = first(Request::Monitor, &three.clone().after(elapsed_ms));
         assert_eq!((&plan.effects[..], exit(&plan)), (&[][..], Some(Exit::Success)), "{plan:?}");
     }
+    let fails = post_stop(three.clone().peer_is(PeerNode::Online, PeerAgent::Stopped));
+    let fails = fails.with_peer_record(history(PEER, &[ME, PEER, GUEST], &[]));
+    assert_eq!(
+        first(Request::Notify, &fails).effects,
+        [],
+        "the peer's etcd broke down before this node remembered three"
+    );
     let hangs = Evidence { own_leaderless: Fact::Unknown("no answer".to_owned()), ..three };
     let hangs = hangs.cib_with(|cib| cib.own_record = Some(record(history(ME, &[ME, PEER, GUEST], &[]))));
     assert_eq!(exit(&first(Request::Monitor, &hangs.after(60_000))), Some(Exit::Retriable));
@@ -174,8 +193,22 @@ fn what_three_acknowledged_is_no_proof_for_two() {
         "its leader acknowledges without it"
     );
     assert_eq!(follows(&two, leads(&two, 1000)), Remembered::OneOfTwo);
+    let removes_itself = Etcd { leader: Some(GUEST), ..leads(&two, 1000) };
+    assert_eq!(
+        follows(&two, removes_itself),
+        Remembered::Nobody,
+        "its leader is a third one, which may have acknowledged more"
+    );
     let three = named(at_rest().running(Fact::Known(etcd(ME, Some(GUEST), &[ME, PEER, GUEST], &[])))).seen_voting();
     assert_eq!(remembered(&first(Request::Monitor, &three)), Remembered::AmongMany, "whoever leads");
+    let new = Evidence { boot_memory: Fact::Absent, ..three.clone() };
+    assert_eq!(remembered(&first(Request::Monitor, &new)), Remembered::AmongMany, "whatever it holds");
+    let unclaimed = three.cib_with(|cib| cib.own_record = Some(record(history(ME, &[ME, PEER], &[]))));
+    let plan = first(Request::Monitor, &unclaimed);
+    assert!(
+        matches!(plan.effects[..], [.., Effect::PublishRecord(_)]) && exit(&plan).is_none(),
+        "then it remembers: {plan:?}"
+    );
 }
 
 /// The voter that a plan remembers.
@@ -213,10 +246,49 @@ fn old_data_does_not_serve_with_a_third_vote() {
     let me = record(history(ME, &[ME, PEER, GUEST], &[]));
     let sole = PublishedState { lineage: forks(1, "node2"), ..record(history(PEER, &[PEER], &[])) };
     assert_eq!(answer(&me, &sole, &cluster(1)), ColdStart::FollowThePeer(Rule::PeerWentOnAlone));
+    let alone = record(history(ME, &[ME], &[]));
+    let many = PublishedState { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER, GUEST], &[])) };
+    assert_eq!(answer(&alone, &many, &cluster(1)), ColdStart::Refuse(Refusal::HistoriesSplit));
     let lost = ColdStart::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: 1 });
     assert_eq!(answer(&me, &record(DataDir::Blank), &cluster(1)), lost);
     let plainly = ColdStart::StartNormally(Rule::MoreThanTwoVoters);
     assert_eq!(answer(&me, &record(DataDir::Blank), &cluster(0)), plainly);
+}
+
+/// The peer was lost while the guest was being promoted: that is in this node's log, and nobody knows whether it is committed. The
+/// stand-in gives up, the restart finds three voters, and what was announced is no fork: whoever of the two comes back is to vote, or
+/// two of three nodes would wait for each other.
+#[test]
+fn what_was_announced_before_a_promotion_was_seen_is_called_off() {
+    let three = |me: u64| history(me, &[ME, PEER, GUEST], &[]);
+    let survivor = named(down(at_rest().seen_voting())).at_the_barrier();
+    let plan = decide(Request::Monitor, &Evidence { disk: Fact::Known(three(ME)), ..survivor }, &barrier());
+    let told = PublishedState { lineage: forks(1, "node1"), claims: true, ..record(three(ME)) };
+    let told = PublishedState { boot_id: "boot1".to_owned(), ..told };
+    assert_eq!(plan.effects, [Effect::PublishRecord(told), Effect::RunContainer(RunMode::Normally)]);
+
+    let said = PublishedState { lineage: forks(1, "node2"), claims: true, ..record(three(PEER)) };
+    let returns = |said: PublishedState, forks: Lineage| {
+        let evidence = at_rest().with_disk(three(ME)).peer_is(PeerNode::Online, PeerAgent::Active);
+        let evidence = evidence.cib_with(|cib| {
+            (cib.peer_record, cib.peer_lineage, cib.lineage) = (Some(said), Some(forks.clone()), forks);
+        });
+        first(Request::Start, &named(evidence))
+    };
+    assert!(starts_plainly(&returns(said.clone(), forks(1, "node2"))));
+    let before = PublishedState { disk: history(PEER, &[ME, PEER], &[GUEST]), ..said.clone() };
+    assert!(starts_plainly(&returns(before, forks(1, "node2"))), "the promotion is in this node's log only");
+    let cases = [
+        ("it is about to go on alone", PublishedState { nonce: Some(1), ..said.clone() }, 1),
+        ("it is the only voter", PublishedState { disk: history(PEER, &[PEER], &[]), ..said.clone() }, 1),
+        ("this node does not", PublishedState { disk: history(PEER, &[PEER, GUEST], &[]), ..said.clone() }, 1),
+        ("it is of an earlier fork", said, 2),
+    ];
+    for (name, said, count) in cases {
+        let refused = returns(said, forks(count, "node2")).because;
+        let is_refused = matches!(refused, Reason::Refused { refusal: Refusal::PeerWentOnWithoutUs { .. }, .. });
+        assert!(is_refused, "{name}: {refused:?}");
+    }
 }
 
 /// Both nodes were blank or whole when they were lost with the guest alive: whoever has a voter's data starts plainly.
@@ -262,6 +334,11 @@ fn the_guest_is_no_stranger_and_gives_way_to_a_peer_that_returns() {
     };
     assert_eq!(joins(Some(guest())), [Effect::RemoveMember { id: GUEST, via: Via::Peer }]);
     assert!(matches!(joins(None).first(), Some(Effect::AddLearner { .. })));
+    // From etcd 3.6 on there may be room for two.
+    let mut both = etcd(PEER, Some(PEER), &[PEER], &[GUEST, ME]);
+    both.members.iter_mut().filter(|member| member.id == ME).for_each(|member| member.name.clear());
+    let listed = named(Evidence { peer_etcd: Fact::Known(both), ..at_rest() }.with_disk(DataDir::Blank));
+    assert!(!changes(&first(Request::Start, &listed)));
 }
 
 /// The peer's disk was lost: this node and the guest vote, and the peer gets its place beside them.
@@ -276,6 +353,9 @@ fn a_peer_is_listed_beside_the_guest_and_stays_named() {
     let listed = Effect::AddLearner { peer_url: "https://node2:2380".to_owned(), via: Via::Own };
     assert_eq!(first(Request::Notify, &returns).effects.first(), Some(&listed));
     assert_eq!(first(Request::Notify, &unnamed(returns)).effects.first(), None, "two voters are the pair's");
+    let leads = Evidence { peer_etcd: Fact::Absent, ..sole(&[]).announced() };
+    let because = first(Request::Monitor, &leads).because;
+    assert!(matches!(because, Reason::Running(_)), "the guest follows it: {because:?}");
     let waits = sole(&[PEER]).cib_with(|cib| cib.learner_node = Some("node2".to_owned()));
     assert!(!first(Request::Monitor, &waits).effects.contains(&Effect::SetLearner(None)));
 }

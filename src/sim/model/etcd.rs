@@ -105,9 +105,9 @@ pub fn leader(world: &World) -> Option<usize> {
     (0..2).find(|n| world.nodes[*n].etcd == Run::Leader)
 }
 
-/// True if there is a leader whose cluster has a learner.
+/// True if there is a leader whose cluster has a learner on one of the nodes.
 pub fn has_learner(sim: &Sim, world: &World) -> bool {
-    leader(world).is_some_and(|n| applied(sim, world, n).learners != 0)
+    leader(world).is_some_and(|n| applied(sim, world, n).learners & !bit(GUEST) != 0)
 }
 
 /// True if etcd has something to do that takes less time than any wait of the agent.
@@ -202,7 +202,12 @@ fn may_replicate(sim: &Sim, world: &World) -> bool {
         && leads.log == other.log
         && (leads.commit == leads.len(&sim.logs) || !conf.votes(other.mid));
     // With a third voter, what a former leader alone has may have to give way.
-    conf.lists(other.mid) && !is_current && (conf.votes(GUEST) || is_prefix(sim, *other, *leads))
+    conf.lists(other.mid) && !is_current && (has_had_a_guest(sim, world) || is_prefix(sim, *other, *leads))
+}
+
+/// Whether the guest votes by either log: only then may each log have entries of its own.
+fn has_had_a_guest(sim: &Sim, world: &World) -> bool {
+    (0..2).any(|n| newest(sim, world, n).votes(GUEST))
 }
 
 /// The leader's entries reach the other member, which joins it or goes on following it.
@@ -276,16 +281,25 @@ fn may_be_elected(sim: &Sim, world: &World, n: usize) -> bool {
     if !matches!(me.etcd, Run::Fresh | Run::Leaderless) {
         return false;
     }
-    let conf = applied(sim, world, n);
+    let conf = elects(sim, world, n);
     conf.votes(me.data.mid)
         && (conf.has_one_voter() || gets_the_peers_vote(sim, world, n, conf) || gets_the_guests_vote(world, n, conf))
 }
 
+/// The members that elect `n`: those that it has applied. A guest that knows its promotion to be committed leads with the vote of a
+/// member that has that only in its log, and tells it; here that member leads in its place.
+fn elects(sim: &Sim, world: &World, n: usize) -> Conf {
+    let is_known = (0..2).any(|n| applied(sim, world, n).votes(GUEST));
+    let newest = newest(sim, world, n);
+    if is_known && has_the_guest(world, newest) { newest } else { applied(sim, world, n) }
+}
+
 fn gets_the_peers_vote(sim: &Sim, world: &World, n: usize, conf: Conf) -> bool {
     let (me, other) = (&world.nodes[n], &world.nodes[1 - n]);
-    // Of two logs with entries of their own the one is newer that has what was committed.
-    let is_newer =
-        || conf.votes(GUEST) && !is_prefix(sim, me.data, other.data) && what_the_guest_knows(sim, world, n).is_none();
+    // Of two logs with entries of their own the one is newer that has what was committed; between two voters, by a stand-in's vote.
+    let lacks = || world.acked & other.data.newest(&sim.logs).writes & !me.data.newest(&sim.logs).writes;
+    let has_more = || if conf.votes(GUEST) { what_the_guest_knows(sim, world, n).is_none() } else { lacks() == 0 };
+    let is_newer = || has_had_a_guest(sim, world) && !is_prefix(sim, me.data, other.data) && has_more();
     world.link
         && matches!(other.etcd, Run::Fresh | Run::Leaderless)
         && conf.votes(other.data.mid)
@@ -303,7 +317,7 @@ pub fn elect(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     if !may_be_elected(sim, world, n) {
         return false;
     }
-    let conf = applied(sim, world, n);
+    let conf = elects(sim, world, n);
     let by_the_peer = !conf.has_one_voter() && gets_the_peers_vote(sim, world, n, conf);
     let by_the_guest = has_the_guest(world, conf);
     if let Some(entries) = what_the_guest_knows(sim, world, n).filter(|_| by_the_guest && !by_the_peer) {

@@ -1,5 +1,6 @@
 //! The initial states of a search, and what counts as a good state to end in.
 
+use super::answers::mids as mids_of;
 use super::etcd;
 use super::log::{Conf, Data, Entry, GUEST, Mid, bit, first_mid};
 use super::view::THIS_BOOT;
@@ -23,12 +24,23 @@ pub enum Beginning {
     /// Two voters and the guest; node1 leads, or node2.
     Guest,
     GuestSecondLeads,
+    /// Two voters, and the promotion of the guest in the log of node1, which leads, or of node2.
+    GuestPromoted,
+    GuestPromotedSecondLeads,
 }
 
 impl Beginning {
     /// Each of them.
-    pub const ALL: [Self; 6] =
-        [Self::Voters, Self::SecondLeads, Self::Blank, Self::Parted, Self::Guest, Self::GuestSecondLeads];
+    pub const ALL: [Self; 8] = [
+        Self::Voters,
+        Self::SecondLeads,
+        Self::Blank,
+        Self::Parted,
+        Self::Guest,
+        Self::GuestSecondLeads,
+        Self::GuestPromoted,
+        Self::GuestPromotedSecondLeads,
+    ];
 
     /// The first line of a scenario.
     pub fn text(self) -> &'static str {
@@ -39,6 +51,8 @@ impl Beginning {
             Self::Parted => "begin with two histories",
             Self::Guest => "begin with a guest",
             Self::GuestSecondLeads => "begin with a guest, and node2 leads",
+            Self::GuestPromoted => "begin with a guest that is being promoted",
+            Self::GuestPromotedSecondLeads => "begin with a guest that is being promoted, and node2 leads",
         }
     }
 
@@ -53,8 +67,10 @@ impl Beginning {
             Self::Blank => blank(sim),
             Self::Parted => parted(sim),
             Self::Guest => with_guest(sim),
-            Self::GuestSecondLeads => {
-                let world = with_guest(sim);
+            Self::GuestPromoted => promoting_the_guest(sim),
+            Self::GuestSecondLeads | Self::GuestPromotedSecondLeads => {
+                let first = if self == Self::GuestSecondLeads { Self::Guest } else { Self::GuestPromoted };
+                let world = first.world(sim);
                 rename::renamed(sim, &world, &Renaming::swap())
             }
         }
@@ -63,19 +79,26 @@ impl Beginning {
 
 /// Two voters with a leader, and Pacemaker at rest.
 pub fn healthy(sim: &mut Sim) -> World {
-    voting(sim, &[first_mid(0), first_mid(1)])
+    voting(sim, &[first_mid(0), first_mid(1)], 0)
 }
 
 /// The same with a third voter, outside of the pair.
 pub fn with_guest(sim: &mut Sim) -> World {
-    World { guest: true, ..voting(sim, &[first_mid(0), first_mid(1), GUEST]) }
+    World { guest: true, ..voting(sim, &[first_mid(0), first_mid(1), GUEST], 0) }
 }
 
-/// `mids` vote, first those of the two nodes.
-fn voting(sim: &mut Sim, mids: &[Mid]) -> World {
+/// Two voters whose leader has just been asked to make the guest the third one.
+pub fn promoting_the_guest(sim: &mut Sim) -> World {
+    let mut world = World { guest: true, ..voting(sim, &[first_mid(0), first_mid(1)], bit(GUEST)) };
+    world.nodes[0].data.append(&mut sim.logs, Entry::Promote(GUEST));
+    world
+}
+
+/// `mids` vote, first those of the two nodes, and `learners` learn.
+fn voting(sim: &mut Sim, mids: &[Mid], learners: u16) -> World {
     let voters = mids.iter().fold(0, |voters, mid| voters | bit(*mid));
     let among_many = mids.len() > 2;
-    let conf = Conf { voters, learners: 0, started: voters };
+    let conf = Conf { voters, learners, started: voters | learners };
     let log = sim.logs.id(vec![Entry::Base { writes: HISTORY, conf }]);
     let mut world = World { acked: HISTORY, ..blank(sim) };
     for n in 0..2 {
@@ -91,7 +114,7 @@ fn voting(sim: &mut Sim, mids: &[Mid]) -> World {
             last_index: 0,
             commit_index: 0,
             voters: mids.iter().copied().map(u64::from).collect(),
-            learners: std::collections::BTreeSet::new(),
+            learners: mids_of(learners).map(u64::from).collect(),
             has_left: false,
             database_ahead: None,
             damage: Vec::new(),

@@ -1,13 +1,15 @@
 //! A stand-in in the model: what its vote, its removal of the dead member, and its end make of etcd.
 
 use super::etcd::{append, applied};
-use super::log::Entry;
+use super::log::{Entry, GUEST};
 use super::world::{Run, World};
 use crate::sim::Sim;
 
-/// A stand-in gives `n` the vote that it lacks. What the leader sends from then on is acknowledged: all of its log is committed.
-pub(super) fn vote(world: &mut World, n: usize) {
-    if world.nodes[n].etcd == Run::Leaderless {
+/// A stand-in gives `n` the vote that it lacks. What the leader sends from then on is acknowledged: all of its log is committed. It gives
+/// up where a promotion is in that log which nobody knows to be committed.
+pub(super) fn vote(sim: &Sim, world: &mut World, n: usize) {
+    let hides_a_voter = world.nodes[n].data.newest(&sim.logs).conf.votes(GUEST) && !applied(sim, world, n).votes(GUEST);
+    if world.nodes[n].etcd == Run::Leaderless && !hides_a_voter {
         world.nodes[n].etcd = Run::Leader;
     }
 }

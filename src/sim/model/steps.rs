@@ -319,7 +319,7 @@ impl Step {
             Self::StandInVotes => {
                 let has_moved = world.nodes[n].led && sim.mutant != Mutant::TermNotLookedAt;
                 if !has_moved {
-                    stand_in::vote(world, n);
+                    stand_in::vote(sim, world, n);
                 }
             }
             Self::StandInRemoves => stand_in::remove_the_dead(sim, world, n),

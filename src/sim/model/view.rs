@@ -127,13 +127,13 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
             (false, true) => answer(sim, world, 1 - me),
         },
         blind: *blind,
-        leaderless: (peer_is_gone || remembers_many(sim, *memory)).then(|| told(sim, world, me, *led)).flatten(),
+        leaderless: (peer_is_gone || remembers_others(sim, *memory)).then(|| told(sim, world, me, *led)).flatten(),
     }
 }
 
-/// Whether this boot saw it vote among three or more: then it is asked without a leader, too.
-fn remembers_many(sim: &Sim, memory: Id) -> bool {
-    sim.memories.get(memory).voter.as_ref().is_some_and(|voter| voter.among_many)
+/// Whether this boot saw it vote beside others: then it is asked without a leader, too, as there may be three by now.
+fn remembers_others(sim: &Sim, memory: Id) -> bool {
+    sim.memories.get(memory).voter.as_ref().is_some_and(|voter| !voter.sole)
 }
 
 /// Drops what Pacemaker says about this node itself, as [`cib`] does not report it.
@@ -308,7 +308,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
 /// listed.
 fn listed_learner(own: Heard) -> Option<NodeName> {
     let Heard::Etcd { conf, .. } = own else { return None };
-    mids(conf.learners).next().map(|mid| NAMES[log::node_of(mid)].to_owned())
+    mids(conf.learners).find_map(|mid| NAMES.get(log::node_of(mid))).map(|name| (*name).to_owned())
 }
 
 /// The cluster property, which stays.

@@ -53,6 +53,11 @@ pub(super) fn overlook_the_guest(evidence: &mut Evidence) {
     });
 }
 
+/// As if the peer were about to go on alone, whatever it has said since.
+pub(super) fn carry_out_what_was_called_off(evidence: &mut Evidence) {
+    bend_cib(evidence, |cib| cib.peer_record.iter_mut().for_each(|record| record.nonce = Some(0)));
+}
+
 pub(super) fn forge_memory(evidence: &mut Evidence) {
     if let (Fact::Absent, Fact::Known(DataDir::Present(history))) = (&evidence.boot_memory, &evidence.disk) {
         let lineage = evidence.own_lineage().unwrap_or_default();

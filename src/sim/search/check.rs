@@ -134,7 +134,11 @@ impl All {
         }
         let name = |(what, told): (Move, bool)| if told == is_told_mirrored { what } else { what.of_the_other() };
         let is_blank = first.nodes.iter().all(|node| node.data.is_blank());
+        // Its promotion is not in each log yet.
+        let is_promoted = first.nodes[0].data.log != first.nodes[1].data.log;
         let begin = match (is_blank, etcd::have_parted(sim, &first), is_told_mirrored) {
+            (false, false, false) if first.guest && is_promoted => Beginning::GuestPromoted,
+            (false, false, true) if first.guest && is_promoted => Beginning::GuestPromotedSecondLeads,
             (false, false, false) if first.guest => Beginning::Guest,
             (false, false, true) if first.guest => Beginning::GuestSecondLeads,
             (true, _, _) => Beginning::Blank,
@@ -241,6 +245,9 @@ fn beginnings(sim: &mut Sim) -> Vec<World> {
     let blank = initial_states::blank(sim);
     let is_blank = sim.bounds.blank;
     let parted = sim.bounds.chooses.then(|| initial_states::parted(sim));
-    let all = [Some(healthy), is_blank.then_some(blank), parted];
+    // That is an operator's action, and counts as a fault.
+    let faults = sim.bounds.faults.checked_sub(1).filter(|_| sim.bounds.guest);
+    let promoting = faults.map(|faults| World { faults, ..initial_states::promoting_the_guest(sim) });
+    let all = [Some(healthy), is_blank.then_some(blank), parted, promoting];
     all.into_iter().flatten().collect()
 }

@@ -216,7 +216,8 @@ impl<'a> Worker<'a> {
             initial_states::is_good(&self.sim, root),
             initial_states::needs_a_human(&self.sim, root),
         );
-        self.share.take_all(&[Parcel { state, digest, from: NOWHERE, spent: 0, is_free: false, good, overridden }]);
+        let spent = self.sim.bounds.faults - root.faults;
+        self.share.take_all(&[Parcel { state, digest, from: NOWHERE, spent, is_free: false, good, overridden }]);
     }
 
     /// States with fewer faults come first, and among these the ones that are reached in fewer steps.
