@@ -10,11 +10,11 @@ pub(crate) const SKIP_NOTE_SYNC: &str = "/etc/tandem/test-skip-note-sync";
 /// What is appended to etcd's log is not synced.
 pub(crate) const SKIP_WAL_SYNC: &str = "/etc/tandem/test-skip-wal-sync";
 
-/// `what` is in its place and not synced, where the lab asks for that. The next thing that anybody syncs would take it along, so nothing
-/// follows for a while in which the lab may cut the power.
-pub(crate) fn left_unsynced(fault: &str, what: &str) {
+/// What `fault` is about is in its place and not synced, where the lab asks for that. The next thing that anybody syncs would take it
+/// along, so nothing follows for a while in which the lab may cut the power.
+pub(crate) fn left_unsynced(fault: &str) {
     if is_on(fault) {
-        log::warn!("{what} is written, and not synced");
+        log::warn!("{fault}: it is written, and not synced");
         let _ =
             crate::clock::Deadline::after(std::time::Duration::from_secs(3)).sleep(std::time::Duration::from_secs(3));
     }

@@ -41,7 +41,7 @@ impl Written {
     /// would take along what was not synced.
     fn told_by(self) -> &'static str {
         match self {
-            Self::Note => "the note is written, and not synced",
+            Self::Note => "test-skip-note-sync: it is written, and not synced",
             Self::Log => ADVANCED,
         }
     }
