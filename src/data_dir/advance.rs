@@ -77,6 +77,7 @@ fn inspect(dir: &Path) -> Result<Box<Whole>, Error> {
         Some(Reading::Whole(whole))
             if whole.history.is_voter()
                 && whole.pending_snapshot.is_none()
+                && !whole.may_remove
                 && whole.history.database_ahead.is_none() =>
         {
             Ok(whole)
@@ -113,6 +114,9 @@ fn why_not(dir: &Path, reading: Option<Reading>) -> String {
                 "has left the cluster, so others may have gone on without it"
             } else if !history.is_voter() {
                 "is no voter, so it may lack acknowledged writes"
+            } else if whole.may_remove {
+                // To advance over that would be to remove it.
+                "is one of three voters or more, one of whom is about to be removed, so the others decide"
             } else {
                 // With a higher commit index it would count, though what it replaces is still in the log.
                 "was taking over a snapshot from the leader when it stopped, so its log may be out of date"

@@ -34,6 +34,8 @@ pub(super) struct Whole {
     /// The index of a snapshot that the WAL records but does not vouch for yet, as it lies between what is committed
     /// and the end of the log: this member was taking it over from the leader when it stopped.
     pub(super) pending_snapshot: Option<u64>,
+    /// Whether the log removes one of three or more voters, who is counted as long as that is not committed.
+    pub(super) may_remove: bool,
 }
 
 impl Whole {
@@ -70,10 +72,11 @@ fn try_read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, Stop> {
     let log = Log::read(wals, &snapshot)?;
     let metadata = log.verify(&snapshot)?;
     let (state, end, torn) = (log.state, log.end.clone(), log.torn.clone());
-    let history = log.into_history(&snapshot, &metadata, damage);
+    let (membership, may_remove) = log.membership(&snapshot);
+    let history = log.into_history(membership, &snapshot, &metadata, damage);
     let pending_snapshot = above.iter().map(|snapshot| snapshot.index).find(|index| *index <= history.last_index);
     let snapshot_index = snapshot.index;
-    Ok(Reading::Whole(Box::new(Whole { history, state, end, torn, snapshot_index, pending_snapshot })))
+    Ok(Reading::Whole(Box::new(Whole { history, state, end, torn, snapshot_index, pending_snapshot, may_remove })))
 }
 
 /// The snapshots that the WAL vouches for, as they are not above what is committed; and those that it only records.
@@ -234,16 +237,30 @@ impl Log {
         decode(metadata.clone(), "the metadata")
     }
 
-    fn into_history(self, snapshot: &Loaded, metadata: &Metadata, damage: Vec<String>) -> History {
+    /// Who is in it, and whether somebody may have been removed besides.
+    fn membership(&self, snapshot: &Loaded) -> (Membership, bool) {
         let mut membership = snapshot.membership.clone();
+        let mut may_remove = false;
         for (index, change) in &self.changes {
             // Of three voters a leader that was cut off has a removal in its log that the other two never see, who go on with
             // all three. Of two, nobody goes on without this log.
             let is_certain = *index <= self.state.commit || membership.voters.len() < 3;
             if is_certain || !change.removes() {
                 membership.apply(change);
+            } else {
+                may_remove = true;
             }
         }
+        (membership, may_remove)
+    }
+
+    fn into_history(
+        self,
+        membership: Membership,
+        snapshot: &Loaded,
+        metadata: &Metadata,
+        damage: Vec<String>,
+    ) -> History {
         let me = metadata.node_id;
         let Membership { voters, learners, removed, .. } = membership;
         // A snapshot without this member can only be one from after its removal: Raft takes none from before it joined.
