@@ -118,7 +118,11 @@ impl Survivor {
 
     /// Stands in, with the looks anew that a caller has.
     pub(crate) fn stand_in(&self) -> Taken {
-        self.looking_anew(|wish| peer::stand_in(&self.place, wish, WITHIN)).unwrap_or_else(|error| panic!("{error}"))
+        self.try_to_stand_in().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    pub(crate) fn try_to_stand_in(&self) -> Result<Taken, GivenUp> {
+        self.looking_anew(|wish| peer::stand_in(&self.place, wish, WITHIN))
     }
 
     /// Stands in up to the end of `step`.
