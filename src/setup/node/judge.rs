@@ -1,6 +1,6 @@
 //! Whether two machines may become this cluster: every fault of both, a sentence each. Pure.
 
-use super::look::{VERSION_WITHIN, is_called};
+use super::look::{ANSWERS_WITHIN, is_called};
 use super::ports::{Port, ways_to_open};
 use super::{Cib, Corosync, Data, Facts};
 use crate::setup::description::{Description, Node};
@@ -94,7 +94,7 @@ fn itself(found: &mut Judgement, node: &Node, facts: &Facts) {
         match facts.versions.get(program).and_then(Option::as_deref) {
             None => found.fault(format!(
                 "{name}: {program} is not installed, or does not say its version within {} s: install {program} {wanted} or newer there",
-                VERSION_WITHIN.as_secs()
+                ANSWERS_WITHIN.as_secs()
             )),
             Some(version) if is_older(version, least) => {
                 found.fault(format!("{name}: {program} is {version}: install {wanted} or newer there"));

@@ -12,8 +12,8 @@ use crate::setup::corosync_conf;
 use crate::setup::description::{Description, Node};
 
 const CIB: &str = "/var/lib/pacemaker/cib/cib.xml";
-/// pcs is a Python program, which takes an emulated machine half a minute where its services start beside it.
-pub(super) const VERSION_WITHIN: Duration = Duration::from_secs(90);
+/// What is asked here: pcs is a Python program, which takes an emulated machine half a minute where its services start beside it.
+pub(super) const ANSWERS_WITHIN: Duration = Duration::from_secs(90);
 /// What is asked for its version, and how.
 const PROGRAMS: [(&str, &str, &str); 4] = [
     ("pacemaker", "pacemakerd", "--version"),
@@ -27,7 +27,7 @@ pub fn look(programs: &Programs, description: &Description, node: &Node) -> Fact
     let conf = corosync::configuration(Path::new(corosync_conf::PATH));
     let is_in_it = conf == Corosync::Cluster(description.cluster.clone());
     let version = |(name, program, option): (&str, &str, &str)| {
-        let said = programs.run(program, &[option], VERSION_WITHIN).ok().filter(|output| output.code == 0);
+        let said = programs.run(program, &[option], ANSWERS_WITHIN).ok().filter(|output| output.code == 0);
         (name.to_owned(), said.and_then(|output| number(&output.stdout)))
     };
     Facts {
@@ -59,7 +59,7 @@ fn strangers(programs: &Programs, address: IpAddr, is_in_the_cluster: bool) -> V
 
 /// After a boot, or a start that another call has asked for, a unit listens before systemd says that it is active.
 fn runs(programs: &Programs, unit: &str) -> bool {
-    let said = programs.run("systemctl", &["is-active", unit], VERSION_WITHIN);
+    let said = programs.run("systemctl", &["is-active", unit], ANSWERS_WITHIN);
     said.is_ok_and(|output| output.code == 0 || output.stdout.trim() == "activating")
 }
 

@@ -128,8 +128,8 @@ pub fn configure(tree: &Path, blank: Option<Blank>) -> Result<()> {
         Some(Blank::Debian) => Ok(()),
         Some(Blank::Rpm) => {
             systemctl("disable", blank::ENABLED)?;
-            let files = blank::CONFIGURED.iter().map(|path| tree.join("etc").join(path)).filter(|path| path.exists());
-            Ok(files.into_iter().try_for_each(fs::remove_file)?)
+            let paths = blank::CONFIGURED.iter().map(|path| tree.join("etc").join(path));
+            Ok(paths.filter(|path| path.exists()).try_for_each(fs::remove_file)?)
         }
     }
 }
