@@ -14,13 +14,16 @@ use crate::decide::timing::LAUNCH_NEEDS_MS;
 use crate::etcd::blocking;
 use crate::etcd::client::{Answer, Endpoint};
 use crate::pace::Question;
-use crate::pacemaker::cib;
+use crate::pacemaker::{cib, erased};
 use crate::podman::process;
 use crate::resource::context::Context;
 use crate::state_file;
 
 /// A look that takes less leaves no wait without several of them.
 const SLOW_LOOK: Duration = Duration::from_secs(1);
+/// How long a record may take from the attribute manager to the CIB: some ten milliseconds where nobody is slow.
+const LOOKS_FOR_THE_RECORD: u8 = 10;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// Looks at everything that a decision may rest on.
 pub fn observe(context: &Context) -> Evidence {
@@ -93,7 +96,7 @@ fn millis(duration: Duration) -> u64 {
 fn living_sources(context: &Context, boot_memory: &Fact<BootMemory>) -> (Answer, Answer, Fact<Cib>) {
     std::thread::scope(|scope| {
         let own = scope.spawn(|| own_etcd(context));
-        let cib = query_cib(context);
+        let cib = query_cib(context, boot_memory);
         let peer = peer_etcd(context, &cib);
         let own = own.join().unwrap_or_else(|_| Fact::Unknown("the observer failed".to_owned()).into());
         let own = if is_behind(&own.etcd, &peer.etcd) && !remembers_a_voter(context, boot_memory) {
@@ -144,7 +147,30 @@ fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
     ask(context, Question::PeerEtcd, endpoint)
 }
 
-fn query_cib(context: &Context) -> Fact<Cib> {
+/// This node's replica of the CIB. A boot that remembers a voter has published its record: where that is missing, Pacemaker may have
+/// erased it, and can write it again.
+fn query_cib(context: &Context, boot_memory: &Fact<BootMemory>) -> Fact<Cib> {
+    let cib = ask_for_the_cib(context);
+    let is_of_this_boot = |memory: &BootMemory| memory.boot_id == context.boot_id && memory.voter.is_some();
+    let lacks_record = |cib: &Fact<Cib>| cib.known().is_some_and(|cib| cib.own_record.is_none());
+    if !context.acts || !lacks_record(&cib) || !boot_memory.known().is_some_and(is_of_this_boot) {
+        return cib;
+    }
+    if !erased::restore_record(&context.programs, &context.me.name).unwrap_or(false) {
+        return cib;
+    }
+    log::info!("this node's record was gone from the CIB: its attribute manager, which has it, writes it again");
+    for _ in 0..LOOKS_FOR_THE_RECORD {
+        let again = ask_for_the_cib(context);
+        if !lacks_record(&again) {
+            return again;
+        }
+        clock::sleep(BETWEEN_LOOKS);
+    }
+    cib
+}
+
+fn ask_for_the_cib(context: &Context) -> Fact<Cib> {
     let peer = context.peer.as_ref().map(|peer| peer.name.as_str());
     match cib::query(&context.programs, &context.resource, &context.me.name, peer) {
         Ok(cib) => Fact::Known(cib),

@@ -6,6 +6,7 @@ pub mod by_hand;
 pub mod cib;
 pub mod duration;
 pub(crate) mod element;
+pub mod erased;
 pub mod exit_code;
 pub mod fence_options;
 pub mod fence_update;

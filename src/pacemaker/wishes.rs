@@ -14,9 +14,12 @@ use crate::decide::evidence::Others;
 
 /// Takes out the wishes that Pacemaker's attribute manager does not have. It is asked only where the CIB shows one.
 pub(super) fn keep_live(programs: &Programs, others: Others, node: &str, peer: Option<&str>) -> Result<Others, Error> {
-    keep(others, node, peer, |attribute| {
-        nodes_in(run(programs, "attrd_updater", &["--query", "--all", "--name", attribute]))
-    })
+    keep(others, node, peer, |attribute| nodes_with(programs, attribute))
+}
+
+/// For which nodes the attribute manager has a value.
+pub(super) fn nodes_with(programs: &Programs, attribute: &str) -> Result<Vec<String>, Error> {
+    nodes_in(run(programs, "attrd_updater", &["--query", "--all", "--name", attribute]))
 }
 
 /// `nodes_with` tells for which nodes the attribute manager has a value.

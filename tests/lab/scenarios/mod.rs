@@ -3,6 +3,7 @@
 mod agent_killed;
 mod alarm;
 mod all_returns_at_once;
+mod attributes;
 mod auth_enabled;
 mod bmc_refuses;
 mod both_etcds_killed;
@@ -59,9 +60,7 @@ mod rolling_upgrade;
 mod setup;
 mod shutdown_then_partition;
 mod slow_machine;
-mod stale_attributes;
 pub mod steps;
-mod stuck_attributes;
 mod survivor_etcd_killed_too;
 mod table;
 mod takeover;

@@ -30,6 +30,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
         knowing::SCENARIOS,
         SCENARIOS,
         parameters_change::SCENARIOS,
+        attributes::SCENARIOS,
         setup::SCENARIOS,
         certs::SCENARIOS,
         member::SCENARIOS,
@@ -196,12 +197,6 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .nightly(),
     scenario("cib_hangs", "Pacemaker's CIB hangs: a stop ends etcd all the same, and in time", cib_hangs::run)
         .nightly(),
-    scenario("stale_attributes", "attributes of another time are left by hand", stale_attributes::run),
-    scenario(
-        "stuck_attributes",
-        "a node leaves, and Pacemaker up to 3.0.1 puts its attributes back into the CIB: nobody believes them",
-        stuck_attributes::run,
-    ),
     scenario("partition", "the hosts lose each other: one fences the other, never do both take writes", partition::run),
     scenario(
         "partition_without_fencing",

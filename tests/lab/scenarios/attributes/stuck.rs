@@ -4,12 +4,12 @@
 
 use std::time::Duration;
 
-use super::steps;
 use crate::check;
 use crate::cluster;
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::pacemaker;
+use crate::scenarios::steps;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
@@ -23,7 +23,7 @@ const A_FEW_MONITORS: Duration = Duration::from_secs(15);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let logs = NODES.map(|node| steps::log_length(lab, node));
-    let mut writers = super::writing(lab)?;
+    let mut writers = crate::scenarios::writing(lab)?;
     let record = cluster::attribute(lab, STAYS, "reboot", "etcd_record");
     let record = record.ok_or_else(|| format!("{STAYS} has published nothing"))?;
     pacemaker::end(lab, LEAVES)?;
@@ -49,7 +49,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     steps::wait_alone(lab, STAYS)?;
     take_away(lab)?;
     steps::standby(lab, LEAVES, false)?;
-    super::ends_well(lab, &mut writers)?;
+    crate::scenarios::ends_well(lab, &mut writers)?;
     steps::nothing_forced(lab, logs)
 }
 

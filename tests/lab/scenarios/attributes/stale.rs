@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use super::steps;
 use crate::cluster::{self, ETCD_CLONE};
 use crate::host;
 use crate::node::NODES;
 use crate::pcs;
+use crate::scenarios::steps;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
@@ -30,12 +30,12 @@ const ATTRIBUTES: &[(&str, &str, &str)] = &[
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let before = steps::members(lab)?;
     let logs = NODES.map(|node| steps::log_length(lab, node));
-    let mut writers = super::writing(lab)?;
+    let mut writers = crate::scenarios::writing(lab)?;
     pcs::run(lab, NODES[0], &["resource", "disable", ETCD_CLONE])?;
     steps::wait_stopped(lab, &NODES)?;
     leave(lab)?;
     pcs::run(lab, NODES[0], &["resource", "enable", ETCD_CLONE])?;
-    super::ends_well(lab, &mut writers)?;
+    crate::scenarios::ends_well(lab, &mut writers)?;
     steps::same_members(lab, before)?;
     steps::nothing_forced(lab, logs)?;
     put_right(lab)?;

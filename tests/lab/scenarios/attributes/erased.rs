@@ -1,0 +1,45 @@
+//! The survivor's record is erased from the CIB while its peer, which lost power, is fenced. So does the controller of a machine that
+//! stood still and goes on, right before it is fenced: the survivor has the record written again, and goes on.
+
+use std::time::Duration;
+
+use crate::check;
+use crate::etcd;
+use crate::host;
+use crate::node::Node;
+use crate::scenarios::steps;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    let lost = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    let survivor = lost.other();
+    let mut writers = crate::scenarios::writing(lab)?;
+    crate::redundant::wait(lab)?;
+    // It does not come back: what the survivor lacks nobody brings.
+    lab.set("boot-delay", "3600")?;
+    steps::cut(lab, lost)?;
+    // The attribute manager that writes for both may have been the lost node's; its successor writes all that it has. No etcd has a
+    // leader now, so nobody publishes anything either.
+    steps::wait_peer_gone(lab, survivor)?;
+    std::thread::sleep(Duration::from_millis(300));
+    erase(lab, survivor)?;
+    let took_over = steps::wait_write(&writers, Duration::from_secs(120));
+    steps::on(lab, lost, wish.boot_delay)?;
+    crate::scenarios::ends_well(lab, &mut writers)?;
+    took_over.map(drop)
+}
+
+/// An attribute manager writes again what anybody else deletes, but not what a controller does: 'cibadmin' says that it is one.
+fn erase(lab: &Lab, node: Node) -> Result<()> {
+    let place = format!("//node_state[@uname='{node}']/transient_attributes");
+    let script = format!(
+        "sed 's/cibadmin/crmd\\x00\\x00\\x00\\x00/g' \"$(command -v cibadmin)\" > /run/erase && chmod +x /run/erase && \
+         /run/erase --delete --xpath \"{place}\" && cibadmin --query --xpath \"{place}\" 2>&1 | grep -c etcd_record"
+    );
+    let left = host::said(lab, node, &["sh", "-c", &script]);
+    check::must("the record is erased", left, |count| count.trim() == "0")?;
+    lab.event(&format!("the transient attributes of {node} are erased from the CIB"));
+    Ok(())
+}
