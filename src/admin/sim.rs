@@ -136,7 +136,7 @@ pub(super) struct Check {
     #[arg(long, help = "Begins with a third voter outside of the pair, which may be lost (etcd_guest)")]
     #[arg(conflicts_with_all = ["blank", "disks", "damage", "choose"])]
     guest: bool,
-    /// Lets a look of an agent not find something out: the CIB, its note, its data, its container, an etcd
+    /// Lets a look of an agent not find something out: the CIB, its note, its data, its container, an etcd; and Pacemaker erase a record
     #[arg(long)]
     hide: bool,
     #[arg(long, help = "Lets no survivor go on without a restart (recovery=restart)")]

@@ -46,7 +46,8 @@ pub struct Bounds {
     pub stand_ins: bool,
     /// Whether there is a third voter, outside of the pair (`etcd_guest`), which may be lost and come back.
     pub guest: bool,
-    /// Whether a look may not find something out: the CIB, the note, the data, the container, either etcd.
+    /// Whether a look may not find something out: the CIB, the note, the data, the container, either etcd; and whether Pacemaker may
+    /// erase a node's record from the CIB.
     pub hides: bool,
 }
 

@@ -30,6 +30,10 @@ const KNOWN: &[(&str, &str)] = &[
         "a container's storage that a power cut has torn, as podman does not sync it; the agent makes the container anew",
     ),
     (
+        "Could not get executable for PID",
+        "as it stops, Pacemaker 3.0.0 looks up the program of a daemon of its own that has ended meanwhile",
+    ),
+    (
         "pcmk_delay_base: empty value in mapping",
         "Pacemaker 3.0.0 says so of every plain delay, and takes it all the same",
     ),

@@ -152,7 +152,8 @@ fn is_no_news(sim: &Sim, action: Action, plan: Id) -> bool {
 pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id) -> Result<bool, Violation> {
     let steps = sim.plans.get(plan);
     pacemaker::hear(world, n);
-    let was_blind = std::mem::take(&mut world.nodes[n].blind) != Blind::None;
+    let restores = view::restores(sim, world.nodes[n].memory) && pacemaker::restore(world, n);
+    let was_blind = std::mem::take(&mut world.nodes[n].blind) != Blind::None || restores;
     if steps.steps.is_empty() {
         return Ok(finish(sim, world, n, steps.then)? || was_blind);
     }

@@ -283,6 +283,7 @@ impl Step {
         match self {
             Self::Publish { record, bears_nonce } => {
                 world.nodes[n].led &= !bears_nonce;
+                world.nodes[n].erased = false;
                 pacemaker::write(world, n, |cib| cib.record[n] = record);
             }
             Self::PublishIdentity => pacemaker::write(world, n, |cib| cib.recorded[n] = true),

@@ -24,6 +24,7 @@ pub(in crate::sim) fn swap_names(node: &mut Node) {
         blind: _,
         led: _,
         lingers: _,
+        erased: _,
         asked: _,
         stack: _,
         launching: _,

@@ -102,6 +102,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         blind,
         led,
         lingers: _,
+        erased,
     } = &nodes[me];
     let Action { request, notify, progress, plan: _ } = action;
     let peer_is_gone = cib.machine[1 - me].is_beyond_asking(cib.agent[1 - me]);
@@ -110,7 +111,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         request,
         vars: notify,
         progress,
-        cib: of_the_other(*cib, me),
+        cib: of_the_other(if *erased && !restores(sim, *memory) { without_record(*cib, me) } else { *cib }, me),
         runs: etcd.is_on(),
         forces: *forces && etcd.is_on(),
         launching: launching.is_some(),
@@ -129,6 +130,16 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         blind: *blind,
         leaderless: (peer_is_gone || remembers_others(sim, *memory)).then(|| told(sim, world, me, *led)).flatten(),
     }
+}
+
+/// Whether an agent that misses its record in the CIB has the attribute manager write it again.
+pub fn restores(sim: &Sim, memory: Id) -> bool {
+    sim.memories.get(memory).voter.is_some()
+}
+
+fn without_record(mut cib: Cib, me: usize) -> Cib {
+    cib.record[me] = 0;
+    cib
 }
 
 /// Whether this boot saw it vote beside others: then it is asked without a leader, too, as there may be three by now.

@@ -72,6 +72,7 @@ impl World {
             blind: Blind::None,
             led: false,
             lingers: false,
+            erased: false,
             asked: false,
             stack: Stack::Up,
             launching: None,
@@ -156,6 +157,7 @@ impl Hash for World {
                 blind: _,
                 led: _,
                 lingers: _,
+                erased: _,
                 asked: _,
                 stack: _,
                 launching: _,
@@ -232,6 +234,8 @@ pub struct Node {
     pub led: bool,
     /// Whether its etcd leads by a stand-in's vote that was given up since: it acknowledges nothing, and has not noticed yet.
     pub lingers: bool,
+    /// Whether Pacemaker has erased its record from the CIB. Its attribute manager has it still, and here its own replica.
+    pub erased: bool,
 }
 
 impl Node {

@@ -147,6 +147,7 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::Forget(n) => operators::forget(sim, world, n),
         Move::LoseGuest => std::mem::replace(&mut world.guest, false),
         Move::GuestBack => etcd::guest_is_back(sim, world),
+        Move::Erase(n) => sim.bounds.hides && pacemaker::erase(world, n),
         Move::Hide(n, what) => {
             let node = &mut world.nodes[n];
             let can = sim.bounds.hides && node.on && node.blind == Blind::None && !node.has_plan();

@@ -94,7 +94,9 @@ fn is_spared(sim: &Sim, world: &World, n: usize) -> bool {
 }
 
 pub(super) fn lag(world: &mut World, n: usize) -> bool {
-    let can = pacemaker::are_together(world) && world.lagging.is_none();
+    // What is erased on the way is a matter of moments.
+    let is_erased = world.nodes.iter().any(|node| node.erased);
+    let can = pacemaker::are_together(world) && world.lagging.is_none() && !is_erased;
     world.lagging = u8::try_from(n).ok().filter(|_| can);
     can
 }

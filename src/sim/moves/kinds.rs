@@ -53,6 +53,8 @@ pub enum Move {
     Forget(usize),
     /// The next look of an agent does not find something out.
     Hide(usize, Blind),
+    /// Pacemaker erases the record of this node from the CIB.
+    Erase(usize),
     /// The guest is lost to both nodes, and is back.
     LoseGuest,
     GuestBack,
@@ -72,6 +74,7 @@ pub fn all() -> Vec<Move> {
         moves.extend([Wanted::Running, Wanted::Standby, Wanted::Shutdown].map(|wanted| Move::Want(n, wanted)));
         moves.extend([Move::Choose(n), Move::Tell(n), Move::Forget(n)]);
         moves.extend(Blind::ALL.map(|what| Move::Hide(n, what)));
+        moves.push(Move::Erase(n));
         for moment in 0..MOMENTS.len() {
             moves.push(Move::Decide(n, moment));
         }
@@ -109,6 +112,7 @@ impl Move {
                 | Self::Tell(_)
                 | Self::Forget(_)
                 | Self::Hide(..)
+                | Self::Erase(_)
                 | Self::LoseGuest
                 | Self::Want(_, Wanted::Standby | Wanted::Shutdown)
         )
@@ -149,6 +153,7 @@ impl Move {
             Self::Hide(_, what) => 29 + what as usize,
             Self::LoseGuest => 36,
             Self::GuestBack => 37,
+            Self::Erase(_) => 38,
             Self::EndStack(_) => 54,
             Self::KillStack(_) => 55,
             Self::StackBack(_) => 56,
@@ -196,6 +201,7 @@ impl Move {
             Self::Tell(n) => Self::Tell(1 - n),
             Self::Forget(n) => Self::Forget(1 - n),
             Self::Hide(n, what) => Self::Hide(1 - n, what),
+            Self::Erase(n) => Self::Erase(1 - n),
             Self::Write
             | Self::Replicate
             | Self::Learn

@@ -55,6 +55,7 @@ impl Move {
             Self::LoseGuest => "guest is lost".to_owned(),
             Self::GuestBack => "guest is back".to_owned(),
             Self::Forget(n) => format!("operator has pacemaker forget {}", NAMES[n]),
+            Self::Erase(n) => format!("pacemaker erases the record of {} from the CIB", NAMES[n]),
             Self::Hide(n, what) => format!("agent on {} does not find out {} once", NAMES[n], hidden(what)),
             Self::Confirm(n, true) => format!("operator confirms the recovery of {}, accepting the loss", NAMES[n]),
         }

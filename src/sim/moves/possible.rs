@@ -70,6 +70,7 @@ pub(super) fn thinkable(
         tell_if(may_fail && bounds.chooses && !runs, Move::Choose(n));
         tell_if(may_fail && bounds.tells && !runs, Move::Tell(n));
         let may_hide = may_fail && bounds.hides && node.blind == Blind::None && !has_plan;
+        tell_if(may_fail && bounds.hides && world.joined && !node.erased, Move::Erase(n));
         for what in Blind::ALL {
             tell_if(may_hide, Move::Hide(n, what));
         }

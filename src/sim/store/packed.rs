@@ -283,8 +283,9 @@ impl<const READS: bool> Bits<READS> {
             blind,
             led,
             lingers,
+            erased,
         } = node;
-        for flag in [on, quorum, forces, failed, unclean, asked, torn, promoted, led, lingers] {
+        for flag in [on, quorum, forces, failed, unclean, asked, torn, promoted, led, lingers, erased] {
             self.flag(flag);
         }
         self.one_of(stack);

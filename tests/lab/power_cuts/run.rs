@@ -204,7 +204,7 @@ impl Scene<'_> {
     }
 
     /// The operator's confirmation, in the words that `tandem confirm-recovery` asks for. Answers false where it is
-    /// declined, as the node's data is a learner's: it had been fenced, and was joining when the second power cut came.
+    /// declined, as the node's data is a learner's, or none: it had been fenced, and was joining when the second power cut came.
     fn confirm(&self, stays: Node, lost: Node) -> Result<bool> {
         let script = |flag: &str| format!("printf '{lost}\\nyes\\n{lost}\\n' | tandem confirm-recovery {flag}");
         let mut output = host::output(self.lab, stays, &["sh", "-c", &script("")])?;
@@ -215,7 +215,7 @@ impl Scene<'_> {
             output = host::output(self.lab, stays, &["sh", "-c", &script("--accept-loss")])?;
         }
         match output.ok {
-            false if output.text().contains("a learner's") => Ok(false),
+            false if DECLINED.iter().any(|words| output.text().contains(words)) => Ok(false),
             false => Err(format!("confirm-recovery on {stays} failed: {}", output.text()).into()),
             true => Ok(true),
         }
@@ -246,6 +246,9 @@ fn other(role: Role) -> Role {
         Role::Follower => Role::Leader,
     }
 }
+
+/// Why a node that was joining is not gone on with.
+const DECLINED: [&str; 2] = ["a learner's", "holds no data to go on with"];
 
 /// Nothing in Pacemaker needs a human.
 fn clean(lab: &Lab) -> Result<()> {

@@ -36,9 +36,10 @@ pub fn power_off(world: &mut World, n: usize) {
         blind,
         led,
         lingers,
+        erased,
     } = &mut world.nodes[n];
     (*on, *quorum, *failed, *unclean, *action) = (false, false, false, false, None);
-    (*promoted, *blind, *led, *lingers) = (false, Blind::None, false, false);
+    (*promoted, *blind, *led, *lingers, *erased) = (false, Blind::None, false, false, false);
     (*memory, *word, *launching, *failures) = (0, Word::None, None, 0);
     *torn = is_torn;
     if *stack == Stack::Killed {
@@ -99,7 +100,7 @@ pub fn end_stack(world: &mut World, n: usize, stack: Stack) -> bool {
     let node = &mut world.nodes[n];
     node.stack = stack;
     (node.quorum, node.failed, node.failures, node.action) = (false, false, 0, None);
-    (node.unclean, node.promoted, node.blind) = (false, false, Blind::None);
+    (node.unclean, node.promoted, node.blind, node.erased) = (false, false, Blind::None, false);
     forget_status(&mut node.cib);
     true
 }

@@ -45,6 +45,28 @@ pub fn are_together(world: &World) -> bool {
     world.joined && world.link && (0..2).all(|n| is_up(world, n) && !is_fresh(n))
 }
 
+/// The controller of a machine that stood still, or was cut off for a moment, took the other one for lost, and now both are together
+/// again: it erases the record of `n` from the CIB. The attribute manager of `n` goes on with what it has.
+pub fn erase(world: &mut World, n: usize) -> bool {
+    let can =
+        are_together(world) && world.lagging.is_none() && world.nodes[n].cib.record[n] != 0 && !world.nodes[n].erased;
+    if can {
+        world.nodes[n].erased = true;
+        world.nodes[1 - n].cib.record[n] = 0;
+    }
+    can
+}
+
+/// The attribute manager of `n` writes again what it has.
+pub fn restore(world: &mut World, n: usize) -> bool {
+    let was_erased = std::mem::take(&mut world.nodes[n].erased);
+    if was_erased {
+        let record = world.nodes[n].cib.record[n];
+        write(world, n, |cib| cib.record[n] = record);
+    }
+    was_erased
+}
+
 /// The two replicas part. One that stood still has missed what the other one has, except the results of its own
 /// operations: each machine keeps these, and Pacemaker asks for them when the membership changes.
 pub fn part(world: &mut World) {
@@ -110,6 +132,8 @@ pub fn meet(world: &mut World, winner: usize) -> bool {
         cib.record[n] = world.nodes[n].cib.record[n];
         (cib.score[n], cib.told[n]) = (world.nodes[n].cib.score[n], world.nodes[n].cib.told[n]);
         world.nodes[n].quorum = true;
+        // Whoever is the attribute managers' writer then writes all that they have.
+        world.nodes[n].erased = false;
     }
     world.nodes[0].cib = cib;
     world.nodes[1].cib = cib;
@@ -147,7 +171,7 @@ pub fn heal(world: &mut World) -> bool {
             (cib.agent[n], cib.record[n], cib.recorded[n]) = (own.agent[n], own.record[n], own.recorded[n]);
             (cib.score[n], cib.told[n]) = (own.score[n], own.told[n]);
         }
-        world.nodes.iter_mut().for_each(|node| node.cib = cib);
+        world.nodes.iter_mut().for_each(|node| (node.cib, node.erased) = (cib, false));
         world.newer = Newer::Equal;
     }
     was_cut

@@ -85,6 +85,7 @@ fn values(node: &mut Node) -> Values<'_> {
         blind: _,
         led: _,
         lingers: _,
+        erased: _,
         asked: _,
         stack: _,
         launching: _,

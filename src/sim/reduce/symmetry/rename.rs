@@ -234,6 +234,7 @@ pub(in crate::sim) fn renamed(sim: &mut Sim, world: &World, renaming: &Renaming)
             blind: _,
             led: _,
             lingers: _,
+            erased: _,
             asked: _,
             stack: _,
             launching: _,

@@ -47,8 +47,16 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "the leader's machine stands still, cannot be fenced, and goes on",
         paused::not_fenced,
     )
-    // Its BMC is away; and its systemd ends a journald that was silent for longer than it allows, as the machine stood still.
-    .errors(&["no route to it", "Operation 'reboot'", "the BMC was out of reach and is back", "systemd-journald"]),
+    // Its BMC is away; its systemd ends a journald that was silent for longer than it allows, as the machine stood still; and
+    // the fence device that was moved off it, as one may be without fencing, still ran there when it went on.
+    .errors(&[
+        "no route to it",
+        "Operation 'reboot'",
+        "the BMC was out of reach and is back",
+        "systemd-journald",
+        "stonith resource fence-node1 might be active on 2 nodes",
+        "stonith resource fence-node2 might be active on 2 nodes",
+    ]),
     scenario(
         "vm_packages",
         "the package is upgraded under a cluster that serves, and refuses to be removed",
