@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::clock::{self, Deadline};
 use crate::data_dir;
-use crate::decide::evidence::{BootMemory, Cib, DataDir, Etcd, Evidence, Pace, Room};
+use crate::decide::evidence::{BootMemory, Cib, DataDir, Etcd, Evidence, Pace, Room, RunningVoter};
 use crate::decide::fact::Fact;
 use crate::decide::timing::LAUNCH_NEEDS_MS;
 use crate::etcd::blocking;
@@ -133,8 +133,11 @@ fn is_behind(own: &Fact<Etcd>, peer: &Fact<Etcd>) -> bool {
 }
 
 fn remembers_a_voter(context: &Context, boot_memory: &Fact<BootMemory>) -> bool {
-    let proves = |memory: &BootMemory| memory.voter.as_ref().is_some_and(|voter| !voter.among_many);
-    boot_memory.known().is_some_and(|memory| memory.boot_id == context.boot_id && proves(memory))
+    voter_of_this_boot(context, boot_memory).is_some_and(|voter| !voter.among_many)
+}
+
+fn voter_of_this_boot<'a>(context: &Context, boot_memory: &'a Fact<BootMemory>) -> Option<&'a RunningVoter> {
+    boot_memory.known().filter(|memory| memory.boot_id == context.boot_id)?.voter.as_ref()
 }
 
 /// A machine that is off does not even refuse: asking it costs each round of a recovery its whole time-out. Where
@@ -151,12 +154,9 @@ fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
 /// erased it, and can write it again.
 fn query_cib(context: &Context, boot_memory: &Fact<BootMemory>) -> Fact<Cib> {
     let cib = ask_for_the_cib(context);
-    let is_of_this_boot = |memory: &BootMemory| memory.boot_id == context.boot_id && memory.voter.is_some();
     let lacks_record = |cib: &Fact<Cib>| cib.known().is_some_and(|cib| cib.own_record.is_none());
-    if !context.acts || !lacks_record(&cib) || !boot_memory.known().is_some_and(is_of_this_boot) {
-        return cib;
-    }
-    if !erased::restore_record(&context.programs, &context.me.name).unwrap_or(false) {
+    let is_erased = context.acts && lacks_record(&cib) && voter_of_this_boot(context, boot_memory).is_some();
+    if !is_erased || !erased::restore_record(&context.programs, &context.me.name).unwrap_or(false) {
         return cib;
     }
     log::info!("this node's record was gone from the CIB: its attribute manager, which has it, writes it again");
