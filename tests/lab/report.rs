@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sh::{self, Result};
 
-/// Names the file to which whoever runs several parts in a row has each add how many passed and failed.
+/// Names the file to which whoever runs several parts in a row has each add how many passed and failed, and what failed why.
 const COUNTS: &str = "LAB_COUNTS";
 
 /// A scenario that was run.
@@ -57,6 +57,12 @@ impl Report {
         all
     }
 
+    /// A line for each failure.
+    fn failures(&self) -> Vec<String> {
+        let of_scenarios = self.done.iter().filter_map(|done| Some(failure(&done.name, &done.failed.as_ref()?.why)));
+        of_scenarios.chain(self.besides.iter().map(|what| failure("besides", what))).collect()
+    }
+
     /// Says what failed with the reason and what was seen then, and how many there were.
     pub fn sum_up(&self) -> Result<()> {
         println!("{} recorded decisions replayed without a difference", self.replayed);
@@ -68,7 +74,7 @@ impl Report {
         println!();
         let failed = self.done.iter().filter(|done| done.failed.is_some()).count();
         let (passed, failed) = (self.done.len() - failed, failed + self.besides.len());
-        count(passed, failed);
+        count(passed, failed, &self.failures());
         for done in &self.done {
             let Some(failure) = &done.failed else { continue };
             println!("failed: {}: {}", done.name, failure.why);
@@ -76,18 +82,27 @@ impl Report {
                 println!("    {line}");
             }
         }
-        for what in &self.besides {
-            println!("failed: {what}");
+        // What was seen may be long.
+        for failure in self.failures() {
+            println!("{failure}");
         }
         println!("{passed} passed, {failed} failed");
         if failed == 0 { Ok(()) } else { Err("not every scenario passed".into()) }
     }
 }
 
+/// A failure in one line.
+pub fn failure(name: &str, why: &str) -> String {
+    format!("failed: {name}: {}", why.lines().next().unwrap_or_default())
+}
+
 /// Adds to the counts of a run of several parts, where this is one of them.
-pub fn count(passed: usize, failed: usize) {
+pub fn count(passed: usize, failed: usize, failures: &[String]) {
     let Some(path) = std::env::var_os(COUNTS) else { return };
     if let Ok(mut file) = OpenOptions::new().append(true).create(true).open(path) {
         let _ = writeln!(file, "{passed} {failed}");
+        for failure in failures {
+            let _ = writeln!(file, "{failure}");
+        }
     }
 }
