@@ -161,6 +161,9 @@ pub struct Draw {
 /// ("allegedly just fenced"). No machine boots as fast as that.
 const HEARS_OF_ITS_OWN_FENCING: u64 = 8;
 
+/// So ends a learner's etcd whose only voter dies as it starts: it asks that one what the cluster is. Its start is tried again.
+const JOINS_NOBODY: &str = "discovery failed: cannot fetch cluster info from peer urls";
+
 impl Draw {
     /// `only` fixes the kind; `confirms` says whether an operator can be asked (the shell agent knows no such word).
     pub fn new(seed: u64, only: Option<Kind>, confirms: bool) -> Self {
@@ -239,6 +242,18 @@ impl Draw {
 }
 
 impl Blow {
+    /// What programs call an error in the course of it, and rightly.
+    pub fn errors(self) -> &'static [&'static str] {
+        match self {
+            // The BMC of the node that is given up is out of reach: of its fence device, and of Pacemaker, which tries to fence it.
+            Self::Both { back: Back::OneByConfirmation(_), .. } => {
+                &[JOINS_NOBODY, "no route to it", "Operation 'reboot'"]
+            }
+            Self::Both { .. } | Self::SurvivorKilled { .. } => &[JOINS_NOBODY],
+            _ => &[],
+        }
+    }
+
     fn stretched(self) -> Self {
         match self {
             Self::Both { first, apart, back } => {

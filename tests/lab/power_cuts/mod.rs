@@ -89,7 +89,8 @@ fn one(lab: &Lab, wish: Wish, draw: &Draw) -> Result<Outcome> {
     let began = state::since_epoch();
     let mut outcome = run::run(lab, draw)?;
     if outcome.wrong.is_none() {
-        outcome.wrong = journals::must_hold_no_error(lab, began, &[]).err().map(|error| error.to_string());
+        outcome.wrong =
+            journals::must_hold_no_error(lab, began, draw.blow.errors()).err().map(|error| error.to_string());
     }
     if outcome.wrong.is_none() {
         let replayed = decisions::replay(lab, &format!("power-cut-{}", draw.seed));
