@@ -51,18 +51,16 @@ impl Summary {
     }
 
     fn failures(&self) -> Vec<String> {
-        let of_kind = |(kind, outcomes): (&Kind, &Vec<Outcome>)| {
-            let whys: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.wrong.as_deref()).collect();
-            whys.into_iter().map(|why| report::failure(kind.name(), why)).collect::<Vec<_>>()
-        };
-        self.by_kind.iter().flat_map(of_kind).collect()
+        let outcomes =
+            self.by_kind.iter().flat_map(|(kind, outcomes)| outcomes.iter().map(move |outcome| (kind, outcome)));
+        outcomes.filter_map(|(kind, outcome)| Some(report::failure(kind.name(), outcome.wrong.as_deref()?))).collect()
     }
 
     /// An error if a run failed, with the seeds that show it.
     pub(super) fn verdict(&self) -> Result<()> {
         let runs: usize = self.by_kind.values().map(Vec::len).sum();
         let failed = self.failed_seeds.len();
-        report::count(runs - failed, failed, &self.failures());
+        report::count(runs - failed, &self.failures());
         println!("{} passed, {failed} failed", runs - failed);
         if failed == 0 {
             return Ok(());
