@@ -22,6 +22,8 @@ pub const REDUNDANCY: &str = "etcd_redundancy";
 pub const GUEST: &str = "etcd_guest";
 /// A change of the members that is under way, in its author's words; a cluster property.
 pub const MEMBER_CHANGE: &str = "etcd_member_change";
+/// When options of a fence device were last changed, in milliseconds since 1970, and which device's; a cluster property.
+pub const FENCING_UPDATED: &str = "etcd_fencing_updated";
 /// The alarms that a node's etcd raises; transient.
 pub const ALARM: &str = "etcd_alarm";
 /// A node's cluster id, decimal; permanent.

@@ -22,6 +22,12 @@ const SEAT: Node = Node::One;
 const FILE: &str = "/etc/tandem/bmc-node2";
 /// In it a new password is handed to the command, which no argument may hold.
 const NEW: &str = "/etc/tandem/new-password";
+/// How each new password begins.
+const SECRET: &str = "lab-s3cret-";
+/// Updates amid a transition of Pacemaker's: one that makes the property of the time, and one that finds it.
+const AMID: u64 = 2;
+/// A resource whose start takes so long that an update is well within it.
+const SLOW: &str = "slow";
 /// Rounds of each kind: by day, and by `TANDEM_UPDATES` at night.
 const ROUNDS: u64 = 2;
 const AT_NIGHT: &str = "TANDEM_UPDATES";
@@ -47,19 +53,41 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     lab.set("boot-delay", "3")?;
     let usual = cut_and_wait(lab, &writers, Duration::ZERO)?;
     println!("   without an update the first write came after {:.1} s", usual.as_secs_f64());
-    let mut number = 0;
+    amid_transitions(lab)?;
+    let mut number = AMID;
     for kind in [Kind::Cib, Kind::File] {
         prepare(lab, kind)?;
         for _ in 0..rounds {
             number += 1;
-            let password = format!("lab-s3cret-{number}");
+            let password = format!("{SECRET}{number}");
             round(lab, &writers, kind, &password, chance.pause(SPAN), usual)?;
         }
     }
-    no_password_in_a_log(lab, number)?;
+    no_password_in_a_log(lab)?;
     accounts::set_locks(lab, VICTIM, false)?;
     lab.set("boot-delay", &wish.boot_delay.to_string())?;
     super::ends_well(lab, &mut writers)
+}
+
+/// Pacemaker logs what ends a transition that is under way, with its value: the password in the CIB is not what it names.
+fn amid_transitions(lab: &Lab) -> Result<()> {
+    for number in 1..=AMID {
+        let from = NODES.map(|node| steps::log_length(lab, node));
+        let new = format!("{SECRET}{number}");
+        let user = user_of(&new);
+        accounts::set_account(lab, VICTIM, user, &new)?;
+        host::put(lab, SEAT, NEW, &format!("{new}\n"))?;
+        let delays = ["startdelay=15", "stopdelay=0", "mondelay=0"];
+        pcs::run(lab, SEAT, &[&["resource", "create", SLOW, "ocf:heartbeat:Delay"], &delays[..]].concat())?;
+        let update = format!("tandem fencing update node2 --username {user} --password-file {NEW}");
+        must(&update, host::typed(lab, SEAT, &update)?, |(code, _)| [0, 3].contains(code))?;
+        let logs: String = NODES.iter().zip(from).map(|(node, from)| steps::said(lab, *node, from)).collect();
+        let named = |line: &str| line.contains(" aborted by ") && line.contains("tandem-fencing-update");
+        let aborted: Vec<&str> = logs.lines().filter(|line| line.contains(" aborted by ")).collect();
+        must("a transition that the update ended", aborted, |lines| lines.iter().any(|line| named(line)))?;
+        pcs::run_and_wait(lab, SEAT, &["resource", "delete", SLOW])?;
+    }
+    no_password_in_a_log(lab)
 }
 
 /// The device as this kind has it.
@@ -79,7 +107,7 @@ fn prepare(lab: &Lab, kind: Kind) -> Result<()> {
 }
 
 fn round(lab: &Lab, writers: &Writers, kind: Kind, new: &str, pause: Duration, usual: Duration) -> Result<()> {
-    let user = accounts::USERS[usize::from(new.ends_with(['0', '2', '4', '6', '8']))];
+    let user = user_of(new);
     let update = match kind {
         Kind::Cib => {
             // The account that the device has now is neither this one nor changed by it.
@@ -128,6 +156,11 @@ fn round(lab: &Lab, writers: &Writers, kind: Kind, new: &str, pause: Duration, u
     Ok(())
 }
 
+/// The user whose password it becomes: not that of the one before.
+fn user_of(password: &str) -> &'static str {
+    accounts::USERS[usize::from(password.ends_with(['0', '2', '4', '6', '8']))]
+}
+
 /// How long it takes from the end of the victim's power until somebody writes again.
 fn cut_and_wait(lab: &Lab, writers: &Writers, pause: Duration) -> Result<Duration> {
     std::thread::sleep(pause);
@@ -139,11 +172,10 @@ fn cut_and_wait(lab: &Lab, writers: &Writers, pause: Duration) -> Result<Duratio
     Ok(took)
 }
 
-fn no_password_in_a_log(lab: &Lab, rounds: u64) -> Result<()> {
+fn no_password_in_a_log(lab: &Lab) -> Result<()> {
     for node in NODES {
         let log = steps::said(lab, node, 0);
-        let found = (1..=rounds).map(|number| format!("lab-s3cret-{number}")).find(|password| log.contains(password));
-        must("a password in the log", found, Option::is_none)?;
+        must("a line of the log with a password", log.lines().find(|line| line.contains(SECRET)), Option::is_none)?;
     }
     Ok(())
 }
