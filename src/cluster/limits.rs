@@ -44,6 +44,15 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// Where nobody waits at a terminal, or something is to be changed: what this machine's own tools may take anywhere (see
+    /// [`crate::pace`]), so that a slow machine answers late, not never.
+    pub fn patient() -> Self {
+        let tool = Duration::from_secs(8);
+        Self { cib: tool, crm_mon: tool, quorum: tool, attributes: tool, whole: 2 * tool, ..Self::default() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,5 +64,7 @@ mod tests {
         let each = [limits.crm_mon, limits.quorum, limits.attributes, silent_etcd, limits.cib + limits.etcd];
         assert!(each.iter().all(|limit| *limit < limits.whole) && limits.whole < Duration::from_secs(5));
         assert!(limits.read < limits.etcd);
+        let patient = Limits::patient();
+        assert!(patient.cib + limits.connect + limits.certificate + limits.etcd < patient.whole);
     }
 }

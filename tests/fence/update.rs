@@ -234,7 +234,7 @@ impl Node {
             .args(["fencing", "update"])
             .args(words)
             .env_clear()
-            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+            .env("PATH", format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", self.directory.path().display()))
             .env("CIB_file", self.cib())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -283,6 +283,18 @@ fn a_password_that_the_bmc_has_already_takes_the_place_of_the_old_one() {
     assert!(said["next"].to_string().contains("type on node2: tandem fencing update node2"), "{said}");
     assert_eq!(node.lines(), [NEW]);
     node.monitor(&server).succeeds("");
+}
+
+/// On a slow machine each question to the CIB takes longer than a status may wait.
+#[test]
+fn a_slow_cib_is_waited_for() {
+    let server = Server::with_world(World { password: NEW.as_bytes().to_vec(), ..World::that_locks() });
+    let node = Node::new(&server, true);
+    let slow = node.directory.path().join("cibadmin");
+    std::fs::write(&slow, "#!/bin/sh\nsleep 2\nexec /usr/sbin/cibadmin \"$@\"\n").unwrap();
+    std::fs::set_permissions(&slow, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let output = node.update(&["node2", "--password-stdin"], NEW);
+    assert!(output.code == 0 && node.cib_text().contains("n3w"), "{output:?}");
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use clap::Args;
 use comfy_table::{Table, presets};
@@ -135,8 +134,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Shown, Failure> {
             shown.handshakes(&peer.node, peer.seen);
         }
     }
-    let limits = Limits { whole: Duration::from_secs(10), ..Limits::default() };
-    shown.bmcs(&cluster::look(&programs, arguments.resource.id(), &limits));
+    shown.bmcs(&cluster::look(&programs, arguments.resource.id(), &Limits::patient()));
     Ok(shown)
 }
 

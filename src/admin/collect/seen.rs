@@ -51,8 +51,7 @@ impl Seen {
 
 /// Asks about both nodes, and tells the other one of this: its next look takes it, as this one's does.
 pub(super) fn look(programs: &Programs, resource: Option<&str>) -> (Cluster, Result<(), NotPublished>) {
-    let limits = Limits::default();
-    let mut cluster = cluster::look(programs, resource, &limits);
+    let mut cluster = cluster::look(programs, resource, &Limits::patient());
     let mut own = cluster::take_own(&mut cluster);
     copies::take_own(&mut cluster);
     if let Some(Fact::Known(collected)) = cluster.collected.get(&cluster.here) {

@@ -7,7 +7,7 @@ use crate::command::Programs;
 /// All that is known of it from here, now. `resource` is the one that is meant where there are several. What this node knows of
 /// itself needs no collector.
 pub(super) fn look(resource: Option<&str>) -> Cluster {
-    let mut cluster = cluster::look(&Programs::default(), resource, &Limits::default());
+    let mut cluster = cluster::look(&Programs::default(), resource, &Limits::patient());
     cluster::take_own(&mut cluster);
     copies::take_own(&mut cluster);
     cluster

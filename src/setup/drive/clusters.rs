@@ -85,7 +85,7 @@ impl<T: Talk> Drive<'_, T> {
     }
 
     fn configuration(&self) -> Option<Configuration> {
-        let found = cluster::look(self.programs, None, &Limits::default());
+        let found = cluster::look(self.programs, None, &Limits::patient());
         found.configuration.known().cloned()
     }
 
