@@ -163,6 +163,8 @@ const HEARS_OF_ITS_OWN_FENCING: u64 = 8;
 
 /// So ends a learner's etcd whose only voter dies as it starts: it asks that one what the cluster is. Its start is tried again.
 const JOINS_NOBODY: &str = "discovery failed: cannot fetch cluster info from peer urls";
+/// So ends a start with data that the other node's is ahead of, as both return: it makes room for that one's, and is tried again.
+const GOES_SECOND: &str = "'s etcd, which must start first";
 
 impl Draw {
     /// `only` fixes the kind; `confirms` says whether an operator can be asked (the shell agent knows no such word).
@@ -247,9 +249,10 @@ impl Blow {
         match self {
             // The BMC of the node that is given up is out of reach: of its fence device, and of Pacemaker, which tries to fence it.
             Self::Both { back: Back::OneByConfirmation(_), .. } => {
-                &[JOINS_NOBODY, "no route to it", "Operation 'reboot'"]
+                &[JOINS_NOBODY, GOES_SECOND, "no route to it", "Operation 'reboot'"]
             }
-            Self::Both { .. } | Self::SurvivorKilled { .. } => &[JOINS_NOBODY],
+            Self::Both { .. } => &[JOINS_NOBODY, GOES_SECOND],
+            Self::SurvivorKilled { .. } => &[JOINS_NOBODY],
             _ => &[],
         }
     }
