@@ -34,6 +34,11 @@ const KNOWN: &[(&str, &str)] = &[
         "as it stops, Pacemaker 3.0.0 looks up the program of a daemon of its own that has ended meanwhile",
     ),
     (
+        "Could not connect to attrd: Connection refused",
+        "Pacemaker 2.1.5's controller tells its release before its attribute manager takes connections, on a machine this slow",
+    ),
+    ("Could not update attribute #feature-set=", "the same"),
+    (
         "pcmk_delay_base: empty value in mapping",
         "Pacemaker 3.0.0 says so of every plain delay, and takes it all the same",
     ),
