@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::steps::{self, Chance};
 use crate::bmc::accounts;
-use crate::check::must;
+use crate::check::{eventually, must};
 use crate::cluster;
 use crate::etcd;
 use crate::host;
@@ -81,10 +81,13 @@ fn amid_transitions(lab: &Lab) -> Result<()> {
         pcs::run(lab, SEAT, &[&["resource", "create", SLOW, "ocf:heartbeat:Delay"], &delays[..]].concat())?;
         let update = format!("tandem fencing update node2 --username {user} --password-file {NEW}");
         must(&update, host::typed(lab, SEAT, &update)?, |(code, _)| [0, 3].contains(code))?;
-        let logs: String = NODES.iter().zip(from).map(|(node, from)| steps::said(lab, *node, from)).collect();
-        let named = |line: &str| line.contains(" aborted by ") && line.contains("tandem-fencing-update");
-        let aborted: Vec<&str> = logs.lines().filter(|line| line.contains(" aborted by ")).collect();
-        must("a transition that the update ended", aborted, |lines| lines.iter().any(|line| named(line)))?;
+        let aborted = || -> Vec<String> {
+            let logs: String = NODES.iter().zip(from).map(|(node, from)| steps::said(lab, *node, from)).collect();
+            logs.lines().filter(|line| line.contains(" aborted by ")).map(str::to_owned).collect()
+        };
+        // The controller hears of the write, and syslog of that, about when the command ends.
+        let by_the_update = |lines: &Vec<String>| lines.iter().any(|line| line.contains("tandem-fencing-update"));
+        eventually("a transition that the update ended", aborted, by_the_update)?;
         pcs::run_and_wait(lab, SEAT, &["resource", "delete", SLOW])?;
     }
     no_password_in_a_log(lab)
