@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::pace::Question;
+
 /// The time of each question. Those to programs and files of this node begin at once, side by side; the etcds are asked once
 /// it is known from the CIB where they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,10 +47,10 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Where nobody waits at a terminal, or something is to be changed: what this machine's own tools may take anywhere (see
-    /// [`crate::pace`]), so that a slow machine answers late, not never.
+    /// Where nobody waits at a terminal, or something is to be changed: what this machine's own tools may take anywhere, so
+    /// that a slow machine answers late, not never.
     pub fn patient() -> Self {
-        let tool = Duration::from_secs(8);
+        let tool = Question::Pacemaker.floor();
         Self { cib: tool, crm_mon: tool, quorum: tool, attributes: tool, whole: 2 * tool, ..Self::default() }
     }
 }

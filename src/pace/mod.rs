@@ -77,7 +77,7 @@ const LAUNCH_MARGIN: (u32, u32) = (3, 2);
 
 impl Question {
     /// What it may take on any machine.
-    fn floor(self) -> Duration {
+    pub fn floor(self) -> Duration {
         Duration::from_millis(match self {
             Self::OwnPeerPort => 1_000,
             Self::PeerEtcd => 1_500,

@@ -79,6 +79,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "decide",
             "etcd",
             "options",
+            "pace",
             "pacemaker",
             "redfish",
             "regular_file",
