@@ -48,6 +48,7 @@ mod power;
 mod power_cuts;
 mod proc;
 mod program;
+mod random;
 mod redundant;
 mod release;
 mod report;

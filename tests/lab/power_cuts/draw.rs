@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::random::Random;
 use crate::sh::{self, Result};
 
 /// A node by what it is when the run begins.
@@ -169,7 +170,7 @@ const GOES_SECOND: &str = "'s etcd, which must start first";
 impl Draw {
     /// `only` fixes the kind; `confirms` says whether an operator can be asked (the shell agent knows no such word).
     pub fn new(seed: u64, only: Option<Kind>, confirms: bool) -> Self {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let drawn = match random.below(20) {
             0..4 => Kind::LeaderCut,
             4..7 => Kind::FollowerCut,
@@ -178,7 +179,7 @@ impl Draw {
             _ => Kind::DiskLost,
         };
         // Drawn apart from the others: their seeds mean what they always meant, but for one in four.
-        let unclean = match Random(!seed).below(12) {
+        let unclean = match Random::new(!seed).below(12) {
             0 => Some(Kind::ShutDown),
             1 => Some(Kind::PacemakerEnds),
             2 => Some(Kind::AgentKilled),
@@ -193,12 +194,12 @@ impl Draw {
             Kind::FollowerCut => Blow::Cut(Role::Follower),
             Kind::BothCut => both(&mut random, confirms),
             Kind::SurvivorKilled => Blow::SurvivorKilled {
-                victim: random.role(),
+                victim: Role::drawn(&mut random),
                 // From the cut itself to some time after the recovery.
                 after: if random.below(2) == 0 { Duration::ZERO } else { random.up_to(Duration::from_secs(14)) },
             },
-            Kind::DiskLost if random.below(2) == 0 => Blow::Disk(random.role()),
-            Kind::DiskLost => Blow::BothAndDisk(random.role()),
+            Kind::DiskLost if random.below(2) == 0 => Blow::Disk(Role::drawn(&mut random)),
+            Kind::DiskLost => Blow::BothAndDisk(Role::drawn(&mut random)),
             Kind::ShutDown => Blow::ShutDown(shut_down(&mut random)),
             Kind::PacemakerEnds => Blow::PacemakerEnds(pacemaker_ends(&mut random)),
             Kind::AgentKilled => Blow::AgentKilled(agent_killed(&mut random)),
@@ -323,7 +324,7 @@ impl AgentKilled {
 /// The stops have begun or not when the network goes, and a monitor or two come while it is away.
 fn shut_down(random: &mut Random) -> ShutDown {
     ShutDown {
-        first: random.role(),
+        first: Role::drawn(random),
         apart: random.up_to(Duration::from_secs(3)),
         parted: random.up_to(Duration::from_secs(6)),
         bmcs: random.below(2) == 0,
@@ -333,7 +334,7 @@ fn shut_down(random: &mut Random) -> ShutDown {
 
 /// Half of them in maintenance; who was killed is fenced within seconds, unless the other one loses power before.
 fn pacemaker_ends(random: &mut Random) -> PacemakerEnds {
-    let left = random.role();
+    let left = Role::drawn(random);
     let end = if random.below(2) == 0 {
         // From nothing to what a node needs to run standalone and take writes.
         let cable = (random.below(2) == 0).then(|| Duration::from_secs(4) + random.up_to(Duration::from_secs(14)));
@@ -353,7 +354,7 @@ fn pacemaker_ends(random: &mut Random) -> PacemakerEnds {
 /// A recovery takes a second; with a slow podman, most of that is the launch.
 fn agent_killed(random: &mut Random) -> AgentKilled {
     let slow = if random.below(2) == 0 { Duration::ZERO } else { random.up_to(Duration::from_secs(8)) };
-    let victim = random.role();
+    let victim = Role::drawn(random);
     AgentKilled { victim, after: random.up_to(Duration::from_millis(900) + slow), slow, stopped: random.below(2) == 0 }
 }
 
@@ -361,47 +362,25 @@ fn agent_killed(random: &mut Random) -> AgentKilled {
 /// fencing, recovery and the first life alone.
 fn both(random: &mut Random, confirms: bool) -> Blow {
     let longest = if random.below(2) == 0 { Duration::from_secs(3) } else { Duration::from_secs(14) };
-    let first = random.role();
+    let first = Role::drawn(random);
     let apart = random.up_to(longest);
     let back = match random.below(if confirms { 4 } else { 3 }) {
-        0 | 1 => Back::Both { first: random.role(), apart: random.up_to(Duration::from_secs(4)) },
-        2 => Back::OneThenTheOther(random.role()),
-        _ => Back::OneByConfirmation(random.role()),
+        0 | 1 => Back::Both { first: Role::drawn(random), apart: random.up_to(Duration::from_secs(4)) },
+        2 => Back::OneThenTheOther(Role::drawn(random)),
+        _ => Back::OneByConfirmation(Role::drawn(random)),
     };
     Blow::Both { first, apart, back }
 }
 
 impl Role {
+    fn drawn(random: &mut Random) -> Self {
+        if random.below(2) == 0 { Self::Leader } else { Self::Follower }
+    }
+
     fn word(self) -> &'static str {
         match self {
             Self::Leader => "leader",
             Self::Follower => "follower",
         }
-    }
-}
-
-/// SplitMix64: every seed is as good as any other, so the runs of a series take neighbouring ones.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    fn up_to(&mut self, longest: Duration) -> Duration {
-        let millis = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX - 1);
-        Duration::from_millis(self.below(millis + 1))
-    }
-
-    fn role(&mut self) -> Role {
-        if self.below(2) == 0 { Role::Leader } else { Role::Follower }
     }
 }

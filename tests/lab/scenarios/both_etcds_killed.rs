@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::steps::{self, Chance};
+use super::steps;
 use crate::etcd;
 use crate::node::NODES;
 use crate::sh::Result;
@@ -10,13 +10,13 @@ use crate::state::Lab;
 use crate::up::Wish;
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
-    let mut chance = Chance::begin()?;
+    let mut chance = steps::chance()?;
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let before = steps::members(lab)?;
     let logs = NODES.map(|node| steps::log_length(lab, node));
     let mut writers = super::writing(lab)?;
     etcd::kill(lab, leader)?;
-    std::thread::sleep(chance.pause(Duration::from_secs(2)));
+    std::thread::sleep(chance.up_to(Duration::from_secs(2)));
     etcd::kill(lab, leader.other())?;
     super::ends_well(lab, &mut writers)?;
     steps::same_members(lab, before)?;

@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use super::steps::{self, Chance};
+use super::steps;
 use crate::node::{NODES, Node};
+use crate::random::Random;
 use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
@@ -13,42 +14,42 @@ use crate::up::Wish;
 const BOOT_DELAY: u64 = 3;
 
 pub fn start(lab: &Lab, wish: Wish) -> Result<()> {
-    let mut chance = Chance::begin()?;
+    let mut chance = steps::chance()?;
     let mut writers = super::writing(lab)?;
     let node = away(lab, &mut chance)?;
     steps::standby(lab, node, false)?;
-    cut_after(lab, node, chance.pause(Duration::from_secs(4)))?;
+    cut_after(lab, node, chance.up_to(Duration::from_secs(4)))?;
     super::ends_well(lab, &mut writers)?;
     lab.set("boot-delay", &wish.boot_delay.to_string())
 }
 
 pub fn stop(lab: &Lab, wish: Wish) -> Result<()> {
-    let mut chance = Chance::begin()?;
+    let mut chance = steps::chance()?;
     let mut writers = super::writing(lab)?;
     let node = NODES[usize::from(chance.below(2) == 1)];
     lab.set("boot-delay", &BOOT_DELAY.to_string())?;
     steps::standby(lab, node, true)?;
-    cut_after(lab, node, chance.pause(Duration::from_millis(1500)))?;
+    cut_after(lab, node, chance.up_to(Duration::from_millis(1500)))?;
     steps::standby(lab, node, false)?;
     super::ends_well(lab, &mut writers)?;
     lab.set("boot-delay", &wish.boot_delay.to_string())
 }
 
 pub fn promote(lab: &Lab, wish: Wish) -> Result<()> {
-    let mut chance = Chance::begin()?;
+    let mut chance = steps::chance()?;
     let mut writers = super::writing(lab)?;
     let node = away(lab, &mut chance)?;
     let log = steps::log_length(lab, node);
     steps::standby(lab, node, false)?;
     steps::wait_said(lab, node, log, "joining as a learner", Duration::from_secs(60))?;
     let victim = if chance.below(2) == 1 { node } else { node.other() };
-    cut_after(lab, victim, chance.pause(Duration::from_secs(3)))?;
+    cut_after(lab, victim, chance.up_to(Duration::from_secs(3)))?;
     super::ends_well(lab, &mut writers)?;
     lab.set("boot-delay", &wish.boot_delay.to_string())
 }
 
 /// One of the nodes goes to standby, the other one is the only member.
-fn away(lab: &Lab, chance: &mut Chance) -> Result<Node> {
+fn away(lab: &Lab, chance: &mut Random) -> Result<Node> {
     let node = NODES[usize::from(chance.below(2) == 1)];
     lab.set("boot-delay", &BOOT_DELAY.to_string())?;
     steps::standby(lab, node, true)?;

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::steps::{self, Chance};
+use super::steps;
 use crate::bmc::accounts;
 use crate::check::{eventually, must};
 use crate::cluster;
@@ -47,7 +47,7 @@ enum Kind {
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     let rounds = std::env::var(AT_NIGHT).ok().and_then(|text| text.parse().ok()).unwrap_or(ROUNDS);
-    let mut chance = Chance::begin()?;
+    let mut chance = steps::chance()?;
     let mut writers = super::writing(lab)?;
     accounts::set_locks(lab, VICTIM, true)?;
     lab.set("boot-delay", "3")?;
@@ -60,7 +60,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
         for _ in 0..rounds {
             number += 1;
             let password = format!("{SECRET}{number}");
-            round(lab, &writers, kind, &password, chance.pause(SPAN), usual)?;
+            round(lab, &writers, kind, &password, chance.up_to(SPAN), usual)?;
         }
     }
     no_password_in_a_log(lab)?;
@@ -73,13 +73,9 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
 fn amid_transitions(lab: &Lab) -> Result<()> {
     for number in 1..=AMID {
         let from = NODES.map(|node| steps::log_length(lab, node));
-        let new = format!("{SECRET}{number}");
-        let user = user_of(&new);
-        accounts::set_account(lab, VICTIM, user, &new)?;
-        host::put(lab, SEAT, NEW, &format!("{new}\n"))?;
+        let update = other_account(lab, &format!("{SECRET}{number}"))?;
         let delays = ["startdelay=15", "stopdelay=0", "mondelay=0"];
         pcs::run(lab, SEAT, &[&["resource", "create", SLOW, "ocf:heartbeat:Delay"], &delays[..]].concat())?;
-        let update = format!("tandem fencing update node2 --username {user} --password-file {NEW}");
         must(&update, host::typed(lab, SEAT, &update)?, |(code, _)| [0, 3].contains(code))?;
         let aborted = || -> Vec<String> {
             let logs: String = NODES.iter().zip(from).map(|(node, from)| steps::said(lab, *node, from)).collect();
@@ -110,27 +106,11 @@ fn prepare(lab: &Lab, kind: Kind) -> Result<()> {
 }
 
 fn round(lab: &Lab, writers: &Writers, kind: Kind, new: &str, pause: Duration, usual: Duration) -> Result<()> {
-    let user = user_of(new);
     let update = match kind {
-        Kind::Cib => {
-            // The account that the device has now is neither this one nor changed by it.
-            accounts::set_account(lab, VICTIM, user, new)?;
-            format!("tandem fencing update node2 --username {user} --password-file {NEW}")
-        }
-        Kind::File => format!("tandem fencing update node2 --change-at-bmc --password-file {NEW}"),
+        Kind::Cib => other_account(lab, new)?,
+        Kind::File => staged(lab, new)?,
     };
     let update = update.as_str();
-    host::put(lab, SEAT, NEW, &format!("{new}\n"))?;
-    if let Kind::File = kind {
-        host::put(lab, VICTIM, NEW, &format!("{new}\n"))?;
-        host::must(
-            lab,
-            VICTIM,
-            &["sh", "-c", &format!("tandem fencing update node2 --stage --password-file {NEW} || [ $? = 3 ]")],
-        )?;
-        // What a timer does elsewhere: the seat hears that the other copy has it, too.
-        host::must(lab, VICTIM, &["tandem", "collect"])?;
-    }
     println!("   {kind:?}: the power goes after {:.2} s", pause.as_secs_f64());
     let took = std::thread::scope(|scope| -> Result<Duration> {
         let typed = scope.spawn(|| host::typed(lab, SEAT, update).map_err(|error| error.to_string()));
@@ -159,9 +139,24 @@ fn round(lab: &Lab, writers: &Writers, kind: Kind, new: &str, pause: Duration, u
     Ok(())
 }
 
-/// The user whose password it becomes: not that of the one before.
-fn user_of(password: &str) -> &'static str {
-    accounts::USERS[usize::from(password.ends_with(['0', '2', '4', '6', '8']))]
+/// The command by which the device takes another account of the BMC's: neither the one that it has now nor changed by this one.
+fn other_account(lab: &Lab, new: &str) -> Result<String> {
+    let user = accounts::USERS[usize::from(new.ends_with(['0', '2', '4', '6', '8']))];
+    accounts::set_account(lab, VICTIM, user, new)?;
+    host::put(lab, SEAT, NEW, &format!("{new}\n"))?;
+    Ok(format!("tandem fencing update node2 --username {user} --password-file {NEW}"))
+}
+
+/// The command that changes the password at the BMC, once the victim's copy of the file has both.
+fn staged(lab: &Lab, new: &str) -> Result<String> {
+    for node in [SEAT, VICTIM] {
+        host::put(lab, node, NEW, &format!("{new}\n"))?;
+    }
+    let stage = format!("tandem fencing update node2 --stage --password-file {NEW} || [ $? = 3 ]");
+    host::must(lab, VICTIM, &["sh", "-c", &stage])?;
+    // What a timer does elsewhere: the seat hears that the other copy has it, too.
+    host::must(lab, VICTIM, &["tandem", "collect"])?;
+    Ok(format!("tandem fencing update node2 --change-at-bmc --password-file {NEW}"))
 }
 
 /// How long it takes from the end of the victim's power until somebody writes again.

@@ -9,6 +9,7 @@ use crate::host;
 use crate::node::{NODES, Node};
 use crate::pcs;
 use crate::power;
+use crate::random::Random;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up;
@@ -20,32 +21,14 @@ const STOP_LIMIT: Duration = Duration::from_secs(180);
 /// The environment variable that repeats a random run.
 const SEED: &str = "LAB_SEED";
 
-/// Numbers that look random and can be had again.
-pub(super) struct Chance(u64);
-
-impl Chance {
-    /// From the environment, else from the clock; printed, so that a failure can be repeated.
-    pub(super) fn begin() -> Result<Self> {
-        let seed = match std::env::var(SEED) {
-            Ok(text) => text.parse().map_err(|_| format!("{SEED}={text} is no number"))?,
-            Err(_) => u64::from(SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_nanos()),
-        };
-        println!("   {SEED}={seed} repeats this");
-        Ok(Self(seed))
-    }
-
-    /// A number below `end`: the generator of Steele, Lea and Flood (`SplitMix64`).
-    pub(super) fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end
-    }
-
-    /// A pause of less than `end`.
-    pub(super) fn pause(&mut self, end: Duration) -> Duration {
-        Duration::from_millis(self.below(u64::try_from(end.as_millis()).unwrap_or(u64::MAX)))
-    }
+/// What chance decides in a scenario: seeded from the environment, else from the clock, and printed, so that a failure can be repeated.
+pub(super) fn chance() -> Result<Random> {
+    let seed = match std::env::var(SEED) {
+        Ok(text) => text.parse().map_err(|_| format!("{SEED}={text} is no number"))?,
+        Err(_) => u64::from(SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_nanos()),
+    };
+    println!("   {SEED}={seed} repeats this");
+    Ok(Random::new(seed))
 }
 
 /// The member ids of both nodes, in the order of [`NODES`].

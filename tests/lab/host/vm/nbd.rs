@@ -1,5 +1,5 @@
 //! A disk with a volatile cache, as an NBD server of one client. What is written is on the disk only once it was flushed:
-//! when the power goes, each block that was not may have come to the disk or not, as on a real one.
+//! when the power goes, each block that was not may have come to the disk or not, or in part, as on a real one.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::disk;
 use crate::node::Node;
 use crate::proc::Record;
+use crate::random::Random;
 use crate::sh::{self, Result};
 use crate::state::{self, Lab};
 
@@ -43,6 +44,8 @@ const LARGEST: u32 = 64 << 20;
 
 const BLOCK: u64 = BLOCK_LENGTH as u64;
 const BLOCK_LENGTH: usize = 4096;
+/// What a disk writes as one, or not at all.
+const SECTOR: usize = 512;
 
 pub fn socket(lab: &Lab, node: Node) -> PathBuf {
     lab.node_dir(node).join("disk.sock")
@@ -87,14 +90,14 @@ pub fn daemon(lab: &Lab, node: Node) -> Result<()> {
     let listener = UnixListener::bind(socket(lab, node))?;
     let (mut client, _) = listener.accept()?;
     let ended_well = if greet(&mut client, size)? { serve(&mut client, &mut disk) } else { Ok(false) };
-    let unflushed = disk.cache.len();
     if matches!(ended_well, Ok(true)) {
         return Ok(disk.flush()?);
     }
-    let seed = state::since_epoch().subsec_nanos();
-    let kept = disk.lose_power(u64::from(seed))?;
-    if unflushed > 0 {
-        lab.event(&format!("disk of {node}: {unflushed} blocks were not flushed, {kept} of them are on the disk"));
+    let seed = u64::from(state::since_epoch().subsec_nanos());
+    let fate = disk.lose_power(seed)?;
+    if fate != Fate::default() {
+        let Fate { lost, torn, kept } = fate;
+        lab.event(&format!("disk of {node}: of the blocks that were not flushed {lost} are lost, {torn} torn, {kept} kept (seed {seed})"));
     }
     Ok(())
 }
@@ -103,6 +106,15 @@ pub fn daemon(lab: &Lab, node: Node) -> Result<()> {
 struct Disk {
     image: File,
     cache: BTreeMap<u64, Box<[u8; BLOCK_LENGTH]>>,
+}
+
+/// What became of the blocks that were in the cache only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Fate {
+    lost: usize,
+    /// Some sectors are there.
+    torn: usize,
+    kept: usize,
 }
 
 impl Disk {
@@ -146,51 +158,95 @@ impl Disk {
         Ok(())
     }
 
-    /// Every other block of the cache comes to the disk, by chance. Answers how many did.
-    fn lose_power(&mut self, seed: u64) -> io::Result<usize> {
-        let (mut chance, mut kept) = (seed | 1, 0);
+    /// Each block of the cache is lost, or on the disk, or sector by sector one or the other.
+    fn lose_power(&mut self, seed: u64) -> io::Result<Fate> {
+        let (mut chance, mut fate) = (Random::new(seed), Fate::default());
         for (number, block) in std::mem::take(&mut self.cache) {
-            // Marsaglia's xorshift64.
-            chance ^= chance << 13;
-            chance ^= chance >> 7;
-            chance ^= chance << 17;
-            if chance.count_ones().is_multiple_of(2) {
-                self.image.write_all_at(&block[..], number * BLOCK)?;
-                kept += 1;
+            let sectors = block.chunks_exact(SECTOR).enumerate();
+            match chance.below(3) {
+                0 => fate.lost += 1,
+                1 => {
+                    self.image.write_all_at(&block[..], number * BLOCK)?;
+                    fate.kept += 1;
+                }
+                _ => {
+                    for (place, sector) in sectors.filter(|_| chance.below(2) == 0) {
+                        self.image.write_all_at(sector, number * BLOCK + (place * SECTOR) as u64)?;
+                    }
+                    fate.torn += 1;
+                }
             }
         }
-        Ok(kept)
+        Ok(fate)
     }
 }
 
-/// For the lab's self-test.
+/// For the lab's self-test: what is read back is what was written, flushed or not, and of what was not flushed any part may be gone, be it
+/// the only block, the first or the last.
 pub fn loses_what_was_not_flushed() -> bool {
-    const BLOCKS: usize = 64;
-    let check = || -> Result<bool> {
-        let path = std::env::temp_dir().join(format!("tandem-lab-disk-{}", std::process::id()));
-        let image = File::options().read(true).write(true).create_new(true).open(&path)?;
-        std::fs::remove_file(path)?;
-        image.set_len(2 * (BLOCKS * BLOCK_LENGTH) as u64)?;
-        let mut disk = Disk { image, cache: BTreeMap::new() };
-        let (flushed, end) = (vec![1; BLOCKS * BLOCK_LENGTH], (BLOCKS * BLOCK_LENGTH) as u64);
-        disk.write(0, &flushed)?;
-        disk.flush()?;
-        // Half a block, across the end of one: what is read back is what was written, flushed or not.
-        disk.write(end - 3, &[2; 6])?;
-        let mut around = [0; 8];
-        disk.read(end - 4, &mut around)?;
-        disk.flush()?;
-        disk.write(end, &vec![3; BLOCKS * BLOCK_LENGTH])?;
-        let kept = disk.lose_power(17)?;
-        let mut found = vec![0; 2 * BLOCKS * BLOCK_LENGTH];
+    reads_what_was_written().unwrap_or(false) && [1, 2, 9].into_iter().all(|blocks| loses_any(blocks).unwrap_or(false))
+}
+
+fn reads_what_was_written() -> Result<bool> {
+    let mut disk = disk_of(2)?;
+    disk.write(0, &[1; BLOCK_LENGTH])?;
+    disk.flush()?;
+    // Across the end of a block.
+    disk.write(BLOCK - 3, &[2; 6])?;
+    let mut around = [0; 8];
+    disk.read(BLOCK - 4, &mut around)?;
+    disk.flush()?;
+    let mut found = vec![0; 2 * BLOCK_LENGTH];
+    disk.read(0, &mut found)?;
+    let (old, new) = found.split_at(BLOCK_LENGTH - 3);
+    let is_there = old.iter().all(|byte| *byte == 1) && new[..6] == [2; 6] && new[6..].iter().all(|byte| *byte == 0);
+    Ok(around == [1, 2, 2, 2, 2, 2, 2, 0] && is_there)
+}
+
+/// Each of so many blocks is lost after one power cut, torn after another, and there after a third; and nothing else changes.
+fn loses_any(blocks: usize) -> Result<bool> {
+    const SEEDS: u64 = 64;
+    let mut seen = vec![Fate::default(); blocks];
+    for seed in 0..SEEDS {
+        let mut disk = disk_of(blocks + 1)?;
+        disk.write(0, &vec![3; blocks * BLOCK_LENGTH])?;
+        let fate = disk.lose_power(seed)?;
+        let mut found = vec![0; (blocks + 1) * BLOCK_LENGTH];
         disk.read(0, &mut found)?;
-        let are_new = |block: &[u8]| block.iter().all(|byte| *byte == 3);
-        let new = found.chunks(BLOCK_LENGTH).filter(|block| are_new(block)).count();
-        let is_there = found.iter().take(BLOCKS * BLOCK_LENGTH - 3).all(|byte| *byte == 1);
-        let is_half_there = 0 < kept && kept < BLOCKS && new == kept;
-        Ok(around == [1, 2, 2, 2, 2, 2, 2, 0] && is_there && is_half_there)
-    };
-    check().unwrap_or(false)
+        let mut counted = Fate::default();
+        for (block, seen) in found.chunks(BLOCK_LENGTH).zip(&mut seen) {
+            let sectors: Vec<&[u8]> = block.chunks(SECTOR).collect();
+            if sectors.iter().any(|sector| sector.iter().any(|byte| *byte != sector[0])) {
+                return Ok(false);
+            }
+            let new = sectors.iter().filter(|sector| sector[0] == 3).count();
+            let became = if new == 0 {
+                [1, 0, 0]
+            } else if new < sectors.len() {
+                [0, 1, 0]
+            } else {
+                [0, 0, 1]
+            };
+            for all in [seen, &mut counted] {
+                all.lost += became[0];
+                all.torn += became[1];
+                all.kept += became[2];
+            }
+        }
+        let is_behind_untouched = found[blocks * BLOCK_LENGTH..].iter().all(|byte| *byte == 0);
+        // A torn block may by chance have all its sectors, or none.
+        if !is_behind_untouched || counted.torn > fate.torn || fate.lost + fate.torn + fate.kept != blocks {
+            return Ok(false);
+        }
+    }
+    Ok(seen.iter().all(|block| block.lost > 0 && block.torn > 0 && block.kept > 0))
+}
+
+/// An empty one, in memory of the machine alone.
+fn disk_of(blocks: usize) -> Result<Disk> {
+    let image = File::from(nix::sys::memfd::memfd_create(c"tandem-lab-disk", nix::sys::memfd::MFdFlags::empty())?);
+    image.set_len((blocks * BLOCK_LENGTH) as u64)?;
+    Ok(Disk { image, cache: BTreeMap::new() })
 }
 
 /// A position within what one request carries.

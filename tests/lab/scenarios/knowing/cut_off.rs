@@ -11,7 +11,8 @@ use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::power;
-use crate::scenarios::steps::{self, Chance};
+use crate::random::Random;
+use crate::scenarios::steps;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
@@ -37,7 +38,7 @@ enum Moment {
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60))?;
     crate::redundant::wait(lab)?;
-    let mut chance = Chance::begin()?;
+    let mut chance = steps::chance()?;
     let mut writers = crate::scenarios::writing(lab)?;
     for moment in [Moment::Off, Moment::Boots, Moment::Learner] {
         let before = left(lab);
@@ -67,7 +68,7 @@ fn left(lab: &Lab) -> Vec<String> {
     [&[records, tested][..], &configured, &standby].concat()
 }
 
-fn cut_at(lab: &Lab, moment: Moment, chance: &mut Chance) -> Result<()> {
+fn cut_at(lab: &Lab, moment: Moment, chance: &mut Random) -> Result<()> {
     lab.set("boot-delay", BOOT_DELAY)?;
     let from = events(lab).len();
     let (done, waits) = mpsc::channel();
@@ -86,14 +87,14 @@ fn cut_at(lab: &Lab, moment: Moment, chance: &mut Chance) -> Result<()> {
         Moment::Off => {}
         Moment::Boots => {
             sh::wait_for("the node to be switched on", LIMIT, pause, || happened(&format!("{VICTIM} is switched on")))?;
-            std::thread::sleep(chance.pause(Duration::from_secs(24)));
+            std::thread::sleep(chance.up_to(Duration::from_secs(24)));
         }
         Moment::Learner => {
             // Asked of the survivor, which answers at once: the other one is a learner for a second or two.
             let is_listed = |view: &etcd::View| view.voters.len() == 1 && view.others > 0;
             let learner = || etcd::view(lab, SEAT).is_ok_and(|view| is_listed(&view)).then_some(());
             sh::wait_for("the node to be listed as a learner", LIMIT, pause, learner)?;
-            std::thread::sleep(chance.pause(Duration::from_secs(1)));
+            std::thread::sleep(chance.up_to(Duration::from_secs(1)));
         }
     }
     power::cut(lab, SEAT)?;
