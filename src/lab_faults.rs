@@ -7,14 +7,16 @@ use std::path::Path;
 pub(crate) const SKIP_ADVANCE_COMMIT: &str = "/etc/tandem/test-skip-advance-commit";
 /// A note is renamed into its place without having been synced.
 pub(crate) const SKIP_NOTE_SYNC: &str = "/etc/tandem/test-skip-note-sync";
+/// Nothing follows a note for a while. It is synced, unless that is left out as well.
+pub(crate) const WAIT_AFTER_NOTE: &str = "/etc/tandem/test-wait-after-note";
 /// What is appended to etcd's log is not synced.
 pub(crate) const SKIP_WAL_SYNC: &str = "/etc/tandem/test-skip-wal-sync";
 
-/// What `fault` is about is in its place and not synced, where the lab asks for that. The next thing that anybody syncs would take it
-/// along, so nothing follows for a while in which the lab may cut the power.
-pub(crate) fn left_unsynced(fault: &str) {
-    if is_on(fault) {
-        log::warn!("{fault}: it is written, and not synced");
+/// `what` is in its place. Were it not synced, the next thing that anybody syncs would take it along: so where the lab asks for that,
+/// nothing follows for a while in which it may cut the power.
+pub(crate) fn wait_after(what: &str, asked: &str) {
+    if is_on(asked) {
+        log::warn!("{what} is written, and nothing follows yet");
         let _ =
             crate::clock::Deadline::after(std::time::Duration::from_secs(3)).sleep(std::time::Duration::from_secs(3));
     }
@@ -24,7 +26,7 @@ pub(crate) fn left_unsynced(fault: &str) {
 pub(crate) fn is_on(fault: &str) -> bool {
     let on = Path::new(fault).exists();
     if on {
-        log::warn!("{fault} exists: acknowledged writes may be lost");
+        log::warn!("{fault} exists, as it may in a test alone");
     }
     on
 }

@@ -130,16 +130,10 @@ pub fn power_cut(
         power::on(lab, victim)?;
         story.tell(&format!("{victim} is switched on"));
     }
-    let mut last = String::new();
-    let back = sh::wait_for("two voters", RETURN_LIMIT, Duration::from_millis(300), || {
-        story.follow();
-        etcd::two_voters(lab).map_err(|why| last = why).ok()
-    });
-    back.map_err(|error| format!("{error}: {last}"))?;
+    etcd::wait_two_voters_and(lab, RETURN_LIMIT, || story.follow())?;
     let voters_after = writers.now().saturating_sub(cut_at);
     story.tell("two voters, as both nodes say");
-    // Writes through the returned member belong to the proof.
-    std::thread::sleep(Duration::from_secs(2));
+    writers.wait_on_each()?;
     let verdict = writers.judge()?;
     story.follow();
     Ok(Outcome { story, first_write, verdict, lost_alone, voters_after })

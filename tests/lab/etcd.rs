@@ -145,15 +145,21 @@ pub fn two_voters(lab: &Lab) -> std::result::Result<Voters, String> {
     }
 }
 
-/// Waits until [`two_voters`] holds.
+/// However slow the machine: a recovery that takes longer is none.
+pub const TWO_VOTERS_WITHIN: Duration = Duration::from_secs(600);
+
+/// Waits until [`two_voters`] holds, for `limit` or as long as a slow machine needs instead, but never longer than any may take.
 pub fn wait_two_voters(lab: &Lab, limit: Duration) -> Result<Voters> {
+    wait_two_voters_and(lab, limit, || ())
+}
+
+/// The same, with something to do at each look.
+pub fn wait_two_voters_and(lab: &Lab, limit: Duration, mut each: impl FnMut()) -> Result<Voters> {
+    let limit = limit.min(sh::unstretched(TWO_VOTERS_WITHIN));
     let mut last = String::new();
-    let found = sh::wait_for("two voters", limit, Duration::from_millis(300), || match two_voters(lab) {
-        Ok(voters) => Some(voters),
-        Err(why) => {
-            last = why;
-            None
-        }
+    let found = sh::wait_for("two voters", limit, Duration::from_millis(300), || {
+        each();
+        two_voters(lab).map_err(|why| last = why).ok()
     });
     found.map_err(|error| format!("{error}: {last}").into())
 }

@@ -6,57 +6,74 @@ use std::time::Duration;
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::sh::Result;
-use crate::state::Lab;
+use crate::state::{self, Lab};
 
-/// What a line may hold, and why.
-const KNOWN: &[(&str, &str)] = &[
-    (" etcd[", "podman gives every line of a container that goes to its standard error this priority"),
-    ("systemd-ssh-generator", "Debian 13's asks for a vsock that this machine has none of"),
+/// Who may say what, and why.
+const KNOWN: &[(&str, &str, &str)] = &[
+    ("etcd[", "", "podman gives every line of a container that goes to its standard error this priority"),
+    ("systemd-ssh-generator[", "", "Debian 13's asks for a vsock that this machine has none of"),
     (
+        "kernel",
         "watchdog did not stop!",
         "systemd hands the watchdog to its own shutdown, which feeds it until the machine is off",
     ),
-    ("mm_reap: preauth child terminated", "the lab's own ssh, whose login a reboot came before"),
+    ("sshd", "mm_reap: preauth child terminated", "the lab's own ssh, whose login a reboot came before"),
     (
+        "pacemaker",
         "Error in connection setup",
         "a program ended before Pacemaker answered it: an agent's question whose time was over, on a machine this slow",
     ),
     (
+        "pacemaker",
         "(with errors), saving inputs",
         "Pacemaker 3.0.0's scheduler goes on saying so once it was asked before there were fence devices; crm_verify is asked",
     ),
     (
+        "kernel",
         "overlayfs: failed to resolve",
         "a container's storage that a power cut has torn, as podman does not sync it; the agent makes the container anew",
     ),
     (
+        "pacemaker",
         "Could not get executable for PID",
         "as it stops, Pacemaker 3.0.0 looks up the program of a daemon of its own that has ended meanwhile",
     ),
     (
+        "pacemaker-controld[",
         "Could not connect to attrd: Connection refused",
         "Pacemaker 2.1.5's controller tells its release before its attribute manager takes connections, on a machine this slow",
     ),
-    ("Could not update attribute #feature-set=", "the same"),
+    ("pacemaker-controld[", "Could not update attribute #feature-set=", "the same"),
     (
+        "pacemaker",
         "pcmk_delay_base: empty value in mapping",
         "Pacemaker 3.0.0 says so of every plain delay, and takes it all the same",
     ),
 ];
+/// So the last words of an etcd or another program of Go's begin, whatever priority they have; nobody takes them for known.
+const LAST_WORDS: [&str; 3] = ["\"level\":\"fatal\"", "\"level\":\"panic\"", "panic: "];
+/// And those of a program of Rust's, which no scenario of any kind of host has a use for.
+const PANICKED: &str = "panicked at ";
+/// Tandem's errors, as the console has them, which shows no priorities.
+const TANDEMS: [&str; 2] = ["podman-etcd(", "fence_redfish_rs["];
 /// What is shown of all.
 const SHOWN: usize = 12;
 
-/// Of all boots since that moment, `expected` besides what is known; and Pacemaker has no fault to find with its configuration. Hosts of namespaces have none.
+/// Of all boots since that moment, `expected` besides what is known; and Pacemaker has no fault to find with its configuration. A power cut
+/// takes what a journal had not synced, so the console is looked at as well. Hosts of namespaces have no journal.
 pub fn must_hold_no_error(lab: &Lab, since: Duration, expected: &[&str]) -> Result<()> {
-    if host::Kind::of(lab) == host::Kind::Namespaces {
-        return Ok(());
+    let is_vm = host::Kind::of(lab) == host::Kind::Vm;
+    if is_vm {
+        host::must(lab, host::any_running(lab)?, &["crm_verify", "--live-check"])?;
     }
     let mut found = Vec::new();
-    host::must(lab, host::any_running(lab)?, &["crm_verify", "--live-check"])?;
     for node in NODES {
-        let unexpected =
-            errors(lab, node, since)?.into_iter().filter(|line| !expected.iter().any(|words| line.contains(words)));
-        found.extend(unexpected.map(|line| format!("{node}: {line}")));
+        let mut lines = console(lab, node, since, if is_vm { is_error } else { is_panic });
+        if is_vm {
+            lines.extend(journal(lab, node, since)?);
+        }
+        lines.retain(|line| !is_known(line) && !expected.iter().any(|words| line.contains(words)));
+        found.extend(lines.iter().map(|line| format!("{node}: {line}")));
     }
     if found.is_empty() {
         return Ok(());
@@ -66,10 +83,39 @@ pub fn must_hold_no_error(lab: &Lab, since: Duration, expected: &[&str]) -> Resu
     Err(format!("the journals hold {count} errors that nobody expects: {}", found.join("\n     ")).into())
 }
 
-fn errors(lab: &Lab, node: Node, since: Duration) -> Result<Vec<String>> {
+/// What the node's journal has kept as errors.
+fn journal(lab: &Lab, node: Node, since: Duration) -> Result<Vec<String>> {
+    /// The time of `Nov 25 21:36:00 PROGRAM[PID]: TEXT`.
+    const TIME: usize = 16;
     let since = format!("--since=@{}", since.as_secs());
     let words = ["journalctl", "--priority=err", &since, "--no-pager", "--quiet", "--no-hostname", "--output=short"];
     let said = host::must(lab, node, &words)?;
-    let is_known = |line: &&str| KNOWN.iter().any(|(words, _)| line.contains(words));
-    Ok(said.lines().filter(|line| !is_known(line)).map(str::to_owned).collect())
+    Ok(said.lines().map(|line| line.get(TIME..).unwrap_or(line).to_owned()).collect())
+}
+
+/// What of it came through the node's serial port, or to its syslog.
+fn console(lab: &Lab, node: Node, since: Duration, is_error: fn(&str) -> bool) -> Vec<String> {
+    let log = std::fs::read(lab.messages(node)).unwrap_or_default();
+    let log = String::from_utf8_lossy(&log);
+    let since = state::stamp(since);
+    // `2026-11-25T21:36:00.123Z NODE: PROGRAM[PID]: TEXT`
+    let messages = log.lines().filter(|line| *line >= since.as_str()).filter_map(|line| line.split_once(": "));
+    messages.map(|(_, message)| message).filter(|message| is_error(message)).map(str::to_owned).collect()
+}
+
+fn is_panic(message: &str) -> bool {
+    message.contains(PANICKED)
+}
+
+fn is_error(message: &str) -> bool {
+    let is_tandems = || TANDEMS.iter().any(|by| message.starts_with(by)) && message.contains(" ERROR: ");
+    is_panic(message) || is_last_word(message) || is_tandems()
+}
+
+fn is_last_word(message: &str) -> bool {
+    LAST_WORDS.iter().any(|words| message.contains(words))
+}
+
+fn is_known(message: &str) -> bool {
+    !is_last_word(message) && KNOWN.iter().any(|(by, words, _)| message.starts_with(by) && message.contains(words))
 }

@@ -59,6 +59,8 @@ pub const SIXTEEN: Load = Load {
 
 /// How long a few hundred writes may take at the beginning: nothing is measured before they are there.
 pub const FIRST_WRITES: Duration = Duration::from_secs(120);
+/// What shows that a node takes writes again, and goes on with it.
+const SOME_WRITES: usize = 5;
 /// After this a write counts as failed, and another one is tried through the other endpoint.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(700);
 /// A refused connection answers at once: no need to ask a thousand times a second.
@@ -140,8 +142,7 @@ impl Writers {
         let for_thread = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
             setns(network, CloneFlags::CLONE_NEWNET)?;
-            etcd::runtime()?.block_on(write_all(for_thread, with, load));
-            Ok(())
+            etcd::runtime()?.block_on(write_all(for_thread, with, load))
         });
         Ok(Self { lab: lab.clone(), shared, stalls, thread: Some(thread) })
     }
@@ -159,6 +160,18 @@ impl Writers {
     /// The first write that began after `moment` and was acknowledged.
     pub fn first_after(&self, moment: Duration) -> Option<Ack> {
         lock(&self.shared.acks).iter().filter(|ack| ack.began > moment).min_by_key(|ack| ack.ended).cloned()
+    }
+
+    /// Waits until each node has acknowledged some writes that begin from now on: they belong to the proof of a good end.
+    pub fn wait_on_each(&self) -> Result<()> {
+        let moment = self.now();
+        let has_some = |acks: &[Ack], node| {
+            acks.iter().filter(|ack| ack.began > moment && ack.node == node).take(SOME_WRITES).count() == SOME_WRITES
+        };
+        sh::wait_for("new writes through each node", FIRST_WRITES, Duration::from_millis(200), || {
+            let acks = lock(&self.shared.acks);
+            NODES.into_iter().all(|node| has_some(&acks, node)).then_some(())
+        })
     }
 
     /// Everything that was acknowledged so far.
@@ -238,7 +251,7 @@ impl Shared {
     }
 }
 
-async fn write_all(shared: Arc<Shared>, lab: Lab, load: Load) {
+async fn write_all(shared: Arc<Shared>, lab: Lab, load: Load) -> Result<()> {
     let mut tasks = Vec::new();
     for number in 0..load.writers {
         let node = NODES[number % NODES.len()];
@@ -250,8 +263,9 @@ async fn write_all(shared: Arc<Shared>, lab: Lab, load: Load) {
         tasks.push(tokio::spawn(look(Arc::clone(&shared), lab.clone(), node, load.chain_every)));
     }
     for task in tasks {
-        let _ = task.await;
+        task.await.map_err(|error| format!("a client of the lab's ended by itself: {error}"))?;
     }
+    Ok(())
 }
 
 /// One writer: a write after the other, each until one try is acknowledged, through either endpoint. Each try has a key

@@ -218,7 +218,13 @@ fn what_is_shipped_has_none_of_the_labs_faults() {
     for (package, program) in shipped_programs() {
         let has = |words: &str| program.windows(words.len()).any(|window| window == words.as_bytes());
         assert!(has("commit index advanced from"), "{package}: this is not the agent");
-        for fault in ["test-skip-advance-commit", "test-skip-note-sync", "test-skip-wal-sync", "lab-faults"] {
+        for fault in [
+            "test-skip-advance-commit",
+            "test-skip-note-sync",
+            "test-skip-wal-sync",
+            "test-wait-after-note",
+            "lab-faults",
+        ] {
             assert!(!has(fault), "{package}: the program knows of '{fault}'");
         }
     }

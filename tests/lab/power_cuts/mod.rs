@@ -93,8 +93,11 @@ fn one(lab: &Lab, wish: Wish, draw: &Draw) -> Result<Outcome> {
             journals::must_hold_no_error(lab, began, draw.blow.errors()).err().map(|error| error.to_string());
     }
     if outcome.wrong.is_none() {
-        let replayed = decisions::replay(lab, &format!("power-cut-{}", draw.seed));
-        outcome.wrong = replayed.err().map(|error| error.to_string());
+        outcome.wrong = match decisions::replay(lab, &format!("power-cut-{}", draw.seed)) {
+            Ok(0) if wish.agent == Agent::Tandem => Some("no decision was recorded".to_owned()),
+            Ok(_) => None,
+            Err(error) => Some(error.to_string()),
+        };
     }
     Ok(outcome)
 }

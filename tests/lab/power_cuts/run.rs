@@ -12,6 +12,7 @@ use crate::host;
 use crate::node::{NODES, Node};
 use crate::power;
 use crate::redundant;
+use crate::scenarios::steps;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::verdict::Window;
@@ -20,8 +21,8 @@ use crate::writer::{FIRST_WRITES, SIXTEEN, Writers};
 const RETURN_LIMIT: Duration = Duration::from_secs(240);
 /// Long enough for a node that would wrongly run standalone to do so.
 const LOOKED_AT_ALONE: Duration = Duration::from_secs(5);
-/// Some writes through both members belong to the proof.
-const AFTERWARDS: Duration = Duration::from_secs(1);
+/// What a node says that begins to.
+const SERVES_ALONE: [&str; 3] = ["announcing that it runs standalone", ": running standalone", "forcing a new cluster"];
 
 /// What a run is about.
 pub(super) struct Scene<'a> {
@@ -50,7 +51,7 @@ pub(super) fn run(lab: &Lab, draw: &Draw) -> Result<Outcome> {
     if is_slow {
         slow::remove_service(lab)?;
     }
-    std::thread::sleep(AFTERWARDS);
+    scene.writers.wait_on_each()?;
     scene.judge()
 }
 
@@ -157,16 +158,14 @@ impl Scene<'_> {
             }
             Back::OneThenTheOther(role) => {
                 self.lab.set("boot-delay", "0")?;
-                self.on(role)?;
-                self.refuses(self.node(role))?;
+                self.on_alone(self.node(role))?;
                 self.on(other(role))
             }
             Back::OneByConfirmation(role) => {
                 let (stays, lost) = (self.node(role), self.node(other(role)));
                 self.lab.set("boot-delay", "0")?;
                 bmc::set_mode(self.lab, lost, "unreachable")?;
-                self.on(role)?;
-                self.refuses(stays)?;
+                self.on_alone(stays)?;
                 if role == cut_first && self.took_writes(alone) {
                     self.given_up = Some(alone);
                 }
@@ -189,18 +188,25 @@ impl Scene<'_> {
     }
 
     /// A node that boots alone after both were cut does not serve: its peer may hold more than it does.
-    fn refuses(&self, node: Node) -> Result<()> {
+    fn on_alone(&self, node: Node) -> Result<()> {
+        let from = steps::log_length(self.lab, node);
+        power::on(self.lab, node)?;
         sh::wait_for("Pacemaker on the node that is on", Duration::from_secs(120), Duration::from_millis(500), || {
             cluster::online(self.lab, node).contains(&node).then_some(())
         })?;
-        let until = self.writers.now() + LOOKED_AT_ALONE;
+        let until = self.writers.now() + sh::patience(LOOKED_AT_ALONE);
         while self.writers.now() < until {
             if let Ok(view) = etcd::view(self.lab, node) {
                 return Err(format!("etcd serves on {node}, which booted alone: {view:?}").into());
             }
             std::thread::sleep(Duration::from_millis(300));
         }
-        Ok(())
+        // It has not begun to, either.
+        let said = steps::said(self.lab, node, from);
+        match said.lines().find(|line| SERVES_ALONE.iter().any(|words| line.contains(words))) {
+            None => Ok(()),
+            Some(line) => Err(format!("{node}, which booted alone, was about to serve: {line}").into()),
+        }
     }
 
     /// The operator's confirmation, in the words that `tandem confirm-recovery` asks for. Answers false where it is

@@ -265,8 +265,7 @@ fn writing(lab: &Lab) -> Result<Writers> {
 /// either; no sign of two histories; nothing in Pacemaker that needs a human.
 fn ends_well(lab: &Lab, writers: &mut Writers) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(180))?;
-    // Some writes through both members belong to the proof.
-    std::thread::sleep(Duration::from_secs(2));
+    writers.wait_on_each()?;
     let verdict = writers.judge()?;
     println!(
         "   {} writes acknowledged, {} lost, longest gap {:.1} s",

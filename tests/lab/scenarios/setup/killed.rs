@@ -7,6 +7,7 @@ use super::described::{Described, FILE};
 use super::snapshot;
 use super::typed::{self, HERE, THERE, Typed};
 use crate::blank::Blank;
+use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::power;
@@ -15,9 +16,11 @@ use crate::state::Lab;
 use crate::teardown;
 use crate::up::{self, Wish};
 
-/// More than it has steps, and fewer.
+/// More than it has lines, and fewer.
 const CUTS: usize = 40;
 const STEPS: usize = 8;
+/// How often in a row it may have to be typed again, as what was cut is on its way back.
+const IN_VAIN: usize = 2;
 
 /// What cuts it off.
 #[derive(Clone, Copy, Debug)]
@@ -41,15 +44,15 @@ impl Blow {
 }
 
 pub fn by_sigkill(lab: &Lab, wish: Wish) -> Result<()> {
-    run(lab, wish, Blow::Sigkill)
+    run(lab, wish, Blank::Rpm, Blow::Sigkill)
 }
 
 pub fn by_the_first_nodes_power(lab: &Lab, wish: Wish) -> Result<()> {
-    run(lab, wish, Blow::Power(HERE))
+    run(lab, wish, Blank::Rpm, Blow::Power(HERE))
 }
 
 pub fn by_the_other_nodes_power(lab: &Lab, wish: Wish) -> Result<()> {
-    run(lab, wish, Blow::Power(THERE))
+    run(lab, wish, Blank::Rpm, Blow::Power(THERE))
 }
 
 /// What there is at the end.
@@ -65,9 +68,10 @@ impl End {
     }
 }
 
-fn run(lab: &Lab, wish: Wish, blow: Blow) -> Result<()> {
+/// It ends as one that nobody disturbs, whatever it was cut off by.
+pub fn run(lab: &Lab, wish: Wish, blank: Blank, blow: Blow) -> Result<()> {
     let described = Described::default();
-    let blank = Wish { blank: Some(Blank::Rpm), ..wish };
+    let blank = Wish { blank: Some(blank), ..wish };
     up::up(lab, blank)?;
     described.write(lab)?;
     // How long it takes is looked at elsewhere.
@@ -77,9 +81,15 @@ fn run(lab: &Lab, wish: Wish, blow: Blow) -> Result<()> {
 
     up::up(lab, blank)?;
     described.write(lab)?;
-    cut_off_again_and_again(lab, blow)?;
+    let cuts = cut_off_again_and_again(lab, blow)?;
+    println!("   cut off {cuts} times");
+    if cuts < STEPS {
+        return Err(format!("it was cut off {cuts} times, which is not after every step").into());
+    }
     typed::nothing_is_left(lab)?;
+    super::no_join_file_is_left(lab)?;
     super::become_a_client(lab)?;
+    etcd::wait_two_voters(lab, etcd::TWO_VOTERS_WITHIN)?;
     let end = End::of(lab)?;
     if let Some(line) = undisturbed.configuration.symmetric_difference(&end.configuration).next() {
         return Err(format!("the configuration is not what it is without a cut: {line}").into());
@@ -90,22 +100,14 @@ fn run(lab: &Lab, wish: Wish, blow: Blow) -> Result<()> {
     super::survives(lab, crate::demo::Victim::Leader)
 }
 
-/// Types it, cuts it off as soon as it has told of one step more than the last time, and so on, until it comes to its end.
-pub fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<()> {
-    let cuts = count_cuts(lab, blow)?;
-    println!("   cut off {cuts} times");
-    if cuts < STEPS {
-        return Err(format!("it was cut off {cuts} times, which is not after every step").into());
-    }
-    Ok(())
-}
-
-fn count_cuts(lab: &Lab, blow: Blow) -> Result<usize> {
-    let mut cuts = 0;
-    for cut in 1..=CUTS {
+/// Types it, cuts it off as soon as it has told of one line more than the last time, and so on, until it comes to its end. Answers how many
+/// cuts that took: it was cut off after each line.
+fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
+    let (mut cuts, mut in_vain) = (0, 0);
+    while cuts <= CUTS {
         let mut command = Typed::begin(lab, HERE, &format!("tandem setup {FILE} --ssh root@{THERE}"))?;
         let far_enough = sh::wait_for("its next step", Duration::from_secs(300), Duration::from_millis(5), || {
-            (command.ended() || command.said().lines().count() >= cut).then_some(())
+            (command.ended() || command.said().lines().count() > cuts).then_some(())
         });
         if command.ended() || far_enough.is_err() {
             let done = command.done()?;
@@ -113,18 +115,24 @@ fn count_cuts(lab: &Lab, blow: Blow) -> Result<usize> {
                 return Ok(cuts);
             }
             // What was cut may be on its way back: a person types it again, too.
-            println!("   after {cuts} cuts it said: {}", done.said.lines().last().unwrap_or_default());
-            wait_both(lab)?;
-            continue;
+            in_vain += 1;
+            let last = done.said.lines().last().unwrap_or_default();
+            println!("   after {cuts} cuts it said: {last}");
+            if in_vain > IN_VAIN {
+                return Err(format!("after {cuts} cuts it did not go on, typed {in_vain} times: {last}").into());
+            }
+        } else {
+            println!("   cut off after: {}", command.said().lines().nth(cuts).unwrap_or_default());
+            if blow.strike(lab, &mut command, cuts)? {
+                (cuts, in_vain) = (cuts + 1, 0);
+            }
+            // Without its node, or its other half, it ends by itself or is ended.
+            let _ = command.kill();
+            let _ = command.done();
         }
-        println!("   cut off after: {}", command.said().lines().nth(cut - 1).unwrap_or_default());
-        cuts += usize::from(blow.strike(lab, &mut command, cut)?);
-        // Without its node, or its other half, it ends by itself or is ended.
-        let _ = command.kill();
-        let _ = command.done();
         wait_both(lab)?;
     }
-    Err(format!("it does not come to its end, typed {CUTS} times").into())
+    Err(format!("it does not come to its end, cut off {cuts} times").into())
 }
 
 /// Both are switched on, and answer.

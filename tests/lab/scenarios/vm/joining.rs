@@ -32,15 +32,15 @@ pub fn cut_again(lab: &Lab, _: Wish) -> Result<()> {
     })?;
     let (_, joins) = roles(lab)?;
     crate::redundant::wait(lab)?;
-    let mut from = steps::log_length(lab, joins);
     power::cut(lab, joins)?;
+    let mut from = steps::log_length(lab, joins);
     for (words, after) in MOMENTS {
         // The survivor's fencing switches it on; where nobody is to be fenced any more, a person does.
         power::on(lab, joins)?;
         steps::wait_said(lab, joins, from, words, Duration::from_secs(120))?;
         std::thread::sleep(after);
-        from = steps::log_length(lab, joins);
         power::cut(lab, joins)?;
+        from = steps::log_length(lab, joins);
     }
     power::on(lab, joins)?;
     two_voters(lab)?;

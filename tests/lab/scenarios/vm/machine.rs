@@ -59,7 +59,7 @@ pub fn reboots(lab: &Lab, _: Wish) -> Result<()> {
         booted_anew(lab, node, boot)?;
     }
     two_voters(lab)?;
-    check::must("nobody was fenced", steps::power_cuts(lab), |now| *now == cuts)?;
+    nobody_was_fenced_since(lab, cuts)?;
     crate::scenarios::ends_well(lab, &mut writers)
 }
 
@@ -67,6 +67,7 @@ pub fn reboots(lab: &Lab, _: Wish) -> Result<()> {
 pub fn shutdowns(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let (leader, follower) = roles(lab)?;
+    let cuts = steps::power_cuts(lab);
     order(lab, leader, "systemctl poweroff")?;
     off(lab, leader)?;
     steps::wait_write(&writers, Duration::from_secs(120))?;
@@ -83,7 +84,13 @@ pub fn shutdowns(lab: &Lab, _: Wish) -> Result<()> {
         power::on(lab, node)?;
     }
     two_voters(lab)?;
+    // One that is off because it was fenced has not shut down.
+    nobody_was_fenced_since(lab, cuts)?;
     crate::scenarios::ends_well(lab, &mut writers)
+}
+
+fn nobody_was_fenced_since(lab: &Lab, cuts: usize) -> Result<()> {
+    check::must("nobody was fenced", steps::power_cuts(lab), |now| *now == cuts).map(drop)
 }
 
 /// Says something to a machine that may not live to answer.

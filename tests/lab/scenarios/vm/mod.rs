@@ -79,7 +79,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         setup::cut_off,
     )
     .errors(TOLD_OF_A_NEW_CLUSTER)
-    .needs(Needs::BlankDebian)
+    .needs(Needs::Nothing)
     .leaves_a_mess()
     .nightly(),
     scenario(
@@ -91,23 +91,27 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .leaves_a_mess(),
 ];
 
-/// Where the alert agent is set up, it tells what happened to the nodes, with the priority that the event has.
-const TOLD: &[&str] = &["tandem-events["];
+/// Where events go to the journal, what happens to the nodes has the priority that the event has.
+const TOLD: &[&str] =
+    &["PacemakerNodeOffline", "PacemakerNodeUnhealthy", "PacemakerStatusStale", "EtcdAlone", "TandemTest"];
 /// The same; and until there are fence devices Pacemaker says at each of its looks that it misses them.
-const TOLD_OF_A_NEW_CLUSTER: &[&str] =
-    &["tandem-events[", "no STONITH resources", "or disable STONITH", "need STONITH"];
+const TOLD_OF_A_NEW_CLUSTER: &[&str] = &[
+    "PacemakerNodeOffline",
+    "PacemakerNodeUnhealthy",
+    "PacemakerStatusStale",
+    "EtcdAlone",
+    "no STONITH resources",
+    "or disable STONITH",
+    "need STONITH",
+];
 
 const fn scenario(name: &'static str, about: &'static str, run: fn(&Lab, Wish) -> Result<()>) -> Scenario {
     table::scenario(name, about, run).on(Hosts::Vms)
 }
 
-/// However slow the machine: a recovery that takes longer is none.
-const TWO_VOTERS_WITHIN: Duration = Duration::from_secs(600);
-
 /// Two voters are back in time, whatever happened.
 fn two_voters(lab: &Lab) -> Result<()> {
-    // Not stretched as other waits are.
-    etcd::wait_two_voters(lab, sh::unstretched(TWO_VOTERS_WITHIN)).map(drop)
+    etcd::wait_two_voters(lab, etcd::TWO_VOTERS_WITHIN).map(drop)
 }
 
 /// The leader, and the other one.

@@ -11,9 +11,12 @@ use crate::cluster;
 use crate::host;
 use crate::node::Node;
 use crate::scenarios::steps;
-use crate::sh::Result;
+use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
+
+/// Twice as long as a node may take that would go on alone.
+const LOOKED_AT: Duration = Duration::from_secs(12);
 
 /// Nothing fences it: its BMC is away. It wakes up beside a peer that waits for fencing, and nobody has gone on alone.
 pub fn not_fenced(lab: &Lab, _: Wish) -> Result<()> {
@@ -23,7 +26,7 @@ pub fn not_fenced(lab: &Lab, _: Wish) -> Result<()> {
     bmc::set_mode(lab, leader, "unreachable")?;
     signal(lab, leader, Signal::SIGSTOP)?;
     steps::wait_peer_gone(lab, follower)?;
-    steps::nobody_writes(&writers, Duration::from_secs(30))?;
+    steps::nobody_writes(&writers, sh::patience(LOOKED_AT))?;
     signal(lab, leader, Signal::SIGCONT)?;
     bmc::set_mode(lab, leader, "ok")?;
     // Who fences whom now is Pacemaker's affair; the device that failed is asked again once somebody says so.

@@ -1,14 +1,14 @@
 //! `tandem setup` on machines that were installed from Debian's packages and have a systemd of their own.
 
-use super::two_voters;
+use crate::blank::Blank;
 use crate::check;
 use crate::demo::Victim;
 use crate::host;
 use crate::node::NODES;
 use crate::scenarios::setup::described::{Described, FILE};
-use crate::scenarios::setup::killed::{Blow, cut_off_again_and_again};
+use crate::scenarios::setup::killed::{self, Blow};
 use crate::scenarios::setup::typed::{self, HERE};
-use crate::scenarios::setup::{become_a_client, no_join_file_is_left, one_command, survives};
+use crate::scenarios::setup::{no_join_file_is_left, one_command, survives};
 use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
@@ -33,11 +33,6 @@ pub fn to_two_voters(lab: &Lab, _: Wish) -> Result<()> {
 }
 
 /// A node's power is cut after each line that it says, one node's and then the other's, and what was not synced is gone.
-pub fn cut_off(lab: &Lab, _: Wish) -> Result<()> {
-    Described::default().write(lab)?;
-    cut_off_again_and_again(lab, Blow::PowerInTurn)?;
-    typed::nothing_is_left(lab)?;
-    become_a_client(lab)?;
-    two_voters(lab)?;
-    survives(lab, Victim::Leader)
+pub fn cut_off(lab: &Lab, wish: Wish) -> Result<()> {
+    killed::run(lab, wish, Blank::Debian, Blow::PowerInTurn)
 }

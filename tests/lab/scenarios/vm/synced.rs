@@ -20,6 +20,8 @@ use crate::up::Wish;
 
 /// Whether an unsynced write is lost is the disk's choice, and the kernel may have synced it with another one.
 const TRIES: usize = 6;
+/// How often the note is looked for that was synced.
+const SYNCED_NOTES: usize = 2;
 
 /// What the agent writes and counts on later.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +30,11 @@ enum Written {
     Log,
 }
 
+/// Nothing follows a note for a while, in a program that was built to be so switched.
+const WAIT_AFTER_NOTE: &str = "test-wait-after-note";
+
 impl Written {
-    /// Drops its sync, in a program that was built to be so switched.
+    /// Drops its sync, in that program.
     fn switch(self) -> &'static str {
         match self {
             Self::Note => "test-skip-note-sync",
@@ -37,11 +42,11 @@ impl Written {
         }
     }
 
-    /// What is said once it is written. Of the note only that program says so. After either it waits, as the next sync of anything
-    /// would take along what was not synced.
+    /// What is said once it is written. Of the note only that program says so, and waits, as the next sync of anything would take
+    /// along what was not synced.
     fn told_by(self) -> &'static str {
         match self {
-            Self::Note => "test-skip-note-sync: it is written, and not synced",
+            Self::Note => "the note is written, and nothing follows yet",
             Self::Log => ADVANCED,
         }
     }
@@ -57,39 +62,52 @@ struct Found {
     log_lost: bool,
 }
 
-/// With every sync in its place: each thing that was said to be written is there.
+/// With every sync in its place: each thing that was said to be written is there. The log's sync takes the note along, so of the note alone
+/// [`loss_is_seen`] tells.
 pub fn nothing_lost(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     for _ in 0..2 {
-        let found = cut_as_it_is_written(lab, Written::Log)?;
-        check::must("what was written is there after the cut", found, |found| !found.note_lost && !found.log_lost)?;
+        is_there(lab, Written::Log)?;
     }
     crate::scenarios::ends_well(lab, &mut writers)
 }
 
-/// Without, the loss must show, or the check above proves nothing.
+fn is_there(lab: &Lab, written: Written) -> Result<()> {
+    let found = cut_as_it_is_written(lab, written)?;
+    check::must("what was written is there after the cut", found, |found| !found.note_lost && !found.log_lost).map(drop)
+}
+
+/// Without a sync the loss must show, or the checks prove nothing; and the note, cut off in the same moment with its sync, is there.
 pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
     faulty::install(lab)?;
     // Where nobody writes, a log has nothing that its commit index is to be advanced over.
     let mut writers = crate::scenarios::writing(lab)?;
-    for written in [Written::Note, Written::Log] {
-        faulty::switch(lab, written.switch(), true)?;
-        let mut seen = false;
-        for attempt in 1..=TRIES {
-            let found = cut_as_it_is_written(lab, written)?;
-            println!("   attempt {attempt}, {written:?} is not synced: {found:?}");
-            seen = match written {
-                Written::Note => found.note_lost,
-                Written::Log => found.log_lost,
-            };
-            if seen {
-                break;
-            }
-        }
-        faulty::switch(lab, written.switch(), false)?;
-        check::must(&format!("{written:?} was lost without its sync"), seen, |seen| *seen)?;
+    faulty::switch(lab, WAIT_AFTER_NOTE, true)?;
+    for _ in 0..SYNCED_NOTES {
+        is_there(lab, Written::Note)?;
     }
+    is_lost_without_its_sync(lab, Written::Note)?;
+    faulty::switch(lab, WAIT_AFTER_NOTE, false)?;
+    is_lost_without_its_sync(lab, Written::Log)?;
     writers.stop().map(drop)
+}
+
+fn is_lost_without_its_sync(lab: &Lab, written: Written) -> Result<()> {
+    faulty::switch(lab, written.switch(), true)?;
+    let mut seen = false;
+    for attempt in 1..=TRIES {
+        let found = cut_as_it_is_written(lab, written)?;
+        println!("   attempt {attempt}, {written:?} is not synced: {found:?}");
+        seen = match written {
+            Written::Note => found.note_lost,
+            Written::Log => found.log_lost,
+        };
+        if seen {
+            break;
+        }
+    }
+    faulty::switch(lab, written.switch(), false)?;
+    check::must(&format!("{written:?} was lost without its sync"), seen, |seen| *seen).map(drop)
 }
 
 /// Cuts the leader, and the survivor as soon as it says that this is written; looks at both when it has booted, while its peer
@@ -111,7 +129,8 @@ fn cut_as_it_is_written(lab: &Lab, written: Written) -> Result<Found> {
     power::cut(lab, leader)?;
     power::on(lab, survivor)?;
     host::wait_booted(lab, survivor)?;
-    let note_lost = note(lab, survivor)? == before;
+    let after = note(lab, survivor)?;
+    let note_lost = after == before || serde_json::from_str::<Value>(&after).is_err();
     let log_lost = match written {
         Written::Note => false,
         Written::Log => is_behind(lab, survivor, &said)?,
@@ -131,9 +150,13 @@ fn is_behind(lab: &Lab, node: Node, said: &str) -> Result<bool> {
     Ok(committed.is_none_or(|committed| committed < advanced_to))
 }
 
-/// The note as it lies on the node's disk: what it says does not matter here, but that it is the newest.
+/// The note as it lies on the node's disk, or nothing: what it says does not matter here, but that it is whole, and the newest.
 fn note(lab: &Lab, node: Node) -> Result<String> {
-    host::output(lab, node, &["cat", "/var/lib/etcd/tandem-note.json"]).map(|done| done.stdout)
+    host::must(
+        lab,
+        node,
+        &["sh", "-c", "cat /var/lib/etcd/tandem-note.json || [ ! -e /var/lib/etcd/tandem-note.json ]"],
+    )
 }
 
 /// How far the node's etcd log says that it is committed; nothing where it cannot be read.
