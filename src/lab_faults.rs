@@ -12,11 +12,11 @@ pub(crate) const WAIT_AFTER_NOTE: &str = "/etc/tandem/test-wait-after-note";
 /// What is appended to etcd's log is not synced.
 pub(crate) const SKIP_WAL_SYNC: &str = "/etc/tandem/test-skip-wal-sync";
 
-/// `what` is in its place. Were it not synced, the next thing that anybody syncs would take it along: so where the lab asks for that,
-/// nothing follows for a while in which it may cut the power.
-pub(crate) fn wait_after(what: &str, asked: &str) {
+/// What `asked` is about is in its place. Were it not synced, the next thing that anybody syncs would take it along: so where the lab asks
+/// for that, nothing follows for a while in which it may cut the power.
+pub(crate) fn wait_after_writing(asked: &str) {
     if is_on(asked) {
-        log::warn!("{what} is written, and nothing follows yet");
+        log::warn!("{asked}: it is written, and nothing follows yet");
         let _ =
             crate::clock::Deadline::after(std::time::Duration::from_secs(3)).sleep(std::time::Duration::from_secs(3));
     }

@@ -83,7 +83,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::WriteNote(note) => {
             written(&state_file::note_path(context.data_dir()), note)?;
             #[cfg(feature = "lab-faults")]
-            crate::lab_faults::wait_after("the note", crate::lab_faults::WAIT_AFTER_NOTE);
+            crate::lab_faults::wait_after_writing(crate::lab_faults::WAIT_AFTER_NOTE);
             Ok(())
         }
         Effect::Remember(memory) => written(&context.memory_path, memory),
@@ -187,7 +187,7 @@ fn advance_commit(context: &Context) -> Result<(), Error> {
     let advanced = data_dir::advance_commit(context.data_dir())?;
     log::info!("commit index advanced from {} to {}", advanced.from, advanced.to);
     #[cfg(feature = "lab-faults")]
-    crate::lab_faults::wait_after("etcd's log", crate::lab_faults::SKIP_WAL_SYNC);
+    crate::lab_faults::wait_after_writing(crate::lab_faults::SKIP_WAL_SYNC);
     Ok(())
 }
 

@@ -46,7 +46,7 @@ impl Written {
     /// along what was not synced.
     fn told_by(self) -> &'static str {
         match self {
-            Self::Note => "the note is written, and nothing follows yet",
+            Self::Note => "test-wait-after-note: it is written, and nothing follows yet",
             Self::Log => ADVANCED,
         }
     }
