@@ -95,10 +95,11 @@ pub fn leftovers(lab: &Lab) -> Vec<String> {
 }
 
 /// Processes of this lab: everything on a host, its containers included, by its cgroup; the lab's own daemons outside
-/// of the hosts by their command line.
+/// of the hosts, and what it keeps with virtual machines (QEMU, ssh's connections), by their command line.
 fn processes(lab: &Lab) -> Vec<String> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let dir = format!("{}/", lab.dir().display());
     let cgroups = NODES.map(|node| format!("::/tandem-lab-{}-{node}", lab.name));
     let of_lab = |pid: &u32| {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -106,8 +107,10 @@ fn processes(lab: &Lab) -> Vec<String> {
         let daemon = words.iter().any(|word| matches!(word.as_ref(), "host-init" | "bmc-daemon" | "disk-daemon"))
             && words.iter().any(|word| *word == lab.name);
         let cgroup = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+        let with_vms = words.first().is_some_and(|word| ["ssh", "qemu-system"].iter().any(|name| word.contains(name)))
+            && words.iter().any(|word| word.contains(&dir));
         let machine = words.iter().any(|word| NODES.iter().any(|node| *word == host::vm::name(lab, *node)));
-        daemon || machine || cgroups.iter().any(|of_host| cgroup.contains(of_host))
+        daemon || machine || with_vms || cgroups.iter().any(|of_host| cgroup.contains(of_host))
     };
     // The machine's own init takes notice of ended orphans when it pleases; they hold nothing any more.
     pids.filter(|pid| *pid != std::process::id() && !proc::is_zombie(*pid))
