@@ -50,6 +50,13 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "Pacemaker 3.0.0 says so of every plain delay, and takes it all the same",
     ),
 ];
+/// So ends a learner's etcd whose only voter dies as it starts: it asks that one what the cluster is. Its start is tried again.
+pub const JOINS_NOBODY: &str = "cannot fetch cluster info from peer urls";
+/// So ends a start with data that the other node's is ahead of, as both return: it makes room for that one's, and is tried again.
+pub const GOES_SECOND: &str = "'s etcd, which must start first";
+/// What may be said where both nodes return.
+pub const BOTH_RETURN: &[&str] = &[JOINS_NOBODY, GOES_SECOND];
+
 /// So the last words of an etcd or another program of Go's begin, whatever priority they have; nobody takes them for known.
 const LAST_WORDS: [&str; 3] = ["\"level\":\"fatal\"", "\"level\":\"panic\"", "panic: "];
 /// And those of a program of Rust's, which no scenario of any kind of host has a use for.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::journals::{BOTH_RETURN, GOES_SECOND, JOINS_NOBODY};
 use crate::random::Random;
 use crate::sh::{self, Result};
 
@@ -162,11 +163,6 @@ pub struct Draw {
 /// ("allegedly just fenced"). No machine boots as fast as that.
 const HEARS_OF_ITS_OWN_FENCING: u64 = 8;
 
-/// So ends a learner's etcd whose only voter dies as it starts: it asks that one what the cluster is. Its start is tried again.
-const JOINS_NOBODY: &str = "discovery failed: cannot fetch cluster info from peer urls";
-/// So ends a start with data that the other node's is ahead of, as both return: it makes room for that one's, and is tried again.
-const GOES_SECOND: &str = "'s etcd, which must start first";
-
 impl Draw {
     /// `only` fixes the kind; `confirms` says whether an operator can be asked (the shell agent knows no such word).
     pub fn new(seed: u64, only: Option<Kind>, confirms: bool) -> Self {
@@ -252,7 +248,7 @@ impl Blow {
             Self::Both { back: Back::OneByConfirmation(_), .. } => {
                 &[JOINS_NOBODY, GOES_SECOND, "no route to it", "Operation 'reboot'"]
             }
-            Self::Both { .. } => &[JOINS_NOBODY, GOES_SECOND],
+            Self::Both { .. } => BOTH_RETURN,
             Self::SurvivorKilled { .. } => &[JOINS_NOBODY],
             _ => &[],
         }

@@ -2,6 +2,7 @@
 
 #[expect(clippy::wildcard_imports, reason = "the table names every module beside it")]
 use super::*;
+use crate::journals::BOTH_RETURN;
 
 /// What a scenario needs to begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -134,6 +135,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "both nodes lose power under writes and get it back",
         both_powered_off_and_on::run,
     )
+    .errors(BOTH_RETURN)
     .on(Hosts::Both),
     scenario(
         "cold_boot",

@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::steps;
 use super::table::{self, Hosts, Needs, Scenario};
 use crate::etcd;
+use crate::journals::{BOTH_RETURN, GOES_SECOND, JOINS_NOBODY};
 use crate::node::Node;
 use crate::sh::{self, Result};
 use crate::state::Lab;
@@ -24,7 +25,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "vm_cut_in_the_recovery",
         "the leader is cut, and the survivor in the middle of its recovery",
         cuts::in_the_recovery,
-    ),
+    )
+    .errors(BOTH_RETURN),
     scenario(
         "vm_cut_while_it_joins",
         "a node that returns is cut as it moves its data aside, launches etcd, takes the snapshot",
@@ -35,11 +37,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "the survivor is cut as it says that its note and etcd's log are written: both are there",
         synced::nothing_lost,
     )
+    .errors(BOTH_RETURN)
     .leaves_a_mess(),
     scenario("vm_kernel_panic", "the leader's kernel panics and stands still", machine::kernel_panic),
     scenario("vm_watchdog", "the leader's watchdog resets it", machine::watchdog),
-    scenario("vm_reboots", "systemctl reboot: one node, the other one, both at once", machine::reboots),
-    scenario("vm_shutdowns", "systemctl poweroff: one node, then both at once", machine::shutdowns),
+    scenario("vm_reboots", "systemctl reboot: one node, the other one, both at once", machine::reboots)
+        .errors(BOTH_RETURN),
+    scenario("vm_shutdowns", "systemctl poweroff: one node, then both at once", machine::shutdowns)
+        .errors(BOTH_RETURN),
     scenario("vm_paused", "the leader's machine stands still for a moment", paused::for_a_moment),
     scenario("vm_paused_and_fenced", "the leader's machine stands still until it is fenced", paused::fenced),
     scenario(
@@ -87,6 +92,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "without its syncs, what the agent has written is lost with the power, and that is seen",
         synced::loss_is_seen,
     )
+    .errors(BOTH_RETURN)
     .nightly()
     .leaves_a_mess(),
 ];
@@ -103,6 +109,8 @@ const TOLD_OF_A_NEW_CLUSTER: &[&str] = &[
     "no STONITH resources",
     "or disable STONITH",
     "need STONITH",
+    JOINS_NOBODY,
+    GOES_SECOND,
 ];
 
 const fn scenario(name: &'static str, about: &'static str, run: fn(&Lab, Wish) -> Result<()>) -> Scenario {
