@@ -16,7 +16,7 @@ use crate::writer::Writers;
 /// still be under way.
 const MOMENTS: [(&str, Duration); 2] = [
     ("announcing that it runs standalone", Duration::from_millis(2_500)),
-    ("the announcement is in force", Duration::from_secs(1)),
+    ("the announcement is in force", Duration::from_millis(300)),
 ];
 /// Whether a cut comes in the middle is a matter of chance: it does once the survivor has taken no write before.
 const TRIES: usize = 6;
