@@ -16,7 +16,8 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "failed to find local ID in cluster members",
         "so ends an etcd 3.5 that has left the member list, as it is about to, if it is asked how it stands at that moment",
     ),
-    ("systemd-ssh-generator[", "", "Debian 13's asks for a vsock that this machine has none of"),
+    ("(sd-exec-[", "systemd-ssh-generator", "Debian 13's asks for a vsock that this machine has none of"),
+    ("systemd-ssh-generator[", "", "the same"),
     (
         "kernel",
         "watchdog did not stop!",
