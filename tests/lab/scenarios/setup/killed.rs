@@ -18,7 +18,7 @@ use crate::up::{self, Wish};
 
 /// More than it has lines, and fewer.
 const CUTS: usize = 40;
-const STEPS: usize = 8;
+const STEPS: usize = 20;
 /// How often in a row it may have to be typed again, as what was cut is on its way back.
 const IN_VAIN: usize = 2;
 
@@ -100,15 +100,17 @@ pub fn run(lab: &Lab, wish: Wish, blank: Blank, blow: Blow) -> Result<()> {
     super::survives(lab, crate::demo::Victim::Leader)
 }
 
-/// Types it, cuts it off as soon as it has told of one line more than the last time, and so on, until it comes to its end. Answers how many
-/// cuts that took: it was cut off after each line.
+/// Types it, cuts it off as soon as it says a line after which it was not cut off before, and so on, until it comes to its end: what is done
+/// already it does not tell of again. Answers how many cuts that took.
 fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
-    let (mut cuts, mut in_vain) = (0, 0);
-    while cuts <= CUTS {
+    let mut after = BTreeSet::new();
+    let mut in_vain = 0;
+    while after.len() <= CUTS {
         let mut command = Typed::begin(lab, HERE, &format!("tandem setup {FILE} --ssh root@{THERE}"))?;
         let far_enough = sh::wait_for("its next step", Duration::from_secs(300), Duration::from_millis(5), || {
-            (command.ended() || command.said().lines().count() > cuts).then_some(())
+            (command.ended() || new_line(&command.said(), &after).is_some()).then_some(())
         });
+        let cuts = after.len();
         if command.ended() || far_enough.is_err() {
             let done = command.done()?;
             if done.code == Some(0) {
@@ -122,9 +124,11 @@ fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
                 return Err(format!("after {cuts} cuts it did not go on, typed {in_vain} times: {last}").into());
             }
         } else {
-            println!("   cut off after: {}", command.said().lines().nth(cuts).unwrap_or_default());
+            let line = new_line(&command.said(), &after).unwrap_or_default();
+            println!("   cut off after: {line}");
             if blow.strike(lab, &mut command, cuts)? {
-                (cuts, in_vain) = (cuts + 1, 0);
+                after.insert(line);
+                in_vain = 0;
             }
             // Without its node, or its other half, it ends by itself or is ended.
             let _ = command.kill();
@@ -132,7 +136,13 @@ fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
         }
         wait_both(lab)?;
     }
-    Err(format!("it does not come to its end, cut off {cuts} times").into())
+    Err(format!("it does not come to its end, cut off {CUTS} times").into())
+}
+
+/// The first whole line after which it was not cut off yet.
+fn new_line(said: &str, after: &BTreeSet<String>) -> Option<String> {
+    let whole = said.rsplit_once('\n')?.0;
+    whole.lines().find(|line| !after.contains(*line)).map(str::to_owned)
 }
 
 /// Both are switched on, and answer.
