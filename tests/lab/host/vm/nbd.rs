@@ -162,7 +162,6 @@ impl Disk {
     fn lose_power(&mut self, seed: u64) -> io::Result<Fate> {
         let (mut chance, mut fate) = (Random::new(seed), Fate::default());
         for (number, block) in std::mem::take(&mut self.cache) {
-            let sectors = block.chunks_exact(SECTOR).enumerate();
             match chance.below(3) {
                 0 => fate.lost += 1,
                 1 => {
@@ -170,8 +169,10 @@ impl Disk {
                     fate.kept += 1;
                 }
                 _ => {
-                    for (place, sector) in sectors.filter(|_| chance.below(2) == 0) {
-                        self.image.write_all_at(sector, number * BLOCK + (place * SECTOR) as u64)?;
+                    for (place, sector) in block.chunks_exact(SECTOR).enumerate() {
+                        if chance.below(2) == 0 {
+                            self.image.write_all_at(sector, number * BLOCK + (place * SECTOR) as u64)?;
+                        }
                     }
                     fate.torn += 1;
                 }
@@ -220,17 +221,13 @@ fn loses_any(blocks: usize) -> Result<bool> {
                 return Ok(false);
             }
             let new = sectors.iter().filter(|sector| sector[0] == 3).count();
-            let became = if new == 0 {
-                [1, 0, 0]
-            } else if new < sectors.len() {
-                [0, 1, 0]
-            } else {
-                [0, 0, 1]
-            };
             for all in [seen, &mut counted] {
-                all.lost += became[0];
-                all.torn += became[1];
-                all.kept += became[2];
+                let became = match new {
+                    0 => &mut all.lost,
+                    whole if whole == sectors.len() => &mut all.kept,
+                    _ => &mut all.torn,
+                };
+                *became += 1;
             }
         }
         let is_behind_untouched = found[blocks * BLOCK_LENGTH..].iter().all(|byte| *byte == 0);
