@@ -202,7 +202,7 @@ fn one(lab: &Lab, wish: Wish, scenario: &Scenario, current: &mut Option<Needs>) 
     prepare(lab, wish, scenario.needs, current)?;
     let began = state::since_epoch();
     (scenario.run)(lab, wish)?;
-    journals::must_hold_no_error(lab, began, scenario.errors)?;
+    journals::must_hold_no_error(lab, began, &scenario.errors.concat())?;
     if lab.exists() { decisions::replay(lab, scenario.name) } else { Ok(0) }
 }
 

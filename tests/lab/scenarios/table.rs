@@ -69,7 +69,7 @@ pub(super) struct Scenario {
     /// On which hosts it is run where nobody names it.
     pub(super) hosts: Hosts,
     /// What its blows make programs call an error, besides what is known of every scenario.
-    pub(super) errors: &'static [&'static str],
+    pub(super) errors: &'static [&'static [&'static str]],
     pub(super) run: fn(&Lab, Wish) -> Result<()>,
 }
 
@@ -99,7 +99,7 @@ impl Scenario {
         Self { hosts, ..self }
     }
 
-    pub(super) const fn errors(self, errors: &'static [&'static str]) -> Self {
+    pub(super) const fn errors(self, errors: &'static [&'static [&'static str]]) -> Self {
         Self { errors, ..self }
     }
 
@@ -135,7 +135,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "both nodes lose power under writes and get it back",
         both_powered_off_and_on::run,
     )
-    .errors(BOTH_RETURN)
+    .errors(&[BOTH_RETURN])
     .on(Hosts::Both),
     scenario(
         "cold_boot",
