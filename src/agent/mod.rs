@@ -37,7 +37,8 @@ const LOOK_FOR_THE_MANIFEST_EVERY: Duration = Duration::from_secs(1);
 /// Whether the parameters fit this machine.
 pub fn validate_all(env: &Env, programs: &Programs) -> Answered {
     let checked = params::parse(env).and_then(|params| {
-        let deadline = Deadline::after(env.timeout().map_or(VALIDATE_TAKES, actions::budget).min(VALIDATE_TAKES));
+        let budget = env.timeout().map_or(VALIDATE_TAKES, |timeout| actions::budget(timeout, Duration::ZERO));
+        let deadline = Deadline::after(budget.min(VALIDATE_TAKES));
         let context = Context::new(env, params, &programs.clone().until(deadline), deadline, Manifests::Current)?;
         validate::validate(&context)
     });
@@ -50,8 +51,8 @@ pub fn validate_all(env: &Env, programs: &Programs) -> Answered {
 /// Performs what Pacemaker asks for, within the time that it gives, and records what was decided below `decisions`.
 pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request) -> Answered {
     let timeout = env.timeout().unwrap_or_else(|| actions::advertised_timeout(request));
-    let deadline = Deadline::after(actions::budget(timeout));
-    let programs = paced(env, programs, deadline);
+    let (pace, deadline) = paced(env, timeout, request);
+    let programs = programs.clone().paced(pace);
     let context = params::parse(env).and_then(|params| context(env, params, &programs, deadline, request));
     let context = match context {
         Ok(context) => {
@@ -84,10 +85,13 @@ fn make_room_for_events(request: Request) {
     }
 }
 
-/// For an action that ends at `deadline`, on a machine as slow as this boot has shown.
-fn paced(env: &Env, programs: &Programs, deadline: Deadline) -> Programs {
+/// For an action that Pacemaker ends after `timeout`, on a machine as slow as this boot has shown; and when its answer is due.
+fn paced(env: &Env, timeout: Duration, request: Request) -> (Pace, Deadline) {
     let path = state_file::pace_path(&env.volatile_dir(), env.resource());
-    programs.clone().paced(Pace::kept_at(&path, deadline))
+    let answer_takes = Pace::read(&path, Deadline::after(timeout)).answer_takes();
+    let deadline = Deadline::after(actions::budget(timeout, answer_takes));
+    let pace = Pace::kept_at(&path, deadline);
+    (if request == Request::Probe { pace.of_a_probe() } else { pace }, deadline)
 }
 
 /// A start waits for a manifest that OpenShift has yet to write: nothing can be decided before it is there. Everybody

@@ -19,6 +19,9 @@ const FAILURES_ALLOWED: u32 = 3;
 /// The pause after a round that failed, and where many will.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
 const PAUSE_AFTER_MANY: Duration = Duration::from_secs(2);
+/// An action that the next one can go on from looks again as long as so many times the last look are left: what a look shows is done
+/// or published then, which asks the same programs, and the answer must be there in time.
+const LOOKS_LEFT: u32 = 2;
 
 /// Runs `request` to its answer.
 pub(super) fn run(context: &Context, request: Request) -> Answered {
@@ -93,7 +96,9 @@ impl Rounds<'_> {
             Next::Reobserve { after_ms, progress } => {
                 self.progress = progress;
                 self.spent.waiting += Duration::from_millis(after_ms);
-                self.look_again_after(Duration::from_millis(after_ms), when_over)
+                let needed =
+                    if when_over.is_some() { LOOKS_LEFT * looked.saturating_sub(began) } else { Duration::ZERO };
+                self.look_again_after(Duration::from_millis(after_ms), needed, when_over)
             }
         }
     }
@@ -142,15 +147,16 @@ impl Rounds<'_> {
         Some(Answered::failed(Code::Generic, error.to_string()))
     }
 
-    fn look_again_after(&self, pause: Duration, when_over: Option<Exit>) -> Option<Answered> {
+    fn look_again_after(&self, pause: Duration, needed: Duration, when_over: Option<Exit>) -> Option<Answered> {
         self.context.deadline.sleep(pause);
-        if !self.context.deadline.has_passed() {
+        if self.context.deadline.left() > needed {
             return None;
         }
-        let why = out_of_time(self.context.budget, self.last_because.as_ref());
         if let Some(exit) = when_over {
-            return Some(left_to_the_next_one(exit, &why));
+            let so_far = self.last_because.as_ref().map_or_else(String::new, |because| format!(" ({because})"));
+            return Some(left_to_the_next_one(exit, &format!("this action has no time for another look{so_far}")));
         }
+        let why = out_of_time(self.context.budget, self.last_because.as_ref());
         self.last_because.iter().for_each(|because| self.tell_refusal(because));
         Some(Answered::failed(Code::Generic, why))
     }
@@ -317,6 +323,28 @@ mod tests {
         assert_eq!([after(Request::Monitor, later()), after(Request::Notify, later())], [1, 2]);
         assert_eq!(after(Request::Notify, Reason::NothingToDo), 2);
         assert_eq!(after(Request::Monitor, Reason::Running(Health::SoleVoter)), 0);
+    }
+
+    /// On a machine where a look takes seconds, the answer would come after Pacemaker has ended the action.
+    #[test]
+    fn an_action_that_the_next_one_goes_on_from_does_not_look_again_without_the_time_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = [("trusted_ca_file", "/c"), ("cert_file", "/c"), ("key_file", "/c")];
+        let context = Context::of_test(dir.path(), &[&files[..], &[("image", "etcd:test")]].concat());
+        let left = context.deadline.left();
+        let rounds = Rounds {
+            context: &context,
+            request: Request::Monitor,
+            progress: Progress::default(),
+            last_because: Some(Reason::Waiting(Wait::OwnLeader)),
+            failures: 0,
+            spent: Spent::default(),
+        };
+        let looks_again = |needed, when_over| rounds.look_again_after(Duration::ZERO, needed, when_over).is_none();
+        assert!(looks_again(left / 2, Some(Exit::Success)));
+        assert!(looks_again(Duration::ZERO, None));
+        let answered = rounds.look_again_after(Duration::ZERO, left * 2, Some(Exit::Success)).unwrap();
+        assert_eq!(answered.code, Code::Success);
     }
 
     #[test]

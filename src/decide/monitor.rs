@@ -119,8 +119,9 @@ fn with_a_leader(evidence: &Evidence, progress: &Progress, etcd: &Etcd) -> Plan 
     kept(evidence, progress, etcd, running_exit(evidence), alarm::health(etcd))
 }
 
-/// The answer of a monitor whose time is over in the middle of a recovery: what it launched may run, and is looked at by the
-/// next one; a monitor that fails has Pacemaker stop it. `None` where nothing was launched, and etcd does not run.
+/// The answer of a monitor whose time is over in the middle of its work: an etcd that serves is no failure for what is still to be
+/// done for it, and what a recovery launched may run. The next one looks at it; a monitor that fails has Pacemaker stop it. `None`
+/// where nothing was launched, and etcd does not run or answer.
 pub(super) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) -> Option<Exit> {
     let launches = plan.effects.iter().any(|effect| matches!(effect, Effect::RunContainer(_)));
     let phase = match &plan.next {
@@ -130,6 +131,7 @@ pub(super) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) -> Option<Exi
     let runs = match phase {
         Phase::Started(_) => launches || evidence.container_may_run(),
         Phase::Announced | Phase::StandIn { .. } | Phase::StoodIn => evidence.container_may_run(),
+        Phase::Begin => answers(evidence),
         _ => false,
     };
     runs.then(|| running_exit(evidence))
@@ -138,8 +140,11 @@ pub(super) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) -> Option<Exi
 /// The answer of a monitor whose upkeep failed: what could not be written down does not make a serving etcd fail, as
 /// Pacemaker would restart it.
 pub(super) fn decide_after_failed_upkeep(evidence: &Evidence) -> Exit {
-    let answers = evidence.own_etcd.known().is_some() || evidence.own_refuses.is_some();
-    if answers { running_exit(evidence) } else { Exit::Retriable }
+    if answers(evidence) { running_exit(evidence) } else { Exit::Retriable }
+}
+
+fn answers(evidence: &Evidence) -> bool {
+    evidence.own_etcd.known().is_some() || evidence.own_refuses.is_some()
 }
 
 fn without_a_leader(evidence: &Evidence, progress: &Progress) -> Plan {

@@ -70,6 +70,9 @@ impl From<Question> for Limit {
 
 /// Of what is left of the action's time one question has at most two fifths: others follow it.
 const SHARE: (u32, u32) = (2, 5);
+/// Whether etcd runs is the only thing that a probe asks podman, and it fails without an answer. The rest is for a last word of
+/// this node's, published.
+const SHARE_IN_A_PROBE: (u32, u32) = (3, 4);
 /// What a tool of Pacemaker's takes on a quick machine, at most. It is asked with every look.
 const QUICK: Duration = Duration::from_millis(500);
 /// A launch that would be cut short is not begun: it has half as much again as the slowest one took.
@@ -115,6 +118,8 @@ pub struct Pace {
     path: Option<PathBuf>,
     /// The end of the action, where it has one: nothing outlasts it.
     end: Option<Deadline>,
+    /// Whether the action is a probe: mostly the first in a boot, of which nothing was measured, and that is slowest then.
+    is_probe: bool,
     kept: Mutex<Kept>,
 }
 
@@ -135,7 +140,7 @@ impl Pace {
                 Kept::default()
             }
         };
-        Self { path: None, end: Some(end), kept: Mutex::new(kept) }
+        Self { end: Some(end), kept: Mutex::new(kept), ..Self::default() }
     }
 
     /// The same for an action, which adds what it measures.
@@ -143,15 +148,30 @@ impl Pace {
         Self { path: Some(path.to_owned()), ..Self::read(path, end) }
     }
 
+    /// The same for a probe.
+    pub fn of_a_probe(self) -> Self {
+        Self { is_probe: true, ..self }
+    }
+
+    /// What an answer to Pacemaker takes, from what its tools took in this boot: both need the same processes of Pacemaker's.
+    pub fn answer_takes(&self) -> Duration {
+        self.kept().of(Question::Pacemaker).slowest()
+    }
+
     /// What `question` may take now.
     pub fn limit(&self, question: Question) -> Duration {
         let kept = self.kept();
         let floor = question.floor();
+        // The CIB is asked before podman: where that was quick, a podman that is silent hangs.
+        let has_the_rest = self.is_probe && question == Question::Podman && !kept.is_quick();
         // On a quick machine silence is no slowness: who is asked hangs, or has no leader.
         let may_guess = question.is_of_a_program() || !kept.is_quick();
         let wanted = kept.of(question).wanted(floor, may_guess);
         drop(kept);
         let Some(end) = self.end else { return wanted.max(floor) };
+        if has_the_rest {
+            return end.left() * SHARE_IN_A_PROBE.0 / SHARE_IN_A_PROBE.1;
+        }
         // Nothing comes after a launch.
         let share = if question == Question::Launch { end.left() } else { end.left() * SHARE.0 / SHARE.1 };
         end.at_most(floor.max(wanted.min(share)))

@@ -56,6 +56,20 @@ fn a_slow_machine_has_what_its_answers_took_and_more() {
     assert!((limit(&pace, Question::PeerEtcd) - 1.5).abs() < 0.1, "another kind");
 }
 
+/// The first one in a boot: nothing was measured, and nothing else is asked of podman.
+#[test]
+fn the_podman_of_a_probe_has_most_of_its_time_unless_the_machine_is_known_to_be_quick() {
+    let probe = action(23.0).of_a_probe();
+    assert!((limit(&probe, Question::Podman) - 17.2).abs() < 0.2, "{}", limit(&probe, Question::Podman));
+    assert!((limit(&probe, Question::OwnEtcd) - 2.5).abs() < 0.1, "others follow that");
+    probe.answered(Question::Pacemaker, seconds(1.5));
+    assert!((limit(&probe, Question::Podman) - 17.2).abs() < 0.2);
+    assert!((limit(&action(23.0), Question::Podman) - 8.0).abs() < 0.1, "a monitor comes again");
+    let quick = action(23.0).of_a_probe();
+    quick.answered(Question::Pacemaker, seconds(0.05));
+    assert!((limit(&quick, Question::Podman) - 8.0).abs() < 0.1, "who is silent there hangs");
+}
+
 #[test]
 fn who_gave_no_answer_in_time_has_more_at_the_next_question() {
     let pace = action(598.0);

@@ -35,7 +35,20 @@ pub fn advertised_timeout(request: Request) -> Duration {
     Duration::from_secs(u64::from(advertised))
 }
 
-/// How much of an action's time may pass until its answer is known: of a short time, not all is kept.
-pub fn budget(timeout: Duration) -> Duration {
-    timeout.saturating_sub(FOR_THE_ANSWER.min(timeout / 4))
+/// How much of an action's time may pass until its answer is known, on a machine where an answer was seen to take so long: of a
+/// short time, not all is kept.
+pub fn budget(timeout: Duration, answer_takes: Duration) -> Duration {
+    timeout.saturating_sub(FOR_THE_ANSWER.max(answer_takes).min(timeout / 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_action_keeps_what_an_answer_takes_and_no_more_than_a_quarter_of_its_time() {
+        let budget_s =
+            |timeout, answer_takes| budget(Duration::from_secs(timeout), Duration::from_secs(answer_takes)).as_secs();
+        assert_eq!([budget_s(25, 0), budget_s(25, 4), budget_s(24, 60), budget_s(4, 0)], [23, 21, 18, 3]);
+    }
 }

@@ -126,6 +126,19 @@ fn a_monitor_whose_time_is_over_leaves_what_it_launched_to_the_next_one() {
     assert_eq!(out_of_time(Request::Monitor, &survivor(), &stops), None, "nothing runs");
 }
 
+/// A machine on which one look takes seconds: Pacemaker would restart an etcd that serves, for a learner that is not promoted yet.
+#[test]
+fn a_monitor_whose_time_is_over_does_not_fail_beside_an_etcd_that_answers() {
+    let leader = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();
+    let peer_etcd = Fact::Known(etcd(PEER, Some(ME), &[ME], &[PEER]));
+    let leader = Evidence { budget_ms: BUDGET_MS, peer_etcd, ..leader };
+    let waits = first(Request::Monitor, &leader);
+    assert!(matches!(waits.because, Reason::Waiting(Wait::LearnerToCatchUp { .. })), "{waits:?}");
+    assert_eq!(out_of_time(Request::Monitor, &leader, &waits), Some(Exit::Success));
+    let silent = Evidence { own_etcd: Fact::Unknown("no answer".to_owned()), ..leader };
+    assert_eq!(out_of_time(Request::Monitor, &silent, &waits), None, "who does not answer has failed");
+}
+
 #[test]
 fn where_nobody_can_tell_what_is_launched_nothing_is_stopped_to_be_forced() {
     let unsure = Evidence { launching: Fact::Unknown("I/O error".to_owned()), ..survivor() };

@@ -45,7 +45,7 @@ pub const MOMENTS: [When; 7] = [
 
 /// The time that an action has where nobody sets another, without what the agent keeps for its answer.
 pub fn budget_ms(request: Request) -> u64 {
-    let budget = actions::budget(actions::advertised_timeout(request));
+    let budget = actions::budget(actions::advertised_timeout(request), std::time::Duration::ZERO);
     u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)
 }
 
