@@ -149,6 +149,7 @@ impl Pace {
     }
 
     /// The same for a probe.
+    #[must_use]
     pub fn of_a_probe(self) -> Self {
         Self { is_probe: true, ..self }
     }
