@@ -49,7 +49,8 @@ pub(super) fn context(argument: &ResourceArgument) -> Result<Context, Failure> {
     let env = choose(resource::configured(&programs)?, argument.resource.as_deref())?.env();
     let deadline = Deadline::after(BUDGET);
     // It waits as long as the agent does, and measures nothing for it.
-    let programs = programs.paced(Pace::read(&state_file::pace_path(&env.volatile_dir(), env.resource()), deadline));
+    let programs =
+        programs.paced(Pace::read(&state_file::pace_path(&env.volatile_dir(), env.resource())).ending(deadline));
     Ok(Context::new(&env, params::parse(&env)?, &programs, deadline, Manifests::CurrentOrSaved)?)
 }
 

@@ -88,9 +88,9 @@ fn make_room_for_events(request: Request) {
 /// For an action that Pacemaker ends after `timeout`, on a machine as slow as this boot has shown; and when its answer is due.
 fn paced(env: &Env, timeout: Duration, request: Request) -> (Pace, Deadline) {
     let path = state_file::pace_path(&env.volatile_dir(), env.resource());
-    let answer_takes = Pace::read(&path, Deadline::after(timeout)).answer_takes();
-    let deadline = Deadline::after(actions::budget(timeout, answer_takes));
-    let pace = Pace::kept_at(&path, deadline);
+    let pace = Pace::read(&path);
+    let deadline = Deadline::after(actions::budget(timeout, pace.answer_takes()));
+    let pace = pace.ending(deadline).kept_at(&path);
     (if request == Request::Probe { pace.of_a_probe() } else { pace }, deadline)
 }
 

@@ -282,12 +282,20 @@ mod tests {
     use crate::decide::evidence::Found;
     use crate::decide::reason::Refusal;
 
+    fn context(state_dir: &std::path::Path) -> Context {
+        let files = [("trusted_ca_file", "/c"), ("cert_file", "/c"), ("key_file", "/c")];
+        Context::of_test(state_dir, &[&files[..], &[("image", "etcd:test")]].concat())
+    }
+
+    fn rounds(context: &Context, request: Request, last_because: Option<Reason>) -> Rounds<'_> {
+        Rounds { context, request, progress: Progress::default(), last_because, failures: 0, spent: Spent::default() }
+    }
+
     /// As after somebody else's `podman restart`.
     #[test]
     fn another_process_of_the_container_is_remembered_in_the_place_of_the_one_that_is_gone() {
         let dir = tempfile::tempdir().unwrap();
-        let files = [("trusted_ca_file", "/c"), ("cert_file", "/c"), ("key_file", "/c")];
-        let context = Context::of_test(dir.path(), &[&files[..], &[("image", "etcd:test")]].concat());
+        let context = context(dir.path());
         let child = || std::process::Command::new("sleep").arg("100").spawn().unwrap();
         let (mut gone, mut now) = (child(), child());
         let pid = |child: &std::process::Child| i32::try_from(child.id()).unwrap();
@@ -305,18 +313,9 @@ mod tests {
     #[test]
     fn actions_that_leave_a_recovery_to_the_next_one_are_counted_until_a_monitor_does_not() {
         let dir = tempfile::tempdir().unwrap();
-        let files = [("trusted_ca_file", "/c"), ("cert_file", "/c"), ("key_file", "/c")];
-        let context = Context::of_test(dir.path(), &[&files[..], &[("image", "etcd:test")]].concat());
+        let context = context(dir.path());
         let after = |request, because: Reason| {
-            let rounds = Rounds {
-                context: &context,
-                request,
-                progress: Progress::default(),
-                last_because: None,
-                failures: 0,
-                spent: Spent::default(),
-            };
-            rounds.count_postponed(&because);
+            rounds(&context, request, None).count_postponed(&because);
             context.programs.pace().postponed()
         };
         let later = || Reason::Waiting(Wait::MoreTime);
@@ -329,17 +328,9 @@ mod tests {
     #[test]
     fn an_action_that_the_next_one_goes_on_from_does_not_look_again_without_the_time_for_it() {
         let dir = tempfile::tempdir().unwrap();
-        let files = [("trusted_ca_file", "/c"), ("cert_file", "/c"), ("key_file", "/c")];
-        let context = Context::of_test(dir.path(), &[&files[..], &[("image", "etcd:test")]].concat());
+        let context = context(dir.path());
         let left = context.deadline.left();
-        let rounds = Rounds {
-            context: &context,
-            request: Request::Monitor,
-            progress: Progress::default(),
-            last_because: Some(Reason::Waiting(Wait::OwnLeader)),
-            failures: 0,
-            spent: Spent::default(),
-        };
+        let rounds = rounds(&context, Request::Monitor, Some(Reason::Waiting(Wait::OwnLeader)));
         let looks_again = |needed, when_over| rounds.look_again_after(Duration::ZERO, needed, when_over).is_none();
         assert!(looks_again(left / 2, Some(Exit::Success)));
         assert!(looks_again(Duration::ZERO, None));

@@ -129,9 +129,8 @@ impl Pace {
         Self { end: Some(end), ..Self::default() }
     }
 
-    /// As the file at `path` has it, for a look that ends at `end` and leaves the file as it is. Rubbish in it counts as no file:
-    /// what is not known is measured anew.
-    pub fn read(path: &Path, end: Deadline) -> Self {
+    /// As the file at `path` has it, which is left as it is. Rubbish in it counts as no file: what is not known is measured anew.
+    pub fn read(path: &Path) -> Self {
         let kept = match state_file::read::<Kept>(path) {
             Fact::Known(kept) => kept,
             Fact::Absent | Fact::NotAsked => Kept::default(),
@@ -140,12 +139,19 @@ impl Pace {
                 Kept::default()
             }
         };
-        Self { end: Some(end), kept: Mutex::new(kept), ..Self::default() }
+        Self { kept: Mutex::new(kept), ..Self::default() }
     }
 
-    /// The same for an action, which adds what it measures.
-    pub fn kept_at(path: &Path, end: Deadline) -> Self {
-        Self { path: Some(path.to_owned()), ..Self::read(path, end) }
+    /// The same for a look or an action that ends at `end`.
+    #[must_use]
+    pub fn ending(self, end: Deadline) -> Self {
+        Self { end: Some(end), ..self }
+    }
+
+    /// The same for an action, which adds what it measures to the file at `path`.
+    #[must_use]
+    pub fn kept_at(self, path: &Path) -> Self {
+        Self { path: Some(path.to_owned()), ..self }
     }
 
     /// The same for a probe.

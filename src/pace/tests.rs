@@ -153,7 +153,7 @@ fn a_launch_is_to_have_half_as_much_again_as_the_slowest_took_and_twice_what_was
 }
 
 fn kept_at(path: &Path) -> Pace {
-    Pace::kept_at(path, Deadline::after(seconds(598.0)))
+    Pace::read(path).ending(Deadline::after(seconds(598.0))).kept_at(path)
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn what_was_measured_is_known_to_the_next_action_at_once() {
     let next = kept_at(&path);
     assert!((limit(&next, Question::Podman) - 16.0).abs() < 0.1);
     assert!((limit(&next, Question::OwnEtcd) - 12.0).abs() < 0.1);
-    let looks = Pace::read(&path, Deadline::after(seconds(598.0)));
+    let looks = Pace::read(&path).ending(Deadline::after(seconds(598.0)));
     looks.too_late(Question::Podman, seconds(16.0));
     assert!((limit(&kept_at(&path), Question::Podman) - 16.0).abs() < 0.1, "a look changes nothing");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");

@@ -10,7 +10,10 @@ use crate::killed_agent::{
     PODMAN, STAGE, agent, await_asked, etcd_lives, in_namespaces, kill_group, position_of, script, set_the_stage, told,
 };
 
-/// Longer than podman is waited for on a quick machine.
+/// How long podman is waited for on a quick machine.
+const GIVEN_UP_AFTER_S: u64 = 8;
+
+/// Longer than that.
 const SLOW_S: u64 = 9;
 
 /// Longer than an earlier action is waited for there.
@@ -27,9 +30,10 @@ fn a_podman_that_is_slow_to_answer_is_waited_for_the_next_time() {
         };
         // What it cannot tell from one that hangs it does not call stopped.
         let (code, took_s) = probe();
-        assert!(code == Some(1) && took_s == 8, "{code:?} after {took_s} s: {}", told());
+        assert!(code == Some(1) && took_s >= GIVEN_UP_AFTER_S, "{code:?} after {took_s} s: {}", told());
+        assert!(told().contains(&format!("no answer within {GIVEN_UP_AFTER_S}.0 s")), "{}", told());
         let (code, took_s) = probe();
-        assert!(code == Some(7) && took_s == SLOW_S, "{code:?} after {took_s} s: {}", told());
+        assert!(code == Some(7) && took_s >= SLOW_S, "{code:?} after {took_s} s: {}", told());
         // It is known now, and a slow moment is no reason to give up again.
         assert_eq!(probe().0, Some(7), "{}", told());
     });
