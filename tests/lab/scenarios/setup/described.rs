@@ -63,7 +63,9 @@ impl Described {
             NODES.into_iter().try_for_each(|node| give_certificates(lab, node))?;
         }
         write_passwords(lab)?;
-        host::put(lab, HERE, FILE, &self.text(lab))
+        host::put(lab, HERE, FILE, &self.text(lab))?;
+        // What a person has written with an editor some time ago does not go with the power.
+        NODES.into_iter().try_for_each(|node| host::must(lab, node, &["sync"]).map(drop))
     }
 }
 
