@@ -16,6 +16,9 @@ const GIVEN_UP_AFTER_S: u64 = 8;
 /// Longer than that.
 const SLOW_S: u64 = 9;
 
+/// What the agent and a busy machine may add to podman's time: far from all that the action has.
+const BESIDES_S: u64 = 6;
+
 /// Longer than an earlier action is waited for there.
 const LAUNCH_S: u64 = 14;
 
@@ -28,12 +31,13 @@ fn a_podman_that_is_slow_to_answer_is_waited_for_the_next_time() {
             let began = Instant::now();
             (agent("monitor", 25).status().unwrap().code(), began.elapsed().as_secs())
         };
+        let after = |podmans_s: u64, took_s| (podmans_s..podmans_s + BESIDES_S).contains(&took_s);
         // What it cannot tell from one that hangs it does not call stopped.
         let (code, took_s) = probe();
-        assert!(code == Some(1) && took_s >= GIVEN_UP_AFTER_S, "{code:?} after {took_s} s: {}", told());
+        assert!(code == Some(1) && after(GIVEN_UP_AFTER_S, took_s), "{code:?} after {took_s} s: {}", told());
         assert!(told().contains(&format!("no answer within {GIVEN_UP_AFTER_S}.0 s")), "{}", told());
         let (code, took_s) = probe();
-        assert!(code == Some(7) && took_s >= SLOW_S, "{code:?} after {took_s} s: {}", told());
+        assert!(code == Some(7) && after(SLOW_S, took_s), "{code:?} after {took_s} s: {}", told());
         // It is known now, and a slow moment is no reason to give up again.
         assert_eq!(probe().0, Some(7), "{}", told());
     });

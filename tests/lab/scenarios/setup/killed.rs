@@ -147,9 +147,9 @@ fn new_line(said: &str, after: &BTreeSet<String>) -> Option<String> {
 
 /// `/var/lib/etcd has N MB of room`: a digit in a name, as in `node1`, is none.
 fn without_figures(line: &str) -> String {
-    let figure =
-        |word: &str| if word.starts_with(|first: char| first.is_ascii_digit()) { "N" } else { word }.to_owned();
-    line.split(' ').map(figure).collect::<Vec<_>>().join(" ")
+    let is_figure = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());
+    let words: Vec<&str> = line.split(' ').map(|word| if is_figure(word) { "N" } else { word }).collect();
+    words.join(" ")
 }
 
 /// Both are switched on, and answer.
