@@ -47,8 +47,8 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
   cargo lab demo [--victim leader|follower]
                               the main job: cut a node's power and watch (brings its own lab up and down)
   cargo lab run [--jobs N] [SCENARIO...]
-                              scenarios; those of every day if none is named, all of them with --nightly; --jobs 2
-                              runs two labs side by side
+                              scenarios; those of every day if none is named, all of them with --nightly; --jobs 3
+                              runs three labs side by side
   cargo lab list              the scenarios
   cargo lab power-cuts [--runs N] [--seed SEED] [--kind KIND]
                               N power cuts at random moments; fails if an acknowledged write is lost

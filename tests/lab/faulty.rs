@@ -27,8 +27,8 @@ pub fn switch(lab: &Lab, name: &str, on: bool) -> Result<()> {
     NODES.into_iter().try_for_each(|node| host::must(lab, node, &["sh", "-c", script, "sh", &path]).map(drop))
 }
 
-/// Beside the lab's own program, from the same dependencies: only the program itself is built once more. It calls itself another
-/// version.
+/// Beside the lab's own program, from the same dependencies: only the program itself is built once more, and not optimised, as
+/// labs wait for it. It calls itself another version.
 pub fn build() -> Result<PathBuf> {
     // target/debug, or the directory of another profile.
     let directory = Path::new(env!("CARGO_BIN_EXE_tandem")).parent().ok_or("the program is in no directory")?;
@@ -47,6 +47,7 @@ pub fn build() -> Result<PathBuf> {
         command
             .args(["build", "--quiet", "--locked", "--features", "lab-faults", "--example", "tandem-with-faults"])
             .args(["--profile", if directory.ends_with("debug") { "dev" } else { "release" }])
+            .args(["--config", "profile.dev.package.tandem.opt-level=0"])
             .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
             .arg("--target-dir")
             .arg(target),

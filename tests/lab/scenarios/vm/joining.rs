@@ -27,7 +27,7 @@ pub fn cut_again(lab: &Lab, _: Wish) -> Result<()> {
     pcs::run_and_wait(lab, Node::One, &["resource", "update", cluster::ETCD, SETTINGS])?;
     two_voters(lab)?;
     let mut writers = crate::scenarios::writing(lab)?;
-    sh::wait_for("entries", Duration::from_secs(120), Duration::from_millis(300), || {
+    sh::wait_for("entries", Duration::from_secs(300), Duration::from_millis(300), || {
         (writers.count() > ENTRIES).then_some(())
     })?;
     let (_, joins) = roles(lab)?;
