@@ -18,7 +18,9 @@ RECOVERY ?= standin
 DATA ?= 0
 # Scenarios to run; all if empty. And in how many labs side by side.
 SCENARIO ?=
-JOBS ?= 2
+JOBS ?= 3
+# What the lab is called; labs of different names do not touch each other.
+LAB_NAME ?=
 # How many power cuts, the first one's seed (drawn if empty), and which kind (all if empty).
 N ?= 50
 SEED ?=
@@ -31,7 +33,7 @@ SIM_SEED ?= 7
 # Which agent keeps etcd in the power cuts: tandem, or shell for the one of Debian unstable's resource-agents.
 AGENT ?= tandem
 
-LAB = $(CARGO) test --quiet --test lab --
+LAB = $(CARGO) test --quiet --test lab -- $(if $(LAB_NAME),--name $(LAB_NAME))
 # With Tandem's Debian package, which 'make deb' makes.
 LAB_WITH_DEB = TANDEM_DEB=$$(echo $(CURDIR)/target/packages/tandem_*.deb) $(LAB)
 # How many power cuts, from which seed on, of which kind.
@@ -44,7 +46,7 @@ help: ## this list
 	@echo
 	@echo '  Variables: VICTIM=leader|follower (demo), ETCD=3.5|3.4, CLONE=plain|promotable, SCENARIO="name ..." (lab),'
 	@echo '             RECOVERY=standin|restart (lab), RELEASE=12|13 (lab), DATA=megabytes (bench-agent)'
-	@echo '             JOBS=2 (lab: how many labs side by side), N=50, SEED=number, AGENT=tandem|shell,'
+	@echo '             JOBS=3 (lab: how many labs side by side), LAB_NAME=tandem, N=50, SEED=number, AGENT=tandem|shell,'
 	@echo '             KIND=leader-cut|follower-cut|both-cut|survivor-killed|disk-lost|shutdown-parted|'
 	@echo '             pacemaker-killed|agent-killed (power-cuts)'
 
@@ -128,9 +130,10 @@ sim-page: setup ## the pages of the model's runs, looked at in a headless Chromi
 real: setup ## the parts that are tested against real etcds, an emulator of BMCs, Pacemaker's own fencer and pcs (root)
 	tests/fence_real/setup
 	tests/data_dir_etcd35.sh target/etcd-3.5
+	$(CARGO) test --no-run --test fence_real --test setup_real --test data_dir_real
 	$(CARGO) test --quiet --test fence_real
-	$(CARGO) test --quiet --test setup_real
-	$(CARGO) test --quiet --test data_dir_real -- --test-threads 4
+	@# pcs computes, etcds wait for each other and for the disk.
+	.ci/beside '$(CARGO) test --quiet --test setup_real' '$(CARGO) test --quiet --test data_dir_real -- --test-threads 4'
 
 .PHONY: monitoring
 monitoring: setup ## metrics, rules and dashboard against promtool and a real node_exporter (root, to install them)
