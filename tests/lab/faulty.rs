@@ -35,16 +35,8 @@ pub fn build() -> Result<PathBuf> {
     let target = directory.parent().ok_or("the program is in no target directory")?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    // What cargo tells a test of its package counts as a change to ring's build script: with it the dependencies would be built once
-    // more, and again by whoever builds next.
-    for (name, _) in std::env::vars_os() {
-        let of_a_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
-        if name.to_str().is_some_and(of_a_package) {
-            command.env_remove(name);
-        }
-    }
     sh::must(
-        command
+        sh::without_package(&mut command)
             .args(["build", "--quiet", "--locked", "--features", "lab-faults", "--example", "tandem-with-faults"])
             .args(["--profile", if directory.ends_with("debug") { "dev" } else { "release" }])
             .args(["--config", "profile.dev.package.tandem.opt-level=0"])

@@ -47,6 +47,18 @@ pub fn must(command: &mut Command) -> Result<String> {
     Err(format!("{} failed: {}", describe(command), done.text().trim()).into())
 }
 
+/// As a user would start it, who builds something: without what cargo tells a test of its package. To ring's build script that is a
+/// change, so all dependencies would be built once more, and again by whoever builds next.
+pub fn without_package(command: &mut Command) -> &mut Command {
+    let of_a_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(of_a_package) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
 /// Runs `program args` as [`must`] does.
 pub fn run<A: AsRef<OsStr>>(program: &str, args: &[A]) -> Result<String> {
     must(Command::new(program).args(args))

@@ -84,7 +84,7 @@ fn on_machine(block: &Block) -> Result<()> {
     println!("   README.md:{}: {}", block.line, block.commands.trim());
     let mut command = Command::new("bash");
     command.args(["-e", "-c", &block.commands]).current_dir(env!("CARGO_MANIFEST_DIR"));
-    sh::must(&mut command).map(drop)
+    sh::must(sh::without_package(&mut command)).map(drop)
 }
 
 /// Types what the page prints for this moment: the blocks that are marked with a node's name and `when`.
