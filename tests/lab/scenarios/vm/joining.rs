@@ -11,6 +11,7 @@ use crate::scenarios::steps;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
+use crate::writer::{SIXTEEN, Writers};
 
 /// What the agent or the new etcd says, and how long after that the power goes.
 const MOMENTS: [(&str, Duration); 3] = [
@@ -26,8 +27,9 @@ const ENTRIES: usize = 5_300;
 pub fn cut_again(lab: &Lab, _: Wish) -> Result<()> {
     pcs::run_and_wait(lab, Node::One, &["resource", "update", cluster::ETCD, SETTINGS])?;
     two_voters(lab)?;
-    let mut writers = crate::scenarios::writing(lab)?;
-    sh::wait_for("entries", Duration::from_secs(300), Duration::from_millis(300), || {
+    // Enough of them for that many entries in the time.
+    let mut writers = Writers::start(lab, SIXTEEN)?;
+    sh::wait_for("entries", Duration::from_secs(120), Duration::from_millis(300), || {
         (writers.count() > ENTRIES).then_some(())
     })?;
     let (_, joins) = roles(lab)?;
