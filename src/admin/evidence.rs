@@ -159,7 +159,7 @@ fn boot_memory(evidence: &Evidence, memory: &BootMemory) -> String {
 
 /// How slow it is, where that matters.
 fn pace(pace: Pace) -> String {
-    let Pace { look_ms, launch_ms, postponed } = pace;
+    let Pace { look_ms, launch_ms, postponed, unanswered } = pace;
     let mut parts = Vec::new();
     if look_ms > 0 {
         parts.push(format!("took {} s for this look", seconds(look_ms)));
@@ -169,6 +169,9 @@ fn pace(pace: Pace) -> String {
     }
     if postponed > 0 {
         parts.push(format!("had no time to run standalone in the last {postponed} actions"));
+    }
+    if unanswered > 0 {
+        parts.push(format!("had no answer of its etcd in time in the last {unanswered} looks"));
     }
     parts.join(", ")
 }
@@ -208,8 +211,9 @@ mod tests {
 
     #[test]
     fn how_slow_this_machine_is_is_told_in_words() {
-        let slow = Pace { look_ms: 6_340, launch_ms: 31_000, postponed: 2 };
-        let told = "took 6.3 s for this look, needs 31.0 s to launch etcd, had no time to run standalone in the last 2 actions";
+        let slow = Pace { look_ms: 6_340, launch_ms: 31_000, postponed: 2, unanswered: 3 };
+        let told = "took 6.3 s for this look, needs 31.0 s to launch etcd, had no time to run standalone in the last 2 actions, \
+                    had no answer of its etcd in time in the last 3 looks";
         assert_eq!(pace(slow), told);
         assert_eq!(pace(Pace { look_ms: 1_000, ..Pace::default() }), "took 1.0 s for this look");
     }

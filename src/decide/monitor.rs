@@ -131,7 +131,7 @@ pub(super) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) -> Option<Exi
     let runs = match phase {
         Phase::Started(_) => launches || evidence.container_may_run(),
         Phase::Announced | Phase::StandIn { .. } | Phase::StoodIn => evidence.container_may_run(),
-        Phase::Begin => answers(evidence),
+        Phase::Begin => answers(evidence) || slow::may_answer_yet(evidence),
         _ => false,
     };
     runs.then(|| running_exit(evidence))
@@ -222,7 +222,7 @@ fn silent(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
         let wait = Wait::PeerVote { peer: evidence.peer_name().to_owned() };
         return Plan::exit(Vec::new(), running_exit(evidence), Reason::Waiting(wait));
     }
-    if evidence.elapsed_ms < PATIENCE_WITH_A_SILENT_ETCD_MS {
+    if evidence.elapsed_ms < PATIENCE_WITH_A_SILENT_ETCD_MS || slow::may_answer_yet(evidence) {
         let wait = Wait::OwnAnswer { why: why.to_owned() };
         return Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(wait));
     }

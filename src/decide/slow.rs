@@ -17,6 +17,13 @@ pub(super) fn patience_ms(evidence: &Evidence, ms: u64) -> u64 {
     ms.max(evidence.pace.look_ms.saturating_mul(LOOKS_AT_LEAST))
 }
 
+/// Whether an etcd that takes connections was asked in vain too seldom to be called dead: one that a busy machine keeps from its answer
+/// serves its clients all the same, and is restarted if a monitor fails. A monitor's time may not hold so many looks; the
+/// next one has all of its own.
+pub(super) fn may_answer_yet(evidence: &Evidence) -> bool {
+    (1..LOOKS_AT_LEAST).contains(&evidence.pace.unanswered)
+}
+
 /// With an earlier action that still launches the container: one that is ended leaves a container that was half made. Half of our
 /// own time is for what follows.
 pub(super) fn patience_with_an_earlier_action_ms(evidence: &Evidence) -> u64 {

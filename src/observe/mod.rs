@@ -33,6 +33,7 @@ pub fn observe(context: &Context) -> Evidence {
     let boot_memory = state_file::read(&context.memory_path);
     let (own, peer, cib) = living_sources(context, &boot_memory);
     let own_leaderless = leaderless::observe(context, &own, &cib, &boot_memory);
+    let unanswered = unanswered(context, Question::OwnEtcd, &own);
     let (own_etcd, peer_etcd) = (own.etcd, peer.etcd);
     let data_in_use = data_in_use(context);
     let container = container::observe(context, &own_etcd, &data_in_use);
@@ -71,7 +72,7 @@ pub fn observe(context: &Context) -> Evidence {
         peer_refuses: peer.no_permission,
         own_leaderless,
         recovery: context.params.recovery,
-        pace: pace(context, began),
+        pace: Pace { unanswered, ..pace(context, began) },
         nonce: clock::boot_nanoseconds(),
     }
 }
@@ -85,6 +86,7 @@ fn pace(context: &Context, began: Duration) -> Pace {
         look_ms: if look < SLOW_LOOK { 0 } else { millis(look) },
         launch_ms: if launch_ms <= LAUNCH_NEEDS_MS { 0 } else { launch_ms },
         postponed: pace.postponed(),
+        unanswered: 0,
     }
 }
 
@@ -123,6 +125,11 @@ fn ask(context: &Context, question: Question, endpoint: &Endpoint) -> Answer {
         pace.too_late(question, asked.elapsed());
     }
     answer
+}
+
+/// How many looks in a row had no time for the answer, if this one had not.
+fn unanswered(context: &Context, question: Question, answer: &Answer) -> u64 {
+    if answer.is_too_late { context.programs.pace().unanswered(question) } else { 0 }
 }
 
 /// Whether our etcd follows the peer's and seems to lack something of it. A new voter is remembered once it has what its
@@ -244,7 +251,9 @@ mod tests {
             context.programs = Programs::default().paced(Pace::until(Deadline::after(budget)));
             let before = context.programs.pace().limit(question);
             let answer = ask(&context, question, &Endpoint { url: format!("https://{address}"), address });
-            (answer, context.programs.pace().limit(question) > before)
+            let has_more = context.programs.pace().limit(question) > before;
+            assert_eq!(unanswered(&context, question, &answer), u64::from(has_more), "{answer:?}");
+            (answer, has_more)
         };
         let minute = Duration::from_secs(60);
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

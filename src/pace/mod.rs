@@ -220,6 +220,11 @@ impl Pace {
         self.note(question, Outcome::too_late(waited));
     }
 
+    /// How many of the last questions of this kind, up to now, were not answered in time. Of more than are kept it is those.
+    pub fn unanswered(&self, question: Question) -> u64 {
+        self.kept().of(question).unanswered()
+    }
+
     /// What a launch is to have left of an action's time, with the question of what there is to launch.
     pub fn launch_needs(&self) -> Duration {
         let kept = self.kept();

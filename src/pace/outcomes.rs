@@ -63,11 +63,20 @@ impl Outcomes {
 
     /// Longer than what was too little since the last answer.
     pub(super) fn guessed(&self, floor: Duration) -> Duration {
-        let since = self.0.iter().rev().map_while(|outcome| match outcome {
+        (time(self.since_the_last_answer().max().unwrap_or_default()) * GROWTH).min(floor * GUESSED_FLOORS)
+    }
+
+    /// How many were too late since the last answer.
+    pub(super) fn unanswered(&self) -> u64 {
+        u64::try_from(self.since_the_last_answer().count()).unwrap_or(u64::MAX)
+    }
+
+    /// What was too little, the newest first.
+    fn since_the_last_answer(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().rev().map_while(|outcome| match outcome {
             Outcome::TooLate(ms) => Some(*ms),
             Outcome::Answered(_) => None,
-        });
-        (time(since.max().unwrap_or_default()) * GROWTH).min(floor * GUESSED_FLOORS)
+        })
     }
 
     /// How long the slowest of the last answers took.

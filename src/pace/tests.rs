@@ -245,3 +245,15 @@ fn the_file_keeps_its_form() {
     let least = include_str!("../../tests/fixtures/formats/0.1.0/pace-least.json");
     assert_eq!(serde_json::from_str::<Kept>(least).unwrap(), Kept::default());
 }
+
+#[test]
+fn what_was_not_answered_in_time_is_counted_up_to_the_next_answer() {
+    let pace = Pace::default();
+    for count in 1..=3 {
+        pace.too_late(Question::OwnEtcd, seconds(2.5));
+        assert_eq!(pace.unanswered(Question::OwnEtcd), count);
+    }
+    assert_eq!(pace.unanswered(Question::PeerEtcd), 0, "another kind");
+    pace.answered(Question::OwnEtcd, seconds(0.01));
+    assert_eq!(pace.unanswered(Question::OwnEtcd), 0);
+}

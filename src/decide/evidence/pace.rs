@@ -14,4 +14,7 @@ pub struct Pace {
     /// How many actions in a row have left a recovery to the next one for want of time.
     #[serde(default)]
     pub postponed: u64,
+    /// How many looks in a row, this one the last, had no time for the answer of our etcd, which takes connections.
+    #[serde(default)]
+    pub unanswered: u64,
 }

@@ -5,7 +5,7 @@ use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal, Wait};
-use crate::decide::{Progress, decide};
+use crate::decide::{Progress, decide, out_of_time};
 
 const MONITOR_MS: u64 = 23_000;
 const NOTIFICATION_MS: u64 = 58_000;
@@ -192,4 +192,20 @@ fn an_etcd_that_is_slow_after_a_vote_is_looked_at_a_few_times() {
         decide(Request::Monitor, &evidence, &stood_in).effects.is_empty()
     };
     assert_eq!([waits(looks_take(9_000)), waits(Pace::default())], [true, false]);
+}
+
+/// One that served, and whose peer is there: a monitor that fails has it restarted under its clients.
+#[test]
+fn an_etcd_that_is_kept_from_its_answer_is_asked_three_times_before_it_is_called_dead() {
+    let silent = at_rest().running(Fact::Unknown("no answer".to_owned())).seen_voting();
+    let late = |unanswered| {
+        let pace = Pace { unanswered, ..looks_take(9_000) };
+        let evidence = Evidence { pace, budget_ms: MONITOR_MS, ..silent.clone() }.after(16_000);
+        let plan = first(Request::Monitor, &evidence);
+        (exit(&plan), out_of_time(Request::Monitor, &evidence, &plan))
+    };
+    let looks_again = (None, Some(Exit::Success));
+    let fails = (Some(Exit::Retriable), None);
+    assert_eq!([1, 2, 3, 8].map(late), [looks_again, looks_again, fails, fails]);
+    assert_eq!(late(0), fails, "it is not silent for want of time");
 }
