@@ -126,7 +126,7 @@ pub struct Pace {
 impl Pace {
     /// Of an action that ends at `end`, on a machine of which nothing is known.
     pub fn until(end: Deadline) -> Self {
-        Self { end: Some(end), ..Self::default() }
+        Self::default().ending(end)
     }
 
     /// As the file at `path` has it, which is left as it is. Rubbish in it counts as no file: what is not known is measured anew.
@@ -168,11 +168,12 @@ impl Pace {
     /// What `question` may take now.
     pub fn limit(&self, question: Question) -> Duration {
         let kept = self.kept();
+        let is_quick = kept.is_quick();
         let floor = question.floor();
         // The CIB is asked before podman: where that was quick, a podman that is silent hangs.
-        let has_the_rest = self.is_probe && question == Question::Podman && !kept.is_quick();
+        let has_the_rest = self.is_probe && question == Question::Podman && !is_quick;
         // On a quick machine silence is no slowness: who is asked hangs, or has no leader.
-        let may_guess = question.is_of_a_program() || !kept.is_quick();
+        let may_guess = question.is_of_a_program() || !is_quick;
         let wanted = kept.of(question).wanted(floor, may_guess);
         drop(kept);
         let Some(end) = self.end else { return wanted.max(floor) };
