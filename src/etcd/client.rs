@@ -286,9 +286,13 @@ where
     };
     match time::timeout(timeout.saturating_sub(began.elapsed()), whole).await {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(failure(endpoint, credentials, &error, timeout).await),
-        Err(_) => Err(Error::TimedOut { url: endpoint.url.clone(), seconds: timeout.as_secs_f64() }),
+        Ok(Err(error)) => Err(failure(endpoint, credentials, &error, (began, timeout)).await),
+        Err(_) => Err(too_late(endpoint, timeout)),
     }
+}
+
+fn too_late(endpoint: &Endpoint, timeout: Duration) -> Error {
+    Error::TimedOut { url: endpoint.url.clone(), seconds: timeout.as_secs_f64() }
 }
 
 /// What `error` means. Where the certificate cannot be read in time a refusal stays one, without the user's name.
@@ -296,11 +300,13 @@ async fn failure(
     endpoint: &Endpoint,
     credentials: &Credentials,
     error: &etcd_client::Error,
-    timeout: Duration,
+    (began, timeout): (time::Instant, Duration),
 ) -> Error {
+    let is_over = began.elapsed() >= timeout;
     let (url, why) = (endpoint.url.clone(), sentence(error));
     if !is_no_permission(&why) {
-        return Error::Client { url, why };
+        // The transport has the same limit, and where the machine is busy its error may be seen before the limit itself.
+        return if is_over { too_late(endpoint, timeout) } else { Error::Client { url, why } };
     }
     let cert_file = credentials.cert_file.clone();
     let read = beside_the_runtime(move || common_name::of_file(&cert_file));
@@ -400,5 +406,26 @@ mod tests {
         assert!(told.starts_with("'etcdctl user grant-role etcd-node1 root' "), "{told}");
         assert!(told.ends_with(": https://127.0.0.1:2379 says 'etcdserver: user name not found'"), "{told}");
         assert!(refused(None).to_string().contains("CommonName"));
+    }
+
+    /// A busy machine lets a conversation go on behind its limit, and the transport, which has the same one, end it.
+    #[test]
+    fn whatever_fails_once_the_time_is_over_is_too_late() {
+        let endpoint = Endpoint { url: "http://127.0.0.1:1".to_owned(), address: "127.0.0.1:1".to_owned() };
+        let nowhere = std::path::PathBuf::new;
+        let credentials = Credentials { trusted_ca_file: nowhere(), cert_file: nowhere(), key_file: nowhere() };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let limit = Duration::from_millis(500);
+        let fails_after = |busy: Duration| {
+            let conversation = async |_| {
+                crate::clock::sleep(busy);
+                Err::<(), _>(etcd_client::Error::Internal("the connection broke".to_owned()))
+            };
+            runtime.block_on(ask(&endpoint, &credentials, limit, conversation)).unwrap_err()
+        };
+        let early = fails_after(Duration::ZERO);
+        assert!(matches!(early, Error::Client { .. }), "{early}");
+        let late = fails_after(limit);
+        assert!(late.is_too_late(), "{late}");
     }
 }

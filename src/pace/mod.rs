@@ -70,6 +70,8 @@ impl From<Question> for Limit {
 
 /// Of what is left of the action's time one question has at most two fifths: others follow it.
 const SHARE: (u32, u32) = (2, 5);
+/// How our etcd stands is what a monitor is for, and it has to answer beside its clients.
+const SHARE_OF_OUR_ETCD: (u32, u32) = (3, 5);
 /// Whether etcd runs is the only thing that a probe asks podman, and it fails without an answer. The rest is for a last word of
 /// this node's, published.
 const SHARE_IN_A_PROBE: (u32, u32) = (3, 4);
@@ -178,10 +180,14 @@ impl Pace {
         drop(kept);
         let Some(end) = self.end else { return wanted.max(floor) };
         if has_the_rest {
-            return end.left() * SHARE_IN_A_PROBE.0 / SHARE_IN_A_PROBE.1;
+            return part(end.left(), SHARE_IN_A_PROBE);
         }
-        // Nothing comes after a launch.
-        let share = if question == Question::Launch { end.left() } else { end.left() * SHARE.0 / SHARE.1 };
+        let share = match question {
+            // Nothing comes after it.
+            Question::Launch => end.left(),
+            Question::OwnEtcd => part(end.left(), SHARE_OF_OUR_ETCD),
+            _ => part(end.left(), SHARE),
+        };
         end.at_most(floor.max(wanted.min(share)))
     }
 
@@ -269,6 +275,10 @@ impl Pace {
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn part(whole: Duration, (of, in_all): (u32, u32)) -> Duration {
+    whole * of / in_all
 }
 
 impl Kept {
