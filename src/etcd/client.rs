@@ -291,7 +291,7 @@ where
     }
 }
 
-fn too_late(endpoint: &Endpoint, timeout: Duration) -> Error {
+pub(super) fn too_late(endpoint: &Endpoint, timeout: Duration) -> Error {
     Error::TimedOut { url: endpoint.url.clone(), seconds: timeout.as_secs_f64() }
 }
 

@@ -10,7 +10,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
-use super::client::{Credentials, Endpoint, Error, read_pem};
+use super::client::{self, Credentials, Endpoint, Error, read_pem};
 use super::pem;
 use crate::clock::Deadline;
 
@@ -55,7 +55,7 @@ pub(super) fn handshake(
     patience: Duration,
 ) -> Result<Vec<CertificateDer<'static>>, Error> {
     let end = Deadline::after(patience);
-    let too_late = || Error::TimedOut { url: endpoint.url.clone(), seconds: patience.as_secs_f64() };
+    let too_late = || client::too_late(endpoint, patience);
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::TimedOut | ErrorKind::WouldBlock => too_late(),
         _ => unusable(endpoint, &error.to_string()),
