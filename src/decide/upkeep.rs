@@ -154,7 +154,8 @@ pub(super) fn remember_voter(evidence: &Evidence, etcd: &Etcd, promoted: bool) -
         sole: etcd.has_one_voter(),
         among_many,
     });
-    let start_failures = evidence.cib.known().map_or(0, |cib| cib.own_start_failures);
+    let before = || evidence.memory().map_or(0, |memory| memory.start_failures);
+    let start_failures = evidence.cib.known().map_or_else(before, |cib| cib.own_start_failures);
     Some(Effect::Remember(BootMemory {
         boot_id: evidence.boot_id.clone(),
         voter,
@@ -171,7 +172,7 @@ pub(super) fn remember_voter(evidence: &Evidence, etcd: &Etcd, promoted: bool) -
 /// was one of two before has proved it.
 fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
     let was_one_of_two = |voter: &RunningVoter| voter.member_id == etcd.member_id && !voter.sole && !voter.among_many;
-    let voted = evidence.running_voter().is_some_and(was_one_of_two);
+    let voted = voter_before(evidence).is_some_and(was_one_of_two);
     let voters = |of: &Etcd| of.voters().map(|member| member.id).collect::<BTreeSet<_>>();
     let has_caught_up = |leader: &Etcd| {
         let is_it = leader.leads() && leader.cluster_id == etcd.cluster_id;
@@ -179,6 +180,15 @@ fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
     };
     let is_caught_up = evidence.peer_etcd.known().is_some_and(has_caught_up);
     !etcd.is_learner && (etcd.has_one_voter() || etcd.leads() || voted || is_caught_up)
+}
+
+/// The voter that this boot remembers. It counts only together with its claim; where the CIB does not answer, nobody knows that the claim
+/// is gone, and a memory that was given up for that would be missed when the peer is lost.
+fn voter_before(evidence: &Evidence) -> Option<&RunningVoter> {
+    match evidence.cib {
+        Fact::Known(_) => evidence.running_voter(),
+        Fact::Unknown(_) | Fact::Absent | Fact::NotAsked => evidence.memory()?.voter.as_ref(),
+    }
 }
 
 /// What was forced has one voter. Should it be slow once, it is not forced once more.

@@ -12,6 +12,7 @@
 //! | a history that lost is kept for ever | every backup of the model is kept: `r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside` |
 //! | a node whose peer was given up by name is not asked for a choice | where an operator made two histories no way back is asked for: `an_announcement_at_an_operators_word_does_not_revive_a_memory_without_its_claim` writes it down, `r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside` reads it |
 //! | the memory of this boot counts only together with its claim | `proof-outlives-its-claim` |
+//! | and is kept where a look does not find the claim | `unseen-claim-forgotten` |
 //! | failures never add up to a ban | `failures-add-up` |
 //! | what a killed agent began is waited for | `launch-ignored` |
 //! | and ended, where it lasts too long | a launch of the model comes to its end: `a_stop_and_a_start_end_what_takes_too_long_and_nobody_else_does` |
@@ -59,7 +60,9 @@ use self::forged::{
     bend_cib, bend_history, carry_out_what_was_called_off, claim, forge_claim, forge_memory, overlook_the_guest,
     pass_for_restored,
 };
-use crate::decide::evidence::{Cib, DataDir, Etcd, Evidence, Leaderless, Lineage, PeerAgent, PeerNode, PublishedState};
+use crate::decide::evidence::{
+    BootMemory, Cib, DataDir, Etcd, Evidence, Leaderless, Lineage, PeerAgent, PeerNode, PublishedState,
+};
 use crate::decide::plan::{DeadVote, Effect, Exit, Next, Phase, Plan, Progress, RunMode};
 use crate::decide::reason::{Reason, Refusal, Rule, Step, Wait};
 use crate::decide::{self, Fact, Request};
@@ -114,10 +117,11 @@ pub enum Mutant {
     AbandonedLeaderBelieved,
     ThirdVoterOverlooked,
     CalledOffForThreeCounts,
+    UnseenClaimForgotten,
 }
 
 /// Every broken rule, by the name that `--mutant` takes.
-pub const ALL: [(&str, Mutant); 45] = [
+pub const ALL: [(&str, Mutant); 46] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),
     ("stopped-counts-as-down", Mutant::StoppedCountsAsDown),
@@ -163,6 +167,7 @@ pub const ALL: [(&str, Mutant); 45] = [
     ("abandoned-leader-believed", Mutant::AbandonedLeaderBelieved),
     ("third-voter-overlooked", Mutant::ThirdVoterOverlooked),
     ("called-off-for-three-counts", Mutant::CalledOffForThreeCounts),
+    ("unseen-claim-forgotten", Mutant::UnseenClaimForgotten),
 ];
 
 impl Mutant {
@@ -280,6 +285,7 @@ impl Mutant {
             Self::VoteThatIsGoneAwaited if request == Request::Monitor && awaits_a_vote_in_vain(&plan) => {
                 return Plan::exit(Vec::new(), Exit::Success, plan.because);
             }
+            Self::UnseenClaimForgotten if request == Request::Monitor => forget_unseen(evidence, &mut plan),
             Self::StandInBeforeAnnouncement => stand_in_first(evidence, &mut plan),
             Self::StopWithoutEtcdStopped if plan.effects.iter().any(is_stop) && request == Request::Stop => {
                 plan.effects.clear();
@@ -306,6 +312,14 @@ fn stand_in_first(evidence: &Evidence, plan: &mut Plan) {
     if let (true, Fact::Known(told)) = (announces && plan.effects.len() > 1, &evidence.own_leaderless) {
         let Leaderless { cluster_id, member_id, term, .. } = *told;
         plan.effects.insert(0, Effect::StandIn(DeadVote { dead: 0, member_id, cluster_id, term, applied: 0 }));
+    }
+}
+
+/// A serving voter that cannot read the CIB takes its claim for gone, and gives its memory up.
+fn forget_unseen(evidence: &Evidence, plan: &mut Plan) {
+    let serves = evidence.own_etcd.known().is_some_and(Etcd::is_voter_with_leader);
+    if let Some(memory) = evidence.memory().filter(|_| serves && evidence.cib.known().is_none()) {
+        plan.effects.push(Effect::Remember(BootMemory { voter: None, ..memory.clone() }));
     }
 }
 

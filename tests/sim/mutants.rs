@@ -109,6 +109,14 @@ fn a_third_voter_is_left_to_raft() {
     assert_caught(&[("called-off-for-three-counts", "dead")], guest);
 }
 
+/// Who cannot read the CIB once does not know that its claim is gone.
+#[test]
+fn a_voter_is_not_forgotten_for_a_cib_that_does_not_answer() {
+    let hidden = Bounds { hides: true, ..bounds(1) };
+    assert_eq!(wrong(Mutant::None, hidden), None);
+    assert_caught(&[("unseen-claim-forgotten", "its agent is to forget it")], hidden);
+}
+
 /// Pacemaker bans a node whose starts have failed too often, until somebody cleans up.
 #[test]
 fn refusals_end_where_failures_add_up() {

@@ -5,7 +5,7 @@ use super::world::*;
 use crate::decide::decide;
 use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
-use crate::decide::plan::{Effect, Exit, Request};
+use crate::decide::plan::{Effect, Exit, Plan, Request};
 
 #[test]
 fn a_claim_that_went_with_pacemakers_former_life_is_published_again_once_there_is_a_leader() {
@@ -185,13 +185,42 @@ fn a_new_voter_remembers_only_once_it_has_what_its_leader_had() {
     assert!(!plan.effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if memory.voter.is_some())));
 }
 
+/// The leader may be lost a moment later, and without that memory its loss needs an operator.
+#[test]
+fn a_voter_whose_cib_does_not_answer_once_is_not_forgotten() {
+    let voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
+    let mut unseen = Evidence { cib: Fact::Unknown("cibadmin gave no answer within 8.0 s".to_owned()), ..voter };
+    unseen.peer_etcd = Fact::Known(Etcd { index: 1001, ..etcd(PEER, Some(PEER), &[ME, PEER], &[]) });
+    let memory = unseen.memory().unwrap().clone();
+    unseen.boot_memory = Fact::Known(BootMemory { start_failures: 3, ..memory.clone() });
+    assert!(memory.voter.is_some());
+    assert_eq!(first(Request::Monitor, &unseen).effects, []);
+    let kept = |plan: &Plan| {
+        plan.effects.iter().all(
+            |effect| matches!(effect, Effect::Remember(now) if now.voter == memory.voter && now.start_failures == 3),
+        )
+    };
+    for request in [Request::Start, Request::Promote] {
+        let plan = first(request, &unseen);
+        assert!(kept(&plan) && exit(&plan) == Some(Exit::Success), "{request:?}: {plan:?}");
+    }
+    // It is of another member.
+    let newcomer = 9;
+    let joined = Fact::Known(etcd(newcomer, Some(PEER), &[newcomer, PEER], &[]));
+    let plan = first(Request::Start, &Evidence { own_etcd: joined, ..unseen });
+    assert!(
+        plan.effects.iter().any(|effect| matches!(effect, Effect::Remember(now) if now.voter.is_none())),
+        "{plan:?}"
+    );
+}
+
 /// Pacemaker bans etcd from a node at `migration-threshold`, and forgets no failure by itself.
 #[test]
 fn failures_never_add_up_to_a_ban() {
     let failed = |evidence: Evidence, operation: &str, count| {
         evidence.cib_with(|cib| _ = cib.own_failures.insert(operation.to_owned(), count))
     };
-    let set = |plan: &crate::decide::Plan| {
+    let set = |plan: &Plan| {
         let counts = plan.effects.iter().filter_map(|effect| match effect {
             Effect::SetFailures { operation, count } => Some((operation.clone(), *count)),
             _ => None,

@@ -8,7 +8,7 @@ use super::timing::{MOMENTS, When};
 use super::view::{self, View};
 use super::world::{Action, BANNED, Blind, NAMES, Node, Run, World};
 use super::{etcd, pacemaker, stand_in};
-use crate::decide::evidence::{LogPosition, PeerNode, PublishedState};
+use crate::decide::evidence::{LogPosition, PeerNode, PublishedState, RunningVoter};
 use crate::decide::plan::{DeadVote, Effect, Phase, RunMode};
 use crate::decide::{self, Exit, Next, Plan, Progress, Request};
 use crate::sim::reduce::dead_variables;
@@ -165,7 +165,7 @@ pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: I
 }
 
 /// Asserts that backing data up, or forcing a new cluster, is safe when it is decided, whatever happens before the
-/// effect.
+/// effect, and that nothing is forgotten that a later decision rests on.
 fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) -> Result<(), Violation> {
     let (me, peer) = (&world.nodes[n], &world.nodes[1 - n]);
     if plan.moves_aside && !peer.etcd.is_led() {
@@ -180,6 +180,7 @@ fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) 
     if told.conf.votes(GUEST) {
         check_beside_a_guest(n, action.request, plan)?;
     }
+    check_memory(sim, world, n, action.request, plan)?;
     let is_there = me.cib.machine[1 - n] == PeerNode::Online;
     let unconfirmed = !is_there && !pacemaker::is_confirmed_down(&me.cib, 1 - n);
     // A peer that has booted since it was confirmed down claims nothing, and cannot run standalone.
@@ -190,6 +191,23 @@ fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) 
             NAMES[n],
             NAMES[1 - n]
         )));
+    }
+    Ok(())
+}
+
+/// Asserts that who serves as one of two voters, and has claimed so, does not forget it for what a look did not find out: once its peer
+/// is lost it could not go on.
+fn check_memory(sim: &Sim, world: &World, n: usize, request: Request, plan: &Steps) -> Result<(), Violation> {
+    let me = &world.nodes[n];
+    // Who was the only voter, or one of three, has to prove anew what it holds.
+    let is_one_of_two = |voter: &RunningVoter| !voter.sole && !voter.among_many;
+    let serves = |voter: &RunningVoter| me.etcd.is_led() && voter.member_id == u64::from(me.data.mid);
+    let claims = sim.records.get(me.cib.record[n]).as_ref().is_some_and(|record| record.claims);
+    let is_sure =
+        claims && sim.memories.get(me.memory).voter.as_ref().is_some_and(|voter| is_one_of_two(voter) && serves(voter));
+    let is_without = |step: &Step| matches!(step, Step::Remember(memory) if sim.memories.get(*memory).voter.is_none());
+    if request != Request::Stop && is_sure && plan.steps.iter().any(is_without) {
+        return Err(Violation::new(format!("{} serves as a voter, and its agent is to forget it", NAMES[n])));
     }
     Ok(())
 }

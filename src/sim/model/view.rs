@@ -225,7 +225,13 @@ fn failed_starts() -> FailedStarts {
 fn hide(evidence: &mut Evidence, blind: Blind) {
     let why = || "it was not found out".to_owned();
     match blind {
-        Blind::Cib => evidence.cib = Fact::Unknown(why()),
+        // That takes seconds, and the peer, which is asked after that, has taken more meanwhile than our etcd had when it was asked.
+        Blind::Cib => {
+            evidence.cib = Fact::Unknown(why());
+            if let Fact::Known(own) = &mut evidence.own_etcd {
+                own.index = 0;
+            }
+        }
         Blind::Note => evidence.note = Fact::Unknown(why()),
         Blind::Disk if evidence.disk != Fact::NotAsked => evidence.disk = Fact::Unknown(why()),
         Blind::PeerEtcd if evidence.peer_etcd != Fact::NotAsked => evidence.peer_etcd = Fact::Unknown(why()),
