@@ -297,4 +297,13 @@ impl Evidence {
         let claims = self.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
         self.memory()?.voter.as_ref().filter(|_| claims)
     }
+
+    /// The same for what is kept, not for what is proved: where the CIB does not answer nobody knows that the claim is gone, and a memory
+    /// that was given up for that would be missed when the peer is lost.
+    pub fn remembered_voter(&self) -> Option<&RunningVoter> {
+        match self.cib {
+            Fact::Known(_) => self.running_voter(),
+            Fact::Unknown(_) | Fact::Absent | Fact::NotAsked => self.memory()?.voter.as_ref(),
+        }
+    }
 }

@@ -80,8 +80,9 @@ pub(super) fn awaits_the_peer(evidence: &Evidence, etcd: &Etcd) -> bool {
 
 /// etcd allows one learner, so one at an address that is nobody's any more (a node that was replaced, or taken out of
 /// `node_ip_map`) would keep the peer out. A stranger that votes is never touched, nor one beside two voters: somebody adds it. Nor
-/// is the guest, which somebody has named.
+/// is the guest, which somebody has named in the CIB.
 pub(super) fn stranger(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
+    evidence.cib.known()?;
     if !etcd.has_one_voter() {
         return None;
     }

@@ -74,6 +74,6 @@ pub fn decide(request: Request, evidence: &Evidence, progress: &Progress) -> Pla
         Request::Notify => notify::decide(evidence, progress),
         Request::Promote => roles::decide_promote(evidence, progress),
         Request::Demote => roles::decide_demote(evidence),
-        Request::Reload => reload::decide(evidence),
+        Request::Reload => reload::decide(evidence, progress),
     }
 }

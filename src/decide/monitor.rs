@@ -71,7 +71,8 @@ pub(super) fn decide_probe(evidence: &Evidence) -> Plan {
         return evidence.refuse(Refusal::ContainerUnknown { why: why.clone() });
     }
     if !evidence.container_may_run() {
-        let publish = evidence.record().map(Effect::PublishRecord);
+        // Whether this node's claim stands is read in the CIB, and none is given up unread.
+        let publish = evidence.cib.known().and_then(|_| evidence.record()).map(Effect::PublishRecord);
         let effects = membership::fork_of_the_peer(evidence).into_iter().chain(publish).collect();
         return Plan::exit(effects, Exit::NotRunning, Reason::Running(Health::NotRunning));
     }
@@ -214,6 +215,7 @@ fn silent(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
         return Plan::exit(Vec::new(), running_exit(evidence), Reason::Running(leaderless(evidence)));
     }
     if evidence.running_voter().is_none()
+        && !slow::may_answer_yet(evidence)
         && let Some(plan) = without_proof(evidence).or_else(|| waits_in_vain(evidence))
     {
         return plan;

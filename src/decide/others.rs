@@ -1,8 +1,9 @@
 //! What other programs read in the CIB, and what they write there for us: OpenShift's etcd operator, its scripts,
 //! administrators and the shell agent.
 
-use super::evidence::{Etcd, Evidence};
+use super::evidence::{Cib, Etcd, Evidence};
 use super::plan::{Effect, Notice};
+use super::timing::QUICK_FAILURES;
 
 /// How far the published revision may lag behind while etcd runs: the CIB is written to disk with every change, and
 /// nothing of ours depends on it. It is exact after every start and stop, and while this voter is the only one.
@@ -66,9 +67,28 @@ fn told(evidence: &Evidence) -> Vec<Effect> {
 /// a quarter of an hour. Few enough are left below that, and enough to be seen, and for a start to take its time.
 const FAILURES_LEFT: u64 = 8;
 
+/// Of the failed starts of who serves by now: those that come next are in vain at `QUICK_FAILURES` more, which has to fit below.
+const START_FAILURES_LEFT: u64 = FAILURES_LEFT - QUICK_FAILURES;
+/// How Pacemaker calls a start where it counts failures.
+const START: &str = "start_0";
+
 /// What Pacemaker counted beyond that is taken back.
 pub(super) fn failures(evidence: &Evidence) -> Vec<Effect> {
+    failures_beyond(evidence, |_| FAILURES_LEFT)
+}
+
+/// The same where etcd serves.
+pub(super) fn failures_of_who_serves(evidence: &Evidence) -> Vec<Effect> {
+    failures_beyond(evidence, |operation| if operation == START { START_FAILURES_LEFT } else { FAILURES_LEFT })
+}
+
+/// How many failed starts are counted once that is taken back.
+pub(super) fn start_failures_left(cib: &Cib) -> u64 {
+    cib.own_start_failures.min(START_FAILURES_LEFT)
+}
+
+fn failures_beyond(evidence: &Evidence, left: impl Fn(&str) -> u64) -> Vec<Effect> {
     let counted = evidence.cib.known().map(|cib| &cib.own_failures).into_iter().flatten();
-    let many = counted.filter(|(_, count)| **count > FAILURES_LEFT);
-    many.map(|(operation, _)| Effect::SetFailures { operation: operation.clone(), count: FAILURES_LEFT }).collect()
+    let many = counted.filter(|(operation, count)| **count > left(operation));
+    many.map(|(operation, _)| Effect::SetFailures { operation: operation.clone(), count: left(operation) }).collect()
 }

@@ -2,11 +2,13 @@
 //! action. Where it cannot, this action fails, and Pacemaker restarts etcd as it does where a parameter is not reloadable.
 
 use super::evidence::{Etcd, Evidence};
-use super::plan::{Effect, Exit, Notice, Plan};
+use super::plan::{Effect, Exit, Notice, Plan, Progress};
 use super::proof;
-use super::reason::{Reason, Refusal};
+use super::reason::{Reason, Refusal, Wait};
+use super::slow;
+use super::timing::LOOK_AGAIN_MS;
 
-pub(super) fn decide(evidence: &Evidence) -> Plan {
+pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     if !evidence.container_may_run() {
         return Plan::exit(Vec::new(), Exit::Success, Reason::NothingToDo);
     }
@@ -16,6 +18,11 @@ pub(super) fn decide(evidence: &Evidence) -> Plan {
     let has_leader = evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
     let may_go_on = !evidence.serves_unseen() && !proof::votes_among_many(evidence);
     if !has_leader && may_go_on && is_to_go_on(evidence) {
+        // One that is late may serve alone, and is not restarted for that.
+        if slow::may_answer_yet(evidence) {
+            let wait = Wait::OwnAnswer { why: evidence.own_silence().to_owned() };
+            return Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(wait));
+        }
         return evidence.refuse(Refusal::AskedToGoOn);
     }
     Plan::exit(granted(evidence).into_iter().collect(), Exit::Success, Reason::NothingToDo)

@@ -7,8 +7,8 @@ use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
 use super::standing::{health, is_listed, unseen};
 use super::timing::{
-    LEFT_OUT_GRACE_S, LOOK_AT_ONCE_MS, LOOK_FOR_A_LEADER_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_FOR_A_LEADER_MS,
-    PATIENCE_WITH_A_STALE_RECORD_MS, START_RESERVE_MS,
+    LEFT_OUT_GRACE_S, LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_LEADER_MS, LOOK_FOR_A_WRITE_MS,
+    PATIENCE_FOR_A_LEADER_MS, PATIENCE_WITH_A_STALE_RECORD_MS, START_RESERVE_MS,
 };
 use super::unstartable;
 use super::upkeep::{Stage, missing_claim, settled_config, upkeep, upkeep_unseen};
@@ -75,6 +75,9 @@ fn peer_leads(evidence: &Evidence) -> bool {
 
 /// Our etcd serves: what must be known of it is written down.
 fn serving(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Plan {
+    if let Some(plan) = await_the_cib(evidence, progress, mode) {
+        return plan;
+    }
     claim(evidence, progress, mode, etcd).unwrap_or_else(|| {
         let effects = upkeep(evidence, etcd, Stage::Starts(mode));
         let because = match mode {
@@ -99,9 +102,24 @@ fn serving_unseen(evidence: &Evidence, mode: &RunMode) -> Plan {
 fn claim(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Option<Plan> {
     let claim = missing_claim(evidence, etcd)?;
     let effects = settled_config(evidence).into_iter().chain([claim]).collect();
-    let progress = match progress.phase {
+    let progress = as_started(evidence, progress, mode);
+    Some(Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress, Reason::Waiting(Wait::OwnRecord)))
+}
+
+/// What others asked of this start, and whether its claim stands, is read in the CIB. No monitor takes back what a start
+/// left (`others::runs`), so one that does not answer is asked again as long as there is time.
+fn await_the_cib(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Option<Plan> {
+    let has_time = evidence.elapsed_ms + START_RESERVE_MS <= evidence.budget_ms;
+    (evidence.cib.known().is_none() && has_time).then(|| {
+        let effects = settled_config(evidence).into_iter().collect();
+        let progress = as_started(evidence, progress, mode);
+        Plan::then_look(effects, LOOK_AGAIN_MS, progress, Reason::Waiting(Wait::OwnRecord))
+    })
+}
+
+fn as_started(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Progress {
+    match progress.phase {
         Phase::Started(_) => progress.clone(),
         _ => Progress::enter(Phase::Started(mode.clone()), evidence.elapsed_ms),
-    };
-    Some(Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress, Reason::Waiting(Wait::OwnRecord)))
+    }
 }

@@ -1,6 +1,6 @@
 //! What a slow machine needs more time for than `timing.rs` says. On a quick one nothing here differs from it.
 
-use super::evidence::Evidence;
+use super::evidence::{Evidence, PeerAgent};
 use super::plan::{Exit, Plan};
 use super::reason::{Reason, Refusal, Wait};
 use super::standing::running_exit;
@@ -22,6 +22,12 @@ pub(super) fn patience_ms(evidence: &Evidence, ms: u64) -> u64 {
 /// next one has all of its own.
 pub(super) fn may_answer_yet(evidence: &Evidence) -> bool {
     (1..LOOKS_AT_LEAST).contains(&evidence.pace.unanswered)
+}
+
+/// Whether an etcd that is late serves alone, as far as anybody knows: a peer that was stopped in good order has left, as a rule, and what
+/// serves is not stopped for one answer. After a fencing nothing is waited for.
+pub(super) fn may_serve_alone(evidence: &Evidence) -> bool {
+    may_answer_yet(evidence) && evidence.cib.known().is_some_and(|cib| cib.peer_agent == PeerAgent::Stopped)
 }
 
 /// With an earlier action that still launches the container: one that is ended leaves a container that was half made. Half of our

@@ -137,8 +137,8 @@ fn in_the_way(evidence: &Evidence, progress: &Progress, obstacle: Obstacle) -> P
     if evidence.elapsed_ms > patience_ms {
         return evidence.refuse(Refusal::InTheWay { obstacle });
     }
-    let published = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
-    let is_news = published.is_none_or(|record| record.boot_id != evidence.boot_id);
+    let is_of_this_boot = |record: &PublishedState| record.boot_id == evidence.boot_id;
+    let is_news = evidence.cib.known().is_some_and(|cib| !cib.own_record.as_ref().is_some_and(is_of_this_boot));
     let record = evidence.record().filter(|_| is_news).map(Effect::PublishRecord);
     let because = Reason::Waiting(Wait::WayToBeFree { obstacle });
     Plan::then_look(record.into_iter().collect(), LOOK_AGAIN_MS, progress.clone(), because)

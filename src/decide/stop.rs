@@ -7,14 +7,15 @@ use super::others;
 use super::peer::{PeerStatus, peer_word};
 use super::plan::{Effect, Exit, Notice, Phase, Plan, Progress, Via};
 use super::reason::{Health, Reason, Refusal, Step, Wait};
+use super::slow;
 use super::timing::{
-    LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_THE_END_MS, PATIENCE_WITH_LEAVING_MS,
-    PATIENCE_WITH_THE_HANDOVER_MS, QUICK_FAILURES, STOP_GRACE_S, STOP_RESERVE_MS,
+    LOOK_AFTER_A_CHANGE_MS, LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_FOR_THE_END_MS, PATIENCE_WITH_LEAVING_MS,
+    PATIENCE_WITH_THE_CIB_MS, PATIENCE_WITH_THE_HANDOVER_MS, QUICK_FAILURES, STOP_GRACE_S, STOP_RESERVE_MS,
 };
 
 pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     if is_gone(evidence, progress) {
-        return finish(evidence);
+        return await_the_cib(evidence, progress).unwrap_or_else(|| finish(evidence));
     }
     if progress.phase == Phase::Stopped {
         return wait_for_the_end(evidence, progress);
@@ -105,16 +106,28 @@ fn wait_for_the_end(evidence: &Evidence, progress: &Progress) -> Plan {
     Plan::then_look(Vec::new(), LOOK_FOR_THE_END_MS, progress.clone(), Reason::Waiting(Wait::EtcdToStop))
 }
 
+/// Whether the claim is kept is read in the CIB: one that does not answer is asked again, while there is something to keep.
+fn await_the_cib(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
+    let remembers = evidence.memory().is_some_and(|memory| memory.voter.is_some());
+    let has_time = evidence.elapsed_ms + STOP_RESERVE_MS <= evidence.budget_ms
+        && progress.in_phase_ms(evidence.elapsed_ms) < slow::patience_ms(evidence, PATIENCE_WITH_THE_CIB_MS);
+    (evidence.cib.known().is_none() && remembers && has_time)
+        .then(|| Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord)))
+}
+
 /// etcd is gone. What this node may count on later is written down before the stop is answered.
 fn finish(evidence: &Evidence) -> Plan {
-    let voter = evidence.running_voter().cloned().filter(|_| keeps_its_claim(evidence));
+    let voter = evidence.remembered_voter().cloned().filter(|_| keeps_its_claim(evidence));
     let claims = voter.is_some();
+    // What is kept unseen is not said anew, either: whatever the CIB has of it counts.
+    let is_unseen = claims && evidence.cib.known().is_none();
     let memory = evidence.memory().cloned().unwrap_or_default();
     let memory = BootMemory { boot_id: evidence.boot_id.clone(), voter, promoted: false, ..memory };
     let mut effects = vec![Effect::Remember(memory)];
-    // Where the note cannot be read, what was said before stays, but for the claim.
+    // Where note or data cannot be read, what was said before stays, but for the claim: a peer that waits for who gave it up in memory
+    // alone waits for ever.
     let said_before = || evidence.cib.known().and_then(|cib| cib.own_record.clone());
-    if let Some(record) = evidence.record().or_else(|| said_before().filter(|_| evidence.last_note().is_none())) {
+    if let Some(record) = evidence.record().or_else(said_before).filter(|_| !is_unseen) {
         effects.push(Effect::PublishRecord(PublishedState { claims: claims && record.claims, ..record }));
     }
     effects.extend(others::revision(evidence));

@@ -14,6 +14,7 @@ mod membership;
 mod monitor_and_notify;
 mod newest;
 mod no_permission;
+mod not_found_out;
 mod others;
 mod reasons;
 mod recovery;

@@ -43,7 +43,7 @@ pub(super) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'_>) -> Vec<
     effects.extend(membership::settle(evidence, etcd));
     if starts {
         effects.extend(others::served(evidence));
-        effects.extend(others::failures(evidence));
+        effects.extend(others::failures_of_who_serves(evidence));
         effects.extend(remember_voter(evidence, etcd, is_promoted(evidence)));
         effects.extend(unstartable::forgotten(evidence));
     } else {
@@ -53,7 +53,7 @@ pub(super) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'_>) -> Vec<
         effects.extend(used_word(evidence));
     }
     if !starts {
-        effects.extend(others::failures(evidence));
+        effects.extend(others::failures_of_who_serves(evidence));
         effects.extend(unstartable::forgotten(evidence));
     }
     effects.extend(score_as_seen(evidence, etcd));
@@ -72,7 +72,7 @@ pub(super) fn upkeep_unseen(evidence: &Evidence, stage: Stage<'_>) -> Vec<Effect
         effects.extend(settled_config(evidence));
         effects.extend(others::served(evidence));
     }
-    effects.extend(others::failures(evidence));
+    effects.extend(others::failures_of_who_serves(evidence));
     if let Stage::Starts(mode) = stage {
         effects.extend(remember_what_was_forced(evidence, mode));
         effects.extend(used_word(evidence));
@@ -155,7 +155,7 @@ pub(super) fn remember_voter(evidence: &Evidence, etcd: &Etcd, promoted: bool) -
         among_many,
     });
     let before = || evidence.memory().map_or(0, |memory| memory.start_failures);
-    let start_failures = evidence.cib.known().map_or_else(before, |cib| cib.own_start_failures);
+    let start_failures = evidence.cib.known().map_or_else(before, others::start_failures_left);
     Some(Effect::Remember(BootMemory {
         boot_id: evidence.boot_id.clone(),
         voter,
@@ -172,7 +172,7 @@ pub(super) fn remember_voter(evidence: &Evidence, etcd: &Etcd, promoted: bool) -
 /// was one of two before has proved it.
 fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
     let was_one_of_two = |voter: &RunningVoter| voter.member_id == etcd.member_id && !voter.sole && !voter.among_many;
-    let voted = voter_before(evidence).is_some_and(was_one_of_two);
+    let voted = evidence.remembered_voter().is_some_and(was_one_of_two);
     let voters = |of: &Etcd| of.voters().map(|member| member.id).collect::<BTreeSet<_>>();
     let has_caught_up = |leader: &Etcd| {
         let is_it = leader.leads() && leader.cluster_id == etcd.cluster_id;
@@ -180,15 +180,6 @@ fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
     };
     let is_caught_up = evidence.peer_etcd.known().is_some_and(has_caught_up);
     !etcd.is_learner && (etcd.has_one_voter() || etcd.leads() || voted || is_caught_up)
-}
-
-/// The voter that this boot remembers. It counts only together with its claim; where the CIB does not answer, nobody knows that the claim
-/// is gone, and a memory that was given up for that would be missed when the peer is lost.
-fn voter_before(evidence: &Evidence) -> Option<&RunningVoter> {
-    match evidence.cib {
-        Fact::Known(_) => evidence.running_voter(),
-        Fact::Unknown(_) | Fact::Absent | Fact::NotAsked => evidence.memory()?.voter.as_ref(),
-    }
 }
 
 /// What was forced has one voter. Should it be slow once, it is not forced once more.

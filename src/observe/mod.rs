@@ -72,13 +72,13 @@ pub fn observe(context: &Context) -> Evidence {
         peer_refuses: peer.no_permission,
         own_leaderless,
         recovery: context.params.recovery,
-        pace: Pace { unanswered, ..pace(context, began) },
+        pace: pace(context, began, unanswered),
         nonce: clock::boot_nanoseconds(),
     }
 }
 
 /// How long things take here, as far as a decision needs to know.
-fn pace(context: &Context, began: Duration) -> Pace {
+fn pace(context: &Context, began: Duration, unanswered: u64) -> Pace {
     let look = context.deadline.elapsed().saturating_sub(began);
     let pace = context.programs.pace();
     let launch_ms = millis(pace.launch_needs());
@@ -86,7 +86,7 @@ fn pace(context: &Context, began: Duration) -> Pace {
         look_ms: if look < SLOW_LOOK { 0 } else { millis(look) },
         launch_ms: if launch_ms <= LAUNCH_NEEDS_MS { 0 } else { launch_ms },
         postponed: pace.postponed(),
-        unanswered: 0,
+        unanswered,
     }
 }
 
@@ -163,8 +163,14 @@ fn query_cib(context: &Context, boot_memory: &Fact<BootMemory>) -> Fact<Cib> {
     let cib = ask_for_the_cib(context);
     let lacks_record = |cib: &Fact<Cib>| cib.known().is_some_and(|cib| cib.own_record.is_none());
     let is_erased = context.acts && lacks_record(&cib) && voter_of_this_boot(context, boot_memory).is_some();
-    if !is_erased || !erased::restore_record(&context.programs, &context.me.name).unwrap_or(false) {
+    if !is_erased {
         return cib;
+    }
+    match erased::restore_record(&context.programs, &context.me.name) {
+        Ok(true) => {}
+        Ok(false) => return cib,
+        // Nobody knows then whether the record is gone, or only its copy in the CIB.
+        Err(error) => return Fact::Unknown(error.to_string()),
     }
     log::info!("this node's record was gone from the CIB: its attribute manager, which has it, writes it again");
     for _ in 0..LOOKS_FOR_THE_RECORD {
@@ -284,14 +290,14 @@ mod tests {
         context.deadline = Deadline::after(Duration::from_secs(60));
         let began = context.deadline.elapsed();
         clock::sleep(SLOW_LOOK / 10);
-        assert_eq!(pace(&context, began), evidence::Pace::default());
+        assert_eq!(pace(&context, began, 0), evidence::Pace::default());
         context.programs.pace().answered(Question::Launch, Duration::from_secs(4));
-        assert_eq!(pace(&context, began), evidence::Pace::default(), "no more than what is kept anyway");
+        assert_eq!(pace(&context, began, 0), evidence::Pace::default(), "no more than what is kept anyway");
         context.programs.pace().answered(Question::Launch, Duration::from_secs(20));
         context.programs.pace().note_postponed(true);
         clock::sleep(SLOW_LOOK);
-        let slow = pace(&context, began);
-        assert_eq!((slow.launch_ms, slow.postponed), (30_000, 1));
+        let slow = pace(&context, began, 2);
+        assert_eq!((slow.launch_ms, slow.postponed, slow.unanswered), (30_000, 1, 2));
         assert!((1_000..2_000).contains(&slow.look_ms), "{slow:?}");
     }
 }

@@ -195,6 +195,7 @@ fn a_voter_whose_cib_does_not_answer_once_is_not_forgotten() {
     unseen.boot_memory = Fact::Known(BootMemory { start_failures: 3, ..memory.clone() });
     assert!(memory.voter.is_some());
     assert_eq!(first(Request::Monitor, &unseen).effects, []);
+    let unseen = Evidence { elapsed_ms: unseen.budget_ms, ..unseen };
     let kept = |plan: &Plan| {
         plan.effects.iter().all(
             |effect| matches!(effect, Effect::Remember(now) if now.voter == memory.voter && now.start_failures == 3),
@@ -235,6 +236,27 @@ fn failures_never_add_up_to_a_ban() {
     let refused = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
     let refused = failed(refused, "start_0", 58).cib_with(|cib| cib.own_start_failures = 58).after(60_000);
     assert_eq!(set(&first(Request::Start, &refused)), [("start_0".to_owned(), 8)]);
+}
+
+/// Three starts in vain give the claim up, and have to be counted below what is taken back.
+#[test]
+fn starts_that_failed_before_etcd_served_leave_room_for_three_more() {
+    let serving = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[]))).seen_voting();
+    let counted = |evidence: Evidence, count| {
+        evidence.cib_with(|cib| {
+            cib.own_failures.insert("start_0".to_owned(), count);
+            cib.own_start_failures = count;
+        })
+    };
+    for request in [Request::Start, Request::Monitor] {
+        let plan = first(request, &counted(serving.clone(), 8));
+        let left = Effect::SetFailures { operation: "start_0".to_owned(), count: 5 };
+        let is_known = |effect: &Effect| matches!(effect, Effect::Remember(memory) if memory.start_failures == 5);
+        assert!(plan.effects.contains(&left) && plan.effects.iter().any(is_known), "{request:?}: {plan:?}");
+    }
+    let memory = BootMemory { start_failures: 5, ..serving.memory().unwrap().clone() };
+    let settled = Evidence { boot_memory: Fact::Known(memory), ..counted(serving, 5) };
+    assert_eq!(first(Request::Monitor, &settled).effects, []);
 }
 
 /// Pacemaker came back in the same boot: what a learner said when it joined is gone, and its sole voter may wait for that.

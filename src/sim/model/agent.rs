@@ -153,19 +153,21 @@ pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: I
     let steps = sim.plans.get(plan);
     pacemaker::hear(world, n);
     let restores = view::restores(sim, world.nodes[n].memory) && pacemaker::restore(world, n);
-    let was_blind = std::mem::take(&mut world.nodes[n].blind) != Blind::None || restores;
+    let blind = std::mem::take(&mut world.nodes[n].blind);
+    let was_blind = blind != Blind::None || restores;
     if steps.steps.is_empty() {
         return Ok(finish(sim, world, n, steps.then)? || was_blind);
     }
     if sim.judges() {
         check_plan(sim, world, n, action, steps)?;
+        check_memory(sim, world, n, action, steps, blind)?;
     }
     world.nodes[n].action = Some(Action { plan: Some((plan, 0)), ..action });
     Ok(true)
 }
 
 /// Asserts that backing data up, or forcing a new cluster, is safe when it is decided, whatever happens before the
-/// effect, and that nothing is forgotten that a later decision rests on.
+/// effect.
 fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) -> Result<(), Violation> {
     let (me, peer) = (&world.nodes[n], &world.nodes[1 - n]);
     if plan.moves_aside && !peer.etcd.is_led() {
@@ -180,7 +182,6 @@ fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) 
     if told.conf.votes(GUEST) {
         check_beside_a_guest(n, action.request, plan)?;
     }
-    check_memory(sim, world, n, action.request, plan)?;
     let is_there = me.cib.machine[1 - n] == PeerNode::Online;
     let unconfirmed = !is_there && !pacemaker::is_confirmed_down(&me.cib, 1 - n);
     // A peer that has booted since it was confirmed down claims nothing, and cannot run standalone.
@@ -195,19 +196,33 @@ fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) 
     Ok(())
 }
 
-/// Asserts that who serves as one of two voters, and has claimed so, does not forget it for what a look did not find out: once its peer
-/// is lost it could not go on.
-fn check_memory(sim: &Sim, world: &World, n: usize, request: Request, plan: &Steps) -> Result<(), Violation> {
-    let me = &world.nodes[n];
+/// Asserts that who serves as one of two voters, and has claimed so, does not forget it for what a look did not find out, nor does a stop
+/// that is half of a restart: once its peer is lost it could not go on.
+fn check_memory(
+    sim: &Sim,
+    world: &World,
+    n: usize,
+    action: Action,
+    plan: &Steps,
+    blind: Blind,
+) -> Result<(), Violation> {
+    let (me, vars) = (&world.nodes[n], action.notify);
+    let is_restart = vars.start & (1 << n) != 0 && !vars.in_vain;
+    let has_to_keep = match action.request {
+        Request::Stop => blind == Blind::Cib && is_restart,
+        _ => me.etcd.is_led(),
+    };
     // Who was the only voter, or one of three, has to prove anew what it holds.
     let is_one_of_two = |voter: &RunningVoter| !voter.sole && !voter.among_many;
-    let serves = |voter: &RunningVoter| me.etcd.is_led() && voter.member_id == u64::from(me.data.mid);
+    let is_it = |voter: &RunningVoter| is_one_of_two(voter) && voter.member_id == u64::from(me.data.mid);
     let claims = sim.records.get(me.cib.record[n]).as_ref().is_some_and(|record| record.claims);
-    let is_sure =
-        claims && sim.memories.get(me.memory).voter.as_ref().is_some_and(|voter| is_one_of_two(voter) && serves(voter));
+    let is_sure = claims && sim.memories.get(me.memory).voter.as_ref().is_some_and(is_it);
     let is_without = |step: &Step| matches!(step, Step::Remember(memory) if sim.memories.get(*memory).voter.is_none());
-    if request != Request::Stop && is_sure && plan.steps.iter().any(is_without) {
-        return Err(Violation::new(format!("{} serves as a voter, and its agent is to forget it", NAMES[n])));
+    if has_to_keep && is_sure && plan.steps.iter().any(is_without) {
+        return Err(Violation::new(format!(
+            "{} is a voter that has claimed so, and its agent is to forget it",
+            NAMES[n]
+        )));
     }
     Ok(())
 }
