@@ -91,14 +91,8 @@ impl Server {
             .unwrap();
         let listener = TcpListener::bind((setup.address, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        // What the agent remembers of whoever had this port before, in an earlier test.
-        if let Ok(entries) = std::fs::read_dir("/run") {
-            let of_this_port =
-                |name: &str| name.starts_with("fence_redfish_rs-") && name.contains(&format!(":{port}-"));
-            for entry in entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(of_this_port)) {
-                let _ = std::fs::remove_file(entry.path());
-            }
-        }
+        // Of whoever had this port before, in an earlier test that was killed.
+        forget_logins(port);
         let server = Self {
             port,
             address: setup.address,
@@ -150,6 +144,16 @@ impl Drop for Server {
         self.stop.store(true, Ordering::Relaxed);
         // Wakes the listener.
         let _ = TcpStream::connect((self.address, self.port));
+        forget_logins(self.port);
+    }
+}
+
+/// Takes away what the agent remembers of the logins of a BMC at this port.
+pub fn forget_logins(port: u16) {
+    let of_this_port = |name: &str| name.starts_with("fence_redfish_rs-") && name.contains(&format!(":{port}-"));
+    let Ok(entries) = std::fs::read_dir("/run") else { return };
+    for entry in entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(of_this_port)) {
+        let _ = std::fs::remove_file(entry.path());
     }
 }
 

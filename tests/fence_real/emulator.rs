@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::bmc::agent::{Call, Output};
+use crate::bmc::forget_logins;
 use tandem::clock::Deadline;
 
 /// Where the set-up has put everything.
@@ -108,6 +109,7 @@ impl Drop for Emulator {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        forget_logins(self.port);
     }
 }
 
