@@ -210,14 +210,18 @@ async fn state(mut client: Client) -> Result<(Raft, Etcd), etcd_client::Error> {
         term: status.raft_term(),
         applied: status.raft_applied_index(),
     };
+    let members = members(&mut client, &status).await?;
+    // What a leader has committed once it lists a new voter, that voter has to have (`upkeep`): its index is of after its list.
+    let leads = status.leader() == raft.member_id;
+    let index = if leads { client.status().await?.raft_index() } else { status.raft_index() };
     let etcd = Etcd {
         cluster_id: raft.cluster_id,
         member_id: raft.member_id,
         leader: Some(status.leader()).filter(|leader| *leader != 0),
         term: raft.term,
-        index: status.raft_index(),
+        index,
         is_learner: status.is_learner(),
-        members: members(&mut client, &status).await?,
+        members,
         db_bytes: u64::try_from(status.db_size()).unwrap_or_default(),
         alarms: status.errors().to_vec(),
     };
@@ -366,66 +370,4 @@ fn read_tls(credentials: &Credentials) -> Result<TlsOptions, Error> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_refusal_of_etcds_auth_is_told_from_every_other_error() {
-        let refused = [
-            "etcdserver: permission denied",
-            "etcdserver: user name is empty",
-            "etcdserver: user name not found",
-            "etcdserver: invalid auth token",
-            "auth: user not found",
-            "auth: permission denied",
-        ];
-        for words in refused {
-            assert!(is_no_permission(words), "{words}");
-        }
-        let others = [
-            "etcdserver: no leader",
-            "etcdserver: request timed out",
-            "etcdserver: rpc not supported for learner",
-            "transport error: permission denied",
-            "permission denied",
-            "",
-        ];
-        for words in others {
-            assert!(!is_no_permission(words), "{words}");
-        }
-    }
-
-    #[test]
-    fn what_to_type_comes_first_where_etcds_auth_refuses() {
-        let refused = |user: Option<&str>| Error::NoPermission {
-            url: "https://127.0.0.1:2379".to_owned(),
-            user: user.map(str::to_owned),
-            why: "etcdserver: user name not found".to_owned(),
-        };
-        let told = refused(Some("etcd-node1")).to_string();
-        assert!(told.starts_with("'etcdctl user grant-role etcd-node1 root' "), "{told}");
-        assert!(told.ends_with(": https://127.0.0.1:2379 says 'etcdserver: user name not found'"), "{told}");
-        assert!(refused(None).to_string().contains("CommonName"));
-    }
-
-    /// A busy machine lets a conversation go on behind its limit, and the transport, which has the same one, end it.
-    #[test]
-    fn whatever_fails_once_the_time_is_over_is_too_late() {
-        let endpoint = Endpoint { url: "http://127.0.0.1:1".to_owned(), address: "127.0.0.1:1".to_owned() };
-        let nowhere = std::path::PathBuf::new;
-        let credentials = Credentials { trusted_ca_file: nowhere(), cert_file: nowhere(), key_file: nowhere() };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let limit = Duration::from_millis(500);
-        let fails_after = |busy: Duration| {
-            let conversation = async |_| {
-                crate::clock::sleep(busy);
-                Err::<(), _>(etcd_client::Error::Internal("the connection broke".to_owned()))
-            };
-            runtime.block_on(ask(&endpoint, &credentials, limit, conversation)).unwrap_err()
-        };
-        let early = fails_after(Duration::ZERO);
-        assert!(matches!(early, Error::Client { .. }), "{early}");
-        let late = fails_after(limit);
-        assert!(late.is_too_late(), "{late}");
-    }
-}
+mod tests;

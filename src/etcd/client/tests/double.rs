@@ -1,0 +1,103 @@
+//! An etcd that says what a test needs to tell the order of its answers: each time that it is asked for its status its log is one
+//! entry longer.
+
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response};
+use prost::Message;
+
+use crate::etcd::client::Endpoint;
+
+/// Its own id.
+pub(super) const MEMBER: u64 = 1;
+/// The other voter's.
+pub(super) const LEADER: u64 = 2;
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Header {
+    #[prost(uint64, tag = "1")]
+    cluster_id: u64,
+    #[prost(uint64, tag = "2")]
+    member_id: u64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Status {
+    #[prost(message, optional, tag = "1")]
+    header: Option<Header>,
+    #[prost(uint64, tag = "4")]
+    leader: u64,
+    #[prost(uint64, tag = "5")]
+    raft_index: u64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Member {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct MemberList {
+    #[prost(message, optional, tag = "1")]
+    header: Option<Header>,
+    #[prost(message, repeated, tag = "2")]
+    members: Vec<Member>,
+}
+
+/// A running one; its thread ends with the test.
+pub(super) struct Double {
+    pub(super) endpoint: Endpoint,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Double {
+    pub(super) fn start(leader: u64) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let asked = Arc::<Mutex<Vec<String>>>::default();
+        let log = asked.clone();
+        std::thread::spawn(move || listener.incoming().flatten().for_each(|socket| serve(socket, leader, &log)));
+        Self { endpoint: Endpoint { url: format!("http://{address}"), address }, asked }
+    }
+
+    /// The questions, in order.
+    pub(super) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+/// One connection after the other: whether anybody listens is tried first.
+fn serve(socket: TcpStream, leader: u64, log: &Mutex<Vec<String>>) {
+    socket.set_nonblocking(true).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let socket = tokio::net::TcpStream::from_std(socket).unwrap();
+        let Ok(mut connection) = h2::server::handshake(socket).await else { return };
+        while let Some(Ok((request, mut respond))) = connection.accept().await {
+            let question = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
+            let frame = answer(&question, leader, log);
+            let head = Response::builder().header("content-type", "application/grpc").body(()).unwrap();
+            let mut stream = respond.send_response(head, false).unwrap();
+            stream.send_data(frame, false).unwrap();
+            let ok = HeaderMap::from_iter([("grpc-status".parse().unwrap(), HeaderValue::from_static("0"))]);
+            stream.send_trailers(ok).unwrap();
+        }
+    });
+}
+
+/// A gRPC frame: not compressed, its length, the message.
+fn answer(question: &str, leader: u64, log: &Mutex<Vec<String>>) -> Bytes {
+    let mut log = log.lock().unwrap();
+    log.push(question.to_owned());
+    let times = log.iter().filter(|earlier| *earlier == question).count();
+    let header = Some(Header { cluster_id: 9, member_id: MEMBER });
+    let message = match question {
+        "Status" => Status { header, leader, raft_index: u64::try_from(times).unwrap() }.encode_to_vec(),
+        _ => MemberList { header, members: [MEMBER, LEADER].map(|id| Member { id }).to_vec() }.encode_to_vec(),
+    };
+    let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+    Bytes::from([&[0][..], &length, &message].concat())
+}
