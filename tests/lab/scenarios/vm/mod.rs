@@ -52,10 +52,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "the leader's machine stands still, cannot be fenced, and goes on",
         paused::not_fenced,
     )
-    // Its BMC is away; its systemd ends a journald that was silent for longer than it allows, as the machine stood still; and
-    // the fence device that was moved off it, as one may be without fencing, still ran there when it went on.
+    // Its BMC is away; the machine stood still, so its kernel missed it, its systemd ends a journald that was silent for longer than
+    // it allows, and a monitor that was under way is over its time; and the fence device that was moved off it, as one may
+    // be without fencing, still ran there when it went on.
     .errors(&[&[
         "no route to it",
+        "timed out without a connection",
+        "soft lockup",
+        "Resource agent did not complete",
         "Operation 'reboot'",
         "the BMC was out of reach and is back",
         "systemd-journald",
