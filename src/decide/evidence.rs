@@ -11,7 +11,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use cib::{Cib, Guest, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy};
+pub use cib::{
+    Cib, Guest, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy, START_OPERATION,
+};
 pub use disk::{Backup, DataDir, History, Room};
 pub use etcd::{Container, Etcd, Found, Leaderless, Member, NoPermission};
 pub use note::{BootMemory, Confirmation, LogPosition, Note, RunningVoter};

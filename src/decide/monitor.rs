@@ -14,8 +14,8 @@ use super::recover;
 use super::slow;
 use super::standing::{Standing, classify, health, running_exit, unseen};
 use super::timing::{
-    LOOK_AGAIN_MS, LOOK_FOR_A_RETURN_MS, MONITOR_RESERVE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS,
-    PATIENCE_WITH_A_RESTART_MS, PATIENCE_WITH_A_SILENT_ETCD_MS,
+    LOOK_FOR_A_RETURN_MS, MONITOR_RESERVE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS, PATIENCE_WITH_A_RESTART_MS,
+    PATIENCE_WITH_A_SILENT_ETCD_MS,
 };
 use super::upkeep::{Stage, kept, upkeep_unseen};
 
@@ -225,8 +225,7 @@ fn silent(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
         return Plan::exit(Vec::new(), running_exit(evidence), Reason::Waiting(wait));
     }
     if evidence.elapsed_ms < PATIENCE_WITH_A_SILENT_ETCD_MS || slow::may_answer_yet(evidence) {
-        let wait = Wait::OwnAnswer { why: why.to_owned() };
-        return Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(wait));
+        return slow::ask_again(evidence, progress);
     }
     evidence.refuse(Refusal::EtcdDoesNotAnswer { why: why.to_owned() })
 }

@@ -1,7 +1,7 @@
 //! What other programs read in the CIB, and what they write there for us: OpenShift's etcd operator, its scripts,
 //! administrators and the shell agent.
 
-use super::evidence::{Cib, Etcd, Evidence};
+use super::evidence::{Cib, Etcd, Evidence, START_OPERATION};
 use super::plan::{Effect, Notice};
 use super::timing::QUICK_FAILURES;
 
@@ -69,8 +69,6 @@ const FAILURES_LEFT: u64 = 8;
 
 /// Of the failed starts of who serves by now: those that come next are in vain at `QUICK_FAILURES` more, which has to fit below.
 const START_FAILURES_LEFT: u64 = FAILURES_LEFT - QUICK_FAILURES;
-/// How Pacemaker calls a start where it counts failures.
-const START: &str = "start_0";
 
 /// What Pacemaker counted beyond that is taken back.
 pub(super) fn failures(evidence: &Evidence) -> Vec<Effect> {
@@ -79,7 +77,10 @@ pub(super) fn failures(evidence: &Evidence) -> Vec<Effect> {
 
 /// The same where etcd serves.
 pub(super) fn failures_of_who_serves(evidence: &Evidence) -> Vec<Effect> {
-    failures_beyond(evidence, |operation| if operation == START { START_FAILURES_LEFT } else { FAILURES_LEFT })
+    failures_beyond(
+        evidence,
+        |operation| if operation == START_OPERATION { START_FAILURES_LEFT } else { FAILURES_LEFT },
+    )
 }
 
 /// How many failed starts are counted once that is taken back.

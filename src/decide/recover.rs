@@ -35,10 +35,7 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     if !peer_is_out_of_the_way(evidence) || votes_among_many(evidence) || evidence.may_be_launching() {
         return None;
     }
-    if slow::may_serve_alone(evidence) {
-        return None;
-    }
-    let because = reason_to_go_on(evidence)?;
+    let because = reason_to_go_on(evidence).filter(|_| !slow::may_serve_alone(evidence))?;
     if was_forced(evidence) {
         return Some(await_what_was_forced(evidence, progress));
     }

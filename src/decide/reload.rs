@@ -4,9 +4,8 @@
 use super::evidence::{Etcd, Evidence};
 use super::plan::{Effect, Exit, Notice, Plan, Progress};
 use super::proof;
-use super::reason::{Reason, Refusal, Wait};
+use super::reason::{Reason, Refusal};
 use super::slow;
-use super::timing::LOOK_AGAIN_MS;
 
 pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     if !evidence.container_may_run() {
@@ -20,8 +19,7 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     if !has_leader && may_go_on && is_to_go_on(evidence) {
         // One that is late may serve alone, and is not restarted for that.
         if slow::may_answer_yet(evidence) {
-            let wait = Wait::OwnAnswer { why: evidence.own_silence().to_owned() };
-            return Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(wait));
+            return slow::ask_again(evidence, progress);
         }
         return evidence.refuse(Refusal::AskedToGoOn);
     }

@@ -15,8 +15,7 @@ use super::serve;
 use super::slow;
 use super::standing::{Standing, database_is_ahead, history_position, plain_start};
 use super::timing::{
-    FORCE_GRACE_S, LOOK_AFTER_A_CHANGE_MS, LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_WRITE_MS,
-    PATIENCE_WITH_THE_CIB_MS,
+    FORCE_GRACE_S, LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_WITH_THE_CIB_MS,
 };
 use super::vote;
 
@@ -48,8 +47,7 @@ fn stop_before_force(evidence: &Evidence, progress: &Progress, because: Step) ->
         return plan;
     }
     if runs && slow::may_serve_alone(evidence) {
-        let why = evidence.own_silence().to_owned();
-        return Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(Wait::OwnAnswer { why }));
+        return slow::ask_again(evidence, progress);
     }
     if runs && !slow::has_time_to_stop_and_launch(evidence) {
         return slow::go_on_later(evidence);

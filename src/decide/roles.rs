@@ -7,7 +7,7 @@ use super::plan::{Effect, Exit, Plan, Progress, Via};
 use super::reason::{Health, Reason, Refusal, Step, Wait};
 use super::slow;
 use super::standing::{health, unseen};
-use super::timing::{LOOK_AGAIN_MS, LOOK_AT_A_LEARNER_MS, PATIENCE_WITH_A_VOTE_MS, PROMOTION_RESERVE_MS};
+use super::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_WITH_A_VOTE_MS, PROMOTION_RESERVE_MS};
 use super::upkeep::remember_voter;
 
 /// A voter is promoted; a learner asks to become one.
@@ -54,7 +54,7 @@ fn promote_unanswered(evidence: &Evidence, progress: &Progress) -> Plan {
     let why = evidence.own_silence().to_owned();
     let runs = evidence.container_may_run();
     if runs && evidence.elapsed_ms + PROMOTION_RESERVE_MS < evidence.budget_ms {
-        return Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(Wait::OwnAnswer { why }));
+        return slow::ask_again(evidence, progress);
     }
     let listens = !evidence.own_etcd.is_absent();
     match evidence.memory().filter(|memory| runs && listens && memory.voter.is_some()) {

@@ -1,10 +1,12 @@
 //! What a slow machine needs more time for than `timing.rs` says. On a quick one nothing here differs from it.
 
 use super::evidence::{Evidence, PeerAgent};
-use super::plan::{Exit, Plan};
+use super::plan::{Exit, Plan, Progress};
 use super::reason::{Reason, Refusal, Wait};
 use super::standing::running_exit;
-use super::timing::{FORCE_GRACE_S, LAUNCH_NEEDS_MS, PATIENCE_WITH_AN_EARLIER_ACTION_MS, STOP_AND_LAUNCH_NEED_MS};
+use super::timing::{
+    FORCE_GRACE_S, LAUNCH_NEEDS_MS, LOOK_AGAIN_MS, PATIENCE_WITH_AN_EARLIER_ACTION_MS, STOP_AND_LAUNCH_NEED_MS,
+};
 
 /// A patience that ends before so many looks is none: what is waited for would never be seen.
 const LOOKS_AT_LEAST: u64 = 3;
@@ -22,6 +24,12 @@ pub(super) fn patience_ms(evidence: &Evidence, ms: u64) -> u64 {
 /// next one has all of its own.
 pub(super) fn may_answer_yet(evidence: &Evidence) -> bool {
     (1..LOOKS_AT_LEAST).contains(&evidence.pace.unanswered)
+}
+
+/// Asks our etcd once more, which has not answered.
+pub(super) fn ask_again(evidence: &Evidence, progress: &Progress) -> Plan {
+    let wait = Wait::OwnAnswer { why: evidence.own_silence().to_owned() };
+    Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(wait))
 }
 
 /// Whether an etcd that is late serves alone, as far as anybody knows: a peer that was stopped in good order has left, as a rule, and what

@@ -11,7 +11,9 @@ use super::element::{child, children};
 use super::{Error, run, wishes};
 use crate::command::Programs;
 use crate::decide::Fact;
-use crate::decide::evidence::{Cib, Guest, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy};
+use crate::decide::evidence::{
+    Cib, Guest, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy, START_OPERATION,
+};
 
 /// Asks the CIB's manager for its replica and reads what matters to `resource` on `node` and `peer`.
 ///
@@ -44,7 +46,7 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         own_lineage: nodes(cib).find(|entry| is_named(*entry, node)).and_then(lineage),
         peer_lineage: nodes(cib).filter(|entry| !is_named(*entry, node)).filter_map(lineage).max(),
         cluster_recorded: nodes(cib).any(|node| attribute(node, CLUSTER_ID).is_some()),
-        own_start_failures: own_failures.get("start_0").copied().unwrap_or(0),
+        own_start_failures: own_failures.get(START_OPERATION).copied().unwrap_or(0),
         own_failures,
         own_promotion_score: node_state(cib, node)
             .and_then(|state| attribute(state, &attributes::promotion_score(resource))?.parse().ok()),

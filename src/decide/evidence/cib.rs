@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::{DataDir, MemberId, NodeName};
 use crate::decide::fact::Fact;
 
+/// How Pacemaker calls a start where it counts failures.
+pub const START_OPERATION: &str = "start_0";
+
 /// The part of the CIB that matters here.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cib {

@@ -2,10 +2,20 @@
 
 mod double;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use self::double::{Double, LEADER, MEMBER};
 use super::*;
+
+/// For an etcd that is asked without TLS.
+fn no_credentials() -> Credentials {
+    Credentials { trusted_ca_file: PathBuf::new(), cert_file: PathBuf::new(), key_file: PathBuf::new() }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
 
 #[test]
 fn a_refusal_of_etcds_auth_is_told_from_every_other_error() {
@@ -50,9 +60,7 @@ fn what_to_type_comes_first_where_etcds_auth_refuses() {
 #[test]
 fn whatever_fails_once_the_time_is_over_is_too_late() {
     let endpoint = Endpoint { url: "http://127.0.0.1:1".to_owned(), address: "127.0.0.1:1".to_owned() };
-    let nowhere = std::path::PathBuf::new;
-    let credentials = Credentials { trusted_ca_file: nowhere(), cert_file: nowhere(), key_file: nowhere() };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (credentials, runtime) = (no_credentials(), runtime());
     let limit = Duration::from_millis(500);
     let fails_after = |busy: Duration| {
         let conversation = async |_| {
@@ -72,10 +80,7 @@ fn whatever_fails_once_the_time_is_over_is_too_late() {
 fn the_index_of_who_leads_is_not_older_than_its_list() {
     let asked = |leader: u64| {
         let double = Double::start(leader);
-        let credentials =
-            Credentials { trusted_ca_file: "/none".into(), cert_file: "/none".into(), key_file: "/none".into() };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let answer = runtime.block_on(observe(&double.endpoint, &credentials, Duration::from_secs(10)));
+        let answer = runtime().block_on(observe(&double.endpoint, &no_credentials(), Duration::from_secs(10)));
         let etcd = answer.etcd.known().unwrap_or_else(|| panic!("{answer:?}")).clone();
         (etcd.index, etcd.voters().count(), double.asked())
     };

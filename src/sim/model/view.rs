@@ -295,7 +295,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
         history.last_index = view.disk.is_some_and(|disk| disk.has_tail).into();
     }
     evidence::Cib {
-        own_failures: view.has_failures.then(|| ("start_0".to_owned(), u64::MAX)).into_iter().collect(),
+        own_failures: view.has_failures.then(|| (evidence::START_OPERATION.to_owned(), u64::MAX)).into_iter().collect(),
         own_promotion_score: cib.score[me].then_some(SCORE),
         peer_node: cib.machine[peer],
         peer_agent: cib.agent[peer],

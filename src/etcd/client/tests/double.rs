@@ -72,8 +72,7 @@ impl Double {
 /// One connection after the other: whether anybody listens is tried first.
 fn serve(socket: TcpStream, leader: u64, log: &Mutex<Vec<String>>) {
     socket.set_nonblocking(true).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
+    super::runtime().block_on(async {
         let socket = tokio::net::TcpStream::from_std(socket).unwrap();
         let Ok(mut connection) = h2::server::handshake(socket).await else { return };
         while let Some(Ok((request, mut respond))) = connection.accept().await {
