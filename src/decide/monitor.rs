@@ -14,8 +14,8 @@ use super::recover;
 use super::slow;
 use super::standing::{Standing, classify, health, running_exit, unseen};
 use super::timing::{
-    LOOK_FOR_A_RETURN_MS, MONITOR_RESERVE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS, PATIENCE_WITH_A_RESTART_MS,
-    PATIENCE_WITH_A_SILENT_ETCD_MS,
+    LOOK_AGAIN_MS, LOOK_FOR_A_RETURN_MS, MONITOR_RESERVE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS,
+    PATIENCE_WITH_A_RESTART_MS, PATIENCE_WITH_A_SILENT_ETCD_MS,
 };
 use super::upkeep::{Stage, kept, upkeep_unseen};
 
@@ -33,7 +33,7 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
             .unwrap_or_else(|| Plan::exit(Vec::new(), Exit::NotRunning, Reason::Running(Health::NotRunning)));
     }
     if let Some(why) = &evidence.local.failed_check {
-        return evidence.refuse(Refusal::CheckFailed { why: why.clone() });
+        return check_failed(evidence, progress, why);
     }
     match &evidence.own_etcd {
         Fact::Known(etcd) if etcd.leader.is_some() => with_a_leader(evidence, progress, etcd),
@@ -44,6 +44,22 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     }
 }
 
+/// An etcd names a leader that has died, or leads, for up to an election timeout without the other voter: what a check cannot have
+/// then is for a recovery, and a restart would stand in its way.
+fn check_failed(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
+    let patience_ms = slow::patience_ms(evidence, PATIENCE_WITH_A_SILENT_ETCD_MS);
+    if evidence.elapsed_ms < of_a_monitor_ms(evidence, patience_ms) {
+        let wait = Wait::OwnAnswer { why: why.to_owned() };
+        return Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(wait));
+    }
+    evidence.refuse(Refusal::CheckFailed { why: why.to_owned() })
+}
+
+/// So long, and less where a monitor would have no time for its answer.
+fn of_a_monitor_ms(evidence: &Evidence, ms: u64) -> u64 {
+    ms.min(evidence.budget_ms.saturating_sub(MONITOR_RESERVE_MS))
+}
+
 /// A recovery ends as a start does; a monitor answers what Pacemaker has made of the instance.
 fn as_asked(evidence: &Evidence, plan: Plan) -> Plan {
     match plan.next {
@@ -52,12 +68,21 @@ fn as_asked(evidence: &Evidence, plan: Plan) -> Plan {
     }
 }
 
-/// OpenShift's watcher of certificates sets `restart_no_leave` and restarts the container by itself.
+/// OpenShift's watcher of certificates sets `restart_no_leave` and restarts the container by itself. A CIB that does not answer
+/// may say so.
 fn await_a_restart(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
-    let is_restarted = evidence.cib.known().is_some_and(|cib| cib.others.restart_no_leave);
-    let patience_ms = PATIENCE_WITH_A_RESTART_MS.min(evidence.budget_ms.saturating_sub(MONITOR_RESERVE_MS));
-    (is_restarted && evidence.elapsed_ms < patience_ms)
-        .then(|| Plan::then_look(Vec::new(), LOOK_FOR_A_RETURN_MS, progress.clone(), Reason::Waiting(Wait::Restart)))
+    let wait = match &evidence.cib {
+        Fact::Known(cib) if cib.others.restart_no_leave => Wait::Restart,
+        Fact::Known(_) => return None,
+        unread => {
+            let why = unread.why_unknown();
+            Wait::OwnAnswer {
+                why: format!("it does not run, and the CIB would say whether somebody restarts it: {why}"),
+            }
+        }
+    };
+    (evidence.elapsed_ms < of_a_monitor_ms(evidence, PATIENCE_WITH_A_RESTART_MS))
+        .then(|| Plan::then_look(Vec::new(), LOOK_FOR_A_RETURN_MS, progress.clone(), Reason::Waiting(wait)))
 }
 
 /// A probe answers at once, and publishes this node's record, so that a peer that starts first need not wait for it.
@@ -132,6 +157,7 @@ pub(super) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) -> Option<Exi
     let runs = match phase {
         Phase::Started(_) => launches || evidence.container_may_run(),
         Phase::Announced | Phase::StandIn { .. } | Phase::StoodIn => evidence.container_may_run(),
+        Phase::Begin if evidence.local.failed_check.is_some() => false,
         Phase::Begin => answers(evidence) || slow::may_answer_yet(evidence),
         _ => false,
     };
@@ -149,11 +175,18 @@ fn answers(evidence: &Evidence) -> bool {
 }
 
 fn without_a_leader(evidence: &Evidence, progress: &Progress) -> Plan {
-    let recovery = recover::decide(evidence, progress).or_else(|| without_proof(evidence));
-    if let Some(plan) = recovery.or_else(|| waits_in_vain(evidence)) {
+    if let Some(plan) = recover::decide(evidence, progress).or_else(|| without_hope(evidence)) {
         return plan;
     }
     Plan::exit(Vec::new(), running_exit(evidence), Reason::Running(leaderless(evidence)))
+}
+
+/// A failure, where no vote comes by itself. One that is late may serve all the same, and is not restarted for that.
+fn without_hope(evidence: &Evidence) -> Option<Plan> {
+    if slow::may_answer_yet(evidence) {
+        return None;
+    }
+    without_proof(evidence).or_else(|| waits_in_vain(evidence))
 }
 
 /// A voter that never had a leader in this boot, and whose peer is confirmed down: it waits for an operator, and that
@@ -215,8 +248,7 @@ fn silent(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
         return Plan::exit(Vec::new(), running_exit(evidence), Reason::Running(leaderless(evidence)));
     }
     if evidence.running_voter().is_none()
-        && !slow::may_answer_yet(evidence)
-        && let Some(plan) = without_proof(evidence).or_else(|| waits_in_vain(evidence))
+        && let Some(plan) = without_hope(evidence)
     {
         return plan;
     }

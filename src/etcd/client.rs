@@ -81,7 +81,8 @@ pub struct Answer {
     pub no_permission: Option<Box<NoPermission>>,
     /// What it said of itself where it has no leader.
     pub leaderless: Option<Raft>,
-    /// Whether it takes connections, and the time for its answer was over.
+    /// Whether it takes connections, and the time for its answer was over; of one that refuses us, for the read that tells whether
+    /// it serves: an etcd without a leader waits with that as one does that is slow.
     pub is_too_late: bool,
 }
 
@@ -117,19 +118,20 @@ pub async fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Du
             let etcd = Fact::Unknown(error.to_string());
             let is_too_late = error.is_too_late();
             let Error::NoPermission { user, .. } = error else { return Answer { is_too_late, ..etcd.into() } };
-            let leaderless = !reads(endpoint, credentials, timeout).await;
-            Answer { no_permission: Some(Box::new(NoPermission { user, leaderless })), ..etcd.into() }
+            let read = reads(endpoint, credentials, timeout).await;
+            let no_permission = Some(Box::new(NoPermission { user, leaderless: read.is_err() }));
+            Answer { no_permission, is_too_late: read.is_err_and(|error| error.is_too_late()), ..etcd.into() }
         }
     }
 }
 
 /// Whether an etcd that tells nothing of itself serves. It asks a majority to confirm a read before it looks who may read, so
 /// that being refused then is the majority's word, too. A learner reads for nobody.
-async fn reads(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> bool {
+async fn reads(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     match confirmed_read(endpoint, credentials, timeout).await {
-        Ok(()) | Err(Error::NoPermission { .. }) => true,
-        Err(Error::Client { why, .. }) => why.contains(LEARNER),
-        Err(Error::Certificate { .. } | Error::TimedOut { .. }) => false,
+        Err(Error::NoPermission { .. }) => Ok(()),
+        Err(Error::Client { why, .. }) if why.contains(LEARNER) => Ok(()),
+        read => read,
     }
 }
 

@@ -119,10 +119,10 @@ fn ask(context: &Context, question: Question, endpoint: &Endpoint) -> Answer {
     let pace = context.programs.pace();
     let asked = Deadline::after(pace.limit(question));
     let answer = blocking::observe(endpoint, context.credentials(), asked.budget());
-    if answer.etcd.known().is_some() || answer.no_permission.is_some() {
-        pace.answered(question, asked.elapsed());
-    } else if answer.is_too_late {
+    if answer.is_too_late {
         pace.too_late(question, asked.elapsed());
+    } else if answer.etcd.known().is_some() || answer.no_permission.is_some() {
+        pace.answered(question, asked.elapsed());
     }
     answer
 }

@@ -107,6 +107,14 @@ fn a_forced_etcd_that_refuses_this_agent_is_settled_and_not_forced_again() {
     later.boot_memory =
         Fact::Known(BootMemory { boot_id: "boot1".to_owned(), voter: remembered.cloned(), ..BootMemory::default() });
     assert!(!recovers(&later), "one voter that is slow once is not forced once more");
+    for unanswered in [1, 2] {
+        later.pace.unanswered = unanswered;
+        let plan = first(Request::Monitor, &later);
+        assert_eq!(exit(&plan), Some(Exit::Success), "nor stopped for a read that is late: {plan:?}");
+    }
+    later.pace.unanswered = 3;
+    let refused = first(Request::Monitor, &later).because;
+    assert!(matches!(refused, Reason::Refused { .. }), "it hangs: {refused:?}");
 }
 
 #[test]

@@ -103,6 +103,17 @@ fn a_start_does_not_succeed_before_it_has_read_the_cib() {
     assert_eq!(exit(&first(Request::Start, &cib_unread(late))), Some(Exit::Success));
 }
 
+/// An etcd that ended by itself has nobody's word, and is started at once.
+#[test]
+fn a_monitor_without_the_cib_waits_as_beside_a_restart_behind_pacemaker() {
+    let gap = Evidence { container: Fact::Absent, own_etcd: Fact::Absent, ..at_rest().seen_voting() };
+    assert_eq!(exit(&first(Request::Monitor, &gap)), Some(Exit::NotRunning));
+    let unread = cib_unread(gap);
+    let plan = first(Request::Monitor, &unread);
+    assert!(waits(&plan) && plan.because.to_string().contains("cibadmin gave no answer"), "{plan:?}");
+    assert_eq!(exit(&first(Request::Monitor, &unread.after(16_000))), Some(Exit::NotRunning));
+}
+
 /// The peer left before it stopped, as a rule, and then nobody's vote is missing.
 #[test]
 fn an_etcd_that_may_serve_alone_is_not_stopped_for_answers_that_are_late() {

@@ -3,6 +3,7 @@
 use super::world::*;
 use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
+use crate::decide::out_of_time;
 use crate::decide::plan::{Effect, Exit, Notice, Phase, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal, Rule, Wait};
 
@@ -272,10 +273,17 @@ fn a_learner_of_a_node_that_left_the_map_is_removed() {
 }
 
 #[test]
-fn a_check_that_was_asked_for_fails_the_monitor() {
+fn a_check_that_was_asked_for_fails_the_monitor_unless_a_recovery_is_what_it_needs() {
     let mut evidence = serving();
     evidence.local.failed_check = Some("no confirmed read".to_owned());
-    assert_eq!(exit(&first(Request::Monitor, &evidence)), Some(Exit::Retriable));
+    let plan = first(Request::Monitor, &evidence.clone().after(11_000));
+    assert_eq!((exit(&plan), plan.effects.len()), (None, 0), "its leader may have died a moment ago: {plan:?}");
+    assert_eq!(out_of_time(Request::Monitor, &evidence, &plan), None, "there is no time for another look");
+    assert_eq!(exit(&first(Request::Monitor, &evidence.clone().after(12_000))), Some(Exit::Retriable));
+    let short = Evidence { budget_ms: 8_000, ..evidence.clone() };
+    assert_eq!(exit(&first(Request::Monitor, &short.after(6_000))), Some(Exit::Retriable), "a monitor of 10 s");
+    evidence.local.failed_check = None;
+    assert_eq!(out_of_time(Request::Monitor, &evidence, &plan), Some(Exit::Success), "another plan that waits");
 }
 
 /// It was removed there by its peer's own etcd, and no fork tells of that: the peer has writes that are nowhere else.

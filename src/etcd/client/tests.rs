@@ -5,7 +5,7 @@ mod double;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use self::double::{Double, LEADER, MEMBER};
+use self::double::{Double, LEADER, MEMBER, Reply, Script};
 use super::*;
 
 /// For an etcd that is asked without TLS.
@@ -79,7 +79,7 @@ fn whatever_fails_once_the_time_is_over_is_too_late() {
 #[test]
 fn the_index_of_who_leads_is_not_older_than_its_list() {
     let asked = |leader: u64| {
-        let double = Double::start(leader);
+        let double = Double::start(Script { leader, member_list: Reply::Answer, read: Reply::Answer });
         let answer = runtime().block_on(observe(&double.endpoint, &no_credentials(), Duration::from_secs(10)));
         let etcd = answer.etcd.known().unwrap_or_else(|| panic!("{answer:?}")).clone();
         (etcd.index, etcd.voters().count(), double.asked())
@@ -89,4 +89,21 @@ fn the_index_of_who_leads_is_not_older_than_its_list() {
     assert_eq!(questions, ["Status", "MemberList", "Status"]);
     let (index, _, questions) = asked(LEADER);
     assert_eq!((index, questions), (1, vec!["Status".to_owned(), "MemberList".to_owned()]), "who follows");
+}
+
+/// An etcd that waits for a leader and one that is slow are one to whom they refuse the rest.
+#[test]
+fn one_that_refuses_us_and_is_late_with_a_read_is_too_late() {
+    let asked = |read: Reply| {
+        let refuses = Reply::Error("etcdserver: permission denied");
+        let double = Double::start(Script { leader: LEADER, member_list: refuses, read });
+        let answer = runtime().block_on(observe(&double.endpoint, &no_credentials(), Duration::from_millis(500)));
+        assert_eq!(double.asked(), ["Status", "MemberList", "Range"]);
+        let refuses = answer.no_permission.unwrap_or_else(|| panic!("{:?}", answer.etcd));
+        (refuses.leaderless, answer.is_too_late)
+    };
+    assert_eq!(asked(Reply::Answer), (false, false));
+    assert_eq!(asked(Reply::Error("etcdserver: permission denied")), (false, false), "a majority confirmed it");
+    assert_eq!(asked(Reply::Error("etcdserver: no leader")), (true, false));
+    assert_eq!(asked(Reply::Silence), (true, true));
 }

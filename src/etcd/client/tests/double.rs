@@ -1,5 +1,5 @@
-//! An etcd that says what a test needs to tell the order of its answers: each time that it is asked for its status its log is one
-//! entry longer.
+//! An etcd that says what a test needs. Each time that it is asked for its status its log is one entry longer, which tells the
+//! order of its answers.
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -47,6 +47,22 @@ struct MemberList {
     members: Vec<Member>,
 }
 
+/// What it does with a question.
+#[derive(Clone, Copy)]
+pub(super) enum Reply {
+    Answer,
+    Error(&'static str),
+    Silence,
+}
+
+/// What it is to say.
+#[derive(Clone, Copy)]
+pub(super) struct Script {
+    pub(super) leader: u64,
+    pub(super) member_list: Reply,
+    pub(super) read: Reply,
+}
+
 /// A running one; its thread ends with the test.
 pub(super) struct Double {
     pub(super) endpoint: Endpoint,
@@ -54,12 +70,12 @@ pub(super) struct Double {
 }
 
 impl Double {
-    pub(super) fn start(leader: u64) -> Self {
+    pub(super) fn start(script: Script) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let asked = Arc::<Mutex<Vec<String>>>::default();
         let log = asked.clone();
-        std::thread::spawn(move || listener.incoming().flatten().for_each(|socket| serve(socket, leader, &log)));
+        std::thread::spawn(move || listener.incoming().flatten().for_each(|socket| serve(socket, script, &log)));
         Self { endpoint: Endpoint { url: format!("http://{address}"), address }, asked }
     }
 
@@ -70,32 +86,53 @@ impl Double {
 }
 
 /// One connection after the other: whether anybody listens is tried first.
-fn serve(socket: TcpStream, leader: u64, log: &Mutex<Vec<String>>) {
+fn serve(socket: TcpStream, script: Script, log: &Mutex<Vec<String>>) {
     socket.set_nonblocking(true).unwrap();
     super::runtime().block_on(async {
         let socket = tokio::net::TcpStream::from_std(socket).unwrap();
         let Ok(mut connection) = h2::server::handshake(socket).await else { return };
+        // A stream that is dropped is reset, which is an answer.
+        let mut unanswered = Vec::new();
         while let Some(Ok((request, mut respond))) = connection.accept().await {
             let question = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
-            let frame = answer(&question, leader, log);
+            let message = answer(&question, script, log);
+            let error = match question.as_str() {
+                "MemberList" => script.member_list,
+                "Range" => script.read,
+                _ => Reply::Answer,
+            };
+            let trailers = match error {
+                Reply::Answer => vec![("grpc-status", "0")],
+                Reply::Error(why) => vec![("grpc-status", "14"), ("grpc-message", why)],
+                Reply::Silence => {
+                    unanswered.push(respond);
+                    continue;
+                }
+            };
             let head = Response::builder().header("content-type", "application/grpc").body(()).unwrap();
             let mut stream = respond.send_response(head, false).unwrap();
-            stream.send_data(frame, false).unwrap();
-            let ok = HeaderMap::from_iter([("grpc-status".parse().unwrap(), HeaderValue::from_static("0"))]);
-            stream.send_trailers(ok).unwrap();
+            if matches!(error, Reply::Answer) {
+                stream.send_data(message, false).unwrap();
+            }
+            let header = |(name, value): (&str, _)| (name.parse().unwrap(), HeaderValue::from_static(value));
+            stream.send_trailers(HeaderMap::from_iter(trailers.into_iter().map(header))).unwrap();
         }
     });
 }
 
 /// A gRPC frame: not compressed, its length, the message.
-fn answer(question: &str, leader: u64, log: &Mutex<Vec<String>>) -> Bytes {
+fn answer(question: &str, script: Script, log: &Mutex<Vec<String>>) -> Bytes {
     let mut log = log.lock().unwrap();
     log.push(question.to_owned());
     let times = log.iter().filter(|earlier| *earlier == question).count();
     let header = Some(Header { cluster_id: 9, member_id: MEMBER });
     let message = match question {
-        "Status" => Status { header, leader, raft_index: u64::try_from(times).unwrap() }.encode_to_vec(),
-        _ => MemberList { header, members: [MEMBER, LEADER].map(|id| Member { id }).to_vec() }.encode_to_vec(),
+        "Status" => Status { header, leader: script.leader, raft_index: u64::try_from(times).unwrap() }.encode_to_vec(),
+        "MemberList" => {
+            MemberList { header, members: [MEMBER, LEADER].map(|id| Member { id }).to_vec() }.encode_to_vec()
+        }
+        // No key.
+        _ => Vec::new(),
     };
     let length = u32::try_from(message.len()).unwrap().to_be_bytes();
     Bytes::from([&[0][..], &length, &message].concat())
