@@ -384,8 +384,12 @@ impl<'a> Actor<'a> {
     }
 
     fn ask_chassis(&mut self, at: usize) -> Event {
-        let on = self.hosts.get(at).and_then(|host| self.bmc.chassis_that_is_on(host));
-        Event::Chassis { on }
+        let Some(host) = self.hosts.get(at) else { return Event::Chassis { on: None } };
+        match self.bmc.chassis_that_is_on(host) {
+            Ok(on) => Event::Chassis { on },
+            // It may say On once it answers.
+            Err(failure) => Event::Unread(failure),
+        }
     }
 
     fn post(&mut self, at: usize, reset_type: &str) -> Event {

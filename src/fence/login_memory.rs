@@ -67,6 +67,8 @@ impl Remembered {
             let left = (0..order.len()).find(|at| !tried.refused.contains(at));
             let line = tried.accepted.or(left).and_then(|at| order.get(at)).copied();
             (memory.file, memory.line, memory.accepted) = (Some(identity), line, tried.accepted.is_some());
+            // Where none of them is valid, the BMC may take them in another way by now.
+            memory.way = memory.way.filter(|_| line.is_some());
         }
         if file.is_none() && memory.way == self.memory.way {
             return;
@@ -103,6 +105,8 @@ mod tests {
         assert_eq!(line(), Some((None, false)));
         remembered().keep(&Tried::default(), Some((file, &[0, 1])));
         assert_eq!(line(), Some((None, false)), "nothing was learnt where nobody answered");
+        assert_eq!(remembered().memory.way, None, "the BMC may have switched basic authentication off");
+        remembered().keep(&tried(Some(1), &[0]), Some((file, &[0, 1])));
         assert_eq!(remembered().memory.way, Some(Way::Basic));
         fs::write(dir.path().join("other"), "a\nb\n").unwrap();
         let other = Identity::of(&File::open(dir.path().join("other")).unwrap()).unwrap();

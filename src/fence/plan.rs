@@ -13,7 +13,8 @@ use std::time::Duration;
 
 pub use self::history::{came_back, said_otherwise, since_reset};
 use self::history::{
-    dislikes, first_of_run, last_reading, may_have_worked, posted, since_outage, story, tries, type_index, was_reset,
+    dislikes, first_of_run, last_reading, may_have_worked, may_not_know_its_host, posted, since_outage, story, tries,
+    type_index, was_reset,
 };
 use self::pause::{FIRST_POLL, FIRST_RETRY, after_refusal, poll_pause, refusal_pause, retry_pause};
 use self::proof::{CONFIRM, DISLIKES, Word, contradicted, is_trusted, proven_off, word};
@@ -158,6 +159,8 @@ impl Plan {
             // What never said anything else was off already, as far as anybody knows.
             Goal::Off => Some(if said_otherwise(history) { by_whom() } else { Reached::Already }),
             Goal::On => last.is(PowerWord::On).then(by_whom),
+            // Then that it is off is to be proven as always.
+            Goal::Cycle if proven_off(history) && may_not_know_its_host(history) => Some(Reached::Already),
             Goal::Cycle if proven_off(history) => Some(by_whom()),
             Goal::Cycle => (last.is(PowerWord::On) && was_reset(history)).then_some(Reached::ByUs),
         }

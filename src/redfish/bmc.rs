@@ -161,15 +161,21 @@ impl Bmc {
         Some(failure)
     }
 
-    /// The chassis that this system has for itself and that says it is on, if there is one. What cannot be read, and what
-    /// is built around several systems, says nothing.
-    pub fn chassis_that_is_on(&mut self, host: &Target) -> Option<String> {
-        let found = host.found.as_ref()?;
-        found.system.chassis.iter().take(CHASSIS).find_map(|link| {
-            let place = self.service.follow(&found.place, link).ok()?;
-            let document = self.service.get(&place).ok()?;
-            resource::is_own_chassis_on(&document, &found.place.path).then_some(place.path)
-        })
+    /// The chassis that this system has for itself and that says it is on, if there is one. What the BMC does not show, and what
+    /// is built around several systems, says nothing; what it may show a moment later is an error.
+    pub fn chassis_that_is_on(&mut self, host: &Target) -> Result<Option<String>, Failure> {
+        let Some(found) = host.found.as_ref() else { return Ok(None) };
+        for link in found.system.chassis.iter().take(CHASSIS) {
+            let Ok(place) = self.service.follow(&found.place, link) else { continue };
+            match self.service.get(&place) {
+                Ok(document) if resource::is_own_chassis_on(&document, &found.place.path) => {
+                    return Ok(Some(place.path));
+                }
+                Err(failure) if failure.is_passing() => return Err(failure),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Ok(None)
     }
 
     /// The reset types to try for `wish`, best first.

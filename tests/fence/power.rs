@@ -116,6 +116,10 @@ fn a_bmc_that_says_off_for_what_it_does_not_know_does_not_fence_by_it() {
     put_into_chassis(&server, "On", &["1"]);
     let output = Call::new(&server, "off").run();
     output.fails(&["Operator role", "chassis /redfish/v1/Chassis/1 says On"]).within(1.0, 4.0);
+    // Nor where that one answers at the second question.
+    let late = Fault::once("GET", "/Chassis/1", Misbehaviour::Status(503, String::new()));
+    server.world().faults.push(late);
+    Call::new(&server, "off").run().fails(&["chassis /redfish/v1/Chassis/1 says On"]);
 }
 
 #[test]

@@ -73,6 +73,18 @@ fn both_wrong_is_one_sentence_and_one_refusal_for_each() {
     });
 }
 
+/// A firmware may switch basic authentication off while two lines are there.
+#[test]
+fn a_bmc_that_takes_another_way_than_before_is_asked_for_it_after_one_action() {
+    let server = Server::with_world(world(Access::Basic, NEW));
+    let directory = tempfile::tempdir().unwrap();
+    let file = file(directory.path(), &[OLD, NEW]);
+    act(&server, "monitor", &file).succeeds("");
+    server.world().access = Access::Session;
+    act(&server, "monitor", &file).fails(&["neither line of password_file"]);
+    act(&server, "monitor", &file).succeeds("");
+}
+
 /// The service root answers anybody: that it did is no sign that a line is valid.
 #[test]
 fn an_answer_of_the_service_root_proves_nothing() {

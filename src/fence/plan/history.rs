@@ -61,7 +61,16 @@ pub(super) fn first_of_run(history: &[Moment]) -> Duration {
     run_of_off(history).last().copied().unwrap_or_default()
 }
 
-/// Evidence of a reset after the first post: another state than before, or another time of the last reset.
+/// Whether the BMC was out of reach after the first reset, and since then has said nothing but Off: it may have started itself, and
+/// not know its host yet.
+pub(super) fn may_not_know_its_host(history: &[Moment]) -> bool {
+    let since = since_outage(history);
+    let was_away_after_it = tries(history).count() > tries(since).count();
+    was_away_after_it && !said_otherwise(since)
+}
+
+/// Evidence of a reset after the first post: another state than before, or another time of the last reset. What a BMC says
+/// that was out of reach meanwhile is none before it has said On: some say anything while they start themselves.
 pub(super) fn was_reset(history: &[Moment]) -> bool {
     let Some(at) = history.iter().position(|moment| matches!(moment.event, Event::Posted | Event::Refused(_))) else {
         return false;
@@ -71,10 +80,17 @@ pub(super) fn was_reset(history: &[Moment]) -> bool {
         Event::Read { last_reset, .. } => Some(last_reset.clone()),
         _ => None,
     });
+    let mut knows = true;
     after.iter().any(|moment| match &moment.event {
+        Event::Unread(failure) if failure.kind == FailureKind::Unreachable => {
+            knows = false;
+            false
+        }
         Event::Read { power: Power::Known(word, _), last_reset, .. } => {
-            matches!(word, PowerWord::Off | PowerWord::Rising | PowerWord::Falling)
-                || (last_reset.is_some() && known.as_ref().is_some_and(|known| known.is_some() && known != last_reset))
+            knows |= *word == PowerWord::On;
+            let is_another_state = matches!(word, PowerWord::Off | PowerWord::Rising | PowerWord::Falling);
+            let is_another_time = known.as_ref().is_some_and(|known| known.is_some() && known != last_reset);
+            knows && (is_another_state || (last_reset.is_some() && is_another_time))
         }
         _ => false,
     })
