@@ -11,7 +11,7 @@ use super::{evidence, explain, node};
 use crate::data_dir::{DataDir, History};
 use crate::decide::evidence::{Cib, Confirmation, Evidence, LogPosition, PeerNode};
 use crate::decide::reason::LastWritten;
-use crate::decide::{self, Plan, Progress, Request};
+use crate::decide::{self, Fact, Plan, Progress, Request};
 use crate::pacemaker::{by_hand, resource};
 use crate::resource::context::Context;
 use crate::state_file;
@@ -125,10 +125,18 @@ fn recoverable(evidence: &Evidence, accept_loss: bool) -> Result<&History, Failu
     if evidence.peer_etcd.known().is_some_and(|etcd| etcd.leader.is_some()) {
         return Err(Failure(format!("{peer}'s etcd serves: it is to be joined, see 'pcs status'")));
     }
-    let history = match evidence.disk.known() {
-        Some(DataDir::Present(history)) => history,
-        Some(DataDir::Blank | DataDir::Broken { .. }) | None => {
+    let history = match &evidence.disk {
+        Fact::Known(DataDir::Present(history)) => history,
+        Fact::Known(DataDir::Blank | DataDir::Broken { .. }) | Fact::Absent => {
             return Err(Failure(format!("this node holds no data to go on with: start {peer}, or restore a snapshot")));
+        }
+        // It may hold all that there is.
+        Fact::Unknown(_) | Fact::NotAsked => {
+            let why = evidence.disk.why_unknown();
+            return Err(Failure(format!(
+                "what this node holds cannot be read ({why}), and may be all that there is: see 'tandem data-dir show', then type \
+                 this again, or start {peer}"
+            )));
         }
     };
     if !history.is_voter() {
@@ -236,6 +244,18 @@ mod tests {
         let told = [Fencing::Confirmed, Fencing::Left, Fencing::Left, Fencing::Online, Fencing::Online];
         assert_eq!(seen.map(Fencing::seen_in), told);
         assert_eq!(Fencing::seen_in(None), Fencing::Unknown);
+    }
+
+    #[test]
+    fn data_that_cannot_be_read_is_not_called_none() {
+        let there_is = |disk: Fact<DataDir>| {
+            let evidence = Evidence { container: Fact::Absent, disk, ..golden::recorded().evidence };
+            recoverable(&evidence, true).map(|_| ()).map_err(|Failure(why)| why)
+        };
+        let unread = there_is(Fact::Unknown("input/output error".to_owned())).unwrap_err();
+        assert!(unread.contains("cannot be read (input/output error)") && !unread.contains("restore"), "{unread}");
+        let none = there_is(Fact::Known(DataDir::Blank)).unwrap_err();
+        assert!(none.contains("holds no data"), "{none}");
     }
 
     #[test]

@@ -187,8 +187,12 @@ impl Found {
                 !etcd.learner
             }
             Fact::Absent => false,
-            // The peer's own list says whether this node has a vote at all.
-            Fact::Unknown(_) | Fact::NotAsked => outlook.peer_etcd.known().is_none_or(|peer| peer.voters != 1),
+            // The peer's own list says whether this node has a vote at all, and whether others have.
+            Fact::Unknown(_) | Fact::NotAsked => {
+                let voters = outlook.peer_etcd.known().map(|peer| peer.voters);
+                self.doubts.extend(voters.filter(|count| *count > 2).map(|count| Doubt::Voters { count }));
+                voters != Some(1)
+            }
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) fn paths(certificates: &Certificates) -> Vec<PathBuf> {
     match certificates {
         Certificates::Own => {
             let names = [pki::CA_KEY, pki::CA_CERT, pki::ETCD_KEY, pki::ETCD_CERT, pki::CLIENT_KEY, pki::CLIENT_CERT];
-            names.into_iter().map(own).collect()
+            names.into_iter().chain([pki::NEXT_CERT]).map(own).collect()
         }
         Certificates::Given { ca, cert, key } => vec![ca.clone(), cert.clone(), key.clone()],
         Certificates::OfThePod => Vec::new(),
@@ -123,6 +123,14 @@ pub(super) fn authority(
 
 /// The step of `node` with our own authority.
 pub(super) fn ours(authority: &Authority, node: &Node, found: &Files, now: u64) -> Result<State, String> {
+    // The nodes trust two authorities then, and show certificates of either: what is the next step is for the rotation to say.
+    if found.contains_key(&own(pki::NEXT_CERT)) {
+        return Err(format!(
+            "{}: the authority in {} is being rotated: type 'tandem certs rotate-ca' until that is over, then this again",
+            node.name,
+            pki::DIR
+        ));
+    }
     let mut work = Work { found, missing: Vec::new(), differences: Vec::new(), changes: Vec::new() };
     let ca = authority.certificate_pem();
     // The key is written first: alone it is that of a run that was killed before anybody trusted it.
@@ -292,6 +300,20 @@ mod tests {
         let state = ours(&next, &node, &left, NOW).unwrap();
         assert!(matches!(state, State::ToDo(_)), "{state:?}");
         assert_eq!(ours(&next, &node, &after(&left, &actions(state)), NOW).unwrap(), State::Done);
+    }
+
+    /// What is there is of two authorities, and would all be "another one".
+    #[test]
+    fn an_authority_that_is_being_rotated_is_left_to_the_rotation() {
+        let (node, authority) = (node(), Authority::new("tandem", NOW).unwrap());
+        let mut files = after(&Files::new(), &actions(ours(&authority, &node, &Files::new(), NOW).unwrap()));
+        let next = Authority::new("tandem", NOW).unwrap();
+        files.insert(own(pki::NEXT_CERT), files[&own(pki::CA_CERT)].clone());
+        for authority in [&authority, &next] {
+            let refused = ours(authority, &node, &files, NOW).unwrap_err();
+            assert!(refused.contains("'tandem certs rotate-ca'"), "{refused}");
+        }
+        assert!(paths(&Certificates::Own).contains(&own(pki::NEXT_CERT)), "so that it is seen");
     }
 
     #[test]

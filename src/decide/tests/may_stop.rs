@@ -108,6 +108,7 @@ fn what_could_not_be_asked_is_never_a_yes() {
         (Outlook { peer_etcd: unknown(), ..two_voters() }, Doubt::Etcd { node: node(), why: why() }),
         (with_peer(|etcd| etcd.reads = unknown()), Doubt::Reads { node: node(), why: why() }),
         (Outlook { own_etcd: Fact::Known(Voice { voters: 3, ..voice() }), ..two_voters() }, Doubt::Voters { count: 3 }),
+        (Outlook { own_etcd: unknown(), ..with_peer(|etcd| etcd.voters = 3) }, Doubt::Voters { count: 3 }),
         (Outlook { peer_claims: unknown(), ..two_voters() }, Doubt::Claim { node: node(), why: why() }),
     ];
     for (outlook, doubt) in cases {

@@ -54,8 +54,13 @@ impl Device {
     /// What has to change with `name`, so that it counts.
     pub(super) fn with_it(&self, name: &str) -> Option<(&'static str, &'static str)> {
         let (_, other, value) = TOGETHER.iter().find(|(one, ..)| *one == name)?;
-        let has = |line: &[u8]| line.strip_prefix(other.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'='));
-        self.options.split(|byte| *byte == b'\n').any(has).then_some((*other, *value))
+        self.has(other).then_some((*other, *value))
+    }
+
+    /// Whether this option is set.
+    pub(super) fn has(&self, name: &str) -> bool {
+        let is_it = |line: &[u8]| line.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'='));
+        self.options.split(|byte| *byte == b'\n').any(is_it)
     }
 }
 

@@ -269,16 +269,10 @@ impl<'a> Work<'a> {
             return Err(Failure(format!("nothing was changed: {why}{way}")));
         }
         let own = self.cluster.collected.get(node).and_then(Fact::known).and_then(|known| known.dmi_uuid.clone());
-        if let (Some(own), Some(theirs)) = (own, seen.note.uuid)
-            && !select::same_uuid(&own, &theirs)
-        {
-            return Err(Failure(format!(
-                "nothing was changed: the BMC at {} has the machine {theirs}, and {node} is {own}: type the address of its own \
-                 with --ip",
-                seen.note.address
-            )));
-        }
-        Ok(())
+        let (theirs, address) = (seen.note.uuid.as_deref(), &seen.note.address);
+        // Where the device knows its machine's UUID, the agent has compared.
+        let may_be_anothers = self.new.is_elsewhere() && !self.device.has("system_uuid");
+        is_of(node, own.as_deref(), theirs, may_be_anothers, address).map_err(Failure)
     }
 
     fn values(&self) -> Vec<(&'static str, &str)> {
@@ -333,4 +327,46 @@ fn hold(path: &Path) -> Result<PasswordFile, Failure> {
 
 fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
     Failure(format!("the password file {} cannot be changed: {error}", path.display()))
+}
+
+/// That the machine `theirs`, which the BMC at `address` has, is the one of `node`, whose kernel says `own`. Nobody may have asked
+/// that kernel, which matters where the BMC `may_be_anothers`: fencing would end a stranger and go on beside the node.
+fn is_of(
+    node: &str,
+    own: Option<&str>,
+    theirs: Option<&str>,
+    may_be_anothers: bool,
+    address: &str,
+) -> Result<(), String> {
+    match (own, theirs) {
+        (Some(own), Some(theirs)) if !select::same_uuid(own, theirs) => Err(format!(
+            "nothing was changed: the BMC at {address} has the machine {theirs}, and {node} is {own}: type the address of its own \
+             with --ip"
+        )),
+        (None, Some(theirs)) if may_be_anothers => Err(format!(
+            "nothing was changed: the BMC at {address} has the machine {theirs}, and whether that is {node} is not known: type \
+             'tandem collect' on {node}, then this again"
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of;
+
+    #[test]
+    fn another_bmc_is_stored_only_where_its_machine_is_known_to_be_the_nodes() {
+        let own = Some("4c4c4544-0031-4a10-8052-b4c04f4e3532");
+        let theirs = Some("4c4c4544-0032-4a10-8052-b4c04f4e3533");
+        let wrong =
+            |own, theirs, may_be_anothers| is_of("node2", own, theirs, may_be_anothers, "b").err().unwrap_or_default();
+        assert!(
+            wrong(own, theirs, false).contains("has the machine 4c4c4544-0032-4a10-8052-b4c04f4e3533, and node2 is")
+        );
+        assert!(wrong(None, theirs, true).contains("'tandem collect' on node2"));
+        assert_eq!(wrong(own, own, true), "");
+        assert_eq!(wrong(None, theirs, false), "", "a new password for the same BMC");
+        assert_eq!(wrong(own, None, true), "", "it does not say whose it is");
+    }
 }

@@ -19,6 +19,13 @@ pub(super) struct New {
     pub options: Vec<(&'static str, String)>,
 }
 
+impl New {
+    /// Whether another BMC, or another system of it, may be meant.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.options.iter().any(|(name, _)| matches!(*name, "ip" | "systems_uri"))
+    }
+}
+
 /// What `arguments` say, and the password that is typed where they leave that out.
 pub(super) fn read(arguments: &Arguments, device: &Device) -> Result<New, Failure> {
     let given = [
