@@ -65,7 +65,10 @@ nightly: test sim-deep sim-page lab-nightly rpm-vendored ## everything that take
 	$(MAKE) lab RECOVERY=restart
 	$(MAKE) vm-lab-nightly
 	$(MAKE) vm-lab-nightly RELEASE=12
+	$(MAKE) vm-power-cuts N=10
+	$(MAKE) vm-power-cuts N=10 RELEASE=12
 	$(MAKE) lab RELEASE=13
+	$(MAKE) lab RELEASE=13 SCENARIO=readme
 	$(MAKE) power-cuts ETCD=3.5
 	$(MAKE) power-cuts ETCD=3.4
 
@@ -155,17 +158,17 @@ lab: setup ## the lab's scenarios (root; SCENARIO="name ..." for some of them)
 	$(LAB) run --jobs $(JOBS) $(LAB_OPTIONS) $(SCENARIO)
 
 .PHONY: vm-lab
-vm-lab: deb ## two virtual machines: what is not synced is lost, systemd, and Debian 13 (RELEASE=12 for the older one); root, an hour
+vm-lab: setup deb ## two virtual machines: what is not synced is lost, systemd, and Debian 13 (RELEASE=12 for the older one); root, an hour
 	tests/lab/setup-vm
 	$(LAB_WITH_DEB) --vm run $(LAB_OPTIONS) $(SCENARIO)
 
 .PHONY: vm-lab-nightly
-vm-lab-nightly: deb ## the same, and what takes longer there: 'tandem setup', cut off too, and a program without its syncs (root)
+vm-lab-nightly: setup deb ## the same, and what takes longer there: 'tandem setup', cut off too, and a program without its syncs (root)
 	tests/lab/setup-vm
 	$(LAB_WITH_DEB) --vm run --nightly $(LAB_OPTIONS)
 
 .PHONY: vm-power-cuts
-vm-power-cuts: deb ## N power cuts of virtual machines at random moments (root)
+vm-power-cuts: setup deb ## N power cuts of virtual machines at random moments (root)
 	tests/lab/setup-vm
 	$(LAB_WITH_DEB) --vm power-cuts $(SERIES) $(LAB_OPTIONS)
 
@@ -184,6 +187,7 @@ lab-nightly: setup ## all of the lab's scenarios, those that cut power at random
 .PHONY: lab-down
 lab-down: ## take the lab away, also one that a crash left half made (root)
 	$(LAB) down
+	$(LAB) --vm down
 
 .PHONY: setup
 setup: ## install the Debian packages that building and the lab need (root)

@@ -124,7 +124,7 @@ fn create_fence_device(lab: &Lab, node: Node, target: Node) -> Result<()> {
     let name = fence_device(target);
     let mut words = vec!["stonith", "create", &name, "fence_redfish_rs"];
     words.extend(options.iter().map(String::as_str));
-    pcs::run(lab, node, &words)
+    pcs::create(lab, node, &words)
 }
 
 /// The name of the device that fences `target`.
@@ -162,16 +162,16 @@ pub fn create_etcd_with(lab: &Lab, node: Node, kind: CloneKind, instead: &[(&str
     let mut words = vec![ETCD, "ocf:tandem:podman-etcd"];
     words.extend(options.iter().map(String::as_str));
     words.extend(["meta", "migration-threshold=60"]);
+    // Of what it is forced to take, pcs warns.
+    let typed = if force { pcs::run } else { pcs::create };
     if force {
         words.push("--force");
     }
-    match kind {
-        CloneKind::Plain => pcs::create_clone(lab, node, &words, "clone", &["interleave=true", "notify=true"]),
-        CloneKind::Promotable => {
-            let attributes = ["promoted-max=2", "interleave=true", "notify=true"];
-            pcs::create_clone(lab, node, &words, "promotable", &attributes)
-        }
-    }
+    let clone: &[&str] = match kind {
+        CloneKind::Plain => &["clone", "interleave=true", "notify=true"],
+        CloneKind::Promotable => &["promotable", "promoted-max=2", "interleave=true", "notify=true"],
+    };
+    pcs::create_clone(lab, node, typed, &words, clone)
 }
 
 /// The resource's name, and its container's.

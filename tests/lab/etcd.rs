@@ -148,6 +148,15 @@ pub fn two_voters(lab: &Lab) -> std::result::Result<Voters, String> {
 /// However slow the machine: a recovery that takes longer is none.
 pub const TWO_VOTERS_WITHIN: Duration = Duration::from_secs(600);
 
+/// That `took` from the blow to two voters is no longer than any recovery may take.
+pub fn must_be_in_time(took: Duration) -> Result<()> {
+    if took <= TWO_VOTERS_WITHIN {
+        return Ok(());
+    }
+    let (took, limit) = (took.as_secs(), TWO_VOTERS_WITHIN.as_secs());
+    Err(format!("two voters took {took} s, more than the {limit} that any recovery may take").into())
+}
+
 /// Waits until [`two_voters`] holds, for `limit` or as long as a slow machine needs instead, but never longer than any may take.
 pub fn wait_two_voters(lab: &Lab, limit: Duration) -> Result<Voters> {
     wait_two_voters_and(lab, limit, || ())

@@ -6,6 +6,7 @@ use crate::chain::{self, Deed, Link, Step};
 use crate::check;
 use crate::history::{self, Ack, Header, Store};
 use crate::host::vm;
+use crate::journals;
 use crate::node::Node;
 use crate::sh::Result;
 use crate::state;
@@ -41,6 +42,7 @@ const CHECKS: &[Check] = &[
     ("time stamps are dates", stamps),
     ("what does not hold is refused, and what is there is told", refuses),
     ("what comes to be is waited for, and no longer than the limit", waits),
+    ("an error that nobody expects is told from what is known", journals::tells_errors_from_the_rest),
     ("a disk that loses power has what was flushed, and not all that was not", vm::nbd::loses_what_was_not_flushed),
 ];
 

@@ -139,7 +139,7 @@ fn create_resource(lab: &Lab, node: Node) -> Result<()> {
     // The image has no entry point, unlike OpenShift's.
     let options = [&map, "oom=0", "run_cmd=etcd", "meta", "migration-threshold=60"];
     let create = [&["etcd", "ocf:heartbeat:podman-etcd"], &options[..]].concat();
-    pcs::create_clone(lab, node, &create, "clone", &["interleave=true", "notify=true"])
+    pcs::create_clone(lab, node, pcs::run, &create, &["clone", "interleave=true", "notify=true"])
 }
 
 /// Puts Tandem, or the shell agent again, into the place of that name on one host.

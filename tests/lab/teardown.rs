@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::host;
 use crate::net;
-use crate::node::NODES;
+use crate::node::{NODES, Node};
 use crate::power;
 use crate::proc::{self, Record};
 use crate::sh;
@@ -50,6 +50,10 @@ pub fn down(lab: &Lab) -> Vec<String> {
     if let Some(bmc) = Record::load(&lab.bmc_record()) {
         // First, so that no fencing request boots a host that was just ended.
         let _ = bmc.kill();
+    }
+    // Also one whose number a crash came too early to write down.
+    for machine in pids(|process| process.is_machine(lab)).filter_map(|pid| Record::of(pid).ok()) {
+        let _ = machine.kill();
     }
     for node in NODES {
         if lab.node_dir(node).is_dir() {
@@ -97,29 +101,52 @@ pub fn leftovers(lab: &Lab) -> Vec<String> {
 /// Processes of this lab: everything on a host, its containers included, by its cgroup; the lab's own daemons outside
 /// of the hosts, and what it keeps with virtual machines (QEMU, ssh's connections), by their command line.
 fn processes(lab: &Lab) -> Vec<String> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let dir = format!("{}/", lab.dir().display());
-    let cgroups = NODES.map(|node| format!("::/tandem-lab-{}-{node}", lab.name));
-    let of_lab = |pid: &u32| {
-        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let words: Vec<_> = words.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
-        let daemon = words.iter().any(|word| matches!(word.as_ref(), "host-init" | "bmc-daemon" | "disk-daemon"))
-            && words.iter().any(|word| *word == lab.name);
-        let cgroup = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-        let with_vms = words.first().is_some_and(|word| ["ssh", "qemu-system"].iter().any(|name| word.contains(name)))
-            && words.iter().any(|word| word.contains(&dir));
-        let machine = words.iter().any(|word| NODES.iter().any(|node| *word == host::vm::name(lab, *node)));
-        daemon || machine || with_vms || cgroups.iter().any(|of_host| cgroup.contains(of_host))
+    let said = |pid| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        format!("process {pid} ({})", name.trim())
     };
-    // The machine's own init takes notice of ended orphans when it pleases; they hold nothing any more.
+    pids(|process| process.is_of(lab)).map(said).collect()
+}
+
+/// Those that are so, but for us. The machine's own init takes notice of ended orphans when it pleases; they hold nothing any more.
+fn pids(is_wanted: impl Fn(&Process) -> bool) -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| *pid != std::process::id() && !proc::is_zombie(*pid))
-        .filter(of_lab)
-        .map(|pid| {
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            format!("process {pid} ({})", name.trim())
-        })
-        .collect()
+        .filter(move |pid| is_wanted(&Process::of(*pid)))
+}
+
+/// What tells whose a process is.
+struct Process {
+    words: Vec<String>,
+    cgroup: String,
+}
+
+impl Process {
+    fn of(pid: u32) -> Self {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words = words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        Self { words, cgroup: fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default() }
+    }
+
+    fn is_of(&self, lab: &Lab) -> bool {
+        let daemon = self.words.iter().any(|word| ["host-init", "bmc-daemon", "disk-daemon"].contains(&word.as_str()))
+            && self.words.contains(&lab.name);
+        let on_a_host = |node: &Node| self.cgroup.contains(&format!("::/tandem-lab-{}-{node}", lab.name));
+        daemon || self.is_machine(lab) || self.runs("ssh", lab) || NODES.iter().any(on_a_host)
+    }
+
+    /// A QEMU with files of the lab's.
+    fn is_machine(&self, lab: &Lab) -> bool {
+        self.runs("qemu-system", lab)
+    }
+
+    /// The program that it runs, with a file of the lab's.
+    fn runs(&self, program: &str, lab: &Lab) -> bool {
+        let dir = format!("{}/", lab.dir().display());
+        self.words.first().is_some_and(|word| word.contains(program))
+            && self.words.iter().any(|word| word.contains(&dir))
+    }
 }
 
 /// Copies the logs of a failed run out of the lab and answers where they are. Keys and data stay behind.

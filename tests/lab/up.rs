@@ -13,6 +13,7 @@ use crate::etcd;
 use crate::evidence;
 use crate::host;
 use crate::image::{self, Tools, Version};
+use crate::journals;
 use crate::net;
 use crate::node::{NODES, Node};
 use crate::power;
@@ -20,7 +21,7 @@ use crate::redundant;
 use crate::release::{self, Release};
 use crate::sh::{self, Result};
 use crate::shell_agent::{self, Agent};
-use crate::state::Lab;
+use crate::state::{self, Lab};
 use crate::teardown;
 use crate::tls;
 
@@ -77,6 +78,7 @@ pub fn up(lab: &Lab, wish: Wish) -> Result<()> {
 }
 
 fn build(lab: &Lab, wish: Wish) -> Result<()> {
+    let began = state::since_epoch();
     check_machine()?;
     let tools = match wish.agent {
         Agent::Tandem => Tools::None,
@@ -133,7 +135,8 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
     }
     let voters = etcd::wait_two_voters(lab, Duration::from_secs(180))?;
     println!("etcd has two voters, {} leads", voters.leader);
-    redundant::wait(lab)
+    redundant::wait(lab)?;
+    journals::must_hold_no_error(lab, began, journals::NO_FENCING_YET)
 }
 
 fn check_machine() -> Result<()> {

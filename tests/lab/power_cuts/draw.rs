@@ -57,6 +57,23 @@ impl Kind {
             format!("there is no kind '{text}' of power cut; type one of {names}").into()
         })
     }
+
+    /// Whether it needs nothing but the machines' power.
+    fn is_for_vms(self) -> bool {
+        match self {
+            Self::LeaderCut | Self::FollowerCut | Self::BothCut | Self::SurvivorKilled => true,
+            Self::DiskLost | Self::ShutDown | Self::PacemakerEnds | Self::AgentKilled => false,
+        }
+    }
+
+    /// Refuses a kind that virtual machines do not have.
+    pub fn check_for_vms(self) -> Result<()> {
+        if self.is_for_vms() {
+            return Ok(());
+        }
+        let names = KINDS.into_iter().filter(|kind| kind.is_for_vms()).map(Self::name).collect::<Vec<_>>().join(", ");
+        Err(format!("virtual machines know no {}; type one of {names}, or leave --vm out", self.name()).into())
+    }
 }
 
 /// How two nodes that were both cut come back.
@@ -207,10 +224,7 @@ impl Draw {
     /// reach, and everything lies as far apart as they are slow.
     pub fn for_vms(seed: u64, only: Option<Kind>) -> Self {
         let drawn = Self::new(seed, only, true);
-        let kind = match drawn.kind {
-            Kind::DiskLost | Kind::ShutDown | Kind::PacemakerEnds | Kind::AgentKilled => Kind::BothCut,
-            kind => kind,
-        };
+        let kind = if drawn.kind.is_for_vms() { drawn.kind } else { Kind::BothCut };
         let draw = if kind == drawn.kind { drawn } else { Self::new(seed, Some(kind), true) };
         Self { before: sh::patience(draw.before), boot_delay: 0, blow: draw.blow.stretched(), ..draw }
     }

@@ -47,6 +47,9 @@ pub struct Outcome {
 
 /// Runs the series; goes on after a failure, and fails at the end if there was one.
 pub fn run(lab: &Lab, wish: Wish, series: Series) -> Result<()> {
+    if wish.hosts == host::Kind::Vm {
+        series.kind.map_or(Ok(()), Kind::check_for_vms)?;
+    }
     teardown::make_room(lab)?;
     let first = series.seed.unwrap_or_else(|| state::since_epoch().as_secs());
     let (last, etcd, agent) = (first + series.runs - 1, wish.etcd.number(), wish.agent.word());

@@ -171,8 +171,10 @@ impl Scene<'_> {
                 }
                 if self.confirm(stays, lost)? {
                     self.serves_alone(stays)?;
-                } else {
+                } else if role == cut_first {
                     self.given_up = None;
+                } else {
+                    return Err(format!("{stays}, which was cut second and has voted until then, is declined").into());
                 }
                 bmc::set_mode(self.lab, lost, "ok")?;
                 // Pacemaker has given up on a device whose BMC was away; who mends the BMC says so.

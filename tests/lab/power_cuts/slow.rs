@@ -40,7 +40,7 @@ pub(super) fn add_service(lab: &Lab) -> Result<()> {
         host::must(lab, node, &["chmod", "755", AGENT])?;
     }
     let slow = ["slow", "ocf:lab:slow", "op", "stop", "timeout=300s"];
-    pcs::create_clone(lab, NODES[0], &slow, "clone", &["interleave=true"])?;
+    pcs::create_clone(lab, NODES[0], pcs::run, &slow, &["clone", "interleave=true"])?;
     pcs::run(lab, NODES[0], &["constraint", "order", ETCD_CLONE, "then", "slow-clone"])?;
     sh::wait_for("the slow service on both nodes", Duration::from_secs(90), Duration::from_millis(300), || {
         let runs = |node| host::must(lab, node, &["test", "-e", "/run/lab-slow-runs"]).is_ok();

@@ -20,7 +20,7 @@ const LONGEST_GAP: Duration = Duration::from_secs(8);
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let by = NODES[0];
     let kubelet = ["kubelet", "ocf:heartbeat:Dummy", "op", "monitor", "interval=5s", "meta", "migration-threshold=60"];
-    pcs::create_clone(lab, by, &kubelet, "clone", &["interleave=true"])?;
+    pcs::create_clone(lab, by, pcs::run, &kubelet, &["clone", "interleave=true"])?;
     pcs::run(lab, by, &["constraint", "order", CLONE, "then", ETCD_CLONE])?;
     pcs::run(lab, by, &["constraint", "colocation", "add", ETCD_CLONE, "with", CLONE])?;
     let done = fail_and_return(lab);

@@ -300,5 +300,6 @@ fn recovered(lab: &Lab, outcome: &Outcome) -> Result<()> {
         return Err(format!("the survivor alone had lost {} acknowledged writes", outcome.lost_alone).into());
     }
     outcome.verdict.must_be_good()?;
+    etcd::must_be_in_time(outcome.voters_after)?;
     clean(lab)
 }

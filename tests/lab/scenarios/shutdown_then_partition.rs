@@ -138,7 +138,7 @@ fn add_the_slow(lab: &Lab) -> Result<()> {
     }
     let by = NODES[0];
     let slow = ["slow", "ocf:lab:slow", "op", "stop", "timeout=300s"];
-    pcs::create_clone(lab, by, &slow, "clone", &["interleave=true"])?;
+    pcs::create_clone(lab, by, pcs::run, &slow, &["clone", "interleave=true"])?;
     pcs::run(lab, by, &["constraint", "order", ETCD_CLONE, "then", "slow-clone"])?;
     let started = |node| host::must(lab, node, &["test", "-e", "/run/lab-slow"]).is_ok();
     sh::wait_for("the slow one on both nodes", Duration::from_secs(90), Duration::from_millis(300), || {

@@ -205,6 +205,13 @@ pub(super) fn power_cuts(lab: &Lab) -> usize {
     events.lines().filter(|line| line.contains("lab: power of ") && line.ends_with(" is cut")).count()
 }
 
+/// How often a BMC of this lab was asked for a reset so far. Fencing asks for one of a machine that is off, too; the lab itself, which
+/// cuts and boots, asks none.
+pub(super) fn resets_asked(lab: &Lab) -> usize {
+    let log = std::fs::read_to_string(lab.bmc_log()).unwrap_or_default();
+    log.lines().filter(|line| line.contains(": POST ") && line.contains("ComputerSystem.Reset")).count()
+}
+
 /// Both nodes are in the boot that they were in before.
 pub(super) fn nobody_was_fenced(lab: &Lab, before: [Option<i32>; 2]) -> Result<()> {
     if boots(lab) == before { Ok(()) } else { Err("a node was fenced although both are well".into()) }

@@ -442,6 +442,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "after a lab with dead parts is taken away, nothing of it is on the machine",
         teardown_leaves_nothing::run,
     )
+    .on(Hosts::Both)
     .needs(Needs::Nothing)
     .leaves_a_mess(),
 ];

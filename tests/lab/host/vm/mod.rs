@@ -7,7 +7,7 @@ pub mod nbd;
 mod qemu;
 mod tree;
 
-pub use qemu::{name, slower};
+pub use qemu::slower;
 pub use tree::of_packages as packages;
 
 use std::path::Path;

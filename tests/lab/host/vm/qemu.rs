@@ -81,7 +81,7 @@ fn says_a_word(lab: &Lab, accelerator: Accelerator) -> Result<bool> {
 }
 
 /// What a process of it can be told by.
-pub fn name(lab: &Lab, node: Node) -> String {
+fn name(lab: &Lab, node: Node) -> String {
     format!("tandem-lab-{}-{node}", lab.name)
 }
 

@@ -1,9 +1,9 @@
 //! A kernel that panics, a watchdog that nobody feeds, and machines that systemd shuts down or boots anew.
 
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::{roles, struck_until_fenced, two_voters};
+use super::{roles, struck_until_fenced, two_voters, two_voters_since};
 use crate::check;
 use crate::host;
 use crate::node::{NODES, Node};
@@ -34,32 +34,35 @@ pub fn watchdog(lab: &Lab, _: Wish) -> Result<()> {
     // Opened, and never fed again. Its keeper is killed, so that nothing closes it in good order.
     order(lab, leader, "setsid sh -c 'exec 3> /dev/watchdog0; kill -STOP $$' < /dev/null > /dev/null 2>&1 &")?;
     lab.event(&format!("nobody feeds the watchdog of {leader}"));
+    let struck = Instant::now();
     booted_anew(lab, leader, &boot)?;
-    two_voters(lab)?;
+    two_voters_since(lab, struck)?;
     crate::scenarios::ends_well(lab, &mut writers)
 }
 
 /// One node, the other one, and both at once: etcd leaves in good order, and nobody is fenced.
 pub fn reboots(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
-    let cuts = steps::power_cuts(lab);
+    let resets = steps::resets_asked(lab);
     for node in NODES {
         crate::redundant::wait(lab)?;
         let boot = boot_id(lab, node)?;
+        let asked = Instant::now();
         order(lab, node, "systemctl reboot")?;
         booted_anew(lab, node, &boot)?;
-        two_voters(lab)?;
+        two_voters_since(lab, asked)?;
     }
     crate::redundant::wait(lab)?;
     let boots = [boot_id(lab, NODES[0])?, boot_id(lab, NODES[1])?];
+    let asked = Instant::now();
     for node in NODES {
         order(lab, node, "systemctl reboot")?;
     }
     for (node, boot) in NODES.into_iter().zip(&boots) {
         booted_anew(lab, node, boot)?;
     }
-    two_voters(lab)?;
-    nobody_was_fenced_since(lab, cuts)?;
+    two_voters_since(lab, asked)?;
+    nobody_was_fenced_since(lab, resets)?;
     crate::scenarios::ends_well(lab, &mut writers)
 }
 
@@ -67,7 +70,7 @@ pub fn reboots(lab: &Lab, _: Wish) -> Result<()> {
 pub fn shutdowns(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let (leader, follower) = roles(lab)?;
-    let cuts = steps::power_cuts(lab);
+    let resets = steps::resets_asked(lab);
     order(lab, leader, "systemctl poweroff")?;
     off(lab, leader)?;
     steps::wait_write(&writers, Duration::from_secs(120))?;
@@ -84,13 +87,13 @@ pub fn shutdowns(lab: &Lab, _: Wish) -> Result<()> {
         power::on(lab, node)?;
     }
     two_voters(lab)?;
-    // One that is off because it was fenced has not shut down.
-    nobody_was_fenced_since(lab, cuts)?;
+    // One that is off because it was fenced has not shut down, and who has shut down in good order is not fenced for it.
+    nobody_was_fenced_since(lab, resets)?;
     crate::scenarios::ends_well(lab, &mut writers)
 }
 
-fn nobody_was_fenced_since(lab: &Lab, cuts: usize) -> Result<()> {
-    check::must("nobody was fenced", steps::power_cuts(lab), |now| *now == cuts).map(drop)
+fn nobody_was_fenced_since(lab: &Lab, resets: usize) -> Result<()> {
+    check::must("nobody was fenced", steps::resets_asked(lab), |now| *now == resets).map(drop)
 }
 
 /// Says something to a machine that may not live to answer.

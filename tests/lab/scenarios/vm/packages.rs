@@ -23,7 +23,9 @@ const APT: [&str; 4] = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--q
 pub fn under_a_cluster(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     crate::redundant::wait(lab)?;
-    let etcds = NODES.map(|node| etcd::pid(lab, node));
+    let etcds = check::must("etcd runs on both nodes", NODES.map(|node| etcd::pid(lab, node)), |etcds| {
+        etcds.iter().all(Option::is_some)
+    })?;
     let newer = newer(lab)?;
     for node in NODES {
         refuses_to_go(lab, node)?;
