@@ -384,12 +384,9 @@ impl<'a> Actor<'a> {
     }
 
     fn ask_chassis(&mut self, at: usize) -> Event {
-        let Some(host) = self.hosts.get(at) else { return Event::Chassis { on: None } };
-        match self.bmc.chassis_that_is_on(host) {
-            Ok(on) => Event::Chassis { on },
-            // It may say On once it answers.
-            Err(failure) => Event::Unread(failure),
-        }
+        let on = self.hosts.get(at).map_or(Ok(None), |host| self.bmc.chassis_that_is_on(host));
+        // One that is late may say On.
+        on.map_or_else(Event::Unread, |on| Event::Chassis { on })
     }
 
     fn post(&mut self, at: usize, reset_type: &str) -> Event {

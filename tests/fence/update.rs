@@ -151,7 +151,7 @@ fn a_collector_drops_what_is_void_without_a_login_of_its_own_where_a_monitor_saw
     let server = Server::with_world(World::that_locks());
     let directory = tempfile::tempdir().unwrap();
     let copy = Copy::new(&server, directory.path(), "here");
-    let look = || renewal::settle(&copy.options, None, None, &copy.path, Asks::NowAndThen).unwrap();
+    let look = || unlocked(|| renewal::settle(&copy.options, None, None, &copy.path, Asks::NowAndThen));
     assert_eq!(look(), Settled::Single);
     copy.stage();
     assert_eq!(look(), Settled::FirstIsValid);
@@ -172,7 +172,7 @@ fn a_collector_locks_no_account() {
     let copy = Copy::new(&server, directory.path(), "here");
     copy.stage();
     server.world().password = b"a third one".to_vec();
-    let look = || renewal::settle(&copy.options, None, None, &copy.path, Asks::NowAndThen).unwrap();
+    let look = || unlocked(|| renewal::settle(&copy.options, None, None, &copy.path, Asks::NowAndThen));
     assert!(matches!(look(), Settled::Unknown(why) if why.contains("neither line")));
     for _ in 0..5 {
         assert_eq!(look(), Settled::NotDue);

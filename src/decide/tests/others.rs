@@ -272,8 +272,9 @@ fn a_learner_of_a_node_that_left_the_map_is_removed() {
     assert!(matches!(first(Request::Monitor, &voter).effects.as_slice(), [Effect::RemoveMember { id: PEER, .. }]));
 }
 
+/// Unless a recovery is what it needs.
 #[test]
-fn a_check_that_was_asked_for_fails_the_monitor_unless_a_recovery_is_what_it_needs() {
+fn a_check_that_was_asked_for_fails_the_monitor() {
     let mut evidence = serving();
     evidence.local.failed_check = Some("no confirmed read".to_owned());
     let plan = first(Request::Monitor, &evidence.clone().after(11_000));

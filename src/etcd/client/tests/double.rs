@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response};
+use http::{HeaderValue, Response};
 use prost::Message;
 
 use crate::etcd::client::Endpoint;
@@ -115,7 +115,7 @@ fn serve(socket: TcpStream, script: Script, log: &Mutex<Vec<String>>) {
                 stream.send_data(message, false).unwrap();
             }
             let header = |(name, value): (&str, _)| (name.parse().unwrap(), HeaderValue::from_static(value));
-            stream.send_trailers(HeaderMap::from_iter(trailers.into_iter().map(header))).unwrap();
+            stream.send_trailers(trailers.into_iter().map(header).collect()).unwrap();
         }
     });
 }
