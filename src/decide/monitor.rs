@@ -32,7 +32,7 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
         return await_a_restart(evidence, progress)
             .unwrap_or_else(|| Plan::exit(Vec::new(), Exit::NotRunning, Reason::Running(Health::NotRunning)));
     }
-    if let Some(why) = &evidence.local.failed_check {
+    if let Some(why) = failed_check(evidence) {
         return check_failed(evidence, progress, why);
     }
     match &evidence.own_etcd {
@@ -42,6 +42,13 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
         Fact::Unknown(_) if evidence.own_refuses.is_some() => without_a_leader(evidence, progress),
         Fact::Absent | Fact::Unknown(_) | Fact::NotAsked => silent(evidence, progress, evidence.own_silence()),
     }
+}
+
+/// A check that etcd failed which serves. Without a leader nothing can be confirmed, and what is to be done about that, and about
+/// silence, is decided elsewhere.
+fn failed_check(evidence: &Evidence) -> Option<&str> {
+    let serves = evidence.serves_unseen() || evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
+    evidence.local.failed_check.as_deref().filter(|_| serves)
 }
 
 /// An etcd names a leader that has died, or leads, for up to an election timeout without the other voter: what a check cannot have
@@ -157,7 +164,7 @@ pub(super) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) -> Option<Exi
     let runs = match phase {
         Phase::Started(_) => launches || evidence.container_may_run(),
         Phase::Announced | Phase::StandIn { .. } | Phase::StoodIn => evidence.container_may_run(),
-        Phase::Begin if evidence.local.failed_check.is_some() => false,
+        Phase::Begin if failed_check(evidence).is_some() => false,
         Phase::Begin => answers(evidence) || slow::may_answer_yet(evidence),
         _ => false,
     };

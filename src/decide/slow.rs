@@ -33,9 +33,10 @@ pub(super) fn ask_again(evidence: &Evidence, progress: &Progress) -> Plan {
 }
 
 /// Whether an etcd that is late serves alone, as far as anybody knows: a peer that was stopped in good order has left, as a rule, and what
-/// serves is not stopped for one answer. After a fencing nothing is waited for.
+/// serves is not stopped for one answer. After a fencing nothing is waited for, unless etcd's auth keeps from this agent who votes.
 pub(super) fn may_serve_alone(evidence: &Evidence) -> bool {
-    may_answer_yet(evidence) && evidence.cib.known().is_some_and(|cib| cib.peer_agent == PeerAgent::Stopped)
+    let has_left = || evidence.cib.known().is_some_and(|cib| cib.peer_agent == PeerAgent::Stopped);
+    may_answer_yet(evidence) && (evidence.own_refuses.is_some() || has_left())
 }
 
 /// With an earlier action that still launches the container: one that is ended leaves a container that was half made. Half of our

@@ -45,11 +45,13 @@ pub(super) fn is_voter(evidence: &Evidence, disk: &DataDir) -> bool {
     matches!(evidence.standing(disk), Standing::SoleVoter | Standing::VoterBeside(_))
 }
 
-/// Whether the data dir holds a member that the living cluster still lists.
+/// Whether the data dir holds a member that the living cluster, of which `etcd` is another one, still lists. One that `etcd` is itself
+/// is a copy of its disk, and two of one member would acknowledge writes beside each other.
 pub(super) fn is_listed(disk: &DataDir, etcd: &Etcd) -> bool {
     match disk {
         DataDir::Present(history) => {
             !history.has_left
+                && history.member_id != etcd.member_id
                 && history.cluster_id == etcd.cluster_id
                 && etcd.members.iter().any(|member| member.id == history.member_id)
         }

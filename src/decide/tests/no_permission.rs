@@ -53,6 +53,13 @@ fn it_is_told_once_and_a_cib_that_takes_nothing_fails_nobody() {
 fn the_survivor_recovers_though_its_etcd_tells_it_nothing() {
     let down = |evidence: Evidence| evidence.peer_is(PeerNode::Down, PeerAgent::NoHistory);
     assert!(recovers(&down(refusing(true))));
+    // Who votes is hidden: it may be the only one, and slow.
+    for (unanswered, wanted) in [(1, false), (2, false), (3, true)] {
+        let mut late = down(refusing(true));
+        late.pace.unanswered = unanswered;
+        assert_eq!(recovers(&late), wanted, "{unanswered}");
+        assert!(wanted || exit(&first(Request::Monitor, &late)) == Some(Exit::Success), "{unanswered}");
+    }
     let fenced = |evidence| down(evidence).notified(Moment::Post, Operation::Stop, &[], &["node2"]);
     for (leaderless, wanted) in [(true, true), (false, false)] {
         let plan = first(Request::Notify, &fenced(refusing(leaderless)));

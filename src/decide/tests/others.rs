@@ -283,6 +283,11 @@ fn a_check_that_was_asked_for_fails_the_monitor() {
     assert_eq!(exit(&first(Request::Monitor, &evidence.clone().after(12_000))), Some(Exit::Retriable));
     let short = Evidence { budget_ms: 8_000, ..evidence.clone() };
     assert_eq!(exit(&first(Request::Monitor, &short.after(6_000))), Some(Exit::Retriable), "a monitor of 10 s");
+    let gone = serving().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let mut leaderless = gone.running(Fact::Known(etcd(ME, None, &[ME, PEER], &[])));
+    leaderless.local.failed_check = Some("monitor_cmd: unhealthy".to_owned());
+    let plan_of_a_survivor = first(Request::Monitor, &leaderless);
+    assert!(matches!(plan_of_a_survivor.effects.first(), Some(Effect::WriteNote(_))), "{plan_of_a_survivor:?}");
     evidence.local.failed_check = None;
     assert_eq!(out_of_time(Request::Monitor, &evidence, &plan), Some(Exit::Success), "another plan that waits");
 }

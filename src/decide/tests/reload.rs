@@ -57,6 +57,7 @@ fn who_has_no_leader_is_restarted_where_a_start_would_go_on_and_nowhere_else() {
     assert_eq!(exit(&reloaded(&without_leader())), Some(Exit::Success), "nobody said so");
     assert!(restarts(&reloaded(&told(without_leader())), &Refusal::AskedToGoOn));
     assert!(restarts(&reloaded(&Evidence { peer: None, ..without_leader() }), &Refusal::AskedToGoOn));
+    assert_eq!(exit(&reloaded(&told(runs(None, &[ME])))), Some(Exit::Success), "the only voter elects itself");
     let both = told(without_leader()).cib_with(|cib| cib.others.force_on_peer = true);
     assert_eq!(exit(&reloaded(&both)), Some(Exit::Success), "two words are none");
 }

@@ -43,6 +43,23 @@ fn what_cannot_be_read_is_never_taken_for_nothing() {
     assert!(matches!(refusal(&evidence), Refusal::ContainerUnknown { .. }));
 }
 
+/// An image of the other node's disk, say. etcd asks nobody whether its member runs elsewhere.
+#[test]
+fn r1_a_copy_of_the_serving_peers_data_is_never_started_as_it_is() {
+    for voters in [&[PEER][..], &[ME, PEER]] {
+        let mut evidence = at_rest().with_disk(history(PEER, voters, &[])).peer_is(PeerNode::Online, PeerAgent::Active);
+        evidence.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), voters, &[]));
+        let plan = first(Request::Start, &evidence);
+        let runs = |effect: &Effect| matches!(effect, Effect::RunContainer(RunMode::Normally));
+        assert!(!plan.effects.iter().any(runs), "{plan:?}");
+        let removes_the_peer = |effect: &Effect| matches!(effect, Effect::RemoveMember { id: PEER, .. });
+        assert!(!plan.effects.iter().any(removes_the_peer), "{plan:?}");
+        evidence = evidence.with_disk(history(ME, &[ME, PEER], &[]));
+        evidence.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[ME, PEER], &[]));
+        assert_eq!(run_mode(&evidence), RunMode::Normally, "its own data is");
+    }
+}
+
 #[test]
 fn r0_a_serving_etcd_is_left_alone() {
     let evidence = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();

@@ -134,12 +134,9 @@ impl<'a> Work<'a> {
         let options = self.device.options(&[], Some(new.reveal()));
         let seen = examine::device(&options, Some(&target), plug.as_deref());
         if let Some(why) = seen.note.failure {
-            let why = changed.err().map_or(why, |error| error.to_string());
-            return Err(Failure(format!(
-                "the password was not changed at the BMC ({why}); it is the second line of {} now: change it there by hand, or \
-                 type the old one with 'tandem fencing update {target} --password-file FILE'",
-                path.display()
-            )));
+            let is_refused = !seen.login.refused.is_empty();
+            let answer = changed.map_err(|error| error.to_string());
+            return Err(Failure(not_seen_changed(answer, &why, is_refused, &target, path)));
         }
         self.done(format!("the BMC of {target} has the new password"));
         self.settle_on_both(path)?;
@@ -329,6 +326,25 @@ fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
     Failure(format!("the password file {} cannot be changed: {error}", path.display()))
 }
 
+/// What is to be said of a BMC that does not let the new password in, after it gave this `answer` to the change of it. One that is
+/// silent now has refused nothing.
+fn not_seen_changed(answer: Result<(), String>, why: &str, is_refused: bool, node: &str, path: &Path) -> String {
+    let path = path.display();
+    match answer {
+        Ok(()) if !is_refused => format!(
+            "the BMC of {node} took the new password, and has not answered since ({why}): type 'tandem fencing update {node}', which \
+             finds out which line of {path} is valid"
+        ),
+        answer => {
+            let why = answer.err().unwrap_or_else(|| why.to_owned());
+            format!(
+                "the password was not changed at the BMC ({why}); it is the second line of {path} now: change it there by hand, or \
+                 type the old one with 'tandem fencing update {node} --password-file FILE'"
+            )
+        }
+    }
+}
+
 /// That the machine `theirs`, which the BMC at `address` has, is the one of `node`, whose kernel says `own`. Nobody may have asked
 /// that kernel, which matters where the BMC `may_be_anothers`: fencing would end a stranger and go on beside the node.
 fn is_of(
@@ -353,7 +369,21 @@ fn is_of(
 
 #[cfg(test)]
 mod tests {
-    use super::is_of;
+    use std::path::Path;
+
+    use super::{is_of, not_seen_changed};
+
+    #[test]
+    fn a_bmc_that_is_silent_after_it_took_a_password_has_not_refused_it() {
+        let said = |answer, is_refused| not_seen_changed(answer, "no answer", is_refused, "node2", Path::new("/f"));
+        assert!(
+            said(Ok(()), false)
+                .ends_with("type 'tandem fencing update node2', which finds out which line of /f is valid")
+        );
+        assert!(said(Ok(()), true).starts_with("the password was not changed at the BMC (no answer)"));
+        let refused = said(Err("too short".to_owned()), false);
+        assert!(refused.starts_with("the password was not changed at the BMC (too short)"), "{refused}");
+    }
 
     #[test]
     fn another_bmc_is_stored_only_where_its_machine_is_known_to_be_the_nodes() {
