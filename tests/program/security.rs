@@ -79,7 +79,8 @@ fn a_crash_leaves_no_memory_behind() {
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let binary = dir.path().join("fence_redfish_rs");
-    fs::copy(env!("CARGO_BIN_EXE_tandem"), &binary).unwrap();
+    // By another process: what this one writes is open in whatever program another test starts just then, and busy.
+    assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_tandem")).arg(&binary).status().unwrap().success());
     let mut command = Command::new(&binary);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     if fs::metadata(dir.path()).unwrap().uid() == 0 {
