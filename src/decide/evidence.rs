@@ -221,6 +221,11 @@ impl Evidence {
         self.own_refuses.as_ref().is_some_and(|refuses| !refuses.leaderless)
     }
 
+    /// Whether our etcd has a leader, by its own word or a majority's.
+    pub fn has_a_leader(&self) -> bool {
+        self.serves_unseen() || self.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some())
+    }
+
     /// Whether our container runs; unknown counts as running, so that nothing is started twice.
     pub fn container_may_run(&self) -> bool {
         match &self.container {

@@ -14,8 +14,8 @@ use super::recover;
 use super::slow;
 use super::standing::{Standing, classify, health, running_exit, unseen};
 use super::timing::{
-    LOOK_AGAIN_MS, LOOK_FOR_A_RETURN_MS, MONITOR_RESERVE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS,
-    PATIENCE_WITH_A_RESTART_MS, PATIENCE_WITH_A_SILENT_ETCD_MS,
+    LOOK_FOR_A_RETURN_MS, MONITOR_RESERVE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS, PATIENCE_WITH_A_RESTART_MS,
+    PATIENCE_WITH_A_SILENT_ETCD_MS,
 };
 use super::upkeep::{Stage, kept, upkeep_unseen};
 
@@ -47,8 +47,7 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
 /// A check that etcd failed which serves. Without a leader nothing can be confirmed, and what is to be done about that, and about
 /// silence, is decided elsewhere.
 fn failed_check(evidence: &Evidence) -> Option<&str> {
-    let serves = evidence.serves_unseen() || evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
-    evidence.local.failed_check.as_deref().filter(|_| serves)
+    evidence.local.failed_check.as_deref().filter(|_| evidence.has_a_leader())
 }
 
 /// An etcd names a leader that has died, or leads, for up to an election timeout without the other voter: what a check cannot have
@@ -56,8 +55,7 @@ fn failed_check(evidence: &Evidence) -> Option<&str> {
 fn check_failed(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
     let patience_ms = slow::patience_ms(evidence, PATIENCE_WITH_A_SILENT_ETCD_MS);
     if evidence.elapsed_ms < of_a_monitor_ms(evidence, patience_ms) {
-        let wait = Wait::OwnAnswer { why: why.to_owned() };
-        return Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(wait));
+        return slow::await_answer(why, progress);
     }
     evidence.refuse(Refusal::CheckFailed { why: why.to_owned() })
 }

@@ -14,11 +14,10 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     if let Some(from) = evidence.local.runs_at.clone() {
         return evidence.refuse(Refusal::AddressChanged { from, to: evidence.local.ip.clone() });
     }
-    let has_leader = evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
     // One that is the only voter already elects itself in a moment.
     let is_alone = evidence.own_etcd.known().is_some_and(|etcd| !etcd.is_learner && etcd.has_one_voter());
-    let may_go_on = !evidence.serves_unseen() && !is_alone && !proof::votes_among_many(evidence);
-    if !has_leader && may_go_on && is_to_go_on(evidence) {
+    let may_go_on = !evidence.has_a_leader() && !is_alone && !proof::votes_among_many(evidence);
+    if may_go_on && is_to_go_on(evidence) {
         // One that is late may serve alone, and is not restarted for that.
         if slow::may_answer_yet(evidence) {
             return slow::ask_again(evidence, progress);

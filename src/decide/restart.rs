@@ -67,8 +67,7 @@ fn stop_before_force(evidence: &Evidence, progress: &Progress, because: Step) ->
 /// The peer came back meanwhile and may vote with us by now, a third one votes, or we have a leader: etcd is not stopped, and nobody votes for
 /// anybody. The announcement stays recorded, and its fork is void: see `proof::is_newest`.
 pub(super) fn called_off(evidence: &Evidence) -> Option<Plan> {
-    let has_a_leader = evidence.serves_unseen() || evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
-    (has_a_leader || votes_among_many(evidence) || !peer_is_out_of_the_way(evidence)).then(look_anew)
+    (evidence.has_a_leader() || votes_among_many(evidence) || !peer_is_out_of_the_way(evidence)).then(look_anew)
 }
 
 pub(super) fn look_anew() -> Plan {

@@ -28,7 +28,12 @@ pub(super) fn may_answer_yet(evidence: &Evidence) -> bool {
 
 /// Asks our etcd once more, which has not answered.
 pub(super) fn ask_again(evidence: &Evidence, progress: &Progress) -> Plan {
-    let wait = Wait::OwnAnswer { why: evidence.own_silence().to_owned() };
+    await_answer(evidence.own_silence(), progress)
+}
+
+/// Looks again for an answer of our etcd, which is missing for this reason.
+pub(super) fn await_answer(why: &str, progress: &Progress) -> Plan {
+    let wait = Wait::OwnAnswer { why: why.to_owned() };
     Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(wait))
 }
 

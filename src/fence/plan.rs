@@ -14,7 +14,7 @@ use std::time::Duration;
 pub use self::history::{came_back, said_otherwise, since_reset};
 use self::history::{
     dislikes, first_of_run, last_reading, may_have_worked, may_not_know_its_host, posted, since_outage, story, tries,
-    type_index, was_reset,
+    type_index, was_away, was_reset,
 };
 use self::pause::{FIRST_POLL, FIRST_RETRY, after_refusal, poll_pause, refusal_pause, retry_pause};
 use self::proof::{CONFIRM, DISLIKES, Word, contradicted, is_trusted, proven_off, word};
@@ -245,8 +245,6 @@ impl Plan {
     /// The delays that keep two nodes from fencing each other lie before the tries, so this one must not go on: with
     /// the next one they count again.
     fn gives_way(&self, history: &[Moment]) -> bool {
-        let was_away =
-            |moment: &Moment| matches!(&moment.event, Event::Unread(why) if why.kind == FailureKind::Unreachable);
         self.limits.may_give_way && matches!(self.goal, Goal::Off | Goal::Cycle) && history.iter().any(was_away)
     }
 

@@ -7,10 +7,13 @@ use crate::redfish::failure::FailureKind;
 use crate::redfish::quirks::PowerWord;
 use crate::redfish::resource::Power;
 
+/// Whether the BMC was out of reach then.
+pub(super) fn was_away(moment: &Moment) -> bool {
+    matches!(&moment.event, Event::Unread(why) if why.kind == FailureKind::Unreachable)
+}
+
 /// What happened since the BMC was out of reach last.
 pub(super) fn since_outage(history: &[Moment]) -> &[Moment] {
-    let was_away =
-        |moment: &Moment| matches!(&moment.event, Event::Unread(why) if why.kind == FailureKind::Unreachable);
     let from = history.iter().rposition(was_away).map_or(0, |at| at + 1);
     history.get(from..).unwrap_or_default()
 }
@@ -82,8 +85,8 @@ pub(super) fn was_reset(history: &[Moment]) -> bool {
     });
     let mut knows = true;
     after.iter().any(|moment| match &moment.event {
-        Event::Unread(failure) if failure.kind == FailureKind::Unreachable => {
-            knows = false;
+        Event::Unread(_) => {
+            knows &= !was_away(moment);
             false
         }
         Event::Read { power: Power::Known(word, _), last_reset, .. } => {

@@ -224,8 +224,7 @@ impl Draw {
     /// reach, and everything lies as far apart as they are slow.
     pub fn for_vms(seed: u64, only: Option<Kind>) -> Self {
         let drawn = Self::new(seed, only, true);
-        let kind = if drawn.kind.is_for_vms() { drawn.kind } else { Kind::BothCut };
-        let draw = if kind == drawn.kind { drawn } else { Self::new(seed, Some(kind), true) };
+        let draw = if drawn.kind.is_for_vms() { drawn } else { Self::new(seed, Some(Kind::BothCut), true) };
         Self { before: sh::patience(draw.before), boot_delay: 0, blow: draw.blow.stretched(), ..draw }
     }
 
