@@ -128,6 +128,18 @@ impl Rounds<'_> {
         }
     }
 
+    /// A recovery that is over in the middle is left to the next action, too: each of them would announce it, and none go on.
+    fn left_to_the_next_one(&self, exit: Exit, why: &str) -> Answered {
+        let recovers = matches!(
+            self.progress.phase,
+            Phase::Announced | Phase::Barrier { .. } | Phase::StandIn { .. } | Phase::StoodIn
+        );
+        if recovers {
+            self.context.programs.pace().note_postponed(true);
+        }
+        left_to_the_next_one(exit, why)
+    }
+
     /// The same decision is taken again from what is found then: every effect can be repeated.
     fn failed(&mut self, error: &act::Error, may_fail: bool, when_over: Option<Exit>) -> Option<Answered> {
         self.failures += 1;
@@ -141,7 +153,7 @@ impl Rounds<'_> {
         if self.context.deadline.has_passed()
             && let Some(exit) = when_over
         {
-            return Some(left_to_the_next_one(exit, &error.to_string()));
+            return Some(self.left_to_the_next_one(exit, &error.to_string()));
         }
         log::error!("{error}");
         Some(Answered::failed(Code::Generic, error.to_string()))
@@ -154,7 +166,7 @@ impl Rounds<'_> {
         }
         if let Some(exit) = when_over {
             let so_far = self.last_because.as_ref().map_or_else(String::new, |because| format!(" ({because})"));
-            return Some(left_to_the_next_one(exit, &format!("this action has no time for another look{so_far}")));
+            return Some(self.left_to_the_next_one(exit, &format!("this action has no time for another look{so_far}")));
         }
         let why = out_of_time(self.context.budget, self.last_because.as_ref());
         self.last_because.iter().for_each(|because| self.tell_refusal(because));
@@ -336,6 +348,26 @@ mod tests {
         assert!(looks_again(Duration::ZERO, None));
         let answered = rounds.look_again_after(Duration::ZERO, left * 2, Some(Exit::Success)).unwrap();
         assert_eq!(answered.code, Code::Success);
+        assert_eq!(context.programs.pace().postponed(), 0);
+    }
+
+    #[test]
+    fn a_recovery_that_is_announced_and_over_before_the_next_look_counts_as_left_to_the_next_action() {
+        let dir = tempfile::tempdir().unwrap();
+        let context = context(dir.path());
+        for (phase, count) in [
+            (Phase::Begin, 0),
+            (Phase::Announced, 1),
+            (Phase::Barrier { nonce: 1 }, 2),
+            (Phase::StandIn { nonce: 1, term: 1 }, 3),
+            (Phase::StoodIn, 4),
+        ] {
+            let progress = Progress::enter(phase, 0);
+            let rounds = Rounds { progress, ..rounds(&context, Request::Monitor, None) };
+            let needed = context.deadline.left() * 2;
+            assert!(rounds.look_again_after(Duration::ZERO, needed, Some(Exit::Success)).is_some());
+            assert_eq!(context.programs.pace().postponed(), count);
+        }
     }
 
     #[test]

@@ -44,7 +44,7 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
         Recovery::Restart => slow::has_time_to_stop_and_launch(evidence),
         Recovery::StandIn | Recovery::StandInUntested => slow::has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS),
     };
-    if !has_time {
+    if !has_time || !slow::has_time_to_announce(evidence) {
         return Some(slow::go_on_later(evidence));
     }
     Some(announce(evidence, because))

@@ -5,10 +5,11 @@ use super::fact::Fact;
 use super::peer::{PeerStatus, peer_has_nothing, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
+use super::slow;
 use super::standing::{health, is_listed, unseen};
 use super::timing::{
-    LEFT_OUT_GRACE_S, LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_LEADER_MS, LOOK_FOR_A_WRITE_MS,
-    PATIENCE_FOR_A_LEADER_MS, PATIENCE_WITH_A_STALE_RECORD_MS, START_RESERVE_MS,
+    LEFT_OUT_GRACE_S, LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_PEER_MS, LOOK_FOR_A_LEADER_MS, LOOK_FOR_A_WRITE_MS,
+    PATIENCE_FOR_A_LEADER_MS, PATIENCE_WITH_A_STALE_RECORD_MS, PATIENCE_WITH_A_STARTING_PEER_MS, START_RESERVE_MS,
 };
 use super::unstartable;
 use super::upkeep::{Stage, missing_claim, settled_config, upkeep, upkeep_unseen};
@@ -16,10 +17,7 @@ use super::upkeep::{Stage, missing_claim, settled_config, upkeep, upkeep_unseen}
 /// The container was started, by us or before us: its etcd is to answer.
 pub(super) fn started(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {
     if !evidence.container_may_run() {
-        let exit = evidence.container.known().and_then(|container| container.exit.clone());
-        let last_words = exit.unwrap_or_else(|| "the container is gone".to_owned());
-        let effects = unstartable::counted(evidence, mode).into_iter().collect();
-        return Plan { effects, ..evidence.refuse(Refusal::EtcdExited { last_words }) };
+        return ended(evidence, progress, mode);
     }
     match &evidence.own_etcd {
         Fact::Known(etcd) if etcd.leader.is_some() => serving(evidence, progress, mode, etcd),
@@ -30,6 +28,35 @@ pub(super) fn started(evidence: &Evidence, progress: &Progress, mode: &RunMode) 
             await_leader(evidence, progress, mode, Wait::OwnAnswer { why })
         }
     }
+}
+
+/// etcd was started and has ended by itself. One that was removed while its peer was slow to answer does so with success: what becomes of
+/// its data is decided anew by this very start, once the peer has answered. A start that failed would count, and cost a stop.
+fn ended(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {
+    let container = evidence.container.known();
+    let effects = unstartable::counted(evidence, mode).into_iter().collect();
+    let has_time = evidence.elapsed_ms + START_RESERVE_MS <= evidence.budget_ms;
+    if *mode == RunMode::Normally && has_time {
+        if is_left_out(evidence) {
+            let because = evidence.rule(Rule::PeerServesAndThisDataIsNotIts);
+            return Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because);
+        }
+        let patience_ms = slow::patience_ms(evidence, PATIENCE_WITH_A_STARTING_PEER_MS);
+        let has_patience = progress.in_phase_ms(evidence.elapsed_ms) <= patience_ms;
+        let removed = container.is_some_and(|container| container.removed);
+        if removed && has_patience && !peer_is_lost(evidence) {
+            let because = Reason::Waiting(Wait::PeerToServe { peer: evidence.peer_name().to_owned() });
+            return Plan::then_look(effects, LOOK_AT_THE_PEER_MS, progress.clone(), because);
+        }
+    }
+    let exit = container.and_then(|container| container.exit.clone());
+    let last_words = exit.unwrap_or_else(|| "the container is gone".to_owned());
+    Plan { effects, ..evidence.refuse(Refusal::EtcdExited { last_words }) }
+}
+
+/// Nobody will send or list anything, and while this action runs Pacemaker does not even fence the peer.
+fn peer_is_lost(evidence: &Evidence) -> bool {
+    matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Down) || peer_has_nothing(evidence)
 }
 
 /// etcd answers clients only once it has seen a leader. A plain start without the peer has none; it runs on, and the
@@ -50,9 +77,7 @@ fn await_leader(evidence: &Evidence, progress: &Progress, mode: &RunMode, wait: 
         let wait = Wait::PeerVote { peer: evidence.peer_name().to_owned() };
         return Plan::exit(Vec::new(), Exit::Success, Reason::Waiting(wait));
     }
-    // Nobody will send the data, and while this action runs Pacemaker does not even fence the peer.
-    let peer_is_lost = matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Down) || peer_has_nothing(evidence);
-    if matches!(mode, RunMode::JoinAsLearner { .. }) && peer_is_lost {
+    if matches!(mode, RunMode::JoinAsLearner { .. }) && peer_is_lost(evidence) {
         return evidence.refuse(Refusal::PeerLostWhileJoining);
     }
     if evidence.elapsed_ms + START_RESERVE_MS > evidence.budget_ms {

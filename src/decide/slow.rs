@@ -66,6 +66,13 @@ pub(super) fn has_time_to_launch_at_last(evidence: &Evidence) -> bool {
     has_time_for(evidence, evidence.pace.launch_ms.max(LAUNCH_NEEDS_MS))
 }
 
+/// What begins a recovery writes it down, publishes it and looks again. Where that many actions were over in the middle of it, one begins only
+/// with the time that this takes here.
+pub(super) fn has_time_to_announce(evidence: &Evidence) -> bool {
+    let needed_ms = evidence.pace.look_ms.saturating_mul(2).saturating_add(STOP_AND_LAUNCH_NEED_MS);
+    evidence.pace.postponed < POSTPONED_AT_MOST || evidence.elapsed_ms + needed_ms <= evidence.budget_ms
+}
+
 /// Whether etcd can be ended, the CIB's answer awaited, and etcd launched.
 pub(super) fn has_time_to_stop_and_launch(evidence: &Evidence) -> bool {
     has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS)

@@ -1,6 +1,6 @@
 //! What etcd said last: its structured log, read for the one line that explains why it exited.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What the Go runtime writes before the stacks of a program that broke down.
 const BREAKDOWNS: [&str; 2] = ["panic: ", "fatal error: "];
@@ -20,6 +20,14 @@ const AROUND: [&str; 12] = [
     "removed from the cluster",
 ];
 
+/// What an etcd says at level warn, and ends with success, that learns of its removal from its peers or from its log.
+const REMOVED: &str = "the member has been permanently removed from the cluster";
+
+/// Whether etcd ended as its member was removed.
+pub fn tells_of_a_removal(log: &str) -> bool {
+    log.contains(REMOVED)
+}
+
 /// Whether the end of etcd's log is a breakdown for which it names nothing but its data.
 pub fn breaks_down_over_its_data(log: &str) -> bool {
     let broke_down = log.lines().any(|line| BREAKDOWNS.iter().any(|word| line.trim_start().starts_with(word)));
@@ -27,19 +35,20 @@ pub fn breaks_down_over_its_data(log: &str) -> bool {
     broke_down && !AROUND.iter().any(|words| log.contains(words))
 }
 
-/// The most telling of etcd's last lines: the newest of level fatal or panic, else of a breakdown, else error, else the
-/// last line at all.
+/// The most telling of etcd's last lines: the newest of level fatal or panic, else of a breakdown, else of level error or of a removal, else
+/// the last line at all.
 pub fn most_telling(log: &str) -> Option<String> {
     let lines: Vec<&str> = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let newest_of = |levels: &[&str]| {
+    let newest = |counts: &dyn Fn(&Value) -> bool| {
         lines.iter().rev().find_map(|line| {
             let entry: Value = serde_json::from_str(line).ok()?;
-            levels.contains(&entry.get("level")?.as_str()?).then(|| sentence(&entry))
+            counts(&entry).then(|| sentence(&entry))
         })
     };
-    newest_of(&["fatal", "panic", "dpanic"])
+    let is_of = |entry: &Value, levels: &[&str]| levels.iter().any(|level| entry.get("level") == Some(&json!(level)));
+    newest(&|entry| is_of(entry, &["fatal", "panic", "dpanic"]))
         .or_else(|| breakdown(&lines))
-        .or_else(|| newest_of(&["error"]))
+        .or_else(|| newest(&|entry| is_of(entry, &["error"]) || entry.get("error") == Some(&json!(REMOVED))))
         .or_else(|| lines.last().map(|line| (*line).to_owned()))
 }
 
@@ -65,6 +74,17 @@ mod tests {
     fn a_fatal_line_beats_later_noise() {
         let log = "{\"level\":\"info\",\"msg\":\"a\"}\n{\"level\":\"fatal\",\"msg\":\"discovery failed\",\"error\":\"member count is unequal\"}\n{\"level\":\"error\",\"msg\":\"late\"}\n";
         assert_eq!(most_telling(log).as_deref(), Some("discovery failed: member count is unequal"));
+    }
+
+    /// The end of the log of an etcd 3.5 that learnt from its peer that it is no member any more.
+    #[test]
+    fn a_removal_beats_how_etcd_ends_after_it() {
+        let log = "{\"level\":\"warn\",\"msg\":\"server error\",\"error\":\"the member has been permanently removed from the cluster\"}\n\
+            {\"level\":\"warn\",\"msg\":\"data-dir used by this member must be removed\"}\n\
+            {\"level\":\"info\",\"msg\":\"successfully notified init daemon\"}\n";
+        let told = "server error: the member has been permanently removed from the cluster";
+        assert_eq!(most_telling(log).as_deref(), Some(told));
+        assert!(tells_of_a_removal(log) && !tells_of_a_removal(DAMAGED));
     }
 
     /// What etcd 3.4 says of a database whose pages were overwritten.

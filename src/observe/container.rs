@@ -51,6 +51,7 @@ fn ended(context: &Context, state: &State, forces_new_cluster: bool) -> Containe
         running: false,
         exit: Some(exit_words(&log, state)),
         broke_down_at: state.finished_at.clone().filter(|_| broke_down),
+        removed: state.exit_code == 0 && log_line::tells_of_a_removal(&log),
         found: None,
         forces_new_cluster,
     }

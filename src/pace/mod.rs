@@ -77,6 +77,9 @@ const SHARE_OF_OUR_ETCD: (u32, u32) = (3, 5);
 const SHARE_IN_A_PROBE: (u32, u32) = (3, 4);
 /// What a tool of Pacemaker's takes on a quick machine, at most. It is asked with every look.
 const QUICK: Duration = Duration::from_millis(500);
+/// A stand-in votes once in a boot, as a rule, so that nothing was measured of it: it may take so many times what Pacemaker's slowest tool
+/// took, which is its floor where that was as slow as on a quick machine at most.
+const STAND_IN_PER_TOOL: u32 = 6;
 /// A launch that would be cut short is not begun: it has half as much again as the slowest one took.
 const LAUNCH_MARGIN: (u32, u32) = (3, 2);
 
@@ -177,6 +180,10 @@ impl Pace {
         // On a quick machine silence is no slowness: who is asked hangs, or has no leader.
         let may_guess = question.is_of_a_program() || !is_quick;
         let wanted = kept.of(question).wanted(floor, may_guess);
+        let wanted = match question {
+            Question::StandIn => wanted.max(kept.of(Question::Pacemaker).slowest() * STAND_IN_PER_TOOL),
+            _ => wanted,
+        };
         drop(kept);
         let Some(end) = self.end else { return wanted.max(floor) };
         if has_the_rest {

@@ -63,6 +63,13 @@ fn take(lab: &Lab, node: Node) -> Result<Option<PathBuf>> {
     Ok(Some(all))
 }
 
+/// Keeps what a host has recorded since, for whoever looks at why a scenario failed, beside what was replayed last.
+pub fn keep_unreplayed(lab: &Lab, node: Node) -> Result<()> {
+    let text = take_text(lab, node)?;
+    sh::make_dir(&lab.taken_decisions(node))?;
+    sh::write(&lab.taken_decisions(node).join("since.jsonl"), text)
+}
+
 /// Moves them away, and answers what they hold: the older one of two has the longer name.
 fn take_text(lab: &Lab, node: Node) -> Result<Vec<u8>> {
     host::take_files(lab, node, "tandem", "decisions-")

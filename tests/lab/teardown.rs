@@ -165,6 +165,10 @@ pub fn keep_logs(lab: &Lab, what: &str) -> PathBuf {
     }
     for node in NODES {
         let _ = copy_tree(&lab.disk(node, "var-log"), &kept.join(node.name()));
+        // A virtual machine's disk is not looked into from outside.
+        if host::running(lab, node).is_some() {
+            let _ = crate::decisions::keep_unreplayed(lab, node);
+        }
         for decisions in [lab.disk(node, "var-lib").join("tandem"), lab.taken_decisions(node)] {
             let _ = copy_tree(&decisions, &kept.join(node.name()));
         }

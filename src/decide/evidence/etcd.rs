@@ -21,6 +21,9 @@ pub struct Container {
     /// Where etcd broke down by itself, and names nothing around its data as the cause: when that was, as podman has it.
     #[serde(default)]
     pub broke_down_at: Option<String>,
+    /// Where etcd ended with success because its member was removed, as it said.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
     /// Where only podman could tell that it runs: what the agent is to write down of it. It decides nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<Found>,

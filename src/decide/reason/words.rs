@@ -72,7 +72,7 @@ impl Rule {
             Self::PeerActiveButWithoutLeader => {
                 write!(
                     f,
-                    "R4: {peer}'s agent is active and its etcd has no leader: starting normally with our data, forcing nothing"
+                    "R4: {peer}'s agent is active and its etcd shows no leader: starting normally with our data, forcing nothing"
                 )
             }
             Self::MoreThanTwoVoters => {

@@ -114,6 +114,17 @@ fn what_no_monitor_has_the_time_for_is_left_to_a_start() {
     assert!(begins(&first(Request::Monitor, &early)));
 }
 
+/// As where what announces takes so long that no time is left for the look behind it.
+#[test]
+fn what_is_announced_again_and_again_in_vain_is_left_to_a_start() {
+    let late = |postponed, look_ms| {
+        first(Request::Monitor, &survivor(MONITOR_MS, Pace { postponed, ..looks_take(look_ms) }).after(look_ms))
+    };
+    assert!(begins(&late(2, 6_000)));
+    assert!(is_refused_for_time(&late(3, 6_000)));
+    assert!(begins(&late(3, 4_000)), "three looks and what follows are in time");
+}
+
 #[test]
 fn an_earlier_launch_is_ended_only_once_it_takes_longer_than_launches_do() {
     let ends = |launch_ms, budget_ms, elapsed_ms| {

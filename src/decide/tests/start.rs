@@ -4,7 +4,7 @@ use super::world::*;
 use crate::decide::evidence::*;
 use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode, Via};
-use crate::decide::reason::{Reason, Refusal, Rule};
+use crate::decide::reason::{Reason, Refusal, Rule, Wait};
 use crate::decide::{Progress, decide, may_fail};
 
 pub(super) fn refusal(evidence: &Evidence) -> Refusal {
@@ -215,11 +215,35 @@ fn a_plain_start_without_a_leader_runs_on_and_does_not_block_the_peers_start() {
 fn an_etcd_that_exits_says_why() {
     let mut evidence = at_rest();
     let exit = Some("exit code 1: member count is unequal".to_owned());
-    evidence.container =
-        Fact::Known(Container { running: false, exit, broke_down_at: None, found: None, forces_new_cluster: false });
+    evidence.container = Fact::Known(Container { exit, ..Container::default() });
     let progress = Progress::enter(Phase::Started(RunMode::Normally), 0);
     let plan = decide(Request::Start, &evidence, &progress);
     assert_eq!(plan.because.to_string(), "etcd exited: exit code 1: member count is unequal");
+}
+
+/// Two voters by this data, and the peer, which was late when this was decided, had removed this member.
+#[test]
+fn a_start_whose_member_was_removed_goes_on_as_soon_as_the_peer_answers() {
+    let late = Fact::Unknown("it gave no answer within 1.5 s".to_owned());
+    let mut removed = at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::Online, PeerAgent::Active);
+    (removed.peer_etcd, removed.elapsed_ms) = (late, 30_000);
+    let exit_words = Some("exit code 0: the member has been permanently removed from the cluster".to_owned());
+    removed.container = Fact::Known(Container { exit: exit_words, removed: true, ..Container::default() });
+    let begun = Progress::enter(Phase::Started(RunMode::Normally), 500);
+    let plan = decide(Request::Start, &removed, &begun);
+    assert_eq!(plan.because, Reason::Waiting(Wait::PeerToServe { peer: "node2".to_owned() }));
+    assert!(plan.effects.is_empty() && exit(&plan).is_none(), "{plan:?}");
+    let answers = Evidence { peer_etcd: Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[])), ..removed.clone() };
+    let plan = decide(Request::Start, &answers, &begun);
+    assert_eq!(plan.because, Reason::Rule { rule: Rule::PeerServesAndThisDataIsNotIts, peer: "node2".to_owned() });
+    assert_eq!(progress(plan), Progress::default());
+    // No peer that serves, or no time: the start has failed.
+    let lost = removed.clone().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let another = Fact::Known(Container { removed: false, ..removed.container.known().unwrap().clone() });
+    let unremoved = Evidence { container: another, ..removed.clone() };
+    for failed in [lost, unremoved, removed.clone().after(61_000), answers.after(595_000)] {
+        assert_eq!(exit(&decide(Request::Start, &failed, &begun)), Some(Exit::Retriable), "{failed:?}");
+    }
 }
 
 #[test]
@@ -241,13 +265,7 @@ fn a_voter_counts_on_its_claim_only_once_the_claim_is_published() {
 #[test]
 fn the_force_is_taken_out_of_the_configuration_as_soon_as_etcd_serves() {
     let mut evidence = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))).seen_voting();
-    evidence.container = Fact::Known(Container {
-        running: true,
-        exit: None,
-        broke_down_at: None,
-        found: None,
-        forces_new_cluster: true,
-    });
+    evidence.container = Fact::Known(Container { running: true, forces_new_cluster: true, ..Container::default() });
     for request in [Request::Start, Request::Monitor] {
         assert!(first(request, &evidence).effects.contains(&Effect::SettleConfig), "{request:?}");
     }

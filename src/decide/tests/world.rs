@@ -191,13 +191,7 @@ impl Evidence {
     }
 
     pub(super) fn running(mut self, own: Fact<Etcd>) -> Self {
-        self.container = Fact::Known(Container {
-            running: true,
-            exit: None,
-            broke_down_at: None,
-            found: None,
-            forces_new_cluster: false,
-        });
+        self.container = Fact::Known(Container { running: true, forces_new_cluster: false, ..Container::default() });
         self.disk = Fact::NotAsked;
         self.own_etcd = own;
         self

@@ -181,13 +181,7 @@ pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
         cib: Fact::Known(cib(sim, view, me)),
         launching: Fact::Known(view.launching),
         container: if view.runs {
-            Fact::Known(Container {
-                running: true,
-                exit: None,
-                broke_down_at: None,
-                found: None,
-                forces_new_cluster: view.forces,
-            })
+            Fact::Known(Container { running: true, forces_new_cluster: view.forces, ..Container::default() })
         } else {
             Fact::Absent
         },
