@@ -83,7 +83,9 @@ impl Rounds<'_> {
         self.tell(&plan, done);
         if let Err(error) = performed {
             return match self.request {
-                Request::Monitor if self.progress.phase == Phase::Begin => Some(failed_upkeep(upkeep_exit, &error)),
+                Request::Monitor if self.progress.phase == Phase::Begin => {
+                    Some(self.left_to_the_next_one(upkeep_exit, &error.to_string()))
+                }
                 _ => self.failed(&error, may_fail, when_over),
             };
         }
@@ -137,7 +139,8 @@ impl Rounds<'_> {
         if recovers {
             self.context.programs.pace().note_postponed(true);
         }
-        left_to_the_next_one(exit, why)
+        log::warn!("{why}; the next monitor goes on");
+        answered(exit, || why.to_owned())
     }
 
     /// The same decision is taken again from what is found then: every effect can be repeated.
@@ -262,15 +265,6 @@ fn out_of_time(budget: Duration, waited_for: Option<&Reason>) -> String {
     }
     let waited = waited_for.map_or_else(String::new, |because| format!(": {because}"));
     format!("the action's time of {} s is over{waited}", budget.as_secs())
-}
-
-fn failed_upkeep(exit: Exit, error: &act::Error) -> Answered {
-    left_to_the_next_one(exit, &error.to_string())
-}
-
-fn left_to_the_next_one(exit: Exit, why: &str) -> Answered {
-    log::warn!("{why}; the next monitor goes on");
-    answered(exit, || why.to_owned())
 }
 
 fn finish(exit: Exit, because: &Reason) -> Answered {

@@ -35,11 +35,9 @@ pub(super) fn started(evidence: &Evidence, progress: &Progress, mode: &RunMode) 
 fn ended(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {
     let container = evidence.container.known();
     let effects = unstartable::counted(evidence, mode).into_iter().collect();
-    let has_time = evidence.elapsed_ms + START_RESERVE_MS <= evidence.budget_ms;
-    if *mode == RunMode::Normally && has_time {
+    if *mode == RunMode::Normally && has_time(evidence) {
         if is_left_out(evidence) {
-            let because = evidence.rule(Rule::PeerServesAndThisDataIsNotIts);
-            return Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because);
+            return begin_again(evidence, effects);
         }
         let patience_ms = slow::patience_ms(evidence, PATIENCE_WITH_A_STARTING_PEER_MS);
         let has_patience = progress.in_phase_ms(evidence.elapsed_ms) <= patience_ms;
@@ -54,6 +52,17 @@ fn ended(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {
     Plan { effects, ..evidence.refuse(Refusal::EtcdExited { last_words }) }
 }
 
+/// The peer serves without this member: what becomes of the data is decided anew, by this very action.
+fn begin_again(evidence: &Evidence, effects: Vec<Effect>) -> Plan {
+    let because = evidence.rule(Rule::PeerServesAndThisDataIsNotIts);
+    Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because)
+}
+
+/// Whether a start has the time to wait for something more.
+fn has_time(evidence: &Evidence) -> bool {
+    evidence.elapsed_ms + START_RESERVE_MS <= evidence.budget_ms
+}
+
 /// Nobody will send or list anything, and while this action runs Pacemaker does not even fence the peer.
 fn peer_is_lost(evidence: &Evidence) -> bool {
     matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Down) || peer_has_nothing(evidence)
@@ -64,13 +73,7 @@ fn peer_is_lost(evidence: &Evidence) -> bool {
 fn await_leader(evidence: &Evidence, progress: &Progress, mode: &RunMode, wait: Wait) -> Plan {
     let waited_ms = progress.in_phase_ms(evidence.elapsed_ms);
     if *mode == RunMode::Normally && waited_ms > PATIENCE_WITH_A_STALE_RECORD_MS && is_left_out(evidence) {
-        let effects = vec![Effect::StopContainer { grace_s: LEFT_OUT_GRACE_S }];
-        return Plan::then_look(
-            effects,
-            LOOK_AT_ONCE_MS,
-            Progress::default(),
-            evidence.rule(Rule::PeerServesAndThisDataIsNotIts),
-        );
+        return begin_again(evidence, vec![Effect::StopContainer { grace_s: LEFT_OUT_GRACE_S }]);
     }
     let needs_the_peer = *mode == RunMode::Normally && !peer_leads(evidence);
     if needs_the_peer && waited_ms > PATIENCE_FOR_A_LEADER_MS {
@@ -80,7 +83,7 @@ fn await_leader(evidence: &Evidence, progress: &Progress, mode: &RunMode, wait: 
     if matches!(mode, RunMode::JoinAsLearner { .. }) && peer_is_lost(evidence) {
         return evidence.refuse(Refusal::PeerLostWhileJoining);
     }
-    if evidence.elapsed_ms + START_RESERVE_MS > evidence.budget_ms {
+    if !has_time(evidence) {
         return evidence.refuse(Refusal::EtcdDoesNotAnswer { why: wait.to_string() });
     }
     Plan::then_look(Vec::new(), LOOK_FOR_A_LEADER_MS, progress.clone(), Reason::Waiting(wait))
@@ -134,8 +137,7 @@ fn claim(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) 
 /// What others asked of this start, and whether its claim stands, is read in the CIB. No monitor takes back what a start
 /// left (`others::runs`), so one that does not answer is asked again as long as there is time.
 fn await_the_cib(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Option<Plan> {
-    let has_time = evidence.elapsed_ms + START_RESERVE_MS <= evidence.budget_ms;
-    (evidence.cib.known().is_none() && has_time).then(|| {
+    (evidence.cib.known().is_none() && has_time(evidence)).then(|| {
         let effects = settled_config(evidence).into_iter().collect();
         let progress = as_started(evidence, progress, mode);
         Plan::then_look(effects, LOOK_AGAIN_MS, progress, Reason::Waiting(Wait::OwnRecord))

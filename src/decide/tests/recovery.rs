@@ -34,7 +34,7 @@ fn the_survivor_recovers_in_the_notification_that_follows_fencing() {
     assert_eq!((last_word.claims, last_word.nonce), (true, Some(seen.nonce)));
     let stopped = progress(plan.clone());
     let mut seen = Evidence { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..seen.at_the_barrier() };
-    seen.container = Fact::Known(Container { running: false, forces_new_cluster: false, ..Container::default() });
+    seen.container = Fact::Known(Container::default());
     let plan = decide(Request::Notify, &seen, &stopped);
     assert_eq!(plan.effects, [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)]);
     // What the data says once etcd is gone has the last word.

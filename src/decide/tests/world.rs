@@ -191,7 +191,7 @@ impl Evidence {
     }
 
     pub(super) fn running(mut self, own: Fact<Etcd>) -> Self {
-        self.container = Fact::Known(Container { running: true, forces_new_cluster: false, ..Container::default() });
+        self.container = Fact::Known(Container { running: true, ..Container::default() });
         self.disk = Fact::NotAsked;
         self.own_etcd = own;
         self
