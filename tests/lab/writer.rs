@@ -32,6 +32,19 @@ pub struct Load {
     chain_every: Duration,
 }
 
+impl Load {
+    /// For hosts that are slower: without it, all that an emulated core can do goes into the writes, and into a TLS handshake after
+    /// each that fails.
+    fn stretched(self) -> Self {
+        Self {
+            between: sh::patience(self.between),
+            watch_every: sh::patience(self.watch_every),
+            chain_every: sh::patience(self.chain_every),
+            ..self
+        }
+    }
+}
+
 /// Writes are nearly always under way, a hundred a second, and yet the machine's cores are left to the clusters: with a pause of 5 ms
 /// etcd and the writers took half a core of a slow machine for each lab.
 pub const STEADY: Load = Load {
@@ -254,6 +267,7 @@ impl Shared {
 
 async fn write_all(shared: Arc<Shared>, lab: Lab, load: Load) -> Result<()> {
     let mut tasks = Vec::new();
+    let load = load.stretched();
     for number in 0..load.writers {
         let node = NODES[number % NODES.len()];
         tasks.push(tokio::spawn(write(Arc::clone(&shared), lab.clone(), number, node, load.between)));
@@ -284,7 +298,7 @@ async fn write(shared: Arc<Shared>, lab: Lab, number: usize, first: Node, betwee
                 break;
             }
             endpoint = Endpoint::new(endpoint.node.other());
-            tokio::time::sleep(AFTER_FAILURE).await;
+            tokio::time::sleep(sh::patience(AFTER_FAILURE)).await;
         }
         tokio::time::sleep(between).await;
     }

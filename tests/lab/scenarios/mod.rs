@@ -126,9 +126,7 @@ pub struct Manner {
 /// Runs scenarios; goes on after a failure and says at the end how many there were.
 pub fn run(lab: &Lab, mut wish: Wish, manner: &Manner) -> Result<()> {
     let chosen = choose(&manner.wanted, wish.hosts)?;
-    if wish.boot_delay == 0 {
-        wish.boot_delay = crate::demo::BOOT_DELAY;
-    }
+    wish.boot_delay = crate::demo::boot_delay(wish);
     let jobs = manner.jobs.min(chosen.len());
     if jobs > 1 {
         let names: Vec<&str> = chosen.iter().map(|scenario| scenario.name).collect();

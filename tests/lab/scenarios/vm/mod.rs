@@ -37,8 +37,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "the survivor is cut as it says that its note and etcd's log are written: both are there",
         synced::nothing_lost,
     )
-    .errors(&[BOTH_RETURN])
-    .leaves_a_mess(),
+    .errors(&[BOTH_RETURN]),
     scenario("vm_kernel_panic", "the leader's kernel panics and stands still", machine::kernel_panic),
     scenario("vm_watchdog", "the leader's watchdog resets it", machine::watchdog),
     scenario("vm_reboots", "systemctl reboot: one node, the other one, both at once", machine::reboots)

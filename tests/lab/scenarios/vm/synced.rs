@@ -10,7 +10,7 @@ use crate::check;
 use crate::cluster;
 use crate::faulty;
 use crate::host;
-use crate::node::Node;
+use crate::node::{NODES, Node};
 use crate::pcs;
 use crate::power;
 use crate::scenarios::steps;
@@ -64,12 +64,15 @@ struct Found {
 
 /// With every sync in its place: each thing that was said to be written is there. The log's sync takes the note along, so of the note alone
 /// [`loss_is_seen`] tells.
-pub fn nothing_lost(lab: &Lab, _: Wish) -> Result<()> {
+pub fn nothing_lost(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     for _ in 0..2 {
         is_there(lab, Written::Log)?;
     }
-    crate::scenarios::ends_well(lab, &mut writers)
+    crate::scenarios::ends_well(lab, &mut writers)?;
+    lab.set("boot-delay", &wish.boot_delay.to_string())?;
+    pcs::run_and_wait(lab, NODES[0], &["resource", "update", cluster::ETCD, "recovery="])?;
+    two_voters(lab)
 }
 
 fn is_there(lab: &Lab, written: Written) -> Result<()> {
