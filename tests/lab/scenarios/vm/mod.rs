@@ -51,13 +51,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "the leader's machine stands still, cannot be fenced, and goes on",
         paused::not_fenced,
     )
-    // Its BMC is away; the machine stood still, so its kernel missed it, its systemd ends a journald that was silent for longer than
-    // it allows, and a monitor that was under way is over its time; and the fence device that was moved off it, as one may
-    // be without fencing, still ran there when it went on.
+    // Its BMC is away; the machine stood still, so its kernel missed it and RCU got no further, its systemd ends a journald that was
+    // silent for longer than it allows, and a monitor that was under way is over its time; and the fence device that was moved off
+    // it, as one may be without fencing, still ran there when it went on.
     .errors(&[&[
         "no route to it",
         "timed out without a connection",
         "soft lockup",
+        "kernel: rcu: ",
         "Result of monitor operation for etcd on node1: Timed Out",
         "Result of monitor operation for etcd on node2: Timed Out",
         "Operation 'reboot'",
