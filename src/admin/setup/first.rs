@@ -135,21 +135,13 @@ fn told(
 
 /// Two voters, and what to type then.
 fn last(told: &mut Told, first: &First, progress: &Progress) {
-    let patience = if first.dry_run { Duration::ZERO } else { voters::PATIENCE };
+    let patience = if first.dry_run { voters::A_LOOK } else { voters::PATIENCE };
     progress.say("waits for two voters");
     let is_made =
         told.steps.iter().all(|step| matches!(step.state, Standing::Done | Standing::Made | Standing::Differs));
     let found = if first.dry_run && !is_made { None } else { Some(voters::wait(patience)) };
     told.redundant = found.as_ref().map(Result::is_ok);
-    told.steps.push(Shown {
-        id: "voters".to_owned(),
-        title: "two voters".to_owned(),
-        on: told.node.clone(),
-        state: if matches!(found, Some(Ok(()))) { Standing::Done } else { Standing::ToDo },
-        commands: vec!["tandem status --wait-for redundant".to_owned()],
-        differences: Vec::new(),
-        why: None,
-    });
+    told.steps.push(two_voters(&told.node, found.as_ref(), first.dry_run));
     match found {
         Some(Err(why)) if !first.dry_run => {
             told.faults.push(not_yet(patience));
@@ -162,6 +154,20 @@ fn last(told: &mut Told, first: &First, progress: &Progress) {
             ));
         }
         _ => told.next = Some("'tandem setup' without --dry-run".to_owned()),
+    }
+}
+
+/// What a dry run misses is told with the step; otherwise it is a fault.
+fn two_voters(node: &str, found: Option<&Result<(), Vec<String>>>, is_dry: bool) -> Shown {
+    let missed = found.and_then(|found| found.as_ref().err()).filter(|_| is_dry);
+    Shown {
+        id: "voters".to_owned(),
+        title: "two voters".to_owned(),
+        on: node.to_owned(),
+        state: if matches!(found, Some(Ok(()))) { Standing::Done } else { Standing::ToDo },
+        commands: vec!["tandem status --wait-for redundant".to_owned()],
+        differences: Vec::new(),
+        why: missed.map(|missed| missed.join("; ")),
     }
 }
 
@@ -243,4 +249,21 @@ fn by_hand(
         progress.keep(&format!("warning: {} cannot be deleted: {error}", path.display()));
     }
     reached.map_err(Failure::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dry_run_tells_what_it_misses_with_the_step() {
+        let missing = Err(vec!["node2's etcd is a learner: wait".to_owned(), "node1 cannot be fenced".to_owned()]);
+        let step = two_voters("node1", Some(&missing), true);
+        assert_eq!(step.why.as_deref(), Some("node2's etcd is a learner: wait; node1 cannot be fenced"));
+        assert_eq!(step.state, Standing::ToDo);
+        // Elsewhere it is a fault, and told as one.
+        assert_eq!(two_voters("node1", Some(&missing), false).why, None);
+        let step = two_voters("node1", Some(&Ok(())), true);
+        assert_eq!((step.state, step.why), (Standing::Done, None));
+    }
 }

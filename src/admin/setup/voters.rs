@@ -9,6 +9,8 @@ use crate::health::{self, Verdict};
 
 /// From etcd's resource to two voters, in a cluster that has just begun.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+/// Where all is done and nothing may be changed: one answer that came too late at one look is no work to do.
+pub(super) const A_LOOK: Duration = Duration::from_secs(15);
 const OFTEN: Duration = Duration::from_secs(1);
 
 /// Waits until there are two voters; else what is wrong then.
