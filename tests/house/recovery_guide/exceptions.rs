@@ -67,6 +67,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("told_by_the_api", "the faults of a setup, which stand elsewhere"),
     ("Input::read", "fills a hole"),
     ("last", "the last step of a setup, as it is shown"),
+    ("two_voters", "the same"),
     ("reach", "progress of a setup"),
     ("by_hand", "what to type on the other node"),
     ("Talk::warn", "a frame"),

@@ -36,9 +36,8 @@ pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
         certs::SCENARIOS,
         member::SCENARIOS,
         vm::SCENARIOS,
-        LAST,
     ];
-    topics.into_iter().flatten()
+    topics.into_iter().flatten().chain(LAST)
 }
 
 /// What hosts must be made of for a scenario.
