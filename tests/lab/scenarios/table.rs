@@ -439,7 +439,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         .nightly(),
 ];
 
-/// What makes labs of its own. Anywhere before, it would take away the lab that the others hand on.
+/// What makes labs of its own, every day and on either kind of hosts. Before others, it would take away the lab that they hand on.
 const LAST: &[Scenario] = &[scenario(
     "teardown_leaves_nothing",
     "after a lab with dead parts is taken away, nothing of it is on the machine",

@@ -68,6 +68,7 @@ pub fn nothing_lost(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     is_there(lab, Written::Log)?;
     crate::scenarios::ends_well(lab, &mut writers)?;
+    // The next scenario goes on in this lab.
     lab.set("boot-delay", &wish.boot_delay.to_string())?;
     pcs::run_and_wait(lab, NODES[0], &["resource", "update", cluster::ETCD, "recovery="])?;
     two_voters(lab)
