@@ -30,6 +30,8 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
                               --agent shell: with the shell agent from Debian unstable; --release: as hosts of that
                               Debian, Pacemaker 2.1 or 3.0; --blank: nothing but the packages, as RPMs or as
                               Debian's leave them: no cluster, 'systemctl' and pcsd as on a real host)
+  cargo lab fetch [--etcd 3.4|3.5] [--release 12|13]
+                              make what labs are made of, and keep it: etcd's image, the packages of another Debian
   cargo lab down              take everything away
   cargo lab status            hosts, BMCs, etcd as each side sees it
   cargo lab crm_mon [NODE]    what Pacemaker shows
@@ -108,6 +110,7 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
             crate::interrupt::install()?;
             up::up(&lab, wish)
         }
+        "fetch" => fetch(words, hosts),
         "down" => {
             nothing_more(words)?;
             down(&lab)
@@ -150,6 +153,13 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
         }
         other => by_hand(&lab, other, words),
     }
+}
+
+fn fetch(words: &mut Vec<String>, hosts: host::Kind) -> Result<()> {
+    let wish = wish(words, hosts)?;
+    nothing_more(words)?;
+    crate::interrupt::install()?;
+    up::fetch_parts(wish)
 }
 
 /// Commands that need a lab that is up.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::blank::{self, Blank};
@@ -77,9 +77,16 @@ pub fn up(lab: &Lab, wish: Wish) -> Result<()> {
     Ok(())
 }
 
-fn build(lab: &Lab, wish: Wish) -> Result<()> {
-    let began = state::since_epoch();
-    check_machine()?;
+/// What every lab of that kind is made of, which the machine keeps once it is there.
+#[derive(Debug)]
+struct Parts {
+    /// etcd's image.
+    rootfs: PathBuf,
+    /// The tree of packages.
+    root: PathBuf,
+}
+
+fn fetch(wish: Wish) -> Result<Parts> {
     let tools = match wish.agent {
         Agent::Tandem => Tools::None,
         Agent::Shell => Tools::ForTheShellAgent,
@@ -89,6 +96,19 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
         host::Kind::Namespaces => wish.release.root()?,
         host::Kind::Vm => host::vm::packages(wish.release)?,
     };
+    Ok(Parts { rootfs, root })
+}
+
+/// Makes them, and no lab: that takes a minute or two, for which a build beside it has no use.
+pub fn fetch_parts(wish: Wish) -> Result<()> {
+    check_machine()?;
+    fetch(wish).map(drop)
+}
+
+fn build(lab: &Lab, wish: Wish) -> Result<()> {
+    let began = state::since_epoch();
+    check_machine()?;
+    let Parts { rootfs, root } = fetch(wish)?;
     sh::make_dir(&lab.dir())?;
     let _being_built = lab.lock_whole()?;
     fs::set_permissions(lab.dir(), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
