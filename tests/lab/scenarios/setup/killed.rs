@@ -22,6 +22,9 @@ const STEPS: usize = 20;
 /// How often in a row it may have to be typed again, as what was cut is on its way back.
 const IN_VAIN: usize = 2;
 
+/// What it asks a node for, and refuses to go on without.
+const AT_REST: &str = "timeout 8 podman version && timeout 8 pcs --version";
+
 /// What cuts it off.
 #[derive(Clone, Copy, Debug)]
 pub enum Blow {
@@ -111,7 +114,7 @@ fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
             (command.ended() || new_line(&command.said(), &after).is_some()).then_some(())
         });
         let cuts = after.len();
-        if command.ended() || far_enough.is_err() {
+        if far_enough.is_err() || has_ended(lab, &mut command) {
             let done = command.done()?;
             if done.code == Some(0) {
                 return Ok(cuts);
@@ -139,6 +142,15 @@ fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
     Err(format!("it does not come to its end, cut off {CUTS} times").into())
 }
 
+/// Its last lines, of what it did or why it does not go on, are no steps. A virtual machine's ssh tells of its end a moment after them.
+fn has_ended(lab: &Lab, command: &mut Typed) -> bool {
+    let told_within = match host::Kind::of(lab) {
+        host::Kind::Namespaces => Duration::ZERO,
+        host::Kind::Vm => Duration::from_secs(1),
+    };
+    sh::wait_for_quietly(told_within, Duration::from_millis(50), || command.ended())
+}
+
 /// The first whole line after which it was not cut off yet. What it measures differs each time, and is no other line.
 fn new_line(said: &str, after: &BTreeSet<String>) -> Option<String> {
     let whole = said.rsplit_once('\n')?.0;
@@ -152,7 +164,8 @@ fn without_figures(line: &str) -> String {
     words.join(" ")
 }
 
-/// Both are switched on, and answer.
+/// Both are switched on, and answer. A virtual machine starts Pacemaker and etcd for a while after its boot: whoever is refused for that
+/// types it again when it is at rest.
 fn wait_both(lab: &Lab) -> Result<()> {
     lab.set("boot-delay", "0")?;
     for node in NODES {
@@ -160,6 +173,10 @@ fn wait_both(lab: &Lab) -> Result<()> {
         host::wait_booted(lab, node)?;
         let sshd = || host::must(lab, node, &["systemctl", "is-active", "ssh"]).ok().map(drop);
         sh::wait_for(&format!("sshd on {node}"), Duration::from_secs(60), Duration::from_millis(200), sshd)?;
+        if host::Kind::of(lab) == host::Kind::Vm {
+            let at_rest = || host::must(lab, node, &["sh", "-c", AT_REST]).ok().map(drop);
+            sh::wait_for(&format!("{node} to be at rest"), Duration::from_secs(60), Duration::from_secs(1), at_rest)?;
+        }
     }
     Ok(())
 }
