@@ -159,7 +159,7 @@ lab: setup ## the lab's scenarios (root; SCENARIO="name ..." for some of them)
 
 # Tandem's Debian package and what the lab is made of, side by side: the release's build has work for one core alone in its last minutes.
 .PHONY: vm-parts
-vm-parts: setup
+vm-parts:
 	tests/lab/setup-vm
 	$(MAKE) deb & $(LAB) --vm fetch $(LAB_OPTIONS); fetched=$$?; wait $$! && exit $$fetched
 

@@ -20,7 +20,7 @@ const SIZE: &str = "6G";
 const DRIVERS: &[&str] =
     &["virtio_pci", "virtio_blk", "ext4", "virtio_net", "virtio_console", "virtio_rng", WATCHDOG, "softdog", "overlay"];
 const WATCHDOG: &str = "i6300esb";
-/// Each of its two stages, in seconds; 30 if nobody says so. A shutdown gives it a time of its own.
+/// In seconds; 30 if nobody says so. A shutdown gives it a time of its own.
 const BITES_AFTER: u32 = 10;
 /// On the kernel's command line, of a machine that shall only say a word.
 pub const PROBE: &str = "lab.probe";

@@ -144,11 +144,10 @@ fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
 
 /// Its last lines, of what it did or why it does not go on, are no steps. A virtual machine's ssh tells of its end a moment after them.
 fn has_ended(lab: &Lab, command: &mut Typed) -> bool {
-    let told_within = match host::Kind::of(lab) {
-        host::Kind::Namespaces => Duration::ZERO,
-        host::Kind::Vm => Duration::from_secs(1),
-    };
-    sh::wait_for_quietly(told_within, Duration::from_millis(50), || command.ended())
+    match host::Kind::of(lab) {
+        host::Kind::Namespaces => command.ended(),
+        host::Kind::Vm => command.ends_soon(),
+    }
 }
 
 /// The first whole line after which it was not cut off yet. What it measures differs each time, and is no other line.

@@ -87,7 +87,7 @@ impl Typed {
     }
 
     /// Whether it has come to its end by itself.
-    fn ends_soon(&mut self) -> bool {
+    pub fn ends_soon(&mut self) -> bool {
         sh::wait_for_quietly(Duration::from_secs(2), Duration::from_millis(20), || self.ended())
     }
 
