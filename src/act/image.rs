@@ -7,6 +7,7 @@ use super::Error;
 use crate::command::Programs;
 use crate::decide::Fact;
 use crate::etcd::version::{self, Version};
+use crate::pace::Question;
 use crate::resource::context::Context;
 use crate::{decision_log, podman, state_file};
 
@@ -24,7 +25,7 @@ pub(super) struct Image {
 /// The image, pulled where it is not here.
 pub(super) fn have(context: &Context) -> Result<Image, Error> {
     let (image, programs) = (&context.deployment.image, &context.programs);
-    let id = match podman::image_id(programs, image)? {
+    let id = match podman::image_id(programs, image, Question::Podman)? {
         Some(id) => id,
         None => pulled(context)?,
     };
@@ -43,7 +44,7 @@ fn pulled(context: &Context) -> Result<String, Error> {
         log::error!("{error}");
         Error::Unusable(format!("image {image} is not here and cannot be pulled: type 'podman pull {image}'"))
     })?;
-    podman::image_id(programs, image)?
+    podman::image_id(programs, image, Question::Podman)?
         .ok_or_else(|| Error::Unusable(format!("image {image} was pulled and is not here")))
 }
 

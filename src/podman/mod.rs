@@ -100,8 +100,8 @@ pub fn inspect(programs: &Programs, name: &str) -> Result<Option<Inspected>, Err
 }
 
 /// The id of `image`, where it is in this node's storage.
-pub fn image_id(programs: &Programs, image: &str) -> Result<Option<String>, Error> {
-    let output = programs.run("podman", &["image", "inspect", "--format", "{{.ID}}", image], Question::Podman)?;
+pub fn image_id(programs: &Programs, image: &str, limit: impl Into<Limit>) -> Result<Option<String>, Error> {
+    let output = programs.run("podman", &["image", "inspect", "--format", "{{.ID}}", image], limit)?;
     let complaint = output.stderr.to_lowercase();
     if output.code != 0 && (complaint.contains("not known") || complaint.contains("no such image")) {
         return Ok(None);

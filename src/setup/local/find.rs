@@ -16,6 +16,7 @@ use crate::{podman, wiped};
 
 /// No file that is looked at is larger.
 const FILE: u64 = 1024 * 1024;
+/// Nobody's write waits for this, as it does in an action: what answers late on a machine that boots has its time.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// Where pcsd keeps the tokens that it accepts.
 const ACCEPTED: &str = "/var/lib/pcsd/pcs_users.conf";
@@ -33,7 +34,7 @@ pub fn look(programs: &Programs, question: &Question) -> Found {
         }
     }
     if !question.image.is_empty() {
-        match podman::image_id(programs, &question.image) {
+        match podman::image_id(programs, &question.image, PATIENCE) {
             Ok(id) => found.has_image = id.is_some(),
             Err(error) => found.failures.push(error.to_string()),
         }
@@ -92,6 +93,15 @@ mod tests {
         assert_eq!(file(&path).unwrap().unwrap().certificates, None);
         std::fs::write(&path, "-----BEGIN CERTIFICATE-----\n").unwrap();
         assert!(file(&path).unwrap().unwrap().certificates.is_some());
+    }
+
+    #[test]
+    fn podman_has_longer_than_in_an_action() {
+        let dir = tempfile::tempdir().unwrap();
+        let late = crate::pace::Question::Podman.floor().as_secs() + 1;
+        let programs = crate::command::stand_in(dir.path(), "podman", &format!("sleep {late}; echo sha256:1"));
+        let found = look(&programs, &Question { image: "localhost/etcd".to_owned(), ..Question::default() });
+        assert!(found.has_image, "{:?}", found.failures);
     }
 
     #[test]

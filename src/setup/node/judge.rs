@@ -93,7 +93,8 @@ fn itself(found: &mut Judgement, node: &Node, facts: &Facts) {
         let wanted = format!("{}.{}", least[0], least[1]);
         match facts.versions.get(program).and_then(Option::as_deref) {
             None => found.fault(format!(
-                "{name}: {program} is not installed, or does not say its version within {} s: install {program} {wanted} or newer there",
+                "{name}: {program} is not installed, or does not say its version within {} s: install {program} {wanted} or newer there, or type \
+                 the same again once that machine is less busy",
                 ANSWERS_WITHIN.as_secs()
             )),
             Some(version) if is_older(version, least) => {
@@ -306,7 +307,11 @@ pub(in crate::setup) mod tests {
                 |_, two| two.facts.addresses.retain(std::net::IpAddr::is_loopback),
                 "node2: the machine has no address 192.0.2.2",
             ),
-            (|_, two| drop(two.facts.versions.insert("pcs".to_owned(), None)), "node2: pcs is not installed"),
+            (
+                |_, two| drop(two.facts.versions.insert("pcs".to_owned(), None)),
+                "node2: pcs is not installed, or does not say its version within 20 s: install pcs 0.11 or newer there, or type the same \
+                 again once that machine is less busy",
+            ),
             (
                 |one, _| drop(one.facts.versions.insert("podman".to_owned(), Some("3.4.4".to_owned()))),
                 "node1: podman is 3.4.4: install 4.0 or newer",
