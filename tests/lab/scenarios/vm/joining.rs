@@ -32,10 +32,12 @@ pub fn cut_again(lab: &Lab, _: Wish) -> Result<()> {
     sh::wait_for("entries", Duration::from_secs(120), Duration::from_millis(300), || {
         (writers.count() > ENTRIES).then_some(())
     })?;
-    let (_, joins) = roles(lab)?;
+    let (stays, joins) = roles(lab)?;
     crate::redundant::wait(lab)?;
     power::cut(lab, joins)?;
     let mut from = steps::log_length(lab, joins);
+    // One that has booted before anybody misses it is fenced as it comes, and is a voter still: it would keep its data.
+    steps::wait_alone(lab, stays)?;
     for (words, after) in MOMENTS {
         // The survivor's fencing switches it on; where nobody is to be fenced any more, a person does.
         power::on(lab, joins)?;
