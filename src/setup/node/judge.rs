@@ -309,7 +309,7 @@ pub(in crate::setup) mod tests {
             ),
             (
                 |_, two| drop(two.facts.versions.insert("pcs".to_owned(), None)),
-                "node2: pcs is not installed, or does not say its version within 20 s: install pcs 0.11 or newer there, or type the same \
+                "node2: pcs is not installed, or does not say its version within 90 s: install pcs 0.11 or newer there, or type the same \
                  again once that machine is less busy",
             ),
             (
