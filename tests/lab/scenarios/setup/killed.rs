@@ -22,9 +22,6 @@ const STEPS: usize = 20;
 /// How often in a row it may have to be typed again, as what was cut is on its way back.
 const IN_VAIN: usize = 2;
 
-/// What it asks a node for, and refuses to go on without.
-const AT_REST: &str = "timeout 8 podman version && timeout 8 pcs --version";
-
 /// What cuts it off.
 #[derive(Clone, Copy, Debug)]
 pub enum Blow {
@@ -163,8 +160,7 @@ fn without_figures(line: &str) -> String {
     words.join(" ")
 }
 
-/// Both are switched on, and answer. A virtual machine starts Pacemaker and etcd for a while after its boot: whoever is refused for that
-/// types it again when it is at rest.
+/// Both are switched on, and answer; what is slow there while it boots has its time from the command itself.
 fn wait_both(lab: &Lab) -> Result<()> {
     lab.set("boot-delay", "0")?;
     for node in NODES {
@@ -172,10 +168,6 @@ fn wait_both(lab: &Lab) -> Result<()> {
         host::wait_booted(lab, node)?;
         let sshd = || host::must(lab, node, &["systemctl", "is-active", "ssh"]).ok().map(drop);
         sh::wait_for(&format!("sshd on {node}"), Duration::from_secs(60), Duration::from_millis(200), sshd)?;
-        if host::Kind::of(lab) == host::Kind::Vm {
-            let at_rest = || host::must(lab, node, &["sh", "-c", AT_REST]).ok().map(drop);
-            sh::wait_for(&format!("{node} to be at rest"), Duration::from_secs(60), Duration::from_secs(1), at_rest)?;
-        }
     }
     Ok(())
 }
