@@ -1,7 +1,7 @@
 //! `tandem setup` that is cut off after every step, and typed again: it ends as one does that nobody disturbed.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::described::{Described, FILE};
 use super::snapshot;
@@ -168,6 +168,16 @@ fn wait_both(lab: &Lab) -> Result<()> {
         host::wait_booted(lab, node)?;
         let sshd = || host::must(lab, node, &["systemctl", "is-active", "ssh"]).ok().map(drop);
         sh::wait_for(&format!("sshd on {node}"), Duration::from_secs(60), Duration::from_millis(200), sshd)?;
+        set_clock(lab, node)?;
+    }
+    Ok(())
+}
+
+/// A virtual machine has a clock of its own, which its kernel has read from one of whole seconds: what chrony does elsewhere.
+fn set_clock(lab: &Lab, node: Node) -> Result<()> {
+    if host::Kind::of(lab) == host::Kind::Vm {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64();
+        host::must(lab, node, &["date", "--set", &format!("@{now:.3}")])?;
     }
     Ok(())
 }
