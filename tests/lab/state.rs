@@ -135,7 +135,7 @@ pub fn append_stamped(path: &Path, source: &str, text: &str) {
     }
 }
 
-/// Wall time: labels only.
+/// Wall time: for labels, and to set a machine's clock by.
 pub fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! `tandem setup` that is cut off after every step, and typed again: it ends as one does that nobody disturbed.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use super::described::{Described, FILE};
 use super::snapshot;
@@ -12,7 +12,7 @@ use crate::host;
 use crate::node::{NODES, Node};
 use crate::power;
 use crate::sh::{self, Result};
-use crate::state::Lab;
+use crate::state::{self, Lab};
 use crate::teardown;
 use crate::up::{self, Wish};
 
@@ -176,7 +176,7 @@ fn wait_both(lab: &Lab) -> Result<()> {
 /// A virtual machine has a clock of its own, which its kernel has read from one of whole seconds: what chrony does elsewhere.
 fn set_clock(lab: &Lab, node: Node) -> Result<()> {
     if host::Kind::of(lab) == host::Kind::Vm {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64();
+        let now = state::since_epoch().as_secs_f64();
         host::must(lab, node, &["date", "--set", &format!("@{now:.3}")])?;
     }
     Ok(())
