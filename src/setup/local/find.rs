@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use zeroize::Zeroizing;
 
-use super::{COLLECTOR, Found, PCSD, Question, Unit};
+use super::{COLLECTOR, Found, PCSD, PCSD_PAIR, Question, Unit};
 use crate::command::Programs;
 use crate::setup::found_file::{FoundFile, digest};
 use crate::{podman, wiped};
@@ -41,7 +41,14 @@ pub fn look(programs: &Programs, question: &Question) -> Found {
     }
     found.units = units(programs);
     found.accepts_token = !question.token.0.is_empty() && accepts(Path::new(ACCEPTED), question.token.0.as_bytes());
+    found.has_empty_pcsd_pair = PCSD_PAIR.iter().all(|path| is_empty_pem(Path::new(path)));
     found
+}
+
+/// Whether it is there, and nothing that PEM has comes to its end in it.
+fn is_empty_pem(path: &Path) -> bool {
+    const END: &[u8] = b"-----END ";
+    wiped::read_at_most(path, FILE).is_ok_and(|content| !content.windows(END.len()).any(|part| part == END))
 }
 
 fn file(path: &Path) -> std::io::Result<Option<FoundFile>> {
@@ -93,6 +100,18 @@ mod tests {
         assert_eq!(file(&path).unwrap().unwrap().certificates, None);
         std::fs::write(&path, "-----BEGIN CERTIFICATE-----\n").unwrap();
         assert!(file(&path).unwrap().unwrap().certificates.is_some());
+    }
+
+    #[test]
+    fn what_a_power_cut_left_of_a_key_is_told_from_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pcsd.key");
+        assert!(!is_empty_pem(&path), "pcsd makes what is not there");
+        let key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+        for (content, is_empty) in [("", true), ("\0\0\0\0", true), (&key[..40], true), (key, false)] {
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(is_empty_pem(&path), is_empty, "{content:?}");
+        }
     }
 
     #[test]

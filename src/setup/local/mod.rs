@@ -22,6 +22,8 @@ pub use self::find::look;
 
 /// The services that a node needs to have at each boot, whoever starts them.
 const PCSD: &str = "pcsd";
+/// What pcsd shows to other nodes, and its key, both of its own making where nobody gave it others.
+const PCSD_PAIR: [&str; 2] = ["/var/lib/pcsd/pcsd.crt", "/var/lib/pcsd/pcsd.key"];
 /// What the package brings, and starts.
 const COLLECTOR: &str = "tandem-collect.timer";
 
@@ -53,6 +55,9 @@ pub struct Found {
     pub has_image: bool,
     pub units: BTreeMap<String, Unit>,
     pub accepts_token: bool,
+    /// Nothing whole is in pcsd's certificate and key: pcsd writes both without a sync at its first start, does not start again where
+    /// a power cut has left them empty, and makes them anew only where they are gone.
+    pub has_empty_pcsd_pair: bool,
     /// Why something could not be looked at.
     pub failures: Vec<String>,
 }
@@ -207,6 +212,9 @@ fn pcsd(wanted: &Wanted<'_>, found: &Found) -> State {
         return State::Refused(format!("{name}: systemd knows no pcsd: install pcs there"));
     }
     let mut actions = Vec::new();
+    if found.has_empty_pcsd_pair && !unit.is_active {
+        actions.push(typed(&["rm", "-f", PCSD_PAIR[0], PCSD_PAIR[1]]));
+    }
     if !(unit.is_active && unit.is_enabled) {
         actions.push(typed(&["systemctl", "enable", "--now", PCSD]));
     }

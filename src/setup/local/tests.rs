@@ -18,7 +18,7 @@ fn whole(description: &Description, token: bool) -> Found {
     }
     let unit = Unit { is_there: true, is_active: true, is_enabled: true };
     let units = [PCSD, COLLECTOR].map(|name| (name.to_owned(), unit)).into();
-    Found { files, has_image: true, units, accepts_token: true, failures: Vec::new() }
+    Found { files, has_image: true, units, accepts_token: true, ..Found::default() }
 }
 
 fn of(description: &Description, at: usize, change: impl FnOnce(&mut Wanted<'_>, &mut Facts, &mut Found)) -> Vec<Step> {
@@ -113,6 +113,19 @@ fn what_is_missing_is_done_with_the_words_that_are_shown() {
         let (found, typed) = left(*at, change);
         assert_eq!((found.as_str(), typed.iter().map(String::as_str).collect::<Vec<_>>().as_slice()), (*id, *actions));
     }
+}
+
+#[test]
+fn a_pcsd_whose_key_a_power_cut_has_emptied_makes_another() {
+    let remove = "rm -f /var/lib/pcsd/pcsd.crt /var/lib/pcsd/pcsd.key";
+    let (_, typed) = left(0, |_, _, found| {
+        found.has_empty_pcsd_pair = true;
+        found.units.get_mut(PCSD).unwrap().is_active = false;
+    });
+    assert_eq!(typed, [remove, "systemctl enable --now pcsd"]);
+    // One that runs has its pair, whatever is on the disk by now.
+    let running = of(&described(), 0, |_, _, found| found.has_empty_pcsd_pair = true);
+    assert!(running.iter().all(|step| step.state == State::Done), "{running:?}");
 }
 
 #[test]
