@@ -41,14 +41,15 @@ pub fn look(programs: &Programs, question: &Question) -> Found {
     }
     found.units = units(programs);
     found.accepts_token = !question.token.0.is_empty() && accepts(Path::new(ACCEPTED), question.token.0.as_bytes());
-    found.has_empty_pcsd_pair = PCSD_PAIR.iter().all(|path| is_empty_pem(Path::new(path)));
+    found.has_empty_pcsd_pair = has_nothing_whole(PCSD_PAIR.map(Path::new));
     found
 }
 
-/// Whether it is there, and nothing that PEM has comes to its end in it.
-fn is_empty_pem(path: &Path) -> bool {
+/// Whether all of them are there, and nothing that PEM has comes to its end in any of them.
+fn has_nothing_whole(paths: [&Path; 2]) -> bool {
     const END: &[u8] = b"-----END ";
-    wiped::read_at_most(path, FILE).is_ok_and(|content| !content.windows(END.len()).any(|part| part == END))
+    let is_empty = |content: &[u8]| !content.windows(END.len()).any(|part| part == END);
+    paths.iter().all(|path| wiped::read_at_most(path, FILE).is_ok_and(|content| is_empty(&content)))
 }
 
 fn file(path: &Path) -> std::io::Result<Option<FoundFile>> {
@@ -105,13 +106,18 @@ mod tests {
     #[test]
     fn what_a_power_cut_left_of_a_key_is_told_from_one() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("pcsd.key");
-        assert!(!is_empty_pem(&path), "pcsd makes what is not there");
+        let paths = [dir.path().join("pcsd.crt"), dir.path().join("pcsd.key")];
+        let pair = || has_nothing_whole([&paths[0], &paths[1]]);
         let key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+        std::fs::write(&paths[0], "").unwrap();
+        assert!(!pair(), "pcsd makes both where one is not there");
         for (content, is_empty) in [("", true), ("\0\0\0\0", true), (&key[..40], true), (key, false)] {
-            std::fs::write(&path, content).unwrap();
-            assert_eq!(is_empty_pem(&path), is_empty, "{content:?}");
+            std::fs::write(&paths[1], content).unwrap();
+            assert_eq!(pair(), is_empty, "{content:?}");
         }
+        std::fs::write(&paths[0], key).unwrap();
+        std::fs::write(&paths[1], "").unwrap();
+        assert!(!pair(), "somebody may have given pcsd a certificate");
     }
 
     #[test]
