@@ -24,7 +24,12 @@ const DIRECTORY: &str = "/etc/tandem";
 /// Does it. Else the program's own words, in a sentence that names what was typed.
 pub fn apply(programs: &Programs, action: &Action) -> Result<(), String> {
     match action {
-        Action::Command(words) => command(programs, words),
+        Action::Command(words) => {
+            command(programs, words)?;
+            // pcs, pcsd and podman rename and write without a sync. A step that is done is not looked at closely again, so none may be
+            // undone by a power cut: an empty key of Corosync's, say, that keeps it from its start.
+            command(programs, &["sync".to_owned()])
+        }
         Action::Write(file) => write(file),
     }
 }
@@ -36,19 +41,11 @@ fn command(programs: &Programs, words: &[String]) -> Result<(), String> {
         "pcs" => PCS,
         _ => OTHERS,
     };
-    run(programs, program, arguments, limit)?;
-    // pcs, pcsd and podman rename and write without a sync. A step that is done is not looked at closely again, so none may be undone
-    // by a power cut: an empty key of Corosync's, say, that keeps it from its start.
-    run(programs, "sync", &[], OTHERS)
-}
-
-fn run(programs: &Programs, program: &str, arguments: &[String], limit: Duration) -> Result<(), String> {
-    let line = || std::iter::once(program).chain(arguments.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
-    let output = programs.run(program, arguments, limit).map_err(|error| format!("'{}': {error}", line()))?;
+    let output = programs.run(program, arguments, limit).map_err(|error| format!("'{}': {error}", words.join(" ")))?;
     if output.code == 0 {
         return Ok(());
     }
-    Err(format!("'{}' failed ({}): {}", line(), output.code, said(&output.stdout, &output.stderr)))
+    Err(format!("'{}' failed ({}): {}", words.join(" "), output.code, said(&output.stdout, &output.stderr)))
 }
 
 /// What a program said, on one line. pcs has its errors on lines of their own.

@@ -48,8 +48,7 @@ pub fn look(programs: &Programs, question: &Question) -> Found {
 /// Whether all of them are there, and nothing that PEM has comes to its end in any of them.
 fn has_nothing_whole(paths: [&Path; 2]) -> bool {
     const END: &[u8] = b"-----END ";
-    let is_empty = |content: &[u8]| !content.windows(END.len()).any(|part| part == END);
-    paths.iter().all(|path| wiped::read_at_most(path, FILE).is_ok_and(|content| is_empty(&content)))
+    paths.iter().all(|path| wiped::read_at_most(path, FILE).is_ok_and(|content| !contains(&content, END)))
 }
 
 fn file(path: &Path) -> std::io::Result<Option<FoundFile>> {
@@ -84,8 +83,12 @@ fn units(programs: &Programs) -> BTreeMap<String, Unit> {
 fn accepts(path: &Path, token: &[u8]) -> bool {
     let Ok(text) = wiped::read_at_most(path, FILE) else { return false };
     let encoded = Zeroizing::new(STANDARD.encode(token));
-    let is_there = |text: &[u8]| text.windows(encoded.len()).any(|part| part == encoded.as_bytes());
-    !encoded.is_empty() && is_there(&text)
+    !encoded.is_empty() && contains(&text, encoded.as_bytes())
+}
+
+/// Whether `part`, which is not empty, is somewhere in `text`.
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|there| there == part)
 }
 
 #[cfg(test)]
