@@ -77,10 +77,10 @@ impl Rounds<'_> {
         let upkeep_exit = decide::after_failed_upkeep(&evidence);
         let may_fail = decide::may_fail(self.request, &evidence);
         let when_over = decide::out_of_time(self.request, &evidence, &plan);
+        self.tell(&evidence, &plan, done);
         if is_news {
             self.record(evidence, &plan, &performed);
         }
-        self.tell(&plan, done);
         if let Err(error) = performed {
             return match self.request {
                 Request::Monitor if self.progress.phase == Phase::Begin => {
@@ -187,10 +187,16 @@ impl Rounds<'_> {
     }
 
     /// What was changed by the first `done` effects of a plan, and whether it refuses, becomes an event.
-    fn tell(&self, plan: &Plan, done: usize) {
+    fn tell(&self, evidence: &Evidence, plan: &Plan, done: usize) {
         let Some(directory) = &self.context.events else { return };
+        let node = &self.context.me.name;
         for effect in plan.effects.iter().take(done) {
-            own::tell(directory, own::of_effect(&self.context.me.name, effect, &plan.because));
+            own::tell(directory, own::of_effect(node, effect, &plan.because));
+        }
+        // Who was alone has something to write down where there are two voters again: that it remembers it.
+        if done > 0 {
+            let was_sole = evidence.memory().and_then(|memory| memory.voter.as_ref()).is_some_and(|voter| voter.sole);
+            own::tell(directory, own::of_two_voters(node, evidence.own_etcd.known(), was_sole));
         }
         if plan.next == Next::Exit(Exit::Retriable) {
             self.tell_refusal(&plan.because);

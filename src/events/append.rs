@@ -36,6 +36,8 @@ pub enum Repeat<'a> {
     Never,
     /// Until one of these reasons was told of the same node, or so many milliseconds are over: what lasts is told once.
     Until { ends: &'a [&'a str], within: u64 },
+    /// Unless this reason was told of the same node since the cause was: only what began here is over here.
+    After(&'a str),
 }
 
 /// Adds `event`, unless its cause was told already; answers whether it did.
@@ -96,11 +98,19 @@ fn made(directory: &Path) -> io::Result<fs::Metadata> {
 }
 
 fn is_known(told: &[&Event], event: &Event, repeat: Repeat<'_>) -> bool {
-    let Repeat::Until { ends, within } = repeat else { return told.iter().any(|known| known.cause == event.cause) };
-    let is_recent = |known: &&Event| event.time.abs_diff(known.time) <= within;
-    let of_node = told.iter().rev().filter(|known| known.node == event.node).copied().take_while(is_recent);
-    let mut decisive = of_node.filter(|known| known.cause == event.cause || ends.contains(&known.reason.as_str()));
-    decisive.next().is_some_and(|known| known.cause == event.cause)
+    let of_node = told.iter().rev().filter(|known| known.node == event.node).copied();
+    let is_same = |known: &Event| known.cause == event.cause;
+    match repeat {
+        Repeat::Never => told.iter().any(|known| is_same(known)),
+        Repeat::Until { ends, within } => {
+            let mut recent = of_node.take_while(|known| event.time.abs_diff(known.time) <= within);
+            recent.find(|known| is_same(known) || ends.contains(&known.reason.as_str())).is_some_and(is_same)
+        }
+        Repeat::After(begin) => {
+            let mut all = of_node;
+            all.find(|known| is_same(known) || known.reason == begin).is_none_or(is_same)
+        }
+    }
 }
 
 /// The lock is a file's of its own, since the one with the events is replaced. Without it a line is written all the same: it may
@@ -185,6 +195,18 @@ mod tests {
         assert!(tell(refused("node1")));
         assert!(!tell(refused("node1")));
         assert!(tell(Event { time: 1_700_000_001_001, ..refused("node1") }), "after its time");
+    }
+
+    #[test]
+    fn what_is_over_is_told_where_it_began_and_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let tell = |node, reason, repeat| append(dir.path(), event(node, reason, reason), repeat).unwrap();
+        let is_over = |node| tell(node, reason::REDUNDANT, Repeat::After(reason::ALONE));
+        assert!(!is_over("node1"), "it never began");
+        assert!(tell("node1", reason::ALONE, Repeat::Never));
+        assert!(!is_over("node2"), "it began on another node");
+        assert!(is_over("node1"));
+        assert!(!is_over("node1"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::append::append_within;
 use super::{Event, Repeat, Type, reason};
 use crate::clock;
+use crate::decide::evidence::Etcd;
 use crate::decide::reason::{Refusal, Wait};
 use crate::decide::{Effect, Reason};
 
@@ -22,17 +23,12 @@ type Told = (Event, Repeat<'static>);
 
 /// What an effect that was performed on `node` tells.
 pub fn of_effect(node: &str, effect: &Effect, because: &Reason) -> Option<Told> {
-    let told = |kind, reason, message: String, ends| {
-        let event = Event::new(clock::wall_millis(), kind, reason, node, message, format!("{reason} {node}"));
-        (event, Repeat::Until { ends, within: ONE_CHANGE })
-    };
+    let told =
+        |kind, reason, message, ends| (state(node, kind, reason, message), Repeat::Until { ends, within: ONE_CHANGE });
     match effect {
         Effect::SetStandalone(Some(name)) => {
             let message = format!("the etcd of {name} is the only voter: {because}");
             Some(told(Type::Error, reason::ALONE, message, &[reason::REDUNDANT]))
-        }
-        Effect::SetStandalone(None) => {
-            Some(told(Type::Normal, reason::REDUNDANT, "etcd has two voters again".to_owned(), &[reason::ALONE]))
         }
         Effect::SetAlarm(Some(alarms)) => {
             let (mut event, repeat) = told(Type::Error, reason::ALARM, alarms.clone(), &[reason::ALARM_GONE]);
@@ -44,6 +40,25 @@ pub fn of_effect(node: &str, effect: &Effect, because: &Reason) -> Option<Told> 
         }
         _ => None,
     }
+}
+
+/// That there are two voters again, as `etcd` shows on `node`. It is told by the node that was alone, whose recipients heard of that:
+/// the other one may be the first to take it back in the CIB, and has nothing to tell. `was_sole` is what the node remembered of
+/// itself until then; who was alone before a reboot finds that among its events.
+pub fn of_two_voters(node: &str, etcd: Option<&Etcd>, was_sole: bool) -> Option<Told> {
+    etcd.filter(|etcd| etcd.is_voter_with_leader() && etcd.is_redundant())?;
+    let event = state(node, Type::Normal, reason::REDUNDANT, "etcd has two voters again".to_owned());
+    let repeat = if was_sole {
+        Repeat::Until { ends: &[reason::ALONE], within: ONE_CHANGE }
+    } else {
+        Repeat::After(reason::ALONE)
+    };
+    Some((event, repeat))
+}
+
+/// A state of the etcd of `node`, which is the same wherever it is found again.
+fn state(node: &str, kind: Type, reason: &str, message: String) -> Event {
+    Event::new(clock::wall_millis(), kind, reason, node, message, format!("{reason} {node}"))
 }
 
 /// What an action that failed on `node` tells, if it was refused.
@@ -72,6 +87,7 @@ pub fn tell(directory: &Path, told: Option<Told>) {
 mod tests {
     use super::super::read;
     use super::*;
+    use crate::decide::evidence::Member;
     use crate::decide::reason::Rule;
 
     const NODE: &str = "node1";
@@ -88,27 +104,67 @@ mod tests {
         read::all(directory).unwrap().into_iter().map(|event| event.reason).collect()
     }
 
+    /// An etcd that leads, with so many voters.
+    fn etcd(voters: u64) -> Etcd {
+        let member = |id: u64| Member { id, name: format!("node{id}"), peer_urls: Vec::new(), is_learner: false };
+        Etcd {
+            cluster_id: 7,
+            member_id: 1,
+            leader: Some(1),
+            term: 2,
+            index: 3,
+            is_learner: false,
+            members: (1..=voters).map(member).collect(),
+            db_bytes: 0,
+            alarms: Vec::new(),
+        }
+    }
+
     #[test]
     fn what_changes_is_told_once_and_again_after_it_was_over() {
         let dir = tempfile::tempdir().unwrap();
+        let of = |effect: &Effect| tell(dir.path(), of_effect(NODE, effect, &because()));
         let alone = Effect::SetStandalone(Some(NODE.to_owned()));
         let alarm = Effect::SetAlarm(Some("NOSPACE of node1".to_owned()));
-        for effect in [
-            &alone,
-            &alone,
-            &Effect::SetStandalone(None),
-            &alone,
-            &alarm,
-            &alarm,
-            &Effect::SetAlarm(None),
-            &alarm,
-            &Effect::ForgetPrimary,
-        ] {
-            tell(dir.path(), of_effect(NODE, effect, &because()));
+        of(&alone);
+        of(&alone);
+        tell(dir.path(), of_two_voters(NODE, Some(&etcd(2)), true));
+        for effect in [&alone, &alarm, &alarm, &Effect::SetAlarm(None), &alarm, &Effect::ForgetPrimary] {
+            of(effect);
         }
         let expected =
             [reason::ALONE, reason::REDUNDANT, reason::ALONE, reason::ALARM, reason::ALARM_GONE, reason::ALARM];
         assert_eq!(reasons(dir.path()), expected);
+    }
+
+    /// The other node found two voters first at an earlier loss, or finds them first now.
+    #[test]
+    fn two_voters_are_told_of_once_by_the_node_that_was_alone() {
+        let [survivor, returned] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        for _ in 0..2 {
+            tell(survivor.path(), of_effect(NODE, &Effect::SetStandalone(Some(NODE.to_owned())), &because()));
+            let find = |voters, was_sole| {
+                tell(survivor.path(), of_two_voters(NODE, Some(&etcd(voters)), was_sole));
+                tell(returned.path(), of_two_voters("node2", Some(&etcd(voters)), false));
+            };
+            find(1, true);
+            find(2, true);
+            find(2, true);
+            find(2, false);
+        }
+        assert_eq!(reasons(survivor.path()), [reason::ALONE, reason::REDUNDANT, reason::ALONE, reason::REDUNDANT]);
+        assert_eq!(reasons(returned.path()), [""; 0]);
+    }
+
+    #[test]
+    fn who_was_rebooted_while_it_was_alone_tells_of_two_voters_too_and_who_lacks_a_leader_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        tell(dir.path(), of_effect(NODE, &Effect::SetStandalone(Some(NODE.to_owned())), &because()));
+        tell(dir.path(), of_two_voters(NODE, Some(&Etcd { leader: None, ..etcd(2) }), false));
+        tell(dir.path(), of_two_voters(NODE, None, false));
+        assert_eq!(reasons(dir.path()), [reason::ALONE]);
+        tell(dir.path(), of_two_voters(NODE, Some(&etcd(2)), false));
+        assert_eq!(reasons(dir.path()), [reason::ALONE, reason::REDUNDANT]);
     }
 
     #[test]
@@ -119,7 +175,7 @@ mod tests {
         tell(dir.path(), blank());
         tell(dir.path(), of_refusal(NODE, "etcd", &refused(Refusal::HistoriesSplit)));
         tell(dir.path(), blank());
-        tell(dir.path(), of_effect(NODE, &Effect::SetStandalone(None), &because()));
+        tell(dir.path(), of_two_voters(NODE, Some(&etcd(2)), true));
         tell(dir.path(), blank());
         tell(dir.path(), of_refusal(NODE, "etcd", &because()));
         let expected = [reason::REFUSED, reason::HISTORIES_SPLIT, reason::REDUNDANT, reason::REFUSED];
