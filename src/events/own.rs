@@ -167,6 +167,14 @@ mod tests {
         assert_eq!(reasons(dir.path()), [reason::ALONE, reason::REDUNDANT]);
     }
 
+    /// More was told since than is looked at, as where a fencing is tried in vain for days.
+    #[test]
+    fn who_remembers_that_it_was_alone_needs_no_event_of_it() {
+        let dir = tempfile::tempdir().unwrap();
+        tell(dir.path(), of_two_voters(NODE, Some(&etcd(2)), true));
+        assert_eq!(reasons(dir.path()), [reason::REDUNDANT]);
+    }
+
     #[test]
     fn a_refusal_that_lasts_is_told_once_and_another_one_too() {
         let dir = tempfile::tempdir().unwrap();
