@@ -25,6 +25,9 @@ const LOOKS_LEFT: u32 = 2;
 
 /// Runs `request` to its answer.
 pub(super) fn run(context: &Context, request: Request) -> Answered {
+    if request == Request::Notify && !context.notify.as_ref().is_some_and(decide::is_heeded) {
+        return Code::Success.into();
+    }
     let mut rounds = Rounds {
         context,
         request,
@@ -291,7 +294,8 @@ fn answered(exit: Exit, why: impl FnOnce() -> String) -> Answered {
 #[expect(clippy::disallowed_methods, reason = "a child to look at")]
 mod tests {
     use super::*;
-    use crate::decide::evidence::Found;
+    use crate::command::stand_in;
+    use crate::decide::evidence::{Found, Moment, Notify, Operation};
     use crate::decide::reason::Refusal;
 
     fn context(state_dir: &std::path::Path) -> Context {
@@ -334,6 +338,25 @@ mod tests {
         assert_eq!([after(Request::Monitor, later()), after(Request::Notify, later())], [1, 2]);
         assert_eq!(after(Request::Notify, Reason::NothingToDo), 2);
         assert_eq!(after(Request::Monitor, Reason::Running(Health::SoleVoter)), 0);
+    }
+
+    /// Before the notification that follows fencing there are two of a promotable clone's that prove nothing.
+    #[test]
+    fn a_notification_from_which_nothing_follows_is_answered_without_a_look() {
+        let looks = |moment, operation| {
+            let dir = tempfile::tempdir().unwrap();
+            let asked = dir.path().join("asked");
+            let programs = stand_in(dir.path(), "cibadmin", &format!("touch {}", asked.display()));
+            let notify = Notify { moment, operation, ..Notify::default() };
+            let context = Context { programs, notify: Some(notify), ..context(dir.path()) };
+            assert_eq!(run(&context, Request::Notify).code, Code::Success);
+            asked.exists()
+        };
+        for operation in [Operation::Demote, Operation::Promote, Operation::None] {
+            assert!(!looks(Moment::Pre, operation) && !looks(Moment::Post, operation), "{operation:?}");
+        }
+        assert!(!looks(Moment::Pre, Operation::Stop));
+        assert!(looks(Moment::Post, Operation::Stop) && looks(Moment::Pre, Operation::Start));
     }
 
     /// On a machine where a look takes seconds, the answer would come after Pacemaker has ended the action.

@@ -42,6 +42,7 @@ mod tests;
 
 pub use evidence::Evidence;
 pub use fact::Fact;
+pub use notify::is_heeded;
 pub use plan::{DeadVote, Effect, Exit, Next, Notice, Phase, Plan, Progress, Request, RunMode, Via};
 pub use reason::Reason;
 

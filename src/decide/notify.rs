@@ -12,22 +12,34 @@ use super::standing::health;
 use super::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS, PATIENCE_WITH_A_JOINER_MS};
 use super::upkeep::kept;
 
+type Answer = fn(&Evidence, &Progress, &Notify) -> Plan;
+
+/// Whether anything may follow from it. What does not is answered without a look: on a slow machine one takes seconds, and before the
+/// notification that follows fencing Pacemaker sends two that prove nothing.
+pub fn is_heeded(notify: &Notify) -> bool {
+    answer_to(notify).is_some()
+}
+
 pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     let Some(notify) = &evidence.notify else { return nothing() };
     if progress.phase != Phase::Begin {
         return recover::decide(evidence, progress).map_or_else(nothing, as_notified);
     }
+    answer_to(notify).map_or_else(nothing, |answer| answer(evidence, progress, notify))
+}
+
+fn answer_to(notify: &Notify) -> Option<Answer> {
     match (notify.moment, notify.operation) {
-        (Moment::Pre, Operation::Start) => before_start(evidence, notify),
-        (Moment::Post, Operation::Start) => after_start(evidence, progress),
-        (Moment::Post, Operation::Stop) => after_stop(evidence, progress, notify),
+        (Moment::Pre, Operation::Start) => Some(before_start),
+        (Moment::Post, Operation::Start) => Some(after_start),
+        (Moment::Post, Operation::Stop) => Some(after_stop),
         // Pre-stop and pre-demote come before fencing, under a partition on both sides: they prove nothing.
-        _ => nothing(),
+        _ => None,
     }
 }
 
 /// The peer is about to start: it finds itself listed.
-fn before_start(evidence: &Evidence, notify: &Notify) -> Plan {
+fn before_start(evidence: &Evidence, _: &Progress, notify: &Notify) -> Plan {
     let listed = match &evidence.own_etcd {
         Fact::Known(etcd) if notify.start.contains(evidence.peer_name()) => {
             membership::list_returning_peer(evidence, etcd).or_else(|| {
@@ -41,7 +53,7 @@ fn before_start(evidence: &Evidence, notify: &Notify) -> Plan {
 }
 
 /// Somebody has started: a learner is watched until it votes, and the one who starts learns that it does.
-fn after_start(evidence: &Evidence, progress: &Progress) -> Plan {
+fn after_start(evidence: &Evidence, progress: &Progress, _: &Notify) -> Plan {
     let Fact::Known(etcd) = &evidence.own_etcd else { return nothing() };
     let patience_ms = slow::patience_ms(evidence, PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS);
     if etcd.leader.is_none() || evidence.elapsed_ms > patience_ms {
