@@ -16,11 +16,15 @@ pub(super) fn announce(evidence: &Evidence, because: Reason) -> Plan {
     }
     let Some(note) = announced_note(evidence) else { return evidence.refuse(note_unreadable(evidence)) };
     let mut effects: Vec<Effect> = forgotten_voter(evidence).into_iter().collect();
-    effects.extend([
-        Effect::WriteNote(note.clone()),
-        Effect::PublishLineage(note.lineage.clone()),
-        Effect::SetStandalone(Some(evidence.me.name.clone())),
-    ]);
+    effects.push(Effect::WriteNote(note.clone()));
+    // An earlier action may have said it and been over then: on a slow machine this one's time is short, too. The record comes behind
+    // it in any case, and nothing is done before the CIB has shown both together.
+    let cib = evidence.cib.known();
+    let (lineage, standalone) = (&note.lineage, Some(&evidence.me.name));
+    let told = cib.is_some_and(|cib| cib.lineage == *lineage);
+    effects.extend((!told).then(|| Effect::PublishLineage(lineage.clone())));
+    let named = cib.is_some_and(|cib| cib.standalone_node.as_ref() == standalone);
+    effects.extend((!named).then(|| Effect::SetStandalone(standalone.cloned())));
     let vote = vote::vote(evidence).ok();
     let nonce = (vote.is_some() || !evidence.container_may_run()).then_some(evidence.nonce);
     let record = announced_record(evidence, &note, nonce);

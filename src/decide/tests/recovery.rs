@@ -257,17 +257,44 @@ fn nothing_is_forced_before_the_last_word_comes_back_from_the_cib() {
 
 #[test]
 fn an_announcement_is_made_once_but_for_an_operators_word_which_counts_a_fork_of_its_own() {
-    let published = |evidence: &Evidence| {
+    let noted = |evidence: &Evidence| {
         let effects = first(Request::Monitor, evidence).effects;
         effects.into_iter().find_map(|effect| match effect {
-            Effect::PublishLineage(lineage) => Some(lineage),
+            Effect::WriteNote(note) => Some(note.lineage),
             _ => None,
         })
     };
     let proven = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory).announced();
-    assert_eq!(published(&proven), Some(forks(1, "node1")));
+    assert_eq!(noted(&proven), Some(forks(1, "node1")));
     let confirmed = Evidence { confirmation: Fact::Known(word(false)), ..proven };
-    assert_eq!(published(&confirmed), Some(forks(2, "node1")));
+    assert_eq!(noted(&confirmed), Some(forks(2, "node1")));
+}
+
+/// A tool of Pacemaker's takes seconds on a slow machine, and an action that was over before the record came back is one of many.
+#[test]
+fn of_an_announcement_only_the_record_is_published_again_where_the_cib_has_the_rest() {
+    let published = |evidence: &Evidence| {
+        let effects = first(Request::Monitor, evidence).effects;
+        let says = |effect: &&Effect| !matches!(effect, Effect::WriteNote(_));
+        effects
+            .iter()
+            .filter(says)
+            .map(|effect| match effect {
+                Effect::PublishLineage(_) => "lineage",
+                Effect::SetStandalone(Some(_)) => "standalone",
+                Effect::PublishRecord(_) => "record",
+                _ => "another",
+            })
+            .collect::<Vec<_>>()
+    };
+    let fenced = leaderless().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    assert_eq!(published(&fenced), ["lineage", "standalone", "record"]);
+    let announced = fenced.announced();
+    assert_eq!(published(&announced), ["record"]);
+    let unnamed = announced.clone().cib_with(|cib| cib.standalone_node = None);
+    assert_eq!(published(&unnamed), ["standalone", "record"]);
+    let untold = announced.cib_with(|cib| cib.lineage = forks(0, "node1"));
+    assert_eq!(published(&untold), ["lineage", "record"]);
 }
 
 #[test]
