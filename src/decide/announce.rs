@@ -1,6 +1,6 @@
 //! Before a node runs standalone it says so, for good: in its note, and in the CIB.
 
-use super::evidence::{BootMemory, Cib, DataDir, Evidence, Lineage, LogPosition, Note, PublishedState};
+use super::evidence::{BootMemory, DataDir, Evidence, Lineage, LogPosition, Note, PublishedState};
 use super::fact::Fact;
 use super::plan::{Effect, Phase, Plan, Progress};
 use super::proof::{is_confirmed, note_unreadable};
@@ -19,12 +19,12 @@ pub(super) fn announce(evidence: &Evidence, because: Reason) -> Plan {
     effects.push(Effect::WriteNote(note.clone()));
     // An earlier action may have said it and been over then: on a slow machine this one's time is short, too. The record comes behind
     // it in any case, and nothing is done before the CIB has shown both together.
-    let cib = evidence.cib.known();
-    let (lineage, standalone) = (&note.lineage, Some(&evidence.me.name));
-    let told = cib.is_some_and(|cib| cib.lineage == *lineage);
-    effects.extend((!told).then(|| Effect::PublishLineage(lineage.clone())));
-    let named = cib.is_some_and(|cib| cib.standalone_node.as_ref() == standalone);
-    effects.extend((!named).then(|| Effect::SetStandalone(standalone.cloned())));
+    if !is_told(evidence, &note.lineage) {
+        effects.push(Effect::PublishLineage(note.lineage.clone()));
+    }
+    if !is_named(evidence) {
+        effects.push(Effect::SetStandalone(Some(evidence.me.name.clone())));
+    }
     let vote = vote::vote(evidence).ok();
     let nonce = (vote.is_some() || !evidence.container_may_run()).then_some(evidence.nonce);
     let record = announced_record(evidence, &note, nonce);
@@ -72,11 +72,17 @@ pub(super) fn announced_record(evidence: &Evidence, note: &Note, nonce: Option<u
 }
 
 pub(super) fn announcement_is_seen(evidence: &Evidence) -> bool {
-    let is_ours = |cib: &Cib| {
-        let is_told = evidence.own_lineage().is_some_and(|own| own == cib.lineage);
-        cib.standalone_node.as_ref() == Some(&evidence.me.name) && is_told
-    };
-    evidence.cib.known().is_some_and(is_ours)
+    is_named(evidence) && evidence.own_lineage().is_some_and(|own| is_told(evidence, &own))
+}
+
+/// Whether the CIB has this lineage as ours.
+fn is_told(evidence: &Evidence, lineage: &Lineage) -> bool {
+    evidence.cib.known().is_some_and(|cib| cib.lineage == *lineage)
+}
+
+/// Whether the CIB names this node as the sole voter.
+fn is_named(evidence: &Evidence) -> bool {
+    evidence.cib.known().is_some_and(|cib| cib.standalone_node.as_ref() == Some(&evidence.me.name))
 }
 
 /// Whether it is seen, and with it the record of this nonce, which was published after it.
