@@ -87,7 +87,6 @@ pub fn tell(directory: &Path, told: Option<Told>) {
 mod tests {
     use super::super::read;
     use super::*;
-    use crate::decide::evidence::Member;
     use crate::decide::reason::Rule;
 
     const NODE: &str = "node1";
@@ -104,20 +103,8 @@ mod tests {
         read::all(directory).unwrap().into_iter().map(|event| event.reason).collect()
     }
 
-    /// An etcd that leads, with so many voters.
-    fn etcd(voters: u64) -> Etcd {
-        let member = |id: u64| Member { id, name: format!("node{id}"), peer_urls: Vec::new(), is_learner: false };
-        Etcd {
-            cluster_id: 7,
-            member_id: 1,
-            leader: Some(1),
-            term: 2,
-            index: 3,
-            is_learner: false,
-            members: (1..=voters).map(member).collect(),
-            db_bytes: 0,
-            alarms: Vec::new(),
-        }
+    fn etcd(voters: &[u64]) -> Etcd {
+        Etcd::of_test(1, Some(1), voters, &[])
     }
 
     #[test]
@@ -128,7 +115,7 @@ mod tests {
         let alarm = Effect::SetAlarm(Some("NOSPACE of node1".to_owned()));
         of(&alone);
         of(&alone);
-        tell(dir.path(), of_two_voters(NODE, Some(&etcd(2)), true));
+        tell(dir.path(), of_two_voters(NODE, Some(&etcd(&[1, 2])), true));
         for effect in [&alone, &alarm, &alarm, &Effect::SetAlarm(None), &alarm, &Effect::ForgetPrimary] {
             of(effect);
         }
@@ -143,14 +130,14 @@ mod tests {
         let [survivor, returned] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         for _ in 0..2 {
             tell(survivor.path(), of_effect(NODE, &Effect::SetStandalone(Some(NODE.to_owned())), &because()));
-            let find = |voters, was_sole| {
+            let find = |voters: &[u64], was_sole| {
                 tell(survivor.path(), of_two_voters(NODE, Some(&etcd(voters)), was_sole));
                 tell(returned.path(), of_two_voters("node2", Some(&etcd(voters)), false));
             };
-            find(1, true);
-            find(2, true);
-            find(2, true);
-            find(2, false);
+            find(&[1], true);
+            find(&[1, 2], true);
+            find(&[1, 2], true);
+            find(&[1, 2], false);
         }
         assert_eq!(reasons(survivor.path()), [reason::ALONE, reason::REDUNDANT, reason::ALONE, reason::REDUNDANT]);
         assert_eq!(reasons(returned.path()), [""; 0]);
@@ -160,10 +147,10 @@ mod tests {
     fn who_was_rebooted_while_it_was_alone_tells_of_two_voters_too_and_who_lacks_a_leader_does_not() {
         let dir = tempfile::tempdir().unwrap();
         tell(dir.path(), of_effect(NODE, &Effect::SetStandalone(Some(NODE.to_owned())), &because()));
-        tell(dir.path(), of_two_voters(NODE, Some(&Etcd { leader: None, ..etcd(2) }), false));
+        tell(dir.path(), of_two_voters(NODE, Some(&Etcd { leader: None, ..etcd(&[1, 2]) }), false));
         tell(dir.path(), of_two_voters(NODE, None, false));
         assert_eq!(reasons(dir.path()), [reason::ALONE]);
-        tell(dir.path(), of_two_voters(NODE, Some(&etcd(2)), false));
+        tell(dir.path(), of_two_voters(NODE, Some(&etcd(&[1, 2])), false));
         assert_eq!(reasons(dir.path()), [reason::ALONE, reason::REDUNDANT]);
     }
 
@@ -171,7 +158,7 @@ mod tests {
     #[test]
     fn who_remembers_that_it_was_alone_needs_no_event_of_it() {
         let dir = tempfile::tempdir().unwrap();
-        tell(dir.path(), of_two_voters(NODE, Some(&etcd(2)), true));
+        tell(dir.path(), of_two_voters(NODE, Some(&etcd(&[1, 2])), true));
         assert_eq!(reasons(dir.path()), [reason::REDUNDANT]);
     }
 
@@ -183,7 +170,7 @@ mod tests {
         tell(dir.path(), blank());
         tell(dir.path(), of_refusal(NODE, "etcd", &refused(Refusal::HistoriesSplit)));
         tell(dir.path(), blank());
-        tell(dir.path(), of_two_voters(NODE, Some(&etcd(2)), true));
+        tell(dir.path(), of_two_voters(NODE, Some(&etcd(&[1, 2])), true));
         tell(dir.path(), blank());
         tell(dir.path(), of_refusal(NODE, "etcd", &because()));
         let expected = [reason::REFUSED, reason::HISTORIES_SPLIT, reason::REDUNDANT, reason::REFUSED];

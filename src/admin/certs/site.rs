@@ -116,7 +116,6 @@ fn serves_again(here: &Here) -> Result<(), String> {
 mod tests {
     use super::*;
     use crate::command::stand_in;
-    use crate::decide::evidence::Member;
     use crate::resource::context::Context;
 
     const PARAMETERS: [(&str, &str); 4] = [
@@ -156,24 +155,7 @@ mod tests {
 
     /// A member list as an etcd answers it: its own number, the leader's, the voters' and the learners'.
     fn etcd(me: u64, leader: Option<u64>, voters: &[u64], learners: &[u64]) -> Etcd {
-        let member = |id: &u64, is_learner| Member {
-            id: *id,
-            name: format!("node{id}"),
-            peer_urls: vec![format!("https://192.0.2.{id}:2380")],
-            is_learner,
-        };
-        let members = voters.iter().map(|id| member(id, false)).chain(learners.iter().map(|id| member(id, true)));
-        Etcd {
-            cluster_id: 7,
-            member_id: me,
-            leader,
-            term: 2,
-            index: 100,
-            is_learner: learners.contains(&me),
-            members: members.collect(),
-            db_bytes: 0,
-            alarms: Vec::new(),
-        }
+        Etcd::of_test(me, leader, voters, learners)
     }
 
     /// One of two voters is no majority: nobody restarts where that would leave none, or throw a joining one back.

@@ -138,3 +138,28 @@ impl Etcd {
         LogPosition { term: self.term, index: self.index }
     }
 }
+
+#[cfg(test)]
+impl Etcd {
+    /// One with so many voters and learners, by their ids.
+    pub(crate) fn of_test(me: u64, leader: Option<u64>, voters: &[u64], learners: &[u64]) -> Self {
+        let member = |id: &u64, is_learner| Member {
+            id: *id,
+            name: format!("node{id}"),
+            peer_urls: vec![format!("https://node{id}:2380")],
+            is_learner,
+        };
+        let members = voters.iter().map(|id| member(id, false)).chain(learners.iter().map(|id| member(id, true)));
+        Self {
+            cluster_id: 7,
+            member_id: me,
+            leader,
+            term: 3,
+            index: 1000,
+            is_learner: learners.contains(&me),
+            members: members.collect(),
+            db_bytes: 0,
+            alarms: Vec::new(),
+        }
+    }
+}

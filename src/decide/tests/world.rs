@@ -126,25 +126,7 @@ pub(super) fn forks(forks: u64, by: &str) -> Lineage {
 }
 
 pub(super) fn etcd(me: u64, leader: Option<u64>, voters: &[u64], learners: &[u64]) -> Etcd {
-    let member = |id: &u64, is_learner| Member {
-        id: *id,
-        name: format!("node{id}"),
-        peer_urls: vec![format!("https://node{id}:2380")],
-        is_learner,
-    };
-    let mut members: Vec<Member> = voters.iter().map(|id| member(id, false)).collect();
-    members.extend(learners.iter().map(|id| member(id, true)));
-    Etcd {
-        cluster_id: CLUSTER,
-        member_id: me,
-        leader,
-        term: 3,
-        index: 1000,
-        is_learner: learners.contains(&me),
-        members,
-        db_bytes: 0,
-        alarms: Vec::new(),
-    }
+    Etcd { cluster_id: CLUSTER, ..Etcd::of_test(me, leader, voters, learners) }
 }
 
 pub(super) fn nodes(names: &[&str]) -> BTreeSet<String> {
