@@ -98,7 +98,7 @@ fn made(directory: &Path) -> io::Result<fs::Metadata> {
 }
 
 fn is_known(told: &[&Event], event: &Event, repeat: Repeat<'_>) -> bool {
-    let of_node = told.iter().rev().filter(|known| known.node == event.node).copied();
+    let mut of_node = told.iter().rev().filter(|known| known.node == event.node).copied();
     let is_same = |known: &Event| known.cause == event.cause;
     match repeat {
         Repeat::Never => told.iter().any(|known| is_same(known)),
@@ -106,10 +106,7 @@ fn is_known(told: &[&Event], event: &Event, repeat: Repeat<'_>) -> bool {
             let mut recent = of_node.take_while(|known| event.time.abs_diff(known.time) <= within);
             recent.find(|known| is_same(known) || ends.contains(&known.reason.as_str())).is_some_and(is_same)
         }
-        Repeat::After(begin) => {
-            let mut all = of_node;
-            all.find(|known| is_same(known) || known.reason == begin).is_none_or(is_same)
-        }
+        Repeat::After(begin) => of_node.find(|known| is_same(known) || known.reason == begin).is_none_or(is_same),
     }
 }
 
