@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::output::{complain, say};
+use crate::os::output::{complain, say};
 
 /// A program inside the binary.
 struct Applet {
@@ -99,7 +99,7 @@ fn list() -> u8 {
 }
 
 fn version() -> u8 {
-    u8::from(say(format!("tandem {}", crate::version::VERSION)).is_err())
+    u8::from(say(format!("tandem {}", crate::os::version::VERSION)).is_err())
 }
 
 fn unknown(base_name: &str, first: Option<&str>) -> u8 {

@@ -15,7 +15,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use zeroize::Zeroizing;
 
-use crate::clock::{self, Deadline};
+use crate::os::clock::{self, Deadline};
 use crate::pace::{Limit, Pace};
 
 /// Where a program may be found: the service's own `PATH` is not asked, so that nobody else's program can stand in.

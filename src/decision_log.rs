@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock;
 use crate::decide::{self, Evidence, Plan, Progress, Request};
+use crate::os::clock;
 
 /// Where the decisions of all resources are kept.
 pub const DIRECTORY: &str = "/var/lib/tandem";

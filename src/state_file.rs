@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::decide::fact::Fact;
-use crate::regular_file;
+use crate::os::regular_file;
 
 /// The durable note's name, beside etcd's `member` directory.
 const NOTE: &str = "tandem-note.json";
@@ -77,7 +77,7 @@ pub fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&aside)?;
     file.write_all(text)?;
     #[cfg(feature = "lab-faults")]
-    if crate::lab_faults::is_on(crate::lab_faults::SKIP_NOTE_SYNC) {
+    if crate::os::lab_faults::is_on(crate::os::lab_faults::SKIP_NOTE_SYNC) {
         return fs::rename(&aside, path);
     }
     file.sync_all()?;

@@ -7,10 +7,10 @@ use ring::digest;
 
 use super::Error;
 use super::{archive, drop_in, image};
-use crate::clock::Deadline;
 use crate::decide::plan::RunMode;
 use crate::etcd::config;
 use crate::openshift::manifest::are_alike;
+use crate::os::clock::Deadline;
 use crate::pace::Question;
 use crate::podman::{self, Inspected, process};
 use crate::resource::context::Context;

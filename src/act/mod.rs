@@ -83,7 +83,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::WriteNote(note) => {
             written(&state_file::note_path(context.data_dir()), note)?;
             #[cfg(feature = "lab-faults")]
-            crate::lab_faults::wait_after_writing(crate::lab_faults::WAIT_AFTER_NOTE);
+            crate::os::lab_faults::wait_after_writing(crate::os::lab_faults::WAIT_AFTER_NOTE);
             Ok(())
         }
         Effect::Remember(memory) => written(&context.memory_path, memory),
@@ -181,13 +181,13 @@ fn consume(path: &Path) -> Result<(), Error> {
 
 fn advance_commit(context: &Context) -> Result<(), Error> {
     #[cfg(feature = "lab-faults")]
-    if crate::lab_faults::is_on(crate::lab_faults::SKIP_ADVANCE_COMMIT) {
+    if crate::os::lab_faults::is_on(crate::os::lab_faults::SKIP_ADVANCE_COMMIT) {
         return Ok(());
     }
     let advanced = data_dir::advance_commit(context.data_dir())?;
     log::info!("commit index advanced from {} to {}", advanced.from, advanced.to);
     #[cfg(feature = "lab-faults")]
-    crate::lab_faults::wait_after_writing(crate::lab_faults::SKIP_WAL_SYNC);
+    crate::os::lab_faults::wait_after_writing(crate::os::lab_faults::SKIP_WAL_SYNC);
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::clock;
+use crate::os::clock;
 
 const PREFIX: &str = "snapshot-";
 const SUFFIX: &str = ".db";

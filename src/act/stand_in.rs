@@ -1,10 +1,10 @@
 //! Casts the vote of a member that is off, and says how long each step took.
 
 use super::Error;
-use crate::clock::Deadline;
 use crate::decide::plan::DeadVote;
 use crate::etcd::blocking;
 use crate::etcd::peer::{self, Wish};
+use crate::os::clock::Deadline;
 use crate::pace::Question;
 use crate::resource::context::Context;
 

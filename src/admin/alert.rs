@@ -7,10 +7,10 @@ use std::path::Path;
 use log::{LevelFilter, error};
 
 use crate::events::{self, alert};
-use crate::logging;
 use crate::ocf::alert as told;
 use crate::ocf::env::Env;
-use crate::output::complain;
+use crate::os::logging;
+use crate::os::output::complain;
 
 /// As Pacemaker calls it: everything is in the environment.
 pub(super) fn run(_: &[OsString]) -> u8 {

@@ -9,12 +9,12 @@ use serde::Serialize;
 use super::exit::{Exit, Failure};
 use super::node::must_be_root;
 use super::report::{Form, Report, show};
-use crate::clock;
 use crate::command::Programs;
 use crate::events::deliver::{self, Outcome, Places};
 use crate::events::read::{self, Follower};
 use crate::events::{self, Event, Repeat, Type, append, reason};
-use crate::output;
+use crate::os::clock;
+use crate::os::output;
 use crate::pacemaker;
 
 const HELP: &str = "\

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use crate::clock;
 use crate::data_dir::DataDir;
 use crate::decide::evidence::{
     BootMemory, Cib, Container, Etcd, Evidence, Leaderless, LogPosition, MemberId, Note, Pace, PeerAgent, PeerNode,
     PublishedState,
 };
 use crate::decide::fact::Fact;
+use crate::os::clock;
 
 /// The evidence as lines of text.
 pub(crate) fn text(evidence: &Evidence) -> String {

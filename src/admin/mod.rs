@@ -34,7 +34,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use self::exit::{Exit, Failure};
 use self::report::show;
-use crate::output::{self, complain};
+use crate::os::output::{self, complain};
 
 /// All of it, as it is parsed, as the man pages show it and as shells complete it.
 #[derive(Parser)]

@@ -6,10 +6,10 @@ use std::time::Duration;
 use clap::Args;
 
 use super::exit::Failure;
-use crate::clock::Deadline;
 use crate::command::Programs;
 use crate::decide::{Evidence, Fact, Request};
 use crate::observe;
+use crate::os::clock::Deadline;
 use crate::pace::Pace;
 use crate::pacemaker::resource::{self, Configured};
 use crate::resource::context::Context;

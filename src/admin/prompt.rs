@@ -11,7 +11,7 @@ use clap::Args;
 
 use super::exit::Failure;
 use super::report::Form;
-use crate::output;
+use crate::os::output;
 
 /// The answers that were given beforehand.
 #[derive(Args, Clone, Debug, Default)]

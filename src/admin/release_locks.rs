@@ -10,16 +10,16 @@ use serde::Serialize;
 
 use super::exit::Failure;
 use super::report::{Form, Report};
-use crate::clock::Deadline;
 use crate::etcd::blocking;
 use crate::etcd::client::{Credentials, Endpoint, Error};
 use crate::etcd::leases::{Lease, Mark, Own};
-use crate::logging;
 use crate::ocf::alert;
 use crate::ocf::env::Env;
 use crate::options::standard::Standard;
 use crate::options::value::OptionValue;
 use crate::options::{OptionKind, OptionRow};
+use crate::os::clock::Deadline;
+use crate::os::logging;
 
 const HELP: &str = "\
 Everything comes from the environment, as Pacemaker sets it for an alert: CRM_alert_kind=fencing, CRM_alert_rc=0,

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::exit::{Exit, Failure};
-use crate::output;
+use crate::os::output;
 
 /// The version of what `--json` prints. Keys are added without a new one; it changes where a key goes, or means something
 /// else.

@@ -145,11 +145,11 @@ mod tests {
         let programs = stand_in(dir.path(), "ssh", "cat; exit 3");
         let begin = |beat| Running::begin(&programs, "node2", &[], Zeroizing::new(b"content".to_vec()), beat, PATIENCE);
         let held = begin(Some(Duration::from_millis(50)));
-        crate::clock::sleep(Duration::from_millis(500));
+        crate::os::clock::sleep(Duration::from_millis(500));
         assert!(held.ended().is_none(), "its input has ended");
         held.wait(PATIENCE);
         let left = begin(None);
-        let until = crate::clock::Deadline::after(PATIENCE);
+        let until = crate::os::clock::Deadline::after(PATIENCE);
         let said = loop {
             match left.ended() {
                 Some(said) => break said.unwrap(),

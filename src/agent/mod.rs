@@ -14,12 +14,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::act;
-use crate::clock::Deadline;
 use crate::command::Programs;
 use crate::decide::Request;
 use crate::events;
 use crate::ocf::env::Env;
 use crate::ocf::exit::{Answered, Code};
+use crate::os::clock::Deadline;
 use crate::pace::Pace;
 use crate::podman;
 use crate::resource::actions;

@@ -8,10 +8,10 @@ use log::LevelFilter;
 use crate::command::Programs;
 use crate::decide::Request;
 use crate::decision_log;
-use crate::logging;
 use crate::ocf::env::Env;
 use crate::ocf::exit::{Answered, Code, print_reason};
-use crate::output::{complain, say};
+use crate::os::logging;
+use crate::os::output::{complain, say};
 
 const USAGE: &str = "usage: podman-etcd {start|stop|monitor|notify|promote|demote|reload-agent|validate-all|meta-data}";
 

@@ -4,15 +4,15 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::clock;
 use crate::command::Programs;
 use crate::data_dir;
 use crate::decide::Fact;
 use crate::etcd::config;
 use crate::ocf::env::Env;
+use crate::os::clock;
+use crate::os::proc;
 use crate::podman::turn::Turn;
 use crate::podman::{self, process};
-use crate::proc;
 use crate::resource::params;
 use crate::state_file;
 

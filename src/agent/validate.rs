@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::etcd::client::PEM_LIMIT;
 use crate::ocf::exit::Code;
-use crate::regular_file;
+use crate::os::regular_file;
 use crate::resource::context::Context;
 use crate::resource::params::Invalid;
 

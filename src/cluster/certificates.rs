@@ -7,8 +7,8 @@ use rustls_pki_types::pem::PemObject;
 
 use super::Certificate;
 use crate::etcd::client::PEM_LIMIT;
+use crate::os::regular_file;
 use crate::redfish::shown::end;
-use crate::regular_file;
 
 /// When the first of a PEM file's certificates ends; `None` where there is none in it, as in the file of a key.
 pub(super) fn of_file(path: &Path) -> Option<Certificate> {

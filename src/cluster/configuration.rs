@@ -11,9 +11,9 @@ use super::primitive::{self, Primitives};
 use super::{Configuration, fence_device};
 use crate::command::{Output, Programs};
 use crate::decide::Fact;
+use crate::os::regular_file;
 use crate::pacemaker::element::{child, children, pairs_of, text};
 use crate::pacemaker::exit_code::DISCONNECTED;
-use crate::regular_file;
 
 /// Where Pacemaker keeps it. The status section is not in there.
 pub(super) const ON_DISK: &str = "/var/lib/pacemaker/cib/cib.xml";

@@ -182,17 +182,17 @@ mod tests {
         std::fs::write(&pair, certificate.pem() + &key.serialize_pem()).unwrap();
         let credentials =
             Credentials { trusted_ca_file: pair.clone(), cert_file: pair.clone(), key_file: pair.clone() };
-        let silent = crate::test_port::listener();
+        let silent = crate::os::test_port::listener();
         let address = silent.local_addr().unwrap();
         let endpoint = context::endpoint(address.ip(), address.port());
         let place = Place { endpoint, credentials, quota_bytes: 0 };
         let limits = Limits { certificate: std::time::Duration::from_millis(300), ..Limits::default() };
-        let began = crate::clock::Deadline::after(limits.whole);
+        let began = crate::os::clock::Deadline::after(limits.whole);
         let answer = ask(&place, &limits);
         assert!(matches!(&answer, Fact::Unknown(why) if why.contains("gave no answer within")), "{answer:?}");
         assert!(began.elapsed() < limits.whole, "{:?}", began.elapsed());
         drop(silent);
-        crate::test_port::settles(&Fact::Absent, || ask(&place, &limits));
+        crate::os::test_port::settles(&Fact::Absent, || ask(&place, &limits));
     }
 
     #[test]

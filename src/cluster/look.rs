@@ -12,9 +12,9 @@ use super::error::MustBeRoot;
 use super::etcds::{self, Place};
 use super::limits::Limits;
 use super::{Cluster, Collected, Configuration, Etcd, Quorum, crm_mon, published, quorum};
-use crate::clock::{self, Deadline};
 use crate::command::Programs;
 use crate::decide::Fact;
+use crate::os::clock::{self, Deadline};
 
 /// How long the node's name is waited for once the CIB is there: Corosync says it in milliseconds, or hangs.
 const FOR_THE_NAME: Duration = Duration::from_millis(300);

@@ -10,11 +10,11 @@ use nix::sys::statvfs::statvfs;
 use super::etcds::{self, Here};
 use super::{Certificate, Cluster, Collected, Configuration, MovedAside, certificates, route, units};
 use crate::bmc_note::{self, BmcNote};
-use crate::clock;
 use crate::data_dir;
 use crate::decide::Fact;
+use crate::os::clock;
+use crate::os::regular_file;
 use crate::redfish::address::Address;
-use crate::regular_file;
 
 /// What the firmware calls this machine; the BMC of its fence device should say the same.
 const DMI_UUID: &str = "/sys/class/dmi/id/product_uuid";
@@ -37,7 +37,7 @@ fn collect(cluster: &Cluster) -> Collected {
     let (free_bytes, size_bytes) = here.as_ref().and_then(|here| room(&here.deployment.data_dir)).unzip();
     Collected {
         at: clock::wall_seconds(),
-        tandem: crate::version::VERSION.to_owned(),
+        tandem: crate::os::version::VERSION.to_owned(),
         pacemaker: cluster.pacemaker.known().map(|known| known.version.clone()),
         dmi_uuid: own_uuid(),
         free_bytes,
@@ -153,7 +153,7 @@ mod tests {
         fs::create_dir_all(dir.path().join("member-backup-0003-20260131T235959Z/snap")).unwrap();
         fs::create_dir_all(dir.path().join("member-history-0001-20260201T000000Z")).unwrap();
         let collected = collect(&cluster(dir.path(), &[("ip", "127.0.0.1:8443")]));
-        assert_eq!(collected.tandem, crate::version::VERSION);
+        assert_eq!(collected.tandem, crate::os::version::VERSION);
         assert!(collected.free_bytes <= collected.size_bytes && collected.size_bytes > Some(0));
         let file = dir.path().join("etcd.crt").display().to_string();
         assert_eq!(collected.certificates.iter().map(|one| &one.file).collect::<Vec<_>>(), [&file], "once");

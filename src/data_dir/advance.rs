@@ -166,7 +166,7 @@ fn append(file: &mut File, offset: u64, record: &[u8], overwrites: bool) -> io::
     file.seek(SeekFrom::Start(offset))?;
     file.write_all(record)?;
     #[cfg(feature = "lab-faults")]
-    if crate::lab_faults::is_on(crate::lab_faults::SKIP_WAL_SYNC) {
+    if crate::os::lab_faults::is_on(crate::os::lab_faults::SKIP_WAL_SYNC) {
         return Ok(());
     }
     file.sync_all()

@@ -10,7 +10,7 @@ use super::error::Error;
 use super::layout::{MEMBER, list};
 use super::lock;
 use super::{Backup, Room};
-use crate::clock;
+use crate::os::clock;
 
 /// Backups of `member` begin with this, and go on with when they were made.
 const BACKUP_PREFIX: &str = "member-backup-";

@@ -9,7 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::error::Error;
-use crate::regular_file;
+use crate::os::regular_file;
 
 /// bbolt's mark and format version in a meta page.
 const MAGIC: u32 = 0xED0C_DAED;

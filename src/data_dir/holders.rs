@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use super::error::Error;
 use super::layout::{MEMBER, list};
 use super::lock;
-use crate::{proc, terminate};
+use crate::os::{proc, terminate};
 
 const PAUSE: Duration = Duration::from_millis(50);
 

@@ -11,7 +11,7 @@ use super::database::{self, Applied, Members};
 use super::error::Error;
 use super::snapshot::SnapSource;
 use super::wal::Segment;
-use crate::regular_file;
+use crate::os::regular_file;
 
 /// How many files of each kind are opened as soon as they are listed, the newest of them. etcd keeps five of each; whoever
 /// told it to keep all must not run out of descriptors.

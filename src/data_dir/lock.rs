@@ -8,7 +8,7 @@ use nix::fcntl::{Flock, FlockArg};
 
 use super::error::Error;
 use super::layout::{MEMBER, list};
-use crate::{ofd_lock, regular_file};
+use crate::os::{ofd_lock, regular_file};
 
 /// The first file of the data dir that a process holds locked.
 ///
@@ -73,10 +73,10 @@ mod tests {
         assert!(matches!(open_locked(&path), Err(Error::Open { .. })));
         drop(file);
         // A program that another test starts just then has the file open, too, until its `exec`.
-        let patience = crate::clock::Deadline::after(std::time::Duration::from_secs(10));
+        let patience = crate::os::clock::Deadline::after(std::time::Duration::from_secs(10));
         while holder(dir.path()).unwrap().is_some() {
             assert!(!patience.has_passed(), "a lock that was given back is still there");
-            crate::clock::sleep(std::time::Duration::from_millis(5));
+            crate::os::clock::sleep(std::time::Duration::from_millis(5));
         }
     }
 }

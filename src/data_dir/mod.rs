@@ -30,7 +30,7 @@ pub use error::Error;
 pub use memory::MemoryDir;
 pub use written::last_written;
 
-use crate::clock;
+use crate::os::clock;
 use history::Reading;
 use layout::Layout;
 

@@ -13,7 +13,7 @@ use prost::bytes::Bytes;
 
 use super::error::Error;
 use super::proto::{WalRecord, record_type};
-use crate::regular_file;
+use crate::os::regular_file;
 
 /// Bytes of the length field in front of each record.
 const FRAME: u64 = 8;

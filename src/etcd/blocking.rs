@@ -16,9 +16,9 @@ use super::maintenance::{self, Hash};
 use super::member_lock::{self, Taken};
 use super::members::{self, Heard};
 use super::status::{self, Patience, Status};
-use crate::clock::Deadline;
 use crate::decide::evidence::MemberId;
 use crate::decide::fact::Fact;
+use crate::os::clock::Deadline;
 
 /// As [`client::observe`].
 pub fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Answer {
@@ -237,7 +237,7 @@ mod tests {
 
     /// Nothing listens there any more.
     fn closed() -> Endpoint {
-        let address = crate::test_port::listener().local_addr().unwrap().to_string();
+        let address = crate::os::test_port::listener().local_addr().unwrap().to_string();
         Endpoint { url: format!("https://{address}"), address }
     }
 

@@ -19,7 +19,7 @@ use super::common_name;
 use crate::decide::evidence::{Etcd, Member, MemberId, NoPermission};
 use crate::decide::fact::Fact;
 use crate::decide::reason;
-use crate::wiped;
+use crate::os::wiped;
 
 /// The certificates that an etcd is asked with.
 #[derive(Clone, Debug, PartialEq, Eq)]

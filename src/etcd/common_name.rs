@@ -5,7 +5,7 @@ use std::path::Path;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 
-use crate::regular_file;
+use crate::os::regular_file;
 
 /// No file of certificates is larger.
 const LIMIT: u64 = 1 << 20;

@@ -7,8 +7,8 @@ use etcd_client::{Client, GetOptions, SortTarget};
 use tokio::time;
 
 use super::client::{self, Credentials, Endpoint, Error};
-use crate::clock::Deadline;
 use crate::decide::evidence::MemberId;
+use crate::os::clock::Deadline;
 
 /// What the keys of the lock begin with that keeps two changes of the members apart; the value names its holder.
 pub const LOCK: &str = "tandem/member-change/";

@@ -12,7 +12,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
 use super::client::{self, Credentials, Endpoint, Error, read_pem};
 use super::pem;
-use crate::clock::Deadline;
+use crate::os::clock::Deadline;
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,7 +176,7 @@ mod tests {
     fn nobody_silence_and_a_missing_file_are_told_apart() {
         let dir = tempfile::tempdir().unwrap();
         let credentials = credentials(dir.path());
-        let silent = crate::test_port::listener();
+        let silent = crate::os::test_port::listener();
         let endpoint = at(&silent);
         let ask = || certificate(&endpoint, &credentials, PATIENCE, Duration::from_millis(200));
         let silence = ask();
@@ -185,6 +185,6 @@ mod tests {
         let failure = ask();
         assert!(matches!(&failure, Shown::Failure(why) if why.contains("etcd.crt")), "{failure:?}");
         drop(silent);
-        crate::test_port::settles(&Shown::Nobody, ask);
+        crate::os::test_port::settles(&Shown::Nobody, ask);
     }
 }

@@ -2,9 +2,9 @@
 //! user. It writes one line and ends; whom it is brought to is the collector's part.
 
 use super::{Event, Repeat, Type, append, cut, reason};
-use crate::clock;
 use crate::ocf::alert::{Alert, Kind, Operation};
 use crate::options::yes_no;
+use crate::os::clock;
 
 /// The event of an alert; none where nothing happened that anybody wants to be told.
 pub fn event(alert: &Alert) -> Option<Event> {

@@ -11,8 +11,8 @@ use nix::libc;
 use super::files::{older, path};
 use super::read;
 use super::{Event, KEPT};
-use crate::clock::Deadline;
-use crate::ofd_lock;
+use crate::os::clock::Deadline;
+use crate::os::ofd_lock;
 
 /// How long a writer waits for the others. Each holds the lock for less than a millisecond.
 const PATIENCE: Duration = Duration::from_millis(700);

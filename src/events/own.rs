@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::append::append_within;
 use super::{Event, Repeat, Type, reason};
-use crate::clock;
 use crate::decide::evidence::Etcd;
 use crate::decide::reason::{Refusal, Wait};
 use crate::decide::{Effect, Reason};
+use crate::os::clock;
 
 /// How long an action waits for others who write an event: it has better things to do.
 const PATIENCE: Duration = Duration::from_millis(100);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::Event;
 use super::files::{older, path};
-use crate::regular_file;
+use crate::os::regular_file;
 
 /// How much of a file is read: more than it ever holds.
 const LIMIT: u64 = 64 * 1024 * 1024;

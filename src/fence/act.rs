@@ -6,7 +6,7 @@ use super::config::{Action, Config, Method, Timing};
 use super::limits;
 use super::outage::Outage;
 use super::plan::{self, Event, Goal, Limits, Moment, Plan, Reached, Step};
-use crate::clock::{self, Deadline};
+use crate::os::clock::{self, Deadline};
 use crate::redfish::bmc::{Bmc, Target};
 use crate::redfish::discovery::Pointer;
 use crate::redfish::failure::{Failure, FailureKind};

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use self::reader::Reader;
 use super::input::Given;
+use crate::os::secret::Secret;
 use crate::redfish::address::Address;
 use crate::redfish::discovery::Pointer;
-use crate::redfish::secret::Secret;
 use crate::redfish::service::LoginMethod;
 use crate::redfish::tls::Fingerprint;
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::config::{Action, Config, Environment};
 use super::{Error, LoggedIn, input};
 use crate::bmc_note::BmcNote;
-use crate::clock;
-use crate::redfish::secret::Secret;
+use crate::os::clock;
+use crate::os::secret::Secret;
 
 /// A BMC that needs longer for a look is too slow for the fencer, whatever its options say.
 const LONGEST: Duration = Duration::from_secs(20);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::password_file::Identity;
-use crate::clock;
+use crate::os::clock;
 use crate::redfish::address::Address;
 use crate::redfish::service::{Tried, Way};
 use crate::state_file;

@@ -12,13 +12,13 @@ use super::Error;
 use super::act::Seen;
 use super::config::{Action, Config};
 use crate::bmc_note::{self, BmcNote};
-use crate::clock;
+use crate::os::clock;
+use crate::os::regular_file;
 use crate::redfish::bmc::Bmc;
 use crate::redfish::discovery::Pointer;
 use crate::redfish::quirks::PowerWord;
 use crate::redfish::resource::{Power, System};
 use crate::redfish::select::{self, Wanted};
-use crate::regular_file;
 
 /// A directory that does not answer is left to itself after this time.
 const PATIENCE: Duration = Duration::from_millis(200);

@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Event, Moment};
-use crate::clock;
+use crate::os::clock;
 use crate::redfish::address::Address;
 use crate::redfish::failure::{Failure, FailureKind};
 use crate::state_file;

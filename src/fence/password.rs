@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::config::PasswordSource;
 use super::password_file::{self, Identity, LIMIT as FILE_LIMIT};
 use crate::command::Programs;
-use crate::redfish::secret::Secret;
-use crate::wiped;
+use crate::os::secret::Secret;
+use crate::os::wiped;
 
 /// A password program that talks to a vault needs some time; one that hangs must not take the whole action.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(10);

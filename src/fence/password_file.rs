@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Deadline;
-use crate::ofd_lock;
-use crate::redfish::secret::Secret;
-use crate::{regular_file, wiped};
+use crate::os::clock::Deadline;
+use crate::os::ofd_lock;
+use crate::os::secret::Secret;
+use crate::os::{regular_file, wiped};
 
 /// Lines beyond this are no passwords.
 pub const LINES: usize = 2;

@@ -20,10 +20,10 @@ use super::metadata;
 use super::note;
 use super::options::{Opt, truth};
 use crate::bmc_note;
-use crate::clock;
-use crate::logging;
+use crate::os::clock;
+use crate::os::logging;
+use crate::os::wiped;
 use crate::redfish::session::SessionHandle;
-use crate::wiped;
 
 const FAILED: u8 = 1;
 /// The fencer writes all options at once and closes; what takes longer than this never ends.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::examine::{self, Examined};
 use super::login_memory::Remembered;
 use super::password_file::PasswordFile;
-use crate::clock;
+use crate::os::clock;
 
 /// A BMC that accepted the first line may accept the second a moment later; its accounts count every login.
 const AFTER_THE_FIRST: Duration = Duration::from_secs(60);

@@ -6,10 +6,10 @@ use crate::decide::fact::Fact;
 use crate::etcd::{blocking, config};
 use crate::failed_starts;
 use crate::openshift::{machine, revision};
+use crate::os::proc;
 use crate::pace::Question;
 use crate::podman;
 use crate::podman::process;
-use crate::proc;
 use crate::resource::context::Context;
 
 /// What etcd listens on besides, on OpenShift: HTTP for clients, and metrics.

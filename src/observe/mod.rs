@@ -6,13 +6,13 @@ mod local;
 
 use std::time::Duration;
 
-use crate::clock::{self, Deadline};
 use crate::data_dir;
 use crate::decide::evidence::{BootMemory, Cib, DataDir, Etcd, Evidence, Pace, Room, RunningVoter};
 use crate::decide::fact::Fact;
 use crate::decide::timing::LAUNCH_NEEDS_MS;
 use crate::etcd::blocking;
 use crate::etcd::client::{Answer, Endpoint};
+use crate::os::clock::{self, Deadline};
 use crate::pace::Question;
 use crate::pacemaker::{cib, erased};
 use crate::podman::process;

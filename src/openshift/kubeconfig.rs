@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use crate::wiped;
+use crate::os::wiped;
 
 /// Many times what a kubeconfig, a certificate or a key is.
 const SIZE_LIMIT: u64 = 4 * 1024 * 1024;

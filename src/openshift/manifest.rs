@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::etcd::settings::{self, Setting};
-use crate::regular_file;
+use crate::os::regular_file;
 
 /// Where the container finds the certificates, and where they are on the node.
 pub const CERTS_INSIDE: &str = "/etc/kubernetes/static-pod-certs";

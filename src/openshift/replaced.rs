@@ -14,7 +14,8 @@ use super::bare_metal::{HOSTS, is_of};
 use super::kubeconfig::Access;
 use super::machine::{BODY_LIMIT, authorised, connect};
 use super::tnf::{JOBS, SECRETS};
-use crate::{state_file, wiped};
+use crate::os::wiped;
+use crate::state_file;
 
 /// An API server whose etcd was alone a moment ago takes its time.
 pub const PATIENCE: Duration = Duration::from_secs(10);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::regular_file;
+use crate::os::regular_file;
 
 const FILE: &str = "revision.json";
 /// The share of the last known revision by which a forced new cluster raises its own, in percent, and what is used

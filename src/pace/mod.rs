@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Deadline;
 use crate::decide::Fact;
+use crate::os::clock::Deadline;
 use crate::state_file;
 use outcomes::{Outcome, Outcomes};
 

@@ -131,7 +131,7 @@ fn what_is_asked_is_measured() {
         let _ = pace.within(
             limit,
             |_| {
-                crate::clock::sleep(seconds(takes));
+                crate::os::clock::sleep(seconds(takes));
                 answer
             },
             |error| *error,

@@ -1,10 +1,10 @@
 //! What the agent writes to the CIB. Names that other programs read are the ones that they know.
 
 use super::{Error, run};
-use crate::clock;
 use crate::command::Programs;
 use crate::decide::evidence::{Identity, Lineage, PublishedState, Redundancy};
 use crate::decide::plan::Notice;
+use crate::os::clock;
 
 /// A node's record of its data: transient, so that Pacemaker takes it back when the node leaves the membership.
 pub const RECORD: &str = "etcd_record";

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use super::element::nvpairs;
 use super::{Error, run};
 use crate::command::Programs;
-use crate::regular_file;
+use crate::os::regular_file;
 
 /// Where `cibsecret` keeps what the CIB only points to, and what stands in the CIB then.
 const SECRETS: &str = "/var/lib/pacemaker/lrm/cib-secrets";

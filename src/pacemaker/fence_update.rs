@@ -13,8 +13,8 @@ use zeroize::Zeroizing;
 
 use super::attributes::FENCING_UPDATED;
 use super::{Error, run};
-use crate::clock;
 use crate::command::Programs;
+use crate::os::clock;
 use crate::pace::Question;
 use crate::xml::escape;
 

@@ -12,7 +12,7 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::{Error, Result};
 
-use crate::hexadecimal::hexadecimal;
+use crate::os::hexadecimal::hexadecimal;
 
 /// Characters in a line of PEM.
 const LINE: usize = 64;

@@ -14,7 +14,8 @@ use super::{
     Authority, CA_CERT, CA_KEY, CLIENT_CERT, CLIENT_KEY, Certificate, ETCD_CERT, ETCD_KEY, NEXT_CERT, NEXT_KEY,
     Result as Made, authority, read_all,
 };
-use crate::{ofd_lock, state_file, wiped};
+use crate::os::{ofd_lock, wiped};
+use crate::state_file;
 
 /// Only the owner reads and writes.
 const MODE: u32 = 0o600;

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::clock::Deadline;
 use crate::command::{self, Output, Programs};
+use crate::os::clock::Deadline;
 use crate::pace::{Limit, Question};
 use turn::Turn;
 

@@ -12,9 +12,9 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::decide::Fact;
-use crate::proc;
+use crate::os::proc;
+use crate::os::terminate;
 use crate::state_file;
-use crate::terminate;
 
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -160,7 +160,7 @@ mod tests {
         let mut child = std::process::Command::new("sh").arg("-c").arg(script).spawn().unwrap();
         let process = Process::of(i32::try_from(child.id()).unwrap()).unwrap();
         // Until the shell has taken the script in.
-        crate::clock::sleep(Duration::from_millis(300));
+        crate::os::clock::sleep(Duration::from_millis(300));
         (process, std::thread::spawn(move || child.wait().unwrap()))
     }
 

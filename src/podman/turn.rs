@@ -16,9 +16,9 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::clock::Deadline;
 use crate::decide::Fact;
-use crate::{ofd_lock, proc, regular_file};
+use crate::os::clock::Deadline;
+use crate::os::{ofd_lock, proc, regular_file};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long what was killed may take to be gone.

@@ -9,8 +9,8 @@ use super::discovery;
 use super::failure::{Failure, FailureKind};
 use super::request::{Credentials, Request};
 use super::resource::{self, ETAG, Page};
-use super::secret::Secret;
 use super::service::Service;
+use crate::os::secret::Secret;
 
 /// So many accounts are read; BMCs have sixteen places or fewer.
 const ACCOUNTS: usize = 16;

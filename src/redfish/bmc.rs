@@ -13,11 +13,11 @@ use super::quirks::{self, ResetGoal};
 use super::reply::Answer;
 use super::request::{Credentials, Request};
 use super::resource::{self, System};
-use super::secret::Secret;
 use super::select::{self, Candidate};
 use super::service::{Login, Service, Tried};
 use super::session::OnSession;
 use super::task;
+use crate::os::secret::Secret;
 
 /// So many chassis of a system are asked.
 const CHASSIS: usize = 4;

@@ -18,11 +18,11 @@ use super::quirks::{HABITS, Habit};
 use super::reply::{self, Answer, Reply};
 use super::request::{Credentials, Request};
 use super::resource::ETAG;
-use super::secret::Scrubber;
 use super::shown::{self, Certificate};
 use super::tls::{self, Shown, Trust};
 use super::transport::{Connections, OneHost, TlsConnector};
-use crate::clock::{self, Deadline};
+use crate::os::clock::{self, Deadline};
+use crate::os::secret::Scrubber;
 
 /// Redirects that are followed for one request.
 const HOPS: usize = 3;

@@ -2,8 +2,8 @@
 
 use super::failure::{Failure, FailureKind};
 use super::limits::{BODY_LIMIT, HEADER_LIMIT, WORDS};
-use super::secret::Scrubber;
 use super::tls::{self, Shown};
+use crate::os::secret::Scrubber;
 
 /// What kept a request from having any answer, in one sentence; `made` connections there were until then.
 pub fn transport(what: &str, error: &ureq::Error, made: usize, shown: &Shown, scrubber: &Scrubber) -> Failure {

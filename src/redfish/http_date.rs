@@ -2,7 +2,7 @@
 
 use time::{Date, PrimitiveDateTime, Time};
 
-use crate::clock::month;
+use crate::os::clock::month;
 
 /// Seconds since 1970 of `Sun, 06 Nov 1994 08:49:37 GMT`; nothing for the two older forms, which no service sends any more.
 pub(super) fn seconds(text: &str) -> Option<i64> {

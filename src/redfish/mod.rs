@@ -20,7 +20,6 @@ pub mod quirks;
 pub mod reply;
 pub mod request;
 pub mod resource;
-pub mod secret;
 pub mod select;
 pub mod service;
 pub mod session;

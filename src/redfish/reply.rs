@@ -12,7 +12,7 @@ use super::failure::FailureKind;
 use super::http_date;
 use super::limits::BODY_LIMIT;
 use super::resource::type_of;
-use super::secret::Secret;
+use crate::os::secret::Secret;
 
 /// The longest that a service may make us wait by `Retry-After`.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -7,7 +7,7 @@ use ureq::http::{self, HeaderValue};
 use zeroize::Zeroizing;
 
 use super::address::Location;
-use super::secret::Secret;
+use crate::os::secret::Secret;
 
 /// The method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use super::failure::{Failure, FailureKind};
 use super::reply::Answer;
 use super::request::{Credentials, Request};
 use super::resource;
-use super::secret::Secret;
 use super::session::{OnSession, SessionGuard};
+use crate::os::secret::Secret;
 
 /// How to log in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

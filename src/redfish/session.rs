@@ -10,7 +10,7 @@ use super::client::Client;
 use super::failure::{Failure, FailureKind};
 use super::reply::{self, Answer};
 use super::request::{Credentials, Request};
-use super::secret::Secret;
+use crate::os::secret::Secret;
 
 /// An open session.
 #[derive(Clone, Debug)]

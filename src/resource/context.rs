@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::deployment::{Deployment, Manifests};
 use super::params::{Invalid, NodeIp, Params};
-use crate::clock::Deadline;
 use crate::command::Programs;
 use crate::decide::evidence::{NodeAddress, Notify};
 use crate::etcd::client::{self, Credentials, Endpoint};
@@ -15,10 +14,11 @@ use crate::etcd::peer::Place;
 use crate::etcd::version::Version;
 use crate::ocf::env::Env;
 use crate::openshift::revision;
+use crate::os::clock::Deadline;
+use crate::os::proc;
 use crate::pace::Question;
 use crate::pacemaker;
 use crate::podman::turn::Turn;
-use crate::proc;
 use crate::state_file;
 
 /// A question to an etcd, with the time that it has.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::regular_file;
+use crate::os::regular_file;
 
 pub const PATH: &str = "/etc/corosync/corosync.conf";
 /// No configuration is larger.

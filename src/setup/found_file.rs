@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::hexadecimal::hexadecimal;
+use crate::os::hexadecimal::hexadecimal;
 
 /// Files by their paths.
 pub type Files = BTreeMap<PathBuf, FoundFile>;

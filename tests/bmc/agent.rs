@@ -197,7 +197,7 @@ pub fn finish(mut child: Child) -> Output {
             child.wait().unwrap();
             panic!("the agent did not end within {BOUND:?}");
         }
-        tandem::clock::sleep(Duration::from_millis(2));
+        tandem::os::clock::sleep(Duration::from_millis(2));
     };
     let took = began.elapsed();
     Output {

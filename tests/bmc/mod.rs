@@ -266,7 +266,7 @@ pub fn at_once<Row: Send>(rows: impl IntoIterator<Item = Row>, check: impl Fn(Ro
 }
 
 fn wait_for(stop: &AtomicBool, time: Duration) {
-    let deadline = tandem::clock::Deadline::after(time);
+    let deadline = tandem::os::clock::Deadline::after(time);
     while !stop.load(Ordering::Relaxed) && !deadline.has_passed() {
         deadline.sleep(Duration::from_millis(10));
     }

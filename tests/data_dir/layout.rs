@@ -172,10 +172,10 @@ fn a_lock_on_wal_or_database_means_open() {
 
 /// Nobody holds a lock any more. A program that another test starts just then has the file open, too, until its `exec`.
 pub(crate) fn assert_free(dir: &Dir) {
-    let deadline = tandem::clock::Deadline::after(std::time::Duration::from_secs(10));
+    let deadline = tandem::os::clock::Deadline::after(std::time::Duration::from_secs(10));
     while data_dir::is_open(dir.path()).unwrap() {
         assert!(!deadline.has_passed(), "a lock that was given back is still there");
-        tandem::clock::sleep(std::time::Duration::from_millis(5));
+        tandem::os::clock::sleep(std::time::Duration::from_millis(5));
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use etcd_client::{Client, ConnectOptions, Error, GetOptions, Member, MemberAddOptions, StatusResponse};
-use tandem::clock;
+use tandem::os::clock;
 
 use crate::copy::copy_dir;
 

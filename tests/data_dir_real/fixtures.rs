@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tandem::clock;
 use tandem::data_dir::{self, DataDir};
+use tandem::os::clock;
 
 use crate::etcd::{Asker, Etcd, Place, Version};
 use crate::reading::{alone, with_departed, with_learner};

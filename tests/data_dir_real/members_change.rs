@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tandem::clock;
+use tandem::os::clock;
 
 use crate::etcd::{self, Etcd, Place, Version, until};
 use crate::members::{cluster, name, tandem, urls};

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tandem::clock;
 use tandem::data_dir::{self, DataDir};
+use tandem::os::clock;
 
 use crate::etcd::{Asker, Etcd, Place, Version, until};
 use crate::{each_version, present};

@@ -7,9 +7,9 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use tandem::clock;
 use tandem::etcd::settings::{self, Setting};
 use tandem::etcd::version::Version as Release;
+use tandem::os::clock;
 
 use crate::etcd::{Place, Version, versions};
 use crate::scratch;

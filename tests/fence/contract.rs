@@ -287,7 +287,7 @@ fn an_agent_that_is_killed_leaves_nothing_that_hinders_the_next() {
     let server = Server::start();
     server.world().system().when_off = vec![(Duration::from_secs(2), "Off")];
     let mut child = Call::new(&server, "off").start();
-    tandem::clock::sleep(Duration::from_millis(600));
+    tandem::os::clock::sleep(Duration::from_millis(600));
     child.kill().unwrap();
     child.wait().unwrap();
     let output = Call::new(&server, "off").run();

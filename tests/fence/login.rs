@@ -67,7 +67,7 @@ fn a_session_is_deleted_when_a_signal_ends_us() {
         let world = accessible_by(Access::Session).with(Fault::always("POST", "Reset", Misbehaviour::Ignored));
         let server = Server::with_world(world);
         let child = Call::new(&server, "off").start();
-        let patience = tandem::clock::Deadline::after(Duration::from_secs(5));
+        let patience = tandem::os::clock::Deadline::after(Duration::from_secs(5));
         while server.posted().is_empty() && !patience.has_passed() {
             patience.sleep(Duration::from_millis(10));
         }
@@ -350,7 +350,7 @@ fn no_core_file_holds_the_password() {
             .spawn()
             .unwrap();
         child.stdin.take().unwrap().write_all(&call.input()).unwrap();
-        tandem::clock::sleep(Duration::from_millis(700));
+        tandem::os::clock::sleep(Duration::from_millis(700));
         let pid = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGQUIT).unwrap();
         let status = child.wait().unwrap();

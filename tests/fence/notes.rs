@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use tandem::bmc_note::{self, BmcNote};
-use tandem::clock;
 use tandem::fence::config::{Action, Config, Environment};
 use tandem::fence::{self, Run, input, note};
+use tandem::os::clock;
 
 use crate::bmc::agent::Call;
 use crate::bmc::model::Access;

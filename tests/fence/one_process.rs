@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use nix::sys::signal::SigSet;
 use tandem::agent;
-use tandem::clock::Deadline;
 use tandem::command::Programs;
 use tandem::decide::Request;
 use tandem::fence::act::Ending;
@@ -19,6 +18,7 @@ use tandem::fence::config::{Action, Config, Environment};
 use tandem::fence::{self, Error, input};
 use tandem::ocf::env::Env;
 use tandem::ocf::exit::{Answered, Code};
+use tandem::os::clock::Deadline;
 use tandem::redfish::session::SessionHandle;
 
 use crate::bmc::agent::Call;

@@ -276,7 +276,7 @@ fn not_in_this_state_is_checked_against_the_state() {
         server.world().system().power = json!("PoweringOff");
         let waiting = std::thread::scope(|scope| {
             let call = scope.spawn(|| Call::new(&server, "off").run());
-            tandem::clock::sleep(MS(500));
+            tandem::os::clock::sleep(MS(500));
             server.world().system().power = json!("Off");
             call.join().unwrap()
         });

@@ -25,7 +25,7 @@ fn on_waits_for_a_shutdown_to_end() {
     let server = Server::with_world(world(|system| system.power = json!("PoweringOff")));
     let output = std::thread::scope(|scope| {
         let call = scope.spawn(|| Call::new(&server, "on").run());
-        tandem::clock::sleep(MS(1500));
+        tandem::os::clock::sleep(MS(1500));
         assert_eq!(server.posted().len(), 0, "not while it is going down");
         server.world().system().power = json!("Off");
         call.join().unwrap()
@@ -231,7 +231,7 @@ fn delay_comes_before_off_and_reboot_only() {
     let started = server.requests().len();
     std::thread::scope(|scope| {
         let call = scope.spawn(|| Call::new(&server, "off").set("delay", "2").run());
-        tandem::clock::sleep(MS(1500));
+        tandem::os::clock::sleep(MS(1500));
         assert_eq!(server.requests().len(), started, "nothing is asked during the delay");
         call.join().unwrap().succeeds("Success: Powered OFF").within(3.0, 5.0);
     });

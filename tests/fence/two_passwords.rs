@@ -119,7 +119,7 @@ fn a_password_that_changes_in_the_middle_of_an_action_does_not_end_it() {
         server.world().system().when_off = vec![(std::time::Duration::from_millis(1_500), "Off")];
         let done = std::thread::scope(|scope| {
             let off = scope.spawn(|| act(&server, "off", &path));
-            let end = tandem::clock::Deadline::after(std::time::Duration::from_secs(10));
+            let end = tandem::os::clock::Deadline::after(std::time::Duration::from_secs(10));
             while server.posted().is_empty() && !end.has_passed() {
                 end.sleep(std::time::Duration::from_millis(5));
             }

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use tandem::clock::{self, Deadline};
 use tandem::fence::config::{Action, Config, Environment};
 use tandem::fence::password_file::{self, PasswordFile};
 use tandem::fence::renewal::{self, Asks, Settled};
 use tandem::fence::{self, input};
-use tandem::redfish::secret::Secret;
+use tandem::os::clock::{self, Deadline};
+use tandem::os::secret::Secret;
 
 use crate::bmc::agent::{Call, Output, finish};
 use crate::bmc::model::error_body;

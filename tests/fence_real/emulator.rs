@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::bmc::agent::{Call, Output};
 use crate::bmc::forget_logins;
-use tandem::clock::Deadline;
+use tandem::os::clock::Deadline;
 
 /// Where the set-up has put everything.
 fn parts() -> PathBuf {

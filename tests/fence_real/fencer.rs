@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::bmc::agent::finish;
 use crate::bmc::{Fault, Misbehaviour, Server, System, World};
 use crate::namespaces::{self, program};
-use tandem::clock::Deadline;
+use tandem::os::clock::Deadline;
 
 /// Runs `inner` inside fresh namespaces.
 fn in_namespaces(name: &str, inner: fn()) {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::namespaces::{self, program};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
-use tandem::clock::Deadline;
+use tandem::os::clock::Deadline;
 
 /// Runs `inner` inside fresh namespaces, where the host has an address.
 pub(super) fn in_namespaces(module: &str, name: &str, inner: fn()) {
@@ -184,7 +184,7 @@ fn a_stop_is_answered_only_once_what_a_killed_agent_launches_is_over_and_undone(
             assert_eq!(code, Some(0), "{}", told());
             assert!(!etcd_lives(), "{}", told());
             // What was under way when the stop was answered would be there by then.
-            tandem::clock::sleep(Duration::from_secs(LAUNCH_TAKES + 1));
+            tandem::os::clock::sleep(Duration::from_secs(LAUNCH_TAKES + 1));
             assert!(!etcd_lives(), "an etcd was started after the stop: {}", told());
             assert!(launched_before, "{}", told());
         },
@@ -199,7 +199,7 @@ fn a_start_launches_nothing_beside_what_a_killed_agent_launches() {
         let again = agent("start", 600).spawn().unwrap();
         await_asked("launched");
         let launched = position_of("launched", 0).unwrap();
-        tandem::clock::sleep(Duration::from_secs(1));
+        tandem::os::clock::sleep(Duration::from_secs(1));
         let runs = asked().iter().take(launched).filter(|line| line.starts_with("run --detach")).count();
         assert_eq!(runs, 1, "{}", told());
         kill_group(again);

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
-use crate::clock::Deadline;
+use crate::os::clock::Deadline;
 use crate::resource::deployment::Manifests;
 
 /// A node of a cluster as cluster-etcd-operator creates it, with its manifest at `path`.

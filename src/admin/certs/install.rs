@@ -15,12 +15,13 @@ use super::site::{self, ThisNode};
 use crate::admin::exit::Failure;
 use crate::admin::node::{ResourceArgument, must_be_root};
 use crate::admin::report::{Form, Report};
-use crate::clock::{self, Deadline};
 use crate::etcd::config::Pair;
 use crate::health::words::rfc3339;
+use crate::os::clock::{self, Deadline};
+use crate::os::wiped;
 use crate::pki::given::{self, Bundle, Given, Peer, PeerSeen};
 use crate::pki::{Certificate, read_all};
-use crate::{state_file, wiped};
+use crate::state_file;
 
 const HELP: &str = "\
 They are copied to the files that etcd's resource is configured with on this node, after a look at everything: that the key is the

@@ -11,8 +11,8 @@ use super::here;
 use crate::admin::exit::Failure;
 use crate::admin::node::must_be_root;
 use crate::admin::report::{Form, Report};
-use crate::clock;
 use crate::health::words::rfc3339;
+use crate::os::clock;
 use crate::pki::{self, Files};
 use crate::state_file;
 

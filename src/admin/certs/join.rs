@@ -11,7 +11,7 @@ use super::rotate::{Rotated, Way, told};
 use crate::admin::exit::Failure;
 use crate::admin::node::{ResourceArgument, must_be_root};
 use crate::admin::report::Form;
-use crate::clock;
+use crate::os::clock;
 use crate::pki::rotation::{self, Role};
 
 const HELP: &str = "\

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::admin::exit::Failure;
+use crate::os::wiped;
 use crate::pki::Authority;
-use crate::{state_file, wiped};
+use crate::state_file;
 
 /// Where it is written; what is no name of a node's has no place in it.
 const DIRECTORY: &str = "/etc/tandem";

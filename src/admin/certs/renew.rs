@@ -9,8 +9,8 @@ use super::here::{self, Here};
 use crate::admin::exit::Failure;
 use crate::admin::node::{ResourceArgument, must_be_root};
 use crate::admin::report::{Form, Report};
-use crate::clock;
 use crate::health::words::rfc3339;
+use crate::os::clock;
 use crate::pki::{Certificate, Files, Holder, Leaf};
 
 const HELP: &str = "\

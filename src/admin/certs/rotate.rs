@@ -16,10 +16,10 @@ use crate::admin::node::{ResourceArgument, must_be_root};
 use crate::admin::prompt::{Answers, Prompt};
 use crate::admin::report::{Form, Report};
 use crate::admin::ssh::{self, Running};
-use crate::clock::{self, Deadline};
 use crate::command::Programs;
 use crate::health::words::rfc3339;
-use crate::output;
+use crate::os::clock::{self, Deadline};
+use crate::os::output;
 use crate::pki::rotation::{self, Next, Role, Site as _, State};
 use crate::pki::{Authority, Failed, Files, Holder};
 

@@ -16,10 +16,11 @@ use crate::command::Programs;
 use crate::decide::Fact;
 use crate::health;
 use crate::health::words::{rfc3339, span};
+use crate::os::clock;
+use crate::os::regular_file;
+use crate::pacemaker;
 use crate::pki::given::PeerSeen;
 use crate::pki::{self, Certificate};
-use crate::regular_file;
-use crate::{clock, pacemaker};
 
 const HELP: &str = "\
 Certificates are those in the files that etcd's resource is configured with on this node, in Tandem's own /etc/tandem/pki, in ssl_ca_file of

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::here::Here;
-use crate::clock::Deadline;
 use crate::decide::Fact;
 use crate::decide::evidence::Etcd;
 use crate::etcd::blocking;
 use crate::etcd::client::Endpoint;
-use crate::output;
+use crate::os::clock::Deadline;
+use crate::os::output;
 use crate::pacemaker::attributes;
 use crate::pki::rotation::{Look, Other, Site};
 use crate::podman;

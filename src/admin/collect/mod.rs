@@ -19,7 +19,7 @@ use super::report::{Form, Report};
 use crate::command::Programs;
 use crate::events::deliver::{self, Outcome, Places};
 use crate::events::{self, Event, Repeat, append, make_directory};
-use crate::logging;
+use crate::os::logging;
 
 const HELP: &str = "\
 It publishes what this node knows of itself in a private node attribute (for which no CIB is written), replaces

@@ -43,7 +43,7 @@ pub(super) struct Judged {
 
 /// The look before this one; none where there is none that can be read.
 pub(super) fn read(path: &Path) -> Option<Before> {
-    let text = crate::regular_file::read_at_most(path, 16 * 1024 * 1024).ok()?;
+    let text = crate::os::regular_file::read_at_most(path, 16 * 1024 * 1024).ok()?;
     serde_json::from_slice(&text).ok()
 }
 

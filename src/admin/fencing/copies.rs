@@ -12,9 +12,9 @@ use ring::hmac;
 use crate::cluster::{Cluster, Configuration};
 use crate::decide::Fact;
 use crate::fence::password_file::PasswordFile;
-use crate::hexadecimal::hexadecimal;
-use crate::redfish::secret::Secret;
-use crate::wiped;
+use crate::os::hexadecimal::hexadecimal;
+use crate::os::secret::Secret;
+use crate::os::wiped;
 
 const KEY: &str = "/etc/corosync/authkey";
 const KEY_LIMIT: u64 = 4_096;

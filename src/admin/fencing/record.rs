@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::FencingTests;
-use crate::regular_file;
+use crate::os::regular_file;
 use crate::state_file;
 
 /// The file.

@@ -15,10 +15,10 @@ use crate::admin::exit::{Exit, Failure};
 use crate::admin::node::{self, ResourceArgument};
 use crate::admin::prompt::{Answers, Prompt};
 use crate::admin::report::{Form, Report};
-use crate::clock::{self, Deadline};
 use crate::cluster::{Cluster, Configuration};
 use crate::command::Programs;
 use crate::health::fencing::{Checked, Level};
+use crate::os::clock::{self, Deadline};
 use crate::pacemaker::attributes;
 
 const HELP: &str = "\
@@ -187,7 +187,7 @@ fn record_of(here: &str, node: &str, at: u64, seen: Seen) -> Record {
         passed: why.is_none(),
         why,
         seconds: phases,
-        tandem: crate::version::VERSION.to_owned(),
+        tandem: crate::os::version::VERSION.to_owned(),
     }
 }
 

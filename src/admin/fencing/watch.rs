@@ -10,13 +10,13 @@ use indicatif::ProgressBar;
 
 use super::record::{Phases, seconds};
 use crate::bmc_note;
-use crate::clock::{self, Deadline};
 use crate::cluster::{self, Cluster, Limits};
 use crate::command::Programs;
 use crate::decide::Fact;
 use crate::etcd::blocking;
 use crate::etcd::client::{Credentials, Endpoint};
 use crate::fence::note;
+use crate::os::clock::{self, Deadline};
 use crate::pacemaker::by_hand;
 
 /// Between two reads, as often as a client would notice.

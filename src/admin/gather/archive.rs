@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tar::{Builder, Header};
 
-use crate::clock;
+use crate::os::clock;
 
 /// One that is being written. It gets its name at the end.
 pub(super) struct Archive {

@@ -7,7 +7,7 @@ use std::path::Path;
 use roxmltree::Document;
 
 use crate::cluster::is_secret;
-use crate::regular_file;
+use crate::os::regular_file;
 
 /// What stands in the place of a secret.
 const REMOVED: &str = "(removed)";

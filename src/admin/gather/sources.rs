@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::command::Programs;
 use crate::decision_log;
 use crate::events;
-use crate::regular_file;
+use crate::os::regular_file;
 
 /// Of each part the end.
 const LIMIT: u64 = 8 * 1024 * 1024;
@@ -85,7 +85,7 @@ fn end_of(path: &Path) -> std::io::Result<String> {
 pub(super) fn all(programs: &Programs) -> Vec<Source> {
     let mut sources = vec![
         Source::program("pacemaker/cib.xml", "cibadmin", &["--query"]),
-        Source::text("versions/tandem", format!("{}\n", crate::version::VERSION)),
+        Source::text("versions/tandem", format!("{}\n", crate::os::version::VERSION)),
         Source::program("pacemaker/crm_mon.txt", "crm_mon", &["--one-shot", "--inactive", "--show-detail"]),
         Source::program("pacemaker/crm_mon.xml", "crm_mon", &["--output-as=xml", "--inactive", "--fence-history=3"]),
         Source::program("pacemaker/fencing", "stonith_admin", &["--history", "*", "--verbose"]),

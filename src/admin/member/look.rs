@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use super::source::{Source, endpoint};
 use crate::admin::exit::Failure;
-use crate::clock::Deadline;
 use crate::cluster::Cluster;
 use crate::decide::evidence::MemberId;
 use crate::decide::members::{Health, MachineState, Member, Membership};
@@ -17,6 +16,7 @@ use crate::etcd::members::{Heard, Listed, Said};
 use crate::health;
 use crate::openshift::machine::PATIENCE as PATIENCE_FOR_MACHINES;
 use crate::openshift::machines::Machines;
+use crate::os::clock::Deadline;
 
 /// How long a healthy member has for its answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -96,7 +96,7 @@ pub(super) fn look_twice(source: &Source) -> Result<Seen, Failure> {
     if first.membership.learners().next().is_none() {
         return Ok(first);
     }
-    crate::clock::sleep(Duration::from_secs(1));
+    crate::os::clock::sleep(Duration::from_secs(1));
     let mut second = look(source)?;
     for member in &mut second.membership.members {
         member.lag_before = first.membership.member(member.id).and_then(|before| before.lag);

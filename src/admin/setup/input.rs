@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use zeroize::{Zeroize as _, Zeroizing};
 
-use crate::clock::Deadline;
+use crate::os::clock::Deadline;
 use crate::setup::channel::join_file::{self, Join, Unusable};
 
 const PIECE: usize = 16 * 1024;
@@ -103,7 +103,7 @@ mod tests {
     use std::io::Write as _;
 
     use super::*;
-    use crate::clock;
+    use crate::os::clock;
     use crate::setup::file;
 
     const SILENCE: Duration = Duration::from_millis(600);

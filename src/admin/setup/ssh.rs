@@ -56,8 +56,8 @@ impl There {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Deadline;
     use crate::command::stand_in;
+    use crate::os::clock::Deadline;
 
     const LIMIT: Duration = Duration::from_secs(60);
 

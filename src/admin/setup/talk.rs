@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 
 use crate::admin::prompt::Prompt;
-use crate::output::complain;
+use crate::os::output::complain;
 use crate::setup::drive;
 
 const TICK: Duration = Duration::from_millis(200);

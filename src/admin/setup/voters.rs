@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::admin::status;
-use crate::clock::Deadline;
 use crate::cluster::{self, Cluster};
 use crate::health::{self, Verdict};
+use crate::os::clock::Deadline;
 
 /// From etcd's resource to two voters, in a cluster that has just begun.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);

@@ -6,7 +6,7 @@ use super::document::{Status, Time};
 use super::table;
 use crate::admin::exit::{Exit, Failure};
 use crate::health::Verdict;
-use crate::output;
+use crate::os::output;
 
 /// A plugin's states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -304,7 +304,7 @@ fn versions(cluster: &Cluster, name: &str) -> Versions {
     Versions {
         tandem: collected
             .map(|known| known.tandem.clone())
-            .or_else(|| is_here.then(|| crate::version::VERSION.to_owned())),
+            .or_else(|| is_here.then(|| crate::os::version::VERSION.to_owned())),
         etcd: view::etcd(cluster, name).map(|etcd| etcd.version.clone()),
         pacemaker: collected.and_then(|known| known.pacemaker.clone()).or(here),
     }

@@ -11,7 +11,7 @@ use crate::admin::report::Report;
 use crate::admin::say;
 use crate::cluster::Cluster;
 use crate::health::pacemaker_cluster;
-use crate::regular_file;
+use crate::os::regular_file;
 
 /// Many times what it is.
 const KEPT_LIMIT: u64 = 16 * 1024 * 1024;

@@ -10,10 +10,10 @@ use super::document::Status;
 use super::table;
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::report::{Form, Report, line as json_line};
-use crate::clock::{self, Deadline};
 use crate::health::Verdict;
 use crate::health::words::span;
-use crate::output;
+use crate::os::clock::{self, Deadline};
+use crate::os::output;
 
 /// How often it is asked while something is waited for.
 const OFTEN: Duration = Duration::from_secs(1);

@@ -64,7 +64,7 @@ fn whatever_fails_once_the_time_is_over_is_too_late() {
     let limit = Duration::from_millis(500);
     let fails_after = |busy: Duration| {
         let conversation = async |_| {
-            crate::clock::sleep(busy);
+            crate::os::clock::sleep(busy);
             Err::<(), _>(etcd_client::Error::Internal("the connection broke".to_owned()))
         };
         runtime.block_on(ask(&endpoint, &credentials, limit, conversation)).unwrap_err()

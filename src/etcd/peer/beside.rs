@@ -12,8 +12,8 @@ use prost::Message as _;
 use super::http::{Http, Sender, TAKEN};
 use super::stream::{Decoder, Kind, Message};
 use super::wire::Outgoing;
-use crate::clock;
 use crate::decide::evidence::Member;
+use crate::os::clock;
 
 /// How often the removal is proposed: Raft drops a change of members while it has others to apply.
 const PROPOSED: Duration = Duration::from_millis(50);

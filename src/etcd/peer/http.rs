@@ -13,11 +13,11 @@ use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
 use super::Place;
-use crate::clock::Deadline;
 use crate::decide::evidence::{Member, MemberId};
 use crate::etcd::client::{Credentials, Error, read_pem};
 use crate::etcd::pem;
 use crate::etcd::version::Version;
+use crate::os::clock::Deadline;
 
 /// Many times what a list of members is.
 const BODY_LIMIT: u64 = 1024 * 1024;

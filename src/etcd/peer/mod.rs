@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use super::client::{Credentials, Error};
 use super::version::Version;
-use crate::clock::Deadline;
 use crate::decide::evidence::{Member, MemberId};
+use crate::os::clock::Deadline;
 use http::Http;
 
 /// Where our etcd's peers reach it, and what it is asked with: our etcd's own peer certificate.

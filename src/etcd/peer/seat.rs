@@ -10,8 +10,8 @@ use super::http::{Http, Sender};
 use super::stream::{Kind, Message};
 use super::wire::{Outgoing, kind};
 use super::{GivenUp, Place, Step, Taken, Wish};
-use crate::clock::Deadline;
 use crate::decide::evidence::Member;
+use crate::os::clock::Deadline;
 
 /// How often a question is repeated to which no answer came.
 const REPEATED: Duration = Duration::from_millis(100);

@@ -22,10 +22,10 @@ pub use recipient::Recipient;
 pub use shown::Unknown;
 
 use super::{Event, read};
-use crate::clock::{self, Deadline};
 use crate::command::Programs;
 use crate::decide::Fact;
-use crate::ofd_lock;
+use crate::os::clock::{self, Deadline};
+use crate::os::ofd_lock;
 use crate::pacemaker::{self, alerts};
 use crate::state_file;
 

@@ -10,7 +10,7 @@ use ureq::unversioned::transport::{Connector as _, TcpConnector};
 
 use super::super::Event;
 use super::shown::{Unknown, shown};
-use crate::clock::Deadline;
+use crate::os::clock::Deadline;
 use crate::redfish::tls::{self, Shown};
 use crate::redfish::transport::{OneHost, TlsConnector};
 

@@ -12,8 +12,8 @@ use syslog::{Facility, Formatter3164};
 use super::super::{Event, Type};
 use super::post::{Poster, Trust};
 use super::shown::{Unknown, shown};
-use crate::clock::Deadline;
-use crate::hexadecimal::hexadecimal;
+use crate::os::clock::Deadline;
+use crate::os::hexadecimal::hexadecimal;
 
 /// One of them, ready to be sent to.
 #[derive(Debug)]

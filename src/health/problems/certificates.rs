@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::{Found, Typed};
-use crate::clock::utc;
 use crate::cluster::{Cluster, FenceDevice};
 use crate::health::{bmc, view};
+use crate::os::clock::utc;
 use crate::pki;
 
 const DAY: u64 = 86_400;

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use super::{Found, resource};
-use crate::clock::utc;
 use crate::cluster::{Cluster, Failure, FenceDevice, Fencing, Instance};
 use crate::health::Severity;
 use crate::health::bmc::{self, Stranger};
 use crate::health::passwords::{self, Copies};
 use crate::health::view::{self, Seen};
+use crate::os::clock::utc;
 
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     let Some(seen) = Seen::of(cluster) else { return };

@@ -1,9 +1,9 @@
 //! etcd and kubelet as resources of Pacemaker, and failures of whatever it runs.
 
 use super::Found;
-use crate::clock::utc;
 use crate::cluster::{Cluster, Failure, Instance, Resource};
 use crate::health::view::{self, Seen};
+use crate::os::clock::utc;
 use crate::pacemaker::attributes::CLUSTER_ID;
 
 const LOAD_THRESHOLD: &str = "load-threshold";

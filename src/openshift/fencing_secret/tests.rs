@@ -81,7 +81,7 @@ fn where_there_is_no_secret_nothing_follows_and_where_nobody_answers_that_is_tol
     assert_eq!(follow(&path, "node3", &changes, PATIENCE), Fact::Unknown("the API answers 403".to_owned()));
     let why = "its Secret is not understood".to_owned();
     assert_eq!(follow(&path, "node4", &changes, PATIENCE), Fact::Unknown(why), "no word of it is repeated");
-    let nobody = crate::test_port::listener().local_addr().unwrap();
+    let nobody = crate::os::test_port::listener().local_addr().unwrap();
     let path = kubeconfig(&dir, &format!("http://{nobody}"));
     assert!(matches!(follow(&path, "node2", &changes, PATIENCE), Fact::Unknown(why) if !why.contains("hunter2")));
 }

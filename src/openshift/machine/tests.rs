@@ -68,7 +68,7 @@ fn an_api_that_gives_no_answer_says_nothing_within_its_time() {
     }
     let other = api(|_| ("200 OK", "<html>"));
     assert!(is_unknown(&is_being_deleted(&kubeconfig(&dir, &other), "node1", PATIENCE), "expected value"));
-    let silent = crate::test_port::listener();
+    let silent = crate::os::test_port::listener();
     let server = format!("http://{}", silent.local_addr().unwrap());
     let began = Instant::now();
     assert!(is_unknown(&is_being_deleted(&kubeconfig(&dir, &server), "node1", Duration::from_millis(200)), ""));

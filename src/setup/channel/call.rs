@@ -12,7 +12,7 @@ use rustls_pki_types::ServerName;
 use super::join_file::Keys;
 use super::link::Link;
 use super::{Error, Patience, tls};
-use crate::clock::{self, Deadline};
+use crate::os::clock::{self, Deadline};
 use crate::setup::machine::{Answer, Machine, Request};
 
 /// Between two tries to reach who does not serve yet.

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
 use super::{Error, Patience};
-use crate::clock::Deadline;
+use crate::os::clock::Deadline;
 
 /// No request and no answer is longer.
 const LINE: usize = 8 * 1024 * 1024;

@@ -11,7 +11,7 @@ use rustls::{Connection, ServerConnection};
 use super::join_file::Join;
 use super::link::Link;
 use super::{Error, Patience, tls};
-use crate::clock::Deadline;
+use crate::os::clock::Deadline;
 use crate::setup::machine::{Answer, Here, Request};
 
 /// Between two looks at who wants to connect.

@@ -7,8 +7,8 @@ use zeroize::Zeroizing;
 use super::call::connect;
 use super::join_file::{self, Unusable, make, parse};
 use super::*;
-use crate::clock::Deadline;
 use crate::command::{Programs, stand_in};
+use crate::os::clock::Deadline;
 use crate::setup::action::{Action, File};
 use crate::setup::description::Description;
 use crate::setup::file;
@@ -93,7 +93,7 @@ fn one_node_asks_and_the_other_one_does() {
 
 /// The pinger keeps up what nobody uses.
 fn clock_over_the_silence() {
-    crate::clock::sleep(brief().silence * 2);
+    crate::os::clock::sleep(brief().silence * 2);
 }
 
 #[test]

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use super::cib::{self, Cib};
 use super::{ClusterFacts, corosync, hosts};
-use crate::clock::Deadline;
 use crate::cluster::{Limits, ask_pacemaker, enabled_units};
 use crate::command::{Error, Output, Programs};
 use crate::decide::Fact;
+use crate::os::clock::Deadline;
+use crate::os::regular_file;
+use crate::os::wiped;
 use crate::pacemaker::exit_code::DISCONNECTED;
-use crate::regular_file;
 use crate::setup::{TOKEN, corosync_conf};
-use crate::wiped;
 
 /// Where Pacemaker keeps it. The status section is not in there.
 const CIB_ON_DISK: &str = "/var/lib/pacemaker/cib/cib.xml";

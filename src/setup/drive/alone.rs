@@ -1,8 +1,8 @@
 //! What the other node's command would do there, as far as that node can tell it alone: nobody is asked, and nothing is changed.
 
 use super::{Begun, Refusal, Shown, Standing, begin};
-use crate::clock;
 use crate::command::Programs;
+use crate::os::clock;
 use crate::setup::certificates;
 use crate::setup::description::{Certificates, Description};
 use crate::setup::local::{self, Found, Secret, Wanted};

@@ -10,7 +10,8 @@ use zeroize::Zeroizing;
 
 use super::machines::Machines;
 use super::{Drive, LOOK_AGAIN, Refusal, Shown, Talk};
-use crate::clock::{self, Deadline};
+use crate::os::clock::{self, Deadline};
+use crate::os::wiped;
 use crate::pki::{self, Authority};
 use crate::setup::TOKEN;
 use crate::setup::action::Action;
@@ -22,7 +23,6 @@ use crate::setup::machine::{Machine, Request};
 use crate::setup::node::ports::{self, Port};
 use crate::setup::node::{Corosync, Facts};
 use crate::setup::step::{State, Step};
-use crate::wiped;
 
 /// No key and no certificate is longer.
 const FILE: u64 = 1024 * 1024;

@@ -5,15 +5,15 @@ use std::path::Path;
 use zeroize::Zeroizing;
 
 use super::{Drive, Refusal, Talk};
-use crate::clock;
 use crate::cluster::{self, Limits};
+use crate::os::clock;
+use crate::os::wiped;
 use crate::setup::bmc::{self, Looked};
 use crate::setup::local::Secret;
 use crate::setup::machine::{Machine, Request};
 use crate::setup::node::judge::{self, Judgement, Seen};
 use crate::setup::node::ports::{self, Port};
 use crate::setup::node::{Corosync, Facts};
-use crate::wiped;
 
 /// No password is longer.
 const PASSWORD: u64 = 64 * 1024;

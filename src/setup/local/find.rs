@@ -11,8 +11,9 @@ use zeroize::Zeroizing;
 
 use super::{COLLECTOR, Found, PCSD, PCSD_PAIR, Question, Unit};
 use crate::command::Programs;
+use crate::os::wiped;
+use crate::podman;
 use crate::setup::found_file::{FoundFile, digest};
-use crate::{podman, wiped};
 
 /// No file that is looked at is larger.
 const FILE: u64 = 1024 * 1024;

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use super::{Cib, Corosync};
-use crate::regular_file;
+use crate::os::regular_file;
 use crate::setup::corosync_conf;
 
 /// No CIB is larger.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use nix::sys::statvfs::statvfs;
 
 use super::Disk;
-use crate::clock::Deadline;
+use crate::os::clock::Deadline;
 
 const WRITES: usize = 100;
 /// About as long as an entry of etcd's log.

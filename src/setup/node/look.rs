@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Corosync, Data, Facts, corosync, disk, ports};
-use crate::clock;
 use crate::cluster;
 use crate::command::Programs;
+use crate::os::clock;
 use crate::setup::corosync_conf;
 use crate::setup::description::{Description, Node};
 

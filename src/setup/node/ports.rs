@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock;
+use crate::os::clock;
 
 /// What is sent to a listener, and comes back.
 const WORD: [u8; 16] = *b"tandem setup 17\n";
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(taken(HERE, &ALL), ALL);
         assert_eq!(closed(HERE, &ALL, &[]), []);
         drop(listeners);
-        crate::test_port::settles(&Vec::new(), || taken(HERE, &ALL));
+        crate::os::test_port::settles(&Vec::new(), || taken(HERE, &ALL));
         let pcsd = TcpListener::bind(Port::Pcsd.at(HERE)).unwrap();
         assert_eq!(taken(HERE, &ALL), [Port::Pcsd]);
         assert_eq!(closed(HERE, &[Port::Pcsd], &[Port::Pcsd]), [], "somebody is enough");

@@ -9,10 +9,10 @@ use super::cluster::{
 use super::description::{Certificates, Clone, Description};
 use super::local::Secret;
 use super::step::Step;
-use crate::clock::Deadline;
 use crate::command::Programs;
 use crate::decide::Fact;
 use crate::openshift::{machine, tnf};
+use crate::os::clock::Deadline;
 
 /// The cluster's name, whatever the description calls it: the operator knows no other.
 pub const CLUSTER: &str = "TNF";

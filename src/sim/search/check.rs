@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::engine::{self, Limits, Reached};
 use super::shard::{About, NOWHERE, Place, Share};
-use crate::clock::Deadline;
+use crate::os::clock::Deadline;
 use crate::sim::model::etcd;
 use crate::sim::model::initial_states::{self, Beginning};
 use crate::sim::model::world::World;

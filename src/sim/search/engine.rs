@@ -8,7 +8,7 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::shard::{NOWHERE, Parcel, Place, Share};
-use crate::clock::Deadline;
+use crate::os::clock::Deadline;
 use crate::sim::model::initial_states;
 use crate::sim::model::world::World;
 use crate::sim::moves::{self, Move};

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use tandem::clock;
 use tandem::etcd::client::Credentials;
 use tandem::etcd::peer;
+use tandem::os::clock;
 
 use super::pair::{Survivor, in_order, own_id};
 use super::proxy::Proxy;

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use tandem::clock;
 use tandem::data_dir;
 use tandem::etcd::peer::{self, Step, Wish};
+use tandem::os::clock;
 
 use super::pair::{Pair, Survivor, WITHIN, Writers, borrowed};
 use crate::each_version;

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use etcd_client::{AlarmAction, AlarmType, ConnectOptions, PutOptions};
-use tandem::clock;
 use tandem::etcd::peer::{GivenUp, Taken};
+use tandem::os::clock;
 
 use super::pair::{Pair, Survivor, WITHIN};
 use crate::each_version;

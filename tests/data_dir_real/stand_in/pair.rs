@@ -8,9 +8,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use etcd_client::{AlarmAction, AlarmType, ConnectOptions};
-use tandem::clock;
 use tandem::etcd::client::Credentials;
 use tandem::etcd::peer::{self, GivenUp, Step, Taken, Wish};
+use tandem::os::clock;
 
 use crate::auth;
 use crate::etcd::{Asker, Etcd, Place, Version};

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use etcd_client::{EventType, LeaseTimeToLiveOptions, PutOptions, UserAddOptions, WatchOptions};
-use tandem::clock;
 use tandem::etcd::peer;
+use tandem::os::clock;
 
 use super::pair::{Pair, WITHIN, Writers, borrowed, place};
 use crate::each_version;

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 
 use tandem::fence::config::{Action, Config, Environment};
 use tandem::fence::input::{from_arguments, from_lines};
+use tandem::os::secret::Scrubber;
 use tandem::redfish::address::{Address, Location};
 use tandem::redfish::resource::{Page, System, allowed_by_action_info, link};
-use tandem::redfish::secret::Scrubber;
 use tandem::redfish::select::{Candidate, Wanted, choose, same_uuid};
 use tandem::redfish::{complaint, task, tls};
 

@@ -35,7 +35,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
     (
         "io::stdout",
         &[
-            ("output.rs", "the one place that prints results"),
+            ("os/output.rs", "the one place that prints results"),
             ("fence/process.rs", "a power action is done whether its success can be printed or not"),
             ("admin", "questions to an operator"),
         ],
@@ -43,8 +43,8 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
     (
         "io::stderr",
         &[
-            ("output.rs", "the one place that prints complaints"),
-            ("logging.rs", "Pacemaker logs what an agent writes there"),
+            ("os/output.rs", "the one place that prints complaints"),
+            ("os/logging.rs", "Pacemaker logs what an agent writes there"),
             ("ocf/exit.rs", "the exit reason"),
             ("fence/process.rs", "where the log may be what hangs, and a hint for people at a terminal"),
             ("admin", "questions to an operator, where stdout is for JSON"),
@@ -66,9 +66,9 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
     ("env::set_var", &[]),
     ("env::remove_var", &[]),
     // The logger.
-    ("set_boxed_logger", &[("logging.rs", "a process has one; a second call changes nothing")]),
+    ("set_boxed_logger", &[("os/logging.rs", "a process has one; a second call changes nothing")]),
     ("set_logger", &[]),
-    ("set_max_level", &[("logging.rs", "with the logger")]),
+    ("set_max_level", &[("os/logging.rs", "with the logger")]),
     (
         "logging::init",
         &[

@@ -4,7 +4,7 @@ use crate::tree::{root, rust_files};
 
 /// A piece of code, the one file that has it, and what to do instead elsewhere.
 const ONLY_IN: &[(&str, &str, &str)] = &[
-    ("\"/proc", "src/proc.rs", "ask crate::proc, which knows how odd the kernel's lines may be"),
+    ("\"/proc", "src/os/proc.rs", "ask crate::os::proc, which knows how odd the kernel's lines may be"),
     ("| \"true\"", "src/options/yes_no.rs", "choose one of the vocabularies in options::yes_no"),
     ("\"true\" |", "src/options/yes_no.rs", "choose one of the vocabularies in options::yes_no"),
 ];

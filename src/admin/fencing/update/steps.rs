@@ -17,9 +17,9 @@ use crate::fence::password_file::{self, PasswordFile};
 use crate::fence::renewal::{self, Asks, Settled};
 use crate::health::view;
 use crate::openshift::fencing_secret::{self, Changes};
+use crate::os::secret::Secret;
 use crate::pacemaker::fence_update;
 use crate::redfish::address::Address;
-use crate::redfish::secret::Secret;
 use crate::redfish::select;
 
 const HTTPS_PORT: u16 = 443;

@@ -6,8 +6,8 @@ use super::Arguments;
 use super::device::Device;
 use crate::admin::exit::Failure;
 use crate::fence::password_file::{self, PasswordFile};
-use crate::redfish::secret::Secret;
-use crate::wiped;
+use crate::os::secret::Secret;
+use crate::os::wiped;
 
 /// No password is longer.
 const LIMIT: u64 = 64 * 1024;

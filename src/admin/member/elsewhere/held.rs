@@ -6,10 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use crate::admin::exit::Failure;
-use crate::clock::{self, Deadline};
 use crate::etcd::blocking;
 use crate::etcd::client::{Credentials, Endpoint};
 use crate::etcd::member_lock::Taken;
+use crate::os::clock::{self, Deadline};
 
 /// How long the lock of a command that was killed stays.
 const LEASE_S: i64 = 10;

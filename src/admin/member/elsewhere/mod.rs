@@ -28,10 +28,10 @@ use super::words::{Order, Shared};
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::prompt::Prompt;
 use crate::admin::report::show;
-use crate::clock::{self, Deadline};
 use crate::decide::members::{Forbidden, Membership, Next, Wish, Words, next};
 use crate::etcd::client::Endpoint;
-use crate::{logging, output};
+use crate::os::clock::{self, Deadline};
+use crate::os::{logging, output};
 
 pub(super) fn run(order: &Order, source: &Source, shared: &Shared) -> Result<Exit, Failure> {
     let deadline = Deadline::after(shared.timeout);

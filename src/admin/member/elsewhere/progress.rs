@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::clock::Deadline;
 use crate::decide::members::{Forbidden, Member, Membership};
+use crate::os::clock::Deadline;
 
 /// How often the same is told.
 const EVERY: Duration = Duration::from_secs(10);

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::admin::exit::Failure;
 use crate::admin::member::step::{Names, Step};
-use crate::clock;
 use crate::decide::Fact;
 use crate::openshift::replaced::Replaced;
+use crate::os::clock;
 use crate::state_file;
 
 pub(super) const FILE: &str = "/var/lib/tandem/member-change.json";

@@ -7,10 +7,10 @@ use nix::sys::statvfs::statvfs;
 use super::facts::Look;
 use super::work::{Took, Work};
 use crate::admin::exit::Failure;
-use crate::clock;
 use crate::cluster;
 use crate::etcd::blocking;
 use crate::fence::examine::{self, Examined};
+use crate::os::clock;
 use crate::pacemaker::fence_options;
 use crate::redfish::select;
 

@@ -8,8 +8,8 @@ use super::facts::Look;
 use super::plan::{Old, Seen};
 use super::work::{Took, Work};
 use crate::admin::exit::Failure;
-use crate::clock::{self, Deadline};
 use crate::cluster::FenceDevice;
+use crate::os::clock::{self, Deadline};
 use crate::pacemaker::{by_hand, exit_code};
 
 /// How long Pacemaker has for the fencing of a node that is lost.

@@ -28,10 +28,10 @@ use super::words::{Order, Shared};
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::prompt::Prompt;
 use crate::admin::report::show;
-use crate::clock;
 use crate::decide::members::Newcomer;
 use crate::health;
 use crate::openshift::replaced::Replaced;
+use crate::os::clock;
 use crate::resource::{context, params};
 
 use self::change::{Change, Kind, Place};

@@ -18,13 +18,13 @@ use crate::admin::member::words::Shared;
 use crate::admin::prompt::Prompt;
 use crate::admin::report::show;
 use crate::admin::status;
-use crate::clock::{self, Deadline};
 use crate::cluster::Cluster;
 use crate::command::Programs;
 use crate::decide::evidence::{Guest, MemberId};
 use crate::decide::members::{Forbidden, Member, Newcomer, Next, Step, Wish, Words, next};
 use crate::health;
-use crate::ofd_lock;
+use crate::os::clock::{self, Deadline};
+use crate::os::ofd_lock;
 use crate::pacemaker::attributes::{self, GUEST};
 use crate::pacemaker::member_change;
 

@@ -7,7 +7,7 @@ use crate::admin::exit::Failure;
 use crate::admin::member::changed::Changed;
 use crate::admin::member::judge::{self, Wanted};
 use crate::admin::member::words::Shared;
-use crate::clock::Deadline;
+use crate::os::clock::Deadline;
 
 const OFTEN: Duration = Duration::from_secs(1);
 

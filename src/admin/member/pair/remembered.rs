@@ -12,8 +12,8 @@ use super::arrive::goes_on;
 use super::facts::Look;
 use super::work::Work;
 use crate::admin::exit::Failure;
-use crate::clock;
 use crate::command::Programs;
+use crate::os::clock;
 use crate::pacemaker::{self, by_hand};
 
 /// How often it is asked to forget.

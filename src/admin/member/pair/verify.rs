@@ -75,7 +75,7 @@ fn hashes(context: &Context) -> Result<(i64, [Hash; 2]), Failure> {
             Ok(hashes) => return Ok((revision, hashes)),
             Err(why) => last = why,
         }
-        crate::clock::sleep(AGAIN);
+        crate::os::clock::sleep(AGAIN);
     }
     Err(Failure(format!("the data of both could not be compared: {last}: 'tandem member replace' tries again")))
 }

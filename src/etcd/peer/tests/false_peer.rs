@@ -11,8 +11,8 @@ use super::super::stream::{self, Message};
 use super::super::wire::{Entry, Outgoing, kind};
 use super::super::{Place, Step};
 use super::decoders::{framed, implied};
-use crate::clock;
 use crate::etcd::client::Credentials;
+use crate::os::clock;
 
 pub(super) const ME: u64 = 0xa;
 pub(super) const DEAD: u64 = 0xb;

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use super::super::wire::kind;
 use super::super::{GivenUp, Step, Taken, Wish, look, stand_in, stand_in_while};
 use super::false_peer::{CLUSTER, CONTEXT, DEAD, Fault, How, ME, Running, TERM};
-use crate::clock::Deadline;
 use crate::etcd::version::Version;
+use crate::os::clock::Deadline;
 
 const WISH: Wish = Wish { cluster_id: CLUSTER, me: ME, dead: DEAD, term: TERM, applied: 10 };
 const WITHIN: Duration = Duration::from_millis(800);

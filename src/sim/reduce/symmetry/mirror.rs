@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::canonical;
 use super::rename::{self, Renaming};
-use crate::clock::Deadline;
 use crate::decide::Request;
+use crate::os::clock::Deadline;
 use crate::sim::model::agent;
 use crate::sim::model::initial_states;
 use crate::sim::model::steps::Todo;

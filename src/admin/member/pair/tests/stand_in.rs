@@ -73,7 +73,7 @@ impl Node1 {
     /// A pair of which both vote, as Pacemaker has it in `cluster`; Corosync knows node1 and node2.
     pub(super) fn look(&self, cluster: Cluster) -> Look {
         let mut context = Context::of_test(self.dir.path(), &PARAMETERS);
-        let nobody = crate::test_port::listener().local_addr().unwrap();
+        let nobody = crate::os::test_port::listener().local_addr().unwrap();
         context.own_endpoint = context::endpoint(nobody.ip(), nobody.port());
         context.peer_endpoint = Some(context.own_endpoint.clone());
         context.params.backup_location = self.dir.path().join("backup");

@@ -17,8 +17,8 @@ pub(crate) const SKIP_WAL_SYNC: &str = "/etc/tandem/test-skip-wal-sync";
 pub(crate) fn wait_after_writing(asked: &str) {
     if is_on(asked) {
         log::warn!("{asked}: it is written, and nothing follows yet");
-        let _ =
-            crate::clock::Deadline::after(std::time::Duration::from_secs(3)).sleep(std::time::Duration::from_secs(3));
+        let _ = crate::os::clock::Deadline::after(std::time::Duration::from_secs(3))
+            .sleep(std::time::Duration::from_secs(3));
     }
 }
 

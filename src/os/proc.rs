@@ -204,7 +204,7 @@ mod tests {
         // Another test's child may have the listener for the moment between its fork and its exec.
         let mut looks = 0..100;
         assert!(looks.any(|_| {
-            crate::clock::sleep(std::time::Duration::from_millis(10));
+            crate::os::clock::sleep(std::time::Duration::from_millis(10));
             !listening_ports().contains(&port)
         }));
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use crate::regular_file;
+use crate::os::regular_file;
 
 /// A buffer for `room` bytes, which are nowhere else then.
 fn buffer(room: usize) -> Zeroizing<Vec<u8>> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::clock::Deadline;
+use crate::os::clock::Deadline;
 
 /// How long what was killed may take to be gone.
 const AFTER_KILL: Duration = Duration::from_secs(5);

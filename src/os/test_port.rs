@@ -10,7 +10,7 @@ pub(crate) fn listener() -> TcpListener {
 /// Asks until the answer is `wanted`. A child that another test has forked holds a listener which was dropped, too, until it runs its
 /// own program a moment later.
 pub(crate) fn settles<T: PartialEq + std::fmt::Debug>(wanted: &T, ask: impl Fn() -> T) {
-    let end = crate::clock::Deadline::after(std::time::Duration::from_secs(10));
+    let end = crate::os::clock::Deadline::after(std::time::Duration::from_secs(10));
     loop {
         let answer = ask();
         if answer == *wanted {

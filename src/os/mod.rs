@@ -1,0 +1,17 @@
+//! The machine that the program runs on: clock, files, locks, processes, log, output and secrets in memory.
+
+pub mod clock;
+pub mod hexadecimal;
+#[cfg(feature = "lab-faults")]
+pub(crate) mod lab_faults;
+pub mod logging;
+pub(crate) mod ofd_lock;
+pub(crate) mod output;
+pub(crate) mod proc;
+pub mod regular_file;
+pub mod secret;
+pub(crate) mod terminate;
+#[cfg(test)]
+pub(crate) mod test_port;
+pub(crate) mod version;
+pub mod wiped;
