@@ -13,9 +13,9 @@ use crate::openshift::manifest::are_alike;
 use crate::os::clock::Deadline;
 use crate::pace::Question;
 use crate::podman::{self, Inspected, process};
+use crate::records::state_file;
 use crate::resource::context::Context;
 use crate::resource::deployment::saved_manifest;
-use crate::state_file;
 
 /// The label that says what a container was made from.
 const LABEL: &str = "tandem.made-from";

@@ -8,8 +8,9 @@ use crate::command::Programs;
 use crate::decide::Fact;
 use crate::etcd::version::{self, Version};
 use crate::pace::Question;
+use crate::podman;
+use crate::records::{decision_log, state_file};
 use crate::resource::context::Context;
-use crate::{decision_log, podman, state_file};
 
 /// What is assumed where an image does not tell: the release line that knows the fewest new names and is in support.
 const ASSUMED: Version = Version { minor: 5, patch: u32::MAX };

@@ -20,12 +20,12 @@ use crate::decide::evidence::FailedStarts;
 use crate::decide::plan::{Effect, Via};
 use crate::etcd::blocking;
 use crate::etcd::client::{self, Credentials, Endpoint};
-use crate::failed_starts;
 use crate::pace::Question;
 use crate::pacemaker::{self, attributes};
 use crate::podman;
+use crate::records::failed_starts;
+use crate::records::state_file;
 use crate::resource::context::Context;
-use crate::state_file;
 
 /// An effect that failed: the round ends with it.
 #[derive(Debug, thiserror::Error)]

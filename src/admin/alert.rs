@@ -6,11 +6,12 @@ use std::path::Path;
 
 use log::{LevelFilter, error};
 
-use crate::events::{self, alert};
 use crate::ocf::alert as told;
 use crate::ocf::env::Env;
+use crate::operate::events::alert;
 use crate::os::logging;
 use crate::os::output::complain;
+use crate::records::events;
 
 /// As Pacemaker calls it: everything is in the environment.
 pub(super) fn run(_: &[OsString]) -> u8 {

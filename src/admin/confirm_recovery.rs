@@ -13,8 +13,8 @@ use crate::decide::evidence::{Cib, Confirmation, Evidence, LogPosition, PeerNode
 use crate::decide::reason::LastWritten;
 use crate::decide::{self, Fact, Plan, Progress, Request};
 use crate::pacemaker::{by_hand, resource};
+use crate::records::state_file;
 use crate::resource::context::Context;
-use crate::state_file;
 
 const HELP: &str = "\
 It asks for up to three things: the name of the node that is given up (--confirm NODE), leave to grant this node quorum

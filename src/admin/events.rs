@@ -10,12 +10,12 @@ use super::exit::{Exit, Failure};
 use super::node::must_be_root;
 use super::report::{Form, Report, show};
 use crate::command::Programs;
-use crate::events::deliver::{self, Outcome, Places};
-use crate::events::read::{self, Follower};
-use crate::events::{self, Event, Repeat, Type, append, reason};
+use crate::operate::events::deliver::{self, Outcome, Places};
 use crate::os::clock;
 use crate::os::output;
 use crate::pacemaker;
+use crate::records::events::read::{self, Follower};
+use crate::records::events::{self, Event, Repeat, Type, append, reason};
 
 const HELP: &str = "\
 The events of this node: what Pacemaker tells its alert agent here, what this node's agent decided, and what its collector saw.

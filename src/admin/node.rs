@@ -12,10 +12,10 @@ use crate::observe;
 use crate::os::clock::Deadline;
 use crate::pace::Pace;
 use crate::pacemaker::resource::{self, Configured};
+use crate::records::state_file;
 use crate::resource::context::Context;
 use crate::resource::deployment::Manifests;
 use crate::resource::params;
-use crate::state_file;
 
 /// For what reads and writes files that are root's alone.
 pub(super) fn must_be_root() -> Result<(), Failure> {

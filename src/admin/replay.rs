@@ -8,7 +8,7 @@ use serde_json::json;
 use super::exit::Failure;
 use super::{evidence, explain, say};
 use crate::decide::Plan;
-use crate::decision_log::{self, Entry};
+use crate::records::decision_log::{self, Entry};
 
 /// Decides again from recorded evidence; fails where a decision differs from the recorded one
 #[derive(Args)]

@@ -77,7 +77,7 @@ pub(super) mod golden {
     use std::path::{Path, PathBuf};
 
     use super::*;
-    use crate::decision_log::Entry;
+    use crate::records::decision_log::Entry;
 
     /// A recorded round, to make an answer of.
     pub(in crate::admin) fn recorded() -> Entry {

@@ -16,17 +16,17 @@ use std::time::Duration;
 use crate::act;
 use crate::command::Programs;
 use crate::decide::Request;
-use crate::events;
 use crate::ocf::env::Env;
 use crate::ocf::exit::{Answered, Code};
 use crate::os::clock::Deadline;
 use crate::pace::Pace;
 use crate::podman;
+use crate::records::events;
+use crate::records::state_file;
 use crate::resource::actions;
 use crate::resource::context::Context;
 use crate::resource::deployment::{self, Manifests};
 use crate::resource::params::{self, Invalid, Params, Source};
-use crate::state_file;
 
 /// How long a check of the parameters takes at most.
 const VALIDATE_TAKES: Duration = Duration::from_secs(20);

@@ -7,11 +7,11 @@ use log::LevelFilter;
 
 use crate::command::Programs;
 use crate::decide::Request;
-use crate::decision_log;
 use crate::ocf::env::Env;
 use crate::ocf::exit::{Answered, Code, print_reason};
 use crate::os::logging;
 use crate::os::output::{complain, say};
+use crate::records::decision_log;
 
 const USAGE: &str = "usage: podman-etcd {start|stop|monitor|notify|promote|demote|reload-agent|validate-all|meta-data}";
 

@@ -7,11 +7,11 @@ use crate::act::drop_in;
 use crate::decide::evidence::Container;
 use crate::decide::reason::{Health, Step, Wait};
 use crate::decide::{self, Effect, Evidence, Exit, Fact, Next, Phase, Plan, Progress, Reason, Request};
-use crate::decision_log::{self, Entry};
-use crate::events::own;
 use crate::observe;
 use crate::ocf::exit::{Answered, Code};
 use crate::podman::process;
+use crate::records::decision_log::{self, Entry};
+use crate::records::events::own;
 use crate::resource::context::Context;
 
 /// How many rounds in a row may fail before the action does. A membership change meets a leader election now and then.

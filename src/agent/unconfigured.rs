@@ -13,8 +13,8 @@ use crate::os::clock;
 use crate::os::proc;
 use crate::podman::turn::Turn;
 use crate::podman::{self, process};
+use crate::records::state_file;
 use crate::resource::params;
-use crate::state_file;
 
 /// What etcd has to end by itself, and how long the end of it is looked for.
 const GRACE: Duration = Duration::from_secs(8);

@@ -24,8 +24,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bmc_note::BmcNote;
 use crate::decide::Fact;
+use crate::records::bmc_note::BmcNote;
 
 pub(crate) use configuration::properties;
 pub use crm_mon::ask as ask_pacemaker;

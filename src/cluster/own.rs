@@ -9,11 +9,11 @@ use nix::sys::statvfs::statvfs;
 
 use super::etcds::{self, Here};
 use super::{Certificate, Cluster, Collected, Configuration, MovedAside, certificates, route, units};
-use crate::bmc_note::{self, BmcNote};
 use crate::data_dir;
 use crate::decide::Fact;
 use crate::os::clock;
 use crate::os::regular_file;
+use crate::records::bmc_note::{self, BmcNote};
 use crate::redfish::address::Address;
 
 /// What the firmware calls this machine; the BMC of its fence device should say the same.

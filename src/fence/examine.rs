@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::config::{Action, Config, Environment};
 use super::{Error, LoggedIn, input};
-use crate::bmc_note::BmcNote;
 use crate::os::clock;
 use crate::os::secret::Secret;
+use crate::records::bmc_note::BmcNote;
 
 /// A BMC that needs longer for a look is too slow for the fencer, whatever its options say.
 const LONGEST: Duration = Duration::from_secs(20);

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::password_file::Identity;
 use crate::os::clock;
+use crate::records::state_file;
 use crate::redfish::address::Address;
 use crate::redfish::service::{Tried, Way};
-use crate::state_file;
 
 /// Where no reboot reaches, so that it is never older than this boot.
 const DIR: &str = "/run";

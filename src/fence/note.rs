@@ -1,5 +1,5 @@
 //! What an action found out about its BMC, written down for whoever wants to know whether fencing would work: see
-//! [`bmc_note`](crate::bmc_note). No request is sent for it, and no action waits for it, or fails by it.
+//! [`bmc_note`](crate::records::bmc_note). No request is sent for it, and no action waits for it, or fails by it.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -11,9 +11,9 @@ use std::time::{Duration, SystemTime};
 use super::Error;
 use super::act::Seen;
 use super::config::{Action, Config};
-use crate::bmc_note::{self, BmcNote};
 use crate::os::clock;
 use crate::os::regular_file;
+use crate::records::bmc_note::{self, BmcNote};
 use crate::redfish::bmc::Bmc;
 use crate::redfish::discovery::Pointer;
 use crate::redfish::quirks::PowerWord;

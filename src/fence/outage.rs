@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::{Event, Moment};
 use crate::os::clock;
+use crate::records::state_file;
 use crate::redfish::address::Address;
 use crate::redfish::failure::{Failure, FailureKind};
-use crate::state_file;
 
 /// Where no reboot reaches.
 const DIR: &str = "/run";

@@ -19,10 +19,10 @@ use super::input::{self, Given, INPUT_LIMIT};
 use super::metadata;
 use super::note;
 use super::options::{Opt, truth};
-use crate::bmc_note;
 use crate::os::clock;
 use crate::os::logging;
 use crate::os::wiped;
+use crate::records::bmc_note;
 use crate::redfish::session::SessionHandle;
 
 const FAILED: u8 = 1;

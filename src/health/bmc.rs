@@ -1,7 +1,7 @@
 //! Which of the collected notes about BMCs are of which fence device.
 
-use crate::bmc_note::BmcNote;
 use crate::cluster::{Cluster, FenceDevice};
+use crate::records::bmc_note::BmcNote;
 use crate::redfish::select::{is_uuid, same_uuid};
 
 use super::view;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decide::Fact;
 use crate::health::conditions::{Conditions, Status, status};
-use crate::state_file;
+use crate::records::state_file;
 
 /// Where they are kept.
 pub const PATH: &str = "/var/lib/tandem/disruptions.json";

@@ -6,9 +6,9 @@ use std::time::UNIX_EPOCH;
 use serde::Deserialize;
 
 use super::page::Page;
-use crate::bmc_note::BmcNote;
 use crate::cluster::{Cluster, FenceDevice};
 use crate::pacemaker::attributes::FENCING_TESTED;
+use crate::records::bmc_note::BmcNote;
 
 /// Among a test's phases, which are times since the request, this one is the length of something.
 const PAUSE: &str = "longest_pause";

@@ -4,12 +4,12 @@ use crate::data_dir;
 use crate::decide::evidence::{Etcd, Local, Obstacle};
 use crate::decide::fact::Fact;
 use crate::etcd::{blocking, config};
-use crate::failed_starts;
 use crate::openshift::{machine, revision};
 use crate::os::proc;
 use crate::pace::Question;
 use crate::podman;
 use crate::podman::process;
+use crate::records::failed_starts;
 use crate::resource::context::Context;
 
 /// What etcd listens on besides, on OpenShift: HTTP for clients, and metrics.

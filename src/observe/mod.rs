@@ -16,8 +16,8 @@ use crate::os::clock::{self, Deadline};
 use crate::pace::Question;
 use crate::pacemaker::{cib, erased};
 use crate::podman::process;
+use crate::records::state_file;
 use crate::resource::context::Context;
-use crate::state_file;
 
 /// A look that takes less leaves no wait without several of them.
 const SLOW_LOOK: Duration = Duration::from_secs(1);

@@ -15,7 +15,7 @@ use super::kubeconfig::Access;
 use super::machine::{BODY_LIMIT, authorised, connect};
 use super::tnf::{JOBS, SECRETS};
 use crate::os::wiped;
-use crate::state_file;
+use crate::records::state_file;
 
 /// An API server whose etcd was alone a moment ago takes its time.
 pub const PATIENCE: Duration = Duration::from_secs(10);

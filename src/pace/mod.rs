@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decide::Fact;
 use crate::os::clock::Deadline;
-use crate::state_file;
+use crate::records::state_file;
 use outcomes::{Outcome, Outcomes};
 
 /// What is asked: each kind is measured by itself.

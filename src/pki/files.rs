@@ -15,7 +15,7 @@ use super::{
     Result as Made, authority, read_all,
 };
 use crate::os::{ofd_lock, wiped};
-use crate::state_file;
+use crate::records::state_file;
 
 /// Only the owner reads and writes.
 const MODE: u32 = 0o600;

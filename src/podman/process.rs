@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::decide::Fact;
 use crate::os::proc;
 use crate::os::terminate;
-use crate::state_file;
+use crate::records::state_file;
 
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 

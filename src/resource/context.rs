@@ -19,7 +19,7 @@ use crate::os::proc;
 use crate::pace::Question;
 use crate::pacemaker;
 use crate::podman::turn::Turn;
-use crate::state_file;
+use crate::records::state_file;
 
 /// A question to an etcd, with the time that it has.
 pub type Probe = fn(&Endpoint, &Credentials, Duration) -> Result<(), client::Error>;

@@ -9,7 +9,7 @@ use super::action::{Action, File};
 use super::description::Description;
 use super::found_file::is_private;
 use crate::command::Programs;
-use crate::state_file;
+use crate::records::state_file;
 
 /// An image may be large, and its registry far.
 const PULL: Duration = Duration::from_secs(600);

@@ -5,8 +5,8 @@ use zeroize::Zeroizing;
 
 use super::description::{Bmc, Node};
 use super::local::Secret;
-use crate::bmc_note::BmcNote;
 use crate::fence::examine;
+use crate::records::bmc_note::BmcNote;
 use crate::redfish::select;
 
 /// Options that say whom to trust: where one is there, the operator has decided.

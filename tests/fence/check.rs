@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
-use tandem::bmc_note::BmcNote;
 use tandem::cluster::Cluster;
 use tandem::decide::Fact;
 use tandem::fence::examine;
 use tandem::health::fencing::{self, Answer, Asked, Checked, Level};
+use tandem::records::bmc_note::BmcNote;
 
 use crate::bmc::agent::Call;
 use crate::bmc::{CertificateKind, Fault, Listening, Misbehaviour, Server, Setup, System, World, at_once};

@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tandem::bmc_note::{self, BmcNote};
 use tandem::fence::config::{Action, Config, Environment};
 use tandem::fence::{self, Run, input, note};
 use tandem::os::clock;
+use tandem::records::bmc_note::{self, BmcNote};
 
 use crate::bmc::agent::Call;
 use crate::bmc::model::Access;

@@ -14,7 +14,8 @@ use tandem::decide::{Evidence, Fact};
 use tandem::etcd::{config, log_line};
 use tandem::ocf::env::Env;
 use tandem::pacemaker::{attributes, cib, resource};
-use tandem::{decision_log, podman, state_file};
+use tandem::podman;
+use tandem::records::{decision_log, state_file};
 
 const CIB: &str = include_str!("../fixtures/cib/two-voters.xml");
 const INSPECTED: &str = r#"{"Status":"exited","Running":false,"ExitCode":137,"Error":"","Pid":0,"OOMKilled":false}"#;

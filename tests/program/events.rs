@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use tandem::events::deliver::{self, Places, Trust};
-use tandem::events::{Event, read};
+use tandem::operate::events::deliver::{self, Places, Trust};
+use tandem::records::events::{Event, read};
 
 /// As many alerts, each for two recipients.
 const ALERTS: u64 = 100;

@@ -17,9 +17,9 @@ use tandem::decide::evidence::{
     RunningVoter,
 };
 use tandem::etcd::version::Version;
-use tandem::events::deliver::Cursor;
-use tandem::events::{Event, Type};
+use tandem::operate::events::deliver::Cursor;
 use tandem::pacemaker::attributes::parse_lineage;
+use tandem::records::events::{Event, Type};
 
 fn samples() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/formats/0.1.0")

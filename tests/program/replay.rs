@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tandem::decide::{Effect, Next, RunMode};
-use tandem::decision_log::{self, Entry};
+use tandem::records::decision_log::{self, Entry};
 
 /// The records and where they are.
 fn recorded() -> Vec<(PathBuf, Vec<Entry>)> {

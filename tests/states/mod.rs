@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use tandem::bmc_note::BmcNote;
 use tandem::cluster::{
     Certificate, Cluster, Collected, Configuration, Etcd, FenceDevice, History, Instance, Member, Node, Operation,
     Pacemaker, Quorum, Resource,
 };
 use tandem::decide::Fact;
+use tandem::records::bmc_note::BmcNote;
 
 /// When it was asked: 2026-11-23T14:00:00Z.
 pub(crate) const AT: u64 = 1_795_442_400;

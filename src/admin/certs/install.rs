@@ -21,7 +21,7 @@ use crate::os::clock::{self, Deadline};
 use crate::os::wiped;
 use crate::pki::given::{self, Bundle, Given, Peer, PeerSeen};
 use crate::pki::{Certificate, read_all};
-use crate::state_file;
+use crate::records::state_file;
 
 const HELP: &str = "\
 They are copied to the files that etcd's resource is configured with on this node, after a look at everything: that the key is the

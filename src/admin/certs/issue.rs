@@ -14,7 +14,7 @@ use crate::admin::report::{Form, Report};
 use crate::health::words::rfc3339;
 use crate::os::clock;
 use crate::pki::{self, Files};
-use crate::state_file;
+use crate::records::state_file;
 
 const HELP: &str = "\
 Three files are written into DIR, which is made (0700) where it is not there: NAME.crt, NAME.key (0600) and ca.crt. Where etcd's auth is

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use crate::admin::exit::Failure;
 use crate::os::wiped;
 use crate::pki::Authority;
-use crate::state_file;
+use crate::records::state_file;
 
 /// Where it is written; what is no name of a node's has no place in it.
 const DIRECTORY: &str = "/etc/tandem";

@@ -17,9 +17,10 @@ use super::exit::Failure;
 use super::node::must_be_root;
 use super::report::{Form, Report};
 use crate::command::Programs;
-use crate::events::deliver::{self, Outcome, Places};
-use crate::events::{self, Event, Repeat, append, make_directory};
+use crate::operate;
+use crate::operate::events::deliver::{self, Outcome, Places};
 use crate::os::logging;
+use crate::records::events::{Event, Repeat, append, make_directory};
 
 const HELP: &str = "\
 It publishes what this node knows of itself in a private node attribute (for which no CIB is written), replaces
@@ -106,9 +107,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Collected, Failure> {
 }
 
 fn changes(before: Option<&status::Before>, seen: &Seen) -> Vec<Event> {
-    let mut events = events::seen::changes(before.map(|before| &before.cluster), &seen.cluster);
+    let mut events = operate::events::seen::changes(before.map(|before| &before.cluster), &seen.cluster);
     let verdict = seen.verdict();
-    events.extend(events::seen::verdict(&seen.cluster, before.map(|before| before.health.verdict.as_str()), &verdict));
+    events.extend(operate::events::seen::verdict(
+        &seen.cluster,
+        before.map(|before| before.health.verdict.as_str()),
+        &verdict,
+    ));
     events
 }
 

@@ -9,7 +9,7 @@ use super::seen::Seen;
 use crate::cluster::Cluster;
 use crate::health::Health;
 use crate::health::pacemaker_cluster::PacemakerCluster;
-use crate::state_file;
+use crate::records::state_file;
 
 /// Where it is.
 pub(in crate::admin) const PATH: &str = "/var/lib/tandem/status.json";

@@ -1,7 +1,6 @@
 //! The BMCs, asked from this node with the options that the CIB has for each device, as the fence agent itself would ask
 //! them: a monitor, and the account's role. No power is touched.
 
-use crate::bmc_note::BmcNote;
 use crate::cluster::{Cluster, Configuration, FenceDevice};
 use crate::command::Programs;
 use crate::decide::Fact;
@@ -10,6 +9,7 @@ use crate::health::fencing::{Answer, Asked, is_ours};
 use crate::openshift::bare_metal;
 use crate::openshift::machine::PATIENCE;
 use crate::pacemaker::fence_options::{self, Devices};
+use crate::records::bmc_note::BmcNote;
 
 use crate::admin::node::{self, ResourceArgument};
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metrics::FencingTests;
 use crate::os::regular_file;
-use crate::state_file;
+use crate::records::state_file;
 
 /// The file.
 pub(super) const PATH: &str = "/var/lib/tandem/fencing-tests.jsonl";

@@ -9,7 +9,6 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 
 use super::record::{Phases, seconds};
-use crate::bmc_note;
 use crate::cluster::{self, Cluster, Limits};
 use crate::command::Programs;
 use crate::decide::Fact;
@@ -18,6 +17,7 @@ use crate::etcd::client::{Credentials, Endpoint};
 use crate::fence::note;
 use crate::os::clock::{self, Deadline};
 use crate::pacemaker::by_hand;
+use crate::records::bmc_note;
 
 /// Between two reads, as often as a client would notice.
 const READS: Duration = Duration::from_millis(100);

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::command::Programs;
-use crate::decision_log;
-use crate::events;
 use crate::os::regular_file;
+use crate::records::decision_log;
+use crate::records::events;
 
 /// Of each part the end.
 const LIMIT: u64 = 8 * 1024 * 1024;

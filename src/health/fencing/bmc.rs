@@ -1,11 +1,11 @@
 //! What the BMCs say: to this node now, and to the other node when it last looked.
 
 use super::{About, Answer, Case, Level};
-use crate::bmc_note::BmcNote;
 use crate::cluster::FenceDevice;
 use crate::decide::Fact;
 use crate::health::view;
 use crate::options::yes_no;
+use crate::records::bmc_note::BmcNote;
 use crate::redfish::select;
 
 /// A clock further off than this makes a BMC's certificates and log lie.

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::bmc::is_ours;
 pub use self::cluster::voters_of;
-use crate::bmc_note::BmcNote;
 use crate::cluster::{Cluster, Configuration, FenceDevice};
 use crate::decide::Fact;
+use crate::records::bmc_note::BmcNote;
 
 /// What a finding is worth; the worst last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]

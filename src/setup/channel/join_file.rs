@@ -10,9 +10,9 @@ use zeroize::Zeroizing;
 use super::Error as Channel;
 use super::tls::{self, Identity};
 use crate::os::wiped;
+use crate::records::state_file;
 use crate::setup::description::Description;
 use crate::setup::found_file::digest;
-use crate::state_file;
 
 /// No join file is larger.
 pub const LIMIT: u64 = 1024 * 1024;

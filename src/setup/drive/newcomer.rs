@@ -87,8 +87,8 @@ mod tests {
 
     use super::super::Wish;
     use super::*;
-    use crate::bmc_note::BmcNote;
     use crate::command::Programs;
+    use crate::records::bmc_note::BmcNote;
     use crate::setup::bmc::Looked;
     use crate::setup::file;
     use crate::setup::machine::{Answer, Here, Request};

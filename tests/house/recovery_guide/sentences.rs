@@ -22,7 +22,7 @@ const SOURCES: &[&str] = &[
     "src/decide/reason",
     "src/decide/reason.rs",
     "src/etcd/client.rs",
-    "src/events",
+    "src/operate/events",
     "src/fence",
     "src/health/passwords.rs",
     "src/health/problems",
@@ -33,6 +33,7 @@ const SOURCES: &[&str] = &[
     "src/podman",
     "src/redfish",
     "src/resource",
+    "src/records/events",
     "src/setup",
 ];
 /// Macros whose text goes to the log or to stdout, not into a refusal.

@@ -11,7 +11,7 @@ use crate::admin::member::step::{Names, Step};
 use crate::decide::Fact;
 use crate::openshift::replaced::Replaced;
 use crate::os::clock;
-use crate::state_file;
+use crate::records::state_file;
 
 pub(super) const FILE: &str = "/var/lib/tandem/member-change.json";
 /// The same of the change before.

@@ -150,8 +150,8 @@ mod tests {
     use super::super::stand_in::{Node1, parts};
     use super::*;
     use crate::admin::member::look::Detail;
-    use crate::bmc_note::BmcNote;
     use crate::health::samples;
+    use crate::records::bmc_note::BmcNote;
 
     const OWN: &str = "7a4e1000-0000-4000-8000-000000000001";
     const OTHERS: &str = "7a4e1000-0000-4000-8000-000000000003";

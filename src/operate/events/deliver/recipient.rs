@@ -9,11 +9,11 @@ use nix::libc;
 use ring::digest;
 use syslog::{Facility, Formatter3164};
 
-use super::super::{Event, Type};
 use super::post::{Poster, Trust};
 use super::shown::{Unknown, shown};
 use crate::os::clock::Deadline;
 use crate::os::hexadecimal::hexadecimal;
+use crate::records::events::{Event, Type};
 
 /// One of them, ready to be sent to.
 #[derive(Debug)]

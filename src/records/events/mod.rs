@@ -1,16 +1,13 @@
-//! What happened, one line for each cause: Pacemaker tells through its alerts ([`alert`]), the resource agent of its own
-//! decisions ([`own`]), and the collector of what it sees change ([`seen`]). Read by `tandem events` ([`read`]) and brought to
-//! the recipients that the cluster names ([`deliver`]).
+//! Reads and appends the file of events, one line for each cause. Pacemaker's alerts and the collector's observations are
+//! turned into events in `crate::operate::events`, the agent's own decisions in [`own`]. `tandem events` reads them
+//! ([`read`]).
 //!
-//! A file holds the events of the node that it is on: what Pacemaker tells a node, and what that node's agent did.
+//! A file holds the events of its own node: what Pacemaker reports to that node, and what its agent did.
 
-pub mod alert;
 mod append;
-pub mod deliver;
 mod files;
 pub mod own;
 pub mod read;
-pub mod seen;
 mod time;
 
 use serde::{Deserialize, Serialize};
@@ -118,7 +115,7 @@ pub mod reason {
 }
 
 /// `text`, which is cut so that it has `limit` bytes at most, and is one line.
-fn cut(mut text: String, limit: usize) -> String {
+pub fn cut(mut text: String, limit: usize) -> String {
     if text.len() > limit {
         let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
         text.truncate(end);

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Places, directory};
 use crate::decide::Fact;
-use crate::events::read;
-use crate::state_file;
+use crate::records::events::read;
+use crate::records::state_file;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{Event, KEPT, Type};
+use crate::records::events::{Event, KEPT, Type};
 
 /// What somebody who was never brought anything gets of the past, in milliseconds.
 const AT_FIRST: u64 = 60 * 60 * 1000;
@@ -114,7 +114,14 @@ impl Cursor {
         let count = self.lost_untold;
         let message = format!("{count} events before this one were not brought: more than {KEPT} waited");
         let cause = format!("lost {} {count}", first.number);
-        send(&Event::new(first.time, Type::Warning, super::super::reason::LOST, &first.node, message, cause))?;
+        send(&Event::new(
+            first.time,
+            Type::Warning,
+            crate::records::events::reason::LOST,
+            &first.node,
+            message,
+            cause,
+        ))?;
         self.lost_untold = 0;
         Ok(())
     }

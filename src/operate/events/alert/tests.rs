@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::super::read;
 use super::*;
 use crate::ocf::alert;
 use crate::ocf::env::Env;
+use crate::records::events::read;
 
-const NODE1: &str = include_str!("../../../tests/fixtures/alerts/node1.jsonl");
-const NODE2: &str = include_str!("../../../tests/fixtures/alerts/node2.jsonl");
+const NODE1: &str = include_str!("../../../../tests/fixtures/alerts/node1.jsonl");
+const NODE2: &str = include_str!("../../../../tests/fixtures/alerts/node2.jsonl");
 
 fn alert_of(pairs: &[(&str, &str)]) -> Alert {
     alert::read(&Env::from_pairs(pairs.iter().map(|(name, value)| (format!("CRM_alert_{name}"), (*value).to_owned()))))

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Event, Type, reason};
 use crate::cluster::{Cluster, Instance, Node, Pacemaker};
+use crate::records::events::{Event, Type, reason};
 
 /// A status is stale when it is older than this, in seconds.
 pub const STALE_AFTER: u64 = 300;

@@ -21,13 +21,13 @@ pub use post::Trust;
 pub use recipient::Recipient;
 pub use shown::Unknown;
 
-use super::{Event, read};
 use crate::command::Programs;
 use crate::decide::Fact;
 use crate::os::clock::{self, Deadline};
 use crate::os::ofd_lock;
 use crate::pacemaker::{self, alerts};
-use crate::state_file;
+use crate::records::events::{Event, read};
+use crate::records::state_file;
 
 /// Where it is kept how far each recipient is.
 pub const DIRECTORY: &str = "/var/lib/tandem/deliver";
@@ -49,7 +49,7 @@ pub struct Places {
 
 impl Default for Places {
     fn default() -> Self {
-        Self { events: super::DIRECTORY.into(), state: DIRECTORY.into(), trust: Trust::System }
+        Self { events: crate::records::events::DIRECTORY.into(), state: DIRECTORY.into(), trust: Trust::System }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Pacemaker's alerts, as events: the alert agent, which Pacemaker calls once for each recipient, several at once, as its own
 //! user. It writes one line and ends; whom it is brought to is the collector's part.
 
-use super::{Event, Repeat, Type, append, cut, reason};
 use crate::ocf::alert::{Alert, Kind, Operation};
 use crate::options::yes_no;
 use crate::os::clock;
+use crate::records::events::{Event, Repeat, Type, append, cut, reason};
 
 /// The event of an alert; none where nothing happened that anybody wants to be told.
 pub fn event(alert: &Alert) -> Option<Event> {
@@ -108,7 +108,7 @@ fn attribute(alert: &Alert, name: &str, value: &str) -> Option<Told> {
 }
 
 /// Appends what `alert` tells. Where Pacemaker tells no time, what is told again within some seconds is for another recipient.
-pub fn tell(directory: &std::path::Path, alert: &Alert) -> Result<(), super::Error> {
+pub fn tell(directory: &std::path::Path, alert: &Alert) -> Result<(), crate::records::events::Error> {
     const AT_ONCE: Repeat<'static> = Repeat::Until { ends: &[], within: 5000 };
     let repeat = if alert.time == 0 { AT_ONCE } else { Repeat::Never };
     event(alert).map_or(Ok(()), |event| append(directory, event, repeat).map(drop))

@@ -8,9 +8,9 @@ use ureq::Agent;
 use ureq::http::Uri;
 use ureq::unversioned::transport::{Connector as _, TcpConnector};
 
-use super::super::Event;
 use super::shown::{Unknown, shown};
 use crate::os::clock::Deadline;
+use crate::records::events::Event;
 use crate::redfish::tls::{self, Shown};
 use crate::redfish::transport::{OneHost, TlsConnector};
 

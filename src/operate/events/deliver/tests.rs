@@ -7,8 +7,8 @@ use std::sync::{Arc, mpsc};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use rustls_pki_types::PrivateKeyDer;
 
-use super::super::{KEPT, Repeat, Type, append, reason};
 use super::*;
+use crate::records::events::{KEPT, Repeat, Type, append, reason};
 
 fn event(number: u64) -> Event {
     let time = clock::wall_millis();
