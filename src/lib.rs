@@ -9,30 +9,20 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod act;
+pub mod adapters;
 pub mod admin;
 pub mod agent;
 pub mod applet;
 pub mod cluster;
-pub mod command;
-pub mod data_dir;
 pub mod decide;
-pub mod etcd;
 pub mod fence;
 pub mod health;
 pub mod metrics;
 pub mod observe;
-pub mod ocf;
-pub mod openshift;
 pub mod operate;
-pub mod options;
 pub mod os;
-pub mod pace;
-pub mod pacemaker;
 pub mod pki;
-pub mod podman;
 pub mod records;
-pub mod redfish;
 pub mod resource;
 pub mod setup;
 pub mod sim;
-pub mod xml;

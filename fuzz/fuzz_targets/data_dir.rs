@@ -10,7 +10,7 @@ mod cases;
 mod writer;
 
 use libfuzzer_sys::fuzz_target;
-use tandem::data_dir::DataDir;
+use tandem::adapters::data_dir::DataDir;
 
 fuzz_target!(|input: &[u8]| {
     if let Ok(DataDir::Present(history)) = cases::data_dir(input).read() {

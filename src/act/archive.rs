@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::podman;
+use crate::adapters::podman;
 use crate::resource::context::Context;
 use crate::resource::deployment::saved_manifest;
 

@@ -7,12 +7,12 @@ use ring::digest;
 
 use super::Error;
 use super::{archive, drop_in, image};
+use crate::adapters::etcd::config;
+use crate::adapters::openshift::manifest::are_alike;
+use crate::adapters::pace::Question;
+use crate::adapters::podman::{self, Inspected, process};
 use crate::decide::plan::RunMode;
-use crate::etcd::config;
-use crate::openshift::manifest::are_alike;
 use crate::os::clock::Deadline;
-use crate::pace::Question;
-use crate::podman::{self, Inspected, process};
 use crate::records::state_file;
 use crate::resource::context::Context;
 use crate::resource::deployment::saved_manifest;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::command::Programs;
+use crate::adapters::command::Programs;
 use crate::resource::context::Context;
 use crate::resource::params::SYSTEMD_RUNS;
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::Error;
-use crate::command::Programs;
+use crate::adapters::command::Programs;
+use crate::adapters::etcd::version::{self, Version};
+use crate::adapters::pace::Question;
+use crate::adapters::podman;
 use crate::decide::Fact;
-use crate::etcd::version::{self, Version};
-use crate::pace::Question;
-use crate::podman;
 use crate::records::{decision_log, state_file};
 use crate::resource::context::Context;
 

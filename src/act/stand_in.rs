@@ -1,11 +1,11 @@
 //! Casts the vote of a member that is off, and says how long each step took.
 
 use super::Error;
+use crate::adapters::etcd::blocking;
+use crate::adapters::etcd::peer::{self, Wish};
+use crate::adapters::pace::Question;
 use crate::decide::plan::DeadVote;
-use crate::etcd::blocking;
-use crate::etcd::peer::{self, Wish};
 use crate::os::clock::Deadline;
-use crate::pace::Question;
 use crate::resource::context::Context;
 
 /// A vote that is not cast, or in vain, is no failure: the next look finds no leader, and the restart follows.

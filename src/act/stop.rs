@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use super::Error;
-use crate::data_dir;
-use crate::podman;
-use crate::podman::process;
+use crate::adapters::data_dir;
+use crate::adapters::podman;
+use crate::adapters::podman::process;
 use crate::resource::context::Context;
 
 /// Stops the container: SIGTERM, and SIGKILL after `grace`; with `force_kill`, at once.

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use log::{LevelFilter, error};
 
-use crate::ocf::alert as told;
-use crate::ocf::env::Env;
+use crate::adapters::ocf::alert as told;
+use crate::adapters::ocf::env::Env;
 use crate::operate::events::alert;
 use crate::os::logging;
 use crate::os::output::complain;

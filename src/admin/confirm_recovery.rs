@@ -8,11 +8,11 @@ use super::exit::Failure;
 use super::prompt::{Answers, Prompt};
 use super::report::{Form, Report};
 use super::{evidence, explain, node};
-use crate::data_dir::{DataDir, History};
+use crate::adapters::data_dir::{DataDir, History};
+use crate::adapters::pacemaker::{by_hand, resource};
 use crate::decide::evidence::{Cib, Confirmation, Evidence, LogPosition, PeerNode};
 use crate::decide::reason::LastWritten;
 use crate::decide::{self, Fact, Plan, Progress, Request};
-use crate::pacemaker::{by_hand, resource};
 use crate::records::state_file;
 use crate::resource::context::Context;
 

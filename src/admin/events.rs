@@ -9,11 +9,11 @@ use serde::Serialize;
 use super::exit::{Exit, Failure};
 use super::node::must_be_root;
 use super::report::{Form, Report, show};
-use crate::command::Programs;
+use crate::adapters::command::Programs;
+use crate::adapters::pacemaker;
 use crate::operate::events::deliver::{self, Outcome, Places};
 use crate::os::clock;
 use crate::os::output;
-use crate::pacemaker;
 use crate::records::events::read::{self, Follower};
 use crate::records::events::{self, Event, Repeat, Type, append, reason};
 
@@ -162,7 +162,7 @@ fn run_test(programs: &Programs, places: &Places) -> Result<Tested, Failure> {
 mod tests {
     use super::super::report::golden;
     use super::*;
-    use crate::command::stand_in;
+    use crate::adapters::command::stand_in;
 
     fn event(number: u64, kind: Type, reason: &str, message: &str) -> Event {
         let time = 1_795_442_801_843 + number * 1000;

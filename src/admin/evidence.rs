@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::data_dir::DataDir;
+use crate::adapters::data_dir::DataDir;
 use crate::decide::evidence::{
     BootMemory, Cib, Container, Etcd, Evidence, Leaderless, LogPosition, MemberId, Note, Pace, PeerAgent, PeerNode,
     PublishedState,

@@ -11,7 +11,7 @@ use roff::{Roff, bold, roman};
 
 use super::command_line;
 use super::exit::{Failure, TABLE};
-use crate::ocf::metadata;
+use crate::adapters::ocf::metadata;
 use crate::{agent, fence};
 
 /// Writes man pages, shell completions and a DTD

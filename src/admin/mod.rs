@@ -1,7 +1,7 @@
 //! `tandem`, the operator's command: a tree of subcommands, one file each.
 //!
 //! A subcommand is its arguments and a function from them to a [`report::Report`]; [`exit`] has the exit codes, [`prompt`]
-//! asks the questions. What it changes in the cluster it changes through `crate::pacemaker`.
+//! asks the questions. What it changes in the cluster it changes through `crate::adapters::pacemaker`.
 
 mod alert;
 mod certs;
@@ -24,7 +24,6 @@ mod replay;
 mod report;
 mod setup;
 mod sim;
-mod ssh;
 mod status;
 
 use std::ffi::OsString;

@@ -6,12 +6,12 @@ use std::time::Duration;
 use clap::Args;
 
 use super::exit::Failure;
-use crate::command::Programs;
+use crate::adapters::command::Programs;
+use crate::adapters::pace::Pace;
+use crate::adapters::pacemaker::resource::{self, Configured};
 use crate::decide::{Evidence, Fact, Request};
 use crate::observe;
 use crate::os::clock::Deadline;
-use crate::pace::Pace;
-use crate::pacemaker::resource::{self, Configured};
 use crate::records::state_file;
 use crate::resource::context::Context;
 use crate::resource::deployment::Manifests;

@@ -10,14 +10,14 @@ use serde::Serialize;
 
 use super::exit::Failure;
 use super::report::{Form, Report};
-use crate::etcd::blocking;
-use crate::etcd::client::{Credentials, Endpoint, Error};
-use crate::etcd::leases::{Lease, Mark, Own};
-use crate::ocf::alert;
-use crate::ocf::env::Env;
-use crate::options::standard::Standard;
-use crate::options::value::OptionValue;
-use crate::options::{OptionKind, OptionRow};
+use crate::adapters::etcd::blocking;
+use crate::adapters::etcd::client::{Credentials, Endpoint, Error};
+use crate::adapters::etcd::leases::{Lease, Mark, Own};
+use crate::adapters::ocf::alert;
+use crate::adapters::ocf::env::Env;
+use crate::adapters::options::standard::Standard;
+use crate::adapters::options::value::OptionValue;
+use crate::adapters::options::{OptionKind, OptionRow};
 use crate::os::clock::Deadline;
 use crate::os::logging;
 

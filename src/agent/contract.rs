@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::adapters::pacemaker::cib;
 use crate::decide::Request;
-use crate::pacemaker::cib;
 use crate::resource::context::Context;
 
 /// Says what Pacemaker's variables tell of the transition, as a start or a stop begins.

@@ -1,7 +1,7 @@
 //! What the agent says of itself: the meta-data and the man page.
 
-use crate::ocf::manpage;
-use crate::ocf::metadata::{self, Agent};
+use crate::adapters::ocf::manpage;
+use crate::adapters::ocf::metadata::{self, Agent};
 use crate::resource::actions::ACTIONS;
 use crate::resource::params::PARAMETERS;
 

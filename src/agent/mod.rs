@@ -14,13 +14,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::act;
-use crate::command::Programs;
+use crate::adapters::command::Programs;
+use crate::adapters::ocf::env::Env;
+use crate::adapters::ocf::exit::{Answered, Code};
+use crate::adapters::pace::Pace;
+use crate::adapters::podman;
 use crate::decide::Request;
-use crate::ocf::env::Env;
-use crate::ocf::exit::{Answered, Code};
 use crate::os::clock::Deadline;
-use crate::pace::Pace;
-use crate::podman;
 use crate::records::events;
 use crate::records::state_file;
 use crate::resource::actions;

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use log::LevelFilter;
 
-use crate::command::Programs;
+use crate::adapters::command::Programs;
+use crate::adapters::ocf::env::Env;
+use crate::adapters::ocf::exit::{Answered, Code, print_reason};
 use crate::decide::Request;
-use crate::ocf::env::Env;
-use crate::ocf::exit::{Answered, Code, print_reason};
 use crate::os::logging;
 use crate::os::output::{complain, say};
 use crate::records::decision_log;

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use crate::act;
 use crate::act::drop_in;
+use crate::adapters::ocf::exit::{Answered, Code};
+use crate::adapters::podman::process;
 use crate::decide::evidence::Container;
 use crate::decide::reason::{Health, Step, Wait};
 use crate::decide::{self, Effect, Evidence, Exit, Fact, Next, Phase, Plan, Progress, Reason, Request};
 use crate::observe;
-use crate::ocf::exit::{Answered, Code};
-use crate::podman::process;
 use crate::records::decision_log::{self, Entry};
 use crate::records::events::own;
 use crate::resource::context::Context;
@@ -294,7 +294,7 @@ fn answered(exit: Exit, why: impl FnOnce() -> String) -> Answered {
 #[expect(clippy::disallowed_methods, reason = "a child to look at")]
 mod tests {
     use super::*;
-    use crate::command::stand_in;
+    use crate::adapters::command::stand_in;
     use crate::decide::evidence::{Found, Moment, Notify, Operation};
     use crate::decide::reason::Refusal;
 

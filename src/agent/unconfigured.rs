@@ -4,15 +4,15 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::command::Programs;
-use crate::data_dir;
+use crate::adapters::command::Programs;
+use crate::adapters::data_dir;
+use crate::adapters::etcd::config;
+use crate::adapters::ocf::env::Env;
+use crate::adapters::podman::turn::Turn;
+use crate::adapters::podman::{self, process};
 use crate::decide::Fact;
-use crate::etcd::config;
-use crate::ocf::env::Env;
 use crate::os::clock;
 use crate::os::proc;
-use crate::podman::turn::Turn;
-use crate::podman::{self, process};
 use crate::records::state_file;
 use crate::resource::params;
 
@@ -137,7 +137,7 @@ fn end(place: &Place<'_>) {
 #[expect(clippy::disallowed_methods, reason = "a child to look at")]
 mod tests {
     use super::*;
-    use crate::command::stand_in;
+    use crate::adapters::command::stand_in;
 
     /// A node whose agent has started an etcd, with `podman` for podman.
     fn node(dir: &Path, podman: &str) -> (Env, Programs) {

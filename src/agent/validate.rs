@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::etcd::client::PEM_LIMIT;
-use crate::ocf::exit::Code;
+use crate::adapters::etcd::client::PEM_LIMIT;
+use crate::adapters::ocf::exit::Code;
 use crate::os::regular_file;
 use crate::resource::context::Context;
 use crate::resource::params::Invalid;
@@ -127,7 +127,7 @@ mod tests {
             let invalid = addresses_fit("node1", own, peer, &here).unwrap_err();
             assert!(invalid.sentence.contains(words), "{invalid}");
             assert_eq!(invalid.code, Code::Generic, "an address may come: {invalid}");
-            assert!(invalid.sentence.len() <= crate::ocf::exit::REASON_LIMIT);
+            assert!(invalid.sentence.len() <= crate::adapters::ocf::exit::REASON_LIMIT);
         }
     }
 

@@ -6,9 +6,9 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 
 use super::Certificate;
-use crate::etcd::client::PEM_LIMIT;
+use crate::adapters::etcd::client::PEM_LIMIT;
+use crate::adapters::https::shown::end;
 use crate::os::regular_file;
-use crate::redfish::shown::end;
 
 /// When the first of a PEM file's certificates ends; `None` where there is none in it, as in the file of a key.
 pub(super) fn of_file(path: &Path) -> Option<Certificate> {

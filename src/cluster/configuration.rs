@@ -9,11 +9,11 @@ use roxmltree::{Document, Node as Element};
 use super::limits::Limits;
 use super::primitive::{self, Primitives};
 use super::{Configuration, fence_device};
-use crate::command::{Output, Programs};
+use crate::adapters::command::{Output, Programs};
+use crate::adapters::pacemaker::element::{child, children, pairs_of, text};
+use crate::adapters::pacemaker::exit_code::DISCONNECTED;
 use crate::decide::Fact;
 use crate::os::regular_file;
-use crate::pacemaker::element::{child, children, pairs_of, text};
-use crate::pacemaker::exit_code::DISCONNECTED;
 
 /// Where Pacemaker keeps it. The status section is not in there.
 pub(super) const ON_DISK: &str = "/var/lib/pacemaker/cib/cib.xml";
@@ -222,8 +222,9 @@ mod tests {
     #[test]
     fn where_pacemaker_is_stopped_the_file_is_read_and_where_it_fails_nothing_is_known() {
         let dir = tempfile::tempdir().unwrap();
-        let asked =
-            |script: &str| ask(&crate::command::stand_in(dir.path(), "cibadmin", script), None, &Limits::default());
+        let asked = |script: &str| {
+            ask(&crate::adapters::command::stand_in(dir.path(), "cibadmin", script), None, &Limits::default())
+        };
         let failed = asked("echo 'cibadmin: no' >&2; exit 5");
         assert_eq!(failed, Fact::Unknown("cibadmin failed (5): cibadmin: no".to_owned()));
         assert!(matches!(asked("echo half"), Fact::Unknown(_)));

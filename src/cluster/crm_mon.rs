@@ -8,10 +8,10 @@ use roxmltree::{Document, Node as Element};
 use super::limits::Limits;
 use super::times;
 use super::{Ban, Failure, Fencing, History, Instance, Node, Operation, Pacemaker};
-use crate::command::{Output, Programs};
+use crate::adapters::command::{Output, Programs};
+use crate::adapters::pacemaker::element::{child, children, given, is_true, text};
+use crate::adapters::pacemaker::exit_code::DISCONNECTED;
 use crate::decide::Fact;
-use crate::pacemaker::element::{child, children, given, is_true, text};
-use crate::pacemaker::exit_code::DISCONNECTED;
 
 /// Resources that run nowhere, each instance of a clone, and every fencing that the fencer remembers.
 const ARGUMENTS: [&str; 4] = ["--output-as=xml", "--inactive", "--show-detail", "--fence-history=3"];

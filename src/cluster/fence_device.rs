@@ -6,7 +6,7 @@ use roxmltree::Node as Element;
 
 use super::FenceDevice;
 use super::primitive::Primitives;
-use crate::pacemaker::element::{child, children};
+use crate::adapters::pacemaker::element::{child, children};
 
 const NEVER: &str = "-INFINITY";
 /// In the place of a plug: the map says which.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::pace::Question;
+use crate::adapters::pace::Question;
 
 /// The time of each question. Those to programs and files of this node begin at once, side by side; the etcds are asked once
 /// it is known from the CIB where they are.

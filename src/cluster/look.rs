@@ -12,7 +12,7 @@ use super::error::MustBeRoot;
 use super::etcds::{self, Place};
 use super::limits::Limits;
 use super::{Cluster, Collected, Configuration, Etcd, Quorum, crm_mon, published, quorum};
-use crate::command::Programs;
+use crate::adapters::command::Programs;
 use crate::decide::Fact;
 use crate::os::clock::{self, Deadline};
 
@@ -196,7 +196,7 @@ impl<T: Send + 'static> Peeked<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::stand_in;
+    use crate::adapters::command::stand_in;
 
     const CIB: &str = include_str!("../../tests/fixtures/cib/two-voters.xml");
     const CRM_MON: &str = include_str!("../../tests/fixtures/crm_mon/healthy.xml");

@@ -9,12 +9,12 @@ use nix::sys::statvfs::statvfs;
 
 use super::etcds::{self, Here};
 use super::{Certificate, Cluster, Collected, Configuration, MovedAside, certificates, route, units};
-use crate::data_dir;
+use crate::adapters::data_dir;
+use crate::adapters::https::address::Address;
 use crate::decide::Fact;
 use crate::os::clock;
 use crate::os::regular_file;
 use crate::records::bmc_note::{self, BmcNote};
-use crate::redfish::address::Address;
 
 /// What the firmware calls this machine; the BMC of its fence device should say the same.
 const DMI_UUID: &str = "/sys/class/dmi/id/product_uuid";

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use roxmltree::Node as Element;
 
 use super::Resource;
-use crate::options::yes_no;
-use crate::pacemaker::duration::millis;
-use crate::pacemaker::element::{child, nvpairs, text};
+use crate::adapters::options::yes_no;
+use crate::adapters::pacemaker::duration::millis;
+use crate::adapters::pacemaker::element::{child, nvpairs, text};
 
 /// What Pacemaker gives an operation that says nothing else.
 const DEFAULT_TIMEOUT_MILLIS: u64 = 20_000;

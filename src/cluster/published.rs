@@ -9,9 +9,9 @@ use roxmltree::Document;
 use super::Collected;
 use super::error::NotPublished;
 use super::limits::Limits;
-use crate::command::{Output, Programs};
+use crate::adapters::command::{Output, Programs};
+use crate::adapters::pacemaker::exit_code::{DISCONNECTED, NO_ATTRIBUTE};
 use crate::decide::Fact;
-use crate::pacemaker::exit_code::{DISCONNECTED, NO_ATTRIBUTE};
 
 /// The attribute.
 const NAME: &str = "tandem-collected";
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn what_was_published_is_read_of_each_node() {
         let collected = Collected { at: 7, tandem: "0.1.0 \"<&>\"".to_owned(), ..Collected::default() };
-        let value = crate::xml::escape(&value(&collected).unwrap());
+        let value = crate::adapters::xml::escape(&value(&collected).unwrap());
         let xml = format!(
             "<pacemaker-result><attribute name=\"{NAME}\" value=\"{value}\" host=\"node1\"/>\
              <attribute name=\"{NAME}\" value=\"\" host=\"node2\"/><attribute name=\"{NAME}\" value=\"7\" host=\"node3\"/>\

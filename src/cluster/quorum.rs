@@ -2,7 +2,7 @@
 
 use super::Quorum;
 use super::limits::Limits;
-use crate::command::{Output, Programs};
+use crate::adapters::command::{Output, Programs};
 use crate::decide::Fact;
 
 /// Addresses and not names, so that no resolver is asked.

@@ -43,7 +43,7 @@ pub enum Next {
     Reobserve { after_ms: u64, progress: Progress },
 }
 
-/// How an action is answered. The numbers are the OCF resource-agent API's; see `crate::ocf::exit`.
+/// How an action is answered. The numbers are the OCF resource-agent API's; see `crate::adapters::ocf::exit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {

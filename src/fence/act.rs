@@ -6,13 +6,13 @@ use super::config::{Action, Config, Method, Timing};
 use super::limits;
 use super::outage::Outage;
 use super::plan::{self, Event, Goal, Limits, Moment, Plan, Reached, Step};
+use crate::adapters::redfish::bmc::{Bmc, Target};
+use crate::adapters::redfish::discovery::Pointer;
+use crate::adapters::redfish::failure::{Failure, FailureKind};
+use crate::adapters::redfish::quirks::{PowerWord, ResetGoal};
+use crate::adapters::redfish::resource::Power;
+use crate::adapters::redfish::select::{self, Candidate, Wanted};
 use crate::os::clock::{self, Deadline};
-use crate::redfish::bmc::{Bmc, Target};
-use crate::redfish::discovery::Pointer;
-use crate::redfish::failure::{Failure, FailureKind};
-use crate::redfish::quirks::{PowerWord, ResetGoal};
-use crate::redfish::resource::Power;
-use crate::redfish::select::{self, Candidate, Wanted};
 
 /// How an action ended that did not fail.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use self::reader::Reader;
 use super::input::Given;
+use crate::adapters::https::address::Address;
+use crate::adapters::https::tls::Fingerprint;
+use crate::adapters::redfish::discovery::Pointer;
+use crate::adapters::redfish::service::LoginMethod;
 use crate::os::secret::Secret;
-use crate::redfish::address::Address;
-use crate::redfish::discovery::Pointer;
-use crate::redfish::service::LoginMethod;
-use crate::redfish::tls::Fingerprint;
 
 /// What the agent is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

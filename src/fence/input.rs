@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, Command, value_parser};
 use zeroize::Zeroizing;
 
 use super::options::{OPTIONS, Opt, by_name, truth};
-use crate::options::OptionKind;
+use crate::adapters::options::OptionKind;
 
 /// More than any configuration holds; what is longer is no configuration.
 pub const INPUT_LIMIT: usize = 256 * 1024;

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::password_file::Identity;
+use crate::adapters::https::address::Address;
+use crate::adapters::redfish::service::{Tried, Way};
 use crate::os::clock;
 use crate::records::state_file;
-use crate::redfish::address::Address;
-use crate::redfish::service::{Tried, Way};
 
 /// Where no reboot reaches, so that it is never older than this boot.
 const DIR: &str = "/run";

@@ -4,10 +4,10 @@ use roff::{bold, line_break, roman};
 
 use super::config::ACTIONS;
 use super::options::rows;
-use crate::options::help;
-use crate::options::manpage::Page;
-use crate::options::standard::Standard;
-use crate::xml::Writer;
+use crate::adapters::options::help;
+use crate::adapters::options::manpage::Page;
+use crate::adapters::options::standard::Standard;
+use crate::adapters::xml::Writer;
 
 const NAME: &str = "fence_redfish_rs";
 const SHORT: &str = "I/O Fencing agent for Redfish";

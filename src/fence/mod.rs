@@ -28,16 +28,16 @@ use self::login_memory::Remembered;
 use self::note::Noted;
 use self::password::Fetched;
 use self::password_file::Identity;
+use crate::adapters::https::tls::{self, Trust};
+use crate::adapters::redfish::account::Account;
+use crate::adapters::redfish::bmc::Bmc;
+use crate::adapters::redfish::client::{Client, Settings};
+use crate::adapters::redfish::failure::Failure;
+use crate::adapters::redfish::request::Credentials;
+use crate::adapters::redfish::service::Login;
+use crate::adapters::redfish::session::{OnSession, SessionHandle};
 use crate::os::clock::Deadline;
 use crate::os::secret::{Scrubber, Secret};
-use crate::redfish::account::Account;
-use crate::redfish::bmc::Bmc;
-use crate::redfish::client::{Client, Settings};
-use crate::redfish::failure::Failure;
-use crate::redfish::request::Credentials;
-use crate::redfish::service::Login;
-use crate::redfish::session::{OnSession, SessionHandle};
-use crate::redfish::tls::{self, Trust};
 
 /// Why an action was not done, or not proven.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -11,14 +11,14 @@ use std::time::{Duration, SystemTime};
 use super::Error;
 use super::act::Seen;
 use super::config::{Action, Config};
+use crate::adapters::redfish::bmc::Bmc;
+use crate::adapters::redfish::discovery::Pointer;
+use crate::adapters::redfish::quirks::PowerWord;
+use crate::adapters::redfish::resource::{Power, System};
+use crate::adapters::redfish::select::{self, Wanted};
 use crate::os::clock;
 use crate::os::regular_file;
 use crate::records::bmc_note::{self, BmcNote};
-use crate::redfish::bmc::Bmc;
-use crate::redfish::discovery::Pointer;
-use crate::redfish::quirks::PowerWord;
-use crate::redfish::resource::{Power, System};
-use crate::redfish::select::{self, Wanted};
 
 /// A directory that does not answer is left to itself after this time.
 const PATIENCE: Duration = Duration::from_millis(200);

@@ -1,9 +1,9 @@
 //! Every option of the agent in one table: it is parsed by it, and metadata, help and man page are printed from it.
 
-use crate::options::OptionKind::{self, Integer, OneOf, Seconds, Secret, Switch, Text, Truth};
-use crate::options::OptionRow;
+use crate::adapters::options::OptionKind::{self, Integer, OneOf, Seconds, Secret, Switch, Text, Truth};
+use crate::adapters::options::OptionRow;
 /// A truth value, as a fence agent takes it.
-pub use crate::options::yes_no::of_fence_agents as truth;
+pub use crate::adapters::options::yes_no::of_fence_agents as truth;
 
 /// No time-out or delay needs to be longer than a day, in seconds.
 const LONGEST: i64 = 24 * 60 * 60;
@@ -152,11 +152,11 @@ pub fn by_name(name: &str) -> Option<&'static (Opt, OptionRow)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::standard::Standard;
+    use crate::adapters::options::standard::Standard;
 
     #[test]
     fn the_table_is_sound() {
-        crate::options::tests::assert_sound(Standard::FenceAgent, rows());
+        crate::adapters::options::tests::assert_sound(Standard::FenceAgent, rows());
     }
 
     #[test]

@@ -13,10 +13,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Event, Moment};
+use crate::adapters::https::address::Address;
+use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::os::clock;
 use crate::records::state_file;
-use crate::redfish::address::Address;
-use crate::redfish::failure::{Failure, FailureKind};
 
 /// Where no reboot reaches.
 const DIR: &str = "/run";
@@ -139,7 +139,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::redfish::resource::Power;
+    use crate::adapters::redfish::resource::Power;
 
     #[test]
     fn the_file_keeps_its_form() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::config::PasswordSource;
 use super::password_file::{self, Identity, LIMIT as FILE_LIMIT};
-use crate::command::Programs;
+use crate::adapters::command::Programs;
 use crate::os::secret::Secret;
 use crate::os::wiped;
 

@@ -18,9 +18,9 @@ use self::history::{
 };
 use self::pause::{FIRST_POLL, FIRST_RETRY, after_refusal, poll_pause, refusal_pause, retry_pause};
 use self::proof::{CONFIRM, DISLIKES, Word, contradicted, is_trusted, proven_off, word};
-use crate::redfish::failure::{Failure, FailureKind};
-use crate::redfish::quirks::PowerWord;
-use crate::redfish::resource::Power;
+use crate::adapters::redfish::failure::{Failure, FailureKind};
+use crate::adapters::redfish::quirks::PowerWord;
+use crate::adapters::redfish::resource::Power;
 
 /// What has to be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,11 +19,11 @@ use super::input::{self, Given, INPUT_LIMIT};
 use super::metadata;
 use super::note;
 use super::options::{Opt, truth};
+use crate::adapters::redfish::session::SessionHandle;
 use crate::os::clock;
 use crate::os::logging;
 use crate::os::wiped;
 use crate::records::bmc_note;
-use crate::redfish::session::SessionHandle;
 
 const FAILED: u8 = 1;
 /// The fencer writes all options at once and closes; what takes longer than this never ends.

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use nix::fcntl::OFlag;
 
+use crate::adapters::redfish::client::Trace;
 use crate::os::clock;
-use crate::redfish::client::Trace;
 
 /// Opens the debug file (if one is wanted) and gives the function that writes to it and to the debug log.
 ///

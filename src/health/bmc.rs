@@ -1,8 +1,8 @@
 //! Which of the collected notes about BMCs are of which fence device.
 
+use crate::adapters::redfish::select::{is_uuid, same_uuid};
 use crate::cluster::{Cluster, FenceDevice};
 use crate::records::bmc_note::BmcNote;
-use crate::redfish::select::{is_uuid, same_uuid};
 
 use super::view;
 

@@ -1,11 +1,11 @@
 //! What `decide`'s rule about stopping a node needs to know, out of what is known of the cluster.
 
 use super::view;
+use crate::adapters::pacemaker::attributes;
 use crate::cluster::{Cluster, Etcd, Node, Pacemaker};
 use crate::decide::Fact;
 use crate::decide::evidence::{DataDir, Guest, PublishedState};
 use crate::decide::may_stop::{Care, Machine, Outlook, Voice};
-use crate::pacemaker::attributes;
 
 /// How stopping `node` looks, for [`crate::decide::may_stop::may_stop`].
 pub fn outlook(cluster: &Cluster, node: &str) -> Outlook {

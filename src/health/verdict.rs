@@ -1,9 +1,9 @@
 //! The verdict: one word for the cluster, and since when.
 
 use super::{Health, Severity, Verdict, problems, view};
+use crate::adapters::pacemaker::attributes::REDUNDANCY;
 use crate::cluster::Cluster;
 use crate::decide::evidence::Redundancy;
-use crate::pacemaker::attributes::REDUNDANCY;
 
 /// What the cluster's state means.
 pub fn assess(cluster: &Cluster) -> Health {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::page::Page;
+use crate::adapters::pacemaker::attributes::{LINEAGE, parse_lineage};
 use crate::cluster::{Cluster, Etcd};
 use crate::health::view::leads;
 use crate::health::{Health, Verdict};
-use crate::pacemaker::attributes::{LINEAGE, parse_lineage};
 
 /// Those that are told of while they are not raised, too.
 const ALARMS: [&str; 2] = ["NOSPACE", "CORRUPT"];

@@ -6,8 +6,8 @@ use std::time::UNIX_EPOCH;
 use serde::Deserialize;
 
 use super::page::Page;
+use crate::adapters::pacemaker::attributes::FENCING_TESTED;
 use crate::cluster::{Cluster, FenceDevice};
-use crate::pacemaker::attributes::FENCING_TESTED;
 use crate::records::bmc_note::BmcNote;
 
 /// Among a test's phases, which are times since the request, this one is the length of something.

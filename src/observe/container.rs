@@ -1,10 +1,10 @@
 //! Whether etcd's container runs: a look at its process first, podman only where that says nothing.
 
+use crate::adapters::etcd::{config, log_line};
+use crate::adapters::podman::process;
+use crate::adapters::podman::{self, State};
 use crate::decide::evidence::{Container, Etcd, Found};
 use crate::decide::fact::Fact;
-use crate::etcd::{config, log_line};
-use crate::podman::process;
-use crate::podman::{self, State};
 use crate::resource::context::Context;
 
 /// The exit code of a Go program that breaks down.
@@ -69,7 +69,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::command::stand_in;
+    use crate::adapters::command::stand_in;
 
     fn of_test(dir: &std::path::Path) -> Context {
         let place = dir.display().to_string();

@@ -1,10 +1,10 @@
 //! What our etcd tells without a leader: its client port tells its term, its peer port the rest.
 
+use crate::adapters::etcd::client::{Answer, Error};
+use crate::adapters::etcd::peer;
+use crate::adapters::pace::Question;
 use crate::decide::evidence::{BootMemory, Cib, Leaderless, PeerNode, Recovery};
 use crate::decide::fact::Fact;
-use crate::etcd::client::{Answer, Error};
-use crate::etcd::peer;
-use crate::pace::Question;
 use crate::resource::context::Context;
 
 /// Asked where a stand-in may vote: while Pacemaker says that the peer is off; and of a voter that was not the only one. Three may vote by

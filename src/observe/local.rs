@@ -1,14 +1,14 @@
 //! Facts of this node besides its etcd and its data: its address, what stands in the way of a start, OpenShift's view.
 
-use crate::data_dir;
+use crate::adapters::data_dir;
+use crate::adapters::etcd::{blocking, config};
+use crate::adapters::openshift::{machine, revision};
+use crate::adapters::pace::Question;
+use crate::adapters::podman;
+use crate::adapters::podman::process;
 use crate::decide::evidence::{Etcd, Local, Obstacle};
 use crate::decide::fact::Fact;
-use crate::etcd::{blocking, config};
-use crate::openshift::{machine, revision};
 use crate::os::proc;
-use crate::pace::Question;
-use crate::podman;
-use crate::podman::process;
 use crate::records::failed_starts;
 use crate::resource::context::Context;
 

@@ -6,16 +6,16 @@ mod local;
 
 use std::time::Duration;
 
-use crate::data_dir;
+use crate::adapters::data_dir;
+use crate::adapters::etcd::blocking;
+use crate::adapters::etcd::client::{Answer, Endpoint};
+use crate::adapters::pace::Question;
+use crate::adapters::pacemaker::{cib, erased};
+use crate::adapters::podman::process;
 use crate::decide::evidence::{BootMemory, Cib, DataDir, Etcd, Evidence, Pace, Room, RunningVoter};
 use crate::decide::fact::Fact;
 use crate::decide::timing::LAUNCH_NEEDS_MS;
-use crate::etcd::blocking;
-use crate::etcd::client::{Answer, Endpoint};
 use crate::os::clock::{self, Deadline};
-use crate::pace::Question;
-use crate::pacemaker::{cib, erased};
-use crate::podman::process;
 use crate::records::state_file;
 use crate::resource::context::Context;
 
@@ -216,9 +216,9 @@ fn disk(context: &Context) -> Fact<DataDir> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Programs;
+    use crate::adapters::command::Programs;
+    use crate::adapters::pace::Pace;
     use crate::decide::evidence;
-    use crate::pace::Pace;
 
     /// Under writes, whoever is asked first always lacks something of the other.
     #[test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::Certificate;
 use super::given::PeerSeen;
 use super::rotation::Seen;
-use crate::etcd::client::{Credentials, Endpoint};
-use crate::etcd::trust::{Looked, look};
+use crate::adapters::etcd::client::{Credentials, Endpoint};
+use crate::adapters::etcd::trust::{Looked, look};
 
 /// To be taken as a client at all, and for the handshake. An etcd that starts, or is busy, takes a while.
 const CONNECT: Duration = Duration::from_secs(2);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::adapters::ocf::metadata::Action;
 use crate::decide::Request;
-use crate::ocf::metadata::Action;
 
 /// The actions, with the times that Pacemaker uses where nobody sets others. A stop that overruns is answered with
 /// fencing, so it ends well inside its time; monitors are frequent because they are cheap and a crash is found by them.

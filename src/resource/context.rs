@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use super::deployment::{Deployment, Manifests};
 use super::params::{Invalid, NodeIp, Params};
-use crate::command::Programs;
+use crate::adapters::command::Programs;
+use crate::adapters::etcd::client::{self, Credentials, Endpoint};
+use crate::adapters::etcd::config::{self, OpenShift, Settings};
+use crate::adapters::etcd::peer::Place;
+use crate::adapters::etcd::version::Version;
+use crate::adapters::ocf::env::Env;
+use crate::adapters::openshift::revision;
+use crate::adapters::pace::Question;
+use crate::adapters::pacemaker;
+use crate::adapters::podman::turn::Turn;
 use crate::decide::evidence::{NodeAddress, Notify};
-use crate::etcd::client::{self, Credentials, Endpoint};
-use crate::etcd::config::{self, OpenShift, Settings};
-use crate::etcd::peer::Place;
-use crate::etcd::version::Version;
-use crate::ocf::env::Env;
-use crate::openshift::revision;
 use crate::os::clock::Deadline;
 use crate::os::proc;
-use crate::pace::Question;
-use crate::pacemaker;
-use crate::podman::turn::Turn;
 use crate::records::state_file;
 
 /// A question to an etcd, with the time that it has.

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::params::{self, Certificates, Invalid, Params, Source};
-use crate::etcd::client::Credentials;
-use crate::etcd::config::Pair;
-use crate::etcd::settings::Setting;
-use crate::openshift::manifest::{self, CLIENT_VARIABLES, Manifest};
+use crate::adapters::etcd::client::Credentials;
+use crate::adapters::etcd::config::Pair;
+use crate::adapters::etcd::settings::Setting;
+use crate::adapters::openshift::manifest::{self, CLIENT_VARIABLES, Manifest};
 
 /// The data dir where nobody names another.
 const DATA_DIR: &str = "/var/lib/etcd";

@@ -9,12 +9,12 @@ mod tests;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use crate::adapters::etcd::config::Pair;
+use crate::adapters::etcd::settings::{self, Setting};
+use crate::adapters::ocf::env::Env;
+use crate::adapters::ocf::exit::Code;
+use crate::adapters::options::OptionRow;
 use crate::decide::evidence::Recovery;
-use crate::etcd::config::Pair;
-use crate::etcd::settings::{self, Setting};
-use crate::ocf::env::Env;
-use crate::ocf::exit::Code;
-use crate::options::OptionRow;
 use read::{given, list, node_ip_map, text, value};
 use table::{
     ALLOW_PULL, AUTHFILE, BACKUP_LOCATION, CERT_FILE, CLIENT_CERT_FILE, CLIENT_KEY_FILE, CLIENT_PORT, CONFIG_LOCATION,

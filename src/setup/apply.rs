@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::action::{Action, File};
 use super::description::Description;
 use super::found_file::is_private;
-use crate::command::Programs;
+use crate::adapters::command::Programs;
 use crate::records::state_file;
 
 /// An image may be large, and its registry far.
@@ -92,7 +92,7 @@ mod tests {
     use zeroize::Zeroizing;
 
     use super::*;
-    use crate::command::stand_in;
+    use crate::adapters::command::stand_in;
     use crate::setup::file;
 
     fn words(text: &str) -> Action {

@@ -5,9 +5,9 @@ use zeroize::Zeroizing;
 
 use super::description::{Bmc, Node};
 use super::local::Secret;
+use crate::adapters::redfish::select;
 use crate::fence::examine;
 use crate::records::bmc_note::BmcNote;
-use crate::redfish::select;
 
 /// Options that say whom to trust: where one is there, the operator has decided.
 const TRUST: [&str; 5] = ["ssl_fingerprint", "ssl_ca_file", "ssl_insecure", "ssl_secure", "ssl"];
@@ -205,7 +205,7 @@ mod tests {
     /// The words that are looked for are the agent's own.
     #[test]
     fn the_agent_says_so_of_a_certificate_that_nobody_signed() {
-        use crate::redfish::tls;
+        use crate::adapters::https::tls;
         let shown = tls::Shown::default();
         let error = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
         assert!(tls::explain(&error, &shown).1.contains(MAY_BE_PINNED));

@@ -12,7 +12,7 @@ use super::description::Description;
 use super::local::{self, Found, Question, Secret};
 use super::node::ports::{self, Listeners, Port};
 use super::node::{self, Facts};
-use crate::command::Programs;
+use crate::adapters::command::Programs;
 
 /// What is asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tandem::data_dir::{self, Advanced, Error};
+use tandem::adapters::data_dir::{self, Advanced, Error};
 
 use crate::layout::{assert_free, lock_as_etcd};
 use crate::present;

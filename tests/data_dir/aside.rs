@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use tandem::data_dir::{self, DataDir, Error};
+use tandem::adapters::data_dir::{self, DataDir, Error};
 
 use crate::layout::lock_as_etcd;
 use crate::read;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tandem::data_dir::{self, DataDir, History};
+use tandem::adapters::data_dir::{self, DataDir, History};
 
 use crate::copy::copy_dir;
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 
 use nix::fcntl::{FcntlArg, Flock, FlockArg, fcntl};
 use nix::libc;
-use tandem::data_dir::{self, DataDir, Error};
+use tandem::adapters::data_dir::{self, DataDir, Error};
 
 use crate::writer::{Dir, ME, Writer, database};
 use crate::{broken, present, read};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tandem::data_dir::{self, DataDir, Error, History};
+use tandem::adapters::data_dir::{self, DataDir, Error, History};
 
 use crate::writer::{CLUSTER, Dir, ME, Message, OTHER, PEER, REMOVE, Writer};
 use crate::{broken, ids, present, read};

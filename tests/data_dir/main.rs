@@ -14,7 +14,7 @@ mod writer;
 
 use std::collections::BTreeSet;
 
-use tandem::data_dir::{self, DataDir, History};
+use tandem::adapters::data_dir::{self, DataDir, History};
 use writer::Dir;
 
 fn read(dir: &Dir) -> DataDir {

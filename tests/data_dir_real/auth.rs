@@ -9,9 +9,9 @@ use etcd_client::{
     AlarmAction, AlarmOptions, AlarmType, Certificate, Client, ConnectOptions, Identity, TlsOptions, UserAddOptions,
 };
 use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair};
+use tandem::adapters::etcd::blocking;
+use tandem::adapters::etcd::client::{self, Answer, Credentials, Endpoint, Error};
 use tandem::decide::evidence::Etcd as Seen;
-use tandem::etcd::blocking;
-use tandem::etcd::client::{self, Answer, Credentials, Endpoint, Error};
 
 use crate::each_version;
 use crate::etcd::{Etcd, Place, Version, until};

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use etcd_client::{Certificate as Pem, Client, ConnectOptions, Identity, TlsOptions};
 use nix::sys::signal::Signal;
+use tandem::adapters::etcd::blocking;
+use tandem::adapters::etcd::client::{Credentials, Endpoint};
 use tandem::decide::Fact;
 use tandem::decide::evidence::Etcd as Seen;
-use tandem::etcd::blocking;
-use tandem::etcd::client::{Credentials, Endpoint};
 use tandem::os::clock;
 use tandem::pki::rotation::{self, Look, Next, Other, Role, Site};
 use tandem::pki::{self, Authority, Certificate, Files, Holder, Leaf, seen};

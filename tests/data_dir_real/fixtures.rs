@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tandem::data_dir::{self, DataDir};
+use tandem::adapters::data_dir::{self, DataDir};
 use tandem::os::clock;
 
 use crate::etcd::{Asker, Etcd, Place, Version};

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use etcd_client::{GetOptions, Permission, PermissionType, PutOptions};
 use serde_json::Value;
-use tandem::etcd::blocking;
-use tandem::etcd::client::{Credentials, Endpoint};
+use tandem::adapters::etcd::blocking;
+use tandem::adapters::etcd::client::{Credentials, Endpoint};
 
 use crate::auth::{Administrator, TIMEOUT, USER, certificates, serve};
 use crate::each_version;

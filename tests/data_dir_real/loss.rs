@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tandem::data_dir;
+use tandem::adapters::data_dir;
 
 use crate::etcd::{Etcd, Place, Version, until};
 use crate::{each_version, present, two_voters};

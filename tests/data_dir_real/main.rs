@@ -23,7 +23,7 @@ mod stand_in;
 use std::path::{Path, PathBuf};
 
 use etcd::{Etcd, Place, Version};
-use tandem::data_dir::{self, DataDir, History};
+use tandem::adapters::data_dir::{self, DataDir, History};
 
 /// A directory for one test's data, on a real disk.
 fn scratch() -> tempfile::TempDir {

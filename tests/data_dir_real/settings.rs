@@ -7,8 +7,8 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use tandem::etcd::settings::{self, Setting};
-use tandem::etcd::version::Version as Release;
+use tandem::adapters::etcd::settings::{self, Setting};
+use tandem::adapters::etcd::version::Version as Release;
 use tandem::os::clock;
 
 use crate::etcd::{Place, Version, versions};

@@ -10,16 +10,16 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use nix::sys::signal::SigSet;
+use tandem::adapters::command::Programs;
+use tandem::adapters::ocf::env::Env;
+use tandem::adapters::ocf::exit::{Answered, Code};
+use tandem::adapters::redfish::session::SessionHandle;
 use tandem::agent;
-use tandem::command::Programs;
 use tandem::decide::Request;
 use tandem::fence::act::Ending;
 use tandem::fence::config::{Action, Config, Environment};
 use tandem::fence::{self, Error, input};
-use tandem::ocf::env::Env;
-use tandem::ocf::exit::{Answered, Code};
 use tandem::os::clock::Deadline;
-use tandem::redfish::session::SessionHandle;
 
 use crate::bmc::agent::Call;
 use crate::bmc::model::Access;

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use crate::allocation;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use tandem::adapters::etcd::{config, log_line};
+use tandem::adapters::ocf::env::Env;
+use tandem::adapters::pacemaker::{attributes, cib, resource};
+use tandem::adapters::podman;
 use tandem::decide::evidence::{BootMemory, Confirmation, Note, PublishedState};
 use tandem::decide::{Evidence, Fact};
-use tandem::etcd::{config, log_line};
-use tandem::ocf::env::Env;
-use tandem::pacemaker::{attributes, cib, resource};
-use tandem::podman;
 use tandem::records::{decision_log, state_file};
 
 const CIB: &str = include_str!("../fixtures/cib/two-voters.xml");

@@ -12,7 +12,7 @@ use crate::node::{CLIENT_IP, NODES, Node};
 use crate::sh::Result;
 use crate::state::Lab;
 
-#[path = "../../src/openshift/machines/stand_in.rs"]
+#[path = "../../src/adapters/openshift/machines/stand_in.rs"]
 mod stand_in;
 
 pub(crate) use stand_in::StandIn;

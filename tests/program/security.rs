@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tandem::command::Programs;
+use tandem::adapters::command::Programs;
 
 use crate::tree::{root, rust_files};
 
@@ -35,7 +35,7 @@ fn no_shell_is_started_anywhere() {
         for shell in shells {
             assert!(
                 !text.contains(shell),
-                "{} has {shell}: programs are run directly, by src/command.rs",
+                "{} has {shell}: programs are run directly, by src/adapters/command.rs",
                 path.display()
             );
         }
@@ -48,7 +48,7 @@ fn one_place_starts_programs() {
         |text: &str| text.matches("Command::new(path)").count() + text.matches("process::Command::new").count();
     for (path, text) in sources() {
         let text = product(&path, &text);
-        let expected = usize::from(path.ends_with("src/command.rs"));
+        let expected = usize::from(path.ends_with("src/adapters/command.rs"));
         assert_eq!(starts(text), expected, "{} starts programs by itself", path.display());
         // The lint sees every other spelling; only that place may silence it, and those that its other rules point to.
         let silenced = text.matches("disallowed_methods").count();

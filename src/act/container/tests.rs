@@ -112,9 +112,9 @@ fn the_copy_stands_in_for_a_manifest_that_is_gone() {
     let resolve = |manifests| crate::resource::deployment::Deployment::resolve(&context.params, "node1", manifests);
     assert!(resolve(Manifests::CurrentOrSaved).is_ok());
     let refused = resolve(Manifests::Current).unwrap_err();
-    assert_eq!(refused.code, crate::ocf::exit::Code::Generic);
+    assert_eq!(refused.code, crate::adapters::ocf::exit::Code::Generic);
     assert!(refused.sentence.contains("cannot be read"), "{}", refused.sentence);
-    assert!(refused.sentence.len() <= crate::ocf::exit::REASON_LIMIT);
+    assert!(refused.sentence.len() <= crate::adapters::ocf::exit::REASON_LIMIT);
 }
 
 /// Whatever is wrong with a manifest, OpenShift's operator may put it right: the next try reads it again.
@@ -137,7 +137,7 @@ fn a_wrong_manifest_is_named_and_can_be_tried_again() {
         std::fs::write(&path, text).unwrap();
         let resolve = crate::resource::deployment::Deployment::resolve;
         let refused = resolve(&context.params, "node1", Manifests::Current).unwrap_err();
-        assert_eq!(refused.code, crate::ocf::exit::Code::Generic, "{words}");
+        assert_eq!(refused.code, crate::adapters::ocf::exit::Code::Generic, "{words}");
         assert!(refused.sentence.contains(words), "{words}: {}", refused.sentence);
     }
 }
@@ -147,7 +147,7 @@ fn only_a_container_whose_storage_is_damaged_is_made_anew() {
     let starts_again = |mount: &str| {
         let dir = tempfile::tempdir().unwrap();
         let script = format!("case $1 in start) echo 'Error: it fails' >&2; exit 125 ;; mount) exit {mount} ;; esac");
-        let programs = crate::command::stand_in(dir.path(), "podman", &script);
+        let programs = crate::adapters::command::stand_in(dir.path(), "podman", &script);
         let context = Context { programs, ..context(&manifest(dir.path()), &[]) };
         start_again(&context, Deadline::after(Duration::from_secs(10)))
     };

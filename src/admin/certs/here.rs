@@ -4,10 +4,10 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::adapters::command::Programs;
+use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::admin::exit::Failure;
 use crate::admin::node::{self, ResourceArgument};
-use crate::command::Programs;
-use crate::etcd::client::{Credentials, Endpoint};
 use crate::pki::given::{Peer, PeerSeen};
 use crate::pki::{self, Files, Holder, Leaf, seen};
 use crate::resource::context::{Context, endpoint};

@@ -12,10 +12,10 @@ use zeroize::Zeroizing;
 
 use super::here::Here;
 use super::site::{self, ThisNode};
+use crate::adapters::etcd::config::Pair;
 use crate::admin::exit::Failure;
 use crate::admin::node::{ResourceArgument, must_be_root};
 use crate::admin::report::{Form, Report};
-use crate::etcd::config::Pair;
 use crate::health::words::rfc3339;
 use crate::os::clock::{self, Deadline};
 use crate::os::wiped;

@@ -8,17 +8,17 @@ use comfy_table::{Table, presets};
 use serde::Serialize;
 
 use super::here::{self, Here};
+use crate::adapters::command::Programs;
+use crate::adapters::pacemaker;
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::node::{ResourceArgument, must_be_root};
 use crate::admin::report::{Form, Report};
 use crate::cluster::{self, Cluster, Limits};
-use crate::command::Programs;
 use crate::decide::Fact;
 use crate::health;
 use crate::health::words::{rfc3339, span};
 use crate::os::clock;
 use crate::os::regular_file;
-use crate::pacemaker;
 use crate::pki::given::PeerSeen;
 use crate::pki::{self, Certificate};
 

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use super::here::Here;
+use crate::adapters::etcd::blocking;
+use crate::adapters::etcd::client::Endpoint;
+use crate::adapters::pacemaker::attributes;
+use crate::adapters::podman;
 use crate::decide::Fact;
 use crate::decide::evidence::Etcd;
-use crate::etcd::blocking;
-use crate::etcd::client::Endpoint;
 use crate::os::clock::Deadline;
 use crate::os::output;
-use crate::pacemaker::attributes;
 use crate::pki::rotation::{Look, Other, Site};
-use crate::podman;
 
 /// Each question to an etcd.
 const QUESTION: Duration = Duration::from_secs(3);
@@ -82,7 +82,7 @@ fn both_go_on(own: &Etcd, other: impl FnOnce() -> Option<Result<Etcd, String>>) 
 /// until it is back. Cut off in the middle, the next start takes the mark back.
 pub(super) fn restart(here: &Here) -> Result<(), String> {
     let Here { context, node, .. } = here;
-    let failed = |error: crate::pacemaker::Error| error.to_string();
+    let failed = |error: crate::adapters::pacemaker::Error| error.to_string();
     attributes::announce_restart(&context.programs, node).map_err(failed)?;
     let restarted = podman::restart(&context.programs, &context.params.name, GRACE).map_err(|error| error.to_string());
     let serves = restarted.and_then(|()| serves_again(here));
@@ -115,7 +115,7 @@ fn serves_again(here: &Here) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::stand_in;
+    use crate::adapters::command::stand_in;
     use crate::resource::context::Context;
 
     const PARAMETERS: [(&str, &str); 4] = [

@@ -16,7 +16,7 @@ pub(super) use self::status::PATH as KEPT;
 use super::exit::Failure;
 use super::node::must_be_root;
 use super::report::{Form, Report};
-use crate::command::Programs;
+use crate::adapters::command::Programs;
 use crate::operate;
 use crate::operate::events::deliver::{self, Outcome, Places};
 use crate::os::logging;

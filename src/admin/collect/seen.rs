@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::adapters::command::Programs;
 use crate::admin::fencing::{copies, tests_of_this_node};
 use crate::cluster::{self, Cluster, Limits, NotPublished};
-use crate::command::Programs;
 use crate::decide::Fact;
 use crate::health::conditions::{self, Conditions};
 use crate::health::pacemaker_cluster::{self, PacemakerCluster};

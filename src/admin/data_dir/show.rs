@@ -8,9 +8,9 @@ use clap::Args;
 use serde::{Serialize, Serializer};
 
 use super::DirArgument;
+use crate::adapters::data_dir::{self, DataDir, History};
 use crate::admin::exit::Failure;
 use crate::admin::report::{Form, Report};
-use crate::data_dir::{self, DataDir, History};
 use crate::decide::reason::LastWritten;
 
 const HELP: &str = "\

@@ -1,14 +1,14 @@
 //! The BMCs, asked from this node with the options that the CIB has for each device, as the fence agent itself would ask
 //! them: a monitor, and the account's role. No power is touched.
 
+use crate::adapters::command::Programs;
+use crate::adapters::openshift::bare_metal;
+use crate::adapters::openshift::machine::PATIENCE;
+use crate::adapters::pacemaker::fence_options::{self, Devices};
 use crate::cluster::{Cluster, Configuration, FenceDevice};
-use crate::command::Programs;
 use crate::decide::Fact;
 use crate::fence::examine::{self, Examined};
 use crate::health::fencing::{Answer, Asked, is_ours};
-use crate::openshift::bare_metal;
-use crate::openshift::machine::PATIENCE;
-use crate::pacemaker::fence_options::{self, Devices};
 use crate::records::bmc_note::BmcNote;
 
 use crate::admin::node::{self, ResourceArgument};

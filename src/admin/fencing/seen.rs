@@ -1,8 +1,8 @@
 //! The cluster, as these commands look at it.
 
 use super::copies;
+use crate::adapters::command::Programs;
 use crate::cluster::{self, Cluster, Limits};
-use crate::command::Programs;
 
 /// All that is known of it from here, now. `resource` is the one that is meant where there are several. What this node knows of
 /// itself needs no collector.

@@ -11,15 +11,15 @@ use serde::Serialize;
 use super::record::{self, Record};
 use super::watch::{Seen, Watch};
 use super::{check, seen, with_node};
+use crate::adapters::command::Programs;
+use crate::adapters::pacemaker::attributes;
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::node::{self, ResourceArgument};
 use crate::admin::prompt::{Answers, Prompt};
 use crate::admin::report::{Form, Report};
 use crate::cluster::{Cluster, Configuration};
-use crate::command::Programs;
 use crate::health::fencing::{Checked, Level};
 use crate::os::clock::{self, Deadline};
-use crate::pacemaker::attributes;
 
 const HELP: &str = "\
 It is typed on the other node, refuses where 'tandem fencing check' finds that fencing would fail or etcd has not two voters,

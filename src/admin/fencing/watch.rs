@@ -9,14 +9,14 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 
 use super::record::{Phases, seconds};
+use crate::adapters::command::Programs;
+use crate::adapters::etcd::blocking;
+use crate::adapters::etcd::client::{Credentials, Endpoint};
+use crate::adapters::pacemaker::by_hand;
 use crate::cluster::{self, Cluster, Limits};
-use crate::command::Programs;
 use crate::decide::Fact;
-use crate::etcd::blocking;
-use crate::etcd::client::{Credentials, Endpoint};
 use crate::fence::note;
 use crate::os::clock::{self, Deadline};
-use crate::pacemaker::by_hand;
 use crate::records::bmc_note;
 
 /// Between two reads, as often as a client would notice.

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::command::Programs;
+use crate::adapters::command::Programs;
 use crate::os::regular_file;
 use crate::records::decision_log;
 use crate::records::events;
@@ -124,7 +124,7 @@ fn journal() -> Source {
 
 /// The containers of our resources; by its usual name where the cluster cannot be asked.
 fn containers(programs: &Programs) -> Vec<String> {
-    let configured = crate::pacemaker::resource::configured(programs).unwrap_or_default();
+    let configured = crate::adapters::pacemaker::resource::configured(programs).unwrap_or_default();
     let name = |parameters: &[(String, String)]| {
         let named = parameters.iter().find(|(name, _)| name == "name").map(|(_, value)| value.clone());
         named.unwrap_or_else(|| "etcd".to_owned())

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::look::{self, Seen};
 use super::source::Source;
+use crate::adapters::etcd::blocking;
+use crate::adapters::etcd::client::{Endpoint, Error};
 use crate::decide::evidence::MemberId;
 use crate::decide::members::Step;
-use crate::etcd::blocking;
-use crate::etcd::client::{Endpoint, Error};
 
 /// Asks for `step`, for at most `limit`.
 pub(super) fn ask(step: &Step, seen: &Seen, source: &Source, limit: Duration) -> Result<(), Error> {

@@ -6,16 +6,16 @@ use std::thread;
 use std::time::Duration;
 
 use super::source::{Source, endpoint};
+use crate::adapters::etcd::blocking;
+use crate::adapters::etcd::client::{Credentials, Endpoint};
+use crate::adapters::etcd::members::{Heard, Listed, Said};
+use crate::adapters::openshift::machine::PATIENCE as PATIENCE_FOR_MACHINES;
+use crate::adapters::openshift::machines::Machines;
 use crate::admin::exit::Failure;
 use crate::cluster::Cluster;
 use crate::decide::evidence::MemberId;
 use crate::decide::members::{Health, MachineState, Member, Membership};
-use crate::etcd::blocking;
-use crate::etcd::client::{Credentials, Endpoint};
-use crate::etcd::members::{Heard, Listed, Said};
 use crate::health;
-use crate::openshift::machine::PATIENCE as PATIENCE_FOR_MACHINES;
-use crate::openshift::machines::Machines;
 use crate::os::clock::Deadline;
 
 /// How long a healthy member has for its answer.

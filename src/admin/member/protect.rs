@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use super::look::{self, machine_names};
 use super::source::SourceArguments;
+use crate::adapters::openshift::machine::PATIENCE;
+use crate::adapters::openshift::machines::{Api, Machines, Written};
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::prompt::{Answers, Prompt};
 use crate::admin::report::{Form, Report, show};
 use crate::decide::members::{Member, Membership};
-use crate::openshift::machine::PATIENCE;
-use crate::openshift::machines::{Api, Machines, Written};
 
 const HELP: &str = "\
 The hook is 'pre-drain.delete.hook.machine.cluster.x-k8s.io/etcd-quorum' on a Machine of the Cluster API, and 'EtcdQuorumOperator' of
@@ -205,9 +205,9 @@ impl Report for Protected {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapters::openshift::kubeconfig::for_server;
+    use crate::adapters::openshift::machines::stand_in::StandIn;
     use crate::admin::report::golden;
-    use crate::openshift::kubeconfig::for_server;
-    use crate::openshift::machines::stand_in::StandIn;
 
     fn member(node: u64, is_learner: bool) -> Member {
         let peer_urls = vec![format!("https://192.0.2.{node}:2380")];

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::adapters::etcd::client::{Credentials, Endpoint};
+use crate::adapters::ocf::env::Env;
 use crate::admin::exit::Failure;
 use crate::admin::node::{self, ResourceArgument};
-use crate::etcd::client::{Credentials, Endpoint};
-use crate::ocf::env::Env;
 use crate::resource::context::{self, Context};
 use crate::resource::params::NodeIp;
 

@@ -5,10 +5,10 @@ use super::judge::{Planned, Wanted, plan};
 use super::list::List;
 use super::look::{self, Seen, assemble};
 use super::source::{Pair, Source, endpoint};
+use crate::adapters::etcd::client::{Credentials, Endpoint};
+use crate::adapters::etcd::members::{Heard, Listed, Said};
 use crate::admin::report::golden;
 use crate::decide::members::{Forbidden, Health, MachineState, Newcomer};
-use crate::etcd::client::{Credentials, Endpoint};
-use crate::etcd::members::{Heard, Listed, Said};
 use crate::health::{outlook, samples};
 
 fn url(id: u64, port: u16) -> String {
@@ -219,15 +219,15 @@ fn a_member_is_found_by_any_of_its_names_and_another_is_told_who_there_is() {
 /// The rules, with what a stand-in for the Kubernetes API says of Machines.
 #[test]
 fn the_deletion_of_a_machine_is_told_and_keeps_its_learner_from_voting() {
-    use crate::openshift::machines::{Api, Machines, stand_in::StandIn};
+    use crate::adapters::openshift::machines::{Api, Machines, stand_in::StandIn};
     let (dir, stand_in) = (tempfile::tempdir().unwrap(), StandIn::start(true));
     for id in 1..=4 {
         stand_in.add(Api::Machine, &format!("node{id}"), &format!("192.0.2.{id}"));
     }
-    let kubeconfig = crate::openshift::kubeconfig::for_server(&dir, &stand_in.server);
+    let kubeconfig = crate::adapters::openshift::kubeconfig::for_server(&dir, &stand_in.server);
     let seen = || {
         let mut seen = three_and_a_learner();
-        look::of_machines(&mut seen, Machines::read(&kubeconfig, crate::openshift::machine::PATIENCE));
+        look::of_machines(&mut seen, Machines::read(&kubeconfig, crate::adapters::openshift::machine::PATIENCE));
         for member in &mut seen.membership.members {
             (member.health, member.lag_before) = (Health::Yes, member.lag);
         }
@@ -256,7 +256,7 @@ fn the_deletion_of_a_machine_is_told_and_keeps_its_learner_from_voting() {
     assert_eq!((rule(&removed(false)), rule(&removed(true))), (Some("M4"), None), "a voter goes at an operator's word");
     let nowhere = dir.path().join("none");
     let mut unknown = three_and_a_learner();
-    look::of_machines(&mut unknown, Machines::read(&nowhere, crate::openshift::machine::PATIENCE));
+    look::of_machines(&mut unknown, Machines::read(&nowhere, crate::adapters::openshift::machine::PATIENCE));
     let machine = &unknown.membership.members[0].machine;
     assert!(matches!(machine, MachineState::Unknown(_)), "what is not known is not gone: {machine:?}");
 }

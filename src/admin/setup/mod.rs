@@ -17,7 +17,7 @@ pub(super) use self::first::joined;
 use super::exit::{Exit, Failure};
 use super::prompt::Answers;
 use super::report::{Form, show};
-use super::ssh::host;
+use crate::adapters::ssh::host;
 use crate::resource::params;
 
 const HELP: &str = "\

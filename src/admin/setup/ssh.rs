@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::admin::ssh::Running;
-use crate::command::Programs;
+use crate::adapters::command::Programs;
+use crate::adapters::ssh::Running;
 use crate::setup::channel::Patience;
 
 /// For the steps themselves, after the other node was found.
@@ -56,7 +56,7 @@ impl There {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::stand_in;
+    use crate::adapters::command::stand_in;
     use crate::os::clock::Deadline;
 
     const LIMIT: Duration = Duration::from_secs(60);

@@ -1,9 +1,9 @@
 //! The cluster as it can be asked now, or why nobody can say anything of it.
 
+use crate::adapters::command::Programs;
 use crate::admin::exit::Failure;
 use crate::admin::node;
 use crate::cluster::{self, Cluster, Limits};
-use crate::command::Programs;
 use crate::decide::Fact;
 
 /// Asks everybody. `wanted` is the resource that was typed.

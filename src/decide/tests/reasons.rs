@@ -1,8 +1,8 @@
 //! What people read: short enough for Pacemaker, and what to type comes first.
 
+use crate::adapters::ocf::exit::{REASON_LIMIT, as_kept};
 use crate::decide::evidence::{LogPosition, Obstacle};
 use crate::decide::reason::{Reason, Refusal, Wait};
-use crate::ocf::exit::{REASON_LIMIT, as_kept};
 
 /// What fills the holes of a sentence.
 struct Holes {

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Action, Config, Environment, Method, PasswordSource, Timing, TrustSource};
+use crate::adapters::https::address::Address;
+use crate::adapters::https::tls;
+use crate::adapters::options::standard::Standard;
+use crate::adapters::options::value::OptionValue;
+use crate::adapters::redfish::discovery::Pointer;
+use crate::adapters::redfish::select::{self, Wanted};
+use crate::adapters::redfish::service::LoginMethod;
 use crate::fence::input::{DYNAMIC, Given};
 use crate::fence::options::{Opt, truth};
-use crate::options::standard::Standard;
-use crate::options::value::OptionValue;
 use crate::os::secret::Secret;
-use crate::redfish::address::Address;
-use crate::redfish::discovery::Pointer;
-use crate::redfish::select::{self, Wanted};
-use crate::redfish::service::LoginMethod;
-use crate::redfish::tls;
 
 /// What the fencer grants an action by default is 60 s, and 20 s for a monitor.
 const ACTING: u64 = 50;

@@ -1,8 +1,8 @@
 //! What is accepted, what is refused, and what is assumed where nothing is said.
 
 use super::*;
+use crate::adapters::redfish::select::Wanted;
 use crate::fence::input::from_lines;
-use crate::redfish::select::Wanted;
 
 const WHOLE: &str = "ip=bmc\nusername=admin\npassword=x\n";
 const BY_HAND: Environment = Environment { under_fencer: false };

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{Event, Moment};
-use crate::redfish::failure::FailureKind;
-use crate::redfish::quirks::PowerWord;
-use crate::redfish::resource::Power;
+use crate::adapters::redfish::failure::FailureKind;
+use crate::adapters::redfish::quirks::PowerWord;
+use crate::adapters::redfish::resource::Power;
 
 /// Whether the BMC was out of reach then.
 pub(super) fn was_away(moment: &Moment) -> bool {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::history::tries;
 use super::{Event, Moment};
-use crate::redfish::failure::{Failure, FailureKind};
+use crate::adapters::redfish::failure::{Failure, FailureKind};
 
 pub(super) const FIRST_POLL: Duration = Duration::from_millis(250);
 const LEAST_POLL: Duration = Duration::from_millis(100);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::history::{dislikes, run_of_off, said_otherwise, since_outage, tries};
 use super::{Event, Moment};
-use crate::redfish::failure::{Failure, FailureKind};
+use crate::adapters::redfish::failure::{Failure, FailureKind};
 
 /// Two readings this far apart prove a state: some BMCs say Off for a moment while they start themselves.
 pub(super) const CONFIRM: Duration = Duration::from_secs(1);

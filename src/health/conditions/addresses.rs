@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use crate::adapters::pacemaker::attributes::NODE_IP;
 use crate::cluster::{Cluster, Configuration, Member};
-use crate::pacemaker::attributes::NODE_IP;
 
 /// The one that etcd uses first; the others in the order in which they are found.
 pub(super) fn of(cluster: &Cluster, node: &str) -> Vec<IpAddr> {

@@ -2,8 +2,8 @@
 
 use super::words::{NOT_CONFIGURED, RESOURCE};
 use super::{Condition, ResourceConditions, Status, known, missing, status, together};
+use crate::adapters::options::yes_no;
 use crate::cluster::{Cluster, Configuration, History, Instance, Node, Pacemaker, Resource};
-use crate::options::yes_no;
 
 const KUBELET: &str = "Kubelet";
 const ETCD: &str = "Etcd";

@@ -1,12 +1,12 @@
 //! What the BMCs say: to this node now, and to the other node when it last looked.
 
 use super::{About, Answer, Case, Level};
+use crate::adapters::options::yes_no;
+use crate::adapters::redfish::select;
 use crate::cluster::FenceDevice;
 use crate::decide::Fact;
 use crate::health::view;
-use crate::options::yes_no;
 use crate::records::bmc_note::BmcNote;
-use crate::redfish::select;
 
 /// A clock further off than this makes a BMC's certificates and log lie.
 const CLOCK: i64 = 60;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{About, Case, Level};
+use crate::adapters::options::yes_no;
 use crate::cluster::{Cluster, Etcd};
 use crate::decide::Fact;
 use crate::health::view;
-use crate::options::yes_no;
 
 /// Whatever runs a node's half of the cluster has to come back with the node.
 const DAEMONS: [&str; 3] = ["corosync", "pacemaker", "pcsd"];

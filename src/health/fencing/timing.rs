@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{About, Answer, Case, Level, seconds};
+use crate::adapters::pacemaker::duration::millis;
 use crate::cluster::FenceDevice;
 use crate::decide::Fact;
-use crate::pacemaker::duration::millis;
 
 /// Pacemaker's own defaults, and the fence agent's.
 const STONITH_TIMEOUT: Duration = Duration::from_secs(60);

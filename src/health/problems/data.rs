@@ -1,11 +1,11 @@
 //! The histories of both nodes' data, and data that was moved aside.
 
 use super::Found;
+use crate::adapters::pacemaker::attributes::{LINEAGE, PRIMARY, parse_lineage};
 use crate::cluster::Cluster;
 use crate::decide::evidence::Lineage;
 use crate::health::{view, words};
 use crate::os::clock::utc;
-use crate::pacemaker::attributes::{LINEAGE, PRIMARY, parse_lineage};
 
 /// How often each node's history was forked, by its own attribute.
 fn lineages(cluster: &Cluster) -> Vec<(String, Lineage)> {

@@ -1,10 +1,10 @@
 //! etcd and kubelet as resources of Pacemaker, and failures of whatever it runs.
 
 use super::Found;
+use crate::adapters::pacemaker::attributes::CLUSTER_ID;
 use crate::cluster::{Cluster, Failure, Instance, Resource};
 use crate::health::view::{self, Seen};
 use crate::os::clock::utc;
-use crate::pacemaker::attributes::CLUSTER_ID;
 
 const LOAD_THRESHOLD: &str = "load-threshold";
 /// Pacemaker's own.

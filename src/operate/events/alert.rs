@@ -1,8 +1,8 @@
 //! Pacemaker's alerts, as events: the alert agent, which Pacemaker calls once for each recipient, several at once, as its own
 //! user. It writes one line and ends; whom it is brought to is the collector's part.
 
-use crate::ocf::alert::{Alert, Kind, Operation};
-use crate::options::yes_no;
+use crate::adapters::ocf::alert::{Alert, Kind, Operation};
+use crate::adapters::options::yes_no;
 use crate::os::clock;
 use crate::records::events::{Event, Repeat, Type, append, cut, reason};
 

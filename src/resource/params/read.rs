@@ -4,10 +4,10 @@ use std::net::IpAddr;
 
 use super::table::RUN_OPTS;
 use super::{Invalid, NodeIp};
-use crate::ocf::env::Env;
-use crate::options::OptionRow;
-use crate::options::standard::Standard;
-use crate::options::value::OptionValue;
+use crate::adapters::ocf::env::Env;
+use crate::adapters::options::OptionRow;
+use crate::adapters::options::standard::Standard;
+use crate::adapters::options::value::OptionValue;
 
 /// The value of a parameter, or its default.
 pub(super) fn value<T: TryFrom<OptionValue>>(env: &Env, row: &OptionRow) -> Result<T, Invalid> {

@@ -1,8 +1,8 @@
 //! Every parameter, in the order in which the meta-data lists them. The first part has the names, defaults and meanings
 //! of the shell agent `ocf:heartbeat:podman-etcd`; the second is for clusters without a pod manifest.
 
-use crate::options::OptionKind::{Directory, Integer, OneOf, Path, Paths, Text, Truth, Words};
-use crate::options::OptionRow;
+use crate::adapters::options::OptionKind::{Directory, Integer, OneOf, Path, Paths, Text, Truth, Words};
+use crate::adapters::options::OptionRow;
 
 pub(super) const NODE_IP_MAP: OptionRow = OptionRow::new("node_ip_map", Text, "Nodes and their addresses")
     .value("node1:192.0.2.1;node2:192.0.2.2")

@@ -1,6 +1,6 @@
 use super::*;
-use crate::options::OptionKind;
-use crate::options::standard::Standard;
+use crate::adapters::options::OptionKind;
+use crate::adapters::options::standard::Standard;
 
 const GOOD: &[(&str, &str)] = &[
     ("node_ip_map", "node1:192.0.2.1; node2:2001:db8::2"),
@@ -27,7 +27,7 @@ fn defaults_and_ipv6() {
 
 #[test]
 fn the_table_is_sound() {
-    crate::options::tests::assert_sound(Standard::ResourceAgent, PARAMETERS);
+    crate::adapters::options::tests::assert_sound(Standard::ResourceAgent, PARAMETERS);
 }
 
 /// Each value of a kind that can be wrong is refused by its name, so no such row of the table is left unread. Text cannot be
@@ -193,7 +193,7 @@ fn every_wrong_value_gets_its_sentence() {
         let invalid = parsed(&[(name, value)]).unwrap_err();
         assert!(invalid.sentence.contains(words), "{name}={value}: {}", invalid.sentence);
         assert_eq!(invalid.code, Code::Configured, "{name}={value}");
-        assert!(invalid.sentence.len() <= crate::ocf::exit::REASON_LIMIT, "{}", invalid.sentence);
+        assert!(invalid.sentence.len() <= crate::adapters::ocf::exit::REASON_LIMIT, "{}", invalid.sentence);
     }
 }
 

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 use super::call::connect;
 use super::join_file::{self, Unusable, make, parse};
 use super::*;
-use crate::command::{Programs, stand_in};
+use crate::adapters::command::{Programs, stand_in};
 use crate::os::clock::Deadline;
 use crate::setup::action::{Action, File};
 use crate::setup::description::Description;

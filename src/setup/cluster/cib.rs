@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use roxmltree::{Document, Node as Element};
 
+use crate::adapters::pacemaker::duration::millis;
+use crate::adapters::pacemaker::element::{child, children, nvpairs, text};
 use crate::cluster::{FenceDevice, Primitives, Resource, fence_devices, properties};
-use crate::pacemaker::duration::millis;
-use crate::pacemaker::element::{child, children, nvpairs, text};
 
 /// What is configured. No secret is in it.
 #[derive(Clone, Debug, Default)]

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use super::cib::{self, Cib};
 use super::{ClusterFacts, corosync, hosts};
+use crate::adapters::command::{Error, Output, Programs};
+use crate::adapters::pacemaker::exit_code::DISCONNECTED;
 use crate::cluster::{Limits, ask_pacemaker, enabled_units};
-use crate::command::{Error, Output, Programs};
 use crate::decide::Fact;
 use crate::os::clock::Deadline;
 use crate::os::regular_file;
 use crate::os::wiped;
-use crate::pacemaker::exit_code::DISCONNECTED;
 use crate::setup::{TOKEN, corosync_conf};
 
 /// Where Pacemaker keeps it. The status section is not in there.
@@ -87,7 +87,7 @@ fn configuration(programs: &Programs, on_disk: &Path) -> Fact<Cib> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::stand_in;
+    use crate::adapters::command::stand_in;
 
     const EMPTY: &str = "<cib><configuration/></cib>";
 

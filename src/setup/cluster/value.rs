@@ -2,8 +2,8 @@
 
 use uuid::Uuid;
 
-use crate::options::yes_no;
-use crate::pacemaker::duration::millis;
+use crate::adapters::options::yes_no;
+use crate::adapters::pacemaker::duration::millis;
 
 /// What an option's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

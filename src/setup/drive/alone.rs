@@ -1,7 +1,7 @@
 //! What the other node's command would do there, as far as that node can tell it alone: nobody is asked, and nothing is changed.
 
 use super::{Begun, Refusal, Shown, Standing, begin};
-use crate::command::Programs;
+use crate::adapters::command::Programs;
 use crate::os::clock;
 use crate::setup::certificates;
 use crate::setup::description::{Certificates, Description};

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::{Drive, LOOK_AGAIN, Refusal, SETTLES, Shown, Talk, alert_agent, is_alert_agent};
+use crate::adapters::pacemaker::alerts;
 use crate::cluster::{self, Configuration, Limits};
 use crate::os::clock::Deadline;
-use crate::pacemaker::alerts;
 use crate::setup::action::Action;
 use crate::setup::machine::{Machine as _, Request};
 use crate::setup::step::{State, Step};

@@ -18,8 +18,8 @@ use super::machine::{Here, Machine};
 use super::node::{Cib, Corosync, Facts, judge};
 use super::openshift::Asked;
 use super::step::Step;
+use crate::adapters::command::Programs;
 use crate::cluster::{self, Limits};
-use crate::command::Programs;
 
 pub use self::alone::{Alone, alone};
 pub use self::clusters::CLUSTER_PATIENCE;

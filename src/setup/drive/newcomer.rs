@@ -87,7 +87,7 @@ mod tests {
 
     use super::super::Wish;
     use super::*;
-    use crate::command::Programs;
+    use crate::adapters::command::Programs;
     use crate::records::bmc_note::BmcNote;
     use crate::setup::bmc::Looked;
     use crate::setup::file;

@@ -2,10 +2,10 @@
 
 use super::reader::{At, Reader, Section, shown};
 use super::{checks, nearest};
+use crate::adapters::https::address::Address;
 use crate::fence::config::{Action, Config, Environment};
 use crate::fence::input;
 use crate::fence::options::{self, Opt};
-use crate::redfish::address::Address;
 use crate::setup::description::Bmc;
 
 /// How OpenShift's installer writes the address of a BMC.

@@ -17,7 +17,7 @@ use toml::de::DeTable;
 
 use self::reader::{Reader, Section};
 use super::description::{Certificates, Clone, Description, Etcd, Node};
-use crate::etcd::settings;
+use crate::adapters::etcd::settings;
 
 /// Where the file is unless the command says otherwise.
 pub const PATH: &str = "/etc/tandem/cluster.toml";

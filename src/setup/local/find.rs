@@ -10,9 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use zeroize::Zeroizing;
 
 use super::{COLLECTOR, Found, PCSD, PCSD_PAIR, Question, Unit};
-use crate::command::Programs;
+use crate::adapters::command::Programs;
+use crate::adapters::podman;
 use crate::os::wiped;
-use crate::podman;
 use crate::setup::found_file::{FoundFile, digest};
 
 /// No file that is looked at is larger.
@@ -127,8 +127,9 @@ mod tests {
     #[test]
     fn podman_has_longer_than_in_an_action() {
         let dir = tempfile::tempdir().unwrap();
-        let late = crate::pace::Question::Podman.floor().as_secs() + 1;
-        let programs = crate::command::stand_in(dir.path(), "podman", &format!("sleep {late}; echo sha256:1"));
+        let late = crate::adapters::pace::Question::Podman.floor().as_secs() + 1;
+        let programs =
+            crate::adapters::command::stand_in(dir.path(), "podman", &format!("sleep {late}; echo sha256:1"));
         let found = look(&programs, &Question { image: "localhost/etcd".to_owned(), ..Question::default() });
         assert!(found.has_image, "{:?}", found.failures);
     }

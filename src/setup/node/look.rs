@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Corosync, Data, Facts, corosync, disk, ports};
+use crate::adapters::command::Programs;
 use crate::cluster;
-use crate::command::Programs;
 use crate::os::clock;
 use crate::setup::corosync_conf;
 use crate::setup::description::{Description, Node};
@@ -118,7 +118,7 @@ pub(super) fn is_called(host: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::stand_in;
+    use crate::adapters::command::stand_in;
     use crate::setup::file;
 
     #[test]

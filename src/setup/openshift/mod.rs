@@ -9,9 +9,9 @@ use super::cluster::{
 use super::description::{Certificates, Clone, Description};
 use super::local::Secret;
 use super::step::Step;
-use crate::command::Programs;
+use crate::adapters::command::Programs;
+use crate::adapters::openshift::{machine, tnf};
 use crate::decide::Fact;
-use crate::openshift::{machine, tnf};
 use crate::os::clock::Deadline;
 
 /// The cluster's name, whatever the description calls it: the operator knows no other.

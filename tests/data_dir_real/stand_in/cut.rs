@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use tandem::etcd::client::Credentials;
-use tandem::etcd::peer;
+use tandem::adapters::etcd::client::Credentials;
+use tandem::adapters::etcd::peer;
 use tandem::os::clock;
 
 use super::pair::{Survivor, in_order, own_id};

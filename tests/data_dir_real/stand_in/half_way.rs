@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use tandem::data_dir;
-use tandem::etcd::peer::{self, Step, Wish};
+use tandem::adapters::data_dir;
+use tandem::adapters::etcd::peer::{self, Step, Wish};
 use tandem::os::clock;
 
 use super::pair::{Pair, Survivor, WITHIN, Writers, borrowed};

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use etcd_client::{AlarmAction, AlarmType, ConnectOptions, PutOptions};
-use tandem::etcd::peer::{GivenUp, Taken};
+use tandem::adapters::etcd::peer::{GivenUp, Taken};
 use tandem::os::clock;
 
 use super::pair::{Pair, Survivor, WITHIN};
@@ -24,7 +24,7 @@ const IN_TIME: Duration = Duration::from_secs(5);
 fn bounded(survivor: &Survivor) -> Result<Taken, GivenUp> {
     let one = |wish: &_| {
         let began = Instant::now();
-        let outcome = tandem::etcd::peer::stand_in(&survivor.place, wish, WITHIN);
+        let outcome = tandem::adapters::etcd::peer::stand_in(&survivor.place, wish, WITHIN);
         assert!(began.elapsed() < IN_TIME, "it took {:?}: {outcome:?}", began.elapsed());
         outcome
     };

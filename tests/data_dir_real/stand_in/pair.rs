@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use etcd_client::{AlarmAction, AlarmType, ConnectOptions};
-use tandem::etcd::client::Credentials;
-use tandem::etcd::peer::{self, GivenUp, Step, Taken, Wish};
+use tandem::adapters::etcd::client::Credentials;
+use tandem::adapters::etcd::peer::{self, GivenUp, Step, Taken, Wish};
 use tandem::os::clock;
 
 use crate::auth;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use etcd_client::{EventType, LeaseTimeToLiveOptions, PutOptions, UserAddOptions, WatchOptions};
-use tandem::etcd::peer;
+use tandem::adapters::etcd::peer;
 use tandem::os::clock;
 
 use super::pair::{Pair, WITHIN, Writers, borrowed, place};

@@ -1,7 +1,7 @@
 //! Turns any bytes into a data dir: mostly a sound one at first, with right checksums so that everything behind them
 //! is reached, then damaged. proptest and cargo-fuzz both feed it.
 
-use tandem::data_dir::MemoryDir;
+use tandem::adapters::data_dir::MemoryDir;
 
 use crate::writer::{ADD, ME, Message, OTHER, PEER, Writer, database, learner, member, promotion, snapshot};
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::allocation;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use tandem::data_dir::{self, DataDir, History, MemoryDir};
+use tandem::adapters::data_dir::{self, DataDir, History, MemoryDir};
 
 /// What one case may take; a thousand times what it does take.
 const PATIENCE: Duration = Duration::from_secs(5);

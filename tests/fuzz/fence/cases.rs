@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 
+use tandem::adapters::https::address::{Address, Location};
+use tandem::adapters::https::tls;
+use tandem::adapters::redfish::resource::{Page, System, allowed_by_action_info, link};
+use tandem::adapters::redfish::select::{Candidate, Wanted, choose, same_uuid};
+use tandem::adapters::redfish::{complaint, task};
 use tandem::fence::config::{Action, Config, Environment};
 use tandem::fence::input::{from_arguments, from_lines};
 use tandem::os::secret::Scrubber;
-use tandem::redfish::address::{Address, Location};
-use tandem::redfish::resource::{Page, System, allowed_by_action_info, link};
-use tandem::redfish::select::{Candidate, Wanted, choose, same_uuid};
-use tandem::redfish::{complaint, task, tls};
 
 /// Options on standard input.
 pub(crate) fn lines(input: &[u8]) {

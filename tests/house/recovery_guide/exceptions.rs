@@ -13,7 +13,7 @@ const FILES: &[(&str, &str)] = &[
     ("src/admin/status/check.rs", "a plugin's line, of sentences that stand elsewhere"),
     ("src/admin/status/table.rs", "shows what was found"),
     ("src/admin/status/watch.rs", "shows what was found"),
-    ("src/redfish/account.rs", "what a BMC does not tell of an account is nobody's failure"),
+    ("src/adapters/redfish/account.rs", "what a BMC does not tell of an account is nobody's failure"),
     ("src/operate/events/alert.rs", "what happened; docs/operate/monitoring.md has the events"),
     ("src/operate/events/deliver/cursor.rs", "the same: that some were not brought"),
     ("src/records/events/own.rs", "the same"),

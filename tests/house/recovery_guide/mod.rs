@@ -13,8 +13,8 @@ use sentences::Sentence;
 
 /// The hints that a row of the table of BMCs' messages adds to the BMC's own words.
 fn hints() -> impl Iterator<Item = Sentence> {
-    let hints = tandem::redfish::quirks::MESSAGES.iter().map(|row| row.hint).filter(|hint| !hint.is_empty());
-    hints.map(|hint| Sentence { text: hint.to_owned(), place: "src/redfish/quirks.rs".to_owned() })
+    let hints = tandem::adapters::redfish::quirks::MESSAGES.iter().map(|row| row.hint).filter(|hint| !hint.is_empty());
+    hints.map(|hint| Sentence { text: hint.to_owned(), place: "src/adapters/redfish/quirks.rs".to_owned() })
 }
 
 fn all_sentences() -> Vec<Sentence> {

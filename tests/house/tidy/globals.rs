@@ -45,7 +45,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
         &[
             ("os/output.rs", "the one place that prints complaints"),
             ("os/logging.rs", "Pacemaker logs what an agent writes there"),
-            ("ocf/exit.rs", "the exit reason"),
+            ("adapters/ocf/exit.rs", "the exit reason"),
             ("fence/process.rs", "where the log may be what hangs, and a hint for people at a terminal"),
             ("admin", "questions to an operator, where stdout is for JSON"),
         ],
@@ -53,14 +53,14 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
     ("print_reason", &[("agent/process.rs", "the exit reason is printed once, in the end")]),
     // Its arguments and environment.
     ("env::args_os", &[("main.rs", "they are passed on")]),
-    ("env::vars_os", &[("ocf/env.rs", "read once, into a value that is passed on")]),
-    ("env::var", &[("ocf/exit.rs", "the prefix of exit reasons")]),
+    ("env::vars_os", &[("adapters/ocf/env.rs", "read once, into a value that is passed on")]),
+    ("env::var", &[("adapters/ocf/exit.rs", "the prefix of exit reasons")]),
     (
         "env::var_os",
         &[
-            ("command.rs", "the variables that programs get"),
+            ("adapters/command.rs", "the variables that programs get"),
             ("fence/process.rs", "whether the fencer is the caller"),
-            ("redfish/tls.rs", "other authorities than the machine's, named as for every TLS program"),
+            ("adapters/https/tls.rs", "other authorities than the machine's, named as for every TLS program"),
         ],
     ),
     ("env::set_var", &[]),
@@ -81,7 +81,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     // Runtimes and what libraries keep for a whole process.
-    ("Builder::new_current_thread", &[("etcd/blocking.rs", "for the length of one question")]),
+    ("Builder::new_current_thread", &[("adapters/etcd/blocking.rs", "for the length of one question")]),
     ("Builder::new_multi_thread", &[]),
     ("Runtime::new", &[]),
     ("install_default", &[]),

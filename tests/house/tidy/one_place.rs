@@ -5,8 +5,8 @@ use crate::tree::{root, rust_files};
 /// A piece of code, the one file that has it, and what to do instead elsewhere.
 const ONLY_IN: &[(&str, &str, &str)] = &[
     ("\"/proc", "src/os/proc.rs", "ask crate::os::proc, which knows how odd the kernel's lines may be"),
-    ("| \"true\"", "src/options/yes_no.rs", "choose one of the vocabularies in options::yes_no"),
-    ("\"true\" |", "src/options/yes_no.rs", "choose one of the vocabularies in options::yes_no"),
+    ("| \"true\"", "src/adapters/options/yes_no.rs", "choose one of the vocabularies in options::yes_no"),
+    ("\"true\" |", "src/adapters/options/yes_no.rs", "choose one of the vocabularies in options::yes_no"),
 ];
 
 /// Other files with such a piece, how many, and why. The list only ever gets shorter.

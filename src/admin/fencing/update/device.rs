@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use zeroize::Zeroizing;
 
+use crate::adapters::command::Programs;
+use crate::adapters::pacemaker::fence_options;
+use crate::adapters::pacemaker::fence_update::old_name;
 use crate::admin::exit::Failure;
 use crate::admin::fencing::with_node;
 use crate::cluster::{Cluster, FenceDevice};
-use crate::command::Programs;
 use crate::health::fencing::is_ours;
-use crate::pacemaker::fence_options;
-use crate::pacemaker::fence_update::old_name;
 
 /// A fence device of ours that fences one node.
 pub(super) struct Device {

@@ -17,11 +17,11 @@ use serde::Serialize;
 
 use self::steps::Work;
 use super::seen;
+use crate::adapters::command::Programs;
+use crate::adapters::ssh::host;
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::node::{ResourceArgument, must_be_root};
 use crate::admin::report::{Form, Report};
-use crate::admin::ssh::host;
-use crate::command::Programs;
 
 const HELP: &str = "\
 Nothing is stored before the BMC has accepted it from here and has shown the node's own UUID; a refusal changes nothing. Only

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::admin::ssh;
-use crate::command::Programs;
+use crate::adapters::command::Programs;
+use crate::adapters::ssh;
 
 /// `tandem` there ended with something left to be done, which is told here.
 const DEGRADED: i32 = 3;
@@ -31,7 +31,7 @@ pub(super) fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::stand_in;
+    use crate::adapters::command::stand_in;
 
     #[test]
     fn the_password_goes_through_standard_input_only() {

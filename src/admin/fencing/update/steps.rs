@@ -6,21 +6,21 @@ use std::path::Path;
 use super::device::Device;
 use super::values::{self, New};
 use super::{Arguments, Updated, other};
+use crate::adapters::command::Programs;
+use crate::adapters::https::address::Address;
+use crate::adapters::openshift::fencing_secret::{self, Changes};
+use crate::adapters::pacemaker::fence_update;
+use crate::adapters::redfish::select;
 use crate::admin::exit::Failure;
 use crate::admin::fencing::copies;
 use crate::admin::node;
 use crate::cluster::Cluster;
-use crate::command::Programs;
 use crate::decide::Fact;
 use crate::fence::examine::{self, Examined};
 use crate::fence::password_file::{self, PasswordFile};
 use crate::fence::renewal::{self, Asks, Settled};
 use crate::health::view;
-use crate::openshift::fencing_secret::{self, Changes};
 use crate::os::secret::Secret;
-use crate::pacemaker::fence_update;
-use crate::redfish::address::Address;
-use crate::redfish::select;
 
 const HTTPS_PORT: u16 = 443;
 

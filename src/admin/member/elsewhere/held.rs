@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crate::adapters::etcd::blocking;
+use crate::adapters::etcd::client::{Credentials, Endpoint};
+use crate::adapters::etcd::member_lock::Taken;
 use crate::admin::exit::Failure;
-use crate::etcd::blocking;
-use crate::etcd::client::{Credentials, Endpoint};
-use crate::etcd::member_lock::Taken;
 use crate::os::clock::{self, Deadline};
 
 /// How long the lock of a command that was killed stays.

@@ -3,10 +3,10 @@
 use super::super::look::{Seen, machine_names};
 use super::super::protect;
 use super::super::source::Source;
+use crate::adapters::openshift::machines::Written;
 use crate::admin::exit::Failure;
 use crate::decide::evidence::MemberId;
 use crate::decide::members::Member;
-use crate::openshift::machines::Written;
 
 /// How often a hook is put on that somebody else takes off: who does so means it.
 const TRIES: usize = 3;
@@ -64,13 +64,13 @@ impl Hooks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapters::openshift::kubeconfig::for_server;
+    use crate::adapters::openshift::machine::PATIENCE;
+    use crate::adapters::openshift::machines::stand_in::StandIn;
+    use crate::adapters::openshift::machines::{Api, Machines};
     use crate::admin::member::look;
     use crate::admin::member::tests::{source, three_and_a_learner};
     use crate::decide::members::{Forbidden, Health, Membership, Next, Wish, Words, next};
-    use crate::openshift::kubeconfig::for_server;
-    use crate::openshift::machine::PATIENCE;
-    use crate::openshift::machines::stand_in::StandIn;
-    use crate::openshift::machines::{Api, Machines};
 
     struct World {
         stand_in: StandIn,

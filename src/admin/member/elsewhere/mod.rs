@@ -25,11 +25,11 @@ use super::look::{self, Seen};
 use super::plan;
 use super::source::Source;
 use super::words::{Order, Shared};
+use crate::adapters::etcd::client::Endpoint;
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::prompt::Prompt;
 use crate::admin::report::show;
 use crate::decide::members::{Forbidden, Membership, Next, Wish, Words, next};
-use crate::etcd::client::Endpoint;
 use crate::os::clock::{self, Deadline};
 use crate::os::{logging, output};
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::adapters::etcd::blocking;
+use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::decide::evidence::MemberId;
 use crate::decide::members::Member;
-use crate::etcd::blocking;
-use crate::etcd::client::{Credentials, Endpoint};
 
 const PATIENCE: Duration = Duration::from_secs(2);
 

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::adapters::openshift::replaced::Replaced;
 use crate::admin::exit::Failure;
 use crate::admin::member::step::{Names, Step};
 use crate::decide::Fact;
-use crate::openshift::replaced::Replaced;
 use crate::os::clock;
 use crate::records::state_file;
 

@@ -6,13 +6,13 @@ use nix::sys::statvfs::statvfs;
 
 use super::facts::Look;
 use super::work::{Took, Work};
+use crate::adapters::etcd::blocking;
+use crate::adapters::pacemaker::fence_options;
+use crate::adapters::redfish::select;
 use crate::admin::exit::Failure;
 use crate::cluster;
-use crate::etcd::blocking;
 use crate::fence::examine::{self, Examined};
 use crate::os::clock;
-use crate::pacemaker::fence_options;
-use crate::redfish::select;
 
 /// Beside the copy itself.
 const ROOM: u64 = 64 * 1024 * 1024;

@@ -4,12 +4,12 @@ use super::change::{Change, node_ip_map};
 use super::facts::Look;
 use super::plan::{Old, Seen, Step};
 use super::{change, changed, operators};
+use crate::adapters::command::Programs;
+use crate::adapters::pacemaker::member_change;
 use crate::admin::exit::Failure;
 use crate::admin::member::changed::Changed;
 use crate::admin::member::words::Shared;
 use crate::admin::prompt::Prompt;
-use crate::command::Programs;
-use crate::pacemaker::member_change;
 use crate::setup::action::Action;
 use crate::setup::apply;
 
@@ -109,7 +109,7 @@ mod tests {
     use super::super::plan::tests::{change, pair, place};
     use super::super::stand_in::shared;
     use super::*;
-    use crate::openshift::replaced::Replaced;
+    use crate::adapters::openshift::replaced::Replaced;
 
     fn noted(mut change: Change, steps: &[Step]) -> Change {
         change.log.extend(steps.iter().map(|step| Entry { at: 0, step: *step, what: String::new() }));

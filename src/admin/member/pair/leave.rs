@@ -7,10 +7,10 @@ use super::change::Change;
 use super::facts::Look;
 use super::plan::{Old, Seen};
 use super::work::{Took, Work};
+use crate::adapters::pacemaker::{by_hand, exit_code};
 use crate::admin::exit::Failure;
 use crate::cluster::FenceDevice;
 use crate::os::clock::{self, Deadline};
-use crate::pacemaker::{by_hand, exit_code};
 
 /// How long Pacemaker has for the fencing of a node that is lost.
 const FENCING: Duration = Duration::from_secs(120);
@@ -155,8 +155,8 @@ mod tests {
     use super::super::plan::tests::{change, pair, place};
     use super::super::stand_in::{Node1, parts};
     use super::*;
+    use crate::adapters::command::stand_in;
     use crate::cluster::Resource;
-    use crate::command::stand_in;
     use crate::health::samples;
 
     fn waits(what: &str) -> Took {

@@ -25,12 +25,12 @@ mod wrong;
 use super::changed::Changed;
 use super::judge::{self, Planned, Wanted};
 use super::words::{Order, Shared};
+use crate::adapters::openshift::replaced::Replaced;
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::prompt::Prompt;
 use crate::admin::report::show;
 use crate::decide::members::Newcomer;
 use crate::health;
-use crate::openshift::replaced::Replaced;
 use crate::os::clock;
 use crate::resource::{context, params};
 

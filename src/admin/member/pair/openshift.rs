@@ -8,8 +8,8 @@ use super::facts::Look;
 use super::operators::api;
 use super::plan::{Old, Seen};
 use super::work::{Took, Work};
+use crate::adapters::openshift::replaced::{Api, NodeIs, Replaced, Trouble, Turn};
 use crate::admin::exit::Failure;
-use crate::openshift::replaced::{Api, NodeIs, Replaced, Trouble, Turn};
 
 impl Work {
     fn asked<T>(&self, look: &Look, ask: impl FnOnce(&Api) -> Result<T, Trouble>) -> Result<T, Trouble> {
@@ -112,10 +112,10 @@ mod tests {
     use super::super::plan::tests::{change, pair, place};
     use super::super::stand_in::{Node1, parts};
     use super::*;
+    use crate::adapters::openshift::kubeconfig::for_server;
+    use crate::adapters::openshift::machines::stand_in::StandIn;
+    use crate::adapters::openshift::replaced::{PATIENCE, Saved};
     use crate::health::samples;
-    use crate::openshift::kubeconfig::for_server;
-    use crate::openshift::machines::stand_in::StandIn;
-    use crate::openshift::replaced::{PATIENCE, Saved};
 
     const NODE: &str = "/api/v1/nodes/node2";
 

@@ -4,7 +4,7 @@
 use super::change::{Change, Kind, Place, SAVED};
 use super::plan::{Old, Seen, Step};
 use super::wrong::Typed;
-use crate::openshift::replaced::{Api, NodeIs, PATIENCE, Replaced, Trouble};
+use crate::adapters::openshift::replaced::{Api, NodeIs, PATIENCE, Replaced, Trouble};
 use crate::resource::context::Context;
 
 /// What cannot be meant where its operators do the rest.
@@ -63,11 +63,11 @@ mod tests {
     use super::super::plan::tests::{change, pair, place};
     use super::super::stand_in::Node1;
     use super::*;
+    use crate::adapters::openshift::kubeconfig::for_server;
+    use crate::adapters::openshift::machines::stand_in::StandIn;
+    use crate::adapters::openshift::replaced::Saved;
     use crate::decide::members::Newcomer;
     use crate::health::samples;
-    use crate::openshift::kubeconfig::for_server;
-    use crate::openshift::machines::stand_in::StandIn;
-    use crate::openshift::replaced::Saved;
 
     #[test]
     fn what_the_operators_do_is_told_and_not_done() {

@@ -7,6 +7,9 @@ use std::fs::File;
 use std::time::Duration;
 
 use super::change;
+use crate::adapters::command::Programs;
+use crate::adapters::pacemaker::attributes::{self, GUEST};
+use crate::adapters::pacemaker::member_change;
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::member::ask::ask;
 use crate::admin::member::changed::Changed;
@@ -19,14 +22,11 @@ use crate::admin::prompt::Prompt;
 use crate::admin::report::show;
 use crate::admin::status;
 use crate::cluster::Cluster;
-use crate::command::Programs;
 use crate::decide::evidence::{Guest, MemberId};
 use crate::decide::members::{Forbidden, Member, Newcomer, Next, Step, Wish, Words, next};
 use crate::health;
 use crate::os::clock::{self, Deadline};
 use crate::os::ofd_lock;
-use crate::pacemaker::attributes::{self, GUEST};
-use crate::pacemaker::member_change;
 
 const PAUSE: Duration = Duration::from_secs(1);
 /// As long as a step of etcd's may take.

@@ -80,7 +80,7 @@ fn is_done(step: Step, change: &Change, seen: &Seen) -> bool {
 pub(super) mod tests {
     use super::super::change::{Entry, Place};
     use super::*;
-    use crate::openshift::replaced::Replaced;
+    use crate::adapters::openshift::replaced::Replaced;
 
     pub(in super::super) fn place(name: &str, last: u8) -> Place {
         Place { name: name.to_owned(), address: std::net::IpAddr::from([192, 0, 2, last]) }

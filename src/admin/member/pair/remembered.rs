@@ -11,10 +11,10 @@ use std::time::Duration;
 use super::arrive::goes_on;
 use super::facts::Look;
 use super::work::Work;
+use crate::adapters::command::Programs;
+use crate::adapters::pacemaker::{self, by_hand};
 use crate::admin::exit::Failure;
-use crate::command::Programs;
 use crate::os::clock;
-use crate::pacemaker::{self, by_hand};
 
 /// How often it is asked to forget.
 const TRIES: u32 = 20;
@@ -63,7 +63,7 @@ fn remembered(programs: &Programs, stays: impl Fn(&str) -> bool) -> Result<Vec<S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::stand_in;
+    use crate::adapters::command::stand_in;
 
     /// A controller that hears every `heard`th request to forget `node2`, and whatever it is asked.
     fn controller(dir: &std::path::Path, heard: u32) -> Programs {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::facts::Look;
 use super::work::{Took, Work};
+use crate::adapters::etcd::blocking;
+use crate::adapters::etcd::maintenance::Hash;
 use crate::admin::exit::Failure;
 use crate::admin::member::words::Shared;
 use crate::decide::may_stop::{Answer, may_stop};
-use crate::etcd::blocking;
-use crate::etcd::maintenance::Hash;
 use crate::health;
 use crate::resource::context::Context;
 

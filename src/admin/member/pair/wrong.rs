@@ -191,7 +191,7 @@ impl Known<'_> {
 
 /// The delay of a new device: the old one's, or what differs enough from that of the node that stays.
 pub(super) fn delay(old: Option<&str>, here: Option<&str>) -> String {
-    use crate::pacemaker::duration::millis;
+    use crate::adapters::pacemaker::duration::millis;
     if let Some(old) = old {
         return old.to_owned();
     }

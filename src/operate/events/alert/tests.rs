@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::ocf::alert;
-use crate::ocf::env::Env;
+use crate::adapters::ocf::alert;
+use crate::adapters::ocf::env::Env;
 use crate::records::events::read;
 
 const NODE1: &str = include_str!("../../../../tests/fixtures/alerts/node1.jsonl");

@@ -21,11 +21,11 @@ pub use post::Trust;
 pub use recipient::Recipient;
 pub use shown::Unknown;
 
-use crate::command::Programs;
+use crate::adapters::command::Programs;
+use crate::adapters::pacemaker::{self, alerts};
 use crate::decide::Fact;
 use crate::os::clock::{self, Deadline};
 use crate::os::ofd_lock;
-use crate::pacemaker::{self, alerts};
 use crate::records::events::{Event, read};
 use crate::records::state_file;
 

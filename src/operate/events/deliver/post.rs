@@ -9,13 +9,13 @@ use ureq::http::Uri;
 use ureq::unversioned::transport::{Connector as _, TcpConnector};
 
 use super::shown::{Unknown, shown};
+use crate::adapters::https::tls::{self, Shown};
+use crate::adapters::https::transport::{OneHost, TlsConnector};
 use crate::os::clock::Deadline;
 use crate::records::events::Event;
-use crate::redfish::tls::{self, Shown};
-use crate::redfish::transport::{OneHost, TlsConnector};
 
 /// Whom to trust, as for a BMC.
-pub use crate::redfish::tls::Trust;
+pub use crate::adapters::https::tls::Trust;
 
 /// For one event, connecting included.
 const LIMIT: Duration = Duration::from_secs(5);

@@ -4,12 +4,12 @@ use super::super::change::{Change, Kind};
 use super::super::plan::tests::{change, pair, place};
 use super::super::stand_in::{Node1, parts};
 use super::*;
+use crate::adapters::openshift::kubeconfig::for_server;
+use crate::adapters::openshift::machines::Api;
+use crate::adapters::openshift::machines::stand_in::StandIn;
+use crate::adapters::openshift::replaced::Replaced;
 use crate::decide::members::Health;
 use crate::health::samples;
-use crate::openshift::kubeconfig::for_server;
-use crate::openshift::machines::Api;
-use crate::openshift::machines::stand_in::StandIn;
-use crate::openshift::replaced::Replaced;
 
 fn replaced() -> Change {
     change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)))

@@ -1,0 +1,425 @@
+//! The only place that starts another program: by an absolute path, never through a shell, with a small environment,
+//! captured output and a time-out after which the child and all that it started are killed.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use zeroize::Zeroizing;
+
+use crate::adapters::pace::{Limit, Pace};
+use crate::os::clock::{self, Deadline};
+
+/// Where a program may be found: the service's own `PATH` is not asked, so that nobody else's program can stand in.
+const DIRECTORIES: &[&str] = &["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+/// Variables that the programs need from the caller's environment; everything else stays behind.
+const KEPT_VARIABLES: &[&str] =
+    &["HOME", "TMPDIR", "XDG_RUNTIME_DIR", "CONTAINERS_CONF", "CIB_file", "LANG", "INVOCATION_ID"];
+/// How much of a child's output is kept; the rest is read and dropped.
+const OUTPUT_LIMIT: usize = 8 * 1024 * 1024;
+/// The same where the output is a secret.
+const SECRET_LIMIT: usize = 64 * 1024;
+/// How long the end of its output is waited for after its own end.
+const PIPE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a finished program left behind.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The exit code; 128 + the signal's number where a signal ended it.
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Output {
+    /// The last line of stderr (else of stdout) that says something: what went wrong, in the program's own words.
+    pub fn complaint(&self) -> &str {
+        [&self.stderr, &self.stdout]
+            .into_iter()
+            .find_map(|text| text.lines().rev().map(str::trim).find(|line| !line.is_empty()))
+            .unwrap_or("it said nothing")
+    }
+}
+
+/// Why a program gave no output at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{program} is not installed (looked in {looked_in})")]
+    NotInstalled { program: String, looked_in: String },
+    #[error("{program} could not be started: {source}")]
+    Spawn { program: String, source: std::io::Error },
+    #[error("{program} gave no answer within {seconds:.1} s and was killed")]
+    TimedOut { program: String, seconds: f64 },
+}
+
+impl Error {
+    /// Whether its time was over.
+    pub fn is_too_late(&self) -> bool {
+        matches!(self, Self::TimedOut { .. })
+    }
+}
+
+/// This machine's programs, as one action or one command runs them.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// Where they are looked for, the first one first.
+    directories: Vec<PathBuf>,
+    /// How long they may take, and the end of what they are run for, where that has one.
+    pace: Arc<Pace>,
+    /// Whether they write times in UTC, whatever this machine's own zone is.
+    in_utc: bool,
+    /// A variable of the caller's environment that they see besides those that all see.
+    sees: Option<&'static str>,
+}
+
+impl Default for Programs {
+    /// Each has the time that it is given, and no more than that limits it.
+    fn default() -> Self {
+        Self {
+            directories: DIRECTORIES.iter().map(PathBuf::from).collect(),
+            pace: Arc::default(),
+            in_utc: false,
+            sees: None,
+        }
+    }
+}
+
+impl Programs {
+    /// The same, for an action that ends at `end`: no program outlasts it.
+    #[must_use]
+    pub fn until(self, end: Deadline) -> Self {
+        self.paced(Pace::until(end))
+    }
+
+    /// The same, for an action on a machine that is as slow as `pace` says.
+    #[must_use]
+    pub fn paced(self, pace: Pace) -> Self {
+        Self { pace: Arc::new(pace), ..self }
+    }
+
+    /// The same, which write every time in UTC: some write none of it that tells the zone.
+    #[must_use]
+    pub fn in_utc(self) -> Self {
+        Self { in_utc: true, ..self }
+    }
+
+    /// The same, which also see the variable `name` of the caller's environment.
+    #[must_use]
+    pub fn letting_see(self, name: &'static str) -> Self {
+        Self { sees: Some(name), ..self }
+    }
+
+    /// How long things may take where they run.
+    pub fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// The same, where a program in `directory` stands in for the machine's own.
+    #[must_use]
+    pub fn with_stand_ins(mut self, directory: PathBuf) -> Self {
+        self.directories.insert(0, directory);
+        self
+    }
+
+    /// Runs `program` with `args` and waits for its end, at most as long as `limit` says.
+    pub fn run<A: AsRef<OsStr>>(&self, program: &str, args: &[A], limit: impl Into<Limit>) -> Result<Output, Error> {
+        self.run_with_input(program, args, &[], limit)
+    }
+
+    /// As [`run`](Self::run), with `input` on the program's standard input.
+    pub fn run_with_input<A: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        args: &[A],
+        input: &[u8],
+        limit: impl Into<Limit>,
+    ) -> Result<Output, Error> {
+        let child = self.spawn(program, args, Stdio::piped())?;
+        self.finish(program, child, input, limit.into(), &PLAIN).map(Output::from)
+    }
+
+    /// As [`run_with_input`](Self::run_with_input), and the program's standard input stays open as long as `goes_on` says, with an
+    /// empty line each time. No other program has it: the kernel closes it when this process ends, however that ends.
+    pub fn run_with_held_input<A: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        args: &[A],
+        input: Zeroizing<Vec<u8>>,
+        mut goes_on: impl FnMut() -> bool + Send + 'static,
+        limit: impl Into<Limit>,
+    ) -> Result<Output, Error> {
+        let mut child = self.spawn(program, args, Stdio::piped())?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // It ends at its next line once the program has gone.
+            std::thread::spawn(move || {
+                let mut is_read = stdin.write_all(&input).is_ok();
+                while is_read && goes_on() {
+                    is_read = stdin.write_all(b"\n").is_ok();
+                }
+            });
+        }
+        self.finish(program, child, &[], limit.into(), &PLAIN).map(Output::from)
+    }
+
+    /// As [`run`](Self::run), of a program that prints a secret: the exit code and what it printed, which is wiped when it
+    /// is dropped.
+    pub fn run_for_secret<A: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        args: &[A],
+        timeout: Duration,
+    ) -> Result<(i32, Zeroizing<Vec<u8>>), Error> {
+        let child = self.spawn(program, args, Stdio::piped())?;
+        self.finish(program, child, &[], timeout.into(), &SECRET).map(|said| (said.code, said.stdout))
+    }
+
+    /// As [`run`](Self::run), with `file` as the program's standard input: the one descriptor that it surely does not hand
+    /// on to what it leaves running.
+    pub fn run_holding<A: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        args: &[A],
+        file: File,
+        limit: impl Into<Limit>,
+    ) -> Result<Output, Error> {
+        let child = self.spawn(program, args, file.into())?;
+        self.finish(program, child, &[], limit.into(), &PLAIN).map(Output::from)
+    }
+
+    /// The full path of `program`, if it is installed.
+    pub fn find(&self, program: &str) -> Option<PathBuf> {
+        self.directories.iter().map(|directory| directory.join(program)).find(|path| path.is_file())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
+    fn spawn<A: AsRef<OsStr>>(&self, program: &str, args: &[A], stdin: Stdio) -> Result<Child, Error> {
+        let path = self.find(program).ok_or_else(|| self.is_missing(program))?;
+        let kept = KEPT_VARIABLES.iter().copied().chain(self.sees);
+        let kept = kept.filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
+        Command::new(path)
+            .args(args)
+            .env_clear()
+            .env("PATH", DIRECTORIES.join(":"))
+            .envs(kept)
+            .envs(self.in_utc.then_some(("TZ", "UTC")))
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A group of its own, so that a time-out ends the child's children too.
+            .process_group(0)
+            .spawn()
+            .map_err(|source| Error::Spawn { program: program.to_owned(), source })
+    }
+
+    fn is_missing(&self, program: &str) -> Error {
+        let directories: Vec<_> = self.directories.iter().map(|directory| directory.display().to_string()).collect();
+        Error::NotInstalled { program: program.to_owned(), looked_in: directories.join(", ") }
+    }
+
+    fn finish(&self, program: &str, mut child: Child, input: &[u8], limit: Limit, room: &Room) -> Result<Said, Error> {
+        let stdout = drain(child.stdout.take(), room);
+        let stderr = drain(child.stderr.take(), room);
+        if let Some(mut stdin) = child.stdin.take() {
+            // A program that does not read its input is no fault of ours: its exit code tells.
+            let _ = stdin.write_all(input);
+        }
+        let code = self.pace.within(limit, |timeout| wait(program, &mut child, timeout), Error::is_too_late)?;
+        let patience = Deadline::after(PIPE_PATIENCE);
+        Ok(Said { code, stdout: collect(stdout, patience), stderr: collect(stderr, patience) })
+    }
+}
+
+/// The room for what a program says.
+struct Room {
+    /// How much of it is there from the start: a buffer that grows leaves copies behind.
+    at_once: usize,
+    at_most: usize,
+}
+
+const PLAIN: Room = Room { at_once: 0, at_most: OUTPUT_LIMIT };
+const SECRET: Room = Room { at_once: SECRET_LIMIT, at_most: SECRET_LIMIT };
+
+/// What a finished program left behind, byte by byte.
+struct Said {
+    code: i32,
+    stdout: Zeroizing<Vec<u8>>,
+    stderr: Zeroizing<Vec<u8>>,
+}
+
+impl From<Said> for Output {
+    fn from(said: Said) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self { code: said.code, stdout: text(&said.stdout), stderr: text(&said.stderr) }
+    }
+}
+
+/// What a thread reads from a pipe, as far as it came.
+struct Reader {
+    thread: JoinHandle<()>,
+    kept: Arc<Mutex<Zeroizing<Vec<u8>>>>,
+}
+
+fn drain(pipe: Option<impl Read + Send + 'static>, room: &Room) -> Option<Reader> {
+    pipe.map(|mut pipe| {
+        let kept = Arc::new(Mutex::new(Zeroizing::new(Vec::with_capacity(room.at_once))));
+        let keep = Arc::clone(&kept);
+        let mut room = room.at_most;
+        let thread = std::thread::spawn(move || {
+            let mut chunk = Zeroizing::new([0; 16 * 1024]);
+            loop {
+                match pipe.read(&mut *chunk) {
+                    Ok(0) => return,
+                    Ok(count) => {
+                        let count = count.min(room);
+                        room -= count;
+                        let fresh = chunk.get(..count).unwrap_or_default();
+                        keep.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(fresh);
+                    }
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(_) => return,
+                }
+            }
+        });
+        Reader { thread, kept }
+    })
+}
+
+/// What was read. For the end of the pipe it is waited only a moment: a child that the program left behind (conmon, an
+/// agent with keys) may hold it open for ever, and what the program itself said is there by then.
+fn collect(reader: Option<Reader>, patience: Deadline) -> Zeroizing<Vec<u8>> {
+    let Some(reader) = reader else { return Zeroizing::default() };
+    while !reader.thread.is_finished() && !patience.has_passed() {
+        clock::sleep(Duration::from_millis(5));
+    }
+    std::mem::take(&mut *reader.kept.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn wait(program: &str, child: &mut Child, timeout: Duration) -> Result<i32, Error> {
+    let deadline = Deadline::after(timeout);
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(exit_code(status)),
+            Ok(None) if deadline.has_passed() => {
+                kill_group(child);
+                return Err(Error::TimedOut { program: program.to_owned(), seconds: timeout.as_secs_f64() });
+            }
+            Ok(None) => {
+                deadline.sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(20));
+            }
+            Err(source) => return Err(Error::Spawn { program: program.to_owned(), source }),
+        }
+    }
+}
+
+fn kill_group(child: &mut Child) {
+    if let Ok(pid) = i32::try_from(child.id()) {
+        let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
+    }
+    let _ = child.wait();
+}
+
+fn exit_code(status: std::process::ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+/// A shell script in the place of `program`, for failures that the real one cannot be made to have.
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test's own shell writes it, for the reason below")]
+pub(crate) fn stand_in(directory: &std::path::Path, program: &str, script: &str) -> Programs {
+    let path = directory.join(program);
+    // Another program writes it: a child that another test forks at this moment would hold this one's file open for writing, and the
+    // kernel then refuses to execute it ("Text file busy").
+    let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$2\" && chmod 755 \"$2\"";
+    let written = Command::new("sh").args(["-c", write, "write", script]).arg(&path).output().unwrap();
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    Programs::default().with_stand_ins(directory.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(script: &str) -> Output {
+        let dir = tempfile::tempdir().unwrap();
+        let programs = stand_in(dir.path(), "teller", script);
+        programs.run("teller", &[] as &[&str], Duration::from_secs(30)).unwrap()
+    }
+
+    #[test]
+    fn what_a_program_said_is_known_whoever_holds_its_pipes() {
+        let began = Deadline::after(Duration::from_secs(60));
+        let said = output("sleep 20 & echo out; echo err >&2; exit 3");
+        assert_eq!((said.code, said.stdout.as_str(), said.stderr.as_str()), (3, "out\n", "err\n"));
+        assert!(began.elapsed() < Duration::from_secs(4), "one patience for both: {:?}", began.elapsed());
+    }
+
+    #[test]
+    fn times_are_in_utc_where_that_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let programs = stand_in(dir.path(), "teller", "echo \"${TZ-unset}\"");
+        let said =
+            |programs: &Programs| programs.run("teller", &[] as &[&str], Duration::from_secs(30)).unwrap().stdout;
+        assert_eq!((said(&programs), said(&programs.clone().in_utc())), ("unset\n".to_owned(), "UTC\n".to_owned()));
+    }
+
+    #[test]
+    fn an_input_that_is_held_ends_with_who_holds_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let programs = stand_in(dir.path(), "teller", "cat; echo end");
+        let mut lines = 2;
+        let goes_on = move || {
+            lines -= 1;
+            lines >= 0
+        };
+        let input = Zeroizing::new(b"content\n".to_vec());
+        let said = programs.run_with_held_input("teller", &[] as &[&str], input, goes_on, Duration::from_secs(30));
+        assert_eq!(said.unwrap().stdout, "content\n\n\nend\n");
+    }
+
+    #[test]
+    fn a_variable_is_seen_where_that_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let programs = stand_in(dir.path(), "teller", "echo \"${CARGO_PKG_NAME-unset}\"");
+        let said =
+            |programs: &Programs| programs.run("teller", &[] as &[&str], Duration::from_secs(30)).unwrap().stdout;
+        assert_eq!(said(&programs), "unset\n");
+        assert_eq!(said(&programs.clone().letting_see("CARGO_PKG_NAME")), "tandem\n");
+    }
+
+    #[test]
+    fn what_is_too_much_is_read_and_dropped() {
+        let said = output("head --bytes 9000000 /dev/zero; echo end >&2");
+        assert_eq!((said.code, said.stdout.len(), said.stderr.as_str()), (0, OUTPUT_LIMIT, "end\n"));
+    }
+
+    #[test]
+    fn no_program_outlasts_its_own_action_and_no_other_one_ends_it() {
+        let began = Deadline::after(Duration::from_secs(60));
+        let in_action = |seconds| Programs::default().until(Deadline::after(Duration::from_secs_f32(seconds)));
+        let sleeps = |programs: &Programs, seconds: &str| programs.run("sleep", &[seconds], Duration::from_secs(30));
+        let ended = std::thread::scope(|scope| {
+            let short = scope.spawn(|| sleeps(&in_action(0.2), "30"));
+            let long = scope.spawn(|| sleeps(&in_action(20.0), "1"));
+            [short.join().unwrap().is_ok(), long.join().unwrap().is_ok()]
+        });
+        assert_eq!(ended, [false, true]);
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named_with_where_it_was_looked_for() {
+        let error = Programs::default().run("no-such-program", &[] as &[&str], Duration::from_secs(1)).unwrap_err();
+        assert_eq!(error.to_string(), "no-such-program is not installed (looked in /usr/sbin, /usr/bin, /sbin, /bin)");
+    }
+}

@@ -1,0 +1,211 @@
+//! Against a peer that does not do as etcd does: given up in time, at the step that it came to, and without a vote.
+
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::super::wire::kind;
+use super::super::{GivenUp, Step, Taken, Wish, look, stand_in, stand_in_while};
+use super::false_peer::{CLUSTER, CONTEXT, DEAD, Fault, How, ME, Running, TERM};
+use crate::adapters::etcd::version::Version;
+use crate::os::clock::Deadline;
+
+const WISH: Wish = Wish { cluster_id: CLUSTER, me: ME, dead: DEAD, term: TERM, applied: 10 };
+const WITHIN: Duration = Duration::from_millis(800);
+/// For whatever else this machine does.
+const SLACK: Duration = Duration::from_millis(1500);
+
+fn outcome(peer: &Running, wish: &Wish) -> Result<Taken, GivenUp> {
+    let began = Instant::now();
+    let outcome = stand_in(&peer.place(), wish, WITHIN);
+    assert!(began.elapsed() < WITHIN + SLACK, "{outcome:?} after {:?}", began.elapsed());
+    outcome
+}
+
+/// Given up because of `fault`, and nothing was granted.
+fn refused(fault: &Fault) -> GivenUp {
+    let peer = Running::with(fault.clone());
+    let given_up = outcome(&peer, &WISH).expect_err(&format!("{fault:?}"));
+    assert!(!given_up.voted && peer.posted(kind::VOTE_ANSWER).is_empty(), "{fault:?}: {given_up}");
+    assert!(peer.posted(kind::PROPOSAL).is_empty());
+    given_up
+}
+
+#[test]
+fn with_a_peer_that_does_as_etcd_does_it_takes_over() {
+    let peer = Running::with(Fault::None);
+    let seen = look(&peer.place(), WITHIN).unwrap();
+    assert_eq!((seen.cluster_id, seen.version), (CLUSTER, Version { minor: 5, patch: 16 }));
+    assert_eq!(seen.members.iter().map(|member| member.id).collect::<Vec<_>>(), [ME, DEAD]);
+    let taken = outcome(&peer, &WISH).unwrap();
+    let Taken { attached, term, vote, acknowledged, removed } = taken;
+    assert!(attached <= term && term <= vote && vote <= acknowledged && acknowledged <= removed, "{taken}");
+    let votes = peer.posted(kind::VOTE_ANSWER);
+    assert_eq!((votes.len(), votes[0].term, votes[0].reject), (1, TERM + 2, false));
+    assert_eq!(peer.posted(kind::TIMEOUT_NOW)[0].term, TERM + 1);
+    assert_eq!(peer.posted(kind::APPEND_ANSWER)[0].index, 11);
+    // A read is confirmed by its context.
+    assert_eq!(peer.posted(kind::HEARTBEAT_ANSWER)[0].context, CONTEXT);
+    // The dead member is the only one in whose name anything is said, and our etcd the only one to whom.
+    assert!(peer.senders().iter().all(|way| *way == (DEAD, ME)));
+}
+
+#[test]
+fn a_learner_beside_is_no_hindrance() {
+    outcome(&Running::with(Fault::LearnerBeside), &WISH).unwrap();
+}
+
+#[test]
+fn it_gives_up_in_time_at_the_step_that_fails() {
+    let steps = [
+        Step::Look,
+        Step::Attach,
+        Step::Term,
+        Step::Campaign,
+        Step::Vote,
+        Step::Acknowledge,
+        Step::Remove,
+        Step::Check,
+    ];
+    let tries: Vec<_> = steps
+        .into_iter()
+        .flat_map(|step| [How::Refuses, How::Hangs, How::TalksNonsense].map(|how| (step, how)))
+        .collect();
+    std::thread::scope(|scope| {
+        for (step, how) in tries {
+            scope.spawn(move || {
+                let peer = Running::with(Fault::At(step, how));
+                let given_up = outcome(&peer, &WISH).unwrap_err();
+                // What `/members` says in the end is asked by two: whoever watches the list does not hear of it either.
+                let told = if step == Step::Check { Step::Remove } else { step };
+                assert_eq!(given_up.step, told, "{how:?}: {given_up}");
+                assert_eq!(given_up.voted, step >= Step::Vote, "{given_up}");
+                let granted = !peer.posted(kind::VOTE_ANSWER).is_empty();
+                assert_eq!(granted, step > Step::Vote, "{step} {how:?}: {given_up}");
+            });
+        }
+    });
+}
+
+#[test]
+fn it_votes_in_no_other_cluster_and_with_no_other_voters() {
+    for (fault, step, why) in [
+        (Fault::OtherCluster, Step::Look, "this is cluster c2, not c1"),
+        (Fault::ThirdVoter { at_first: true }, Step::Look, "the voters are a, b, d, not a and b"),
+        (Fault::ThirdVoter { at_first: false }, Step::Vote, "the voters are a, b, d, not a and b"),
+        (Fault::DeadIsNoVoter, Step::Look, "the voters are a, not a and b"),
+    ] {
+        let given_up = refused(&fault);
+        assert_eq!((given_up.step, given_up.why.as_str()), (step, why));
+    }
+    for wish in [Wish { me: DEAD, dead: ME, ..WISH }, Wish { dead: ME, ..WISH }, Wish { me: 0xd, ..WISH }] {
+        let peer = Running::with(Fault::None);
+        let given_up = outcome(&peer, &wish);
+        assert!(given_up.is_err() && peer.posted(kind::VOTE_ANSWER).is_empty(), "{wish:?}: {given_up:?}");
+    }
+}
+
+#[test]
+fn it_votes_after_no_other_term() {
+    let given_up = refused(&Fault::OtherTerm);
+    assert_eq!((given_up.step, given_up.moved_to), (Step::Term, Some(TERM + 2)));
+    assert_eq!(given_up.why, "the term has moved from 5 to 7");
+    let given_up = refused(&Fault::LaterLogTerm);
+    assert_eq!((given_up.step, given_up.why.as_str()), (Step::Vote, "its log has term 6, later than 5"));
+    let given_up = refused(&Fault::EarlierVote);
+    assert_eq!((given_up.step, given_up.why.as_str()), (Step::Vote, "it campaigns in term 5, which is over"));
+}
+
+#[test]
+fn a_stream_that_is_closed_before_the_vote_is_not_attached_again() {
+    for name in ["message", "msgapp"] {
+        let given_up = refused(&Fault::Closes(name));
+        assert!(given_up.why.contains(&format!("the stream '{name}' was closed")), "{given_up}");
+        assert!([Step::Term, Step::Campaign].contains(&given_up.step), "{given_up}");
+    }
+}
+
+#[test]
+fn what_is_said_to_a_member_that_lives_ends_it() {
+    for kind in [kind::APPEND_ANSWER, kind::VOTE_ANSWER, kind::PRE_VOTE_ANSWER, kind::HEARTBEAT_ANSWER] {
+        let given_up = refused(&Fault::Answers(kind));
+        assert!(given_up.why.starts_with("it answers the member itself"), "{given_up}");
+    }
+}
+
+/// etcd breaks off the body of such an answer, and leaves the connection open.
+#[test]
+fn the_end_of_a_refusal_is_not_waited_for() {
+    for step in [Step::Term, Step::Campaign, Step::Vote] {
+        let peer = Running::with(Fault::At(step, How::RefusesWithoutAnEnd));
+        let began = Instant::now();
+        let given_up = outcome(&peer, &WISH).unwrap_err();
+        assert!(began.elapsed() < WITHIN, "{given_up} after {:?}", began.elapsed());
+        assert_eq!((given_up.step, given_up.why.as_str()), (step, "it answers 500 to a message"));
+    }
+}
+
+#[test]
+fn entries_with_a_gap_are_not_acknowledged() {
+    let peer = Running::with(Fault::Gap);
+    let given_up = outcome(&peer, &WISH).unwrap_err();
+    assert_eq!((given_up.step, given_up.voted), (Step::Acknowledge, true));
+    assert!(peer.posted(kind::APPEND_ANSWER).is_empty());
+}
+
+#[test]
+fn a_change_of_members_that_nobody_knew_of_is_not_committed() {
+    // Neither a client's entry nor one that removes the dead member, as an earlier stand-in leaves it, is such a change.
+    for (kind_of_entry, removed) in [(0, ME), (1, DEAD)] {
+        let peer = Running::with(Fault::Tail(kind_of_entry, removed));
+        outcome(&peer, &WISH).unwrap();
+        let answers = peer.posted(kind::APPEND_ANSWER);
+        assert_eq!((answers[0].reject, answers[1].reject, answers[1].index), (true, false, 11));
+    }
+    for (kind_of_entry, removed) in [(1, ME), (2, DEAD)] {
+        let peer = Running::with(Fault::Tail(kind_of_entry, removed));
+        let given_up = outcome(&peer, &WISH).unwrap_err();
+        assert_eq!(given_up.step, Step::Acknowledge);
+        assert_eq!(given_up.why, "entry 10 of its log, which it has not applied, changes the members");
+        assert!(peer.posted(kind::APPEND_ANSWER).iter().all(|answer| answer.reject));
+    }
+}
+
+#[test]
+fn it_ends_only_with_our_etcd_as_the_one_voter() {
+    let peer = Running::with(Fault::AnotherVoterInTheEnd);
+    let given_up = outcome(&peer, &WISH).unwrap_err();
+    assert_eq!((given_up.step, given_up.why.as_str()), (Step::Check, "the voters are now a, d of cluster c1"));
+}
+
+#[test]
+fn nobody_there_is_told_at_once() {
+    let place = Running::with(Fault::None).place();
+    // Its port is closed when its last thread has seen that it is over.
+    let patience = Deadline::after(SLACK);
+    while look(&place, WITHIN).is_ok() && !patience.has_passed() {}
+    let given_up = stand_in(&place, &WISH, WITHIN).unwrap_err();
+    assert_eq!((given_up.step, given_up.voted), (Step::Look, false));
+    let given_up = stand_in(&place, &WISH, Duration::ZERO).unwrap_err();
+    assert_eq!(given_up.step, Step::Look);
+}
+
+#[test]
+fn it_ends_after_a_step_where_it_is_asked_to() {
+    for last in [Step::Look, Step::Attach, Step::Term, Step::Campaign, Step::Vote, Step::Acknowledge, Step::Remove] {
+        let peer = Running::with(Fault::None);
+        let given_up = stand_in_while(&peer.place(), &WISH, WITHIN, &mut |step| step != last).unwrap_err();
+        assert_eq!((given_up.step, given_up.voted), (last, last >= Step::Vote));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Whatever a peer sends on its stream, nothing is granted to one that does not ask as etcd does.
+    #[test]
+    fn a_fuzzed_peer_gets_no_vote(bytes in proptest::collection::vec(any::<u8>(), 9..300)) {
+        let given_up = refused(&Fault::Sends([&bytes[..], &[255; 8]].concat()));
+        prop_assert!(given_up.step <= Step::Campaign, "{}", given_up);
+    }
+}

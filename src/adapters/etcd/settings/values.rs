@@ -1,0 +1,104 @@
+//! Values in words, and what the configuration file takes for them: as narrow as etcd is, which ends at others.
+
+use std::net::SocketAddr;
+
+use serde_json::{Map, Value, json};
+
+use super::super::duration;
+use super::Error;
+use super::table::{CIPHER_SUITES, LOG_STREAMS, UINT32, ValueKind};
+use crate::adapters::options::yes_no;
+
+pub(super) fn typed(name: &str, value: &str, kind: ValueKind) -> Result<Value, Error> {
+    let checked = match kind {
+        ValueKind::Bool => yes_no::of_etcd(value).map(|is_on| json!(is_on)),
+        ValueKind::Integer(least, most) => {
+            value.parse::<u64>().ok().filter(|number| (least..=most).contains(number)).map(|number| json!(number))
+        }
+        ValueKind::Duration(least) => {
+            duration::nanoseconds(value).filter(|number| *number >= least).map(|number| json!(number))
+        }
+        ValueKind::LogOutputs => Some(items(value)).filter(|items| are_log_outputs(items)).map(|items| json!(items)),
+        ValueKind::CipherSuites => {
+            Some(items(value)).filter(|items| are_cipher_suites(items)).map(|items| json!(items))
+        }
+        ValueKind::Text => Some(json!(value)),
+        ValueKind::OneOf(choices) => choices.contains(&value).then(|| json!(value)),
+        ValueKind::AuthToken => is_auth_token(value).then(|| json!(value)),
+        ValueKind::Retention => is_retention(value).then(|| json!(value)),
+        ValueKind::Json => is_json_object(value).then(|| json!(value)),
+        ValueKind::Origins => are_origins(value).then(|| json!(value)),
+        ValueKind::Listen => listeners(value).is_some().then(|| json!(value)),
+    };
+    checked.ok_or_else(|| Error::Value { name: name.to_owned(), value: value.to_owned(), wanted: wanted(kind) })
+}
+
+/// What a value of this kind is, in words.
+pub(super) fn wanted(kind: ValueKind) -> String {
+    let words = match kind {
+        ValueKind::Bool => "true or false",
+        ValueKind::Integer(least, most) => return format!("a whole number from {least} to {most}"),
+        ValueKind::Duration(_) => "a duration such as 200ms",
+        ValueKind::LogOutputs => "stdout, stderr or a path",
+        ValueKind::CipherSuites => "a list such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+        ValueKind::Text => "a text",
+        ValueKind::OneOf([choice]) => choice,
+        ValueKind::OneOf([first @ .., last]) => return format!("{} or {last}", first.join(", ")),
+        ValueKind::OneOf([]) => "known",
+        ValueKind::AuthToken => "simple or jwt,sign-method=...",
+        ValueKind::Retention => "a duration such as 1h, or a number",
+        ValueKind::Json => "a JSON object",
+        ValueKind::Origins => "a list such as https://192.0.2.9:443, or *",
+        ValueKind::Listen => "on each node: write http://0.0.0.0:PORT or 127.0.0.1:PORT",
+    };
+    words.to_owned()
+}
+
+pub(super) fn items(value: &str) -> Vec<&str> {
+    value.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()
+}
+
+/// `default` cannot stand beside others.
+pub(super) fn are_log_outputs(outputs: &[&str]) -> bool {
+    let is_output = |output: &&str| LOG_STREAMS.contains(output) || output.starts_with('/');
+    outputs == ["default"] || (!outputs.is_empty() && outputs.iter().all(is_output))
+}
+
+pub(super) fn are_cipher_suites(names: &[&str]) -> bool {
+    !names.is_empty() && names.iter().all(|name| CIPHER_SUITES.contains(name))
+}
+
+pub(super) fn is_auth_token(value: &str) -> bool {
+    value == "simple" || value.strip_prefix("jwt,").is_some_and(|options| options.contains("sign-method="))
+}
+
+pub(super) fn is_retention(value: &str) -> bool {
+    value.parse::<u64>().is_ok_and(|number| number <= UINT32) || duration::nanoseconds(value).is_some()
+}
+
+pub(super) fn is_json_object(value: &str) -> bool {
+    serde_json::from_str::<Map<String, Value>>(value).is_ok()
+}
+
+/// URLs of a scheme, a host and a port, and nothing else.
+pub(super) fn are_origins(value: &str) -> bool {
+    let is_origin = |url: &&str| {
+        let address = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or_default();
+        let (host, port) = address.rsplit_once(':').unwrap_or_default();
+        !host.is_empty() && !address.contains(['/', '@', ' ']) && port.parse::<u16>().is_ok()
+    };
+    value == "*" || (!items(value).is_empty() && items(value).iter().all(is_origin))
+}
+
+/// The ports of URLs that every node can listen on: of its own loopback or of all of its addresses. Both nodes have one
+/// configuration, so that another address would be one's alone, and the other's etcd would end.
+pub(super) fn listeners(value: &str) -> Option<Vec<u16>> {
+    let port = |url: &&str| {
+        let address = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
+        let address: SocketAddr = address.replacen("localhost:", "127.0.0.1:", 1).parse().ok()?;
+        let is_everywhere = address.ip().is_unspecified() || address.ip().is_loopback();
+        (is_everywhere && address.port() != 0).then_some(address.port())
+    };
+    let urls = items(value);
+    urls.iter().map(port).collect::<Option<Vec<u16>>>().filter(|ports| !ports.is_empty())
+}

@@ -1,0 +1,7 @@
+//! TLS over TCP to one host, which is trusted by an authority or by a fingerprint ([`tls`], [`transport`], [`address`]),
+//! and what a handshake with a host that is not trusted yet shows ([`shown`]).
+
+pub mod address;
+pub mod shown;
+pub mod tls;
+pub mod transport;

@@ -1,0 +1,436 @@
+//! Whom to trust: the system's authorities, a CA file, a pinned fingerprint, or (asked for by name) anybody.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use ring::digest;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, ring as provider, verify_tls12_signature, verify_tls13_signature,
+};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, OtherError, PeerIncompatible,
+    RootCertStore, SignatureScheme,
+};
+use rustls_native_certs::load_certs_from_paths;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+
+/// Which certificates are accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Signed by an authority that this machine trusts.
+    System,
+    /// Signed by a certificate of this list, or (a self-signed one) being on it.
+    Listed(Vec<CertificateDer<'static>>),
+    /// Having one of these SHA-256 fingerprints; then neither its name, its dates nor its issuer matter.
+    Pinned(Vec<Fingerprint>),
+    /// Any: the operator switched verification off.
+    Anyone,
+}
+
+/// SHA-256 over a certificate, as `openssl x509 -fingerprint -sha256` prints it.
+pub type Fingerprint = [u8; 32];
+
+/// The certificate that the BMC showed last, for the error text.
+pub type Shown = Arc<Mutex<Option<CertificateDer<'static>>>>;
+
+/// Reads `AB:CD:...` or `abcd...`, with or without `sha256:` in front; several are separated by commas or blanks.
+pub fn parse_fingerprints(text: &str) -> Result<Vec<Fingerprint>, String> {
+    let parsed: Option<Vec<Fingerprint>> =
+        text.split([',', ' ']).filter(|one| !one.is_empty()).map(parse_fingerprint).collect();
+    parsed.filter(|list| !list.is_empty()).ok_or_else(|| {
+        "ssl_fingerprint needs the 64 hex digits of a SHA-256 fingerprint, as 'openssl x509 -fingerprint -sha256' prints it"
+            .to_owned()
+    })
+}
+
+fn parse_fingerprint(text: &str) -> Option<Fingerprint> {
+    let lower = text.to_ascii_lowercase();
+    let digits: String = lower
+        .trim_start_matches("sha256")
+        .trim_start_matches([':', '='])
+        .chars()
+        .filter(|digit| *digit != ':')
+        .collect();
+    if digits.len() != 64 || !digits.is_ascii() {
+        return None;
+    }
+    let mut bytes = [0_u8; 32];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&digits[at * 2..at * 2 + 2], 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// The certificates of a PEM file.
+pub fn read_ca_file(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let cannot = |why: String| format!("ssl_ca_file {}: {why}", path.display());
+    let found: Result<Vec<_>, _> =
+        CertificateDer::pem_file_iter(path).map_err(|error| cannot(error.to_string()))?.collect();
+    match found {
+        Ok(certificates) if certificates.is_empty() => Err(cannot("it holds no certificate in PEM form".to_owned())),
+        Ok(certificates) => Ok(certificates),
+        Err(error) => Err(cannot(error.to_string())),
+    }
+}
+
+pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
+    let mut bytes = [0_u8; 32];
+    bytes.copy_from_slice(digest::digest(&digest::SHA256, certificate).as_ref());
+    bytes
+}
+
+pub(crate) fn display(fingerprint: Fingerprint) -> String {
+    let mut text = String::with_capacity(95);
+    for (at, byte) in fingerprint.iter().enumerate() {
+        let _ = write!(text, "{}{byte:02X}", if at == 0 { "" } else { ":" });
+    }
+    text
+}
+
+/// The client's side of TLS for `trust`; what the BMC shows is noted in `shown`.
+pub fn client_config(trust: Trust, check_name: bool, shown: Shown) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(provider::default_provider());
+    let verifier = Verifier { trust, check_name, provider: provider.clone(), shown, authorities: OnceLock::new() };
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth())
+}
+
+#[derive(Debug)]
+struct Verifier {
+    trust: Trust,
+    check_name: bool,
+    provider: Arc<CryptoProvider>,
+    shown: Shown,
+    /// The authorities, made ready at the first handshake: an action that never gets there does not pay for them.
+    authorities: OnceLock<Authorities>,
+}
+
+/// What a check of a signature in the handshake comes to.
+type Proof = Result<HandshakeSignatureValid, rustls::Error>;
+
+impl Verifier {
+    /// Old BMCs sign with keys and certificates that are refused today; whoever trusts anyone accepts them.
+    fn proven(&self, check: impl FnOnce(&WebPkiSupportedAlgorithms) -> Proof) -> Proof {
+        match self.trust {
+            Trust::Anyone => Ok(HandshakeSignatureValid::assertion()),
+            _ => check(&self.provider.signature_verification_algorithms),
+        }
+    }
+
+    fn by_authority(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        now: UnixTime,
+    ) -> Result<(), rustls::Error> {
+        let parsed = ParsedCertificate::try_from(certificate)?;
+        let signed_by = |authorities: &Authorities| self.chain(&parsed, certificate, intermediates, authorities, now);
+        match &self.trust {
+            Trust::Listed(listed) => signed_by(self.authorities.get_or_init(|| Authorities::of(listed.clone())))?,
+            // Nearly always the bundle is enough; the directories beside it take ten times as long to read.
+            _ => match signed_by(self.authorities.get_or_init(Authorities::of_bundle)) {
+                Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+                    signed_by(&Authorities::of(rustls_native_certs::load_native_certs().certs))?;
+                }
+                other => other?,
+            },
+        }
+        if self.check_name { verify_server_name(&parsed, name) } else { Ok(()) }
+    }
+
+    fn chain(
+        &self,
+        parsed: &ParsedCertificate<'_>,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        authorities: &Authorities,
+        now: UnixTime,
+    ) -> Result<(), rustls::Error> {
+        let algorithms = self.provider.signature_verification_algorithms.all;
+        match verify_server_cert_signed_by_trust_anchor(parsed, &authorities.store, intermediates, now, algorithms) {
+            // Factory certificates are often self-signed and marked as an authority. Where the list holds that very
+            // certificate it is trusted as itself; its dates were checked before its constraints.
+            Err(error) if is_ca_as_end_entity(&error) && authorities.listed.iter().any(|one| one == certificate) => {
+                Ok(())
+            }
+            other => other,
+        }
+    }
+}
+
+/// Certificates to trust, and the same as trust anchors.
+#[derive(Debug)]
+struct Authorities {
+    listed: Vec<CertificateDer<'static>>,
+    store: RootCertStore,
+}
+
+impl Authorities {
+    fn of(listed: Vec<CertificateDer<'static>>) -> Self {
+        let mut store = RootCertStore::empty();
+        store.add_parsable_certificates(listed.iter().cloned());
+        Self { listed, store }
+    }
+
+    /// The system's bundle; none where the environment names other places, which are read otherwise.
+    fn of_bundle() -> Self {
+        let chosen = ["SSL_CERT_FILE", "SSL_CERT_DIR"].iter().any(|name| std::env::var_os(name).is_some());
+        let bundle = BUNDLES.iter().map(Path::new).find(|path| !chosen && path.is_file());
+        Self::of(bundle.map(|path| load_certs_from_paths(Some(path), None).certs).unwrap_or_default())
+    }
+}
+
+/// Where distributions keep all authorities in one file: Debian, Fedora and RHEL, SUSE.
+const BUNDLES: &[&str] =
+    &["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
+
+fn is_ca_as_end_entity(error: &rustls::Error) -> bool {
+    match error {
+        rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(inner))) => {
+            inner.to_string().contains("CaUsedAsEndEntity")
+        }
+        _ => false,
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        _ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if let Ok(mut shown) = self.shown.lock() {
+            *shown = Some(certificate.clone().into_owned());
+        }
+        match &self.trust {
+            Trust::Anyone => {}
+            Trust::Pinned(pins) if pins.contains(&fingerprint(certificate)) => {}
+            Trust::Pinned(_) => return Err(CertificateError::ApplicationVerificationFailure.into()),
+            Trust::Listed(_) | Trust::System => self.by_authority(certificate, intermediates, name, now)?,
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Proof {
+        self.proven(|algorithms| verify_tls12_signature(message, certificate, signed, algorithms))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Proof {
+        self.proven(|algorithms| verify_tls13_signature(message, certificate, signed, algorithms))
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        let mut schemes = self.provider.signature_verification_algorithms.supported_schemes();
+        if self.trust == Trust::Anyone {
+            // What cannot be verified need not be: the key of the certificate may be of any kind.
+            schemes.extend([
+                SignatureScheme::RSA_PKCS1_SHA1,
+                SignatureScheme::ECDSA_SHA1_Legacy,
+                SignatureScheme::ECDSA_NISTP521_SHA512,
+                SignatureScheme::ED448,
+            ]);
+        }
+        schemes
+    }
+}
+
+/// What a TLS error means, and whether trying again is pointless.
+pub fn explain(error: &rustls::Error, shown: &Shown) -> (bool, String) {
+    match error {
+        rustls::Error::InvalidCertificate(reason) => (true, explain_certificate(reason, shown)),
+        rustls::Error::AlertReceived(
+            AlertDescription::HandshakeFailure
+            | AlertDescription::ProtocolVersion
+            | AlertDescription::InsufficientSecurity,
+        )
+        | rustls::Error::PeerIncompatible(
+            PeerIncompatible::ServerDoesNotSupportTls12Or13
+            | PeerIncompatible::NoCipherSuitesInCommon
+            | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
+            | PeerIncompatible::Tls12NotOffered
+            | PeerIncompatible::Tls12NotOfferedOrEnabled,
+        ) => (
+            true,
+            "the BMC offers neither TLS 1.3 nor TLS 1.2 with an ECDHE cipher suite with AES-GCM or ChaCha20; \
+             update its firmware or enable modern ciphers there; if it has them, renew its certificate with a key that is \
+             RSA, P-256, P-384 or Ed25519, or set ssl_insecure=1 to trust anybody at that address"
+                .to_owned(),
+        ),
+        rustls::Error::InvalidMessage(_) => {
+            (true, "what listens there does not speak TLS; check ip and ipport".to_owned())
+        }
+        other => (false, format!("TLS failed: {other}")),
+    }
+}
+
+fn explain_certificate(reason: &CertificateError, shown: &Shown) -> String {
+    let print = shown.lock().ok().and_then(|shown| shown.as_ref().map(|shown| display(fingerprint(shown))));
+    let print = print.unwrap_or_else(|| "unknown".to_owned());
+    let ways = format!("give its CA as ssl_ca_file, or pin it with ssl_fingerprint={print}");
+    match reason {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            format!("the BMC's certificate has expired; renew it, or pin it with ssl_fingerprint={print}")
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "the BMC's certificate is not valid yet; check the clocks here and there".to_owned()
+        }
+        CertificateError::NotValidForName => wrong_name("another name", &print),
+        CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
+            wrong_name("no name at all", &print)
+        }
+        CertificateError::NotValidForNameContext { presented, .. } => {
+            let names: Vec<&str> = presented.iter().map(|name| bare_name(name)).collect();
+            wrong_name(&names.join(", "), &print)
+        }
+        CertificateError::UnknownIssuer => {
+            format!("the BMC's certificate is not signed by a trusted authority; {ways}")
+        }
+        CertificateError::ApplicationVerificationFailure => {
+            format!(
+                "the BMC's certificate is not the pinned one: its fingerprint is {print}; if it was renewed, change ssl_fingerprint"
+            )
+        }
+        CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => format!(
+            "the BMC's certificate, or its CA's, is signed in a way that cannot be verified here, such as with a key on \
+             P-521; pin it with ssl_fingerprint={print}"
+        ),
+        // Nobody can prove with such a key that the certificate is his own, so pinning it would mean nothing.
+        hopeless if is_too_old(hopeless) => format!(
+            "the BMC's certificate cannot be verified ({}); renew it there, as X.509 version 3 and with a key of 2048 bits \
+             or more, or set ssl_insecure=1 to trust anybody at that address",
+            short(hopeless)
+        ),
+        other => format!("the BMC's certificate cannot be verified ({}); {ways}", short(other)),
+    }
+}
+
+/// X.509 version 1, or a key that is too short to be accepted as proof.
+fn is_too_old(reason: &CertificateError) -> bool {
+    match reason {
+        CertificateError::BadSignature => true,
+        CertificateError::Other(OtherError(inner)) => inner.to_string().contains("UnsupportedCertVersion"),
+        _ => false,
+    }
+}
+
+fn wrong_name(names: &str, print: &str) -> String {
+    format!(
+        "the BMC's certificate is for {names}, not for the address in ip; use the name it is for, or set \
+         ssl_verify_hostname=0, or pin it with ssl_fingerprint={print}"
+    )
+}
+
+/// `other.example` out of `DnsName("other.example")`, as the names of a certificate are handed to us.
+fn bare_name(name: &str) -> &str {
+    let inner = name.split_once('(').map_or(name, |(_, inner)| inner.trim_end_matches(')'));
+    inner.trim_matches('"')
+}
+
+fn short(reason: &CertificateError) -> String {
+    match reason {
+        CertificateError::Other(OtherError(inner)) => inner.to_string(),
+        CertificateError::BadEncoding => "it is malformed, or too old a kind".to_owned(),
+        CertificateError::BadSignature => "its signature is wrong".to_owned(),
+        other => {
+            let text = format!("{other:?}");
+            text.split([' ', '{', '(']).next().unwrap_or_default().to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_pinning_cannot_help_is_not_said_to_be_pinned() {
+        let said = explain_certificate(&CertificateError::BadSignature, &Shown::default());
+        assert!(said.contains("ssl_insecure=1") && !said.contains("ssl_fingerprint"), "{said}");
+        let said = explain_certificate(&CertificateError::UnknownIssuer, &Shown::default());
+        assert!(said.contains("ssl_fingerprint") && !said.contains("ssl_insecure"), "{said}");
+    }
+
+    /// What rustls says of what it cannot verify may change with its version.
+    #[test]
+    fn a_signature_that_cannot_be_verified_can_be_pinned() {
+        let read = |pem: &[u8]| CertificateDer::from_pem_slice(pem).unwrap();
+        let authority = read(include_bytes!("../../../tests/fixtures/tls/p521-authority.pem"));
+        let certificate = read(include_bytes!("../../../tests/fixtures/tls/signed-with-p521.pem"));
+        let shown = Shown::new(Mutex::new(Some(certificate.clone())));
+        let verifier = Verifier {
+            trust: Trust::Listed(vec![authority]),
+            check_name: true,
+            provider: Arc::new(provider::default_provider()),
+            shown: shown.clone(),
+            authorities: OnceLock::new(),
+        };
+        let name = ServerName::try_from("127.0.0.1").unwrap();
+        let in_2030 = UnixTime::since_unix_epoch(std::time::Duration::from_secs(1_900_000_000));
+        let refused = verifier.by_authority(&certificate, &[], &name, in_2030).unwrap_err();
+        let (hopeless, said) = explain(&refused, &shown);
+        let pin = format!("pin it with ssl_fingerprint={}", display(fingerprint(&certificate)));
+        assert!(hopeless && said.contains("P-521") && said.ends_with(&pin) && !said.contains("ssl_ca_file"), "{said}");
+    }
+
+    /// A BMC whose own key is of a kind that is not offered has nothing to answer with.
+    #[test]
+    fn a_handshake_that_fails_names_the_kinds_of_key_and_the_way_without() {
+        let error = rustls::Error::AlertReceived(AlertDescription::HandshakeFailure);
+        let (hopeless, said) = explain(&error, &Shown::default());
+        assert!(hopeless && said.contains("RSA, P-256, P-384 or Ed25519") && said.contains("ssl_insecure=1"), "{said}");
+    }
+
+    #[test]
+    fn whoever_trusts_anyone_is_offered_every_kind_of_key() {
+        let takes_p521 = |trust| {
+            let provider = Arc::new(provider::default_provider());
+            let verifier =
+                Verifier { trust, check_name: true, provider, shown: Shown::default(), authorities: OnceLock::new() };
+            verifier.supported_verify_schemes().contains(&SignatureScheme::ECDSA_NISTP521_SHA512)
+        };
+        assert!(takes_p521(Trust::Anyone));
+        assert!(!takes_p521(Trust::System), "nothing may be offered that cannot be verified");
+    }
+
+    #[test]
+    fn fingerprints_are_read_as_openssl_prints_them() {
+        let colons = (0..32).map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":");
+        let expected: Fingerprint = std::array::from_fn(|at| u8::try_from(at).unwrap());
+        for text in [
+            colons.clone(),
+            colons.replace(':', "").to_lowercase(),
+            format!("sha256:{colons}"),
+            format!("SHA256={colons}"),
+        ] {
+            assert_eq!(parse_fingerprints(&text).unwrap(), [expected], "{text}");
+        }
+        assert_eq!(parse_fingerprints(&format!("{colons},{colons}")).unwrap().len(), 2);
+        assert_eq!(display(expected), colons);
+        for bad in ["", "sha256:", "12:34", &"g".repeat(64), &"ä".repeat(32)] {
+            assert!(parse_fingerprints(bad).is_err(), "{bad}");
+        }
+    }
+}

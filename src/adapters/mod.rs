@@ -1,0 +1,15 @@
+//! One outside program, protocol or format each. An adapter states facts and performs effects; it decides nothing.
+
+pub mod command;
+pub mod data_dir;
+pub mod etcd;
+pub mod https;
+pub mod ocf;
+pub mod openshift;
+pub mod options;
+pub mod pace;
+pub mod pacemaker;
+pub mod podman;
+pub mod redfish;
+pub mod ssh;
+pub mod xml;

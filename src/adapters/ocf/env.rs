@@ -1,0 +1,157 @@
+//! What Pacemaker puts in an agent's environment, typed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::adapters::options::yes_no;
+use crate::decide::evidence::{Moment, Notify, Operation};
+
+/// The environment of one call.
+#[derive(Clone, Debug, Default)]
+pub struct Env {
+    variables: BTreeMap<String, String>,
+}
+
+impl Env {
+    /// The process' own environment; what is not UTF-8 is nobody's parameter.
+    pub fn from_process() -> Self {
+        Self::from_pairs(
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
+        )
+    }
+
+    /// An environment made of `pairs`.
+    pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self { variables: pairs.into_iter().collect() }
+    }
+
+    /// A variable that is set and not blank.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// A resource parameter (`OCF_RESKEY_<name>`).
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.get(&format!("OCF_RESKEY_{name}"))
+    }
+
+    fn meta(&self, name: &str) -> Option<&str> {
+        self.parameter(&format!("CRM_meta_{name}"))
+    }
+
+    /// The resource's id, without the instance number of a clone (`etcd:0`): those swap between nodes.
+    pub fn resource(&self) -> &str {
+        let instance = self.get("OCF_RESOURCE_INSTANCE").unwrap_or("etcd");
+        instance.split(':').next().unwrap_or(instance)
+    }
+
+    /// The node that Pacemaker runs this action on, where it says so.
+    pub fn on_node(&self) -> Option<&str> {
+        self.meta("on_node")
+    }
+
+    /// How long Pacemaker waits for this action.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.meta("timeout").and_then(|ms| ms.parse().ok()).map(Duration::from_millis)
+    }
+
+    /// How closely a monitor is to look: 0, 10 or 20, or something between them, which is the lower one.
+    pub fn check_level(&self) -> u32 {
+        self.get("OCF_CHECK_LEVEL").and_then(|level| level.parse().ok()).unwrap_or(0)
+    }
+
+    /// Whether this is a recurring monitor; Pacemaker's probes have interval 0.
+    pub fn is_recurring(&self) -> bool {
+        self.meta("interval").and_then(|ms| ms.parse::<u64>().ok()).is_some_and(|ms| ms > 0)
+    }
+
+    /// Whether the resource is a promotable clone.
+    pub fn is_promotable(&self) -> bool {
+        self.meta("promotable").and_then(yes_no::of_pacemaker) == Some(true) || self.meta("promoted_max").is_some()
+    }
+
+    /// Where agents keep what no reboot survives.
+    pub fn volatile_dir(&self) -> PathBuf {
+        PathBuf::from(self.get("HA_RSCTMP").unwrap_or("/run/resource-agents"))
+    }
+
+    /// The file that Pacemaker wants its agents to log to as well.
+    pub fn log_file(&self) -> Option<PathBuf> {
+        self.get("HA_LOGFILE").or_else(|| self.get("HA_logfile")).map(PathBuf::from)
+    }
+
+    /// Whether debug messages are wanted.
+    pub fn debug(&self) -> bool {
+        self.get("HA_debug").is_some_and(|value| value != "0")
+    }
+
+    /// The notify variables; `None` when there are none, as when the agent is run by hand.
+    pub fn notify(&self) -> Option<Notify> {
+        let has_any = self.variables.keys().any(|name| name.starts_with("OCF_RESKEY_CRM_meta_notify_"));
+        if !has_any {
+            return None;
+        }
+        let nodes = |what: &str| -> BTreeSet<String> {
+            let names = self.meta(&format!("notify_{what}_uname")).unwrap_or_default();
+            names.split_whitespace().map(str::to_owned).collect()
+        };
+        // A promoted instance is not in the list of active ones.
+        let mut active = nodes("active");
+        active.extend(nodes("promoted"));
+        active.extend(nodes("master"));
+        Some(Notify {
+            moment: match self.meta("notify_type") {
+                Some("pre") => Moment::Pre,
+                Some("post") => Moment::Post,
+                _ => Moment::Outside,
+            },
+            operation: match self.meta("notify_operation") {
+                Some("start") => Operation::Start,
+                Some("stop") => Operation::Stop,
+                Some("promote") => Operation::Promote,
+                Some("demote") => Operation::Demote,
+                _ => Operation::None,
+            },
+            active,
+            start: nodes("start"),
+            stop: nodes("stop"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(pairs: &[(&str, &str)]) -> Env {
+        Env::from_pairs(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+    }
+
+    #[test]
+    fn a_clone_instance_loses_its_number() {
+        assert_eq!(env(&[("OCF_RESOURCE_INSTANCE", "etcd:1")]).resource(), "etcd");
+    }
+
+    #[test]
+    fn without_notify_variables_nothing_is_known_of_the_transition() {
+        assert_eq!(env(&[("OCF_RESKEY_CRM_meta_timeout", "600000")]).notify(), None);
+    }
+
+    #[test]
+    fn notify_lists_are_sets_of_nodes_and_a_blank_is_none() {
+        let notify = env(&[
+            ("OCF_RESKEY_CRM_meta_notify_type", "post"),
+            ("OCF_RESKEY_CRM_meta_notify_operation", "stop"),
+            ("OCF_RESKEY_CRM_meta_notify_stop_uname", "node2 "),
+            ("OCF_RESKEY_CRM_meta_notify_start_uname", " "),
+            ("OCF_RESKEY_CRM_meta_notify_active_uname", "node2 node1 node2"),
+        ])
+        .notify()
+        .unwrap();
+        assert_eq!((notify.moment, notify.operation), (Moment::Post, Operation::Stop));
+        assert_eq!(notify.stop.iter().collect::<Vec<_>>(), ["node2"]);
+        assert!(notify.start.is_empty());
+        assert_eq!(notify.active.len(), 2);
+    }
+}

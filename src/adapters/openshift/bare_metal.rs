@@ -1,0 +1,85 @@
+//! OpenShift's own hand on the power of its machines: a BareMetalHost that is not detached is switched on and off by the
+//! bare-metal operator as well.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::machine::{connect, list};
+use crate::decide::fact::Fact;
+
+pub(super) const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/openshift-machine-api/baremetalhosts";
+/// With this annotation, whatever its value, the operator leaves a host alone.
+const DETACHED: &str = "baremetalhost.metal3.io/detached";
+
+/// The names of the BareMetalHosts of `nodes` that are not detached; absent where there is no OpenShift.
+pub fn attached(kubeconfig: &Path, nodes: &[String], patience: Duration) -> Fact<Vec<String>> {
+    if !kubeconfig.exists() {
+        return Fact::Absent;
+    }
+    match connect(kubeconfig, patience).and_then(|(agent, access)| list(&agent, &access, HOSTS)) {
+        Ok(hosts) => {
+            Fact::Known(hosts.iter().filter(|host| is_of(host, nodes) && !is_detached(host)).filter_map(name).collect())
+        }
+        Err(why) => Fact::Unknown(why),
+    }
+}
+
+fn name(host: &Value) -> Option<String> {
+    Some(host.pointer("/metadata/name")?.as_str()?.to_owned())
+}
+
+fn is_detached(host: &Value) -> bool {
+    host.pointer("/metadata/annotations").is_some_and(|all| all.get(DETACHED).is_some())
+}
+
+/// By the host's own name, or by the name that its machine was seen to have.
+pub(super) fn is_of(host: &Value, nodes: &[String]) -> bool {
+    let names = [host.pointer("/metadata/name"), host.pointer("/status/hardware/hostname")];
+    let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    let mut names = names.into_iter().flatten().filter_map(Value::as_str);
+    names.any(|name| nodes.iter().any(|node| node == name || short(node) == short(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::adapters::openshift::kubeconfig::for_server;
+    use crate::adapters::openshift::machines::stand_in::StandIn;
+
+    #[test]
+    fn who_is_not_known_to_be_detached_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let stand_in = StandIn::start(true);
+        for (name, annotations) in [("node1", json!({})), ("node2", json!({ DETACHED: "" })), ("node3", json!({}))] {
+            stand_in.make(&format!("{HOSTS}/{name}"), json!({"metadata": {"annotations": annotations}}));
+        }
+        let nodes = ["node1".to_owned(), "node2".to_owned()];
+        let ask = || attached(&for_server(&dir, &stand_in.server), &nodes, Duration::from_secs(5));
+        assert_eq!(ask(), Fact::Known(vec!["node1".to_owned()]));
+        stand_in.fail(1, "403 Forbidden");
+        assert_eq!(ask(), Fact::Unknown("the API answers 403".to_owned()));
+    }
+
+    #[test]
+    fn only_these_nodes_hosts_count_and_only_while_they_are_attached() {
+        let nodes = ["node1.example".to_owned(), "node2.example".to_owned()];
+        let host = |name: &str, hostname: &str| json!({"metadata": {"name": name}, "status": {"hardware": {"hostname": hostname}}});
+        assert!(is_of(&host("node1", ""), &nodes) && is_of(&host("rack3-u7", "node2.example"), &nodes));
+        assert!(!is_of(&host("node10", "node3.example"), &nodes));
+        let mut one = host("node1", "");
+        assert!(!is_detached(&one));
+        one["metadata"]["annotations"] = json!({ "another": "" });
+        assert!(!is_detached(&one));
+        one["metadata"]["annotations"] = json!({ DETACHED: "" });
+        assert!(is_detached(&one));
+    }
+
+    #[test]
+    fn without_openshift_there_is_nothing_to_detach() {
+        assert!(attached(Path::new("/nonexistent/kubeconfig"), &[], Duration::from_secs(1)).is_absent());
+    }
+}

@@ -1,0 +1,101 @@
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+
+use super::*;
+use crate::adapters::openshift::kubeconfig::for_server as kubeconfig;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// An API that has the Secret of node2 and answers a PATCH with `status`; tells each request's line and body. It lets nobody read that
+/// of node3, and that of node4 is none.
+fn api(status: &'static str) -> (String, Receiver<(String, String)>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    let (tell, told) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(&stream);
+            let (mut first, mut length) = (String::new(), 0);
+            reader.read_line(&mut first).unwrap();
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                if let Some(said) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = said.trim().parse().unwrap();
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            let _ = tell.send((first.trim().to_owned(), String::from_utf8(body).unwrap()));
+            let address = STANDARD.encode("redfish+https://192.0.2.2:8443/redfish/v1/Systems/1");
+            let (status, body) = match () {
+                () if first.starts_with("GET") && first.contains("fencing-credentials-node3 ") => {
+                    ("403 Forbidden", "{}".to_owned())
+                }
+                () if first.contains("fencing-credentials-node4 ") => ("200 OK", "hunter3".to_owned()),
+                () if !first.contains("fencing-credentials-node2 ") => ("404 Not Found", String::new()),
+                () if first.starts_with("GET") => ("200 OK", json!({"data": {"address": address}}).to_string()),
+                () => (status, "{}".to_owned()),
+            };
+            let text =
+                format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
+            let _ = (&stream).write_all(text.as_bytes());
+        }
+    });
+    (server, told)
+}
+
+#[test]
+fn the_secret_follows_with_what_is_new_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, told) = api("200 OK");
+    let path = kubeconfig(&dir, &server);
+    let changes = Changes { password: Some(b"n3w"), ..Changes::default() };
+    assert_eq!(follow(&path, "node2", &changes, PATIENCE), Fact::Known(()));
+    let (line, body) = told.iter().nth(1).unwrap();
+    assert_eq!(line, "PATCH /api/v1/namespaces/openshift-etcd/secrets/fencing-credentials-node2 HTTP/1.1");
+    assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), json!({"data": {"password": STANDARD.encode("n3w")}}));
+    let changes = Changes { host: Some("192.0.2.9"), username: Some("fencer"), ..Changes::default() };
+    assert_eq!(follow(&path, "node2", &changes, PATIENCE), Fact::Known(()));
+    let address = STANDARD.encode("redfish+https://192.0.2.9/redfish/v1/Systems/1");
+    let body: Value = serde_json::from_str(&told.iter().nth(1).unwrap().1).unwrap();
+    assert_eq!(body, json!({"data": {"username": STANDARD.encode("fencer"), "address": address}}));
+}
+
+#[test]
+fn where_there_is_no_secret_nothing_follows_and_where_nobody_answers_that_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let changes = Changes { password: Some(b"hunter2"), ..Changes::default() };
+    assert!(follow(Path::new("/nonexistent/kubeconfig"), "node2", &changes, PATIENCE).is_absent());
+    let (server, _told) = api("403 Forbidden");
+    let path = kubeconfig(&dir, &server);
+    assert!(follow(&path, "node1", &changes, PATIENCE).is_absent());
+    let refused = follow(&path, "node2", &changes, PATIENCE);
+    assert_eq!(refused, Fact::Unknown("the API answers 403".to_owned()));
+    let (server, _told) = api("200 OK");
+    let path = kubeconfig(&dir, &server);
+    assert_eq!(follow(&path, "node3", &changes, PATIENCE), Fact::Unknown("the API answers 403".to_owned()));
+    let why = "its Secret is not understood".to_owned();
+    assert_eq!(follow(&path, "node4", &changes, PATIENCE), Fact::Unknown(why), "no word of it is repeated");
+    let nobody = crate::os::test_port::listener().local_addr().unwrap();
+    let path = kubeconfig(&dir, &format!("http://{nobody}"));
+    assert!(matches!(follow(&path, "node2", &changes, PATIENCE), Fact::Unknown(why) if !why.contains("hunter2")));
+}
+
+#[test]
+fn a_password_is_in_no_log() {
+    let changes = Changes { username: Some("fencer"), password: Some(b"hunter2"), ..Changes::default() };
+    assert_eq!(format!("{changes:?}"), r#"Changes(Some("fencer"), None, None, ***)"#);
+}
+
+#[test]
+fn an_address_keeps_what_does_not_change() {
+    let new = Changes { system: Some("/redfish/v1/Systems/2"), ..Changes::default() };
+    assert_eq!(moved("redfish+https://h:1/redfish/v1/Systems/1", &new), "redfish+https://h:1/redfish/v1/Systems/2");
+    let new = Changes { host: Some("[2001:db8::1]:8443"), ..Changes::default() };
+    assert_eq!(moved("idrac-redfish://h", &new), "idrac-redfish://[2001:db8::1]:8443");
+}

@@ -1,0 +1,151 @@
+//! What the agent writes to the CIB. Names that other programs read are the ones that they know.
+
+use super::{Error, run};
+use crate::adapters::command::Programs;
+use crate::decide::evidence::{Identity, Lineage, PublishedState, Redundancy};
+use crate::decide::plan::Notice;
+use crate::os::clock;
+
+/// A node's record of its data: transient, so that Pacemaker takes it back when the node leaves the membership.
+pub const RECORD: &str = "etcd_record";
+/// The forks of a node's history: permanent.
+pub const LINEAGE: &str = "etcd_lineage";
+/// The sole voter; a cluster property.
+pub const STANDALONE_NODE: &str = "standalone_node";
+/// The node that may start as a learner; a cluster property.
+pub const LEARNER_NODE: &str = "learner_node";
+/// The node whose data an operator chose where the histories split; a cluster property.
+pub const PRIMARY: &str = "etcd_primary";
+/// Whether two voters exist, and since when; a cluster property.
+pub const REDUNDANCY: &str = "etcd_redundancy";
+/// A member outside of the pair; a cluster property.
+pub const GUEST: &str = "etcd_guest";
+/// A change of the members that is under way, in its author's words; a cluster property.
+pub const MEMBER_CHANGE: &str = "etcd_member_change";
+/// When options of a fence device were last changed, in milliseconds since 1970, and which device's; a cluster property.
+pub const FENCING_UPDATED: &str = "etcd_fencing_updated";
+/// The alarms that a node's etcd raises; transient.
+pub const ALARM: &str = "etcd_alarm";
+/// A node's cluster id, decimal; permanent.
+pub const CLUSTER_ID: &str = "cluster_id";
+/// A node's member id, hexadecimal; permanent.
+pub const MEMBER_ID: &str = "member_id";
+
+/// A node's address; permanent.
+pub const NODE_IP: &str = "node_ip";
+/// The revision that OpenShift's sidecar last wrote on a node; permanent.
+pub const REVISION: &str = "revision";
+/// Since when a node has left the member list, in seconds since 1970; permanent.
+pub const REMOVAL_LOCK: &str = "member_removal_lock";
+/// When the fencing of a node was last tested and passed, in seconds since 1970; permanent.
+pub const FENCING_TESTED: &str = "etcd_fencing_tested";
+/// The node that is to start with its own data, whatever the other holds; transient.
+pub const FORCE_NEW_CLUSTER: &str = "force_new_cluster";
+/// The node whose next stop is half of a restart; transient.
+pub const RESTART_NO_LEAVE: &str = "restart_no_leave";
+
+/// Publishes `record` for `node`, in one write.
+pub fn publish_record(programs: &Programs, node: &str, record: &PublishedState) -> Result<(), Error> {
+    let value = serde_json::to_string(record).map_err(|error| Error::Parse(error.to_string()))?;
+    run(programs, "attrd_updater", &["--node", node, "--name", RECORD, "--update", &value]).map(drop)
+}
+
+/// Shows what alarms `node`'s etcd raises, or takes them back.
+pub fn show_alarm(programs: &Programs, node: &str, alarm: Option<&str>) -> Result<(), Error> {
+    let args = match alarm {
+        Some(alarm) => vec!["--node", node, "--name", ALARM, "--update", alarm],
+        None => vec!["--node", node, "--name", ALARM, "--delete"],
+    };
+    run(programs, "attrd_updater", &args).map(drop)
+}
+
+/// Publishes `lineage` for `node`, for good.
+pub fn publish_lineage(programs: &Programs, node: &str, lineage: &Lineage) -> Result<(), Error> {
+    set_permanent(programs, node, LINEAGE, &format!("{}:{}", lineage.forks, lineage.by))
+}
+
+/// The lineage as [`publish_lineage`] writes it.
+pub fn parse_lineage(value: &str) -> Option<Lineage> {
+    let (forks, by) = value.split_once(':')?;
+    Some(Lineage { forks: forks.parse().ok()?, by: by.to_owned() })
+}
+
+/// Publishes this member's ids, where others look for them.
+pub fn publish_identity(programs: &Programs, node: &str, identity: Identity) -> Result<(), Error> {
+    set_permanent(programs, node, CLUSTER_ID, &identity.cluster_id.to_string())?;
+    set_permanent(programs, node, MEMBER_ID, &format!("{:x}", identity.member_id))
+}
+
+/// Publishes what other programs read.
+pub fn tell(programs: &Programs, node: &str, notice: &Notice) -> Result<(), Error> {
+    match notice {
+        Notice::Address(ip) => set_permanent(programs, node, NODE_IP, ip),
+        Notice::Revision(revision) => set_permanent(programs, node, REVISION, &revision.to_string()),
+        Notice::Leaving => set_permanent(programs, node, REMOVAL_LOCK, &clock::wall_seconds().to_string()),
+        Notice::Member => delete(programs, node, REMOVAL_LOCK, "forever"),
+        Notice::ForceDone => delete(programs, node, FORCE_NEW_CLUSTER, "reboot"),
+        Notice::RestartDone => delete(programs, node, RESTART_NO_LEAVE, "reboot"),
+    }
+}
+
+/// Says that the next stop of etcd on `node` is half of a restart; [`Notice::RestartDone`] takes it back.
+pub fn announce_restart(programs: &Programs, node: &str) -> Result<(), Error> {
+    let args = ["--node", node, "--lifetime", "reboot", "--name", RESTART_NO_LEAVE, "--update", "true"];
+    run(programs, "crm_attribute", &args).map(drop)
+}
+
+/// Writes down when the fencing of `node` passed its test.
+pub fn publish_fencing_test(programs: &Programs, node: &str, at: u64) -> Result<(), Error> {
+    set_permanent(programs, node, FENCING_TESTED, &at.to_string())
+}
+
+fn delete(programs: &Programs, node: &str, name: &str, lifetime: &str) -> Result<(), Error> {
+    run(programs, "crm_attribute", &["--node", node, "--lifetime", lifetime, "--name", name, "--delete"]).map(drop)
+}
+
+fn set_permanent(programs: &Programs, node: &str, name: &str, value: &str) -> Result<(), Error> {
+    run(programs, "crm_attribute", &["--node", node, "--lifetime", "forever", "--name", name, "--update", value])
+        .map(drop)
+}
+
+/// Sets or deletes a cluster property.
+pub fn set_property(programs: &Programs, name: &str, value: Option<&str>) -> Result<(), Error> {
+    let args = match value {
+        Some(value) => vec!["--type", "crm_config", "--name", name, "--update", value],
+        None => vec!["--type", "crm_config", "--name", name, "--delete"],
+    };
+    run(programs, "crm_attribute", &args).map(drop)
+}
+
+/// Says that there are two voters from now on, or are not.
+pub fn say_redundancy(programs: &Programs, is_redundant: bool) -> Result<(), Error> {
+    let said = Redundancy { is_redundant, since: clock::wall_seconds() };
+    set_property(programs, REDUNDANCY, Some(&said.to_string()))
+}
+
+/// The node attribute in which Pacemaker keeps the promotion score of `resource`.
+pub fn promotion_score(resource: &str) -> String {
+    format!("master-{resource}")
+}
+
+/// Sets or deletes the promotion score of `resource` on `node`.
+pub fn set_promotion_score(programs: &Programs, resource: &str, node: &str, score: Option<u32>) -> Result<(), Error> {
+    let promotion = format!("--promotion={resource}");
+    let score = score.map(|score| score.to_string());
+    let args = match &score {
+        Some(score) => vec![promotion.as_str(), "--node", node, "--lifetime", "reboot", "--update", score],
+        None => vec![promotion.as_str(), "--node", node, "--lifetime", "reboot", "--delete"],
+    };
+    run(programs, "crm_attribute", &args).map(drop)
+}
+
+/// The node attribute in which Pacemaker counts the failures of an operation of `resource`.
+pub fn failures_of(resource: &str, operation: &str) -> String {
+    format!("fail-count-{resource}#{operation}")
+}
+
+/// Sets that count on `node`.
+pub fn set_failures(programs: &Programs, resource: &str, node: &str, operation: &str, count: u64) -> Result<(), Error> {
+    let name = failures_of(resource, operation);
+    run(programs, "attrd_updater", &["--node", node, "--name", &name, "--update", &count.to_string()]).map(drop)
+}

@@ -1,0 +1,343 @@
+//! The CIB, read whole from this node's own replica in one query, so that all of it is of one moment.
+
+use std::collections::BTreeMap;
+
+use roxmltree::{Document, Node};
+
+use super::attributes::{
+    self, ALARM, CLUSTER_ID, GUEST, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, RECORD, REDUNDANCY, STANDALONE_NODE,
+};
+use super::element::{child, children};
+use super::{Error, run, wishes};
+use crate::adapters::command::Programs;
+use crate::decide::Fact;
+use crate::decide::evidence::{
+    Cib, Guest, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy, START_OPERATION,
+};
+
+/// Asks the CIB's manager for its replica and reads what matters to `resource` on `node` and `peer`.
+///
+/// Every Pacemaker 2 and 3 answers a query from this node's own replica unless another host is named, whether or not it
+/// is asked with `--local`, which 3.0 has deprecated.
+pub fn query(programs: &Programs, resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
+    let cib = parse(&run(programs, "cibadmin", &["--query"])?, resource, node, peer)?;
+    Ok(Cib { others: wishes::keep_live(programs, cib.others, node, peer)?, ..cib })
+}
+
+/// Reads a CIB document.
+pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
+    let document = Document::parse(xml).map_err(|error| Error::Parse(error.to_string()))?;
+    let cib = document.root_element();
+    if !cib.has_tag_name("cib") {
+        return Err(Error::Parse(format!("its root is '{}'", cib.tag_name().name())));
+    }
+    let peer_state = peer.and_then(|peer| node_state(cib, peer));
+    // What Pacemaker takes back when a node leaves is nobody's word any more, also where it is stuck in the CIB: see `wishes`.
+    let peer_there = peer_state.filter(|state| peer_node(*state) == PeerNode::Online);
+    let own_failures = node_state(cib, node).map(|state| failures(state, resource)).unwrap_or_default();
+    Ok(Cib {
+        peer_node: peer_state.map_or(PeerNode::NeverSeen, peer_node),
+        peer_agent: peer_state.map_or(PeerAgent::NoHistory, |state| peer_agent(state, resource)),
+        own_record: node_state(cib, node).and_then(record),
+        peer_record: peer_there.and_then(record),
+        standalone_node: property(cib, STANDALONE_NODE),
+        learner_node: property(cib, LEARNER_NODE),
+        lineage: nodes(cib).filter_map(lineage).max().unwrap_or_default(),
+        own_lineage: nodes(cib).find(|entry| is_named(*entry, node)).and_then(lineage),
+        peer_lineage: nodes(cib).filter(|entry| !is_named(*entry, node)).filter_map(lineage).max(),
+        cluster_recorded: nodes(cib).any(|node| attribute(node, CLUSTER_ID).is_some()),
+        own_start_failures: own_failures.get(START_OPERATION).copied().unwrap_or(0),
+        own_failures,
+        own_promotion_score: node_state(cib, node)
+            .and_then(|state| attribute(state, &attributes::promotion_score(resource))?.parse().ok()),
+        own_identity: nodes(cib).find(|entry| is_named(*entry, node)).and_then(identity),
+        own_alarm: node_state(cib, node)
+            .and_then(|state| attribute(child(state, "transient_attributes")?, ALARM).map(str::to_owned)),
+        redundancy: redundancy(cib),
+        primary: property(cib, PRIMARY),
+        guest: property(cib, GUEST).map(|text| Guest::parse(&text)),
+        others: others(cib, node, peer_there),
+    })
+}
+
+fn nodes<'a, 'i>(cib: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
+    child(cib, "configuration").into_iter().flat_map(|configuration| children(configuration, "nodes", "node"))
+}
+
+fn is_named(node: Node<'_, '_>, name: &str) -> bool {
+    node.attribute("uname") == Some(name)
+}
+
+fn node_state<'a, 'i>(cib: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
+    child(cib, "status")?.children().find(|state| state.has_tag_name("node_state") && is_named(*state, name))
+}
+
+/// The value of an nvpair below `node`, whichever set it is in.
+fn attribute<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
+    node.descendants()
+        .find(|pair| pair.has_tag_name("nvpair") && pair.attribute("name") == Some(name))
+        .and_then(|pair| pair.attribute("value"))
+        .filter(|value| !value.is_empty())
+}
+
+fn property(cib: Node<'_, '_>, name: &str) -> Option<String> {
+    let crm_config = child(child(cib, "configuration")?, "crm_config")?;
+    attribute(crm_config, name).map(str::to_owned)
+}
+
+fn redundancy(cib: Node<'_, '_>) -> Fact<Redundancy> {
+    let Some(said) = property(cib, REDUNDANCY) else { return Fact::Absent };
+    said.parse().map_or_else(|()| Fact::Unknown(said), Fact::Known)
+}
+
+/// A record that cannot be read says nothing, like one that is not there: its writer is asked to write it again.
+fn record(state: Node<'_, '_>) -> Option<PublishedState> {
+    serde_json::from_str(attribute(child(state, "transient_attributes")?, RECORD)?).ok()
+}
+
+/// By operation. Pacemaker writes "INFINITY" once it has given up; that is many, too.
+fn failures(state: Node<'_, '_>, resource: &str) -> BTreeMap<String, u64> {
+    let prefix = attributes::failures_of(resource, "");
+    let counts = state.descendants().filter(|pair| pair.has_tag_name("nvpair")).filter_map(|pair| {
+        let operation = pair.attribute("name")?.strip_prefix(&prefix)?;
+        Some((operation.to_owned(), pair.attribute("value")?.parse().unwrap_or(u64::MAX)))
+    });
+    counts.collect()
+}
+
+fn lineage(node: Node<'_, '_>) -> Option<Lineage> {
+    attributes::parse_lineage(attribute(node, LINEAGE)?)
+}
+
+/// Transient attributes that are read here are set by others: a value of any kind counts as set.
+fn others(cib: Node<'_, '_>, node: &str, peer: Option<Node<'_, '_>>) -> Others {
+    let own_state = node_state(cib, node);
+    let transient =
+        |state: Option<Node<'_, '_>>, name: &str| state.is_some_and(|state| attribute(state, name).is_some());
+    let own = nodes(cib).find(|entry| is_named(*entry, node));
+    let permanent = |name: &str| own.and_then(|own| attribute(own, name));
+    Others {
+        node_ip: permanent(attributes::NODE_IP).map(str::to_owned),
+        revision: permanent(attributes::REVISION).and_then(|revision| revision.parse().ok()),
+        force_on_me: transient(own_state, attributes::FORCE_NEW_CLUSTER),
+        force_on_peer: transient(peer, attributes::FORCE_NEW_CLUSTER),
+        restart_no_leave: transient(own_state, attributes::RESTART_NO_LEAVE),
+        removal_lock: permanent(attributes::REMOVAL_LOCK).map(str::to_owned),
+    }
+}
+
+fn identity(node: Node<'_, '_>) -> Option<Identity> {
+    Some(Identity {
+        cluster_id: attribute(node, CLUSTER_ID)?.parse().ok()?,
+        member_id: u64::from_str_radix(attribute(node, MEMBER_ID)?, 16).ok()?,
+    })
+}
+
+/// Pacemaker up to 2.1.7 writes words where later versions write the time since when; 0 is "not".
+fn is_set(value: Option<&str>, word: &str) -> bool {
+    value.is_some_and(|value| value == word || value.parse::<u64>().is_ok_and(|since| since > 0))
+}
+
+/// The first half of the rule of Pacemaker's own scheduler: a node that is gone although it is expected to be a member is
+/// unclean until it was fenced. What is expected of it is "down" once it was fenced, but also from the moment in which it
+/// asks to shut down; the second half of the rule, which asks for its history, is [`Cib::peer_machine`].
+fn peer_node(state: Node<'_, '_>) -> PeerNode {
+    let in_membership = is_set(state.attribute("in_ccm"), "true");
+    let has_pacemaker = is_set(state.attribute("crmd"), "online");
+    let expected_up = state.attribute("expected") == Some("member");
+    match (in_membership, has_pacemaker) {
+        (true, true) => PeerNode::Online,
+        (true, false) => PeerNode::Pending,
+        (false, _) if expected_up || has_pacemaker => PeerNode::Lost,
+        (false, _) if state.attribute("expected") == Some("down") => PeerNode::Down,
+        (false, _) => PeerNode::NeverSeen,
+    }
+}
+
+/// What the operation history says: a pending operation first, else the last one that ended.
+fn peer_agent(state: Node<'_, '_>, resource: &str) -> PeerAgent {
+    let operations: Vec<Node<'_, '_>> = state
+        .descendants()
+        .filter(|entry| entry.has_tag_name("lrm_resource") && is_instance_of(entry.attribute("id"), resource))
+        .flat_map(|entry| entry.children())
+        .filter(|operation| operation.has_tag_name("lrm_rsc_op"))
+        .collect();
+    let pending = |name: &str| {
+        operations.iter().any(|op| op.attribute("op-status") == Some("-1") && op.attribute("operation") == Some(name))
+    };
+    if pending("start") {
+        return PeerAgent::Starting;
+    }
+    if pending("stop") {
+        return PeerAgent::Stopping;
+    }
+    let last = operations.iter().filter(|op| call_id(op) >= 0).max_by_key(|op| call_id(op));
+    last.map_or(PeerAgent::NoHistory, |op| after(op.attribute("operation"), op.attribute("rc-code")))
+}
+
+fn is_instance_of(id: Option<&str>, resource: &str) -> bool {
+    let Some(rest) = id.and_then(|id| id.strip_prefix(resource)) else { return false };
+    rest.is_empty() || rest.strip_prefix(':').is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn call_id(operation: &Node<'_, '_>) -> i64 {
+    operation.attribute("call-id").and_then(|id| id.parse().ok()).unwrap_or(-1)
+}
+
+/// Only a stop that succeeded, or a monitor that found nothing, is a confirmed stop.
+fn after(operation: Option<&str>, rc: Option<&str>) -> PeerAgent {
+    match (operation, rc) {
+        (Some("stop"), Some("0")) | (Some("monitor"), Some("7")) => PeerAgent::Stopped,
+        _ => PeerAgent::Active,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CIBs of a real two-node cluster (Pacemaker 2.1.5), as node2 saw them.
+    const TWO_VOTERS: &str = include_str!("../../../tests/fixtures/cib/two-voters.xml");
+    const PEER_LOST: &str = include_str!("../../../tests/fixtures/cib/peer-lost.xml");
+    const PEER_FENCED: &str = include_str!("../../../tests/fixtures/cib/peer-fenced.xml");
+    const PEER_JOINING: &str = include_str!("../../../tests/fixtures/cib/peer-joining.xml");
+    /// One of Pacemaker 3.0.0, as node1 saw it: node2 left in good order, and its attributes are where a new attribute writer
+    /// has put them back.
+    const PEER_LEFT: &str = include_str!("../../../tests/fixtures/cib/peer-left-attributes-stuck.xml");
+
+    fn seen(xml: &str) -> Cib {
+        parse(xml, "etcd", "node2", Some("node1")).unwrap()
+    }
+
+    #[test]
+    fn a_lost_node_is_lost_until_fencing_says_that_it_is_down() {
+        let seen = [TWO_VOTERS, PEER_LOST, PEER_FENCED].map(|xml| seen(xml).peer_node);
+        assert_eq!(seen, [PeerNode::Online, PeerNode::Lost, PeerNode::Down]);
+    }
+
+    #[test]
+    fn a_node_that_asked_to_shut_down_and_is_lost_has_its_history_still() {
+        let asked = PEER_LOST.replace("expected=\"member\"", "expected=\"down\"");
+        assert_ne!(asked, PEER_LOST);
+        let cib = seen(&asked);
+        assert_eq!((cib.peer_node, cib.peer_agent), (PeerNode::Down, PeerAgent::Active));
+        assert_eq!((cib.peer_machine(), seen(PEER_FENCED).peer_machine()), (PeerNode::Lost, PeerNode::Down));
+    }
+
+    #[test]
+    fn fencing_takes_back_the_peers_record_and_its_history() {
+        let (before, after) = (seen(TWO_VOTERS), seen(PEER_FENCED));
+        assert!(before.peer_record.is_some_and(|record| record.claims));
+        assert_eq!(after.peer_record, None);
+        assert_eq!((before.peer_agent, after.peer_agent), (PeerAgent::Active, PeerAgent::NoHistory));
+        assert!(after.own_record.is_some());
+    }
+
+    #[test]
+    fn what_is_stuck_of_a_node_that_has_left_is_nobodys_word() {
+        let seen = |xml: &str| parse(xml, "etcd", "node1", Some("node2")).unwrap();
+        let told = |cib: &Cib| (cib.peer_node, cib.peer_record.is_some(), cib.others.force_on_peer);
+        let left = seen(PEER_LEFT);
+        assert_eq!(told(&left), (PeerNode::Down, false, false));
+        assert_eq!(left.peer_machine(), PeerNode::Down);
+        assert!(left.own_record.is_some_and(|record| record.claims));
+        // Nor is it while that node is back and its Pacemaker is not, or while it is lost.
+        let corosync_alone = PEER_LEFT.replace("in_ccm=\"0\"", "in_ccm=\"1795427999\"");
+        assert_eq!(told(&seen(&corosync_alone)), (PeerNode::Pending, false, false));
+        let lost = PEER_LEFT.replace("expected=\"down\"", "expected=\"member\"");
+        assert_eq!(told(&seen(&lost)), (PeerNode::Lost, false, false));
+        // All of it is there.
+        let back = corosync_alone.replace("crmd=\"0\"", "crmd=\"1795427999\"");
+        assert_eq!(told(&seen(&back)), (PeerNode::Online, true, true));
+    }
+
+    #[test]
+    fn another_resources_pending_start_is_not_ours() {
+        assert!(PEER_JOINING.contains("op-status=\"-1\""));
+        assert_eq!(seen(PEER_JOINING).peer_agent, PeerAgent::NoHistory);
+    }
+
+    #[test]
+    fn the_last_word_counts_and_only_success_confirms_a_stop() {
+        let state = |operations: &str| {
+            format!(
+                "<cib><status><node_state uname=\"node1\" in_ccm=\"1700000000\" crmd=\"1700000001\" expected=\"member\">\
+                 <lrm><lrm_resources><lrm_resource id=\"etcd:0\">{operations}</lrm_resource>\
+                 <lrm_resource id=\"etcd2\"><lrm_rsc_op operation=\"start\" call-id=\"99\" rc-code=\"0\"/></lrm_resource>\
+                 </lrm_resources></lrm></node_state></status></cib>"
+            )
+        };
+        let op = |name: &str, call: i32, rc: i32| {
+            format!("<lrm_rsc_op operation=\"{name}\" call-id=\"{call}\" rc-code=\"{rc}\" op-status=\"0\"/>")
+        };
+        for (operations, expected) in [
+            (String::new(), PeerAgent::NoHistory),
+            (op("monitor", 5, 7), PeerAgent::Stopped),
+            (op("start", 9, 0) + &op("monitor", 5, 7), PeerAgent::Active),
+            (op("start", 9, 0) + &op("stop", 12, 0), PeerAgent::Stopped),
+            (op("start", 9, 0) + &op("stop", 12, 1), PeerAgent::Active),
+            (op("start", 9, 1), PeerAgent::Active),
+            (
+                op("stop", 9, 0) + "<lrm_rsc_op operation=\"start\" call-id=\"-1\" op-status=\"-1\"/>",
+                PeerAgent::Starting,
+            ),
+            (
+                op("start", 9, 0) + "<lrm_rsc_op operation=\"stop\" call-id=\"-1\" op-status=\"-1\"/>",
+                PeerAgent::Stopping,
+            ),
+        ] {
+            let cib = seen(&state(&operations));
+            assert_eq!((cib.peer_node, cib.peer_agent), (PeerNode::Online, expected), "{operations}");
+        }
+    }
+
+    #[test]
+    fn what_the_cluster_remembers_of_its_redundancy_is_read_and_rubbish_is_unknown() {
+        assert_eq!(seen(TWO_VOTERS).redundancy, Fact::Absent);
+        let said = |value: &str| {
+            let property =
+                format!("<nvpair id=\"r\" name=\"etcd_redundancy\" value=\"{value}\"/></cluster_property_set>");
+            seen(&TWO_VOTERS.replace("</cluster_property_set>", &property)).redundancy
+        };
+        for (value, is_redundant) in [("redundant:1795442548", true), ("alone:1795442548", false)] {
+            let read = said(value);
+            assert_eq!(read, Fact::Known(Redundancy { is_redundant, since: 1_795_442_548 }));
+            assert_eq!(read.known().unwrap().to_string(), value);
+        }
+        for rubbish in ["redundant", "both:1795442548", "alone:yesterday"] {
+            assert!(matches!(said(rubbish), Fact::Unknown(_)), "{rubbish}");
+        }
+    }
+
+    #[test]
+    fn the_guest_is_read_and_rubbish_is_one_at_an_unknown_address() {
+        assert_eq!(seen(TWO_VOTERS).guest, None);
+        let said = |value: &str| {
+            let property = format!("<nvpair id=\"g\" name=\"etcd_guest\" value=\"{value}\"/></cluster_property_set>");
+            seen(&TWO_VOTERS.replace("</cluster_property_set>", &property)).guest.unwrap()
+        };
+        let (name, peer_url) = ("node3".to_owned(), "https://192.0.2.3:2380".to_owned());
+        for (value, id) in [
+            ("node3=https://192.0.2.3:2380", None),
+            ("node3=https://192.0.2.3:2380 8e9e05c52164694d", Some(0x8e9e_05c5_2164_694d)),
+        ] {
+            let guest = Guest { name: name.clone(), peer_url: peer_url.clone(), id };
+            assert_eq!((said(value), guest.to_string().as_str()), (guest, value));
+        }
+        for rubbish in ["node3", "=https://192.0.2.3:2380", "node3=192.0.2.3", "node3=https://192.0.2.3:2380 member"] {
+            assert_eq!(said(rubbish), Guest { name: rubbish.to_owned(), ..Guest::default() });
+        }
+    }
+
+    #[test]
+    fn what_is_no_cib_is_an_error_and_no_empty_cluster() {
+        assert!(parse("<html/>", "etcd", "node2", None).is_err());
+        assert!(parse("<cib", "etcd", "node2", None).is_err());
+    }
+
+    #[test]
+    fn names_are_compared_exactly() {
+        let cib = parse(PEER_FENCED, "etcd", "node2", Some("node10")).unwrap();
+        assert_eq!(cib.peer_node, PeerNode::NeverSeen);
+    }
+}

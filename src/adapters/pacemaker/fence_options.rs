@@ -1,0 +1,97 @@
+//! The options of a fence device as its agent gets them, secrets included: for an operator's command that asks the BMC itself.
+
+use std::path::Path;
+
+use roxmltree::Document;
+use zeroize::Zeroizing;
+
+use super::element::nvpairs;
+use super::{Error, run};
+use crate::adapters::command::Programs;
+use crate::os::regular_file;
+
+/// Where `cibsecret` keeps what the CIB only points to, and what stands in the CIB then.
+const SECRETS: &str = "/var/lib/pacemaker/lrm/cib-secrets";
+const IS_SECRET: &str = "lrm://";
+const SECRET_LIMIT: u64 = 64 * 1024;
+/// Options of the fencer's own, which no agent gets.
+const OF_THE_FENCER: [&str; 2] = ["pcmk_", "crm_"];
+
+/// The options of every fence device, from one look at the CIB.
+pub struct Devices(Zeroizing<String>);
+
+impl std::fmt::Debug for Devices {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Devices(***)")
+    }
+}
+
+/// Asks the CIB's manager for them.
+pub fn read(programs: &Programs) -> Result<Devices, Error> {
+    let xml = run(programs, "cibadmin", &["--query", "--scope", "resources"])?;
+    Ok(Devices(Zeroizing::new(xml)))
+}
+
+impl Devices {
+    /// Whether `cibsecret` keeps a password of `device`.
+    pub fn has_kept_secret(&self, device: &str) -> Result<bool, Error> {
+        let document = Document::parse(&self.0).map_err(|error| Error::Parse(error.to_string()))?;
+        let primitive =
+            document.descendants().find(|node| node.has_tag_name("primitive") && node.attribute("id") == Some(device));
+        let mut pairs = primitive.into_iter().flat_map(|primitive| nvpairs(primitive, "instance_attributes"));
+        Ok(pairs.any(|(_, value)| value == IS_SECRET))
+    }
+
+    /// The options of `device` as lines on its agent's standard input; none where there is no such device.
+    pub fn lines_of(&self, device: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
+        let document = Document::parse(&self.0).map_err(|error| Error::Parse(error.to_string()))?;
+        let mut lines = Zeroizing::new(Vec::with_capacity(self.0.len()));
+        let primitive =
+            document.descendants().find(|node| node.has_tag_name("primitive") && node.attribute("id") == Some(device));
+        for (name, value) in primitive.into_iter().flat_map(|primitive| nvpairs(primitive, "instance_attributes")) {
+            if OF_THE_FENCER.iter().any(|prefix| name.starts_with(prefix)) {
+                continue;
+            }
+            let kept;
+            let value = if value == IS_SECRET {
+                kept = kept_secret(device, name);
+                kept.trim_ascii()
+            } else {
+                value.as_bytes()
+            };
+            lines.extend_from_slice(name.as_bytes());
+            lines.push(b'=');
+            lines.extend_from_slice(value);
+            lines.push(b'\n');
+        }
+        Ok(lines)
+    }
+}
+
+/// A secret that cannot be read is empty: what lacks it says which option that is.
+fn kept_secret(device: &str, name: &str) -> Zeroizing<Vec<u8>> {
+    let path = Path::new(SECRETS).join(device).join(name);
+    Zeroizing::new(regular_file::read_at_most(&path, SECRET_LIMIT).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_agent_gets_its_own_options_and_nobody_elses() {
+        let xml = r#"<resources><primitive id="f1" class="stonith" type="fence_redfish_rs">
+            <instance_attributes id="a"><nvpair id="1" name="ip" value="192.0.2.1"/>
+            <nvpair id="2" name="password" value="hunter=2 &amp; more"/><nvpair id="3" name="pcmk_host_list" value="node1"/>
+            <nvpair id="4" name="passwd" value="lrm://"/></instance_attributes>
+            <meta_attributes id="m"><nvpair id="5" name="target-role" value="Stopped"/></meta_attributes></primitive>
+            <primitive id="f2"><instance_attributes id="b"><nvpair id="6" name="ip" value="192.0.2.2"/></instance_attributes>
+            </primitive></resources>"#;
+        let devices = Devices(Zeroizing::new(xml.to_owned()));
+        let lines = devices.lines_of("f1").unwrap();
+        assert_eq!(String::from_utf8_lossy(&lines), "ip=192.0.2.1\npassword=hunter=2 & more\npasswd=\n");
+        assert!(devices.lines_of("f3").unwrap().is_empty());
+        assert!(devices.has_kept_secret("f1").unwrap() && !devices.has_kept_secret("f2").unwrap());
+        assert!(!format!("{devices:?}").contains("hunter"));
+    }
+}

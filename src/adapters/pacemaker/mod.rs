@@ -1,0 +1,65 @@
+//! Pacemaker's side: the CIB read in one query, and the attributes that are written to it.
+
+pub mod alerts;
+pub mod attributes;
+pub mod by_hand;
+pub mod cib;
+pub mod duration;
+pub(crate) mod element;
+pub mod erased;
+pub mod exit_code;
+pub mod fence_options;
+pub mod fence_update;
+pub mod member_change;
+pub mod resource;
+mod wishes;
+
+use self::exit_code::DISCONNECTED;
+use crate::adapters::command::{self, Programs};
+use crate::adapters::pace::Question;
+
+/// One of Pacemaker's tools did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Command(#[from] command::Error),
+    #[error(
+        "Pacemaker does not answer on this node ({tool}: {complaint}): see 'pcs status', or type 'pcs cluster start'"
+    )]
+    Disconnected { tool: &'static str, complaint: String },
+    #[error("{tool} failed ({code}): {complaint}")]
+    Tool { tool: &'static str, code: i32, complaint: String },
+    /// Whoever reads it can type the command himself.
+    #[error("'{command}' failed: {complaint}")]
+    ByHand { command: String, complaint: String },
+    #[error("the CIB is not understood: {0}")]
+    Parse(String),
+}
+
+fn run(programs: &Programs, tool: &'static str, args: &[&str]) -> Result<String, Error> {
+    let output = programs.run(tool, args, Question::Pacemaker)?;
+    if output.code == 0 {
+        return Ok(output.stdout);
+    }
+    let complaint = output.complaint().to_owned();
+    match output.code {
+        DISCONNECTED => Err(Error::Disconnected { tool, complaint }),
+        code => Err(Error::Tool { tool, code, complaint }),
+    }
+}
+
+/// The nodes that Pacemaker's daemons remember, whether they are in the cluster or not.
+pub fn remembered_nodes(programs: &Programs) -> Result<Vec<String>, Error> {
+    let listed = run(programs, "crm_node", &["--list"])?;
+    // Lines such as `2 node2 lost`; one that it knows by its number alone is written nowhere.
+    let name = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
+        [_, name, _] => Some(name.to_owned()),
+        _ => None,
+    };
+    Ok(listed.lines().filter_map(name).collect())
+}
+
+/// The name of this node, as the cluster has it.
+pub fn local_node(programs: &Programs) -> Result<String, Error> {
+    Ok(run(programs, "crm_node", &["-n"])?.trim().to_owned())
+}

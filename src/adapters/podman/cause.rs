@@ -1,0 +1,60 @@
+//! What is wrong, out of podman's words: it tells a chain of causes, and the last one says what to do.
+
+use crate::adapters::ocf::exit::REASON_LIMIT;
+
+/// What stands before podman's words in an exit reason, at most.
+const LONGEST_FRAME: &str = "podman container inspect failed (125): ";
+/// Digits of a container's or layer's id, and how many podman itself shows of them in a list.
+const ID_LENGTH: usize = 64;
+const SHORT_ID_LENGTH: usize = 12;
+
+/// podman's chain of causes so short that an exit reason holds its end: ids as podman's lists show them, and only as
+/// many of the last causes as there is room for.
+pub(super) fn root_cause(complaint: &str) -> String {
+    let text = with_short_ids(complaint.strip_prefix("Error: ").unwrap_or(complaint));
+    let mut rest = text.as_str();
+    while let Some((_, cause)) = rest.split_once(": ").filter(|_| rest.len() > REASON_LIMIT - LONGEST_FRAME.len()) {
+        rest = cause;
+    }
+    rest.to_owned()
+}
+
+fn with_short_ids(text: &str) -> String {
+    let is_end = |c: char| !c.is_ascii_hexdigit();
+    let short = |part: &str| match part.trim_end_matches(is_end) {
+        id if id.len() == ID_LENGTH => format!("{}{}", &id[..SHORT_ID_LENGTH], &part[ID_LENGTH..]),
+        _ => part.to_owned(),
+    };
+    text.split_inclusive(is_end).map(short).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "e4420f9e941b1e2f398c26adbe9ec3cd67e8a3810f25c8118d63e1e3d9036e27";
+
+    #[test]
+    fn an_exit_reason_has_room_for_what_is_wrong() {
+        let no_runtime = format!(
+            "Error: OCI runtime error: unable to start container \"{ID}\": runc: /usr/sbin/runc-lab: 7: exec: runc: not found"
+        );
+        assert_eq!(root_cause(&no_runtime), "runc: /usr/sbin/runc-lab: 7: exec: runc: not found");
+        let no_layer =
+            format!("Error: unable to start container \"{ID}\": mounting storage: readlink /o/{ID}: no such file");
+        assert_eq!(root_cause(&no_layer), "mounting storage: readlink /o/e4420f9e941b: no such file");
+    }
+
+    #[test]
+    fn what_is_short_is_told_whole() {
+        assert_eq!(root_cause("Error: creating it: no space left"), "creating it: no space left");
+        assert_eq!(root_cause("it said nothing"), "it said nothing");
+        assert_eq!(root_cause(""), "");
+    }
+
+    #[test]
+    fn a_cause_without_parts_is_left_as_it_is() {
+        let long = "é".repeat(100);
+        assert_eq!(root_cause(&long), long);
+    }
+}

@@ -1,0 +1,245 @@
+//! The container, through podman's command line.
+
+mod cause;
+mod listed;
+pub mod process;
+pub mod turn;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::adapters::command::{self, Output, Programs};
+use crate::adapters::pace::{Limit, Question};
+use crate::os::clock::Deadline;
+use turn::Turn;
+
+/// How far the end of a log is read: etcd's last words may have a screen of stacks behind them.
+const LAST_LINES: &str = "200";
+/// podman's exit code where it was asked about a container that does not exist.
+const NO_SUCH_CONTAINER: i32 = 125;
+/// podman's exit code where it failed itself, not the container: its storage may hold a container that it has lost.
+const PODMAN_FAILED: i32 = 125;
+/// The exit code with which podman 3.0 lost a race against systemd (rhbz#1972209); the next try finds the scope.
+const SCOPE_NOT_FOUND: i32 = 127;
+const SCOPE_WORDS: [&str; 2] = ["cgroup", "scope not found"];
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// podman did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Command(#[from] command::Error),
+    #[error("podman {verb} failed ({code}): {complaint}")]
+    Failed { verb: &'static str, code: i32, complaint: String },
+    #[error("podman's answer is not understood: {0}")]
+    Parse(#[from] serde_json::Error),
+}
+
+/// A container, as `podman container inspect` tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Inspected {
+    pub id: String,
+    pub state: State,
+    #[serde(default)]
+    pub labels: Option<BTreeMap<String, String>>,
+}
+
+/// A container's state.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct State {
+    pub running: bool,
+    pub status: String,
+    pub exit_code: i32,
+    #[serde(default)]
+    pub error: String,
+    /// When it ended last.
+    #[serde(default)]
+    pub finished_at: Option<String>,
+    /// The first process of the container, 0 while it does not run.
+    #[serde(default)]
+    pub pid: i32,
+}
+
+impl Error {
+    /// Whether podman's time was over.
+    pub fn is_too_late(&self) -> bool {
+        matches!(self, Self::Command(error) if error.is_too_late())
+    }
+}
+
+impl State {
+    /// Whether a process of the container may live, also where podman does not call it running.
+    pub fn may_run(&self) -> bool {
+        let is_held = ["paused", "stopping"].contains(&self.status.as_str());
+        self.running || is_held || (self.pid > 0 && process::Process::of(self.pid).is_some())
+    }
+
+    /// Whether podman has made the container and has not started it.
+    pub fn was_never_started(&self) -> bool {
+        matches!(self.status.as_str(), "configured" | "created" | "initialized")
+    }
+}
+
+const INSPECTED: &str = r#"{"id":{{json .ID}},"state":{{json .State}},"labels":{{json .Config.Labels}}}"#;
+
+/// The container `name`; `None` where there is none of that name.
+pub fn inspect(programs: &Programs, name: &str) -> Result<Option<Inspected>, Error> {
+    let output = programs.run("podman", &["container", "inspect", "--format", INSPECTED, name], Question::Podman)?;
+    if output.code == NO_SUCH_CONTAINER && output.stderr.to_lowercase().contains("no such container") {
+        return Ok(None);
+    }
+    match succeeded("container inspect", output) {
+        Ok(stdout) => Ok(Some(serde_json::from_str(stdout.trim())?)),
+        // Where its storage is damaged, podman does not inspect a container, but lists it.
+        Err(error) => listed::find(programs, name).ok().flatten().map(Some).ok_or(error),
+    }
+}
+
+/// The id of `image`, where it is in this node's storage.
+pub fn image_id(programs: &Programs, image: &str, limit: impl Into<Limit>) -> Result<Option<String>, Error> {
+    let output = programs.run("podman", &["image", "inspect", "--format", "{{.ID}}", image], limit)?;
+    let complaint = output.stderr.to_lowercase();
+    if output.code != 0 && (complaint.contains("not known") || complaint.contains("no such image")) {
+        return Ok(None);
+    }
+    Ok(Some(succeeded("image inspect", output)?.trim().to_owned()))
+}
+
+/// Pulls `image`, with the credentials in `authfile` where it exists.
+pub fn pull(programs: &Programs, image: &str, authfile: &Path, timeout: Duration) -> Result<(), Error> {
+    let mut args = vec!["pull".to_owned(), "--quiet".to_owned()];
+    if authfile.is_file() {
+        args.push(format!("--authfile={}", authfile.display()));
+    }
+    args.push(image.to_owned());
+    let output = programs.run("podman", &args, timeout)?;
+    succeeded("pull", output).map(drop)
+}
+
+/// What `program` of `image` prints when it is asked for its version.
+pub fn version_of(programs: &Programs, image: &str, program: &str) -> Result<String, Error> {
+    let entrypoint = format!("--entrypoint={program}");
+    let args = ["run", "--rm", "--network=none", &entrypoint, image, "--version"];
+    succeeded("run", programs.run("podman", &args, Question::ImageVersion)?)
+}
+
+/// Starts the container `name` that is there.
+pub fn start(programs: &Programs, turn: &Turn, name: &str, deadline: Deadline) -> Result<(), Error> {
+    launch(programs, turn, "start", &["start".to_owned(), name.to_owned()], deadline)
+}
+
+/// Stops the container `name`, with SIGKILL after `grace`, and starts it again. It is nobody's turn: agents that look meanwhile are told
+/// of it by a mark in the CIB.
+pub fn restart(programs: &Programs, name: &str, grace: Duration) -> Result<(), Error> {
+    let seconds = grace.as_secs().to_string();
+    let limit = Limit::Beyond(grace, Question::PodmanChange);
+    succeeded("restart", programs.run("podman", &["restart", "--time", &seconds, name], limit)?).map(drop)
+}
+
+/// Whether the storage of the container `name` cannot be mounted: then it can never be started again.
+pub fn storage_is_damaged(programs: &Programs, name: &str) -> bool {
+    let is_damaged = programs.run("podman", &["mount", name], Question::Podman).is_ok_and(|output| output.code != 0);
+    if !is_damaged {
+        // Mounts are counted; one that is left does no harm.
+        let _ = programs.run("podman", &["unmount", name], Question::Podman);
+    }
+    is_damaged
+}
+
+/// Gives the container `name` another name; one that has it already goes.
+pub fn rename(programs: &Programs, turn: &Turn, name: &str, to: &str) -> Result<(), Error> {
+    succeeded("rm", change(programs, turn, &["rm", "--force", "--ignore", "--volumes", to], Question::PodmanChange)?)?;
+    succeeded("rename", change(programs, turn, &["rename", name, to], Question::PodmanChange)?).map(drop)
+}
+
+/// Runs `words` in the container `name`; answers what went wrong, where it did.
+pub fn exec(programs: &Programs, name: &str, words: &[String]) -> Result<(), Error> {
+    let mut args = vec!["exec".to_owned(), name.to_owned()];
+    args.extend_from_slice(words);
+    succeeded("exec", programs.run("podman", &args, Question::Check)?).map(drop)
+}
+
+/// Runs a container called `name`, in the background, from `args` (what follows `podman run --detach`).
+pub fn run(programs: &Programs, turn: &Turn, name: &str, args: &[String], deadline: Deadline) -> Result<(), Error> {
+    let mut all = vec!["run".to_owned(), "--detach".to_owned()];
+    all.extend_from_slice(args);
+    match launch(programs, turn, "run", &all, deadline) {
+        Err(Error::Failed { code: PODMAN_FAILED, complaint, .. }) => {
+            log::warn!("podman run failed ({complaint}): removing what its storage may hold of '{name}', once");
+            let _ = change(programs, turn, &["rm", "--storage", name], Question::PodmanChange)?;
+            launch(programs, turn, "run", &all, deadline)
+        }
+        done => done,
+    }
+}
+
+fn launch(
+    programs: &Programs,
+    turn: &Turn,
+    verb: &'static str,
+    args: &[String],
+    deadline: Deadline,
+) -> Result<(), Error> {
+    loop {
+        let output = change(programs, turn, args, deadline.left())?;
+        let lost_the_race =
+            output.code == SCOPE_NOT_FOUND && SCOPE_WORDS.iter().all(|words| output.stderr.contains(words));
+        if !lost_the_race || deadline.left() <= RETRY_AFTER {
+            return succeeded(verb, output).map(drop);
+        }
+        deadline.sleep(RETRY_AFTER);
+    }
+}
+
+/// Runs a podman that changes something: until it has ended, whatever becomes of this process, it is nobody else's turn.
+fn change<A: AsRef<std::ffi::OsStr>>(
+    programs: &Programs,
+    turn: &Turn,
+    args: &[A],
+    limit: impl Into<Limit>,
+) -> Result<Output, command::Error> {
+    let held = turn.share().map_err(|source| command::Error::Spawn { program: "podman".to_owned(), source })?;
+    programs.run_holding("podman", args, held, limit)
+}
+
+/// Stops container `name`: SIGTERM, and SIGKILL after `grace`. No such container is a stopped one.
+pub fn stop(programs: &Programs, turn: &Turn, name: &str, grace: Duration) -> Result<(), Error> {
+    let seconds = grace.as_secs().to_string();
+    let around_the_grace = Limit::Beyond(grace, Question::PodmanChange);
+    let stopped = change(programs, turn, &["stop", "--ignore", "--time", &seconds, name], around_the_grace);
+    match stopped {
+        Ok(output) if output.code == 0 => Ok(()),
+        // podman may be stuck where the container is not: one more try, without grace.
+        Ok(_) | Err(command::Error::TimedOut { .. }) => kill(programs, turn, name),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn kill(programs: &Programs, turn: &Turn, name: &str) -> Result<(), Error> {
+    let output = change(programs, turn, &["kill", "--signal", "KILL", name], Question::PodmanChange)?;
+    succeeded("kill", output).map(drop)
+}
+
+/// The last lines that container `name` wrote.
+pub fn last_words(programs: &Programs, name: &str) -> Option<String> {
+    let output = programs.run("podman", &["logs", "--tail", LAST_LINES, name], Question::Podman).ok()?;
+    Some(format!("{}\n{}", output.stdout, output.stderr))
+}
+
+fn succeeded(verb: &'static str, output: Output) -> Result<String, Error> {
+    if output.code == 0 {
+        return Ok(output.stdout);
+    }
+    let complaint = cause::root_cause(output.complaint());
+    if !output.complaint().ends_with(&complaint) {
+        log::debug!("podman {verb} said: {}", output.complaint());
+    }
+    Err(Error::Failed { verb, code: output.code, complaint })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! The process behind the container: alive or not is a look into /proc, without podman, and stays true where podman has
+//! lost sight of it.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+use crate::decide::Fact;
+use crate::os::proc;
+use crate::os::terminate;
+use crate::records::state_file;
+
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A process, told from a later one with the same number by when it started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    pid: i32,
+    started: u64,
+}
+
+/// Words in the cgroup of a container that kubelet runs.
+const PODS: &[&str] = &["kubepods", "crio-"];
+
+impl Process {
+    /// The process `pid`, if it lives.
+    pub fn of(pid: i32) -> Option<Self> {
+        let stat = proc::stat(pid).filter(|stat| !stat.has_ended)?;
+        Some(Self { pid, started: stat.started })
+    }
+
+    /// Whether it still lives.
+    pub fn is_alive(self) -> bool {
+        Self::of(self.pid) == Some(self)
+    }
+
+    /// Ends it: SIGTERM, and SIGKILL after `grace`. Answers whether it is gone.
+    pub fn end(self, grace: Duration) -> bool {
+        let send = |signal| {
+            if self.is_alive() {
+                // One that ends at this moment is what is wanted.
+                let _ = kill(Pid::from_raw(self.pid), signal);
+            }
+        };
+        let Ok(gone) = terminate::end(grace, LOOK_EVERY, send, || Ok::<_, Infallible>(!self.is_alive()));
+        gone
+    }
+
+    /// Sets how willing the kernel is to end it when memory runs out.
+    pub fn set_oom_score(self, score: i32) -> std::io::Result<()> {
+        proc::set_oom_score(self.pid, score)
+    }
+}
+
+/// What is written down of the container's process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Recorded {
+    #[serde(flatten)]
+    process: Process,
+    /// A stop of ours ended it.
+    #[serde(default)]
+    ended: bool,
+}
+
+/// Writes down at `path` that the container's process is `pid`: it is looked for in /proc from now on, not with podman.
+pub fn remember(path: &Path, pid: i32) {
+    if let Some(process) = Process::of(pid) {
+        record(path, Recorded { process, ended: false });
+    }
+}
+
+fn record(path: &Path, recorded: Recorded) {
+    if let Err(error) = state_file::write(path, &recorded) {
+        log::debug!("etcd's process is not written down: {error}");
+    }
+}
+
+fn recorded(path: &Path) -> Option<Recorded> {
+    let recorded: Fact<Recorded> = state_file::read(path);
+    recorded.known().copied()
+}
+
+/// The process that was written down at `path`, if it lives.
+pub fn remembered(path: &Path) -> Option<Process> {
+    recorded(path).map(|recorded| recorded.process).filter(|process| process.is_alive())
+}
+
+/// Ends the process that was written down at `path`; answers whether there was one, and it is gone.
+pub fn end_remembered(path: &Path, grace: Duration) -> bool {
+    let Some(process) = remembered(path) else { return false };
+    let gone = process.end(grace);
+    if gone {
+        record(path, Recorded { process, ended: true });
+    }
+    gone
+}
+
+/// Whether a stop of ours ended the process that was written down last.
+pub fn was_ended(path: &Path) -> bool {
+    recorded(path).is_some_and(|recorded| recorded.ended && !recorded.process.is_alive())
+}
+
+/// The container is about to have another process.
+pub fn forget(path: &Path) {
+    // Where it stays, it is of a process that is gone.
+    let _ = fs::remove_file(path);
+}
+
+/// Whether etcd's database in `data_dir` is locked by a process that kubelet runs: OpenShift's own static pod.
+pub fn a_pod_has_open(data_dir: &Path) -> bool {
+    let Some(database) = proc::inode(&data_dir.join("member/snap/db")) else { return false };
+    let holders = proc::lockers(database.1).into_iter().filter(|pid| is_in_a_pod(*pid));
+    // Another file system's file of the same number is told apart by who has it open.
+    let database = BTreeSet::from([database]);
+    holders.into_iter().any(|pid| proc::has_open(pid, &database))
+}
+
+fn is_in_a_pod(pid: i32) -> bool {
+    let cgroups = proc::cgroups(pid);
+    PODS.iter().any(|word| cgroups.contains(word))
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a child to look at")]
+mod tests {
+    use nix::sys::signal::Signal;
+
+    use super::*;
+
+    #[test]
+    fn the_file_keeps_its_form() {
+        let process = Process { pid: 4711, started: 263_940 };
+        let text = include_str!("../../../tests/fixtures/formats/0.1.0/process.json");
+        let recorded = Recorded { process, ended: true };
+        assert_eq!(serde_json::from_str::<Recorded>(text).unwrap(), recorded);
+        assert_eq!(serde_json::to_string(&recorded).unwrap(), text.trim_end());
+        let least = include_str!("../../../tests/fixtures/formats/0.1.0/process-least.json");
+        assert_eq!(serde_json::from_str::<Recorded>(least).unwrap(), Recorded { process, ended: false });
+    }
+
+    #[test]
+    fn a_process_is_alive_until_it_ends() {
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let process = Process::of(i32::try_from(child.id()).unwrap()).unwrap();
+        assert!(process.is_alive());
+        assert!(!Process { started: process.started + 1, ..process }.is_alive(), "another one with its number");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!process.is_alive());
+    }
+
+    /// Reaped beside it, as conmon does.
+    fn shell(script: &str) -> (Process, std::thread::JoinHandle<std::process::ExitStatus>) {
+        let mut child = std::process::Command::new("sh").arg("-c").arg(script).spawn().unwrap();
+        let process = Process::of(i32::try_from(child.id()).unwrap()).unwrap();
+        // Until the shell has taken the script in.
+        crate::os::clock::sleep(Duration::from_millis(300));
+        (process, std::thread::spawn(move || child.wait().unwrap()))
+    }
+
+    #[test]
+    fn a_process_that_is_ended_has_its_grace_and_no_more() {
+        use std::os::unix::process::ExitStatusExt;
+        let (polite, status) = shell("trap 'exit 3' TERM; while :; do sleep 0.05; done");
+        assert!(polite.end(Duration::from_secs(10)));
+        assert_eq!(status.join().unwrap().code(), Some(3));
+        let (deaf, status) = shell("trap '' TERM; while :; do sleep 0.05; done");
+        assert!(deaf.end(Duration::from_millis(200)));
+        assert_eq!(status.join().unwrap().signal(), Some(9));
+        let (killed, status) = shell("trap 'exit 3' TERM; while :; do sleep 0.05; done");
+        assert!(killed.end(Duration::ZERO), "no grace, no SIGTERM");
+        assert_eq!(status.join().unwrap().signal(), Some(9));
+    }
+
+    #[test]
+    fn who_ended_a_process_is_known_until_there_is_another_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("process.json");
+        assert!(!end_remembered(&path, Duration::ZERO) && !was_ended(&path));
+        let (process, status) = shell("while :; do sleep 0.05; done");
+        remember(&path, process.pid);
+        assert_eq!(remembered(&path), Some(process));
+        assert!(!was_ended(&path), "it lives");
+        assert!(end_remembered(&path, Duration::ZERO));
+        status.join().unwrap();
+        assert!(remembered(&path).is_none() && was_ended(&path));
+        let (crashed, status) = shell("exec sleep 100");
+        remember(&path, crashed.pid);
+        kill(Pid::from_raw(crashed.pid), Signal::SIGKILL).unwrap();
+        status.join().unwrap();
+        assert!(!was_ended(&path), "it ended by itself");
+        forget(&path);
+        assert!(remembered(&path).is_none() && !was_ended(&path));
+    }
+}

@@ -1,0 +1,316 @@
+//! A BMC at work: its service, and the systems behind it.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::account::{self, Account};
+use super::client::{ACCEPTED, Client};
+use super::discovery::{self, Found, Pointer};
+use super::failure::{Failure, FailureKind};
+use super::quirks::{self, ResetGoal};
+use super::reply::Answer;
+use super::request::{Credentials, Request};
+use super::resource::{self, System};
+use super::select::{self, Candidate};
+use super::service::{Login, Service, Tried};
+use super::session::OnSession;
+use super::task;
+use crate::adapters::https::address::Location;
+use crate::os::secret::Secret;
+
+/// So many chassis of a system are asked.
+const CHASSIS: usize = 4;
+/// A connection whose first packet is lost takes at least this long: the kernel repeats it after a second (RFC 6298).
+const LOST_PACKET: Duration = Duration::from_millis(900);
+/// One BMC.
+#[derive(Debug)]
+pub struct Bmc {
+    service: Service,
+}
+
+/// One system behind the BMC, found at the first look.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pointer: Pointer,
+    found: Option<Found>,
+    /// Whether its UUID was seen to be the right one.
+    proven: bool,
+    allowed: Option<Vec<String>>,
+    /// What a reset was accepted as, where the BMC works on it after its answer.
+    task: Option<Location>,
+}
+
+impl Target {
+    pub fn new(pointer: Pointer) -> Self {
+        Self { pointer, found: None, proven: false, allowed: None, task: None }
+    }
+
+    /// Its path, once it was found.
+    pub fn path(&self) -> Option<&str> {
+        self.found.as_ref().map(|found| found.place.path.as_str())
+    }
+
+    /// What it said last.
+    pub fn system(&self) -> Option<&System> {
+        self.found.as_ref().map(|found| &found.system)
+    }
+
+    /// How the configuration points at it.
+    pub fn pointer(&self) -> &Pointer {
+        &self.pointer
+    }
+
+    /// The reset types that it was seen to allow, without a question for them.
+    pub fn seen_allowed(&self) -> Option<&Vec<String>> {
+        self.allowed.as_ref().or_else(|| self.system()?.reset.as_ref()?.allowed.as_ref())
+    }
+}
+
+impl Bmc {
+    /// The BMC that `client` reaches. `on_session` gets hold of the session, where one is opened, for an early end.
+    pub fn new(client: Client, login: Login, redfish_uri: &str, on_session: OnSession) -> Self {
+        Self { service: Service::new(client, login, redfish_uri, on_session) }
+    }
+
+    /// Reads a system afresh; at the first call it is looked for.
+    pub fn observe(&mut self, host: &mut Target) -> Result<System, Failure> {
+        let mut found = match &host.found {
+            None => discovery::locate(&mut self.service, &host.pointer)?,
+            Some(found) => {
+                let place = found.place.clone();
+                let document = self.service.get(&place)?;
+                Found { system: discovery::read_system(&place, &document)?, place }
+            }
+        };
+        prove(host, &found)?;
+        // One that has shown its action may leave it out where there is nothing to do with it.
+        let shown = host.system().and_then(|system| system.reset.clone());
+        found.system.reset = found.system.reset.or(shown);
+        host.found = Some(found.clone());
+        Ok(found.system)
+    }
+
+    /// Whether the last connection had to be waited for because nobody was there to answer. Another one, made now, shows
+    /// that it is not this BMC's way to let everybody wait.
+    pub fn has_just_come_back(&self) -> bool {
+        let waited = || self.service.client().waited() >= LOST_PACKET;
+        if !waited() {
+            return false;
+        }
+        if let Ok(root) = self.service.root() {
+            // Whatever is answered: how long it took to be connected is all that counts.
+            let _ = self
+                .service
+                .client()
+                .briefly()
+                .send(Request { fresh: true, ..Request::get(&root, &Credentials::None) });
+        }
+        !waited()
+    }
+
+    /// Posts a reset to a system that was observed before.
+    pub fn reset(&mut self, host: &mut Target, reset_type: &str) -> Result<Answer, Failure> {
+        let found =
+            host.found.as_ref().ok_or_else(|| Failure::new(FailureKind::WrongSystem, "no system was chosen yet"))?;
+        let action = found.system.reset.as_ref().ok_or_else(|| no_reset_action(found))?;
+        let place = if let Some(target) = &action.target {
+            self.service.follow(&found.place, target)?
+        } else {
+            log::info!("{} names no target for its Reset action; using the standard's", found.place.path);
+            let path = format!("{}/Actions/ComputerSystem.Reset", found.place.path.trim_end_matches('/'));
+            Location { path, ..found.place.clone() }
+        };
+        let body = json!({ "ResetType": reset_type });
+        let fresh = !quirks::is_repeatable(reset_type);
+        let ask = Request { fresh, ..Request::post(&place, &body, &Credentials::None) };
+        let answer = self.service.send_for_any_state(ask, found.system.etag.as_deref())?;
+        host.task = match answer.status {
+            ACCEPTED => task::place(answer.location.as_deref(), &answer.body)
+                .and_then(|link| self.service.client().address().here(&place, &link)),
+            _ => None,
+        };
+        Ok(answer)
+    }
+
+    /// Why the task of the last reset has failed, if it has; it is not asked about again then.
+    pub fn failed_task(&mut self, host: &mut Target) -> Option<Failure> {
+        let place = host.task.clone()?;
+        let failure = match self.service.send(Request::get(&place, &Credentials::None)) {
+            Ok(answer) => {
+                if answer.status != ACCEPTED {
+                    host.task = None;
+                }
+                let failure = task::failure(&place.path, &answer.body)?;
+                Failure { text: self.service.clean(&failure.text), ..failure }
+            }
+            // A task's monitor ends with the answer to the request itself. What says nothing about that is passed over.
+            Err(failure) if failure.is_passing() => return None,
+            Err(failure)
+                if matches!(
+                    failure.kind,
+                    FailureKind::Missing | FailureKind::Unauthorised | FailureKind::ForeignRedirect
+                ) =>
+            {
+                host.task = None;
+                return None;
+            }
+            Err(failure) => failure,
+        };
+        host.task = None;
+        Some(failure)
+    }
+
+    /// The chassis that this system has for itself and that says it is on, if there is one. What the BMC does not show, and what
+    /// is built around several systems, says nothing; what it may show a moment later is an error.
+    pub fn chassis_that_is_on(&mut self, host: &Target) -> Result<Option<String>, Failure> {
+        let Some(found) = host.found.as_ref() else { return Ok(None) };
+        for link in found.system.chassis.iter().take(CHASSIS) {
+            let Ok(place) = self.service.follow(&found.place, link) else { continue };
+            match self.service.get(&place) {
+                Ok(document) if resource::is_own_chassis_on(&document, &found.place.path) => {
+                    return Ok(Some(place.path));
+                }
+                Err(failure) if failure.is_passing() => return Err(failure),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// The reset types to try for `wish`, best first.
+    ///
+    /// Off does not ask: `ForceOff` is the only one that will do, and a list that lacks it is more often wrong than right.
+    pub fn reset_types(&mut self, host: &mut Target, wish: ResetGoal) -> Vec<String> {
+        let best = quirks::reset_types(wish);
+        let allowed = if wish == ResetGoal::Off { None } else { self.allowed(host) };
+        let mut types: Vec<String> = best
+            .iter()
+            .filter(|name| allowed.as_ref().is_none_or(|allowed| allowed.iter().any(|one| one == *name)))
+            .map(ToString::to_string)
+            .collect();
+        if types.is_empty() {
+            log::info!("none of {} is listed as allowed; trying nevertheless", best.join(", "));
+            types = best.iter().map(ToString::to_string).collect();
+        }
+        types
+    }
+
+    /// The reset types that the system allows, as far as it says; a missing list never stands in the way.
+    pub fn allowed(&mut self, host: &mut Target) -> Option<Vec<String>> {
+        if host.allowed.is_none() {
+            let found = host.found.clone()?;
+            let action = found.system.reset?;
+            host.allowed = action.allowed.or_else(|| {
+                let place = self.service.follow(&found.place, &action.action_info?).ok()?;
+                let document = self.service.get(&place).ok()?;
+                resource::allowed_by_action_info(&document)
+            });
+        }
+        host.allowed.clone()
+    }
+
+    /// Every system behind the BMC.
+    pub fn list(&mut self, pointer: &Pointer) -> Result<Vec<Candidate>, Failure> {
+        Ok(discovery::candidates(&mut self.service, pointer)?.into_iter().map(|(_, candidate)| candidate).collect())
+    }
+
+    /// Who we are to the BMC, as far as it tells.
+    pub fn account(&mut self, redfish_uri: &str) -> Result<Account, Failure> {
+        account::own(&mut self.service, redfish_uri)
+    }
+
+    /// Gives the account that we log in with another password.
+    pub fn change_password(&mut self, redfish_uri: &str, new: &Secret) -> Result<(), Failure> {
+        account::change_password(&mut self.service, redfish_uri, new)
+    }
+
+    /// What it said to the passwords that it was shown.
+    pub fn tried(&self) -> &Tried {
+        self.service.tried()
+    }
+
+    /// The client that it is asked with.
+    pub fn client(&self) -> &Client {
+        self.service.client()
+    }
+
+    /// Ends what must not outlive the action.
+    pub fn close(&mut self) {
+        self.service.close();
+    }
+}
+
+fn no_reset_action(found: &Found) -> Failure {
+    Failure::new(
+        FailureKind::WrongSystem,
+        format!("{} offers no Reset action, so it cannot be fenced", found.place.path),
+    )
+}
+
+/// Refuses a system that is not the one with the configured UUID.
+///
+/// A system that was proven once may be silent about its UUID later, as some are while they are off; one that names
+/// another UUID is refused at any time.
+fn prove(host: &mut Target, found: &Found) -> Result<(), Failure> {
+    let Some(expected) = &host.pointer.uuid else { return Ok(()) };
+    let path = &found.place.path;
+    match &found.system.uuid {
+        Some(theirs) if select::same_uuid(expected, theirs) => {
+            host.proven = true;
+            Ok(())
+        }
+        Some(theirs) => Err(Failure::new(
+            FailureKind::WrongSystem,
+            format!(
+                "the system at {path} has the UUID {theirs}, not system_uuid={expected}: this BMC is another machine's"
+            ),
+        )),
+        None if host.proven => Ok(()),
+        None => Err(Failure::new(
+            FailureKind::WrongSystem,
+            format!("the system at {path} names no UUID, so it cannot be proven to be system_uuid={expected}"),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::select::Wanted;
+    use super::*;
+
+    const UUID: &str = "11111111-2222-3333-4444-555555555555";
+
+    fn host() -> Target {
+        Target::new(Pointer {
+            redfish_uri: "/redfish/v1".into(),
+            systems_uri: None,
+            wanted: Wanted::Any,
+            uuid: Some(UUID.into()),
+            confirm_missing: false,
+        })
+    }
+
+    fn found(uuid: &serde_json::Value) -> Found {
+        let system = System::read(&json!({ "UUID": uuid, "PowerState": "On" })).unwrap();
+        Found { place: Location { port: 443, path: "/s".into() }, system }
+    }
+
+    #[test]
+    fn another_machine_is_refused_and_so_is_one_without_a_uuid() {
+        for uuid in [json!("66666666-7777-8888-9999-aaaaaaaaaaaa"), json!(null), json!(""), json!("x")] {
+            assert_eq!(prove(&mut host(), &found(&uuid)).unwrap_err().kind, FailureKind::WrongSystem);
+        }
+        assert!(prove(&mut host(), &found(&json!(UUID))).is_ok());
+    }
+
+    #[test]
+    fn a_proven_machine_may_fall_silent_but_not_change() {
+        let mut host = host();
+        prove(&mut host, &found(&json!(UUID))).unwrap();
+        assert!(prove(&mut host, &found(&json!(null))).is_ok());
+        assert!(prove(&mut host, &found(&json!("66666666-7777-8888-9999-aaaaaaaaaaaa"))).is_err());
+    }
+}

@@ -1,0 +1,327 @@
+//! HTTP with one BMC: one TLS connection kept alive, bounded answers, redirects on the same host only.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use ureq::http::{self, Response};
+use ureq::unversioned::transport::{Connector as _, TcpConnector};
+use ureq::{Agent, Body};
+use zeroize::Zeroizing;
+
+use super::explain;
+use super::failure::{Failure, FailureKind};
+use super::limits::{BODY_LIMIT, HEADER_LIMIT, WORDS};
+use super::quirks::{HABITS, Habit};
+use super::reply::{self, Answer, Reply};
+use super::request::{Credentials, Request};
+use super::resource::ETAG;
+use crate::adapters::https::address::{Address, Location};
+use crate::adapters::https::shown::{self, Certificate};
+use crate::adapters::https::tls::{self, Shown, Trust};
+use crate::adapters::https::transport::{Connections, OneHost, TlsConnector};
+use crate::os::clock::{self, Deadline};
+use crate::os::secret::Scrubber;
+
+/// Redirects that are followed for one request.
+const HOPS: usize = 3;
+/// Room for the body of a request. One that holds a password does not grow beyond it, and so leaves no copy behind.
+const BODY_ROOM: usize = 8 * 1024;
+/// How much of a body goes into the debug file.
+const TRACED: usize = 4000;
+/// For deleting a session after everything else, or for one more look.
+const BRIEFLY: Duration = Duration::from_secs(3);
+/// What is answered where the work goes on after the answer.
+pub const ACCEPTED: u16 = 202;
+
+/// Where the client writes what it does; nothing secret comes here.
+pub type Trace = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What a client needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub address: Address,
+    pub trust: Trust,
+    pub check_name: bool,
+    /// For a connection: name, TCP and TLS.
+    pub connect_limit: Duration,
+    /// For one request, connecting included.
+    pub answer_limit: Duration,
+    pub deadline: Deadline,
+}
+
+/// A client of one BMC. Clones share the connection.
+#[derive(Clone)]
+pub struct Client {
+    settings: Settings,
+    agent: Agent,
+    connections: Arc<Connections>,
+    /// A connection that was kept was dropped: from then on each request has one of its own.
+    drops: Arc<AtomicBool>,
+    shown: Shown,
+    /// How far the clock of the last answer was ahead of ours, in seconds.
+    clock_ahead: Arc<Mutex<Option<i64>>>,
+    scrubber: Scrubber,
+    trace: Trace,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Client").field("address", &self.settings.address).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client that has not connected yet.
+    pub fn new(settings: Settings, scrubber: Scrubber, trace: Trace) -> Result<Self, Failure> {
+        let impossible = |why: String| Failure::new(FailureKind::Untrusted, why);
+        let shown = Shown::default();
+        let config = tls::client_config(settings.trust.clone(), settings.check_name, shown.clone())
+            .map_err(|error| impossible(format!("TLS cannot be set up: {error}")))?;
+        let name = settings
+            .address
+            .server_name()
+            .ok_or_else(|| impossible(format!("'{}' is no host name", settings.address.host())))?;
+        let connections = Arc::new(Connections::default());
+        let connector =
+            ().chain(TcpConnector::default()).chain(TlsConnector {
+                config: Arc::new(config),
+                name,
+                connections: connections.clone(),
+            });
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .https_only(true)
+            // A BMC is reached directly, whatever the environment of the caller says.
+            .proxy(None)
+            .max_redirects(0)
+            .max_response_header_size(HEADER_LIMIT)
+            .user_agent(concat!("fence_redfish_rs/", env!("CARGO_PKG_VERSION")))
+            .accept("application/json")
+            .build();
+        let agent = Agent::with_parts(config, connector, OneHost { host: settings.address.for_resolver() });
+        let drops = Arc::default();
+        Ok(Self { settings, agent, connections, drops, shown, clock_ahead: Arc::default(), scrubber, trace })
+    }
+
+    pub fn address(&self) -> &Address {
+        &self.settings.address
+    }
+
+    /// The end of the action that this client serves.
+    pub fn deadline(&self) -> Deadline {
+        self.settings.deadline
+    }
+
+    /// How long the last connection waited for TCP.
+    pub fn waited(&self) -> Duration {
+        Duration::from_millis(self.connections.waited_ms.load(Ordering::Relaxed))
+    }
+
+    /// The certificate that the BMC showed last.
+    pub fn certificate(&self) -> Option<Certificate> {
+        shown::certificate(&self.shown)
+    }
+
+    /// How far the BMC's clock is ahead of ours, in seconds, as its last answer that had a `Date` says.
+    pub fn clock_ahead(&self) -> Option<i64> {
+        *self.clock_ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same client with a little time of its own, for what must be tidied up when the action's time is over, and for
+    /// what may not cost an action its time.
+    #[must_use]
+    pub fn briefly(&self) -> Self {
+        let mut brief = self.clone();
+        brief.settings.deadline = Deadline::after(BRIEFLY);
+        brief
+    }
+
+    /// From now on `word` appears in no text of this client.
+    pub fn hide(&self, word: &[u8]) {
+        self.scrubber.hide(word);
+    }
+
+    /// Foreign text, safe to show.
+    pub fn clean(&self, text: &str) -> String {
+        self.scrubber.clean(text, WORDS)
+    }
+
+    /// A line for the debug file.
+    pub fn note(&self, line: &str) {
+        (self.trace)(line);
+    }
+
+    /// Sends a request and reads its answer, following redirects; any status from 300 on is a failure.
+    pub fn send(&self, ask: Request<'_>) -> Result<Answer, Failure> {
+        let mut place = ask.place.clone();
+        for _ in 0..=HOPS {
+            let ask = Request { place: &place, ..ask };
+            let reply = self.exchange(ask)?;
+            match self.redirect(ask, &reply)? {
+                Some(next) => {
+                    let origin = self.settings.address.origin(next.port);
+                    self.note(&format!("redirected to {origin}{}", self.clean(&next.path)));
+                    place = next;
+                }
+                None => return self.judge(ask, reply),
+            }
+        }
+        let what = self.what(Request { place: &place, ..ask });
+        Err(Failure::new(FailureKind::ForeignRedirect, format!("{what}: more than {HOPS} redirects: refused")))
+    }
+
+    /// As [`send`](Self::send) for a GET; the answer has to be a JSON object. An `ETag` in its header is put into it.
+    pub fn get(&self, place: &Location, credentials: &Credentials) -> Result<Value, Failure> {
+        let ask = Request::get(place, credentials);
+        let answer = self.send(ask)?;
+        if answer.status == ACCEPTED {
+            let text = format!("{}: the BMC puts the answer off ({ACCEPTED})", self.what(ask));
+            return Err(Failure::new(FailureKind::Busy { retry_after: None }, text));
+        }
+        let mut document = reply::document(&answer.body)
+            .map_err(|why| Failure::new(FailureKind::Garbled, format!("{}: {why}", self.what(ask))))?;
+        if let (Some(etag), Some(members)) = (answer.etag, document.as_object_mut()) {
+            members.insert(ETAG.to_owned(), Value::String(etag));
+        }
+        Ok(document)
+    }
+
+    fn what(&self, ask: Request<'_>) -> String {
+        let origin = self.settings.address.origin(ask.place.port);
+        format!("{} {origin}{}", ask.method.word(), self.clean(&ask.place.path))
+    }
+
+    /// One request and its whole answer, once more where a kept connection turned out to be dead.
+    ///
+    /// A BMC that dropped one kept connection drops every one, so each request after that gets a new connection: a POST cannot
+    /// be repeated, and must not meet a dead one.
+    fn exchange(&self, ask: Request<'_>) -> Result<Reply, Failure> {
+        let mut identity = true;
+        let mut again = HABITS.iter().any(|(habit, _)| *habit == Habit::DropsIdleConnections);
+        loop {
+            let before = self.connections.made.load(Ordering::Relaxed);
+            let reply = self.once(ask, identity);
+            let was_kept = before > 0 && self.connections.made.load(Ordering::Relaxed) == before;
+            let was_dropped = was_kept && reply.as_ref().is_err_and(|failure| failure.kind == FailureKind::Interrupted);
+            if was_dropped {
+                self.drops.store(true, Ordering::Relaxed);
+            }
+            match reply {
+                // What a POST or PATCH did before the connection broke is not known; anything else may simply be repeated.
+                Err(_) if was_dropped && again && !ask.method.changes() => again = false,
+                Ok(reply) if identity && dislikes_identity(reply.status) => identity = false,
+                other => return other,
+            }
+        }
+    }
+
+    fn once(&self, ask: Request<'_>, identity: bool) -> Result<Reply, Failure> {
+        let what = self.what(ask);
+        let deadline = self.settings.deadline;
+        let limit = deadline.at_most(self.settings.answer_limit);
+        if limit.is_zero() {
+            return Err(Failure::new(FailureKind::Silent, format!("{what}: no time is left")));
+        }
+        let began = deadline.elapsed();
+        let result = self
+            .call(ask, identity, limit)
+            .and_then(|mut response| {
+                let body = response.body_mut().with_config().limit(BODY_LIMIT).read_to_vec()?;
+                Ok(Reply::new(response.status().as_u16(), response.headers(), body))
+            })
+            .map_err(|error| {
+                let made = self.connections.made.load(Ordering::Relaxed);
+                explain::transport(&what, &error, made, &self.shown, &self.scrubber)
+            });
+        let took = deadline.elapsed().saturating_sub(began).as_millis();
+        match &result {
+            Ok(reply) => {
+                // Before anything of this answer is written down: some services repeat the token in the body.
+                reply.token.iter().for_each(|token| self.hide(token.reveal()));
+                self.compare_clocks(reply.date);
+                let body = self.scrubber.clean(&String::from_utf8_lossy(&reply.body), TRACED);
+                self.note(&format!("{what}: {} in {took} ms: {body}", reply.status));
+            }
+            Err(failure) => self.note(&format!("{failure} (after {took} ms)")),
+        }
+        result
+    }
+
+    fn compare_clocks(&self, date: Option<i64>) {
+        let Some(theirs) = date else { return };
+        let ours = i64::try_from(clock::wall_seconds()).unwrap_or_default();
+        *self.clock_ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(theirs.saturating_sub(ours));
+    }
+
+    fn call(&self, ask: Request<'_>, identity: bool, limit: Duration) -> Result<Response<Body>, ureq::Error> {
+        let url = format!("{}{}", self.settings.address.origin(ask.place.port), ask.place.path);
+        let connect = limit.min(self.settings.connect_limit);
+        let head = ask.head(url, identity, !self.drops.load(Ordering::Relaxed))?;
+        match ask.body {
+            Some(body) => {
+                let text = written(body)?;
+                self.agent.run(self.bounded(head.body(text.as_slice())?, limit, connect, ask.fresh))
+            }
+            None => self.agent.run(self.bounded(head.body(())?, limit, connect, ask.fresh)),
+        }
+    }
+
+    fn bounded<S: ureq::AsSendBody>(
+        &self,
+        request: http::Request<S>,
+        limit: Duration,
+        connect: Duration,
+        fresh: bool,
+    ) -> http::Request<S> {
+        let config = self.agent.configure_request(request).timeout_global(Some(limit)).timeout_connect(Some(connect));
+        if fresh { config.max_idle_age(Duration::ZERO).build() } else { config.build() }
+    }
+
+    fn redirect(&self, ask: Request<'_>, reply: &Reply) -> Result<Option<Location>, Failure> {
+        if !(300..400).contains(&reply.status) || reply.status == 304 {
+            return Ok(None);
+        }
+        let refused = |why: String| Failure::new(FailureKind::Refused, format!("{}: {why}", self.what(ask)));
+        let location = reply
+            .location
+            .as_deref()
+            .ok_or_else(|| refused(format!("answered {} without saying where to", reply.status)))?;
+        let unchanged = HABITS
+            .iter()
+            .any(|(habit, _)| matches!(habit, Habit::RedirectsPosts { statuses } if statuses.contains(&reply.status)));
+        if ask.method.changes() && !unchanged {
+            return Err(refused(format!("answered {} to a {}", reply.status, ask.method.word())));
+        }
+        self.follow(ask.place, location).map(Some)
+    }
+
+    /// The place that a link of the BMC leads to.
+    pub fn follow(&self, from: &Location, link: &str) -> Result<Location, Failure> {
+        let follow = self.settings.address.follow(from, link);
+        follow.map_err(|failure| Failure { text: self.clean(&failure.text), ..failure })
+    }
+
+    fn judge(&self, ask: Request<'_>, reply: Reply) -> Result<Answer, Failure> {
+        reply.judge().map_err(|(kind, status, words)| {
+            let mut text = format!("{}: the BMC answered {status}", self.what(ask));
+            if !words.is_empty() {
+                text.push_str(": ");
+                text.push_str(&self.clean(&words));
+            }
+            Failure::new(kind, text)
+        })
+    }
+}
+
+/// A body as it is sent, wiped after that: a login's holds the password.
+fn written(body: &Value) -> Result<Zeroizing<Vec<u8>>, ureq::Error> {
+    let mut text = Zeroizing::new(Vec::with_capacity(BODY_ROOM));
+    serde_json::to_writer(&mut *text, body).map_err(|error| ureq::Error::Io(error.into()))?;
+    Ok(text)
+}
+
+fn dislikes_identity(status: u16) -> bool {
+    HABITS.iter().any(|(habit, _)| *habit == Habit::DislikesIdentity { status })
+}

@@ -1,0 +1,307 @@
+//! The way from the service root to the system that is meant.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::failure::{Failure, FailureKind};
+use super::quirks::{HABITS, Habit};
+use super::resource::{Page, System, link};
+use super::select::{self, Candidate, NotChosen, Wanted};
+use super::service::Service;
+use crate::adapters::https::address::Location;
+
+/// Bounds on what a service may make us read.
+const PAGES: usize = 16;
+const MEMBERS: usize = 64;
+
+/// How the configuration points at a system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    pub redfish_uri: String,
+    pub systems_uri: Option<String>,
+    pub wanted: Wanted,
+    /// The UUID that the system has to have.
+    pub uuid: Option<String>,
+    /// Whether a missing system has to be told apart from a service that only says so.
+    pub confirm_missing: bool,
+}
+
+impl Pointer {
+    /// Whether it names this very system, rather than taking the only one that there is.
+    fn is_sure_of(&self, candidate: &Candidate) -> bool {
+        match &self.wanted {
+            _ if self.uuid.is_some() => true,
+            Wanted::Named(name) | Wanted::Node(name) => candidate.is_called(name),
+            Wanted::Any => false,
+        }
+    }
+}
+
+/// A system that was found, with what it said on that occasion.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub place: Location,
+    pub system: System,
+}
+
+/// The one system that `pointer` means.
+pub fn locate(service: &mut Service, pointer: &Pointer) -> Result<Found, Failure> {
+    let Some(uri) = &pointer.systems_uri else {
+        let collection = systems_collection(service, &pointer.redfish_uri)?;
+        return choose(service, &collection, pointer);
+    };
+    let place = service.place(uri)?;
+    match service.get(&place) {
+        // The collection itself, where a system was asked for: good enough to choose from.
+        Ok(document) if is_collection(&document) => choose(service, &place, pointer),
+        Ok(document) => named_as_wanted(Found { system: read_system(&place, &document)?, place }, pointer),
+        Err(failure) if failure.kind == FailureKind::Missing => Err(explain_missing(service, pointer, &place, failure)),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// A system that was named twice must be one: a `plug` that an operator gave beside `systems_uri` has to fit it.
+fn named_as_wanted(found: Found, pointer: &Pointer) -> Result<Found, Failure> {
+    let Wanted::Named(name) = &pointer.wanted else { return Ok(found) };
+    if Candidate::read(&found.place.path, found.system.clone()).is_called(name) {
+        return Ok(found);
+    }
+    let text = format!("plug={name} does not fit the system at systems_uri={}; remove one of them", found.place.path);
+    Err(Failure::new(FailureKind::WrongSystem, text))
+}
+
+/// Every system behind the BMC.
+pub fn candidates(service: &mut Service, pointer: &Pointer) -> Result<Vec<(Location, Candidate)>, Failure> {
+    if let Some(uri) = &pointer.systems_uri {
+        let place = service.place(uri)?;
+        let document = service.get(&place)?;
+        if !is_collection(&document) {
+            let system = read_system(&place, &document)?;
+            return Ok(vec![(place.clone(), Candidate::read(place.path, system))]);
+        }
+        return members(service, &place, &document);
+    }
+    let collection = systems_collection(service, &pointer.redfish_uri)?;
+    let document = service.get(&collection)?;
+    members(service, &collection, &document)
+}
+
+/// Reads a system from its resource.
+pub fn read_system(place: &Location, document: &Value) -> Result<System, Failure> {
+    System::read(document).map_err(|why| Failure::new(FailureKind::Garbled, format!("{} {why}", place.path)))
+}
+
+/// The service root, with the trailing slash that this service likes.
+pub fn service_root(service: &mut Service, redfish_uri: &str) -> Result<(Location, Value), Failure> {
+    let place = service.place(redfish_uri)?;
+    match service.get(&place) {
+        Ok(document) => Ok((place, document)),
+        Err(failure) if failure.kind == FailureKind::Missing && picky_about_slash() => {
+            let path = match place.path.strip_suffix('/') {
+                Some(shorter) => shorter.to_owned(),
+                None => format!("{}/", place.path),
+            };
+            let other = Location { path, ..place };
+            match service.get(&other) {
+                Ok(document) => Ok((other, document)),
+                Err(second) if second.kind == FailureKind::Missing => Err(Failure {
+                    text: format!("{failure}; is Redfish enabled on the BMC, and is redfish_uri right?"),
+                    ..failure
+                }),
+                Err(second) => Err(second),
+            }
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+fn picky_about_slash() -> bool {
+    HABITS.iter().any(|(habit, _)| matches!(habit, Habit::PickyAboutRootSlash { .. }))
+}
+
+fn systems_collection(service: &mut Service, redfish_uri: &str) -> Result<Location, Failure> {
+    if let Some(known) = service.systems() {
+        return Ok(known);
+    }
+    let (root, document) = service_root(service, redfish_uri)?;
+    let link = link(&document, "Systems").ok_or_else(|| {
+        Failure::new(
+            FailureKind::Garbled,
+            format!("the service root {} names no Systems; check redfish_uri", root.path),
+        )
+    })?;
+    let place = service.follow(&root, &link)?;
+    service.remember_systems(place.clone());
+    Ok(place)
+}
+
+fn is_collection(document: &Value) -> bool {
+    document.get("PowerState").is_none() && document.get("Members").is_some()
+}
+
+fn choose(service: &mut Service, collection: &Location, pointer: &Pointer) -> Result<Found, Failure> {
+    let document = service.get(collection)?;
+    let listing = list(service, collection, &document)?;
+    let hidden = listing.hides(collection);
+    let found = read_all(service, collection, listing.links)?;
+    let (places, candidates): (Vec<Location>, Vec<Candidate>) = found.into_iter().unzip();
+    let chosen = select::choose(&candidates, &pointer.wanted, pointer.uuid.as_deref());
+    let is_named = chosen.as_ref().ok().and_then(|at| candidates.get(*at)).is_some_and(|it| pointer.is_sure_of(it));
+    if let Some(hidden) = hidden.filter(|_| !is_named) {
+        return Err(hidden);
+    }
+    let at = chosen.map_err(|why| match why {
+        NotChosen::Ambiguous(text) => Failure::new(FailureKind::WrongSystem, service.clean(&text)),
+        NotChosen::NotYetClear(text) => Failure::new(FailureKind::Busy { retry_after: None }, service.clean(&text)),
+        NotChosen::NoSuchSystem(text) => Failure::new(FailureKind::NoSuchSystem, service.clean(&text)),
+    })?;
+    let (Some(place), Some(candidate)) = (places.into_iter().nth(at), candidates.into_iter().nth(at)) else {
+        return Err(Failure::new(FailureKind::WrongSystem, "the chosen system is not on the list"));
+    };
+    if let Some(system) = candidate.system {
+        log::debug!("chose the system {}", place.path);
+        return Ok(Found { place, system });
+    }
+    // Chosen by its URI, but not readable a moment ago: now the reason counts.
+    let document = service.get(&place)?;
+    Ok(Found { system: read_system(&place, &document)?, place })
+}
+
+fn members(
+    service: &mut Service,
+    collection: &Location,
+    document: &Value,
+) -> Result<Vec<(Location, Candidate)>, Failure> {
+    let listing = list(service, collection, document)?;
+    read_all(service, collection, listing.links)
+}
+
+fn read_all(
+    service: &mut Service,
+    collection: &Location,
+    links: Vec<String>,
+) -> Result<Vec<(Location, Candidate)>, Failure> {
+    let alone = links.len() == 1;
+    let mut found = Vec::with_capacity(links.len());
+    for link in links {
+        let place = service.follow(collection, &link)?;
+        let read = service.get(&place).and_then(|document| read_system(&place, &document));
+        let candidate = match read {
+            Ok(system) => Candidate::read(&place.path, system),
+            // One of several that cannot be read is no reason to give up on the others; the choice takes it into
+            // account. What concerns all of them is.
+            Err(failure) if !alone && concerns_one(&failure) => {
+                log::debug!("system {} could not be read: {failure}", place.path);
+                Candidate { uri: place.path.clone(), system: None, may_return: failure.is_passing() }
+            }
+            Err(failure) => return Err(failure),
+        };
+        found.push((place, candidate));
+    }
+    Ok(found)
+}
+
+fn concerns_one(failure: &Failure) -> bool {
+    matches!(
+        failure.kind,
+        FailureKind::Busy { .. }
+            | FailureKind::Missing
+            | FailureKind::Garbled
+            | FailureKind::Forbidden
+            | FailureKind::Refused
+    )
+}
+
+/// The members of a collection, from all of its pages.
+struct Listing {
+    links: Vec<String>,
+    /// How many links were there, those that were there twice included.
+    shown: usize,
+    /// How many the service says there are.
+    count: Option<u64>,
+}
+
+impl Listing {
+    /// Why nothing may be concluded from what is not on the list, if the service says itself that more is missing.
+    fn hides(&self, collection: &Location) -> Option<Failure> {
+        let count = self.count.filter(|count| usize::try_from(*count).is_ok_and(|count| count > self.shown))?;
+        let text = format!(
+            "the systems collection {} counts {count} systems but lists {}; set systems_uri, or plug to one of: {}",
+            collection.path,
+            self.shown,
+            self.links.join(", ")
+        );
+        Some(Failure::new(FailureKind::Garbled, text))
+    }
+}
+
+fn list(service: &mut Service, collection: &Location, document: &Value) -> Result<Listing, Failure> {
+    let garbled =
+        |why: String| Failure::new(FailureKind::Garbled, format!("the systems collection {} {why}", collection.path));
+    let mut page = Page::read(document).map_err(&garbled)?;
+    let count = page.count;
+    let mut links = std::mem::take(&mut page.members);
+    let mut shown = links.len();
+    without_repetition(&mut links);
+    for _ in 0..PAGES {
+        let Some(next) = page.next.take() else { return Ok(Listing { links, shown, count }) };
+        let place = service.follow(collection, &next)?;
+        let document = service.get(&place)?;
+        page = Page::read(&document).map_err(&garbled)?;
+        shown += page.members.len();
+        links.append(&mut page.members);
+        without_repetition(&mut links);
+        if links.len() > MEMBERS {
+            return Err(garbled(format!("has more than {MEMBERS} members; set systems_uri")));
+        }
+    }
+    Err(garbled(format!("has more than {PAGES} pages; set systems_uri")))
+}
+
+/// A system that is listed twice, or on two pages, is still one.
+fn without_repetition(links: &mut Vec<String>) {
+    let mut seen = BTreeSet::new();
+    links.retain(|link| seen.insert(link.trim_end_matches('/').to_owned()));
+}
+
+/// A 404 on the system: is it gone, or does the service say 404 to everything?
+fn explain_missing(service: &mut Service, pointer: &Pointer, place: &Location, failure: Failure) -> Failure {
+    let hint = Failure { text: format!("{failure}; check systems_uri"), ..failure };
+    if !pointer.confirm_missing {
+        return hint;
+    }
+    match others(service, pointer, place) {
+        Ok(Some(others)) if others.iter().any(|(_, other)| other.system.is_some()) => {
+            Failure { kind: FailureKind::NoSuchSystem, ..hint }
+        }
+        Ok(Some(_)) => Failure::new(
+            FailureKind::Busy { retry_after: None },
+            format!("{hint}, or wait: the BMC lists no other system that can be read either"),
+        ),
+        Ok(None) => hint,
+        Err(other) => other,
+    }
+}
+
+/// What is listed beside the system at `place`; nothing where that one is listed too.
+///
+/// A service that is starting lists none for a while, or what it cannot show yet: only one that shows another system
+/// knows which ones it has.
+fn others(
+    service: &mut Service,
+    pointer: &Pointer,
+    place: &Location,
+) -> Result<Option<Vec<(Location, Candidate)>>, Failure> {
+    let collection = systems_collection(service, &pointer.redfish_uri)?;
+    let document = service.get(&collection)?;
+    let listing = list(service, &collection, &document)?;
+    if let Some(hidden) = listing.hides(&collection) {
+        return Err(hidden);
+    }
+    let path = place.path.trim_end_matches('/');
+    if listing.links.iter().any(|link| link.trim_end_matches('/') == path) {
+        return Ok(None);
+    }
+    read_all(service, &collection, listing.links).map(Some)
+}

@@ -1,0 +1,26 @@
+//! A Redfish service as a fence agent needs it: find one computer system, read its power state, send it a reset.
+//!
+//! What an answer means is pure and separate from how it is fetched: [`resource`] and [`complaint`] read bodies,
+//! [`quirks`] holds what vendors do differently as data, [`select`] chooses among several systems. [`client`] speaks
+//! HTTP (a [`request`], its [`reply`]) over one TLS connection to one host (`crate::adapters::https`);
+//! [`service`] logs in and asks with that login, or with one of [`several`] passwords; with it [`discovery`] finds the system that is meant, and [`bmc`] puts
+//! them together.
+
+pub mod account;
+pub mod bmc;
+pub mod client;
+pub mod complaint;
+pub mod discovery;
+pub mod explain;
+pub mod failure;
+mod http_date;
+pub mod limits;
+pub mod quirks;
+pub mod reply;
+pub mod request;
+pub mod resource;
+pub mod select;
+pub mod service;
+pub mod session;
+mod several;
+pub mod task;

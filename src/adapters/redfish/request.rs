@@ -1,0 +1,115 @@
+//! One request to a BMC: what is asked, where, and as whom.
+
+use base64::Engine as _;
+use serde_json::Value;
+use ureq::http::request::Builder;
+use ureq::http::{self, HeaderValue};
+use zeroize::Zeroizing;
+
+use crate::adapters::https::address::Location;
+use crate::os::secret::Secret;
+
+/// The method of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Get,
+    Post,
+    Patch,
+    Delete,
+}
+
+impl Method {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    /// Whether it may have changed something although its answer was lost, so that it is not sent twice.
+    pub(super) fn changes(self) -> bool {
+        matches!(self, Self::Post | Self::Patch)
+    }
+}
+
+/// How a request shows who we are.
+#[derive(Clone, Debug, Default)]
+pub enum Credentials {
+    #[default]
+    None,
+    /// The value of the `Authorization` header.
+    Basic(Secret),
+    /// The value of the `X-Auth-Token` header.
+    Token(Secret),
+}
+
+impl Credentials {
+    /// Basic authentication; the password goes out as the bytes that were given.
+    pub fn basic(user: &str, password: &Secret) -> Self {
+        let both = Zeroizing::new([user.as_bytes(), b":", password.reveal()].concat());
+        let encoded = Zeroizing::new(base64::engine::general_purpose::STANDARD.encode(&both));
+        Self::Basic(Secret::new(["Basic ", &encoded].concat()))
+    }
+}
+
+/// A request.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub method: Method,
+    pub place: &'a Location,
+    pub body: Option<&'a Value>,
+    pub credentials: &'a Credentials,
+    /// The state of the resource that the request is meant for, where the service insists on it.
+    pub if_match: Option<&'a str>,
+    /// Over a connection of its own: a kept one may be dead, and then nobody knows whether the request was heard.
+    pub fresh: bool,
+}
+
+impl<'a> Request<'a> {
+    pub fn get(place: &'a Location, credentials: &'a Credentials) -> Self {
+        Self { method: Method::Get, place, body: None, credentials, if_match: None, fresh: false }
+    }
+
+    pub fn post(place: &'a Location, body: &'a Value, credentials: &'a Credentials) -> Self {
+        Self { method: Method::Post, place, body: Some(body), credentials, if_match: None, fresh: false }
+    }
+
+    pub fn patch(place: &'a Location, body: &'a Value, credentials: &'a Credentials) -> Self {
+        Self { method: Method::Patch, place, body: Some(body), credentials, if_match: None, fresh: false }
+    }
+
+    pub fn delete(place: &'a Location, credentials: &'a Credentials) -> Self {
+        Self { method: Method::Delete, place, body: None, credentials, if_match: None, fresh: false }
+    }
+
+    /// Method, URL and headers; with `identity`, compression is declined; with `keep`, the connection is kept for the
+    /// next request.
+    pub(super) fn head(&self, url: String, identity: bool, keep: bool) -> Result<Builder, http::Error> {
+        let mut head = http::Request::builder().uri(url).method(self.method.word()).header("OData-Version", "4.0");
+        if identity {
+            head = head.header("Accept-Encoding", "identity");
+        }
+        if !keep {
+            head = head.header("Connection", "close");
+        }
+        if let Some(etag) = self.if_match {
+            head = head.header("If-Match", etag);
+        }
+        if self.body.is_some() {
+            head = head.header("Content-Type", "application/json");
+        }
+        Ok(match self.credentials {
+            Credentials::None => head,
+            Credentials::Basic(value) => head.header("Authorization", sensitive(value)?),
+            Credentials::Token(value) => head.header("X-Auth-Token", sensitive(value)?),
+        })
+    }
+}
+
+fn sensitive(value: &Secret) -> Result<HeaderValue, http::Error> {
+    let mut header = HeaderValue::from_bytes(value.reveal())?;
+    header.set_sensitive(true);
+    Ok(header)
+}

@@ -1,0 +1,299 @@
+//! A Redfish service as it is to one user of it: the client with its login, and where the service has its systems.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::client::Client;
+use super::failure::{Failure, FailureKind};
+use super::reply::Answer;
+use super::request::{Credentials, Request};
+use super::resource;
+use super::session::{OnSession, SessionGuard};
+use crate::adapters::https::address::Location;
+use crate::os::secret::Secret;
+
+/// How to log in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoginMethod {
+    /// Basic authentication, and a session where that is refused.
+    Auto,
+    Basic,
+    Session,
+}
+
+/// How a BMC lets us in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    Basic,
+    Session,
+}
+
+/// Who we are to the BMC.
+#[derive(Clone, Debug)]
+pub struct Login {
+    pub user: String,
+    /// In the order in which they are tried. Of several, each is refused once at most: BMCs lock accounts.
+    pub passwords: Vec<Secret>,
+    pub method: LoginMethod,
+    /// How this BMC let us in before, where that is known.
+    pub way: Option<Way>,
+}
+
+impl Login {
+    pub(super) fn password(&self, at: usize) -> Secret {
+        self.passwords.get(at).cloned().unwrap_or_else(|| Secret::new(Vec::new()))
+    }
+}
+
+/// What a BMC said to the passwords that it was shown; they are counted in the order of [`Login::passwords`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tried {
+    pub accepted: Option<usize>,
+    pub refused: Vec<usize>,
+    /// How the accepted one was shown.
+    pub way: Option<Way>,
+}
+
+/// A 401 now and then comes from a BMC that is starting; more of them lock the account.
+const SECOND_CHANCES: u32 = 2;
+/// Where the standard has sessions opened; asked where the service root does not say it.
+const SESSIONS: &str = "SessionService/Sessions";
+/// `If-Match` for a resource whose state has no name.
+const ANY_STATE: &str = "*";
+/// Such a BMC knows its users again a second or two later.
+const BEFORE_SECOND_TRY: Duration = Duration::from_secs(1);
+
+/// The service of one BMC, to us.
+#[derive(Debug)]
+pub struct Service {
+    pub(super) client: Client,
+    pub(super) login: Login,
+    pub(super) credentials: Credentials,
+    pub(super) session: SessionGuard,
+    /// Basic authentication was refused where sessions are offered: it is not tried again.
+    needs_session: bool,
+    chances: u32,
+    /// Which of several passwords is shown, and what came of each.
+    pub(super) at: usize,
+    pub(super) tried: Tried,
+    /// How one of several passwords is shown, once that was decided.
+    pub(super) way: Option<Way>,
+    /// Why the first of several was refused, or why there is no session: in the end one sentence tells both.
+    pub(super) refusal: Option<Failure>,
+    redfish_uri: String,
+    systems: Option<Location>,
+}
+
+impl Service {
+    pub fn new(client: Client, login: Login, redfish_uri: &str, on_session: OnSession) -> Self {
+        let credentials = match login.method {
+            LoginMethod::Auto | LoginMethod::Basic => Credentials::basic(&login.user, &login.password(0)),
+            LoginMethod::Session => Credentials::None,
+        };
+        let needs_session = login.method == LoginMethod::Session;
+        Self {
+            client,
+            login,
+            credentials,
+            session: SessionGuard::new(on_session),
+            needs_session,
+            chances: SECOND_CHANCES,
+            at: 0,
+            tried: Tried::default(),
+            way: None,
+            refusal: None,
+            redfish_uri: redfish_uri.to_owned(),
+            systems: None,
+        }
+    }
+
+    /// Ends what must not outlive the action.
+    pub fn close(&mut self) {
+        self.session.close(&self.client);
+    }
+
+    /// A resource, with our credentials.
+    pub fn get(&mut self, place: &Location) -> Result<Value, Failure> {
+        self.with_login(place, |client, credentials| client.get(place, credentials))
+    }
+
+    /// A request, with our credentials.
+    pub fn send(&mut self, ask: Request<'_>) -> Result<Answer, Failure> {
+        self.with_login(ask.place, |client, credentials| client.send(Request { credentials, ..ask }))
+    }
+
+    /// Sends without `If-Match`, and where the service insists on one with the state that was seen, then with any: a
+    /// weak name of a state (`W/"..."`) fits nothing where RFC 9110 is taken at its word.
+    pub fn send_for_any_state(&mut self, ask: Request<'_>, etag: Option<&str>) -> Result<Answer, Failure> {
+        let mut answer = self.send(ask);
+        for state in [etag, Some(ANY_STATE)].into_iter().flatten() {
+            match answer {
+                Err(failure) if failure.kind == FailureKind::Precondition => {
+                    answer = self.send(Request { if_match: Some(state), ..ask });
+                }
+                other => return other,
+            }
+        }
+        answer
+    }
+
+    /// What came of the passwords so far.
+    pub fn tried(&self) -> &Tried {
+        &self.tried
+    }
+
+    /// Sends a request with our credentials, with the next password where there are several and the BMC refuses one.
+    fn with_login<T>(
+        &mut self,
+        place: &Location,
+        request: impl Fn(&Client, &Credentials) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        // The service root answers anybody, whatever he shows.
+        let proves = self.root().is_ok_and(|root| root.path.trim_end_matches('/') != place.path.trim_end_matches('/'));
+        if self.login.passwords.len() > 1 {
+            return self.with_several(proves, request);
+        }
+        let answer = self.with_one(request);
+        match &answer {
+            Ok(_) if !proves => {}
+            Ok(_) => self.accept(if self.session.is_open() { Way::Session } else { Way::Basic }),
+            Err(failure) if failure.kind == FailureKind::Unauthorised => self.tried.refused = vec![0],
+            Err(_) => {}
+        }
+        answer
+    }
+
+    pub(super) fn accept(&mut self, way: Way) {
+        self.tried.accepted = Some(self.at);
+        self.tried.refused.retain(|refused| *refused != self.at);
+        self.tried.way = Some(way);
+    }
+
+    /// Sends a request with our credentials, and after a 401 once more with whatever they are then.
+    fn with_one<T>(&mut self, request: impl Fn(&Client, &Credentials) -> Result<T, Failure>) -> Result<T, Failure> {
+        let first = self.authenticate().and_then(|()| request(&self.client, &self.credentials));
+        let refused = match first {
+            Err(failure) if failure.kind == FailureKind::Unauthorised && self.chances > 0 => failure,
+            other => return other.map_err(explain_401),
+        };
+        self.chances -= 1;
+        self.client.note(&format!("{refused}; once more"));
+        self.client.deadline().sleep(BEFORE_SECOND_TRY);
+        let no_session = self.renew_login()?;
+        match (request(&self.client, &self.credentials), no_session) {
+            // Basic authentication is off here, so it is the session that would be needed.
+            (Err(second), Some(no_session)) if second.kind == FailureKind::Unauthorised => {
+                self.needs_session = true;
+                Err(no_session)
+            }
+            (second, _) => second.map_err(explain_401),
+        }
+    }
+
+    /// Makes sure that there is a session where one is asked for.
+    fn authenticate(&mut self) -> Result<(), Failure> {
+        if self.needs_session && !self.session.is_open() { self.open_session() } else { Ok(()) }
+    }
+
+    /// After a 401: a new session where there are sessions. Answers why there is none just now where the same
+    /// credentials are worth another try, as a BMC that is starting, or whose sessions are used up, still takes those.
+    fn renew_login(&mut self) -> Result<Option<Failure>, Failure> {
+        if self.login.method == LoginMethod::Basic {
+            return Ok(None);
+        }
+        self.session.close(&self.client);
+        let may_be_basic = self.login.method == LoginMethod::Auto && !self.needs_session;
+        match self.open_session() {
+            Ok(()) => {
+                self.needs_session = true;
+                Ok(None)
+            }
+            Err(none) if may_be_basic && is_absence(&none) => Ok(None),
+            Err(full) if may_be_basic && full.is_passing() => Ok(Some(full)),
+            Err(other) => {
+                self.needs_session = true;
+                Err(explain_401(other))
+            }
+        }
+    }
+
+    pub(super) fn open_session(&mut self) -> Result<(), Failure> {
+        let sessions = self.sessions_collection()?;
+        let password = self.login.password(self.at);
+        self.credentials = self.session.open(&self.client, &sessions, &self.login.user, &password)?;
+        Ok(())
+    }
+
+    /// Where sessions are opened. The service root says so, and should to anybody; where it does not, there is a
+    /// place for them in the standard.
+    pub(super) fn sessions_collection(&mut self) -> Result<Location, Failure> {
+        let root = self.root()?;
+        let document = match self.client.get(&root, &Credentials::None) {
+            Ok(document) => document,
+            Err(failure)
+                if matches!(
+                    failure.kind,
+                    FailureKind::Unauthorised | FailureKind::Forbidden | FailureKind::Missing
+                ) =>
+            {
+                return self.place(&format!("{}/{SESSIONS}", root.path.trim_end_matches('/')));
+            }
+            Err(failure) => return Err(failure),
+        };
+        let link = document.get("Links").and_then(|links| resource::link(links, "Sessions")).ok_or_else(|| {
+            Failure::new(FailureKind::Missing, format!("the service root {} offers no sessions", root.path))
+        })?;
+        self.follow(&root, &link)
+    }
+
+    /// Where everything begins.
+    pub fn root(&self) -> Result<Location, Failure> {
+        self.place(&self.redfish_uri)
+    }
+
+    /// As whom we log in.
+    pub fn user(&self) -> &str {
+        &self.login.user
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub fn place(&self, uri: &str) -> Result<Location, Failure> {
+        self.client.address().place(uri)
+    }
+
+    pub fn follow(&self, from: &Location, link: &str) -> Result<Location, Failure> {
+        self.client.follow(from, link)
+    }
+
+    pub fn clean(&self, text: &str) -> String {
+        self.client.clean(text)
+    }
+
+    pub fn systems(&self) -> Option<Location> {
+        self.systems.clone()
+    }
+
+    pub fn remember_systems(&mut self, place: Location) {
+        self.systems = Some(place);
+    }
+}
+
+fn is_absence(failure: &Failure) -> bool {
+    matches!(failure.kind, FailureKind::Missing | FailureKind::Refused)
+}
+
+fn explain_401(failure: Failure) -> Failure {
+    match failure.kind {
+        FailureKind::Unauthorised => Failure {
+            text: format!("unable to log in, the BMC does not accept this username and password: {failure}"),
+            ..failure
+        },
+        _ => failure,
+    }
+}
