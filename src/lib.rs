@@ -8,7 +8,6 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
-pub mod act;
 pub mod adapters;
 pub mod admin;
 pub mod agent;
@@ -18,11 +17,9 @@ pub mod decide;
 pub mod fence;
 pub mod health;
 pub mod metrics;
-pub mod observe;
 pub mod operate;
 pub mod os;
 pub mod pki;
 pub mod records;
-pub mod resource;
 pub mod setup;
 pub mod sim;

@@ -10,11 +10,11 @@ use super::report::{Form, Report};
 use super::{evidence, explain, node};
 use crate::adapters::data_dir::{DataDir, History};
 use crate::adapters::pacemaker::{by_hand, resource};
+use crate::agent::resource::context::Context;
 use crate::decide::evidence::{Cib, Confirmation, Evidence, LogPosition, PeerNode};
 use crate::decide::reason::LastWritten;
 use crate::decide::{self, Fact, Plan, Progress, Request};
 use crate::records::state_file;
-use crate::resource::context::Context;
 
 const HELP: &str = "\
 It asks for up to three things: the name of the node that is given up (--confirm NODE), leave to grant this node quorum

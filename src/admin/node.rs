@@ -9,13 +9,13 @@ use super::exit::Failure;
 use crate::adapters::command::Programs;
 use crate::adapters::pace::Pace;
 use crate::adapters::pacemaker::resource::{self, Configured};
+use crate::agent::observe;
+use crate::agent::resource::context::Context;
+use crate::agent::resource::deployment::Manifests;
+use crate::agent::resource::params;
 use crate::decide::{Evidence, Fact, Request};
-use crate::observe;
 use crate::os::clock::Deadline;
 use crate::records::state_file;
-use crate::resource::context::Context;
-use crate::resource::deployment::Manifests;
-use crate::resource::params;
 
 /// For what reads and writes files that are root's alone.
 pub(super) fn must_be_root() -> Result<(), Failure> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::adapters::pacemaker::cib;
+use crate::agent::resource::context::Context;
 use crate::decide::Request;
-use crate::resource::context::Context;
 
 /// Says what Pacemaker's variables tell of the transition, as a start or a stop begins.
 pub(super) fn say(context: &Context, request: Request) {

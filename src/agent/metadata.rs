@@ -2,8 +2,8 @@
 
 use crate::adapters::ocf::manpage;
 use crate::adapters::ocf::metadata::{self, Agent};
-use crate::resource::actions::ACTIONS;
-use crate::resource::params::PARAMETERS;
+use crate::agent::resource::actions::ACTIONS;
+use crate::agent::resource::params::PARAMETERS;
 
 /// Who provides the agent: `ocf:tandem:podman-etcd`.
 const PROVIDER: &str = "tandem";

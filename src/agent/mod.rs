@@ -3,9 +3,12 @@
 //! Each action is a function of its environment and of the programs that it may run, for any caller; [`process`] is the
 //! program around them.
 
+pub mod act;
 mod contract;
 pub mod metadata;
+pub mod observe;
 pub mod process;
+pub mod resource;
 mod rounds;
 mod unconfigured;
 mod validate;
@@ -13,7 +16,10 @@ mod validate;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::act;
+use self::resource::actions;
+use self::resource::context::Context;
+use self::resource::deployment::{self, Manifests};
+use self::resource::params::{self, Invalid, Params, Source};
 use crate::adapters::command::Programs;
 use crate::adapters::ocf::env::Env;
 use crate::adapters::ocf::exit::{Answered, Code};
@@ -23,10 +29,6 @@ use crate::decide::Request;
 use crate::os::clock::Deadline;
 use crate::records::events;
 use crate::records::state_file;
-use crate::resource::actions;
-use crate::resource::context::Context;
-use crate::resource::deployment::{self, Manifests};
-use crate::resource::params::{self, Invalid, Params, Source};
 
 /// How long a check of the parameters takes at most.
 const VALIDATE_TAKES: Duration = Duration::from_secs(20);

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use crate::act;
-use crate::act::drop_in;
 use crate::adapters::ocf::exit::{Answered, Code};
 use crate::adapters::podman::process;
+use crate::agent::act;
+use crate::agent::act::drop_in;
+use crate::agent::observe;
+use crate::agent::resource::context::Context;
 use crate::decide::evidence::Container;
 use crate::decide::reason::{Health, Step, Wait};
 use crate::decide::{self, Effect, Evidence, Exit, Fact, Next, Phase, Plan, Progress, Reason, Request};
-use crate::observe;
 use crate::records::decision_log::{self, Entry};
 use crate::records::events::own;
-use crate::resource::context::Context;
 
 /// How many rounds in a row may fail before the action does. A membership change meets a leader election now and then.
 const FAILURES_ALLOWED: u32 = 3;

@@ -10,11 +10,11 @@ use crate::adapters::etcd::config;
 use crate::adapters::ocf::env::Env;
 use crate::adapters::podman::turn::Turn;
 use crate::adapters::podman::{self, process};
+use crate::agent::resource::params;
 use crate::decide::Fact;
 use crate::os::clock;
 use crate::os::proc;
 use crate::records::state_file;
-use crate::resource::params;
 
 /// What etcd has to end by itself, and how long the end of it is looked for.
 const GRACE: Duration = Duration::from_secs(8);

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::adapters::etcd::client::PEM_LIMIT;
 use crate::adapters::ocf::exit::Code;
+use crate::agent::resource::context::Context;
+use crate::agent::resource::params::Invalid;
 use crate::os::regular_file;
-use crate::resource::context::Context;
-use crate::resource::params::Invalid;
 
 /// Everything that can be checked without touching the cluster.
 pub(super) fn validate(context: &Context) -> Result<(), Invalid> {

@@ -11,10 +11,10 @@ use crate::adapters::etcd::shown::{self, Shown};
 use crate::adapters::etcd::status::{Patience, Status};
 use crate::adapters::https::shown::end;
 use crate::adapters::pacemaker::resource::Configured;
+use crate::agent::resource::context;
+use crate::agent::resource::deployment::{Deployment, Manifests};
+use crate::agent::resource::params::{self, Params};
 use crate::decide::Fact;
-use crate::resource::context;
-use crate::resource::deployment::{Deployment, Manifests};
-use crate::resource::params::{self, Params};
 
 /// What a word of etcd's begins with where it is about an alarm: `memberID:10501334649042878790 alarm:NOSPACE`.
 const ALARM: &str = "alarm:";

@@ -116,7 +116,7 @@ fn serves_again(here: &Here) -> Result<(), String> {
 mod tests {
     use super::*;
     use crate::adapters::command::stand_in;
-    use crate::resource::context::Context;
+    use crate::agent::resource::context::Context;
 
     const PARAMETERS: [(&str, &str); 4] = [
         ("image", "etcd:test"),

@@ -8,8 +8,8 @@ use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::ocf::env::Env;
 use crate::admin::exit::Failure;
 use crate::admin::node::{self, ResourceArgument};
-use crate::resource::context::{self, Context};
-use crate::resource::params::NodeIp;
+use crate::agent::resource::context::{self, Context};
+use crate::agent::resource::params::NodeIp;
 
 /// The arguments that say which etcd is meant.
 #[derive(Args)]

@@ -18,7 +18,7 @@ use super::exit::{Exit, Failure};
 use super::prompt::Answers;
 use super::report::{Form, show};
 use crate::adapters::ssh::host;
-use crate::resource::params;
+use crate::agent::resource::params;
 
 const HELP: &str = "\
 FILE describes the cluster; --example prints one with every setting explained. Both nodes need nothing but the packages. The

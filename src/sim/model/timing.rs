@@ -1,7 +1,7 @@
 //! The moments of an action at which the model takes decisions.
 
+use crate::agent::resource::actions;
 use crate::decide::Request;
-use crate::resource::actions;
 
 /// A moment of an action at which a decision is taken.
 #[derive(Clone, Copy, Debug)]

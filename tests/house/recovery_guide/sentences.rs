@@ -11,7 +11,6 @@ use crate::tree::{root, rust_files};
 
 /// Where sentences are made that reach `crm_mon`, stderr or the journal because something was refused or failed.
 const SOURCES: &[&str] = &[
-    "src/act",
     "src/adapters/command.rs",
     "src/adapters/data_dir/error.rs",
     "src/adapters/etcd/client.rs",
@@ -23,7 +22,15 @@ const SOURCES: &[&str] = &[
     "src/adapters/redfish",
     "src/adapters/ssh.rs",
     "src/admin",
-    "src/agent",
+    "src/agent/act",
+    "src/agent/contract.rs",
+    "src/agent/metadata.rs",
+    "src/agent/mod.rs",
+    "src/agent/process.rs",
+    "src/agent/resource",
+    "src/agent/rounds.rs",
+    "src/agent/unconfigured.rs",
+    "src/agent/validate.rs",
     "src/cluster/error.rs",
     "src/decide/may_stop.rs",
     "src/decide/members/forbidden.rs",
@@ -35,7 +42,6 @@ const SOURCES: &[&str] = &[
     "src/operate/events",
     "src/pki",
     "src/records/events",
-    "src/resource",
     "src/setup",
 ];
 /// Macros whose text goes to the log or to stdout, not into a refusal.

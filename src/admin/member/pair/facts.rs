@@ -11,10 +11,10 @@ use crate::admin::member::look::{self, Seen as Members};
 use crate::admin::member::source::Source;
 use crate::admin::member::words::Shared;
 use crate::admin::status;
+use crate::agent::resource::context::Context;
 use crate::cluster::{Cluster, FenceDevice};
 use crate::decide::members::Member;
 use crate::health;
-use crate::resource::context::Context;
 use crate::setup::cluster::{Corosync, parse_corosync};
 use crate::setup::corosync_conf;
 

@@ -29,10 +29,10 @@ use crate::adapters::openshift::replaced::Replaced;
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::prompt::Prompt;
 use crate::admin::report::show;
+use crate::agent::resource::{context, params};
 use crate::decide::members::Newcomer;
 use crate::health;
 use crate::os::clock;
-use crate::resource::{context, params};
 
 use self::change::{Change, Kind, Place};
 use self::facts::Look;

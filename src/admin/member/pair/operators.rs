@@ -5,7 +5,7 @@ use super::change::{Change, Kind, Place, SAVED};
 use super::plan::{Old, Seen, Step};
 use super::wrong::Typed;
 use crate::adapters::openshift::replaced::{Api, NodeIs, PATIENCE, Replaced, Trouble};
-use crate::resource::context::Context;
+use crate::agent::resource::context::Context;
 
 /// What cannot be meant where its operators do the rest.
 pub(super) fn wrong(typed: &Typed) -> Result<(), String> {

@@ -8,9 +8,9 @@ use crate::adapters::etcd::blocking;
 use crate::adapters::etcd::maintenance::Hash;
 use crate::admin::exit::Failure;
 use crate::admin::member::words::Shared;
+use crate::agent::resource::context::Context;
 use crate::decide::may_stop::{Answer, may_stop};
 use crate::health;
-use crate::resource::context::Context;
 
 /// A large database takes its time.
 const HASH: Duration = Duration::from_secs(60);

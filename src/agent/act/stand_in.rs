@@ -4,9 +4,9 @@ use super::Error;
 use crate::adapters::etcd::blocking;
 use crate::adapters::etcd::peer::{self, Wish};
 use crate::adapters::pace::Question;
+use crate::agent::resource::context::Context;
 use crate::decide::plan::DeadVote;
 use crate::os::clock::Deadline;
-use crate::resource::context::Context;
 
 /// A vote that is not cast, or in vain, is no failure: the next look finds no leader, and the restart follows.
 pub(super) fn stand_in(context: &Context, vote: &DeadVote) -> Result<(), Error> {

@@ -8,9 +8,9 @@ use crate::adapters::command::Programs;
 use crate::adapters::etcd::version::{self, Version};
 use crate::adapters::pace::Question;
 use crate::adapters::podman;
+use crate::agent::resource::context::Context;
 use crate::decide::Fact;
 use crate::records::{decision_log, state_file};
-use crate::resource::context::Context;
 
 /// What is assumed where an image does not tell: the release line that knows the fewest new names and is in support.
 const ASSUMED: Version = Version { minor: 5, patch: u32::MAX };

@@ -1,7 +1,7 @@
 //! `reload-agent`: what a running etcd itself can take of the parameters that changed. The next action reads the rest.
 
 use crate::adapters::podman::process;
-use crate::resource::context::Context;
+use crate::agent::resource::context::Context;
 
 /// Applies it. A score that the kernel does not let this process set is no reason to restart etcd, which would run with the
 /// same score then.

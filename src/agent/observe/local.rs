@@ -6,11 +6,11 @@ use crate::adapters::openshift::{machine, revision};
 use crate::adapters::pace::Question;
 use crate::adapters::podman;
 use crate::adapters::podman::process;
+use crate::agent::resource::context::Context;
 use crate::decide::evidence::{Etcd, Local, Obstacle};
 use crate::decide::fact::Fact;
 use crate::os::proc;
 use crate::records::failed_starts;
-use crate::resource::context::Context;
 
 /// What etcd listens on besides, on OpenShift: HTTP for clients, and metrics.
 const OPENSHIFT_PORTS: [u16; 2] = [2381, 9978];

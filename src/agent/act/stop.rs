@@ -7,7 +7,7 @@ use super::Error;
 use crate::adapters::data_dir;
 use crate::adapters::podman;
 use crate::adapters::podman::process;
-use crate::resource::context::Context;
+use crate::agent::resource::context::Context;
 
 /// Stops the container: SIGTERM, and SIGKILL after `grace`; with `force_kill`, at once.
 pub(super) fn stop(context: &Context, grace: Duration) -> Result<(), Error> {

@@ -2,8 +2,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
+use crate::agent::resource::deployment::Manifests;
 use crate::os::clock::Deadline;
-use crate::resource::deployment::Manifests;
 
 /// A node of a cluster as cluster-etcd-operator creates it, with its manifest at `path`.
 fn context(path: &Path, more: &[(&str, &str)]) -> Context {
@@ -22,7 +22,7 @@ fn with_a_copy(dir: &Path) -> (PathBuf, Context) {
 
 fn manifest(dir: &Path) -> PathBuf {
     let path = dir.join("pod.yaml");
-    std::fs::write(&path, include_str!("../../../tests/fixtures/openshift/pod.json")).unwrap();
+    std::fs::write(&path, include_str!("../../../../tests/fixtures/openshift/pod.json")).unwrap();
     path
 }
 
@@ -109,7 +109,8 @@ fn the_copy_stands_in_for_a_manifest_that_is_gone() {
     let (path, context) = with_a_copy(dir.path());
     save_manifest(&context).unwrap();
     std::fs::remove_file(&path).unwrap();
-    let resolve = |manifests| crate::resource::deployment::Deployment::resolve(&context.params, "node1", manifests);
+    let resolve =
+        |manifests| crate::agent::resource::deployment::Deployment::resolve(&context.params, "node1", manifests);
     assert!(resolve(Manifests::CurrentOrSaved).is_ok());
     let refused = resolve(Manifests::Current).unwrap_err();
     assert_eq!(refused.code, crate::adapters::ocf::exit::Code::Generic);
@@ -135,7 +136,7 @@ fn a_wrong_manifest_is_named_and_can_be_tried_again() {
     ] {
         assert_ne!(text, good, "{words}");
         std::fs::write(&path, text).unwrap();
-        let resolve = crate::resource::deployment::Deployment::resolve;
+        let resolve = crate::agent::resource::deployment::Deployment::resolve;
         let refused = resolve(&context.params, "node1", Manifests::Current).unwrap_err();
         assert_eq!(refused.code, crate::adapters::ocf::exit::Code::Generic, "{words}");
         assert!(refused.sentence.contains(words), "{words}: {}", refused.sentence);

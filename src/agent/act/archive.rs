@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::adapters::podman;
-use crate::resource::context::Context;
-use crate::resource::deployment::saved_manifest;
+use crate::agent::resource::context::Context;
+use crate::agent::resource::deployment::saved_manifest;
 
 /// The configuration of the container that was replaced last, beside the present one.
 const CONFIGURATION: &str = "config-previous.tar.gz";

@@ -20,12 +20,12 @@ use crate::adapters::etcd::client::{self, Credentials, Endpoint};
 use crate::adapters::pace::Question;
 use crate::adapters::pacemaker::{self, attributes};
 use crate::adapters::podman;
+use crate::agent::resource::context::Context;
 use crate::decide::Fact;
 use crate::decide::evidence::FailedStarts;
 use crate::decide::plan::{Effect, Via};
 use crate::records::failed_starts;
 use crate::records::state_file;
-use crate::resource::context::Context;
 
 /// An effect that failed: the round ends with it.
 #[derive(Debug, thiserror::Error)]

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::adapters::command::Programs;
-use crate::resource::context::Context;
-use crate::resource::params::SYSTEMD_RUNS;
+use crate::agent::resource::context::Context;
+use crate::agent::resource::params::SYSTEMD_RUNS;
 
 const TRANSIENT: &str = "/run/systemd/transient";
 const TEXT: &str = "[Unit]\nBefore=pacemaker.service\n";

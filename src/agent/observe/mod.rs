@@ -12,12 +12,12 @@ use crate::adapters::etcd::client::{Answer, Endpoint};
 use crate::adapters::pace::Question;
 use crate::adapters::pacemaker::{cib, erased};
 use crate::adapters::podman::process;
+use crate::agent::resource::context::Context;
 use crate::decide::evidence::{BootMemory, Cib, DataDir, Etcd, Evidence, Pace, Room, RunningVoter};
 use crate::decide::fact::Fact;
 use crate::decide::timing::LAUNCH_NEEDS_MS;
 use crate::os::clock::{self, Deadline};
 use crate::records::state_file;
-use crate::resource::context::Context;
 
 /// A look that takes less leaves no wait without several of them.
 const SLOW_LOOK: Duration = Duration::from_secs(1);

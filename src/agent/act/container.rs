@@ -11,11 +11,11 @@ use crate::adapters::etcd::config;
 use crate::adapters::openshift::manifest::are_alike;
 use crate::adapters::pace::Question;
 use crate::adapters::podman::{self, Inspected, process};
+use crate::agent::resource::context::Context;
+use crate::agent::resource::deployment::saved_manifest;
 use crate::decide::plan::RunMode;
 use crate::os::clock::Deadline;
 use crate::records::state_file;
-use crate::resource::context::Context;
-use crate::resource::deployment::saved_manifest;
 
 /// The label that says what a container was made from.
 const LABEL: &str = "tandem.made-from";
@@ -126,7 +126,7 @@ fn save_manifest(context: &Context) -> Result<(), Error> {
         return Ok(());
     }
     state_file::replace(&path, manifest.text.as_bytes(), 0o600).map_err(|source| Error::file(&path, source))?;
-    if let crate::resource::params::Source::Manifest { path, .. } = &context.params.source {
+    if let crate::agent::resource::params::Source::Manifest { path, .. } = &context.params.source {
         // External tests search the log for this sentence.
         log::info!("a new working copy of {} was created", path.display());
     }
