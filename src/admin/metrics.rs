@@ -7,9 +7,9 @@ use clap::Args;
 use super::exit::Failure;
 use super::fencing::tests_of_this_node;
 use super::{node, say, status};
-use crate::health::{self, conditions};
-use crate::metrics::{self, Disruptions, Extras, disruptions};
 use crate::operate::events::deliver::{self, Places};
+use crate::operate::health::{self, conditions};
+use crate::operate::metrics::{self, Disruptions, Extras, disruptions};
 
 const HELP: &str = "\
 The text format of Prometheus, version 0.0.4, as node_exporter's textfile directory takes it; 'tandem collect' puts the same \

@@ -1,3 +1,8 @@
 //! The operator's domain: what the commands know, judge and change. It asks nothing of a terminal.
 
+pub mod certs;
+pub mod cluster;
 pub mod events;
+pub mod health;
+pub mod metrics;
+pub mod setup;

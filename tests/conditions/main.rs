@@ -12,9 +12,9 @@ mod table;
 mod tree;
 
 use serde_json::{Value, json};
-use tandem::cluster::Cluster;
-use tandem::health::conditions::{self, Condition, Conditions, Status};
-use tandem::health::pacemaker_cluster::{self, PacemakerCluster};
+use tandem::operate::cluster::Cluster;
+use tandem::operate::health::conditions::{self, Condition, Conditions, Status};
+use tandem::operate::health::pacemaker_cluster::{self, PacemakerCluster};
 
 use crate::captured::CAPTURED;
 use crate::states::{AT, healthy, node, on};

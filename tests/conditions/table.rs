@@ -1,7 +1,7 @@
 //! What each state of a cluster means, written from OpenShift's rules and not from the program: what is not true in it.
 
-use tandem::cluster::{Cluster, Failure, FenceDevice, Node, Resource};
 use tandem::decide::Fact;
+use tandem::operate::cluster::{Cluster, Failure, FenceDevice, Node, Resource};
 
 use crate::states::{INFINITY, NODES, configured, each, instance, node, on, power_off, seen, stop};
 
@@ -290,7 +290,8 @@ const ETCD_STOPPED: &[&str] = &[
 fn failed_start(cluster: &mut Cluster) {
     stop(on(cluster, "etcd", "node2"));
     let seen = seen(cluster);
-    let is_it = |history: &&mut tandem::cluster::History| history.node == "node2" && history.resource == "etcd";
+    let is_it =
+        |history: &&mut tandem::operate::cluster::History| history.node == "node2" && history.resource == "etcd";
     seen.histories.iter_mut().find(is_it).unwrap().fail_count = INFINITY;
     seen.failures.push(Failure {
         node: "node2".to_owned(),

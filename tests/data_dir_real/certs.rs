@@ -15,9 +15,9 @@ use tandem::adapters::etcd::blocking;
 use tandem::adapters::etcd::client::{Credentials, Endpoint};
 use tandem::decide::Fact;
 use tandem::decide::evidence::Etcd as Seen;
+use tandem::operate::certs::pki::rotation::{self, Look, Next, Other, Role, Site};
+use tandem::operate::certs::pki::{self, Authority, Certificate, Files, Holder, Leaf, seen};
 use tandem::os::clock;
-use tandem::pki::rotation::{self, Look, Next, Other, Role, Site};
-use tandem::pki::{self, Authority, Certificate, Files, Holder, Leaf, seen};
 
 use crate::etcd::{Etcd, Place, until, versions};
 use crate::scratch;

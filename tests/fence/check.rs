@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use tandem::cluster::Cluster;
 use tandem::decide::Fact;
 use tandem::fence::examine;
-use tandem::health::fencing::{self, Answer, Asked, Checked, Level};
+use tandem::operate::cluster::Cluster;
+use tandem::operate::health::fencing::{self, Answer, Asked, Checked, Level};
 use tandem::records::bmc_note::BmcNote;
 
 use crate::bmc::agent::Call;

@@ -9,7 +9,7 @@ use std::time::Instant;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use tandem::adapters::command::Programs;
-use tandem::cluster::{self, Limits};
+use tandem::operate::cluster::{self, Limits};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (programs, limits) = (Programs::default(), Limits::default());

@@ -65,7 +65,7 @@ impl Drop for Exporter {
 fn node_exporter_serves_the_file_and_every_metric_that_is_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     let page = pages::full().page();
-    tandem::metrics::textfile::write(Some(dir.path()), &page).unwrap();
+    tandem::operate::metrics::textfile::write(Some(dir.path()), &page).unwrap();
     let exporter = Exporter::start(dir.path());
     let served = exporter.page();
     assert!(served.contains("node_textfile_scrape_error 0"), "{served}");
@@ -89,6 +89,6 @@ fn node_exporter_serves_the_file_and_every_metric_that_is_asked_for() {
     assert!(missing.is_empty(), "nobody tells {missing:?}");
 
     // A file that is replaced is served anew.
-    tandem::metrics::textfile::write(Some(dir.path()), &pages::named("off").page()).unwrap();
+    tandem::operate::metrics::textfile::write(Some(dir.path()), &pages::named("off").page()).unwrap();
     assert!(exporter.page().contains("tandem_node_online{node=\"node2\"} 0"));
 }

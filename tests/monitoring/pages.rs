@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use tandem::cluster::{Cluster, Etcd};
 use tandem::decide::Fact;
-use tandem::health::{Health, Verdict, conditions};
-use tandem::metrics::{self, Extras, FencingTests};
+use tandem::operate::cluster::{Cluster, Etcd};
+use tandem::operate::health::{Health, Verdict, conditions};
+use tandem::operate::metrics::{self, Extras, FencingTests};
 
 use crate::states::{AT, NODES, configured, each, healthy, node, on, power_off, seen, stop};
 

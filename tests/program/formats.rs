@@ -13,11 +13,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tandem::adapters::etcd::version::Version;
 use tandem::adapters::pacemaker::attributes::parse_lineage;
-use tandem::cluster::{Certificate, Collected, MovedAside};
 use tandem::decide::evidence::{
     BootMemory, Confirmation, DataDir, Guest, History, Lineage, LogPosition, Note, PublishedState, Redundancy,
     RunningVoter,
 };
+use tandem::operate::cluster::{Certificate, Collected, MovedAside};
 use tandem::operate::events::deliver::Cursor;
 use tandem::records::events::{Event, Type};
 

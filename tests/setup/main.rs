@@ -8,7 +8,7 @@ mod variants;
 
 use std::path::Path;
 
-use tandem::setup::step::State;
+use tandem::operate::setup::step::State;
 use variants::{all, blank, commands, typed};
 
 /// One file for each; `TANDEM_BLESS=1` writes them anew, to be read.

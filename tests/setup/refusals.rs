@@ -1,10 +1,10 @@
 //! What is there and was not made by setup is refused, with what to type; and what could not be asked is never taken for nothing.
 
-use tandem::cluster::{Failure, Instance};
 use tandem::decide::Fact;
-use tandem::setup::action::Action;
-use tandem::setup::cluster::{ClusterFacts, parse_cib, parse_corosync};
-use tandem::setup::step::{Difference, State, Step};
+use tandem::operate::cluster::{Failure, Instance};
+use tandem::operate::setup::action::Action;
+use tandem::operate::setup::cluster::{ClusterFacts, parse_cib, parse_corosync};
+use tandem::operate::setup::step::{Difference, State, Step};
 
 use crate::variants::{Variant, all, blank, facts, promotable};
 

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tandem::cluster::{Instance, Node as ClusterNode, Pacemaker};
 use tandem::decide::Fact;
-use tandem::setup::action::Action;
-use tandem::setup::cluster::{ClusterFacts, parse_cib, parse_corosync};
-use tandem::setup::description::{Bmc, Certificates, Clone, Description, Etcd, Node};
-use tandem::setup::step::{State, Step};
-use tandem::setup::{cluster, openshift};
+use tandem::operate::cluster::{Instance, Node as ClusterNode, Pacemaker};
+use tandem::operate::setup::action::Action;
+use tandem::operate::setup::cluster::{ClusterFacts, parse_cib, parse_corosync};
+use tandem::operate::setup::description::{Bmc, Certificates, Clone, Description, Etcd, Node};
+use tandem::operate::setup::step::{State, Step};
+use tandem::operate::setup::{cluster, openshift};
 
 /// Where the commands are typed.
 pub(crate) const ON: &str = "node1";

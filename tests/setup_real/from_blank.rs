@@ -1,6 +1,6 @@
 //! From nothing to what was described, and from each place on the way.
 
-use tandem::setup::step::{State, Step};
+use tandem::operate::setup::step::{State, Step};
 
 use crate::variants::{Variant, all, blank, commands, typed};
 use crate::workshop::{Workshop, in_namespaces};

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tandem::setup::description::Clone;
-use tandem::setup::openshift;
+use tandem::operate::setup::description::Clone;
+use tandem::operate::setup::openshift;
 
 use crate::from_blank::must_be_what_the_operator_makes;
 use crate::namespaces::program;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tandem::setup::step::{Difference, State, Step};
+use tandem::operate::setup::step::{Difference, State, Step};
 
 use crate::variants::{Variant, all, blank, commands, words};
 use crate::workshop::{Workshop, in_namespaces};

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::namespaces::{self, program};
 use crate::variants::{Variant, facts, typed};
-use tandem::setup::cluster::ClusterFacts;
+use tandem::operate::setup::cluster::ClusterFacts;
 
 /// Runs `inner` where both agents are installed.
 pub(crate) fn in_namespaces(module: &str, name: &str, inner: fn()) {

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use tandem::cluster::{
+use tandem::decide::Fact;
+use tandem::operate::cluster::{
     Certificate, Cluster, Collected, Configuration, Etcd, FenceDevice, History, Instance, Member, Node, Operation,
     Pacemaker, Quorum, Resource,
 };
-use tandem::decide::Fact;
 use tandem::records::bmc_note::BmcNote;
 
 /// When it was asked: 2026-11-23T14:00:00Z.

@@ -9,8 +9,8 @@ use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::admin::exit::Failure;
 use crate::admin::node::{self, ResourceArgument};
 use crate::agent::resource::context::{Context, endpoint};
-use crate::pki::given::{Peer, PeerSeen};
-use crate::pki::{self, Files, Holder, Leaf, seen};
+use crate::operate::certs::pki::given::{Peer, PeerSeen};
+use crate::operate::certs::pki::{self, Files, Holder, Leaf, seen};
 
 /// Corosync's own tool reads a map in memory.
 const COROSYNC: Duration = Duration::from_secs(5);

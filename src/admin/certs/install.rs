@@ -16,11 +16,11 @@ use crate::adapters::etcd::config::Pair;
 use crate::admin::exit::Failure;
 use crate::admin::node::{ResourceArgument, must_be_root};
 use crate::admin::report::{Form, Report};
-use crate::health::words::rfc3339;
+use crate::operate::certs::pki::given::{self, Bundle, Given, Peer, PeerSeen};
+use crate::operate::certs::pki::{Certificate, read_all};
+use crate::operate::health::words::rfc3339;
 use crate::os::clock::{self, Deadline};
 use crate::os::wiped;
-use crate::pki::given::{self, Bundle, Given, Peer, PeerSeen};
-use crate::pki::{Certificate, read_all};
 use crate::records::state_file;
 
 const HELP: &str = "\

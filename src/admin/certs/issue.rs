@@ -11,9 +11,9 @@ use super::here;
 use crate::admin::exit::Failure;
 use crate::admin::node::must_be_root;
 use crate::admin::report::{Form, Report};
-use crate::health::words::rfc3339;
+use crate::operate::certs::pki::{self, Files};
+use crate::operate::health::words::rfc3339;
 use crate::os::clock;
-use crate::pki::{self, Files};
 use crate::records::state_file;
 
 const HELP: &str = "\
@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
     use crate::admin::report::golden;
-    use crate::pki::Authority;
+    use crate::operate::certs::pki::Authority;
 
     const NOW: u64 = 1_795_400_000;
 

@@ -11,8 +11,8 @@ use super::rotate::{Rotated, Way, told};
 use crate::admin::exit::Failure;
 use crate::admin::node::{ResourceArgument, must_be_root};
 use crate::admin::report::Form;
+use crate::operate::certs::pki::rotation::{self, Role};
 use crate::os::clock;
-use crate::pki::rotation::{self, Role};
 
 const HELP: &str = "\
 It goes on until both nodes trust the new CA alone, as 'tandem certs rotate-ca' on the other node does, and deletes FILE then. Cut off

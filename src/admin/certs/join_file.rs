@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::admin::exit::Failure;
+use crate::operate::certs::pki::Authority;
 use crate::os::wiped;
-use crate::pki::Authority;
 use crate::records::state_file;
 
 /// Where it is written; what is no name of a node's has no place in it.

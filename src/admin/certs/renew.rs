@@ -9,9 +9,9 @@ use super::here::{self, Here};
 use crate::admin::exit::Failure;
 use crate::admin::node::{ResourceArgument, must_be_root};
 use crate::admin::report::{Form, Report};
-use crate::health::words::rfc3339;
+use crate::operate::certs::pki::{Certificate, Files, Holder, Leaf};
+use crate::operate::health::words::rfc3339;
 use crate::os::clock;
-use crate::pki::{Certificate, Files, Holder, Leaf};
 
 const HELP: &str = "\
 The certificate of this node's etcd and the one that etcdctl asks with are replaced by ones of a year. The key stays, so that one rename

@@ -17,11 +17,11 @@ use crate::admin::exit::{Exit, Failure};
 use crate::admin::node::{ResourceArgument, must_be_root};
 use crate::admin::prompt::{Answers, Prompt};
 use crate::admin::report::{Form, Report};
-use crate::health::words::rfc3339;
+use crate::operate::certs::pki::rotation::{self, Next, Role, Site as _, State};
+use crate::operate::certs::pki::{Authority, Failed, Files, Holder};
+use crate::operate::health::words::rfc3339;
 use crate::os::clock::{self, Deadline};
 use crate::os::output;
-use crate::pki::rotation::{self, Next, Role, Site as _, State};
-use crate::pki::{Authority, Failed, Files, Holder};
 
 const HELP: &str = "\
 Each node does its part: this one begins, and writes what the other one needs into /etc/tandem/certs-NODE.join (0600, void after a day;

@@ -13,14 +13,14 @@ use crate::adapters::pacemaker;
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::node::{ResourceArgument, must_be_root};
 use crate::admin::report::{Form, Report};
-use crate::cluster::{self, Cluster, Limits};
 use crate::decide::Fact;
-use crate::health;
-use crate::health::words::{rfc3339, span};
+use crate::operate::certs::pki::given::PeerSeen;
+use crate::operate::certs::pki::{self, Certificate};
+use crate::operate::cluster::{self, Cluster, Limits};
+use crate::operate::health;
+use crate::operate::health::words::{rfc3339, span};
 use crate::os::clock;
 use crate::os::regular_file;
-use crate::pki::given::PeerSeen;
-use crate::pki::{self, Certificate};
 
 const HELP: &str = "\
 Certificates are those in the files that etcd's resource is configured with on this node, in Tandem's own /etc/tandem/pki, in ssl_ca_file of

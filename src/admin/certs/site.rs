@@ -9,9 +9,9 @@ use crate::adapters::pacemaker::attributes;
 use crate::adapters::podman;
 use crate::decide::Fact;
 use crate::decide::evidence::Etcd;
+use crate::operate::certs::pki::rotation::{Look, Other, Site};
 use crate::os::clock::Deadline;
 use crate::os::output;
-use crate::pki::rotation::{Look, Other, Site};
 
 /// Each question to an etcd.
 const QUESTION: Duration = Duration::from_secs(3);

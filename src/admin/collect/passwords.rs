@@ -7,11 +7,11 @@ use log::{info, warn};
 
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::fence_options;
-use crate::cluster::{Cluster, FenceDevice};
 use crate::decide::Fact;
 use crate::fence::password_file::PasswordFile;
 use crate::fence::renewal::{self, Asks, Settled};
-use crate::health::fencing::is_ours;
+use crate::operate::cluster::{Cluster, FenceDevice};
+use crate::operate::health::fencing::is_ours;
 
 /// Looks at each device's file, and asks its BMC only where that has two lines, and not more often than its accounts take.
 pub(super) fn settle(programs: &Programs, cluster: &Cluster) {

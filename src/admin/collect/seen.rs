@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::adapters::command::Programs;
 use crate::admin::fencing::{copies, tests_of_this_node};
-use crate::cluster::{self, Cluster, Limits, NotPublished};
 use crate::decide::Fact;
-use crate::health::conditions::{self, Conditions};
-use crate::health::pacemaker_cluster::{self, PacemakerCluster};
-use crate::health::{self, Health};
-use crate::metrics::{self, Disruptions, Extras, disruptions};
+use crate::operate::cluster::{self, Cluster, Limits, NotPublished};
+use crate::operate::health::conditions::{self, Conditions};
+use crate::operate::health::pacemaker_cluster::{self, PacemakerCluster};
+use crate::operate::health::{self, Health};
+use crate::operate::metrics::{self, Disruptions, Extras, disruptions};
 
 /// One look, and what it means.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::seen::Seen;
-use crate::cluster::Cluster;
-use crate::health::Health;
-use crate::health::pacemaker_cluster::PacemakerCluster;
+use crate::operate::cluster::Cluster;
+use crate::operate::health::Health;
+use crate::operate::health::pacemaker_cluster::PacemakerCluster;
 use crate::records::state_file;
 
 /// Where it is.

@@ -5,10 +5,10 @@ use crate::adapters::command::Programs;
 use crate::adapters::openshift::bare_metal;
 use crate::adapters::openshift::machine::PATIENCE;
 use crate::adapters::pacemaker::fence_options::{self, Devices};
-use crate::cluster::{Cluster, Configuration, FenceDevice};
 use crate::decide::Fact;
 use crate::fence::examine::{self, Examined};
-use crate::health::fencing::{Answer, Asked, is_ours};
+use crate::operate::cluster::{Cluster, Configuration, FenceDevice};
+use crate::operate::health::fencing::{Answer, Asked, is_ours};
 use crate::records::bmc_note::BmcNote;
 
 use crate::admin::node::{self, ResourceArgument};

@@ -9,10 +9,10 @@ use super::{ask, seen};
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
-use crate::cluster::Cluster;
 use crate::decide::Fact;
-use crate::health::fencing::{self, Asked, Checked, Level};
-use crate::health::words::rfc3339;
+use crate::operate::cluster::Cluster;
+use crate::operate::health::fencing::{self, Asked, Checked, Level};
+use crate::operate::health::words::rfc3339;
 
 const HELP: &str = "\
 It asks each BMC from this node, as the fence agent would, with the options that the CIB has (the password is sent to the
@@ -118,7 +118,7 @@ pub(super) fn look(cluster: &Cluster, device: Option<&str>, resource: &ResourceA
 mod tests {
     use super::*;
     use crate::admin::report::golden;
-    use crate::health::fencing::tests::{asked, healthy};
+    use crate::operate::health::fencing::tests::{asked, healthy};
 
     #[test]
     fn a_check_is_shown_in_both_forms_and_its_worst_finding_is_its_exit_code() {

@@ -14,8 +14,8 @@ use clap::Subcommand;
 pub(super) use self::record::tests_of_this_node;
 use super::exit::{Exit, Failure};
 use super::report::show;
-use crate::cluster::{Cluster, Configuration};
 use crate::decide::Fact;
+use crate::operate::cluster::{Cluster, Configuration};
 
 /// The configuration of a cluster that has this node.
 fn with_node<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configuration, Failure> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::FencingTests;
+use crate::operate::metrics::FencingTests;
 use crate::os::regular_file;
 use crate::records::state_file;
 

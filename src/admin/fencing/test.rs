@@ -17,8 +17,8 @@ use crate::admin::exit::{Exit, Failure};
 use crate::admin::node::{self, ResourceArgument};
 use crate::admin::prompt::{Answers, Prompt};
 use crate::admin::report::{Form, Report};
-use crate::cluster::{Cluster, Configuration};
-use crate::health::fencing::{Checked, Level};
+use crate::operate::cluster::{Cluster, Configuration};
+use crate::operate::health::fencing::{Checked, Level};
 use crate::os::clock::{self, Deadline};
 
 const HELP: &str = "\
@@ -140,7 +140,7 @@ fn target<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configuration, Fai
 /// Nobody is fenced for a test where that would not work, or where it would cost more than a short pause.
 fn may_be_tested(checked: &Checked, node: &str) -> Result<(), Failure> {
     const NEEDED: [&str; 2] = ["not-two-voters", "node-not-online"];
-    let stops = |finding: &&crate::health::fencing::Finding| {
+    let stops = |finding: &&crate::operate::health::fencing::Finding| {
         let is_needed = NEEDED.contains(&finding.id) || finding.level == Level::Failure;
         is_needed || (finding.level == Level::Unknown && finding.id != "not-asked")
     };

@@ -13,9 +13,9 @@ use crate::adapters::command::Programs;
 use crate::adapters::etcd::blocking;
 use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::pacemaker::by_hand;
-use crate::cluster::{self, Cluster, Limits};
 use crate::decide::Fact;
 use crate::fence::note;
+use crate::operate::cluster::{self, Cluster, Limits};
 use crate::os::clock::{self, Deadline};
 use crate::records::bmc_note;
 
@@ -203,14 +203,14 @@ fn lacks(marks: &Marks) -> Option<&'static str> {
 /// Whether nobody would have to clean up after it: both nodes online, no failure that lasts, nothing under way.
 fn nothing_is_left(cluster: &Cluster, node: &str) -> bool {
     let Fact::Known(pacemaker) = &cluster.pacemaker else { return false };
-    let is_back = |one: &crate::cluster::Node| one.online && !one.unclean && !one.pending;
+    let is_back = |one: &crate::operate::cluster::Node| one.online && !one.unclean && !one.pending;
     let etcd = cluster.configuration.known().and_then(|configuration| configuration.etcd.as_ref());
     let runs = etcd.is_none_or(|etcd| {
         let mut instances = pacemaker.resources.iter().filter(|one| one.id == etcd.id);
         instances.any(|one| one.active && one.pending.is_none() && one.nodes.iter().any(|at| at == node))
     });
     // What runs again has healed, and needs nobody, whatever Pacemaker remembers of it.
-    let has_healed = |failure: &crate::cluster::Failure| {
+    let has_healed = |failure: &crate::operate::cluster::Failure| {
         let mut instances = pacemaker.resources.iter().filter(|one| one.id == failure.resource);
         instances.any(|one| {
             let is_there = one.agent.starts_with("stonith:") || one.nodes.contains(&failure.node);
@@ -264,7 +264,7 @@ fn powered(began_at: u64) -> (Option<Duration>, Option<Duration>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::health::fencing::tests::healthy;
+    use crate::operate::health::fencing::tests::healthy;
 
     #[test]
     fn the_longest_pause_is_found_with_its_end() {
@@ -282,23 +282,29 @@ mod tests {
     fn something_is_left_while_anybody_could_see_it() {
         let cluster = healthy();
         assert!(nothing_is_left(&cluster, "node2"));
-        let with = |change: fn(&mut crate::cluster::Pacemaker)| {
+        let with = |change: fn(&mut crate::operate::cluster::Pacemaker)| {
             let mut cluster = healthy();
             let Fact::Known(pacemaker) = &mut cluster.pacemaker else { panic!() };
             change(pacemaker);
             nothing_is_left(&cluster, "node2")
         };
-        assert!(!with(|pacemaker| pacemaker.failures.push(crate::cluster::Failure::default())));
-        let healed = |pacemaker: &mut crate::cluster::Pacemaker| {
-            let failure =
-                crate::cluster::Failure { resource: "etcd".to_owned(), node: "node1".to_owned(), ..Default::default() };
+        assert!(!with(|pacemaker| pacemaker.failures.push(crate::operate::cluster::Failure::default())));
+        let healed = |pacemaker: &mut crate::operate::cluster::Pacemaker| {
+            let failure = crate::operate::cluster::Failure {
+                resource: "etcd".to_owned(),
+                node: "node1".to_owned(),
+                ..Default::default()
+            };
             pacemaker.failures.push(failure);
         };
         assert!(with(healed));
         assert!(!with(|pacemaker| pacemaker.nodes[1].online = false));
         assert!(!with(|pacemaker| pacemaker.nodes.truncate(1)));
         assert!(!with(|pacemaker| pacemaker.resources.retain(|one| one.nodes != ["node2"] || one.id != "etcd")));
-        let pending = crate::cluster::Fencing { status: "pending".to_owned(), ..crate::cluster::Fencing::default() };
+        let pending = crate::operate::cluster::Fencing {
+            status: "pending".to_owned(),
+            ..crate::operate::cluster::Fencing::default()
+        };
         let mut cluster = healthy();
         if let Fact::Known(pacemaker) = &mut cluster.pacemaker {
             pacemaker.fencing.push(pending);

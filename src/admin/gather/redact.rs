@@ -6,7 +6,7 @@ use std::path::Path;
 
 use roxmltree::Document;
 
-use crate::cluster::is_secret;
+use crate::operate::cluster::is_secret;
 use crate::os::regular_file;
 
 /// What stands in the place of a secret.

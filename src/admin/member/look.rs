@@ -12,10 +12,10 @@ use crate::adapters::etcd::members::{Heard, Listed, Said};
 use crate::adapters::openshift::machine::PATIENCE as PATIENCE_FOR_MACHINES;
 use crate::adapters::openshift::machines::Machines;
 use crate::admin::exit::Failure;
-use crate::cluster::Cluster;
 use crate::decide::evidence::MemberId;
 use crate::decide::members::{Health, MachineState, Member, Membership};
-use crate::health;
+use crate::operate::cluster::Cluster;
+use crate::operate::health;
 use crate::os::clock::Deadline;
 
 /// How long a healthy member has for its answer.

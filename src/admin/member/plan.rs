@@ -10,7 +10,7 @@ use crate::admin::exit::{Exit, Failure};
 use crate::admin::report::{Form, Report, show};
 use crate::admin::status;
 use crate::decide::members::Newcomer;
-use crate::health;
+use crate::operate::health;
 
 const HELP: &str = "\
 It changes nothing, and is for other programs, too: those that drain, reboot or delete machines. Who stops several nodes asks and stops

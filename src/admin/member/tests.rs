@@ -9,7 +9,7 @@ use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::etcd::members::{Heard, Listed, Said};
 use crate::admin::report::golden;
 use crate::decide::members::{Forbidden, Health, MachineState, Newcomer};
-use crate::health::{outlook, samples};
+use crate::operate::health::{outlook, samples};
 
 fn url(id: u64, port: u16) -> String {
     format!("https://192.0.2.{id}:{port}")
@@ -147,7 +147,7 @@ fn a_pair_is_asked_by_its_own_rules() {
     let remove = planned(&Wanted::Remove { node: "node2".to_owned(), allow_fewer: false }, &pair());
     assert_eq!(remove.rule, Some("M4"));
     let held = samples::read("cluster-maintenance");
-    let outlook = crate::health::outlook(&held, "node2");
+    let outlook = crate::operate::health::outlook(&held, "node2");
     let refused = plan(&Wanted::Stop("node2".to_owned()), &pair(), Some(&outlook)).unwrap();
     assert_eq!((refused.allowed, refused.rule), (false, Some("M14")));
 }

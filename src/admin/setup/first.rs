@@ -11,17 +11,17 @@ use crate::adapters::command::Programs;
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::prompt::Prompt;
 use crate::admin::report::show;
-use crate::cluster;
+use crate::operate::cluster;
+use crate::operate::setup::channel::{self, Call, Credentials, Patience, connect, join_file};
+use crate::operate::setup::description::Description;
+use crate::operate::setup::drive::{self, Begun, Drive, Refusal, Shown, Standing, Wish};
+use crate::operate::setup::file;
+use crate::operate::setup::machine::{Here, Machine};
+use crate::operate::setup::node;
+use crate::operate::setup::openshift;
 use crate::os::clock::{self, Deadline};
 use crate::os::output::{complain, say};
 use crate::os::regular_file;
-use crate::setup::channel::{self, Call, Credentials, Patience, connect, join_file};
-use crate::setup::description::Description;
-use crate::setup::drive::{self, Begun, Drive, Refusal, Shown, Standing, Wish};
-use crate::setup::file;
-use crate::setup::machine::{Here, Machine};
-use crate::setup::node;
-use crate::setup::openshift;
 
 /// For the other node's last words.
 const GOOD_BYE: Duration = Duration::from_secs(10);

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use zeroize::{Zeroize as _, Zeroizing};
 
+use crate::operate::setup::channel::join_file::{self, Join, Unusable};
 use crate::os::clock::Deadline;
-use crate::setup::channel::join_file::{self, Join, Unusable};
 
 const PIECE: usize = 16 * 1024;
 /// The lines of a join file.
@@ -103,8 +103,8 @@ mod tests {
     use std::io::Write as _;
 
     use super::*;
+    use crate::operate::setup::file;
     use crate::os::clock;
-    use crate::setup::file;
 
     const SILENCE: Duration = Duration::from_millis(600);
 

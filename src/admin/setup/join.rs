@@ -11,12 +11,12 @@ use super::talk::Progress;
 use super::told::{Joined, Told};
 use crate::adapters::command::Programs;
 use crate::admin::exit::Failure;
-use crate::cluster;
+use crate::operate::cluster;
+use crate::operate::setup::channel::{self, Patience, Serving, join_file, serve};
+use crate::operate::setup::drive::{self, Alone, Refusal};
+use crate::operate::setup::machine::Here;
+use crate::operate::setup::node;
 use crate::os::clock::{self, Deadline};
-use crate::setup::channel::{self, Patience, Serving, join_file, serve};
-use crate::setup::drive::{self, Alone, Refusal};
-use crate::setup::machine::Here;
-use crate::setup::node;
 
 /// The content of FILE, and what stays open of standard input where it came from there.
 fn read(arguments: &Join) -> Result<(join_file::Join, Option<Input>), Failure> {

@@ -80,7 +80,7 @@ enum Below {
 #[derive(Args)]
 pub(super) struct First {
     /// The description of the cluster
-    #[arg(value_name = "FILE", default_value = crate::setup::file::PATH)]
+    #[arg(value_name = "FILE", default_value = crate::operate::setup::file::PATH)]
     file: PathBuf,
     /// Prints a FILE with every setting explained
     #[arg(long)]

@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::adapters::command::Programs;
 use crate::adapters::ssh::Running;
-use crate::setup::channel::Patience;
+use crate::operate::setup::channel::Patience;
 
 /// For the steps themselves, after the other node was found.
 const LONGER: Duration = Duration::from_secs(2_400);

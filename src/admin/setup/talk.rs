@@ -6,8 +6,8 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 
 use crate::admin::prompt::Prompt;
+use crate::operate::setup::drive;
 use crate::os::output::complain;
-use crate::setup::drive;
 
 const TICK: Duration = Duration::from_millis(200);
 
@@ -50,7 +50,7 @@ impl Progress {
 pub(in crate::admin) struct Talk<'a> {
     pub(in crate::admin) progress: &'a Progress,
     pub(in crate::admin) prompt: Prompt<'a>,
-    pub(in crate::admin) call: Option<&'a crate::setup::channel::Call>,
+    pub(in crate::admin) call: Option<&'a crate::operate::setup::channel::Call>,
     pub(in crate::admin) warnings: &'a RefCell<Vec<String>>,
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::admin::exit::Exit;
 use crate::admin::report::Report;
-use crate::setup::drive::{Shown, Standing};
+use crate::operate::setup::drive::{Shown, Standing};
 
 /// The first node's answer.
 #[derive(Debug, Serialize)]
@@ -92,7 +92,7 @@ impl Report for Joined {
 mod tests {
     use super::*;
     use crate::admin::report::golden;
-    use crate::setup::step::Difference;
+    use crate::operate::setup::step::Difference;
 
     fn step(id: &str, state: Standing) -> Shown {
         Shown {

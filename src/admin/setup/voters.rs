@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::admin::status;
-use crate::cluster::{self, Cluster};
-use crate::health::{self, Verdict};
+use crate::operate::cluster::{self, Cluster};
+use crate::operate::health::{self, Verdict};
 use crate::os::clock::Deadline;
 
 /// From etcd's resource to two voters, in a cluster that has just begun.

@@ -3,8 +3,8 @@
 use crate::adapters::command::Programs;
 use crate::admin::exit::Failure;
 use crate::admin::node;
-use crate::cluster::{self, Cluster, Limits};
 use crate::decide::Fact;
+use crate::operate::cluster::{self, Cluster, Limits};
 
 /// Asks everybody. `wanted` is the resource that was typed.
 pub(in crate::admin) fn ask(wanted: Option<&str>) -> Result<Cluster, Failure> {
@@ -30,7 +30,7 @@ fn usable(cluster: Cluster, wanted: Option<&str>) -> Result<Cluster, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::health::samples;
+    use crate::operate::health::samples;
 
     fn refused(cluster: Cluster, wanted: Option<&str>) -> String {
         usable(cluster, wanted).unwrap_err().0

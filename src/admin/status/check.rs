@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::document::{Status, Time};
 use super::table;
 use crate::admin::exit::{Exit, Failure};
-use crate::health::Verdict;
+use crate::operate::health::Verdict;
 use crate::os::output;
 
 /// A plugin's states.

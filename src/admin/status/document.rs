@@ -4,10 +4,10 @@ use std::fmt::{self, Display};
 
 use serde::{Serialize, Serializer};
 
-use crate::cluster::{self, Cluster, Etcd, FenceDevice, Fencing};
 use crate::decide::Fact;
-use crate::health::words::rfc3339;
-use crate::health::{self, Health, Problem, Verdict, view};
+use crate::operate::cluster::{self, Cluster, Etcd, FenceDevice, Fencing};
+use crate::operate::health::words::rfc3339;
+use crate::operate::health::{self, Health, Problem, Verdict, view};
 
 /// Seconds since 1970, in RFC 3339 where programs read them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

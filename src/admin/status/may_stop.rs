@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::report::Report;
-use crate::cluster::Cluster;
 use crate::decide::may_stop::{Answer, may_stop};
-use crate::health::{self, view};
+use crate::operate::cluster::Cluster;
+use crate::operate::health::{self, view};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Answered {

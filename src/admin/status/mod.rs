@@ -21,7 +21,7 @@ use self::watch::Wanted;
 use super::exit::{Exit, Failure};
 use super::node;
 use super::report::{Form, Report, show};
-use crate::health::Verdict;
+use crate::operate::health::Verdict;
 
 /// How long is waited for a state unless --timeout says otherwise.
 const PATIENCE: Duration = Duration::from_secs(600);

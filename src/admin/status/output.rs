@@ -9,8 +9,8 @@ use crate::admin::collect::KEPT;
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::report::Report;
 use crate::admin::say;
-use crate::cluster::Cluster;
-use crate::health::pacemaker_cluster;
+use crate::operate::cluster::Cluster;
+use crate::operate::health::pacemaker_cluster;
 use crate::os::regular_file;
 
 /// Many times what it is.
@@ -41,7 +41,7 @@ fn object(cluster: &Cluster, kept: &Path) -> serde_json::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::health::samples;
+    use crate::operate::health::samples;
 
     #[test]
     fn a_conditions_time_is_that_of_the_collectors_object() {

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use comfy_table::{Table, presets};
 
 use super::document::{Device, Node, Role, Status, Time};
-use crate::health::words::{ago, millis, size, span};
-use crate::health::{Problem, Severity, Verdict};
+use crate::operate::health::words::{ago, millis, size, span};
+use crate::operate::health::{Problem, Severity, Verdict};
 use crate::os::clock::utc;
 
 const NOT_KNOWN: &str = "not known";

@@ -11,7 +11,7 @@ use super::watch::{self, Wanted};
 use super::{HELP, check, may_stop};
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::report::{Report, golden};
-use crate::health::samples;
+use crate::operate::health::samples;
 
 fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/status")

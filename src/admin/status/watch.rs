@@ -10,8 +10,8 @@ use super::document::Status;
 use super::table;
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::report::{Form, Report, line as json_line};
-use crate::health::Verdict;
-use crate::health::words::span;
+use crate::operate::health::Verdict;
+use crate::operate::health::words::span;
 use crate::os::clock::{self, Deadline};
 use crate::os::output;
 

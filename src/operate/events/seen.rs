@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cluster::{Cluster, Instance, Node, Pacemaker};
+use crate::operate::cluster::{Cluster, Instance, Node, Pacemaker};
 use crate::records::events::{Event, Type, reason};
 
 /// A status is stale when it is older than this, in seconds.

@@ -31,18 +31,18 @@ const SOURCES: &[&str] = &[
     "src/agent/rounds.rs",
     "src/agent/unconfigured.rs",
     "src/agent/validate.rs",
-    "src/cluster/error.rs",
     "src/decide/may_stop.rs",
     "src/decide/members/forbidden.rs",
     "src/decide/reason",
     "src/decide/reason.rs",
     "src/fence",
-    "src/health/passwords.rs",
-    "src/health/problems",
+    "src/operate/certs/pki",
+    "src/operate/cluster/error.rs",
     "src/operate/events",
-    "src/pki",
+    "src/operate/health/passwords.rs",
+    "src/operate/health/problems",
+    "src/operate/setup",
     "src/records/events",
-    "src/setup",
 ];
 /// Macros whose text goes to the log or to stdout, not into a refusal.
 const OTHER_MACROS: &[&str] = &["debug", "error", "info", "log", "warn", "print", "println", "eprintln", "json"];

@@ -14,20 +14,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("adapters", &["decide", "os", "records"]),
     ("agent", &["adapters", "decide", "os", "records"]),
     ("fence", &["adapters", "os", "records"]),
-    ("pki", &["adapters", "decide", "os", "records"]),
-    ("cluster", &["adapters", "agent", "decide", "os", "records"]),
+    ("operate", &["adapters", "agent", "decide", "fence", "os", "records"]),
     ("sim", &["agent", "decide", "os"]),
-    ("health", &["adapters", "cluster", "decide", "pki", "records"]),
-    ("operate", &["adapters", "cluster", "decide", "os", "records"]),
-    ("setup", &["adapters", "cluster", "decide", "fence", "os", "pki", "records"]),
-    ("metrics", &["adapters", "cluster", "decide", "health", "records"]),
-    (
-        "admin",
-        &[
-            "adapters", "agent", "cluster", "decide", "fence", "health", "metrics", "operate", "os", "pki", "records",
-            "setup", "sim",
-        ],
-    ),
+    ("admin", &["adapters", "agent", "decide", "fence", "operate", "os", "records", "sim"]),
     ("applet", &["admin", "agent", "fence", "os"]),
     ("lib", &[]),
 ];

@@ -1,6 +1,6 @@
 use super::*;
 use crate::admin::report::golden;
-use crate::pki::{self, Authority, BACKDATED, LEAF_LASTS, rotation};
+use crate::operate::certs::pki::{self, Authority, BACKDATED, LEAF_LASTS, rotation};
 
 /// 2026-11-23.
 const NOW: u64 = 1_795_400_000;

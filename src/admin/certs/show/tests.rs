@@ -1,6 +1,6 @@
 use super::*;
 use crate::admin::report::golden;
-use crate::pki::Authority;
+use crate::operate::certs::pki::Authority;
 
 /// 2026-11-23.
 const NOW: u64 = 1_795_400_000;

@@ -1,8 +1,8 @@
 use super::super::record::Phases;
 use super::*;
 use crate::admin::report::golden;
-use crate::health::fencing::tests::{asked, healthy};
-use crate::health::fencing::{self, Asked};
+use crate::operate::health::fencing::tests::{asked, healthy};
+use crate::operate::health::fencing::{self, Asked};
 
 fn refused(cluster: &Cluster, asked: &Asked) -> String {
     may_be_tested(&fencing::check(cluster, asked, None), "node2").unwrap_err().0

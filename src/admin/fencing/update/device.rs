@@ -9,8 +9,8 @@ use crate::adapters::pacemaker::fence_options;
 use crate::adapters::pacemaker::fence_update::old_name;
 use crate::admin::exit::Failure;
 use crate::admin::fencing::with_node;
-use crate::cluster::{Cluster, FenceDevice};
-use crate::health::fencing::is_ours;
+use crate::operate::cluster::{Cluster, FenceDevice};
+use crate::operate::health::fencing::is_ours;
 
 /// A fence device of ours that fences one node.
 pub(super) struct Device {
@@ -122,7 +122,7 @@ fn choose<'a>(all: &'a [FenceDevice], node: &str, wanted: Option<&str>) -> Resul
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::cluster::Resource;
+    use crate::operate::cluster::Resource;
 
     pub(in super::super) fn device(options: &str) -> Device {
         Device {

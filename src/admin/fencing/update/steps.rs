@@ -14,12 +14,12 @@ use crate::adapters::redfish::select;
 use crate::admin::exit::Failure;
 use crate::admin::fencing::copies;
 use crate::admin::node;
-use crate::cluster::Cluster;
 use crate::decide::Fact;
 use crate::fence::examine::{self, Examined};
 use crate::fence::password_file::{self, PasswordFile};
 use crate::fence::renewal::{self, Asks, Settled};
-use crate::health::view;
+use crate::operate::cluster::Cluster;
+use crate::operate::health::view;
 use crate::os::secret::Secret;
 
 const HTTPS_PORT: u16 = 443;

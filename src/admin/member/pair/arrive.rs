@@ -21,15 +21,15 @@ use crate::admin::setup;
 use crate::admin::setup::talk::Talk;
 use crate::agent::resource::params::Source;
 use crate::decide::members::{MachineState, Member};
-use crate::health;
+use crate::operate::certs::pki;
+use crate::operate::health;
+use crate::operate::setup::cluster::{device_steps, parse_cib};
+use crate::operate::setup::description::{Bmc, Certificates, Clone as CloneKind, Description, Etcd, Node};
+use crate::operate::setup::drive::{self, Drive, Refusal, Wish};
+use crate::operate::setup::local::Secret;
+use crate::operate::setup::machine::Here;
+use crate::operate::setup::step::State;
 use crate::os::clock::Deadline;
-use crate::pki;
-use crate::setup::cluster::{device_steps, parse_cib};
-use crate::setup::description::{Bmc, Certificates, Clone as CloneKind, Description, Etcd, Node};
-use crate::setup::drive::{self, Drive, Refusal, Wish};
-use crate::setup::local::Secret;
-use crate::setup::machine::Here;
-use crate::setup::step::State;
 
 const CIB: Duration = Duration::from_secs(30);
 

@@ -10,8 +10,8 @@ use crate::adapters::etcd::blocking;
 use crate::adapters::pacemaker::fence_options;
 use crate::adapters::redfish::select;
 use crate::admin::exit::Failure;
-use crate::cluster;
 use crate::fence::examine::{self, Examined};
+use crate::operate::cluster;
 use crate::os::clock;
 
 /// Beside the copy itself.
@@ -150,7 +150,7 @@ mod tests {
     use super::super::stand_in::{Node1, parts};
     use super::*;
     use crate::admin::member::look::Detail;
-    use crate::health::samples;
+    use crate::operate::health::samples;
     use crate::records::bmc_note::BmcNote;
 
     const OWN: &str = "7a4e1000-0000-4000-8000-000000000001";

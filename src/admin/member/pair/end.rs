@@ -10,8 +10,8 @@ use crate::admin::exit::Failure;
 use crate::admin::member::changed::Changed;
 use crate::admin::member::words::Shared;
 use crate::admin::prompt::Prompt;
-use crate::setup::action::Action;
-use crate::setup::apply;
+use crate::operate::setup::action::Action;
+use crate::operate::setup::apply;
 
 /// It is done: nobody is kept from another one.
 pub(super) fn close(programs: &Programs) -> Result<(), Failure> {

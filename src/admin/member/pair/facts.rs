@@ -12,11 +12,11 @@ use crate::admin::member::source::Source;
 use crate::admin::member::words::Shared;
 use crate::admin::status;
 use crate::agent::resource::context::Context;
-use crate::cluster::{Cluster, FenceDevice};
 use crate::decide::members::Member;
-use crate::health;
-use crate::setup::cluster::{Corosync, parse_corosync};
-use crate::setup::corosync_conf;
+use crate::operate::cluster::{Cluster, FenceDevice};
+use crate::operate::health;
+use crate::operate::setup::cluster::{Corosync, parse_corosync};
+use crate::operate::setup::corosync_conf;
 
 /// What was found, as the rules and the steps take it.
 pub(super) struct Look {

@@ -9,7 +9,7 @@ use super::plan::{Old, Seen};
 use super::work::{Took, Work};
 use crate::adapters::pacemaker::{by_hand, exit_code};
 use crate::admin::exit::Failure;
-use crate::cluster::FenceDevice;
+use crate::operate::cluster::FenceDevice;
 use crate::os::clock::{self, Deadline};
 
 /// How long Pacemaker has for the fencing of a node that is lost.
@@ -156,8 +156,8 @@ mod tests {
     use super::super::stand_in::{Node1, parts};
     use super::*;
     use crate::adapters::command::stand_in;
-    use crate::cluster::Resource;
-    use crate::health::samples;
+    use crate::operate::cluster::Resource;
+    use crate::operate::health::samples;
 
     fn waits(what: &str) -> Took {
         Took::Waits(what.to_owned())

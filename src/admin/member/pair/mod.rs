@@ -31,7 +31,7 @@ use crate::admin::prompt::Prompt;
 use crate::admin::report::show;
 use crate::agent::resource::{context, params};
 use crate::decide::members::Newcomer;
-use crate::health;
+use crate::operate::health;
 use crate::os::clock;
 
 use self::change::{Change, Kind, Place};
@@ -289,7 +289,7 @@ mod tests {
     use super::*;
     use crate::admin::member::judge::tests::forbidden;
     use crate::admin::member::step::Step;
-    use crate::health::samples;
+    use crate::operate::health::samples;
 
     fn replaced() -> Change {
         change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)))

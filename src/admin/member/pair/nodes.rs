@@ -2,9 +2,9 @@
 
 use super::change::Change;
 use super::plan::Old;
-use crate::cluster::{Cluster, FenceDevice, Instance};
 use crate::decide::members::{Member, Membership};
-use crate::health;
+use crate::operate::cluster::{Cluster, FenceDevice, Instance};
+use crate::operate::health;
 
 /// How the node that goes stands; who cannot be seen may run.
 pub(super) fn old(cluster: &Cluster, name: &str) -> Old {
@@ -76,10 +76,10 @@ mod tests {
     use super::super::change::Kind;
     use super::super::plan::tests::{change, place};
     use super::*;
-    use crate::cluster::{Configuration, Node, Pacemaker};
     use crate::decide::Fact;
     use crate::decide::members::Health;
-    use crate::health::samples;
+    use crate::operate::cluster::{Configuration, Node, Pacemaker};
+    use crate::operate::health::samples;
 
     fn parts(cluster: &mut Cluster) -> (&mut Pacemaker, &mut Configuration) {
         match (&mut cluster.pacemaker, &mut cluster.configuration) {

@@ -115,7 +115,7 @@ mod tests {
     use crate::adapters::openshift::kubeconfig::for_server;
     use crate::adapters::openshift::machines::stand_in::StandIn;
     use crate::adapters::openshift::replaced::{PATIENCE, Saved};
-    use crate::health::samples;
+    use crate::operate::health::samples;
 
     const NODE: &str = "/api/v1/nodes/node2";
 

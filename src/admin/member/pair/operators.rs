@@ -67,7 +67,7 @@ mod tests {
     use crate::adapters::openshift::machines::stand_in::StandIn;
     use crate::adapters::openshift::replaced::Saved;
     use crate::decide::members::Newcomer;
-    use crate::health::samples;
+    use crate::operate::health::samples;
 
     #[test]
     fn what_the_operators_do_is_told_and_not_done() {

@@ -21,10 +21,10 @@ use crate::admin::member::words::Shared;
 use crate::admin::prompt::Prompt;
 use crate::admin::report::show;
 use crate::admin::status;
-use crate::cluster::Cluster;
 use crate::decide::evidence::{Guest, MemberId};
 use crate::decide::members::{Forbidden, Member, Newcomer, Next, Step, Wish, Words, next};
-use crate::health;
+use crate::operate::cluster::Cluster;
+use crate::operate::health;
 use crate::os::clock::{self, Deadline};
 use crate::os::ofd_lock;
 

@@ -10,7 +10,7 @@ use crate::admin::exit::Failure;
 use crate::admin::member::words::Shared;
 use crate::agent::resource::context::Context;
 use crate::decide::may_stop::{Answer, may_stop};
-use crate::health;
+use crate::operate::health;
 
 /// A large database takes its time.
 const HASH: Duration = Duration::from_secs(60);
@@ -100,8 +100,8 @@ mod tests {
     use super::super::plan::tests::{change, place};
     use super::super::stand_in::{Node1, parts, shared};
     use super::*;
-    use crate::cluster::Cluster;
-    use crate::health::samples;
+    use crate::operate::cluster::Cluster;
+    use crate::operate::health::samples;
 
     fn verified(new: Option<u8>, cluster: Cluster) -> Result<Took, String> {
         let node1 = Node1::new();
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(may_stop(&health::outlook(&cluster, "node1")), Answer::Yes);
         assert!(waits(&verified(Some(2), cluster), either));
         let mut cluster = samples::read("healthy");
-        let device = |node: &&mut crate::cluster::Instance| node.id == "fence-node1";
+        let device = |node: &&mut crate::operate::cluster::Instance| node.id == "fence-node1";
         parts(&mut cluster).0.resources.iter_mut().filter(device).for_each(|one| one.nodes = vec!["node1".to_owned()]);
         assert!(waits(&verified(Some(2), cluster), "waits until node2 runs the fence device of node1"));
         assert!(waits(&verified(None, samples::read("healthy")), "waits until node1 serves alone"));

@@ -18,12 +18,12 @@ use crate::admin::member::words::Shared;
 use crate::admin::report::show;
 use crate::admin::setup::talk::Progress;
 use crate::decide::members::Forbidden;
-use crate::health;
+use crate::operate::health;
+use crate::operate::setup::TOKEN;
+use crate::operate::setup::action::Action;
+use crate::operate::setup::apply;
 use crate::os::clock::{self, Deadline};
 use crate::os::ofd_lock;
-use crate::setup::TOKEN;
-use crate::setup::action::Action;
-use crate::setup::apply;
 
 const OFTEN: Duration = Duration::from_secs(1);
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::change::{Change, Kind, Place};
 use crate::admin::member::step::Step;
 use crate::decide::members::Newcomer;
-use crate::setup::cluster::DELAYS;
+use crate::operate::setup::cluster::DELAYS;
 
 /// What there is.
 #[derive(Debug)]

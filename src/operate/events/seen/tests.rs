@@ -1,8 +1,8 @@
 //! Two looks at a cluster, and what is told between them.
 
 use super::*;
-use crate::cluster::{Certificate, Collected};
 use crate::decide::Fact;
+use crate::operate::cluster::{Certificate, Collected};
 
 const NOW: u64 = 1_800_000_000;
 

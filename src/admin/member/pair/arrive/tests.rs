@@ -9,7 +9,7 @@ use crate::adapters::openshift::machines::Api;
 use crate::adapters::openshift::machines::stand_in::StandIn;
 use crate::adapters::openshift::replaced::Replaced;
 use crate::decide::members::Health;
-use crate::health::samples;
+use crate::operate::health::samples;
 
 fn replaced() -> Change {
     change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)))

@@ -13,10 +13,10 @@ use crate::adapters::command::{Programs, stand_in};
 use crate::admin::member::look::Seen;
 use crate::admin::member::words::Shared;
 use crate::agent::resource::context::{self, Context};
-use crate::cluster::{Cluster, Configuration, Pacemaker};
 use crate::decide::Fact;
 use crate::decide::members::{Health, Member, Membership};
-use crate::setup::cluster::parse_corosync;
+use crate::operate::cluster::{Cluster, Configuration, Pacemaker};
+use crate::operate::setup::cluster::parse_corosync;
 
 const PARAMETERS: [(&str, &str); 4] = [
     ("image", "etcd:test"),

@@ -1,0 +1,3 @@
+//! Certificates of the cluster's own authority.
+
+pub mod pki;

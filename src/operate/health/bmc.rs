@@ -1,0 +1,152 @@
+//! Which of the collected notes about BMCs are of which fence device.
+
+use crate::adapters::redfish::select::{is_uuid, same_uuid};
+use crate::operate::cluster::{Cluster, FenceDevice};
+use crate::records::bmc_note::BmcNote;
+
+use super::view;
+
+/// The port that is not written behind an address.
+const HTTPS: &str = "443";
+
+/// The newest note of `device`'s BMC, and the node that looked.
+pub fn checked<'a>(cluster: &'a Cluster, device: &FenceDevice) -> Option<(&'a str, &'a BmcNote)> {
+    notes(cluster, device).max_by_key(|(_, note)| note.at)
+}
+
+/// When any node last logged in to `device`'s BMC.
+pub(super) fn last_success(cluster: &Cluster, device: &FenceDevice) -> Option<u64> {
+    notes(cluster, device).filter_map(|(_, note)| note.last_success).max()
+}
+
+/// All notes of `device`'s BMC, each with the node that looked.
+pub(super) fn notes<'a>(cluster: &'a Cluster, device: &FenceDevice) -> impl Iterator<Item = (&'a str, &'a BmcNote)> {
+    let wanted = address(device);
+    let systems = systems(device);
+    let all: Vec<(&str, &BmcNote)> = cluster
+        .collected
+        .iter()
+        .filter_map(|(node, collected)| Some((node.as_str(), collected.known()?)))
+        .flat_map(|(node, collected)| collected.bmcs.iter().map(move |note| (node, note)))
+        .filter(|(_, note)| wanted.as_ref().is_some_and(|wanted| *wanted == note.address))
+        .collect();
+    // Behind one address there may be several systems; a device that names none means the only one.
+    let named =
+        move |note: &BmcNote| systems.is_empty() || systems.iter().any(|system| is_same_system(system, &note.system));
+    all.into_iter().filter(move |(_, note)| named(note))
+}
+
+fn parameter<'a>(device: &'a FenceDevice, names: &[&str]) -> Option<&'a str> {
+    let parameters = &device.resource.parameters;
+    names.iter().find_map(|name| parameters.get(*name)).map(String::as_str).filter(|value| !value.is_empty())
+}
+
+/// A BMC's address as its notes have it.
+fn address(device: &FenceDevice) -> Option<String> {
+    let ip = parameter(device, &["ip", "ipaddr"])?;
+    let port = parameter(device, &["ipport"]).filter(|port| *port != HTTPS);
+    Some(port.map_or_else(|| ip.to_owned(), |port| format!("{ip}:{port}")))
+}
+
+/// What the device calls its system, by path or by id.
+fn systems(device: &FenceDevice) -> Vec<String> {
+    let named = parameter(device, &["systems_uri", "systems-uri"]).into_iter();
+    named.map(str::to_owned).chain(device.plugs.values().cloned()).collect()
+}
+
+/// `/redfish/v1/Systems/1` and `1` are the same one.
+fn is_same_system(ours: &str, noted: &str) -> bool {
+    let last = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+    last(ours) == last(noted)
+}
+
+/// What is wrong with a node's BMC as it was seen last, however well the device runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stranger<'a> {
+    /// It names another machine than the node says it is.
+    OtherMachine { theirs: &'a str, ours: &'a str },
+    /// It says that a machine that lives is off.
+    SaysOff,
+}
+
+/// Whether the BMC behind `note` is really that of `target`.
+pub(super) fn stranger<'a>(cluster: &'a Cluster, target: &str, note: &'a BmcNote) -> Option<Stranger<'a>> {
+    let ours = view::collected(cluster, target).and_then(|collected| collected.dmi_uuid.as_deref());
+    if let (Some(theirs), Some(ours)) = (note.uuid.as_deref(), ours)
+        && is_uuid(theirs)
+        && is_uuid(ours)
+        && !same_uuid(theirs, ours)
+    {
+        return Some(Stranger::OtherMachine { theirs, ours });
+    }
+    let off = note.power.as_deref() == Some("Off") && note.failure.is_none();
+    (off && ran_at(cluster, target, note.at)).then_some(Stranger::SaysOff)
+}
+
+/// Whether the machine ran at that time: something that was started there before runs there still.
+fn ran_at(cluster: &Cluster, name: &str, at: u64) -> bool {
+    let Some(pacemaker) = cluster.pacemaker.known().filter(|_| view::is_online(cluster, name)) else { return false };
+    let mut histories = pacemaker.histories.iter().filter(|history| history.node == name);
+    histories.any(|history| {
+        let is_start = |task: &str| task == "start" || task == "promote";
+        let started = history.operations.iter().filter(|operation| is_start(&operation.task) && operation.rc == 0);
+        let before = started.filter_map(|operation| operation.last_change).any(|change| change < at);
+        before && view::instance_on(pacemaker, &history.resource, name).is_some_and(|instance| instance.active)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::Fact;
+    use crate::operate::health::samples;
+
+    fn device(parameters: &[(&str, &str)]) -> FenceDevice {
+        let mut device = FenceDevice::default();
+        let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        device.resource.parameters = parameters.collect();
+        device
+    }
+
+    fn note(address: &str, system: &str, at: u64) -> BmcNote {
+        BmcNote { address: address.to_owned(), system: system.to_owned(), at, ..BmcNote::default() }
+    }
+
+    fn noted(notes: Vec<BmcNote>) -> Cluster {
+        let mut cluster = samples::read("healthy");
+        let Some(Fact::Known(collected)) = cluster.collected.get_mut("node1") else { panic!("nothing collected") };
+        collected.bmcs = notes;
+        cluster
+    }
+
+    #[test]
+    fn a_note_belongs_to_a_device_by_address_port_and_system() {
+        let cluster = noted(vec![
+            note("192.0.2.1", "/redfish/v1/Systems/1", 5),
+            note("192.0.2.1", "/redfish/v1/Systems/2", 9),
+            note("192.0.2.1:8443", "/redfish/v1/Systems/1", 7),
+        ]);
+        let at = |parameters: &[(&str, &str)]| checked(&cluster, &device(parameters)).map(|(_, note)| note.at);
+        assert_eq!(at(&[("ip", "192.0.2.1")]), Some(9));
+        assert_eq!(at(&[("ip", "192.0.2.1"), ("ipport", "443"), ("systems_uri", "/redfish/v1/Systems/1/")]), Some(5));
+        assert_eq!(at(&[("ipaddr", "192.0.2.1"), ("ipport", "8443")]), Some(7));
+        assert_eq!(at(&[("ip", "192.0.2.9")]), None);
+        let mut by_plug = device(&[("ip", "192.0.2.1")]);
+        by_plug.plugs.insert("node2".to_owned(), "1".to_owned());
+        assert_eq!(checked(&cluster, &by_plug).map(|(_, note)| note.at), Some(5));
+    }
+
+    #[test]
+    fn an_off_from_before_the_machine_came_back_is_no_news() {
+        let cluster = samples::read("healthy");
+        let pacemaker = cluster.pacemaker.known().unwrap();
+        let histories = pacemaker.histories.iter().filter(|history| history.node == "node2");
+        let starts = histories.flat_map(|history| &history.operations).filter(|operation| operation.task == "start");
+        let started = starts.filter_map(|operation| operation.last_change).min().unwrap();
+        let off = |at| BmcNote { power: Some("Off".to_owned()), ..note("192.0.2.1", "1", at) };
+        assert_eq!(stranger(&cluster, "node2", &off(started)), None);
+        assert_eq!(stranger(&cluster, "node2", &off(started + 1)), Some(Stranger::SaysOff));
+        let failed = BmcNote { failure: Some("connection refused".to_owned()), ..off(started + 1) };
+        assert_eq!(stranger(&cluster, "node2", &failed), None);
+    }
+}

@@ -1,0 +1,217 @@
+//! The conditions that OpenShift's etcd operator keeps of a cluster: of the cluster, of each node, of the resources on it and
+//! of the devices that fence it. Pure; [`pacemaker_cluster`](super::pacemaker_cluster) makes its object of them.
+//!
+//! A condition is true, false or unknown: what could not be asked is never true.
+
+mod addresses;
+mod fencing;
+mod resources;
+pub mod words;
+
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use self::words::{CLUSTER, NODE, Word};
+use crate::decide::Fact;
+use crate::operate::cluster::{Cluster, Node};
+
+/// How many nodes there have to be.
+const EXPECTED_NODES: usize = 2;
+
+/// Whether something is so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Status {
+    True,
+    False,
+    Unknown,
+}
+
+impl Status {
+    /// True where all are, false where one is false, else unknown.
+    fn all(parts: impl IntoIterator<Item = Self>) -> Self {
+        parts.into_iter().fold(Self::True, |so_far, part| match (so_far, part) {
+            (Self::False, _) | (_, Self::False) => Self::False,
+            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
+            (Self::True, Self::True) => Self::True,
+        })
+    }
+
+    /// True where one is, false where all are false, else unknown.
+    fn any(parts: impl IntoIterator<Item = Self>) -> Self {
+        parts.into_iter().fold(Self::False, |so_far, part| match (so_far, part) {
+            (Self::True, _) | (_, Self::True) => Self::True,
+            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
+            (Self::False, Self::False) => Self::False,
+        })
+    }
+
+    /// The value of a metric; an unknown one has none.
+    pub fn value(self) -> Option<bool> {
+        match self {
+            Self::True => Some(true),
+            Self::False => Some(false),
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl From<bool> for Status {
+    fn from(is_so: bool) -> Self {
+        if is_so { Self::True } else { Self::False }
+    }
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Condition {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub status: Status,
+    pub reason: &'static str,
+    /// What it is made of, where it is not true; else empty.
+    pub message: String,
+}
+
+impl Condition {
+    fn new(word: &Word, status: Status) -> Self {
+        Self { kind: word.kind, status, reason: word.reason(status), message: String::new() }
+    }
+}
+
+/// The one called `kind` among `conditions`.
+pub fn status(conditions: &[Condition], kind: &str) -> Status {
+    conditions.iter().find(|condition| condition.kind == kind).map_or(Status::Unknown, |condition| condition.status)
+}
+
+/// All of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Conditions {
+    pub cluster: Vec<Condition>,
+    /// In the order of their names.
+    pub nodes: Vec<NodeConditions>,
+}
+
+/// Those of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NodeConditions {
+    pub name: String,
+    /// The one that etcd uses first.
+    pub addresses: Vec<IpAddr>,
+    pub conditions: Vec<Condition>,
+    /// The kubelet and etcd.
+    pub resources: Vec<ResourceConditions>,
+    /// The devices that fence it.
+    pub fencing: Vec<DeviceConditions>,
+}
+
+/// Those of a resource on a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ResourceConditions {
+    /// `Kubelet` or `Etcd`.
+    pub name: &'static str,
+    pub conditions: Vec<Condition>,
+    pub fail_count: Option<u64>,
+    pub migration_threshold: Option<u64>,
+    pub last_start: Option<u64>,
+    pub last_stop: Option<u64>,
+    pub last_failure: Option<u64>,
+}
+
+/// Those of a fence device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DeviceConditions {
+    pub name: String,
+    /// `None` where it is neither Redfish nor IPMI.
+    pub method: Option<Method>,
+    pub conditions: Vec<Condition>,
+}
+
+/// How a device fences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Method {
+    Redfish,
+    #[serde(rename = "IPMI")]
+    Ipmi,
+}
+
+/// The conditions of `cluster`.
+pub fn of(cluster: &Cluster) -> Conditions {
+    let names = names(cluster);
+    let nodes: Vec<NodeConditions> = names.iter().flatten().map(|name| of_node(cluster, name)).collect();
+    let in_service = known(cluster).map_or(Status::Unknown, |seen| (!seen.maintenance).into());
+    let count = names.as_ref().map(Vec::len);
+    let as_expected = count.map_or(Status::Unknown, |count| (count == EXPECTED_NODES).into());
+    let healthy = nodes.iter().map(|node| status(&node.conditions, "Healthy"));
+    let healthy = Status::all(healthy.chain([in_service, as_expected]));
+    let mut conditions = together(CLUSTER, &[healthy, in_service, as_expected]);
+    if count.is_some_and(|count| count > EXPECTED_NODES) {
+        conditions[2].reason = words::EXCESSIVE_NODES;
+    }
+    let parts = nodes.iter().map(|node| (node.name.as_str(), status(&node.conditions, "Healthy")));
+    let message = missing(&conditions[1..], parts);
+    conditions[0].message = message;
+    Conditions { cluster: conditions, nodes }
+}
+
+/// A condition for each word of a table.
+fn together(table: &'static [Word], statuses: &[Status]) -> Vec<Condition> {
+    table.iter().zip(statuses).map(|(word, status)| Condition::new(word, *status)).collect()
+}
+
+/// Names of what is not true.
+fn missing<'a>(conditions: &[Condition], parts: impl Iterator<Item = (&'a str, Status)>) -> String {
+    let own = conditions.iter().map(|condition| -> (&'a str, Status) { (condition.kind, condition.status) });
+    let not_true = own.chain(parts).filter(|(_, status)| *status != Status::True);
+    let worded = not_true.map(|(name, status)| match status {
+        Status::Unknown => format!("{name} is unknown"),
+        Status::False | Status::True => format!("{name} is false"),
+    });
+    worded.collect::<Vec<String>>().join(", ")
+}
+
+fn known(cluster: &Cluster) -> Option<&crate::operate::cluster::Pacemaker> {
+    cluster.pacemaker.known()
+}
+
+/// The configured nodes; where the CIB is not known, those that Pacemaker shows; `None` where neither is known.
+fn names(cluster: &Cluster) -> Option<Vec<String>> {
+    let mut names = match (&cluster.configuration, &cluster.pacemaker) {
+        (Fact::Known(configuration), _) => configuration.nodes.clone(),
+        (_, Fact::Known(seen)) => seen.nodes.iter().map(|node| node.name.clone()).collect(),
+        _ => return None,
+    };
+    names.sort();
+    names.dedup();
+    Some(names)
+}
+
+fn of_node(cluster: &Cluster, name: &str) -> NodeConditions {
+    let resources = resources::of(cluster, name);
+    let fencing = fencing::of(cluster, name);
+    let own = known(cluster).map_or([Status::Unknown; 6], |seen| {
+        let node = seen.nodes.iter().find(|node| node.name == name);
+        node.map_or_else(of_missing_node, of_seen_node)
+    });
+    let (available, all_healthy) = (fencing.available, fencing.healthy);
+    let running = resources::running(&resources).map(|(_, status)| status);
+    let healthy = Status::all(own.into_iter().chain([available]).chain(running));
+    let statuses: Vec<Status> = [healthy].into_iter().chain(own).chain([available, all_healthy]).collect();
+    let mut conditions = together(NODE, &statuses);
+    // A device that failed beside one that works keeps no node from being healthy.
+    let message = missing(&conditions[1..8], resources::running(&resources));
+    conditions[0].message = message;
+    let addresses = addresses::of(cluster, name);
+    NodeConditions { name: name.to_owned(), addresses, conditions, resources, fencing: fencing.devices }
+}
+
+/// Online, InService, Active, Ready, Clean, Member.
+fn of_seen_node(node: &Node) -> [Status; 6] {
+    let is_member = node.kind == "member";
+    [node.online, !node.maintenance, !node.standby, !node.pending, !node.unclean, is_member].map(Status::from)
+}
+
+/// Of a configured node that Pacemaker does not show nothing else is said.
+fn of_missing_node() -> [Status; 6] {
+    [false, true, true, true, true, false].map(Status::from)
+}

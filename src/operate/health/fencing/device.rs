@@ -1,0 +1,124 @@
+//! What Pacemaker has of each fence device: whether it may be used at all, for whom, and by whom.
+
+use super::{About, Case, Level};
+use crate::decide::Fact;
+use crate::operate::cluster::{FenceDevice, Pacemaker};
+use crate::operate::health::passwords::{self, Copies};
+use crate::operate::health::view;
+
+pub(super) fn check(case: &mut Case<'_>) {
+    if case.devices.len() == case.configuration.fence_devices.len() {
+        each_node_has_one(case);
+    }
+    for device in case.devices.clone() {
+        bound(case, device);
+        usable(case, device);
+        same_passwords(case, device);
+        if let Fact::Known(pacemaker) = &case.cluster.pacemaker {
+            running(case, device, pacemaker);
+        }
+    }
+}
+
+/// A device without targets says by itself whom it fences, if anybody.
+fn each_node_has_one(case: &mut Case<'_>) {
+    for node in &case.configuration.nodes {
+        let fits = |device: &&&FenceDevice| device.targets.is_empty() || device.targets.contains(node);
+        if case.devices.iter().any(|device| fits(&device)) {
+            continue;
+        }
+        let text = format!("no fence device is for {node}: it cannot be fenced");
+        let command = format!(
+            "pcs stonith create fence-{node} fence_redfish_rs ip=ADDRESS username=NAME password_file=FILE \
+             system_uuid=UUID pcmk_host_list={node}"
+        );
+        case.add("no-device", Level::Failure, About::Node(node), text, Some(command));
+    }
+}
+
+fn bound(case: &mut Case<'_>, device: &FenceDevice) {
+    let id = &device.resource.id;
+    if device.targets.is_empty() {
+        let text =
+            format!("{id} does not say which node it fences: Pacemaker takes the names of the BMC's systems for it");
+        let command = Some(format!("pcs stonith update {id} pcmk_host_list=NODE"));
+        case.add("not-bound", Level::Warning, About::Device(id), text, command);
+    }
+    for target in device.targets.iter().filter(|target| !case.configuration.nodes.contains(target)) {
+        let text = format!("{id} is for {target}, and no node is called so");
+        let command = Some(format!("pcs stonith update {id} pcmk_host_list=NODE"));
+        case.add("no-such-node", Level::Warning, About::Device(id), text, command);
+    }
+}
+
+/// Either node may have to fence with it, each with its own copy of the password file.
+fn same_passwords(case: &mut Case<'_>, device: &FenceDevice) {
+    let Some(Copies::Differ { node, with }) = passwords::copies(case.cluster, &case.configuration.nodes, device) else {
+        return;
+    };
+    let text = passwords::differ(device, &node, &with);
+    let command = Some(passwords::update_command(device, Some(&node)));
+    case.add("password-copies", Level::Warning, About::Device(&device.resource.id), text, command);
+}
+
+/// What keeps Pacemaker's fencer from using it.
+fn usable(case: &mut Case<'_>, device: &FenceDevice) {
+    let id = &device.resource.id;
+    if view::is_disabled(&device.resource) {
+        let text = format!("{id} is disabled: Pacemaker does not fence with it");
+        for node in targets(device) {
+            let command = Some(format!("pcs stonith enable {id}"));
+            case.add("device-disabled", Level::Failure, About::Both(id, node), text.clone(), command);
+        }
+    }
+    for target in device.targets.iter().filter(|target| case.configuration.nodes.contains(target)) {
+        for other in case.others(target).filter(|other| device.banned_from.contains(other)) {
+            let text = format!("{id} is kept from {other}, the one node that has to fence {target} with it");
+            let command = Some(format!("pcs constraint location show resources {id} --full"));
+            case.add("device-banned", Level::Failure, About::Both(id, target), text, command);
+        }
+    }
+}
+
+/// Each target, or an empty one where the device names none.
+fn targets(device: &FenceDevice) -> impl Iterator<Item = &str> {
+    let unnamed = device.targets.is_empty().then_some("");
+    device.targets.iter().map(String::as_str).chain(unnamed)
+}
+
+/// What its own monitor came to, which Pacemaker repeats: a device that it has given up on can still fence, if its BMC
+/// answers, but nobody hears when it no longer does.
+fn running(case: &mut Case<'_>, device: &FenceDevice, pacemaker: &Pacemaker) {
+    let id = &device.resource.id;
+    if view::is_disabled(&device.resource) {
+        return;
+    }
+    let mut instances = pacemaker.resources.iter().filter(|one| one.id == *id).peekable();
+    let shown = instances.peek().is_some();
+    let instances: Vec<_> = instances.collect();
+    let cleanup = || Some(format!("pcs resource cleanup {id}"));
+    let runs = instances.iter().any(|instance| instance.active && instance.role == "Started" && !instance.failed);
+    // One that runs again has healed, whatever is remembered.
+    let failure = pacemaker.failures.iter().find(|failure| !runs && failure.resource == *id);
+    if let Some(failure) = failure {
+        let why = if failure.reason.is_empty() { &failure.status } else { &failure.reason };
+        let text = format!("{id}: its {} failed on {} ({why})", failure.task, failure.node);
+        case.add("device-failed", Level::Warning, About::Device(id), text, cleanup());
+    }
+    if instances.iter().any(|instance| instance.blocked) {
+        let text = format!("{id} is blocked: Pacemaker does nothing with it before somebody looks");
+        case.add("device-blocked", Level::Warning, About::Device(id), text, cleanup());
+    } else if instances.iter().any(|instance| !instance.managed) {
+        let text = format!("{id} is not managed: Pacemaker does not start it again where it fails");
+        let command = Some(format!("pcs resource manage {id}"));
+        case.add("device-unmanaged", Level::Warning, About::Device(id), text, command);
+    }
+    if !runs && failure.is_none() {
+        let text = if shown {
+            format!("{id} runs nowhere, so nobody watches its BMC")
+        } else {
+            format!("{id} is in the CIB, and Pacemaker does not show it")
+        };
+        case.add("device-stopped", Level::Warning, About::Device(id), text, cleanup());
+    }
+}

@@ -1,0 +1,211 @@
+//! Whether each node could be fenced now, and would be the right one: rules over what is known of the cluster, and over what
+//! the BMCs answered when they were asked. Pure. What nobody could ask is unknown, never fine.
+//!
+//! That a reset works cannot be proven without one: the types that the BMC lists, the account's role and the last test are
+//! the evidence that there is.
+
+mod bmc;
+mod cluster;
+mod device;
+mod timing;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::bmc::is_ours;
+pub use self::cluster::voters_of;
+use crate::decide::Fact;
+use crate::operate::cluster::{Cluster, Configuration, FenceDevice};
+use crate::records::bmc_note::BmcNote;
+
+/// What a finding is worth; the worst last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    #[default]
+    Ok,
+    /// It would work now; something makes it slower, weaker, or due.
+    Warning,
+    /// It is not known whether it would work.
+    Unknown,
+    /// A node could not be fenced now, or another one would be.
+    Failure,
+}
+
+/// What was found out of line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Stable, for scripts: `another-machine`.
+    pub id: &'static str,
+    pub level: Level,
+    /// The node that it is about.
+    pub node: Option<String>,
+    /// The fence device that it is about.
+    pub device: Option<String>,
+    /// One sentence.
+    pub text: String,
+    /// What to type, where something can be typed.
+    pub command: Option<String>,
+}
+
+/// What a BMC answered to this node, for one device and one of the nodes that it fences.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Answer {
+    pub device: String,
+    /// Empty where the device does not say whom it fences.
+    pub target: String,
+    pub note: BmcNote,
+    /// The role of the account that the device logs in with, and whether it may reset; `None` where the BMC does not tell.
+    pub role: Option<String>,
+    pub may_reset: Option<bool>,
+    pub locked: bool,
+}
+
+/// What was asked beside the cluster itself.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    pub answers: Vec<Answer>,
+    /// Whether this node is OpenShift's, and then which BareMetalHosts of these nodes are not detached.
+    pub attached_hosts: Fact<Vec<String>>,
+}
+
+/// How a node or a device stands: its worst finding, or what makes it good.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Standing {
+    pub level: Level,
+    pub text: String,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Checked {
+    pub level: Level,
+    pub nodes: BTreeMap<String, Standing>,
+    pub devices: BTreeMap<String, Standing>,
+    /// The worst first.
+    pub findings: Vec<Finding>,
+}
+
+/// What the rules look at.
+struct Case<'a> {
+    cluster: &'a Cluster,
+    configuration: &'a Configuration,
+    asked: &'a Asked,
+    /// The devices that are asked about; all of them, where none was named.
+    devices: Vec<&'a FenceDevice>,
+    findings: Vec<Finding>,
+}
+
+impl<'a> Case<'a> {
+    fn add(&mut self, id: &'static str, level: Level, about: About<'_>, text: String, command: Option<String>) {
+        let (node, device) = match about {
+            About::Cluster => (None, None),
+            About::Node(node) => (Some(node), None),
+            About::Device(device) => (None, Some(device)),
+            About::Both(device, node) => (Some(node).filter(|node| !node.is_empty()), Some(device)),
+        };
+        let found =
+            Finding { id, level, node: node.map(str::to_owned), device: device.map(str::to_owned), text, command };
+        if !self.findings.contains(&found) {
+            self.findings.push(found);
+        }
+    }
+
+    /// The cluster's nodes but `node`.
+    fn others(&self, node: &'a str) -> impl Iterator<Item = &'a String> + use<'a> {
+        self.configuration.nodes.iter().filter(move |other| *other != node)
+    }
+}
+
+/// What a finding is about.
+#[derive(Clone, Copy)]
+enum About<'a> {
+    Cluster,
+    Node(&'a str),
+    Device(&'a str),
+    Both(&'a str, &'a str),
+}
+
+/// Everything that is out of line, for all devices or for the one called `device`.
+pub fn check(cluster: &Cluster, asked: &Asked, device: Option<&str>) -> Checked {
+    let Some(configuration) = cluster.configuration.known() else {
+        return unknown(format!("the CIB could not be read: {}", cluster.configuration.why_unknown()));
+    };
+    let devices: Vec<_> = configuration
+        .fence_devices
+        .iter()
+        .filter(|one| device.is_none_or(|wanted| one.resource.id == wanted))
+        .collect();
+    let mut case = Case { cluster, configuration, asked, devices, findings: Vec::new() };
+    if device.is_none() {
+        cluster::check(&mut case);
+    }
+    device::check(&mut case);
+    bmc::check(&mut case);
+    timing::check(&mut case, device.is_none());
+    conclude(case)
+}
+
+/// Where nothing can be said of any node.
+fn unknown(text: String) -> Checked {
+    let finding = Finding {
+        id: "not-known",
+        level: Level::Unknown,
+        node: None,
+        device: None,
+        text,
+        command: Some("pcs cluster start".to_owned()),
+    };
+    Checked { level: Level::Unknown, findings: vec![finding], ..Checked::default() }
+}
+
+fn conclude(case: Case<'_>) -> Checked {
+    let Case { configuration, asked, devices, mut findings, .. } = case;
+    findings.sort_by_key(|finding| Reverse(finding.level));
+    let worst = |is_its: &dyn Fn(&Finding) -> bool| findings.iter().find(|finding| is_its(finding));
+    let standing = |found: Option<&Finding>, good: String| match found {
+        Some(found) => Standing { level: found.level, text: found.text.clone() },
+        None => Standing { level: Level::Ok, text: good },
+    };
+    let mut checked = Checked::default();
+    for device in &devices {
+        let id = &device.resource.id;
+        let answered = asked.answers.iter().find(|answer| answer.device == *id);
+        let found = worst(&|finding| finding.device.as_ref() == Some(id));
+        checked.devices.insert(id.clone(), standing(found, answered.map(good).unwrap_or_default()));
+    }
+    let is_whole = devices.len() == configuration.fence_devices.len();
+    for node in
+        configuration.nodes.iter().filter(|node| is_whole || devices.iter().any(|one| one.targets.contains(node)))
+    {
+        let found = worst(&|finding| finding.node.as_ref() == Some(node));
+        let by: Vec<&str> = devices
+            .iter()
+            .filter(|device| device.targets.contains(node))
+            .map(|device| device.resource.id.as_str())
+            .collect();
+        checked.nodes.insert(node.clone(), standing(found, format!("can be fenced by {}", by.join(" and "))));
+    }
+    checked.level = findings.iter().map(|finding| finding.level).max().unwrap_or_default();
+    checked.findings = findings;
+    checked
+}
+
+/// What a good answer says.
+fn good(answer: &Answer) -> String {
+    let BmcNote { address, millis, millis_to_off, power, .. } = &answer.note;
+    let off = millis_to_off.map(|to_off| format!("; {} s to Off when it was last measured", seconds(to_off)));
+    let power = power.as_deref().unwrap_or("nothing of its power");
+    format!("{address} answered in {millis} ms and says {power}{}", off.unwrap_or_default())
+}
+
+/// Milliseconds as seconds with one digit.
+fn seconds(millis: u64) -> String {
+    format!("{}.{}", millis / 1_000, millis % 1_000 / 100)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,268 @@
+use super::*;
+use crate::operate::cluster::{Etcd, Failure, Instance, Member, Pacemaker};
+
+/// Two nodes, each fenced by the other one's device; all is well.
+pub(crate) fn healthy() -> Cluster {
+    serde_json::from_str(include_str!("../../../../tests/fixtures/fencing/healthy.json")).unwrap()
+}
+
+/// What both BMCs answer node1 then.
+pub(crate) fn asked() -> Asked {
+    let answer = |number: u64, target: &str| Answer {
+        device: format!("fence-{target}"),
+        target: target.to_owned(),
+        note: BmcNote {
+            address: format!("198.51.100.{number}"),
+            system: "/redfish/v1/Systems/1".to_owned(),
+            at: healthy().at,
+            millis: 640,
+            uuid: Some(format!("4c4c4544-003{number}-3510-8054-b4c04f303158")),
+            power: Some("On".to_owned()),
+            reset_types: Some(["On", "ForceOff", "ForceRestart"].map(str::to_owned).to_vec()),
+            restore_policy: Some("LastState".to_owned()),
+            certificate_ends: Some(healthy().at + 400 * 86_400),
+            fingerprint: Some("AB:CD".to_owned()),
+            clock_ahead: Some(-1),
+            millis_to_off: Some(6_200),
+            ..BmcNote::default()
+        },
+        role: Some("Operator".to_owned()),
+        may_reset: Some(true),
+        locked: false,
+    };
+    Asked { answers: vec![answer(1, "node1"), answer(2, "node2")], attached_hosts: Fact::Absent }
+}
+
+fn known<T>(fact: &mut Fact<T>) -> &mut T {
+    match fact {
+        Fact::Known(value) => value,
+        _ => panic!("not known"),
+    }
+}
+
+fn pacemaker(cluster: &mut Cluster) -> &mut Pacemaker {
+    known(&mut cluster.pacemaker)
+}
+
+fn configuration(cluster: &mut Cluster) -> &mut Configuration {
+    known(&mut cluster.configuration)
+}
+
+/// The device that fences node2.
+fn device(cluster: &mut Cluster) -> &mut FenceDevice {
+    configuration(cluster).fence_devices.iter_mut().find(|device| device.resource.id == "fence-node2").unwrap()
+}
+
+fn instance(cluster: &mut Cluster) -> &mut Instance {
+    pacemaker(cluster).resources.iter_mut().find(|one| one.id == "fence-node2").unwrap()
+}
+
+fn set(cluster: &mut Cluster, name: &str, value: &str) {
+    device(cluster).resource.parameters.insert(name.to_owned(), value.to_owned());
+}
+
+fn property(cluster: &mut Cluster, name: &str, value: &str) {
+    configuration(cluster).properties.insert(name.to_owned(), value.to_owned());
+}
+
+/// What node2's BMC answers.
+fn answer(asked: &mut Asked) -> &mut Answer {
+    &mut asked.answers[1]
+}
+
+fn collected<'a>(cluster: &'a mut Cluster, node: &str) -> &'a mut crate::operate::cluster::Collected {
+    known(cluster.collected.get_mut(node).unwrap())
+}
+
+/// What is planted, and the one finding that it has to come to, with what a script would do about it.
+type Planted = (&'static str, Level, &'static str, fn(&mut Cluster, &mut Asked));
+
+#[rustfmt::skip]
+const PLANTED: &[Planted] = &[
+    ("stonith-disabled", Level::Failure, "stonith-enabled=true", |cluster, _| property(cluster, "stonith-enabled", "False")),
+    ("no-device", Level::Failure, "pcs stonith create", |cluster, asked| {
+        configuration(cluster).fence_devices.retain(|device| device.resource.id != "fence-node2");
+        asked.answers.pop();
+    }),
+    ("device-disabled", Level::Failure, "pcs stonith enable fence-node2", |cluster, _| {
+        device(cluster).resource.meta.insert("target-role".to_owned(), "Stopped".to_owned());
+    }),
+    ("device-banned", Level::Failure, "pcs constraint location", |cluster, _| device(cluster).banned_from.push("node1".to_owned())),
+    ("device-stopped", Level::Warning, "cleanup fence-node2", |cluster, _| {
+        let one = instance(cluster);
+        (one.active, one.role) = (false, "Stopped".to_owned());
+    }),
+    ("device-failed", Level::Warning, "cleanup fence-node2", |cluster, _| {
+        let failure = Failure { resource: "fence-node2".to_owned(), task: "monitor".to_owned(), ..Failure::default() };
+        pacemaker(cluster).failures.push(failure);
+        instance(cluster).active = false;
+    }),
+    ("device-blocked", Level::Warning, "cleanup fence-node2", |cluster, _| instance(cluster).blocked = true),
+    ("device-unmanaged", Level::Warning, "pcs resource manage", |cluster, _| instance(cluster).managed = false),
+    ("password-copies", Level::Warning, "ssh -t node2 tandem fencing update node2", |cluster, _| {
+        set(cluster, "password_file", "/etc/tandem/bmc-node2");
+        let copy = |lines: &[&str]| [("fence-node2".to_owned(), lines.iter().map(|line| (*line).to_owned()).collect())].into();
+        collected(cluster, "node1").passwords = copy(&["0a", "0b"]);
+        collected(cluster, "node2").passwords = copy(&["0a"]);
+    }),
+    ("password-copies", Level::Warning, "ssh -t node1 tandem fencing update node2", |cluster, _| {
+        set(cluster, "password_file", "/etc/tandem/bmc-node2");
+        let copy = |lines: &[&str]| [("fence-node2".to_owned(), lines.iter().map(|line| (*line).to_owned()).collect())].into();
+        collected(cluster, "node1").passwords = copy(&[""]);
+        collected(cluster, "node2").passwords = copy(&["", ""]);
+    }),
+    ("not-bound", Level::Warning, "pcmk_host_list", |cluster, _| device(cluster).targets.clear()),
+    ("no-such-node", Level::Warning, "pcmk_host_list", |cluster, _| device(cluster).targets.push("node22".to_owned())),
+    ("bmc-fails", Level::Failure, "tandem fencing update node2", |_, asked| answer(asked).note.failure = Some("unable to log in".to_owned())),
+    ("another-machine", Level::Failure, "system_uuid=4c4c4544-0032-", |_, asked| {
+        answer(asked).note.uuid = Some("4c4c4544-0033-3510-8054-b4c04f303158".to_owned());
+    }),
+    ("no-system-uuid", Level::Warning, "system_uuid=4c4c4544-0032-", |cluster, _| set(cluster, "system_uuid", "")),
+    ("off-while-online", Level::Failure, "ip=ADDRESS", |_, asked| answer(asked).note.power = Some("Off".to_owned())),
+    ("may-not-reset", Level::Failure, "tandem fencing update node2 --username NAME", |_, asked| {
+        (answer(asked).role, answer(asked).may_reset) = (Some("ReadOnly".to_owned()), Some(false));
+    }),
+    ("account-locked", Level::Warning, "tandem fencing update node2", |_, asked| answer(asked).locked = true),
+    ("reset-types", Level::Warning, "fencing test node2", |_, asked| {
+        answer(asked).note.reset_types = Some(vec!["On".to_owned(), "GracefulShutdown".to_owned()]);
+    }),
+    ("certificate-ends", Level::Warning, "ssl_fingerprint=AB:CD", |cluster, asked| {
+        answer(asked).note.certificate_ends = Some(cluster.at + 6 * 86_400);
+    }),
+    ("not-verified", Level::Warning, "ssl_fingerprint=AB:CD", |cluster, _| set(cluster, "ssl_insecure", "1")),
+    ("bmc-clock", Level::Warning, "sel time set", |_, asked| answer(asked).note.clock_ahead = Some(-3_600)),
+    ("slow-answer", Level::Warning, "pcmk_monitor_timeout", |_, asked| answer(asked).note.millis = 12_000),
+    ("slow-off", Level::Warning, "pcmk_reboot_timeout", |cluster, _| set(cluster, "pcmk_off_timeout", "8s")),
+    ("delays", Level::Warning, "pcmk_delay_base", |cluster, _| set(cluster, "pcmk_delay_base", "10s")),
+    ("restore-policy", Level::Warning, "chassis policy", |_, asked| {
+        answer(asked).note.restore_policy = Some("AlwaysOff".to_owned());
+    }),
+    ("one-network", Level::Warning, "ip route get 198.51.100.2", |cluster, _| {
+        collected(cluster, "node1").routes.insert("198.51.100.2".to_owned(), "eth0".to_owned());
+    }),
+    ("not-two-voters", Level::Warning, "tandem status", |cluster, _| {
+        for etcd in cluster.etcd.values_mut() {
+            known(etcd).members.iter_mut().filter(|one| one.name == "node2").for_each(|one| one.learner = true);
+        }
+    }),
+    ("node-not-online", Level::Warning, "pcs cluster start node2", |cluster, _| pacemaker(cluster).nodes[1].online = false),
+    ("not-enabled", Level::Warning, "systemctl enable pcsd", |cluster, _| {
+        collected(cluster, "node2").enabled.insert("pcsd".to_owned(), false);
+    }),
+    ("not-collected", Level::Warning, "tandem-collect.timer", |cluster, _| {
+        cluster.collected.insert("node2".to_owned(), Fact::Absent);
+    }),
+    ("host-not-detached", Level::Warning, "detached=", |_, asked| asked.attached_hosts = Fact::Known(vec!["node1".to_owned()])),
+    ("hosts-not-known", Level::Warning, "get baremetalhost", |_, asked| {
+        asked.attached_hosts = Fact::Unknown("the API answers 403".to_owned());
+    }),
+    ("bmc-fails-there", Level::Failure, "ssh node2", |cluster, _| {
+        let at = cluster.at;
+        let note = &mut collected(cluster, "node2").bmcs[0];
+        (note.failure, note.at) = (Some("no answer".to_owned()), at - 50);
+    }),
+    ("not-asked", Level::Unknown, "pcs stonith status", |cluster, asked| {
+        device(cluster).resource.agent = "stonith:fence_ipmilan".to_owned();
+        asked.answers.pop();
+    }),
+    ("pacemaker-stopped", Level::Failure, "pcs cluster start", |cluster, _| cluster.pacemaker = Fact::Absent),
+    ("not-known", Level::Unknown, "pcs cluster start", |cluster, _| cluster.configuration = Fact::Unknown("timed out".to_owned())),
+];
+
+/// Where a fault is that two rules tell of, or that takes the ground from under others.
+const BESIDE: &[(&str, &str)] =
+    &[("node-not-online", "not-collected"), ("pacemaker-stopped", "not-two-voters"), ("slow-off", "delays")];
+
+#[test]
+fn each_planted_fault_is_found_with_what_mends_it_and_nothing_else_is() {
+    assert!(PLANTED.len() >= 20);
+    for (id, level, command, plant) in PLANTED {
+        let (mut cluster, mut asked) = (healthy(), asked());
+        plant(&mut cluster, &mut asked);
+        let checked = check(&cluster, &asked, None);
+        let ids: Vec<&str> = checked.findings.iter().map(|finding| finding.id).collect();
+        let found = checked.findings.iter().find(|finding| finding.id == *id);
+        let found = found.unwrap_or_else(|| panic!("{id} was not found, but {ids:?}"));
+        assert_eq!((found.level, checked.level), (*level, *level), "{id}: {ids:?}");
+        assert!(found.command.as_ref().is_some_and(|typed| typed.contains(command)), "{found:?}");
+        let others = ids.iter().filter(|other| *other != id && !BESIDE.contains(&(*id, **other)));
+        assert_eq!(others.count(), 0, "{id} is told as {ids:?} as well");
+        let about = (found.node.as_ref(), found.device.as_ref());
+        let standing = about.0.and_then(|node| checked.nodes.get(node)).or_else(|| checked.devices.get(about.1?));
+        if let Some(standing) = standing {
+            assert_eq!(standing.level, found.level, "{id}");
+        }
+    }
+}
+
+#[test]
+fn of_a_healthy_cluster_nothing_is_said() {
+    let checked = check(&healthy(), &asked(), None);
+    assert_eq!((checked.level, checked.findings), (Level::Ok, Vec::new()));
+    assert_eq!(checked.nodes["node2"].text, "can be fenced by fence-node2");
+    let told = "198.51.100.2 answered in 640 ms and says On; 6.2 s to Off when it was last measured";
+    assert_eq!(checked.devices["fence-node2"].text, told);
+}
+
+#[test]
+fn one_device_is_asked_about_alone() {
+    let (mut cluster, asked) = (healthy(), asked());
+    property(&mut cluster, "stonith-enabled", "false");
+    set(&mut cluster, "ssl_insecure", "1");
+    let ids = |device| check(&cluster, &asked, Some(device)).findings.iter().map(|one| one.id).collect::<Vec<_>>();
+    assert_eq!(ids("fence-node2"), ["not-verified"]);
+    assert_eq!(ids("fence-node1"), [""; 0]);
+}
+
+/// Its BMC is for the other node to reach. What that one told lately makes a failure seen from here a lesser one.
+#[test]
+fn a_nodes_own_bmc_is_judged_by_who_would_have_to_fence_it() {
+    let (mut cluster, mut asked) = (healthy(), asked());
+    asked.answers[0].note.failure = Some("no route to host".to_owned());
+    let level = |cluster: &Cluster, asked: &Asked| check(cluster, asked, None).level;
+    let at = cluster.at;
+    let note = &mut collected(&mut cluster, "node2").bmcs[0];
+    (note.at, note.failure) = (at - 30, None);
+    assert_eq!(level(&cluster, &asked), Level::Warning);
+    collected(&mut cluster, "node2").bmcs[0].at = at - 3_600;
+    assert_eq!(level(&cluster, &asked), Level::Failure, "an hour ago is not now");
+}
+
+#[test]
+fn what_was_not_measured_and_what_nobody_tells_is_no_fault() {
+    let (mut cluster, mut asked) = (healthy(), asked());
+    for answer in &mut asked.answers {
+        let note = &mut answer.note;
+        (answer.role, answer.may_reset, note.millis_to_off) = (None, None, None);
+        (note.reset_types, note.restore_policy, note.clock_ahead, note.certificate_ends) = (None, None, None, None);
+    }
+    for node in ["node1", "node2"] {
+        let collected = collected(&mut cluster, node);
+        (collected.dmi_uuid, collected.routes) = (None, BTreeMap::new());
+        collected.bmcs.clear();
+        collected.enabled.clear();
+    }
+    assert_eq!(check(&cluster, &asked, None).findings, []);
+    // Two delays that do not differ are a fault without any measurement.
+    set(&mut cluster, "pcmk_delay_base", "node1:10s;node2:10000ms");
+    assert_eq!(check(&cluster, &asked, None).findings[0].id, "delays");
+}
+
+#[test]
+fn dates_of_a_certificate_that_is_pinned_do_not_matter() {
+    let (mut cluster, mut asked) = (healthy(), asked());
+    answer(&mut asked).note.certificate_ends = Some(7);
+    set(&mut cluster, "ssl_fingerprint", "AB:CD");
+    assert_eq!(check(&cluster, &asked, None).findings, []);
+}
+
+#[test]
+fn who_votes_is_the_word_of_the_newest_term() {
+    let mut cluster = healthy();
+    let member = |name: &str| Member { name: name.to_owned(), ..Member::default() };
+    let old = Etcd { term: 1, members: vec![member("node1")], leader: Some("1".to_owned()), ..Etcd::default() };
+    cluster.etcd.insert("node1".to_owned(), Fact::Known(old));
+    assert_eq!(voters_of(&cluster).unwrap().len(), 2);
+    cluster.etcd.clear();
+    assert_eq!(voters_of(&cluster), None);
+}

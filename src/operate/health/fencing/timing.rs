@@ -1,0 +1,175 @@
+//! Whether what was measured fits into the times that were configured, and whether the networks are two.
+
+use std::time::Duration;
+
+use super::{About, Answer, Case, Level, seconds};
+use crate::adapters::pacemaker::duration::millis;
+use crate::decide::Fact;
+use crate::operate::cluster::FenceDevice;
+
+/// Pacemaker's own defaults, and the fence agent's.
+const STONITH_TIMEOUT: Duration = Duration::from_secs(60);
+const MONITOR_TIMEOUT: Duration = Duration::from_secs(20);
+const ACTING: Duration = Duration::from_secs(50);
+const ASKING: Duration = Duration::from_secs(15);
+
+pub(super) fn check(case: &mut Case<'_>, is_whole: bool) {
+    for device in case.devices.clone() {
+        let answers: Vec<&Answer> =
+            case.asked.answers.iter().filter(|answer| answer.device == device.resource.id).collect();
+        for answer in answers {
+            slow_answer(case, device, answer);
+            slow_off(case, device, answer);
+            one_network(case, device, answer);
+        }
+    }
+    if is_whole {
+        delays(case);
+    }
+}
+
+fn parse(text: &str) -> Option<Duration> {
+    millis(text).map(Duration::from_millis)
+}
+
+fn time(device: &FenceDevice, name: &str) -> Option<Duration> {
+    parse(device.resource.parameters.get(name)?)
+}
+
+/// The least of what is set, each with its name.
+fn least(of: impl IntoIterator<Item = (&'static str, Option<Duration>)>) -> Option<(&'static str, Duration)> {
+    of.into_iter().filter_map(|(name, time)| Some((name, time?))).min_by_key(|(_, time)| *time)
+}
+
+fn slow_answer(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
+    let id = &device.resource.id;
+    let monitor = device.resource.operations.iter().find(|(name, ..)| name == "monitor");
+    let operation = monitor.map(|(_, _, timeout)| Duration::from_millis(*timeout)).filter(|time| !time.is_zero());
+    let limits = [
+        ("pcmk_monitor_timeout", time(device, "pcmk_monitor_timeout")),
+        ("the monitor's timeout", Some(operation.unwrap_or(MONITOR_TIMEOUT))),
+        ("action_timeout", Some(time(device, "action_timeout").unwrap_or(ASKING))),
+    ];
+    let Some((name, limit)) = least(limits) else { return };
+    if answer.note.failure.is_some() || Duration::from_millis(answer.note.millis) * 2 <= limit {
+        return;
+    }
+    let text = format!(
+        "the BMC at {} took {} s for a look, and {name} is {} s: on a bad day that is a failure",
+        answer.note.address,
+        seconds(answer.note.millis),
+        limit.as_secs()
+    );
+    let command = format!(
+        "pcs stonith update {id} action_timeout=40 pcmk_monitor_timeout=45 op monitor interval=60s timeout=45s"
+    );
+    case.add("slow-answer", Level::Warning, About::Both(id, &answer.target), text, Some(command));
+}
+
+/// How long it took to Off when it was last measured, here or on another node.
+fn to_off(case: &Case<'_>, device: &FenceDevice) -> Option<u64> {
+    let answers = case.asked.answers.iter().filter(|answer| answer.device == device.resource.id);
+    let addresses: Vec<&str> = answers.clone().map(|answer| answer.note.address.as_str()).collect();
+    let published = case.cluster.collected.values().filter_map(Fact::known).flat_map(|collected| &collected.bmcs);
+    let published = published.filter(|note| addresses.contains(&note.address.as_str()));
+    answers.map(|answer| &answer.note).chain(published).filter_map(|note| note.millis_to_off).max()
+}
+
+fn slow_off(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
+    let id = &device.resource.id;
+    let Some(to_off) = to_off(case, device) else { return };
+    let stonith_timeout = case.configuration.properties.get("stonith-timeout").and_then(|text| parse(text));
+    let usual = Some(stonith_timeout.unwrap_or(STONITH_TIMEOUT));
+    let limits = [
+        ("pcmk_off_timeout", time(device, "pcmk_off_timeout")),
+        ("pcmk_reboot_timeout", time(device, "pcmk_reboot_timeout")),
+        ("stonith-timeout", usual.filter(|_| time(device, "pcmk_reboot_timeout").is_none())),
+        ("action_timeout", Some(time(device, "action_timeout").unwrap_or(ACTING))),
+    ];
+    let Some((name, limit)) = least(limits) else { return };
+    let needed = Duration::from_millis(to_off) + time(device, "delay").unwrap_or_default();
+    if needed * 4 <= limit * 3 {
+        return;
+    }
+    let text = format!(
+        "{} was off {} s after its reset when that was last measured, and {name} is {} s: fencing fails on a bad day",
+        answer.target,
+        seconds(to_off),
+        limit.as_secs()
+    );
+    let longer = needed.as_secs() * 2;
+    let command = format!(
+        "pcs stonith update {id} action_timeout={longer} pcmk_off_timeout={0} pcmk_reboot_timeout={0}",
+        longer + 10
+    );
+    case.add("slow-off", Level::Warning, About::Both(id, &answer.target), text, Some(command));
+}
+
+/// Where the way to the BMC is the way to the peer, one broken switch takes both: the peer is lost and cannot be fenced.
+fn one_network(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
+    let (id, target) = (&device.resource.id, &answer.target);
+    let Some(here) = case.cluster.collected.get(&case.cluster.here).and_then(Fact::known) else { return };
+    let peer = case.configuration.permanent.get(target).and_then(|attributes| attributes.get("node_ip"));
+    let host = answer.note.address.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
+    let host = host.map_or(answer.note.address.as_str(), |(host, _)| host.trim_matches(['[', ']']));
+    let bmc = here.routes.get(&answer.note.address).or_else(|| here.routes.get(host));
+    let peer = peer.and_then(|peer| here.routes.get(peer)).or_else(|| here.routes.get(target));
+    let (Some(bmc), Some(peer)) = (bmc, peer) else { return };
+    if bmc != peer || *target == case.cluster.here {
+        return;
+    }
+    let text =
+        format!("{target} and its BMC are reached over the same interface, {bmc}: what cuts off one cuts off both");
+    let command = Some(format!("ip route get {host}"));
+    case.add("one-network", Level::Warning, About::Both(id, target), text, command);
+}
+
+/// The delay before a node is fenced: `pcmk_delay_base` is one time, or one for each node.
+fn delay(device: &FenceDevice, target: &str) -> Duration {
+    let base = device.resource.parameters.get("pcmk_delay_base").map(String::as_str).unwrap_or_default();
+    let of_target = base.split([';', ' ']).filter_map(|pair| pair.split_once(':')).find(|(node, _)| *node == target);
+    let base = parse(of_target.map_or(base, |(_, time)| time)).unwrap_or_default();
+    base + time(device, "delay").unwrap_or_default()
+}
+
+/// Two nodes that lose each other both begin to fence. Only a difference of the delays lets one of them be first.
+fn delays(case: &mut Case<'_>) {
+    let [one, other] = &case.configuration.nodes[..] else { return };
+    let device_of = |node: &String| case.devices.iter().find(|device| device.targets.contains(node)).copied();
+    let (Some(to_one), Some(to_other)) = (device_of(one), device_of(other)) else { return };
+    if prefers_the_promoted(case) {
+        return;
+    }
+    let apart = delay(to_one, one).abs_diff(delay(to_other, other));
+    let measured = to_off(case, to_one).max(to_off(case, to_other));
+    if !apart.is_zero() && Duration::from_millis(measured.unwrap_or(0)) < apart {
+        return;
+    }
+    let text = match measured {
+        Some(measured) => format!(
+            "the delays before {one} and {other} are fenced differ by {} s, and it takes {} s to switch one off: two \
+             nodes that lose each other may switch each other off",
+            apart.as_secs(),
+            seconds(measured)
+        ),
+        None => format!(
+            "nothing delays the fencing of {one} more than that of {other}: two nodes that lose each other may switch each \
+             other off"
+        ),
+    };
+    let enough = measured.unwrap_or(0) / 1_000 * 2 + 10;
+    let command = Some(format!("pcs stonith update {} pcmk_delay_base={enough}s", to_one.resource.id));
+    case.add("delays", Level::Warning, About::Cluster, text, command);
+}
+
+/// Where the etcd that leads has priority, the other node's fencing begins later by this time, whatever the devices say.
+fn prefers_the_promoted(case: &Case<'_>) -> bool {
+    let by_priority = case.configuration.properties.get("priority-fencing-delay").and_then(|text| parse(text));
+    let etcd = case.configuration.etcd.as_ref();
+    let has_priority = etcd.is_some_and(|etcd| {
+        etcd.promotable
+            && etcd.meta.get("priority").is_some_and(|priority| priority.parse::<i64>().is_ok_and(|one| one > 0))
+    });
+    let slowest = case.devices.iter().filter_map(|device| to_off(case, device)).max().unwrap_or(0);
+    has_priority && by_priority.is_some_and(|delay| delay > Duration::from_millis(slowest))
+}

@@ -1,0 +1,155 @@
+//! What `decide`'s rule about stopping a node needs to know, out of what is known of the cluster.
+
+use super::view;
+use crate::adapters::pacemaker::attributes;
+use crate::decide::Fact;
+use crate::decide::evidence::{DataDir, Guest, PublishedState};
+use crate::decide::may_stop::{Care, Machine, Outlook, Voice};
+use crate::operate::cluster::{Cluster, Etcd, Node, Pacemaker};
+
+/// How stopping `node` looks, for [`crate::decide::may_stop::may_stop`].
+pub fn outlook(cluster: &Cluster, node: &str) -> Outlook {
+    let peer = view::peer_of(cluster, node);
+    let voice = |name: &str| map(view::etcd_fact(cluster, name), voice);
+    Outlook {
+        node: node.to_owned(),
+        care: map(&cluster.pacemaker, |pacemaker| care(cluster, pacemaker, node, peer.as_deref())),
+        own_etcd: reachable(cluster, node, voice(node)),
+        peer_etcd: peer.as_deref().map_or(Fact::Absent, |peer| reachable(cluster, peer, voice(peer))),
+        peer_claims: peer.as_deref().map_or(Fact::Absent, |peer| claims(cluster, peer)),
+        change: change_under_way(cluster),
+        peer,
+    }
+}
+
+/// Somebody's change of the members, as the cluster's property has it.
+pub fn change_under_way(cluster: &Cluster) -> Option<String> {
+    let properties = &cluster.configuration.known()?.properties;
+    properties.get(attributes::MEMBER_CHANGE).filter(|change| !change.is_empty()).cloned()
+}
+
+/// The third member, outside of the pair, as the cluster's property has it.
+pub fn guest(cluster: &Cluster) -> Option<Guest> {
+    let properties = &cluster.configuration.known()?.properties;
+    properties.get(attributes::GUEST).filter(|guest| !guest.is_empty()).map(|guest| Guest::parse(guest))
+}
+
+/// How many voters the agent of `node` has published that there are.
+pub fn voters_published(cluster: &Cluster, node: &str) -> Option<usize> {
+    let record = cluster.configuration.known()?.transient.get(node)?.get(attributes::RECORD)?;
+    match serde_json::from_str::<PublishedState>(record).ok()?.disk {
+        DataDir::Present(history) => Some(history.voters.len()),
+        DataDir::Blank | DataDir::Broken { .. } => None,
+    }
+}
+
+/// The same, for whoever makes that change.
+pub fn without_change(cluster: &mut Cluster) {
+    if let Fact::Known(configuration) = &mut cluster.configuration {
+        configuration.properties.remove(attributes::MEMBER_CHANGE);
+    }
+}
+
+/// Whether the agent of `node` has published that it may run standalone.
+fn claims(cluster: &Cluster, node: &str) -> Fact<bool> {
+    let configuration = match &cluster.configuration {
+        Fact::Known(configuration) => configuration,
+        Fact::Absent => return Fact::Absent,
+        unknown => return Fact::Unknown(unknown.why_unknown().to_owned()),
+    };
+    let attributes = configuration.transient.get(node);
+    let Some(record) = attributes.and_then(|attributes| attributes.get(attributes::RECORD)) else {
+        return Fact::Absent;
+    };
+    match serde_json::from_str::<PublishedState>(record) {
+        Ok(record) => Fact::Known(record.claims),
+        Err(error) => Fact::Unknown(format!("its record is not understood: {error}")),
+    }
+}
+
+/// Of a machine that is off, nothing runs: that nobody answers is no doubt.
+fn reachable(cluster: &Cluster, name: &str, voice: Fact<Voice>) -> Fact<Voice> {
+    match voice {
+        Fact::Unknown(_) if view::is_down(cluster, name) => Fact::Absent,
+        voice => voice,
+    }
+}
+
+fn map<T, U>(fact: &Fact<T>, into: impl FnOnce(&T) -> U) -> Fact<U> {
+    match fact {
+        Fact::Known(value) => Fact::Known(into(value)),
+        Fact::Absent => Fact::Absent,
+        Fact::Unknown(why) => Fact::Unknown(why.clone()),
+        Fact::NotAsked => Fact::NotAsked,
+    }
+}
+
+fn care(cluster: &Cluster, pacemaker: &Pacemaker, node: &str, peer: Option<&str>) -> Care {
+    let resource = view::etcd_id(cluster);
+    let instance = view::instance_on(pacemaker, &resource, node);
+    let unmanaged = instance.is_some_and(|instance| !instance.managed || instance.maintenance || instance.blocked);
+    let in_maintenance = view::node(cluster, node).is_some_and(|node| node.maintenance);
+    let fencing = pacemaker.fencing.iter().find(|fencing| fencing.status == "pending");
+    Care {
+        quorate: pacemaker.has_quorum,
+        hands_off: pacemaker.maintenance || in_maintenance || unmanaged,
+        fencing: fencing.map(|fencing| fencing.target.clone()),
+        peer: peer.and_then(|peer| view::node(cluster, peer)).map_or(Machine::Offline, machine),
+    }
+}
+
+fn machine(node: &Node) -> Machine {
+    match node {
+        node if node.unclean => Machine::Unclean,
+        node if !node.online => Machine::Offline,
+        node if node.pending || node.shutdown => Machine::Moving,
+        node if node.standby => Machine::Standby,
+        _ => Machine::Ready,
+    }
+}
+
+fn voice(etcd: &Etcd) -> Voice {
+    Voice {
+        cluster_id: etcd.cluster_id.clone(),
+        learner: etcd.learner,
+        has_leader: etcd.leader.is_some(),
+        alarm: view::is_silenced(etcd),
+        reads: etcd.reads.clone(),
+        voters: view::voters_known_to(etcd),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::may_stop::{Answer, may_stop};
+    use crate::operate::health::samples;
+
+    #[test]
+    fn in_each_state_it_is_answered_for_both_nodes() {
+        let answers = |state: &str| {
+            let cluster = samples::read(state);
+            ["node1", "node2"].map(|node| match may_stop(&outlook(&cluster, node)) {
+                Answer::Yes => "yes",
+                Answer::No(_) => "no",
+                Answer::Unknown(_) => "unknown",
+            })
+        };
+        let expected = [
+            ("healthy", ["yes", "yes"]),
+            ("learner", ["no", "yes"]),
+            ("peer-off", ["no", "yes"]),
+            ("peer-unclean", ["no", "no"]),
+            ("peer-standby", ["no", "yes"]),
+            ("cluster-maintenance", ["no", "no"]),
+            ("resource-unmanaged", ["no", "no"]),
+            ("start-failed", ["no", "yes"]),
+            ("nospace", ["no", "no"]),
+            ("pacemaker-stopped-here", ["unknown", "no"]),
+            ("pacemaker-hangs", ["unknown", "unknown"]),
+        ];
+        for (state, wanted) in expected {
+            assert_eq!(answers(state), wanted, "{state}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! When certificates end: each node's own, and those that the BMCs show.
+
+use std::path::Path;
+
+use super::{Found, Typed};
+use crate::operate::certs::pki;
+use crate::operate::cluster::{Cluster, FenceDevice};
+use crate::operate::health::{bmc, view};
+use crate::os::clock::utc;
+
+const DAY: u64 = 86_400;
+/// Within these many days an end is near, and soon.
+const NEAR: u64 = 30;
+const SOON: u64 = 7;
+
+pub(super) fn find(cluster: &Cluster, found: &mut Found) {
+    for name in view::names(cluster) {
+        let files = view::collected(cluster, &name).map(|known| known.certificates.as_slice()).unwrap_or_default();
+        for certificate in files {
+            let file = &certificate.file;
+            let what = format!("the certificate {file} on {name}");
+            if let Some(problem) = tell(cluster.at, certificate.ends, &what, Some(&name), found) {
+                problem.typed(what_to_type(cluster, file));
+            }
+        }
+        // What etcd shows is one of these files, where anybody read them.
+        let shown = view::etcd(cluster, &name).and_then(|etcd| etcd.certificate_ends);
+        if let Some(ends) = shown.filter(|_| files.is_empty()) {
+            let what = format!("the certificate of etcd on {name}");
+            if let Some(problem) = tell(cluster.at, ends, &what, Some(&name), found) {
+                problem.typed("tandem certs show");
+            }
+        }
+    }
+    let devices = cluster.configuration.known().map(|known| known.fence_devices.as_slice()).unwrap_or_default();
+    for device in devices.iter().filter(|device| !is_pinned(device)) {
+        let Some((_, note)) = bmc::checked(cluster, device) else { continue };
+        let Some(ends) = note.certificate_ends else { continue };
+        let id = &device.resource.id;
+        let what = format!("the certificate of {id}'s BMC");
+        if let Some(problem) = tell(cluster.at, ends, &what, None, found) {
+            problem.typed(format!("tandem fencing check {id}"));
+        }
+    }
+}
+
+/// What puts a new one in a file's place.
+fn what_to_type(cluster: &Cluster, file: &str) -> String {
+    match Path::new(file).strip_prefix(pki::DIR).ok().and_then(Path::to_str) {
+        Some(pki::CA_CERT | pki::NEXT_CERT) => return "tandem certs rotate-ca".to_owned(),
+        Some(_) => return "tandem certs renew".to_owned(),
+        None => {}
+    }
+    let etcd = cluster.configuration.known().and_then(|configuration| configuration.etcd.as_ref());
+    let is_its = |name: &str| etcd.and_then(|etcd| etcd.parameters.get(name)).is_some_and(|path| path == file);
+    match () {
+        () if is_its("cert_file") => "tandem certs install --cert FILE --key FILE".to_owned(),
+        () if is_its("trusted_ca_file") => "tandem certs install --ca FILE".to_owned(),
+        // Whoever has made it makes the next one, too.
+        () => format!("openssl x509 -noout -enddate -in {file}"),
+    }
+}
+
+/// Whether the end of the BMC's certificate is of no account.
+fn is_pinned(device: &FenceDevice) -> bool {
+    let is_set = |name: &str| device.resource.parameters.get(name).is_some_and(|value| !value.is_empty());
+    is_set("ssl_fingerprint") || is_set("ssl_insecure")
+}
+
+/// The problem that this end is by now, if it is one.
+fn tell<'a>(now: u64, ends: u64, what: &str, node: Option<&str>, found: &'a mut Found) -> Option<Typed<'a>> {
+    let when = utc(ends);
+    let Some(left) = ends.checked_sub(now) else {
+        return Some(found.critical("certificate-ended", node, format!("{what} has ended, at {when}")));
+    };
+    let days = left / DAY;
+    let text = format!("{what} ends in {days} days, at {when}");
+    match days {
+        0..SOON => Some(found.warning("certificate-ends-soon", node, text)),
+        SOON..NEAR => Some(found.notice("certificate-ends", node, text)),
+        _ => None,
+    }
+}

@@ -1,0 +1,92 @@
+//! What the collectors publish, and whether they do.
+
+use std::collections::BTreeMap;
+
+use super::Found;
+use crate::decide::Fact;
+use crate::operate::cluster::Cluster;
+use crate::operate::health::{view, words};
+
+/// A collector runs each 30 s; after so many seconds it has not for several times.
+const STALE: u64 = 300;
+/// Below this share of a file system, in percent, there is little room.
+const LITTLE: u64 = 5;
+/// Where etcd's data is unless the resource says otherwise.
+const DATA_DIR: &str = "/var/lib/etcd";
+
+pub(super) fn find(cluster: &Cluster, found: &mut Found) {
+    // Without Pacemaker nobody passes on what was published, which is told already.
+    if cluster.pacemaker.known().is_some() {
+        for name in view::names(cluster).iter().filter(|name| is_there(cluster, name)) {
+            published(cluster, name, found);
+        }
+    }
+    versions(cluster, found);
+}
+
+/// Whether its collector has had time to publish anything.
+fn is_there(cluster: &Cluster, name: &str) -> bool {
+    view::node(cluster, name).is_some_and(|node| node.online && !node.pending)
+}
+
+fn published(cluster: &Cluster, name: &str, found: &mut Found) {
+    let collected = match cluster.collected.get(name) {
+        Some(Fact::Known(collected)) => collected,
+        Some(Fact::Unknown(why)) => {
+            let text = format!("what {name}'s collector publishes could not be read: {why}");
+            return found
+                .notice("collector-unknown", Some(name), text)
+                .typed("attrd_updater --query --all --name tandem-collected");
+        }
+        Some(Fact::Absent | Fact::NotAsked) | None => {
+            let text = format!(
+                "{name}'s collector publishes nothing: its certificates, BMC logins and free room are not known"
+            );
+            return found
+                .notice("collector-missing", Some(name), text)
+                .typed("systemctl enable --now tandem-collect.timer");
+        }
+    };
+    let age = cluster.at.saturating_sub(collected.at);
+    if age > STALE {
+        let text =
+            format!("{name}'s collector published last {}: what is known of that node is old", words::ago(age, 0));
+        found
+            .warning("collector-stale", Some(name), text)
+            .typed("systemctl status tandem-collect.timer tandem-collect.service");
+    }
+    if let (Some(free), Some(size)) = (collected.free_bytes, collected.size_bytes.filter(|size| *size > 0))
+        && free.saturating_mul(100) / size < LITTLE
+    {
+        let text =
+            format!("the file system of etcd's data on {name} has {} free of {}", words::size(free), words::size(size));
+        let configured = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
+        let directory = configured.and_then(|etcd| etcd.parameters.get("data_dir")).map_or(DATA_DIR, String::as_str);
+        found.warning("disk-full", Some(name), text).typed(format!("df -h {directory}"));
+    }
+}
+
+fn versions(cluster: &Cluster, found: &mut Found) {
+    let known = |name: &String| Some((name.clone(), view::collected(cluster, name)?.tandem.clone()));
+    let tandem: BTreeMap<String, String> = view::names(cluster).iter().filter_map(known).collect();
+    if let Some(two) = versions_by_node(&tandem) {
+        let text = format!("two versions of tandem run: {two}");
+        found.notice("tandem-versions", None, text).typed("tandem --version");
+    }
+    let known = |name: &String| Some((name.clone(), view::etcd(cluster, name)?.version.clone()));
+    let etcd: BTreeMap<String, String> = view::names(cluster).iter().filter_map(known).collect();
+    if let Some(two) = versions_by_node(&etcd) {
+        let text = format!("two versions of etcd run: {two}");
+        found.notice("etcd-versions", None, text).typed("podman exec etcd etcd --version");
+    }
+}
+
+/// Versions by node, where they are not all the same.
+fn versions_by_node(versions: &BTreeMap<String, String>) -> Option<String> {
+    let mut values = versions.values().filter(|version| !version.is_empty());
+    let first = values.next()?;
+    if values.all(|version| version == first) {
+        return None;
+    }
+    Some(versions.iter().map(|(node, version)| format!("{version} on {node}")).collect::<Vec<_>>().join(", "))
+}

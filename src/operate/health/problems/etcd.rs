@@ -1,0 +1,128 @@
+//! Both etcds.
+
+use super::{Found, resource};
+use crate::decide::Fact;
+use crate::operate::cluster::{Cluster, Etcd};
+use crate::operate::health::{guest, view};
+
+/// From how much of its quota a database is named, in percent.
+const NEARLY_FULL: u64 = 80;
+/// How many entries a learner may lack and still be said to catch up: the agent promotes it below that.
+const CLOSE: u64 = 100;
+
+pub(super) fn find(cluster: &Cluster, found: &mut Found) {
+    writes(cluster, found);
+    for name in view::names(cluster) {
+        match view::etcd_fact(cluster, &name) {
+            Fact::Known(etcd) => one(cluster, &name, etcd, found),
+            Fact::Absent => stopped(cluster, &name, found),
+            unknown @ (Fact::Unknown(_) | Fact::NotAsked) if !is_lost(cluster, &name) => {
+                let text = format!("etcd on {name} could not be asked: {}", unknown.why_unknown());
+                found.warning("etcd-unknown", Some(&name), text).typed("tandem explain");
+            }
+            Fact::Unknown(_) | Fact::NotAsked => {}
+        }
+    }
+    alarms(cluster, found);
+    membership(cluster, found);
+}
+
+/// Whether the machine is gone in Pacemaker's eyes, which is told already.
+fn is_lost(cluster: &Cluster, name: &str) -> bool {
+    cluster.pacemaker.known().is_some() && view::node(cluster, name).is_none_or(|node| !node.online)
+}
+
+fn writes(cluster: &Cluster, found: &mut Found) {
+    let known: Vec<&Etcd> = cluster.etcd.values().filter_map(Fact::known).collect();
+    if view::writes(cluster) != Some(false) || known.iter().any(|etcd| view::is_silenced(etcd)) {
+        return;
+    }
+    if known.is_empty() {
+        let text = "no writes are taken: etcd runs on no node".to_owned();
+        found.critical("no-etcd", None, text).typed("tandem explain");
+    } else {
+        let text = "no writes are taken: etcd has no leader".to_owned();
+        found.critical("no-leader", None, text).typed("tandem explain");
+    }
+}
+
+fn one(cluster: &Cluster, name: &str, etcd: &Etcd, found: &mut Found) {
+    if etcd.learner {
+        learner(cluster, name, found);
+    }
+    if etcd.leader.is_some() && !etcd.learner && etcd.reads != Fact::Known(()) {
+        let why = etcd.reads.why_unknown();
+        let text = format!("whether etcd on {name} takes writes could not be asked: {why}");
+        found.warning("reads-unknown", Some(name), text).typed("tandem explain");
+    }
+    // The alarm that follows is told of by itself.
+    let quota = etcd.quota_bytes.filter(|quota| *quota > 0 && !view::is_silenced(etcd));
+    if let Some(percent) = quota.map(|quota| etcd.db_bytes.saturating_mul(100) / quota)
+        && percent >= NEARLY_FULL
+    {
+        let text =
+            format!("the database on {name} has reached {percent} % of its quota: at 100 % etcd takes no writes");
+        found.warning("quota", Some(name), text).typed("etcdctl compact REVISION && etcdctl defrag");
+    }
+}
+
+fn learner(cluster: &Cluster, name: &str, found: &mut Found) {
+    match view::lag(cluster, name) {
+        Some(lag) if lag > CLOSE => {
+            let text = format!("{name} is a learner and lacks {lag} entries: it votes once it has caught up");
+            found.warning("learner-lags", Some(name), text).typed("tandem explain");
+        }
+        _ => {
+            let text = format!("{name} is a learner and catches up: it votes next");
+            found.warning("learner-catches-up", Some(name), text).typed("tandem explain");
+        }
+    }
+}
+
+/// On a machine that is there to run it.
+fn stopped(cluster: &Cluster, name: &str, found: &mut Found) {
+    let away = view::node(cluster, name).is_some_and(|node| node.standby || node.pending || node.shutdown);
+    if away || is_lost(cluster, name) || !view::may_start(cluster) || resource::explains(cluster, name) {
+        return;
+    }
+    let text = format!("etcd does not run on {name}: 'tandem explain' there says why");
+    found.warning("etcd-stopped", Some(name), text).typed("tandem explain");
+}
+
+fn alarms(cluster: &Cluster, found: &mut Found) {
+    // Every member tells the alarms of all.
+    let mut alarms: Vec<&String> =
+        cluster.etcd.values().filter_map(Fact::known).flat_map(|etcd| &etcd.alarms).collect();
+    alarms.sort();
+    alarms.dedup();
+    for alarm in alarms {
+        if alarm == "NOSPACE" {
+            let text =
+                "etcd raises the alarm NOSPACE, and takes no writes until there is room and the alarm is disarmed";
+            found
+                .critical("alarm-nospace", None, text.to_owned())
+                .typed("etcdctl compact REVISION && etcdctl defrag && etcdctl alarm disarm");
+        } else {
+            let text = format!("etcd raises the alarm {alarm}");
+            found.critical("alarm", None, text).typed("etcdctl endpoint hashkv --cluster");
+        }
+    }
+}
+
+fn membership(cluster: &Cluster, found: &mut Found) {
+    let known: Vec<(&String, &Etcd)> =
+        cluster.etcd.iter().filter_map(|(name, etcd)| Some((name, etcd.known()?))).collect();
+    if let [(one, first), (other, second)] = known.as_slice()
+        && first.cluster_id != second.cluster_id
+    {
+        let text =
+            format!("etcd on {one} and etcd on {other} belong to two clusters: each took writes without the other");
+        found.critical("two-clusters", None, text).typed("tandem explain");
+    }
+    // A third one that is named is there on purpose.
+    let expected = 2 + usize::from(guest(cluster).is_some());
+    let count = known.iter().map(|(_, etcd)| view::voters_known_to(etcd)).max();
+    let Some(count) = count.filter(|count| *count > expected) else { return };
+    let text = format!("etcd has {count} voters: somebody added members with etcd's own commands");
+    found.notice("more-voters", None, text).typed("etcdctl member remove ID");
+}

@@ -1,0 +1,271 @@
+//! Whether a lost node could be fenced, and whether the last fencing completed.
+
+use std::fmt::Write;
+
+use super::{Found, resource};
+use crate::operate::cluster::{Cluster, Failure, FenceDevice, Fencing, Instance};
+use crate::operate::health::Severity;
+use crate::operate::health::bmc::{self, Stranger};
+use crate::operate::health::passwords::{self, Copies};
+use crate::operate::health::view::{self, Seen};
+use crate::os::clock::utc;
+
+pub(super) fn find(cluster: &Cluster, found: &mut Found) {
+    let Some(seen) = Seen::of(cluster) else { return };
+    let devices = &seen.configuration.fence_devices;
+    for name in view::names(cluster) {
+        // A device that names no node may fence each.
+        if !devices.iter().any(|device| device.targets.is_empty() || device.targets.contains(&name)) {
+            let text = format!("no fence device fences {name}: once it is lost, no survivor may go on");
+            found.critical("fence-device-missing", Some(&name), text).typed(format!(
+                "pcs stonith create fence-{name} fence_redfish_rs ip=ADDRESS username=NAME password_file=FILE \
+                 pcmk_host_list={name}"
+            ));
+        }
+    }
+    for device in devices {
+        one(cluster, seen, device, found);
+        password_file(cluster, seen, device, found);
+    }
+    history(cluster, seen, found);
+}
+
+/// What Pacemaker says of a device that runs, and is looked at.
+const MONITORING: &str = "Monitoring";
+
+/// What keeps a device from working, by Pacemaker.
+enum Fault {
+    Disabled,
+    Blocked,
+    Failed,
+    Stopped,
+    Unmanaged,
+}
+
+impl Fault {
+    fn command(&self, id: &str) -> String {
+        match self {
+            Self::Disabled => format!("pcs stonith enable {id}"),
+            Self::Blocked | Self::Failed | Self::Stopped => format!("pcs stonith cleanup {id}"),
+            Self::Unmanaged => format!("pcs resource manage {id}"),
+        }
+    }
+}
+
+fn fault(cluster: &Cluster, seen: Seen<'_>, device: &FenceDevice) -> Option<Fault> {
+    if view::is_disabled(&device.resource) {
+        return Some(Fault::Disabled);
+    }
+    let instance = view::instance_of(seen.pacemaker, device);
+    let runs = |instance: &Instance| instance.active && !instance.nodes.is_empty();
+    match instance {
+        Some(instance) if instance.blocked => Some(Fault::Blocked),
+        Some(instance) if instance.failed => Some(Fault::Failed),
+        // What failed is tried again and again, and each try may take as long as a BMC hangs.
+        Some(instance) if instance.pending.as_deref().is_some_and(|word| word != MONITORING) => {
+            latest(seen, device).map(|_| Fault::Failed)
+        }
+        Some(instance) if instance.pending.is_some() => None,
+        Some(instance) if runs(instance) => {
+            (!instance.managed && !view::is_in_maintenance(cluster, instance)).then_some(Fault::Unmanaged)
+        }
+        _ if !view::may_start(cluster) || !may_run(cluster, device) => None,
+        _ if latest(seen, device).is_some() => Some(Fault::Failed),
+        _ => Some(Fault::Stopped),
+    }
+}
+
+/// Whether any node is there on which it may run: with its target alone, there is nobody to fence it.
+fn may_run(cluster: &Cluster, device: &FenceDevice) -> bool {
+    let is_ready = |name: &&String| {
+        view::node(cluster, name).is_some_and(|node| node.online && !node.standby && !node.maintenance && !node.pending)
+    };
+    view::names(cluster).iter().filter(is_ready).any(|name| !device.banned_from.contains(name))
+}
+
+fn latest<'a>(seen: Seen<'a>, device: &FenceDevice) -> Option<&'a Failure> {
+    resource::latest(seen).into_iter().find(|failure| failure.resource == device.resource.id)
+}
+
+/// A password that changes: not on both nodes yet, or not at the BMC.
+fn password_file(cluster: &Cluster, seen: Seen<'_>, device: &FenceDevice, found: &mut Found) {
+    let id = device.resource.id.as_str();
+    let target = device.targets.first().map(String::as_str);
+    match passwords::copies(cluster, &seen.configuration.nodes, device) {
+        Some(Copies::Differ { node, with }) => {
+            let text = passwords::differ(device, &node, &with);
+            found.warning("password-copies", target, text).typed(passwords::update_command(device, Some(&node)));
+        }
+        Some(Copies::Staged) => {
+            let text = format!(
+                "{id}: a second password is in its file, and takes the first one's place once its BMC accepts it"
+            );
+            found.notice("password-staged", target, text).typed(passwords::update_command(device, None));
+        }
+        None => {}
+    }
+}
+
+/// The nodes that a device fences, for a sentence.
+fn target_names(device: &FenceDevice) -> String {
+    if device.targets.is_empty() { "any node".to_owned() } else { device.targets.join(" and ") }
+}
+
+fn one(cluster: &Cluster, seen: Seen<'_>, device: &FenceDevice, found: &mut Found) {
+    let id = device.resource.id.as_str();
+    let target = match device.targets.as_slice() {
+        [only] => Some(only.as_str()),
+        _ => None,
+    };
+    let Some(fault) = fault(cluster, seen, device) else { return look(cluster, device, target, found) };
+    let (fenced, has_another) = (target_names(device), has_another(cluster, seen, device));
+    let so = if has_another {
+        format!("and only another device fences {fenced}")
+    } else {
+        format!("so {fenced} could not be fenced")
+    };
+    let (problem, text) = match fault {
+        Fault::Disabled => ("fence-device-disabled", format!("somebody disabled the fence device {id}, {so}")),
+        Fault::Blocked => ("fence-device-blocked", format!("the fence device {id} is blocked, {so}")),
+        Fault::Failed => (
+            "fence-device-failed",
+            format!("the fence device {id} has failed{}, {so}", device_story(cluster, seen, device)),
+        ),
+        Fault::Stopped => (
+            "fence-device-stopped",
+            format!("the fence device {id} is stopped{}, {so}", device_story(cluster, seen, device)),
+        ),
+        Fault::Unmanaged => (
+            "fence-device-unmanaged",
+            format!("somebody took the fence device {id} from Pacemaker's hands (unmanaged), so nobody checks it"),
+        ),
+    };
+    let severity = match fault {
+        Fault::Unmanaged => Severity::Warning,
+        _ if has_another => Severity::Warning,
+        _ => Severity::Critical,
+    };
+    found.put(problem, severity, target, text).typed(fault.command(id));
+}
+
+/// Whether each node that `device` fences is fenced by another device that works.
+fn has_another(cluster: &Cluster, seen: Seen<'_>, device: &FenceDevice) -> bool {
+    let works = |other: &&FenceDevice| {
+        let instance = view::instance_of(seen.pacemaker, other);
+        other.resource.id != device.resource.id
+            && fault(cluster, seen, other).is_none()
+            && instance.is_some_and(view::is_well)
+    };
+    let others: Vec<&FenceDevice> = seen.configuration.fence_devices.iter().filter(works).collect();
+    let fences = |name: &String| others.iter().any(|other| other.targets.contains(name));
+    !device.targets.is_empty() && device.targets.iter().all(fences)
+}
+
+/// What Pacemaker remembers of its failure, and when a login last worked: ` (TIME: REASON; its login last worked TIME)`.
+fn device_story(cluster: &Cluster, seen: Seen<'_>, device: &FenceDevice) -> String {
+    let mut story = latest(seen, device).map(resource::failure_details).unwrap_or_default().trim_start().to_owned();
+    if let Some(at) = bmc::last_success(cluster, device) {
+        let between = if story.is_empty() { "" } else { "; " };
+        let _ = write!(story, "{between}{}", last_login(at));
+    }
+    if story.is_empty() { story } else { format!(" ({story})") }
+}
+
+fn last_login(at: u64) -> String {
+    format!("its login last worked at {}", utc(at))
+}
+
+/// What the last look at the BMC found although Pacemaker runs the device.
+fn look(cluster: &Cluster, device: &FenceDevice, target: Option<&str>, found: &mut Found) {
+    let id = device.resource.id.as_str();
+    let Some((from, note)) = bmc::checked(cluster, device) else { return };
+    if let Some(why) = &note.failure {
+        let login = bmc::last_success(cluster, device).map(|at| format!("; {}", last_login(at))).unwrap_or_default();
+        let at = utc(note.at);
+        let text =
+            format!("the fence device {id} did not get what it needs from its BMC, from {from} at {at}: {why}{login}");
+        return found.warning("bmc-check-failed", target, text).typed(fencing_check(id));
+    }
+    let Some(target) = target else { return };
+    match bmc::stranger(cluster, target, note) {
+        Some(Stranger::OtherMachine { theirs, ours }) => {
+            let text = format!(
+                "the BMC of {id} belongs to the machine {theirs}, and {target} is {ours}: it would switch off a stranger"
+            );
+            found.critical("bmc-other-machine", Some(target), text).typed(fencing_check(id));
+        }
+        Some(Stranger::SaysOff) => {
+            let text = format!(
+                "the BMC of {id} says that {target} is off, and {target} runs: it would switch off a stranger, or nothing"
+            );
+            found.critical("bmc-says-off", Some(target), text).typed(fencing_check(id));
+        }
+        None => {}
+    }
+}
+
+fn fencing_check(id: &str) -> String {
+    format!("tandem fencing check {id}")
+}
+
+/// The last fencing of each node.
+fn history(cluster: &Cluster, seen: Seen<'_>, found: &mut Found) {
+    for name in view::names(cluster) {
+        let Some(last) = seen.pacemaker.fencing.iter().find(|fencing| fencing.target == name) else { continue };
+        let action = &last.action;
+        match last.status.as_str() {
+            "pending" => {
+                let text = format!("{name} is being fenced ({action})");
+                let problem = found.warning("fencing-pending", Some(&name), text);
+                problem.typed(format!("pcs stonith history show {name}"));
+            }
+            "failed" => {
+                let lost = view::node(cluster, &name).is_none_or(|node| node.unclean);
+                let severity = if lost { Severity::Critical } else { Severity::Notice };
+                let text = format!("the last fencing of {name} ({action}) did not complete{}", fencing_ended(last));
+                let problem = found.put("fencing-failed", severity, Some(&name), text);
+                problem.typed(format!("pcs stonith history show {name}"));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// When a fencing ended, and why it failed: ` at TIME: REASON`.
+fn fencing_ended(last: &Fencing) -> String {
+    let when = last.completed.map(|at| format!(" at {}", utc(at))).unwrap_or_default();
+    let why = last.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    format!("{when}{why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::Fact;
+    use crate::operate::health::samples;
+
+    /// The problems of a cluster in which the device of node2 is under way on node1, after it failed on node2 or not.
+    fn under_way(word: &str, has_failed: bool) -> Vec<&'static str> {
+        let mut cluster = samples::read("healthy");
+        let Fact::Known(pacemaker) = &mut cluster.pacemaker else { panic!("nobody was asked") };
+        let device = pacemaker.resources.iter_mut().find(|one| one.id == "fence-node2").unwrap();
+        device.pending = Some(word.to_owned());
+        device.nodes = vec!["node1".to_owned()];
+        if has_failed {
+            let failure =
+                Failure { resource: "fence-node2".to_owned(), node: "node2".to_owned(), ..Failure::default() };
+            pacemaker.failures.push(failure);
+        }
+        let mut found = Found { problems: Vec::new() };
+        find(&cluster, &mut found);
+        found.problems.into_iter().map(|problem| problem.id).collect()
+    }
+
+    #[test]
+    fn a_device_that_failed_is_not_well_while_it_is_tried_again() {
+        assert_eq!(under_way("Starting", true), ["fence-device-failed"]);
+        assert_eq!(under_way("Stopping", true), ["fence-device-failed"]);
+        assert_eq!(under_way("Starting", false), [""; 0], "it begins");
+        assert_eq!(under_way("Monitoring", true), [""; 0], "it runs");
+    }
+}

@@ -1,0 +1,168 @@
+//! Every problem that follows from the facts: a stable id, a sentence in the words of the recovery guide, and what to
+//! type. A file for each part of the cluster; the guide has a row for each sentence.
+
+mod certificates;
+mod collector;
+mod data;
+mod etcd;
+mod fencing;
+mod machine;
+mod resource;
+mod stack;
+
+use super::{Problem, Severity};
+use crate::operate::cluster::Cluster;
+
+/// How the ids of problems end that say that something could not be asked.
+pub(super) const UNKNOWN: &str = "-unknown";
+
+/// All ids, in the order in which the files have them.
+pub const IDS: &[&str] = &[
+    "pacemaker-stopped",
+    "pacemaker-unknown",
+    "cib-unknown",
+    "quorum-unknown",
+    "waits-for-peer",
+    "no-quorum",
+    "cluster-maintenance",
+    "stonith-disabled",
+    "one-node",
+    "node-unclean",
+    "node-stop-failed",
+    "node-offline",
+    "node-pending",
+    "node-standby",
+    "node-maintenance",
+    "no-leader",
+    "no-etcd",
+    "etcd-unknown",
+    "reads-unknown",
+    "etcd-stopped",
+    "two-clusters",
+    "learner-catches-up",
+    "learner-lags",
+    "alarm-nospace",
+    "alarm",
+    "quota",
+    "more-voters",
+    "start-failed",
+    "operation-failed",
+    "failure-healed",
+    "resource-blocked",
+    "resource-given-up",
+    "resource-unmanaged",
+    "resource-disabled",
+    "resource-banned",
+    "load-threshold",
+    "fence-device-missing",
+    "fence-device-disabled",
+    "fence-device-blocked",
+    "fence-device-failed",
+    "fence-device-stopped",
+    "fence-device-unmanaged",
+    "bmc-check-failed",
+    "bmc-other-machine",
+    "bmc-says-off",
+    "password-copies",
+    "password-staged",
+    "fencing-pending",
+    "fencing-failed",
+    "certificate-ended",
+    "certificate-ends-soon",
+    "certificate-ends",
+    "collector-missing",
+    "collector-stale",
+    "collector-unknown",
+    "tandem-versions",
+    "etcd-versions",
+    "disk-full",
+    "histories-split",
+    "left-behind",
+    "moved-aside",
+];
+
+/// All of them, worst first.
+pub(super) fn of(cluster: &Cluster) -> Vec<Problem> {
+    let mut found = Found { problems: Vec::new() };
+    stack::find(cluster, &mut found);
+    machine::find(cluster, &mut found);
+    etcd::find(cluster, &mut found);
+    data::find_histories(cluster, &mut found);
+    resource::find(cluster, &mut found);
+    fencing::find(cluster, &mut found);
+    certificates::find(cluster, &mut found);
+    collector::find(cluster, &mut found);
+    data::find_moved_aside(cluster, &mut found);
+    // What belongs together stays together among equals.
+    found.problems.sort_by_key(|problem| problem.severity);
+    found.problems
+}
+
+/// What was found so far.
+struct Found {
+    problems: Vec<Problem>,
+}
+
+impl Found {
+    fn critical(&mut self, id: &'static str, node: Option<&str>, text: String) -> Typed<'_> {
+        self.put(id, Severity::Critical, node, text)
+    }
+
+    fn warning(&mut self, id: &'static str, node: Option<&str>, text: String) -> Typed<'_> {
+        self.put(id, Severity::Warning, node, text)
+    }
+
+    fn notice(&mut self, id: &'static str, node: Option<&str>, text: String) -> Typed<'_> {
+        self.put(id, Severity::Notice, node, text)
+    }
+
+    fn put(&mut self, id: &'static str, severity: Severity, node: Option<&str>, text: String) -> Typed<'_> {
+        debug_assert!(IDS.contains(&id));
+        let problem = Problem { id, severity, node: node.map(str::to_owned), text, command: None };
+        self.problems.push(problem);
+        Typed(self.problems.last_mut())
+    }
+}
+
+/// A problem whose command is still to be said.
+struct Typed<'a>(Option<&'a mut Problem>);
+
+impl Typed<'_> {
+    /// What to type.
+    fn typed(self, command: impl Into<String>) {
+        if let Some(problem) = self.0 {
+            problem.command = Some(command.into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::operate::health::samples;
+
+    #[test]
+    fn the_worst_comes_first_and_each_says_what_to_type() {
+        for (name, cluster) in samples::all() {
+            let problems = of(&cluster);
+            assert!(problems.is_sorted_by_key(|problem| problem.severity), "{name}");
+            for problem in problems {
+                assert!(problem.command.is_some(), "{name}: {problem:?}");
+                assert!(!problem.text.ends_with('.') && !problem.text.contains("  "), "{name}: {problem:?}");
+            }
+        }
+    }
+
+    /// A state for each id: what no fixture shows is tested in the file that finds it, and is listed here.
+    #[test]
+    fn every_id_is_seen_in_some_state() {
+        let seen: BTreeSet<&str> =
+            samples::all().iter().flat_map(|(_, cluster)| of(cluster)).map(|problem| problem.id).collect();
+        let missing: Vec<&&str> = IDS.iter().filter(|id| !seen.contains(**id)).collect();
+        assert!(missing.is_empty(), "no file in tests/fixtures/cluster shows {missing:?}");
+        let unique: BTreeSet<&&str> = IDS.iter().collect();
+        assert_eq!(unique.len(), IDS.len());
+    }
+}

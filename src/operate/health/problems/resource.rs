@@ -1,0 +1,201 @@
+//! etcd and kubelet as resources of Pacemaker, and failures of whatever it runs.
+
+use super::Found;
+use crate::adapters::pacemaker::attributes::CLUSTER_ID;
+use crate::operate::cluster::{Cluster, Failure, Instance, Resource};
+use crate::operate::health::view::{self, Seen};
+use crate::os::clock::utc;
+
+const LOAD_THRESHOLD: &str = "load-threshold";
+/// Pacemaker's own.
+const DEFAULT_THRESHOLD: &str = "80%";
+/// All processors busy, and nobody waits for one: a machine has that load whenever it works.
+const HIGHEST_WITH_TURNS: u32 = 100;
+
+pub(super) fn find(cluster: &Cluster, found: &mut Found) {
+    let Some(seen) = Seen::of(cluster) else { return };
+    let names = view::names(cluster);
+    for resource in [&seen.configuration.etcd, &seen.configuration.kubelet].into_iter().flatten() {
+        whole(cluster, seen, resource, found);
+        for node in names.iter().filter(|name| view::is_online(cluster, name)) {
+            on_node(seen, resource, node, found);
+        }
+    }
+    for failure in latest(seen).into_iter().filter(|failure| view::is_online(cluster, &failure.node)) {
+        failed(seen, failure, found);
+    }
+    by_turns(cluster, seen, found);
+}
+
+/// Nobody serves, starts fail, and Pacemaker may begin one at a time: a node without data, which waits for the other's start, waits
+/// in vain then.
+fn by_turns(cluster: &Cluster, seen: Seen<'_>, found: &mut Found) {
+    let names = view::names(cluster);
+    let is_stopped = |name: &String| view::is_online(cluster, name) && view::etcd_fact(cluster, name).is_absent();
+    let known = |name: &String| seen.configuration.permanent.get(name);
+    let had_data = |name: &String| known(name).is_some_and(|own| own.contains_key(CLUSTER_ID));
+    let etcd = seen.configuration.etcd.as_ref().map(|etcd| etcd.id.as_str());
+    let fails = latest(seen).iter().any(|failure| Some(failure.resource.as_str()) == etcd && failure.task == "start");
+    let waits = names.len() > 1 && names.iter().all(is_stopped) && !names.iter().all(had_data);
+    let threshold = seen.configuration.properties.get(LOAD_THRESHOLD).map_or(DEFAULT_THRESHOLD, String::as_str);
+    let percent = threshold.trim().trim_end_matches('%').parse::<u32>().unwrap_or_default();
+    if fails && waits && percent <= HIGHEST_WITH_TURNS {
+        let text = format!(
+            "{LOAD_THRESHOLD} is {threshold}, so on busier machines Pacemaker starts one etcd at a time, and one without data waits for the other's start"
+        );
+        found.notice("load-threshold", None, text).typed(format!("pcs property set {LOAD_THRESHOLD}=1000%"));
+    }
+}
+
+/// Whether something that is told of the resource says already why etcd does not run on `node`.
+pub(super) fn explains(cluster: &Cluster, node: &str) -> bool {
+    let Some(seen) = Seen::of(cluster) else { return cluster.pacemaker.is_absent() && node == cluster.here };
+    let Some(etcd) = &seen.configuration.etcd else { return false };
+    let failed = latest(seen).iter().any(|failure| failure.resource == etcd.id && failure.node == node);
+    failed || view::is_disabled(etcd) || bans(seen, etcd).any(|(_, banned)| banned == node)
+}
+
+/// `stonith` for a fence device, as `pcs` has it, else `resource`.
+pub(super) fn kind(seen: Seen<'_>, id: &str) -> &'static str {
+    let is_device = seen.configuration.fence_devices.iter().any(|device| device.resource.id == id);
+    if is_device { "stonith" } else { "resource" }
+}
+
+/// What holds for a resource on every node.
+fn whole(cluster: &Cluster, seen: Seen<'_>, resource: &Resource, found: &mut Found) {
+    let id = resource.id.as_str();
+    if view::is_disabled(resource) {
+        let text = format!("somebody disabled {id}, so it runs nowhere");
+        found.warning("resource-disabled", None, text).typed(format!("pcs resource enable {id}"));
+    }
+    let mut instances = seen.pacemaker.resources.iter().filter(|instance| instance.id == id && !instance.blocked);
+    if instances.any(|instance| !instance.managed && !view::is_in_maintenance(cluster, instance)) {
+        let text =
+            format!("somebody took {id} from Pacemaker's hands (unmanaged), so it is neither started nor stopped");
+        found.warning("resource-unmanaged", None, text).typed(format!("pcs resource manage {id}"));
+    }
+}
+
+fn on_node(seen: Seen<'_>, resource: &Resource, node: &str, found: &mut Found) {
+    let id = resource.id.as_str();
+    let instance = view::instance_on(seen.pacemaker, id, node);
+    if instance.is_some_and(|instance| instance.blocked) {
+        let failure = latest(seen).into_iter().find(|failure| failure.resource == id && failure.node == node);
+        let why = failure.map(failure_details).unwrap_or_default();
+        let text = format!("{id} on {node} is blocked, as a stop failed and fencing is off or failed{why}");
+        found.critical("resource-blocked", Some(node), text).typed(format!("pcs resource cleanup {id}"));
+    }
+    for (ban, _) in bans(seen, resource).filter(|(_, banned)| *banned == node) {
+        let text = format!("the constraint {ban} keeps {id} from {node}");
+        let clone = resource.clone.as_deref().unwrap_or(id);
+        // What `pcs resource ban` and `move` make has this name.
+        let problem = found.warning("resource-banned", Some(node), text);
+        if ban.starts_with("cli-") {
+            problem.typed(format!("pcs resource clear {clone} {node}"));
+        } else {
+            problem.typed(format!("pcs constraint delete {ban}"));
+        }
+    }
+    let history = seen.history(id, node).filter(|history| history.migration_threshold > 0);
+    if let Some(history) = history.filter(|history| history.fail_count >= history.migration_threshold) {
+        let text = format!("Pacemaker tries {id} on {node} no more, after {} failures", history.fail_count);
+        found.critical("resource-given-up", Some(node), text).typed(format!("pcs resource cleanup {id} node={node}"));
+    }
+}
+
+/// Constraints that keep a resource, or its clone, from a node: their ids and the nodes.
+fn bans<'a>(seen: Seen<'a>, resource: &'a Resource) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let is_its = |name: &str| name == resource.id || resource.clone.as_deref() == Some(name);
+    let bans = seen.pacemaker.bans.iter().filter(move |ban| is_its(&ban.resource));
+    bans.map(|ban| (ban.id.as_str(), ban.node.as_str()))
+}
+
+/// The latest failure of each resource on each node.
+pub(super) fn latest(seen: Seen<'_>) -> Vec<&Failure> {
+    let mut latest: Vec<&Failure> = Vec::new();
+    for failure in &seen.pacemaker.failures {
+        match latest.iter_mut().find(|known| known.node == failure.node && known.resource == failure.resource) {
+            Some(known) if (known.at, known.call) < (failure.at, failure.call) => *known = failure,
+            Some(_) => {}
+            None => latest.push(failure),
+        }
+    }
+    latest
+}
+
+/// When and why, as far as it is known: ` at TIME: REASON`.
+pub(super) fn failure_details(failure: &Failure) -> String {
+    format!("{}{}", failure_when(failure), failure_why(failure))
+}
+
+fn failure_when(failure: &Failure) -> String {
+    failure.at.map(|at| format!(" at {}", utc(at))).unwrap_or_default()
+}
+
+fn failure_why(failure: &Failure) -> String {
+    let why = if failure.reason.is_empty() { &failure.status } else { &failure.reason };
+    if why.is_empty() { String::new() } else { format!(": {why}") }
+}
+
+fn failed(seen: Seen<'_>, failure: &Failure, found: &mut Found) {
+    let (resource, node, task) = (failure.resource.as_str(), failure.node.as_str(), failure.task.as_str());
+    let kind = kind(seen, resource);
+    let runs = |instance: &Instance| view::is_well(instance) && instance.pending.is_none();
+    // A device that runs on the other node now is as well as ever.
+    let instances = || seen.pacemaker.resources.iter().filter(|instance| instance.id == resource);
+    let healed = match kind {
+        "stonith" => instances().any(runs),
+        _ => view::instance_on(seen.pacemaker, resource, node).is_some_and(runs),
+    };
+    if healed {
+        let (when, why) = (failure_when(failure), failure_why(failure));
+        let text = format!("the {task} of {resource} on {node} failed{when} and healed by itself{why}");
+        found.notice("failure-healed", Some(node), text).typed(format!("pcs {kind} cleanup {resource}"));
+    } else if kind == "stonith" || instances().any(|instance| instance.blocked) {
+        // That is told of the device, and of the resource that is blocked.
+    } else if task == "start" {
+        let text = format!("{resource} does not start on {node}, the last time{}", failure_details(failure));
+        found.warning("start-failed", Some(node), text).typed("tandem explain");
+    } else {
+        let text = format!("the {task} of {resource} on {node} failed{}", failure_details(failure));
+        found.warning("operation-failed", Some(node), text).typed(format!("pcs {kind} cleanup {resource}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::of;
+    use super::*;
+    use crate::decide::Fact;
+    use crate::operate::cluster::{Configuration, Pacemaker};
+    use crate::operate::health::samples;
+
+    #[test]
+    fn a_low_load_threshold_is_named_where_it_can_keep_etcd_from_starting_and_nowhere_else() {
+        let is_named = |change: fn(&mut Configuration, &mut Pacemaker)| {
+            let mut cluster = samples::read("starts-by-turns");
+            let (Fact::Known(configuration), Fact::Known(pacemaker)) =
+                (&mut cluster.configuration, &mut cluster.pacemaker)
+            else {
+                panic!("nothing is known")
+            };
+            change(configuration, pacemaker);
+            of(&cluster).iter().any(|problem| problem.id == "load-threshold")
+        };
+        assert!(is_named(|_, _| {}));
+        assert!(is_named(|configuration, _| drop(
+            configuration.properties.insert(LOAD_THRESHOLD.into(), "100%".into())
+        )));
+        assert!(!is_named(|configuration, _| drop(
+            configuration.properties.insert(LOAD_THRESHOLD.into(), "1000%".into())
+        )));
+        assert!(!is_named(|_, pacemaker| pacemaker.failures.clear()), "they may be about to start");
+        assert!(!is_named(|_, pacemaker| pacemaker.nodes[1].online = false), "the other one is not there to wait for");
+        assert!(
+            !is_named(|configuration, _| {
+                configuration.permanent.values_mut().for_each(|own| drop(own.insert(CLUSTER_ID.into(), "1".into())));
+            }),
+            "who has data does not wait so"
+        );
+    }
+}

@@ -1,0 +1,87 @@
+//! Pacemaker, Corosync and the CIB as a whole.
+
+use super::Found;
+use crate::decide::Fact;
+use crate::operate::cluster::Cluster;
+use crate::operate::health::view;
+
+pub(super) fn find(cluster: &Cluster, found: &mut Found) {
+    pacemaker(cluster, found);
+    configuration(cluster, found);
+    quorum(cluster, found);
+    settings(cluster, found);
+}
+
+fn pacemaker(cluster: &Cluster, found: &mut Found) {
+    let here = view::here(cluster);
+    match &cluster.pacemaker {
+        Fact::Absent => found
+            .warning(
+                "pacemaker-stopped",
+                Some(here),
+                format!("Pacemaker is stopped on {here}: nothing looks after etcd here"),
+            )
+            .typed("pcs cluster start"),
+        unknown @ (Fact::Unknown(_) | Fact::NotAsked) => {
+            let why = unknown.why_unknown();
+            found
+                .warning("pacemaker-unknown", Some(here), format!("Pacemaker could not be asked on {here}: {why}"))
+                .typed("pcs status");
+        }
+        Fact::Known(_) => {}
+    }
+}
+
+fn configuration(cluster: &Cluster, found: &mut Found) {
+    let why = match &cluster.configuration {
+        Fact::Known(_) => return,
+        Fact::Absent => "there is none on this node",
+        unknown @ (Fact::Unknown(_) | Fact::NotAsked) => unknown.why_unknown(),
+    };
+    let text = format!("the CIB could not be read: {why}");
+    found.warning("cib-unknown", None, text).typed("cibadmin --query");
+}
+
+fn quorum(cluster: &Cluster, found: &mut Found) {
+    let here = view::here(cluster);
+    let quorum = match &cluster.quorum {
+        Fact::Known(quorum) => quorum,
+        // Without Corosync there is no Pacemaker, which is told already.
+        Fact::Absent => return,
+        unknown @ (Fact::Unknown(_) | Fact::NotAsked) => {
+            let text = format!("Corosync could not be asked on {here}: {}", unknown.why_unknown());
+            return found.warning("quorum-unknown", Some(here), text).typed("corosync-quorumtool -s");
+        }
+    };
+    if quorum.quorate {
+        return;
+    }
+    let peer = view::peer_or_other(cluster, here);
+    if quorum.waits_for_all {
+        let text = format!(
+            "{here} came up alone, and Corosync waits for {peer} (wait_for_all): start {peer}, and nothing is lost; 'tandem \
+             confirm-recovery' on {here} goes on without it, and loses every write that {peer} acknowledged alone"
+        );
+        found.critical("waits-for-peer", Some(here), text).typed(format!("pcs cluster start {peer}"));
+    } else {
+        let text = format!("the partition of {here} has no quorum, so Pacemaker starts nothing");
+        found.critical("no-quorum", Some(here), text).typed("corosync-quorumtool -s");
+    }
+}
+
+fn settings(cluster: &Cluster, found: &mut Found) {
+    if let Some(pacemaker) = cluster.pacemaker.known() {
+        if pacemaker.maintenance {
+            let text = "the cluster is in maintenance mode, so Pacemaker looks after nothing".to_owned();
+            found.warning("cluster-maintenance", None, text).typed("pcs property set maintenance-mode=false");
+        }
+        if !pacemaker.stonith_enabled {
+            let text = "stonith-enabled is false, so no lost node is fenced, and no survivor may go on".to_owned();
+            found.critical("stonith-disabled", None, text).typed("pcs property set stonith-enabled=true");
+        }
+    }
+    if let Some([only]) = cluster.configuration.known().map(|known| known.nodes.as_slice()) {
+        let text = format!("the cluster has one node, {only}, and no other one would go on");
+        found.warning("one-node", Some(only), text).typed("pcs cluster node add NODE");
+    }
+}

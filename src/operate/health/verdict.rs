@@ -1,0 +1,115 @@
+//! The verdict: one word for the cluster, and since when.
+
+use super::{Health, Severity, Verdict, problems, view};
+use crate::adapters::pacemaker::attributes::REDUNDANCY;
+use crate::decide::evidence::Redundancy;
+use crate::operate::cluster::Cluster;
+
+/// What the cluster's state means.
+pub fn assess(cluster: &Cluster) -> Health {
+    let problems = problems::of(cluster);
+    let is_known = |id: &str| !id.ends_with(problems::UNKNOWN);
+    let is_bad = |severity: Severity| severity != Severity::Notice;
+    let missing = problems.iter().any(|problem| is_bad(problem.severity) && is_known(problem.id));
+    let unasked = problems.iter().any(|problem| is_bad(problem.severity) && !is_known(problem.id));
+    let voters = view::voters(cluster);
+    let verdict = match view::writes(cluster) {
+        Some(false) => Verdict::Down,
+        None => Verdict::Unknown,
+        Some(true) if missing || voters.is_some_and(|voters| voters < 2) => Verdict::Degraded,
+        Some(true) if unasked || voters.is_none() => Verdict::Unknown,
+        Some(true) => Verdict::Redundant,
+    };
+    Health { verdict, since: since(cluster), problems }
+}
+
+/// Since when two voters exist, or do not. What was written down of another state than the one that is seen is of no use.
+fn since(cluster: &Cluster) -> Option<u64> {
+    let written: Redundancy = cluster.configuration.known()?.properties.get(REDUNDANCY)?.parse().ok()?;
+    let is_redundant = view::voters(cluster)? >= 2;
+    (written.is_redundant == is_redundant).then_some(written.since)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::Fact;
+    use crate::operate::health::samples;
+
+    fn redundancy(cluster: &mut Cluster, value: &str) {
+        let Fact::Known(configuration) = &mut cluster.configuration else { panic!("no CIB") };
+        configuration.properties.insert(REDUNDANCY.to_owned(), value.to_owned());
+    }
+
+    #[test]
+    fn two_voters_and_nothing_else_is_redundant() {
+        let health = assess(&samples::read("healthy"));
+        assert_eq!(health.verdict, Verdict::Redundant, "{:#?}", health.problems);
+    }
+
+    #[test]
+    fn a_third_voter_is_a_problem_where_nobody_has_named_it() {
+        let mut three = samples::read("healthy");
+        for etcd in three.etcd.values_mut() {
+            let Fact::Known(etcd) = etcd else { panic!("no etcd") };
+            let guest = crate::operate::cluster::Member { id: "c3".to_owned(), ..etcd.members[0].clone() };
+            etcd.members.push(guest);
+        }
+        let is_told = |cluster: &Cluster| assess(cluster).problems.iter().any(|problem| problem.id == "more-voters");
+        assert!(is_told(&three));
+        let Fact::Known(configuration) = &mut three.configuration else { panic!("no CIB") };
+        configuration.properties.insert("etcd_guest".to_owned(), "node3=https://192.0.2.3:2380 c3".to_owned());
+        assert!(!is_told(&three));
+    }
+
+    #[test]
+    fn a_real_healthy_cluster_is_redundant() {
+        let captured = samples::captured().into_iter().find(|(name, _)| name == "healthy").unwrap().1;
+        let health = assess(&captured);
+        assert_eq!(health.verdict, Verdict::Redundant, "{:#?}", health.problems);
+    }
+
+    #[test]
+    fn nothing_asked_is_nothing_known() {
+        let health = assess(&Cluster::default());
+        assert_eq!((health.verdict, health.since), (Verdict::Unknown, None));
+    }
+
+    #[test]
+    fn since_is_of_the_state_that_is_seen() {
+        let mut cluster = samples::read("healthy");
+        redundancy(&mut cluster, "redundant:1795000000");
+        assert_eq!(assess(&cluster).since, Some(1_795_000_000));
+        for other in ["alone:1795000000", "redundant", "redundant:then"] {
+            redundancy(&mut cluster, other);
+            assert_eq!(assess(&cluster).since, None, "{other}");
+        }
+    }
+
+    /// Each source in turn hangs, or is gone: a healthy cluster that cannot be asked is not called healthy.
+    #[test]
+    fn what_cannot_be_asked_is_never_healthy() {
+        type Change = fn(&mut Cluster, String);
+        let hangs = || "gave no answer within 2.0 s".to_owned();
+        let changes: [(&str, Change); 4] = [
+            ("pacemaker", |cluster, why| cluster.pacemaker = Fact::Unknown(why)),
+            ("configuration", |cluster, why| cluster.configuration = Fact::Unknown(why)),
+            ("quorum", |cluster, why| cluster.quorum = Fact::Unknown(why)),
+            ("etcd", |cluster, why| drop(cluster.etcd.insert("node2".to_owned(), Fact::Unknown(why)))),
+        ];
+        for (what, change) in changes {
+            let mut cluster = samples::read("healthy");
+            change(&mut cluster, hangs());
+            assert_eq!(assess(&cluster).verdict, Verdict::Unknown, "{what}");
+        }
+    }
+
+    #[test]
+    fn no_verdict_below_redundant_goes_without_a_problem() {
+        for (name, cluster) in samples::all() {
+            let health = assess(&cluster);
+            let explained = health.problems.iter().any(|problem| problem.severity != Severity::Notice);
+            assert_eq!(explained, health.verdict != Verdict::Redundant, "{name}: {health:#?}");
+        }
+    }
+}

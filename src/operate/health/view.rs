@@ -1,0 +1,192 @@
+//! Questions to a [`Cluster`] that more than one judgement asks. What is not known is `None`, never "no".
+
+use crate::decide::Fact;
+use crate::operate::cluster::{
+    Cluster, Collected, Configuration, Etcd, FenceDevice, History, Instance, Node, Pacemaker, Resource,
+};
+
+/// Alarms that end the writes.
+const SILENCING: [&str; 2] = ["NOSPACE", "CORRUPT"];
+
+/// The configured nodes by name; where the CIB is not known, those that anything else names.
+pub(crate) fn names(cluster: &Cluster) -> Vec<String> {
+    if let Some(configuration) = cluster.configuration.known().filter(|known| !known.nodes.is_empty()) {
+        return configuration.nodes.clone();
+    }
+    let seen = cluster.pacemaker.known().map(|known| known.nodes.as_slice()).unwrap_or_default();
+    let members = seen.iter().filter(|node| node.kind != "remote").map(|node| node.name.clone());
+    let mut names: Vec<String> = members.chain(cluster.etcd.keys().cloned()).collect();
+    names.extend(cluster.collected.keys().cloned());
+    names.extend((!cluster.here.is_empty()).then(|| cluster.here.clone()));
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The node that was asked, as sentences call it.
+pub(crate) fn here(cluster: &Cluster) -> &str {
+    if cluster.here.is_empty() { "this node" } else { &cluster.here }
+}
+
+/// The other node of two.
+pub(crate) fn peer_of(cluster: &Cluster, name: &str) -> Option<String> {
+    let mut others = names(cluster).into_iter().filter(|other| other != name);
+    let first = others.next()?;
+    others.next().is_none().then_some(first)
+}
+
+/// The other node as sentences call it.
+pub(crate) fn peer_or_other(cluster: &Cluster, name: &str) -> String {
+    peer_of(cluster, name).unwrap_or_else(|| "the other node".to_owned())
+}
+
+pub(crate) fn node<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Node> {
+    cluster.pacemaker.known()?.nodes.iter().find(|node| node.name == name)
+}
+
+/// Whether Pacemaker knows that the machine is off, or its cluster stopped: then nothing of it can be asked.
+pub(crate) fn is_down(cluster: &Cluster, name: &str) -> bool {
+    cluster.pacemaker.known().is_some_and(|_| node(cluster, name).is_none_or(|node| !node.online && !node.unclean))
+}
+
+/// Whether Pacemaker may start anything, as far as it is known.
+pub(crate) fn may_start(cluster: &Cluster) -> bool {
+    cluster.pacemaker.known().is_none_or(|known| known.has_quorum)
+}
+
+/// Whether the machine is in the membership.
+pub(crate) fn is_online(cluster: &Cluster, name: &str) -> bool {
+    node(cluster, name).is_some_and(|node| node.online)
+}
+
+pub(crate) fn etcd<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Etcd> {
+    cluster.etcd.get(name)?.known()
+}
+
+/// Its answer, or why there is none.
+pub(crate) fn etcd_fact<'a>(cluster: &'a Cluster, name: &str) -> &'a Fact<Etcd> {
+    cluster.etcd.get(name).unwrap_or(&Fact::NotAsked)
+}
+
+pub(crate) fn collected<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Collected> {
+    cluster.collected.get(name)?.known()
+}
+
+pub(crate) fn leads(etcd: &Etcd) -> bool {
+    etcd.leader.as_ref() == Some(&etcd.member_id)
+}
+
+/// Whether its alarms end the writes.
+pub(crate) fn is_silenced(etcd: &Etcd) -> bool {
+    etcd.alarms.iter().any(|alarm| SILENCING.contains(&alarm.as_str()))
+}
+
+/// How many voters an etcd knows of.
+pub(crate) fn voters_known_to(etcd: &Etcd) -> usize {
+    etcd.members.iter().filter(|member| !member.learner).count()
+}
+
+/// The etcd whose word counts for the cluster: the one that leads, else one with a leader.
+pub(crate) fn leading(cluster: &Cluster) -> Option<(&String, &Etcd)> {
+    let known = || cluster.etcd.iter().filter_map(|(name, etcd)| Some((name, etcd.known()?)));
+    known().find(|(_, etcd)| leads(etcd)).or_else(|| known().find(|(_, etcd)| etcd.leader.is_some()))
+}
+
+/// How many entries a learner, or a voter, lacks of what the leader has.
+pub(crate) fn lag(cluster: &Cluster, name: &str) -> Option<u64> {
+    let (_, leader) = leading(cluster).filter(|(_, etcd)| leads(etcd))?;
+    let own = etcd(cluster, name).filter(|own| own.cluster_id == leader.cluster_id)?;
+    Some(leader.index.saturating_sub(own.applied.min(own.index)))
+}
+
+/// Whether writes are taken.
+pub(crate) fn writes(cluster: &Cluster) -> Option<bool> {
+    let all: Vec<&Fact<Etcd>> = names(cluster).iter().map(|name| etcd_fact(cluster, name)).collect();
+    let serves = |etcd: &&Etcd| etcd.reads == Fact::Known(());
+    if all.iter().filter_map(|fact| fact.known()).any(is_silenced) {
+        return Some(false);
+    }
+    if all.iter().filter_map(|fact| fact.known()).any(|etcd| serves(&etcd)) {
+        return Some(true);
+    }
+    // A node that lives and has quorum was not fenced: no peer went on without it, so its word counts for both.
+    let quorate = cluster.pacemaker.known().is_some_and(|known| known.has_quorum);
+    if quorate && etcd(cluster, &cluster.here).is_some_and(|own| own.leader.is_none() && voters_known_to(own) > 1) {
+        return Some(false);
+    }
+    let is_silent = |name: &String| match etcd_fact(cluster, name) {
+        Fact::Known(etcd) => etcd.leader.is_none(),
+        Fact::Absent => true,
+        Fact::Unknown(_) | Fact::NotAsked => is_down(cluster, name),
+    };
+    (!all.is_empty() && names(cluster).iter().all(is_silent)).then_some(false)
+}
+
+/// How many voters are started, of the cluster that serves.
+pub(crate) fn voters(cluster: &Cluster) -> Option<usize> {
+    let names = names(cluster);
+    let reference = leading(cluster).map(|(_, etcd)| etcd.cluster_id.as_str());
+    let is_voter = |name: &String| match etcd_fact(cluster, name) {
+        Fact::Known(etcd) => {
+            let is_listed = etcd.members.iter().any(|member| member.id == etcd.member_id && !member.learner);
+            Some(is_listed && !etcd.learner && reference.is_none_or(|id| id == etcd.cluster_id))
+        }
+        Fact::Absent => Some(false),
+        Fact::Unknown(_) | Fact::NotAsked => is_down(cluster, name).then_some(false),
+    };
+    if names.is_empty() {
+        return None;
+    }
+    names.iter().map(is_voter).try_fold(0, |count, voter| Some(count + usize::from(voter?)))
+}
+
+/// The resource of our agent, as commands name it.
+pub(crate) fn etcd_id(cluster: &Cluster) -> String {
+    let configured = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
+    configured.map_or_else(|| "etcd".to_owned(), |etcd| etcd.id.clone())
+}
+
+/// What a resource's instances and histories look like in Pacemaker's eyes, and its configuration beside them.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) pacemaker: &'a Pacemaker,
+    pub(crate) configuration: &'a Configuration,
+}
+
+impl<'a> Seen<'a> {
+    pub(crate) fn of(cluster: &'a Cluster) -> Option<Self> {
+        Some(Self { pacemaker: cluster.pacemaker.known()?, configuration: cluster.configuration.known()? })
+    }
+
+    pub(crate) fn history(self, resource: &str, node: &str) -> Option<&'a History> {
+        self.pacemaker.histories.iter().find(|history| history.resource == resource && history.node == node)
+    }
+}
+
+/// The instance of a resource that is on a node.
+pub(crate) fn instance_on<'a>(pacemaker: &'a Pacemaker, resource: &str, node: &str) -> Option<&'a Instance> {
+    let here = |instance: &&Instance| instance.id == resource && instance.nodes.iter().any(|name| name == node);
+    pacemaker.resources.iter().find(here)
+}
+
+/// A device's own instance.
+pub(crate) fn instance_of<'a>(pacemaker: &'a Pacemaker, device: &FenceDevice) -> Option<&'a Instance> {
+    pacemaker.resources.iter().find(|instance| instance.id == device.resource.id)
+}
+
+/// Whether Pacemaker leaves it alone because of a maintenance, which is told by itself.
+pub(crate) fn is_in_maintenance(cluster: &Cluster, instance: &Instance) -> bool {
+    let in_maintenance = |name: &String| node(cluster, name).is_some_and(|node| node.maintenance);
+    let whole = cluster.pacemaker.known().is_some_and(|known| known.maintenance);
+    whole || instance.maintenance || instance.nodes.iter().any(in_maintenance)
+}
+
+/// Whether somebody disabled it.
+pub(crate) fn is_disabled(resource: &Resource) -> bool {
+    resource.meta.get("target-role").is_some_and(|role| role.eq_ignore_ascii_case("stopped"))
+}
+
+/// Whether Pacemaker runs it, and well.
+pub(crate) fn is_well(instance: &Instance) -> bool {
+    instance.active && !instance.failed && !instance.blocked && !instance.nodes.is_empty()
+}

@@ -1,0 +1,159 @@
+//! What Prometheus is told of a cluster, in the classic text format that node_exporter's textfile directory takes. Names and
+//! meanings are those of OpenShift's `tnf_*`, under a prefix of our own; what goes beyond them is named beside its value.
+//!
+//! What is not known is left out: a rule that asks for it finds nothing, and not a zero.
+
+pub mod disruptions;
+mod etcd;
+mod fencing;
+mod page;
+pub mod textfile;
+
+use std::collections::BTreeMap;
+
+pub use self::disruptions::Disruptions;
+pub use self::fencing::{FencingTest, FencingTests};
+use self::page::Page;
+use crate::operate::cluster::Cluster;
+use crate::operate::health::Health;
+use crate::operate::health::conditions::words::{CLUSTER, NODE, RESOURCE, Word};
+use crate::operate::health::conditions::{Condition, Conditions, status};
+
+/// What is counted or kept over time, and which nobody sees by looking at the cluster.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Extras {
+    /// How many events there were, by reason; it never goes down.
+    pub events: BTreeMap<String, u64>,
+    /// The fencing tests that this node conducted.
+    pub fencing_tests: FencingTests,
+    /// How often resources stopped.
+    pub disruptions: Disruptions,
+}
+
+/// The whole page.
+pub fn render(cluster: &Cluster, health: &Health, conditions: &Conditions, extras: &Extras) -> String {
+    let mut page = Page::default();
+    conditions_of(&mut page, conditions);
+    etcd::tell(&mut page, cluster, health);
+    fencing::tell(&mut page, cluster, &extras.fencing_tests);
+    certificates(&mut page, cluster);
+    versions(&mut page, cluster);
+    collections(&mut page, cluster);
+    for (node, resource, count) in extras.disruptions.counts() {
+        let help = "How often the collector saw that the resource had stopped on the node";
+        page.count("tandem_resource_disruption_total", help, &[("node", node), ("resource", resource)], count);
+    }
+    for (reason, count) in &extras.events {
+        page.count("tandem_events_total", "Events by their reason", &[("reason", reason)], *count);
+    }
+    page.text()
+}
+
+fn conditions_of(page: &mut Page, conditions: &Conditions) {
+    each(page, "cluster", CLUSTER, &conditions.cluster, &[]);
+    for node in &conditions.nodes {
+        let name = ("node", node.name.as_str());
+        each(page, "node", NODE, &node.conditions, &[name]);
+        for resource in &node.resources {
+            each(page, "resource", RESOURCE, &resource.conditions, &[name, ("resource", resource.name)]);
+        }
+    }
+}
+
+/// One metric for each condition.
+fn each(page: &mut Page, about: &str, words: &[Word], conditions: &[Condition], labels: &[(&str, &str)]) {
+    for word in words {
+        let help = format!("The condition {} of the {about}: 1 is true, 0 is false", word.kind);
+        if let Some(value) = status(conditions, word.kind).value() {
+            page.flag(&format!("tandem_{about}_{}", snake_case(word.kind)), &help, labels, value);
+        }
+    }
+}
+
+/// `NodeCountAsExpected` to `node_count_as_expected`.
+fn snake_case(words: &str) -> String {
+    let mut text = String::new();
+    for letter in words.chars() {
+        if letter.is_ascii_uppercase() && !text.is_empty() {
+            text.push('_');
+        }
+        text.push(letter.to_ascii_lowercase());
+    }
+    text
+}
+
+fn certificates(page: &mut Page, cluster: &Cluster) {
+    const NAME: &str = "tandem_certificate_expiry_timestamp_seconds";
+    const HELP: &str = "When the first certificate of the file ends; the one that etcd shows has the name 'etcd'";
+    for (node, collected) in &cluster.collected {
+        for certificate in collected.known().map(|known| known.certificates.as_slice()).unwrap_or_default() {
+            page.time(NAME, HELP, &[("node", node), ("file", &certificate.file)], certificate.ends);
+        }
+    }
+    for (node, etcd) in &cluster.etcd {
+        if let Some(ends) = etcd.known().and_then(|etcd| etcd.certificate_ends) {
+            page.time(NAME, HELP, &[("node", node), ("file", "etcd")], ends);
+        }
+    }
+}
+
+fn versions(page: &mut Page, cluster: &Cluster) {
+    let mut tell = |node: &str, component: &str, version: &str| {
+        let labels = [("node", node), ("component", component), ("version", version)];
+        if !version.is_empty() {
+            page.flag("tandem_version_info", "Which version of what runs on the node", &labels, true);
+        }
+    };
+    for (node, collected) in &cluster.collected {
+        if let Some(known) = collected.known() {
+            tell(node, "tandem", &known.tandem);
+            tell(node, "pacemaker", known.pacemaker.as_deref().unwrap_or_default());
+        }
+    }
+    for (node, etcd) in &cluster.etcd {
+        if let Some(etcd) = etcd.known() {
+            tell(node, "etcd", &etcd.version);
+        }
+    }
+    if let Some(seen) = cluster.pacemaker.known()
+        && !cluster.here.is_empty()
+    {
+        tell(&cluster.here, "pacemaker", &seen.version);
+    }
+}
+
+/// Of this node it is the time of this very page.
+fn collections(page: &mut Page, cluster: &Cluster) {
+    let mut times: BTreeMap<&str, u64> = BTreeMap::new();
+    for (node, collected) in &cluster.collected {
+        times.extend(collected.known().map(|known| (node.as_str(), known.at)));
+    }
+    if !cluster.here.is_empty() {
+        times.insert(&cluster.here, cluster.at);
+    }
+    for (node, at) in times {
+        let help = "When the node's collector last looked, by the node's clock";
+        page.time("tandem_collection_timestamp_seconds", help, &[("node", node)], at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_conditions_become_names_of_metrics() {
+        for (kind, expected) in
+            [("Healthy", "healthy"), ("InService", "in_service"), ("NodeCountAsExpected", "node_count_as_expected")]
+        {
+            assert_eq!(snake_case(kind), expected);
+        }
+    }
+
+    #[test]
+    fn of_a_cluster_of_which_nothing_is_known_nothing_is_told() {
+        let cluster = Cluster::default();
+        let conditions = crate::operate::health::conditions::of(&cluster);
+        assert_eq!(render(&cluster, &Health::default(), &conditions, &Extras::default()), "");
+    }
+}

@@ -1,0 +1,220 @@
+//! The two BMCs, each looked at from both nodes by the fence agent's own code. No power is touched.
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::description::{Bmc, Node};
+use super::local::Secret;
+use crate::adapters::redfish::select;
+use crate::fence::examine;
+use crate::records::bmc_note::BmcNote;
+
+/// Options that say whom to trust: where one is there, the operator has decided.
+const TRUST: [&str; 5] = ["ssl_fingerprint", "ssl_ca_file", "ssl_insecure", "ssl_secure", "ssl"];
+/// What the fence agent says of a certificate that it does not accept, and would if it were pinned.
+const MAY_BE_PINNED: &str = "pin it with ssl_fingerprint=";
+
+/// What one node found at one BMC.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Looked {
+    pub note: BmcNote,
+    pub may_reset: Option<bool>,
+    pub locked: bool,
+}
+
+/// The options of `bmc` as the fence agent reads them, with its password among them.
+pub fn lines(bmc: &Bmc, password: &Secret) -> Secret {
+    let mut lines = Zeroizing::new(String::with_capacity(4096 + password.0.len()));
+    for (name, value) in &bmc.options {
+        lines.push_str(name);
+        lines.push('=');
+        lines.push_str(value);
+        lines.push('\n');
+    }
+    lines.push_str("password=");
+    lines.push_str(password.0.lines().next().unwrap_or_default());
+    lines.push('\n');
+    Secret(lines)
+}
+
+/// Asks the BMC of `node`.
+pub fn look(lines: &Secret, node: &str) -> Looked {
+    let found = examine::device(lines.0.as_bytes(), Some(node), None);
+    Looked { note: found.note, may_reset: found.may_reset, locked: found.locked }
+}
+
+/// The fingerprint of a certificate that nobody signed, where both nodes were shown the same one and nothing was decided about it.
+pub fn to_be_pinned<'a>(bmc: &Bmc, looked: &[&'a Looked]) -> Option<&'a str> {
+    if bmc.options.iter().any(|(name, _)| TRUST.contains(&name.as_str())) {
+        return None;
+    }
+    let is_untrusted = |looked: &Looked| looked.note.failure.as_ref().is_some_and(|why| why.contains(MAY_BE_PINNED));
+    let (first, rest) = looked.split_first()?;
+    let print = first.note.fingerprint.as_deref()?;
+    let all_alike = rest.iter().all(|one| one.note.fingerprint.as_deref() == Some(print));
+    (all_alike && looked.iter().any(|one| is_untrusted(one))).then_some(print)
+}
+
+/// Whether the BMC of `node` is what it should be, as the node `from` found it: a sentence for each fault. `uuids` are what the firmware of
+/// this node and of the other one says.
+pub fn judge(node: &Node, from: &str, looked: &Looked, uuids: [Option<&str>; 2], other: &str) -> Vec<String> {
+    let name = &node.name;
+    let note = &looked.note;
+    if let Some(why) = &note.failure {
+        return vec![format!(
+            "the BMC of {name}, asked from {from}: {why}: correct it, or the file; 'man fence_redfish_rs' has each option"
+        )];
+    }
+    let mut faults = Vec::new();
+    let [own, others] = uuids;
+    let is =
+        |uuid: Option<&str>| uuid.zip(note.uuid.as_deref()).is_some_and(|(one, other)| select::same_uuid(one, other));
+    if is(others) && !is(own) {
+        faults.push(format!(
+            "the BMC of {name}, asked from {from}, is that of {other}: write each node's own BMC into the file"
+        ));
+    } else if let (Some(own), Some(theirs)) = (own, &note.uuid)
+        && !is(Some(own))
+    {
+        faults.push(format!(
+            "the BMC of {name}, asked from {from}, is that of another machine: it says {theirs}, and {name} is {own}: write its own into the file"
+        ));
+    }
+    match note.power.as_deref() {
+        Some("On") | None => {}
+        Some(power) => faults.push(format!(
+            "the BMC of {name}, asked from {from}, says that the machine is {power}, and it is on: write its own BMC into the file"
+        )),
+    }
+    if looked.may_reset == Some(false) {
+        faults.push(format!("the BMC of {name}: the account may not reset the machine: give it a role that may there"));
+    }
+    faults
+}
+
+/// Whether the BMC of a member is reached from the machine that is to fence it; `own` is what the member's firmware says.
+pub fn judge_of_member(name: &str, from: &str, looked: &Looked, own: Option<&str>) -> Option<String> {
+    let note = &looked.note;
+    if let Some(why) = &note.failure {
+        return Some(format!(
+            "the BMC of {name}, asked from {from}: {why}: correct that on {from}, which is to fence {name}; 'tandem fencing check' on {name} shows the device"
+        ));
+    }
+    let (own, theirs) = own.zip(note.uuid.as_deref())?;
+    let is_other = !select::same_uuid(own, theirs);
+    is_other.then(|| {
+        format!("the BMC of {name}, asked from {from}, is that of another machine: it says {theirs}, and {name} is {own}: correct the way from {from} to it")
+    })
+}
+
+/// What is only worth a word.
+pub fn remarks(node: &Node, looked: &Looked, own: Option<&str>) -> Vec<String> {
+    let name = &node.name;
+    let mut remarks = Vec::new();
+    if looked.note.failure.is_none() && (looked.note.uuid.is_none() || own.is_none()) {
+        remarks.push(format!(
+            "{name}: neither its BMC nor its firmware proves that they belong together: 'tandem fencing test {name}' is the only proof"
+        ));
+    }
+    remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operate::setup::file;
+
+    const OWN: &str = "7a4e1000-0000-4000-8000-000000000001";
+    const OTHERS: &str = "7a4e1000-0000-4000-8000-000000000002";
+
+    fn node() -> Node {
+        file::read(file::EXAMPLE).unwrap().nodes[0].clone()
+    }
+
+    fn well() -> Looked {
+        let note = BmcNote {
+            uuid: Some(OWN.to_owned()),
+            power: Some("On".to_owned()),
+            fingerprint: Some("AB:CD".to_owned()),
+            ..BmcNote::default()
+        };
+        Looked { note, may_reset: Some(true), locked: false }
+    }
+
+    fn judged(change: impl FnOnce(&mut Looked)) -> Vec<String> {
+        let mut looked = well();
+        change(&mut looked);
+        judge(&node(), "node2", &looked, [Some(OWN), Some(OTHERS)], "node2")
+    }
+
+    #[test]
+    fn the_bmc_of_a_member_is_its_own_from_everywhere() {
+        let judged = |uuid: &str, failure: Option<&str>| {
+            let note = BmcNote { uuid: Some(uuid.to_owned()), failure: failure.map(str::to_owned), ..well().note };
+            judge_of_member("node1", "node3", &Looked { note, ..well() }, Some(OWN))
+        };
+        assert_eq!(judged(&OWN.to_uppercase(), None), None);
+        assert!(judged(OTHERS, None).unwrap().contains("is that of another machine"));
+        assert!(judged(OWN, Some("timed out")).unwrap().contains("asked from node3: timed out: correct that on node3"));
+    }
+
+    #[test]
+    fn each_fault_of_a_bmc_is_a_sentence() {
+        assert!(judged(|_| {}).is_empty());
+        assert!(judged(|looked| looked.note.uuid = None).is_empty());
+        for (faults, said) in [
+            (judged(|looked| looked.note.uuid = Some(OTHERS.to_uppercase())), "is that of node2"),
+            (
+                judged(|looked| looked.note.uuid = Some(OWN.replace("7a4e", "ffff"))),
+                "is that of another machine: it says ffff",
+            ),
+            (judged(|looked| looked.note.power = Some("Off".to_owned())), "says that the machine is Off"),
+            (judged(|looked| looked.may_reset = Some(false)), "may not reset"),
+            (
+                judged(|looked| looked.note.failure = Some("unable to log in".to_owned())),
+                "asked from node2: unable to log in",
+            ),
+        ] {
+            assert_eq!(faults.len(), 1, "{said}: {faults:?}");
+            assert!(faults[0].contains(said), "{faults:?}");
+        }
+        assert_eq!(remarks(&node(), &well(), Some(OWN)), [] as [&str; 0]);
+        assert_eq!(remarks(&node(), &well(), None).len(), 1);
+    }
+
+    #[test]
+    fn a_certificate_is_pinned_where_both_saw_the_same_and_nobody_decided() {
+        let mut bmc = node().bmc;
+        let mut untrusted = well();
+        untrusted.note.failure = Some(format!("not signed by a trusted authority; {MAY_BE_PINNED}AB:CD"));
+        assert_eq!(to_be_pinned(&bmc, &[&untrusted, &untrusted]), Some("AB:CD"));
+        assert_eq!(
+            to_be_pinned(&bmc, &[&untrusted, &well()]),
+            Some("AB:CD"),
+            "one has an authority that the other lacks"
+        );
+        let mut another = untrusted.clone();
+        another.note.fingerprint = Some("FF:FF".to_owned());
+        assert_eq!(to_be_pinned(&bmc, &[&untrusted, &another]), None, "somebody is in between");
+        assert_eq!(to_be_pinned(&bmc, &[&well(), &well()]), None);
+        bmc.options.push(("ssl_fingerprint".to_owned(), "FF".to_owned()));
+        assert_eq!(to_be_pinned(&bmc, &[&untrusted, &untrusted]), None);
+    }
+
+    /// The words that are looked for are the agent's own.
+    #[test]
+    fn the_agent_says_so_of_a_certificate_that_nobody_signed() {
+        use crate::adapters::https::tls;
+        let shown = tls::Shown::default();
+        let error = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        assert!(tls::explain(&error, &shown).1.contains(MAY_BE_PINNED));
+    }
+
+    #[test]
+    fn a_password_is_a_line_and_is_not_shown() {
+        let lines = lines(&node().bmc, &Secret(Zeroizing::new("hunter2\nold\n".to_owned())));
+        assert!(lines.0.ends_with("\npassword=hunter2\n") && lines.0.starts_with("ip=203.0.113.1\n"));
+        assert!(!format!("{lines:?}").contains("hunter2"));
+    }
+}

@@ -1,0 +1,139 @@
+//! The other node's end: it serves the one that has the first node's half of the keys, and nobody else.
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use rustls::{Connection, ServerConnection};
+
+use super::join_file::Join;
+use super::link::Link;
+use super::{Error, Patience, tls};
+use crate::operate::setup::machine::{Answer, Here, Request};
+use crate::os::clock::Deadline;
+
+/// Between two looks at who wants to connect.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What whoever watches is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Serving {
+    /// Somebody connected who has not the keys.
+    Stranger(String),
+    /// The first node is there.
+    Connected,
+    /// How far it is.
+    Progress(String),
+}
+
+/// Waits until `end` for the first node, and does what it asks. Answers whether it ended well there, and its last words. `still`
+/// says while nobody has come whether it is worth while.
+pub fn serve(
+    at: SocketAddr,
+    join: &Join,
+    here: &Here,
+    patience: Patience,
+    end: Deadline,
+    still: impl FnMut() -> Result<(), String>,
+    mut told: impl FnMut(Serving),
+) -> Result<(bool, String), Error> {
+    let mut link = accept(at, join, patience, end, still, &mut told)?;
+    told(Serving::Connected);
+    loop {
+        let request: Request = link.receive()?;
+        match request {
+            Request::End { is_well, text } => {
+                link.send(&Answer::Done)?;
+                return Ok((is_well, text));
+            }
+            Request::Ping(text) => {
+                told(Serving::Progress(text));
+                link.send(&Answer::Done)?;
+            }
+            request => {
+                let answer = work(&mut link, here, request, patience)?;
+                link.send(&answer)?;
+            }
+        }
+    }
+}
+
+/// The first connection with the right keys; the port is free for etcd then.
+fn accept(
+    at: SocketAddr,
+    join: &Join,
+    patience: Patience,
+    end: Deadline,
+    mut still: impl FnMut() -> Result<(), String>,
+    told: &mut impl FnMut(Serving),
+) -> Result<Link, Error> {
+    let credentials = join.credentials();
+    let config = tls::server(&credentials.own, &credentials.other)?;
+    let listener = listen(at, Deadline::after(patience.leftover))?;
+    let cut = |error: std::io::Error| Error::Cut(error.to_string());
+    listener.set_nonblocking(true).map_err(cut)?;
+    while !end.has_passed() {
+        still().map_err(Error::Late)?;
+        let Ok((socket, from)) = listener.accept() else {
+            end.sleep(LOOK);
+            continue;
+        };
+        let opened = socket.set_nonblocking(false).map_err(cut).and_then(|()| {
+            let connection =
+                ServerConnection::new(config.clone()).map_err(|error| Error::Stranger(error.to_string()))?;
+            Link::open(Connection::Server(connection), socket, patience)
+        });
+        match opened {
+            Ok(link) => return Ok(link),
+            Err(error) => told(Serving::Stranger(format!("{from}: {error}"))),
+        }
+    }
+    Err(Error::Late(format!(
+        "{} did not ask within the time: type 'tandem setup' there, and this with the file that it writes",
+        join.from
+    )))
+}
+
+/// Takes the port, which whoever was cut off before may have until `leftover`.
+fn listen(at: SocketAddr, leftover: Deadline) -> Result<TcpListener, Error> {
+    loop {
+        let error = match TcpListener::bind(at) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => error,
+        };
+        let what = if error.kind() != ErrorKind::AddrInUse {
+            format!("the address {at} cannot be listened on ({error}): 'ip address' shows those of this machine")
+        } else if leftover.has_passed() {
+            format!("something else has the port {}: 'ss -lntp' shows what; stop it", at.port())
+        } else {
+            leftover.sleep(LOOK);
+            continue;
+        };
+        return Err(Error::Late(what));
+    }
+}
+
+/// Does it in a thread of its own, and gives signs meanwhile.
+fn work(link: &mut Link, here: &Here, request: Request, patience: Patience) -> Result<Answer, Error> {
+    thread::scope(|scope| {
+        let (done, answered) = sync_channel(1);
+        scope.spawn(move || done.send(here.answer(request)));
+        let mut broken = None;
+        loop {
+            match answered.recv_timeout(patience.beat) {
+                Ok(answer) => return broken.map_or(Ok(answer), Err),
+                Err(RecvTimeoutError::Timeout) => {
+                    // What was begun is ended, whether anybody waits for it or not.
+                    if broken.is_none() {
+                        broken = link.send(&Answer::Working).err();
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Error::Cut("a request could not be answered".to_owned()));
+                }
+            }
+        }
+    })
+}

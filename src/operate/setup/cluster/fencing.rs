@@ -1,0 +1,165 @@
+//! Fence devices, one for each node, and whether they answer.
+
+use super::ClusterFacts;
+use super::cib::Cib;
+use super::found::{Found, command, pcs, refused, step};
+use super::value::{Kind, Wanted};
+use crate::decide::Fact;
+use crate::operate::cluster::Pacemaker;
+use crate::operate::setup::description::{Description, Node};
+use crate::operate::setup::step::{State, Step};
+
+/// How long the fencing of the preferred node waits in a split, and that of the other one.
+pub(crate) const DELAYS: [&str; 2] = ["10s", "1s"];
+pub(super) const AGENT: &str = "fence_redfish_rs";
+const PASSWORD_FILE: &str = "password_file";
+// Titles of steps.
+const DEVICE: &str = "fence device of";
+const BOTH_ANSWER: &str = "both fence devices answer";
+/// Where a password is, and where it belongs.
+const PLACES: [&str; 2] = ["in the CIB", "in the password file"];
+const TRUTHS: [&str; 5] = ["ssl", "ssl_secure", "ssl_insecure", "ssl_verify_hostname", "missing_as_off"];
+
+/// A fence device as it is wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct Device {
+    pub(crate) id: String,
+    /// Whom it fences.
+    pub(crate) node: String,
+    pub(crate) agent: &'static str,
+    pub(crate) options: Vec<Wanted>,
+    /// Whether it is kept from the node that it fences.
+    pub(crate) avoids: bool,
+    /// Whether a device with a password in the CIB is left as it is.
+    pub(crate) password_may_be_in_cib: bool,
+}
+
+impl Device {
+    pub(crate) fn of(description: &Description) -> [Self; 2] {
+        description.nodes.each_ref().map(|node| Self {
+            id: format!("fence-{}", node.name),
+            node: node.name.clone(),
+            agent: AGENT,
+            options: options(description, node),
+            avoids: true,
+            password_may_be_in_cib: false,
+        })
+    }
+
+    /// What makes or changes it, and keeps it away from its own node.
+    pub(crate) fn steps(&self, cib: &Cib, on: &str) -> Vec<Step> {
+        let title = format!("{DEVICE} {}", self.node);
+        let mut found = Found::default();
+        let there = cib.device(&self.id);
+        if let Some(device) = there {
+            if device.resource.agent != format!("stonith:{}", self.agent) {
+                return vec![refused(&self.id, &title, on, self.is_anothers(&device.resource.agent))];
+            }
+            if device.resource.meta.get("target-role").is_some_and(|role| role == "Stopped") {
+                found.miss(pcs(["stonith", "enable", &self.id]));
+            }
+            self.compare(&mut found, cib);
+        } else if let Some(other) = cib.resource(&self.id) {
+            return vec![refused(&self.id, &title, on, self.is_anothers(&other.agent))];
+        } else {
+            let words = self.options.iter().map(Wanted::word);
+            found.miss(pcs(["stonith", "create", &self.id, self.agent].map(str::to_owned).into_iter().chain(words)));
+        }
+        let stays_away = there.is_some_and(|device| device.banned_from.contains(&self.node));
+        if self.avoids && !stays_away {
+            found.miss(pcs(["constraint", "location", &self.id, "avoids", &self.node]));
+        }
+        found.steps(&self.id, &title, on)
+    }
+
+    fn is_anothers(&self, agent: &str) -> String {
+        format!(
+            "there is a resource {} of {agent} already, and not of {}: if nobody needs it, type 'pcs stonith delete {}' and \
+             this again",
+            self.id, self.agent, self.id
+        )
+    }
+
+    fn compare(&self, found: &mut Found, cib: &Cib) {
+        let Some(device) = cib.device(&self.id) else { return };
+        let mut there = device.resource.parameters.clone();
+        // Other spellings, or a map in the place of a list, are as good.
+        if device.targets == [self.node.as_str()] {
+            there.insert("pcmk_host_list".to_owned(), self.node.clone());
+        }
+        let in_cib: Vec<&str> = cib.passwords_of(&self.id).collect();
+        let is_left = self.password_may_be_in_cib && !in_cib.is_empty();
+        let compared = self.options.iter().filter(|option| !is_left || option.name != PASSWORD_FILE).cloned();
+        let mut changed = found.compare(&self.id, &compared.collect::<Vec<_>>(), &there);
+        for name in in_cib.into_iter().filter(|_| !is_left) {
+            // It would go before the file, and everybody who may read the CIB may read it.
+            found.differ(format!("{}: {name}", self.id), PLACES[0], PLACES[1]);
+            changed.push(format!("{name}="));
+        }
+        if !changed.is_empty() {
+            found.change(pcs(["stonith".to_owned(), "update".to_owned(), self.id.clone()].into_iter().chain(changed)));
+        }
+    }
+}
+
+fn options(description: &Description, node: &Node) -> Vec<Wanted> {
+    let mut options: Vec<Wanted> = node.bmc.options.iter().map(|(name, value)| option(name, value)).collect();
+    let delay = DELAYS[usize::from(description.preferred != node.name)];
+    let own = [
+        (PASSWORD_FILE, node.bmc.password_file.display().to_string()),
+        ("pcmk_host_list", node.name.clone()),
+        ("pcmk_delay_base", delay.to_owned()),
+    ];
+    for (name, value) in own {
+        if !options.iter().any(|option| option.name == name) {
+            options.push(option(name, &value));
+        }
+    }
+    options
+}
+
+/// An option of a fence device, compared as the fencer and the agent read it.
+pub(crate) fn option(name: &str, value: &str) -> Wanted {
+    let kind = match name {
+        "system_uuid" => Kind::Uuid,
+        "pcmk_delay_base" | "pcmk_delay_max" => Kind::Time,
+        name if TRUTHS.contains(&name) => Kind::Truth,
+        _ => Kind::Text,
+    };
+    Wanted::new(name, value, kind)
+}
+
+/// Whether Pacemaker has all of them running, each after a monitor that succeeded: before that nothing may start whose safety is
+/// theirs.
+pub(crate) fn running(devices: &[Device], facts: &ClusterFacts, on: &str) -> Step {
+    let pacemaker = facts.pacemaker.known();
+    let state = if devices.iter().all(|device| pacemaker.is_some_and(|pacemaker| runs(pacemaker, &device.id))) {
+        State::Done
+    } else if let Some(why) =
+        pacemaker.and_then(|pacemaker| devices.iter().find_map(|device| failed(pacemaker, device)))
+    {
+        State::Refused(why)
+    } else if let Fact::Unknown(why) = &facts.pacemaker {
+        State::Refused(format!(
+            "whether the fence devices run is not known ({why}): see 'pcs status', and type this again"
+        ))
+    } else {
+        State::ToDo(vec![command(&["crm_resource", "--wait", "--timeout=60s"])])
+    };
+    step("fencing", BOTH_ANSWER, on, state)
+}
+
+fn runs(pacemaker: &Pacemaker, device: &str) -> bool {
+    let mut instances = pacemaker.resources.iter().filter(|instance| instance.id == device);
+    instances
+        .any(|instance| instance.active && instance.role == "Started" && !instance.failed && instance.pending.is_none())
+}
+
+fn failed(pacemaker: &Pacemaker, device: &Device) -> Option<String> {
+    let failure = pacemaker.failures.iter().find(|failure| failure.resource == device.id)?;
+    let why = if failure.reason.is_empty() { &failure.status } else { &failure.reason };
+    Some(format!(
+        "{} does not work on {}: {why}: repair that, see '{} --help', type 'pcs stonith cleanup {}' and this again",
+        device.id, failure.node, device.agent, device.id
+    ))
+}

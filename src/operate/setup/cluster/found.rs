@@ -1,0 +1,93 @@
+//! What a step found, piece by piece.
+
+use std::collections::BTreeMap;
+
+use super::value::Wanted;
+use crate::operate::setup::action::Action;
+use crate::operate::setup::step::{Difference, State, Step};
+
+/// A command of pcs.
+pub(crate) fn pcs<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Action {
+    let words = words.into_iter().map(|word| word.as_ref().to_owned());
+    Action::Command(std::iter::once("pcs".to_owned()).chain(words).collect())
+}
+
+/// A command.
+pub(crate) fn command(words: &[&str]) -> Action {
+    Action::Command(words.iter().map(|word| (*word).to_owned()).collect())
+}
+
+pub(crate) fn refused(id: &str, title: &str, on: &str, why: String) -> Step {
+    step(id, title, on, State::Refused(why))
+}
+
+pub(crate) fn step(id: &str, title: &str, on: &str, state: State) -> Step {
+    Step { id: id.to_owned(), title: title.to_owned(), on: on.to_owned(), state }
+}
+
+/// The pieces of one step.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Commands that make what is not there.
+    missing: Vec<Action>,
+    differences: Vec<Difference>,
+    /// Commands that make what is there as it is described.
+    changes: Vec<Action>,
+}
+
+impl Found {
+    pub(crate) fn miss(&mut self, action: Action) {
+        self.missing.push(action);
+    }
+
+    pub(crate) fn differ(&mut self, what: String, there: &str, described: &str) {
+        let described = described.to_owned();
+        self.differences.push(Difference { what, there: there.to_owned(), described });
+    }
+
+    pub(crate) fn change(&mut self, action: Action) {
+        self.changes.push(action);
+    }
+
+    /// Compares the options that are wanted of `whose` with those that are there; the words that change what differs.
+    pub(crate) fn compare(&mut self, whose: &str, wanted: &[Wanted], there: &BTreeMap<String, String>) -> Vec<String> {
+        let mut words = Vec::new();
+        for option in wanted {
+            let value = there.get(&option.name).map_or("", String::as_str);
+            if !option.is(value) {
+                self.differ(format!("{whose}: {}", option.name), value, &option.value);
+                words.push(option.word());
+            }
+        }
+        words
+    }
+
+    /// The same, where one command changes all of them: `pcs` with `words` and what differs.
+    pub(crate) fn compare_and_change(
+        &mut self,
+        words: &[&str],
+        whose: &str,
+        wanted: &[Wanted],
+        there: &BTreeMap<String, String>,
+    ) {
+        let changed = self.compare(whose, wanted, there);
+        if !changed.is_empty() {
+            self.change(pcs(words.iter().copied().chain(changed.iter().map(String::as_str))));
+        }
+    }
+
+    pub(crate) fn steps(self, id: &str, title: &str, on: &str) -> Vec<Step> {
+        let mut steps = Vec::new();
+        if !self.missing.is_empty() {
+            steps.push(step(id, title, on, State::ToDo(self.missing)));
+        }
+        if !self.differences.is_empty() {
+            let state = State::Differs { differences: self.differences, actions: self.changes };
+            steps.push(step(id, title, on, state));
+        }
+        if steps.is_empty() {
+            steps.push(step(id, title, on, State::Done));
+        }
+        steps
+    }
+}

@@ -1,0 +1,28 @@
+//! Properties of the cluster.
+
+use super::cib::Cib;
+use super::found::{Found, pcs};
+use super::value::Wanted;
+use crate::operate::setup::step::Step;
+
+const TITLE: &str = "properties of the cluster";
+
+/// One that is missing is set; one that somebody set otherwise is shown.
+pub(crate) fn steps(cib: &Cib, wanted: &[Wanted], on: &str) -> Vec<Step> {
+    let mut found = Found::default();
+    let (there, missing): (Vec<&Wanted>, Vec<&Wanted>) =
+        wanted.iter().partition(|property| cib.properties.contains_key(&property.name));
+    if !missing.is_empty() {
+        found.miss(set(missing.into_iter().map(Wanted::word)));
+    }
+    let there: Vec<Wanted> = there.into_iter().cloned().collect();
+    let differing = found.compare("cluster", &there, &cib.properties);
+    if !differing.is_empty() {
+        found.change(set(differing));
+    }
+    found.steps("properties", TITLE, on)
+}
+
+fn set(words: impl IntoIterator<Item = String>) -> crate::operate::setup::action::Action {
+    pcs(["property".to_owned(), "set".to_owned()].into_iter().chain(words))
+}

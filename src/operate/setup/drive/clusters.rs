@@ -1,0 +1,209 @@
+//! The steps of the cluster, from this node, by pcs; then the alert agent.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::{Drive, LOOK_AGAIN, Refusal, SETTLES, Shown, Talk, alert_agent, is_alert_agent};
+use crate::adapters::pacemaker::alerts;
+use crate::operate::cluster::{self, Configuration, Limits};
+use crate::operate::setup::action::Action;
+use crate::operate::setup::machine::{Machine as _, Request};
+use crate::operate::setup::step::{State, Step};
+use crate::operate::setup::{TOKEN, cluster as steps, openshift};
+use crate::os::clock::Deadline;
+
+/// All of the cluster's steps together.
+pub const CLUSTER_PATIENCE: Duration = Duration::from_secs(1_800);
+/// One look at the cluster.
+const LOOK: Duration = Duration::from_secs(240);
+/// How many of its own looks a machine is given until a step shows: each is a pcs and two questions to Pacemaker.
+const LOOKS: u32 = 60;
+/// What the setup finds out about a BMC, and puts into its device.
+const FOUND_OUT: [&str; 2] = ["system_uuid", "ssl_fingerprint"];
+const ALERT: &str = "tandem";
+
+impl<T: Talk> Drive<'_, T> {
+    fn cluster_steps(&self) -> Vec<Step> {
+        let end = Deadline::after(LOOK);
+        match &self.asked {
+            None => steps::steps(&self.description, &steps::look(self.programs, end), self.name()),
+            Some(asked) => {
+                openshift::steps(&self.description, &openshift::look(self.programs, asked, end), self.name())
+            }
+        }
+    }
+
+    /// Each step is done and looked at again: it may take its time until it shows.
+    pub(super) fn clusters(&mut self) -> Result<(), Refusal> {
+        let end = Deadline::after(CLUSTER_PATIENCE);
+        let (mut passed, mut made): (Vec<Step>, Vec<String>) = (Vec::new(), Vec::new());
+        let mut settles: Option<(Step, Deadline)> = None;
+        let mut overtaken: Vec<String> = Vec::new();
+        let mut slowest = Duration::ZERO;
+        loop {
+            let began = Instant::now();
+            let found = self.cluster_steps();
+            slowest = slowest.max(began.elapsed());
+            if self.wish.is_dry {
+                self.shown.extend(found.iter().map(Shown::of));
+                return Ok(());
+            }
+            let Some(step) = self.next(&found, &mut passed)? else {
+                let is_new = |step: &&Step| !made.contains(&step.id) || matches!(step.state, State::Differs { .. });
+                self.shown.extend(found.iter().filter(is_new).map(Shown::of));
+                return Ok(());
+            };
+            if end.has_passed() {
+                return Err(Refusal::from(format!(
+                    "{} is not as wanted within {} minutes: 'pcs status' says how the cluster is; then type 'tandem setup' again",
+                    step.title,
+                    CLUSTER_PATIENCE.as_secs() / 60
+                )));
+            }
+            let is_settling = settles.as_ref().is_some_and(|(last, _)| last.id == step.id && last.state == step.state);
+            if let Some((_, until)) = settles.as_ref().filter(|_| is_settling) {
+                if until.has_passed() {
+                    return Err(Refusal::from(format!(
+                        "{} is not as wanted after its commands: 'pcs status' and 'tandem status' say how the cluster is; then type 'tandem setup' again",
+                        step.title
+                    )));
+                }
+                until.sleep(LOOK_AGAIN);
+                continue;
+            }
+            if let Err(refusal) = self.carry_out(self.here, step) {
+                if overtaken.contains(&step.id) || !is_overtaken(step, &self.cluster_steps()) {
+                    return Err(refusal);
+                }
+                overtaken.push(step.id.clone());
+                continue;
+            }
+            made.push(step.id.clone());
+            self.shown.push(Shown::made(step));
+            settles = Some((step.clone(), Deadline::after(settles_within(slowest))));
+        }
+    }
+
+    fn configuration(&self) -> Option<Configuration> {
+        let found = cluster::look(self.programs, None, &Limits::patient());
+        found.configuration.known().cloned()
+    }
+
+    /// What an earlier run has found out about the BMCs is in their devices: it is as good as in the file. Answers which nodes have
+    /// a device.
+    pub(super) fn complete_from_the_cib(&mut self) -> [bool; 2] {
+        let mut known = [false; 2];
+        let Some(configuration) = self.configuration() else { return known };
+        for (at, node) in self.description.nodes.iter_mut().enumerate() {
+            let devices = &configuration.fence_devices;
+            let Some(device) = devices.iter().find(|device| device.targets.contains(&node.name)) else { continue };
+            known[at] = true;
+            for name in FOUND_OUT {
+                let is_described = node.bmc.options.iter().any(|(known, _)| known == name);
+                if let Some(value) = device.resource.parameters.get(name).filter(|_| !is_described) {
+                    node.bmc.options.push((name.to_owned(), value.clone()));
+                }
+            }
+        }
+        known
+    }
+
+    /// The alert agent, as far as the package has it; OpenShift's operator has its own.
+    pub(super) fn alerts(&mut self) -> Result<(), Refusal> {
+        let Some(path) = alert_agent().filter(|_| self.asked.is_none()) else { return Ok(()) };
+        let typed = |words: &str| Action::Command(words.split(' ').map(str::to_owned).collect());
+        let there = alerts::recipients(self.programs, is_alert_agent);
+        let mut missing = Vec::new();
+        match &there {
+            Ok(Some(recipients)) if !recipients.is_empty() => {}
+            // Killed between the two.
+            Ok(Some(_)) => missing.push(typed(&format!("pcs alert recipient add {ALERT} value=journal"))),
+            Err(error) if !self.wish.is_dry => {
+                return Err(Refusal::from(format!(
+                    "whether the alert agent is there is not known ({error}): see 'pcs status', and type this again"
+                )));
+            }
+            Ok(None) | Err(_) => {
+                missing.push(typed(&format!("pcs alert create id={ALERT} path={path}")));
+                missing.push(typed(&format!("pcs alert recipient add {ALERT} value=journal")));
+            }
+        }
+        let state = if missing.is_empty() { State::Done } else { State::ToDo(missing) };
+        self.last(&Step {
+            id: "alerts".to_owned(),
+            title: "the alert agent".to_owned(),
+            on: self.name().to_owned(),
+            state,
+        })
+    }
+
+    /// The two pcsds know each other now, by tokens of their own.
+    pub(super) fn forget_token(&mut self) -> Result<(), Refusal> {
+        if !Path::new(TOKEN).exists() {
+            return Ok(());
+        }
+        let words = ["rm", "-f", TOKEN].map(str::to_owned).to_vec();
+        self.last(&Step {
+            id: "token".to_owned(),
+            title: "the token is forgotten".to_owned(),
+            on: self.name().to_owned(),
+            state: State::ToDo(vec![Action::Command(words)]),
+        })
+    }
+
+    /// A step that is done where it is to do, and shown.
+    fn last(&mut self, step: &Step) -> Result<(), Refusal> {
+        let is_made = step.state != State::Done && !self.wish.is_dry;
+        if is_made {
+            if let State::ToDo(actions) = &step.state {
+                self.talk.progress(&step.title);
+                for action in actions {
+                    let done = self.here.done(Request::Apply(action.clone()));
+                    done.map_err(|why| Refusal::from(format!("{}: {why}: type 'tandem setup' again", step.title)))?;
+                }
+            }
+            self.shown.push(Shown::made(step));
+        } else {
+            self.shown.push(Shown::of(step));
+        }
+        Ok(())
+    }
+}
+
+/// An emulated machine is many times slower in all that it does, and comes to the same end.
+fn settles_within(slowest_look: Duration) -> Duration {
+    SETTLES.max(slowest_look * LOOKS)
+}
+
+/// Whether a step that failed is another one by now: what a call before this one had done shows late where this node was off then, as
+/// the peer hands its CIB on once this one's Pacemaker has joined.
+fn is_overtaken(step: &Step, again: &[Step]) -> bool {
+    !again.iter().any(|one| one.id == step.id && one.state == step.state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_machine_is_given_longer_and_a_quick_one_not() {
+        assert_eq!(settles_within(Duration::from_millis(800)), SETTLES);
+        assert_eq!(settles_within(Duration::from_secs(12)), Duration::from_secs(720));
+    }
+
+    #[test]
+    fn a_step_that_failed_is_over_only_where_a_new_look_says_so() {
+        let step = |words: &[&str]| Step {
+            id: "fence-node1".to_owned(),
+            title: String::new(),
+            on: "node1".to_owned(),
+            state: State::ToDo(vec![Action::Command(words.iter().map(|word| (*word).to_owned()).collect())]),
+        };
+        let create = step(&["pcs", "stonith", "create", "fence-node1"]);
+        let other = Step { id: "fence-node2".to_owned(), ..create.clone() };
+        assert!(!is_overtaken(&create, &[other.clone(), create.clone()]), "it is to do as before");
+        assert!(is_overtaken(&create, &[other.clone(), Step { state: State::Done, ..create.clone() }]));
+        assert!(is_overtaken(&create, &[step(&["pcs", "constraint", "location", "fence-node1", "avoids", "node1"])]));
+        assert!(is_overtaken(&create, &[other]), "it is not asked for any more");
+    }
+}

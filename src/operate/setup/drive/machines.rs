@@ -1,0 +1,202 @@
+//! The look at both machines and both BMCs, before anything is changed.
+
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+use super::{Drive, Refusal, Talk};
+use crate::operate::cluster::{self, Limits};
+use crate::operate::setup::bmc::{self, Looked};
+use crate::operate::setup::local::Secret;
+use crate::operate::setup::machine::{Machine, Request};
+use crate::operate::setup::node::judge::{self, Judgement, Seen};
+use crate::operate::setup::node::ports::{self, Port};
+use crate::operate::setup::node::{Corosync, Facts};
+use crate::os::clock;
+use crate::os::wiped;
+
+/// No password is longer.
+const PASSWORD: u64 = 64 * 1024;
+
+/// What was found, in the order of the description.
+pub(super) struct Machines {
+    /// The other one's are not known where it was not asked.
+    pub(super) facts: [Option<Facts>; 2],
+    pub(super) passwords: [Secret; 2],
+}
+
+impl<T: Talk> Drive<'_, T> {
+    /// Looks at both, and answers only where neither has a fault.
+    pub(super) fn machines(&mut self, own: &Facts, other: Option<&dyn Machine>) -> Result<Machines, Refusal> {
+        let (mut judged, facts) = match other {
+            Some(other) => {
+                let (judged, theirs) = self.look_at_both(own, other)?;
+                (judged, self.in_order(own.clone(), Some(theirs)))
+            }
+            None => (judge::one(&self.description, self.at, own, false), self.in_order(own.clone(), None)),
+        };
+        let passwords = self.passwords(&mut judged);
+        if let Ok(passwords) = &passwords {
+            self.bmcs(&mut judged, &facts, passwords, other, [true; 2])?;
+        }
+        judged.warnings.iter().for_each(|warning| self.talk.warn(warning));
+        if !judged.faults.is_empty() {
+            return Err(Refusal(judged.faults));
+        }
+        let passwords = passwords.map_err(|()| Refusal(Vec::new()))?;
+        Ok(Machines { facts, passwords })
+    }
+
+    /// The BMCs of nodes that have no device yet, from this node: what an earlier run found out about them is forgotten.
+    pub(super) fn bmcs_of_a_member(&mut self, own: &Facts, known: [bool; 2]) -> Result<(), Refusal> {
+        if known == [true; 2] {
+            return Ok(());
+        }
+        let mut judged = Judgement::default();
+        let passwords = self.passwords(&mut judged);
+        if let Ok(passwords) = &passwords {
+            let mut cluster = cluster::look(self.programs, None, &Limits::default());
+            let other = &self.description.nodes[1 - self.at].name;
+            let collected = cluster.collected.remove(other);
+            let dmi_uuid = collected.and_then(|collected| collected.known().and_then(|known| known.dmi_uuid.clone()));
+            let theirs = Facts { dmi_uuid, ..Facts::default() };
+            let facts = self.in_order(own.clone(), Some(theirs));
+            self.bmcs(&mut judged, &facts, passwords, None, known.map(|known| !known))?;
+        }
+        judged.warnings.iter().for_each(|warning| self.talk.warn(warning));
+        if judged.faults.is_empty() { Ok(()) } else { Err(Refusal(judged.faults)) }
+    }
+
+    fn in_order<V>(&self, own: V, theirs: Option<V>) -> [Option<V>; 2] {
+        if self.at == 0 { [Some(own), theirs] } else { [theirs, Some(own)] }
+    }
+
+    fn look_at_both(&self, own: &Facts, other: &dyn Machine) -> Result<(Judgement, Facts), Refusal> {
+        let (theirs, ahead_millis) = self.look_there(other)?;
+        self.talk.progress("asks each node for the other one's ports");
+        let closed = self.closed(other, self.here, &theirs)?;
+        let seen_there = Seen { facts: theirs.clone(), ahead_millis, closed };
+        let closed = self.closed(self.here, other, own)?;
+        let seen_here = Seen { facts: own.clone(), ahead_millis: 0, closed };
+        let seen = if self.at == 0 { [&seen_here, &seen_there] } else { [&seen_there, &seen_here] };
+        Ok((judge::both(&self.description, seen), theirs))
+    }
+
+    /// The other machine, and how far its clock is ahead of this one's, in milliseconds.
+    pub(super) fn look_there(&self, other: &dyn Machine) -> Result<(Facts, i64), Refusal> {
+        self.talk.progress(&format!("looks at {}", other.name()));
+        let theirs = other.look()?;
+        let ahead = i128::from(theirs.at_millis) - i128::from(clock::wall_millis());
+        Ok((theirs, i64::try_from(ahead).unwrap_or(i64::MAX)))
+    }
+
+    /// The ports of `listens` that `asks` does not reach. One that something else has is told by itself, and a half of ours has
+    /// Corosync's.
+    pub(super) fn closed(&self, listens: &dyn Machine, asks: &dyn Machine, facts: &Facts) -> Result<Vec<Port>, String> {
+        let is_ours = facts.corosync == Corosync::Cluster(self.description.cluster.clone());
+        let is_asked = |port: &Port| !(facts.taken.contains(&port.word()) || (*port == Port::Corosync && is_ours));
+        let wanted: Vec<Port> = ports::ALL.into_iter().filter(is_asked).collect();
+        listens.done(Request::Listen(wanted.clone()))?;
+        let closed = asks.closed(&wanted, &[Port::Pcsd]);
+        listens.done(Request::Quiet)?;
+        closed
+    }
+
+    /// The password of each BMC, from this node's files, or as OpenShift has it.
+    pub(super) fn passwords(&self, judged: &mut Judgement) -> Result<[Secret; 2], ()> {
+        if let Some(asked) = &self.asked {
+            return Ok(asked.passwords.clone());
+        }
+        let mut read = |at: usize| {
+            let node = &self.description.nodes[at];
+            let (path, name) = (&node.bmc.password_file, &node.name);
+            if path.as_os_str().is_empty() {
+                return Ok(Secret::default());
+            }
+            password_of(path).map_err(|why| {
+                judged.faults.push(format!(
+                    "the password of {name}'s BMC, {}: {why}: write it there, on a line of its own, and 'chmod 600' the file",
+                    path.display()
+                ));
+            })
+        };
+        let (first, second) = (read(0), read(1));
+        Ok([first?, second?])
+    }
+
+    /// Each BMC from each node that is asked. A certificate that nobody signed is shown, and pinned where it was confirmed; what
+    /// proves that a BMC is its node's goes into the description.
+    fn bmcs(
+        &mut self,
+        judged: &mut Judgement,
+        facts: &[Option<Facts>; 2],
+        passwords: &[Secret; 2],
+        other: Option<&dyn Machine>,
+        which: [bool; 2],
+    ) -> Result<(), Refusal> {
+        let from: Vec<&dyn Machine> = std::iter::once(self.here as &dyn Machine).chain(other).collect();
+        let uuid = |at: usize| facts[at].as_ref().and_then(|facts| facts.dmi_uuid.as_deref());
+        for (at, password) in passwords.iter().enumerate().filter(|(at, _)| which[*at]) {
+            let name = self.description.nodes[at].name.clone();
+            self.talk.progress(&format!("asks the BMC of {name}"));
+            let mut looked = self.look_at_bmc(at, password, &from)?;
+            let print = {
+                let all: Vec<&Looked> = looked.iter().collect();
+                bmc::to_be_pinned(&self.description.nodes[at].bmc, &all).map(str::to_owned)
+            };
+            if let Some(print) = print {
+                if self.wish.is_dry {
+                    self.talk.warn(&format!(
+                        "the BMC of {name} shows a certificate that nobody signed, with the fingerprint {print}: that is asked for without --dry-run, unless the file has ssl_fingerprint"
+                    ));
+                    continue;
+                }
+                if !self.talk.confirm(&name, &print)? {
+                    judged.faults.push(format!(
+                        "the certificate of {name}'s BMC was not confirmed: compare its fingerprint at the BMC itself, and write ssl_fingerprint = \"{print}\" into the file"
+                    ));
+                    continue;
+                }
+                self.description.nodes[at].bmc.options.push(("ssl_fingerprint".to_owned(), print));
+                looked = self.look_at_bmc(at, password, &from)?;
+            }
+            let node = &self.description.nodes[at];
+            let other_name = &self.description.nodes[1 - at].name;
+            for (machine, looked) in from.iter().zip(&looked) {
+                judged.faults.extend(bmc::judge(node, machine.name(), looked, [uuid(at), uuid(1 - at)], other_name));
+            }
+            if let Some(first) = looked.first().filter(|_| facts[at].is_some()) {
+                judged.warnings.extend(bmc::remarks(node, first, uuid(at)));
+            }
+            // Where the node's own word is not at hand, the run before has compared the two.
+            let told = looked.iter().find_map(|looked| looked.note.uuid.as_deref());
+            let options = &mut self.description.nodes[at].bmc.options;
+            let proven = told.filter(|_| self.asked.is_none() && facts[at].is_some());
+            if let Some(uuid) = proven.map(|told| uuid(at).unwrap_or(told))
+                && !options.iter().any(|(name, _)| name == "system_uuid")
+            {
+                options.push(("system_uuid".to_owned(), uuid.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at_bmc(&self, at: usize, password: &Secret, from: &[&dyn Machine]) -> Result<Vec<Looked>, String> {
+        let node = &self.description.nodes[at];
+        let lines = bmc::lines(&node.bmc, password);
+        from.iter().map(|machine| machine.bmc(&node.name, &lines)).collect()
+    }
+}
+
+/// All of the file: what the other node gets is the same.
+pub fn password_of(path: &Path) -> Result<Secret, String> {
+    let bytes = wiped::read_at_most(path, PASSWORD).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => "the file is not there".to_owned(),
+        _ => error.to_string(),
+    })?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| "it is no text".to_owned())?;
+    if text.lines().next().unwrap_or_default().is_empty() {
+        return Err("its first line is empty".to_owned());
+    }
+    Ok(Secret(Zeroizing::new(text.to_owned())))
+}

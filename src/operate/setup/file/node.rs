@@ -1,0 +1,123 @@
+//! The two nodes: what each is called, where it is, and that they differ.
+
+use std::net::IpAddr;
+
+use toml::de::DeValue;
+
+use super::reader::{At, Placed, Reader, Section, kind_of};
+use super::{bmc, checks};
+use crate::operate::setup::description::Node;
+
+/// Corosync's knet takes no more links.
+const LINKS: usize = 8;
+
+/// Both of them, which have to be two.
+pub(super) fn both(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<[Node; 2]> {
+    const TABLES: &str = "write two tables [[node]], one for each machine";
+    let Some(value) = top.get("node") else {
+        reader.fault(0..0, format!("the nodes are missing: {TABLES}"));
+        return None;
+    };
+    let DeValue::Array(list) = value.get_ref() else {
+        reader.fault(value.span(), format!("node is {}: {TABLES}", kind_of(value.get_ref())));
+        return None;
+    };
+    let mut nodes = Vec::new();
+    for (at, one) in list.iter().enumerate() {
+        let DeValue::Table(table) = one.get_ref() else {
+            reader.fault(one.span(), format!("a node is {}: {TABLES}", kind_of(one.get_ref())));
+            return None;
+        };
+        let section = Section::new(&format!("node {}", at + 1), one.span(), table);
+        nodes.push((node(reader, &section), section));
+    }
+    if nodes.len() != 2 {
+        let at = nodes.get(2).map_or(value.span(), |(_, section)| section.at());
+        reader.fault(at, format!("there are {} nodes: {TABLES}", nodes.len()));
+        return None;
+    }
+    let [(first, _), (second, section)] = <[_; 2]>::try_from(nodes).ok()?;
+    let nodes = [first?, second?];
+    differ(reader, &nodes, &section).then_some(nodes)
+}
+
+fn node(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> Option<Node> {
+    reader.known(section, &["name", "address", "links", "bmc"]);
+    let name = reader.text(section, "name").and_then(|name| checks::node_name(reader, name));
+    let address = reader.text(section, "address").and_then(|text| checks::address(reader, "address", text));
+    let links = links(reader, section);
+    let bmc = reader.table(section, "bmc").and_then(|section| bmc::read(reader, &section));
+    Some(Node { name: name?, address: address?, links: links?, bmc: bmc? })
+}
+
+fn links(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> Option<Vec<IpAddr>> {
+    let Some(value) = section.get("links") else { return Some(Vec::new()) };
+    let DeValue::Array(list) = value.get_ref() else {
+        let text = format!("links is {}: write a list of addresses, links = [\"...\"]", kind_of(value.get_ref()));
+        reader.fault(value.span(), text);
+        return None;
+    };
+    if list.len() >= LINKS {
+        reader.fault(
+            value.span(),
+            format!("links has {} addresses, and Corosync takes 7 beside address: leave some out", list.len()),
+        );
+        return None;
+    }
+    let mut found = Vec::new();
+    for one in list {
+        let Some(text) = one.get_ref().as_str() else {
+            reader.fault(
+                one.span(),
+                format!("a link is {}: write an address, such as \"192.0.2.1\"", kind_of(one.get_ref())),
+            );
+            return None;
+        };
+        let placed: Placed = (text.trim().to_owned(), one.span());
+        found.push(checks::address(reader, "link", placed)?);
+    }
+    Some(found)
+}
+
+/// Whether nothing is the same that has to differ, and nothing differs that has to be the same. Faults are shown at the second.
+fn differ(reader: &mut Reader<'_>, [first, second]: &[Node; 2], section: &Section<'_, '_>) -> bool {
+    let before = reader.is_faulty();
+    let place = |key: &str| -> At { section.get(key).map_or(section.at(), toml::Spanned::span) };
+    if first.name.eq_ignore_ascii_case(&second.name) {
+        reader.fault(place("name"), format!("both nodes are called {}: write another name", second.name));
+    }
+    let ways =
+        |node: &Node| -> Vec<IpAddr> { std::iter::once(node.address).chain(node.links.iter().copied()).collect() };
+    let (one, other) = (ways(first), ways(second));
+    if one.len() != other.len() {
+        let text = format!(
+            "{} has {} links and {} has {}: write the same number",
+            first.name,
+            one.len() - 1,
+            second.name,
+            other.len() - 1
+        );
+        reader.fault(place("links"), text);
+    }
+    for (at, (mine, yours)) in one.iter().zip(&other).enumerate() {
+        if mine.is_ipv4() != yours.is_ipv4() {
+            let key = if at == 0 { "address" } else { "links" };
+            reader.fault(
+                place(key),
+                format!("{mine} and {yours} are of two families: write both as IPv4 or both as IPv6"),
+            );
+        }
+    }
+    let all: Vec<IpAddr> = one.iter().chain(&other).copied().collect();
+    for (at, address) in all.iter().enumerate() {
+        if all[..at].contains(address) {
+            let key = if *address == second.address { "address" } else { "links" };
+            reader.fault(place(key), format!("{address} is there twice: write another address for one of them"));
+        }
+    }
+    if bmc::is_same(&first.bmc, &second.bmc) {
+        let text = format!("{} and {} have one and the same BMC: write each one's own", first.name, second.name);
+        reader.fault(place("bmc"), text);
+    }
+    before || !reader.is_faulty()
+}
