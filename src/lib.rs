@@ -1,10 +1,10 @@
 //! Tandem: two agents that stock Pacemaker drives, and the operator's command, in one binary.
 //!
-//! The way through the house: [`applet`] picks the program by its name. `podman-etcd` is [`agent`]: it turns the
-//! environment into a request ([`ocf`]), gathers facts ([`observe`]), lets the pure core choose ([`decide`]) and
-//! performs what was chosen ([`act`]). Facts and effects go through one adapter for each outside program or format:
-//! [`pacemaker`], [`podman`], [`etcd`], [`data_dir`], [`openshift`]. `fence_redfish_rs` is [`fence`] over [`redfish`].
-//! What can be set of either agent is a row of a table of [`options`].
+//! [`applet`] selects the program by its name. `podman-etcd` is [`agent`]: it reads the environment into a request,
+//! gathers facts, lets the pure core ([`decide`]) choose, and performs the effects. `fence_redfish_rs` is [`fence`].
+//! `tandem` is [`admin`], the command line over the operator's domain ([`operate`]). Facts and effects pass through one
+//! of the [`adapters`] for each outside program or format. The program's own files are [`records`]; [`os`] is the machine.
+//! `docs/design/README.md` has the plan of these wings.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,12 +1,12 @@
-//! Which folder of `src/` may import which other ones: the table is the design, from the ground floor up.
+//! Which wing of `src/` may import which others: the table is the plan of the house, from the ground floor up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::sources::Sources;
-use crate::tree::{root, rust_files};
+use crate::tree::root;
 
-/// Each folder (or file) right below `src/`, and what it may import. A row imports only rows above it, which the test
-/// looks at: nothing imports upward, and there is no circle.
+/// Each folder (or file) right below `src/`, and what it imports. A row imports only rows above it: nothing imports
+/// upward, and there is no circle. `docs/design/README.md` shows the same table to people.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("decide", &[]),
     ("os", &["decide"]),
@@ -18,7 +18,6 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("sim", &["agent", "decide", "os"]),
     ("admin", &["adapters", "agent", "decide", "fence", "operate", "os", "records", "sim"]),
     ("applet", &["admin", "agent", "fence", "os"]),
-    ("lib", &[]),
 ];
 
 fn top(module: &[String]) -> &str {
@@ -26,32 +25,27 @@ fn top(module: &[String]) -> &str {
 }
 
 #[test]
-fn folders_import_only_what_they_may() {
+fn wings_import_only_what_they_may() {
     let sources = Sources::of_the_product();
     let mut imports: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
-    for (module, file) in &sources.files {
+    for (module, file) in sources.files.iter().filter(|(module, _)| top(module) != "lib") {
         let own = imports.entry(top(module)).or_default();
-        for taken in sources.taken_by(module) {
-            if top(&taken) != top(module) {
-                own.entry(top(&taken).to_owned()).or_insert_with(|| file.path.display().to_string());
-            }
+        for taken in sources.taken_by(module).iter().filter(|taken| top(taken) != top(module)) {
+            own.entry(top(taken).to_owned()).or_insert_with(|| file.path.display().to_string());
         }
     }
     let mut wrong = Vec::new();
     let rows: BTreeMap<&str, &[&str]> = MAY_IMPORT.iter().copied().collect();
-    for (folder, taken) in &imports {
-        let Some(allowed) = rows.get(folder) else {
-            let taken: Vec<&String> = taken.keys().collect();
-            wrong.push(format!("{folder} is not in the table; it imports {taken:?}"));
+    for (wing, taken) in &imports {
+        let Some(allowed) = rows.get(wing) else {
+            wrong.push(format!("{wing} has no row; it imports {:?}", taken.keys()));
             continue;
         };
-        for (other, file) in taken {
-            if !allowed.contains(&other.as_str()) {
-                wrong.push(format!("src/{file} imports {other}, which {folder} may not"));
-            }
+        for (other, file) in taken.iter().filter(|(other, _)| !allowed.contains(&other.as_str())) {
+            wrong.push(format!("src/{file} imports {other}, which {wing} may not"));
         }
         for unused in allowed.iter().filter(|other| !taken.contains_key(**other)) {
-            wrong.push(format!("{folder} does not import {unused} any more: strike it out of the table"));
+            wrong.push(format!("{wing} does not import {unused} any more: delete it from the row"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -60,33 +54,25 @@ fn folders_import_only_what_they_may() {
 #[test]
 fn the_table_has_no_upward_import() {
     let mut below = BTreeSet::new();
-    for (folder, allowed) in MAY_IMPORT {
+    for (wing, allowed) in MAY_IMPORT {
         for other in *allowed {
-            assert!(below.contains(other), "{folder} may import {other}, whose row is not above it");
+            assert!(below.contains(other), "{wing} may import {other}, whose row is not above it");
         }
-        assert!(below.insert(*folder), "{folder} has two rows");
+        assert!(below.insert(*wing), "{wing} has two rows");
     }
 }
 
-/// Of the standard library the core takes what needs no operating system, so that a decision is the same wherever and
-/// whenever its evidence is replayed.
 #[test]
-fn the_core_has_no_clock_no_file_and_no_process() {
-    const NEVER: &[&str] = &["env", "fs", "io", "net", "os", "path", "process", "sync", "thread", "time"];
-    let core = root().join("src/decide");
-    let files = rust_files(&core);
-    assert!(files.len() > 30, "the core is not where this test looks for it");
-    let mut wrong = Vec::new();
-    for path in files.iter().filter(|path| !path.iter().any(|part| part == "tests" || part == "tests.rs")) {
-        let text = std::fs::read_to_string(path).unwrap();
-        let product = text.split("#[cfg(test)]").next().unwrap_or_default();
-        for (number, line) in product.lines().enumerate() {
-            let code = line.split("//").next().unwrap_or_default();
-            let taken = NEVER.iter().find(|module| code.contains(&format!("std::{module}")));
-            if let Some(module) = taken {
-                wrong.push(format!("{}:{}: std::{module}", path.display(), number + 1));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+fn the_design_page_shows_the_table() {
+    let page = std::fs::read_to_string(root().join("docs/design/README.md")).unwrap();
+    let shown: Vec<(String, String)> = page
+        .lines()
+        .filter_map(|line| {
+            let mut cells = line.strip_prefix("| `src/")?.split(" | ");
+            let wing = cells.next()?.split(['/', '.', '`']).next()?.to_owned();
+            Some((wing, cells.nth(1)?.trim_end_matches('|').trim_end().to_owned()))
+        })
+        .collect();
+    let rows = MAY_IMPORT.iter().map(|(wing, taken)| ((*wing).to_owned(), taken.join(", ")));
+    assert_eq!(shown, rows.collect::<Vec<_>>(), "docs/design/README.md, its table of wings");
 }

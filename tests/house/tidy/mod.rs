@@ -4,6 +4,7 @@
 
 mod borders;
 mod circles;
+mod core;
 mod globals;
 mod one_place;
 mod sizes;
