@@ -3,7 +3,8 @@
 //! [`applet`] selects the program by its name. `podman-etcd` is [`agent`]: it reads the environment into a request,
 //! gathers facts, lets the pure core ([`decide`]) choose, and performs the effects. `fence_redfish_rs` is [`fence`].
 //! `tandem` is [`admin`], the command line over the operator's domain ([`operate`]). Facts and effects pass through one
-//! of the [`adapters`] for each outside program or format. The program's own files are [`records`]; [`os`] is the machine.
+//! of the [`adapters`] for each outside program or format. The program's own files are [`records`]; [`os`] is the machine, and
+//! [`base`] the ground floor.
 //! `docs/design/README.md` has the plan of these wings.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
@@ -12,6 +13,7 @@ pub mod adapters;
 pub mod admin;
 pub mod agent;
 pub mod applet;
+pub mod base;
 pub mod decide;
 pub mod fence;
 pub mod operate;

@@ -11,9 +11,10 @@ use super::{evidence, explain, node};
 use crate::adapters::data_dir::{DataDir, History};
 use crate::adapters::pacemaker::{by_hand, resource};
 use crate::agent::resource::context::Context;
+use crate::base::Fact;
 use crate::decide::evidence::{Cib, Confirmation, Evidence, LogPosition, PeerNode};
 use crate::decide::reason::LastWritten;
-use crate::decide::{self, Fact, Plan, Progress, Request};
+use crate::decide::{self, Plan, Progress, Request};
 use crate::records::state_file;
 
 const HELP: &str = "\

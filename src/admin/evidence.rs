@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use crate::adapters::data_dir::DataDir;
+use crate::base::Fact;
+use crate::base::utc;
 use crate::decide::evidence::{
     BootMemory, Cib, Container, Etcd, Evidence, Leaderless, LogPosition, MemberId, Note, Pace, PeerAgent, PeerNode,
     PublishedState,
 };
-use crate::decide::fact::Fact;
-use crate::os::clock;
 
 /// The evidence as lines of text.
 pub(crate) fn text(evidence: &Evidence) -> String {
@@ -25,7 +25,7 @@ pub(crate) fn text(evidence: &Evidence) -> String {
     line("container", fact(&evidence.container, "there is none", container));
     line("data dir", fact(&evidence.disk, "blank", data));
     if let Some(seconds) = evidence.local.log_written {
-        line("last written", clock::utc(seconds));
+        line("last written", utc(seconds));
     }
     if let Some(failed) = &evidence.local.failed_starts {
         line("failed starts", format!("{} from this data ({})", failed.count, failed.last_words));
@@ -64,7 +64,7 @@ fn write_cib(cib: &Cib, peer: &str, line: &mut impl FnMut(&str, String)) {
     }
     if let Fact::Known(redundancy) = &cib.redundancy {
         let what = if redundancy.is_redundant { "two voters" } else { "one voter alone" };
-        line("etcd_redundancy", format!("{what} since {}", clock::utc(redundancy.since)));
+        line("etcd_redundancy", format!("{what} since {}", utc(redundancy.since)));
     }
     line("standalone_node", cib.standalone_node.clone().unwrap_or_else(|| "not set".to_owned()));
 }

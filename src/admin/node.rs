@@ -13,7 +13,8 @@ use crate::agent::observe;
 use crate::agent::resource::context::Context;
 use crate::agent::resource::deployment::Manifests;
 use crate::agent::resource::params;
-use crate::decide::{Evidence, Fact, Request};
+use crate::base::Fact;
+use crate::decide::{Evidence, Request};
 use crate::os::clock::Deadline;
 use crate::records::state_file;
 

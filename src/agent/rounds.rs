@@ -8,9 +8,10 @@ use crate::agent::act;
 use crate::agent::act::drop_in;
 use crate::agent::observe;
 use crate::agent::resource::context::Context;
+use crate::base::Fact;
 use crate::decide::evidence::Container;
 use crate::decide::reason::{Health, Step, Wait};
-use crate::decide::{self, Effect, Evidence, Exit, Fact, Next, Phase, Plan, Progress, Reason, Request};
+use crate::decide::{self, Effect, Evidence, Exit, Next, Phase, Plan, Progress, Reason, Request};
 use crate::records::decision_log::{self, Entry};
 use crate::records::events::own;
 

@@ -11,7 +11,7 @@ use crate::adapters::ocf::env::Env;
 use crate::adapters::podman::turn::Turn;
 use crate::adapters::podman::{self, process};
 use crate::agent::resource::params;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::os::clock;
 use crate::os::proc;
 use crate::records::state_file;

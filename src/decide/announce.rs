@@ -1,13 +1,13 @@
 //! Before a node runs standalone it says so, for good: in its note, and in the CIB.
 
 use super::evidence::{BootMemory, DataDir, Evidence, Lineage, LogPosition, Note, PublishedState};
-use super::fact::Fact;
 use super::plan::{Effect, Phase, Plan, Progress};
 use super::proof::{is_confirmed, note_unreadable};
 use super::reason::Reason;
 use super::standing::{database_is_ahead, position};
 use super::timing::LOOK_FOR_AN_ANNOUNCEMENT_MS;
 use super::vote;
+use crate::base::Fact;
 
 /// Writes down that this node runs standalone, in the note and in the CIB, before it does.
 pub(super) fn announce(evidence: &Evidence, because: Reason) -> Plan {

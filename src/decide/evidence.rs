@@ -20,7 +20,7 @@ pub use note::{BootMemory, Confirmation, LogPosition, Note, RunningVoter};
 pub use pace::Pace;
 pub use version::Version;
 
-use super::fact::Fact;
+use crate::base::Fact;
 
 /// A cluster node's name, as Pacemaker has it. Compared exactly.
 pub type NodeName = String;

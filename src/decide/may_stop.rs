@@ -8,8 +8,8 @@
 use std::fmt;
 
 use super::evidence::{MemberId, NodeName};
-use super::fact::Fact;
 use super::members::{Health, Membership, quorum};
+use crate::base::Fact;
 
 /// What the answer rests on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

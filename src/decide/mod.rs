@@ -2,7 +2,6 @@
 //! operator's command and the tests all call [`decide`], and no rule stands anywhere else.
 
 pub mod evidence;
-pub mod fact;
 pub mod may_stop;
 pub mod members;
 pub mod plan;
@@ -41,7 +40,6 @@ mod words;
 mod tests;
 
 pub use evidence::Evidence;
-pub use fact::Fact;
 pub use notify::is_heeded;
 pub use plan::{DeadVote, Effect, Exit, Next, Notice, Phase, Plan, Progress, Request, RunMode, Via};
 pub use reason::Reason;

@@ -3,7 +3,6 @@
 use super::alarm;
 use super::announce::may_be_announced;
 use super::evidence::{Etcd, Evidence, PublishedState};
-use super::fact::Fact;
 use super::membership;
 use super::peer::{PeerStatus, peer_has_left, peer_has_nothing, peer_word};
 use super::plan::{Effect, Exit, Next, Phase, Plan, Progress};
@@ -18,6 +17,7 @@ use super::timing::{
     PATIENCE_WITH_A_SILENT_ETCD_MS,
 };
 use super::upkeep::{Stage, kept, upkeep_unseen};
+use crate::base::Fact;
 
 pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     if progress.phase != Phase::Begin

@@ -1,7 +1,6 @@
 //! Notifications: the moments at which Pacemaker tells a running member what happens to the other one.
 
 use super::evidence::{Evidence, Moment, Notify, Operation};
-use super::fact::Fact;
 use super::membership;
 use super::plan::{Exit, Next, Phase, Plan, Progress};
 use super::proof;
@@ -11,6 +10,7 @@ use super::slow;
 use super::standing::health;
 use super::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS, PATIENCE_WITH_A_JOINER_MS};
 use super::upkeep::kept;
+use crate::base::Fact;
 
 type Answer = fn(&Evidence, &Progress, &Notify) -> Plan;
 

@@ -1,8 +1,8 @@
 //! Pacemaker's word on the peer: is its agent active, starting, or confirmed stopped? Never guessed.
 
 use super::evidence::{Cib, Evidence, Moment, Notify, Operation, PeerAgent, PeerNode};
-use super::fact::Fact;
 use super::standing::{Standing, classify};
+use crate::base::Fact;
 
 /// What Pacemaker vouches for.
 #[derive(Clone, Debug, PartialEq, Eq)]

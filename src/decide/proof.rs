@@ -3,10 +3,10 @@
 
 use super::cold_start::{self, Cluster, ColdStart};
 use super::evidence::{Cib, DataDir, Evidence, History, Lineage, LogPosition, MemberId, PeerNode, PublishedState};
-use super::fact::Fact;
 use super::peer::{PeerStatus, peer_has_nothing, peer_word};
 use super::reason::Refusal;
 use super::standing::{Standing, classify};
+use crate::base::Fact;
 
 /// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to run standalone given up; or it
 /// says that it holds no data at all, and no etcd runs there: then it waits for us, however often it is started.

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use written::{LastWritten, utc};
+pub use written::LastWritten;
 
 use super::evidence::{LogPosition, MemberId, NodeName, Obstacle, Version};
 

@@ -2,7 +2,6 @@
 
 use super::announce::announce;
 use super::evidence::{Etcd, Evidence, Recovery};
-use super::fact::Fact;
 use super::plan::{Phase, Plan, Progress};
 use super::proof::{has_proof, is_confirmed, peer_is_out_of_the_way, votes_among_many};
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
@@ -13,6 +12,7 @@ use super::stand_in;
 use super::standing::running_exit;
 use super::timing::{FORCE_RESERVE_MS, LOOK_FOR_A_RETURN_MS, STOP_AND_LAUNCH_NEED_MS};
 use super::vote::leaderless_voter;
+use crate::base::Fact;
 
 /// A running etcd that may have to run standalone: the post-stop notification and, as the backstop, `monitor` ask this.
 /// `None` where nothing is to be recovered.

@@ -1,7 +1,6 @@
 //! Roles of a promotable clone: Promoted is a voting member, Unpromoted a learner (or a voter that is not promoted yet).
 
 use super::evidence::{BootMemory, Evidence, NoPermission};
-use super::fact::Fact;
 use super::membership::{has_caught_up, lag_behind, polls_caught_up};
 use super::plan::{Effect, Exit, Plan, Progress, Via};
 use super::reason::{Health, Reason, Refusal, Step, Wait};
@@ -9,6 +8,7 @@ use super::slow;
 use super::standing::{health, unseen};
 use super::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_WITH_A_VOTE_MS, PROMOTION_RESERVE_MS};
 use super::upkeep::remember_voter;
+use crate::base::Fact;
 
 /// A voter is promoted; a learner asks to become one.
 pub(super) fn decide_promote(evidence: &Evidence, progress: &Progress) -> Plan {

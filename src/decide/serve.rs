@@ -1,7 +1,6 @@
 //! An etcd that was started: it is to answer, and what others rely on is written down once it serves.
 
 use super::evidence::{Etcd, Evidence, Recovery};
-use super::fact::Fact;
 use super::peer::{PeerStatus, peer_has_nothing, peer_word};
 use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
 use super::reason::{Reason, Refusal, Rule, Step, Wait};
@@ -13,6 +12,7 @@ use super::timing::{
 };
 use super::unstartable;
 use super::upkeep::{Stage, missing_claim, settled_config, upkeep, upkeep_unseen};
+use crate::base::Fact;
 
 /// The container was started, by us or before us: its etcd is to answer.
 pub(super) fn started(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {

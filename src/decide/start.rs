@@ -4,7 +4,6 @@ use super::announce::announce;
 use super::cold_start::{self, Chosen, Cluster, ColdStart};
 use super::disk_space;
 use super::evidence::{Cib, DataDir, Etcd, Evidence, NodeName, Note, Obstacle, PeerNode, PublishedState};
-use super::fact::Fact;
 use super::membership;
 use super::others;
 use super::peer::{PeerStatus, peer_word};
@@ -25,6 +24,7 @@ use super::timing::{
     START_RESERVE_MS,
 };
 use super::unstartable;
+use crate::base::Fact;
 
 pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     paced(by_phase(evidence, progress), evidence, progress)

@@ -2,7 +2,6 @@
 //! stop together both stay listed.
 
 use super::evidence::{BootMemory, Etcd, Evidence, Note, PublishedState};
-use super::fact::Fact;
 use super::others;
 use super::peer::{PeerStatus, peer_word};
 use super::plan::{Effect, Exit, Notice, Phase, Plan, Progress, Via};
@@ -12,6 +11,7 @@ use super::timing::{
     LOOK_AFTER_A_CHANGE_MS, LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_FOR_THE_END_MS, PATIENCE_WITH_LEAVING_MS,
     PATIENCE_WITH_THE_CIB_MS, PATIENCE_WITH_THE_HANDOVER_MS, QUICK_FAILURES, STOP_GRACE_S, STOP_RESERVE_MS,
 };
+use crate::base::Fact;
 
 pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     if is_gone(evidence, progress) {

@@ -2,12 +2,12 @@
 //! container, what is seen of it is not what there will be.
 
 use super::evidence::{Etcd, Evidence};
-use super::fact::Fact;
 use super::plan::{Effect, Exit, Plan, Progress, Request};
 use super::reason::{Reason, Refusal, Step, Wait};
 use super::slow;
 use super::standing::running_exit;
 use super::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_FOR_A_TURN_MS, TURN_RESERVE_MS};
+use crate::base::Fact;
 
 /// What an action does whose turn it is not; `None` where it is, or where nothing would be changed anyway.
 pub(super) fn wait(request: Request, evidence: &Evidence, progress: &Progress) -> Option<Plan> {

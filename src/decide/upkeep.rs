@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::alarm;
 use super::evidence::{BootMemory, Etcd, Evidence, Identity, RunningVoter};
-use super::fact::Fact;
 use super::membership;
 use super::others;
 use super::plan::{Effect, Exit, Plan, Progress, RunMode};
@@ -13,6 +12,7 @@ use super::slow;
 use super::standing::classify;
 use super::timing::{LOOK_FOR_A_WRITE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS};
 use super::unstartable;
+use crate::base::Fact;
 
 /// The promotion score of a voter. A learner has none, so Pacemaker does not promote it.
 const VOTER_SCORE: u32 = 1000;

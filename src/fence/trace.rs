@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use nix::fcntl::OFlag;
 
 use crate::adapters::redfish::client::Trace;
+use crate::base::utc;
 use crate::os::clock;
 
 /// Opens the debug file (if one is wanted) and gives the function that writes to it and to the debug log.
@@ -30,7 +31,7 @@ pub fn open(path: Option<&str>) -> Trace {
         if let Ok(mut file) = file.lock()
             && let Some(file) = file.as_mut()
         {
-            let _ = writeln!(file, "{} DEBUG: {line}", clock::utc(clock::wall_seconds()));
+            let _ = writeln!(file, "{} DEBUG: {line}", utc(clock::wall_seconds()));
         }
     })
 }

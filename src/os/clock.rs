@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-pub use crate::decide::reason::utc;
-
 /// The end of an action, on the monotonic clock: a clock step moves nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {

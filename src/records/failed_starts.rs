@@ -9,8 +9,8 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::Fact;
 use crate::decide::evidence::FailedStarts;
-use crate::decide::fact::Fact;
 use crate::records::state_file;
 
 const FILE: &str = "tandem-failed-starts.json";

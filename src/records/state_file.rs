@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::decide::fact::Fact;
+use crate::base::Fact;
 use crate::os::regular_file;
 
 /// The durable note's name, beside etcd's `member` directory.

@@ -60,12 +60,13 @@ use self::forged::{
     bend_cib, bend_history, carry_out_what_was_called_off, claim, forge_claim, forge_memory, overlook_the_guest,
     pass_for_restored,
 };
+use crate::base::Fact;
 use crate::decide::evidence::{
     BootMemory, Cib, DataDir, Etcd, Evidence, Leaderless, Lineage, PeerAgent, PeerNode, PublishedState,
 };
 use crate::decide::plan::{DeadVote, Effect, Exit, Next, Phase, Plan, Progress, RunMode};
 use crate::decide::reason::{Reason, Refusal, Rule, Step, Wait};
-use crate::decide::{self, Fact, Request};
+use crate::decide::{self, Request};
 
 /// A rule that is broken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! What each state of a cluster means, written from OpenShift's rules and not from the program: what is not true in it.
 
-use tandem::decide::Fact;
+use tandem::base::Fact;
 use tandem::operate::cluster::{Cluster, Failure, FenceDevice, Node, Resource};
 
 use crate::states::{INFINITY, NODES, configured, each, instance, node, on, power_off, seen, stop};

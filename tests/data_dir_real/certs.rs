@@ -13,7 +13,7 @@ use etcd_client::{Certificate as Pem, Client, ConnectOptions, Identity, TlsOptio
 use nix::sys::signal::Signal;
 use tandem::adapters::etcd::blocking;
 use tandem::adapters::etcd::client::{Credentials, Endpoint};
-use tandem::decide::Fact;
+use tandem::base::Fact;
 use tandem::decide::evidence::Etcd as Seen;
 use tandem::operate::certs::pki::rotation::{self, Look, Next, Other, Role, Site};
 use tandem::operate::certs::pki::{self, Authority, Certificate, Files, Holder, Leaf, seen};

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tandem::decide::Fact;
+use tandem::base::Fact;
 use tandem::fence::examine;
 use tandem::operate::cluster::Cluster;
 use tandem::operate::health::fencing::{self, Answer, Asked, Checked, Level};

@@ -13,8 +13,9 @@ use tandem::adapters::etcd::{config, log_line};
 use tandem::adapters::ocf::env::Env;
 use tandem::adapters::pacemaker::{attributes, cib, resource};
 use tandem::adapters::podman;
+use tandem::base::Fact;
+use tandem::decide::Evidence;
 use tandem::decide::evidence::{BootMemory, Confirmation, Note, PublishedState};
-use tandem::decide::{Evidence, Fact};
 use tandem::records::{decision_log, state_file};
 
 const CIB: &str = include_str!("../fixtures/cib/two-voters.xml");

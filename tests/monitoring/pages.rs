@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use tandem::decide::Fact;
+use tandem::base::Fact;
 use tandem::operate::cluster::{Cluster, Etcd};
 use tandem::operate::health::{Health, Verdict, conditions};
 use tandem::operate::metrics::{self, Extras, FencingTests};

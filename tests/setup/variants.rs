@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tandem::decide::Fact;
+use tandem::base::Fact;
 use tandem::operate::cluster::{Instance, Node as ClusterNode, Pacemaker};
 use tandem::operate::setup::action::Action;
 use tandem::operate::setup::cluster::{ClusterFacts, parse_cib, parse_corosync};

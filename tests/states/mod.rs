@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use tandem::decide::Fact;
+use tandem::base::Fact;
 use tandem::operate::cluster::{
     Certificate, Cluster, Collected, Configuration, Etcd, FenceDevice, History, Instance, Member, Node, Operation,
     Pacemaker, Quorum, Resource,

@@ -16,8 +16,8 @@ use super::maintenance::{self, Hash};
 use super::member_lock::{self, Taken};
 use super::members::{self, Heard};
 use super::status::{self, Patience, Status};
+use crate::base::Fact;
 use crate::decide::evidence::MemberId;
-use crate::decide::fact::Fact;
 use crate::os::clock::Deadline;
 
 /// As [`client::observe`].

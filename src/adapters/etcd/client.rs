@@ -16,8 +16,8 @@ use tokio::time;
 use zeroize::Zeroizing;
 
 use super::common_name;
+use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Member, MemberId, NoPermission};
-use crate::decide::fact::Fact;
 use crate::decide::reason;
 use crate::os::wiped;
 

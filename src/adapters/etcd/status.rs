@@ -6,8 +6,8 @@ use etcd_client::{Client, GetOptions};
 use tokio::time;
 
 use super::client::{Credentials, Endpoint, HEALTH_KEY, ask as converse, is_refused, members, sentence};
+use crate::base::Fact;
 use crate::decide::evidence::{Member, MemberId};
-use crate::decide::fact::Fact;
 
 /// How long each part may take.
 #[derive(Clone, Copy, Debug)]

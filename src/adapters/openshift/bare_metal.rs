@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::machine::{connect, list};
-use crate::decide::fact::Fact;
+use crate::base::Fact;
 
 pub(super) const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/openshift-machine-api/baremetalhosts";
 /// With this annotation, whatever its value, the operator leaves a host alone.

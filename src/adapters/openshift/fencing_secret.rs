@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use zeroize::{Zeroize as _, Zeroizing};
 
 use super::machine::{authorised, connect};
-use crate::decide::fact::Fact;
+use crate::base::Fact;
 
 const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets/fencing-credentials-";
 const BODY_LIMIT: u64 = 1024 * 1024;

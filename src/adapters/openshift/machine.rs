@@ -10,7 +10,7 @@ use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConf
 use zeroize::Zeroizing;
 
 use super::kubeconfig::{self, Access};
-use crate::decide::fact::Fact;
+use crate::base::Fact;
 
 /// How long the answer may take.
 pub const PATIENCE: Duration = Duration::from_secs(3);

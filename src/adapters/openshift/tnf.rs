@@ -10,7 +10,7 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::machine::{body, connect};
-use crate::decide::fact::Fact;
+use crate::base::Fact;
 
 pub(super) const JOBS: &str = "/apis/batch/v1/namespaces/openshift-etcd/jobs";
 pub(super) const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets/";

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::os::clock::Deadline;
 use crate::records::state_file;
 use outcomes::{Outcome, Outcomes};

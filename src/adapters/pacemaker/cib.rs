@@ -10,7 +10,7 @@ use super::attributes::{
 use super::element::{child, children};
 use super::{Error, run, wishes};
 use crate::adapters::command::Programs;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::decide::evidence::{
     Cib, Guest, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy, START_OPERATION,
 };

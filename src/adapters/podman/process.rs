@@ -11,7 +11,7 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::os::proc;
 use crate::os::terminate;
 use crate::records::state_file;

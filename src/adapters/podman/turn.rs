@@ -16,7 +16,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::os::clock::Deadline;
 use crate::os::{ofd_lock, proc, regular_file};
 

@@ -13,7 +13,7 @@ use crate::adapters::pacemaker;
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::node::{ResourceArgument, must_be_root};
 use crate::admin::report::{Form, Report};
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::certs::pki::given::PeerSeen;
 use crate::operate::certs::pki::{self, Certificate};
 use crate::operate::cluster::{self, Cluster, Limits};

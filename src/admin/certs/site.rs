@@ -7,7 +7,7 @@ use crate::adapters::etcd::blocking;
 use crate::adapters::etcd::client::Endpoint;
 use crate::adapters::pacemaker::attributes;
 use crate::adapters::podman;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::decide::evidence::Etcd;
 use crate::operate::certs::pki::rotation::{Look, Other, Site};
 use crate::os::clock::Deadline;

@@ -7,7 +7,7 @@ use log::{info, warn};
 
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::fence_options;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::fence::password_file::PasswordFile;
 use crate::fence::renewal::{self, Asks, Settled};
 use crate::operate::cluster::{Cluster, FenceDevice};

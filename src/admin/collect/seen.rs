@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::adapters::command::Programs;
 use crate::admin::fencing::{copies, tests_of_this_node};
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::{self, Cluster, Limits, NotPublished};
 use crate::operate::health::conditions::{self, Conditions};
 use crate::operate::health::pacemaker_cluster::{self, PacemakerCluster};

@@ -5,7 +5,7 @@ use crate::adapters::command::Programs;
 use crate::adapters::openshift::bare_metal;
 use crate::adapters::openshift::machine::PATIENCE;
 use crate::adapters::pacemaker::fence_options::{self, Devices};
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::fence::examine::{self, Examined};
 use crate::operate::cluster::{Cluster, Configuration, FenceDevice};
 use crate::operate::health::fencing::{Answer, Asked, is_ours};

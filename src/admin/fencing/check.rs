@@ -9,7 +9,7 @@ use super::{ask, seen};
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::fencing::{self, Asked, Checked, Level};
 use crate::operate::health::words::rfc3339;

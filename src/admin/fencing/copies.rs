@@ -9,7 +9,7 @@ use std::path::Path;
 
 use ring::hmac;
 
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::fence::password_file::PasswordFile;
 use crate::operate::cluster::{Cluster, Configuration};
 use crate::os::hexadecimal::hexadecimal;

@@ -14,7 +14,7 @@ use clap::Subcommand;
 pub(super) use self::record::tests_of_this_node;
 use super::exit::{Exit, Failure};
 use super::report::show;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::{Cluster, Configuration};
 
 /// The configuration of a cluster that has this node.

@@ -13,7 +13,7 @@ use crate::adapters::command::Programs;
 use crate::adapters::etcd::blocking;
 use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::pacemaker::by_hand;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::fence::note;
 use crate::operate::cluster::{self, Cluster, Limits};
 use crate::os::clock::{self, Deadline};

@@ -3,7 +3,7 @@
 use crate::adapters::command::Programs;
 use crate::admin::exit::Failure;
 use crate::admin::node;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::{self, Cluster, Limits};
 
 /// Asks everybody. `wanted` is the resource that was typed.

@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 
 use serde::{Serialize, Serializer};
 
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::{self, Cluster, Etcd, FenceDevice, Fencing};
 use crate::operate::health::words::rfc3339;
 use crate::operate::health::{self, Health, Problem, Verdict, view};

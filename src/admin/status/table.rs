@@ -5,9 +5,9 @@ use std::fmt::Write;
 use comfy_table::{Table, presets};
 
 use super::document::{Device, Node, Role, Status, Time};
+use crate::base::utc;
 use crate::operate::health::words::{ago, millis, size, span};
 use crate::operate::health::{Problem, Severity, Verdict};
-use crate::os::clock::utc;
 
 const NOT_KNOWN: &str = "not known";
 const DAY: u64 = 86_400;

@@ -9,7 +9,7 @@ use crate::adapters::etcd::version::{self, Version};
 use crate::adapters::pace::Question;
 use crate::adapters::podman;
 use crate::agent::resource::context::Context;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::records::{decision_log, state_file};
 
 /// What is assumed where an image does not tell: the release line that knows the fewest new names and is in support.

@@ -21,7 +21,7 @@ use crate::adapters::pace::Question;
 use crate::adapters::pacemaker::{self, attributes};
 use crate::adapters::podman;
 use crate::agent::resource::context::Context;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::decide::evidence::FailedStarts;
 use crate::decide::plan::{Effect, Via};
 use crate::records::failed_starts;

@@ -4,8 +4,8 @@ use crate::adapters::etcd::{config, log_line};
 use crate::adapters::podman::process;
 use crate::adapters::podman::{self, State};
 use crate::agent::resource::context::Context;
+use crate::base::Fact;
 use crate::decide::evidence::{Container, Etcd, Found};
-use crate::decide::fact::Fact;
 
 /// The exit code of a Go program that breaks down.
 const BREAKDOWN: i32 = 2;

@@ -4,8 +4,8 @@ use crate::adapters::etcd::client::{Answer, Error};
 use crate::adapters::etcd::peer;
 use crate::adapters::pace::Question;
 use crate::agent::resource::context::Context;
+use crate::base::Fact;
 use crate::decide::evidence::{BootMemory, Cib, Leaderless, PeerNode, Recovery};
-use crate::decide::fact::Fact;
 
 /// Asked where a stand-in may vote: while Pacemaker says that the peer is off; and of a voter that was not the only one. Three may vote by
 /// now, although this boot does not remember that yet, and one that waits for a majority is not to be taken for one that hangs.

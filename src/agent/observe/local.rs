@@ -7,8 +7,8 @@ use crate::adapters::pace::Question;
 use crate::adapters::podman;
 use crate::adapters::podman::process;
 use crate::agent::resource::context::Context;
+use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Local, Obstacle};
-use crate::decide::fact::Fact;
 use crate::os::proc;
 use crate::records::failed_starts;
 

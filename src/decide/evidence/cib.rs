@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::{DataDir, MemberId, NodeName};
-use crate::decide::fact::Fact;
+use crate::base::Fact;
 
 /// How Pacemaker calls a start where it counts failures.
 pub const START_OPERATION: &str = "start_0";

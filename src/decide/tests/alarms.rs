@@ -1,8 +1,8 @@
 //! etcd's alarms are shown, and are no failure of the member.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Evidence};
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Request};
 
 fn voter(errors: &[&str]) -> Evidence {

@@ -1,8 +1,8 @@
 //! What the data dir says beside its history: a database that reaches beyond its log.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal};
 use crate::decide::{Plan, decide};

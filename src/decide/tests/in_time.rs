@@ -1,8 +1,8 @@
 //! What does not fit into an action's time is not begun in it, and what was begun is not undone.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal, Wait};
 use crate::decide::{Progress, decide, out_of_time};

@@ -1,8 +1,8 @@
 //! A peer that has lost its data or has left: nobody waits for its vote, nor for what it was to send.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal};
 use crate::decide::{Progress, decide};

@@ -1,6 +1,6 @@
 //! `may_stop`: a stop without a pause takes a peer that votes, stays and serves, and a Pacemaker that stops etcd in order.
 
-use crate::decide::fact::Fact;
+use crate::base::Fact;
 use crate::decide::may_stop::*;
 
 fn voice() -> Voice {

@@ -2,8 +2,8 @@
 
 use super::recovery::post_stop;
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Request, RunMode, Via};
 use crate::decide::{Progress, decide};
 

@@ -2,9 +2,9 @@
 
 use super::recovery::leaderless;
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::decide;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Plan, Request};
 
 #[test]

@@ -1,9 +1,9 @@
 //! Whose word on the newest history counts, and whose is too old for it.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::decide;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Request, RunMode};
 use crate::decide::reason::Reason;
 

@@ -1,8 +1,8 @@
 //! An etcd whose auth refuses this agent answers: it is not restarted, and what it does not tell is unknown.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode};
 use crate::decide::reason::{Health, Reason, Refusal};
 use crate::decide::{Progress, after_failed_upkeep, decide};

@@ -1,8 +1,8 @@
 //! What other programs ask through the CIB, and what they read there.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::out_of_time;
 use crate::decide::plan::{Effect, Exit, Notice, Phase, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal, Rule, Wait};

@@ -1,8 +1,8 @@
 //! Running standalone in the post-stop notification, with `monitor` as backstop.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal};
 use crate::decide::{Progress, decide};

@@ -1,8 +1,8 @@
 //! Since when there are two voters, or are not, is said by who leads, and only when it changes.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Evidence, Member, Redundancy};
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Request};
 
 const ALONE: Fact<Redundancy> = Fact::Known(Redundancy { is_redundant: false, since: 7 });

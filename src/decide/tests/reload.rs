@@ -1,9 +1,9 @@
 //! Parameters change while etcd runs: who serves runs on, and who waits for a word that only a start reads is restarted.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::Plan;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Notice, Request};
 use crate::decide::reason::{Reason, Refusal};
 

@@ -1,8 +1,8 @@
 //! Backups: what was backed up is kept while it may matter, and makes room when it does not.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Request};
 use crate::decide::reason::{Reason, Refusal};
 

@@ -1,9 +1,9 @@
 //! Going on without a restart: the vote of a member that is off is cast only where everything is as it has to be.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::decide;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{DeadVote, Effect, Exit, Phase, Plan, Progress, Request};
 use crate::decide::reason::{NoStandIn, Reason, Step};
 

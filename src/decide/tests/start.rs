@@ -1,8 +1,8 @@
 //! R0, R1, R2 and R4, and the order in which a start does what it does.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode, Via};
 use crate::decide::reason::{Reason, Refusal, Rule, Wait};
 use crate::decide::{Progress, decide, may_fail};

@@ -2,8 +2,8 @@
 
 use super::start::{refusal, run_mode};
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal, Rule};
 

@@ -1,8 +1,8 @@
 //! Leaving before a stop, and what a stop gives up.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Request, Via};
 use crate::decide::{Progress, decide};
 

@@ -1,8 +1,8 @@
 //! What an earlier action left behind, in the middle of a change to the container.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Request};
 use crate::decide::reason::{Reason, Wait};
 use crate::decide::{Progress, decide};

@@ -1,9 +1,9 @@
 //! A note that cannot be read is not an empty one: nothing that rests on it is decided or written.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::decide;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Plan, Request};
 use crate::decide::reason::{Reason, Refusal, Wait};
 

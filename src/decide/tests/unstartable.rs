@@ -1,9 +1,9 @@
 //! Data that reads as whole and that etcd does not start from: when that is said of it, and when never.
 
 use super::world::*;
+use crate::base::Fact;
 use crate::decide::decide;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Progress, Request, RunMode, Via};
 use crate::decide::reason::{Reason, Refusal, Wait};
 

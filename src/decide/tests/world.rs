@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::fact::Fact;
 use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, Request};
 
 pub(super) const CLUSTER: u64 = 0xc1;

@@ -12,7 +12,7 @@ use super::{Configuration, fence_device};
 use crate::adapters::command::{Output, Programs};
 use crate::adapters::pacemaker::element::{child, children, pairs_of, text};
 use crate::adapters::pacemaker::exit_code::DISCONNECTED;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::os::regular_file;
 
 /// Where Pacemaker keeps it. The status section is not in there.

@@ -11,7 +11,7 @@ use super::{Ban, Failure, Fencing, History, Instance, Node, Operation, Pacemaker
 use crate::adapters::command::{Output, Programs};
 use crate::adapters::pacemaker::element::{child, children, given, is_true, text};
 use crate::adapters::pacemaker::exit_code::DISCONNECTED;
-use crate::decide::Fact;
+use crate::base::Fact;
 
 /// Resources that run nowhere, each instance of a clone, and every fencing that the fencer remembers.
 const ARGUMENTS: [&str; 4] = ["--output-as=xml", "--inactive", "--show-detail", "--fence-history=3"];

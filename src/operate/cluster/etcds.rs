@@ -14,7 +14,7 @@ use crate::adapters::pacemaker::resource::Configured;
 use crate::agent::resource::context;
 use crate::agent::resource::deployment::{Deployment, Manifests};
 use crate::agent::resource::params::{self, Params};
-use crate::decide::Fact;
+use crate::base::Fact;
 
 /// What a word of etcd's begins with where it is about an alarm: `memberID:10501334649042878790 alarm:NOSPACE`.
 const ALARM: &str = "alarm:";

@@ -13,7 +13,7 @@ use super::etcds::{self, Place};
 use super::limits::Limits;
 use super::{Cluster, Collected, Configuration, Etcd, Quorum, crm_mon, published, quorum};
 use crate::adapters::command::Programs;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::os::clock::{self, Deadline};
 
 /// How long the node's name is waited for once the CIB is there: Corosync says it in milliseconds, or hangs.

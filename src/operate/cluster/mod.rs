@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::records::bmc_note::BmcNote;
 
 pub(crate) use configuration::properties;

@@ -11,7 +11,7 @@ use super::etcds::{self, Here};
 use super::{Certificate, Cluster, Collected, Configuration, MovedAside, certificates, route, units};
 use crate::adapters::data_dir;
 use crate::adapters::https::address::Address;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::os::clock;
 use crate::os::regular_file;
 use crate::records::bmc_note::{self, BmcNote};
@@ -118,7 +118,7 @@ fn resolved(host: &str) -> Option<IpAddr> {
 mod tests {
     use super::super::{FenceDevice, Resource};
     use super::*;
-    use crate::decide::Fact;
+    use crate::base::Fact;
 
     fn cluster(data_dir: &Path, device: &[(&str, &str)]) -> Cluster {
         let map = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {

@@ -11,7 +11,7 @@ use super::error::NotPublished;
 use super::limits::Limits;
 use crate::adapters::command::{Output, Programs};
 use crate::adapters::pacemaker::exit_code::{DISCONNECTED, NO_ATTRIBUTE};
-use crate::decide::Fact;
+use crate::base::Fact;
 
 /// The attribute.
 const NAME: &str = "tandem-collected";

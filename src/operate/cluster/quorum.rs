@@ -3,7 +3,7 @@
 use super::Quorum;
 use super::limits::Limits;
 use crate::adapters::command::{Output, Programs};
-use crate::decide::Fact;
+use crate::base::Fact;
 
 /// Addresses and not names, so that no resolver is asked.
 const ARGUMENTS: [&str; 2] = ["-s", "-i"];

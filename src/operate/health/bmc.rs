@@ -98,7 +98,7 @@ fn ran_at(cluster: &Cluster, name: &str, at: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::Fact;
+    use crate::base::Fact;
     use crate::operate::health::samples;
 
     fn device(parameters: &[(&str, &str)]) -> FenceDevice {

@@ -2,7 +2,7 @@
 
 use super::view;
 use crate::adapters::pacemaker::attributes;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::decide::evidence::{DataDir, Guest, PublishedState};
 use crate::decide::may_stop::{Care, Machine, Outlook, Voice};
 use crate::operate::cluster::{Cluster, Etcd, Node, Pacemaker};

@@ -1,7 +1,7 @@
 //! The copies that the nodes have of a device's password file, as their collectors tell of them: a keyed digest of each line, or where
 //! the cluster has no key only how many there are.
 
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::{Cluster, FenceDevice};
 
 /// What is to be said of them.

@@ -33,7 +33,7 @@ fn since(cluster: &Cluster) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::Fact;
+    use crate::base::Fact;
     use crate::operate::health::samples;
 
     fn redundancy(cluster: &mut Cluster, value: &str) {

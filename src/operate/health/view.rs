@@ -1,6 +1,6 @@
 //! Questions to a [`Cluster`] that more than one judgement asks. What is not known is `None`, never "no".
 
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::{
     Cluster, Collected, Configuration, Etcd, FenceDevice, History, Instance, Node, Pacemaker, Resource,
 };

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::health::conditions::{Conditions, Status, status};
 use crate::records::state_file;
 

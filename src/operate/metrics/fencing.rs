@@ -181,7 +181,7 @@ fn last_tests(page: &mut Page, cluster: &Cluster, tests: &FencingTests) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::Fact;
+    use crate::base::Fact;
     use crate::operate::cluster::{Configuration, Resource};
 
     fn device(id: &str, parameters: &[(&str, &str)]) -> FenceDevice {

@@ -2,10 +2,11 @@
 //! world: the same Pacemaker, the same etcd, the same faults. What joining a living cluster takes is the same for all of
 //! them, and is left to the real core.
 
+use crate::base::Fact;
+use crate::decide;
 use crate::decide::evidence::{DataDir, Evidence, Lineage, Note, PeerAgent, PeerNode};
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Progress, Request, RunMode};
 use crate::decide::reason::{Health, Reason};
-use crate::decide::{self, Fact};
 
 /// Who decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -2,8 +2,8 @@
 
 use super::log::{self, Conf, Mid};
 use super::world::{NAMES, Node, Run, World};
+use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Leaderless, Member, Version};
-use crate::decide::fact::Fact;
 use crate::sim::Sim;
 
 /// What an etcd tells without a leader.

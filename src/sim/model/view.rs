@@ -6,12 +6,12 @@ pub(in crate::sim) use super::answers::{Heard, Told};
 use super::log::{self, Conf, Mid};
 use super::timing::budget_ms;
 use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Vars, Word, World};
+use crate::base::Fact;
 use crate::decide::Request;
 use crate::decide::evidence::{
     self, Confirmation, Container, DataDir, Evidence, FailedStarts, Guest, History, Identity, Lineage, LogPosition,
     NodeAddress, NodeName, Notify, Recovery,
 };
-use crate::decide::fact::Fact;
 use crate::sim::Sim;
 use crate::sim::store::intern::Id;
 

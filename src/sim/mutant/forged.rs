@@ -1,6 +1,6 @@
 //! Evidence as a broken rule would have it.
 
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::decide::evidence::{BootMemory, Cib, DataDir, Evidence, History, Identity, PublishedState, RunningVoter};
 use crate::sim::model::log::GUEST;
 

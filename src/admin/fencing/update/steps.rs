@@ -14,7 +14,7 @@ use crate::adapters::redfish::select;
 use crate::admin::exit::Failure;
 use crate::admin::fencing::copies;
 use crate::admin::node;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::fence::examine::{self, Examined};
 use crate::fence::password_file::{self, PasswordFile};
 use crate::fence::renewal::{self, Asks, Settled};

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::adapters::openshift::replaced::Replaced;
 use crate::admin::exit::Failure;
 use crate::admin::member::step::{Names, Step};
-use crate::decide::Fact;
+use crate::base::Fact;
+use crate::base::utc;
 use crate::os::clock;
 use crate::records::state_file;
 
@@ -71,7 +72,7 @@ pub(super) struct Entry {
 impl Change {
     /// As the lock has it.
     pub(super) fn words(&self) -> String {
-        format!("{}, by {} since {}", self.what(), self.here.name, clock::utc(self.began))
+        format!("{}, by {} since {}", self.what(), self.here.name, utc(self.began))
     }
 
     pub(super) fn names(&self) -> Names<'_> {

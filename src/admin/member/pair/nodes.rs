@@ -76,7 +76,7 @@ mod tests {
     use super::super::change::Kind;
     use super::super::plan::tests::{change, place};
     use super::*;
-    use crate::decide::Fact;
+    use crate::base::Fact;
     use crate::decide::members::Health;
     use crate::operate::cluster::{Configuration, Node, Pacemaker};
     use crate::operate::health::samples;

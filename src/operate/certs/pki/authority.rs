@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use super::certificate::{self, Certificate};
 use super::{BACKDATED, CA_LASTS, Error, LEAF_LASTS, Result};
-use crate::os::clock::utc;
+use crate::base::utc;
 
 /// What a CA's name begins with; only such a one is ours.
 const OURS: &str = "Tandem CA of ";

@@ -11,7 +11,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::trust::{Use, is_trusted};
 use super::{Certificate, Error, read_all};
-use crate::os::clock::utc;
+use crate::base::utc;
 
 /// What is to be put in place, each as text and with the file that it is from.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{Places, directory};
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::records::events::read;
 use crate::records::state_file;
 

@@ -23,7 +23,8 @@ pub use shown::Unknown;
 
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::{self, alerts};
-use crate::decide::Fact;
+use crate::base::Fact;
+use crate::base::utc;
 use crate::os::clock::{self, Deadline};
 use crate::os::ofd_lock;
 use crate::records::events::{Event, read};
@@ -138,7 +139,7 @@ fn to_one(places: &Places, events: &[Event], text: &str, at_once: bool) -> Outco
         outcome.delivered = run.delivered;
         outcome.failure = run.failure;
     } else {
-        outcome.failure = Some(format!("it is tried again at {}", clock::utc(cursor.again_at)));
+        outcome.failure = Some(format!("it is tried again at {}", utc(cursor.again_at)));
     }
     outcome.waiting = cursor.waiting(events);
     outcome.lost = cursor.lost;

@@ -1,7 +1,7 @@
 //! Two looks at a cluster, and what is told between them.
 
 use super::*;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::{Certificate, Collected};
 
 const NOW: u64 = 1_800_000_000;

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use serde::Serialize;
 
 use self::words::{CLUSTER, NODE, Word};
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::{Cluster, Node};
 
 /// How many nodes there have to be.

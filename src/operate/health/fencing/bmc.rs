@@ -3,7 +3,7 @@
 use super::{About, Answer, Case, Level};
 use crate::adapters::options::yes_no;
 use crate::adapters::redfish::select;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::FenceDevice;
 use crate::operate::health::view;
 use crate::records::bmc_note::BmcNote;

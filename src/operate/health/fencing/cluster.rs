@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{About, Case, Level};
 use crate::adapters::options::yes_no;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::{Cluster, Etcd};
 use crate::operate::health::view;
 

@@ -1,7 +1,7 @@
 //! What Pacemaker has of each fence device: whether it may be used at all, for whom, and by whom.
 
 use super::{About, Case, Level};
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::{FenceDevice, Pacemaker};
 use crate::operate::health::passwords::{self, Copies};
 use crate::operate::health::view;

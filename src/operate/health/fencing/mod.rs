@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::bmc::is_ours;
 pub use self::cluster::voters_of;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::{Cluster, Configuration, FenceDevice};
 use crate::records::bmc_note::BmcNote;
 

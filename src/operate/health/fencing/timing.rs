@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{About, Answer, Case, Level, seconds};
 use crate::adapters::pacemaker::duration::millis;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::FenceDevice;
 
 /// Pacemaker's own defaults, and the fence agent's.

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::{Found, Typed};
+use crate::base::utc;
 use crate::operate::certs::pki;
 use crate::operate::cluster::{Cluster, FenceDevice};
 use crate::operate::health::{bmc, view};
-use crate::os::clock::utc;
 
 const DAY: u64 = 86_400;
 /// Within these many days an end is near, and soon.

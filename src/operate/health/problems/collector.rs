@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Found;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::{view, words};
 

@@ -2,10 +2,10 @@
 
 use super::Found;
 use crate::adapters::pacemaker::attributes::{LINEAGE, PRIMARY, parse_lineage};
+use crate::base::utc;
 use crate::decide::evidence::Lineage;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::{view, words};
-use crate::os::clock::utc;
 
 /// How often each node's history was forked, by its own attribute.
 fn lineages(cluster: &Cluster) -> Vec<(String, Lineage)> {

@@ -1,7 +1,7 @@
 //! Both etcds.
 
 use super::{Found, resource};
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::{Cluster, Etcd};
 use crate::operate::health::{guest, view};
 

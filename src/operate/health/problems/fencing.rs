@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use super::{Found, resource};
+use crate::base::utc;
 use crate::operate::cluster::{Cluster, Failure, FenceDevice, Fencing, Instance};
 use crate::operate::health::Severity;
 use crate::operate::health::bmc::{self, Stranger};
 use crate::operate::health::passwords::{self, Copies};
 use crate::operate::health::view::{self, Seen};
-use crate::os::clock::utc;
 
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     let Some(seen) = Seen::of(cluster) else { return };
@@ -241,7 +241,7 @@ fn fencing_ended(last: &Fencing) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::Fact;
+    use crate::base::Fact;
     use crate::operate::health::samples;
 
     /// The problems of a cluster in which the device of node2 is under way on node1, after it failed on node2 or not.

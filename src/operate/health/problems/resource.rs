@@ -2,9 +2,9 @@
 
 use super::Found;
 use crate::adapters::pacemaker::attributes::CLUSTER_ID;
+use crate::base::utc;
 use crate::operate::cluster::{Cluster, Failure, Instance, Resource};
 use crate::operate::health::view::{self, Seen};
-use crate::os::clock::utc;
 
 const LOAD_THRESHOLD: &str = "load-threshold";
 /// Pacemaker's own.
@@ -166,7 +166,7 @@ fn failed(seen: Seen<'_>, failure: &Failure, found: &mut Found) {
 mod tests {
     use super::super::of;
     use super::*;
-    use crate::decide::Fact;
+    use crate::base::Fact;
     use crate::operate::cluster::{Configuration, Pacemaker};
     use crate::operate::health::samples;
 

@@ -1,7 +1,7 @@
 //! Pacemaker, Corosync and the CIB as a whole.
 
 use super::Found;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::view;
 

@@ -4,7 +4,7 @@ use super::ClusterFacts;
 use super::cib::Cib;
 use super::found::{Found, command, pcs, refused, step};
 use super::value::{Kind, Wanted};
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::Pacemaker;
 use crate::operate::setup::description::{Description, Node};
 use crate::operate::setup::step::{State, Step};

@@ -10,7 +10,7 @@ use super::cib::{self, Cib};
 use super::{ClusterFacts, corosync, hosts};
 use crate::adapters::command::{Error, Output, Programs};
 use crate::adapters::pacemaker::exit_code::DISCONNECTED;
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::{Limits, ask_pacemaker, enabled_units};
 use crate::operate::setup::{TOKEN, corosync_conf};
 use crate::os::clock::Deadline;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::ClusterFacts;
 use super::corosync::{Corosync, Member};
 use super::found::{Found, pcs, refused, step};
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::setup::TOKEN;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::description::{Description, Node};

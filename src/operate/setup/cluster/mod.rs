@@ -33,7 +33,7 @@ pub(super) use value::{Kind, Wanted};
 
 use super::description::{Clone, Description};
 use super::step::{State, Step};
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::operate::cluster::Pacemaker;
 
 /// What a look from this node tells of the cluster. `Absent` was looked for, and is not there.

@@ -11,7 +11,7 @@ use super::local::Secret;
 use super::step::Step;
 use crate::adapters::command::Programs;
 use crate::adapters::openshift::{machine, tnf};
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::os::clock::Deadline;
 
 /// The cluster's name, whatever the description calls it: the operator knows no other.

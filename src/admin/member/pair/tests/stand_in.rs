@@ -13,7 +13,7 @@ use crate::adapters::command::{Programs, stand_in};
 use crate::admin::member::look::Seen;
 use crate::admin::member::words::Shared;
 use crate::agent::resource::context::{self, Context};
-use crate::decide::Fact;
+use crate::base::Fact;
 use crate::decide::members::{Health, Member, Membership};
 use crate::operate::cluster::{Cluster, Configuration, Pacemaker};
 use crate::operate::setup::cluster::parse_corosync;
