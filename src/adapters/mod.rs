@@ -1,6 +1,7 @@
 //! One outside program, protocol or format each. An adapter states facts and performs effects; it decides nothing.
 
 pub mod command;
+pub mod corosync;
 pub mod data_dir;
 pub mod etcd;
 pub mod https;
@@ -12,4 +13,5 @@ pub mod pacemaker;
 pub mod podman;
 pub mod redfish;
 pub mod ssh;
+pub mod systemd;
 pub mod xml;

@@ -1,7 +1,8 @@
 //! What each state of a cluster means, written from OpenShift's rules and not from the program: what is not true in it.
 
+use tandem::adapters::pacemaker::seen::{Failure, FenceDevice, Node, Resource};
 use tandem::base::Fact;
-use tandem::operate::cluster::{Cluster, Failure, FenceDevice, Node, Resource};
+use tandem::operate::cluster::Cluster;
 
 use crate::states::{INFINITY, NODES, configured, each, instance, node, on, power_off, seen, stop};
 
@@ -290,8 +291,9 @@ const ETCD_STOPPED: &[&str] = &[
 fn failed_start(cluster: &mut Cluster) {
     stop(on(cluster, "etcd", "node2"));
     let seen = seen(cluster);
-    let is_it =
-        |history: &&mut tandem::operate::cluster::History| history.node == "node2" && history.resource == "etcd";
+    let is_it = |history: &&mut tandem::adapters::pacemaker::seen::History| {
+        history.node == "node2" && history.resource == "etcd"
+    };
     seen.histories.iter_mut().find(is_it).unwrap().fail_count = INFINITY;
     seen.failures.push(Failure {
         node: "node2".to_owned(),

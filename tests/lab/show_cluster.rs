@@ -9,7 +9,8 @@ use std::time::Instant;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use tandem::adapters::command::Programs;
-use tandem::operate::cluster::{self, Limits};
+use tandem::adapters::pace::limits::Limits;
+use tandem::operate::cluster;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (programs, limits) = (Programs::default(), Limits::default());

@@ -1,7 +1,7 @@
 //! What is there and was not made by setup is refused, with what to type; and what could not be asked is never taken for nothing.
 
+use tandem::adapters::pacemaker::seen::{Failure, Instance};
 use tandem::base::Fact;
-use tandem::operate::cluster::{Failure, Instance};
 use tandem::operate::setup::action::Action;
 use tandem::operate::setup::cluster::{ClusterFacts, parse_cib, parse_corosync};
 use tandem::operate::setup::step::{Difference, State, Step};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tandem::adapters::pacemaker::seen::{Instance, Node as ClusterNode, Pacemaker};
 use tandem::base::Fact;
-use tandem::operate::cluster::{Instance, Node as ClusterNode, Pacemaker};
 use tandem::operate::setup::action::Action;
 use tandem::operate::setup::cluster::{ClusterFacts, parse_cib, parse_corosync};
 use tandem::operate::setup::description::{Bmc, Certificates, Clone, Description, Etcd, Node};

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use tandem::base::Fact;
-use tandem::operate::cluster::{
-    Certificate, Cluster, Collected, Configuration, Etcd, FenceDevice, History, Instance, Member, Node, Operation,
-    Pacemaker, Quorum, Resource,
+use tandem::adapters::corosync::quorum::Quorum;
+use tandem::adapters::pacemaker::seen::{
+    Configuration, FenceDevice, History, Instance, Node, Operation, Pacemaker, Resource,
 };
+use tandem::base::Fact;
+use tandem::operate::cluster::{Certificate, Cluster, Collected, Etcd, Member};
 use tandem::records::bmc_note::BmcNote;
 
 /// When it was asked: 2026-11-23T14:00:00Z.

@@ -2,6 +2,7 @@
 //! floor, so that who is dead or hangs is noticed soon. A machine that is many times slower answers later and is as healthy:
 //! there it follows from what such questions took in this boot, and from what is left of the action's time.
 
+pub mod limits;
 mod outcomes;
 
 use std::collections::BTreeMap;

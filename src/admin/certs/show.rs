@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::here::{self, Here};
 use crate::adapters::command::Programs;
+use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker;
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::node::{ResourceArgument, must_be_root};
@@ -16,7 +17,7 @@ use crate::admin::report::{Form, Report};
 use crate::base::Fact;
 use crate::operate::certs::pki::given::PeerSeen;
 use crate::operate::certs::pki::{self, Certificate};
-use crate::operate::cluster::{self, Cluster, Limits};
+use crate::operate::cluster::{self, Cluster};
 use crate::operate::health;
 use crate::operate::health::words::{rfc3339, span};
 use crate::os::clock;

@@ -7,10 +7,11 @@ use log::{info, warn};
 
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::fence_options;
+use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::base::Fact;
 use crate::fence::password_file::PasswordFile;
 use crate::fence::renewal::{self, Asks, Settled};
-use crate::operate::cluster::{Cluster, FenceDevice};
+use crate::operate::cluster::Cluster;
 use crate::operate::health::fencing::is_ours;
 
 /// Looks at each device's file, and asks its BMC only where that has two lines, and not more often than its accounts take.

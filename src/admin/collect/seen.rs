@@ -5,9 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::adapters::command::Programs;
+use crate::adapters::pace::limits::Limits;
 use crate::admin::fencing::{copies, tests_of_this_node};
 use crate::base::Fact;
-use crate::operate::cluster::{self, Cluster, Limits, NotPublished};
+use crate::operate::cluster::{self, Cluster, NotPublished};
 use crate::operate::health::conditions::{self, Conditions};
 use crate::operate::health::pacemaker_cluster::{self, PacemakerCluster};
 use crate::operate::health::{self, Health};

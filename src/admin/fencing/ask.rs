@@ -5,9 +5,10 @@ use crate::adapters::command::Programs;
 use crate::adapters::openshift::bare_metal;
 use crate::adapters::openshift::machine::PATIENCE;
 use crate::adapters::pacemaker::fence_options::{self, Devices};
+use crate::adapters::pacemaker::seen::{Configuration, FenceDevice};
 use crate::base::Fact;
 use crate::fence::examine::{self, Examined};
-use crate::operate::cluster::{Cluster, Configuration, FenceDevice};
+use crate::operate::cluster::Cluster;
 use crate::operate::health::fencing::{Answer, Asked, is_ours};
 use crate::records::bmc_note::BmcNote;
 

@@ -9,9 +9,10 @@ use std::path::Path;
 
 use ring::hmac;
 
+use crate::adapters::pacemaker::seen::Configuration;
 use crate::base::Fact;
 use crate::fence::password_file::PasswordFile;
-use crate::operate::cluster::{Cluster, Configuration};
+use crate::operate::cluster::Cluster;
 use crate::os::hexadecimal::hexadecimal;
 use crate::os::secret::Secret;
 use crate::os::wiped;
@@ -70,7 +71,7 @@ fn digest(key: Option<&hmac::Key>, device: &str, line: &Secret) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operate::cluster::{FenceDevice, Resource};
+    use crate::adapters::pacemaker::seen::{FenceDevice, Resource};
 
     #[test]
     fn a_digest_needs_the_key_and_differs_from_device_to_device() {

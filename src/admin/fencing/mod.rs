@@ -14,8 +14,9 @@ use clap::Subcommand;
 pub(super) use self::record::tests_of_this_node;
 use super::exit::{Exit, Failure};
 use super::report::show;
+use crate::adapters::pacemaker::seen::Configuration;
 use crate::base::Fact;
-use crate::operate::cluster::{Cluster, Configuration};
+use crate::operate::cluster::Cluster;
 
 /// The configuration of a cluster that has this node.
 fn with_node<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configuration, Failure> {

@@ -2,7 +2,8 @@
 
 use super::copies;
 use crate::adapters::command::Programs;
-use crate::operate::cluster::{self, Cluster, Limits};
+use crate::adapters::pace::limits::Limits;
+use crate::operate::cluster::{self, Cluster};
 
 /// All that is known of it from here, now. `resource` is the one that is meant where there are several. What this node knows of
 /// itself needs no collector.

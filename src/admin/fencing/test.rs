@@ -13,11 +13,12 @@ use super::watch::{Seen, Watch};
 use super::{check, seen, with_node};
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::attributes;
+use crate::adapters::pacemaker::seen::Configuration;
 use crate::admin::exit::{Exit, Failure};
 use crate::admin::node::{self, ResourceArgument};
 use crate::admin::prompt::{Answers, Prompt};
 use crate::admin::report::{Form, Report};
-use crate::operate::cluster::{Cluster, Configuration};
+use crate::operate::cluster::Cluster;
 use crate::operate::health::fencing::{Checked, Level};
 use crate::os::clock::{self, Deadline};
 

@@ -10,12 +10,14 @@ use indicatif::ProgressBar;
 
 use super::record::{Phases, seconds};
 use crate::adapters::command::Programs;
+use crate::adapters::corosync::quorum;
 use crate::adapters::etcd::blocking;
 use crate::adapters::etcd::client::{Credentials, Endpoint};
+use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker::by_hand;
 use crate::base::Fact;
 use crate::fence::note;
-use crate::operate::cluster::{self, Cluster, Limits};
+use crate::operate::cluster::{self, Cluster};
 use crate::os::clock::{self, Deadline};
 use crate::records::bmc_note;
 
@@ -161,7 +163,7 @@ impl Watch<'_> {
     fn look(&self, marks: &mut Marks) {
         let now = || Some(self.end.elapsed());
         if marks.member.is_none()
-            && let Fact::Known(quorum) = cluster::ask_quorum(self.programs, &Limits::default())
+            && let Fact::Known(quorum) = quorum::ask(self.programs, &Limits::default())
         {
             let is_there = quorum.members.contains(&self.id);
             marks.away |= !is_there;
@@ -203,14 +205,14 @@ fn lacks(marks: &Marks) -> Option<&'static str> {
 /// Whether nobody would have to clean up after it: both nodes online, no failure that lasts, nothing under way.
 fn nothing_is_left(cluster: &Cluster, node: &str) -> bool {
     let Fact::Known(pacemaker) = &cluster.pacemaker else { return false };
-    let is_back = |one: &crate::operate::cluster::Node| one.online && !one.unclean && !one.pending;
+    let is_back = |one: &crate::adapters::pacemaker::seen::Node| one.online && !one.unclean && !one.pending;
     let etcd = cluster.configuration.known().and_then(|configuration| configuration.etcd.as_ref());
     let runs = etcd.is_none_or(|etcd| {
         let mut instances = pacemaker.resources.iter().filter(|one| one.id == etcd.id);
         instances.any(|one| one.active && one.pending.is_none() && one.nodes.iter().any(|at| at == node))
     });
     // What runs again has healed, and needs nobody, whatever Pacemaker remembers of it.
-    let has_healed = |failure: &crate::operate::cluster::Failure| {
+    let has_healed = |failure: &crate::adapters::pacemaker::seen::Failure| {
         let mut instances = pacemaker.resources.iter().filter(|one| one.id == failure.resource);
         instances.any(|one| {
             let is_there = one.agent.starts_with("stonith:") || one.nodes.contains(&failure.node);
@@ -282,15 +284,15 @@ mod tests {
     fn something_is_left_while_anybody_could_see_it() {
         let cluster = healthy();
         assert!(nothing_is_left(&cluster, "node2"));
-        let with = |change: fn(&mut crate::operate::cluster::Pacemaker)| {
+        let with = |change: fn(&mut crate::adapters::pacemaker::seen::Pacemaker)| {
             let mut cluster = healthy();
             let Fact::Known(pacemaker) = &mut cluster.pacemaker else { panic!() };
             change(pacemaker);
             nothing_is_left(&cluster, "node2")
         };
-        assert!(!with(|pacemaker| pacemaker.failures.push(crate::operate::cluster::Failure::default())));
-        let healed = |pacemaker: &mut crate::operate::cluster::Pacemaker| {
-            let failure = crate::operate::cluster::Failure {
+        assert!(!with(|pacemaker| pacemaker.failures.push(crate::adapters::pacemaker::seen::Failure::default())));
+        let healed = |pacemaker: &mut crate::adapters::pacemaker::seen::Pacemaker| {
+            let failure = crate::adapters::pacemaker::seen::Failure {
                 resource: "etcd".to_owned(),
                 node: "node1".to_owned(),
                 ..Default::default()
@@ -301,9 +303,9 @@ mod tests {
         assert!(!with(|pacemaker| pacemaker.nodes[1].online = false));
         assert!(!with(|pacemaker| pacemaker.nodes.truncate(1)));
         assert!(!with(|pacemaker| pacemaker.resources.retain(|one| one.nodes != ["node2"] || one.id != "etcd")));
-        let pending = crate::operate::cluster::Fencing {
+        let pending = crate::adapters::pacemaker::seen::Fencing {
             status: "pending".to_owned(),
-            ..crate::operate::cluster::Fencing::default()
+            ..crate::adapters::pacemaker::seen::Fencing::default()
         };
         let mut cluster = healthy();
         if let Fact::Known(pacemaker) = &mut cluster.pacemaker {

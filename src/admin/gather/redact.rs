@@ -6,7 +6,7 @@ use std::path::Path;
 
 use roxmltree::Document;
 
-use crate::operate::cluster::is_secret;
+use crate::adapters::pacemaker::primitive::is_secret;
 use crate::os::regular_file;
 
 /// What stands in the place of a secret.

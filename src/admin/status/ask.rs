@@ -1,10 +1,11 @@
 //! The cluster as it can be asked now, or why nobody can say anything of it.
 
 use crate::adapters::command::Programs;
+use crate::adapters::pace::limits::Limits;
 use crate::admin::exit::Failure;
 use crate::admin::node;
 use crate::base::Fact;
-use crate::operate::cluster::{self, Cluster, Limits};
+use crate::operate::cluster::{self, Cluster};
 
 /// Asks everybody. `wanted` is the resource that was typed.
 pub(in crate::admin) fn ask(wanted: Option<&str>) -> Result<Cluster, Failure> {

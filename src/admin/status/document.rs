@@ -4,8 +4,9 @@ use std::fmt::{self, Display};
 
 use serde::{Serialize, Serializer};
 
+use crate::adapters::pacemaker::seen::{FenceDevice, Fencing};
 use crate::base::Fact;
-use crate::operate::cluster::{self, Cluster, Etcd, FenceDevice, Fencing};
+use crate::operate::cluster::{self, Cluster, Etcd};
 use crate::operate::health::words::rfc3339;
 use crate::operate::health::{self, Health, Problem, Verdict, view};
 

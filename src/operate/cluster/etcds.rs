@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::limits::Limits;
-use super::{Configuration, Etcd, Member};
+use super::{Etcd, Member};
 use crate::adapters::etcd::blocking;
 use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::etcd::settings;
 use crate::adapters::etcd::shown::{self, Shown};
 use crate::adapters::etcd::status::{Patience, Status};
 use crate::adapters::https::shown::end;
+use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker::resource::Configured;
+use crate::adapters::pacemaker::seen::Configuration;
 use crate::agent::resource::context;
 use crate::agent::resource::deployment::{Deployment, Manifests};
 use crate::agent::resource::params::{self, Params};
@@ -128,8 +129,8 @@ fn alarms(errors: &[String]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Resource;
     use super::*;
+    use crate::adapters::pacemaker::seen::Resource;
 
     fn configuration(parameters: &[(&str, &str)]) -> Configuration {
         let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

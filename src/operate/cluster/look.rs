@@ -7,12 +7,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use super::configuration::{self, Read};
 use super::error::MustBeRoot;
 use super::etcds::{self, Place};
-use super::limits::Limits;
-use super::{Cluster, Collected, Configuration, Etcd, Quorum, crm_mon, published, quorum};
+use super::{Cluster, Collected, Etcd, published};
 use crate::adapters::command::Programs;
+use crate::adapters::corosync::quorum;
+use crate::adapters::corosync::quorum::Quorum;
+use crate::adapters::pace::limits::Limits;
+use crate::adapters::pacemaker::configuration::{self, Read};
+use crate::adapters::pacemaker::crm_mon;
+use crate::adapters::pacemaker::seen::Configuration;
 use crate::base::Fact;
 use crate::os::clock::{self, Deadline};
 

@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use nix::sys::statvfs::statvfs;
 
 use super::etcds::{self, Here};
-use super::{Certificate, Cluster, Collected, Configuration, MovedAside, certificates, route, units};
+use super::{Certificate, Cluster, Collected, MovedAside, certificates, route};
 use crate::adapters::data_dir;
 use crate::adapters::https::address::Address;
+use crate::adapters::pacemaker::seen::Configuration;
+use crate::adapters::systemd;
 use crate::base::Fact;
 use crate::os::clock;
 use crate::os::regular_file;
@@ -45,7 +47,7 @@ fn collect(cluster: &Cluster) -> Collected {
         certificates: ends(configuration, here.as_ref()),
         bmcs: notes(Path::new(bmc_note::DIRECTORY)),
         moved_aside: here.as_ref().map(|here| moved_aside(&here.deployment.data_dir)).unwrap_or_default(),
-        enabled: units::enabled(Path::new("/")),
+        enabled: systemd::enabled(Path::new("/")),
         routes: routes(configuration, here.as_ref(), &cluster.here),
         // Whoever may read the files adds what is in them.
         passwords: BTreeMap::new(),
@@ -116,8 +118,8 @@ fn resolved(host: &str) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FenceDevice, Resource};
     use super::*;
+    use crate::adapters::pacemaker::seen::{FenceDevice, Resource};
     use crate::base::Fact;
 
     fn cluster(data_dir: &Path, device: &[(&str, &str)]) -> Cluster {

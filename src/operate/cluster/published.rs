@@ -8,8 +8,8 @@ use roxmltree::Document;
 
 use super::Collected;
 use super::error::NotPublished;
-use super::limits::Limits;
 use crate::adapters::command::{Output, Programs};
+use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker::exit_code::{DISCONNECTED, NO_ATTRIBUTE};
 use crate::base::Fact;
 

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::operate::cluster::{Cluster, Instance, Node, Pacemaker};
+use crate::adapters::pacemaker::seen::{Instance, Node, Pacemaker};
+use crate::operate::cluster::Cluster;
 use crate::records::events::{Event, Type, reason};
 
 /// A status is stale when it is older than this, in seconds.

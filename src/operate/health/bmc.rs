@@ -1,7 +1,8 @@
 //! Which of the collected notes about BMCs are of which fence device.
 
+use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::adapters::redfish::select::{is_uuid, same_uuid};
-use crate::operate::cluster::{Cluster, FenceDevice};
+use crate::operate::cluster::Cluster;
 use crate::records::bmc_note::BmcNote;
 
 use super::view;

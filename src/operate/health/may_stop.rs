@@ -2,10 +2,11 @@
 
 use super::view;
 use crate::adapters::pacemaker::attributes;
+use crate::adapters::pacemaker::seen::{Node, Pacemaker};
 use crate::base::Fact;
 use crate::decide::evidence::{DataDir, Guest, PublishedState};
 use crate::decide::may_stop::{Care, Machine, Outlook, Voice};
-use crate::operate::cluster::{Cluster, Etcd, Node, Pacemaker};
+use crate::operate::cluster::{Cluster, Etcd};
 
 /// How stopping `node` looks, for [`crate::decide::may_stop::may_stop`].
 pub fn outlook(cluster: &Cluster, node: &str) -> Outlook {

@@ -1,8 +1,9 @@
 //! The copies that the nodes have of a device's password file, as their collectors tell of them: a keyed digest of each line, or where
 //! the cluster has no key only how many there are.
 
+use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::base::Fact;
-use crate::operate::cluster::{Cluster, FenceDevice};
+use crate::operate::cluster::Cluster;
 
 /// What is to be said of them.
 #[derive(Clone, Debug, PartialEq, Eq)]

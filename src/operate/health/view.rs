@@ -1,9 +1,8 @@
 //! Questions to a [`Cluster`] that more than one judgement asks. What is not known is `None`, never "no".
 
+use crate::adapters::pacemaker::seen::{Configuration, FenceDevice, History, Instance, Node, Pacemaker, Resource};
 use crate::base::Fact;
-use crate::operate::cluster::{
-    Cluster, Collected, Configuration, Etcd, FenceDevice, History, Instance, Node, Pacemaker, Resource,
-};
+use crate::operate::cluster::{Cluster, Collected, Etcd};
 
 /// Alarms that end the writes.
 const SILENCING: [&str; 2] = ["NOSPACE", "CORRUPT"];

@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::page::Page;
 use crate::adapters::pacemaker::attributes::FENCING_TESTED;
-use crate::operate::cluster::{Cluster, FenceDevice};
+use crate::adapters::pacemaker::seen::FenceDevice;
+use crate::operate::cluster::Cluster;
 use crate::records::bmc_note::BmcNote;
 
 /// Among a test's phases, which are times since the request, this one is the length of something.
@@ -181,8 +182,8 @@ fn last_tests(page: &mut Page, cluster: &Cluster, tests: &FencingTests) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapters::pacemaker::seen::{Configuration, Resource};
     use crate::base::Fact;
-    use crate::operate::cluster::{Configuration, Resource};
 
     fn device(id: &str, parameters: &[(&str, &str)]) -> FenceDevice {
         let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

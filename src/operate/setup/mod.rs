@@ -8,7 +8,6 @@ pub mod bmc;
 mod certificates;
 pub mod channel;
 pub mod cluster;
-pub mod corosync_conf;
 pub mod description;
 pub mod drive;
 pub mod file;

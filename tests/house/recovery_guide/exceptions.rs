@@ -18,7 +18,7 @@ const FILES: &[(&str, &str)] = &[
     ("src/operate/events/deliver/cursor.rs", "the same: that some were not brought"),
     ("src/records/events/own.rs", "the same"),
     ("src/operate/events/seen.rs", "the same"),
-    ("src/operate/setup/cluster/cib.rs", "fills a hole"),
+    ("src/adapters/pacemaker/layout.rs", "fills a hole"),
     ("src/operate/setup/cluster/hosts.rs", "the same"),
     ("src/operate/setup/cluster/look.rs", "the same"),
     ("src/fence/metadata.rs", "meta-data, help and the man page"),

@@ -7,9 +7,10 @@ use zeroize::Zeroizing;
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::fence_options;
 use crate::adapters::pacemaker::fence_update::old_name;
+use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::admin::exit::Failure;
 use crate::admin::fencing::with_node;
-use crate::operate::cluster::{Cluster, FenceDevice};
+use crate::operate::cluster::Cluster;
 use crate::operate::health::fencing::is_ours;
 
 /// A fence device of ours that fences one node.
@@ -122,7 +123,7 @@ fn choose<'a>(all: &'a [FenceDevice], node: &str, wanted: Option<&str>) -> Resul
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::operate::cluster::Resource;
+    use crate::adapters::pacemaker::seen::Resource;
 
     pub(in super::super) fn device(options: &str) -> Device {
         Device {

@@ -6,6 +6,8 @@ use super::change::Change;
 use super::nodes;
 use super::operators;
 use super::plan::{Old, Seen};
+use crate::adapters::corosync::conf;
+use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::admin::exit::Failure;
 use crate::admin::member::look::{self, Seen as Members};
 use crate::admin::member::source::Source;
@@ -13,10 +15,9 @@ use crate::admin::member::words::Shared;
 use crate::admin::status;
 use crate::agent::resource::context::Context;
 use crate::decide::members::Member;
-use crate::operate::cluster::{Cluster, FenceDevice};
+use crate::operate::cluster::Cluster;
 use crate::operate::health;
 use crate::operate::setup::cluster::{Corosync, parse_corosync};
-use crate::operate::setup::corosync_conf;
 
 /// What was found, as the rules and the steps take it.
 pub(super) struct Look {
@@ -30,8 +31,7 @@ pub(super) struct Look {
 
 /// Corosync's configuration on this node.
 fn corosync() -> Result<Corosync, Failure> {
-    let text =
-        corosync_conf::text().map_err(|error| Failure(format!("{} cannot be read: {error}", corosync_conf::PATH)))?;
+    let text = conf::text().map_err(|error| Failure(format!("{} cannot be read: {error}", conf::PATH)))?;
     Ok(parse_corosync(&text))
 }
 

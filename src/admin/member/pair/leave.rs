@@ -7,9 +7,9 @@ use super::change::Change;
 use super::facts::Look;
 use super::plan::{Old, Seen};
 use super::work::{Took, Work};
+use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::adapters::pacemaker::{by_hand, exit_code};
 use crate::admin::exit::Failure;
-use crate::operate::cluster::FenceDevice;
 use crate::os::clock::{self, Deadline};
 
 /// How long Pacemaker has for the fencing of a node that is lost.
@@ -156,7 +156,7 @@ mod tests {
     use super::super::stand_in::{Node1, parts};
     use super::*;
     use crate::adapters::command::stand_in;
-    use crate::operate::cluster::Resource;
+    use crate::adapters::pacemaker::seen::Resource;
     use crate::operate::health::samples;
 
     fn waits(what: &str) -> Took {

@@ -2,8 +2,9 @@
 
 use super::change::Change;
 use super::plan::Old;
+use crate::adapters::pacemaker::seen::{FenceDevice, Instance};
 use crate::decide::members::{Member, Membership};
-use crate::operate::cluster::{Cluster, FenceDevice, Instance};
+use crate::operate::cluster::Cluster;
 use crate::operate::health;
 
 /// How the node that goes stands; who cannot be seen may run.
@@ -76,9 +77,9 @@ mod tests {
     use super::super::change::Kind;
     use super::super::plan::tests::{change, place};
     use super::*;
+    use crate::adapters::pacemaker::seen::{Configuration, Node, Pacemaker};
     use crate::base::Fact;
     use crate::decide::members::Health;
-    use crate::operate::cluster::{Configuration, Node, Pacemaker};
     use crate::operate::health::samples;
 
     fn parts(cluster: &mut Cluster) -> (&mut Pacemaker, &mut Configuration) {

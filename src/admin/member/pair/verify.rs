@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(may_stop(&health::outlook(&cluster, "node1")), Answer::Yes);
         assert!(waits(&verified(Some(2), cluster), either));
         let mut cluster = samples::read("healthy");
-        let device = |node: &&mut crate::operate::cluster::Instance| node.id == "fence-node1";
+        let device = |node: &&mut crate::adapters::pacemaker::seen::Instance| node.id == "fence-node1";
         parts(&mut cluster).0.resources.iter_mut().filter(device).for_each(|one| one.nodes = vec!["node1".to_owned()]);
         assert!(waits(&verified(Some(2), cluster), "waits until node2 runs the fence device of node1"));
         assert!(waits(&verified(None, samples::read("healthy")), "waits until node1 serves alone"));

@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::adapters::pacemaker::attributes::NODE_IP;
-use crate::operate::cluster::{Cluster, Configuration, Member};
+use crate::adapters::pacemaker::seen::Configuration;
+use crate::operate::cluster::{Cluster, Member};
 
 /// The one that etcd uses first; the others in the order in which they are found.
 pub(super) fn of(cluster: &Cluster, node: &str) -> Vec<IpAddr> {

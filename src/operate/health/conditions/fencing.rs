@@ -3,7 +3,8 @@
 use super::resources::{of_absent, of_instance};
 use super::words::RESOURCE;
 use super::{Condition, DeviceConditions, Method, Status, known, status, together};
-use crate::operate::cluster::{Cluster, Instance, Resource};
+use crate::adapters::pacemaker::seen::{Instance, Resource};
+use crate::operate::cluster::Cluster;
 
 /// Fence agents that speak IPMI; all of them are one program.
 const IPMI: &[&str] =

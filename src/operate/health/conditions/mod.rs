@@ -13,8 +13,9 @@ use std::net::IpAddr;
 use serde::Serialize;
 
 use self::words::{CLUSTER, NODE, Word};
+use crate::adapters::pacemaker::seen::Node;
 use crate::base::Fact;
-use crate::operate::cluster::{Cluster, Node};
+use crate::operate::cluster::Cluster;
 
 /// How many nodes there have to be.
 const EXPECTED_NODES: usize = 2;
@@ -170,7 +171,7 @@ fn missing<'a>(conditions: &[Condition], parts: impl Iterator<Item = (&'a str, S
     worded.collect::<Vec<String>>().join(", ")
 }
 
-fn known(cluster: &Cluster) -> Option<&crate::operate::cluster::Pacemaker> {
+fn known(cluster: &Cluster) -> Option<&crate::adapters::pacemaker::seen::Pacemaker> {
     cluster.pacemaker.known()
 }
 

@@ -3,7 +3,8 @@
 use super::words::{NOT_CONFIGURED, RESOURCE};
 use super::{Condition, ResourceConditions, Status, known, missing, status, together};
 use crate::adapters::options::yes_no;
-use crate::operate::cluster::{Cluster, Configuration, History, Instance, Node, Pacemaker, Resource};
+use crate::adapters::pacemaker::seen::{Configuration, History, Instance, Node, Pacemaker, Resource};
+use crate::operate::cluster::Cluster;
 
 const KUBELET: &str = "Kubelet";
 const ETCD: &str = "Etcd";

@@ -2,9 +2,9 @@
 
 use super::{About, Answer, Case, Level};
 use crate::adapters::options::yes_no;
+use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::adapters::redfish::select;
 use crate::base::Fact;
-use crate::operate::cluster::FenceDevice;
 use crate::operate::health::view;
 use crate::records::bmc_note::BmcNote;
 

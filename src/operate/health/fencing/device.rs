@@ -1,8 +1,8 @@
 //! What Pacemaker has of each fence device: whether it may be used at all, for whom, and by whom.
 
 use super::{About, Case, Level};
+use crate::adapters::pacemaker::seen::{FenceDevice, Pacemaker};
 use crate::base::Fact;
-use crate::operate::cluster::{FenceDevice, Pacemaker};
 use crate::operate::health::passwords::{self, Copies};
 use crate::operate::health::view;
 

@@ -16,8 +16,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::bmc::is_ours;
 pub use self::cluster::voters_of;
+use crate::adapters::pacemaker::seen::{Configuration, FenceDevice};
 use crate::base::Fact;
-use crate::operate::cluster::{Cluster, Configuration, FenceDevice};
+use crate::operate::cluster::Cluster;
 use crate::records::bmc_note::BmcNote;
 
 /// What a finding is worth; the worst last.

@@ -1,5 +1,6 @@
 use super::*;
-use crate::operate::cluster::{Etcd, Failure, Instance, Member, Pacemaker};
+use crate::adapters::pacemaker::seen::{Failure, Instance, Pacemaker};
+use crate::operate::cluster::{Etcd, Member};
 
 /// Two nodes, each fenced by the other one's device; all is well.
 pub(crate) fn healthy() -> Cluster {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{About, Answer, Case, Level, seconds};
 use crate::adapters::pacemaker::duration::millis;
+use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::base::Fact;
-use crate::operate::cluster::FenceDevice;
 
 /// Pacemaker's own defaults, and the fence agent's.
 const STONITH_TIMEOUT: Duration = Duration::from_secs(60);

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use super::{Found, Typed};
+use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::base::utc;
 use crate::operate::certs::pki;
-use crate::operate::cluster::{Cluster, FenceDevice};
+use crate::operate::cluster::Cluster;
 use crate::operate::health::{bmc, view};
 
 const DAY: u64 = 86_400;

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use super::{Found, resource};
+use crate::adapters::pacemaker::seen::{Failure, FenceDevice, Fencing, Instance};
 use crate::base::utc;
-use crate::operate::cluster::{Cluster, Failure, FenceDevice, Fencing, Instance};
+use crate::operate::cluster::Cluster;
 use crate::operate::health::Severity;
 use crate::operate::health::bmc::{self, Stranger};
 use crate::operate::health::passwords::{self, Copies};

@@ -1,7 +1,8 @@
 //! The machines, as the cluster sees them.
 
 use super::Found;
-use crate::operate::cluster::{Cluster, Node};
+use crate::adapters::pacemaker::seen::Node;
+use crate::operate::cluster::Cluster;
 use crate::operate::health::view;
 
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {

@@ -2,8 +2,9 @@
 
 use super::Found;
 use crate::adapters::pacemaker::attributes::CLUSTER_ID;
+use crate::adapters::pacemaker::seen::{Failure, Instance, Resource};
 use crate::base::utc;
-use crate::operate::cluster::{Cluster, Failure, Instance, Resource};
+use crate::operate::cluster::Cluster;
 use crate::operate::health::view::{self, Seen};
 
 const LOAD_THRESHOLD: &str = "load-threshold";
@@ -166,8 +167,8 @@ fn failed(seen: Seen<'_>, failure: &Failure, found: &mut Found) {
 mod tests {
     use super::super::of;
     use super::*;
+    use crate::adapters::pacemaker::seen::{Configuration, Pacemaker};
     use crate::base::Fact;
-    use crate::operate::cluster::{Configuration, Pacemaker};
     use crate::operate::health::samples;
 
     #[test]

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::cib::Cib;
 use super::found::{Found, pcs, refused, step};
 use super::value::{Kind, Wanted};
-use crate::operate::cluster::Resource;
+use crate::adapters::pacemaker::layout::Cib;
+use crate::adapters::pacemaker::seen::Resource;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::description::{Certificates, Clone, Description, Node};
 use crate::operate::setup::step::{State, Step};

@@ -1,11 +1,11 @@
 //! Fence devices, one for each node, and whether they answer.
 
 use super::ClusterFacts;
-use super::cib::Cib;
 use super::found::{Found, command, pcs, refused, step};
 use super::value::{Kind, Wanted};
+use crate::adapters::pacemaker::layout::Cib;
+use crate::adapters::pacemaker::seen::Pacemaker;
 use crate::base::Fact;
-use crate::operate::cluster::Pacemaker;
 use crate::operate::setup::description::{Description, Node};
 use crate::operate::setup::step::{State, Step};
 

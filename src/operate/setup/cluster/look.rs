@@ -6,13 +6,16 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use super::cib::{self, Cib};
 use super::{ClusterFacts, corosync, hosts};
 use crate::adapters::command::{Error, Output, Programs};
+use crate::adapters::corosync::conf;
+use crate::adapters::pace::limits::Limits;
+use crate::adapters::pacemaker::crm_mon;
 use crate::adapters::pacemaker::exit_code::DISCONNECTED;
+use crate::adapters::pacemaker::layout::{self, Cib};
+use crate::adapters::systemd;
 use crate::base::Fact;
-use crate::operate::cluster::{Limits, ask_pacemaker, enabled_units};
-use crate::operate::setup::{TOKEN, corosync_conf};
+use crate::operate::setup::TOKEN;
 use crate::os::clock::Deadline;
 use crate::os::regular_file;
 use crate::os::wiped;
@@ -34,9 +37,9 @@ pub fn look(programs: &Programs, end: Deadline) -> ClusterFacts {
         pcs: version(programs),
         hosts: known_hosts(),
         corosync: without_the_example(configured()),
-        enabled: enabled_units(Path::new("/")),
+        enabled: systemd::enabled(Path::new("/")),
         cib: configuration(programs, Path::new(CIB_ON_DISK)),
-        pacemaker: ask_pacemaker(programs, &limits),
+        pacemaker: crm_mon::ask(programs, &limits),
         jobs: Fact::NotAsked,
     }
 }
@@ -56,7 +59,7 @@ fn version(programs: &Programs) -> Fact<String> {
 }
 
 fn configured() -> Fact<corosync::Corosync> {
-    of_text(corosync_conf::text(), Path::new(corosync_conf::PATH), |text| Ok(corosync::parse(text)))
+    of_text(conf::text(), Path::new(conf::PATH), |text| Ok(corosync::parse(text)))
 }
 
 fn without_the_example(conf: Fact<corosync::Corosync>) -> Fact<corosync::Corosync> {
@@ -77,8 +80,8 @@ fn of_text<T>(text: io::Result<String>, path: &Path, parse: impl FnOnce(&str) ->
 
 fn configuration(programs: &Programs, on_disk: &Path) -> Fact<Cib> {
     match programs.run("cibadmin", &["--query"], FOR_PACEMAKER) {
-        Ok(Output { code: DISCONNECTED, .. }) | Err(Error::NotInstalled { .. }) => parsed(on_disk, cib::parse),
-        Ok(output) if output.code == 0 => cib::parse(&output.stdout).map_or_else(Fact::Unknown, Fact::Known),
+        Ok(Output { code: DISCONNECTED, .. }) | Err(Error::NotInstalled { .. }) => parsed(on_disk, layout::parse),
+        Ok(output) if output.code == 0 => layout::parse(&output.stdout).map_or_else(Fact::Unknown, Fact::Known),
         Ok(output) => Fact::Unknown(format!("cibadmin failed ({}): {}", output.code, output.complaint())),
         Err(error) => Fact::Unknown(error.to_string()),
     }

@@ -3,7 +3,6 @@
 //! [`look`] asks and changes nothing, [`steps`] is pure. What an operator added (other resources, other properties, further
 //! options) is left alone: only what the description says is compared.
 
-mod cib;
 mod corosync;
 mod etcd;
 mod fencing;
@@ -18,7 +17,7 @@ mod value;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-pub use cib::{Cib, parse as parse_cib};
+pub use crate::adapters::pacemaker::layout::{Cib, parse as parse_cib};
 pub use corosync::{Corosync, Member, parse as parse_corosync};
 pub use look::look;
 pub use newcomer::device_steps;
@@ -33,8 +32,8 @@ pub(super) use value::{Kind, Wanted};
 
 use super::description::{Clone, Description};
 use super::step::{State, Step};
+use crate::adapters::pacemaker::seen::Pacemaker;
 use crate::base::Fact;
-use crate::operate::cluster::Pacemaker;
 
 /// What a look from this node tells of the cluster. `Absent` was looked for, and is not there.
 #[derive(Clone, Debug, Default)]

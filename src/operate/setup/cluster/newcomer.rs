@@ -1,9 +1,9 @@
 //! The fence device of one node that comes into a cluster that is there.
 
 use super::Wanted;
-use super::cib::Cib;
 use super::fencing::{self, Device};
 use super::value::Kind;
+use crate::adapters::pacemaker::layout::Cib;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::step::{State, Step};
 

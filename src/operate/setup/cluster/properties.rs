@@ -1,8 +1,8 @@
 //! Properties of the cluster.
 
-use super::cib::Cib;
 use super::found::{Found, pcs};
 use super::value::Wanted;
+use crate::adapters::pacemaker::layout::Cib;
 use crate::operate::setup::step::Step;
 
 const TITLE: &str = "properties of the cluster";

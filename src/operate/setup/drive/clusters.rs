@@ -4,8 +4,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::{Drive, LOOK_AGAIN, Refusal, SETTLES, Shown, Talk, alert_agent, is_alert_agent};
+use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker::alerts;
-use crate::operate::cluster::{self, Configuration, Limits};
+use crate::adapters::pacemaker::seen::Configuration;
+use crate::operate::cluster;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::machine::{Machine as _, Request};
 use crate::operate::setup::step::{State, Step};

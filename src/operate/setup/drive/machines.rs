@@ -5,7 +5,8 @@ use std::path::Path;
 use zeroize::Zeroizing;
 
 use super::{Drive, Refusal, Talk};
-use crate::operate::cluster::{self, Limits};
+use crate::adapters::pace::limits::Limits;
+use crate::operate::cluster;
 use crate::operate::setup::bmc::{self, Looked};
 use crate::operate::setup::local::Secret;
 use crate::operate::setup::machine::{Machine, Request};

@@ -19,7 +19,8 @@ use super::node::{Cib, Corosync, Facts, judge};
 use super::openshift::Asked;
 use super::step::Step;
 use crate::adapters::command::Programs;
-use crate::operate::cluster::{self, Limits};
+use crate::adapters::corosync::quorum;
+use crate::adapters::pace::limits::Limits;
 
 pub use self::alone::{Alone, alone};
 pub use self::clusters::CLUSTER_PATIENCE;
@@ -83,7 +84,7 @@ pub fn begin(programs: &Programs, description: &Description, here: &Here) -> Res
     let is_ours = facts.corosync == Corosync::Cluster(description.cluster.clone());
     let has_resources = matches!(facts.cib, Cib::Known { resources: 1.., .. });
     let has_both = || {
-        let quorum = cluster::ask_quorum(programs, &Limits::default());
+        let quorum = quorum::ask(programs, &Limits::default());
         quorum.known().is_some_and(|quorum| quorum.members.len() == description.nodes.len())
     };
     let is_formed = is_ours && (has_resources || has_both());

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use super::{Cib, Corosync};
-use crate::operate::setup::corosync_conf;
+use crate::adapters::corosync::conf;
 use crate::os::regular_file;
 
 /// No CIB is larger.
@@ -12,7 +12,7 @@ const CIB: u64 = 64 * 1024 * 1024;
 
 /// What is at `path`.
 pub(super) fn configuration(path: &Path) -> Corosync {
-    match corosync_conf::text_at(path) {
+    match conf::text_at(path) {
         Ok(text) => parse(&text),
         Err(error) if error.kind() == ErrorKind::NotFound => Corosync::None,
         Err(error) => Corosync::Unreadable(error.to_string()),

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::{Corosync, Data, Facts, corosync, disk, ports};
 use crate::adapters::command::Programs;
+use crate::adapters::corosync::conf;
 use crate::operate::cluster;
-use crate::operate::setup::corosync_conf;
 use crate::operate::setup::description::{Description, Node};
 use crate::os::clock;
 
@@ -24,7 +24,7 @@ const PROGRAMS: [(&str, &str, &str); 4] = [
 
 /// This machine, which is to be `node`. A port that pcsd or this very cluster has is not taken.
 pub fn look(programs: &Programs, description: &Description, node: &Node) -> Facts {
-    let conf = corosync::configuration(Path::new(corosync_conf::PATH));
+    let conf = corosync::configuration(Path::new(conf::PATH));
     let is_in_it = conf == Corosync::Cluster(description.cluster.clone());
     let version = |(name, program, option): (&str, &str, &str)| {
         let said = programs.run(program, &[option], ANSWERS_WITHIN).ok().filter(|output| output.code == 0);

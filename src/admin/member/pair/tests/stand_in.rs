@@ -10,12 +10,13 @@ use super::change::Change;
 use super::facts::Look;
 use super::work::Work;
 use crate::adapters::command::{Programs, stand_in};
+use crate::adapters::pacemaker::seen::{Configuration, Pacemaker};
 use crate::admin::member::look::Seen;
 use crate::admin::member::words::Shared;
 use crate::agent::resource::context::{self, Context};
 use crate::base::Fact;
 use crate::decide::members::{Health, Member, Membership};
-use crate::operate::cluster::{Cluster, Configuration, Pacemaker};
+use crate::operate::cluster::Cluster;
 use crate::operate::setup::cluster::parse_corosync;
 
 const PARAMETERS: [(&str, &str); 4] = [

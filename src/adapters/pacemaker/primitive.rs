@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use roxmltree::Node as Element;
 
-use super::Resource;
+use super::seen::Resource;
 use crate::adapters::options::yes_no;
 use crate::adapters::pacemaker::duration::millis;
 use crate::adapters::pacemaker::element::{child, nvpairs, text};
@@ -78,12 +78,12 @@ const META: &str = "meta_attributes";
 
 impl Primitive<'_, '_> {
     /// `podman-etcd`
-    pub(super) fn agent_type(&self) -> &str {
+    pub(crate) fn agent_type(&self) -> &str {
         self.says("type")
     }
 
     /// `ocf`, `systemd`, `stonith`
-    pub(super) fn class(&self) -> &str {
+    pub(crate) fn class(&self) -> &str {
         self.says("class")
     }
 
@@ -143,7 +143,7 @@ impl Primitive<'_, '_> {
 }
 
 /// The nvpairs in the sets called `sets` right below `element`; of one name the first counts, as it does to Pacemaker.
-pub(super) fn pairs(element: Element<'_, '_>, sets: &'static str) -> BTreeMap<String, String> {
+pub(crate) fn pairs(element: Element<'_, '_>, sets: &'static str) -> BTreeMap<String, String> {
     let mut pairs = BTreeMap::new();
     for (name, value) in nvpairs(element, sets) {
         pairs.entry(name.to_owned()).or_insert_with(|| value.to_owned());

@@ -6,17 +6,17 @@ use std::path::Path;
 
 use roxmltree::{Document, Node as Element};
 
-use super::limits::Limits;
 use super::primitive::{self, Primitives};
-use super::{Configuration, fence_device};
+use super::{fence_device, seen::Configuration};
 use crate::adapters::command::{Output, Programs};
+use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker::element::{child, children, pairs_of, text};
 use crate::adapters::pacemaker::exit_code::DISCONNECTED;
 use crate::base::Fact;
 use crate::os::regular_file;
 
 /// Where Pacemaker keeps it. The status section is not in there.
-pub(super) const ON_DISK: &str = "/var/lib/pacemaker/cib/cib.xml";
+pub(crate) const ON_DISK: &str = "/var/lib/pacemaker/cib/cib.xml";
 /// Many times what a CIB of two nodes is.
 const LIMIT: u64 = 64 * 1024 * 1024;
 const OUR_AGENT: &str = "podman-etcd";
@@ -25,14 +25,14 @@ const OWN_SET: &str = "cib-bootstrap-options";
 
 /// The configuration, and the ids by which Corosync knows the nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Read {
-    pub(super) configuration: Configuration,
+pub(crate) struct Read {
+    pub(crate) configuration: Configuration,
     /// Corosync's id and the node's name.
-    pub(super) ids: BTreeMap<u32, String>,
+    pub(crate) ids: BTreeMap<u32, String>,
 }
 
 /// Asks the CIB's manager; where Pacemaker is stopped on this node, reads the file that it left.
-pub(super) fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Fact<Read> {
+pub(crate) fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Fact<Read> {
     match programs.run("cibadmin", &["--query"], limits.cib) {
         Ok(Output { code: DISCONNECTED, .. }) => on_disk(Path::new(ON_DISK), resource),
         Ok(output) if output.code == 0 => match parse(&output.stdout, resource) {
@@ -45,7 +45,7 @@ pub(super) fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) 
 }
 
 /// The CIB in the file at `path`; absent where there is none.
-pub(super) fn on_disk(path: &Path, resource: Option<&str>) -> Fact<Read> {
+pub(crate) fn on_disk(path: &Path, resource: Option<&str>) -> Fact<Read> {
     match regular_file::text_of_at_most(path, LIMIT) {
         Ok(xml) => match parse(&xml, resource) {
             Ok(read) => Fact::Known(read),
@@ -57,7 +57,7 @@ pub(super) fn on_disk(path: &Path, resource: Option<&str>) -> Fact<Read> {
 }
 
 /// Reads a CIB document. `wanted` is the resource that is meant where there are several of our agent.
-pub(super) fn parse(xml: &str, wanted: Option<&str>) -> Result<Read, String> {
+pub(crate) fn parse(xml: &str, wanted: Option<&str>) -> Result<Read, String> {
     let document = Document::parse(xml).map_err(|error| error.to_string())?;
     let cib = document.root_element();
     if !cib.has_tag_name("cib") {

@@ -1,9 +1,26 @@
 //! What Corosync's votequorum says, in one call of its own tool.
 
-use super::Quorum;
-use super::limits::Limits;
 use crate::adapters::command::{Output, Programs};
+use crate::adapters::pace::limits::Limits;
+use serde::{Deserialize, Serialize};
+
 use crate::base::Fact;
+
+/// What Corosync says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Quorum {
+    pub quorate: bool,
+    pub two_node: bool,
+    /// It waits until it has seen both nodes since its start.
+    pub waits_for_all: bool,
+    pub expected_votes: u32,
+    pub total_votes: u32,
+    /// This node, by Corosync's ids.
+    pub node_id: u32,
+    /// Members of this node's partition, by Corosync's ids.
+    pub members: Vec<u32>,
+}
 
 /// Addresses and not names, so that no resolver is asked.
 const ARGUMENTS: [&str; 2] = ["-s", "-i"];

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use roxmltree::{Document, Node as Element};
 
-use super::limits::Limits;
+use super::seen::{Ban, Failure, Fencing, History, Instance, Node, Operation, Pacemaker};
 use super::times;
-use super::{Ban, Failure, Fencing, History, Instance, Node, Operation, Pacemaker};
 use crate::adapters::command::{Output, Programs};
+use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker::element::{child, children, given, is_true, text};
 use crate::adapters::pacemaker::exit_code::DISCONNECTED;
 use crate::base::Fact;
@@ -50,7 +50,7 @@ fn complaint(xml: &str) -> Option<String> {
 }
 
 /// Reads what `crm_mon --output-as=xml` prints.
-pub(super) fn parse(xml: &str) -> Result<Pacemaker, String> {
+pub(crate) fn parse(xml: &str) -> Result<Pacemaker, String> {
     let document = Document::parse(xml).map_err(|error| error.to_string())?;
     let root = document.root_element();
     if !matches!(root.tag_name().name(), "pacemaker-result" | "crm_mon") {

@@ -6,7 +6,7 @@ use crate::os::clock;
 
 /// `Mon Nov 23 14:02:51 2026` (up to 2.1.5), `2026-11-23 14:02:51Z`, `2026-11-23 15:02:51 +01:00`, each of these with or
 /// without a fraction, in seconds since 1970; `None` for the beginning of 1970, which stands for "never", and for rubbish.
-pub(super) fn parse(text: &str) -> Option<u64> {
+pub(crate) fn parse(text: &str) -> Option<u64> {
     let text = text.trim();
     let seconds = match text.parse::<i64>() {
         Ok(seconds) => seconds,

@@ -4,28 +4,31 @@ use std::collections::BTreeMap;
 
 use roxmltree::{Document, Node as Element};
 
+use crate::adapters::pacemaker::configuration::properties;
 use crate::adapters::pacemaker::duration::millis;
 use crate::adapters::pacemaker::element::{child, children, nvpairs, text};
-use crate::operate::cluster::{FenceDevice, Primitives, Resource, fence_devices, properties};
+use crate::adapters::pacemaker::fence_device;
+use crate::adapters::pacemaker::primitive::Primitives;
+use crate::adapters::pacemaker::seen::{FenceDevice, Resource};
 
 /// What is configured. No secret is in it.
 #[derive(Clone, Debug, Default)]
 pub struct Cib {
-    pub(super) properties: BTreeMap<String, String>,
-    pub(super) resources: Vec<Resource>,
-    pub(super) devices: Vec<FenceDevice>,
+    pub(crate) properties: BTreeMap<String, String>,
+    pub(crate) resources: Vec<Resource>,
+    pub(crate) devices: Vec<FenceDevice>,
     /// Resources with a password in the CIB itself, and the option that has it.
-    pub(super) passwords: Vec<(String, String)>,
+    pub(crate) passwords: Vec<(String, String)>,
     /// The group of each resource that is in one.
-    pub(super) groups: BTreeMap<String, String>,
+    pub(crate) groups: BTreeMap<String, String>,
     /// The meta-attributes of each cloned resource's clone.
-    pub(super) clones: BTreeMap<String, BTreeMap<String, String>>,
+    pub(crate) clones: BTreeMap<String, BTreeMap<String, String>>,
     /// How long a resource's start is put off, in milliseconds.
-    pub(super) start_delays: BTreeMap<String, u64>,
+    pub(crate) start_delays: BTreeMap<String, u64>,
     /// What is started first, and what after that, always.
-    pub(super) orders: Vec<(String, String)>,
+    pub(crate) orders: Vec<(String, String)>,
     /// What runs only where another runs.
-    pub(super) colocations: Vec<(String, String)>,
+    pub(crate) colocations: Vec<(String, String)>,
 }
 
 const PASSWORDS: [&str; 2] = ["password", "passwd"];
@@ -42,7 +45,7 @@ pub fn parse(xml: &str) -> Result<Cib, String> {
     Ok(Cib {
         properties: properties(section),
         resources: primitives.all().map(|primitive| primitive.resource()).collect(),
-        devices: fence_devices(&primitives, section),
+        devices: fence_device::all(&primitives, section),
         passwords: elements().flat_map(passwords).collect(),
         groups: elements().filter_map(|element| Some((id(element), id(above(element, &["group"])?)))).collect(),
         clones: elements()
@@ -76,11 +79,11 @@ impl Cib {
         self.resources.iter().find(|resource| resource.id == id)
     }
 
-    pub(super) fn device(&self, id: &str) -> Option<&FenceDevice> {
+    pub(crate) fn device(&self, id: &str) -> Option<&FenceDevice> {
         self.devices.iter().find(|device| device.resource.id == id)
     }
 
-    pub(super) fn passwords_of(&self, id: &str) -> impl Iterator<Item = &str> {
+    pub(crate) fn passwords_of(&self, id: &str) -> impl Iterator<Item = &str> {
         self.passwords.iter().filter(move |(owner, _)| owner == id).map(|(_, name)| name.as_str())
     }
 
@@ -94,7 +97,7 @@ impl Cib {
         self.clones.get(id).unwrap_or(NONE)
     }
 
-    pub(super) fn is_clone_stopped(&self, id: &str) -> bool {
+    pub(crate) fn is_clone_stopped(&self, id: &str) -> bool {
         self.clone_meta(id).get("target-role").is_some_and(|role| role == "Stopped")
     }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use roxmltree::Node as Element;
 
-use super::FenceDevice;
 use super::primitive::Primitives;
+use super::seen::FenceDevice;
 use crate::adapters::pacemaker::element::{child, children};
 
 const NEVER: &str = "-INFINITY";

@@ -14,6 +14,6 @@ pub fn text() -> io::Result<String> {
     text_at(Path::new(PATH))
 }
 
-pub(super) fn text_at(path: &Path) -> io::Result<String> {
+pub(crate) fn text_at(path: &Path) -> io::Result<String> {
     regular_file::text_of_at_most(path, LIMIT)
 }

@@ -1,0 +1,4 @@
+//! Corosync: its configuration file, and its quorum as its own tool reports it.
+
+pub mod conf;
+pub mod quorum;

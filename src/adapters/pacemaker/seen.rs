@@ -1,0 +1,202 @@
+//! Types of what Pacemaker shows: the cluster's state from `crm_mon`, its configuration from the CIB. Each can be written
+//! and read as JSON. Times are seconds since 1970.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What `crm_mon --output-as=xml` shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pacemaker {
+    /// Its version, such as `2.1.5`.
+    pub version: String,
+    /// The designated controller, where there is one.
+    pub dc: Option<String>,
+    pub has_quorum: bool,
+    /// The whole cluster is in maintenance mode.
+    pub maintenance: bool,
+    pub stonith_enabled: bool,
+    pub nodes: Vec<Node>,
+    /// One for each instance: a clone's are several, a fence device's is one.
+    pub resources: Vec<Instance>,
+    /// The operation history, by node and resource.
+    pub histories: Vec<History>,
+    pub failures: Vec<Failure>,
+    /// Newest first.
+    pub fencing: Vec<Fencing>,
+    /// Location constraints that keep a resource from a node, Pacemaker's own and an operator's.
+    pub bans: Vec<Ban>,
+}
+
+/// A node as the cluster sees it.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that Pacemaker tells")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Node {
+    pub name: String,
+    pub id: String,
+    pub online: bool,
+    pub standby: bool,
+    pub maintenance: bool,
+    pub pending: bool,
+    pub unclean: bool,
+    pub shutdown: bool,
+    pub expected_up: bool,
+    pub is_dc: bool,
+    /// `member` or `remote`.
+    pub kind: String,
+    /// The node's attributes as crm_mon shows them, permanent and transient.
+    pub attributes: BTreeMap<String, String>,
+}
+
+/// A resource on a node, or nowhere.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that Pacemaker tells")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Instance {
+    /// Without the number of a clone's instance.
+    pub id: String,
+    /// The clone that it is of.
+    pub clone: Option<String>,
+    /// `ocf:heartbeat:podman-etcd`, `systemd:kubelet`, `stonith:fence_redfish_rs`.
+    pub agent: String,
+    /// Where it is active. Of one that is active nowhere: none.
+    pub nodes: Vec<String>,
+    /// `Started`, `Stopped`, `Promoted`, `Unpromoted` (older words are translated), `Starting` and the like as `pending`.
+    pub role: String,
+    pub target_role: Option<String>,
+    pub active: bool,
+    pub managed: bool,
+    pub maintenance: bool,
+    pub blocked: bool,
+    pub failed: bool,
+    pub orphaned: bool,
+    /// What is under way with it: `Starting`, `Monitoring`.
+    pub pending: Option<String>,
+}
+
+/// What Pacemaker remembers of a resource on a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct History {
+    pub node: String,
+    /// Without the number of a clone's instance.
+    pub resource: String,
+    pub fail_count: u64,
+    pub migration_threshold: u64,
+    pub last_failure: Option<u64>,
+    pub operations: Vec<Operation>,
+}
+
+/// An operation that ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Operation {
+    /// `start`, `stop`, `monitor`, `promote`, `demote`; `probe` for a monitor that is not repeated.
+    pub task: String,
+    /// Pacemaker's code: 0 is done, 7 is "not running", 8 is "promoted".
+    pub rc: i32,
+    pub call: i64,
+    /// When its result last changed.
+    pub last_change: Option<u64>,
+    pub exec_millis: Option<u64>,
+    pub interval_millis: u64,
+}
+
+/// An operation that failed and was not cleaned up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Failure {
+    pub node: String,
+    pub resource: String,
+    pub task: String,
+    pub interval_millis: u64,
+    pub rc: i32,
+    /// Pacemaker's word for the code.
+    pub status: String,
+    pub reason: String,
+    pub at: Option<u64>,
+    pub call: i64,
+}
+
+/// A fencing that ended, or that is under way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Fencing {
+    pub target: String,
+    /// `off`, `on`, `reboot`.
+    pub action: String,
+    /// `success`, `failed`, `pending`.
+    pub status: String,
+    pub reason: Option<String>,
+    /// The node that carried it out.
+    pub delegate: Option<String>,
+    /// The node that asked, and the program there.
+    pub origin: String,
+    pub client: String,
+    pub completed: Option<u64>,
+}
+
+/// A location constraint with the score -INFINITY.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ban {
+    pub id: String,
+    pub resource: String,
+    pub node: String,
+}
+
+/// The CIB's configuration, as far as it matters here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Configuration {
+    /// Configured nodes, in the order of their names.
+    pub nodes: Vec<String>,
+    /// Cluster properties.
+    pub properties: BTreeMap<String, String>,
+    /// Each node's permanent attributes.
+    pub permanent: BTreeMap<String, BTreeMap<String, String>>,
+    /// Each node's transient attributes, in the CIB's status.
+    pub transient: BTreeMap<String, BTreeMap<String, String>>,
+    /// The resource of our agent; `None` where there is none or several and none was named.
+    pub etcd: Option<Resource>,
+    /// The ids of all resources of our agent.
+    pub etcd_resources: Vec<String>,
+    /// A resource that runs `systemd:kubelet`.
+    pub kubelet: Option<Resource>,
+    pub fence_devices: Vec<FenceDevice>,
+    /// Alert agents: id and path.
+    pub alerts: BTreeMap<String, String>,
+    /// Since which epoch: `admin_epoch:epoch:num_updates`.
+    pub version: String,
+}
+
+/// A primitive as it is configured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Resource {
+    pub id: String,
+    pub agent: String,
+    pub clone: Option<String>,
+    pub promotable: bool,
+    /// Secrets are left out where the CIB was read: `password`, `passwd` and their like.
+    pub parameters: BTreeMap<String, String>,
+    /// Its own meta-attributes over its clone's.
+    pub meta: BTreeMap<String, String>,
+    /// Operations: name, interval and time-out in milliseconds.
+    pub operations: Vec<(String, u64, u64)>,
+}
+
+/// A fence device as it is configured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FenceDevice {
+    pub resource: Resource,
+    /// The nodes that it fences, by `pcmk_host_list` and `pcmk_host_map`; empty where it says none.
+    pub targets: Vec<String>,
+    /// The plug of each of them, where `pcmk_host_map` or `plug` says one.
+    pub plugs: BTreeMap<String, String>,
+    /// Nodes that a constraint keeps it from.
+    pub banned_from: Vec<String>,
+}
