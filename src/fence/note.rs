@@ -18,6 +18,7 @@ use crate::adapters::redfish::resource::{Power, System};
 use crate::adapters::redfish::select::{self, Wanted};
 use crate::os::clock;
 use crate::os::regular_file;
+use crate::os::uuid;
 use crate::records::bmc_note::{self, BmcNote};
 
 /// A directory that does not answer is left to itself after this time.
@@ -182,7 +183,7 @@ fn earlier(directory: &Path, noted: &Noted) -> Option<BmcNote> {
     let last = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     let name = last(&noted.note.system);
     found.retain(|note| match (&noted.uuid, &note.uuid) {
-        (Some(uuid), Some(theirs)) => select::same_uuid(uuid, theirs),
+        (Some(uuid), Some(theirs)) => uuid::same(uuid, theirs),
         (Some(_), None) => !name.is_empty() && last(&note.system) == name,
         (None, _) => name.is_empty() || last(&note.system) == name,
     });

@@ -13,5 +13,6 @@ pub mod secret;
 pub(crate) mod terminate;
 #[cfg(test)]
 pub(crate) mod test_port;
+pub mod uuid;
 pub(crate) mod version;
 pub mod wiped;

@@ -12,12 +12,13 @@ use super::quirks::{self, ResetGoal};
 use super::reply::Answer;
 use super::request::{Credentials, Request};
 use super::resource::{self, System};
-use super::select::{self, Candidate};
+use super::select::Candidate;
 use super::service::{Login, Service, Tried};
 use super::session::OnSession;
 use super::task;
 use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
+use crate::os::uuid;
 
 /// So many chassis of a system are asked.
 const CHASSIS: usize = 4;
@@ -256,7 +257,7 @@ fn prove(host: &mut Target, found: &Found) -> Result<(), Failure> {
     let Some(expected) = &host.pointer.uuid else { return Ok(()) };
     let path = &found.place.path;
     match &found.system.uuid {
-        Some(theirs) if select::same_uuid(expected, theirs) => {
+        Some(theirs) if uuid::same(expected, theirs) => {
             host.proven = true;
             Ok(())
         }

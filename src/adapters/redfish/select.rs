@@ -1,9 +1,7 @@
 //! Which of a BMC's systems is meant. Pure; never a guess: what is ambiguous is refused with a list.
 
-use uuid::Uuid;
-use uuid::fmt::Simple;
-
 use super::resource::System;
+use crate::os::uuid;
 
 /// A member of the systems collection.
 #[derive(Clone, Debug)]
@@ -31,7 +29,7 @@ impl Candidate {
                 [&system.id, &system.name, &system.serial]
                     .into_iter()
                     .any(|field| field.as_deref().map(str::trim) == Some(name))
-                    || system.uuid.as_deref().is_some_and(|uuid| same_uuid(name, uuid))
+                    || system.uuid.as_deref().is_some_and(|uuid| uuid::same(name, uuid))
             })
     }
 }
@@ -100,7 +98,7 @@ pub fn resettable(candidates: &[Candidate]) -> impl Iterator<Item = (usize, &Sys
 fn the_only_one(candidates: &[Candidate], uuid: Option<&str>) -> Result<usize, NotChosen> {
     if let Some(uuid) = uuid {
         let fitting: Vec<usize> =
-            indices(candidates, |system| system.uuid.as_deref().is_some_and(|theirs| same_uuid(uuid, theirs)));
+            indices(candidates, |system| system.uuid.as_deref().is_some_and(|theirs| uuid::same(uuid, theirs)));
         if let [one] = fitting[..] {
             return Ok(one);
         }
@@ -174,28 +172,6 @@ fn describe(candidate: &Candidate) -> String {
         facts.push("no Reset action".to_owned());
     }
     if facts.is_empty() { id.to_owned() } else { format!("{id} ({})", facts.join(", ")) }
-}
-
-/// Whether two texts are the same UUID, also where one side swaps the first three fields as SMBIOS stores them.
-pub fn same_uuid(ours: &str, theirs: &str) -> bool {
-    match (uuid(ours), uuid(theirs)) {
-        (Some(ours), Some(theirs)) => ours == theirs || ours.to_bytes_le() == theirs.into_bytes(),
-        _ => false,
-    }
-}
-
-/// The UUID in a text, if it is one and not all zeros or all ones. BMCs write it with hyphens here, there and nowhere.
-fn uuid(text: &str) -> Option<Uuid> {
-    let mut digits = text.trim().trim_start_matches("urn:uuid:").to_owned();
-    digits.retain(|digit| digit != '-');
-    // Without hyphens it has no other form: one in braces is no UUID here.
-    let uuid = if digits.len() == Simple::LENGTH { Uuid::try_parse(&digits).ok()? } else { return None };
-    (!uuid.is_nil() && !uuid.is_max()).then_some(uuid)
-}
-
-/// Whether `text` can serve as `system_uuid` at all.
-pub fn is_uuid(text: &str) -> bool {
-    uuid(text).is_some()
 }
 
 #[cfg(test)]
@@ -290,22 +266,5 @@ mod tests {
         for wanted in [Wanted::Any, Wanted::Named("Node2".into()), Wanted::Node("node1".into())] {
             let Err(NotChosen::NotYetClear(_)) = choose(&systems, &wanted, None) else { panic!("{wanted:?}") };
         }
-    }
-
-    #[test]
-    fn uuids_are_compared_as_numbers() {
-        assert!(same_uuid("33221100-5544-7766-8899-aabbccddeeff", "00112233-4455-6677-8899-AABBCCDDEEFF"));
-        assert!(same_uuid("00112233445566778899aabbccddeeff", "00112233-4455-6677-8899-aabbccddeeff"));
-        assert!(!same_uuid(ONE, TWO));
-        assert!(same_uuid("urn:uuid:00112233-4455-6677-8899-aabbccddeeff", "0-0112233445566778899aabbccddeeff "));
-        assert!(!same_uuid("00112233-4455-6677-8899-aabbccddeeff", "00112233-4455-6677-9988-aabbccddeeff"));
-        assert!(!same_uuid("Node1", "Node1"), "what is no UUID proves nothing");
-        for text in ["{00112233-4455-6677-8899-aabbccddeeff}", "00112233-4455-6677-8899-aabbccddeef", "\u{e9}"] {
-            assert!(!is_uuid(text), "{text}");
-        }
-        for blank in ["00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-FFFFFFFFFFFF"] {
-            assert!(!same_uuid(blank, blank), "a blank UUID proves nothing");
-        }
-        assert!(is_uuid(ONE) && !is_uuid("x"));
     }
 }

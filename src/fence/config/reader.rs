@@ -9,11 +9,12 @@ use crate::adapters::https::tls;
 use crate::adapters::options::standard::Standard;
 use crate::adapters::options::value::OptionValue;
 use crate::adapters::redfish::discovery::Pointer;
-use crate::adapters::redfish::select::{self, Wanted};
+use crate::adapters::redfish::select::Wanted;
 use crate::adapters::redfish::service::LoginMethod;
 use crate::fence::input::{DYNAMIC, Given};
 use crate::fence::options::{Opt, truth};
 use crate::os::secret::Secret;
+use crate::os::uuid;
 
 /// What the fencer grants an action by default is 60 s, and 20 s for a monitor.
 const ACTING: u64 = 50;
@@ -112,7 +113,7 @@ impl<'a> Reader<'a> {
 
     fn systems(&mut self, port_as_ip: bool) -> (Vec<Pointer>, bool) {
         let uuid = self.text(Opt::SystemUuid);
-        if let Some(uuid) = uuid.as_deref().filter(|uuid| !select::is_uuid(uuid)) {
+        if let Some(uuid) = uuid.as_deref().filter(|uuid| !uuid::is_valid(uuid)) {
             self.faults.push(format!(
                 "system_uuid={uuid} is no UUID; on the node, 'dmidecode -s system-uuid' prints the right one"
             ));

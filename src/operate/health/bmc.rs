@@ -1,8 +1,8 @@
 //! Which of the collected notes about BMCs are of which fence device.
 
 use crate::adapters::pacemaker::seen::FenceDevice;
-use crate::adapters::redfish::select::{is_uuid, same_uuid};
 use crate::operate::cluster::Cluster;
+use crate::os::uuid;
 use crate::records::bmc_note::BmcNote;
 
 use super::view;
@@ -74,9 +74,9 @@ pub(super) enum Stranger<'a> {
 pub(super) fn stranger<'a>(cluster: &'a Cluster, target: &str, note: &'a BmcNote) -> Option<Stranger<'a>> {
     let ours = view::collected(cluster, target).and_then(|collected| collected.dmi_uuid.as_deref());
     if let (Some(theirs), Some(ours)) = (note.uuid.as_deref(), ours)
-        && is_uuid(theirs)
-        && is_uuid(ours)
-        && !same_uuid(theirs, ours)
+        && uuid::is_valid(theirs)
+        && uuid::is_valid(ours)
+        && !uuid::same(theirs, ours)
     {
         return Some(Stranger::OtherMachine { theirs, ours });
     }

@@ -5,8 +5,8 @@ use zeroize::Zeroizing;
 
 use super::description::{Bmc, Node};
 use super::local::Secret;
-use crate::adapters::redfish::select;
 use crate::fence::examine;
+use crate::os::uuid;
 use crate::records::bmc_note::BmcNote;
 
 /// Options that say whom to trust: where one is there, the operator has decided.
@@ -68,8 +68,7 @@ pub fn judge(node: &Node, from: &str, looked: &Looked, uuids: [Option<&str>; 2],
     }
     let mut faults = Vec::new();
     let [own, others] = uuids;
-    let is =
-        |uuid: Option<&str>| uuid.zip(note.uuid.as_deref()).is_some_and(|(one, other)| select::same_uuid(one, other));
+    let is = |uuid: Option<&str>| uuid.zip(note.uuid.as_deref()).is_some_and(|(one, other)| uuid::same(one, other));
     if is(others) && !is(own) {
         faults.push(format!(
             "the BMC of {name}, asked from {from}, is that of {other}: write each node's own BMC into the file"
@@ -102,7 +101,7 @@ pub fn judge_of_member(name: &str, from: &str, looked: &Looked, own: Option<&str
         ));
     }
     let (own, theirs) = own.zip(note.uuid.as_deref())?;
-    let is_other = !select::same_uuid(own, theirs);
+    let is_other = !uuid::same(own, theirs);
     is_other.then(|| {
         format!("the BMC of {name}, asked from {from}, is that of another machine: it says {theirs}, and {name} is {own}: correct the way from {from} to it")
     })

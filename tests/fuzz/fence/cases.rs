@@ -5,11 +5,12 @@ use std::ffi::OsString;
 use tandem::adapters::https::address::{Address, Location};
 use tandem::adapters::https::tls;
 use tandem::adapters::redfish::resource::{Page, System, allowed_by_action_info, link};
-use tandem::adapters::redfish::select::{Candidate, Wanted, choose, same_uuid};
+use tandem::adapters::redfish::select::{Candidate, Wanted, choose};
 use tandem::adapters::redfish::{complaint, task};
 use tandem::fence::config::{Action, Config, Environment};
 use tandem::fence::input::{from_arguments, from_lines};
 use tandem::os::secret::Scrubber;
+use tandem::os::uuid;
 
 /// Options on standard input.
 pub(crate) fn lines(input: &[u8]) {
@@ -52,7 +53,7 @@ pub(crate) fn body(body: &[u8]) {
 
 /// An address, a link or a fingerprint.
 pub(crate) fn text(text: &str) {
-    drop((Address::parse(text, 443), tls::parse_fingerprints(text), same_uuid(text, text)));
+    drop((Address::parse(text, 443), tls::parse_fingerprints(text), uuid::same(text, text)));
     let Ok(bmc) = Address::parse("bmc.example", 443) else { return };
     let from = Location { port: 443, path: "/redfish/v1/Systems".into() };
     for place in [bmc.follow(&from, text).ok(), bmc.here(&from, text)].into_iter().flatten() {

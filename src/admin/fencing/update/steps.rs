@@ -10,7 +10,6 @@ use crate::adapters::command::Programs;
 use crate::adapters::https::address::Address;
 use crate::adapters::openshift::fencing_secret::{self, Changes};
 use crate::adapters::pacemaker::fence_update;
-use crate::adapters::redfish::select;
 use crate::admin::exit::Failure;
 use crate::admin::fencing::copies;
 use crate::admin::node;
@@ -21,6 +20,7 @@ use crate::fence::renewal::{self, Asks, Settled};
 use crate::operate::cluster::Cluster;
 use crate::operate::health::view;
 use crate::os::secret::Secret;
+use crate::os::uuid;
 
 const HTTPS_PORT: u16 = 443;
 
@@ -355,7 +355,7 @@ fn is_of(
     address: &str,
 ) -> Result<(), String> {
     match (own, theirs) {
-        (Some(own), Some(theirs)) if !select::same_uuid(own, theirs) => Err(format!(
+        (Some(own), Some(theirs)) if !uuid::same(own, theirs) => Err(format!(
             "nothing was changed: the BMC at {address} has the machine {theirs}, and {node} is {own}: type the address of its own \
              with --ip"
         )),

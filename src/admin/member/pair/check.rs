@@ -8,11 +8,11 @@ use super::facts::Look;
 use super::work::{Took, Work};
 use crate::adapters::etcd::blocking;
 use crate::adapters::pacemaker::fence_options;
-use crate::adapters::redfish::select;
 use crate::admin::exit::Failure;
 use crate::fence::examine::{self, Examined};
 use crate::operate::cluster;
 use crate::os::clock;
+use crate::os::uuid;
 
 /// Beside the copy itself.
 const ROOM: u64 = 64 * 1024 * 1024;
@@ -109,7 +109,7 @@ fn fault(new: &str, here: &str, own: Option<&str>, seen: &Examined) -> Option<St
         ));
     }
     if let Some((own, theirs)) = own.zip(seen.note.uuid.as_deref())
-        && select::same_uuid(own, theirs)
+        && uuid::same(own, theirs)
     {
         return Some(format!(
             "the BMC at {} is that of {here} itself: type the address of {new}'s own with --fence ip=ADDRESS",

@@ -3,9 +3,9 @@
 use super::{About, Answer, Case, Level};
 use crate::adapters::options::yes_no;
 use crate::adapters::pacemaker::seen::FenceDevice;
-use crate::adapters::redfish::select;
 use crate::base::Fact;
 use crate::operate::health::view;
+use crate::os::uuid;
 use crate::records::bmc_note::BmcNote;
 
 /// A clock further off than this makes a BMC's certificates and log lie.
@@ -157,7 +157,7 @@ fn right_machine(case: &mut Case<'_>, id: &str, answer: &Answer) {
     let own =
         case.cluster.collected.get(target).and_then(Fact::known).and_then(|collected| collected.dmi_uuid.as_ref());
     if let (Some(own), Some(theirs)) = (own, &note.uuid)
-        && !select::same_uuid(own, theirs)
+        && !uuid::same(own, theirs)
     {
         let text = format!(
             "{id} would fence another machine: {target} says that it is {own}, and the BMC at {} has {theirs}",
