@@ -4,10 +4,10 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::exit::Failure;
+use super::node::ResourceArgument;
 use super::prompt::{Answers, Prompt};
 use super::report::{Form, Report};
-use super::{evidence, explain, node};
+use super::{evidence, explain};
 use crate::adapters::data_dir::{DataDir, History};
 use crate::adapters::pacemaker::{by_hand, resource};
 use crate::agent::resource::context::Context;
@@ -15,6 +15,8 @@ use crate::base::Fact;
 use crate::decide::evidence::{Cib, Confirmation, Evidence, LogPosition, PeerNode};
 use crate::decide::reason::LastWritten;
 use crate::decide::{self, Plan, Progress, Request};
+use crate::operate::failure::Failure;
+use crate::operate::node;
 use crate::records::state_file;
 
 const HELP: &str = "\
@@ -31,7 +33,7 @@ lost node is there, or comes or goes) or unknown (the CIB could not be read); pl
 #[command(after_help = HELP)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    resource: node::ResourceArgument,
+    resource: ResourceArgument,
     /// Accepts that the lost node ran standalone and that its writes since then are lost
     #[arg(long)]
     accept_loss: bool,
@@ -96,7 +98,7 @@ impl Report for Confirmed {
 pub(super) fn run(arguments: &Arguments) -> Result<Confirmed, Failure> {
     let prompt = Prompt::new(&arguments.answers, arguments.form);
     let accept_loss = arguments.accept_loss;
-    let context = node::context(&arguments.resource)?;
+    let context = node::context(arguments.resource.id())?;
     let evidence = node::look(&context).0;
     prompt.tell(format_args!("evidence\n{}", evidence::text(&evidence).trim_end()))?;
     let history = recoverable(&evidence, accept_loss)?;

@@ -6,12 +6,13 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::exit::{Exit, Failure};
-use super::node::must_be_root;
+use super::exit::Exit;
 use super::report::{Form, Report, show};
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker;
 use crate::operate::events::deliver::{self, Outcome, Places};
+use crate::operate::failure::Failure;
+use crate::operate::node::must_be_root;
 use crate::os::clock;
 use crate::os::output;
 use crate::records::events::read::{self, Follower};

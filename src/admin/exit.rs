@@ -23,16 +23,6 @@ pub(super) const TABLE: [(Exit, &str); 5] = [
     (Exit::Worst, "the answer is the worst one: no writes, or a node that cannot be fenced"),
 ];
 
-/// Why a subcommand did not do what was asked: one sentence, with what to type instead.
-#[derive(Debug)]
-pub(super) struct Failure(pub(super) String);
-
-impl<E: std::error::Error> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self(error.to_string())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

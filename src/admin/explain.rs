@@ -5,10 +5,12 @@ use std::fmt::Write;
 use clap::Args;
 use serde::Serialize;
 
-use super::exit::Failure;
+use super::evidence;
+use super::node::ResourceArgument;
 use super::report::{Form, Report};
-use super::{evidence, node};
 use crate::decide::{self, Evidence, Next, Plan, Progress, Reason, Request};
+use crate::operate::failure::Failure;
+use crate::operate::node;
 
 const HELP: &str = "\
 With --json: request is what Pacemaker would ask for now (start or monitor), snapshot the evidence, plan the effects and
@@ -20,7 +22,7 @@ replay' reads.";
 #[command(after_help = HELP)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    resource: node::ResourceArgument,
+    resource: ResourceArgument,
     #[command(flatten)]
     pub form: Form,
 }
@@ -40,7 +42,7 @@ pub(super) struct Explanation {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Explanation, Failure> {
-    let context = node::context(&arguments.resource)?;
+    let context = node::context(arguments.resource.id())?;
     let (evidence, request) = node::look(&context);
     Ok(Explanation::new(format!("{} on {}", context.resource, context.me.name), request, evidence))
 }

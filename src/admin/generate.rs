@@ -10,8 +10,9 @@ use clap_mangen::Man;
 use roff::{Roff, bold, roman};
 
 use super::command_line;
-use super::exit::{Failure, TABLE};
+use super::exit::TABLE;
 use crate::adapters::ocf::metadata;
+use crate::operate::failure::Failure;
 use crate::{agent, fence};
 
 /// Writes man pages, shell completions and a DTD

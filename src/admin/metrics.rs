@@ -4,10 +4,11 @@ use std::path::Path;
 
 use clap::Args;
 
-use super::exit::Failure;
 use super::fencing::tests_of_this_node;
-use super::{node, say, status};
+use super::{node, say};
+use crate::operate::cluster;
 use crate::operate::events::deliver::{self, Places};
+use crate::operate::failure::Failure;
 use crate::operate::health::{self, conditions};
 use crate::operate::metrics::{self, Disruptions, Extras, disruptions};
 
@@ -24,7 +25,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let cluster = status::ask(arguments.resource.id())?;
+    let cluster = cluster::ask(arguments.resource.id())?;
     let extras = Extras {
         events: deliver::counts(&Places::default()).unwrap_or_default(),
         fencing_tests: tests_of_this_node(),

@@ -31,8 +31,9 @@ use std::fmt::Display;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use self::exit::{Exit, Failure};
+use self::exit::Exit;
 use self::report::show;
+use crate::operate::failure::Failure;
 use crate::os::output::{self, complain};
 
 /// All of it, as it is parsed, as the man pages show it and as shells complete it.

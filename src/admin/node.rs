@@ -1,33 +1,6 @@
-//! This node and its etcd resource, as an operator's command sees them.
-
-use std::path::PathBuf;
-use std::time::Duration;
+//! The argument that names the etcd resource that a command is about.
 
 use clap::Args;
-
-use super::exit::Failure;
-use crate::adapters::command::Programs;
-use crate::adapters::pace::Pace;
-use crate::adapters::pacemaker::resource::{self, Configured};
-use crate::agent::observe;
-use crate::agent::resource::context::Context;
-use crate::agent::resource::deployment::Manifests;
-use crate::agent::resource::params;
-use crate::base::Fact;
-use crate::decide::{Evidence, Request};
-use crate::os::clock::Deadline;
-use crate::records::state_file;
-
-/// For what reads and writes files that are root's alone.
-pub(super) fn must_be_root() -> Result<(), Failure> {
-    if nix::unistd::geteuid().is_root() {
-        return Ok(());
-    }
-    Err(Failure("this is for root: type the same behind 'sudo'".to_owned()))
-}
-
-/// How long a look at everything may take.
-const BUDGET: Duration = Duration::from_secs(600);
 
 /// The argument that names a resource, where there are several.
 #[derive(Args)]
@@ -41,75 +14,5 @@ impl ResourceArgument {
     /// What was typed.
     pub(super) fn id(&self) -> Option<&str> {
         self.resource.as_deref()
-    }
-}
-
-/// The context in which the agent would decide now.
-pub(super) fn context(argument: &ResourceArgument) -> Result<Context, Failure> {
-    let programs = Programs::default();
-    let env = choose(resource::configured(&programs)?, argument.resource.as_deref())?.env();
-    let deadline = Deadline::after(BUDGET);
-    // It waits as long as the agent does, and measures nothing for it.
-    let programs =
-        programs.paced(Pace::read(&state_file::pace_path(&env.volatile_dir(), env.resource())).ending(deadline));
-    Ok(Context::new(&env, params::parse(&env)?, &programs, deadline, Manifests::CurrentOrSaved)?)
-}
-
-/// Where access to OpenShift's API would be, by the resource's own parameters; no etcd is asked for it.
-pub(super) fn kubeconfig(argument: &ResourceArgument) -> Result<PathBuf, Failure> {
-    let env = choose(resource::configured(&Programs::default())?, argument.resource.as_deref())?.env();
-    Ok(params::parse(&env)?.kubeconfig)
-}
-
-fn choose(mut found: Vec<Configured>, wanted: Option<&str>) -> Result<Configured, Failure> {
-    let ids: Vec<String> = found.iter().map(|resource| resource.id.clone()).collect();
-    let at = which(&ids, wanted)?;
-    Ok(found.swap_remove(at))
-}
-
-/// Which of the cluster's resources is meant, by its place among `ids`.
-pub(super) fn which(ids: &[String], wanted: Option<&str>) -> Result<usize, Failure> {
-    if let Some(wanted) = wanted {
-        return ids.iter().position(|id| id == wanted).ok_or_else(|| {
-            Failure(format!("no podman-etcd resource is called '{wanted}'; there are: {}", ids.join(", ")))
-        });
-    }
-    match ids.len() {
-        0 => Err(Failure("this cluster has no podman-etcd resource: see 'pcs resource create'".to_owned())),
-        1 => Ok(0),
-        _ => Err(Failure(format!("there are several resources: add --resource {}", ids.join(" or ")))),
-    }
-}
-
-/// All evidence, and what Pacemaker would ask first: a start where nothing runs, else a monitor. A start publishes
-/// this node's record before it decides anything; here that is taken as done.
-pub(super) fn look(context: &Context) -> (Evidence, Request) {
-    let mut evidence = observe::observe(context);
-    if evidence.container_may_run() {
-        return (evidence, Request::Monitor);
-    }
-    let record = evidence.record();
-    if let Fact::Known(cib) = &mut evidence.cib {
-        cib.own_record = record;
-    }
-    (evidence, Request::Start)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn configured(id: &str) -> Configured {
-        Configured { id: id.to_owned(), parameters: Vec::new(), promotable: false }
-    }
-
-    #[test]
-    fn one_resource_is_meant_and_of_several_one_is_named() {
-        assert!(choose(vec![configured("a")], None).is_ok_and(|chosen| chosen.id == "a"));
-        assert!(choose(vec![configured("a"), configured("b")], Some("b")).is_ok_and(|chosen| chosen.id == "b"));
-        let several = choose(vec![configured("a"), configured("b")], None).unwrap_err().0;
-        assert!(several.contains("--resource a or b"), "{several}");
-        assert!(choose(vec![configured("a")], Some("c")).unwrap_err().0.contains("there are: a"));
-        assert!(choose(Vec::new(), None).unwrap_err().0.contains("pcs resource create"));
     }
 }

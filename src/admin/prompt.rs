@@ -9,8 +9,8 @@ use std::io::{self, BufRead, Write};
 
 use clap::Args;
 
-use super::exit::Failure;
 use super::report::Form;
+use crate::operate::failure::Failure;
 use crate::os::output;
 
 /// The answers that were given beforehand.

@@ -8,7 +8,6 @@ use clap::Args;
 use log::{LevelFilter, error, info, warn};
 use serde::Serialize;
 
-use super::exit::Failure;
 use super::report::{Form, Report};
 use crate::adapters::etcd::blocking;
 use crate::adapters::etcd::client::{Credentials, Endpoint, Error};
@@ -18,6 +17,7 @@ use crate::adapters::ocf::env::Env;
 use crate::adapters::options::standard::Standard;
 use crate::adapters::options::value::OptionValue;
 use crate::adapters::options::{OptionKind, OptionRow};
+use crate::operate::failure::Failure;
 use crate::os::clock::Deadline;
 use crate::os::logging;
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::exit::Failure;
 use super::{evidence, explain, say};
 use crate::decide::Plan;
+use crate::operate::failure::Failure;
 use crate::records::decision_log::{self, Entry};
 
 /// Decides again from recorded evidence; fails where a decision differs from the recorded one

@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use clap::Args;
 use serde::Serialize;
 
-use super::exit::{Exit, Failure};
+use super::exit::Exit;
+use crate::operate::failure::Failure;
 use crate::os::output;
 
 /// The version of what `--json` prints. Keys are added without a new one; it changes where a key goes, or means something

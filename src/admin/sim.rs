@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, value_parser};
 
-use super::exit::Failure;
 use super::say;
+use crate::operate::failure::Failure;
 use crate::sim::check::{self, Outcome};
 use crate::sim::mutant::{self, Mutant};
 use crate::sim::scenario::Trace;

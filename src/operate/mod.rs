@@ -3,6 +3,8 @@
 pub mod certs;
 pub mod cluster;
 pub mod events;
+pub mod failure;
 pub mod health;
 pub mod metrics;
+pub mod node;
 pub mod setup;

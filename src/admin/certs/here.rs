@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::adapters::command::Programs;
 use crate::adapters::etcd::client::{Credentials, Endpoint};
-use crate::admin::exit::Failure;
-use crate::admin::node::{self, ResourceArgument};
 use crate::agent::resource::context::{Context, endpoint};
 use crate::operate::certs::pki::given::{Peer, PeerSeen};
 use crate::operate::certs::pki::{self, Files, Holder, Leaf, seen};
+use crate::operate::failure::Failure;
+use crate::operate::node;
 
 /// Corosync's own tool reads a map in memory.
 const COROSYNC: Duration = Duration::from_secs(5);
@@ -31,7 +31,7 @@ pub(super) struct Here {
 
 impl Here {
     /// As the cluster's configuration has it.
-    pub(super) fn find(resource: &ResourceArgument) -> Result<Self, Failure> {
+    pub(super) fn find(resource: Option<&str>) -> Result<Self, Failure> {
         let context = node::context(resource)?;
         let node = context.me.name.clone();
         let other = context.params.nodes.iter().find(|other| other.name != node);

@@ -13,12 +13,13 @@ use zeroize::Zeroizing;
 use super::here::Here;
 use super::site::{self, ThisNode};
 use crate::adapters::etcd::config::Pair;
-use crate::admin::exit::Failure;
-use crate::admin::node::{ResourceArgument, must_be_root};
+use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
 use crate::operate::certs::pki::given::{self, Bundle, Given, Peer, PeerSeen};
 use crate::operate::certs::pki::{Certificate, read_all};
+use crate::operate::failure::Failure;
 use crate::operate::health::words::rfc3339;
+use crate::operate::node::must_be_root;
 use crate::os::clock::{self, Deadline};
 use crate::os::wiped;
 use crate::records::state_file;
@@ -196,7 +197,7 @@ fn must_be_given(here: &Here) -> Result<(), Failure> {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Installed, Failure> {
     must_be_root()?;
-    let here = Here::find(&arguments.resource)?;
+    let here = Here::find(arguments.resource.id())?;
     must_be_given(&here)?;
     let (ca, server) = (&here.context.deployment.trusted_ca_file, &here.context.deployment.server);
     let named = Named::read(arguments)?;

@@ -8,11 +8,11 @@ use clap::Args;
 use serde::Serialize;
 
 use super::here;
-use crate::admin::exit::Failure;
-use crate::admin::node::must_be_root;
 use crate::admin::report::{Form, Report};
 use crate::operate::certs::pki::{self, Files};
+use crate::operate::failure::Failure;
 use crate::operate::health::words::rfc3339;
+use crate::operate::node::must_be_root;
 use crate::os::clock;
 use crate::records::state_file;
 

@@ -8,10 +8,11 @@ use clap::Args;
 use super::here::{self, Here};
 use super::join_file::JoinFile;
 use super::rotate::{Rotated, Way, told};
-use crate::admin::exit::Failure;
-use crate::admin::node::{ResourceArgument, must_be_root};
+use crate::admin::node::ResourceArgument;
 use crate::admin::report::Form;
 use crate::operate::certs::pki::rotation::{self, Role};
+use crate::operate::failure::Failure;
+use crate::operate::node::must_be_root;
 use crate::os::clock;
 
 const HELP: &str = "\
@@ -39,7 +40,7 @@ pub(in crate::admin) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<Rotated, Failure> {
     must_be_root()?;
     let join = JoinFile::read(&arguments.file)?;
-    let (files, here) = (here::files(), Here::find(&arguments.resource)?);
+    let (files, here) = (here::files(), Here::find(arguments.resource.id())?);
     here.must_have_own_ca()?;
     let ca = join.authority(&here.node, clock::wall_seconds())?;
     let holder = here::holder(Some(&here), &files)?;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use crate::admin::exit::Failure;
 use crate::operate::certs::pki::Authority;
+use crate::operate::failure::Failure;
 use crate::os::wiped;
 use crate::records::state_file;
 

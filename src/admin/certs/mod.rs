@@ -12,8 +12,9 @@ mod site;
 
 use clap::Subcommand;
 
-use super::exit::{Exit, Failure};
+use super::exit::Exit;
 use super::report::show;
+use crate::operate::failure::Failure;
 
 /// Shows, renews and replaces the certificates of etcd and its clients
 #[derive(Subcommand)]

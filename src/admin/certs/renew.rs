@@ -6,11 +6,12 @@ use clap::Args;
 use serde::Serialize;
 
 use super::here::{self, Here};
-use crate::admin::exit::Failure;
-use crate::admin::node::{ResourceArgument, must_be_root};
+use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
 use crate::operate::certs::pki::{Certificate, Files, Holder, Leaf};
+use crate::operate::failure::Failure;
 use crate::operate::health::words::rfc3339;
+use crate::operate::node::must_be_root;
 use crate::os::clock;
 
 const HELP: &str = "\
@@ -75,7 +76,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Renewed, Failure> {
     must_be_root()?;
     let files = here::files();
     // Where Pacemaker is stopped, what is there says who this node is.
-    let here = Here::find(&arguments.resource).ok();
+    let here = Here::find(arguments.resource.id()).ok();
     if let Some(here) = &here {
         here.must_have_own_ca()?;
     }

@@ -13,13 +13,15 @@ use super::join_file::{self, JoinFile};
 use super::site::{self, ThisNode};
 use crate::adapters::command::Programs;
 use crate::adapters::ssh::{self, Running};
-use crate::admin::exit::{Exit, Failure};
-use crate::admin::node::{ResourceArgument, must_be_root};
+use crate::admin::exit::Exit;
+use crate::admin::node::ResourceArgument;
 use crate::admin::prompt::{Answers, Prompt};
 use crate::admin::report::{Form, Report};
 use crate::operate::certs::pki::rotation::{self, Next, Role, Site as _, State};
 use crate::operate::certs::pki::{Authority, Failed, Files, Holder};
+use crate::operate::failure::Failure;
 use crate::operate::health::words::rfc3339;
+use crate::operate::node::must_be_root;
 use crate::os::clock::{self, Deadline};
 use crate::os::output;
 
@@ -118,7 +120,7 @@ impl Report for Rotated {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Rotated, Failure> {
     must_be_root()?;
-    let (files, here) = (here::files(), Here::find(&arguments.resource)?);
+    let (files, here) = (here::files(), Here::find(arguments.resource.id())?);
     here.must_have_own_ca()?;
     let now = clock::wall_seconds();
     let is_under_way = files.next()?.is_some();

@@ -11,15 +11,17 @@ use super::here::{self, Here};
 use crate::adapters::command::Programs;
 use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker;
-use crate::admin::exit::{Exit, Failure};
-use crate::admin::node::{ResourceArgument, must_be_root};
+use crate::admin::exit::Exit;
+use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
 use crate::base::Fact;
 use crate::operate::certs::pki::given::PeerSeen;
 use crate::operate::certs::pki::{self, Certificate};
 use crate::operate::cluster::{self, Cluster};
+use crate::operate::failure::Failure;
 use crate::operate::health;
 use crate::operate::health::words::{rfc3339, span};
+use crate::operate::node::must_be_root;
 use crate::os::clock;
 use crate::os::regular_file;
 
@@ -121,7 +123,7 @@ impl Report for Shown {
 pub(super) fn run(arguments: &Arguments) -> Result<Shown, Failure> {
     must_be_root()?;
     let programs = Programs::default();
-    let here = Here::find(&arguments.resource).ok();
+    let here = Here::find(arguments.resource.id()).ok();
     let node = here.as_ref().map(|here| here.node.clone());
     let node = node.or_else(|| pacemaker::local_node(&programs).ok()).unwrap_or_default();
     let now = clock::wall_seconds();

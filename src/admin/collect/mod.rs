@@ -13,12 +13,12 @@ use serde::Serialize;
 
 use self::seen::Seen;
 pub(super) use self::status::PATH as KEPT;
-use super::exit::Failure;
-use super::node::must_be_root;
 use super::report::{Form, Report};
 use crate::adapters::command::Programs;
 use crate::operate;
 use crate::operate::events::deliver::{self, Outcome, Places};
+use crate::operate::failure::Failure;
+use crate::operate::node::must_be_root;
 use crate::os::logging;
 use crate::records::events::{Event, Repeat, append, make_directory};
 

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::DirArgument;
 use crate::adapters::data_dir;
-use crate::admin::exit::Failure;
 use crate::admin::report::{Form, Report};
+use crate::operate::failure::Failure;
 
 const HELP: &str = "\
 etcd --force-new-cluster drops every entry of the log that is not recorded as committed. In a cluster of two voters

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::exit::{Exit, Failure};
+use super::exit::Exit;
 use super::report::show as print;
+use crate::operate::failure::Failure;
 
 /// Looks into etcd's data dir, or repairs it, without etcd
 #[derive(Subcommand)]

@@ -9,9 +9,9 @@ use serde::{Serialize, Serializer};
 
 use super::DirArgument;
 use crate::adapters::data_dir::{self, DataDir, History};
-use crate::admin::exit::Failure;
 use crate::admin::report::{Form, Report};
 use crate::decide::reason::LastWritten;
+use crate::operate::failure::Failure;
 
 const HELP: &str = "\
 Reads only; works while etcd runs or not.

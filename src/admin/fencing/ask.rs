@@ -12,14 +12,14 @@ use crate::operate::cluster::Cluster;
 use crate::operate::health::fencing::{Answer, Asked, is_ours};
 use crate::records::bmc_note::BmcNote;
 
-use crate::admin::node::{self, ResourceArgument};
+use crate::operate::node;
 
 /// Asks all of them at once, or those of the device called `device`.
 pub(super) fn all(
     cluster: &Cluster,
     configuration: &Configuration,
     device: Option<&str>,
-    resource: &ResourceArgument,
+    resource: Option<&str>,
 ) -> Asked {
     let programs = Programs::default();
     let options = fence_options::read(&programs).map_err(|error| error.to_string());
@@ -70,7 +70,7 @@ fn one(device: &FenceDevice, target: &str, options: &Result<Devices, String>) ->
 }
 
 /// Where there is no OpenShift, or no etcd that could be one's, there is nothing to ask.
-fn attached_hosts(configuration: &Configuration, resource: &ResourceArgument) -> Fact<Vec<String>> {
+fn attached_hosts(configuration: &Configuration, resource: Option<&str>) -> Fact<Vec<String>> {
     let Ok(context) = node::context(resource) else { return Fact::NotAsked };
     bare_metal::attached(&context.params.kubeconfig, &configuration.nodes, PATIENCE)
 }

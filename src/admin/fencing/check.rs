@@ -6,11 +6,12 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{ask, seen};
-use crate::admin::exit::{Exit, Failure};
+use crate::admin::exit::Exit;
 use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
 use crate::base::Fact;
 use crate::operate::cluster::Cluster;
+use crate::operate::failure::Failure;
 use crate::operate::health::fencing::{self, Asked, Checked, Level};
 use crate::operate::health::words::rfc3339;
 
@@ -110,7 +111,7 @@ pub(super) fn look(cluster: &Cluster, device: Option<&str>, resource: &ResourceA
         let ids: Vec<&str> = configuration.fence_devices.iter().map(|one| one.resource.id.as_str()).collect();
         return Err(Failure(format!("no fence device is called '{wanted}'; there are: {}", ids.join(", "))));
     }
-    let asked = ask::all(cluster, configuration, device, resource);
+    let asked = ask::all(cluster, configuration, device, resource.id());
     Ok(fencing::check(cluster, &asked, device))
 }
 

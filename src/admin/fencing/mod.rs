@@ -12,11 +12,12 @@ mod watch;
 use clap::Subcommand;
 
 pub(super) use self::record::tests_of_this_node;
-use super::exit::{Exit, Failure};
+use super::exit::Exit;
 use super::report::show;
 use crate::adapters::pacemaker::seen::Configuration;
 use crate::base::Fact;
 use crate::operate::cluster::Cluster;
+use crate::operate::failure::Failure;
 
 /// The configuration of a cluster that has this node.
 fn with_node<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configuration, Failure> {

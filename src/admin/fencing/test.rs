@@ -14,12 +14,14 @@ use super::{check, seen, with_node};
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::attributes;
 use crate::adapters::pacemaker::seen::Configuration;
-use crate::admin::exit::{Exit, Failure};
-use crate::admin::node::{self, ResourceArgument};
+use crate::admin::exit::Exit;
+use crate::admin::node::ResourceArgument;
 use crate::admin::prompt::{Answers, Prompt};
 use crate::admin::report::{Form, Report};
 use crate::operate::cluster::Cluster;
+use crate::operate::failure::Failure;
 use crate::operate::health::fencing::{Checked, Level};
+use crate::operate::node;
 use crate::os::clock::{self, Deadline};
 
 const HELP: &str = "\
@@ -96,7 +98,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Tested, Failure> {
     let configuration = target(&cluster, node)?;
     let checked = check::look(&cluster, None, &arguments.resource)?;
     may_be_tested(&checked, node)?;
-    let context = node::context(&arguments.resource)?;
+    let context = node::context(arguments.resource.id())?;
     let before = record::before(Path::new(record::PATH), node);
     let prompt = Prompt::new(&arguments.answers, arguments.form);
     announce(&prompt, &checked, configuration, node, before.as_ref())?;

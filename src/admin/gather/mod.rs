@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::exit::Failure;
-use super::node::must_be_root;
 use super::report::{Form, Report};
 use super::status;
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker;
+use crate::operate::failure::Failure;
+use crate::operate::node::must_be_root;
 use crate::os::clock;
 use archive::Archive;
 use redact::Redactor;

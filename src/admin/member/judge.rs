@@ -4,12 +4,12 @@ use serde::Serialize;
 
 use super::look::Seen;
 use super::step::{Names, OF_A_REPLACEMENT};
-use crate::admin::exit::Failure;
 use crate::decide::evidence::MemberId;
 use crate::decide::may_stop::{Answer, Outlook, may_stop, may_stop_among};
 use crate::decide::members::{
     Forbidden, Leaves, Member, Membership, Newcomer, Next, Wish, Words, leaves, next, quorum,
 };
+use crate::operate::failure::Failure;
 
 /// What somebody asks about.
 #[derive(Clone, Debug)]

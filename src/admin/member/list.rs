@@ -5,9 +5,9 @@ use serde::Serialize;
 use super::look::Seen;
 use super::source::SourceArguments;
 use super::{look, shown_id};
-use crate::admin::exit::Failure;
 use crate::admin::report::{Form, Report};
 use crate::decide::members::{Health, MachineState, Member, quorum};
+use crate::operate::failure::Failure;
 
 const HELP: &str = "\
 It changes nothing. Healthy is who answered within 2 seconds, in this cluster, with this leader and without the alarm CORRUPT; a

@@ -11,10 +11,10 @@ use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::etcd::members::{Heard, Listed, Said};
 use crate::adapters::openshift::machine::PATIENCE as PATIENCE_FOR_MACHINES;
 use crate::adapters::openshift::machines::Machines;
-use crate::admin::exit::Failure;
 use crate::decide::evidence::MemberId;
 use crate::decide::members::{Health, MachineState, Member, Membership};
 use crate::operate::cluster::Cluster;
+use crate::operate::failure::Failure;
 use crate::operate::health;
 use crate::os::clock::Deadline;
 

@@ -19,9 +19,10 @@ use clap::Subcommand;
 
 use self::look::Seen;
 use self::source::{Source, SourceArguments};
-use super::exit::{Exit, Failure};
+use super::exit::Exit;
 use super::report::show;
-use super::status;
+use crate::operate::cluster;
+use crate::operate::failure::Failure;
 
 /// Shows and changes the members of an etcd, and says which change of them may be made now
 #[derive(Subcommand)]
@@ -66,7 +67,7 @@ fn shown_id(id: u64) -> String {
 /// What the cluster's properties tell of the members, where the source is a pair.
 fn of_cluster(arguments: &SourceArguments, source: &Source, seen: &mut Seen) {
     if source.pair.is_some()
-        && let Ok(cluster) = status::ask(arguments.resource())
+        && let Ok(cluster) = cluster::ask(arguments.resource())
     {
         seen.beside(&cluster);
     }

@@ -6,10 +6,11 @@ use super::judge::{self, Planned, Wanted};
 use super::look;
 use super::source::SourceArguments;
 use super::words::newcomer;
-use crate::admin::exit::{Exit, Failure};
+use crate::admin::exit::Exit;
 use crate::admin::report::{Form, Report, show};
-use crate::admin::status;
 use crate::decide::members::Newcomer;
+use crate::operate::cluster;
+use crate::operate::failure::Failure;
 use crate::operate::health;
 
 const HELP: &str = "\
@@ -134,7 +135,7 @@ pub(super) fn planned(wanted: &Wanted, arguments: &SourceArguments) -> Result<Pl
     if source.pair.is_none() {
         return judge::plan(wanted, &seen, None);
     }
-    let cluster = status::ask(arguments.resource())?;
+    let cluster = cluster::ask(arguments.resource())?;
     seen.beside(&cluster);
     let node = match wanted {
         Wanted::Stop(node) | Wanted::Remove { node, .. } | Wanted::Removed(node) | Wanted::Promote(node) => node,

@@ -9,10 +9,11 @@ use super::look::{self, machine_names};
 use super::source::SourceArguments;
 use crate::adapters::openshift::machine::PATIENCE;
 use crate::adapters::openshift::machines::{Api, Machines, Written};
-use crate::admin::exit::{Exit, Failure};
+use crate::admin::exit::Exit;
 use crate::admin::prompt::{Answers, Prompt};
 use crate::admin::report::{Form, Report, show};
 use crate::decide::members::{Member, Membership};
+use crate::operate::failure::Failure;
 
 const HELP: &str = "\
 The hook is 'pre-drain.delete.hook.machine.cluster.x-k8s.io/etcd-quorum' on a Machine of the Cluster API, and 'EtcdQuorumOperator' of

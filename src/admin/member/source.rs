@@ -6,10 +6,11 @@ use clap::Args;
 
 use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::ocf::env::Env;
-use crate::admin::exit::Failure;
-use crate::admin::node::{self, ResourceArgument};
+use crate::admin::node::ResourceArgument;
 use crate::agent::resource::context::{self, Context};
 use crate::agent::resource::params::NodeIp;
+use crate::operate::failure::Failure;
+use crate::operate::node;
 
 /// The arguments that say which etcd is meant.
 #[derive(Args)]
@@ -70,7 +71,7 @@ impl SourceArguments {
 
     /// All that the agent of this node would know of the resource.
     pub(super) fn context(&self) -> Result<Context, Failure> {
-        node::context(&self.resource)
+        node::context(self.resource.id())
     }
 
     pub(super) fn source(&self) -> Result<Source, Failure> {

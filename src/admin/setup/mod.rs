@@ -14,11 +14,12 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 pub(super) use self::first::joined;
-use super::exit::{Exit, Failure};
+use super::exit::Exit;
 use super::prompt::Answers;
 use super::report::{Form, show};
 use crate::adapters::ssh::host;
 use crate::agent::resource::params;
+use crate::operate::failure::Failure;
 
 const HELP: &str = "\
 FILE describes the cluster; --example prints one with every setting explained. Both nodes need nothing but the packages. The

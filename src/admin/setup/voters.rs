@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::admin::status;
 use crate::operate::cluster::{self, Cluster};
 use crate::operate::health::{self, Verdict};
 use crate::os::clock::Deadline;
@@ -17,7 +16,7 @@ const OFTEN: Duration = Duration::from_secs(1);
 pub(super) fn wait(patience: Duration) -> Result<(), Vec<String>> {
     let end = Deadline::after(patience);
     loop {
-        let wrong = match status::ask(None) {
+        let wrong = match cluster::ask(None) {
             Ok(cluster) => problems(cluster),
             Err(failure) => vec![failure.0],
         };

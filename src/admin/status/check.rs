@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::document::{Status, Time};
 use super::table;
-use crate::admin::exit::{Exit, Failure};
+use crate::admin::exit::Exit;
+use crate::operate::failure::Failure;
 use crate::operate::health::Verdict;
 use crate::os::output;
 

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use crate::admin::exit::{Exit, Failure};
+use crate::admin::exit::Exit;
 use crate::admin::report::Report;
 use crate::decide::may_stop::{Answer, may_stop};
 use crate::operate::cluster::Cluster;
+use crate::operate::failure::Failure;
 use crate::operate::health::{self, view};
 
 #[derive(Debug, Serialize)]

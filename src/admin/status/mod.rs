@@ -1,6 +1,5 @@
 //! `tandem status`: how the cluster is, asked on either node and told of both.
 
-mod ask;
 mod check;
 mod document;
 mod may_stop;
@@ -14,13 +13,14 @@ use std::time::Duration;
 
 use clap::{Args, value_parser};
 
-pub(super) use self::ask::ask;
 use self::document::Status;
 use self::output::Output;
 use self::watch::Wanted;
-use super::exit::{Exit, Failure};
+use super::exit::Exit;
 use super::node;
 use super::report::{Form, Report, show};
+use crate::operate::cluster::ask;
+use crate::operate::failure::Failure;
 use crate::operate::health::Verdict;
 
 /// How long is waited for a state unless --timeout says otherwise.

@@ -6,10 +6,11 @@ use clap::ValueEnum;
 
 use super::document::Status;
 use crate::admin::collect::KEPT;
-use crate::admin::exit::{Exit, Failure};
+use crate::admin::exit::Exit;
 use crate::admin::report::Report;
 use crate::admin::say;
 use crate::operate::cluster::Cluster;
+use crate::operate::failure::Failure;
 use crate::operate::health::pacemaker_cluster;
 use crate::os::regular_file;
 

@@ -9,8 +9,9 @@ use serde_json::Value;
 use super::document::Status;
 use super::watch::{self, Wanted};
 use super::{HELP, check, may_stop};
-use crate::admin::exit::{Exit, Failure};
+use crate::admin::exit::Exit;
 use crate::admin::report::{Report, golden};
+use crate::operate::failure::Failure;
 use crate::operate::health::samples;
 
 fn directory() -> PathBuf {

@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use super::document::Status;
 use super::table;
-use crate::admin::exit::{Exit, Failure};
+use crate::admin::exit::Exit;
 use crate::admin::report::{Form, Report, line as json_line};
+use crate::operate::failure::Failure;
 use crate::operate::health::Verdict;
 use crate::operate::health::words::span;
 use crate::os::clock::{self, Deadline};

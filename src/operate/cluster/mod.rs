@@ -4,6 +4,7 @@
 //! What could not be asked is [`Fact::Unknown`] with the reason, and what the cluster does not have is [`Fact::Absent`].
 //! Times are seconds since 1970. Everything can be written and read as JSON, so that a cluster of a test is a file.
 
+mod ask;
 mod certificates;
 mod error;
 mod etcds;
@@ -21,6 +22,7 @@ use crate::adapters::pacemaker::seen::{Configuration, Pacemaker};
 use crate::base::Fact;
 use crate::records::bmc_note::BmcNote;
 
+pub use ask::ask;
 pub use error::{MustBeRoot, NotPublished};
 pub use look::{look, must_be_root};
 pub use own::{own_uuid, take_own};

@@ -19,9 +19,11 @@ use self::steps::Work;
 use super::seen;
 use crate::adapters::command::Programs;
 use crate::adapters::ssh::host;
-use crate::admin::exit::{Exit, Failure};
-use crate::admin::node::{ResourceArgument, must_be_root};
+use crate::admin::exit::Exit;
+use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
+use crate::operate::failure::Failure;
+use crate::operate::node::must_be_root;
 
 const HELP: &str = "\
 Nothing is stored before the BMC has accepted it from here and has shown the node's own UUID; a refusal changes nothing. Only

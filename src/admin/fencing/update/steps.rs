@@ -10,15 +10,15 @@ use crate::adapters::command::Programs;
 use crate::adapters::https::address::Address;
 use crate::adapters::openshift::fencing_secret::{self, Changes};
 use crate::adapters::pacemaker::fence_update;
-use crate::admin::exit::Failure;
 use crate::admin::fencing::copies;
-use crate::admin::node;
 use crate::base::Fact;
 use crate::fence::examine::{self, Examined};
 use crate::fence::password_file::{self, PasswordFile};
 use crate::fence::renewal::{self, Asks, Settled};
 use crate::operate::cluster::Cluster;
+use crate::operate::failure::Failure;
 use crate::operate::health::view;
+use crate::operate::node;
 use crate::os::secret::Secret;
 use crate::os::uuid;
 
@@ -289,7 +289,7 @@ impl<'a> Work<'a> {
 
     /// OpenShift's Secret, where there is one.
     fn follow(&mut self, password: Option<&Secret>) {
-        let Ok(kubeconfig) = node::kubeconfig(&self.arguments.resource) else { return };
+        let Ok(kubeconfig) = node::kubeconfig(self.arguments.resource.id()) else { return };
         let host = self.arguments.ip.as_deref().and_then(|ip| Address::parse(ip, HTTPS_PORT).ok());
         let host = host.map(|address| address.short());
         let changes = Changes {

@@ -4,8 +4,8 @@ use std::io::{self, Read};
 
 use super::Arguments;
 use super::device::Device;
-use crate::admin::exit::Failure;
 use crate::fence::password_file::{self, PasswordFile};
+use crate::operate::failure::Failure;
 use crate::os::secret::Secret;
 use crate::os::wiped;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::adapters::etcd::blocking;
 use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::etcd::member_lock::Taken;
-use crate::admin::exit::Failure;
+use crate::operate::failure::Failure;
 use crate::os::clock::{self, Deadline};
 
 /// How long the lock of a command that was killed stays.

@@ -4,9 +4,9 @@ use super::super::look::{Seen, machine_names};
 use super::super::protect;
 use super::super::source::Source;
 use crate::adapters::openshift::machines::Written;
-use crate::admin::exit::Failure;
 use crate::decide::evidence::MemberId;
 use crate::decide::members::Member;
+use crate::operate::failure::Failure;
 
 /// How often a hook is put on that somebody else takes off: who does so means it.
 const TRIES: usize = 3;

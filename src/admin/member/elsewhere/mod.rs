@@ -26,10 +26,11 @@ use super::plan;
 use super::source::Source;
 use super::words::{Order, Shared};
 use crate::adapters::etcd::client::Endpoint;
-use crate::admin::exit::{Exit, Failure};
+use crate::admin::exit::Exit;
 use crate::admin::prompt::Prompt;
 use crate::admin::report::show;
 use crate::decide::members::{Forbidden, Membership, Next, Wish, Words, next};
+use crate::operate::failure::Failure;
 use crate::os::clock::{self, Deadline};
 use crate::os::{logging, output};
 

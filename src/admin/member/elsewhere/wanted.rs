@@ -4,8 +4,8 @@ use super::super::judge::{self, called};
 use super::super::source::endpoint;
 use super::super::words::Order;
 use super::removed::Removed;
-use crate::admin::exit::Failure;
 use crate::decide::members::{Member, Membership, Newcomer, Wish};
+use crate::operate::failure::Failure;
 
 /// An order, with the members that it is about.
 #[derive(Debug)]

@@ -11,10 +11,10 @@ use super::progress::Progress;
 use super::removed::Removed;
 use super::wanted::Meant;
 use super::{PAUSE, endpoints, new_etcd};
-use crate::admin::exit::Failure;
 use crate::admin::prompt::Prompt;
 use crate::decide::evidence::MemberId;
 use crate::decide::members::{Forbidden, Member, Membership, Next, Passed, Step, Words, next};
+use crate::operate::failure::Failure;
 use crate::os::clock::{self, Deadline};
 
 /// For how long after a change members may look unhealthy: they follow a new leader, or have just started.

@@ -8,9 +8,9 @@ use super::facts::Look;
 use super::work::{Took, Work};
 use crate::adapters::etcd::blocking;
 use crate::adapters::pacemaker::fence_options;
-use crate::admin::exit::Failure;
 use crate::fence::examine::{self, Examined};
 use crate::operate::cluster;
+use crate::operate::failure::Failure;
 use crate::os::clock;
 use crate::os::uuid;
 

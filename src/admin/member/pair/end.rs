@@ -6,10 +6,10 @@ use super::plan::{Old, Seen, Step};
 use super::{change, changed, operators};
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::member_change;
-use crate::admin::exit::Failure;
 use crate::admin::member::changed::Changed;
 use crate::admin::member::words::Shared;
 use crate::admin::prompt::Prompt;
+use crate::operate::failure::Failure;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::apply;
 

@@ -8,14 +8,14 @@ use super::operators;
 use super::plan::{Old, Seen};
 use crate::adapters::corosync::conf;
 use crate::adapters::pacemaker::seen::FenceDevice;
-use crate::admin::exit::Failure;
 use crate::admin::member::look::{self, Seen as Members};
 use crate::admin::member::source::Source;
 use crate::admin::member::words::Shared;
-use crate::admin::status;
 use crate::agent::resource::context::Context;
 use crate::decide::members::Member;
+use crate::operate::cluster;
 use crate::operate::cluster::Cluster;
+use crate::operate::failure::Failure;
 use crate::operate::health;
 use crate::operate::setup::cluster::{Corosync, parse_corosync};
 
@@ -38,7 +38,7 @@ fn corosync() -> Result<Corosync, Failure> {
 impl Look {
     /// Asks everybody; a change that is this one's own keeps nobody from anything.
     pub(super) fn at_all(shared: &Shared, own: Option<&Change>) -> Result<Self, Failure> {
-        let mut cluster = status::ask(shared.source.resource())?;
+        let mut cluster = cluster::ask(shared.source.resource())?;
         let words = own.map(Change::words);
         if health::change_under_way(&cluster) == words {
             health::without_change(&mut cluster);

@@ -9,7 +9,7 @@ use super::plan::{Old, Seen};
 use super::work::{Took, Work};
 use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::adapters::pacemaker::{by_hand, exit_code};
-use crate::admin::exit::Failure;
+use crate::operate::failure::Failure;
 use crate::os::clock::{self, Deadline};
 
 /// How long Pacemaker has for the fencing of a node that is lost.

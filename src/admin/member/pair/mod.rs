@@ -26,11 +26,12 @@ use super::changed::Changed;
 use super::judge::{self, Planned, Wanted};
 use super::words::{Order, Shared};
 use crate::adapters::openshift::replaced::Replaced;
-use crate::admin::exit::{Exit, Failure};
+use crate::admin::exit::Exit;
 use crate::admin::prompt::Prompt;
 use crate::admin::report::show;
 use crate::agent::resource::{context, params};
 use crate::decide::members::Newcomer;
+use crate::operate::failure::Failure;
 use crate::operate::health;
 use crate::os::clock;
 

@@ -9,7 +9,7 @@ use super::operators::api;
 use super::plan::{Old, Seen};
 use super::work::{Took, Work};
 use crate::adapters::openshift::replaced::{Api, NodeIs, Replaced, Trouble, Turn};
-use crate::admin::exit::Failure;
+use crate::operate::failure::Failure;
 
 impl Work {
     fn asked<T>(&self, look: &Look, ask: impl FnOnce(&Api) -> Result<T, Trouble>) -> Result<T, Trouble> {

@@ -10,7 +10,7 @@ use super::change;
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::attributes::{self, GUEST};
 use crate::adapters::pacemaker::member_change;
-use crate::admin::exit::{Exit, Failure};
+use crate::admin::exit::Exit;
 use crate::admin::member::ask::ask;
 use crate::admin::member::changed::Changed;
 use crate::admin::member::elsewhere::{Progress, log_to_syslog, new_etcd, said, settles, shape};
@@ -20,10 +20,11 @@ use crate::admin::member::source::{Source, endpoint};
 use crate::admin::member::words::Shared;
 use crate::admin::prompt::Prompt;
 use crate::admin::report::show;
-use crate::admin::status;
 use crate::decide::evidence::{Guest, MemberId};
 use crate::decide::members::{Forbidden, Member, Newcomer, Next, Step, Wish, Words, next};
+use crate::operate::cluster;
 use crate::operate::cluster::Cluster;
+use crate::operate::failure::Failure;
 use crate::operate::health;
 use crate::os::clock::{self, Deadline};
 use crate::os::ofd_lock;
@@ -45,7 +46,7 @@ struct Look {
 impl Look {
     fn at_all(shared: &Shared) -> Result<Self, Failure> {
         let source = shared.source.source()?;
-        let cluster = status::ask(shared.source.resource())?;
+        let cluster = cluster::ask(shared.source.resource())?;
         let mut seen = look::look(&source)?;
         seen.beside(&cluster);
         Ok(Self { guest: health::guest(&cluster), cluster, source, seen })

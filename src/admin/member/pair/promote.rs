@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::facts::Look;
-use crate::admin::exit::Failure;
 use crate::admin::member::changed::Changed;
 use crate::admin::member::judge::{self, Wanted};
 use crate::admin::member::words::Shared;
+use crate::operate::failure::Failure;
 use crate::os::clock::Deadline;
 
 const OFTEN: Duration = Duration::from_secs(1);

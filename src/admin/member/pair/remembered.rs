@@ -13,7 +13,7 @@ use super::facts::Look;
 use super::work::Work;
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::{self, by_hand};
-use crate::admin::exit::Failure;
+use crate::operate::failure::Failure;
 use crate::os::clock;
 
 /// How often it is asked to forget.

@@ -6,10 +6,10 @@ use super::facts::Look;
 use super::work::{Took, Work};
 use crate::adapters::etcd::blocking;
 use crate::adapters::etcd::maintenance::Hash;
-use crate::admin::exit::Failure;
 use crate::admin::member::words::Shared;
 use crate::agent::resource::context::Context;
 use crate::decide::may_stop::{Answer, may_stop};
+use crate::operate::failure::Failure;
 use crate::operate::health;
 
 /// A large database takes its time.

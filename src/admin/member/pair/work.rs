@@ -11,13 +11,14 @@ use super::{changed, end};
 use crate::adapters::command::Programs;
 use crate::adapters::openshift::machines::Written;
 use crate::adapters::pacemaker::member_change;
-use crate::admin::exit::{Exit, Failure};
+use crate::admin::exit::Exit;
 use crate::admin::member::changed::Changed;
 use crate::admin::member::protect;
 use crate::admin::member::words::Shared;
 use crate::admin::report::show;
 use crate::admin::setup::talk::Progress;
 use crate::decide::members::Forbidden;
+use crate::operate::failure::Failure;
 use crate::operate::health;
 use crate::operate::setup::TOKEN;
 use crate::operate::setup::action::Action;
@@ -71,7 +72,7 @@ impl Work {
         // The file first: a lock without it would be nobody's.
         change.save()?;
         if !member_change::take(&programs, &change.words())? {
-            let look = crate::admin::status::ask(shared.source.resource())?;
+            let look = crate::operate::cluster::ask(shared.source.resource())?;
             let there = health::change_under_way(&look).unwrap_or_default();
             if there != change.words() {
                 if is_new {

@@ -2,13 +2,13 @@
 
 use crate::adapters::command::Programs;
 use crate::adapters::pace::limits::Limits;
-use crate::admin::exit::Failure;
-use crate::admin::node;
 use crate::base::Fact;
 use crate::operate::cluster::{self, Cluster};
+use crate::operate::failure::Failure;
+use crate::operate::node;
 
 /// Asks everybody. `wanted` is the resource that was typed.
-pub(in crate::admin) fn ask(wanted: Option<&str>) -> Result<Cluster, Failure> {
+pub fn ask(wanted: Option<&str>) -> Result<Cluster, Failure> {
     cluster::must_be_root()?;
     let cluster = cluster::look(&Programs::default(), wanted, &Limits::default());
     usable(cluster, wanted)

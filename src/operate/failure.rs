@@ -1,0 +1,11 @@
+//! Failures of the operator's domain: a sentence, with what to type instead.
+
+/// A sentence that says why something was not done, with what to type instead.
+#[derive(Debug)]
+pub struct Failure(pub String);
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
