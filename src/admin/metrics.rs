@@ -4,11 +4,11 @@ use std::path::Path;
 
 use clap::Args;
 
-use super::fencing::tests_of_this_node;
 use super::{node, say};
 use crate::operate::cluster;
 use crate::operate::events::deliver::{self, Places};
 use crate::operate::failure::Failure;
+use crate::operate::fencing::record::tests_of_this_node;
 use crate::operate::health::{self, conditions};
 use crate::operate::metrics::{self, Disruptions, Extras, disruptions};
 

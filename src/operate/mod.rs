@@ -2,8 +2,11 @@
 
 pub mod certs;
 pub mod cluster;
+pub mod collect;
 pub mod events;
 pub mod failure;
+pub mod fencing;
+pub mod gather;
 pub mod health;
 pub mod metrics;
 pub mod node;

@@ -10,13 +10,13 @@ use clap::Args;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use super::here::Here;
-use super::site::{self, ThisNode};
 use crate::adapters::etcd::config::Pair;
 use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
+use crate::operate::certs::here::Here;
 use crate::operate::certs::pki::given::{self, Bundle, Given, Peer, PeerSeen};
 use crate::operate::certs::pki::{Certificate, read_all};
+use crate::operate::certs::site::{self, ThisNode};
 use crate::operate::failure::Failure;
 use crate::operate::health::words::rfc3339;
 use crate::operate::node::must_be_root;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::here;
 use crate::admin::report::{Form, Report};
+use crate::operate::certs::here;
 use crate::operate::certs::pki::{self, Files};
 use crate::operate::failure::Failure;
 use crate::operate::health::words::rfc3339;

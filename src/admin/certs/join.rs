@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::here::{self, Here};
-use super::join_file::JoinFile;
 use super::rotate::{Rotated, Way, told};
 use crate::admin::node::ResourceArgument;
 use crate::admin::report::Form;
+use crate::operate::certs::here::{self, Here};
+use crate::operate::certs::join_file::JoinFile;
 use crate::operate::certs::pki::rotation::{self, Role};
 use crate::operate::failure::Failure;
 use crate::operate::node::must_be_root;
@@ -39,7 +39,7 @@ pub(in crate::admin) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Rotated, Failure> {
     must_be_root()?;
-    let join = JoinFile::read(&arguments.file)?;
+    let join = JoinFile::read(&arguments.file, std::io::stdin().lock())?;
     let (files, here) = (here::files(), Here::find(arguments.resource.id())?);
     here.must_have_own_ca()?;
     let ca = join.authority(&here.node, clock::wall_seconds())?;

@@ -1,14 +1,11 @@
 //! `tandem certs`: the certificates that etcd and its clients know each other by.
 
-mod here;
 mod install;
 mod issue;
 mod join;
-mod join_file;
 mod renew;
 mod rotate;
 mod show;
-mod site;
 
 use clap::Subcommand;
 

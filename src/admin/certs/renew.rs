@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde::Serialize;
 
-use super::here::{self, Here};
 use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
+use crate::operate::certs::here::{self, Here};
 use crate::operate::certs::pki::{Certificate, Files, Holder, Leaf};
 use crate::operate::failure::Failure;
 use crate::operate::health::words::rfc3339;

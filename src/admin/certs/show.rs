@@ -7,7 +7,6 @@ use clap::Args;
 use comfy_table::{Table, presets};
 use serde::Serialize;
 
-use super::here::{self, Here};
 use crate::adapters::command::Programs;
 use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker;
@@ -15,6 +14,7 @@ use crate::admin::exit::Exit;
 use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
 use crate::base::Fact;
+use crate::operate::certs::here::{self, Here};
 use crate::operate::certs::pki::given::PeerSeen;
 use crate::operate::certs::pki::{self, Certificate};
 use crate::operate::cluster::{self, Cluster};

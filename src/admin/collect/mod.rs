@@ -1,9 +1,5 @@
 //! `tandem collect`: one look at the cluster, for everybody who is not there to look. `tandem-collect.timer` starts it.
 
-mod passwords;
-mod seen;
-mod status;
-
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -11,11 +7,12 @@ use clap::Args;
 use log::{LevelFilter, warn};
 use serde::Serialize;
 
-use self::seen::Seen;
-pub(super) use self::status::PATH as KEPT;
 use super::report::{Form, Report};
 use crate::adapters::command::Programs;
 use crate::operate;
+use crate::operate::collect::seen::{self, Seen};
+pub(super) use crate::operate::collect::status::PATH as KEPT;
+use crate::operate::collect::{passwords, status};
 use crate::operate::events::deliver::{self, Outcome, Places};
 use crate::operate::failure::Failure;
 use crate::operate::node::must_be_root;

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde::Serialize;
 
-use super::{ask, seen};
 use crate::admin::exit::Exit;
 use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
 use crate::base::Fact;
 use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
+use crate::operate::fencing::{ask, seen};
 use crate::operate::health::fencing::{self, Asked, Checked, Level};
 use crate::operate::health::words::rfc3339;
 

@@ -1,9 +1,5 @@
 //! `tandem gather`: what a bug report needs, in one file, without secrets.
 
-mod archive;
-mod redact;
-mod sources;
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -15,11 +11,11 @@ use super::status;
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker;
 use crate::operate::failure::Failure;
+use crate::operate::gather::archive::Archive;
+use crate::operate::gather::redact::Redactor;
+use crate::operate::gather::sources::{self, Found, Source};
 use crate::operate::node::must_be_root;
 use crate::os::clock;
-use archive::Archive;
-use redact::Redactor;
-use sources::{Found, Source};
 
 const HELP: &str = "\
 The archive holds this node's status, decisions and events, the CIB with the configuration of its fence devices, what Pacemaker's,

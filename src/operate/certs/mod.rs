@@ -1,3 +1,6 @@
-//! Certificates of the cluster's own authority.
+//! Certificates: the cluster's own authority ([`pki`]), and its files on this node and on the other one.
 
+pub mod here;
+pub mod join_file;
 pub mod pki;
+pub mod site;

@@ -1,6 +1,6 @@
-use super::super::record::Phases;
 use super::*;
 use crate::admin::report::golden;
+use crate::operate::fencing::record::Phases;
 use crate::operate::health::fencing::tests::{asked, healthy};
 use crate::operate::health::fencing::{self, Asked};
 

@@ -5,18 +5,18 @@ use std::path::Path;
 
 use super::device::Device;
 use super::values::{self, New};
-use super::{Arguments, Updated, other};
+use super::{Order, Updated, other};
 use crate::adapters::command::Programs;
 use crate::adapters::https::address::Address;
 use crate::adapters::openshift::fencing_secret::{self, Changes};
 use crate::adapters::pacemaker::fence_update;
-use crate::admin::fencing::copies;
 use crate::base::Fact;
 use crate::fence::examine::{self, Examined};
 use crate::fence::password_file::{self, PasswordFile};
 use crate::fence::renewal::{self, Asks, Settled};
 use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
+use crate::operate::fencing::copies;
 use crate::operate::health::view;
 use crate::operate::node;
 use crate::os::secret::Secret;
@@ -26,7 +26,7 @@ const HTTPS_PORT: u16 = 443;
 
 /// An update at work.
 pub(super) struct Work<'a> {
-    arguments: &'a Arguments,
+    order: &'a Order,
     programs: &'a Programs,
     cluster: &'a Cluster,
     device: Device,
@@ -36,22 +36,22 @@ pub(super) struct Work<'a> {
 
 impl<'a> Work<'a> {
     pub(super) fn new(
-        arguments: &'a Arguments,
+        order: &'a Order,
         programs: &'a Programs,
         cluster: &'a Cluster,
         device: Device,
         new: New,
     ) -> Self {
         let report = Updated { node: device.node.clone(), device: device.id.clone(), ..Updated::default() };
-        Self { arguments, programs, cluster, device, new, report }
+        Self { order, programs, cluster, device, new, report }
     }
 
     pub(super) fn run(mut self) -> Result<Updated, Failure> {
         let (password, file) = (self.new.password.take(), self.device.password_file.clone());
         match (password, file) {
             (password, None) => self.in_the_cib(password.as_ref())?,
-            (Some(new), Some(file)) if self.arguments.stage => self.stage(&new, &file)?,
-            (Some(new), Some(file)) if self.arguments.change_at_bmc => self.change_at_bmc(&new, &file)?,
+            (Some(new), Some(file)) if self.order.stage => self.stage(&new, &file)?,
+            (Some(new), Some(file)) if self.order.change_at_bmc => self.change_at_bmc(&new, &file)?,
             (Some(new), Some(file)) if self.new.options.is_empty() => self.take_over(&new, &file)?,
             (Some(new), Some(file)) => self.both(&new, &file)?,
             (None, Some(file)) if self.new.options.is_empty() => self.settle_on_both(&file)?,
@@ -70,13 +70,13 @@ impl<'a> Work<'a> {
     /// All that is in the CIB, with the password where that is there too.
     fn in_the_cib(&mut self, password: Option<&Secret>) -> Result<(), Failure> {
         let id = &self.device.id;
-        if self.arguments.stage {
+        if self.order.stage {
             return Err(Failure(format!(
                 "{id} has its password in the CIB, which holds one: change it at the BMC and type this without --stage at once, \
                  or type 'pcs stonith update {id} password= password_file=FILE' first"
             )));
         }
-        if self.arguments.change_at_bmc {
+        if self.order.change_at_bmc {
             return Err(Failure(format!(
                 "{id} has its password in the CIB, which holds one, so that its BMC could have another for a moment: \
                  type 'pcs stonith update {id} password= password_file=FILE' first"
@@ -161,10 +161,10 @@ impl<'a> Work<'a> {
         let Some(other) = self.other() else { return self.stage_here(new, path) };
         let (node, id) = (self.device.node.clone(), self.device.id.clone());
         let stage = format!("tandem fencing update {node} --device {id} --stage");
-        match &self.arguments.ssh {
+        match &self.order.ssh {
             Some(host) => {
                 let words = [node.as_str(), "--device", id.as_str(), "--stage", "--password-stdin"];
-                let staged = other::run(self.programs, host, &words, Some(new.reveal()), self.arguments.timeout);
+                let staged = other::run(self.programs, host, &words, Some(new.reveal()), self.order.timeout);
                 staged.map_err(|why| {
                     Failure(format!(
                         "nothing was changed: the password cannot be staged on {other} ({why}); type there '{stage}'"
@@ -214,11 +214,11 @@ impl<'a> Work<'a> {
         let Some(other) = self.other() else { return };
         let (node, id) = (self.device.node.clone(), self.device.id.clone());
         let to_type = [&["tandem", "fencing", "update", &node], by_hand].concat().join(" ");
-        match &self.arguments.ssh {
+        match &self.order.ssh {
             Some(host) => {
                 let all = [&[node.as_str(), "--device", id.as_str()], words].concat();
                 let password = password.map(Secret::reveal);
-                match other::run(self.programs, host, &all, password, self.arguments.timeout) {
+                match other::run(self.programs, host, &all, password, self.order.timeout) {
                     Ok(()) => return self.done(format!("the same on {other}")),
                     Err(why) => self.done(format!("not on {other}: {why}")),
                 }
@@ -289,16 +289,16 @@ impl<'a> Work<'a> {
 
     /// OpenShift's Secret, where there is one.
     fn follow(&mut self, password: Option<&Secret>) {
-        let Ok(kubeconfig) = node::kubeconfig(self.arguments.resource.id()) else { return };
-        let host = self.arguments.ip.as_deref().and_then(|ip| Address::parse(ip, HTTPS_PORT).ok());
+        let Ok(kubeconfig) = node::kubeconfig(self.order.resource.as_deref()) else { return };
+        let host = self.order.ip.as_deref().and_then(|ip| Address::parse(ip, HTTPS_PORT).ok());
         let host = host.map(|address| address.short());
         let changes = Changes {
-            username: self.arguments.username.as_deref(),
+            username: self.order.username.as_deref(),
             password: password.map(Secret::reveal),
             host: host.as_deref(),
-            system: self.arguments.systems_uri.as_deref(),
+            system: self.order.systems_uri.as_deref(),
         };
-        match fencing_secret::follow(&kubeconfig, &self.device.node, &changes, self.arguments.timeout) {
+        match fencing_secret::follow(&kubeconfig, &self.device.node, &changes, self.order.timeout) {
             Fact::Known(()) => {
                 self.report.secret = Some(true);
                 self.done("OpenShift's Secret follows".to_owned());

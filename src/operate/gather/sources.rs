@@ -19,9 +19,9 @@ const LOG_LINES: &str = "20000";
 
 /// One part.
 #[derive(Clone, Debug)]
-pub(super) struct Source {
+pub(crate) struct Source {
     /// Its name in the archive.
-    pub name: String,
+    pub(crate) name: String,
     from: From,
 }
 
@@ -34,12 +34,12 @@ enum From {
 
 /// What a part holds.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub text: String,
+pub(crate) struct Found {
+    pub(crate) text: String,
 }
 
 impl Source {
-    pub(super) fn file(name: &str, path: impl Into<PathBuf>) -> Self {
+    pub(crate) fn file(name: &str, path: impl Into<PathBuf>) -> Self {
         Self { name: name.to_owned(), from: From::File(path.into()) }
     }
 
@@ -48,12 +48,12 @@ impl Source {
         Self { name: name.to_owned(), from: From::Program(program, arguments) }
     }
 
-    pub(super) fn text(name: &str, text: String) -> Self {
+    pub(crate) fn text(name: &str, text: String) -> Self {
         Self { name: name.to_owned(), from: From::Text(text) }
     }
 
     /// What it holds, or why it cannot be had.
-    pub(super) fn read(&self, programs: &Programs) -> Result<Found, String> {
+    pub(crate) fn read(&self, programs: &Programs) -> Result<Found, String> {
         let text = match &self.from {
             From::Text(text) => text.clone(),
             From::File(path) => end_of(path).map_err(|error| format!("{}: {error}", path.display()))?,
@@ -82,7 +82,7 @@ fn end_of(path: &Path) -> std::io::Result<String> {
 }
 
 /// All of them, the CIB first.
-pub(super) fn all(programs: &Programs) -> Vec<Source> {
+pub(crate) fn all(programs: &Programs) -> Vec<Source> {
     let mut sources = vec![
         Source::program("pacemaker/cib.xml", "cibadmin", &["--query"]),
         Source::text("versions/tandem", format!("{}\n", crate::os::version::VERSION)),

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::adapters::command::Programs;
 use crate::adapters::pace::limits::Limits;
-use crate::admin::fencing::{copies, tests_of_this_node};
 use crate::base::Fact;
 use crate::operate::cluster::{self, Cluster, NotPublished};
+use crate::operate::fencing::copies;
+use crate::operate::fencing::record::tests_of_this_node;
 use crate::operate::health::conditions::{self, Conditions};
 use crate::operate::health::pacemaker_cluster::{self, PacemakerCluster};
 use crate::operate::health::{self, Health};
@@ -16,7 +17,7 @@ use crate::operate::metrics::{self, Disruptions, Extras, disruptions};
 
 /// One look, and what it means.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub struct Seen {
     pub cluster: Cluster,
     pub health: Health,
     conditions: Conditions,
@@ -25,20 +26,20 @@ pub(super) struct Seen {
 
 impl Seen {
     /// What `cluster` means, after the object of the look before.
-    pub(super) fn of(cluster: Cluster, before: Option<&PacemakerCluster>) -> Self {
+    pub fn of(cluster: Cluster, before: Option<&PacemakerCluster>) -> Self {
         let conditions = conditions::of(&cluster);
         let pacemakercluster = pacemaker_cluster::render(&conditions, cluster.at, before);
         Self { health: health::assess(&cluster), conditions, pacemakercluster, cluster }
     }
 
     /// How the cluster is, in one word.
-    pub(super) fn verdict(&self) -> String {
+    pub fn verdict(&self) -> String {
         let word = serde_json::to_value(self.health.verdict).unwrap_or_default();
         word.as_str().unwrap_or_default().to_owned()
     }
 
     /// Replaces the metrics in `textfile`, with how many events there were of each reason; answers where they are.
-    pub(super) fn tell_prometheus(
+    pub fn tell_prometheus(
         &self,
         events: BTreeMap<String, u64>,
         textfile: Option<&Path>,
@@ -51,7 +52,7 @@ impl Seen {
 }
 
 /// Asks about both nodes, and tells the other one of this: its next look takes it, as this one's does.
-pub(super) fn look(programs: &Programs, resource: Option<&str>) -> (Cluster, Result<(), NotPublished>) {
+pub fn look(programs: &Programs, resource: Option<&str>) -> (Cluster, Result<(), NotPublished>) {
     let mut cluster = cluster::look(programs, resource, &Limits::patient());
     let mut own = cluster::take_own(&mut cluster);
     copies::take_own(&mut cluster);

@@ -1,9 +1,7 @@
 //! What is new, as it was typed; a password from where no other process can read it.
 
-use std::io::{self, Read};
-
-use super::Arguments;
 use super::device::Device;
+use super::{Order, Terminal};
 use crate::fence::password_file::{self, PasswordFile};
 use crate::operate::failure::Failure;
 use crate::os::secret::Secret;
@@ -26,13 +24,13 @@ impl New {
     }
 }
 
-/// What `arguments` say, and the password that is typed where they leave that out.
-pub(super) fn read(arguments: &Arguments, device: &Device) -> Result<New, Failure> {
+/// What `order` say, and the password that is typed where they leave that out.
+pub(super) fn read(order: &Order, device: &Device, terminal: &dyn Terminal) -> Result<New, Failure> {
     let given = [
-        ("username", &arguments.username),
-        ("ip", &arguments.ip),
-        ("systems_uri", &arguments.systems_uri),
-        ("ssl_fingerprint", &arguments.ssl_fingerprint),
+        ("username", &order.username),
+        ("ip", &order.ip),
+        ("systems_uri", &order.systems_uri),
+        ("ssl_fingerprint", &order.ssl_fingerprint),
     ];
     let mut options: Vec<(&'static str, String)> = Vec::new();
     for (name, value) in given {
@@ -46,17 +44,17 @@ pub(super) fn read(arguments: &Arguments, device: &Device) -> Result<New, Failur
         options.push((name, value.clone()));
         options.extend(device.with_it(name).map(|(other, value)| (other, value.to_owned())));
     }
-    let password = match (&arguments.password_file, arguments.password_stdin) {
+    let password = match (&order.password_file, order.password_stdin) {
         (Some(path), _) => {
             let content = wiped::read_at_most(path, LIMIT)
                 .map_err(|error| Failure(format!("--password-file {} cannot be read: {error}", path.display())))?;
             Some(first_line(&content)?)
         }
         (None, true) => {
-            let content = wiped::read(io::stdin().lock().take(LIMIT), usize::try_from(LIMIT).unwrap_or_default())?;
+            let content = terminal.input(LIMIT)?;
             Some(first_line(&content)?)
         }
-        (None, false) if asks(arguments, device, options.is_empty()) => Some(typed(arguments, device)?),
+        (None, false) if asks(order, device, options.is_empty()) => Some(typed(order, device, terminal)?),
         (None, false) => None,
     };
     if device.password_file.is_none() && password.as_ref().is_some_and(|password| text(password).is_none()) {
@@ -74,12 +72,12 @@ pub(super) fn text(password: &Secret) -> Option<&str> {
 }
 
 /// Whether a password has to be typed: where nothing else is new, and there is no second line that could be what is meant.
-fn asks(arguments: &Arguments, device: &Device, nothing_else: bool) -> bool {
+fn asks(order: &Order, device: &Device, nothing_else: bool) -> bool {
     let is_staged = || {
         let path = device.password_file.as_ref();
         path.is_some_and(|path| PasswordFile::look(path).is_ok_and(|file| file.lines.len() > 1))
     };
-    nothing_else && !arguments.no_question && (arguments.stage || arguments.change_at_bmc || !is_staged())
+    nothing_else && !order.no_question && (order.stage || order.change_at_bmc || !is_staged())
 }
 
 fn first_line(content: &[u8]) -> Result<Secret, Failure> {
@@ -89,9 +87,9 @@ fn first_line(content: &[u8]) -> Result<Secret, Failure> {
     }
 }
 
-fn typed(arguments: &Arguments, device: &Device) -> Result<Secret, Failure> {
+fn typed(order: &Order, device: &Device, terminal: &dyn Terminal) -> Result<Secret, Failure> {
     let ask = |question: String| {
-        rpassword::prompt_password(question).map(zeroize::Zeroizing::new).map_err(|_| {
+        terminal.password(&question).map_err(|_| {
             Failure(
                 "no password was given, and nobody can be asked: add --password-file FILE or --password-stdin"
                     .to_owned(),
@@ -100,7 +98,7 @@ fn typed(arguments: &Arguments, device: &Device) -> Result<Secret, Failure> {
     };
     let first = ask(format!("New password of the BMC of {} ({}): ", device.node, device.id))?;
     // The BMC says whether a password is mistyped, unless it is to have it only later.
-    if arguments.stage || arguments.change_at_bmc {
+    if order.stage || order.change_at_bmc {
         let second = ask("The same once more: ".to_owned())?;
         if *first != *second {
             return Err(Failure("the two passwords differ: nothing was changed".to_owned()));

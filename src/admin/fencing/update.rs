@@ -4,26 +4,21 @@
 //! A password file gets the new one as its second line, by one rename, and loses the first one once the BMC accepts the second.
 //! What is in the CIB changes in one write. Nothing is stored before the BMC has shown that it works, but what is staged.
 
-mod device;
-mod other;
-mod steps;
-mod values;
-
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use serde::Serialize;
+use zeroize::Zeroizing;
 
-use self::steps::Work;
-use super::seen;
-use crate::adapters::command::Programs;
 use crate::adapters::ssh::host;
 use crate::admin::exit::Exit;
 use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
 use crate::operate::failure::Failure;
+use crate::operate::fencing::update::{self, Order, Terminal, Updated};
 use crate::operate::node::must_be_root;
+use crate::os::wiped;
 
 const HELP: &str = "\
 Nothing is stored before the BMC has accepted it from here and has shown the node's own UUID; a refusal changes nothing. Only
@@ -90,16 +85,38 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
-/// What was done.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct Updated {
-    node: String,
-    device: String,
-    done: Vec<String>,
-    lines: Option<usize>,
-    old_on: Option<String>,
-    secret: Option<bool>,
-    next: Vec<String>,
+impl Arguments {
+    fn order(&self) -> Order {
+        Order {
+            node: self.node.clone(),
+            device: self.device.clone(),
+            password_file: self.password_file.clone(),
+            password_stdin: self.password_stdin,
+            no_question: self.no_question,
+            username: self.username.clone(),
+            ip: self.ip.clone(),
+            systems_uri: self.systems_uri.clone(),
+            ssl_fingerprint: self.ssl_fingerprint.clone(),
+            stage: self.stage,
+            change_at_bmc: self.change_at_bmc,
+            ssh: self.ssh.clone(),
+            timeout: self.timeout,
+            resource: self.resource.id().map(str::to_owned),
+        }
+    }
+}
+
+/// This process' own terminal.
+struct Here;
+
+impl Terminal for Here {
+    fn input(&self, limit: u64) -> io::Result<Zeroizing<Vec<u8>>> {
+        wiped::read(io::stdin().lock().take(limit), usize::try_from(limit).unwrap_or_default())
+    }
+
+    fn password(&self, question: &str) -> io::Result<Zeroizing<String>> {
+        rpassword::prompt_password(question).map(Zeroizing::new)
+    }
 }
 
 impl Report for Updated {
@@ -122,11 +139,7 @@ impl Report for Updated {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Updated, Failure> {
     must_be_root()?;
-    let programs = Programs::default();
-    let cluster = seen::look(arguments.resource.id());
-    let device = device::find(&programs, &cluster, &arguments.node, arguments.device.as_deref())?;
-    let new = values::read(arguments, &device)?;
-    Work::new(arguments, &programs, &cluster, device, new).run()
+    update::run(&arguments.order(), &Here)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What the other node needs for its part of a rotation, in one file: the new CA with its key. It is worth as much as the CA.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -14,18 +15,18 @@ use crate::records::state_file;
 const DIRECTORY: &str = "/etc/tandem";
 const FORMAT: u32 = 1;
 /// After that it is void.
-pub(super) const LASTS: u64 = 24 * 3_600;
+pub(crate) const LASTS: u64 = 24 * 3_600;
 const LIMIT: u64 = 1 << 20;
 
 /// The file.
 #[derive(Serialize, Deserialize)]
-pub(super) struct JoinFile {
+pub(crate) struct JoinFile {
     format: u32,
     /// What it is, so that no other join file is taken for one.
     kind: String,
     /// The node that it is for, and the one that has written it.
-    pub(super) node: String,
-    pub(super) from: String,
+    pub(crate) node: String,
+    pub(crate) from: String,
     made: u64,
     certificate: String,
     key: Zeroizing<String>,
@@ -33,12 +34,12 @@ pub(super) struct JoinFile {
 
 const KIND: &str = "tandem certs rotate-ca";
 
-pub(super) fn path(node: &str) -> PathBuf {
+pub(crate) fn path(node: &str) -> PathBuf {
     Path::new(DIRECTORY).join(format!("certs-{}.join", node.replace('/', "-")))
 }
 
 impl JoinFile {
-    pub(super) fn new(authority: &Authority, node: &str, from: &str, now: u64) -> Self {
+    pub(crate) fn new(authority: &Authority, node: &str, from: &str, now: u64) -> Self {
         Self {
             format: FORMAT,
             kind: KIND.to_owned(),
@@ -50,21 +51,21 @@ impl JoinFile {
         }
     }
 
-    pub(super) fn text(&self) -> Result<Zeroizing<String>, Failure> {
+    pub(crate) fn text(&self) -> Result<Zeroizing<String>, Failure> {
         Ok(Zeroizing::new(serde_json::to_string(self)?))
     }
 
-    pub(super) fn write(&self) -> Result<PathBuf, Failure> {
+    pub(crate) fn write(&self) -> Result<PathBuf, Failure> {
         let path = path(&self.node);
         state_file::replace(&path, self.text()?.as_bytes(), 0o600)?;
         Ok(path)
     }
 
-    /// Reads a file, or standard input where it is `-`.
-    pub(super) fn read(file: &Path) -> Result<Self, Failure> {
+    /// Reads a file, or `input` where the file is `-`.
+    pub(crate) fn read(file: &Path, input: impl Read) -> Result<Self, Failure> {
         let name = file.display();
         let bytes = match file.to_str() {
-            Some("-") => wiped::read(std::io::stdin().lock(), 16 * 1024),
+            Some("-") => wiped::read(input, 16 * 1024),
             _ => wiped::read_at_most(file, LIMIT),
         };
         let bytes = bytes.map_err(|error| Failure(format!("cannot read {name}: {error}")))?;
@@ -75,7 +76,7 @@ impl JoinFile {
     }
 
     /// The CA in it, if the file is for `node`, still.
-    pub(super) fn authority(&self, node: &str, now: u64) -> Result<Authority, Failure> {
+    pub(crate) fn authority(&self, node: &str, now: u64) -> Result<Authority, Failure> {
         if self.node != node {
             let Self { node: other, .. } = self;
             return Err(Failure(format!("this file is for {other}, and this is {node}: type it there")));
@@ -104,14 +105,17 @@ mod tests {
         let path = dir.path().join("it");
         let text = file.text().unwrap();
         std::fs::write(&path, text.as_bytes()).unwrap();
-        let read = JoinFile::read(&path).unwrap();
+        let read = JoinFile::read(&path, std::io::empty()).unwrap();
         assert_eq!(read.authority("node2", NOW + LASTS).unwrap().certificate(), authority.certificate());
         let refused = |result: Result<Authority, Failure>| result.unwrap_err().0;
         assert!(refused(read.authority("node1", NOW)).contains("is for node2"));
         assert!(refused(read.authority("node2", NOW + LASTS + 1)).contains("older than a day"));
         for wrong in ["", "{}", &text[..text.len() / 2], &text.replace("rotate-ca", "setup")] {
             std::fs::write(&path, wrong).unwrap();
-            assert!(JoinFile::read(&path).err().is_some_and(|why| why.0.contains("no whole join file")), "{wrong}");
+            assert!(
+                JoinFile::read(&path, std::io::empty()).err().is_some_and(|why| why.0.contains("no whole join file")),
+                "{wrong}"
+            );
         }
     }
 }

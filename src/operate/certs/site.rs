@@ -21,8 +21,8 @@ const LOOKS: Duration = Duration::from_millis(300);
 /// For etcd to end by itself.
 const GRACE: Duration = Duration::from_secs(30);
 
-pub(super) struct ThisNode<'a> {
-    pub(super) here: &'a Here,
+pub(crate) struct ThisNode<'a> {
+    pub(crate) here: &'a Here,
 }
 
 impl Site for ThisNode<'_> {
@@ -46,7 +46,7 @@ impl Site for ThisNode<'_> {
 }
 
 impl ThisNode<'_> {
-    pub(super) fn may_restart(&self) -> Result<(), String> {
+    pub(crate) fn may_restart(&self) -> Result<(), String> {
         let own = self.asked(&self.here.context.own_endpoint)?;
         let other = self.here.context.peer_endpoint.as_ref();
         both_go_on(&own, || other.map(|endpoint| self.asked(endpoint)))
@@ -80,7 +80,7 @@ fn both_go_on(own: &Etcd, other: impl FnOnce() -> Option<Result<Etcd, String>>) 
 
 /// Restarts etcd on this node as half of nothing more than a restart: it does not leave the member list, and Pacemaker's monitor waits
 /// until it is back. Cut off in the middle, the next start takes the mark back.
-pub(super) fn restart(here: &Here) -> Result<(), String> {
+pub(crate) fn restart(here: &Here) -> Result<(), String> {
     let Here { context, node, .. } = here;
     let failed = |error: crate::adapters::pacemaker::Error| error.to_string();
     attributes::announce_restart(&context.programs, node).map_err(failed)?;
@@ -91,7 +91,7 @@ pub(super) fn restart(here: &Here) -> Result<(), String> {
 }
 
 /// Takes back what a restart that was cut off has left: until the next start, no stop would leave the member list.
-pub(super) fn take_back(here: &Here) {
+pub(crate) fn take_back(here: &Here) {
     let taken = attributes::tell(&here.context.programs, &here.node, &crate::decide::plan::Notice::RestartDone);
     if let Err(error) = taken {
         log::warn!("{error}");

@@ -15,7 +15,7 @@ use crate::operate::cluster::Cluster;
 use crate::operate::health::fencing::is_ours;
 
 /// Looks at each device's file, and asks its BMC only where that has two lines, and not more often than its accounts take.
-pub(super) fn settle(programs: &Programs, cluster: &Cluster) {
+pub fn settle(programs: &Programs, cluster: &Cluster) {
     let Fact::Known(configuration) = &cluster.configuration else { return };
     let staged = configuration.fence_devices.iter().filter(|device| is_ours(device)).filter_map(two_lines);
     let staged: Vec<(&FenceDevice, &Path)> = staged.collect();

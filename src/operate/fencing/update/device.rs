@@ -8,9 +8,9 @@ use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::fence_options;
 use crate::adapters::pacemaker::fence_update::old_name;
 use crate::adapters::pacemaker::seen::FenceDevice;
-use crate::admin::fencing::with_node;
 use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
+use crate::operate::fencing::with_node;
 use crate::operate::health::fencing::is_ours;
 
 /// A fence device of ours that fences one node.

@@ -16,22 +16,22 @@ use crate::operate::node;
 const COROSYNC: Duration = Duration::from_secs(5);
 
 /// Our own files.
-pub(super) fn files() -> Files {
+pub(crate) fn files() -> Files {
     Files::at(pki::DIR)
 }
 
 /// What this node is in its cluster.
-pub(super) struct Here {
-    pub(super) context: Context,
-    pub(super) node: String,
-    pub(super) address: IpAddr,
+pub(crate) struct Here {
+    pub(crate) context: Context,
+    pub(crate) node: String,
+    pub(crate) address: IpAddr,
     /// The other node, if the cluster has one.
-    pub(super) other: Option<(String, IpAddr)>,
+    pub(crate) other: Option<(String, IpAddr)>,
 }
 
 impl Here {
     /// As the cluster's configuration has it.
-    pub(super) fn find(resource: Option<&str>) -> Result<Self, Failure> {
+    pub(crate) fn find(resource: Option<&str>) -> Result<Self, Failure> {
         let context = node::context(resource)?;
         let node = context.me.name.clone();
         let other = context.params.nodes.iter().find(|other| other.name != node);
@@ -40,7 +40,7 @@ impl Here {
     }
 
     /// Whether etcd here is run with the files of our own CA.
-    pub(super) fn has_own_ca(&self) -> bool {
+    pub(crate) fn has_own_ca(&self) -> bool {
         let deployment = &self.context.deployment;
         let is_ours = |file: &Path, name: &str| file == files().path(name);
         deployment.manifest.is_none()
@@ -50,7 +50,7 @@ impl Here {
     }
 
     /// Refused where the certificates are somebody else's.
-    pub(super) fn must_have_own_ca(&self) -> Result<(), Failure> {
+    pub(crate) fn must_have_own_ca(&self) -> Result<(), Failure> {
         if self.context.deployment.manifest.is_some() {
             return Err(Failure(
                 "OpenShift looks after these certificates: see 'oc get secrets -n openshift-etcd'".to_owned(),
@@ -70,21 +70,21 @@ impl Here {
     }
 
     /// As etcd is asked by its peer: both ports take that.
-    pub(super) fn as_peer(&self) -> &Credentials {
+    pub(crate) fn as_peer(&self) -> &Credentials {
         &self.context.deployment.peer_credentials
     }
 
-    pub(super) fn own_seen(&self) -> Result<PeerSeen, String> {
+    pub(crate) fn own_seen(&self) -> Result<PeerSeen, String> {
         seen::ports(&self.ports(self.address), self.as_peer())
     }
 
-    pub(super) fn peer(&self) -> Option<Peer> {
+    pub(crate) fn peer(&self) -> Option<Peer> {
         let (node, address) = self.other.clone()?;
         let seen = seen::ports(&self.ports(address), self.as_peer());
         Some(Peer { node, address, seen })
     }
 
-    pub(super) fn holder(&self) -> Holder {
+    pub(crate) fn holder(&self) -> Holder {
         let mut addresses = vec![self.address];
         addresses.extend(links(&self.context.programs, &self.node));
         Holder { node: self.node.clone(), addresses }
@@ -92,7 +92,7 @@ impl Here {
 }
 
 /// Who this node's certificate is for: as the cluster has it, and whatever the certificate that is there has beyond that.
-pub(super) fn holder(here: Option<&Here>, files: &Files) -> Result<Holder, Failure> {
+pub(crate) fn holder(here: Option<&Here>, files: &Files) -> Result<Holder, Failure> {
     let there = files.leaf(Leaf::Etcd)?;
     let named = there.as_ref().and_then(|leaf| Some(Holder { node: leaf.name()?.to_owned(), addresses: Vec::new() }));
     let unknown =
@@ -127,7 +127,7 @@ fn of_map(map: &str, node: &str) -> Vec<IpAddr> {
 
 impl Here {
     /// The name of the cluster, for the name of its CA.
-    pub(super) fn cluster(&self) -> String {
+    pub(crate) fn cluster(&self) -> String {
         let output = self.context.programs.run("corosync-cmapctl", &["-g", "totem.cluster_name"], COROSYNC);
         let name = output.ok().and_then(|output| Some(output.stdout.split_once(" = ")?.1.trim().to_owned()));
         name.filter(|name| !name.is_empty()).unwrap_or_else(|| self.node.clone())

@@ -23,7 +23,7 @@ const KEY_LIMIT: u64 = 4_096;
 const BYTES: usize = 8;
 
 /// Puts what this node has of each device's password file with what its collector tells.
-pub(in crate::admin) fn take_own(cluster: &mut Cluster) {
+pub fn take_own(cluster: &mut Cluster) {
     let own = match &cluster.configuration {
         Fact::Known(configuration) => of(configuration, Path::new(KEY)),
         _ => return,
@@ -34,7 +34,7 @@ pub(in crate::admin) fn take_own(cluster: &mut Cluster) {
 }
 
 /// The digests of the lines of each device's file; a file that cannot be read has none.
-pub(in crate::admin) fn of(configuration: &Configuration, key: &Path) -> BTreeMap<String, Vec<String>> {
+pub fn of(configuration: &Configuration, key: &Path) -> BTreeMap<String, Vec<String>> {
     let key = key_of(key);
     let files = configuration.fence_devices.iter().filter_map(|device| {
         let path = device.resource.parameters.get("password_file")?;
@@ -45,7 +45,7 @@ pub(in crate::admin) fn of(configuration: &Configuration, key: &Path) -> BTreeMa
 }
 
 /// Whether `node` is known to have `password` in its copy of the file of `device`.
-pub(in crate::admin) fn has(cluster: &Cluster, node: &str, device: &str, password: &Secret) -> bool {
+pub fn has(cluster: &Cluster, node: &str, device: &str, password: &Secret) -> bool {
     let Some(key) = key_of(Path::new(KEY)) else { return false };
     let collected = cluster.collected.get(node).and_then(Fact::known);
     let lines = collected.and_then(|collected| collected.passwords.get(device));

@@ -11,59 +11,59 @@ use crate::os::regular_file;
 use crate::records::state_file;
 
 /// The file.
-pub(super) const PATH: &str = "/var/lib/tandem/fencing-tests.jsonl";
+pub const PATH: &str = "/var/lib/tandem/fencing-tests.jsonl";
 /// So many tests are kept, which is decades.
 const LINES: usize = 200;
 const FILE_LIMIT: u64 = 1024 * 1024;
 
 /// What Prometheus is told of the tests that this node conducted. What cannot be read is left out, as is everything that is
 /// not known.
-pub(in crate::admin) fn tests_of_this_node() -> FencingTests {
+pub fn tests_of_this_node() -> FencingTests {
     FencingTests::read(&fs::read_to_string(PATH).unwrap_or_default())
 }
 
 /// A test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Record {
+pub struct Record {
     /// When it was asked for, in RFC 3339.
-    pub(super) at: String,
+    pub at: String,
     /// The node that was fenced, and the one that did it.
-    pub(super) node: String,
-    pub(super) by: String,
-    pub(super) passed: bool,
+    pub node: String,
+    pub by: String,
+    pub passed: bool,
     /// Why it did not pass.
-    pub(super) why: Option<String>,
-    pub(super) seconds: Phases,
+    pub why: Option<String>,
+    pub seconds: Phases,
     /// Tandem's version.
-    pub(super) tandem: String,
+    pub tandem: String,
 }
 
 /// Seconds from the request on; what was not seen is not there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Phases {
+pub struct Phases {
     /// The fence agent had the proof that the node was off.
-    pub(super) off: Option<f64>,
+    pub off: Option<f64>,
     /// Pacemaker had the fencing's result.
-    pub(super) told: Option<f64>,
+    pub told: Option<f64>,
     /// The survivor answered again after its longest pause.
-    pub(super) writes: Option<f64>,
+    pub writes: Option<f64>,
     /// How long that pause was.
-    pub(super) longest_pause: Option<f64>,
+    pub longest_pause: Option<f64>,
     /// The BMC said On.
-    pub(super) on: Option<f64>,
+    pub on: Option<f64>,
     /// Corosync had the node as a member again.
-    pub(super) member: Option<f64>,
-    pub(super) learner: Option<f64>,
-    pub(super) voter: Option<f64>,
+    pub member: Option<f64>,
+    pub learner: Option<f64>,
+    pub voter: Option<f64>,
     /// Nothing was left that somebody would have to clean up.
-    pub(super) clean: Option<f64>,
+    pub clean: Option<f64>,
 }
 
 impl Phases {
     /// Each with what it is called in the table.
-    pub(super) fn rows(&self) -> [(&'static str, Option<f64>); 9] {
+    pub fn rows(&self) -> [(&'static str, Option<f64>); 9] {
         [
             ("Off proven", self.off),
             ("Pacemaker told", self.told),
@@ -79,18 +79,18 @@ impl Phases {
 }
 
 /// A time as it is written down: tenths of a second are what it was measured to.
-pub(super) fn seconds(time: Duration) -> f64 {
+pub fn seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 10.0).round() / 10.0
 }
 
 /// The last test of `node` that the file at `path` knows. Lines that cannot be read are passed over.
-pub(super) fn before(path: &Path, node: &str) -> Option<Record> {
+pub fn before(path: &Path, node: &str) -> Option<Record> {
     let text = regular_file::text_of_at_most(path, FILE_LIMIT).ok()?;
     text.lines().rev().filter_map(|line| serde_json::from_str::<Record>(line).ok()).find(|record| record.node == node)
 }
 
 /// Adds a test to the file at `path`.
-pub(super) fn add(path: &Path, record: &Record) -> std::io::Result<()> {
+pub fn add(path: &Path, record: &Record) -> std::io::Result<()> {
     let text = regular_file::text_of_at_most(path, FILE_LIMIT).unwrap_or_default();
     let mut lines: Vec<&str> = text.lines().collect();
     let line = serde_json::to_string(record)?;

@@ -16,14 +16,14 @@ const SHORTEST: usize = 4;
 
 /// Knows this cluster's secrets.
 #[derive(Debug, Default)]
-pub(super) struct Redactor {
+pub(crate) struct Redactor {
     /// The longest first: one may be a part of another.
     words: Vec<String>,
 }
 
 impl Redactor {
     /// With the secrets of the CIB, if that is among `texts`, and of the files that it names.
-    pub(super) fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
+    pub(crate) fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let mut words = BTreeSet::new();
         for text in texts.filter(|text| text.trim_start().starts_with("<cib")) {
             if let Ok(document) = Document::parse(text) {
@@ -38,7 +38,7 @@ impl Redactor {
     }
 
     /// `text` without secrets.
-    pub(super) fn clean(&self, text: &str) -> String {
+    pub(crate) fn clean(&self, text: &str) -> String {
         let text = without_private_keys(text);
         let lines: Vec<String> = text.split('\n').map(|line| named(&attributes(&users(line)))).collect();
         let mut clean = lines.join("\n");

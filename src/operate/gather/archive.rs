@@ -12,7 +12,7 @@ use tar::{Builder, Header};
 use crate::os::clock;
 
 /// One that is being written. It gets its name at the end.
-pub(super) struct Archive {
+pub(crate) struct Archive {
     builder: Builder<GzEncoder<File>>,
     aside: PathBuf,
     path: PathBuf,
@@ -22,7 +22,7 @@ pub(super) struct Archive {
 }
 
 impl Archive {
-    pub(super) fn create(path: &Path) -> io::Result<Self> {
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let name = path.file_name().ok_or_else(|| io::Error::from(ErrorKind::IsADirectory))?.to_string_lossy();
         let aside = path.with_file_name(format!("{name}.new"));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
@@ -31,7 +31,7 @@ impl Archive {
         Ok(Self { builder, aside, path: path.to_owned(), folder, is_done: false })
     }
 
-    pub(super) fn add(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
+    pub(crate) fn add(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
         let mut header = Header::new_gnu();
         header.set_size(content.len() as u64);
         header.set_mode(0o600);
@@ -40,7 +40,7 @@ impl Archive {
     }
 
     /// Gives the archive its name; answers its size.
-    pub(super) fn finish(mut self) -> io::Result<u64> {
+    pub(crate) fn finish(mut self) -> io::Result<u64> {
         self.builder.finish()?;
         self.builder.get_mut().try_finish()?;
         let file = self.builder.get_ref().get_ref();

@@ -35,25 +35,25 @@ const WHOLE_LOOKS: Duration = Duration::from_secs(1);
 const FENCING: Duration = Duration::from_secs(180);
 
 /// What is watched.
-pub(super) struct Watch<'a> {
-    pub(super) programs: &'a Programs,
-    pub(super) resource: Option<&'a str>,
+pub(crate) struct Watch<'a> {
+    pub(crate) programs: &'a Programs,
+    pub(crate) resource: Option<&'a str>,
     /// This node's etcd.
-    pub(super) endpoint: &'a Endpoint,
-    pub(super) credentials: &'a Credentials,
+    pub(crate) endpoint: &'a Endpoint,
+    pub(crate) credentials: &'a Credentials,
     /// The node that is fenced.
-    pub(super) node: &'a str,
+    pub(crate) node: &'a str,
     /// Corosync's id of it.
-    pub(super) id: u32,
+    pub(crate) id: u32,
     /// Until when all of it has to be over.
-    pub(super) end: Deadline,
+    pub(crate) end: Deadline,
 }
 
 /// How it ended.
-pub(super) struct Seen {
-    pub(super) phases: Phases,
+pub(crate) struct Seen {
+    pub(crate) phases: Phases,
     /// Why the test did not pass, if it did not.
-    pub(super) why: Option<String>,
+    pub(crate) why: Option<String>,
 }
 
 /// Where the node stands, as far as it was seen.
@@ -70,7 +70,7 @@ struct Marks {
 
 impl Watch<'_> {
     /// Has the node fenced, and follows it until it is back.
-    pub(super) fn fence(&self, bar: &ProgressBar) -> Seen {
+    pub(crate) fn fence(&self, bar: &ProgressBar) -> Seen {
         let began_at = clock::wall_millis();
         let told: Mutex<Option<Result<Duration, String>>> = Mutex::new(None);
         let answered: Mutex<Vec<Duration>> = Mutex::new(Vec::new());

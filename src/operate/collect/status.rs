@@ -12,7 +12,7 @@ use crate::operate::health::pacemaker_cluster::PacemakerCluster;
 use crate::records::state_file;
 
 /// Where it is.
-pub(in crate::admin) const PATH: &str = "/var/lib/tandem/status.json";
+pub const PATH: &str = "/var/lib/tandem/status.json";
 /// Changes where a key means something else; keys are added without.
 const FORMAT: u32 = 1;
 
@@ -29,7 +29,7 @@ struct Status<'a> {
 /// What the next look needs of it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Before {
+pub struct Before {
     pub cluster: Cluster,
     pub health: Judged,
     pub pacemakercluster: Option<PacemakerCluster>,
@@ -37,18 +37,18 @@ pub(super) struct Before {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Judged {
+pub struct Judged {
     pub verdict: String,
 }
 
 /// The look before this one; none where there is none that can be read.
-pub(super) fn read(path: &Path) -> Option<Before> {
+pub fn read(path: &Path) -> Option<Before> {
     let text = crate::os::regular_file::read_at_most(path, 16 * 1024 * 1024).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
 /// Replaces it whole, for root's eyes.
-pub(super) fn write(path: &Path, seen: &Seen) -> io::Result<()> {
+pub fn write(path: &Path, seen: &Seen) -> io::Result<()> {
     let Seen { cluster, health, pacemakercluster, .. } = seen;
     let text =
         serde_json::to_vec_pretty(&Status { format: FORMAT, at: cluster.at, cluster, health, pacemakercluster })?;

@@ -15,12 +15,7 @@ use crate::records::bmc_note::BmcNote;
 use crate::operate::node;
 
 /// Asks all of them at once, or those of the device called `device`.
-pub(super) fn all(
-    cluster: &Cluster,
-    configuration: &Configuration,
-    device: Option<&str>,
-    resource: Option<&str>,
-) -> Asked {
+pub fn all(cluster: &Cluster, configuration: &Configuration, device: Option<&str>, resource: Option<&str>) -> Asked {
     let programs = Programs::default();
     let options = fence_options::read(&programs).map_err(|error| error.to_string());
     let devices =

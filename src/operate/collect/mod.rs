@@ -1,0 +1,5 @@
+//! What the collector observes on its timer, and its last observation on disk.
+
+pub mod passwords;
+pub mod seen;
+pub mod status;

@@ -1,0 +1,26 @@
+//! Fencing: what each device's BMC answers, tests of fencing, and other credentials for a BMC.
+
+pub mod ask;
+pub mod copies;
+pub mod record;
+pub mod seen;
+pub mod update;
+pub mod watch;
+
+use crate::adapters::pacemaker::seen::Configuration;
+use crate::base::Fact;
+use crate::operate::cluster::Cluster;
+use crate::operate::failure::Failure;
+
+/// Returns the configuration of a cluster that has this node.
+pub fn with_node<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configuration, Failure> {
+    let Fact::Known(configuration) = &cluster.configuration else {
+        let why = cluster.configuration.why_unknown();
+        return Err(Failure(format!("the CIB cannot be read ({why}): see 'pcs status', or type 'pcs cluster start'")));
+    };
+    let nodes = &configuration.nodes;
+    if !nodes.iter().any(|one| one == node) {
+        return Err(Failure(format!("no node is called '{node}'; there are: {}", nodes.join(", "))));
+    }
+    Ok(configuration)
+}

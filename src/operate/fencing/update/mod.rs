@@ -1,0 +1,73 @@
+//! Replaces a BMC's password, user, address or certificate without a moment in which the node could not be fenced.
+//!
+//! A password file gets the new password as its second line, by one rename, and loses the first line once the BMC accepts
+//! the second. The CIB changes in one write. Only a staged password is stored before the BMC has accepted it.
+
+mod device;
+mod other;
+mod steps;
+mod values;
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+use zeroize::Zeroizing;
+
+use self::steps::Work;
+use super::seen;
+use crate::adapters::command::Programs;
+use crate::operate::failure::Failure;
+
+/// The change that was asked for; `tandem fencing update --help` explains each field.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
+pub struct Order {
+    pub node: String,
+    pub device: Option<String>,
+    pub password_file: Option<PathBuf>,
+    pub password_stdin: bool,
+    pub no_question: bool,
+    pub username: Option<String>,
+    pub ip: Option<String>,
+    pub systems_uri: Option<String>,
+    pub ssl_fingerprint: Option<String>,
+    pub stage: bool,
+    pub change_at_bmc: bool,
+    /// `[USER@]HOST` of the other node, which gets the same.
+    pub ssh: Option<String>,
+    /// For the other node and for OpenShift's API.
+    pub timeout: Duration,
+    /// The etcd resource, where the cluster has several.
+    pub resource: Option<String>,
+}
+
+/// What was done.
+#[derive(Debug, Default, Serialize)]
+pub struct Updated {
+    pub node: String,
+    pub device: String,
+    pub done: Vec<String>,
+    pub lines: Option<usize>,
+    pub old_on: Option<String>,
+    pub secret: Option<bool>,
+    pub next: Vec<String>,
+}
+
+/// The terminal at which the command was typed.
+pub trait Terminal {
+    /// Reads standard input, at most `limit` bytes of it.
+    fn input(&self, limit: u64) -> io::Result<Zeroizing<Vec<u8>>>;
+    /// Asks for a password without an echo.
+    fn password(&self, question: &str) -> io::Result<Zeroizing<String>>;
+}
+
+/// Performs the change.
+pub fn run(order: &Order, terminal: &dyn Terminal) -> Result<Updated, Failure> {
+    let programs = Programs::default();
+    let cluster = seen::look(order.resource.as_deref());
+    let device = device::find(&programs, &cluster, &order.node, order.device.as_deref())?;
+    let new = values::read(order, &device, terminal)?;
+    Work::new(order, &programs, &cluster, device, new).run()
+}
