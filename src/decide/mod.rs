@@ -8,41 +8,24 @@ pub mod plan;
 pub mod reason;
 pub mod timing;
 
-mod alarm;
-mod announce;
-mod cold_start;
-mod disk_space;
 mod guest;
-mod membership;
-mod monitor;
-mod notify;
-mod others;
 mod peer;
-mod proof;
-mod record;
-mod recover;
-mod reload;
-mod restart;
-mod roles;
-mod serve;
-mod slow;
-mod stand_in;
+mod recovery;
+mod running;
 mod standing;
 mod start;
-mod stop;
-mod turn;
-mod unstartable;
-mod upkeep;
-mod vote;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
 pub use evidence::Evidence;
-pub use notify::is_heeded;
 pub use plan::{DeadVote, Effect, Exit, Next, Notice, Phase, Plan, Progress, Request, RunMode, Via};
 pub use reason::Reason;
+pub use running::notify::is_heeded;
+
+use running::{monitor, notify, reload, roles, stop};
+use start::{begin, turn};
 
 /// The answer of a monitor whose effects failed.
 pub fn after_failed_upkeep(evidence: &Evidence) -> Exit {
@@ -57,7 +40,7 @@ pub fn out_of_time(request: Request, evidence: &Evidence, plan: &Plan) -> Option
 
 /// Whether an action whose effects fail may be answered so, or has to go on trying: Pacemaker counts failed starts.
 pub fn may_fail(request: Request, evidence: &Evidence) -> bool {
-    request != Request::Start || start::may_fail(evidence)
+    request != Request::Start || begin::may_fail(evidence)
 }
 
 /// One round's decision.
@@ -66,7 +49,7 @@ pub fn decide(request: Request, evidence: &Evidence, progress: &Progress) -> Pla
         return plan;
     }
     match request {
-        Request::Start => start::decide(evidence, progress),
+        Request::Start => begin::decide(evidence, progress),
         Request::Stop => stop::decide(evidence, progress),
         Request::Monitor => monitor::decide(evidence, progress),
         Request::Probe => monitor::decide_probe(evidence),

@@ -1,9 +1,9 @@
 //! The table of R2, from both sides at once: the two answers must fit together.
 
 use super::world::*;
-use crate::decide::cold_start::{Chosen, Cluster, ColdStart, answer};
 use crate::decide::evidence::{DataDir, PublishedState};
 use crate::decide::reason::{Refusal, Rule};
+use crate::decide::start::cold_start::{Chosen, Cluster, ColdStart, answer};
 
 fn broken() -> DataDir {
     DataDir::Broken { why: "no wal".to_owned() }

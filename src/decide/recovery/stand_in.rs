@@ -7,19 +7,19 @@
 //! be the same once the stand-in's streams are in the peer's place, from where on our etcd's vote reaches nobody else.
 
 use super::announce::{announced_record, came_back};
-use super::evidence::{BootMemory, Evidence};
-use super::plan::{Effect, Next, Phase, Plan, Progress};
 use super::proof::{note_unreadable, peer_is_out_of_the_way};
-use super::reason::{NoStandIn, Reason, Step, Wait};
 use super::restart;
 use super::slow;
-use super::standing::{health, running_exit};
-use super::timing::{
+use super::vote;
+use crate::decide::evidence::{BootMemory, Evidence};
+use crate::decide::plan::{Effect, Next, Phase, Plan, Progress};
+use crate::decide::reason::{NoStandIn, Reason, Step, Wait};
+use crate::decide::running::upkeep::kept;
+use crate::decide::standing::{health, running_exit};
+use crate::decide::timing::{
     LOOK_AT_ONCE_MS, LOOK_FOR_A_LEADER_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_AFTER_A_VOTE_MS, PATIENCE_WITH_A_TERM_MS,
     STAND_IN_NEEDS_MS, STOP_AND_LAUNCH_NEED_MS,
 };
-use super::upkeep::kept;
-use super::vote;
 
 /// The announcement was published, and etcd runs on.
 pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: u64, term: u64) -> Plan {

@@ -1,11 +1,11 @@
 //! The member list, kept by whoever votes: a returning peer is listed as a learner, and a learner that has caught up
 //! becomes a voter.
 
-use super::evidence::{Etcd, Evidence, Member, Note};
-use super::peer::{PeerStatus, peer_has_left, peer_word};
-use super::plan::{Effect, Plan, Progress, Via};
-use super::reason::{Reason, Step, Wait};
-use super::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_AT_A_LEARNER_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS};
+use crate::decide::evidence::{Etcd, Evidence, Member, Note};
+use crate::decide::peer::{PeerStatus, peer_has_left, peer_word};
+use crate::decide::plan::{Effect, Plan, Progress, Via};
+use crate::decide::reason::{Reason, Step, Wait};
+use crate::decide::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_AT_A_LEARNER_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS};
 
 /// How many polls in a row have to see a learner close to its leader before it is promoted.
 const POLLS_NEEDED: u8 = 2;
@@ -47,7 +47,7 @@ pub(super) fn list_absent_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan>
 }
 
 /// etcd has one place for a learner, and a guest has it: whoever is to have it looks anew once the guest is gone.
-pub(super) fn make_place(guest: &Member, via: Via) -> Plan {
+pub(in crate::decide) fn make_place(guest: &Member, via: Via) -> Plan {
     let effects = vec![Effect::RemoveMember { id: guest.id, via }];
     let because = Reason::Step(Step::GuestMakesPlace { id: guest.id });
     Plan::then_look(effects, LOOK_AT_THE_LIST_MS, Progress::default(), because)
@@ -188,7 +188,7 @@ pub(super) fn fork_of_this_node(evidence: &Evidence) -> Option<Effect> {
 /// A fork that the peer's record tells of, and no lasting attribute: of two CIBs that met, the one counts that it never
 /// reached. Should the peer be lost before it says so anew, its record goes with it, and this node would take its own data
 /// for the newest.
-pub(super) fn fork_of_the_peer(evidence: &Evidence) -> Option<Effect> {
+pub(in crate::decide) fn fork_of_the_peer(evidence: &Evidence) -> Option<Effect> {
     let (cib, own) = (evidence.cib.known()?, evidence.own_lineage()?);
     let told = &cib.peer_record.as_ref()?.lineage;
     let is_missing = told.is_beyond(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(|known| told > known);

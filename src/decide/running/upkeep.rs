@@ -3,23 +3,23 @@
 use std::collections::BTreeSet;
 
 use super::alarm;
-use super::evidence::{BootMemory, Etcd, Evidence, Identity, RunningVoter};
 use super::membership;
 use super::others;
-use super::plan::{Effect, Exit, Plan, Progress, RunMode};
-use super::reason::{Health, Reason, Wait};
-use super::slow;
-use super::standing::classify;
-use super::timing::{LOOK_FOR_A_WRITE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS};
-use super::unstartable;
 use crate::base::Fact;
+use crate::decide::evidence::{BootMemory, Etcd, Evidence, Identity, RunningVoter};
+use crate::decide::plan::{Effect, Exit, Plan, Progress, RunMode};
+use crate::decide::reason::{Health, Reason, Wait};
+use crate::decide::recovery::slow;
+use crate::decide::standing::classify;
+use crate::decide::start::unstartable;
+use crate::decide::timing::{LOOK_FOR_A_WRITE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS};
 
 /// The promotion score of a voter. A learner has none, so Pacemaker does not promote it.
 const VOTER_SCORE: u32 = 1000;
 
 /// Who finds the member serving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage<'a> {
+pub(in crate::decide) enum Stage<'a> {
     /// A start, which had it run so, or found it so.
     Starts(&'a RunMode),
     /// A later action. A monitor runs often, so only what differs is written then.
@@ -28,7 +28,7 @@ pub(super) enum Stage<'a> {
 
 /// The one list of what a member that serves writes down, in the order in which others may rely on it. Two of
 /// its rows have another place at a start.
-pub(super) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'_>) -> Vec<Effect> {
+pub(in crate::decide) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'_>) -> Vec<Effect> {
     let starts = stage != Stage::Runs;
     let mut effects = Vec::new();
     effects.extend(settled_config(evidence));
@@ -66,7 +66,7 @@ pub(super) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'_>) -> Vec<
 
 /// The same, of a member that serves and tells nothing of itself. What is known of it without that is written down; the rest is
 /// not, so that a later loss of the peer may need an operator.
-pub(super) fn upkeep_unseen(evidence: &Evidence, stage: Stage<'_>) -> Vec<Effect> {
+pub(in crate::decide) fn upkeep_unseen(evidence: &Evidence, stage: Stage<'_>) -> Vec<Effect> {
     let mut effects = Vec::new();
     if stage != Stage::Runs {
         effects.extend(settled_config(evidence));
@@ -84,7 +84,13 @@ pub(super) fn upkeep_unseen(evidence: &Evidence, stage: Stage<'_>) -> Vec<Effect
 /// What a healthy member writes down, and the action's answer. A voter that was promoted a moment ago first claims and then,
 /// once the claim is seen, remembers that it votes: without both the leader's loss would need an operator, so that is
 /// done in one action. Where the note cannot be read it cannot be.
-pub(super) fn kept(evidence: &Evidence, progress: &Progress, etcd: &Etcd, exit: Exit, health: Health) -> Plan {
+pub(in crate::decide) fn kept(
+    evidence: &Evidence,
+    progress: &Progress,
+    etcd: &Etcd,
+    exit: Exit,
+    health: Health,
+) -> Plan {
     let effects = upkeep(evidence, etcd, Stage::Runs);
     let among_many = evidence.is_left_to_raft(&etcd.members);
     let is_it = |voter: &RunningVoter| (voter.member_id, voter.among_many) == (etcd.member_id, among_many);
@@ -100,7 +106,7 @@ pub(super) fn kept(evidence: &Evidence, progress: &Progress, etcd: &Etcd, exit: 
 }
 
 /// Takes the force out of the configuration of an etcd that serves.
-pub(super) fn settled_config(evidence: &Evidence) -> Option<Effect> {
+pub(in crate::decide) fn settled_config(evidence: &Evidence) -> Option<Effect> {
     let forces = evidence.container.known().is_some_and(|container| container.forces_new_cluster);
     forces.then_some(Effect::SettleConfig)
 }
@@ -127,7 +133,7 @@ fn claim_and_remember(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
 }
 
 /// The claim of a voter, where the CIB does not have it.
-pub(super) fn missing_claim(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
+pub(in crate::decide) fn missing_claim(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let has_claim = evidence.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
     let may_claim = !etcd.is_learner && evidence.peer.is_some();
     let record = evidence.living_record(etcd).filter(|_| may_claim && !has_claim);

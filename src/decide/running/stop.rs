@@ -1,19 +1,19 @@
 //! Stopping: a voter leaves first, where the peer can go on without a pause; the last voter never leaves, and two that
 //! stop together both stay listed.
 
-use super::evidence::{BootMemory, Etcd, Evidence, Note, PublishedState};
 use super::others;
-use super::peer::{PeerStatus, peer_word};
-use super::plan::{Effect, Exit, Notice, Phase, Plan, Progress, Via};
-use super::reason::{Health, Reason, Refusal, Step, Wait};
-use super::slow;
-use super::timing::{
+use crate::base::Fact;
+use crate::decide::evidence::{BootMemory, Etcd, Evidence, Note, PublishedState};
+use crate::decide::peer::{PeerStatus, peer_word};
+use crate::decide::plan::{Effect, Exit, Notice, Phase, Plan, Progress, Via};
+use crate::decide::reason::{Health, Reason, Refusal, Step, Wait};
+use crate::decide::recovery::slow;
+use crate::decide::timing::{
     LOOK_AFTER_A_CHANGE_MS, LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_FOR_THE_END_MS, PATIENCE_WITH_LEAVING_MS,
     PATIENCE_WITH_THE_CIB_MS, PATIENCE_WITH_THE_HANDOVER_MS, QUICK_FAILURES, STOP_GRACE_S, STOP_RESERVE_MS,
 };
-use crate::base::Fact;
 
-pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
+pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     if is_gone(evidence, progress) {
         return await_the_cib(evidence, progress).unwrap_or_else(|| finish(evidence));
     }

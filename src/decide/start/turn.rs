@@ -1,16 +1,16 @@
 //! One action at a time: while an earlier one, or the podman that a killed one left behind, still starts or ends the
 //! container, what is seen of it is not what there will be.
 
-use super::evidence::{Etcd, Evidence};
-use super::plan::{Effect, Exit, Plan, Progress, Request};
-use super::reason::{Reason, Refusal, Step, Wait};
-use super::slow;
-use super::standing::running_exit;
-use super::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_FOR_A_TURN_MS, TURN_RESERVE_MS};
 use crate::base::Fact;
+use crate::decide::evidence::{Etcd, Evidence};
+use crate::decide::plan::{Effect, Exit, Plan, Progress, Request};
+use crate::decide::reason::{Reason, Refusal, Step, Wait};
+use crate::decide::recovery::slow;
+use crate::decide::standing::running_exit;
+use crate::decide::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_FOR_A_TURN_MS, TURN_RESERVE_MS};
 
 /// What an action does whose turn it is not; `None` where it is, or where nothing would be changed anyway.
-pub(super) fn wait(request: Request, evidence: &Evidence, progress: &Progress) -> Option<Plan> {
+pub(in crate::decide) fn wait(request: Request, evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     if evidence.launching != Fact::Known(true) {
         return None;
     }

@@ -1,9 +1,9 @@
 //! What other programs read in the CIB, and what they write there for us: OpenShift's etcd operator, its scripts,
 //! administrators and the shell agent.
 
-use super::evidence::{Cib, Etcd, Evidence, START_OPERATION};
-use super::plan::{Effect, Notice};
-use super::timing::QUICK_FAILURES;
+use crate::decide::evidence::{Cib, Etcd, Evidence, START_OPERATION};
+use crate::decide::plan::{Effect, Notice};
+use crate::decide::timing::QUICK_FAILURES;
 
 /// How far the published revision may lag behind while etcd runs: the CIB is written to disk with every change, and
 /// nothing of ours depends on it. It is exact after every start and stop, and while this voter is the only one.
@@ -71,7 +71,7 @@ const FAILURES_LEFT: u64 = 8;
 const START_FAILURES_LEFT: u64 = FAILURES_LEFT - QUICK_FAILURES;
 
 /// What Pacemaker counted beyond that is taken back.
-pub(super) fn failures(evidence: &Evidence) -> Vec<Effect> {
+pub(in crate::decide) fn failures(evidence: &Evidence) -> Vec<Effect> {
     failures_beyond(evidence, |_| FAILURES_LEFT)
 }
 

@@ -1,21 +1,21 @@
 //! An etcd that was started: it is to answer, and what others rely on is written down once it serves.
 
-use super::evidence::{Etcd, Evidence, Recovery};
-use super::peer::{PeerStatus, peer_has_nothing, peer_word};
-use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
-use super::reason::{Reason, Refusal, Rule, Step, Wait};
-use super::slow;
-use super::standing::{health, is_listed, unseen};
-use super::timing::{
+use super::unstartable;
+use crate::base::Fact;
+use crate::decide::evidence::{Etcd, Evidence, Recovery};
+use crate::decide::peer::{PeerStatus, peer_has_nothing, peer_word};
+use crate::decide::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
+use crate::decide::reason::{Reason, Refusal, Rule, Step, Wait};
+use crate::decide::recovery::slow;
+use crate::decide::running::upkeep::{Stage, missing_claim, settled_config, upkeep, upkeep_unseen};
+use crate::decide::standing::{health, is_listed, unseen};
+use crate::decide::timing::{
     LEFT_OUT_GRACE_S, LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_PEER_MS, LOOK_FOR_A_LEADER_MS, LOOK_FOR_A_WRITE_MS,
     PATIENCE_FOR_A_LEADER_MS, PATIENCE_WITH_A_STALE_RECORD_MS, PATIENCE_WITH_A_STARTING_PEER_MS, START_RESERVE_MS,
 };
-use super::unstartable;
-use super::upkeep::{Stage, missing_claim, settled_config, upkeep, upkeep_unseen};
-use crate::base::Fact;
 
 /// The container was started, by us or before us: its etcd is to answer.
-pub(super) fn started(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {
+pub(in crate::decide) fn started(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {
     if !evidence.container_may_run() {
         return ended(evidence, progress, mode);
     }

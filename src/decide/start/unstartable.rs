@@ -6,12 +6,12 @@
 //! else has is never given up: a sole voter's, a claiming voter's, that of a node which ran standalone, or was chosen.
 
 use super::cold_start::{self, Chosen, Cluster, ColdStart};
-use super::evidence::{Cib, DataDir, Evidence, FailedStarts, History, PublishedState};
-use super::plan::{Effect, RunMode};
-use super::proof;
-use super::reason::Rule;
-use super::standing::{Standing, classify};
-use super::timing::QUICK_FAILURES;
+use crate::decide::evidence::{Cib, DataDir, Evidence, FailedStarts, History, PublishedState};
+use crate::decide::plan::{Effect, RunMode};
+use crate::decide::reason::Rule;
+use crate::decide::recovery::proof;
+use crate::decide::standing::{Standing, classify};
+use crate::decide::timing::QUICK_FAILURES;
 
 /// The plain start that has just failed, to be counted, once.
 pub(super) fn counted(evidence: &Evidence, mode: &RunMode) -> Option<Effect> {
@@ -24,7 +24,7 @@ pub(super) fn counted(evidence: &Evidence, mode: &RunMode) -> Option<Effect> {
 }
 
 /// An etcd that serves has started from its data.
-pub(super) fn forgotten(evidence: &Evidence) -> Option<Effect> {
+pub(in crate::decide) fn forgotten(evidence: &Evidence) -> Option<Effect> {
     evidence.local.failed_starts.as_ref().map(|_| Effect::ForgetFailedStarts)
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::evidence::{Etcd, Evidence};
-use super::plan::Effect;
-use super::reason::Health;
-use super::standing;
+use crate::decide::evidence::{Etcd, Evidence};
+use crate::decide::plan::Effect;
+use crate::decide::reason::Health;
+use crate::decide::standing;
 
 /// How etcd words an alarm among its errors: `memberID:10501334649042878790 alarm:NOSPACE`.
 const KIND: &str = "alarm:";

@@ -1,11 +1,11 @@
 //! The one vote that a survivor lacks: whose it was, and whether a stand-in may cast it.
 
-use super::evidence::{Evidence, Leaderless, Recovery, RunningVoter, Version};
-use super::peer::{PeerStatus, peer_word};
-use super::plan::DeadVote;
 use super::proof::has_proof;
-use super::reason::NoStandIn;
 use crate::base::Fact;
+use crate::decide::evidence::{Evidence, Leaderless, Recovery, RunningVoter, Version};
+use crate::decide::peer::{PeerStatus, peer_word};
+use crate::decide::plan::DeadVote;
+use crate::decide::reason::NoStandIn;
 
 /// The releases of etcd that a stand-in is tested with: of each line from this one on. Below, a sole voter acknowledges a write
 /// before it is on its disk.

@@ -2,22 +2,22 @@
 //! advanced, and a new cluster forced from the data.
 
 use super::announce::{announced_record, announcement_is_seen, came_back, may_be_announced};
-use super::cold_start::{self, Cluster, ColdStart};
-use super::evidence::{DataDir, Evidence, PublishedState};
-use super::peer::{PeerStatus, peer_word};
-use super::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
 use super::proof::{
     is_confirmed, note_unreadable, operator_confirmed, peer_is_out_of_the_way, proves_that_the_peer_did_not_go_on,
     told_to, votes_among_many, without_proof,
 };
-use super::reason::{NoStandIn, Reason, Refusal, Rule, Step, Wait};
-use super::serve;
 use super::slow;
-use super::standing::{Standing, database_is_ahead, history_position, plain_start};
-use super::timing::{
+use super::vote;
+use crate::decide::evidence::{DataDir, Evidence, PublishedState};
+use crate::decide::peer::{PeerStatus, peer_word};
+use crate::decide::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
+use crate::decide::reason::{NoStandIn, Reason, Refusal, Rule, Step, Wait};
+use crate::decide::standing::{Standing, database_is_ahead, history_position, plain_start};
+use crate::decide::start::cold_start::{self, Cluster, ColdStart};
+use crate::decide::start::serve;
+use crate::decide::timing::{
     FORCE_GRACE_S, LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_WITH_THE_CIB_MS,
 };
-use super::vote;
 
 /// Whether what runs was started with force by an announcement of ours and has not served since: the force is in its
 /// configuration until then. Where the note cannot be read it may have been ours.
@@ -27,7 +27,7 @@ pub(super) fn was_forced(evidence: &Evidence) -> bool {
 }
 
 /// etcd runs, and is stopped only once the announcement is seen where others see it.
-pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan {
+pub(in crate::decide) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan {
     restart_instead(evidence, progress, vote::vote(evidence).err().unwrap_or(NoStandIn::NotWanted))
 }
 
@@ -78,7 +78,12 @@ pub(super) fn look_anew() -> Plan {
 /// order on all nodes, so this CIB is newer than the stop. Without our vote no peer gets a leader after that, and a voter
 /// claims first, remembers after that (`upkeep::claim_and_remember`) and needs both to go on: a peer that claims nothing here
 /// has nothing to go on by. Without this barrier, a CIB that lags behind hides a peer that runs again, and both go on.
-pub(super) fn decide_at_the_barrier(evidence: &Evidence, progress: &Progress, nonce: u64, has_time: bool) -> Plan {
+pub(in crate::decide) fn decide_at_the_barrier(
+    evidence: &Evidence,
+    progress: &Progress,
+    nonce: u64,
+    has_time: bool,
+) -> Plan {
     if was_forced(evidence) {
         // podman was cut short, or failed after all: what it launched runs.
         let mode = RunMode::ForceNewCluster;

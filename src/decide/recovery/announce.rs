@@ -1,16 +1,16 @@
 //! Before a node runs standalone it says so, for good: in its note, and in the CIB.
 
-use super::evidence::{BootMemory, DataDir, Evidence, Lineage, LogPosition, Note, PublishedState};
-use super::plan::{Effect, Phase, Plan, Progress};
 use super::proof::{is_confirmed, note_unreadable};
-use super::reason::Reason;
-use super::standing::{database_is_ahead, position};
-use super::timing::LOOK_FOR_AN_ANNOUNCEMENT_MS;
 use super::vote;
 use crate::base::Fact;
+use crate::decide::evidence::{BootMemory, DataDir, Evidence, Lineage, LogPosition, Note, PublishedState};
+use crate::decide::plan::{Effect, Phase, Plan, Progress};
+use crate::decide::reason::Reason;
+use crate::decide::standing::{database_is_ahead, position};
+use crate::decide::timing::LOOK_FOR_AN_ANNOUNCEMENT_MS;
 
 /// Writes down that this node runs standalone, in the note and in the CIB, before it does.
-pub(super) fn announce(evidence: &Evidence, because: Reason) -> Plan {
+pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan {
     if let Some(refusal) = evidence.disk.known().and_then(database_is_ahead) {
         return evidence.refuse(refusal);
     }
@@ -92,6 +92,6 @@ pub(super) fn came_back(evidence: &Evidence, nonce: u64) -> bool {
 }
 
 /// Whether this node has announced that it runs standalone, and not taken it back. Where the note cannot be read it may have.
-pub(super) fn may_be_announced(evidence: &Evidence) -> bool {
+pub(in crate::decide) fn may_be_announced(evidence: &Evidence) -> bool {
     evidence.last_note().is_none_or(|note| note.alone_since.is_some())
 }

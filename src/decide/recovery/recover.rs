@@ -1,22 +1,22 @@
 //! A survivor that may go on standalone (rule R3 and the force of R2): whether, and by which way.
 
 use super::announce::announce;
-use super::evidence::{Etcd, Evidence, Recovery};
-use super::plan::{Phase, Plan, Progress};
 use super::proof::{has_proof, is_confirmed, peer_is_out_of_the_way, votes_among_many};
-use super::reason::{Reason, Refusal, Rule, Step, Wait};
 use super::restart::{decide_announced, decide_at_the_barrier, r2_rule_of_a_force, was_forced};
-use super::serve;
 use super::slow;
 use super::stand_in;
-use super::standing::running_exit;
-use super::timing::{FORCE_RESERVE_MS, LOOK_FOR_A_RETURN_MS, STOP_AND_LAUNCH_NEED_MS};
 use super::vote::leaderless_voter;
 use crate::base::Fact;
+use crate::decide::evidence::{Etcd, Evidence, Recovery};
+use crate::decide::plan::{Phase, Plan, Progress};
+use crate::decide::reason::{Reason, Refusal, Rule, Step, Wait};
+use crate::decide::standing::running_exit;
+use crate::decide::start::serve;
+use crate::decide::timing::{FORCE_RESERVE_MS, LOOK_FOR_A_RETURN_MS, STOP_AND_LAUNCH_NEED_MS};
 
 /// A running etcd that may have to run standalone: the post-stop notification and, as the backstop, `monitor` ask this.
 /// `None` where nothing is to be recovered.
-pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
+pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     match &progress.phase {
         Phase::Announced => Some(decide_announced(evidence, progress)),
         Phase::StandIn { nonce, term } => Some(stand_in::decide_announced(evidence, progress, *nonce, *term)),

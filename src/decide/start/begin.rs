@@ -1,32 +1,32 @@
 //! The rules of a start, R0 to R4.
 
-use super::announce::announce;
 use super::cold_start::{self, Chosen, Cluster, ColdStart};
 use super::disk_space;
-use super::evidence::{Cib, DataDir, Etcd, Evidence, NodeName, Note, Obstacle, PeerNode, PublishedState};
-use super::membership;
-use super::others;
-use super::peer::{PeerStatus, peer_word};
-use super::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode, Via};
-use super::proof;
-use super::reason::{Reason, Refusal, Rule, Step, Wait};
 use super::record::joining_record;
-use super::restart;
 use super::serve::started;
-use super::slow;
-use super::standing::{
+use super::unstartable;
+use crate::base::Fact;
+use crate::decide::evidence::{Cib, DataDir, Etcd, Evidence, NodeName, Note, Obstacle, PeerNode, PublishedState};
+use crate::decide::peer::{PeerStatus, peer_word};
+use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode, Via};
+use crate::decide::reason::{Reason, Refusal, Rule, Step, Wait};
+use crate::decide::recovery::announce::announce;
+use crate::decide::recovery::proof;
+use crate::decide::recovery::restart;
+use crate::decide::recovery::slow;
+use crate::decide::running::membership;
+use crate::decide::running::others;
+use crate::decide::standing::{
     Standing, classify, database_is_ahead, history_position, is_listed, is_voter, plain_start, position,
 };
-use super::timing::{
+use crate::decide::timing::{
     LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS, LOOK_AT_THE_PEER_MS, LOOK_FOR_A_LEADER_MS,
     LOOK_FOR_A_WRITE_MS, PACE_MS, PATIENCE_WITH_A_BLOCKED_PEER_MS, PATIENCE_WITH_A_JOINING_PEER_MS,
     PATIENCE_WITH_A_PORT_MS, PATIENCE_WITH_A_STARTING_PEER_MS, PATIENCE_WITH_THE_CIB_MS, QUICK_FAILURES,
     START_RESERVE_MS,
 };
-use super::unstartable;
-use crate::base::Fact;
 
-pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
+pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     paced(by_phase(evidence, progress), evidence, progress)
 }
 
@@ -52,7 +52,7 @@ fn paced(plan: Plan, evidence: &Evidence, progress: &Progress) -> Plan {
 }
 
 /// Whether a start that fails now fails late enough, be it refused or an effect of it in vain.
-pub(super) fn may_fail(evidence: &Evidence) -> bool {
+pub(in crate::decide) fn may_fail(evidence: &Evidence) -> bool {
     let failures = evidence.cib.known().map_or(0, |cib| cib.own_start_failures);
     let pace_ms = PACE_MS.min(evidence.budget_ms.saturating_sub(START_RESERVE_MS));
     failures < QUICK_FAILURES || evidence.elapsed_ms >= pace_ms
@@ -219,7 +219,7 @@ fn join(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Pla
 
 /// etcd compares this with the member list, entry by entry.
 fn initial_cluster(evidence: &Evidence, etcd: &Etcd) -> Vec<(NodeName, String)> {
-    let named = |member: &super::evidence::Member| {
+    let named = |member: &crate::decide::evidence::Member| {
         let name = if member.is_at(&evidence.me) { evidence.me.name.clone() } else { member.name.clone() };
         member.peer_urls.iter().map(move |url| (name.clone(), url.clone())).collect::<Vec<_>>()
     };

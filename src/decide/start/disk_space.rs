@@ -1,10 +1,10 @@
 //! Room on the disk for a learner's copy of the data. Moving data aside is a rename and takes none, but keeps what it
 //! held; where the new copy does not fit beside it, the oldest backups go, and never one that may still be needed.
 
-use super::evidence::{DataDir, Etcd, Evidence, Room};
-use super::plan::{Effect, Plan, Progress};
-use super::reason::{Reason, Refusal, Step};
-use super::timing::LOOK_AT_ONCE_MS;
+use crate::decide::evidence::{DataDir, Etcd, Evidence, Room};
+use crate::decide::plan::{Effect, Plan, Progress};
+use crate::decide::reason::{Reason, Refusal, Step};
+use crate::decide::timing::LOOK_AT_ONCE_MS;
 
 /// What etcd takes besides its database: two preallocated files of its write-ahead log, and a little for the rest.
 const BESIDE_THE_DATABASE: u64 = 160 << 20;

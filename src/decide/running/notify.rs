@@ -1,16 +1,18 @@
 //! Notifications: the moments at which Pacemaker tells a running member what happens to the other one.
 
-use super::evidence::{Evidence, Moment, Notify, Operation};
 use super::membership;
-use super::plan::{Exit, Next, Phase, Plan, Progress};
-use super::proof;
-use super::reason::{Health, Reason, Wait};
-use super::recover;
-use super::slow;
-use super::standing::health;
-use super::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS, PATIENCE_WITH_A_JOINER_MS};
 use super::upkeep::kept;
 use crate::base::Fact;
+use crate::decide::evidence::{Evidence, Moment, Notify, Operation};
+use crate::decide::plan::{Exit, Next, Phase, Plan, Progress};
+use crate::decide::reason::{Health, Reason, Wait};
+use crate::decide::recovery::proof;
+use crate::decide::recovery::recover;
+use crate::decide::recovery::slow;
+use crate::decide::standing::health;
+use crate::decide::timing::{
+    LOOK_AT_A_LEARNER_MS, PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS, PATIENCE_WITH_A_JOINER_MS,
+};
 
 type Answer = fn(&Evidence, &Progress, &Notify) -> Plan;
 
@@ -20,7 +22,7 @@ pub fn is_heeded(notify: &Notify) -> bool {
     answer_to(notify).is_some()
 }
 
-pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
+pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     let Some(notify) = &evidence.notify else { return nothing() };
     if progress.phase != Phase::Begin {
         return recover::decide(evidence, progress).map_or_else(nothing, as_notified);

@@ -1,14 +1,14 @@
 //! Rule R2: two nodes that start together, no living etcd between them. Both compute the same answer from the same
 //! two records, each from its own side.
 
-use super::evidence::{Cib, DataDir, Evidence, Guest, History, MemberId, PublishedState};
-use super::guest::beside;
-use super::reason::{Refusal, Rule};
-use super::standing::{Standing, classify};
+use crate::decide::evidence::{Cib, DataDir, Evidence, Guest, History, MemberId, PublishedState};
+use crate::decide::guest::beside;
+use crate::decide::reason::{Refusal, Rule};
+use crate::decide::standing::{Standing, classify};
 
 /// What this node does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ColdStart {
+pub(in crate::decide) enum ColdStart {
     StartNormally(Rule),
     ForceNewCluster(Rule),
     Bootstrap(Rule),
@@ -19,20 +19,20 @@ pub(super) enum ColdStart {
 
 /// What the cluster knows beside the two records.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cluster<'a> {
+pub(in crate::decide) struct Cluster<'a> {
     /// Orders the two nodes by name.
-    pub(super) i_am_first: bool,
+    pub(in crate::decide) i_am_first: bool,
     /// Whether data existed once.
-    pub(super) recorded: bool,
+    pub(in crate::decide) recorded: bool,
     /// The most forks that any node recorded for good, which a blank disk does not undo.
-    pub(super) forks: u64,
-    pub(super) chosen: Chosen,
+    pub(in crate::decide) forks: u64,
+    pub(in crate::decide) chosen: Chosen,
     /// Who votes besides, outside of the pair.
-    pub(super) guest: Option<&'a Guest>,
+    pub(in crate::decide) guest: Option<&'a Guest>,
 }
 
 impl<'a> Cluster<'a> {
-    pub(super) fn seen_in(evidence: &Evidence, cib: &'a Cib) -> Self {
+    pub(in crate::decide) fn seen_in(evidence: &Evidence, cib: &'a Cib) -> Self {
         Self {
             i_am_first: evidence.me.name.as_str() < evidence.peer_name(),
             recorded: cib.cluster_recorded,
@@ -45,7 +45,7 @@ impl<'a> Cluster<'a> {
 
 /// An operator's choice between two histories that split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Chosen {
+pub(in crate::decide) enum Chosen {
     Nobody,
     Me,
     ThePeer,
@@ -66,7 +66,7 @@ impl Chosen {
 ///
 /// Data that knows fewer forks than were recorded is not the newest: somebody went on without it. Whoever did and has
 /// no data now took writes that nobody has, which only an operator gives up.
-pub(super) fn answer(me: &PublishedState, peer: &PublishedState, cluster: &Cluster<'_>) -> ColdStart {
+pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, cluster: &Cluster<'_>) -> ColdStart {
     use Standing::{Departed, Learner, Nothing, SoleVoter, VoterAmongMany, VoterBeside};
     let forks = cluster.forks.max(me.lineage.forks).max(peer.lineage.forks);
     let lost_forks = forks > me.lineage.forks && !left_to(peer, me) && !peer.joins;
@@ -122,7 +122,7 @@ fn went_its_own_way(voter: &PublishedState, other: MemberId, sole: &PublishedSta
 
 /// Whether a peer that has left did so from a cluster of which this member was the rest: then no fork is between them,
 /// whatever was announced and not done.
-pub(super) fn left_to(peer: &PublishedState, me: &PublishedState) -> bool {
+pub(in crate::decide) fn left_to(peer: &PublishedState, me: &PublishedState) -> bool {
     history(peer).is_some_and(|peer| peer.has_left) && counts_as_voter(peer, me)
 }
 
@@ -135,12 +135,12 @@ fn joined_since(me: &PublishedState, other: MemberId, peer: &PublishedState, cho
 
 /// Whether a peer, by what it published in this boot, has not run standalone: it votes beside this member, and whoever
 /// runs standalone claims that first.
-pub(super) fn still_votes_beside(peer: &PublishedState, me: &PublishedState) -> bool {
+pub(in crate::decide) fn still_votes_beside(peer: &PublishedState, me: &PublishedState) -> bool {
     matches!(classify(&peer.disk), Standing::VoterBeside(other) if lists(peer, other, me)) && !peer.claims
 }
 
 /// Whether the peer, by what it published in this boot, learns from this sole voter: it gave up its own data for that.
-pub(super) fn learns_from(peer: &PublishedState, me: &PublishedState) -> bool {
+pub(in crate::decide) fn learns_from(peer: &PublishedState, me: &PublishedState) -> bool {
     let is_one_cluster = |peer: &History, me: &History| {
         peer.cluster_id == me.cluster_id && (peer.voters.is_empty() || peer.voters.contains(&me.member_id))
     };
@@ -171,7 +171,7 @@ fn split(chosen: Chosen) -> ColdStart {
 }
 
 /// Whether the member whose data `voter` holds is a voter by what `lister` holds of the same cluster.
-pub(super) fn counts_as_voter(lister: &PublishedState, voter: &PublishedState) -> bool {
+pub(in crate::decide) fn counts_as_voter(lister: &PublishedState, voter: &PublishedState) -> bool {
     match (history(lister), history(voter)) {
         (Some(lister), Some(voter)) => {
             voter.cluster_id == lister.cluster_id && lister.voters.contains(&voter.member_id)

@@ -1,17 +1,17 @@
 //! Roles of a promotable clone: Promoted is a voting member, Unpromoted a learner (or a voter that is not promoted yet).
 
-use super::evidence::{BootMemory, Evidence, NoPermission};
 use super::membership::{has_caught_up, lag_behind, polls_caught_up};
-use super::plan::{Effect, Exit, Plan, Progress, Via};
-use super::reason::{Health, Reason, Refusal, Step, Wait};
-use super::slow;
-use super::standing::{health, unseen};
-use super::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_WITH_A_VOTE_MS, PROMOTION_RESERVE_MS};
 use super::upkeep::remember_voter;
 use crate::base::Fact;
+use crate::decide::evidence::{BootMemory, Evidence, NoPermission};
+use crate::decide::plan::{Effect, Exit, Plan, Progress, Via};
+use crate::decide::reason::{Health, Reason, Refusal, Step, Wait};
+use crate::decide::recovery::slow;
+use crate::decide::standing::{health, unseen};
+use crate::decide::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_WITH_A_VOTE_MS, PROMOTION_RESERVE_MS};
 
 /// A voter is promoted; a learner asks to become one.
-pub(super) fn decide_promote(evidence: &Evidence, progress: &Progress) -> Plan {
+pub(in crate::decide) fn decide_promote(evidence: &Evidence, progress: &Progress) -> Plan {
     if let Some(refuses) = &evidence.own_refuses {
         return promote_unseen(evidence, refuses);
     }
@@ -72,7 +72,7 @@ fn promoted_as_before(evidence: &Evidence) -> Effect {
 }
 
 /// A vote cannot be laid down without leaving, and leaving belongs to `stop`: only the role is given back.
-pub(super) fn decide_demote(evidence: &Evidence) -> Plan {
+pub(in crate::decide) fn decide_demote(evidence: &Evidence) -> Plan {
     let memory = evidence.memory().cloned().unwrap_or_default();
     let effects = vec![Effect::Remember(BootMemory { boot_id: evidence.boot_id.clone(), promoted: false, ..memory })];
     if evidence.container_may_run() {

@@ -1,16 +1,18 @@
 //! What has to be shown before this node runs standalone: that its peer is out of the way, and that nobody went on
 //! without this node's data, or that an operator gives up what somebody did.
 
-use super::cold_start::{self, Cluster, ColdStart};
-use super::evidence::{Cib, DataDir, Evidence, History, Lineage, LogPosition, MemberId, PeerNode, PublishedState};
-use super::peer::{PeerStatus, peer_has_nothing, peer_word};
-use super::reason::Refusal;
-use super::standing::{Standing, classify};
 use crate::base::Fact;
+use crate::decide::evidence::{
+    Cib, DataDir, Evidence, History, Lineage, LogPosition, MemberId, PeerNode, PublishedState,
+};
+use crate::decide::peer::{PeerStatus, peer_has_nothing, peer_word};
+use crate::decide::reason::Refusal;
+use crate::decide::standing::{Standing, classify};
+use crate::decide::start::cold_start::{self, Cluster, ColdStart};
 
 /// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to run standalone given up; or it
 /// says that it holds no data at all, and no etcd runs there: then it waits for us, however often it is started.
-pub(super) fn peer_is_out_of_the_way(evidence: &Evidence) -> bool {
+pub(in crate::decide) fn peer_is_out_of_the_way(evidence: &Evidence) -> bool {
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
     let record = record.filter(|record| !record.claims && is_of_the_other_voter(evidence, record));
     let data = record.map(|record| evidence.standing(&record.disk));
@@ -42,7 +44,7 @@ fn other_voter(evidence: &Evidence) -> Option<MemberId> {
 
 /// Whether three or more vote, or the guest does: their majority is Raft's own business, and a member of theirs goes on with it or
 /// not at all. What the living say counts first, then what was published of them, which is older.
-pub(super) fn votes_among_many(evidence: &Evidence) -> bool {
+pub(in crate::decide) fn votes_among_many(evidence: &Evidence) -> bool {
     let published = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
     match (&evidence.own_etcd, &evidence.own_leaderless) {
         (Fact::Known(etcd), _) if !etcd.is_learner => evidence.is_left_to_raft(&etcd.members),
@@ -55,7 +57,7 @@ pub(super) fn votes_among_many(evidence: &Evidence) -> bool {
 /// the peer was lost, so nothing was acknowledged without it; and nobody has recorded a fork that we do not know, nor
 /// said that it is the sole voter. The latter is all that an agent of another kind says before it forces a new cluster;
 /// what is left of an earlier life was taken back before this boot remembered a voter (see `upkeep`).
-pub(super) fn proves_that_the_peer_did_not_go_on(evidence: &Evidence, history: &History) -> bool {
+pub(in crate::decide) fn proves_that_the_peer_did_not_go_on(evidence: &Evidence, history: &History) -> bool {
     has_proof(evidence, history.cluster_id, history.member_id)
 }
 
@@ -74,7 +76,7 @@ pub(super) fn has_proof(evidence: &Evidence, cluster_id: u64, member_id: MemberI
 /// it does not know is void: an announcement stays recorded when its force is called off, and the peer, which made it, has
 /// since left this node's cluster, votes beside it, gave its data up to join it, or learns from it. It never is if the peer
 /// claims a history of its own.
-pub(super) fn is_newest(evidence: &Evidence, record: &PublishedState) -> bool {
+pub(in crate::decide) fn is_newest(evidence: &Evidence, record: &PublishedState) -> bool {
     let Some(cib) = evidence.cib.known() else { return false };
     let Some(peer) = &cib.peer_record else { return !evidence.was_left_behind() };
     let answer = cold_start::answer(record, peer, &Cluster::seen_in(evidence, cib));
@@ -97,7 +99,7 @@ fn only_the_peers(cib: &Cib, record: &PublishedState, peer: &PublishedState) -> 
 /// has published since that this node votes beside it, and waits for that vote. Who carries one out has a nonce in its record until
 /// it says that it is the only voter. Where a third vote is committed that this node could serve with, it is in the peer's log,
 /// too, and nothing was forced from that.
-pub(super) fn was_called_off(evidence: &Evidence, record: &PublishedState) -> bool {
+pub(in crate::decide) fn was_called_off(evidence: &Evidence, record: &PublishedState) -> bool {
     evidence.cib.known().is_some_and(|cib| {
         let waits = |peer: &PublishedState| peer.nonce.is_none() && cold_start::counts_as_voter(peer, record);
         cib.peer_record.as_ref().is_some_and(|peer| waits(peer) && only_the_peers(cib, record, peer))
@@ -105,7 +107,7 @@ pub(super) fn was_called_off(evidence: &Evidence, record: &PublishedState) -> bo
 }
 
 /// Whether an operator gave up the peer by name; where somebody is known to have gone on without us, the loss as well.
-pub(super) fn operator_confirmed(evidence: &Evidence, history: &History) -> bool {
+pub(in crate::decide) fn operator_confirmed(evidence: &Evidence, history: &History) -> bool {
     evidence.confirmation_for(history).is_some_and(|word| word.accept_loss || !evidence.was_left_behind())
 }
 
@@ -120,7 +122,7 @@ pub(super) fn is_confirmed(evidence: &Evidence) -> bool {
 /// peer, its restore script or an administrator says that this node's data counts, whatever the peer holds. An attribute names
 /// nobody's writes: where the peer is known to have gone on without this data, only `confirm-recovery --accept-loss` gives
 /// up what it took. A snapshot that was restored here is of another cluster id, and somebody put it here for that.
-pub(super) fn told_to(evidence: &Evidence) -> bool {
+pub(in crate::decide) fn told_to(evidence: &Evidence) -> bool {
     let is_set = |cib: &Cib| cib.others.force_on_me && !cib.others.force_on_peer;
     let went_on = evidence.was_left_behind() || peer_votes_alone(evidence);
     evidence.cib.known().is_some_and(is_set) && (!went_on || is_restored(evidence))
@@ -139,12 +141,12 @@ fn is_restored(evidence: &Evidence) -> bool {
 }
 
 /// Whether the peer's machine never was a member since the cluster started here: a new node that replaces another.
-pub(super) fn peer_was_never_seen(evidence: &Evidence) -> bool {
+pub(in crate::decide) fn peer_was_never_seen(evidence: &Evidence) -> bool {
     evidence.cib.known().is_some_and(|cib| cib.peer_node == PeerNode::NeverSeen)
 }
 
 /// Why a voter's data is not gone on with: nothing proves that it is all there is, or it is known not to be.
-pub(super) fn without_proof(evidence: &Evidence, position: LogPosition) -> Refusal {
+pub(in crate::decide) fn without_proof(evidence: &Evidence, position: LogPosition) -> Refusal {
     let written = evidence.local.log_written;
     if evidence.last_note().is_none() {
         return note_unreadable(evidence);
@@ -157,6 +159,6 @@ pub(super) fn without_proof(evidence: &Evidence, position: LogPosition) -> Refus
 }
 
 /// The note says how often this node ran standalone and whether it left: without it nothing of that kind is decided.
-pub(super) fn note_unreadable(evidence: &Evidence) -> Refusal {
+pub(in crate::decide) fn note_unreadable(evidence: &Evidence) -> Refusal {
     Refusal::NoteUnreadable { why: evidence.note.why_unknown().to_owned() }
 }

@@ -1,7 +1,7 @@
 //! What this node publishes of its data, for its peer to decide from.
 
-use super::evidence::{DataDir, Etcd, Evidence, History, Lineage, Note, PublishedState};
 use super::unstartable;
+use crate::decide::evidence::{DataDir, Etcd, Evidence, History, Lineage, Note, PublishedState};
 
 impl Evidence {
     /// The record that this node should be publishing now; none where what it rests on is not known.
@@ -60,7 +60,7 @@ impl Evidence {
 
 /// What a node says that joins its peer: what it held before is of no weight any more. The peer is to know, as it may be
 /// started next.
-pub(super) fn joining_record(evidence: &Evidence, lineage: Lineage) -> PublishedState {
+pub(in crate::decide) fn joining_record(evidence: &Evidence, lineage: Lineage) -> PublishedState {
     let boot_id = evidence.boot_id.clone();
     PublishedState { boot_id, disk: DataDir::Blank, lineage, claims: false, joins: true, gave_up: false, nonce: None }
 }

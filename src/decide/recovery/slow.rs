@@ -1,10 +1,10 @@
 //! What a slow machine needs more time for than `timing.rs` says. On a quick one nothing here differs from it.
 
-use super::evidence::{Evidence, PeerAgent};
-use super::plan::{Exit, Plan, Progress};
-use super::reason::{Reason, Refusal, Wait};
-use super::standing::running_exit;
-use super::timing::{
+use crate::decide::evidence::{Evidence, PeerAgent};
+use crate::decide::plan::{Exit, Plan, Progress};
+use crate::decide::reason::{Reason, Refusal, Wait};
+use crate::decide::standing::running_exit;
+use crate::decide::timing::{
     FORCE_GRACE_S, LAUNCH_NEEDS_MS, LOOK_AGAIN_MS, PATIENCE_WITH_AN_EARLIER_ACTION_MS, STOP_AND_LAUNCH_NEED_MS,
 };
 
@@ -15,24 +15,24 @@ const LOOKS_AT_LEAST: u64 = 3;
 const POSTPONED_AT_MOST: u64 = 3;
 
 /// So long, and longer where that would hold too few looks.
-pub(super) fn patience_ms(evidence: &Evidence, ms: u64) -> u64 {
+pub(in crate::decide) fn patience_ms(evidence: &Evidence, ms: u64) -> u64 {
     ms.max(evidence.pace.look_ms.saturating_mul(LOOKS_AT_LEAST))
 }
 
 /// Whether an etcd that takes connections was asked in vain too seldom to be called dead: one that a busy machine keeps from its answer
 /// serves its clients all the same, and is restarted if a monitor fails. A monitor's time may not hold so many looks; the
 /// next one has all of its own.
-pub(super) fn may_answer_yet(evidence: &Evidence) -> bool {
+pub(in crate::decide) fn may_answer_yet(evidence: &Evidence) -> bool {
     (1..LOOKS_AT_LEAST).contains(&evidence.pace.unanswered)
 }
 
 /// Asks our etcd once more, which has not answered.
-pub(super) fn ask_again(evidence: &Evidence, progress: &Progress) -> Plan {
+pub(in crate::decide) fn ask_again(evidence: &Evidence, progress: &Progress) -> Plan {
     await_answer(evidence.own_silence(), progress)
 }
 
 /// Looks again for an answer of our etcd, which is missing for this reason.
-pub(super) fn await_answer(why: &str, progress: &Progress) -> Plan {
+pub(in crate::decide) fn await_answer(why: &str, progress: &Progress) -> Plan {
     let wait = Wait::OwnAnswer { why: why.to_owned() };
     Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(wait))
 }
@@ -46,7 +46,7 @@ pub(super) fn may_serve_alone(evidence: &Evidence) -> bool {
 
 /// With an earlier action that still launches the container: one that is ended leaves a container that was half made. Half of our
 /// own time is for what follows.
-pub(super) fn patience_with_an_earlier_action_ms(evidence: &Evidence) -> u64 {
+pub(in crate::decide) fn patience_with_an_earlier_action_ms(evidence: &Evidence) -> u64 {
     evidence.pace.launch_ms.min(evidence.budget_ms / 2).max(PATIENCE_WITH_AN_EARLIER_ACTION_MS)
 }
 
@@ -62,7 +62,7 @@ pub(super) fn has_time_to_launch(evidence: &Evidence) -> bool {
 }
 
 /// The same for a start, after which nothing comes that has more time.
-pub(super) fn has_time_to_launch_at_last(evidence: &Evidence) -> bool {
+pub(in crate::decide) fn has_time_to_launch_at_last(evidence: &Evidence) -> bool {
     has_time_for(evidence, evidence.pace.launch_ms.max(LAUNCH_NEEDS_MS))
 }
 

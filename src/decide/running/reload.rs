@@ -1,13 +1,13 @@
 //! `reload-agent`: what changed while etcd runs. Who serves runs on: all that other parameters say is read anew by the next
 //! action. Where it cannot, this action fails, and Pacemaker restarts etcd as it does where a parameter is not reloadable.
 
-use super::evidence::{Etcd, Evidence};
-use super::plan::{Effect, Exit, Notice, Plan, Progress};
-use super::proof;
-use super::reason::{Reason, Refusal};
-use super::slow;
+use crate::decide::evidence::{Etcd, Evidence};
+use crate::decide::plan::{Effect, Exit, Notice, Plan, Progress};
+use crate::decide::reason::{Reason, Refusal};
+use crate::decide::recovery::proof;
+use crate::decide::recovery::slow;
 
-pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
+pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     if !evidence.container_may_run() {
         return Plan::exit(Vec::new(), Exit::Success, Reason::NothingToDo);
     }

@@ -1,25 +1,25 @@
 //! `monitor` asks etcd itself. It is also the backstop: what a notification missed is found and done here.
 
 use super::alarm;
-use super::announce::may_be_announced;
-use super::evidence::{Etcd, Evidence, PublishedState};
 use super::membership;
-use super::peer::{PeerStatus, peer_has_left, peer_has_nothing, peer_word};
-use super::plan::{Effect, Exit, Next, Phase, Plan, Progress};
-use super::proof;
-use super::reason::{Health, Reason, Refusal, Wait};
-use super::record::joining_record;
-use super::recover;
-use super::slow;
-use super::standing::{Standing, classify, health, running_exit, unseen};
-use super::timing::{
+use super::upkeep::{Stage, kept, upkeep_unseen};
+use crate::base::Fact;
+use crate::decide::evidence::{Etcd, Evidence, PublishedState};
+use crate::decide::peer::{PeerStatus, peer_has_left, peer_has_nothing, peer_word};
+use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress};
+use crate::decide::reason::{Health, Reason, Refusal, Wait};
+use crate::decide::recovery::announce::may_be_announced;
+use crate::decide::recovery::proof;
+use crate::decide::recovery::recover;
+use crate::decide::recovery::slow;
+use crate::decide::standing::{Standing, classify, health, running_exit, unseen};
+use crate::decide::start::record::joining_record;
+use crate::decide::timing::{
     LOOK_FOR_A_RETURN_MS, MONITOR_RESERVE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS, PATIENCE_WITH_A_RESTART_MS,
     PATIENCE_WITH_A_SILENT_ETCD_MS,
 };
-use super::upkeep::{Stage, kept, upkeep_unseen};
-use crate::base::Fact;
 
-pub(super) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
+pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     if progress.phase != Phase::Begin
         && let Some(plan) = recover::decide(evidence, progress)
     {
@@ -91,7 +91,7 @@ fn await_a_restart(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
 }
 
 /// A probe answers at once, and publishes this node's record, so that a peer that starts first need not wait for it.
-pub(super) fn decide_probe(evidence: &Evidence) -> Plan {
+pub(in crate::decide) fn decide_probe(evidence: &Evidence) -> Plan {
     if let Fact::Unknown(why) = &evidence.container {
         return evidence.refuse(Refusal::ContainerUnknown { why: why.clone() });
     }
@@ -153,7 +153,7 @@ fn with_a_leader(evidence: &Evidence, progress: &Progress, etcd: &Etcd) -> Plan 
 /// The answer of a monitor whose time is over in the middle of its work: an etcd that serves is no failure for what is still to be
 /// done for it, and what a recovery launched may run. The next one looks at it; a monitor that fails has Pacemaker stop it. `None`
 /// where nothing was launched, and etcd does not run or answer.
-pub(super) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) -> Option<Exit> {
+pub(in crate::decide) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) -> Option<Exit> {
     let launches = plan.effects.iter().any(|effect| matches!(effect, Effect::RunContainer(_)));
     let phase = match &plan.next {
         Next::Reobserve { progress, .. } => &progress.phase,
@@ -171,7 +171,7 @@ pub(super) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) -> Option<Exi
 
 /// The answer of a monitor whose upkeep failed: what could not be written down does not make a serving etcd fail, as
 /// Pacemaker would restart it.
-pub(super) fn decide_after_failed_upkeep(evidence: &Evidence) -> Exit {
+pub(in crate::decide) fn decide_after_failed_upkeep(evidence: &Evidence) -> Exit {
     if answers(evidence) { running_exit(evidence) } else { Exit::Retriable }
 }
 

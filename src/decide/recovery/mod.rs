@@ -1,0 +1,9 @@
+//! The rules of a recovery: whether a survivor may run standalone, what proves that, and the two ways of doing so.
+
+pub(super) mod announce;
+pub(super) mod proof;
+pub(super) mod recover;
+pub(super) mod restart;
+pub(super) mod slow;
+pub(super) mod stand_in;
+pub(super) mod vote;

@@ -1,0 +1,11 @@
+//! The rules of an etcd that runs: what its monitor and its notifications do, what it publishes, and how it ends.
+
+pub(super) mod alarm;
+pub(super) mod membership;
+pub(super) mod monitor;
+pub(super) mod notify;
+pub(super) mod others;
+pub(super) mod reload;
+pub(super) mod roles;
+pub(super) mod stop;
+pub(super) mod upkeep;

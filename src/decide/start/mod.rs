@@ -1,0 +1,9 @@
+//! The rules of a start: whose turn it is, from which data etcd is started and how, and what a started etcd is waited for.
+
+pub(super) mod begin;
+pub(super) mod cold_start;
+pub(super) mod disk_space;
+pub(super) mod record;
+pub(super) mod serve;
+pub(super) mod turn;
+pub(super) mod unstartable;
