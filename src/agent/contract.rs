@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::adapters::pacemaker::cib;
 use crate::agent::resource::context::Context;
-use crate::decide::Request;
+use crate::decide::{Evidence, Request};
 
-/// Says what Pacemaker's variables tell of the transition, as a start or a stop begins.
-pub(super) fn say(context: &Context, request: Request) {
+/// Logs what Pacemaker's variables say of the transition, in the first round of a start or a stop.
+pub(super) fn say(context: &Context, request: Request, evidence: &Evidence) {
     let Some(notify) = &context.notify else { return };
     let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(" ");
     match request {
@@ -20,7 +19,7 @@ pub(super) fn say(context: &Context, request: Request) {
                 list(&notify.stop)
             );
             let peer_is_active = context.peer.as_ref().is_some_and(|peer| active.contains(&&peer.name));
-            if peer_is_active && is_sole_voter(context) {
+            if peer_is_active && is_sole_voter(evidence) {
                 log::info!("peer active but not a voter: this node's data decides");
             }
         }
@@ -41,10 +40,9 @@ fn is_second_to_stop(me: &str, peer: &str, stop: &BTreeSet<String>) -> bool {
     me > peer && stop.contains(me) && stop.contains(peer)
 }
 
-fn is_sole_voter(context: &Context) -> bool {
-    let peer = context.peer.as_ref().map(|peer| peer.name.as_str());
-    cib::query(&context.programs, &context.resource, &context.me.name, peer)
-        .is_ok_and(|cib| cib.standalone_node.as_ref() == Some(&context.me.name))
+/// Returns whether the CIB names this node as the sole voter.
+fn is_sole_voter(evidence: &Evidence) -> bool {
+    evidence.cib.known().is_some_and(|cib| cib.standalone_node.as_ref() == Some(&evidence.me.name))
 }
 
 #[cfg(test)]

@@ -64,7 +64,6 @@ pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request
         }
         Err(invalid) => return without_parameters(env, &programs, request, &invalid),
     };
-    contract::say(&context, request);
     make_room_for_events(request);
     if request == Request::Start
         && let Err(invalid) = validate::certificates(&context).and_then(|()| validate::wait_for_address(&context))

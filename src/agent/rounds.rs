@@ -6,6 +6,7 @@ use crate::adapters::ocf::exit::{Answered, Code};
 use crate::adapters::podman::process;
 use crate::agent::act;
 use crate::agent::act::drop_in;
+use crate::agent::contract;
 use crate::agent::observe;
 use crate::agent::resource::context::Context;
 use crate::base::Fact;
@@ -69,6 +70,9 @@ impl Rounds<'_> {
         let evidence = observe::observe(self.context);
         let looked = self.context.deadline.elapsed();
         remember(self.context, &evidence.container);
+        if self.last_because.is_none() {
+            contract::say(self.context, self.request, &evidence);
+        }
         let plan = decide::decide(self.request, &evidence, &self.progress);
         let is_news = self.log(&plan) || !plan.effects.is_empty();
         let mut done = 0;
