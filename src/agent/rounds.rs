@@ -67,7 +67,9 @@ impl Rounds<'_> {
     /// One round; the answer once there is one.
     fn next(&mut self) -> Option<Answered> {
         let began = self.context.deadline.elapsed();
-        let evidence = observe::observe(self.context);
+        // Before all else: from here on no other action changes what is seen.
+        let launching = self.context.turn.take();
+        let evidence = observe::observe(self.context, launching);
         let looked = self.context.deadline.elapsed();
         remember(self.context, &evidence.container);
         if self.last_because.is_none() {

@@ -25,11 +25,10 @@ const SLOW_LOOK: Duration = Duration::from_secs(1);
 const LOOKS_FOR_THE_RECORD: u8 = 10;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
-/// Looks at everything that a decision may rest on.
-pub fn observe(context: &Context) -> Evidence {
+/// Looks at everything that a decision may rest on. The caller has found out before whether another one is `launching`: an agent
+/// that has taken its turn knows that nothing else changes the container while it looks.
+pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
     let began = context.deadline.elapsed();
-    // Before all else: what is seen later cannot be changed by anybody but us then.
-    let launching = if context.acts { context.turn.take() } else { context.turn.is_anothers() };
     let boot_memory = state_file::read(&context.memory_path);
     let (own, peer, cib) = living_sources(context, &boot_memory);
     let own_leaderless = leaderless::observe(context, &own, &cib, &boot_memory);
