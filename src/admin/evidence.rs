@@ -48,7 +48,8 @@ pub(crate) fn text(evidence: &Evidence) -> String {
 
 fn write_cib(cib: &Cib, peer: &str, line: &mut impl FnMut(&str, String)) {
     line("Pacemaker", format!("{peer}'s machine {}, its agent {}", machine(cib.peer_machine()), agent(cib.peer_agent)));
-    line("own record", cib.own_record.as_ref().map_or("none".to_owned(), record));
+    let none = if cib.keeps_own_record { "erased from the CIB; Pacemaker's attribute manager has it" } else { "none" };
+    line("own record", cib.own_record.as_ref().map_or(none.to_owned(), record));
     line(&format!("{peer}'s record"), cib.peer_record.as_ref().map_or("none".to_owned(), record));
     let forks = if cib.lineage.forks == 0 {
         "none".to_owned()

@@ -60,7 +60,7 @@ pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request
         Ok(context) => {
             let is_monitor = request == Request::Monitor;
             let (decisions, events) = (Some(decisions.to_owned()), Some(events::DIRECTORY.into()));
-            Context { acts: true, is_monitor, decisions, events, ..context }
+            Context { is_monitor, decisions, events, ..context }
         }
         Err(invalid) => return without_parameters(env, &programs, request, &invalid),
     };

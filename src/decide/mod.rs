@@ -24,7 +24,7 @@ pub use plan::{DeadVote, Effect, Exit, Next, Notice, Phase, Plan, Progress, Requ
 pub use reason::Reason;
 pub use running::notify::is_heeded;
 
-use running::{monitor, notify, reload, roles, stop};
+use running::{erased, monitor, notify, reload, roles, stop};
 use start::{begin, turn};
 
 /// The answer of a monitor whose effects failed.
@@ -45,6 +45,10 @@ pub fn may_fail(request: Request, evidence: &Evidence) -> bool {
 
 /// One round's decision.
 pub fn decide(request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
+    if let Some(plan) = erased::restore(evidence, progress) {
+        return plan;
+    }
+    let progress = &*erased::not_restored(progress);
     if let Some(plan) = turn::wait(request, evidence, progress) {
         return plan;
     }

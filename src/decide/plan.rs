@@ -63,6 +63,14 @@ pub struct Progress {
     pub since_ms: u64,
     /// How many polls in a row saw the learner close enough to the leader.
     pub polls_caught_up: u8,
+    /// How often in a row this node's record was restored, and did not come back.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub restores: u8,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none_yet(count: &u8) -> bool {
+    *count == 0
 }
 
 /// Where an action is.
@@ -129,6 +137,8 @@ pub enum RunMode {
 pub enum Effect {
     /// Publishes this node's record in the CIB, in one write.
     PublishRecord(PublishedState),
+    /// Has Pacemaker's attribute manager write this node's record into the CIB again.
+    RestoreRecord,
     /// Publishes what others read in the CIB: this member's id and cluster id.
     PublishIdentity(Identity),
     /// Publishes the lineage in the CIB, for good.
@@ -240,7 +250,7 @@ impl Plan {
 impl Progress {
     /// A phase that begins now.
     pub fn enter(phase: Phase, now_ms: u64) -> Self {
-        Self { phase, since_ms: now_ms, polls_caught_up: 0 }
+        Self { phase, since_ms: now_ms, polls_caught_up: 0, restores: 0 }
     }
 
     /// How long the phase has lasted.

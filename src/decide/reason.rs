@@ -167,6 +167,7 @@ pub enum Step {
     },
     StopEtcd,
     EndEarlierAction,
+    RestoreRecord,
     AskPeerToPromote {
         peer: NodeName,
     },

@@ -3,6 +3,7 @@
 mod alarms;
 mod cold_start;
 mod disk;
+mod erased;
 mod golden;
 mod guest;
 mod in_time;

@@ -124,3 +124,6 @@ pub(super) const LOOK_AT_A_LEARNER_MS: u64 = 250;
 pub(super) const LOOK_FOR_A_RETURN_MS: u64 = 250;
 /// What may last: an etcd that is silent, what stands in the way of a start, a refusal before its time has come.
 pub(super) const LOOK_AGAIN_MS: u64 = 500;
+/// How soon and how often a restored record is looked for: it takes some ten milliseconds where nobody is slow.
+pub(super) const LOOK_FOR_A_RESTORED_RECORD_MS: u64 = 100;
+pub(super) const LOOKS_FOR_A_RESTORED_RECORD: u8 = 10;

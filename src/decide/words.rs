@@ -53,6 +53,7 @@ impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PublishRecord(record) => write!(f, "publishes its record: {}", self::record(record)),
+            Self::RestoreRecord => f.write_str("has Pacemaker's attribute manager write its record again"),
             Self::PublishIdentity(identity) => write!(f, "publishes its member's id, {:x}", identity.member_id),
             Self::PublishLineage(lineage) => write!(f, "publishes for good: {}", forks(lineage)),
             Self::PublishPeerLineage(lineage) => {

@@ -44,6 +44,7 @@ variants! { name_of_begin, BEGINNINGS, Begin:
 variants! { name_of_effect, EFFECTS, Effect:
     EndLaunch,
     PublishRecord,
+    RestoreRecord,
     PublishIdentity,
     PublishLineage,
     PublishPeerLineage,
@@ -140,6 +141,7 @@ variants! { name_of_refusal, REFUSALS, Refusal:
 
 variants! { name_of_step, STEPS, Step:
     EndEarlierAction,
+    RestoreRecord,
     AnnounceGoingOnAlone,
     StopBeforeForce,
     RestartInstead,

@@ -39,6 +39,7 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         peer_node: peer_state.map_or(PeerNode::NeverSeen, peer_node),
         peer_agent: peer_state.map_or(PeerAgent::NoHistory, |state| peer_agent(state, resource)),
         own_record: node_state(cib, node).and_then(record),
+        keeps_own_record: false,
         peer_record: peer_there.and_then(record),
         standalone_node: property(cib, STANDALONE_NODE),
         learner_node: property(cib, LEARNER_NODE),

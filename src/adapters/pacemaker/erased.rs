@@ -9,12 +9,13 @@ use super::attributes::RECORD;
 use super::{Error, run, wishes};
 use crate::adapters::command::Programs;
 
-/// Has the attribute manager write what it has once more, if it has the record of `node`. It forgets that when Pacemaker ends
-/// here, so what it writes is of this life of Pacemaker.
-pub fn restore_record(programs: &Programs, node: &str) -> Result<bool, Error> {
-    let is_known = wishes::nodes_with(programs, RECORD)?.iter().any(|known| known == node);
-    if is_known {
-        run(programs, "attrd_updater", &["--refresh"])?;
-    }
-    Ok(is_known)
+/// Returns whether the attribute manager has the record of `node`. It forgets that when Pacemaker ends here, so what it has is of
+/// this life of Pacemaker.
+pub fn has_record(programs: &Programs, node: &str) -> Result<bool, Error> {
+    Ok(wishes::nodes_with(programs, RECORD)?.iter().any(|known| known == node))
+}
+
+/// Has the attribute manager write what it has once more.
+pub fn restore_record(programs: &Programs) -> Result<(), Error> {
+    run(programs, "attrd_updater", &["--refresh"]).map(drop)
 }

@@ -18,7 +18,7 @@ use crate::adapters::data_dir;
 use crate::adapters::etcd::blocking;
 use crate::adapters::etcd::client::{self, Credentials, Endpoint};
 use crate::adapters::pace::Question;
-use crate::adapters::pacemaker::{self, attributes};
+use crate::adapters::pacemaker::{self, attributes, erased};
 use crate::adapters::podman;
 use crate::agent::resource::context::Context;
 use crate::base::Fact;
@@ -63,6 +63,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
     let (programs, node) = (&context.programs, context.me.name.as_str());
     match effect {
         Effect::PublishRecord(record) => Ok(attributes::publish_record(programs, node, record)?),
+        Effect::RestoreRecord => Ok(erased::restore_record(programs)?),
         Effect::PublishIdentity(identity) => Ok(attributes::publish_identity(programs, node, *identity)?),
         Effect::PublishLineage(lineage) => Ok(attributes::publish_lineage(programs, node, lineage)?),
         Effect::PublishPeerLineage(lineage) => {

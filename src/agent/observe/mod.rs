@@ -21,9 +21,6 @@ use crate::records::state_file;
 
 /// A look that takes less leaves no wait without several of them.
 const SLOW_LOOK: Duration = Duration::from_secs(1);
-/// How long a record may take from the attribute manager to the CIB: some ten milliseconds where nobody is slow.
-const LOOKS_FOR_THE_RECORD: u8 = 10;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// Looks at everything that a decision may rest on. The caller has found out before whether another one is `launching`: an agent
 /// that has taken its turn knows that nothing else changes the container while it looks.
@@ -157,27 +154,17 @@ fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
 }
 
 /// This node's replica of the CIB. A boot that remembers a voter has published its record: where that is missing, Pacemaker may have
-/// erased it, and can write it again.
+/// erased it, and its attribute manager is asked. Without an answer it is unknown whether the record is gone, or only its copy.
 fn query_cib(context: &Context, boot_memory: &Fact<BootMemory>) -> Fact<Cib> {
-    let cib = ask_for_the_cib(context);
-    let lacks_record = |cib: &Fact<Cib>| cib.known().is_some_and(|cib| cib.own_record.is_none());
-    let is_erased = context.acts && lacks_record(&cib) && voter_of_this_boot(context, boot_memory).is_some();
-    if !is_erased {
-        return cib;
-    }
-    match erased::restore_record(&context.programs, &context.me.name) {
-        Ok(true) => {}
-        Ok(false) => return cib,
-        // Nobody knows then whether the record is gone, or only its copy in the CIB.
-        Err(error) => return Fact::Unknown(error.to_string()),
-    }
-    log::info!("this node's record was gone from the CIB: its attribute manager, which has it, writes it again");
-    for _ in 0..LOOKS_FOR_THE_RECORD {
-        let again = ask_for_the_cib(context);
-        if !lacks_record(&again) {
-            return again;
+    let mut cib = ask_for_the_cib(context);
+    if let Fact::Known(known) = &mut cib
+        && known.own_record.is_none()
+        && voter_of_this_boot(context, boot_memory).is_some()
+    {
+        match erased::has_record(&context.programs, &context.me.name) {
+            Ok(has_record) => known.keeps_own_record = has_record,
+            Err(error) => return Fact::Unknown(error.to_string()),
         }
-        clock::sleep(BETWEEN_LOOKS);
     }
     cib
 }

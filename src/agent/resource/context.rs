@@ -42,8 +42,6 @@ pub struct Context {
     pub process_path: PathBuf,
     /// Whose turn it is to change the container; an operator's command only looks.
     pub turn: Turn,
-    /// Whether this is one of Pacemaker's actions, and not an operator's look.
-    pub acts: bool,
     /// Whether this is a recurring monitor: only that one runs an operator's own check.
     pub is_monitor: bool,
     /// How closely a monitor is to look (`OCF_CHECK_LEVEL`).
@@ -86,7 +84,6 @@ impl Context {
             memory_path: state_file::memory_path(&env.volatile_dir(), env.resource()),
             process_path: state_file::process_path(&env.volatile_dir(), env.resource()),
             turn: Turn::at(state_file::turn_path(&env.volatile_dir(), env.resource())),
-            acts: false,
             decisions: None,
             events: None,
             is_monitor: false,

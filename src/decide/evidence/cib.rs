@@ -20,6 +20,10 @@ pub struct Cib {
     /// What the peer's operation history says of its agent.
     pub peer_agent: PeerAgent,
     pub own_record: Option<PublishedState>,
+    /// Whether Pacemaker's attribute manager has this node's record still. It is asked where a boot that remembers a voter finds no
+    /// record in the CIB.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_own_record: bool,
     pub peer_record: Option<PublishedState>,
     /// The sole voter, where the cluster runs on one.
     pub standalone_node: Option<NodeName>,

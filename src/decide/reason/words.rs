@@ -194,6 +194,12 @@ impl fmt::Display for Step {
             Self::EndEarlierAction => {
                 write!(f, "ending an earlier action, or its podman: it takes too long to start or end etcd's container")
             }
+            Self::RestoreRecord => {
+                write!(
+                    f,
+                    "this node's record is gone from the CIB: its attribute manager, which has it, writes it again"
+                )
+            }
             Self::AskPeerToPromote { peer } => write!(f, "asking {peer} to make this learner a voter"),
         }
     }

@@ -1,6 +1,7 @@
 //! The rules of an etcd that runs: what its monitor and its notifications do, what it publishes, and how it ends.
 
 pub(super) mod alarm;
+pub(super) mod erased;
 pub(super) mod membership;
 pub(super) mod monitor;
 pub(super) mod notify;

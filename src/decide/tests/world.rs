@@ -33,6 +33,7 @@ pub(super) fn at_rest() -> Evidence {
             peer_node: PeerNode::Online,
             peer_agent: PeerAgent::Stopped,
             own_record: None,
+            keeps_own_record: false,
             peer_record: None,
             standalone_node: None,
             learner_node: None,
@@ -229,9 +230,14 @@ pub(super) fn barrier() -> Progress {
     Progress::enter(Phase::Barrier { nonce: NONCE }, 0)
 }
 
+/// The plan of a round.
+pub(super) fn decide(request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
+    crate::decide::decide(request, evidence, progress)
+}
+
 /// The first round's plan.
 pub(super) fn first(request: Request, evidence: &Evidence) -> Plan {
-    crate::decide::decide(request, evidence, &Progress::default())
+    decide(request, evidence, &Progress::default())
 }
 
 pub(super) fn exit(plan: &Plan) -> Option<Exit> {

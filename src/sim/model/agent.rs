@@ -75,7 +75,8 @@ fn canonical(effect: &Effect) -> Effect {
     }
 }
 
-/// Later decisions read only the kind of the mode in which etcd was started.
+/// Later decisions read only the kind of the mode in which etcd was started. A record that is restored is there at the next look, so
+/// none is restored in vain.
 fn canonical_progress(progress: Progress) -> Progress {
     let phase = match progress.phase {
         Phase::Started(RunMode::JoinAsLearner { .. }) => {
@@ -83,7 +84,7 @@ fn canonical_progress(progress: Progress) -> Progress {
         }
         phase => phase,
     };
-    Progress { phase, since_ms: 0, ..progress }
+    Progress { phase, since_ms: 0, restores: 0, ..progress }
 }
 
 fn canonical_record(mut record: PublishedState) -> PublishedState {
@@ -152,9 +153,8 @@ fn is_no_news(sim: &Sim, action: Action, plan: Id) -> bool {
 pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id) -> Result<bool, Violation> {
     let steps = sim.plans.get(plan);
     pacemaker::hear(world, n);
-    let restores = view::restores(sim, world.nodes[n].memory) && pacemaker::restore(world, n);
     let blind = std::mem::take(&mut world.nodes[n].blind);
-    let was_blind = blind != Blind::None || restores;
+    let was_blind = blind != Blind::None;
     if steps.steps.is_empty() {
         return Ok(finish(sim, world, n, steps.then)? || was_blind);
     }

@@ -63,6 +63,7 @@ pub enum Step {
         record: Id,
         bears_nonce: bool,
     },
+    RestoreRecord,
     PublishIdentity,
     PublishLineage((u8, u8)),
     PublishPeerLineage((u8, u8)),
@@ -171,6 +172,7 @@ impl Step {
             Effect::PublishRecord(record) => {
                 Self::Publish { bears_nonce: record.nonce.is_some(), record: sim.records.id(Some(record.clone())) }
             }
+            Effect::RestoreRecord => Self::RestoreRecord,
             Effect::PublishIdentity(_) => Self::PublishIdentity,
             Effect::PublishLineage(lineage) => Self::PublishLineage(forks(lineage)),
             Effect::PublishPeerLineage(lineage) => Self::PublishPeerLineage(forks(lineage)),
@@ -286,6 +288,7 @@ impl Step {
                 world.nodes[n].erased = false;
                 pacemaker::write(world, n, |cib| cib.record[n] = record);
             }
+            Self::RestoreRecord => pacemaker::restore(world, n),
             Self::PublishIdentity => pacemaker::write(world, n, |cib| cib.recorded[n] = true),
             Self::PublishLineage(lineage) => pacemaker::write(world, n, |cib| cib.lineage[n] = lineage),
             Self::PublishPeerLineage(lineage) => pacemaker::write(world, n, |cib| cib.lineage[1 - n] = lineage),

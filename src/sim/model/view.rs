@@ -44,6 +44,8 @@ pub struct View {
     pub(in crate::sim) own: Heard,
     pub(in crate::sim) peer: Heard,
     pub(in crate::sim) blind: Blind,
+    /// Whether the record that is missing in the CIB is only erased.
+    pub(in crate::sim) keeps_record: bool,
     /// What etcd tells without a leader, where it is asked for that.
     pub(in crate::sim) leaderless: Option<Told>,
 }
@@ -111,7 +113,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         request,
         vars: notify,
         progress,
-        cib: of_the_other(if *erased && !restores(sim, *memory) { without_record(*cib, me) } else { *cib }, me),
+        cib: of_the_other(if *erased { without_record(*cib, me) } else { *cib }, me),
         runs: etcd.is_on(),
         forces: *forces && etcd.is_on(),
         launching: launching.is_some(),
@@ -128,12 +130,13 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
             (false, true) => answer(sim, world, 1 - me),
         },
         blind: *blind,
+        keeps_record: *erased && remembers_a_voter(sim, *memory),
         leaderless: (peer_is_gone || remembers_others(sim, *memory)).then(|| told(sim, world, me, *led)).flatten(),
     }
 }
 
-/// Whether an agent that misses its record in the CIB has the attribute manager write it again.
-pub fn restores(sim: &Sim, memory: Id) -> bool {
+/// Returns whether an agent that misses its record in the CIB asks the attribute manager for it.
+fn remembers_a_voter(sim: &Sim, memory: Id) -> bool {
     sim.memories.get(memory).voter.is_some()
 }
 
@@ -294,6 +297,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
         peer_node: cib.machine[peer],
         peer_agent: cib.agent[peer],
         own_record,
+        keeps_own_record: view.keeps_record,
         peer_record: record(peer),
         standalone_node: cib.standalone.map(name),
         learner_node: listed_learner(view.own),

@@ -99,6 +99,7 @@ pub(in crate::sim) fn key(view: &View) -> Key {
         own,
         peer,
         blind,
+        keeps_record,
         leaderless,
     } = *view;
     let mut row = Row::default();
@@ -125,6 +126,7 @@ pub(in crate::sim) fn key(view: &View) -> Key {
     add_answer(&mut row, peer);
     add_what_is_told(&mut row, cib);
     row.add(3, blind as u64);
+    row.add(1, keeps_record);
     row.words
 }
 

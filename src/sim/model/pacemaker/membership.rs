@@ -58,13 +58,12 @@ pub fn erase(world: &mut World, n: usize) -> bool {
 }
 
 /// The attribute manager of `n` writes again what it has.
-pub fn restore(world: &mut World, n: usize) -> bool {
+pub fn restore(world: &mut World, n: usize) {
     let was_erased = std::mem::take(&mut world.nodes[n].erased);
     if was_erased {
         let record = world.nodes[n].cib.record[n];
         write(world, n, |cib| cib.record[n] = record);
     }
-    was_erased
 }
 
 /// The two replicas part. One that stood still has missed what the other one has, except the results of its own

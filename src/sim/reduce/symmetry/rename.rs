@@ -134,6 +134,7 @@ impl Renaming {
             | Effect::SetAlarm(_)
             | Effect::SetRedundancy(_)
             | Effect::EndLaunch
+            | Effect::RestoreRecord
             | Effect::SetFailures { .. }
             | Effect::ForgetPrimary
             | Effect::TellOthers(_)

@@ -1,0 +1,66 @@
+//! A record that is gone from the CIB alone.
+
+use super::world::*;
+use crate::base::Fact;
+use crate::decide::evidence::*;
+use crate::decide::plan::{Effect, Plan, Progress, Request};
+use crate::decide::reason::{Reason, Step};
+
+const REQUESTS: [Request; 8] = [
+    Request::Start,
+    Request::Stop,
+    Request::Monitor,
+    Request::Probe,
+    Request::Notify,
+    Request::Promote,
+    Request::Demote,
+    Request::Reload,
+];
+
+/// A voter of two whose peer is fenced, and whose record Pacemaker has erased.
+fn survivor() -> Evidence {
+    let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting();
+    let fenced = voter.peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    fenced.cib_with(|cib| (cib.own_record, cib.keeps_own_record) = (None, true))
+}
+
+fn restores(plan: &Plan) -> bool {
+    plan.effects == [Effect::RestoreRecord] && plan.because == Reason::Step(Step::RestoreRecord) && exit(plan).is_none()
+}
+
+#[test]
+fn an_erased_record_is_restored_before_anything_is_decided() {
+    for request in REQUESTS {
+        assert!(restores(&first(request, &survivor())), "{request}");
+        let launching = Evidence { launching: Fact::Known(true), ..survivor() };
+        assert!(restores(&first(request, &launching)), "{request}, beside an earlier action");
+    }
+    let back = survivor().seen_voting();
+    let plan = decide(Request::Monitor, &back, &progress(first(Request::Monitor, &survivor())));
+    assert!(matches!(plan.effects.first(), Some(Effect::WriteNote(_))), "the survivor runs standalone: {plan:?}");
+}
+
+#[test]
+fn a_record_that_went_with_pacemakers_former_life_is_not_restored() {
+    let ended = survivor().cib_with(|cib| cib.keeps_own_record = false);
+    assert!(!restores(&first(Request::Monitor, &ended)));
+    let rebooted = Evidence { boot_id: "boot2".to_owned(), ..survivor() };
+    assert!(!restores(&first(Request::Start, &rebooted)), "another boot's record proves nothing");
+    let unread = Evidence { cib: Fact::Unknown("cibadmin hangs".to_owned()), ..survivor() };
+    assert!(!restores(&first(Request::Monitor, &unread)));
+}
+
+#[test]
+fn a_record_that_does_not_come_back_is_given_up_after_ten_looks() {
+    let (mut now, mut looks) = (Progress::default(), 0);
+    let last = loop {
+        let plan = decide(Request::Monitor, &survivor(), &now);
+        if !restores(&plan) {
+            break plan;
+        }
+        looks += 1;
+        now = progress(plan);
+    };
+    assert_eq!(looks, 10);
+    assert_eq!(last, first(Request::Monitor, &survivor().cib_with(|cib| cib.keeps_own_record = false)));
+}
