@@ -112,7 +112,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Confirmed, Failure> {
     // Old failures must not keep Pacemaker from trying again.
     by_hand::forget_failures(&context.programs, &context.resource, &context.me.name)?;
     let (evidence, _) = node::look(&context);
-    let plan = decide::decide(Request::Start, &evidence, &Progress::default());
+    let plan = decide::decide(Request::Start, &evidence, &Progress::default()).plan;
     let because = plan.because.to_string();
     Ok(Confirmed { given_up: peer, quorum, fencing, plan, because })
 }

@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Explanation, Failure> {
 
 impl Explanation {
     fn new(place: String, request: Request, evidence: Evidence) -> Self {
-        let plan = decide::decide(request, &evidence, &Progress::default());
+        let plan = decide::decide(request, &evidence, &Progress::default()).plan;
         let because = plan.because.to_string();
         Self { place, request, evidence, plan, because }
     }
@@ -72,7 +72,7 @@ fn after_waiting(request: Request, evidence: &Evidence, plan: &Plan) -> Option<R
         return None;
     }
     let late = Evidence { elapsed_ms: evidence.budget_ms, ..evidence.clone() };
-    let because = decide::decide(request, &late, &Progress::default()).because;
+    let because = decide::decide(request, &late, &Progress::default()).plan.because;
     (because != plan.because).then_some(because)
 }
 

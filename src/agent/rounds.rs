@@ -1,20 +1,16 @@
 //! The rounds of one action: observe, decide, act, until the plan says that the action is answered.
 
+mod watch;
+
 use std::time::Duration;
 
+use self::watch::Watch;
 use crate::adapters::ocf::exit::{Answered, Code};
-use crate::adapters::podman::process;
 use crate::agent::act;
-use crate::agent::act::drop_in;
-use crate::agent::contract;
 use crate::agent::observe;
 use crate::agent::resource::context::Context;
-use crate::base::Fact;
-use crate::decide::evidence::Container;
-use crate::decide::reason::{Health, Step, Wait};
-use crate::decide::{self, Effect, Evidence, Exit, Next, Phase, Plan, Progress, Reason, Request};
-use crate::records::decision_log::{self, Entry};
-use crate::records::events::own;
+use crate::decide::reason::Wait;
+use crate::decide::{self, Decision, Evidence, Exit, Next, OnFailure, Phase, Progress, Reason, Request};
 
 /// How many rounds in a row may fail before the action does. A membership change meets a leader election now and then.
 const FAILURES_ALLOWED: u32 = 3;
@@ -30,14 +26,8 @@ pub(super) fn run(context: &Context, request: Request) -> Answered {
     if request == Request::Notify && !context.notify.as_ref().is_some_and(decide::is_heeded) {
         return Code::Success.into();
     }
-    let mut rounds = Rounds {
-        context,
-        request,
-        progress: Progress::default(),
-        last_because: None,
-        failures: 0,
-        spent: Spent::default(),
-    };
+    let watch = Watch::new(context, request);
+    let mut rounds = Rounds { context, request, progress: Progress::default(), failures: 0, watch };
     loop {
         if let Some(answered) = rounds.next() {
             return answered;
@@ -49,95 +39,71 @@ struct Rounds<'a> {
     context: &'a Context,
     request: Request,
     progress: Progress,
-    /// The reason that was logged last: a wait of many rounds is one line.
-    last_because: Option<Reason>,
     failures: u32,
-    spent: Spent,
+    watch: Watch<'a>,
 }
 
-/// Where the time of a recovery went, since it was announced.
-#[derive(Default)]
-struct Spent {
+/// One round, from its look to its last effect.
+struct Round {
+    /// Where the action was as the round began.
+    progress: Progress,
+    evidence: Evidence,
     looking: Duration,
+    decision: Decision,
+    /// How many of the plan's effects were performed, in which time, and what ended them.
+    done: usize,
     acting: Duration,
-    waiting: Duration,
+    performed: Result<(), act::Error>,
 }
 
 impl Rounds<'_> {
-    /// One round; the answer once there is one.
+    /// Goes one round; the answer once there is one.
     fn next(&mut self) -> Option<Answered> {
-        let began = self.context.deadline.elapsed();
-        // Before all else: from here on no other action changes what is seen.
-        let launching = self.context.turn.take();
-        let evidence = observe::observe(self.context, launching);
-        let looked = self.context.deadline.elapsed();
-        remember(self.context, &evidence.container);
-        if self.last_because.is_none() {
-            contract::say(self.context, self.request, &evidence);
-        }
-        let plan = decide::decide(self.request, &evidence, &self.progress);
-        let is_news = self.log(&plan) || !plan.effects.is_empty();
-        let mut done = 0;
-        let performed = plan.effects.iter().try_for_each(|effect| {
-            log::debug!("effect: {effect}");
-            act::perform(self.context, effect).inspect(|()| done += 1)
-        });
-        self.count(&plan, looked.saturating_sub(began), self.context.deadline.elapsed().saturating_sub(looked));
-        warn_of_a_machine(&evidence, &plan);
-        let upkeep_exit = decide::after_failed_upkeep(&evidence);
-        let may_fail = decide::may_fail(self.request, &evidence);
-        let when_over = decide::out_of_time(self.request, &evidence, &plan);
-        self.tell(&evidence, &plan, done);
-        if is_news {
-            self.record(evidence, &plan, &performed);
-        }
+        let mut round = self.look_and_decide();
+        self.watch.decided(&round);
+        self.act(&mut round);
+        self.watch.finished(&round);
+        let Round { looking, decision: Decision { plan, on_failure, when_over }, performed, .. } = round;
         if let Err(error) = performed {
-            return match self.request {
-                Request::Monitor if self.progress.phase == Phase::Begin => {
-                    Some(self.left_to_the_next_one(upkeep_exit, &error.to_string()))
-                }
-                _ => self.failed(&error, may_fail, when_over),
+            return match on_failure {
+                OnFailure::Answer(exit) => Some(self.left_to_the_next_one(exit, &error.to_string())),
+                OnFailure::FailInTime => self.failed(&error, true, when_over),
+                OnFailure::TryOn => self.failed(&error, false, when_over),
             };
         }
         self.failures = 0;
         match plan.next {
             Next::Exit(exit) => {
-                self.count_postponed(&plan.because);
+                self.watch.answered(&plan.because);
                 Some(finish(exit, &plan.because))
             }
             Next::Reobserve { after_ms, progress } => {
                 self.progress = progress;
-                self.spent.waiting += Duration::from_millis(after_ms);
-                let needed =
-                    if when_over.is_some() { LOOKS_LEFT * looked.saturating_sub(began) } else { Duration::ZERO };
+                let needed = if when_over.is_some() { LOOKS_LEFT * looking } else { Duration::ZERO };
                 self.look_again_after(Duration::from_millis(after_ms), needed, when_over)
             }
         }
     }
 
-    /// Counts from the announcement on, and tells it at the end: fencing and what was waited for before it are not the agent's.
-    fn count(&mut self, plan: &Plan, looking: Duration, acting: Duration) {
-        if matches!(plan.because, Reason::Step(Step::AnnounceGoingOnAlone { .. })) {
-            self.spent = Spent::default();
-        }
-        self.spent.looking += looking;
-        self.spent.acting += acting;
-        if matches!(plan.because, Reason::Step(Step::TookOver { .. })) {
-            let [looking, acting, waiting] =
-                [self.spent.looking, self.spent.acting, self.spent.waiting].map(|time| time.as_secs_f64());
-            log::info!(
-                "since the announcement: {looking:.3} s of looks, {acting:.3} s of acts, {waiting:.3} s of pauses"
-            );
-        }
+    fn look_and_decide(&self) -> Round {
+        let began = self.context.deadline.elapsed();
+        // Before all else: from here on no other action changes what is seen.
+        let launching = self.context.turn.take();
+        let evidence = observe::observe(self.context, launching);
+        let looking = self.context.deadline.elapsed().saturating_sub(began);
+        let decision = decide::decide(self.request, &evidence, &self.progress);
+        let progress = self.progress.clone();
+        Round { progress, evidence, looking, decision, done: 0, acting: Duration::ZERO, performed: Ok(()) }
     }
 
-    /// A recovery that each action leaves to the next one would never be begun. A notification that is about something else says
-    /// nothing of it.
-    fn count_postponed(&self, because: &Reason) {
-        let is_postponed = *because == Reason::Waiting(Wait::MoreTime);
-        if is_postponed || self.request == Request::Monitor {
-            self.context.programs.pace().note_postponed(is_postponed);
-        }
+    fn act(&self, round: &mut Round) {
+        let began = self.context.deadline.elapsed();
+        let Round { decision, done, .. } = round;
+        round.performed = decision.plan.effects.iter().try_for_each(|effect| {
+            log::debug!("effect: {effect}");
+            act::perform(self.context, effect).inspect(|()| *done += 1)
+        });
+        round.acting = self.context.deadline.elapsed().saturating_sub(began);
     }
 
     /// A recovery that is over in the middle is left to the next action, too: each of them would announce it, and none go on.
@@ -178,89 +144,12 @@ impl Rounds<'_> {
             return None;
         }
         if let Some(exit) = when_over {
-            let so_far = self.last_because.as_ref().map_or_else(String::new, |because| format!(" ({because})"));
+            let so_far = self.watch.last_because.as_ref().map_or_else(String::new, |because| format!(" ({because})"));
             return Some(self.left_to_the_next_one(exit, &format!("this action has no time for another look{so_far}")));
         }
-        let why = out_of_time(self.context.budget, self.last_because.as_ref());
-        self.last_because.iter().for_each(|because| self.tell_refusal(because));
+        let why = out_of_time(self.context.budget, self.watch.last_because.as_ref());
+        self.watch.failed_for_want_of_time();
         Some(Answered::failed(Code::Generic, why))
-    }
-
-    /// A record that cannot be kept must not keep etcd from being kept.
-    fn record(&self, evidence: Evidence, plan: &Plan, performed: &Result<(), act::Error>) {
-        let outcome = performed.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
-        let Some(directory) = &self.context.decisions else { return };
-        let entry = Entry::new(self.request, self.progress.clone(), evidence, plan.clone(), outcome);
-        if let Err(error) = decision_log::append(directory, &self.context.resource, &entry) {
-            log::debug!("this decision is not kept: {error}");
-        }
-    }
-
-    /// What was changed by the first `done` effects of a plan, and whether it refuses, becomes an event.
-    fn tell(&self, evidence: &Evidence, plan: &Plan, done: usize) {
-        let Some(directory) = &self.context.events else { return };
-        let node = &self.context.me.name;
-        for effect in plan.effects.iter().take(done) {
-            own::tell(directory, own::of_effect(node, effect, &plan.because));
-        }
-        // Who was alone has something to write down where there are two voters again: that it remembers it.
-        if done > 0 {
-            let was_sole = evidence.memory().and_then(|memory| memory.voter.as_ref()).is_some_and(|voter| voter.sole);
-            own::tell(directory, own::of_two_voters(node, evidence.own_etcd.known(), was_sole));
-        }
-        if plan.next == Next::Exit(Exit::Retriable) {
-            self.tell_refusal(&plan.because);
-        }
-    }
-
-    fn tell_refusal(&self, because: &Reason) {
-        if let Some(directory) = &self.context.events {
-            own::tell(directory, own::of_refusal(&self.context.me.name, &self.context.resource, because));
-        }
-    }
-
-    /// What changes is told once. A monitor that finds what it found before has nothing to tell. Answers whether there
-    /// was something to tell.
-    fn log(&mut self, plan: &Plan) -> bool {
-        if self.last_because.as_ref() == Some(&plan.because) {
-            return false;
-        }
-        let quiet = plan.effects.is_empty()
-            && match &plan.because {
-                // That a notification changes nothing is to be read where etcd lacks a leader.
-                Reason::Running(Health::LeaderlessPeerNotConfirmed { .. }) => self.request != Request::Notify,
-                because => matches!(because, Reason::Running(_) | Reason::NothingToDo),
-            };
-        let level = match plan.next {
-            Next::Exit(Exit::Retriable) => log::Level::Error,
-            _ if plan.effects.iter().any(|effect| matches!(effect, Effect::SetAlarm(Some(_)))) => log::Level::Warn,
-            _ if quiet && (self.last_because.is_none() || plan.because == Reason::NothingToDo) => log::Level::Debug,
-            _ => log::Level::Info,
-        };
-        log::log!(level, "{}: {}", self.request, plan.because);
-        self.last_because = Some(plan.because.clone());
-        level != log::Level::Debug
-    }
-}
-
-/// Whoever is found by podman alone is looked for in /proc from now on. The observer changes nothing, as people look, too.
-/// Where somebody restarted it behind Pacemaker, its scopes are new.
-fn remember(context: &Context, container: &Fact<Container>) {
-    let Some(found) = container.known().and_then(|container| container.found.as_ref()) else { return };
-    process::remember(&context.process_path, found.pid);
-    if process::remembered(&context.process_path).is_some() {
-        drop_in::write(context, &found.id);
-    }
-}
-
-/// A node that may be on its way out is added all the same, see `Evidence::machine_is_deleted`; told when it is added, as
-/// what cannot be asked is asked with every monitor.
-fn warn_of_a_machine(evidence: &Evidence, plan: &Plan) {
-    let adds = plan.effects.iter().any(|effect| matches!(effect, Effect::AddLearner { .. }));
-    if let Fact::Unknown(why) = &evidence.local.machine_is_deleted
-        && adds
-    {
-        log::warn!("{why}; its node is added to etcd as if it were not");
     }
 }
 
@@ -298,12 +187,11 @@ fn answered(exit: Exit, why: impl FnOnce() -> String) -> Answered {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "a child to look at")]
 mod tests {
     use super::*;
     use crate::adapters::command::stand_in;
-    use crate::decide::evidence::{Found, Moment, Notify, Operation};
-    use crate::decide::reason::Refusal;
+    use crate::decide::evidence::{Moment, Notify, Operation};
+    use crate::decide::reason::{Health, Refusal};
 
     fn context(state_dir: &std::path::Path) -> Context {
         let files = [("trusted_ca_file", "/c"), ("cert_file", "/c"), ("key_file", "/c")];
@@ -311,25 +199,9 @@ mod tests {
     }
 
     fn rounds(context: &Context, request: Request, last_because: Option<Reason>) -> Rounds<'_> {
-        Rounds { context, request, progress: Progress::default(), last_because, failures: 0, spent: Spent::default() }
-    }
-
-    /// As after somebody else's `podman restart`.
-    #[test]
-    fn another_process_of_the_container_is_remembered_in_the_place_of_the_one_that_is_gone() {
-        let dir = tempfile::tempdir().unwrap();
-        let context = context(dir.path());
-        let child = || std::process::Command::new("sleep").arg("100").spawn().unwrap();
-        let (mut gone, mut now) = (child(), child());
-        let pid = |child: &std::process::Child| i32::try_from(child.id()).unwrap();
-        process::remember(&context.process_path, pid(&gone));
-        gone.kill().unwrap();
-        gone.wait().unwrap();
-        let found = Some(Found { id: "c1".to_owned(), pid: pid(&now) });
-        remember(&context, &Fact::Known(Container { running: true, found, ..Container::default() }));
-        assert_eq!(process::remembered(&context.process_path), process::Process::of(pid(&now)));
-        now.kill().unwrap();
-        now.wait().unwrap();
+        let mut watch = Watch::new(context, request);
+        watch.last_because = last_because;
+        Rounds { context, request, progress: Progress::default(), failures: 0, watch }
     }
 
     /// As the notification that follows fencing comes between two monitors, and others are about something else.
@@ -338,7 +210,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let context = context(dir.path());
         let after = |request, because: Reason| {
-            rounds(&context, request, None).count_postponed(&because);
+            Watch::new(&context, request).answered(&because);
             context.programs.pace().postponed()
         };
         let later = || Reason::Waiting(Wait::MoreTime);

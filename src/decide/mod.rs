@@ -20,31 +20,37 @@ mod words;
 mod tests;
 
 pub use evidence::Evidence;
-pub use plan::{DeadVote, Effect, Exit, Next, Notice, Phase, Plan, Progress, Request, RunMode, Via};
+pub use plan::{
+    DeadVote, Decision, Effect, Exit, Next, Notice, OnFailure, Phase, Plan, Progress, Request, RunMode, Via,
+};
 pub use reason::Reason;
 pub use running::notify::is_heeded;
 
 use running::{erased, monitor, notify, reload, roles, stop};
 use start::{begin, turn};
 
-/// The answer of a monitor whose effects failed.
-pub fn after_failed_upkeep(evidence: &Evidence) -> Exit {
-    monitor::decide_after_failed_upkeep(evidence)
+/// Decides a round: what is done, and how the action is answered where that fails or takes too long.
+pub fn decide(request: Request, evidence: &Evidence, progress: &Progress) -> Decision {
+    Decision::around(plan(request, evidence, progress), request, evidence, progress)
 }
 
-/// The answer of an action whose time is over while `plan`, decided from `evidence`, was carried out, where that is no
-/// failure.
-pub fn out_of_time(request: Request, evidence: &Evidence, plan: &Plan) -> Option<Exit> {
-    (request == Request::Monitor).then(|| monitor::decide_out_of_time(evidence, plan)).flatten()
+impl Decision {
+    /// Adds to a plan what becomes of the action where the plan fails, or takes too long.
+    pub fn around(plan: Plan, request: Request, evidence: &Evidence, progress: &Progress) -> Self {
+        let is_monitor = request == Request::Monitor;
+        let on_failure = match request {
+            Request::Monitor if progress.phase == Phase::Begin => {
+                OnFailure::Answer(monitor::decide_after_failed_upkeep(evidence))
+            }
+            Request::Start if !begin::may_fail(evidence) => OnFailure::TryOn,
+            _ => OnFailure::FailInTime,
+        };
+        let when_over = is_monitor.then(|| monitor::decide_out_of_time(evidence, &plan)).flatten();
+        Self { plan, on_failure, when_over }
+    }
 }
 
-/// Whether an action whose effects fail may be answered so, or has to go on trying: Pacemaker counts failed starts.
-pub fn may_fail(request: Request, evidence: &Evidence) -> bool {
-    request != Request::Start || begin::may_fail(evidence)
-}
-
-/// One round's decision.
-pub fn decide(request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
+fn plan(request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
     if let Some(plan) = erased::restore(evidence, progress) {
         return plan;
     }

@@ -24,7 +24,27 @@ pub enum Request {
     Reload,
 }
 
-/// One round's answer.
+/// All that is decided in one round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    pub plan: Plan,
+    pub on_failure: OnFailure,
+    /// The answer of an action whose time is over while the plan is carried out, where that is no failure.
+    pub when_over: Option<Exit>,
+}
+
+/// What becomes of an action where an effect of its plan fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OnFailure {
+    /// It is answered: what a monitor could not write down is written down by the next one.
+    Answer(Exit),
+    /// It tries again, and fails after some rounds in a row.
+    FailInTime,
+    /// It tries again for as long as it has: Pacemaker counts failed starts.
+    TryOn,
+}
+
+/// What is done in one round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Plan {
     /// Performed in order; the first that fails ends the round.

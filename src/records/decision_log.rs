@@ -59,7 +59,7 @@ impl Entry {
 
     /// What is decided from it now.
     pub fn decide_again(&self) -> Plan {
-        decide::decide(self.request, &self.evidence, &self.progress)
+        decide::decide(self.request, &self.evidence, &self.progress).plan
     }
 }
 

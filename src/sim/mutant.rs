@@ -371,7 +371,7 @@ fn run_plainly(evidence: &Evidence) -> Plan {
 /// A confirmation about other data decides until a start whose etcd has a leader deletes it.
 fn with_an_outdated_word(request: Request, evidence: &Evidence, progress: &Progress, mut plan: Plan) -> Plan {
     if plan.because == Reason::Step(Step::TakeBackOutdatedConfirmation) {
-        return decide::decide(request, &Evidence { confirmation: Fact::Absent, ..evidence.clone() }, progress);
+        return decide::decide(request, &Evidence { confirmation: Fact::Absent, ..evidence.clone() }, progress).plan;
     }
     if request != Request::Start || plan.next != Next::Exit(Exit::Success) {
         plan.effects.retain(|effect| *effect != Effect::ConsumeConfirmation);

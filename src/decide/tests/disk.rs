@@ -2,10 +2,10 @@
 
 use super::world::*;
 use crate::base::Fact;
+use crate::decide::Plan;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal};
-use crate::decide::{Plan, decide};
 
 fn refused(plan: &Plan) -> Option<&Refusal> {
     match &plan.because {

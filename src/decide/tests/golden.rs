@@ -8,7 +8,6 @@ use std::path::Path;
 use super::world::*;
 use crate::admin::evidence;
 use crate::base::Fact;
-use crate::decide::decide;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Exit, Next, Phase, Plan, Progress, Request};
 

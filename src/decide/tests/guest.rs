@@ -3,11 +3,11 @@
 use super::recovery::{leaderless, post_stop, recovers};
 use super::world::*;
 use crate::base::Fact;
+use crate::decide::Plan;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Progress, Request, RunMode, Via};
 use crate::decide::reason::{Health, Reason, Refusal, Rule};
 use crate::decide::start::cold_start::{Chosen, Cluster, ColdStart, answer};
-use crate::decide::{Plan, decide};
 
 const GUEST: u64 = 7;
 

@@ -2,10 +2,10 @@
 
 use super::world::*;
 use crate::base::Fact;
+use crate::decide::Progress;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal, Wait};
-use crate::decide::{Progress, decide, out_of_time};
 
 /// What a monitor has of its 25 s.
 const BUDGET_MS: u64 = 23_000;

@@ -2,10 +2,10 @@
 
 use super::world::*;
 use crate::base::Fact;
+use crate::decide::Progress;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal};
-use crate::decide::{Progress, decide};
 
 /// etcd runs here, and has had no leader in this boot; the peer has come back without data. What was published of our data
 /// is of our last start.

@@ -3,9 +3,9 @@
 use super::recovery::post_stop;
 use super::world::*;
 use crate::base::Fact;
+use crate::decide::Progress;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Request, RunMode, Via};
-use crate::decide::{Progress, decide};
 
 #[test]
 fn a_returning_peer_is_listed_before_it_starts_and_never_twice() {

@@ -3,9 +3,8 @@
 use super::recovery::leaderless;
 use super::world::*;
 use crate::base::Fact;
-use crate::decide::decide;
 use crate::decide::evidence::*;
-use crate::decide::plan::{Effect, Exit, Plan, Request};
+use crate::decide::plan::{Effect, Exit, OnFailure, Plan, Request};
 
 #[test]
 fn a_claim_that_went_with_pacemakers_former_life_is_published_again_once_there_is_a_leader() {
@@ -87,10 +86,12 @@ fn a_voter_with_a_leader_has_no_use_for_an_operators_word() {
 #[test]
 fn what_cannot_be_written_down_does_not_make_a_serving_etcd_fail() {
     let serving = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME, PEER], &[])));
-    assert_eq!(crate::decide::after_failed_upkeep(&serving), Exit::Success);
-    assert_eq!(crate::decide::after_failed_upkeep(&leaderless()), Exit::Success);
+    assert_eq!(on_failure(Request::Monitor, &serving), OnFailure::Answer(Exit::Success));
+    assert_eq!(on_failure(Request::Monitor, &leaderless()), OnFailure::Answer(Exit::Success));
     let silent = Evidence { own_etcd: Fact::Unknown("no answer".to_owned()), ..serving };
-    assert_eq!(crate::decide::after_failed_upkeep(&silent), Exit::Retriable);
+    assert_eq!(on_failure(Request::Monitor, &silent), OnFailure::Answer(Exit::Retriable));
+    let recovers = crate::decide::decide(Request::Monitor, &silent, &barrier());
+    assert_eq!(recovers.on_failure, OnFailure::FailInTime, "a recovery tries again");
 }
 
 #[test]

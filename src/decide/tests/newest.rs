@@ -2,7 +2,6 @@
 
 use super::world::*;
 use crate::base::Fact;
-use crate::decide::decide;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Request, RunMode};
 use crate::decide::reason::Reason;

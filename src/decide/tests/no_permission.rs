@@ -2,10 +2,10 @@
 
 use super::world::*;
 use crate::base::Fact;
+use crate::decide::Progress;
 use crate::decide::evidence::*;
-use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode};
+use crate::decide::plan::{Effect, Exit, OnFailure, Phase, Request, RunMode};
 use crate::decide::reason::{Health, Reason, Refusal};
-use crate::decide::{Progress, after_failed_upkeep, decide};
 
 /// A voter of two whose auth was switched on while it served.
 fn refusing(leaderless: bool) -> Evidence {
@@ -45,8 +45,11 @@ fn it_is_told_once_and_a_cib_that_takes_nothing_fails_nobody() {
     let shown = Some("AUTH: no root role of etcd-node1".to_owned());
     let told = refusing(false).cib_with(|cib| cib.own_alarm = shown);
     assert!(first(Request::Monitor, &told).effects.is_empty());
-    assert_eq!(after_failed_upkeep(&refusing(false)), Exit::Success);
-    assert_eq!(after_failed_upkeep(&at_rest().running(Fact::Unknown("silent".to_owned()))), Exit::Retriable);
+    assert_eq!(on_failure(Request::Monitor, &refusing(false)), OnFailure::Answer(Exit::Success));
+    assert_eq!(
+        on_failure(Request::Monitor, &at_rest().running(Fact::Unknown("silent".to_owned()))),
+        OnFailure::Answer(Exit::Retriable)
+    );
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use super::recovery::{leaderless, post_stop};
 use super::world::*;
 use crate::base::Fact;
-use crate::decide::decide;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Notice, Phase, Plan, Progress, Request};
 use crate::decide::reason::{Reason, Wait};

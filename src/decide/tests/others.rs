@@ -3,7 +3,6 @@
 use super::world::*;
 use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::out_of_time;
 use crate::decide::plan::{Effect, Exit, Notice, Phase, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal, Rule, Wait};
 
@@ -160,7 +159,7 @@ fn the_announced_force_that_others_asked_for_is_carried_out() {
     let announced = forced_on_me(at_rest().with_disk(history(ME, &[ME, PEER], &[])))
         .peer_is(PeerNode::NeverSeen, PeerAgent::NoHistory)
         .at_the_barrier();
-    let plan = crate::decide::decide(Request::Start, &announced, &barrier());
+    let plan = decide(Request::Start, &announced, &barrier());
     assert!(plan.effects.contains(&Effect::RunContainer(RunMode::ForceNewCluster)), "{plan:?}");
 }
 
@@ -210,10 +209,10 @@ fn a_start_that_was_decided_from_a_stale_record_begins_again() {
     let restored = Etcd { cluster_id: 0xc2, ..etcd(9, Some(9), &[9], &[]) };
     let left_out = Evidence { peer_etcd: Fact::Known(restored), ..started.clone() };
     let progress = crate::decide::Progress::enter(Phase::Started(RunMode::Normally), 0);
-    let plan = crate::decide::decide(Request::Start, &left_out.after(1_500), &progress);
+    let plan = decide(Request::Start, &left_out.after(1_500), &progress);
     assert!(matches!(plan.effects.as_slice(), [Effect::StopContainer { .. }]), "{plan:?}");
     let listed = Evidence { peer_etcd: Fact::Known(etcd(PEER, Some(PEER), &[ME, PEER], &[])), ..started };
-    assert!(crate::decide::decide(Request::Start, &listed.after(1_500), &progress).effects.is_empty());
+    assert!(decide(Request::Start, &listed.after(1_500), &progress).effects.is_empty());
 }
 
 #[test]
@@ -299,7 +298,7 @@ fn force_new_cluster_is_no_word_against_a_peer_that_says_it_is_the_sole_voter() 
     let told = forced_on_me(stopped).peer_is(PeerNode::Online, PeerAgent::Starting);
     let forces = |voters: &[u64]| {
         let told = told.clone().with_peer_record(history(PEER, voters, &[]));
-        let plan = crate::decide::decide(Request::Start, &told, &barrier());
+        let plan = decide(Request::Start, &told, &barrier());
         plan.effects.contains(&Effect::RunContainer(RunMode::ForceNewCluster))
     };
     assert!(forces(&[ME, PEER]), "nothing else stands in the way");

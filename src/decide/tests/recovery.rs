@@ -2,10 +2,10 @@
 
 use super::world::*;
 use crate::base::Fact;
+use crate::decide::Progress;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal};
-use crate::decide::{Progress, decide};
 
 /// A voter of two whose peer was just lost: no leader.
 pub(super) fn leaderless() -> Evidence {

@@ -2,7 +2,6 @@
 
 use super::world::*;
 use crate::base::Fact;
-use crate::decide::decide;
 use crate::decide::evidence::*;
 use crate::decide::plan::{DeadVote, Effect, Exit, Phase, Plan, Progress, Request};
 use crate::decide::reason::{NoStandIn, Reason, Step};

@@ -2,10 +2,10 @@
 
 use super::world::*;
 use crate::base::Fact;
+use crate::decide::Progress;
 use crate::decide::evidence::*;
-use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode, Via};
+use crate::decide::plan::{Effect, Exit, OnFailure, Phase, Request, RunMode, Via};
 use crate::decide::reason::{Reason, Refusal, Rule, Wait};
-use crate::decide::{Progress, decide, may_fail};
 
 pub(super) fn refusal(evidence: &Evidence) -> Refusal {
     match first(Request::Start, evidence).because {
@@ -286,13 +286,13 @@ fn a_refusal_paces_itself_once_the_first_quick_tries_are_used_up() {
 #[test]
 fn a_start_whose_effects_fail_paces_itself_as_a_refusal_does() {
     let quick = at_rest();
-    assert!(may_fail(Request::Start, &quick));
+    assert_eq!(on_failure(Request::Start, &quick), OnFailure::FailInTime);
     let often = quick.cib_with(|cib| cib.own_start_failures = 3);
-    assert!(!may_fail(Request::Start, &often));
-    assert!(may_fail(Request::Start, &often.clone().after(16_000)));
+    assert_eq!(on_failure(Request::Start, &often), OnFailure::TryOn);
+    assert_eq!(on_failure(Request::Start, &often.clone().after(16_000)), OnFailure::FailInTime);
     let in_no_time = Evidence { budget_ms: 12_000, ..often.clone() };
-    assert!(may_fail(Request::Start, &in_no_time.after(2_000)), "within the action's time");
-    assert!(may_fail(Request::Notify, &often), "Pacemaker counts starts");
+    assert_eq!(on_failure(Request::Start, &in_no_time.after(2_000)), OnFailure::FailInTime, "within the action's time");
+    assert_eq!(on_failure(Request::Notify, &often), OnFailure::FailInTime, "Pacemaker counts starts");
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use super::world::*;
 use crate::base::Fact;
+use crate::decide::Progress;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Request, Via};
-use crate::decide::{Progress, decide};
 
 /// One of two voters, with a peer that serves and whose agent is active.
 fn one_of_two(leader: u64) -> Evidence {

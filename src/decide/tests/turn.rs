@@ -2,10 +2,10 @@
 
 use super::world::*;
 use crate::base::Fact;
+use crate::decide::Progress;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Request};
 use crate::decide::reason::{Reason, Wait};
-use crate::decide::{Progress, decide};
 
 const EVERY_REQUEST: [Request; 7] = [
     Request::Start,

@@ -2,7 +2,6 @@
 
 use super::world::*;
 use crate::base::Fact;
-use crate::decide::decide;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Progress, Request, RunMode, Via};
 use crate::decide::reason::{Reason, Refusal, Wait};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, Request};
+use crate::decide::plan::{Decision, Effect, Exit, Next, OnFailure, Phase, Plan, Progress, Request};
 
 pub(super) const CLUSTER: u64 = 0xc1;
 pub(super) const ME: u64 = 1;
@@ -232,7 +232,17 @@ pub(super) fn barrier() -> Progress {
 
 /// The plan of a round.
 pub(super) fn decide(request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
-    crate::decide::decide(request, evidence, progress)
+    crate::decide::decide(request, evidence, progress).plan
+}
+
+/// The answer of an action whose time is over in the middle of this plan.
+pub(super) fn out_of_time(request: Request, evidence: &Evidence, plan: &Plan) -> Option<Exit> {
+    Decision::around(plan.clone(), request, evidence, &Progress::default()).when_over
+}
+
+/// What becomes of an action whose first round fails.
+pub(super) fn on_failure(request: Request, evidence: &Evidence) -> OnFailure {
+    crate::decide::decide(request, evidence, &Progress::default()).on_failure
 }
 
 /// The first round's plan.

@@ -5,7 +5,7 @@
 use crate::base::Fact;
 use crate::decide;
 use crate::decide::evidence::{DataDir, Evidence, Lineage, Note, PeerAgent, PeerNode};
-use crate::decide::plan::{Effect, Exit, Phase, Plan, Progress, Request, RunMode};
+use crate::decide::plan::{Decision, Effect, Exit, Phase, Plan, Progress, Request, RunMode};
 use crate::decide::reason::{Health, Reason};
 
 /// Who decides.
@@ -62,15 +62,21 @@ impl Strategy {
     }
 
     /// One round's decision.
-    pub fn decide(self, request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
+    pub fn decide(self, request: Request, evidence: &Evidence, progress: &Progress) -> Decision {
+        if self == Self::Tandem {
+            return decide::decide(request, evidence, progress);
+        }
+        Decision::around(self.plan(request, evidence, progress), request, evidence, progress)
+    }
+
+    fn plan(self, request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
         let is_etcds_own = self == Self::PlainRaft;
         match request {
-            _ if self == Self::Tandem => decide::decide(request, evidence, progress),
             Request::Start => self.start(evidence, progress),
             Request::Stop if is_etcds_own || !own_is_led(evidence) => stop(evidence),
             Request::Monitor => self.monitor(evidence, progress),
             Request::Notify if is_etcds_own || !own_is_led(evidence) => exit(Exit::Success),
-            _ => decide::decide(request, evidence, progress),
+            _ => decide::decide(request, evidence, progress).plan,
         }
     }
 
@@ -84,7 +90,7 @@ impl Strategy {
         }
         let peer_serves = evidence.peer_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
         if peer_serves && self != Self::PlainRaft {
-            return decide::decide(Request::Start, evidence, progress);
+            return decide::decide(Request::Start, evidence, progress).plan;
         }
         match voters(&record.disk) {
             0 => exit(Exit::Retriable),
@@ -140,7 +146,7 @@ impl Strategy {
                     let effects = vec![Effect::StopContainer { grace_s: 1 }, Effect::MoveDataAside];
                     Plan::exit(effects, Exit::NotRunning, Reason::NothingToDo)
                 }
-                _ => decide::decide(Request::Monitor, evidence, progress),
+                _ => decide::decide(Request::Monitor, evidence, progress).plan,
             },
             _ if peer.is_none() && self.claims(evidence) => {
                 let claim = Effect::SetStandalone(Some(evidence.me.name.clone()));

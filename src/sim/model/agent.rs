@@ -9,7 +9,7 @@ use super::view::{self, View};
 use super::world::{Action, BANNED, Blind, NAMES, Node, Run, World};
 use super::{etcd, pacemaker, stand_in};
 use crate::decide::evidence::{LogPosition, PeerNode, PublishedState, RunningVoter};
-use crate::decide::plan::{DeadVote, Effect, Phase, RunMode};
+use crate::decide::plan::{DeadVote, Decision, Effect, OnFailure, Phase, RunMode};
 use crate::decide::{self, Exit, Next, Plan, Progress, Request};
 use crate::sim::reduce::dead_variables;
 use crate::sim::store::decided::{Number, Plans, UNDECIDED};
@@ -46,9 +46,8 @@ pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, when: When) -> (Pl
     let progress = Progress { since_ms, ..progress.clone() };
     let mut evidence = view::evidence(sim, view, elapsed_ms);
     sim.mutant.blind(&mut evidence, &progress);
-    let plan = sim.strategy.decide(view.request, &evidence, &progress);
+    let Decision { plan, on_failure, when_over: _ } = sim.strategy.decide(view.request, &evidence, &progress);
     let plan = sim.mutant.bend(view.request, &evidence, &progress, plan);
-    let failed_upkeep = decide::after_failed_upkeep(&evidence);
     let canonical = |effect: &Effect| if sim.judges() { canonical(effect) } else { effect.clone() };
     let effects = plan.effects.iter().map(canonical).collect();
     let next = match &plan.next {
@@ -57,7 +56,7 @@ pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, when: When) -> (Pl
             Next::Reobserve { after_ms: 0, progress: canonical_progress(progress.clone()) }
         }
     };
-    (plan, Todo { effects, next, failed_upkeep })
+    (plan, Todo { effects, next, on_failure: canonical_failure(on_failure) })
 }
 
 /// Leaves out the positions, which only reports for people contain.
@@ -72,6 +71,14 @@ fn canonical(effect: &Effect) -> Effect {
         Effect::StopContainer { .. } => Effect::StopContainer { grace_s: 1 },
         Effect::StandIn(vote) => Effect::StandIn(DeadVote { dead: 0, member_id: 0, ..vote }),
         effect => effect,
+    }
+}
+
+/// The model's searches have no pause between two rounds, and end an action that fails at any of them.
+fn canonical_failure(on_failure: OnFailure) -> OnFailure {
+    match on_failure {
+        OnFailure::TryOn => OnFailure::FailInTime,
+        on_failure => on_failure,
     }
 }
 
@@ -280,12 +287,10 @@ pub fn effect(sim: &mut Sim, world: &mut World, n: usize, gives_up: bool) -> Res
     Ok(true)
 }
 
-/// The effect that failed ends the round. If it is part of a monitor's upkeep, the monitor answers what its plan says
-/// for that case.
+/// Ends the round at the effect that failed. The decision may say that the action is answered then.
 fn fail(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id, gives_up: bool) -> Result<(), Violation> {
-    // The progress of an action that has just begun has number 0.
-    if action.request == Request::Monitor && action.progress == 0 {
-        return answer(sim, world, n, sim.plans.get(plan).failed_upkeep);
+    if let OnFailure::Answer(exit) = sim.plans.get(plan).on_failure {
+        return answer(sim, world, n, exit);
     }
     if gives_up {
         return answer(sim, world, n, Exit::Retriable);

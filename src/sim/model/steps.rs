@@ -11,7 +11,7 @@ use super::view;
 use super::world::{Action, Damage, Mode, NAMES, Word, World};
 use crate::decide::evidence::{DataDir, Lineage, Note};
 use crate::decide::plan::{Effect, Notice, Phase, RunMode, Via};
-use crate::decide::{Exit, Next};
+use crate::decide::{Exit, Next, OnFailure};
 use crate::sim::mutant::Mutant;
 use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
@@ -21,13 +21,12 @@ use crate::sim::{Sim, Violation};
 pub struct Todo {
     pub effects: Arc<[Effect]>,
     pub next: Next,
-    /// The answer of a monitor whose effects fail.
-    pub failed_upkeep: Exit,
+    pub on_failure: OnFailure,
 }
 
 impl Default for Todo {
     fn default() -> Self {
-        Self { effects: Arc::default(), next: Next::Exit(Exit::Success), failed_upkeep: Exit::Success }
+        Self { effects: Arc::default(), next: Next::Exit(Exit::Success), on_failure: OnFailure::FailInTime }
     }
 }
 
@@ -40,8 +39,7 @@ pub struct Plans(Vec<Steps>);
 pub struct Steps {
     pub steps: Vec<Step>,
     pub then: Then,
-    /// The answer of a monitor whose effects fail.
-    pub failed_upkeep: Exit,
+    pub on_failure: OnFailure,
     /// Whether it backs data up, and whether it forces a new cluster.
     pub moves_aside: bool,
     pub forces: bool,
@@ -155,7 +153,7 @@ impl Sim {
                 stands_in: steps.contains(&Step::StandInVotes),
                 steps,
                 then,
-                failed_upkeep: todo.failed_upkeep,
+                on_failure: todo.on_failure,
             });
         }
     }

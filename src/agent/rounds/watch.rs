@@ -1,0 +1,207 @@
+//! What follows a round: each function here observes it, and changes neither the round nor the action's answer.
+
+use std::time::Duration;
+
+use super::Round;
+use crate::adapters::podman::process;
+use crate::agent::act::drop_in;
+use crate::agent::contract;
+use crate::agent::resource::context::Context;
+use crate::base::Fact;
+use crate::decide::evidence::Container;
+use crate::decide::reason::{Health, Step, Wait};
+use crate::decide::{Effect, Evidence, Exit, Next, Plan, Reason, Request};
+use crate::records::decision_log::{self, Entry};
+use crate::records::events::own;
+
+/// The observers of one action's rounds, and what they keep from one to the next.
+pub(super) struct Watch<'a> {
+    context: &'a Context,
+    request: Request,
+    /// The reason that was logged last: a wait of many rounds is one line.
+    pub(super) last_because: Option<Reason>,
+    /// Whether the round has something that was not logged before.
+    is_news: bool,
+    spent: Spent,
+}
+
+/// Where the time of a recovery went, since it was announced.
+#[derive(Default)]
+struct Spent {
+    looking: Duration,
+    acting: Duration,
+    waiting: Duration,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn new(context: &'a Context, request: Request) -> Self {
+        Self { context, request, last_because: None, is_news: false, spent: Spent::default() }
+    }
+
+    /// Observes a round that is decided, before its first effect.
+    pub(super) fn decided(&mut self, round: &Round) {
+        remember(self.context, &round.evidence.container);
+        if self.last_because.is_none() {
+            contract::say(self.context, self.request, &round.evidence);
+        }
+        let plan = &round.decision.plan;
+        self.is_news = self.log(plan) || !plan.effects.is_empty();
+    }
+
+    /// Observes it after its last effect, or after the one that failed.
+    pub(super) fn finished(&mut self, round: &Round) {
+        self.count(round);
+        warn_of_a_machine(&round.evidence, &round.decision.plan);
+        self.tell(round);
+        if self.is_news {
+            self.record(round);
+        }
+    }
+
+    /// Observes that a plan has answered the action.
+    pub(super) fn answered(&self, because: &Reason) {
+        self.count_postponed(because);
+    }
+
+    /// Observes that the action fails because its time is over.
+    pub(super) fn failed_for_want_of_time(&self) {
+        self.last_because.iter().for_each(|because| self.tell_refusal(because));
+    }
+
+    /// Counts from the announcement on, and tells it at the end: fencing and what was waited for before it are not the agent's.
+    fn count(&mut self, round: &Round) {
+        let plan = &round.decision.plan;
+        if matches!(plan.because, Reason::Step(Step::AnnounceGoingOnAlone { .. })) {
+            self.spent = Spent::default();
+        }
+        self.spent.looking += round.looking;
+        self.spent.acting += round.acting;
+        if matches!(plan.because, Reason::Step(Step::TookOver { .. })) {
+            let [looking, acting, waiting] =
+                [self.spent.looking, self.spent.acting, self.spent.waiting].map(|time| time.as_secs_f64());
+            log::info!(
+                "since the announcement: {looking:.3} s of looks, {acting:.3} s of acts, {waiting:.3} s of pauses"
+            );
+        }
+        if let Next::Reobserve { after_ms, .. } = plan.next
+            && round.performed.is_ok()
+        {
+            self.spent.waiting += Duration::from_millis(after_ms);
+        }
+    }
+
+    /// A recovery that each action leaves to the next one would never be begun. A notification that is about something else says
+    /// nothing of it.
+    fn count_postponed(&self, because: &Reason) {
+        let is_postponed = *because == Reason::Waiting(Wait::MoreTime);
+        if is_postponed || self.request == Request::Monitor {
+            self.context.programs.pace().note_postponed(is_postponed);
+        }
+    }
+
+    /// A record that cannot be kept must not keep etcd from being kept.
+    fn record(&self, round: &Round) {
+        let outcome = round.performed.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
+        let Some(directory) = &self.context.decisions else { return };
+        let (progress, plan) = (round.progress.clone(), round.decision.plan.clone());
+        let entry = Entry::new(self.request, progress, round.evidence.clone(), plan, outcome);
+        if let Err(error) = decision_log::append(directory, &self.context.resource, &entry) {
+            log::debug!("this decision is not kept: {error}");
+        }
+    }
+
+    /// Makes events of what was changed by the effects that were performed, and of a refusal.
+    fn tell(&self, round: &Round) {
+        let Some(directory) = &self.context.events else { return };
+        let Round { evidence, decision, done, .. } = round;
+        let plan = &decision.plan;
+        let node = &self.context.me.name;
+        for effect in plan.effects.iter().take(*done) {
+            own::tell(directory, own::of_effect(node, effect, &plan.because));
+        }
+        // Who was alone has something to write down where there are two voters again: that it remembers it.
+        if *done > 0 {
+            let was_sole = evidence.memory().and_then(|memory| memory.voter.as_ref()).is_some_and(|voter| voter.sole);
+            own::tell(directory, own::of_two_voters(node, evidence.own_etcd.known(), was_sole));
+        }
+        if plan.next == Next::Exit(Exit::Retriable) {
+            self.tell_refusal(&plan.because);
+        }
+    }
+
+    fn tell_refusal(&self, because: &Reason) {
+        if let Some(directory) = &self.context.events {
+            own::tell(directory, own::of_refusal(&self.context.me.name, &self.context.resource, because));
+        }
+    }
+
+    /// What changes is told once. A monitor that finds what it found before has nothing to tell. Answers whether there
+    /// was something to tell.
+    fn log(&mut self, plan: &Plan) -> bool {
+        if self.last_because.as_ref() == Some(&plan.because) {
+            return false;
+        }
+        let quiet = plan.effects.is_empty()
+            && match &plan.because {
+                // That a notification changes nothing is to be read where etcd lacks a leader.
+                Reason::Running(Health::LeaderlessPeerNotConfirmed { .. }) => self.request != Request::Notify,
+                because => matches!(because, Reason::Running(_) | Reason::NothingToDo),
+            };
+        let level = match plan.next {
+            Next::Exit(Exit::Retriable) => log::Level::Error,
+            _ if plan.effects.iter().any(|effect| matches!(effect, Effect::SetAlarm(Some(_)))) => log::Level::Warn,
+            _ if quiet && (self.last_because.is_none() || plan.because == Reason::NothingToDo) => log::Level::Debug,
+            _ => log::Level::Info,
+        };
+        log::log!(level, "{}: {}", self.request, plan.because);
+        self.last_because = Some(plan.because.clone());
+        level != log::Level::Debug
+    }
+}
+
+/// Whoever is found by podman alone is looked for in /proc from now on. The observer changes nothing, as people look, too.
+/// Where somebody restarted it behind Pacemaker, its scopes are new.
+fn remember(context: &Context, container: &Fact<Container>) {
+    let Some(found) = container.known().and_then(|container| container.found.as_ref()) else { return };
+    process::remember(&context.process_path, found.pid);
+    if process::remembered(&context.process_path).is_some() {
+        drop_in::write(context, &found.id);
+    }
+}
+
+/// A node that may be on its way out is added all the same, see `Evidence::machine_is_deleted`; told when it is added, as
+/// what cannot be asked is asked with every monitor.
+fn warn_of_a_machine(evidence: &Evidence, plan: &Plan) {
+    let adds = plan.effects.iter().any(|effect| matches!(effect, Effect::AddLearner { .. }));
+    if let Fact::Unknown(why) = &evidence.local.machine_is_deleted
+        && adds
+    {
+        log::warn!("{why}; its node is added to etcd as if it were not");
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a child to look at")]
+mod tests {
+    use super::*;
+    use crate::decide::evidence::Found;
+
+    /// As after somebody else's `podman restart`.
+    #[test]
+    fn another_process_of_the_container_is_remembered_in_the_place_of_the_one_that_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = [("trusted_ca_file", "/c"), ("cert_file", "/c"), ("key_file", "/c"), ("image", "etcd:test")];
+        let context = Context::of_test(dir.path(), &files);
+        let child = || std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let (mut gone, mut now) = (child(), child());
+        let pid = |child: &std::process::Child| i32::try_from(child.id()).unwrap();
+        process::remember(&context.process_path, pid(&gone));
+        gone.kill().unwrap();
+        gone.wait().unwrap();
+        let found = Some(Found { id: "c1".to_owned(), pid: pid(&now) });
+        remember(&context, &Fact::Known(Container { running: true, found, ..Container::default() }));
+        assert_eq!(process::remembered(&context.process_path), process::Process::of(pid(&now)));
+        now.kill().unwrap();
+        now.wait().unwrap();
+    }
+}
