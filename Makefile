@@ -106,23 +106,23 @@ SIM_DAILY = \
 	'--faults 1 --threshold 3'
 
 .PHONY: sim
-sim: build ## the model: every order of what two faults can do, the rarer kinds too, and one with every effect by itself (a minute)
+sim: model ## the model: every order of what two faults can do, the rarer kinds too, and one with every effect by itself (a minute)
 	@for bounds in $(SIM_DAILY); do \
-		echo "tandem sim check $$bounds" && $(TARGET)/release/tandem sim check $$bounds || exit 1; \
+		echo "tandem-sim check $$bounds" && $(TARGET)/model/tandem-sim check $$bounds || exit 1; \
 	done
-	$(TARGET)/release/tandem sim members
+	$(TARGET)/model/tandem-sim members
 
 .PHONY: sim-deep
-sim-deep: build ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEED= for the random runs)
-	$(CARGO) test --release --quiet --lib sim::reduce::symmetry::mirror -- --ignored
-	$(CARGO) test --release --quiet --test sim -- --ignored
-	$(TARGET)/release/tandem sim check --faults 3 --max-seconds 3600
-	$(TARGET)/release/tandem sim check --faults 3 --etcd-3.4 --max-seconds 3600
-	$(TARGET)/release/tandem sim check --faults 2 --unblock --slow-fencing
-	$(TARGET)/release/tandem sim check --faults 2 --forget --unblock
-	$(TARGET)/release/tandem sim check --faults 2 --writes 2
-	$(TARGET)/release/tandem sim check --faults 1 --writes 2 --blank --no-operators
-	$(TARGET)/release/tandem sim explore --seed $(SIM_SEED) --steps $(STEPS)
+sim-deep: model ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEED= for the random runs)
+	$(CARGO) test --profile model --quiet --lib sim::reduce::symmetry::mirror -- --ignored
+	$(CARGO) test --profile model --quiet --test sim -- --ignored
+	$(TARGET)/model/tandem-sim check --faults 3 --max-seconds 3600
+	$(TARGET)/model/tandem-sim check --faults 3 --etcd-3.4 --max-seconds 3600
+	$(TARGET)/model/tandem-sim check --faults 2 --unblock --slow-fencing
+	$(TARGET)/model/tandem-sim check --faults 2 --forget --unblock
+	$(TARGET)/model/tandem-sim check --faults 2 --writes 2
+	$(TARGET)/model/tandem-sim check --faults 1 --writes 2 --blank --no-operators
+	$(TARGET)/model/tandem-sim explore --seed $(SIM_SEED) --steps $(STEPS)
 
 .PHONY: sim-page
 sim-page: setup ## the pages of the model's runs, looked at in a headless Chromium (root, to install it)
@@ -150,7 +150,7 @@ deny: ## licences, origins, duplicates and known faults of the dependencies
 .PHONY: bench-fence
 bench-fence: setup ## the fence agent side by side with the Python one, against one emulator (root)
 	tests/fence_real/setup
-	$(CARGO) build --release
+	$(CARGO) build --release --bin tandem
 	tests/bench/fence
 
 .PHONY: lab
@@ -201,7 +201,11 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 
 .PHONY: build
 build: ## the optimised binary
-	$(CARGO) build --release --locked $(CARGO_FLAGS)
+	$(CARGO) build --release --locked --bin tandem $(CARGO_FLAGS)
+
+.PHONY: model
+model: ## the model's program, tandem-sim
+	$(CARGO) build --profile model --locked --bin tandem-sim
 
 # Where the binary and its names go; DESTDIR as usual.
 DESTDIR ?=

@@ -13,15 +13,18 @@
 //! - [`compare`]: the same faults under other ways to run two members.
 //! - [`members`]: a model of its own, of an etcd of up to five voters whose members two tools change.
 //! - [`mutant`]: rules broken on purpose: a checker that does not catch them proves nothing.
+//! - [`process`]: `tandem-sim`, the program that runs all of this; `command_line` has its subcommands.
 //!
 //! [`Sim`] is what all of them share.
 
 mod bounds;
+mod command_line;
 pub mod compare;
 pub mod members;
 pub mod model;
 pub mod moves;
 pub mod mutant;
+pub mod process;
 pub mod reduce;
 pub mod search;
 pub mod store;

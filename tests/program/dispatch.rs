@@ -41,19 +41,54 @@ fn in_the_place_of_what_it_replaces_it_is_the_same_program() {
 /// As `tandem --list | head -n 0` has it.
 #[test]
 fn a_reader_that_stops_early_is_no_fault() {
-    let calls: [&[&str]; 6] = [
-        &["--list"],
-        &["--version"],
-        &["help"],
-        &["podman-etcd", "meta-data"],
-        &["podman-etcd", "usage"],
-        &["sim", "run", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scenarios/learner-boots-alone.scn")],
-    ];
+    let calls: [&[&str]; 5] =
+        [&["--list"], &["--version"], &["help"], &["podman-etcd", "meta-data"], &["podman-etcd", "usage"]];
     for words in calls {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let output = Command::new(env!("CARGO_BIN_EXE_tandem")).args(words).stdout(writer).output().unwrap();
         assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()), "{words:?}");
+    }
+}
+
+#[test]
+fn the_model_needs_no_reader_either() {
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scenarios/learner-boots-alone.scn");
+    for words in [&["help"][..], &["run", scenario]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = Command::new(env!("CARGO_BIN_EXE_tandem-sim")).args(words).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()), "{words:?}");
+    }
+}
+
+#[test]
+fn the_model_prints_its_own_name() {
+    let run = |words: &[&str]| run(Path::new(env!("CARGO_BIN_EXE_tandem-sim")), words);
+    let help = run(&["check", "--help"]);
+    assert!(help.status.success() && text(&help.stdout).contains("Usage: tandem-sim check [OPTIONS]"), "{help:?}");
+    let missing = run(&["run", "/nowhere.scn"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(text(&missing.stderr).starts_with("tandem-sim: /nowhere.scn: "), "{missing:?}");
+    assert_eq!(run(&["check", "--no-such"]).status.code(), Some(2));
+}
+
+#[test]
+fn the_models_old_name_leads_to_the_new_one() {
+    let calls: [&[&str]; 5] = [
+        &["sim"],
+        &["sim", "--help"],
+        &["sim", "help"],
+        &["sim", "check", "--faults", "2", "--no-such"],
+        &["sim", "run", "--", "secret.scn"],
+    ];
+    for words in calls {
+        let output = started_as("tandem", words);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()), "{words:?}");
+        let told = text(&output.stderr);
+        assert!(told.starts_with("tandem: the model is a program of its own: "), "{words:?}: {told}");
+        assert!(told.contains("--bin tandem-sim") && !told.contains("secret"), "{words:?}: {told}");
+        assert_eq!(told.lines().count(), 1, "{words:?}: {told}");
     }
 }
 

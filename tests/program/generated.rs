@@ -55,7 +55,7 @@ fn every_subcommand_has_a_page_and_is_completed() {
     let share = generated();
     let completion = text(share.path(), "bash-completion/completions/tandem");
     let top = subcommands(&[]);
-    assert!(top.contains(&"explain".to_owned()) && !top.contains(&"generate".to_owned()), "{top:?}");
+    assert!(top.contains(&"explain".to_owned()) && !top.contains(&"sim".to_owned()), "{top:?}");
     for name in &top {
         let page = text(share.path(), &format!("man/man8/tandem-{name}.8")).replace("\\-", "-");
         assert!(page.contains(&format!("tandem {name}")), "{page}");
@@ -65,7 +65,8 @@ fn every_subcommand_has_a_page_and_is_completed() {
             assert!(completion.contains(&below), "{name} {below}");
         }
     }
-    assert!(!completion.contains("generate"), "what is hidden is not offered");
+    assert!(!completion.contains("generate") && !completion.contains("sim"), "what is hidden is not offered");
+    assert!(!share.path().join("man/man8/tandem-sim.8").exists(), "what is hidden has no page");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The pages that `tandem sim run --html` writes, in a real browser: `tests/sim_page/setup` installs it, and
+//! The pages that `tandem-sim run --html` writes, in a real browser: `tests/sim_page/setup` installs it, and
 //! `cargo test --test sim_page` looks. The pictures are left in `target/sim_page`.
 
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "a test program: a panic is how it fails, nothing is exported")]

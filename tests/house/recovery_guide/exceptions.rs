@@ -9,7 +9,7 @@ const FILES: &[(&str, &str)] = &[
     ("src/admin/member/elsewhere/progress.rs", "progress"),
     ("src/admin/member/list.rs", "shows what was found"),
     ("src/admin/replay.rs", "for developers"),
-    ("src/admin/sim.rs", "for developers"),
+    ("src/admin/sim.rs", "names the program for developers"),
     ("src/admin/status/check.rs", "a plugin's line, of sentences that stand elsewhere"),
     ("src/admin/status/table.rs", "shows what was found"),
     ("src/admin/status/watch.rs", "shows what was found"),

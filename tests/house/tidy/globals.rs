@@ -52,7 +52,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
     ),
     ("print_reason", &[("agent/process.rs", "the exit reason is printed once, in the end")]),
     // Its arguments and environment.
-    ("env::args_os", &[("main.rs", "they are passed on")]),
+    ("env::args_os", &[("main.rs", "they are passed on"), ("bin", "the same")]),
     ("env::vars_os", &[("adapters/ocf/env.rs", "read once, into a value that is passed on")]),
     ("env::var", &[("adapters/ocf/exit.rs", "the prefix of exit reasons")]),
     (

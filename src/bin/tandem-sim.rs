@@ -1,0 +1,7 @@
+//! The model: the agent's decisions in two machines that are simulated. No package holds it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tandem::sim::process::main(std::env::args_os())
+}

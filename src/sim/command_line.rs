@@ -1,0 +1,327 @@
+//! The subcommands of `tandem-sim`: their arguments, and what each prints.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand, value_parser};
+
+use super::check::{self, Outcome};
+use super::mutant::{self, Mutant};
+use super::scenario::Trace;
+use super::search::Limits;
+use super::{Bounds, Sim, explore, members, page, scenario, story, timeline};
+use crate::os::output;
+
+/// One sentence about why a subcommand failed.
+#[derive(Debug)]
+pub(super) struct Failure(pub(super) String);
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Prints lines of a result.
+fn say(lines: impl Display) -> Result<(), Failure> {
+    Ok(output::say(lines)?)
+}
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    Check(Check),
+    Run(Run),
+    Explore(Explore),
+    /// Plays the same faults under other ways to run two members, and prints what each costs
+    Compare,
+    Members(Members),
+}
+
+impl Command {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        match self {
+            Self::Check(arguments) => run_check(arguments),
+            Self::Run(arguments) => run_scenario(arguments),
+            Self::Explore(arguments) => run_explore(arguments),
+            Self::Compare => say(timeline::table().trim_end()),
+            Self::Members(arguments) => check_members(arguments),
+        }
+    }
+}
+
+/// The rule to break.
+#[derive(Args)]
+struct MutantArgument {
+    /// Breaks a rule, to see it caught
+    #[arg(long, value_parser = mutants())]
+    mutant: Option<Mutant>,
+}
+
+impl MutantArgument {
+    fn get(&self) -> Mutant {
+        self.mutant.unwrap_or(Mutant::None)
+    }
+}
+
+fn mutants() -> impl TypedValueParser<Value = Mutant> {
+    let find = |wanted: String| mutant::ALL.iter().find(|(name, _)| *name == wanted).map(|(_, mutant)| *mutant);
+    PossibleValuesParser::new(mutant::ALL.map(|(name, _)| name)).map(move |name| find(name).unwrap_or(Mutant::None))
+}
+
+/// Where the way to a violation goes.
+#[derive(Args)]
+struct SaveArgument {
+    /// Where the way to a violation is saved, as a scenario
+    #[arg(long, default_value = "violation.scn")]
+    save: PathBuf,
+}
+
+impl SaveArgument {
+    /// Saves `trace`, the way to `what`.
+    fn save(&self, what: &str, trace: &Trace) -> Result<Failure, Failure> {
+        std::fs::write(&self.save, scenario::format(trace))?;
+        Ok(Failure(format!("{what}; the way to it is saved as {}", self.save.display())))
+    }
+}
+
+/// Takes every order of everything that can happen, within bounds, and looks for what must never be
+#[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option that is typed or not")]
+pub(super) struct Check {
+    /// How many faults and operator's actions there may be
+    #[arg(long, default_value = "2", value_parser = value_parser!(u8).range(0..=7))]
+    faults: u8,
+    /// How many writes a client makes
+    #[arg(long, default_value = "1", value_parser = value_parser!(u8).range(0..=7))]
+    writes: u8,
+    /// Leaves standby, shutdown and confirmed recoveries out
+    #[arg(long)]
+    no_operators: bool,
+    /// An etcd without a leader answers, as 3.4 does
+    #[arg(long = "etcd-3.4")]
+    etcd_3_4: bool,
+    /// Begins with two blank nodes, too
+    #[arg(long)]
+    blank: bool,
+    /// Lets a power cut take the machine's disk with it
+    #[arg(long)]
+    disks: bool,
+    /// Lets an operator unblock the quorum of a node that boots alone
+    #[arg(long)]
+    unblock: bool,
+    /// Lets fencing take longer than the agent's patience
+    #[arg(long)]
+    slow_fencing: bool,
+    /// Lets the other node's steps come between any two effects of a round, too: many more states
+    #[arg(long)]
+    fine: bool,
+    /// Leaves out that Pacemaker ends while etcd runs on, and comes back in the same boot
+    #[arg(long)]
+    no_stacks: bool,
+    /// Lets a start of etcd outlive its agent
+    #[arg(long)]
+    launches: bool,
+    /// Lets a power cut leave data that looks whole and that no etcd starts from
+    #[arg(long)]
+    damage: bool,
+    /// A sole voter acknowledges before it syncs, as etcd did before 3.5.5 and 3.4.21
+    #[arg(long)]
+    acks_before_sync: bool,
+    /// After how many failed starts Pacemaker starts no more (3 at most); 0 is never
+    #[arg(long, default_value = "0", value_parser = value_parser!(u8).range(0..=7))]
+    threshold: u8,
+    /// Disables dead-variable reduction: more states, the same verdict
+    #[arg(long)]
+    keep_dead: bool,
+    /// Counts forced new clusters instead of ranking them: more states, and none may be announced in vain again
+    #[arg(long)]
+    count_forks: bool,
+    /// Runs a promotable clone, whose instances Pacemaker promotes and demotes
+    #[arg(long)]
+    promotable: bool,
+    #[arg(long, help = "Begins with two histories, too, and lets an operator choose (etcd_primary)")]
+    choose: bool,
+    #[arg(long, help = "Lets an operator or a program say whose data counts (force_new_cluster)")]
+    tell: bool,
+    #[arg(long, help = "Lets an operator have Pacemaker forget a node that is gone (pcs cluster node remove)")]
+    forget: bool,
+    #[arg(long, help = "Begins with a third voter outside of the pair, which may be lost (etcd_guest)")]
+    #[arg(conflicts_with_all = ["blank", "disks", "damage", "choose"])]
+    guest: bool,
+    /// Lets a look of an agent not find something out: the CIB, its note, its data, its container, an etcd; and Pacemaker erase a record
+    #[arg(long)]
+    hide: bool,
+    #[arg(long, help = "Lets no survivor go on without a restart (recovery=restart)")]
+    restart: bool,
+    /// Ends with the first violation
+    #[arg(long)]
+    first: bool,
+    /// How many threads search; what they find does not depend on it
+    #[arg(long, default_value = "2")]
+    threads: usize,
+    /// How many states are too many
+    #[arg(long, default_value = "100000000")]
+    max_states: usize,
+    /// How long is too long
+    #[arg(long, default_value = "600")]
+    max_seconds: u64,
+    #[command(flatten)]
+    mutant: MutantArgument,
+    #[command(flatten)]
+    save: SaveArgument,
+}
+
+impl Check {
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            faults: self.faults,
+            writes: self.writes,
+            silent_without_leader: !self.etcd_3_4,
+            operators: !self.no_operators,
+            blank: self.blank,
+            disks: self.disks,
+            unblocks: self.unblock,
+            slow_fencing: self.slow_fencing,
+            fine: self.fine,
+            stacks: !self.no_stacks,
+            launches: self.launches,
+            damage: self.damage,
+            acks_before_sync: self.acks_before_sync,
+            threshold: self.threshold.min(3),
+            keeps_dead: self.keep_dead,
+            counts_forks: self.count_forks,
+            promotable: self.promotable,
+            chooses: self.choose,
+            tells: self.tell,
+            forgets: self.forget,
+            stand_ins: !self.restart,
+            guest: self.guest,
+            hides: self.hide,
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            states: self.max_states,
+            time: Duration::from_secs(self.max_seconds),
+            stop_at_first: self.first,
+            threads: self.threads,
+        }
+    }
+}
+
+fn run_check(arguments: &Check) -> Result<(), Failure> {
+    let mut sim = Sim::new(arguments.bounds(), arguments.mutant.get());
+    let outcome = check::check(&mut sim, arguments.limits());
+    print(&outcome)?;
+    let Some((what, trace)) = worst(&outcome) else {
+        return outcome.cut_short.map_or(Ok(()), |why| Err(Failure(format!("the search is not complete: {why}"))));
+    };
+    say(format_args!("{what}\n{}", story::tell(&mut sim, trace).0))?;
+    Err(arguments.save.save(&what, trace)?)
+}
+
+/// Replays a scenario, and checks every invariant after every line
+#[derive(Args)]
+pub(super) struct Run {
+    #[arg(value_name = "SCENARIO")]
+    scenario: PathBuf,
+    #[command(flatten)]
+    mutant: MutantArgument,
+    /// Writes the run as a page: both nodes side by side, with the reason of every decision
+    #[arg(long)]
+    html: Option<PathBuf>,
+}
+
+fn run_scenario(arguments: &Run) -> Result<(), Failure> {
+    let path: &Path = &arguments.scenario;
+    let text = std::fs::read_to_string(path).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+    let trace = scenario::parse(&text).map_err(|error| Failure(format!("{}, {error}", path.display())))?;
+    let mut sim = Sim::new(Bounds::for_scenarios(), arguments.mutant.get());
+    let (story, result) = story::tell(&mut sim, &trace);
+    say(story.trim_end())?;
+    if let Some(to) = &arguments.html {
+        let title = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().replace('-', " "));
+        std::fs::write(to, page::page(&mut sim, &title, &trace))?;
+    }
+    result.map_err(|violation| Failure(violation.0))
+}
+
+/// Makes seeded random runs; what breaks an invariant is shrunk and saved as a scenario
+#[derive(Args)]
+pub(super) struct Explore {
+    /// Equal seeds make equal runs
+    #[arg(long, default_value = "1")]
+    seed: u64,
+    /// How many moves
+    #[arg(long, default_value = "100000")]
+    steps: u64,
+    #[command(flatten)]
+    mutant: MutantArgument,
+    #[command(flatten)]
+    save: SaveArgument,
+}
+
+fn run_explore(arguments: &Explore) -> Result<(), Failure> {
+    let mut sim = Sim::new(Bounds::for_scenarios(), arguments.mutant.get());
+    match explore::explore(&mut sim, arguments.seed, arguments.steps) {
+        Ok(steps) => say(format_args!("{steps} moves, no violation")),
+        Err((violation, trace)) => {
+            say(story::tell(&mut sim, &trace).0)?;
+            Err(arguments.save.save(&violation.0, &trace)?)
+        }
+    }
+}
+
+/// Takes every order of two tools that change the members of an etcd, with faults of members and kills of tools
+#[derive(Args)]
+pub(super) struct Members {
+    /// Up to how many voters the cluster has
+    #[arg(long, default_value = "5", value_parser = value_parser!(u8).range(1..=5))]
+    voters: u8,
+    /// How many faults of members there may be
+    #[arg(long, default_value = "2", value_parser = value_parser!(u8).range(0..=3))]
+    faults: u8,
+    /// Breaks a rule, to see it caught
+    #[arg(long, value_parser = broken_rules())]
+    mutant: Option<members::mutant::Mutant>,
+}
+
+fn broken_rules() -> impl TypedValueParser<Value = members::mutant::Mutant> {
+    use members::mutant::{ALL, Mutant};
+    let find = |wanted: String| ALL.iter().find(|(name, _)| *name == wanted).map(|(_, mutant)| *mutant);
+    PossibleValuesParser::new(ALL.map(|(name, _)| name)).map(move |name| find(name).unwrap_or(Mutant::None))
+}
+
+fn check_members(arguments: &Members) -> Result<(), Failure> {
+    let found = members::check(1..=arguments.voters, arguments.faults, arguments.mutant.unwrap_or_default());
+    let (states, transitions, seconds) = (found.states, found.transitions, found.elapsed.as_secs_f64());
+    say(format_args!("{states} states, {transitions} transitions, {seconds:.1} s"))?;
+    let Some(fault) = found.fault().map(str::to_owned) else { return Ok(()) };
+    let way = found.wrong.map(|(_, way)| way).or(found.endless).unwrap_or_default();
+    say(way.join("\n"))?;
+    Err(Failure(fault))
+}
+
+fn print(outcome: &Outcome) -> Result<(), Failure> {
+    say(format_args!(
+        "{} states, {} transitions, {:.1} s: {} violations, {} dead states",
+        outcome.states,
+        outcome.transitions,
+        outcome.elapsed.as_secs_f64(),
+        outcome.violations,
+        outcome.dead
+    ))?;
+    match &outcome.cut_short {
+        Some(why) => say(format_args!("not complete: {why}; dead states are not counted")),
+        None => Ok(()),
+    }
+}
+
+fn worst(outcome: &Outcome) -> Option<(String, &Trace)> {
+    let violation = outcome.first_violation.as_ref().map(|(violation, trace)| (violation.0.clone(), trace));
+    let dead = outcome.first_dead.as_ref();
+    violation.or_else(|| dead.map(|trace| ("no way leads back to two voters".to_owned(), trace)))
+}
