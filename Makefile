@@ -203,6 +203,11 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 build: ## the optimised binary
 	$(CARGO) build --release --locked --bin tandem $(CARGO_FLAGS)
 
+# What `make install` needs: the binary, and the generator of its pages. They share all dependencies, and are linked at the same time.
+.PHONY: parts
+parts:
+	$(CARGO) build --release --locked --bin tandem --bin tandem-generate $(CARGO_FLAGS)
+
 .PHONY: model
 model: ## the model's program, tandem-sim
 	$(CARGO) build --profile model --locked --bin tandem-sim
@@ -212,12 +217,12 @@ DESTDIR ?=
 # In folders as in this tree, so that README's links lead to the guides there, too.
 DOC = $(DESTDIR)/usr/share/doc/tandem
 .PHONY: install
-install: build ## install the binary, the names that Pacemaker knows it by, systemd's units, man pages, guides and shell completions (root)
+install: parts ## install the binary, the names that Pacemaker knows it by, systemd's units, man pages, guides and shell completions (root)
 	install -D --mode=755 $(TARGET)/release/tandem $(DESTDIR)/usr/sbin/tandem
 	@$(call make-links,ocf/links)
 	install -D --mode=644 --target-directory=$(DESTDIR)/usr/lib/systemd/system systemd/tandem-collect.service systemd/tandem-collect.timer systemd/tandem-certs.service systemd/tandem-certs.timer
 	install -D --mode=644 systemd/tandem.tmpfiles $(DESTDIR)/usr/lib/tmpfiles.d/tandem.conf
-	umask 022 && $(TARGET)/release/tandem generate $(DESTDIR)/usr/share
+	umask 022 && $(TARGET)/release/tandem-generate $(DESTDIR)/usr/share
 	install -D --mode=644 metadata/prometheus/tandem.rules.yml $(DESTDIR)/usr/share/tandem/prometheus/tandem.rules.yml
 	install -D --mode=644 metadata/grafana/tandem.json $(DESTDIR)/usr/share/tandem/grafana/tandem.json
 	install -d --mode=755 $(DOC) $(DOC)/docs $(DOC)/docs/operate

@@ -10,7 +10,7 @@ $(CARGO_DEB):
 	$(CARGO) install --quiet --locked --version $(CARGO_DEB_VERSION) --root target/tools/deb cargo-deb
 
 .PHONY: deb
-deb: build $(CARGO_DEB) ## the Debian packages
+deb: parts $(CARGO_DEB) ## the Debian packages
 	rm --recursive --force $(STAGE) && mkdir --parents $(PACKAGES) $(STAGE)
 	umask 022 && $(MAKE) --no-print-directory install DESTDIR=$(STAGE)/tandem
 	umask 022 && $(MAKE) --no-print-directory install-dropin DESTDIR=$(STAGE)/dropin

@@ -1,23 +1,25 @@
-//! `tandem generate`, hidden: the man pages and shell completions that the packages install, from the tables that parse
-//! the options, and the DTD that the agent's meta-data names. `make install` calls it.
+//! `tandem-generate`: writes the man pages and shell completions that the packages install, from the tables that parse
+//! the options, and the DTD that the agent's meta-data names. `make install` runs it; no package holds it.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Command};
+use clap::{Command, Parser};
 use clap_complete::{Generator, Shell};
 use clap_mangen::Man;
 use roff::{Roff, bold, roman};
 
 use super::command_line;
-use super::exit::TABLE;
+use super::exit::{Exit, TABLE};
 use crate::adapters::ocf::metadata;
-use crate::operate::failure::Failure;
+use crate::os::output::complain;
 use crate::{agent, fence};
 
 /// Writes man pages, shell completions and a DTD
-#[derive(Args)]
-pub(super) struct Arguments {
+#[derive(Parser)]
+#[command(name = "tandem-generate")]
+struct Arguments {
     /// As /usr/share
     #[arg(value_name = "DIR")]
     dir: PathBuf,
@@ -30,8 +32,26 @@ const COMPLETIONS: &[(Shell, &str)] = &[
     (Shell::Zsh, "zsh/site-functions"),
 ];
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let share = arguments.dir.as_path();
+/// Runs the generator; `args` begin with the program's name.
+pub(super) fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
+    let arguments = match Arguments::try_parse_from(args) {
+        Ok(arguments) => arguments,
+        Err(answer) => {
+            let _ = answer.print();
+            return if answer.use_stderr() { Exit::Usage } else { Exit::Done };
+        }
+    };
+    match write(&arguments.dir) {
+        Ok(()) => Exit::Done,
+        Err(error) => {
+            complain(format_args!("tandem-generate: {}: {error}", arguments.dir.display()));
+            Exit::Failed
+        }
+    }
+}
+
+/// Writes all files below `share`.
+fn write(share: &Path) -> std::io::Result<()> {
     let agent_page = agent::metadata::man_page();
     put(&share.join("man/man7/ocf_tandem_podman-etcd.7"), agent_page.as_bytes())?;
     let fence_page = fence::metadata::manpage();

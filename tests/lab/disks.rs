@@ -161,7 +161,7 @@ fn install_program(lab: &Lab, node: Node) -> Result<()> {
     if Blank::of(lab).is_some() {
         install_units(&usr)?;
     }
-    sh::must(Command::new(&installed).arg("generate").arg(usr.join("share")))?;
+    sh::must(Command::new(env!("CARGO_BIN_EXE_tandem-generate")).arg(usr.join("share")))?;
     link("/usr/sbin/tandem", &usr.join("lib/ocf/resource.d/tandem/podman-etcd"))?;
     link("/usr/sbin/tandem", &usr.join("share/pacemaker/alerts/tandem-release-locks"))?;
     link("/usr/sbin/tandem", &usr.join("libexec/tandem/alert"))?;

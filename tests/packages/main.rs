@@ -1,5 +1,5 @@
 //! What `make package` has made: the files, their modes and owners, what is required, and that nothing runs when a
-//! package is installed. The expected files come from the lists in `ocf/` and from the binary's own generator.
+//! package is installed. The expected files come from the lists in `ocf/` and from `tandem-generate`.
 
 #![expect(clippy::disallowed_methods, reason = "the test asks the tools of the packages")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -70,7 +70,7 @@ fn expected() -> Contents {
         all.insert(format!("/usr/lib/{unit}"), FILE.to_owned());
     }
     let share = tempfile::tempdir().unwrap();
-    said(env!("CARGO_BIN_EXE_tandem"), &["generate", share.path().to_str().unwrap()]);
+    said(env!("CARGO_BIN_EXE_tandem-generate"), &[share.path().to_str().unwrap()]);
     walk(share.path(), share.path(), &mut all);
     all.extend(SHIPPED.iter().map(|path| ((*path).to_owned(), FILE.to_owned())));
     assert!(all.len() > 15, "{all:?}");
@@ -230,6 +230,25 @@ fn what_is_shipped_has_none_of_the_labs_faults() {
     }
 }
 
+/// The model and the generator are programs for a checkout: neither they nor their code is in what is shipped.
+#[test]
+fn what_is_shipped_has_neither_the_model_nor_the_generator() {
+    for (package, program) in shipped_programs() {
+        let has = |words: &str| program.windows(words.len()).any(|window| window == words.as_bytes());
+        assert!(has("commit index advanced from"), "{package}: this is not the agent");
+        for words in ["violation.scn", "no way leads back to two voters", "bash-completion/completions", "fish/vendor"]
+        {
+            assert!(!has(words), "{package}: the program knows of '{words}'");
+        }
+    }
+    for begin in ["tandem", "tandem-dropin"] {
+        let contents = [of_rpm(&package(&format!("{begin}-"), ".rpm")), of_deb(&package(&format!("{begin}_"), ".deb"))];
+        for path in contents.iter().flat_map(Contents::keys) {
+            assert!(!["tandem-sim", "tandem-generate"].iter().any(|name| path.contains(name)), "{path}");
+        }
+    }
+}
+
 /// Their licences ask for it: who wrote what is linked in, and under which terms.
 #[test]
 fn the_libraries_that_are_linked_in_are_named() {
@@ -240,7 +259,9 @@ fn the_libraries_that_are_linked_in_are_named() {
         assert!(text.contains(words), "{words}");
     }
     // What only builds or tests is not in the binary.
-    assert!(!text.contains("\nproptest ") && !text.contains("\nprost-build "), "{text}");
+    for words in ["\nproptest ", "\nprost-build ", "\nclap_mangen ", "\nclap_complete "] {
+        assert!(!text.contains(words), "{words}");
+    }
 }
 
 /// Names of programs in calls such as `run("podman", ...)`.

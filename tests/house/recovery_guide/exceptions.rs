@@ -5,6 +5,7 @@ const FILES: &[(&str, &str)] = &[
     ("src/admin/certs/show.rs", "shows what was found"),
     ("src/admin/evidence.rs", "shows what was found"),
     ("src/admin/explain.rs", "shows what was decided"),
+    ("src/admin/generate.rs", "for packagers"),
     ("src/admin/member/elsewhere/new_etcd.rs", "what a new etcd is started with"),
     ("src/admin/member/elsewhere/progress.rs", "progress"),
     ("src/admin/member/list.rs", "shows what was found"),

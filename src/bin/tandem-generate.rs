@@ -1,0 +1,7 @@
+//! Writes the man pages and completions of `tandem` and its agents for `make install`. No package holds it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(tandem::admin::generate(std::env::args_os()))
+}
