@@ -249,6 +249,14 @@ fn what_is_shipped_has_neither_the_model_nor_the_generator() {
     }
 }
 
+/// The build leaves the names of functions in the binary, for the figures; `make install` strips it.
+#[test]
+fn what_is_shipped_is_stripped() {
+    for (package, program) in shipped_programs() {
+        assert!(!program.windows(8).any(|window| window == b".symtab\0"), "{package}: the program has its symbols");
+    }
+}
+
 /// Their licences ask for it: who wrote what is linked in, and under which terms.
 #[test]
 fn the_libraries_that_are_linked_in_are_named() {
