@@ -1,7 +1,6 @@
 //! The machine that the program runs on: clock, files, locks, processes, log, output and secrets in memory.
 
 pub mod clock;
-pub mod hexadecimal;
 #[cfg(feature = "lab-faults")]
 pub(crate) mod lab_faults;
 pub mod logging;

@@ -7,13 +7,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use data_encoding::HEXLOWER;
 use ring::hmac;
 
 use crate::adapters::pacemaker::seen::Configuration;
 use crate::base::Fact;
 use crate::fence::password_file::PasswordFile;
 use crate::operate::cluster::Cluster;
-use crate::os::hexadecimal::hexadecimal;
 use crate::os::secret::Secret;
 use crate::os::wiped;
 
@@ -65,7 +65,7 @@ fn digest(key: Option<&hmac::Key>, device: &str, line: &Secret) -> String {
         context.update(piece);
     }
     let tag = context.sign();
-    hexadecimal(&tag.as_ref()[..BYTES])
+    HEXLOWER.encode(&tag.as_ref()[..BYTES])
 }
 
 #[cfg(test)]

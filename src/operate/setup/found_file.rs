@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
-
-use crate::os::hexadecimal::hexadecimal;
 
 /// Files by their paths.
 pub type Files = BTreeMap<PathBuf, FoundFile>;
@@ -26,10 +25,10 @@ pub fn is_private(mode: u32) -> bool {
     mode & OTHERS == 0
 }
 
-/// SHA-256, in hexadecimal.
+/// Returns the content's SHA-256.
 pub fn digest(content: &[u8]) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, content);
-    hexadecimal(digest.as_ref())
+    HEXLOWER.encode(digest.as_ref())
 }
 
 #[cfg(test)]

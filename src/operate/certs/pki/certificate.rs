@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use data_encoding::HEXLOWER;
 use ring::digest::{SHA256, digest};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
@@ -11,8 +12,6 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::{Error, Result};
-
-use crate::os::hexadecimal::hexadecimal;
 
 /// Characters in a line of PEM.
 const LINE: usize = 64;
@@ -70,9 +69,9 @@ impl Certificate {
             is_ca: parsed.is_ca(),
             for_servers,
             for_clients,
-            serial: hexadecimal(parsed.raw_serial()),
+            serial: HEXLOWER.encode(parsed.raw_serial()),
             public_key: parsed.public_key().raw.to_vec(),
-            fingerprint: hexadecimal(digest(&SHA256, der).as_ref()),
+            fingerprint: HEXLOWER.encode(digest(&SHA256, der).as_ref()),
         })
     }
 

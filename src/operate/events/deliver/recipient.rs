@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use data_encoding::HEXLOWER;
 use nix::libc;
 use ring::digest;
 use syslog::{Facility, Formatter3164};
@@ -12,7 +13,6 @@ use syslog::{Facility, Formatter3164};
 use super::post::{Poster, Trust};
 use super::shown::{Unknown, shown};
 use crate::os::clock::Deadline;
-use crate::os::hexadecimal::hexadecimal;
 use crate::records::events::{Event, Type};
 
 /// One of them, ready to be sent to.
@@ -79,7 +79,7 @@ fn to_file(path: &Path, event: &Event) -> std::io::Result<()> {
 /// The name of the file that says how far a recipient is: two URLs of one host are two recipients.
 pub(super) fn file_name(text: &str) -> String {
     let digest = digest::digest(&digest::SHA256, text.trim().as_bytes());
-    hexadecimal(&digest.as_ref()[..8])
+    HEXLOWER.encode(&digest.as_ref()[..8])
 }
 
 #[cfg(test)]
