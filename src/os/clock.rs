@@ -80,7 +80,7 @@ pub fn utc_stamp() -> String {
     format!("{year:04}{:02}{day:02}T{hour:02}{minute:02}{second:02}Z", u8::from(month))
 }
 
-/// The month that English, HTTP and C's `ctime` call so: `Jan`, `Feb`.
+/// Returns the month of its English short name, as in C's `ctime`: `Jan`, `Feb`.
 pub fn month(name: &str) -> Option<time::Month> {
     const NAMES: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let number = 1 + u8::try_from(NAMES.iter().position(|known| *known == name)?).ok()?;

@@ -13,7 +13,6 @@ pub mod complaint;
 pub mod discovery;
 pub mod explain;
 pub mod failure;
-mod http_date;
 pub mod limits;
 pub mod quirks;
 pub mod reply;

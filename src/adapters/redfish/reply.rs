@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
+use time::OffsetDateTime;
 use ureq::http::{HeaderMap, StatusCode};
 
 use super::complaint;
 use super::failure::FailureKind;
-use super::http_date;
 use super::limits::BODY_LIMIT;
 use super::resource::type_of;
 use crate::os::secret::Secret;
@@ -34,7 +34,7 @@ pub(super) struct Reply {
     pub(super) location: Option<String>,
     pub(super) token: Option<Secret>,
     etag: Option<String>,
-    /// What its clock says, in seconds since 1970.
+    /// The BMC's clock, in seconds since 1970.
     pub(super) date: Option<i64>,
     retry_after: Option<Duration>,
     pub(super) body: Vec<u8>,
@@ -47,7 +47,9 @@ impl Reply {
             location: text_of(headers, "Location"),
             token: headers.get("X-Auth-Token").map(|token| Secret::new(token.as_bytes())),
             etag: text_of(headers, "ETag"),
-            date: text_of(headers, "Date").and_then(|date| http_date::seconds(&date)),
+            date: text_of(headers, "Date")
+                .and_then(|date| httpdate::parse_http_date(&date).ok())
+                .map(|date| OffsetDateTime::from(date).unix_timestamp()),
             retry_after: text_of(headers, "Retry-After")
                 .and_then(|seconds| seconds.trim().parse().ok())
                 .map(|seconds| Duration::from_secs(seconds).min(PATIENCE)),
