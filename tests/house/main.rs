@@ -2,6 +2,7 @@
 
 mod contract;
 mod documents;
+mod english;
 mod fuzz_lock;
 #[path = "../lab/greps.rs"]
 #[expect(dead_code, unreachable_pub, reason = "the lab runs them")]

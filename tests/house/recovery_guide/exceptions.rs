@@ -7,6 +7,7 @@ const FILES: &[(&str, &str)] = &[
     ("src/admin/certs/show.rs", "shows what was found"),
     ("src/admin/evidence.rs", "shows what was found"),
     ("src/admin/explain.rs", "shows what was decided"),
+    ("src/admin/generate.rs", "for packagers"),
     ("src/admin/member/elsewhere/progress.rs", "progress"),
     ("src/admin/member/list.rs", "shows what was found"),
     ("src/admin/replay.rs", "for developers"),
