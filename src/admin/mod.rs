@@ -18,6 +18,7 @@ mod generate;
 mod member;
 mod metrics;
 mod node;
+mod progress;
 mod prompt;
 mod release_locks;
 mod replay;

@@ -9,8 +9,10 @@ use std::io::{self, BufRead, Write};
 
 use clap::Args;
 
+use super::progress::Progress;
 use super::report::Form;
 use crate::operate::failure::Failure;
+use crate::operate::talk::{self, Talk};
 use crate::os::output;
 
 /// The answers that were given beforehand.
@@ -25,6 +27,7 @@ pub(super) struct Answers {
 }
 
 /// Talks with whoever typed the command.
+#[derive(Debug)]
 pub(super) struct Prompt<'a> {
     answers: &'a Answers,
     /// Whether stdout is for one JSON object: then the talk goes to stderr.
@@ -80,6 +83,28 @@ impl<'a> Prompt<'a> {
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;
         Ok(answer.trim().to_owned())
+    }
+}
+
+impl Talk for Prompt<'_> {
+    fn tell(&self, lines: &dyn Display) -> Result<(), Failure> {
+        Prompt::tell(self, lines)
+    }
+
+    fn name(&self, question: &str, name: &str) -> Result<(), Failure> {
+        Prompt::name(self, question, name)
+    }
+
+    fn name_or_leave(&self, question: &str, name: &str) -> Result<(), Failure> {
+        Prompt::name_or_leave(self, question, name)
+    }
+
+    fn leave(&self, question: &str) -> Result<bool, Failure> {
+        Prompt::leave(self, question)
+    }
+
+    fn progress(&self) -> Box<dyn talk::Progress> {
+        Box::new(Progress::new())
     }
 }
 

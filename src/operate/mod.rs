@@ -11,3 +11,4 @@ pub mod health;
 pub mod metrics;
 pub mod node;
 pub mod setup;
+pub mod talk;

@@ -4,22 +4,23 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::talk::{Progress, Talk};
 use super::told::Told;
 use super::{First, Platform, ssh, voters};
 use crate::adapters::command::Programs;
 use crate::admin::exit::Exit;
+use crate::admin::progress::Progress;
 use crate::admin::prompt::Prompt;
 use crate::admin::report::show;
 use crate::operate::cluster;
 use crate::operate::failure::Failure;
-use crate::operate::setup::channel::{self, Call, Credentials, Patience, connect, join_file};
+use crate::operate::setup::channel::{self, Call, Patience, by_hand, connect, join_file};
 use crate::operate::setup::description::Description;
-use crate::operate::setup::drive::{self, Begun, Drive, Refusal, Shown, Standing, Wish};
+use crate::operate::setup::drive::{self, Begun, Drive, Refusal, Relay, Shown, Standing, Wish};
 use crate::operate::setup::file;
 use crate::operate::setup::machine::{Here, Machine};
 use crate::operate::setup::node;
 use crate::operate::setup::openshift;
+use crate::operate::talk::Progress as _;
 use crate::os::clock::{self, Deadline};
 use crate::os::output::{complain, say};
 use crate::os::regular_file;
@@ -109,8 +110,8 @@ fn told(
     };
     let (call, there) = reach(first, &programs, &description, at, &begun, progress)?;
     let warnings = RefCell::default();
-    let talk =
-        Talk { progress, prompt: Prompt::new(&first.answers, first.form), call: call.as_ref(), warnings: &warnings };
+    let prompt = Prompt::new(&first.answers, first.form);
+    let talk = Relay { progress, operator: &prompt, call: call.as_ref(), warnings: &warnings };
     let wish = Wish { is_dry: first.dry_run, changes: first.change };
     let driven = Drive::new(&programs, description, at, &here, wish, &talk)
         .of_openshift(asked)
@@ -213,43 +214,6 @@ fn reach(
         }
         None => Ok((Some(by_hand(&join, other, address, &credentials, first.timeout, progress)?), None)),
     }
-}
-
-/// Waits until somebody has typed 'tandem setup join' on the other node than `at`, and has its machine answer.
-pub(in crate::admin) fn joined(
-    description: &Description,
-    at: usize,
-    patience: Duration,
-    progress: &Progress,
-) -> Result<Call, Failure> {
-    let (join, credentials) = join_file::make(description, at, false, clock::wall_seconds())?;
-    let other = &description.nodes[1 - at];
-    let address = SocketAddr::new(other.address, channel::port(description));
-    by_hand(&join, &other.name, address, &credentials, patience, progress)
-}
-
-fn by_hand(
-    join: &join_file::Join,
-    other: &str,
-    address: SocketAddr,
-    credentials: &Credentials,
-    patience: Duration,
-    progress: &Progress,
-) -> Result<Call, Failure> {
-    join.write()?;
-    let path = join.path();
-    progress.keep(&format!(
-        "copy {0} to {other}, such as with 'scp {0} root@{other}:/etc/tandem/', and type there: tandem setup join {0}",
-        path.display()
-    ));
-    progress.say(&format!("waits for 'tandem setup join' on {other}"));
-    let reached = connect(other, address, credentials, Patience::default(), Deadline::after(patience), || Ok(()));
-    // Whether the other one is in, or never came: its other half ends with this command.
-    let removed = std::fs::remove_file(&path);
-    if let Err(error) = removed.as_ref().map_err(ToString::to_string) {
-        progress.keep(&format!("warning: {} cannot be deleted: {error}", path.display()));
-    }
-    reached.map_err(Failure::from)
 }
 
 #[cfg(test)]

@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use super::Join;
 use super::input::Input;
-use super::talk::Progress;
 use super::told::{Joined, Told};
 use crate::adapters::command::Programs;
+use crate::admin::progress::Progress;
 use crate::operate::cluster;
 use crate::operate::failure::Failure;
 use crate::operate::setup::channel::{self, Patience, Serving, join_file, serve};
 use crate::operate::setup::drive::{self, Alone, Refusal};
 use crate::operate::setup::machine::Here;
 use crate::operate::setup::node;
+use crate::operate::talk::Progress as _;
 use crate::os::clock::{self, Deadline};
 
 /// The content of FILE, and what stays open of standard input where it came from there.

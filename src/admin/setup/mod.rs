@@ -4,7 +4,6 @@ mod first;
 mod input;
 mod join;
 mod ssh;
-pub(super) mod talk;
 mod told;
 mod voters;
 
@@ -13,7 +12,6 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-pub(super) use self::first::joined;
 use super::exit::Exit;
 use super::prompt::Answers;
 use super::report::{Form, show};

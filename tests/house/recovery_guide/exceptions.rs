@@ -71,7 +71,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("two_voters", "the same"),
     ("reach", "progress of a setup"),
     ("by_hand", "what to type on the other node"),
-    ("Talk::confirm", "a question"),
+    ("Relay::confirm", "a question"),
     ("announce", "says what will happen"),
     ("Phases::rows", "the lines of a table"),
     ("step", "progress"),

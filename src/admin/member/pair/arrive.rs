@@ -16,19 +16,19 @@ use crate::admin::member::look::machine_names;
 use crate::admin::member::protect;
 use crate::admin::member::words::Shared;
 use crate::admin::prompt::Prompt;
-use crate::admin::setup;
-use crate::admin::setup::talk::Talk;
 use crate::agent::resource::params::Source;
 use crate::decide::members::{MachineState, Member};
 use crate::operate::certs::pki;
 use crate::operate::failure::Failure;
 use crate::operate::health;
+use crate::operate::setup::channel;
 use crate::operate::setup::cluster::{device_steps, parse_cib};
 use crate::operate::setup::description::{Bmc, Certificates, Clone as CloneKind, Description, Etcd, Node};
-use crate::operate::setup::drive::{self, Drive, Refusal, Wish};
+use crate::operate::setup::drive::{self, Drive, Refusal, Relay, Wish};
 use crate::operate::setup::local::Secret;
 use crate::operate::setup::machine::Here;
 use crate::operate::setup::step::State;
+use crate::operate::talk::Progress as _;
 use crate::os::clock::Deadline;
 
 const CIB: Duration = Duration::from_secs(30);
@@ -82,11 +82,11 @@ impl Work {
         let device = self.device_of_here(look)?;
         let here = Here::new(self.programs.clone(), description.clone(), 0, false);
         let begun = drive::begin(&self.programs, &description, &here).map_err(refused)?;
-        let call = setup::joined(&description, 0, self.end.left(), &self.progress)?;
+        let call = channel::joined(&description, 0, self.end.left(), &self.progress)?;
         let warnings = RefCell::default();
         let done = {
             let prompt = Prompt::new(&shared.answers, shared.form);
-            let talk = Talk { progress: &self.progress, prompt, call: Some(&call), warnings: &warnings };
+            let talk = Relay { progress: &self.progress, operator: &prompt, call: Some(&call), warnings: &warnings };
             let wish = Wish { is_dry: false, changes: false };
             Drive::new(&self.programs, description, 0, &here, wish, &talk).newcomer(
                 &begun.facts,

@@ -11,6 +11,7 @@ use crate::adapters::pacemaker::fence_options;
 use crate::fence::examine::{self, Examined};
 use crate::operate::cluster;
 use crate::operate::failure::Failure;
+use crate::operate::talk::Progress as _;
 use crate::os::clock;
 use crate::os::uuid;
 

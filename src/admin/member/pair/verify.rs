@@ -11,6 +11,7 @@ use crate::agent::resource::context::Context;
 use crate::decide::may_stop::{Answer, may_stop};
 use crate::operate::failure::Failure;
 use crate::operate::health;
+use crate::operate::talk::Progress as _;
 
 /// A large database takes its time.
 const HASH: Duration = Duration::from_secs(60);

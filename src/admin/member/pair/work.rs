@@ -15,14 +15,15 @@ use crate::admin::exit::Exit;
 use crate::admin::member::changed::Changed;
 use crate::admin::member::protect;
 use crate::admin::member::words::Shared;
+use crate::admin::progress::Progress;
 use crate::admin::report::show;
-use crate::admin::setup::talk::Progress;
 use crate::decide::members::Forbidden;
 use crate::operate::failure::Failure;
 use crate::operate::health;
 use crate::operate::setup::TOKEN;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::apply;
+use crate::operate::talk::Progress as _;
 use crate::os::clock::{self, Deadline};
 use crate::os::ofd_lock;
 

@@ -4,6 +4,7 @@
 //! The node on which `tandem setup join` was typed serves, and the first one asks. Every wait is bounded, and nothing is allocated by
 //! a length that the other end names.
 
+mod by_hand;
 mod call;
 pub mod join_file;
 mod link;
@@ -14,6 +15,7 @@ mod tls;
 
 use std::time::Duration;
 
+pub use self::by_hand::{by_hand, joined};
 pub use self::call::{Call, Credentials, connect};
 pub use self::serve::{Serving, serve};
 use super::description::Description;

@@ -8,6 +8,7 @@ mod clusters;
 mod locals;
 mod machines;
 mod newcomer;
+mod relay;
 mod shown;
 
 use std::path::Path;
@@ -25,6 +26,7 @@ use crate::adapters::pace::limits::Limits;
 pub use self::alone::{Alone, alone};
 pub use self::clusters::CLUSTER_PATIENCE;
 pub use self::machines::password_of;
+pub use self::relay::Relay;
 pub use self::shown::{Shown, Standing};
 
 /// What is asked for.
