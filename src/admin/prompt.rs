@@ -8,12 +8,13 @@ use std::fmt::Display;
 use std::io::{self, BufRead, Write};
 
 use clap::Args;
+use log::LevelFilter;
 
 use super::progress::Progress;
 use super::report::Form;
 use crate::operate::failure::Failure;
 use crate::operate::talk::{self, Talk};
-use crate::os::output;
+use crate::os::{logging, output};
 
 /// The answers that were given beforehand.
 #[derive(Args, Clone, Debug, Default)]
@@ -105,6 +106,11 @@ impl Talk for Prompt<'_> {
 
     fn progress(&self) -> Box<dyn talk::Progress> {
         Box::new(Progress::new())
+    }
+
+    fn log_to_syslog(&self) {
+        let tag = "tandem".to_owned();
+        logging::init(logging::Settings { tag, stderr: LevelFilter::Off, syslog: LevelFilter::Info, file: None });
     }
 }
 

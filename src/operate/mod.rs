@@ -8,6 +8,7 @@ pub mod failure;
 pub mod fencing;
 pub mod gather;
 pub mod health;
+pub mod members;
 pub mod metrics;
 pub mod node;
 pub mod setup;

@@ -21,6 +21,9 @@ pub trait Talk: Debug {
 
     /// Starts to show how far the command is.
     fn progress(&self) -> Box<dyn Progress>;
+
+    /// Sends what the command logs to the system's log from now on.
+    fn log_to_syslog(&self);
 }
 
 /// A display of how far a command is.
@@ -36,4 +39,61 @@ pub trait Progress: Debug {
 
     /// Takes the display away.
     fn end(&self);
+}
+
+#[cfg(test)]
+pub(crate) mod stand_in {
+    //! An operator that types nothing, with answers given beforehand.
+
+    use super::{Debug, Display, Failure, Progress, Talk};
+
+    /// The answers of `--yes` and `--confirm NODE`.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub(crate) struct Operator {
+        pub(crate) yes: bool,
+        pub(crate) confirm: Option<&'static str>,
+    }
+
+    impl Talk for Operator {
+        fn tell(&self, _: &dyn Display) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        fn name(&self, _: &str, name: &str) -> Result<(), Failure> {
+            if self.confirm == Some(name) {
+                return Ok(());
+            }
+            Err(Failure(format!("nothing was done: '{name}' was not typed")))
+        }
+
+        fn name_or_leave(&self, question: &str, name: &str) -> Result<(), Failure> {
+            if self.yes { Ok(()) } else { self.name(question, name) }
+        }
+
+        fn leave(&self, _: &str) -> Result<bool, Failure> {
+            Ok(self.yes)
+        }
+
+        fn progress(&self) -> Box<dyn Progress> {
+            Box::new(Unseen)
+        }
+
+        fn log_to_syslog(&self) {}
+    }
+
+    /// A display without a terminal.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Unseen;
+
+    impl Progress for Unseen {
+        fn say(&self, _: &str) {}
+
+        fn keep(&self, _: &str) {}
+
+        fn pause(&self, meanwhile: &mut dyn FnMut()) {
+            meanwhile();
+        }
+
+        fn end(&self) {}
+    }
 }

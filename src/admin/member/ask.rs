@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::look::{self, Seen};
-use super::source::Source;
 use crate::adapters::etcd::blocking;
 use crate::adapters::etcd::client::{Endpoint, Error};
 use crate::decide::evidence::MemberId;
 use crate::decide::members::Step;
+use crate::operate::members::source::Source;
 
 /// Asks for `step`, for at most `limit`.
 pub(super) fn ask(step: &Step, seen: &Seen, source: &Source, limit: Duration) -> Result<(), Error> {

@@ -13,7 +13,7 @@ use crate::operate::failure::Failure;
 
 /// What somebody asks about.
 #[derive(Clone, Debug)]
-pub(super) enum Wanted {
+pub(crate) enum Wanted {
     Stop(String),
     Remove {
         node: String,
@@ -31,7 +31,7 @@ pub(super) enum Wanted {
 
 /// The answer.
 #[derive(Debug, Serialize)]
-pub(super) struct Planned {
+pub(crate) struct Planned {
     pub(super) wish: &'static str,
     pub(super) node: String,
     pub(super) allowed: bool,
@@ -48,14 +48,14 @@ pub(super) struct Planned {
 
 /// How the cluster is once the wish is fulfilled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct After {
+pub(crate) struct After {
     voters: usize,
     quorum: usize,
     tolerates: usize,
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Step {
+pub(crate) struct Step {
     pub(super) what: String,
     /// `tandem`, `agent`, or `operator`.
     pub(super) who: &'static str,

@@ -62,10 +62,7 @@ struct Row {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<List, Failure> {
-    let source = arguments.source.source()?;
-    let mut seen = look::look(&source)?;
-    super::of_cluster(&arguments.source, &source, &mut seen);
-    Ok(List::of(&seen))
+    Ok(List::of(&look::of_target(&arguments.source.target())?))
 }
 
 impl List {

@@ -5,7 +5,6 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::source::{Source, endpoint};
 use crate::adapters::etcd::blocking;
 use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::etcd::members::{Heard, Listed, Said};
@@ -13,9 +12,10 @@ use crate::adapters::openshift::machine::PATIENCE as PATIENCE_FOR_MACHINES;
 use crate::adapters::openshift::machines::Machines;
 use crate::decide::evidence::MemberId;
 use crate::decide::members::{Health, MachineState, Member, Membership};
-use crate::operate::cluster::Cluster;
+use crate::operate::cluster::{self, Cluster};
 use crate::operate::failure::Failure;
 use crate::operate::health;
+use crate::operate::members::source::{Source, Target, endpoint};
 use crate::os::clock::Deadline;
 
 /// How long a healthy member has for its answer.
@@ -86,6 +86,18 @@ pub(super) fn look(source: &Source) -> Result<Seen, Failure> {
     let mut seen = assemble(source, &reference, &heard);
     if let Some(kubeconfig) = &source.kubeconfig {
         of_machines(&mut seen, Machines::read(kubeconfig, PATIENCE_FOR_MACHINES));
+    }
+    Ok(seen)
+}
+
+/// Asks all members, and the cluster of a pair for its properties.
+pub(crate) fn of_target(target: &Target) -> Result<Seen, Failure> {
+    let source = target.source()?;
+    let mut seen = look(&source)?;
+    if source.pair.is_some()
+        && let Ok(cluster) = cluster::ask(target.resource())
+    {
+        seen.beside(&cluster);
     }
     Ok(seen)
 }

@@ -1,14 +1,23 @@
 //! `tandem member`: the members of an etcd, of a pair or of any other, and which change of them may be made now.
 
 mod ask;
+mod change;
 mod changed;
 mod elsewhere;
+mod hook;
 mod judge;
 mod list;
 mod look;
+mod outcome;
 mod pair;
 mod plan;
+mod planned;
 mod protect;
+#[cfg(test)]
+mod rules;
+#[cfg(test)]
+#[path = "tests/samples.rs"]
+mod samples;
 mod source;
 mod step;
 #[cfg(test)]
@@ -17,12 +26,13 @@ mod words;
 
 use clap::Subcommand;
 
-use self::look::Seen;
-use self::source::{Source, SourceArguments};
+use self::outcome::Outcome;
 use super::exit::Exit;
+use super::prompt::Prompt;
 use super::report::show;
-use crate::operate::cluster;
 use crate::operate::failure::Failure;
+use crate::operate::members::order::Order;
+use crate::os::output::complain;
 
 /// Shows and changes the members of an etcd, and says which change of them may be made now
 #[derive(Subcommand)]
@@ -53,22 +63,20 @@ impl Command {
     }
 }
 
-/// A pair's members are changed by its agents, in Pacemaker's cluster; those of any other etcd by its own commands.
-fn change((order, shared): (words::Order, &words::Shared)) -> Result<Exit, Failure> {
-    let source = shared.source.source()?;
-    if source.pair.is_some() { pair::run(&order, shared) } else { elsewhere::run(&order, &source, shared) }
+/// Makes the change, and shows what came of it.
+fn change((order, shared): (Order, &words::Shared)) -> Result<Exit, Failure> {
+    let prompt = Prompt::new(&shared.answers, shared.form);
+    match change::change(&order, &shared.terms(), &prompt)? {
+        Outcome::Changed(changed) => show(&changed, shared.form),
+        Outcome::Planned(planned) => show(&planned, shared.form),
+        Outcome::Misused(why) => {
+            complain(format_args!("tandem: {why}"));
+            Ok(Exit::Usage)
+        }
+    }
 }
 
 /// As etcdctl shows ids.
 fn shown_id(id: u64) -> String {
     format!("{id:x}")
-}
-
-/// What the cluster's properties tell of the members, where the source is a pair.
-fn of_cluster(arguments: &SourceArguments, source: &Source, seen: &mut Seen) {
-    if source.pair.is_some()
-        && let Ok(cluster) = cluster::ask(arguments.resource())
-    {
-        seen.beside(&cluster);
-    }
 }

@@ -2,16 +2,14 @@
 
 use clap::{Args, Subcommand};
 
-use super::judge::{self, Planned, Wanted};
-use super::look;
+use super::judge::{Planned, Wanted};
+use super::planned::planned;
 use super::source::SourceArguments;
-use super::words::newcomer;
 use crate::admin::exit::Exit;
 use crate::admin::report::{Form, Report, show};
 use crate::decide::members::Newcomer;
-use crate::operate::cluster;
 use crate::operate::failure::Failure;
-use crate::operate::health;
+use crate::operate::members::order::newcomer;
 
 const HELP: &str = "\
 It changes nothing, and is for other programs, too: those that drain, reboot or delete machines. Who stops several nodes asks and stops
@@ -117,39 +115,8 @@ impl Plan {
             Self::Replace(of) => (Wanted::Replace { old: of.old.clone(), new: of.new.clone() }, &of.shared),
             Self::Add(of) => (Wanted::Add(of.new.clone()), &of.shared),
         };
-        show(&planned(&wanted, &shared.source)?, shared.form)
+        show(&planned(&wanted, &shared.source.target())?, shared.form)
     }
-}
-
-pub(super) fn planned(wanted: &Wanted, arguments: &SourceArguments) -> Result<Planned, Failure> {
-    let source = arguments.source()?;
-    let mut seen = match wanted {
-        Wanted::Promote(_) | Wanted::Replace { .. } => look::look_twice(&source)?,
-        Wanted::Stop(_) | Wanted::Remove { .. } | Wanted::Removed(_) | Wanted::Add(_) => look::look(&source)?,
-    };
-    if let Wanted::Replace { old, new: Some(new) } = wanted
-        && source.wanted.is_none()
-    {
-        seen.membership.wanted = judge::wanted(&seen.membership, judge::find(&seen.membership, old), new);
-    }
-    if source.pair.is_none() {
-        return judge::plan(wanted, &seen, None);
-    }
-    let cluster = cluster::ask(arguments.resource())?;
-    seen.beside(&cluster);
-    let node = match wanted {
-        Wanted::Stop(node) | Wanted::Remove { node, .. } | Wanted::Removed(node) | Wanted::Promote(node) => node,
-        Wanted::Replace { old, .. } => old,
-        Wanted::Add(_) => return judge::plan(wanted, &seen, None),
-    };
-    if seen.membership.members.iter().any(|member| member.node.is_none() && judge::is_called(member, node)) {
-        return judge::plan(wanted, &seen, None);
-    }
-    if !health::names(&cluster).contains(node) {
-        let known = health::names(&cluster).join(", ");
-        return Err(Failure(format!("no node is called '{node}'; there are: {known}")));
-    }
-    judge::plan(wanted, &seen, Some(&health::outlook(&cluster, node)))
 }
 
 impl Report for Planned {

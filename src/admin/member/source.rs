@@ -1,16 +1,12 @@
-//! Whom to ask: the resource of this node's pair, or the endpoints that were typed.
+//! The arguments that say which etcd is meant.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::ocf::env::Env;
 use crate::admin::node::ResourceArgument;
-use crate::agent::resource::context::{self, Context};
-use crate::agent::resource::params::NodeIp;
-use crate::operate::failure::Failure;
-use crate::operate::node;
+use crate::operate::members::source::Target;
 
 /// The arguments that say which etcd is meant.
 #[derive(Args)]
@@ -31,128 +27,27 @@ pub(super) struct SourceArguments {
     key: Option<PathBuf>,
     /// How many voters such an etcd is to have (as many as it has)
     #[arg(long, value_name = "NUMBER", conflicts_with = "resource")]
-    pub(super) voters: Option<usize>,
+    voters: Option<usize>,
     /// Who makes the machines of such an etcd: access to the Kubernetes API that has their Machines
     #[arg(long, value_name = "FILE", conflicts_with = "resource")]
     kubeconfig: Option<PathBuf>,
 }
 
-/// Where a look begins.
-#[derive(Debug)]
-pub(super) struct Source {
-    pub(super) endpoints: Vec<Endpoint>,
-    pub(super) credentials: Credentials,
-    /// Of a pair: what the resource says.
-    pub(super) pair: Option<Pair>,
-    /// What was typed.
-    pub(super) wanted: Option<usize>,
-    pub(super) promote_max_lag: u64,
-    /// Access to the API that has the machines' Machines.
-    pub(super) kubeconfig: Option<PathBuf>,
-    /// The key of the lock that this command has taken.
-    pub(super) own_lock: Option<String>,
-}
-
-/// What is known of a pair without asking.
-#[derive(Debug)]
-pub(super) struct Pair {
-    /// Each node, and its peer URL.
-    pub(super) nodes: Vec<(String, String)>,
-}
-
-/// As `promote_max_lag` of the resource agent has it.
-const PROMOTE_MAX_LAG: u64 = 100;
-
 impl SourceArguments {
-    /// The resource that was typed.
-    pub(super) fn resource(&self) -> Option<&str> {
-        self.resource.id()
-    }
-
-    /// All that the agent of this node would know of the resource.
-    pub(super) fn context(&self) -> Result<Context, Failure> {
-        node::context(self.resource.id())
-    }
-
-    pub(super) fn source(&self) -> Result<Source, Failure> {
+    /// Returns the etcd that was typed, or that etcdctl's variables name.
+    pub(super) fn target(&self) -> Target {
         let env = Env::from_process();
         let variable = |name: &str| env.get(name).map(str::to_owned);
-        let typed = if self.endpoints.is_empty() && self.resource.id().is_none() {
+        let resource = self.resource.id().map(str::to_owned);
+        let typed = if self.endpoints.is_empty() && resource.is_none() {
             variable("ETCDCTL_ENDPOINTS").map(|urls| urls.split(',').map(|url| url.trim().to_owned()).collect())
         } else {
             Some(self.endpoints.clone()).filter(|urls| !urls.is_empty())
         };
-        let Some(typed) = typed else { return self.of_pair() };
+        let Some(urls) = typed else { return Target::Pair { resource } };
         let file = |typed: &Option<PathBuf>, name: &str| typed.clone().or_else(|| variable(name).map(PathBuf::from));
         let files =
             [file(&self.cacert, "ETCDCTL_CACERT"), file(&self.cert, "ETCDCTL_CERT"), file(&self.key, "ETCDCTL_KEY")];
-        Ok(Source { kubeconfig: self.kubeconfig.clone(), ..of_endpoints(&typed, files, self.voters)? })
-    }
-
-    fn of_pair(&self) -> Result<Source, Failure> {
-        node::must_be_root()?;
-        Ok(Source::of_pair(&self.context()?))
-    }
-}
-
-impl Source {
-    /// The pair that the agent of this node belongs to.
-    pub(super) fn of_pair(context: &Context) -> Self {
-        let port = context.params.peer_port;
-        let peer_url = |node: &NodeIp| context::endpoint(node.ip, port).url;
-        let nodes = context.params.nodes.iter().map(|node| (node.name.clone(), peer_url(node))).collect();
-        let endpoints = std::iter::once(&context.own_endpoint).chain(&context.peer_endpoint).cloned().collect();
-        Self {
-            endpoints,
-            credentials: context.credentials().clone(),
-            wanted: Some(context.params.nodes.len()),
-            promote_max_lag: context.params.promote_max_lag,
-            kubeconfig: Some(context.params.kubeconfig.clone()).filter(|path| path.exists()),
-            own_lock: None,
-            pair: Some(Pair { nodes }),
-        }
-    }
-}
-
-fn of_endpoints(urls: &[String], files: [Option<PathBuf>; 3], wanted: Option<usize>) -> Result<Source, Failure> {
-    let endpoints: Vec<Endpoint> = urls.iter().map(|url| endpoint(url)).collect::<Result<_, _>>()?;
-    let is_encrypted = endpoints.iter().any(|endpoint| endpoint.url.starts_with("https://"));
-    if is_encrypted && files.iter().any(Option::is_none) {
-        return Err(Failure(
-            "an etcd with https:// takes --cacert, --cert and --key, or ETCDCTL_CACERT, ETCDCTL_CERT and ETCDCTL_KEY"
-                .to_owned(),
-        ));
-    }
-    let [trusted_ca_file, cert_file, key_file] = files.map(Option::unwrap_or_default);
-    let credentials = Credentials { trusted_ca_file, cert_file, key_file };
-    let (pair, kubeconfig, own_lock) = (None, None, None);
-    Ok(Source { endpoints, credentials, pair, wanted, promote_max_lag: PROMOTE_MAX_LAG, kubeconfig, own_lock })
-}
-
-/// An endpoint, as a member's client URL or an operator has it.
-pub(super) fn endpoint(url: &str) -> Result<Endpoint, Failure> {
-    let url = url.trim_end_matches('/');
-    let address = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
-    match address.filter(|address| address.contains(':') && !address.contains('/')) {
-        Some(address) => Ok(Endpoint { url: url.to_owned(), address: address.to_owned() }),
-        None => Err(Failure(format!("the endpoint '{url}' is not https://ADDRESS:PORT"))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_endpoint_and_its_certificates_are_told_apart_from_what_is_none() {
-        let pem = || Some(PathBuf::from("/etc/a.pem"));
-        let plain = of_endpoints(&["http://192.0.2.1:2379/".to_owned()], [None, None, None], Some(3)).unwrap();
-        assert_eq!((plain.endpoints[0].address.as_str(), plain.wanted), ("192.0.2.1:2379", Some(3)));
-        let https = ["https://192.0.2.1:2379".to_owned()];
-        assert!(of_endpoints(&https, [pem(), pem(), pem()], None).is_ok());
-        assert!(of_endpoints(&https, [pem(), pem(), None], None).unwrap_err().0.contains("ETCDCTL_KEY"));
-        for wrong in ["192.0.2.1:2379", "https://192.0.2.1", "ftp://192.0.2.1:1", "https://a:1/b", ""] {
-            assert!(endpoint(wrong).is_err(), "{wrong}");
-        }
+        Target::Endpoints { urls, files, voters: self.voters, kubeconfig: self.kubeconfig.clone() }
     }
 }

@@ -9,6 +9,7 @@ use super::source::SourceArguments;
 use crate::admin::prompt::Answers;
 use crate::admin::report::Form;
 use crate::decide::members::Newcomer;
+use crate::operate::members::order::{Order, Terms, newcomer};
 
 const HELP: &str = "\
 Each step is judged by the rules of 'tandem member plan' just before it is taken, with a look of its own; where waiting helps, the
@@ -100,56 +101,22 @@ pub(in crate::admin) struct Promote {
 #[derive(Args)]
 pub(super) struct Shared {
     #[command(flatten)]
-    pub(super) source: SourceArguments,
+    source: SourceArguments,
     /// Changes nothing, and answers as 'tandem member plan' does
     #[arg(long)]
-    pub(super) dry_run: bool,
+    dry_run: bool,
     /// How long it waits for what passes by itself
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = humantime::parse_duration)]
-    pub(super) timeout: Duration,
+    timeout: Duration,
     #[command(flatten)]
     pub(super) answers: Answers,
     #[command(flatten)]
     pub(super) form: Form,
 }
 
-/// The change that was asked for.
-#[derive(Clone, Debug)]
-pub(super) enum Order {
-    Add {
-        new: Newcomer,
-        fence: Vec<(String, String)>,
-        links: Vec<IpAddr>,
-    },
-    AddOutside {
-        new: Newcomer,
-    },
-    Remove {
-        node: String,
-        allow_fewer_voters: bool,
-    },
-    Replace {
-        /// `None` where the one that is under way is to go on.
-        old: Option<String>,
-        new: Option<Newcomer>,
-        fence: Vec<(String, String)>,
-        links: Vec<IpAddr>,
-        old_is_off: bool,
-        abort: bool,
-    },
-    Promote {
-        node: String,
-    },
-}
-
-impl Order {
-    /// The member that is to go.
-    pub(super) fn old(&self) -> Option<&str> {
-        match self {
-            Self::Remove { node, .. } => Some(node),
-            Self::Replace { old, .. } => old.as_deref(),
-            Self::Add { .. } | Self::AddOutside { .. } | Self::Promote { .. } => None,
-        }
+impl Shared {
+    pub(super) fn terms(&self) -> Terms {
+        Terms { target: self.source.target(), dry_run: self.dry_run, timeout: self.timeout }
     }
 }
 
@@ -191,24 +158,6 @@ impl Promote {
     }
 }
 
-/// `NAME=ADDRESS`, with etcd's usual port, or `NAME=URL`.
-pub(super) fn newcomer(text: &str) -> Result<Newcomer, String> {
-    let Some((name, address)) = text.split_once('=').filter(|(name, address)| !name.is_empty() && !address.is_empty())
-    else {
-        return Err("it is not NAME=ADDRESS".to_owned());
-    };
-    let peer_url = if address.contains("://") {
-        address.to_owned()
-    } else if let Ok(ip) = address.parse::<std::net::IpAddr>() {
-        format!("https://{}", std::net::SocketAddr::new(ip, 2380))
-    } else if address.contains(':') {
-        format!("https://{address}")
-    } else {
-        format!("https://{address}:2380")
-    };
-    Ok(Newcomer { name: name.to_owned(), peer_url })
-}
-
 fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=').filter(|(key, value)| !key.is_empty() && !value.is_empty()) {
         Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
@@ -219,19 +168,6 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_newcomer_has_a_name_and_an_address() {
-        let url = |text: &str| newcomer(text).map(|new| new.peer_url);
-        assert_eq!(url("node3=192.0.2.3"), Ok("https://192.0.2.3:2380".to_owned()));
-        assert_eq!(url("node3=2001:db8::3"), Ok("https://[2001:db8::3]:2380".to_owned()));
-        assert_eq!(url("node3=etcd3.example"), Ok("https://etcd3.example:2380".to_owned()));
-        assert_eq!(url("node3=etcd3.example:4000"), Ok("https://etcd3.example:4000".to_owned()));
-        assert_eq!(url("node3=http://127.0.0.1:4000"), Ok("http://127.0.0.1:4000".to_owned()));
-        for wrong in ["node3", "=192.0.2.3", "node3=", ""] {
-            assert!(newcomer(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn an_option_of_a_fence_device_has_a_key_and_a_value() {

@@ -53,6 +53,7 @@ const SOURCES: &[&str] = &[
     "src/operate/gather",
     "src/operate/health/passwords.rs",
     "src/operate/health/problems",
+    "src/operate/members",
     "src/operate/node.rs",
     "src/operate/setup",
     "src/records/events",

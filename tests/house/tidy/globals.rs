@@ -76,7 +76,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
             ("fence/process.rs", "an applet's own main"),
             ("admin/release_locks.rs", "an alert agent: nobody sees what it prints"),
             ("admin/alert.rs", "the same"),
-            ("admin/member/elsewhere/mod.rs", "every step, and every word of an operator, is in the system's log"),
+            ("admin/prompt.rs", "every step, and every word of an operator, is in the system's log"),
             ("admin/collect/mod.rs", "a timer starts it: nobody sees what it prints"),
         ],
     ),

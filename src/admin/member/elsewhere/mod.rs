@@ -14,44 +14,36 @@ pub(super) use self::progress::Progress;
 pub(super) use self::work::{said, settles, shape};
 use std::time::Duration;
 
-use log::LevelFilter;
-
 use self::removed::Removed;
 use self::wanted::{Meant, Wrong};
 use self::work::{End, Work};
-use super::changed::Changed;
 use super::judge::{self, Wanted};
 use super::look::{self, Seen};
-use super::plan;
-use super::source::Source;
-use super::words::{Order, Shared};
+use super::outcome::Outcome;
+use super::planned;
 use crate::adapters::etcd::client::Endpoint;
-use crate::admin::exit::Exit;
-use crate::admin::prompt::Prompt;
-use crate::admin::report::show;
 use crate::decide::members::{Forbidden, Membership, Next, Wish, Words, next};
 use crate::operate::failure::Failure;
+use crate::operate::members::changed::Changed;
+use crate::operate::members::order::{Order, Terms};
+use crate::operate::members::source::Source;
+use crate::operate::talk::Talk;
 use crate::os::clock::{self, Deadline};
-use crate::os::{logging, output};
 
-pub(super) fn run(order: &Order, source: &Source, shared: &Shared) -> Result<Exit, Failure> {
-    let deadline = Deadline::after(shared.timeout);
+pub(super) fn run(order: &Order, source: &Source, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
+    let deadline = Deadline::after(terms.timeout);
     let first = look::look_twice(source)?;
     let is_gone = |name: &&str| judge::find(&first.membership, name).is_none();
     let removed = order.old().filter(is_gone).and_then(|_| Removed::last(&endpoints(&first), &source.credentials));
     let meant = match wanted::meant(order, &first.membership, removed.as_ref()) {
         Ok(meant) => meant,
         Err(Wrong::Members(why)) => return Err(why),
-        Err(Wrong::Usage(why)) => {
-            output::complain(format_args!("tandem: {why}"));
-            return Ok(Exit::Usage);
-        }
+        Err(Wrong::Usage(why)) => return Ok(Outcome::Misused(why)),
     };
-    if shared.dry_run {
-        return show(&plan::planned(&planned(&meant, &first.membership), &shared.source)?, shared.form);
+    if terms.dry_run {
+        return planned::planned(&planned(&meant, &first.membership), &terms.target).map(Outcome::Planned);
     }
-    let prompt = Prompt::new(&shared.answers, shared.form);
-    show(&change(&meant, first, source, &prompt, deadline)?, shared.form)
+    change(&meant, first, source, talk, deadline).map(Outcome::Changed)
 }
 
 fn planned(meant: &Meant, membership: &Membership) -> Wanted {
@@ -69,12 +61,12 @@ fn change(
     meant: &Meant,
     mut first: Seen,
     source: &Source,
-    prompt: &Prompt<'_>,
+    talk: &dyn Talk,
     deadline: Deadline,
 ) -> Result<Changed, Failure> {
     let wanted = source.wanted.unwrap_or_else(|| wanted::wanted(&first.membership, meant));
     first.membership.wanted = wanted;
-    let words = words(meant, &first.membership, prompt)?;
+    let words = words(meant, &first.membership, talk)?;
     loop {
         match next(&first.membership, &meant.wish, &words) {
             Next::Done => return Ok(changed(meant, &first, Vec::new(), deadline)),
@@ -89,7 +81,8 @@ fn change(
             Next::Forbidden(_) | Next::Step(..) => break,
         }
     }
-    log_to_syslog();
+    // Every step, and every word of an operator, is in the system's log.
+    talk.log_to_syslog();
     let host = nix::unistd::gethostname().map_or_else(|_| "a host".to_owned(), |name| name.to_string_lossy().into());
     let process = std::process::id();
     let holder = format!("'tandem member {} {}' on {host}, process {process}", meant.word, meant.node);
@@ -113,7 +106,7 @@ fn change(
         kubeconfig: source.kubeconfig.clone(),
         own_lock: Some(lock.key.clone()),
     };
-    let mut work = Work::new(&source, meant, words, &lock, prompt, deadline, first);
+    let mut work = Work::new(&source, meant, words, &lock, talk, deadline, first);
     let end = work.go()?;
     let changed = changed(meant, &work.seen, std::mem::take(&mut work.made), deadline);
     Ok(match end {
@@ -128,7 +121,7 @@ fn keeps_from_the_lock(why: &Forbidden) -> bool {
 }
 
 /// The word that there may be fewer voters, where it takes one: whoever gave it is asked whether he means it.
-fn words(meant: &Meant, membership: &Membership, prompt: &Prompt<'_>) -> Result<Words, Failure> {
+fn words(meant: &Meant, membership: &Membership, talk: &dyn Talk) -> Result<Words, Failure> {
     let none = Words::default();
     let Wish::Remove(id) = &meant.wish else { return Ok(none) };
     let is_kept = || matches!(next(membership, &meant.wish, &none), Next::Forbidden(Forbidden::NoReplacement { .. }));
@@ -137,9 +130,8 @@ fn words(meant: &Meant, membership: &Membership, prompt: &Prompt<'_>) -> Result<
     }
     let node = &meant.node;
     let voters = membership.voters().count();
-    prompt
-        .tell(format_args!("{node} is healthy, and nothing replaces it: {} of {voters} voters are left", voters - 1))?;
-    prompt.name_or_leave(&format!("type '{node}' if it may go"), node)?;
+    talk.tell(&format_args!("{node} is healthy, and nothing replaces it: {} of {voters} voters are left", voters - 1))?;
+    talk.name_or_leave(&format!("type '{node}' if it may go"), node)?;
     Ok(Words { fewer_voters: Some(*id) })
 }
 
@@ -158,12 +150,6 @@ fn endpoints(seen: &Seen) -> Vec<Endpoint> {
     let mut voters: Vec<_> = seen.membership.voters().filter(|voter| voter.is_healthy()).collect();
     voters.sort_by_key(|voter| seen.membership.leader != Some(voter.id));
     voters.iter().filter_map(|voter| seen.details.get(&voter.id)?.endpoint.clone()).collect()
-}
-
-/// Every step, and every word of an operator, is in the system's log.
-pub(super) fn log_to_syslog() {
-    let tag = "tandem".to_owned();
-    logging::init(logging::Settings { tag, stderr: LevelFilter::Off, syslog: LevelFilter::Info, file: None });
 }
 
 /// How often it looks.

@@ -1,11 +1,11 @@
 //! What cannot be meant, and what a new etcd is told.
 
-use super::super::tests::{new_node, one_of_three_dead};
-use super::super::words::{Order, newcomer};
+use super::super::samples::{new_node, one_of_three_dead};
 use super::removed::Removed;
 use super::wanted::{Wrong, meant, wanted};
 use super::{Membership, new_etcd};
 use crate::decide::members::{Member, Wish};
+use crate::operate::members::order::{Order, newcomer};
 
 fn replace(old: &str, new: &str) -> Order {
     let (fence, links, old_is_off, abort) = (Vec::new(), Vec::new(), false, false);

@@ -1,11 +1,11 @@
 //! Whom an order is about, once the members are known: what cannot be meant is told before anything is changed.
 
 use super::super::judge::{self, called};
-use super::super::source::endpoint;
-use super::super::words::Order;
 use super::removed::Removed;
 use crate::decide::members::{Member, Membership, Newcomer, Wish};
 use crate::operate::failure::Failure;
+use crate::operate::members::order::Order;
+use crate::operate::members::source::endpoint;
 
 /// An order, with the members that it is about.
 #[derive(Debug)]

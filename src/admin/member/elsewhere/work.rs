@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use super::super::ask::{ask, voter};
 use super::super::look::{self, Seen};
-use super::super::source::Source;
 use super::held::{Held, STEP};
 use super::hooks::Hooks;
 use super::progress::Progress;
 use super::removed::Removed;
 use super::wanted::Meant;
 use super::{PAUSE, endpoints, new_etcd};
-use crate::admin::prompt::Prompt;
 use crate::decide::evidence::MemberId;
 use crate::decide::members::{Forbidden, Member, Membership, Next, Passed, Step, Words, next};
 use crate::operate::failure::Failure;
+use crate::operate::members::source::Source;
+use crate::operate::talk::Talk;
 use crate::os::clock::{self, Deadline};
 
 /// For how long after a change members may look unhealthy: they follow a new leader, or have just started.
@@ -34,7 +34,7 @@ pub(super) struct Work<'a> {
     meant: &'a Meant,
     words: Words,
     lock: &'a Held,
-    prompt: &'a Prompt<'a>,
+    talk: &'a dyn Talk,
     deadline: Deadline,
     /// The last look.
     pub(super) seen: Seen,
@@ -51,13 +51,13 @@ impl<'a> Work<'a> {
         meant: &'a Meant,
         words: Words,
         lock: &'a Held,
-        prompt: &'a Prompt<'a>,
+        talk: &'a dyn Talk,
         deadline: Deadline,
         seen: Seen,
     ) -> Self {
         let (made, settling, insisting) = (Vec::new(), Deadline::after(Duration::ZERO), None);
         let (progress, hooks) = (Progress::default(), Hooks::default());
-        Self { source, meant, words, lock, prompt, deadline, seen, made, settling, insisting, progress, hooks }
+        Self { source, meant, words, lock, talk, deadline, seen, made, settling, insisting, progress, hooks }
     }
 
     pub(super) fn go(&mut self) -> Result<End, Failure> {
@@ -109,7 +109,7 @@ impl<'a> Work<'a> {
     fn did(&mut self, what: Option<String>) -> Result<(), Failure> {
         if let Some(what) = what {
             log::info!("{what}");
-            self.prompt.tell(&what)?;
+            self.talk.tell(&what)?;
             self.made.push(what);
         }
         Ok(())
@@ -144,7 +144,7 @@ impl<'a> Work<'a> {
             Ok(()) => {
                 self.insisting = None;
                 log::info!("{said}");
-                self.prompt.tell(&said)?;
+                self.talk.tell(&said)?;
                 self.made.push(said);
                 if passed.uses_word {
                     self.words = Words::default();
@@ -154,7 +154,7 @@ impl<'a> Work<'a> {
                 }
                 if let Step::AddLearner(new) = step {
                     let (name, variables) = (&new.name, self.variables());
-                    self.prompt.tell(format_args!("start etcd for {name} with an empty data dir and:{variables}"))?;
+                    self.talk.tell(&format_args!("start etcd for {name} with an empty data dir and:{variables}"))?;
                 }
                 Ok(())
             }
@@ -175,10 +175,10 @@ impl<'a> Work<'a> {
 
     fn tell_why_it_waits(&mut self, why: &Forbidden) -> Result<(), Failure> {
         if matches!(why, Forbidden::NotStarted { .. }) && self.progress.is_silent() && self.made.is_empty() {
-            self.prompt.tell(format_args!("start etcd with an empty data dir and:{}", self.variables()))?;
+            self.talk.tell(&format_args!("start etcd with an empty data dir and:{}", self.variables()))?;
         }
         match self.progress.line(why, &self.seen.membership) {
-            Some(line) => self.prompt.tell(line),
+            Some(line) => self.talk.tell(&line),
             None => Ok(()),
         }
     }

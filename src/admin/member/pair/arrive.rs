@@ -12,10 +12,8 @@ use super::plan::{Old, Seen, Step};
 use super::work::{Took, Work};
 use crate::adapters::openshift::machines::Written;
 use crate::adapters::pacemaker::fence_options;
+use crate::admin::member::hook;
 use crate::admin::member::look::machine_names;
-use crate::admin::member::protect;
-use crate::admin::member::words::Shared;
-use crate::admin::prompt::Prompt;
 use crate::agent::resource::params::Source;
 use crate::decide::members::{MachineState, Member};
 use crate::operate::certs::pki;
@@ -28,7 +26,7 @@ use crate::operate::setup::drive::{self, Drive, Refusal, Relay, Wish};
 use crate::operate::setup::local::Secret;
 use crate::operate::setup::machine::Here;
 use crate::operate::setup::step::State;
-use crate::operate::talk::Progress as _;
+use crate::operate::talk::Talk;
 use crate::os::clock::Deadline;
 
 const CIB: Duration = Duration::from_secs(30);
@@ -76,19 +74,18 @@ impl Work {
     }
 
     /// 'tandem setup join' there lets this node do on it what a setup does.
-    pub(super) fn prepare(&mut self, look: &Look, shared: &Shared) -> Result<Took, Failure> {
+    pub(super) fn prepare(&mut self, look: &Look, talk: &dyn Talk) -> Result<Took, Failure> {
         let new = self.new_node()?;
         let description = self.description(look)?;
         let device = self.device_of_here(look)?;
         let here = Here::new(self.programs.clone(), description.clone(), 0, false);
         let begun = drive::begin(&self.programs, &description, &here).map_err(refused)?;
-        let call = channel::joined(&description, 0, self.end.left(), &self.progress)?;
+        let call = channel::joined(&description, 0, self.end.left(), &*self.progress)?;
         let warnings = RefCell::default();
         let done = {
-            let prompt = Prompt::new(&shared.answers, shared.form);
-            let talk = Relay { progress: &self.progress, operator: &prompt, call: Some(&call), warnings: &warnings };
+            let relay = Relay { progress: &*self.progress, operator: talk, call: Some(&call), warnings: &warnings };
             let wish = Wish { is_dry: false, changes: false };
-            Drive::new(&self.programs, description, 0, &here, wish, &talk).newcomer(
+            Drive::new(&self.programs, description, 0, &here, wish, &relay).newcomer(
                 &begun.facts,
                 &call,
                 device.as_ref(),
@@ -245,7 +242,7 @@ impl Work {
         if std::mem::replace(&mut self.is_protected, true) {
             return Ok(None);
         }
-        let written = protect::hook(&look.context.params.kubeconfig, new, &machine_names(member), true)?;
+        let written = hook::hook(&look.context.params.kubeconfig, new, &machine_names(member), true)?;
         Ok((written == Some(Written::Yes)).then(|| format!("the deletion of {new}'s Machine waits for it")))
     }
 

@@ -11,7 +11,6 @@ use crate::adapters::pacemaker::fence_options;
 use crate::fence::examine::{self, Examined};
 use crate::operate::cluster;
 use crate::operate::failure::Failure;
-use crate::operate::talk::Progress as _;
 use crate::os::clock;
 use crate::os::uuid;
 

@@ -6,12 +6,12 @@ use super::plan::{Old, Seen, Step};
 use super::{change, changed, operators};
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::member_change;
-use crate::admin::member::changed::Changed;
-use crate::admin::member::words::Shared;
-use crate::admin::prompt::Prompt;
 use crate::operate::failure::Failure;
+use crate::operate::members::changed::Changed;
+use crate::operate::members::order::Terms;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::apply;
+use crate::operate::talk::Talk;
 
 /// It is done: nobody is kept from another one.
 pub(super) fn close(programs: &Programs) -> Result<(), Failure> {
@@ -21,9 +21,9 @@ pub(super) fn close(programs: &Programs) -> Result<(), Failure> {
 }
 
 /// Takes back what can be taken back, and says what cannot.
-pub(super) fn abort(existing: &Change, look: &Look, shared: &Shared) -> Result<Changed, Failure> {
+pub(super) fn abort(existing: &Change, look: &Look, terms: &Terms, talk: &dyn Talk) -> Result<Changed, Failure> {
     let seen = look.seen(existing);
-    may_be_taken_back(existing, &seen, shared)?;
+    may_be_taken_back(existing, &seen, terms, talk)?;
     let devices = existing.new.as_ref().map(|new| look.devices(&new.name)).unwrap_or_default();
     let devices: Vec<&str> = devices.iter().map(|device| device.resource.id.as_str()).collect();
     let programs = Programs::default();
@@ -48,12 +48,11 @@ pub(super) fn abort(existing: &Change, look: &Look, shared: &Shared) -> Result<C
     Ok(changed(existing, look, made, 0))
 }
 
-fn may_be_taken_back(existing: &Change, seen: &Seen, shared: &Shared) -> Result<(), Failure> {
+fn may_be_taken_back(existing: &Change, seen: &Seen, terms: &Terms, talk: &dyn Talk) -> Result<(), Failure> {
     if let Some(why) = too_late(existing, seen) {
         return Err(Failure(why));
     }
-    let prompt = Prompt::new(&shared.answers, shared.form);
-    if shared.dry_run || !prompt.leave(&format!("{}. Type 'yes' to take it back", existing.what()))? {
+    if terms.dry_run || !talk.leave(&format!("{}. Type 'yes' to take it back", existing.what()))? {
         return Err(Failure("nothing was done: 'yes' was not typed".to_owned()));
     }
     Ok(())
@@ -107,7 +106,7 @@ fn back(existing: &Change, seen: &Seen, resource: &str, devices: &[&str]) -> Vec
 mod tests {
     use super::super::change::{Entry, Kind};
     use super::super::plan::tests::{change, pair, place};
-    use super::super::stand_in::shared;
+    use super::super::stand_in::{YES, terms};
     use super::*;
     use crate::adapters::openshift::replaced::Replaced;
 
@@ -136,12 +135,13 @@ mod tests {
     fn nothing_is_taken_back_in_a_dry_run_or_too_late() {
         let replaced = noted(change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3))), &[Step::Prepare]);
         let votes = Seen { new_votes: true, ..pair() };
-        let may = |seen: &Seen, words: &[&str]| {
-            may_be_taken_back(&replaced, seen, &shared(words)).map_err(|Failure(why)| why)
+        let may = |seen: &Seen, dry_run| {
+            let terms = Terms { dry_run, ..terms() };
+            may_be_taken_back(&replaced, seen, &terms, &YES).map_err(|Failure(why)| why)
         };
-        assert_eq!(may(&pair(), &["--yes"]), Ok(()));
-        assert_eq!(may(&pair(), &["--yes", "--dry-run"]), Err("nothing was done: 'yes' was not typed".to_owned()));
-        assert!(may(&votes, &["--yes"]).unwrap_err().contains("nothing can be taken back"));
+        assert_eq!(may(&pair(), false), Ok(()));
+        assert_eq!(may(&pair(), true), Err("nothing was done: 'yes' was not typed".to_owned()));
+        assert!(may(&votes, false).unwrap_err().contains("nothing can be taken back"));
     }
 
     #[test]

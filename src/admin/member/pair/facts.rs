@@ -9,14 +9,14 @@ use super::plan::{Old, Seen};
 use crate::adapters::corosync::conf;
 use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::admin::member::look::{self, Seen as Members};
-use crate::admin::member::source::Source;
-use crate::admin::member::words::Shared;
 use crate::agent::resource::context::Context;
 use crate::decide::members::Member;
 use crate::operate::cluster;
 use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
 use crate::operate::health;
+use crate::operate::members::order::Terms;
+use crate::operate::members::source::Source;
 use crate::operate::setup::cluster::{Corosync, parse_corosync};
 
 /// What was found, as the rules and the steps take it.
@@ -37,13 +37,13 @@ fn corosync() -> Result<Corosync, Failure> {
 
 impl Look {
     /// Asks everybody; a change that is this one's own keeps nobody from anything.
-    pub(super) fn at_all(shared: &Shared, own: Option<&Change>) -> Result<Self, Failure> {
-        let mut cluster = cluster::ask(shared.source.resource())?;
+    pub(super) fn at_all(terms: &Terms, own: Option<&Change>) -> Result<Self, Failure> {
+        let mut cluster = cluster::ask(terms.target.resource())?;
         let words = own.map(Change::words);
         if health::change_under_way(&cluster) == words {
             health::without_change(&mut cluster);
         }
-        let context = shared.source.context()?;
+        let context = terms.target.context()?;
         let mut members = look::look_twice(&Source::of_pair(&context));
         if let Ok(seen) = &mut members {
             let change = health::change_under_way(&cluster);

@@ -22,17 +22,16 @@ mod verify;
 mod work;
 mod wrong;
 
-use super::changed::Changed;
 use super::judge::{self, Planned, Wanted};
-use super::words::{Order, Shared};
+use super::outcome::Outcome;
 use crate::adapters::openshift::replaced::Replaced;
-use crate::admin::exit::Exit;
-use crate::admin::prompt::Prompt;
-use crate::admin::report::show;
 use crate::agent::resource::{context, params};
 use crate::decide::members::Newcomer;
 use crate::operate::failure::Failure;
 use crate::operate::health;
+use crate::operate::members::changed::Changed;
+use crate::operate::members::order::{Order, Terms};
+use crate::operate::talk::Talk;
 use crate::os::clock;
 
 use self::change::{Change, Kind, Place};
@@ -40,23 +39,23 @@ use self::facts::Look;
 use self::work::Work;
 use self::wrong::{Known, Typed};
 
-pub(super) fn run(order: &Order, shared: &Shared) -> Result<Exit, Failure> {
+pub(super) fn run(order: &Order, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
     if let Order::Promote { node } = order {
-        return show(&promote::run(node, shared)?, shared.form);
+        return promote::run(node, terms).map(Outcome::Changed);
     }
     match order {
-        Order::AddOutside { new } => return outside::add(new, shared),
-        Order::Remove { node, .. } if outside::is_meant(node, shared) => return outside::remove(node, shared),
+        Order::AddOutside { new } => return outside::add(new, terms, talk),
+        Order::Remove { node, .. } if outside::is_meant(node, terms) => return outside::remove(node, terms, talk),
         _ => {}
     }
     let existing = change::read()?;
-    let look = Look::at_all(shared, existing.as_ref())?;
+    let look = Look::at_all(terms, existing.as_ref())?;
     let (typed, abort, allow_fewer) = typed(order);
     match meant(existing, change::last(), &look, &typed, abort)? {
-        Meant::WasDone(last) => show(&changed(&last, &look, Vec::new(), 0), shared.form),
-        Meant::Begins(change) => begin(&change, &look, shared, allow_fewer),
-        Meant::TakesBack(existing) => show(&end::abort(&existing, &look, shared)?, shared.form),
-        Meant::GoesOn(existing) => go_on(existing, &look, &typed, shared),
+        Meant::WasDone(last) => Ok(Outcome::Changed(changed(&last, &look, Vec::new(), 0))),
+        Meant::Begins(change) => begin(&change, &look, allow_fewer, terms, talk),
+        Meant::TakesBack(existing) => end::abort(&existing, &look, terms, talk).map(Outcome::Changed),
+        Meant::GoesOn(existing) => go_on(existing, &look, &typed, terms, talk),
     }
 }
 
@@ -138,85 +137,84 @@ fn known<'a>(look: &'a Look, typed: &Typed) -> Known<'a> {
 }
 
 /// A change that nobody has begun.
-fn begin(change: &Change, look: &Look, shared: &Shared, allow_fewer: bool) -> Result<Exit, Failure> {
+fn begin(change: &Change, look: &Look, allow_fewer: bool, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
     let planned = planned(change, look, allow_fewer)?;
-    if shared.dry_run || !planned.allowed {
-        return show(&planned, shared.form);
+    if terms.dry_run || !planned.allowed {
+        return Ok(Outcome::Planned(planned));
     }
-    let prompt = Prompt::new(&shared.answers, shared.form);
-    announce(change, &planned, look, &prompt)?;
-    consents(change, allow_fewer, &prompt)?;
-    work(change, look, shared)
+    announce(change, &planned, look, talk)?;
+    consents(change, allow_fewer, talk)?;
+    work(change, look, terms, talk)
 }
 
 /// Whether whoever typed it means it.
-fn consents(change: &Change, allow_fewer: bool, prompt: &Prompt<'_>) -> Result<(), Failure> {
+fn consents(change: &Change, allow_fewer: bool, talk: &dyn Talk) -> Result<(), Failure> {
     match &change.old {
-        Some(old) if change.old_is_off => has_seen(&old.name, prompt),
+        Some(old) if change.old_is_off => has_seen(&old.name, talk),
         Some(Place { name, .. }) if allow_fewer => {
-            prompt.name_or_leave(&format!("Nothing replaces {name}. Type {name} if one voter is to be all"), name)
+            talk.name_or_leave(&format!("Nothing replaces {name}. Type {name} if one voter is to be all"), name)
         }
-        _ if prompt.leave("Type 'yes' to go on")? => Ok(()),
+        _ if talk.leave("Type 'yes' to go on")? => Ok(()),
         _ => Err(Failure("nothing was done: 'yes' was not typed".to_owned())),
     }
 }
 
 /// Whether somebody has seen that `name` is off.
-fn has_seen(name: &str, prompt: &Prompt<'_>) -> Result<(), Failure> {
-    prompt.name(&format!("{name} must be off, or both could write. Type {name} if you have seen that it is"), name)
+fn has_seen(name: &str, talk: &dyn Talk) -> Result<(), Failure> {
+    talk.name(&format!("{name} must be off, or both could write. Type {name} if you have seen that it is"), name)
 }
 
 /// What is about to happen, and how long one voter carries everything.
-fn announce(change: &Change, planned: &Planned, look: &Look, prompt: &Prompt<'_>) -> Result<(), Failure> {
-    prompt.tell(format_args!("{}:", change.what()))?;
+fn announce(change: &Change, planned: &Planned, look: &Look, talk: &dyn Talk) -> Result<(), Failure> {
+    talk.tell(&format_args!("{}:", change.what()))?;
     for step in &planned.steps {
-        prompt.tell(format_args!("  {}", step.what))?;
+        talk.tell(&format_args!("  {}", step.what))?;
     }
     match (change.kind, planned.seconds_with_one_voter) {
-        (Kind::Remove, _) => prompt.tell("one voter carries everything from then on"),
-        (_, Some(seconds)) => prompt.tell(format_args!(
+        (Kind::Remove, _) => talk.tell(&"one voter carries everything from then on"),
+        (_, Some(seconds)) => talk.tell(&format_args!(
             "one voter carries everything until the new one votes: for as long as the new machine takes, and about {seconds} s for \
              the copy of its data"
         )),
         _ => Ok(()),
     }?;
     if let Some(why) = look.members.as_ref().err() {
-        prompt.tell(format_args!("etcd cannot be asked now: {}", why.0))?;
+        talk.tell(&format_args!("etcd cannot be asked now: {}", why.0))?;
     }
     Ok(())
 }
 
 /// One that was begun, by a command that was cut off.
-fn go_on(existing: Change, look: &Look, typed: &Typed, shared: &Shared) -> Result<Exit, Failure> {
+fn go_on(existing: Change, look: &Look, typed: &Typed, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
     // The names of the one that is under way are in use by it.
     let asked = typed.kind.map(|_| known_before(&existing, look).change(typed)).transpose().map_err(Failure)?;
     wrong::under_way(&existing, asked.as_ref(), &look.context.me.name).map_err(Failure)?;
-    if shared.dry_run {
-        return show(&planned(&existing, look, true)?, shared.form);
+    if terms.dry_run {
+        return planned(&existing, look, true).map(Outcome::Planned);
     }
-    let (change, is_new) = with_word(existing, typed, &Prompt::new(&shared.answers, shared.form))?;
+    let (change, is_new) = with_word(existing, typed, talk)?;
     if is_new {
         change.save()?;
     }
-    work(&change, look, shared)
+    work(&change, look, terms, talk)
 }
 
 /// With the word that the old machine is off, where that was typed now; and whether it was.
-fn with_word(mut existing: Change, typed: &Typed, prompt: &Prompt<'_>) -> Result<(Change, bool), Failure> {
+fn with_word(mut existing: Change, typed: &Typed, talk: &dyn Talk) -> Result<(Change, bool), Failure> {
     let is_new = typed.old_is_off && !existing.old_is_off;
     if is_new && let Some(old) = &existing.old {
-        has_seen(&old.name, prompt)?;
+        has_seen(&old.name, talk)?;
     }
     existing.old_is_off |= typed.old_is_off;
     Ok((existing, is_new))
 }
 
 /// Takes the steps, unless somebody else has the lock.
-fn work(change: &Change, look: &Look, shared: &Shared) -> Result<Exit, Failure> {
-    match Work::begin(change, shared)? {
-        Ok(work) => work.run(shared),
-        Err(why) => show(&changed(change, look, Vec::new(), 0).forbidden(&why), shared.form),
-    }
+fn work(change: &Change, look: &Look, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
+    Ok(Outcome::Changed(match Work::begin(change, terms, talk)? {
+        Ok(work) => work.run(terms, talk)?,
+        Err(why) => changed(change, look, Vec::new(), 0).forbidden(&why),
+    }))
 }
 
 /// As it was before the change that is under way.
@@ -286,11 +284,12 @@ fn changed(change: &Change, look: &Look, made: Vec<String>, seconds: u64) -> Cha
 mod tests {
     use super::plan::Old;
     use super::plan::tests::{change, place};
-    use super::stand_in::{Node1, parts, shared};
+    use super::stand_in::{Node1, YES, parts, terms};
     use super::*;
     use crate::admin::member::judge::tests::forbidden;
     use crate::admin::member::step::Step;
     use crate::operate::health::samples;
+    use crate::operate::talk::stand_in::Operator;
 
     fn replaced() -> Change {
         change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)))
@@ -343,27 +342,24 @@ mod tests {
     /// A script that says yes to everything has not seen a machine.
     #[test]
     fn a_name_is_typed_where_something_may_be_lost() {
-        let wrong = shared(&["--yes", "--confirm", "node1"]);
-        let right = shared(&["--confirm", "node2"]);
-        let consents = |change: &Change, allow_fewer, shared: &Shared| {
-            consents(change, allow_fewer, &Prompt::new(&shared.answers, shared.form)).is_ok()
-        };
+        let confirm = |node| Operator { confirm: Some(node), ..Operator::default() };
+        let wrong = Operator { yes: true, ..confirm("node1") };
+        let right = confirm("node2");
+        let consents = |change: &Change, allow_fewer, talk: &Operator| consents(change, allow_fewer, talk).is_ok();
         let off = Change { old_is_off: true, ..replaced() };
-        for (change, allow_fewer, shared, may) in [
+        for (change, allow_fewer, talk, may) in [
             (&off, false, &right, true),
             (&off, false, &wrong, false),
             (&off, true, &wrong, false),
             (&replaced(), true, &right, true),
-            (&replaced(), true, &shared(&["--confirm", "node1"]), false),
+            (&replaced(), true, &confirm("node1"), false),
             (&replaced(), true, &wrong, true),
-            (&replaced(), false, &shared(&["--yes"]), true),
+            (&replaced(), false, &YES, true),
         ] {
-            assert_eq!(consents(change, allow_fewer, shared), may, "{} {allow_fewer}", change.old_is_off);
+            assert_eq!(consents(change, allow_fewer, talk), may, "{} {allow_fewer}", change.old_is_off);
         }
         let typed = Typed { old_is_off: true, ..again() };
-        let word = |existing: Change, typed: &Typed, shared: &Shared| {
-            with_word(existing, typed, &Prompt::new(&shared.answers, shared.form)).ok()
-        };
+        let word = |existing: Change, typed: &Typed, talk: &Operator| with_word(existing, typed, talk).ok();
         assert_eq!(word(replaced(), &typed, &wrong), None);
         assert_eq!(word(replaced(), &typed, &right), Some((off.clone(), true)));
         assert_eq!(word(off.clone(), &typed, &wrong), Some((off.clone(), false)), "it was typed before");
@@ -373,31 +369,38 @@ mod tests {
     /// Whoever would go on is asked for a name, and types another: so a refusal is told from a question.
     #[test]
     fn a_dry_run_and_what_a_rule_forbids_end_before_anybody_is_asked() {
+        /// Returns whether the plan is allowed now.
+        fn allowed(outcome: Result<Outcome, Failure>) -> Result<bool, String> {
+            match outcome {
+                Ok(Outcome::Planned(planned)) => Ok(planned.allowed),
+                Ok(other) => panic!("nothing was to be done: {other:?}"),
+                Err(Failure(why)) => Err(why),
+            }
+        }
         let node1 = Node1::new();
         let off = Change { old_is_off: true, ..replaced() };
-        let wrong = &["--confirm", "node1", "--json"];
-        let dry = &["--confirm", "node1", "--json", "--dry-run"];
+        let talk = Operator { confirm: Some("node1"), ..Operator::default() };
+        let (wet, dry) = (terms(), Terms { dry_run: true, ..terms() });
         let mut look = node1.look(samples::read("peer-off"));
         look.members.as_mut().unwrap().membership.members.truncate(1);
-        let begins = |look: &Look, words: &[&str]| begin(&off, look, &shared(words), false).map_err(|Failure(why)| why);
+        let begins = |look: &Look, terms: &Terms| allowed(begin(&off, look, false, terms, &talk));
         let asked = "nothing was done: 'node2' was not typed";
-        assert_eq!(begins(&look, wrong), Err(asked.to_owned()));
-        assert_eq!(begins(&look, dry), Ok(Exit::Done));
+        assert_eq!(begins(&look, &wet), Err(asked.to_owned()));
+        assert_eq!(begins(&look, &dry), Ok(true));
         // In maintenance mode Pacemaker stops nothing.
         let mut look = node1.look(samples::read("cluster-maintenance"));
-        assert_eq!(begins(&look, wrong), Ok(Exit::Degraded));
+        assert_eq!(begins(&look, &wet), Ok(false));
         assert!(!planned(&replaced(), &look, false).unwrap().allowed);
         look.members = Err(Failure("nobody answers".to_owned()));
         assert!(planned(&replaced(), &look, false).is_err());
         let look = node1.look(samples::read("healthy"));
         let typed = Typed { old_is_off: true, ..again() };
-        let goes_on =
-            |typed: &Typed, words: &[&str]| go_on(replaced(), &look, typed, &shared(words)).map_err(|Failure(why)| why);
+        let goes_on = |typed: &Typed, terms: &Terms| allowed(go_on(replaced(), &look, typed, terms, &talk));
         let by_word = Typed { old_is_off: true, ..Typed::default() };
-        assert_eq!(goes_on(&by_word, dry), Ok(Exit::Done));
-        assert_eq!(goes_on(&by_word, wrong), Err(asked.to_owned()));
+        assert_eq!(goes_on(&by_word, &dry), Ok(true));
+        assert_eq!(goes_on(&by_word, &wet), Err(asked.to_owned()));
         assert!(
-            goes_on(&typed, dry).unwrap_err().starts_with("another change is under way: node2 is replaced by node3")
+            goes_on(&typed, &dry).unwrap_err().starts_with("another change is under way: node2 is replaced by node3")
         );
     }
 

@@ -10,22 +10,21 @@ use super::change;
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::attributes::{self, GUEST};
 use crate::adapters::pacemaker::member_change;
-use crate::admin::exit::Exit;
 use crate::admin::member::ask::ask;
-use crate::admin::member::changed::Changed;
-use crate::admin::member::elsewhere::{Progress, log_to_syslog, new_etcd, said, settles, shape};
+use crate::admin::member::elsewhere::{Progress, new_etcd, said, settles, shape};
 use crate::admin::member::judge::{self, Wanted};
 use crate::admin::member::look::{self, Seen};
-use crate::admin::member::source::{Source, endpoint};
-use crate::admin::member::words::Shared;
-use crate::admin::prompt::Prompt;
-use crate::admin::report::show;
+use crate::admin::member::outcome::Outcome;
 use crate::decide::evidence::{Guest, MemberId};
 use crate::decide::members::{Forbidden, Member, Newcomer, Next, Step, Wish, Words, next};
 use crate::operate::cluster;
 use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
 use crate::operate::health;
+use crate::operate::members::changed::Changed;
+use crate::operate::members::order::Terms;
+use crate::operate::members::source::{Source, endpoint};
+use crate::operate::talk::Talk;
 use crate::os::clock::{self, Deadline};
 use crate::os::ofd_lock;
 
@@ -44,9 +43,9 @@ struct Look {
 }
 
 impl Look {
-    fn at_all(shared: &Shared) -> Result<Self, Failure> {
-        let source = shared.source.source()?;
-        let cluster = cluster::ask(shared.source.resource())?;
+    fn at_all(terms: &Terms) -> Result<Self, Failure> {
+        let source = terms.target.source()?;
+        let cluster = cluster::ask(terms.target.resource())?;
         let mut seen = look::look(&source)?;
         seen.beside(&cluster);
         Ok(Self { guest: health::guest(&cluster), cluster, source, seen })
@@ -72,8 +71,8 @@ impl Look {
 }
 
 /// Whether `node` is such a member, or was to be one, and so goes by [`remove`].
-pub(super) fn is_meant(node: &str, shared: &Shared) -> bool {
-    Look::at_all(shared).is_ok_and(|look| look.called(node).is_some())
+pub(super) fn is_meant(node: &str, terms: &Terms) -> bool {
+    Look::at_all(terms).is_ok_and(|look| look.called(node).is_some())
 }
 
 /// What is done to the pair itself waits: no step of it knows of a third voter.
@@ -87,33 +86,33 @@ pub(super) fn keeps(cluster: &Cluster) -> Result<(), Failure> {
     }
 }
 
-pub(super) fn add(new: &Newcomer, shared: &Shared) -> Result<Exit, Failure> {
-    let mut look = Look::at_all(shared)?;
+pub(super) fn add(new: &Newcomer, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
+    let mut look = Look::at_all(terms)?;
     is_free(new, &look)?;
-    if shared.dry_run {
+    if terms.dry_run {
         look.seen.expect_guest();
-        return show(&judge::plan(&Wanted::Add(new.clone()), &look.seen, None)?, shared.form);
+        return judge::plan(&Wanted::Add(new.clone()), &look.seen, None).map(Outcome::Planned);
     }
     let words = adds(&new.name, &new.peer_url);
-    Work::begin(shared, Wish::Add(new.clone()), &new.name, &words, &words, look)?.run()
+    let work = Work::begin(terms, talk, Wish::Add(new.clone()), &new.name, &words, &words, look)?;
+    work.run().map(Outcome::Changed)
 }
 
-pub(super) fn remove(node: &str, shared: &Shared) -> Result<Exit, Failure> {
-    let mut look = Look::at_all(shared)?;
+pub(super) fn remove(node: &str, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
+    let mut look = Look::at_all(terms)?;
     let Some((guest, id)) = look.called(node) else {
         return Err(Failure(format!("no member outside of the pair is called '{node}': see 'tandem member list'")));
     };
     look.seen.membership.wanted = 2;
-    if shared.dry_run {
-        return show(
-            &judge::plan(&Wanted::Remove { node: node.to_owned(), allow_fewer: false }, &look.seen, None)?,
-            shared.form,
-        );
+    if terms.dry_run {
+        let wanted = Wanted::Remove { node: node.to_owned(), allow_fewer: false };
+        return judge::plan(&wanted, &look.seen, None).map(Outcome::Planned);
     }
     let words = format!("{} is removed, a third member", guest.name);
     // What was begun and is not to be is taken back by this.
     let before = adds(&guest.name, &guest.peer_url);
-    Work::begin(shared, Wish::Remove(id.unwrap_or_default()), &guest.name, &words, &before, look)?.run()
+    let wish = Wish::Remove(id.unwrap_or_default());
+    Work::begin(terms, talk, wish, &guest.name, &words, &before, look)?.run().map(Outcome::Changed)
 }
 
 /// The lock's words, the same for whoever is called again.
@@ -139,8 +138,8 @@ struct Work<'a> {
     wish: Wish,
     node: String,
     own: String,
-    shared: &'a Shared,
-    prompt: Prompt<'a>,
+    terms: &'a Terms,
+    talk: &'a dyn Talk,
     programs: Programs,
     look: Look,
     made: Vec<String>,
@@ -153,12 +152,20 @@ struct Work<'a> {
 
 impl<'a> Work<'a> {
     /// With the lock, which this wish may have from a call before, or takes over from the one `before` it.
-    fn begin(shared: &'a Shared, wish: Wish, node: &str, own: &str, before: &str, look: Look) -> Result<Self, Failure> {
+    fn begin(
+        terms: &'a Terms,
+        talk: &'a dyn Talk,
+        wish: Wish,
+        node: &str,
+        own: &str,
+        before: &str,
+        look: Look,
+    ) -> Result<Self, Failure> {
         let file = change::open_lock()?;
         if !ofd_lock::try_take(&file)? {
             return Err(Failure("another 'tandem member' is at work here: wait for its end".to_owned()));
         }
-        log_to_syslog();
+        talk.log_to_syslog();
         let programs = Programs::default();
         match health::change_under_way(&look.cluster) {
             Some(there) if there == own => {}
@@ -172,19 +179,19 @@ impl<'a> Work<'a> {
             wish,
             node: node.to_owned(),
             own: own.to_owned(),
-            shared,
-            prompt: Prompt::new(&shared.answers, shared.form),
+            terms,
+            talk,
             programs,
             look,
             made: Vec::new(),
-            end: Deadline::after(shared.timeout),
+            end: Deadline::after(terms.timeout),
             settling: Deadline::after(Duration::ZERO),
             progress: Progress::default(),
             _lock: file,
         })
     }
 
-    fn run(mut self) -> Result<Exit, Failure> {
+    fn run(mut self) -> Result<Changed, Failure> {
         let why = self.all()?;
         // Somebody else's lock stays his.
         if health::change_under_way(&self.look.cluster).as_ref() == Some(&self.own) {
@@ -202,7 +209,7 @@ impl<'a> Work<'a> {
         if let Some(why) = why {
             changed = changed.forbidden(&why);
         }
-        show(&changed, self.shared.form)
+        Ok(changed)
     }
 
     /// Nothing where the wish is fulfilled, else the rule that ends it.
@@ -230,7 +237,7 @@ impl<'a> Work<'a> {
                     return Ok(Some(why));
                 }
                 if let Some(line) = self.progress.line(&why, &self.look.seen.membership) {
-                    self.prompt.tell(line)?;
+                    self.talk.tell(&line)?;
                 }
             }
             clock::sleep(PAUSE);
@@ -239,7 +246,7 @@ impl<'a> Work<'a> {
 
     fn look(&mut self) -> Result<(), Failure> {
         let mut look = loop {
-            match Look::at_all(self.shared) {
+            match Look::at_all(self.terms) {
                 Ok(look) => break look,
                 Err(why) if self.end.has_passed() => return Err(why),
                 Err(_) => clock::sleep(PAUSE),
@@ -277,11 +284,11 @@ impl<'a> Work<'a> {
             Ok(()) => {
                 self.settling = Deadline::after(SETTLES);
                 log::info!("{what}");
-                self.prompt.tell(&what)?;
+                self.talk.tell(&what)?;
                 self.made.push(what);
                 if let Step::AddLearner(new) = step {
                     let lines = new_etcd::lines(&new_etcd::variables(new, &self.look.seen));
-                    self.prompt.tell(format_args!("start etcd for {} with an empty data dir and:{lines}", new.name))?;
+                    self.talk.tell(&format_args!("start etcd for {} with an empty data dir and:{lines}", new.name))?;
                 }
                 Ok(())
             }

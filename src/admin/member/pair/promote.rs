@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use super::facts::Look;
-use crate::admin::member::changed::Changed;
 use crate::admin::member::judge::{self, Wanted};
-use crate::admin::member::words::Shared;
 use crate::operate::failure::Failure;
+use crate::operate::members::changed::Changed;
+use crate::operate::members::order::Terms;
 use crate::os::clock::Deadline;
 
 const OFTEN: Duration = Duration::from_secs(1);
 
-pub(super) fn run(node: &str, shared: &Shared) -> Result<Changed, Failure> {
-    let end = Deadline::after(if shared.dry_run { Duration::ZERO } else { shared.timeout });
+pub(super) fn run(node: &str, terms: &Terms) -> Result<Changed, Failure> {
+    let end = Deadline::after(if terms.dry_run { Duration::ZERO } else { terms.timeout });
     loop {
-        let look = Look::at_all(shared, None)?;
+        let look = Look::at_all(terms, None)?;
         let seen = look.members?;
         let planned = judge::plan(&Wanted::Promote(node.to_owned()), &seen, None)?;
         let is_named = |member: &&crate::decide::members::Member| member.shown() == node;

@@ -6,12 +6,10 @@ use super::facts::Look;
 use super::work::{Took, Work};
 use crate::adapters::etcd::blocking;
 use crate::adapters::etcd::maintenance::Hash;
-use crate::admin::member::words::Shared;
 use crate::agent::resource::context::Context;
 use crate::decide::may_stop::{Answer, may_stop};
 use crate::operate::failure::Failure;
 use crate::operate::health;
-use crate::operate::talk::Progress as _;
 
 /// A large database takes its time.
 const HASH: Duration = Duration::from_secs(60);
@@ -20,7 +18,7 @@ const TRIES: usize = 5;
 const AGAIN: Duration = Duration::from_millis(500);
 
 impl Work {
-    pub(super) fn verify(&self, look: &Look, _: &Shared) -> Result<Took, Failure> {
+    pub(super) fn verify(&self, look: &Look) -> Result<Took, Failure> {
         let Some(new) = &self.change.new else {
             let seen = look.seen(&self.change);
             let here = &self.change.here.name;
@@ -99,7 +97,7 @@ fn can_be_compared(here: Hash, there: Hash) -> bool {
 mod tests {
     use super::super::change::Kind;
     use super::super::plan::tests::{change, place};
-    use super::super::stand_in::{Node1, parts, shared};
+    use super::super::stand_in::{Node1, parts};
     use super::*;
     use crate::operate::cluster::Cluster;
     use crate::operate::health::samples;
@@ -108,7 +106,7 @@ mod tests {
         let node1 = Node1::new();
         let kind = if new.is_some() { Kind::Replace } else { Kind::Remove };
         let change = change(kind, Some(place("node2", 2)), new.map(|new| place("node2", new)));
-        node1.work(change, "").verify(&node1.look(cluster), &shared(&[])).map_err(|Failure(why)| why)
+        node1.work(change, "").verify(&node1.look(cluster)).map_err(|Failure(why)| why)
     }
 
     fn waits(verified: &Result<Took, String>, what: &str) -> bool {

@@ -11,19 +11,17 @@ use super::{changed, end};
 use crate::adapters::command::Programs;
 use crate::adapters::openshift::machines::Written;
 use crate::adapters::pacemaker::member_change;
-use crate::admin::exit::Exit;
-use crate::admin::member::changed::Changed;
-use crate::admin::member::protect;
-use crate::admin::member::words::Shared;
-use crate::admin::progress::Progress;
-use crate::admin::report::show;
+use crate::admin::member::hook;
 use crate::decide::members::Forbidden;
+use crate::operate::cluster;
 use crate::operate::failure::Failure;
 use crate::operate::health;
+use crate::operate::members::changed::Changed;
+use crate::operate::members::order::Terms;
 use crate::operate::setup::TOKEN;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::apply;
-use crate::operate::talk::Progress as _;
+use crate::operate::talk::{Progress, Talk};
 use crate::os::clock::{self, Deadline};
 use crate::os::ofd_lock;
 
@@ -44,7 +42,7 @@ pub(super) enum Took {
 pub(super) struct Work {
     pub(super) change: Change,
     pub(super) programs: Programs,
-    pub(super) progress: Progress,
+    pub(super) progress: Box<dyn Progress>,
     pub(super) end: Deadline,
     pub(super) made: Vec<String>,
     /// Since when the old node is unclean.
@@ -63,7 +61,7 @@ pub(super) struct Work {
 
 impl Work {
     /// With the lock, which a change that is this file's own has already.
-    pub(super) fn begin(change: &Change, shared: &Shared) -> Result<Result<Self, Forbidden>, Failure> {
+    pub(super) fn begin(change: &Change, terms: &Terms, talk: &dyn Talk) -> Result<Result<Self, Forbidden>, Failure> {
         let lock = change::open_lock()?;
         if !ofd_lock::try_take(&lock)? {
             return Err(Failure(format!("another 'tandem member' is at it: {}: wait for its end", change.what())));
@@ -73,7 +71,7 @@ impl Work {
         // The file first: a lock without it would be nobody's.
         change.save()?;
         if !member_change::take(&programs, &change.words())? {
-            let look = crate::operate::cluster::ask(shared.source.resource())?;
+            let look = cluster::ask(terms.target.resource())?;
             let there = health::change_under_way(&look).unwrap_or_default();
             if there != change.words() {
                 if is_new {
@@ -82,14 +80,22 @@ impl Work {
                 return Ok(Err(Forbidden::ChangeUnderWay { change: there }));
             }
         }
-        Ok(Ok(Self::of(change.clone(), programs, Deadline::after(shared.timeout), TOKEN.into(), lock)))
+        let end = Deadline::after(terms.timeout);
+        Ok(Ok(Self::of(change.clone(), programs, talk.progress(), end, TOKEN.into(), lock)))
     }
 
-    fn of(change: Change, programs: Programs, end: Deadline, token: PathBuf, lock: File) -> Self {
+    fn of(
+        change: Change,
+        programs: Programs,
+        progress: Box<dyn Progress>,
+        end: Deadline,
+        token: PathBuf,
+        lock: File,
+    ) -> Self {
         Self {
             change,
             programs,
-            progress: Progress::new(),
+            progress,
             end,
             made: Vec::new(),
             unclean: None,
@@ -103,21 +109,29 @@ impl Work {
 
     #[cfg(test)]
     pub(super) fn of_test(change: Change, programs: Programs, token: PathBuf) -> Self {
-        Self::of(change, programs, Deadline::after(Duration::from_secs(60)), token, tempfile::tempfile().unwrap())
+        let end = Deadline::after(Duration::from_secs(60));
+        Self::of(
+            change,
+            programs,
+            Box::new(crate::operate::talk::stand_in::Unseen),
+            end,
+            token,
+            tempfile::tempfile().unwrap(),
+        )
     }
 
-    pub(super) fn run(mut self, shared: &Shared) -> Result<Exit, Failure> {
-        let done = self.all(shared);
+    pub(super) fn run(mut self, terms: &Terms, talk: &dyn Talk) -> Result<Changed, Failure> {
+        let done = self.all(terms, talk);
         self.progress.end();
-        show(&done?, shared.form)
+        done
     }
 
-    fn all(&mut self, shared: &Shared) -> Result<Changed, Failure> {
+    fn all(&mut self, terms: &Terms, talk: &dyn Talk) -> Result<Changed, Failure> {
         loop {
-            let look = Look::at_all(shared, Some(&self.change))?;
+            let look = Look::at_all(terms, Some(&self.change))?;
             let seen = look.seen(&self.change);
             let Some(step) = plan::next(&self.change, &seen) else { return self.over(&look) };
-            match self.take(step, &look, &seen, shared)? {
+            match self.take(step, &look, &seen, talk)? {
                 Took::Acted(what) => self.did(step, what),
                 Took::Over(what) => {
                     self.change.note(step, &what)?;
@@ -142,7 +156,7 @@ impl Work {
         self.made.push(what);
     }
 
-    fn take(&mut self, step: Step, look: &Look, seen: &plan::Seen, shared: &Shared) -> Result<Took, Failure> {
+    fn take(&mut self, step: Step, look: &Look, seen: &plan::Seen, talk: &dyn Talk) -> Result<Took, Failure> {
         match step {
             Step::Check => self.check(look),
             Step::Leave => self.leave(look, seen),
@@ -150,13 +164,13 @@ impl Work {
             Step::Forget => self.forget(look),
             Step::Device => self.device(look),
             Step::Map => self.map(look),
-            Step::Prepare => self.prepare(look, shared),
+            Step::Prepare => self.prepare(look, talk),
             Step::Add => self.add(look, seen),
             Step::Save => self.save_objects(look, seen),
             Step::Delete => self.delete_objects(look),
             Step::Node => self.new_machine(look),
             Step::Join => self.join(look, seen),
-            Step::Verify => self.verify(look, shared),
+            Step::Verify => self.verify(look),
         }
     }
 
@@ -172,7 +186,7 @@ impl Work {
         let kubeconfig = &look.context.params.kubeconfig;
         let old = self.change.old.as_ref().filter(|_| !self.change.keeps_name() && kubeconfig.exists())?;
         let (name, address) = (old.name.as_str(), old.address.to_string());
-        match protect::hook(kubeconfig, name, &[name, &address], false) {
+        match hook::hook(kubeconfig, name, &[name, &address], false) {
             Ok(written) => (written == Some(Written::Yes)).then(|| format!("{name}'s Machine may be deleted")),
             Err(Failure(why)) => Some(format!("{why}: 'tandem member unprotect {name}' takes it off")),
         }

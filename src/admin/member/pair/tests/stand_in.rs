@@ -3,8 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-
-use clap::Parser;
+use std::time::Duration;
 
 use super::change::Change;
 use super::facts::Look;
@@ -12,12 +11,14 @@ use super::work::Work;
 use crate::adapters::command::{Programs, stand_in};
 use crate::adapters::pacemaker::seen::{Configuration, Pacemaker};
 use crate::admin::member::look::Seen;
-use crate::admin::member::words::Shared;
 use crate::agent::resource::context::{self, Context};
 use crate::base::Fact;
 use crate::decide::members::{Health, Member, Membership};
 use crate::operate::cluster::Cluster;
+use crate::operate::members::order::Terms;
+use crate::operate::members::source::Target;
 use crate::operate::setup::cluster::parse_corosync;
+use crate::operate::talk::stand_in::Operator;
 
 const PARAMETERS: [(&str, &str); 4] = [
     ("image", "etcd:test"),
@@ -116,13 +117,11 @@ pub(super) fn parts(cluster: &mut Cluster) -> (&mut Pacemaker, &mut Configuratio
     }
 }
 
-#[derive(Parser)]
-struct Line {
-    #[command(flatten)]
-    shared: Shared,
-}
+/// An operator that gave leave beforehand.
+pub(super) const YES: Operator = Operator { yes: true, confirm: None };
 
-/// What every change takes, as it is typed.
-pub(super) fn shared(words: &[&str]) -> Shared {
-    Line::parse_from(std::iter::once(&"tandem").chain(words)).shared
+/// What every change takes.
+pub(super) fn terms() -> Terms {
+    let target = Target::Pair { resource: None };
+    Terms { target, dry_run: false, timeout: Duration::from_secs(1800) }
 }

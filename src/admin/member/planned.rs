@@ -1,0 +1,40 @@
+//! Whether a change of the members may be made now, and its steps.
+
+use super::judge::{self, Planned, Wanted};
+use super::look;
+use crate::operate::cluster;
+use crate::operate::failure::Failure;
+use crate::operate::health;
+use crate::operate::members::source::Target;
+
+/// Judges `wanted` by its own questions. It changes nothing.
+pub(crate) fn planned(wanted: &Wanted, target: &Target) -> Result<Planned, Failure> {
+    let source = target.source()?;
+    let mut seen = match wanted {
+        Wanted::Promote(_) | Wanted::Replace { .. } => look::look_twice(&source)?,
+        Wanted::Stop(_) | Wanted::Remove { .. } | Wanted::Removed(_) | Wanted::Add(_) => look::look(&source)?,
+    };
+    if let Wanted::Replace { old, new: Some(new) } = wanted
+        && source.wanted.is_none()
+    {
+        seen.membership.wanted = judge::wanted(&seen.membership, judge::find(&seen.membership, old), new);
+    }
+    if source.pair.is_none() {
+        return judge::plan(wanted, &seen, None);
+    }
+    let cluster = cluster::ask(target.resource())?;
+    seen.beside(&cluster);
+    let node = match wanted {
+        Wanted::Stop(node) | Wanted::Remove { node, .. } | Wanted::Removed(node) | Wanted::Promote(node) => node,
+        Wanted::Replace { old, .. } => old,
+        Wanted::Add(_) => return judge::plan(wanted, &seen, None),
+    };
+    if seen.membership.members.iter().any(|member| member.node.is_none() && judge::is_called(member, node)) {
+        return judge::plan(wanted, &seen, None);
+    }
+    if !health::names(&cluster).contains(node) {
+        let known = health::names(&cluster).join(", ");
+        return Err(Failure(format!("no node is called '{node}'; there are: {known}")));
+    }
+    judge::plan(wanted, &seen, Some(&health::outlook(&cluster, node)))
+}

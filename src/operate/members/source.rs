@@ -1,0 +1,145 @@
+//! Whom to ask: the resource of this node's pair, or the endpoints that were typed.
+
+use std::path::PathBuf;
+
+use crate::adapters::etcd::client::{Credentials, Endpoint};
+use crate::agent::resource::context::{self, Context};
+use crate::agent::resource::params::NodeIp;
+use crate::operate::failure::Failure;
+use crate::operate::node;
+
+/// The etcd that is meant, as it was typed.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// This node's pair.
+    Pair {
+        /// The resource, where the cluster has several.
+        resource: Option<String>,
+    },
+    /// An etcd that is no pair.
+    Endpoints {
+        /// Where its members serve clients.
+        urls: Vec<String>,
+        /// The CA of its certificates, a client certificate and its key.
+        files: [Option<PathBuf>; 3],
+        /// How many voters it is to have.
+        voters: Option<usize>,
+        /// Access to the API that has its members' Machines.
+        kubeconfig: Option<PathBuf>,
+    },
+}
+
+/// Where a look begins.
+#[derive(Debug)]
+pub struct Source {
+    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) credentials: Credentials,
+    /// Of a pair: what the resource says.
+    pub(crate) pair: Option<Pair>,
+    /// What was typed.
+    pub(crate) wanted: Option<usize>,
+    pub(crate) promote_max_lag: u64,
+    /// Access to the API that has the machines' Machines.
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The key of the lock that this command has taken.
+    pub(crate) own_lock: Option<String>,
+}
+
+/// What is known of a pair without asking.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    /// Each node, and its peer URL.
+    pub(crate) nodes: Vec<(String, String)>,
+}
+
+/// As `promote_max_lag` of the resource agent has it.
+const PROMOTE_MAX_LAG: u64 = 100;
+
+impl Target {
+    /// The resource that was typed.
+    pub(crate) fn resource(&self) -> Option<&str> {
+        match self {
+            Self::Pair { resource } => resource.as_deref(),
+            Self::Endpoints { .. } => None,
+        }
+    }
+
+    /// All that the agent of this node would know of the resource.
+    pub(crate) fn context(&self) -> Result<Context, Failure> {
+        node::context(self.resource())
+    }
+
+    pub(crate) fn source(&self) -> Result<Source, Failure> {
+        match self {
+            Self::Pair { .. } => {
+                node::must_be_root()?;
+                Ok(Source::of_pair(&self.context()?))
+            }
+            Self::Endpoints { urls, files, voters, kubeconfig } => {
+                Ok(Source { kubeconfig: kubeconfig.clone(), ..of_endpoints(urls, files.clone(), *voters)? })
+            }
+        }
+    }
+}
+
+impl Source {
+    /// The pair that the agent of this node belongs to.
+    pub(crate) fn of_pair(context: &Context) -> Self {
+        let port = context.params.peer_port;
+        let peer_url = |node: &NodeIp| context::endpoint(node.ip, port).url;
+        let nodes = context.params.nodes.iter().map(|node| (node.name.clone(), peer_url(node))).collect();
+        let endpoints = std::iter::once(&context.own_endpoint).chain(&context.peer_endpoint).cloned().collect();
+        Self {
+            endpoints,
+            credentials: context.credentials().clone(),
+            wanted: Some(context.params.nodes.len()),
+            promote_max_lag: context.params.promote_max_lag,
+            kubeconfig: Some(context.params.kubeconfig.clone()).filter(|path| path.exists()),
+            own_lock: None,
+            pair: Some(Pair { nodes }),
+        }
+    }
+}
+
+fn of_endpoints(urls: &[String], files: [Option<PathBuf>; 3], wanted: Option<usize>) -> Result<Source, Failure> {
+    let endpoints: Vec<Endpoint> = urls.iter().map(|url| endpoint(url)).collect::<Result<_, _>>()?;
+    let is_encrypted = endpoints.iter().any(|endpoint| endpoint.url.starts_with("https://"));
+    if is_encrypted && files.iter().any(Option::is_none) {
+        return Err(Failure(
+            "an etcd with https:// takes --cacert, --cert and --key, or ETCDCTL_CACERT, ETCDCTL_CERT and ETCDCTL_KEY"
+                .to_owned(),
+        ));
+    }
+    let [trusted_ca_file, cert_file, key_file] = files.map(Option::unwrap_or_default);
+    let credentials = Credentials { trusted_ca_file, cert_file, key_file };
+    let (pair, kubeconfig, own_lock) = (None, None, None);
+    Ok(Source { endpoints, credentials, pair, wanted, promote_max_lag: PROMOTE_MAX_LAG, kubeconfig, own_lock })
+}
+
+/// An endpoint, as a member's client URL or an operator has it.
+pub(crate) fn endpoint(url: &str) -> Result<Endpoint, Failure> {
+    let url = url.trim_end_matches('/');
+    let address = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    match address.filter(|address| address.contains(':') && !address.contains('/')) {
+        Some(address) => Ok(Endpoint { url: url.to_owned(), address: address.to_owned() }),
+        None => Err(Failure(format!("the endpoint '{url}' is not https://ADDRESS:PORT"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_and_its_certificates_are_told_apart_from_what_is_none() {
+        let pem = || Some(PathBuf::from("/etc/a.pem"));
+        let plain = of_endpoints(&["http://192.0.2.1:2379/".to_owned()], [None, None, None], Some(3)).unwrap();
+        assert_eq!((plain.endpoints[0].address.as_str(), plain.wanted), ("192.0.2.1:2379", Some(3)));
+        let https = ["https://192.0.2.1:2379".to_owned()];
+        assert!(of_endpoints(&https, [pem(), pem(), pem()], None).is_ok());
+        assert!(of_endpoints(&https, [pem(), pem(), None], None).unwrap_err().0.contains("ETCDCTL_KEY"));
+        for wrong in ["192.0.2.1:2379", "https://192.0.2.1", "ftp://192.0.2.1:1", "https://a:1/b", ""] {
+            assert!(endpoint(wrong).is_err(), "{wrong}");
+        }
+    }
+}
