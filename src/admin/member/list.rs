@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 
-use super::look::Seen;
+use super::shown_id;
 use super::source::SourceArguments;
-use super::{look, shown_id};
 use crate::admin::report::{Form, Report};
 use crate::decide::members::{Health, MachineState, Member, quorum};
 use crate::operate::failure::Failure;
+use crate::operate::members::look;
+use crate::operate::members::look::Seen;
 
 const HELP: &str = "\
 It changes nothing. Healthy is who answered within 2 seconds, in this cluster, with this leader and without the alarm CORRUPT; a

@@ -1,37 +1,23 @@
 //! `tandem member`: the members of an etcd, of a pair or of any other, and which change of them may be made now.
 
-mod ask;
-mod change;
 mod changed;
-mod elsewhere;
-mod hook;
-mod judge;
 mod list;
-mod look;
-mod outcome;
-mod pair;
 mod plan;
-mod planned;
 mod protect;
-#[cfg(test)]
-mod rules;
-#[cfg(test)]
-#[path = "tests/samples.rs"]
-mod samples;
 mod source;
-mod step;
 #[cfg(test)]
 mod tests;
 mod words;
 
 use clap::Subcommand;
 
-use self::outcome::Outcome;
 use super::exit::Exit;
 use super::prompt::Prompt;
 use super::report::show;
 use crate::operate::failure::Failure;
+use crate::operate::members;
 use crate::operate::members::order::Order;
+use crate::operate::members::outcome::Outcome;
 use crate::os::output::complain;
 
 /// Shows and changes the members of an etcd, and says which change of them may be made now
@@ -66,7 +52,7 @@ impl Command {
 /// Makes the change, and shows what came of it.
 fn change((order, shared): (Order, &words::Shared)) -> Result<Exit, Failure> {
     let prompt = Prompt::new(&shared.answers, shared.form);
-    match change::change(&order, &shared.terms(), &prompt)? {
+    match members::change::change(&order, &shared.terms(), &prompt)? {
         Outcome::Changed(changed) => show(&changed, shared.form),
         Outcome::Planned(planned) => show(&planned, shared.form),
         Outcome::Misused(why) => {

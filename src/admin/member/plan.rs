@@ -2,14 +2,14 @@
 
 use clap::{Args, Subcommand};
 
-use super::judge::{Planned, Wanted};
-use super::planned::planned;
 use super::source::SourceArguments;
 use crate::admin::exit::Exit;
 use crate::admin::report::{Form, Report, show};
 use crate::decide::members::Newcomer;
 use crate::operate::failure::Failure;
+use crate::operate::members::judge::{Planned, Wanted};
 use crate::operate::members::order::newcomer;
+use crate::operate::members::planned::planned;
 
 const HELP: &str = "\
 It changes nothing, and is for other programs, too: those that drain, reboot or delete machines. Who stops several nodes asks and stops

@@ -2,13 +2,13 @@
 
 use clap::{Args, ValueEnum};
 
-use super::hook::{self, Protected, Row};
 use super::source::SourceArguments;
 use crate::adapters::openshift::machines::Api;
 use crate::admin::exit::Exit;
 use crate::admin::prompt::{Answers, Prompt};
 use crate::admin::report::{Form, Report, show};
 use crate::operate::failure::Failure;
+use crate::operate::members::protect::{self, Protected, Row};
 use crate::operate::members::source::Target;
 
 const HELP: &str = "\
@@ -89,8 +89,8 @@ impl Unprotect {
 }
 
 impl Whose {
-    fn of<'a>(&'a self, target: &'a Target) -> hook::Whose<'a> {
-        hook::Whose { target, node: self.node.as_deref(), api: self.hook.map(Api::from) }
+    fn of<'a>(&'a self, target: &'a Target) -> protect::Whose<'a> {
+        protect::Whose { target, node: self.node.as_deref(), api: self.hook.map(Api::from) }
     }
 }
 

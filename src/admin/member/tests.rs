@@ -1,12 +1,12 @@
 //! What is answered, in both forms.
 
-use super::judge::{Planned, Wanted, plan};
 use super::list::List;
-use super::look::{Detail, Seen};
-use super::samples::{new_node, one_of_three_dead, three_and_a_learner};
 use crate::admin::report::{Report, golden};
 use crate::decide::members::{Forbidden, MachineState};
 use crate::operate::members::changed::Changed;
+use crate::operate::members::judge::{Planned, Wanted, plan};
+use crate::operate::members::look::{Detail, Seen};
+use crate::operate::members::samples::{new_node, one_of_three_dead, three_and_a_learner};
 
 fn planned(wanted: &Wanted, seen: &Seen) -> Planned {
     plan(wanted, seen, None).unwrap()

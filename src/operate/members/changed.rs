@@ -26,7 +26,7 @@ pub struct Changed {
 
 impl Changed {
     /// It is done, after `seconds`.
-    pub(crate) fn done(
+    pub(super) fn done(
         wish: &'static str,
         node: &str,
         membership: Option<&Membership>,
@@ -49,7 +49,8 @@ impl Changed {
     }
 
     /// The same, ended by a rule.
-    pub(crate) fn forbidden(self, why: &Forbidden) -> Self {
+    #[must_use]
+    pub fn forbidden(self, why: &Forbidden) -> Self {
         Self {
             done: false,
             rule: Some(why.rule()),

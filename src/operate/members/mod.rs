@@ -1,5 +1,20 @@
 //! The members of an etcd, of a pair or of any other, and the changes of them.
 
+mod any_etcd;
+mod ask;
+pub mod change;
 pub mod changed;
+pub mod judge;
+pub mod look;
 pub mod order;
+pub mod outcome;
+mod pair;
+pub mod planned;
+pub mod protect;
+#[cfg(test)]
+#[path = "tests/samples.rs"]
+pub(crate) mod samples;
 pub mod source;
+mod step;
+#[cfg(test)]
+mod tests;

@@ -37,7 +37,7 @@ pub enum Order {
 
 impl Order {
     /// The member that is to go.
-    pub(crate) fn old(&self) -> Option<&str> {
+    pub(super) fn old(&self) -> Option<&str> {
         match self {
             Self::Remove { node, .. } => Some(node),
             Self::Replace { old, .. } => old.as_deref(),

@@ -32,24 +32,24 @@ pub enum Target {
 /// Where a look begins.
 #[derive(Debug)]
 pub struct Source {
-    pub(crate) endpoints: Vec<Endpoint>,
-    pub(crate) credentials: Credentials,
+    pub(super) endpoints: Vec<Endpoint>,
+    pub(super) credentials: Credentials,
     /// Of a pair: what the resource says.
-    pub(crate) pair: Option<Pair>,
+    pub(super) pair: Option<Pair>,
     /// What was typed.
-    pub(crate) wanted: Option<usize>,
-    pub(crate) promote_max_lag: u64,
+    pub(super) wanted: Option<usize>,
+    pub(super) promote_max_lag: u64,
     /// Access to the API that has the machines' Machines.
-    pub(crate) kubeconfig: Option<PathBuf>,
+    pub(super) kubeconfig: Option<PathBuf>,
     /// The key of the lock that this command has taken.
-    pub(crate) own_lock: Option<String>,
+    pub(super) own_lock: Option<String>,
 }
 
 /// What is known of a pair without asking.
 #[derive(Debug)]
-pub(crate) struct Pair {
+pub(super) struct Pair {
     /// Each node, and its peer URL.
-    pub(crate) nodes: Vec<(String, String)>,
+    pub(super) nodes: Vec<(String, String)>,
 }
 
 /// As `promote_max_lag` of the resource agent has it.
@@ -57,7 +57,7 @@ const PROMOTE_MAX_LAG: u64 = 100;
 
 impl Target {
     /// The resource that was typed.
-    pub(crate) fn resource(&self) -> Option<&str> {
+    pub(super) fn resource(&self) -> Option<&str> {
         match self {
             Self::Pair { resource } => resource.as_deref(),
             Self::Endpoints { .. } => None,
@@ -65,11 +65,11 @@ impl Target {
     }
 
     /// All that the agent of this node would know of the resource.
-    pub(crate) fn context(&self) -> Result<Context, Failure> {
+    pub(super) fn context(&self) -> Result<Context, Failure> {
         node::context(self.resource())
     }
 
-    pub(crate) fn source(&self) -> Result<Source, Failure> {
+    pub(super) fn source(&self) -> Result<Source, Failure> {
         match self {
             Self::Pair { .. } => {
                 node::must_be_root()?;
@@ -84,7 +84,7 @@ impl Target {
 
 impl Source {
     /// The pair that the agent of this node belongs to.
-    pub(crate) fn of_pair(context: &Context) -> Self {
+    pub(super) fn of_pair(context: &Context) -> Self {
         let port = context.params.peer_port;
         let peer_url = |node: &NodeIp| context::endpoint(node.ip, port).url;
         let nodes = context.params.nodes.iter().map(|node| (node.name.clone(), peer_url(node))).collect();
@@ -117,7 +117,7 @@ fn of_endpoints(urls: &[String], files: [Option<PathBuf>; 3], wanted: Option<usi
 }
 
 /// An endpoint, as a member's client URL or an operator has it.
-pub(crate) fn endpoint(url: &str) -> Result<Endpoint, Failure> {
+pub(super) fn endpoint(url: &str) -> Result<Endpoint, Failure> {
     let url = url.trim_end_matches('/');
     let address = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     match address.filter(|address| address.contains(':') && !address.contains('/')) {

@@ -8,7 +8,7 @@ const FILES: &[(&str, &str)] = &[
     ("src/admin/evidence.rs", "shows what was found"),
     ("src/admin/explain.rs", "shows what was decided"),
     ("src/admin/generate.rs", "for packagers"),
-    ("src/admin/member/elsewhere/progress.rs", "progress"),
+    ("src/operate/members/any_etcd/progress.rs", "progress"),
     ("src/admin/member/list.rs", "shows what was found"),
     ("src/admin/replay.rs", "for developers"),
     ("src/admin/sim.rs", "names the program for developers"),

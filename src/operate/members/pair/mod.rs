@@ -286,9 +286,9 @@ mod tests {
     use super::plan::tests::{change, place};
     use super::stand_in::{Node1, YES, parts, terms};
     use super::*;
-    use crate::admin::member::judge::tests::forbidden;
-    use crate::admin::member::step::Step;
     use crate::operate::health::samples;
+    use crate::operate::members::judge::tests::forbidden;
+    use crate::operate::members::step::Step;
     use crate::operate::talk::stand_in::Operator;
 
     fn replaced() -> Change {

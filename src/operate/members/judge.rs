@@ -13,7 +13,7 @@ use crate::operate::failure::Failure;
 
 /// What somebody asks about.
 #[derive(Clone, Debug)]
-pub(crate) enum Wanted {
+pub enum Wanted {
     Stop(String),
     Remove {
         node: String,
@@ -31,35 +31,35 @@ pub(crate) enum Wanted {
 
 /// The answer.
 #[derive(Debug, Serialize)]
-pub(crate) struct Planned {
-    pub(super) wish: &'static str,
-    pub(super) node: String,
-    pub(super) allowed: bool,
-    pub(super) rule: Option<&'static str>,
-    pub(super) because: Option<String>,
-    pub(super) instead: Option<String>,
-    pub(super) voters: usize,
-    pub(super) healthy_voters: usize,
-    pub(super) quorum: usize,
-    pub(super) after: After,
-    pub(super) seconds_with_one_voter: Option<u64>,
-    pub(super) steps: Vec<Step>,
+pub struct Planned {
+    pub wish: &'static str,
+    pub node: String,
+    pub allowed: bool,
+    pub rule: Option<&'static str>,
+    pub because: Option<String>,
+    pub instead: Option<String>,
+    pub voters: usize,
+    pub healthy_voters: usize,
+    pub quorum: usize,
+    pub after: After,
+    pub seconds_with_one_voter: Option<u64>,
+    pub steps: Vec<Step>,
 }
 
 /// How the cluster is once the wish is fulfilled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct After {
+pub struct After {
     voters: usize,
     quorum: usize,
     tolerates: usize,
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Step {
-    pub(super) what: String,
+pub struct Step {
+    pub what: String,
     /// `tandem`, `agent`, or `operator`.
-    pub(super) who: &'static str,
-    pub(super) done: bool,
+    pub who: &'static str,
+    pub done: bool,
 }
 
 /// How many bytes of a database reach a new member in a second: a network of one gigabit.
@@ -71,17 +71,17 @@ impl After {
         Self { voters, quorum, tolerates: healthy.saturating_sub(quorum) }
     }
 
-    pub(super) fn voters(self) -> usize {
+    pub fn voters(self) -> usize {
         self.voters
     }
 
-    pub(super) fn tolerates(self) -> usize {
+    pub fn tolerates(self) -> usize {
         self.tolerates
     }
 }
 
 /// Judges `wanted`; `outlook` is how stopping its node looks to a pair.
-pub(super) fn plan(wanted: &Wanted, seen: &Seen, outlook: Option<&Outlook>) -> Result<Planned, Failure> {
+pub fn plan(wanted: &Wanted, seen: &Seen, outlook: Option<&Outlook>) -> Result<Planned, Failure> {
     let turn = Turn { membership: &seen.membership, outlook };
     let (voters, healthy) = (seen.membership.voters().count(), seen.membership.healthy());
     let forbidden = turn.forbidden(wanted)?;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::facts::Look;
-use crate::admin::member::judge::{self, Wanted};
 use crate::operate::failure::Failure;
 use crate::operate::members::changed::Changed;
+use crate::operate::members::judge::{self, Wanted};
 use crate::operate::members::order::Terms;
 use crate::os::clock::Deadline;
 

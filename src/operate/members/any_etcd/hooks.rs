@@ -1,7 +1,7 @@
 //! The hooks of the Machines that a change is about: on before a promotion, where others have one, and off once the member is gone.
 
-use super::super::hook;
 use super::super::look::{Seen, machine_names};
+use super::super::protect;
 use crate::adapters::openshift::machines::Written;
 use crate::decide::evidence::MemberId;
 use crate::decide::members::Member;
@@ -33,7 +33,7 @@ impl Hooks {
             self.put_on = TRIES;
             return Ok(None);
         };
-        let written = hook::hook(kubeconfig, &learner.shown(), &machine_names(learner), true)?;
+        let written = protect::hook(kubeconfig, &learner.shown(), &machine_names(learner), true)?;
         // An operator does it in its own time.
         self.put_on += usize::from(written.is_some());
         Ok((written == Some(Written::Yes))
@@ -54,7 +54,7 @@ impl Hooks {
             |(id, ..): &mut (MemberId, _, _)| seen.membership.is_confirmed && seen.membership.member(*id).is_none();
         let (_, node, names) = self.leaves.take_if(is_gone)?;
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        match hook::hook(source.kubeconfig.as_ref()?, &node, &names, false) {
+        match protect::hook(source.kubeconfig.as_ref()?, &node, &names, false) {
             Ok(written) => (written == Some(Written::Yes)).then(|| format!("{node}'s Machine may be deleted")),
             Err(Failure(why)) => Some(format!("{why}: 'tandem member unprotect {node}' takes it off")),
         }
@@ -68,9 +68,9 @@ mod tests {
     use crate::adapters::openshift::machine::PATIENCE;
     use crate::adapters::openshift::machines::stand_in::StandIn;
     use crate::adapters::openshift::machines::{Api, Machines};
-    use crate::admin::member::look;
-    use crate::admin::member::samples::{source, three_and_a_learner};
     use crate::decide::members::{Forbidden, Health, Membership, Next, Wish, Words, next};
+    use crate::operate::members::look;
+    use crate::operate::members::samples::{source, three_and_a_learner};
 
     struct World {
         stand_in: StandIn,

@@ -8,7 +8,7 @@ use crate::operate::health;
 use crate::operate::members::source::Target;
 
 /// Judges `wanted` by its own questions. It changes nothing.
-pub(crate) fn planned(wanted: &Wanted, target: &Target) -> Result<Planned, Failure> {
+pub fn planned(wanted: &Wanted, target: &Target) -> Result<Planned, Failure> {
     let source = target.source()?;
     let mut seen = match wanted {
         Wanted::Promote(_) | Wanted::Replace { .. } => look::look_twice(&source)?,

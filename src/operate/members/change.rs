@@ -1,13 +1,13 @@
 //! A change of the members, of whichever etcd it is.
 
 use super::outcome::Outcome;
-use super::{elsewhere, pair};
+use super::{any_etcd, pair};
 use crate::operate::failure::Failure;
 use crate::operate::members::order::{Order, Terms};
 use crate::operate::talk::Talk;
 
 /// Follows `order`. The agents change a pair's members, in Pacemaker's cluster; those of any other etcd change by its own commands.
-pub(crate) fn change(order: &Order, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
+pub fn change(order: &Order, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
     let source = terms.target.source()?;
-    if source.pair.is_some() { pair::run(order, terms, talk) } else { elsewhere::run(order, &source, terms, talk) }
+    if source.pair.is_some() { pair::run(order, terms, talk) } else { any_etcd::run(order, &source, terms, talk) }
 }

@@ -5,7 +5,7 @@ use crate::operate::members::changed::Changed;
 
 /// An answer to an order.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     Changed(Changed),
     /// Nothing was changed: it was a dry run, or a rule forbids the change now.
     Planned(Planned),

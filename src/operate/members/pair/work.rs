@@ -11,13 +11,13 @@ use super::{changed, end};
 use crate::adapters::command::Programs;
 use crate::adapters::openshift::machines::Written;
 use crate::adapters::pacemaker::member_change;
-use crate::admin::member::hook;
 use crate::decide::members::Forbidden;
 use crate::operate::cluster;
 use crate::operate::failure::Failure;
 use crate::operate::health;
 use crate::operate::members::changed::Changed;
 use crate::operate::members::order::Terms;
+use crate::operate::members::protect;
 use crate::operate::setup::TOKEN;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::apply;
@@ -186,7 +186,7 @@ impl Work {
         let kubeconfig = &look.context.params.kubeconfig;
         let old = self.change.old.as_ref().filter(|_| !self.change.keeps_name() && kubeconfig.exists())?;
         let (name, address) = (old.name.as_str(), old.address.to_string());
-        match hook::hook(kubeconfig, name, &[name, &address], false) {
+        match protect::hook(kubeconfig, name, &[name, &address], false) {
             Ok(written) => (written == Some(Written::Yes)).then(|| format!("{name}'s Machine may be deleted")),
             Err(Failure(why)) => Some(format!("{why}: 'tandem member unprotect {name}' takes it off")),
         }

@@ -25,24 +25,24 @@ const AND_A_BIT: Duration = Duration::from_millis(500);
 
 /// All that a look found.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
-    pub(super) cluster_id: u64,
+pub struct Seen {
+    pub cluster_id: u64,
     /// Whose lock of a change was seen, by its key.
-    pub(super) lock: Option<String>,
-    pub(super) membership: Membership,
+    pub lock: Option<String>,
+    pub membership: Membership,
     /// What the rules do not ask for, by member.
-    pub(super) details: BTreeMap<MemberId, Detail>,
+    pub details: BTreeMap<MemberId, Detail>,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Detail {
-    pub(super) client_urls: Vec<String>,
-    pub(super) index: Option<u64>,
-    pub(super) db_bytes: Option<u64>,
+pub struct Detail {
+    pub client_urls: Vec<String>,
+    pub index: Option<u64>,
+    pub db_bytes: Option<u64>,
     /// Whether the deletion of its Machine waits.
-    pub(super) is_protected: Option<bool>,
+    pub is_protected: Option<bool>,
     /// Where it answered.
-    pub(super) endpoint: Option<Endpoint>,
+    pub endpoint: Option<Endpoint>,
 }
 
 impl Seen {
@@ -91,7 +91,7 @@ pub(super) fn look(source: &Source) -> Result<Seen, Failure> {
 }
 
 /// Asks all members, and the cluster of a pair for its properties.
-pub(crate) fn of_target(target: &Target) -> Result<Seen, Failure> {
+pub fn of_target(target: &Target) -> Result<Seen, Failure> {
     let source = target.source()?;
     let mut seen = look(&source)?;
     if source.pair.is_some()

@@ -7,10 +7,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::adapters::openshift::replaced::Replaced;
-use crate::admin::member::step::{Names, Step};
 use crate::base::Fact;
 use crate::base::utc;
 use crate::operate::failure::Failure;
+use crate::operate::members::step::{Names, Step};
 use crate::os::clock;
 use crate::records::state_file;
 

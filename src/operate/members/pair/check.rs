@@ -149,8 +149,8 @@ mod tests {
     use super::super::plan::tests::{change, place};
     use super::super::stand_in::{Node1, parts};
     use super::*;
-    use crate::admin::member::look::Detail;
     use crate::operate::health::samples;
+    use crate::operate::members::look::Detail;
     use crate::records::bmc_note::BmcNote;
 
     const OWN: &str = "7a4e1000-0000-4000-8000-000000000001";

@@ -10,7 +10,7 @@ const EVERY: Duration = Duration::from_secs(10);
 
 /// What was told last.
 #[derive(Debug, Default)]
-pub(in crate::admin::member) struct Progress {
+pub(in crate::operate::members) struct Progress {
     last: Option<Told>,
 }
 
@@ -23,12 +23,12 @@ struct Told {
 
 impl Progress {
     /// Whether nothing was told yet.
-    pub(in crate::admin::member) fn is_silent(&self) -> bool {
+    pub(in crate::operate::members) fn is_silent(&self) -> bool {
         self.last.is_none()
     }
 
     /// A line, where there is something new to say, or it was said long ago.
-    pub(in crate::admin::member) fn line(&mut self, why: &Forbidden, membership: &Membership) -> Option<String> {
+    pub(in crate::operate::members) fn line(&mut self, why: &Forbidden, membership: &Membership) -> Option<String> {
         let lag = membership.learners().next().and_then(|learner: &Member| learner.lag);
         let why_now = match why {
             Forbidden::Lags { member, .. } => format!("{member} catches up"),

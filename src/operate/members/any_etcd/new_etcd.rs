@@ -6,7 +6,7 @@ use super::super::look::Seen;
 use crate::decide::members::Newcomer;
 
 /// The variables that etcd reads. It is listed when it starts, so all of `ETCD_INITIAL_CLUSTER` has to be as it is in the list.
-pub(in crate::admin::member) fn variables(new: &Newcomer, seen: &Seen) -> BTreeMap<&'static str, String> {
+pub(in crate::operate::members) fn variables(new: &Newcomer, seen: &Seen) -> BTreeMap<&'static str, String> {
     let others = seen.membership.members.iter().filter(|member| !member.peer_urls.contains(&new.peer_url));
     let mut cluster: Vec<String> =
         others.flat_map(|member| member.peer_urls.iter().map(|url| format!("{}={url}", member.name))).collect();
@@ -39,6 +39,6 @@ fn client_url(new: &Newcomer, seen: &Seen) -> Option<String> {
 }
 
 /// The same, as a file for `EnvironmentFile=` has it.
-pub(in crate::admin::member) fn lines(variables: &BTreeMap<&'static str, String>) -> String {
+pub(in crate::operate::members) fn lines(variables: &BTreeMap<&'static str, String>) -> String {
     variables.iter().map(|(name, value)| format!("\n  {name}={value}")).collect::<Vec<_>>().concat()
 }

@@ -4,8 +4,8 @@
 //! the old one cannot be told from it by a look: that the old one is forgotten is written down before the new one may come.
 
 use super::change::{Change, Kind};
-use crate::admin::member::step::OF_A_REPLACEMENT;
-pub(super) use crate::admin::member::step::Step;
+use crate::operate::members::step::OF_A_REPLACEMENT;
+pub(super) use crate::operate::members::step::Step;
 
 /// How the old node stands in Pacemaker's cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -189,13 +189,13 @@ fn lost() -> Failure {
 }
 
 /// What a change changes.
-pub(in crate::admin::member) fn shape(membership: &Membership) -> (Option<MemberId>, Vec<(MemberId, bool, bool)>) {
+pub(in crate::operate::members) fn shape(membership: &Membership) -> (Option<MemberId>, Vec<(MemberId, bool, bool)>) {
     let of = |member: &Member| (member.id, member.is_learner, member.has_started());
     (membership.leader, membership.members.iter().map(of).collect())
 }
 
 /// Whether it may be no more than what follows a change.
-pub(in crate::admin::member) fn settles(why: &Forbidden) -> bool {
+pub(in crate::operate::members) fn settles(why: &Forbidden) -> bool {
     matches!(
         why,
         Forbidden::UnhealthyBeside { .. }
@@ -209,7 +209,7 @@ pub(in crate::admin::member) fn settles(why: &Forbidden) -> bool {
     )
 }
 
-pub(in crate::admin::member) fn said(step: &Step, membership: &Membership) -> String {
+pub(in crate::operate::members) fn said(step: &Step, membership: &Membership) -> String {
     let shown = |id: &MemberId| membership.member(*id).map_or_else(|| format!("member {id:x}"), Member::shown);
     match step {
         Step::AddLearner(new) => format!("{} is listed as a learner", new.name),

@@ -15,36 +15,36 @@ use crate::operate::talk::Talk;
 
 /// The members that a command about hooks names.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Whose<'a> {
-    pub(crate) target: &'a Target,
+pub struct Whose<'a> {
+    pub target: &'a Target,
     /// One of them; `None` where every voter is meant.
-    pub(crate) node: Option<&'a str>,
+    pub node: Option<&'a str>,
     /// The API that has their Machines; `None` where the APIs are searched.
-    pub(crate) api: Option<Api>,
+    pub api: Option<Api>,
 }
 
 /// What became of the hooks.
 #[derive(Debug, Serialize)]
-pub(crate) struct Protected {
-    pub(crate) operator: bool,
-    pub(crate) machines: Vec<Row>,
+pub struct Protected {
+    pub operator: bool,
+    pub machines: Vec<Row>,
 }
 
 /// What became of one hook.
 #[derive(Debug, Serialize)]
-pub(crate) struct Row {
-    pub(crate) node: String,
-    pub(crate) done: &'static str,
+pub struct Row {
+    pub node: String,
+    pub done: &'static str,
 }
 
 impl Whose<'_> {
     /// Puts the hooks on.
-    pub(crate) fn protect(&self) -> Result<Protected, Failure> {
+    pub fn protect(&self) -> Result<Protected, Failure> {
         self.write(true, |_, _| Ok(()))
     }
 
     /// Takes the hooks off.
-    pub(crate) fn unprotect(&self, talk: &dyn Talk) -> Result<Protected, Failure> {
+    pub fn unprotect(&self, talk: &dyn Talk) -> Result<Protected, Failure> {
         self.write(false, |node, member| may_go(talk, node, member))
     }
 

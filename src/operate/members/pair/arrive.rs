@@ -12,13 +12,13 @@ use super::plan::{Old, Seen, Step};
 use super::work::{Took, Work};
 use crate::adapters::openshift::machines::Written;
 use crate::adapters::pacemaker::fence_options;
-use crate::admin::member::hook;
-use crate::admin::member::look::machine_names;
 use crate::agent::resource::params::Source;
 use crate::decide::members::{MachineState, Member};
 use crate::operate::certs::pki;
 use crate::operate::failure::Failure;
 use crate::operate::health;
+use crate::operate::members::look::machine_names;
+use crate::operate::members::protect;
 use crate::operate::setup::channel;
 use crate::operate::setup::cluster::{device_steps, parse_cib};
 use crate::operate::setup::description::{Bmc, Certificates, Clone as CloneKind, Description, Etcd, Node};
@@ -242,7 +242,7 @@ impl Work {
         if std::mem::replace(&mut self.is_protected, true) {
             return Ok(None);
         }
-        let written = hook::hook(&look.context.params.kubeconfig, new, &machine_names(member), true)?;
+        let written = protect::hook(&look.context.params.kubeconfig, new, &machine_names(member), true)?;
         Ok((written == Some(Written::Yes)).then(|| format!("the deletion of {new}'s Machine waits for it")))
     }
 

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use super::change::{Change, Kind, Place};
-use crate::admin::member::step::Step;
 use crate::decide::members::Newcomer;
+use crate::operate::members::step::Step;
 use crate::operate::setup::cluster::DELAYS;
 
 /// What there is.
