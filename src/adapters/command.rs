@@ -124,7 +124,7 @@ impl Programs {
 
     /// The same, where a program in `directory` stands in for the machine's own.
     #[must_use]
-    pub fn with_stand_ins(mut self, directory: PathBuf) -> Self {
+    pub fn with_fakes(mut self, directory: PathBuf) -> Self {
         self.directories.insert(0, directory);
         self
     }
@@ -336,14 +336,14 @@ fn exit_code(status: std::process::ExitStatus) -> i32 {
 /// A shell script in the place of `program`, for failures that the real one cannot be made to have.
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "a test's own shell writes it, for the reason below")]
-pub(crate) fn stand_in(directory: &std::path::Path, program: &str, script: &str) -> Programs {
+pub(crate) fn fake_program(directory: &std::path::Path, program: &str, script: &str) -> Programs {
     let path = directory.join(program);
     // Another program writes it: a child that another test forks at this moment would hold this one's file open for writing, and the
     // kernel then refuses to execute it ("Text file busy").
     let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$2\" && chmod 755 \"$2\"";
     let written = Command::new("sh").args(["-c", write, "write", script]).arg(&path).output().unwrap();
     assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
-    Programs::default().with_stand_ins(directory.to_owned())
+    Programs::default().with_fakes(directory.to_owned())
 }
 
 #[cfg(test)]
@@ -352,7 +352,7 @@ mod tests {
 
     fn output(script: &str) -> Output {
         let dir = tempfile::tempdir().unwrap();
-        let programs = stand_in(dir.path(), "teller", script);
+        let programs = fake_program(dir.path(), "teller", script);
         programs.run("teller", &[] as &[&str], Duration::from_secs(30)).unwrap()
     }
 
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn times_are_in_utc_where_that_is_asked_for() {
         let dir = tempfile::tempdir().unwrap();
-        let programs = stand_in(dir.path(), "teller", "echo \"${TZ-unset}\"");
+        let programs = fake_program(dir.path(), "teller", "echo \"${TZ-unset}\"");
         let said =
             |programs: &Programs| programs.run("teller", &[] as &[&str], Duration::from_secs(30)).unwrap().stdout;
         assert_eq!((said(&programs), said(&programs.clone().in_utc())), ("unset\n".to_owned(), "UTC\n".to_owned()));
@@ -376,7 +376,7 @@ mod tests {
     #[test]
     fn an_input_that_is_held_ends_with_who_holds_it() {
         let dir = tempfile::tempdir().unwrap();
-        let programs = stand_in(dir.path(), "teller", "cat; echo end");
+        let programs = fake_program(dir.path(), "teller", "cat; echo end");
         let mut lines = 2;
         let goes_on = move || {
             lines -= 1;
@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn a_variable_is_seen_where_that_is_asked_for() {
         let dir = tempfile::tempdir().unwrap();
-        let programs = stand_in(dir.path(), "teller", "echo \"${CARGO_PKG_NAME-unset}\"");
+        let programs = fake_program(dir.path(), "teller", "echo \"${CARGO_PKG_NAME-unset}\"");
         let said =
             |programs: &Programs| programs.run("teller", &[] as &[&str], Duration::from_secs(30)).unwrap().stdout;
         assert_eq!(said(&programs), "unset\n");

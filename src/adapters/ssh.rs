@@ -91,7 +91,7 @@ impl Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::command::stand_in;
+    use crate::adapters::command::fake_program;
 
     const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -124,7 +124,7 @@ mod tests {
             "echo \"$@\" > {0}/words; tr '\\0' '\\n' < /proc/self/environ | grep -c SSH_AUTH_SOCK > {0}/sees; cat",
             dir.path().display()
         );
-        let programs = stand_in(dir.path(), "ssh", &script);
+        let programs = fake_program(dir.path(), "ssh", &script);
         let said = run(&programs, "node2", &["setup"], b"hunter2", PATIENCE).unwrap();
         let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
         assert_eq!(said.stdout, "hunter2");
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn its_input_goes_on_until_it_is_waited_for() {
         let dir = tempfile::tempdir().unwrap();
-        let programs = stand_in(dir.path(), "ssh", "cat; exit 3");
+        let programs = fake_program(dir.path(), "ssh", "cat; exit 3");
         let begin = |beat| Running::begin(&programs, "node2", &[], Zeroizing::new(b"content".to_vec()), beat, PATIENCE);
         let held = begin(Some(Duration::from_millis(50)));
         crate::os::clock::sleep(Duration::from_millis(500));

@@ -163,7 +163,7 @@ fn run_test(programs: &Programs, places: &Places) -> Result<Tested, Failure> {
 mod tests {
     use super::super::report::golden;
     use super::*;
-    use crate::adapters::command::stand_in;
+    use crate::adapters::command::fake_program;
 
     fn event(number: u64, kind: Type, reason: &str, message: &str) -> Event {
         let time = 1_795_442_801_843 + number * 1000;
@@ -210,7 +210,7 @@ mod tests {
                 "nobody is told of events",
             ),
         ] {
-            let programs = stand_in(dir.path(), "cibadmin", script);
+            let programs = fake_program(dir.path(), "cibadmin", script);
             let Failure(why) = run_test(&programs, &places).err().unwrap();
             assert!(why.starts_with(words), "{why}");
         }

@@ -189,7 +189,7 @@ fn answered(exit: Exit, why: impl FnOnce() -> String) -> Answered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::command::stand_in;
+    use crate::adapters::command::fake_program;
     use crate::decide::evidence::{Moment, Notify, Operation};
     use crate::decide::reason::{Health, Refusal};
 
@@ -225,7 +225,7 @@ mod tests {
         let looks = |moment, operation| {
             let dir = tempfile::tempdir().unwrap();
             let asked = dir.path().join("asked");
-            let programs = stand_in(dir.path(), "cibadmin", &format!("touch {}", asked.display()));
+            let programs = fake_program(dir.path(), "cibadmin", &format!("touch {}", asked.display()));
             let notify = Notify { moment, operation, ..Notify::default() };
             let context = Context { programs, notify: Some(notify), ..context(dir.path()) };
             assert_eq!(run(&context, Request::Notify).code, Code::Success);

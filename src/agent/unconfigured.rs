@@ -137,7 +137,7 @@ fn end(place: &Place<'_>) {
 #[expect(clippy::disallowed_methods, reason = "a child to look at")]
 mod tests {
     use super::*;
-    use crate::adapters::command::stand_in;
+    use crate::adapters::command::fake_program;
 
     /// A node whose agent has started an etcd, with `podman` for podman.
     fn node(dir: &Path, podman: &str) -> (Env, Programs) {
@@ -152,7 +152,7 @@ mod tests {
         let place = dir.display().to_string();
         let pairs = [("HA_RSCTMP", place.as_str()), ("OCF_RESKEY_config_location", &place), ("OCF_RESKEY_oom", "much")];
         let env = Env::from_pairs(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        (env, stand_in(dir, "podman", podman))
+        (env, fake_program(dir, "podman", podman))
     }
 
     fn inspected(status: &str) -> String {

@@ -42,7 +42,7 @@ pub trait Progress: Debug {
 }
 
 #[cfg(test)]
-pub(crate) mod stand_in {
+pub(crate) mod fake_operator {
     //! An operator that types nothing, with answers given beforehand.
 
     use super::{Debug, Display, Failure, Progress, Talk};

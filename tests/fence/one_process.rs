@@ -92,12 +92,7 @@ fn probed(directory: &Path, timeout_ms: u32, more: Option<(&str, &str)>) -> Answ
     let parameters = parameters.into_iter().chain(more.map(|(name, value)| (name, value.to_owned())));
     let pairs = parameters.map(|(name, value)| (format!("OCF_RESKEY_{name}"), value));
     let env = Env::from_pairs(pairs.chain([("HA_RSCTMP".to_owned(), format!("{place}/run"))]));
-    agent::answer(
-        &env,
-        &Programs::default().with_stand_ins(directory.to_owned()),
-        &directory.join("kept"),
-        Request::Probe,
-    )
+    agent::answer(&env, &Programs::default().with_fakes(directory.to_owned()), &directory.join("kept"), Request::Probe)
 }
 
 #[test]

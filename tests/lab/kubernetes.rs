@@ -1,4 +1,4 @@
-//! The stand-in for the Kubernetes API that the product's own tests have, in the client's network.
+//! The fake of the Kubernetes API that the product's own tests have, in the client's network.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "it is the product's tests' own, which use the rest of it")]
 
@@ -12,10 +12,10 @@ use crate::node::{CLIENT_IP, NODES, Node};
 use crate::sh::Result;
 use crate::state::Lab;
 
-#[path = "../../src/adapters/openshift/machines/stand_in.rs"]
-mod stand_in;
+#[path = "../../src/adapters/openshift/machines/fake_api.rs"]
+mod fake_api;
 
-pub(crate) use stand_in::StandIn;
+pub(crate) use fake_api::FakeApi;
 
 const ANNOTATION: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io/etcd-quorum";
 const HOOK: &str = "EtcdQuorumOperator";
@@ -43,9 +43,9 @@ impl Api {
 }
 
 /// The API of a pair of OpenShift's; both nodes have access to it.
-pub(crate) fn start(lab: &Lab) -> Result<StandIn> {
+pub(crate) fn start(lab: &Lab) -> Result<FakeApi> {
     let listener = etcd::as_client(lab, || Ok(TcpListener::bind((CLIENT_IP, 0))?))?;
-    let api = StandIn::at(listener, true);
+    let api = FakeApi::at(listener, true);
     let kubeconfig = json!({
         "clusters": [{ "name": "c", "cluster": { "server": api.server } }],
         "contexts": [{ "name": "x", "context": { "cluster": "c", "user": "u" } }],

@@ -58,7 +58,7 @@ const PACKAGES: &[&str] = &["resource-agents", "jq", "libjq1", "libonig5", "libc
 const JQ: &str =
     "#!/bin/sh\nexec /usr/lib/tandem-lab/ld.so --library-path /usr/lib/tandem-lab /usr/lib/tandem-lab/jq \"$@\"\n";
 /// Programs that the agent asks for and a host outside of OpenShift does not have: no static pod, no API.
-const STAND_INS: &[(&str, &str)] =
+const FAKES: &[(&str, &str)] =
     &[("crictl", "#!/bin/sh\nexit 0\n"), ("oc", "#!/bin/sh\nexit 1\n"), ("curl", "#!/bin/sh\nexit 1\n"), ("jq", JQ)];
 
 /// Puts the agent and what it needs on a host's disk, before its first boot.
@@ -67,7 +67,7 @@ pub fn install(lab: &Lab, node: Node) -> Result<()> {
     let usr = lab.disk(node, "usr");
     sh::must(Command::new("cp").args(["--archive", "--no-target-directory"]).arg(tree.join("usr")).arg(&usr))?;
     sh::make_dir(&usr.join("bin"))?;
-    for (name, text) in STAND_INS {
+    for (name, text) in FAKES {
         let path = usr.join("bin").join(name);
         sh::write(&path, text)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;

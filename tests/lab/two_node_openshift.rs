@@ -1,4 +1,4 @@
-//! A stand-in for what Two Node OpenShift has on its nodes: etcd's certificates and its pod manifest, kubelet's own etcd
+//! A fake of what Two Node OpenShift has on its nodes: etcd's certificates and its pod manifest, kubelet's own etcd
 //! from a static pod, kubelet itself, and the resources as its etcd operator creates them.
 
 use std::time::Duration;
@@ -74,7 +74,7 @@ pub fn end_static_pod(lab: &Lab, node: Node) -> Result<()> {
 pub const OPERATORS_DELAY: &str = "15s";
 const SHORT_DELAY: &str = "3s";
 
-/// The resources, by the very commands of the etcd operator; but kubelet is a stand-in, as the hosts have no systemd.
+/// The resources, by the very commands of the etcd operator; but kubelet is a fake, as the hosts have no systemd.
 pub fn create_resources(lab: &Lab, kubelet_delay: &str) -> Result<()> {
     let map = NODES.map(|node| format!("{node}:{}", node.ip())).join(";");
     let etcd = format!(

@@ -1,5 +1,5 @@
 //! The script that runs before a package is removed: it refuses while Pacemaker needs what is in it, and lets an upgrade
-//! go on. With stand-ins for Pacemaker's tools, and with the real dpkg in a root of its own.
+//! go on. With fakes of Pacemaker's tools, and with the real dpkg in a root of its own.
 
 #![expect(clippy::disallowed_methods, reason = "the test runs the script as a package manager would")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -17,7 +17,7 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("deb/scripts/prerm")
 }
 
-/// Stand-ins for Pacemaker's tool, which ends with `cib` and writes down what it was asked, and for the list of processes.
+/// Fakes of Pacemaker's tool, which ends with `cib` and writes down what it was asked, and for the list of processes.
 fn tools(dir: &Path, cib: i32, pacemaker_runs: bool) -> String {
     let asked = dir.join("asked").display().to_string();
     for (name, text) in [

@@ -1,4 +1,4 @@
-//! On OpenShift: what its API tells, from a stand-in for it, and what is made of that.
+//! On OpenShift: what its API tells, from a fake of it, and what is made of that.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

@@ -48,19 +48,19 @@ mod tests {
 
     use super::*;
     use crate::adapters::openshift::kubeconfig::for_server;
-    use crate::adapters::openshift::machines::stand_in::StandIn;
+    use crate::adapters::openshift::machines::fake_api::FakeApi;
 
     #[test]
     fn who_is_not_known_to_be_detached_is_told() {
         let dir = tempfile::tempdir().unwrap();
-        let stand_in = StandIn::start(true);
+        let fake_api = FakeApi::start(true);
         for (name, annotations) in [("node1", json!({})), ("node2", json!({ DETACHED: "" })), ("node3", json!({}))] {
-            stand_in.make(&format!("{HOSTS}/{name}"), json!({"metadata": {"annotations": annotations}}));
+            fake_api.make(&format!("{HOSTS}/{name}"), json!({"metadata": {"annotations": annotations}}));
         }
         let nodes = ["node1".to_owned(), "node2".to_owned()];
-        let ask = || attached(&for_server(&dir, &stand_in.server), &nodes, Duration::from_secs(5));
+        let ask = || attached(&for_server(&dir, &fake_api.server), &nodes, Duration::from_secs(5));
         assert_eq!(ask(), Fact::Known(vec!["node1".to_owned()]));
-        stand_in.fail(1, "403 Forbidden");
+        fake_api.fail(1, "403 Forbidden");
         assert_eq!(ask(), Fact::Unknown("the API answers 403".to_owned()));
     }
 

@@ -205,6 +205,6 @@ use super::{
     tnf::{JOBS, SECRETS},
 };
 #[cfg(test)]
-pub(crate) mod stand_in;
+pub(crate) mod fake_api;
 #[cfg(test)]
 mod tests;

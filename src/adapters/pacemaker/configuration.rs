@@ -223,7 +223,7 @@ mod tests {
     fn where_pacemaker_is_stopped_the_file_is_read_and_where_it_fails_nothing_is_known() {
         let dir = tempfile::tempdir().unwrap();
         let asked = |script: &str| {
-            ask(&crate::adapters::command::stand_in(dir.path(), "cibadmin", script), None, &Limits::default())
+            ask(&crate::adapters::command::fake_program(dir.path(), "cibadmin", script), None, &Limits::default())
         };
         let failed = asked("echo 'cibadmin: no' >&2; exit 5");
         assert_eq!(failed, Fact::Unknown("cibadmin failed (5): cibadmin: no".to_owned()));

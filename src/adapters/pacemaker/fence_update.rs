@@ -103,7 +103,7 @@ fn change(cib: &str, device: &str, values: &[(&str, &str)], at: u64) -> Result<Z
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::command::stand_in;
+    use crate::adapters::command::fake_program;
 
     const CIB: &str = r#"<resources><primitive id="f1"><instance_attributes id="f1-ia">
         <nvpair id="a" name="ipaddr" value="192.0.2.1"/><nvpair id="b" name="username" value="admin"/>
@@ -133,7 +133,7 @@ mod tests {
     fn what_cannot_be_written_is_told_without_what_it_was() {
         let dir = tempfile::tempdir().unwrap();
         let script = format!("case $1 in --query) echo '{}';; *) cat >&2; exit 76;; esac", CIB.replace('\n', " "));
-        let programs = stand_in(dir.path(), "cibadmin", &script);
+        let programs = fake_program(dir.path(), "cibadmin", &script);
         let error = set(&programs, "f1", &[("password", "hunter2")]).unwrap_err().to_string();
         assert!(error.contains("cibadmin failed (76)") && !error.contains("hunter2"), "{error}");
     }

@@ -38,17 +38,17 @@ pub fn give_back(programs: &Programs) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::command::stand_in;
+    use crate::adapters::command::fake_program;
 
     #[test]
     fn the_lock_is_had_by_who_made_it_and_by_nobody_where_it_is_there() {
         let dir = tempfile::tempdir().unwrap();
-        let taken = |script: &str| take(&stand_in(dir.path(), "cibadmin", script), "node1 replaces 'node2'");
+        let taken = |script: &str| take(&fake_program(dir.path(), "cibadmin", script), "node1 replaces 'node2'");
         assert!(taken("exit 0").unwrap());
         assert!(!taken("case $1 in --create) exit 108;; esac").unwrap());
         assert!(taken("case $1 in --create) echo no >&2; exit 5;; esac").unwrap_err().to_string().contains("(5): no"));
         let file = dir.path().join("said");
-        let programs = stand_in(dir.path(), "cibadmin", &format!("echo \"$@\" >> {}", file.display()));
+        let programs = fake_program(dir.path(), "cibadmin", &format!("echo \"$@\" >> {}", file.display()));
         assert!(take(&programs, "a<b").unwrap());
         give_back(&programs).unwrap();
         let said = std::fs::read_to_string(file).unwrap();

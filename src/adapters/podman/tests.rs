@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::adapters::command::stand_in;
+use crate::adapters::command::fake_program;
 
 /// Fails as `$failure` says while the file `failures` has lines left; writes down what it was asked.
 const FAILING: &str = r#"cd DIRECTORY
@@ -20,7 +20,7 @@ exit "$code"
 fn failing(directory: &Path, failures: &[&str]) -> Programs {
     let lines = failures.iter().flat_map(|line| [*line, "\n"]).collect::<String>();
     std::fs::write(directory.join("failures"), lines).unwrap();
-    stand_in(directory, "podman", &FAILING.replace("DIRECTORY", &directory.display().to_string()))
+    fake_program(directory, "podman", &FAILING.replace("DIRECTORY", &directory.display().to_string()))
 }
 
 fn asked(directory: &Path) -> Vec<String> {

@@ -56,7 +56,7 @@ impl There {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::command::stand_in;
+    use crate::adapters::command::fake_program;
     use crate::os::clock::Deadline;
 
     const LIMIT: Duration = Duration::from_secs(60);
@@ -65,7 +65,7 @@ mod tests {
     fn only_the_content_of_the_file_is_sent_and_nothing_of_it_is_an_argument() {
         let dir = tempfile::tempdir().unwrap();
         let script = format!("echo \"$@\" > {0}/words; cat > {0}/content", dir.path().display());
-        let programs = stand_in(dir.path(), "ssh", &script);
+        let programs = fake_program(dir.path(), "ssh", &script);
         let there = begin(&programs, "root@node2", "hunter2", LIMIT);
         assert_eq!(there.still(), Ok(()));
         there.wait(Duration::from_secs(10));
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn why_ssh_ended_is_told() {
         let dir = tempfile::tempdir().unwrap();
-        let programs = stand_in(dir.path(), "ssh", "echo 'Permission denied (publickey).' >&2; exit 255");
+        let programs = fake_program(dir.path(), "ssh", "echo 'Permission denied (publickey).' >&2; exit 255");
         let there = begin(&programs, "node2", "", LIMIT);
         let until = Deadline::after(Duration::from_secs(10));
         let why = loop {

@@ -69,7 +69,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::adapters::command::stand_in;
+    use crate::adapters::command::fake_program;
 
     fn of_test(dir: &std::path::Path) -> Context {
         let place = dir.display().to_string();
@@ -93,7 +93,7 @@ mod tests {
         gone.wait().unwrap();
         let state = r#""Running":true,"Status":"running","ExitCode":0,"Pid":1"#;
         context.programs =
-            stand_in(dir.path(), "podman", &format!(r#"echo '{{"id":"c1","state":{{{state}}},"labels":{{}}}}'"#));
+            fake_program(dir.path(), "podman", &format!(r#"echo '{{"id":"c1","state":{{{state}}},"labels":{{}}}}'"#));
         assert_eq!(found(&context), Some(Found { id: "c1".to_owned(), pid: 1 }));
     }
 
@@ -104,7 +104,7 @@ mod tests {
         let mut context = of_test(dir.path());
         let me = std::process::id();
         let state = format!(r#"{{"Running":true,"Status":"running","ExitCode":0,"Pid":{me}}}"#);
-        context.programs = stand_in(dir.path(), "podman", &format!(r#"echo '{{"id":"c0ffee","state":{state}}}'"#));
+        context.programs = fake_program(dir.path(), "podman", &format!(r#"echo '{{"id":"c0ffee","state":{state}}}'"#));
         let names = || {
             let mut names: Vec<_> =
                 std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -124,13 +124,13 @@ mod tests {
         let script = format!(
             r#"case $1 in logs) printf 'panic: freepages\n\ngoroutine 1 [running]:\n' ;; *) echo '{{"id":"c0ffee","state":{ended}}}' ;; esac"#
         );
-        context.programs = stand_in(dir.path(), "podman", &script);
+        context.programs = fake_program(dir.path(), "podman", &script);
         let found = observe(&context, &Fact::Absent, &Fact::Known(false));
         let found = found.known().unwrap();
         assert_eq!(found.exit.as_deref(), Some("exit code 2: panic: freepages"));
         assert_eq!((found.running, found.broke_down_at.as_deref()), (false, Some("2026-11-22T10:00:00Z")));
         // Another exit code is etcd's own decision to end.
-        context.programs = stand_in(dir.path(), "podman", &script.replace(r#""ExitCode":2"#, r#""ExitCode":1"#));
+        context.programs = fake_program(dir.path(), "podman", &script.replace(r#""ExitCode":2"#, r#""ExitCode":1"#));
         let found = observe(&context, &Fact::Absent, &Fact::Known(false));
         assert_eq!(found.known().unwrap().broke_down_at, None);
         assert_eq!(names(), before);
@@ -145,7 +145,7 @@ mod tests {
         let mut context = Context::of_test(dir.path(), &parameters);
         let asked = dir.path().join("asked");
         let script = format!("touch {}; echo 'Error: no such container etcd' >&2; exit 125", asked.display());
-        context.programs = stand_in(dir.path(), "podman", &script);
+        context.programs = fake_program(dir.path(), "podman", &script);
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         process::remember(&context.process_path, i32::try_from(child.id()).unwrap());
         let reaper = std::thread::spawn(move || child.wait());

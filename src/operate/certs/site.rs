@@ -115,7 +115,7 @@ fn serves_again(here: &Here) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::command::stand_in;
+    use crate::adapters::command::fake_program;
     use crate::agent::resource::context::Context;
 
     const PARAMETERS: [(&str, &str); 4] = [
@@ -128,8 +128,8 @@ mod tests {
     /// Node1 of two, whose tools write down how they were called.
     fn node1(dir: &std::path::Path, podman: &str) -> Here {
         let note = format!("echo \"${{0##*/}} $*\" >> {}/called", dir.display());
-        stand_in(dir, "crm_attribute", &note);
-        let programs = stand_in(dir, "podman", &format!("{note}; {podman}"));
+        fake_program(dir, "crm_attribute", &note);
+        let programs = fake_program(dir, "podman", &format!("{note}; {podman}"));
         let context = Context { programs, ..Context::of_test(dir, &PARAMETERS) };
         let other = Some(("node2".to_owned(), "192.0.2.2".parse().unwrap()));
         Here { node: "node1".to_owned(), address: context.own_ip, other, context }

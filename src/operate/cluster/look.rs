@@ -200,7 +200,7 @@ impl<T: Send + 'static> Peeked<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::command::stand_in;
+    use crate::adapters::command::fake_program;
 
     const CIB: &str = include_str!("../../../tests/fixtures/cib/two-voters.xml");
     const CRM_MON: &str = include_str!("../../../tests/fixtures/crm_mon/healthy.xml");
@@ -221,7 +221,7 @@ mod tests {
             let file = dir.join(format!("{tool}.txt"));
             std::fs::write(&file, said).unwrap();
             let answer = format!("exec cat {}", file.display());
-            programs = stand_in(dir, tool, if hanging.contains(&tool) { "exec sleep 60" } else { &answer });
+            programs = fake_program(dir, tool, if hanging.contains(&tool) { "exec sleep 60" } else { &answer });
         }
         programs
     }

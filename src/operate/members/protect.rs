@@ -130,8 +130,8 @@ fn write(
 mod tests {
     use super::*;
     use crate::adapters::openshift::kubeconfig::for_server;
-    use crate::adapters::openshift::machines::stand_in::StandIn;
-    use crate::operate::talk::stand_in::Operator;
+    use crate::adapters::openshift::machines::fake_api::FakeApi;
+    use crate::operate::talk::fake_operator::Operator;
 
     fn member(node: u64, is_learner: bool) -> Member {
         let peer_urls = vec![format!("https://192.0.2.{node}:2380")];
@@ -152,11 +152,11 @@ mod tests {
     #[test]
     fn a_hook_is_written_in_the_api_that_was_named() {
         let dir = tempfile::tempdir().unwrap();
-        let stand_in = StandIn::start(false);
-        stand_in.add(Api::Machine, "node2", "192.0.2.2");
-        let mut machines = Machines::read(&for_server(&dir, &stand_in.server), PATIENCE).unwrap();
+        let fake_api = FakeApi::start(false);
+        fake_api.add(Api::Machine, "node2", "192.0.2.2");
+        let mut machines = Machines::read(&for_server(&dir, &fake_api.server), PATIENCE).unwrap();
         let written = write(&mut machines, &[("node2".to_owned(), None)], Some(Api::Cluster), true).unwrap();
-        assert_eq!((written.machines[0].done, stand_in.patches()), ("none", 0));
+        assert_eq!((written.machines[0].done, fake_api.patches()), ("none", 0));
     }
 
     #[test]
@@ -166,20 +166,20 @@ mod tests {
             Membership { members: vec![member(1, false), member(2, false), member(3, true)], ..Membership::default() };
         let all = named(None, &membership);
         for has_operator in [false, true] {
-            let stand_in = StandIn::start(has_operator);
+            let fake_api = FakeApi::start(has_operator);
             for node in 1..=3 {
-                stand_in.add(Api::Cluster, &format!("node{node}"), &format!("192.0.2.{node}"));
+                fake_api.add(Api::Cluster, &format!("node{node}"), &format!("192.0.2.{node}"));
             }
-            let read = || Machines::read(&for_server(&dir, &stand_in.server), PATIENCE).unwrap();
+            let read = || Machines::read(&for_server(&dir, &fake_api.server), PATIENCE).unwrap();
             let written = write(&mut read(), &all, None, true).unwrap();
             assert_eq!(written.operator, has_operator);
             let is_protected = |node: &str| read().of(&[node]).unwrap().is_protected();
             assert_eq!(["node1", "node2", "node3"].map(is_protected), [!has_operator, !has_operator, false]);
             if has_operator {
-                assert_eq!(stand_in.patches(), 0);
+                assert_eq!(fake_api.patches(), 0);
                 continue;
             }
-            stand_in.delete(Api::Cluster, "node2");
+            fake_api.delete(Api::Cluster, "node2");
             let done = |written: Protected| -> Vec<(String, &str)> {
                 written.machines.into_iter().map(|row| (row.node, row.done)).collect()
             };

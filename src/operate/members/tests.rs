@@ -95,15 +95,15 @@ fn a_member_is_found_by_any_of_its_names_and_another_is_told_who_there_is() {
     assert_eq!(unknown, "no member is called 'node7'; there are: node1, node2, node3");
 }
 
-/// The rules, with what a stand-in for the Kubernetes API says of Machines.
+/// The rules, with what a fake of the Kubernetes API says of Machines.
 #[test]
 fn the_deletion_of_a_machine_is_told_and_keeps_its_learner_from_voting() {
-    use crate::adapters::openshift::machines::{Api, Machines, stand_in::StandIn};
-    let (dir, stand_in) = (tempfile::tempdir().unwrap(), StandIn::start(true));
+    use crate::adapters::openshift::machines::{Api, Machines, fake_api::FakeApi};
+    let (dir, fake_api) = (tempfile::tempdir().unwrap(), FakeApi::start(true));
     for id in 1..=4 {
-        stand_in.add(Api::Machine, &format!("node{id}"), &format!("192.0.2.{id}"));
+        fake_api.add(Api::Machine, &format!("node{id}"), &format!("192.0.2.{id}"));
     }
-    let kubeconfig = crate::adapters::openshift::kubeconfig::for_server(&dir, &stand_in.server);
+    let kubeconfig = crate::adapters::openshift::kubeconfig::for_server(&dir, &fake_api.server);
     let seen = || {
         let mut seen = three_and_a_learner();
         look::of_machines(&mut seen, Machines::read(&kubeconfig, crate::adapters::openshift::machine::PATIENCE));
@@ -115,13 +115,13 @@ fn the_deletion_of_a_machine_is_told_and_keeps_its_learner_from_voting() {
     let rule = |wanted: &Wanted| planned(wanted, &seen()).rule;
     let (promoted, learner) = (Wanted::Promote("node4".to_owned()), "node4".to_owned());
     assert_eq!(rule(&promoted), None, "no hooks are in use");
-    stand_in.operator(&["node1", "node2", "node3"]);
+    fake_api.operator(&["node1", "node2", "node3"]);
     let because = planned(&promoted, &seen()).because.unwrap();
     assert!(because.contains("node4 has no hook"), "{because}");
-    stand_in.operator(&["node1", "node2", "node3", "node4"]);
+    fake_api.operator(&["node1", "node2", "node3", "node4"]);
     assert_eq!(rule(&promoted), None);
-    stand_in.delete(Api::Machine, "node4");
-    stand_in.delete(Api::Machine, "node3");
+    fake_api.delete(Api::Machine, "node4");
+    fake_api.delete(Api::Machine, "node3");
     let because = planned(&promoted, &seen()).because.unwrap();
     assert!(because.contains("the Machine of node4 is being deleted"), "{because}");
     assert_eq!(rule(&Wanted::Remove { node: learner, allow_fewer: false }), None, "a learner goes at once");

@@ -92,7 +92,7 @@ mod tests {
     use zeroize::Zeroizing;
 
     use super::*;
-    use crate::adapters::command::stand_in;
+    use crate::adapters::command::fake_program;
     use crate::operate::setup::file;
 
     fn words(text: &str) -> Action {
@@ -103,13 +103,13 @@ mod tests {
     fn a_failure_has_the_programs_own_words() {
         let dir = tempfile::tempdir().unwrap();
         let script = "echo Warning: old >&2; echo 'Error: node2: Unable to authenticate' >&2; echo 'Error: Errors have occurred' >&2; exit 1";
-        let programs = stand_in(dir.path(), "pcs", script);
+        let programs = fake_program(dir.path(), "pcs", script);
         let why = apply(&programs, &words("pcs host auth node1")).unwrap_err();
         assert_eq!(
             why,
             "'pcs host auth node1' failed (1): Error: node2: Unable to authenticate; Error: Errors have occurred"
         );
-        assert!(apply(&stand_in(dir.path(), "pcs", "exit 0"), &words("pcs status")).is_ok());
+        assert!(apply(&fake_program(dir.path(), "pcs", "exit 0"), &words("pcs status")).is_ok());
     }
 
     #[test]
@@ -117,8 +117,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let typed = dir.path().join("typed");
         let note = |word: &str| format!("echo {word} >> {}", typed.display());
-        stand_in(dir.path(), "pcs", &note("pcs"));
-        let programs = stand_in(dir.path(), "sync", &note("sync"));
+        fake_program(dir.path(), "pcs", &note("pcs"));
+        let programs = fake_program(dir.path(), "sync", &note("sync"));
         apply(&programs, &words("pcs cluster setup tandem")).unwrap();
         assert_eq!(std::fs::read_to_string(&typed).unwrap(), "pcs\nsync\n");
     }

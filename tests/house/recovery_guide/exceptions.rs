@@ -97,7 +97,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("fencing_ended", "the same"),
     ("Fault::command", "what to type, which the guide has in its own column"),
     ("fencing_check", "the same"),
-    ("stand_in", "writes a script for tests"),
+    ("fake_program", "writes a script for tests"),
     ("totem", "names what differs"),
     ("src/operate/setup/cluster/membership.rs links", "the same"),
     ("Etcd::compare_clone", "the same"),

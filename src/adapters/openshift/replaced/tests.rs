@@ -1,4 +1,4 @@
-//! The old machine's objects go, and nothing else does, against a stand-in for the API: cut off anywhere, beside the operator and
+//! The old machine's objects go, and nothing else does, against a fake of the API: cut off anywhere, beside the operator and
 //! beside others.
 
 use std::fs;
@@ -7,30 +7,30 @@ use std::os::unix::fs::PermissionsExt;
 use super::*;
 use crate::adapters::openshift::kubeconfig::for_server;
 use crate::adapters::openshift::machines::Api as Kind;
-use crate::adapters::openshift::machines::stand_in::StandIn;
+use crate::adapters::openshift::machines::fake_api::FakeApi;
 
 const NODE: &str = "/api/v1/nodes/node2";
 const HOST2: &str = "/apis/metal3.io/v1alpha1/namespaces/openshift-machine-api/baremetalhosts/node2-host";
 
 /// A pair of OpenShift's, of which node2 is out: its kubelet is stopped.
 struct World {
-    stand_in: StandIn,
+    fake_api: FakeApi,
     dir: tempfile::TempDir,
 }
 
 impl World {
     fn of_two() -> Self {
-        let stand_in = StandIn::start(true);
-        stand_in.add_node("node1", "192.0.2.1");
-        stand_in.add_node("node2", "192.0.2.2");
-        stand_in.operator(&["node1", "node2"]);
-        stand_in.stop_kubelet("node2");
-        Self { stand_in, dir: tempfile::tempdir().unwrap() }
+        let fake_api = FakeApi::start(true);
+        fake_api.add_node("node1", "192.0.2.1");
+        fake_api.add_node("node2", "192.0.2.2");
+        fake_api.operator(&["node1", "node2"]);
+        fake_api.stop_kubelet("node2");
+        Self { fake_api, dir: tempfile::tempdir().unwrap() }
     }
 
     /// As a new process has it.
     fn api(&self) -> Api {
-        Api::of(&for_server(&self.dir, &self.stand_in.server), "node2", "192.0.2.2".to_owned(), PATIENCE).unwrap()
+        Api::of(&for_server(&self.dir, &self.fake_api.server), "node2", "192.0.2.2".to_owned(), PATIENCE).unwrap()
     }
 
     fn saved(&self) -> Replaced {
@@ -43,11 +43,11 @@ impl World {
 
     /// What there is of `node`.
     fn of(&self, node: &str) -> Vec<String> {
-        self.stand_in.paths().into_iter().filter(|path| path.contains(node)).collect()
+        self.fake_api.paths().into_iter().filter(|path| path.contains(node)).collect()
     }
 
     fn uid(&self, path: &str) -> Option<String> {
-        Some(self.stand_in.get(path)?["metadata"]["uid"].as_str().unwrap().to_owned())
+        Some(self.fake_api.get(path)?["metadata"]["uid"].as_str().unwrap().to_owned())
     }
 
     /// To the end, with the controllers and the operator at work; `after` sees each turn.
@@ -58,8 +58,8 @@ impl World {
             if turn == Turn::Over {
                 return;
             }
-            self.stand_in.operator(members);
-            self.stand_in.controller();
+            self.fake_api.operator(members);
+            self.fake_api.controller();
         }
         panic!("it does not end: {:?}", self.of("node2"));
     }
@@ -75,14 +75,14 @@ fn all_of_the_old_node_is_saved_and_goes_and_nothing_of_the_other_one() {
     for saved in &replaced.saved {
         assert_eq!(fs::metadata(&saved.file).unwrap().permissions().mode() & 0o777, 0o600);
         let text = fs::read_to_string(&saved.file).unwrap();
-        assert_eq!(text, world.stand_in.get(&saved.path).unwrap().to_string());
+        assert_eq!(text, world.fake_api.get(&saved.path).unwrap().to_string());
     }
     assert_eq!(world.of("node2").len(), 8, "nothing is deleted by that");
     world.to_the_end(&mut replaced, &["node1"], |_, _| {});
     assert_eq!(world.of("node2"), Vec::<String>::new());
     assert_eq!(world.of("node1"), survivors);
-    assert!(world.stand_in.deletions().iter().all(|path| path.contains("node2")));
-    let order = |path: &str| world.stand_in.deletions().iter().position(|one| one.contains(path)).unwrap();
+    assert!(world.fake_api.deletions().iter().all(|path| path.contains("node2")));
+    let order = |path: &str| world.fake_api.deletions().iter().position(|one| one.contains(path)).unwrap();
     assert!(order("etcd-peer") < order("/baremetalhosts/") && order("/baremetalhosts/") < order("/machines/"));
 }
 
@@ -106,14 +106,14 @@ fn cut_off_after_each_turn_it_ends_the_same() {
                 // Another process, which has what was written.
                 replaced = serde_json::from_str(&serde_json::to_string(&written).unwrap()).unwrap();
                 if turns != cut {
-                    world.stand_in.operator(&["node1"]);
-                    world.stand_in.controller();
+                    world.fake_api.operator(&["node1"]);
+                    world.fake_api.controller();
                 }
                 assert!(turns < 40, "cut after {cut}: {:?}", world.of("node2"));
             }
             assert_eq!(world.of("node2"), Vec::<String>::new(), "cut after {cut}");
             assert_eq!(world.of("node1").len(), 8);
-            for path in world.stand_in.deletions() {
+            for path in world.fake_api.deletions() {
                 let is_saved = |saved: &Saved| saved.path == path && saved.file.exists();
                 assert!(written.saved.iter().any(is_saved), "{path} was not saved");
             }
@@ -128,12 +128,12 @@ fn a_machine_whose_node_has_a_member_stays_until_the_member_is_out() {
     let mut last = Turn::Over;
     for _ in 0..12 {
         last = world.turn(&mut replaced);
-        world.stand_in.operator(&["node1", "node2"]);
-        world.stand_in.controller();
+        world.fake_api.operator(&["node1", "node2"]);
+        world.fake_api.controller();
     }
     let expected = "waits until machines/node2-machine is gone, whose hook EtcdQuorumOperator is still there";
     assert_eq!(last, Turn::Waits(expected.to_owned()));
-    let deletions = world.stand_in.deletions().len();
+    let deletions = world.fake_api.deletions().len();
     assert_eq!(deletions, 5, "three Secrets, the host and the Machine, each once");
     world.to_the_end(&mut replaced, &["node1"], |_, _| {});
     assert!(world.of("node2").is_empty());
@@ -148,26 +148,26 @@ fn with_a_second_writer_it_ends_too() {
         if world.turn(&mut replaced) == Turn::Over {
             break;
         }
-        world.stand_in.operator(&["node1", "node2"]);
-        if turns > 6 && world.stand_in.machine(Kind::Machine, "node2").is_some() {
-            world.stand_in.change(Kind::Machine, "node2", |machine| machine["spec"]["lifecycleHooks"] = Value::Null);
+        world.fake_api.operator(&["node1", "node2"]);
+        if turns > 6 && world.fake_api.machine(Kind::Machine, "node2").is_some() {
+            world.fake_api.change(Kind::Machine, "node2", |machine| machine["spec"]["lifecycleHooks"] = Value::Null);
         }
-        world.stand_in.controller();
+        world.fake_api.controller();
     }
     assert!(world.of("node2").is_empty(), "{:?}", world.of("node2"));
     // One who makes the same again and again is left to it.
     let world = World::of_two();
     let mut replaced = world.saved();
     world.to_the_end(&mut replaced, &["node1"], |_, _| {
-        if world.stand_in.get(NODE).is_none() {
-            let path = &StandIn::made_for("node2")[0];
-            if world.stand_in.get(path).is_none() {
-                world.stand_in.make(path, json!({}));
+        if world.fake_api.get(NODE).is_none() {
+            let path = &FakeApi::made_for("node2")[0];
+            if world.fake_api.get(path).is_none() {
+                world.fake_api.make(path, json!({}));
             }
         }
     });
-    let path = &StandIn::made_for("node2")[0];
-    let deleted = world.stand_in.deletions().iter().filter(|one| *one == path).count();
+    let path = &FakeApi::made_for("node2")[0];
+    let deleted = world.fake_api.deletions().iter().filter(|one| *one == path).count();
     assert_eq!((deleted, world.of("node2").len()), (ROUNDS, 1));
 }
 
@@ -181,16 +181,16 @@ fn nothing_of_the_new_machine_is_deleted_whenever_it_comes() {
         let mut turns = 0;
         world.to_the_end(&mut replaced, &["node1"], |_, _| {
             turns += 1;
-            let is_gone = [NODE, HOST2].iter().all(|path| world.stand_in.get(path).is_none());
+            let is_gone = [NODE, HOST2].iter().all(|path| world.fake_api.get(path).is_none());
             if uids.is_none() && turns > comes_after && is_gone {
-                world.stand_in.add_node("node2", "192.0.2.2");
-                world.stand_in.operator(&["node1"]);
+                world.fake_api.add_node("node2", "192.0.2.2");
+                world.fake_api.operator(&["node1"]);
                 uids = Some([NODE, HOST2].map(|path| world.uid(path)));
             }
         });
         if let Some(uids) = uids {
             assert_eq!([NODE, HOST2].map(|path| world.uid(path)), uids);
-            assert!(world.stand_in.machine(Kind::Machine, "node2").is_some());
+            assert!(world.fake_api.machine(Kind::Machine, "node2").is_some());
             assert_eq!(world.api().node_is(&replaced), Ok(NodeIs::New { ready: true }));
         }
     }
@@ -198,12 +198,12 @@ fn nothing_of_the_new_machine_is_deleted_whenever_it_comes() {
     let world = World::of_two();
     let mut replaced = world.saved();
     for path in world.of("node2") {
-        world.stand_in.remove(&path);
+        world.fake_api.remove(&path);
     }
-    world.stand_in.add_node("node2", "192.0.2.2");
-    world.stand_in.operator(&["node1"]);
+    world.fake_api.add_node("node2", "192.0.2.2");
+    world.fake_api.operator(&["node1"]);
     assert_eq!(world.turn(&mut replaced), Turn::Over);
-    assert_eq!((world.of("node2").len(), world.stand_in.deletions().len()), (8, 0));
+    assert_eq!((world.of("node2").len(), world.fake_api.deletions().len()), (8, 0));
 }
 
 /// Between the look and the deletion another object may have taken the name.
@@ -212,10 +212,10 @@ fn a_deletion_is_of_the_very_object_that_was_saved() {
     let world = World::of_two();
     let replaced = world.saved();
     let saved = replaced.saved.iter().find(|saved| saved.path == HOST2).unwrap();
-    world.stand_in.put(HOST2, |host| host["metadata"]["uid"] = json!("another"));
+    world.fake_api.put(HOST2, |host| host["metadata"]["uid"] = json!("another"));
     assert_eq!(world.api().delete(saved), Err(Trouble::Passes("the API answers 409".to_owned())));
     assert_eq!(world.uid(HOST2).as_deref(), Some("another"));
-    world.stand_in.remove(HOST2);
+    world.fake_api.remove(HOST2);
     assert_eq!(world.api().delete(saved), Ok(()), "who is gone is gone");
 }
 
@@ -227,31 +227,31 @@ fn what_is_not_clear_is_not_deleted() {
     };
     let world = World::of_two();
     assert_eq!(world.api().find(), Ok(()));
-    world.stand_in.change(Kind::Machine, "node1", |machine| machine["status"]["nodeRef"]["name"] = json!("node2"));
+    world.fake_api.change(Kind::Machine, "node1", |machine| machine["status"]["nodeRef"]["name"] = json!("node2"));
     assert!(lasts(&world).contains("node2 has 2 objects Machine, node1-machine and node2-machine"));
     let world = World::of_two();
-    world.stand_in.put(HOST2, |host| host["spec"]["consumerRef"]["name"] = json!("node1-machine"));
-    world.stand_in.change(Kind::Machine, "node2", |machine| {
+    world.fake_api.put(HOST2, |host| host["spec"]["consumerRef"]["name"] = json!("node1-machine"));
+    world.fake_api.change(Kind::Machine, "node2", |machine| {
         machine["metadata"]["annotations"] = json!({"metal3.io/BareMetalHost": "openshift-machine-api/node2-host"});
     });
     assert!(lasts(&world).contains("the BareMetalHost of node2 is that of another Machine, node1-machine"));
     let world = World::of_two();
-    world.stand_in.put(HOST2, |host| host["status"] = json!({"hardware": {"hostname": "node1"}}));
+    world.fake_api.put(HOST2, |host| host["status"] = json!({"hardware": {"hostname": "node1"}}));
     assert_eq!(world.api().find(), Ok(()), "a Machine's word counts");
     world
-        .stand_in
+        .fake_api
         .put(&HOST2.replace("node2", "node1"), |host| host["status"] = json!({"hardware": {"hostname": "node2"}}));
     assert!(lasts(&world).contains("has 2 objects BareMetalHost"));
-    assert!(world.stand_in.deletions().is_empty());
+    assert!(world.fake_api.deletions().is_empty());
 }
 
 /// A host's address says whose Machine it is as long as no Node does; a Machine of another node is never meant.
 #[test]
 fn a_machine_is_found_by_its_node_or_without_one_by_its_address() {
     let world = World::of_two();
-    world.stand_in.change(Kind::Machine, "node2", |machine| machine["status"]["nodeRef"] = Value::Null);
+    world.fake_api.change(Kind::Machine, "node2", |machine| machine["status"]["nodeRef"] = Value::Null);
     assert_eq!(world.saved().saved.len(), 7);
-    world.stand_in.change(Kind::Machine, "node2", |machine| machine["status"]["nodeRef"] = json!({"name": "node3"}));
+    world.fake_api.change(Kind::Machine, "node2", |machine| machine["status"]["nodeRef"] = json!({"name": "node3"}));
     let paths: Vec<String> = world
         .api()
         .host_and_machine()
@@ -265,11 +265,11 @@ fn a_machine_is_found_by_its_node_or_without_one_by_its_address() {
 fn a_host_that_no_machine_has_is_nobodys() {
     let world = World::of_two();
     let paths = || world.api().host_and_machine().unwrap();
-    world.stand_in.make(&format!("{HOSTS}/spare"), json!({"spec": {}}));
+    world.fake_api.make(&format!("{HOSTS}/spare"), json!({"spec": {}}));
     assert_eq!(paths().0.as_deref(), Some(HOST2));
     let machine = paths().1.unwrap();
-    world.stand_in.remove(&machine);
-    world.stand_in.remove(HOST2);
+    world.fake_api.remove(&machine);
+    world.fake_api.remove(HOST2);
     assert_eq!(paths(), (None, None));
 }
 
@@ -282,12 +282,12 @@ fn a_node_is_ready_where_its_kubelet_says_so_and_the_old_one_is_waited_for() {
         (json!({"type": "Ready", "status": "Unknown"}), false),
         (json!({"type": "DiskPressure", "status": "True"}), false),
     ] {
-        world.stand_in.put(NODE, |node| node["status"]["conditions"] = json!([condition]));
+        world.fake_api.put(NODE, |node| node["status"]["conditions"] = json!([condition]));
         assert_eq!(world.api().node_is(&replaced), Ok(NodeIs::TheOld { ready }));
         assert_eq!(world.api().node_is(&Replaced::default()), Ok(NodeIs::New { ready }));
     }
     for path in world.of("node2").iter().filter(|path| *path != NODE) {
-        world.stand_in.remove(path);
+        world.fake_api.remove(path);
     }
     let waits = "waits until the Node node2 is gone, with its Machine or by 'oc delete node node2'";
     assert_eq!(world.turn(&mut replaced.clone()), Turn::Waits(waits.to_owned()));
@@ -297,15 +297,15 @@ fn a_node_is_ready_where_its_kubelet_says_so_and_the_old_one_is_waited_for() {
 fn jobs_with_shortened_names_are_known_by_their_node() {
     let world = World::of_two();
     let long = format!("{JOBS}/tnf-auth-job-node2-0a1b2c3d");
-    world.stand_in.make(&long, json!({"spec": {"template": {"spec": {"nodeName": "node2"}}}}));
+    world.fake_api.make(&long, json!({"spec": {"template": {"spec": {"nodeName": "node2"}}}}));
     world
-        .stand_in
+        .fake_api
         .make(&format!("{JOBS}/tnf-auth-job-node22"), json!({"spec": {"template": {"spec": {"nodeName": "node22"}}}}));
     world
-        .stand_in
+        .fake_api
         .make(&format!("{JOBS}/tnf-fencing-job"), json!({"spec": {"template": {"spec": {"nodeName": "node2"}}}}));
     let mut jobs = world.api().jobs().unwrap();
-    jobs.retain(|job| !StandIn::made_for("node2").contains(job));
+    jobs.retain(|job| !FakeApi::made_for("node2").contains(job));
     assert_eq!(jobs, [long]);
 }
 
@@ -321,7 +321,7 @@ fn an_api_that_starts_is_waited_for_and_one_that_forbids_is_not() {
         ("401 Unauthorized", false),
         ("302 Found", false),
     ] {
-        world.stand_in.fail(1, status);
+        world.fake_api.fail(1, status);
         let why = format!("the API answers {}", &status[..3]);
         let expected = if passes { Trouble::Passes(why) } else { Trouble::Lasts(why) };
         assert_eq!(world.api().turn(&mut replaced, world.dir.path()), Err(expected));
@@ -330,23 +330,23 @@ fn an_api_that_starts_is_waited_for_and_one_that_forbids_is_not() {
     let api = Api::of(&nobody, "node2", String::new(), Duration::from_secs(1)).unwrap();
     assert!(matches!(api.find(), Err(Trouble::Passes(_))));
     assert!(Api::of(&nobody, "../node2", String::new(), PATIENCE).is_err());
-    world.stand_in.fail(1, "200 OK");
+    world.fake_api.fail(1, "200 OK");
     assert_eq!(world.api().find(), Err(not_understood()), "no word of an answer is repeated");
-    world.stand_in.make(JOBS, json!({"kind": "Status"}));
+    world.fake_api.make(JOBS, json!({"kind": "Status"}));
     assert_eq!(world.api().jobs(), Err(not_understood()), "that is no list, and not an empty one");
-    assert!(world.stand_in.deletions().is_empty());
+    assert!(world.fake_api.deletions().is_empty());
 }
 
 /// Nothing that an API says becomes a path of this machine.
 #[test]
 fn a_file_is_below_its_directory_whatever_a_uid_is() {
     let world = World::of_two();
-    world.stand_in.put(HOST2, |host| host["metadata"]["uid"] = json!("../../x"));
+    world.fake_api.put(HOST2, |host| host["metadata"]["uid"] = json!("../../x"));
     let why = world.api().save(world.dir.path()).unwrap_err();
     assert_eq!(why, Trouble::Lasts("'../../x' is no name that Kubernetes has".to_owned()));
     let world = World::of_two();
     let job = format!("{JOBS}/tnf-auth-job-a?b");
-    world.stand_in.make(&job, json!({"spec": {"template": {"spec": {"nodeName": "node2"}}}}));
+    world.fake_api.make(&job, json!({"spec": {"template": {"spec": {"nodeName": "node2"}}}}));
     let why = world.api().save(world.dir.path()).unwrap_err();
     assert_eq!(why, Trouble::Lasts("'tnf-auth-job-a?b' is no name that Kubernetes has".to_owned()));
     for name in ["", ".", "..", ".node2", "a/b", "a%2fb", "a b"] {

@@ -148,7 +148,7 @@ fn only_a_container_whose_storage_is_damaged_is_made_anew() {
     let starts_again = |mount: &str| {
         let dir = tempfile::tempdir().unwrap();
         let script = format!("case $1 in start) echo 'Error: it fails' >&2; exit 125 ;; mount) exit {mount} ;; esac");
-        let programs = crate::adapters::command::stand_in(dir.path(), "podman", &script);
+        let programs = crate::adapters::command::fake_program(dir.path(), "podman", &script);
         let context = Context { programs, ..context(&manifest(dir.path()), &[]) };
         start_again(&context, Deadline::after(Duration::from_secs(10)))
     };

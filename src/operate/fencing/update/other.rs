@@ -31,13 +31,13 @@ pub(super) fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::command::stand_in;
+    use crate::adapters::command::fake_program;
 
     #[test]
     fn the_password_goes_through_standard_input_only() {
         let dir = tempfile::tempdir().unwrap();
         let programs =
-            stand_in(dir.path(), "ssh", &format!("echo \"$@\" > {0}/argv; cat > {0}/stdin", dir.path().display()));
+            fake_program(dir.path(), "ssh", &format!("echo \"$@\" > {0}/argv; cat > {0}/stdin", dir.path().display()));
         run(&programs, "admin@node1", &["node2", "--password-stdin"], Some(b"hunter2"), Duration::from_secs(9))
             .unwrap();
         let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
@@ -47,7 +47,7 @@ mod tests {
             "{}",
             read("argv")
         );
-        let programs = stand_in(dir.path(), "ssh", "echo 'tandem: no node is called so' >&2; exit 1");
+        let programs = fake_program(dir.path(), "ssh", "echo 'tandem: no node is called so' >&2; exit 1");
         assert_eq!(run(&programs, "node1", &[], None, Duration::from_secs(9)).unwrap_err(), "no node is called so");
     }
 }

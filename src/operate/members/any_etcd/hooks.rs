@@ -66,14 +66,14 @@ mod tests {
     use super::*;
     use crate::adapters::openshift::kubeconfig::for_server;
     use crate::adapters::openshift::machine::PATIENCE;
-    use crate::adapters::openshift::machines::stand_in::StandIn;
+    use crate::adapters::openshift::machines::fake_api::FakeApi;
     use crate::adapters::openshift::machines::{Api, Machines};
     use crate::decide::members::{Forbidden, Health, Membership, Next, Wish, Words, next};
     use crate::operate::members::look;
     use crate::operate::members::samples::{source, three_and_a_learner};
 
     struct World {
-        stand_in: StandIn,
+        fake_api: FakeApi,
         source: Source,
         dir: tempfile::TempDir,
     }
@@ -81,18 +81,18 @@ mod tests {
     impl World {
         /// Three voters whose Machines have hooks, and a learner whose Machine has none.
         fn new(has_operator: bool) -> Self {
-            let (stand_in, dir) = (StandIn::start(has_operator), tempfile::tempdir().unwrap());
+            let (fake_api, dir) = (FakeApi::start(has_operator), tempfile::tempdir().unwrap());
             for id in 1..=4 {
-                stand_in.add(Api::Machine, &format!("node{id}"), &format!("192.0.2.{id}"));
+                fake_api.add(Api::Machine, &format!("node{id}"), &format!("192.0.2.{id}"));
             }
-            stand_in.operator(&["node1", "node2", "node3"]);
-            let kubeconfig = Some(for_server(&dir, &stand_in.server));
-            Self { stand_in, source: Source { kubeconfig, ..source(false) }, dir }
+            fake_api.operator(&["node1", "node2", "node3"]);
+            let kubeconfig = Some(for_server(&dir, &fake_api.server));
+            Self { fake_api, source: Source { kubeconfig, ..source(false) }, dir }
         }
 
         fn look(&self) -> Seen {
             let mut seen = three_and_a_learner();
-            look::of_machines(&mut seen, Machines::read(&for_server(&self.dir, &self.stand_in.server), PATIENCE));
+            look::of_machines(&mut seen, Machines::read(&for_server(&self.dir, &self.fake_api.server), PATIENCE));
             for member in &mut seen.membership.members {
                 (member.health, member.lag_before) = (Health::Yes, member.lag);
             }
@@ -106,7 +106,7 @@ mod tests {
         }
 
         fn is_protected(&self, node: &str) -> bool {
-            Machines::read(&for_server(&self.dir, &self.stand_in.server), PATIENCE)
+            Machines::read(&for_server(&self.dir, &self.fake_api.server), PATIENCE)
                 .unwrap()
                 .of(&[node])
                 .unwrap()
@@ -130,17 +130,17 @@ mod tests {
         let mut looks = 0;
         while hooks.may_be_put_on() {
             hooks.before_promotion(&world.source, &world.look()).unwrap();
-            world.stand_in.operator(&["node1", "node2", "node3"]);
+            world.fake_api.operator(&["node1", "node2", "node3"]);
             looks += 1;
         }
-        assert_eq!((looks, world.stand_in.patches()), (TRIES, TRIES));
+        assert_eq!((looks, world.fake_api.patches()), (TRIES, TRIES));
         // One that is being deleted gets none, and is not promoted.
         let (world, mut hooks) = (World::new(false), Hooks::default());
         let seen = world.look();
-        world.stand_in.delete(Api::Machine, "node4");
+        world.fake_api.delete(Api::Machine, "node4");
         assert_eq!(hooks.before_promotion(&world.source, &seen).unwrap(), None);
         assert!(matches!(world.promotion(), Next::Forbidden(Forbidden::BeingDeleted { .. })));
-        assert_eq!(world.stand_in.patches(), 0);
+        assert_eq!(world.fake_api.patches(), 0);
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
         for _ in 0..=TRIES {
             assert_eq!(hooks.before_promotion(&world.source, &world.look()).unwrap(), None);
         }
-        assert!(hooks.may_be_put_on() && world.stand_in.patches() == 0);
+        assert!(hooks.may_be_put_on() && world.fake_api.patches() == 0);
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
         // Where the API does not answer then, it is told.
         let mut seen = world.look();
         hooks.leaves(seen.membership.members.remove(0).id, &world.look());
-        world.stand_in.fail(9, "503 Service Unavailable");
+        world.fake_api.fail(9, "503 Service Unavailable");
         let told = hooks.after_removal(&world.source, &seen).unwrap();
         assert!(told.ends_with("'tandem member unprotect node1' takes it off"), "{told}");
     }

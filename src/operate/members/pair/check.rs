@@ -146,8 +146,8 @@ fn lacks_room(directory: &str, free: u64, bytes: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::change::{Change, Kind};
+    use super::super::fake_node1::{Node1, parts};
     use super::super::plan::tests::{change, place};
-    use super::super::stand_in::{Node1, parts};
     use super::*;
     use crate::operate::health::samples;
     use crate::operate::members::look::Detail;

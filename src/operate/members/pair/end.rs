@@ -105,8 +105,8 @@ fn back(existing: &Change, seen: &Seen, resource: &str, devices: &[&str]) -> Vec
 #[cfg(test)]
 mod tests {
     use super::super::change::{Entry, Kind};
+    use super::super::fake_node1::{YES, terms};
     use super::super::plan::tests::{change, pair, place};
-    use super::super::stand_in::{YES, terms};
     use super::*;
     use crate::adapters::openshift::replaced::Replaced;
 

@@ -152,10 +152,10 @@ mod tests {
     use std::cell::RefCell;
 
     use super::super::change::Kind;
+    use super::super::fake_node1::{Node1, parts};
     use super::super::plan::tests::{change, pair, place};
-    use super::super::stand_in::{Node1, parts};
     use super::*;
-    use crate::adapters::command::stand_in;
+    use crate::adapters::command::fake_program;
     use crate::adapters::pacemaker::seen::Resource;
     use crate::operate::health::samples;
 
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(node1.typed(), ["pcs stonith delete fence-node2", "pcs constraint delete of-node2", in_memory]);
         // Constraints that nobody could read may be there.
         for (script, forgets) in [("echo 'no connection' >&2; exit 102", false), ("exit 105", true)] {
-            stand_in(node1.dir.path(), "cibadmin", script);
+            fake_program(node1.dir.path(), "cibadmin", script);
             assert_eq!(work.forget(&look).is_ok(), forgets, "{script}");
         }
         node1.typed();

@@ -7,6 +7,9 @@ mod change;
 mod check;
 mod end;
 mod facts;
+#[cfg(test)]
+#[path = "tests/fake_node1.rs"]
+mod fake_node1;
 mod leave;
 mod nodes;
 mod openshift;
@@ -15,9 +18,6 @@ mod outside;
 mod plan;
 mod promote;
 mod remembered;
-#[cfg(test)]
-#[path = "tests/stand_in.rs"]
-mod stand_in;
 mod verify;
 mod work;
 mod wrong;
@@ -282,14 +282,14 @@ fn changed(change: &Change, look: &Look, made: Vec<String>, seconds: u64) -> Cha
 
 #[cfg(test)]
 mod tests {
+    use super::fake_node1::{Node1, YES, parts, terms};
     use super::plan::Old;
     use super::plan::tests::{change, place};
-    use super::stand_in::{Node1, YES, parts, terms};
     use super::*;
     use crate::operate::health::samples;
     use crate::operate::members::judge::tests::forbidden;
     use crate::operate::members::step::Step;
-    use crate::operate::talk::stand_in::Operator;
+    use crate::operate::talk::fake_operator::Operator;
 
     fn replaced() -> Change {
         change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)))

@@ -109,11 +109,11 @@ fn unusable(look: &Look, why: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fake_node1::{Node1, parts};
     use super::super::plan::tests::{change, pair, place};
-    use super::super::stand_in::{Node1, parts};
     use super::*;
     use crate::adapters::openshift::kubeconfig::for_server;
-    use crate::adapters::openshift::machines::stand_in::StandIn;
+    use crate::adapters::openshift::machines::fake_api::FakeApi;
     use crate::adapters::openshift::replaced::{PATIENCE, Saved};
     use crate::operate::health::samples;
 
@@ -124,20 +124,20 @@ mod tests {
         Change { openshift: Some(Replaced::default()), ..change(Kind::Replace, node2.clone(), node2) }
     }
 
-    /// node1 of a pair of OpenShift's, whose API is the stand-in.
-    fn of_openshift(node1: &Node1) -> (StandIn, Look) {
-        let stand_in = StandIn::start(true);
-        stand_in.add_node("node1", "192.0.2.1");
-        stand_in.add_node("node2", "192.0.2.2");
+    /// node1 of a pair of OpenShift's, whose API is the fake.
+    fn of_openshift(node1: &Node1) -> (FakeApi, Look) {
+        let fake_api = FakeApi::start(true);
+        fake_api.add_node("node1", "192.0.2.1");
+        fake_api.add_node("node2", "192.0.2.2");
         let mut look = node1.look(samples::read("healthy"));
-        look.context.params.kubeconfig = for_server(&node1.dir, &stand_in.server);
-        (stand_in, look)
+        look.context.params.kubeconfig = for_server(&node1.dir, &fake_api.server);
+        (fake_api, look)
     }
 
     #[test]
     fn nothing_begins_beside_an_api_that_is_of_no_use() {
         let node1 = Node1::new();
-        let (stand_in, look) = of_openshift(&node1);
+        let (fake_api, look) = of_openshift(&node1);
         let by_word = Change { old_is_off: true, ..replaced() };
         let removed = Change { kind: Kind::Remove, ..replaced() };
         for (change, status, may) in [
@@ -148,12 +148,12 @@ mod tests {
             (&by_word, "403 Forbidden", false),
             (&removed, "403 Forbidden", true),
         ] {
-            stand_in.fail(usize::from(!status.is_empty()), status);
+            fake_api.fail(usize::from(!status.is_empty()), status);
             let found = node1.work(change.clone(), "").check_objects(&look);
-            stand_in.fail(0, "");
+            fake_api.fail(0, "");
             assert_eq!(found.is_ok(), may, "{:?} {status}", change.kind);
         }
-        stand_in.fail(1, "403 Forbidden");
+        fake_api.fail(1, "403 Forbidden");
         let Failure(why) = node1.work(replaced(), "").check(&look).unwrap_err();
         assert!(why.starts_with("OpenShift's API is of no use here"), "{why}");
     }
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn nothing_is_saved_of_a_machine_that_runs_and_an_old_one_that_comes_back_stays_out() {
         let node1 = Node1::new();
-        let (stand_in, mut look) = of_openshift(&node1);
+        let (fake_api, mut look) = of_openshift(&node1);
         let mut work = node1.work(replaced(), "");
         let stopped = Seen { old: Old::Stopped, ..pair() };
         assert!(matches!(work.save_objects(&look, &stopped), Ok(Took::Acted(_))));
@@ -173,7 +173,7 @@ mod tests {
         let api = Api::of(&look.context.params.kubeconfig, "node2", "192.0.2.2".to_owned(), PATIENCE).unwrap();
         let directory = node1.dir.path().join("saved");
         assert_eq!((saved(&api, &directory), directory.exists()), (Ok(None), false));
-        stand_in.stop_kubelet("node2");
+        fake_api.stop_kubelet("node2");
         assert_eq!(saved(&api, &directory).unwrap().unwrap().saved.len(), 2, "its host and its Machine");
     }
 
@@ -190,23 +190,23 @@ mod tests {
     #[test]
     fn the_new_machine_is_there_once_another_node_is_ready() {
         let node1 = Node1::new();
-        let (stand_in, look) = of_openshift(&node1);
-        let uid = stand_in.get(NODE).unwrap()["metadata"]["uid"].as_str().map(str::to_owned);
+        let (fake_api, look) = of_openshift(&node1);
+        let uid = fake_api.get(NODE).unwrap()["metadata"]["uid"].as_str().map(str::to_owned);
         let openshift = Some(Replaced { node: uid, ..Replaced::default() });
         let mut work = node1.work(Change { openshift, ..replaced() }, "");
         let waits = |took: Result<Took, Failure>, what: &str| {
             assert!(matches!(&took, Ok(Took::Waits(why)) if why.starts_with(what)), "{took:?}");
         };
         waits(work.new_machine(&look), "waits for the new Node node2");
-        stand_in.remove(NODE);
-        stand_in.add_node("node2", "192.0.2.2");
-        stand_in.stop_kubelet("node2");
+        fake_api.remove(NODE);
+        fake_api.add_node("node2", "192.0.2.2");
+        fake_api.stop_kubelet("node2");
         waits(work.new_machine(&look), "waits until the new Node node2 is ready");
-        stand_in.fail(1, "503 Service Unavailable");
+        fake_api.fail(1, "503 Service Unavailable");
         waits(work.new_machine(&look), "waits for OpenShift's API");
-        stand_in.fail(1, "403 Forbidden");
+        fake_api.fail(1, "403 Forbidden");
         assert!(work.new_machine(&look).is_err(), "that does not pass by itself");
-        stand_in.put(NODE, |node| node["status"]["conditions"][0]["status"] = serde_json::json!("True"));
+        fake_api.put(NODE, |node| node["status"]["conditions"][0]["status"] = serde_json::json!("True"));
         assert!(matches!(work.new_machine(&look), Ok(Took::Over(_))));
     }
 }

@@ -60,11 +60,11 @@ pub(super) fn taken_back(change: &Change, seen: &Seen, replaced: &Replaced) -> (
 
 #[cfg(test)]
 mod tests {
+    use super::super::fake_node1::Node1;
     use super::super::plan::tests::{change, pair, place};
-    use super::super::stand_in::Node1;
     use super::*;
     use crate::adapters::openshift::kubeconfig::for_server;
-    use crate::adapters::openshift::machines::stand_in::StandIn;
+    use crate::adapters::openshift::machines::fake_api::FakeApi;
     use crate::adapters::openshift::replaced::Saved;
     use crate::decide::members::Newcomer;
     use crate::operate::health::samples;
@@ -95,22 +95,22 @@ mod tests {
     #[test]
     fn the_api_says_whose_the_name_is_once_the_old_node_may_be_gone() {
         let node1 = Node1::new();
-        let stand_in = StandIn::start(true);
-        stand_in.add_node("node2", "192.0.2.2");
-        let uid = || Some(stand_in.get("/api/v1/nodes/node2")?["metadata"]["uid"].as_str()?.to_owned());
+        let fake_api = FakeApi::start(true);
+        fake_api.add_node("node2", "192.0.2.2");
+        let uid = || Some(fake_api.get("/api/v1/nodes/node2")?["metadata"]["uid"].as_str()?.to_owned());
         let mut context = node1.look(samples::read("healthy")).context;
-        context.params.kubeconfig = for_server(&node1.dir, &stand_in.server);
+        context.params.kubeconfig = for_server(&node1.dir, &fake_api.server);
         let node2 = Some(place("node2", 2));
         let replaced = Replaced { node: uid(), ..Replaced::default() };
         let mut change = Change { openshift: Some(replaced), ..change(Kind::Replace, node2.clone(), node2) };
         assert_eq!(is_new_node(&change, &context), None, "nothing was deleted");
         did(&mut change, Step::Save);
         assert_eq!(is_new_node(&change, &context), Some(false));
-        stand_in.remove("/api/v1/nodes/node2");
+        fake_api.remove("/api/v1/nodes/node2");
         assert_eq!(is_new_node(&change, &context), Some(false), "there is none");
-        stand_in.add_node("node2", "192.0.2.2");
+        fake_api.add_node("node2", "192.0.2.2");
         assert_eq!(is_new_node(&change, &context), Some(true));
-        stand_in.fail(1, "503 Service Unavailable");
+        fake_api.fail(1, "503 Service Unavailable");
         assert_eq!(is_new_node(&change, &context), None, "nobody knows");
         did(&mut change, Step::Node);
         assert_eq!(is_new_node(&change, &context), None, "it is written down");

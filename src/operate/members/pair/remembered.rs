@@ -63,7 +63,7 @@ fn remembered(programs: &Programs, stays: impl Fn(&str) -> bool) -> Result<Vec<S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::command::stand_in;
+    use crate::adapters::command::fake_program;
 
     /// A controller that hears every `heard`th request to forget `node2`, and whatever it is asked.
     fn controller(dir: &std::path::Path, heard: u32) -> Programs {
@@ -72,7 +72,7 @@ mod tests {
              --force) echo \"$3\" >> asked; test $(($(wc -l < asked) % {heard})) = 0 && touch forgotten;; esac; exit 0",
             dir.display()
         );
-        stand_in(dir, "crm_node", &script)
+        fake_program(dir, "crm_node", &script)
     }
 
     fn forgets(heard: u32, stays: &[&str]) -> (Result<(), String>, String) {

@@ -96,8 +96,8 @@ fn can_be_compared(here: Hash, there: Hash) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::change::Kind;
+    use super::super::fake_node1::{Node1, parts};
     use super::super::plan::tests::{change, place};
-    use super::super::stand_in::{Node1, parts};
     use super::*;
     use crate::operate::cluster::Cluster;
     use crate::operate::health::samples;

@@ -113,7 +113,7 @@ impl Work {
         Self::of(
             change,
             programs,
-            Box::new(crate::operate::talk::stand_in::Unseen),
+            Box::new(crate::operate::talk::fake_operator::Unseen),
             end,
             token,
             tempfile::tempfile().unwrap(),

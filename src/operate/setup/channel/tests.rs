@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 use super::call::connect;
 use super::join_file::{self, Unusable, make, parse};
 use super::*;
-use crate::adapters::command::{Programs, stand_in};
+use crate::adapters::command::{Programs, fake_program};
 use crate::operate::setup::action::{Action, File};
 use crate::operate::setup::description::Description;
 use crate::operate::setup::file;
@@ -66,7 +66,7 @@ fn one_node_asks_and_the_other_one_does() {
     let mut with_password = described.clone();
     with_password.nodes[0].bmc.password_file.clone_from(&path);
     // Longer than the silence that is waited for, so that signs of life are needed.
-    let programs = stand_in(dir.path(), "podman", "sleep 3; echo no such registry >&2; exit 125");
+    let programs = fake_program(dir.path(), "podman", "sleep 3; echo no such registry >&2; exit 125");
     let here = Here::new(programs, with_password.clone(), 1, false);
     let (join, credentials) = make(&with_password, 0, false, NOW).unwrap();
     let join = parse(join.text().unwrap().as_bytes()).unwrap();

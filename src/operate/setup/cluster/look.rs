@@ -90,7 +90,7 @@ fn configuration(programs: &Programs, on_disk: &Path) -> Fact<Cib> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::command::stand_in;
+    use crate::adapters::command::fake_program;
 
     const EMPTY: &str = "<cib><configuration/></cib>";
 
@@ -98,14 +98,14 @@ mod tests {
     fn what_is_not_there_is_told_from_what_could_not_be_asked() {
         let dir = tempfile::tempdir().unwrap();
         let disk = dir.path().join("cib.xml");
-        let asked = |script: &str| configuration(&stand_in(dir.path(), "cibadmin", script), &disk);
+        let asked = |script: &str| configuration(&fake_program(dir.path(), "cibadmin", script), &disk);
         assert!(asked("exit 102").is_absent());
         assert!(matches!(asked("echo no >&2; exit 5"), Fact::Unknown(why) if why.contains("(5): no")));
         assert!(matches!(asked("echo half"), Fact::Unknown(_)));
         assert!(asked(&format!("echo '{EMPTY}'")).known().is_some());
         std::fs::write(&disk, EMPTY).unwrap();
         assert!(asked("exit 102").known().is_some(), "where Pacemaker is stopped its file is read");
-        let version = |script: &str| version(&stand_in(dir.path(), "pcs", script));
+        let version = |script: &str| version(&fake_program(dir.path(), "pcs", script));
         assert_eq!(version("echo 0.11.5"), Fact::Known("0.11.5".to_owned()));
         assert!(matches!(version("exit 1"), Fact::Unknown(_)));
     }

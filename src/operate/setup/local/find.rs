@@ -129,7 +129,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let late = crate::adapters::pace::Question::Podman.floor().as_secs() + 1;
         let programs =
-            crate::adapters::command::stand_in(dir.path(), "podman", &format!("sleep {late}; echo sha256:1"));
+            crate::adapters::command::fake_program(dir.path(), "podman", &format!("sleep {late}; echo sha256:1"));
         let found = look(&programs, &Question { image: "localhost/etcd".to_owned(), ..Question::default() });
         assert!(found.has_image, "{:?}", found.failures);
     }

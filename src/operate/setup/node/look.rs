@@ -118,7 +118,7 @@ pub(super) fn is_called(host: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::command::stand_in;
+    use crate::adapters::command::fake_program;
     use crate::operate::setup::file;
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
         for (state, code, is_running) in
             [("active", 0, true), ("activating", 3, true), ("inactive", 3, false), ("failed", 3, false)]
         {
-            let programs = stand_in(dir.path(), "systemctl", &format!("echo {state}; exit {code}"));
+            let programs = fake_program(dir.path(), "systemctl", &format!("echo {state}; exit {code}"));
             assert_eq!(runs(&programs, "pcsd.service"), is_running, "{state}");
         }
     }
@@ -140,7 +140,7 @@ mod tests {
         let asked = dir.path().join("asked");
         let said = |state: &str| {
             let script = format!("echo {state}; touch {}; test {state} = active", asked.display());
-            strangers(&stand_in(dir.path(), "systemctl", &script), address, false)
+            strangers(&fake_program(dir.path(), "systemctl", &script), address, false)
         };
         assert_eq!(said("inactive"), []);
         assert!(!asked.exists(), "its state of before the look at the port is of no use");

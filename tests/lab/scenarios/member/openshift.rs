@@ -1,4 +1,4 @@
-//! OpenShift's part of a change of members, against a stand-in for its API: a node is lost, or goes as planned, and the command is killed
+//! OpenShift's part of a change of members, against a fake of its API: a node is lost, or goes as planned, and the command is killed
 //! after each of its steps and typed again; the Machine of a voter is deleted. What the etcd operator's jobs do is done here.
 
 use std::fs;
@@ -17,7 +17,7 @@ use super::world::World;
 use crate::check::{eventually, must};
 use crate::etcd;
 use crate::host;
-use crate::kubernetes::{self, StandIn};
+use crate::kubernetes::{self, FakeApi};
 use crate::node::{NODES, Node};
 use crate::pcs;
 use crate::power;
@@ -47,7 +47,7 @@ const COMES: [&str; 3] = ["tandem: node: the new node2 has a Node", "tandem: joi
 /// What a command on a pair of OpenShift's is up against.
 struct Openshift<'a> {
     lab: &'a Lab,
-    api: StandIn,
+    api: FakeApi,
     stays: Node,
     goes: Node,
     writers: Writers,
@@ -189,7 +189,7 @@ struct Works {
 }
 
 impl Works {
-    fn begin(lab: &Lab, api: &StandIn) -> Self {
+    fn begin(lab: &Lab, api: &FakeApi) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let (lab, api, ends) = (lab.clone(), api.clone(), Arc::clone(&is_over));
         let thread = thread::spawn(move || {

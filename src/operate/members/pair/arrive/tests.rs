@@ -1,12 +1,12 @@
 //! The steps with which a node comes, beside programs that stand in for pcs and Pacemaker's.
 
 use super::super::change::{Change, Kind};
+use super::super::fake_node1::{Node1, parts};
 use super::super::plan::tests::{change, pair, place};
-use super::super::stand_in::{Node1, parts};
 use super::*;
 use crate::adapters::openshift::kubeconfig::for_server;
 use crate::adapters::openshift::machines::Api;
-use crate::adapters::openshift::machines::stand_in::StandIn;
+use crate::adapters::openshift::machines::fake_api::FakeApi;
 use crate::adapters::openshift::replaced::Replaced;
 use crate::decide::members::Health;
 use crate::operate::health::samples;
@@ -81,11 +81,11 @@ fn what_the_old_machine_was_told_is_taken_off_the_new_one_on_openshift_alone() {
 #[test]
 fn a_machine_gets_its_hook_once_where_others_have_one() {
     let node1 = Node1::new();
-    let stand_in = StandIn::start(false);
-    stand_in.add(Api::Cluster, "node3", "192.0.2.3");
+    let fake_api = FakeApi::start(false);
+    fake_api.add(Api::Cluster, "node3", "192.0.2.3");
     let learner = |machine, uses_hooks| {
         let mut look = node1.look(samples::read("healthy"));
-        look.context.params.kubeconfig = for_server(&node1.dir, &stand_in.server);
+        look.context.params.kubeconfig = for_server(&node1.dir, &fake_api.server);
         let membership = &mut look.members.as_mut().unwrap().membership;
         membership.uses_hooks = uses_hooks;
         membership.members[1] = Member {
@@ -101,15 +101,15 @@ fn a_machine_gets_its_hook_once_where_others_have_one() {
     let bare = MachineState::Stays { is_protected: false };
     for look in [learner(bare.clone(), false), learner(MachineState::BeingDeleted, true)] {
         assert!(waits(&node1.work(replaced(), "").join(&look, &pair()).unwrap(), "node3 is a learner"));
-        assert_eq!(stand_in.patches(), 0);
+        assert_eq!(fake_api.patches(), 0);
     }
     let look = learner(bare, true);
     let mut work = node1.work(replaced(), "");
     let done = Took::Acted("the deletion of node3's Machine waits for it".to_owned());
-    assert_eq!((work.join(&look, &pair()).unwrap(), stand_in.patches()), (done, 1));
-    stand_in.change(Api::Cluster, "node3", |machine| machine["metadata"]["annotations"] = serde_json::json!({}));
+    assert_eq!((work.join(&look, &pair()).unwrap(), fake_api.patches()), (done, 1));
+    fake_api.change(Api::Cluster, "node3", |machine| machine["metadata"]["annotations"] = serde_json::json!({}));
     assert!(waits(&work.join(&look, &pair()).unwrap(), "node3 is a learner"));
-    assert_eq!(stand_in.patches(), 1);
+    assert_eq!(fake_api.patches(), 1);
 }
 
 /// The new machine reaches the BMC of the node that stays with what this node has in a file.

@@ -1,4 +1,4 @@
-//! A stand-in for the Kubernetes API: objects with uids, versions and finalizers, a controller that waits for hooks before it lets a
+//! A fake of the Kubernetes API: objects with uids, versions and finalizers, a controller that waits for hooks before it lets a
 //! Machine go, the etcd operator's loop, and a second writer. Whoever tests says when each of them has its turn.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ const LISTS: [&str; 3] = ["machines", "baremetalhosts", "jobs"];
 
 /// The API; its objects are shared with the thread that serves them.
 #[derive(Clone)]
-pub(crate) struct StandIn {
+pub(crate) struct FakeApi {
     pub(crate) server: String,
     objects: Arc<Mutex<Objects>>,
 }
@@ -140,7 +140,7 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-impl StandIn {
+impl FakeApi {
     pub(crate) fn start(has_operator: bool) -> Self {
         Self::at(TcpListener::bind("127.0.0.1:0").unwrap(), has_operator)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::change::Change;
 use super::facts::Look;
 use super::work::Work;
-use crate::adapters::command::{Programs, stand_in};
+use crate::adapters::command::{Programs, fake_program};
 use crate::adapters::pacemaker::seen::{Configuration, Pacemaker};
 use crate::agent::resource::context::{self, Context};
 use crate::base::Fact;
@@ -18,7 +18,7 @@ use crate::operate::members::look::Seen;
 use crate::operate::members::order::Terms;
 use crate::operate::members::source::Target;
 use crate::operate::setup::cluster::parse_corosync;
-use crate::operate::talk::stand_in::Operator;
+use crate::operate::talk::fake_operator::Operator;
 
 const PARAMETERS: [(&str, &str); 4] = [
     ("image", "etcd:test"),
@@ -55,7 +55,7 @@ impl Node1 {
             [("pcs", "true"), ("stonith_admin", "true"), ("cibadmin", asked.as_str()), ("crm_node", remembers)]
         {
             let script = format!("cd {}; echo {name} \"$@\" >> typed; {answer}; exit 0", self.dir.path().display());
-            programs = stand_in(self.dir.path(), name, &script);
+            programs = fake_program(self.dir.path(), name, &script);
         }
         programs
     }
