@@ -61,7 +61,7 @@ fn config(endpoint: &Endpoint, own: &Credentials, named: &Arc<Named>) -> Result<
         .with_safe_default_protocol_versions()
         .map_err(|error| unusable(endpoint, &error.to_string()))?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Whoever(provider)))
+        .with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
         .with_client_cert_resolver(resolver))
 }
 
@@ -101,9 +101,9 @@ impl ResolvesClientCert for Resolver {
 
 /// Takes every certificate, if whoever shows it has its key.
 #[derive(Debug)]
-struct Whoever(Arc<CryptoProvider>);
+struct AcceptAny(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Whoever {
+impl ServerCertVerifier for AcceptAny {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
