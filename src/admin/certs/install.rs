@@ -14,7 +14,7 @@ use crate::adapters::etcd::config::Pair;
 use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
 use crate::operate::certs::here::Here;
-use crate::operate::certs::pki::given::{self, Bundle, Given, Peer, PeerSeen};
+use crate::operate::certs::pki::site_certs::{self, Bundle, Given, Peer, PeerSeen};
 use crate::operate::certs::pki::{Certificate, read_all};
 use crate::operate::certs::site::{self, ThisNode};
 use crate::operate::failure::Failure;
@@ -158,16 +158,16 @@ fn judge(
     let trusted = Bundle { file, certificates: &certificates };
     let restarts = named.bundle.is_some() && fingerprints(&certificates) != fingerprints(&site.trusted);
     if restarts {
-        given::check_bundle(&trusted, peer, now)?;
+        site_certs::check_bundle(&trusted, peer, now)?;
         may_restart().map_err(Failure)?;
     }
     let leaf = if let Some((cert, key)) = &named.pair {
         let given = Given { cert: &cert.file, cert_pem: &cert.text, key: &key.file, key_pem: &key.text };
-        Some(given::check(&given, &site.node, site.address, &trusted, peer, now)?)
+        Some(site_certs::check(&given, &site.node, site.address, &trusted, peer, now)?)
     } else {
         // What this node shows now stays, and is to be trusted by these CAs.
         let own = Peer { node: site.node.clone(), address: site.address, seen: own() };
-        given::check_bundle(&trusted, Some(&own), now)?;
+        site_certs::check_bundle(&trusted, Some(&own), now)?;
         None
     };
     Ok(Judged { leaf, restarts })

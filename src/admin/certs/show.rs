@@ -15,7 +15,7 @@ use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
 use crate::base::Fact;
 use crate::operate::certs::here::{self, Here};
-use crate::operate::certs::pki::given::PeerSeen;
+use crate::operate::certs::pki::site_certs::PeerSeen;
 use crate::operate::certs::pki::{self, Certificate};
 use crate::operate::cluster::{self, Cluster};
 use crate::operate::failure::Failure;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::adapters::command::Programs;
 use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::agent::resource::context::{Context, endpoint};
-use crate::operate::certs::pki::given::{Peer, PeerSeen};
+use crate::operate::certs::pki::site_certs::{Peer, PeerSeen};
 use crate::operate::certs::pki::{self, Files, Holder, Leaf, seen};
 use crate::operate::failure::Failure;
 use crate::operate::node;

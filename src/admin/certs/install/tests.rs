@@ -3,7 +3,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 use crate::admin::report::golden;
-use crate::operate::certs::pki::given::samples::{ADDRESS, Ca, NOW, ca, peer};
+use crate::operate::certs::pki::site_certs::samples::{ADDRESS, Ca, NOW, ca, peer};
 
 #[test]
 fn what_was_put_in_place_is_told() {

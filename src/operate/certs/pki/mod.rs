@@ -5,9 +5,9 @@
 mod authority;
 mod certificate;
 mod files;
-pub mod given;
 pub mod rotation;
 pub mod seen;
+pub mod site_certs;
 mod trust;
 
 pub use self::authority::{Authority, Pair};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::Certificate;
-use super::given::PeerSeen;
 use super::rotation::Seen;
+use super::site_certs::PeerSeen;
 use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::etcd::trust::{Looked, look};
 
