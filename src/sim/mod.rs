@@ -26,17 +26,17 @@ pub mod moves;
 pub mod mutant;
 pub mod process;
 pub mod reduce;
+pub mod report;
 pub mod search;
 pub mod store;
-pub mod told;
 
 pub use bounds::Bounds;
 pub use compare::{strategy, timeline};
 pub use model::{agent, etcd, initial_states, pacemaker, world};
 pub use moves::scenario;
+pub use report::{page, story};
 pub use search::{check, explore};
 pub use store::packed;
-pub use told::{page, story};
 
 use crate::decide::evidence::{BootMemory, Note, PublishedState};
 use crate::decide::{Progress, Reason};

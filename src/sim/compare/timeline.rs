@@ -10,7 +10,7 @@ use crate::sim::model::world::{HISTORY, Run, Word, World};
 use crate::sim::model::{etcd, initial_states};
 use crate::sim::moves::{self, Move};
 use crate::sim::reduce::symmetry::canonical;
-use crate::sim::told::story;
+use crate::sim::report::story;
 use crate::sim::{Bounds, Sim};
 
 /// A run that is to be measured.
