@@ -1,5 +1,5 @@
 //! What OpenShift's end-to-end tests, its operators and their scripts look for on a node, in their own commands, each with
-//! where it is from. Only the table: the lab runs it ([`crate::scenarios`]), and `tests/house/contract.rs` compares it with
+//! where it is from. Only the table: the lab runs it ([`crate::scenarios`]), and `tests/repo_checks/contract.rs` compares it with
 //! `tests/contract.md`.
 
 /// When it is looked for.

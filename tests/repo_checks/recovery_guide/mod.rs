@@ -51,7 +51,7 @@ fn every_sentence_is_in_the_guide() {
         missing.is_empty(),
         "{GUIDE} does not say what to do about:\n{}\nAdd each, word for word with capitals for what fills its holes, \
          as `### \\`words\\`` with a ```sh block or as a table's row that ends with a command. If it is no refusal, say so \
-         in tests/house/recovery_guide/exceptions.rs.",
+         in tests/repo_checks/recovery_guide/exceptions.rs.",
         missing.join("\n")
     );
 }

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use crate::tree::{of_kind, root, rust_files};
 
-const TABLE: &str = "tests/house/english.txt";
+const TABLE: &str = "tests/repo_checks/english.txt";
 
 /// The rules that are counted, each with what it replaces. A phrase is one word or several in a row.
 const RULES: [(&str, &[&str]); 2] = [

@@ -1,4 +1,4 @@
-//! Which wing of `src/` may import which others: the table is the plan of the house, from the ground floor up.
+//! Which wing of `src/` may import which others: the table is the plan of the wings, from the ground floor up.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The house's order: documents, maps and tables say what the sources say, and the sources keep to their rooms.
+//! Checks of the repository: documents, maps and tables agree with the sources, and the sources keep to their wings.
 
 mod contract;
 mod documents;
