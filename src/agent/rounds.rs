@@ -88,7 +88,7 @@ impl Rounds<'_> {
     fn look_and_decide(&self) -> Round {
         let began = self.context.deadline.elapsed();
         // Before all else: from here on no other action changes what is seen.
-        let launching = self.context.turn.take();
+        let launching = self.context.container_lock.take();
         let evidence = observe::observe(self.context, launching);
         let looking = self.context.deadline.elapsed().saturating_sub(began);
         let decision = decide::decide(self.request, &evidence, &self.progress);

@@ -8,7 +8,7 @@ use crate::adapters::command::Programs;
 use crate::adapters::data_dir;
 use crate::adapters::etcd::config;
 use crate::adapters::ocf::env::Env;
-use crate::adapters::podman::turn::Turn;
+use crate::adapters::podman::container_lock::ContainerLock;
 use crate::adapters::podman::{self, process};
 use crate::agent::resource::params;
 use crate::base::Fact;
@@ -28,7 +28,7 @@ struct Place<'a> {
     programs: &'a Programs,
     name: String,
     process: PathBuf,
-    turn: Turn,
+    container_lock: ContainerLock,
     /// Where no configuration is, this agent has started no etcd here.
     started: Option<config::Place>,
 }
@@ -40,7 +40,7 @@ impl<'a> Place<'a> {
             programs,
             name: params::container_name(env),
             process: state_file::process_path(&env.volatile_dir(), env.resource()),
-            turn: Turn::at(state_file::turn_path(&env.volatile_dir(), env.resource())),
+            container_lock: ContainerLock::at(state_file::container_lock_path(&env.volatile_dir(), env.resource())),
             started: config::place(&text),
         }
     }
@@ -62,12 +62,12 @@ impl<'a> Place<'a> {
 
     /// What an earlier action left behind could start etcd after we have looked.
     fn await_its_turn(&self) -> Result<(), String> {
-        let mut anothers = self.turn.await_it(PATIENCE_WITH_AN_EARLIER_ACTION);
+        let mut anothers = self.container_lock.await_it(PATIENCE_WITH_AN_EARLIER_ACTION);
         if anothers == Fact::Known(true) {
-            self.turn
+            self.container_lock
                 .end_others()
                 .map_err(|error| format!("see 'ps -C podman': an earlier action does not end: {error}"))?;
-            anothers = self.turn.take();
+            anothers = self.container_lock.take();
         }
         match anothers {
             Fact::Known(true) => Err("see 'ps -C podman': an earlier action still changes the container".to_owned()),
@@ -86,7 +86,7 @@ impl<'a> Place<'a> {
 /// Whether no etcd of ours runs; an error where that cannot be told.
 pub(super) fn is_gone(env: &Env, programs: &Programs) -> Result<bool, String> {
     let place = Place::of(env, programs);
-    match place.turn.await_it(PATIENCE_WITH_AN_EARLIER_ACTION) {
+    match place.container_lock.await_it(PATIENCE_WITH_AN_EARLIER_ACTION) {
         Fact::Known(false) => place.is_gone(),
         _ => Ok(false),
     }
@@ -122,7 +122,7 @@ fn is_free(data_dir: &Path) -> bool {
 /// Each way by itself, as the others may fail.
 fn end(place: &Place<'_>) {
     if !process::end_remembered(&place.process, GRACE)
-        && let Err(error) = podman::stop(place.programs, &place.turn, &place.name, GRACE)
+        && let Err(error) = podman::stop(place.programs, &place.container_lock, &place.name, GRACE)
     {
         log::warn!("{error}; ending etcd's process without podman");
     }

@@ -27,7 +27,7 @@ pub use reason::Reason;
 pub use running::notify::is_heeded;
 
 use running::{erased, monitor, notify, reload, roles, stop};
-use start::{begin, turn};
+use start::{begin, container_lock};
 
 /// Decides a round: what is done, and how the action is answered where that fails or takes too long.
 pub fn decide(request: Request, evidence: &Evidence, progress: &Progress) -> Decision {
@@ -55,7 +55,7 @@ fn plan(request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
         return plan;
     }
     let progress = &*erased::not_restored(progress);
-    if let Some(plan) = turn::wait(request, evidence, progress) {
+    if let Some(plan) = container_lock::wait(request, evidence, progress) {
         return plan;
     }
     match request {

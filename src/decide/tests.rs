@@ -2,6 +2,7 @@
 
 mod alarms;
 mod cold_start;
+mod container_lock;
 mod disk;
 mod erased;
 mod golden;
@@ -27,7 +28,6 @@ mod stand_in;
 mod start;
 mod start_alone;
 mod stop;
-mod turn;
 mod unreadable_note;
 mod unstartable;
 mod world;

@@ -76,7 +76,7 @@ pub(super) const PROMOTION_RESERVE_MS: u64 = 3_000;
 /// Of the time in which what was forced is waited for.
 pub(super) const FORCE_RESERVE_MS: u64 = 3_000;
 /// Of any action, for what follows the wait for an earlier one.
-pub(super) const TURN_RESERVE_MS: u64 = 5_000;
+pub(super) const LOCK_RESERVE_MS: u64 = 5_000;
 
 // What is left to be done of running standalone needs this much of the action's time, so that nothing is cut short in
 // its middle. A monitor has 23 s, a notification 58.
@@ -113,7 +113,7 @@ pub(super) const LOOK_AT_THE_LIST_MS: u64 = 100;
 /// An etcd that was launched, to have a leader.
 pub(super) const LOOK_FOR_A_LEADER_MS: u64 = 100;
 /// An earlier action, to be over.
-pub(super) const LOOK_FOR_A_TURN_MS: u64 = 100;
+pub(super) const LOOK_FOR_THE_LOCK_MS: u64 = 100;
 /// The peer, to serve or to say something.
 pub(super) const LOOK_AT_THE_PEER_MS: u64 = 200;
 /// etcd, to be gone.

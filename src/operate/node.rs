@@ -67,7 +67,7 @@ pub fn which(ids: &[String], wanted: Option<&str>) -> Result<usize, Failure> {
 /// All evidence, and what Pacemaker would ask first: a start where nothing runs, else a monitor. A start publishes
 /// this node's record before it decides anything; here that is taken as done.
 pub fn look(context: &Context) -> (Evidence, Request) {
-    let mut evidence = observe::observe(context, context.turn.is_anothers());
+    let mut evidence = observe::observe(context, context.container_lock.is_anothers());
     if evidence.container_may_run() {
         return (evidence, Request::Monitor);
     }

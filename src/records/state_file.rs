@@ -35,8 +35,8 @@ pub fn process_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-process.json"))
 }
 
-/// Whose turn it is to change the container of `resource`: see `podman::turn`.
-pub fn turn_path(volatile_dir: &Path, resource: &str) -> PathBuf {
+/// Whose turn it is to change the container of `resource`: see `podman::container_lock`.
+pub fn container_lock_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}.turn"))
 }
 

@@ -1,9 +1,9 @@
 //! The container, through podman's command line.
 
 mod cause;
+pub mod container_lock;
 mod listed;
 pub mod process;
-pub mod turn;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use crate::adapters::command::{self, Output, Programs};
 use crate::adapters::pace::{Limit, Question};
 use crate::os::clock::Deadline;
-use turn::Turn;
+use container_lock::ContainerLock;
 
 /// How far the end of a log is read: etcd's last words may have a screen of stacks behind them.
 const LAST_LINES: &str = "200";
@@ -128,8 +128,8 @@ pub fn version_of(programs: &Programs, image: &str, program: &str) -> Result<Str
 }
 
 /// Starts the container `name` that is there.
-pub fn start(programs: &Programs, turn: &Turn, name: &str, deadline: Deadline) -> Result<(), Error> {
-    launch(programs, turn, "start", &["start".to_owned(), name.to_owned()], deadline)
+pub fn start(programs: &Programs, container_lock: &ContainerLock, name: &str, deadline: Deadline) -> Result<(), Error> {
+    launch(programs, container_lock, "start", &["start".to_owned(), name.to_owned()], deadline)
 }
 
 /// Stops the container `name`, with SIGKILL after `grace`, and starts it again. It is nobody's turn: agents that look meanwhile are told
@@ -151,9 +151,12 @@ pub fn storage_is_damaged(programs: &Programs, name: &str) -> bool {
 }
 
 /// Gives the container `name` another name; one that has it already goes.
-pub fn rename(programs: &Programs, turn: &Turn, name: &str, to: &str) -> Result<(), Error> {
-    succeeded("rm", change(programs, turn, &["rm", "--force", "--ignore", "--volumes", to], Question::PodmanChange)?)?;
-    succeeded("rename", change(programs, turn, &["rename", name, to], Question::PodmanChange)?).map(drop)
+pub fn rename(programs: &Programs, container_lock: &ContainerLock, name: &str, to: &str) -> Result<(), Error> {
+    succeeded(
+        "rm",
+        change(programs, container_lock, &["rm", "--force", "--ignore", "--volumes", to], Question::PodmanChange)?,
+    )?;
+    succeeded("rename", change(programs, container_lock, &["rename", name, to], Question::PodmanChange)?).map(drop)
 }
 
 /// Runs `words` in the container `name`; answers what went wrong, where it did.
@@ -164,14 +167,20 @@ pub fn exec(programs: &Programs, name: &str, words: &[String]) -> Result<(), Err
 }
 
 /// Runs a container called `name`, in the background, from `args` (what follows `podman run --detach`).
-pub fn run(programs: &Programs, turn: &Turn, name: &str, args: &[String], deadline: Deadline) -> Result<(), Error> {
+pub fn run(
+    programs: &Programs,
+    container_lock: &ContainerLock,
+    name: &str,
+    args: &[String],
+    deadline: Deadline,
+) -> Result<(), Error> {
     let mut all = vec!["run".to_owned(), "--detach".to_owned()];
     all.extend_from_slice(args);
-    match launch(programs, turn, "run", &all, deadline) {
+    match launch(programs, container_lock, "run", &all, deadline) {
         Err(Error::Failed { code: PODMAN_FAILED, complaint, .. }) => {
             log::warn!("podman run failed ({complaint}): removing what its storage may hold of '{name}', once");
-            let _ = change(programs, turn, &["rm", "--storage", name], Question::PodmanChange)?;
-            launch(programs, turn, "run", &all, deadline)
+            let _ = change(programs, container_lock, &["rm", "--storage", name], Question::PodmanChange)?;
+            launch(programs, container_lock, "run", &all, deadline)
         }
         done => done,
     }
@@ -179,13 +188,13 @@ pub fn run(programs: &Programs, turn: &Turn, name: &str, args: &[String], deadli
 
 fn launch(
     programs: &Programs,
-    turn: &Turn,
+    container_lock: &ContainerLock,
     verb: &'static str,
     args: &[String],
     deadline: Deadline,
 ) -> Result<(), Error> {
     loop {
-        let output = change(programs, turn, args, deadline.left())?;
+        let output = change(programs, container_lock, args, deadline.left())?;
         let lost_the_race =
             output.code == SCOPE_NOT_FOUND && SCOPE_WORDS.iter().all(|words| output.stderr.contains(words));
         if !lost_the_race || deadline.left() <= RETRY_AFTER {
@@ -195,32 +204,33 @@ fn launch(
     }
 }
 
-/// Runs a podman that changes something: until it has ended, whatever becomes of this process, it is nobody else's turn.
+/// Runs a podman that changes something: until it has ended, whatever becomes of this process, it holds the lock.
 fn change<A: AsRef<std::ffi::OsStr>>(
     programs: &Programs,
-    turn: &Turn,
+    container_lock: &ContainerLock,
     args: &[A],
     limit: impl Into<Limit>,
 ) -> Result<Output, command::Error> {
-    let held = turn.share().map_err(|source| command::Error::Spawn { program: "podman".to_owned(), source })?;
+    let held =
+        container_lock.share().map_err(|source| command::Error::Spawn { program: "podman".to_owned(), source })?;
     programs.run_holding("podman", args, held, limit)
 }
 
 /// Stops container `name`: SIGTERM, and SIGKILL after `grace`. No such container is a stopped one.
-pub fn stop(programs: &Programs, turn: &Turn, name: &str, grace: Duration) -> Result<(), Error> {
+pub fn stop(programs: &Programs, container_lock: &ContainerLock, name: &str, grace: Duration) -> Result<(), Error> {
     let seconds = grace.as_secs().to_string();
     let around_the_grace = Limit::Beyond(grace, Question::PodmanChange);
-    let stopped = change(programs, turn, &["stop", "--ignore", "--time", &seconds, name], around_the_grace);
+    let stopped = change(programs, container_lock, &["stop", "--ignore", "--time", &seconds, name], around_the_grace);
     match stopped {
         Ok(output) if output.code == 0 => Ok(()),
         // podman may be stuck where the container is not: one more try, without grace.
-        Ok(_) | Err(command::Error::TimedOut { .. }) => kill(programs, turn, name),
+        Ok(_) | Err(command::Error::TimedOut { .. }) => kill(programs, container_lock, name),
         Err(error) => Err(error.into()),
     }
 }
 
-fn kill(programs: &Programs, turn: &Turn, name: &str) -> Result<(), Error> {
-    let output = change(programs, turn, &["kill", "--signal", "KILL", name], Question::PodmanChange)?;
+fn kill(programs: &Programs, container_lock: &ContainerLock, name: &str) -> Result<(), Error> {
+    let output = change(programs, container_lock, &["kill", "--signal", "KILL", name], Question::PodmanChange)?;
     succeeded("kill", output).map(drop)
 }
 

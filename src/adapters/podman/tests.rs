@@ -27,8 +27,8 @@ fn asked(directory: &Path) -> Vec<String> {
     std::fs::read_to_string(directory.join("asked")).unwrap().lines().map(str::to_owned).collect()
 }
 
-fn turn(directory: &Path) -> Turn {
-    Turn::at(directory.join("turn"))
+fn container_lock(directory: &Path) -> ContainerLock {
+    ContainerLock::at(directory.join("turn"))
 }
 
 fn in_seconds(seconds: u64) -> Deadline {
@@ -42,18 +42,18 @@ const LOST_RACE: &str = "127 Error: unit libpod-1.scope: cgroup v2: scope not fo
 fn a_container_that_podman_has_lost_is_removed_from_its_storage_once() {
     let dir = tempfile::tempdir().unwrap();
     let programs = failing(dir.path(), &[LOST_STORAGE]);
-    run(&programs, &turn(dir.path()), "etcd", &["image".to_owned()], in_seconds(30)).unwrap();
+    run(&programs, &container_lock(dir.path()), "etcd", &["image".to_owned()], in_seconds(30)).unwrap();
     assert_eq!(asked(dir.path()), ["run --detach image", "rm --storage etcd", "run --detach image"]);
 
     let dir = tempfile::tempdir().unwrap();
     let programs = failing(dir.path(), &[LOST_STORAGE, LOST_STORAGE, LOST_STORAGE]);
-    let error = run(&programs, &turn(dir.path()), "etcd", &["image".to_owned()], in_seconds(30)).unwrap_err();
+    let error = run(&programs, &container_lock(dir.path()), "etcd", &["image".to_owned()], in_seconds(30)).unwrap_err();
     assert!(matches!(error, Error::Failed { code: 125, .. }), "{error}");
     assert_eq!(asked(dir.path()).len(), 3, "once, not for ever");
 
     let dir = tempfile::tempdir().unwrap();
     let programs = failing(dir.path(), &["126 Error: no such program in the image"]);
-    assert!(run(&programs, &turn(dir.path()), "etcd", &["image".to_owned()], in_seconds(30)).is_err());
+    assert!(run(&programs, &container_lock(dir.path()), "etcd", &["image".to_owned()], in_seconds(30)).is_err());
     assert_eq!(asked(dir.path()), ["run --detach image"], "another failure is no lost container");
 }
 
@@ -61,12 +61,12 @@ fn a_container_that_podman_has_lost_is_removed_from_its_storage_once() {
 fn a_race_that_podman_lost_is_run_again_until_it_is_won() {
     let dir = tempfile::tempdir().unwrap();
     let programs = failing(dir.path(), &[LOST_RACE, LOST_RACE]);
-    start(&programs, &turn(dir.path()), "etcd", in_seconds(30)).unwrap();
+    start(&programs, &container_lock(dir.path()), "etcd", in_seconds(30)).unwrap();
     assert_eq!(asked(dir.path()), ["start etcd"; 3]);
 
     let dir = tempfile::tempdir().unwrap();
     let programs = failing(dir.path(), &["127 Error: command not found", LOST_RACE]);
-    assert!(start(&programs, &turn(dir.path()), "etcd", in_seconds(30)).is_err());
+    assert!(start(&programs, &container_lock(dir.path()), "etcd", in_seconds(30)).is_err());
     assert_eq!(asked(dir.path()).len(), 1, "another failure with that code is no race");
 }
 
@@ -75,7 +75,8 @@ fn a_race_is_not_run_again_past_the_end_of_the_action() {
     let dir = tempfile::tempdir().unwrap();
     let programs = failing(dir.path(), &[LOST_RACE; 10]);
     let began = std::time::Instant::now();
-    let error = start(&programs, &turn(dir.path()), "etcd", Deadline::after(Duration::from_millis(1500))).unwrap_err();
+    let error = start(&programs, &container_lock(dir.path()), "etcd", Deadline::after(Duration::from_millis(1500)))
+        .unwrap_err();
     assert!(matches!(error, Error::Failed { code: 127, .. }), "{error}");
     assert!(began.elapsed() < Duration::from_secs(5));
 }

@@ -17,7 +17,7 @@ const TAR_TAKES: Duration = Duration::from_secs(10);
 pub(super) fn keep_previous(context: &Context) {
     let name = &context.params.name;
     let previous = format!("{name}-previous");
-    match podman::rename(&context.programs, &context.turn, name, &previous) {
+    match podman::rename(&context.programs, &context.container_lock, name, &previous) {
         Ok(()) => log::info!("container '{name}' is replaced and kept as '{previous}'"),
         Err(error) => log::warn!("container '{name}' is replaced and cannot be kept as '{previous}': {error}"),
     }

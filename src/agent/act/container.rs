@@ -62,7 +62,7 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
 fn launch(context: &Context, serves: bool, options: &[String], deadline: Deadline) -> Result<bool, Error> {
     let starts_again = serves && start_again(context, deadline)?;
     if !starts_again {
-        podman::run(&context.programs, &context.turn, &context.params.name, options, deadline)?;
+        podman::run(&context.programs, &context.container_lock, &context.params.name, options, deadline)?;
     }
     Ok(starts_again)
 }
@@ -71,7 +71,7 @@ fn launch(context: &Context, serves: bool, options: &[String], deadline: Deadlin
 /// etcd's is stored in it.
 fn start_again(context: &Context, deadline: Deadline) -> Result<bool, Error> {
     let (name, programs) = (&context.params.name, &context.programs);
-    match podman::start(programs, &context.turn, name, deadline) {
+    match podman::start(programs, &context.container_lock, name, deadline) {
         Ok(()) => Ok(true),
         Err(error @ podman::Error::Failed { .. }) if podman::storage_is_damaged(programs, name) => {
             log::warn!("{error}; the storage of container '{name}' is damaged: making it anew");

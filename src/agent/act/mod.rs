@@ -96,7 +96,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::ConsumeConfirmation => consume(&context.confirmation_path),
         Effect::StopContainer { grace_s } => stop::stop(context, Duration::from_secs(*grace_s)),
         Effect::EndLaunch => context
-            .turn
+            .container_lock
             .end_others()
             .map_err(|error| Error::Unusable(format!("see 'ps -C podman': an earlier action does not end: {error}"))),
         Effect::AdvanceCommit => advance_commit(context),
@@ -138,7 +138,7 @@ fn members(
 
 /// Nothing is begun beside another agent, or beside the podman that a killed one left behind.
 fn own_turn(context: &Context) -> Result<(), Error> {
-    match context.turn.take() {
+    match context.container_lock.take() {
         Fact::Known(true) => Err(Error::Unusable("an earlier action still starts or ends the container".to_owned())),
         Fact::Unknown(why) => Err(Error::Unusable(format!("{why}: make place for this file"))),
         Fact::Known(false) | Fact::Absent | Fact::NotAsked => Ok(()),

@@ -13,7 +13,7 @@ use crate::agent::resource::context::Context;
 pub(super) fn stop(context: &Context, grace: Duration) -> Result<(), Error> {
     let grace = if context.params.force_kill { Duration::ZERO } else { grace };
     let gone = process::end_remembered(&context.process_path, grace);
-    if !gone && let Err(error) = podman::stop(&context.programs, &context.turn, &context.params.name, grace) {
+    if !gone && let Err(error) = podman::stop(&context.programs, &context.container_lock, &context.params.name, grace) {
         log::warn!("{error}; ending etcd's process without podman");
     }
     // kubelet's own etcd is not ours to end.

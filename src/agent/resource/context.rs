@@ -15,7 +15,7 @@ use crate::adapters::ocf::env::Env;
 use crate::adapters::openshift::revision;
 use crate::adapters::pace::Question;
 use crate::adapters::pacemaker;
-use crate::adapters::podman::turn::Turn;
+use crate::adapters::podman::container_lock::ContainerLock;
 use crate::decide::evidence::{NodeAddress, Notify};
 use crate::os::clock::Deadline;
 use crate::os::proc;
@@ -40,8 +40,8 @@ pub struct Context {
     pub memory_path: PathBuf,
     pub confirmation_path: PathBuf,
     pub process_path: PathBuf,
-    /// Whose turn it is to change the container; an operator's command only looks.
-    pub turn: Turn,
+    /// The lock on the container; an operator's command only observes it.
+    pub container_lock: ContainerLock,
     /// Whether this is a recurring monitor: only that one runs an operator's own check.
     pub is_monitor: bool,
     /// How closely a monitor is to look (`OCF_CHECK_LEVEL`).
@@ -83,7 +83,7 @@ impl Context {
             confirmation_path: state_file::confirmation_path(&env.volatile_dir(), env.resource()),
             memory_path: state_file::memory_path(&env.volatile_dir(), env.resource()),
             process_path: state_file::process_path(&env.volatile_dir(), env.resource()),
-            turn: Turn::at(state_file::turn_path(&env.volatile_dir(), env.resource())),
+            container_lock: ContainerLock::at(state_file::container_lock_path(&env.volatile_dir(), env.resource())),
             decisions: None,
             events: None,
             is_monitor: false,

@@ -2,8 +2,8 @@
 
 pub(super) mod begin;
 pub(super) mod cold_start;
+pub(super) mod container_lock;
 pub(super) mod disk_space;
 pub(super) mod record;
 pub(super) mod serve;
-pub(super) mod turn;
 pub(super) mod unstartable;

@@ -1,6 +1,5 @@
-//! Whose turn it is to change the container. An agent has it from its first look to its end, and hands it on to every
-//! podman that changes something: an agent that is killed leaves its podman behind, and until that has ended, too, it is
-//! nobody else's turn.
+//! The lock on the container. An agent holds it from its first observation to its end, and hands it on to each podman that
+//! changes something. A killed agent leaves its podman behind, which holds the lock until it has ended.
 //!
 //! It is handed on as standard input. podman gives that to its runtime, which starts etcd, and not to conmon or to etcd
 //! (measured with podman 4.3, conmon 2.1 and runc 1.1); any other descriptor conmon would keep for as long as etcd runs.
@@ -24,16 +23,16 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long what was killed may take to be gone.
 const AFTER_KILL: Duration = Duration::from_secs(5);
 
-/// The turn at one resource's container.
+/// The lock on one resource's container: its holder may change it.
 #[derive(Debug)]
-pub struct Turn {
+pub struct ContainerLock {
     path: PathBuf,
     /// The locked file, once it is ours: to the end of this process.
     held: OnceLock<File>,
 }
 
-impl Turn {
-    /// The turn whose lock is the file at `path`.
+impl ContainerLock {
+    /// Returns the lock whose file is `path`.
     pub fn at(path: PathBuf) -> Self {
         Self { path, held: OnceLock::new() }
     }
@@ -103,7 +102,7 @@ impl Turn {
         Ok(())
     }
 
-    /// For a program that changes the container: as long as it runs, it is nobody else's turn.
+    /// Returns the lock for a program that changes the container, which holds it as long as it runs.
     pub(super) fn share(&self) -> io::Result<File> {
         match self.held.get() {
             Some(file) => file.try_clone(),
@@ -127,9 +126,9 @@ mod tests {
 
     use super::*;
 
-    fn leave_behind(turn: &Turn, script: &str) -> Child {
+    fn leave_behind(container_lock: &ContainerLock, script: &str) -> Child {
         let mut command = Command::new("sh");
-        command.args(["-c", script]).stdin(turn.share().unwrap()).stdout(Stdio::null());
+        command.args(["-c", script]).stdin(container_lock.share().unwrap()).stdout(Stdio::null());
         command.spawn().unwrap()
     }
 
@@ -137,13 +136,13 @@ mod tests {
     fn it_is_nobody_elses_turn_until_what_was_left_behind_has_ended() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sub/etcd.turn");
-        let killed = Turn::at(path.clone());
+        let killed = ContainerLock::at(path.clone());
         assert_eq!(killed.is_anothers(), Fact::Known(false), "nobody ever had it");
         assert_eq!(killed.take(), Fact::Known(false));
         assert_eq!(killed.take(), Fact::Known(false), "it is ours already");
         let mut left = leave_behind(&killed, "sleep 0.6");
         drop(killed);
-        let next = Turn::at(path);
+        let next = ContainerLock::at(path);
         assert_eq!((next.is_anothers(), next.take()), (Fact::Known(true), Fact::Known(true)));
         assert_eq!(next.await_it(Duration::from_millis(100)), Fact::Known(true));
         assert_eq!(next.await_it(Duration::from_secs(20)), Fact::Known(false));
@@ -155,13 +154,13 @@ mod tests {
     fn what_runs_on_with_another_input_does_not_keep_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("etcd.turn");
-        let killed = Turn::at(path.clone());
+        let killed = ContainerLock::at(path.clone());
         assert_eq!(killed.take(), Fact::Known(false));
         let runs_on = format!("sleep 100 < /dev/null & echo $! > {}", dir.path().join("pid").display());
         leave_behind(&killed, &runs_on).wait().unwrap();
         drop(killed);
         // Children of other tests hold all that is open here, from their fork to their exec.
-        assert_eq!(Turn::at(path).await_it(Duration::from_secs(5)), Fact::Known(false));
+        assert_eq!(ContainerLock::at(path).await_it(Duration::from_secs(5)), Fact::Known(false));
         let pid = fs::read_to_string(dir.path().join("pid")).unwrap().trim().parse().unwrap();
         kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
     }
@@ -170,11 +169,11 @@ mod tests {
     fn who_does_not_end_is_ended_with_all_that_it_started() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("etcd.turn");
-        let killed = Turn::at(path.clone());
+        let killed = ContainerLock::at(path.clone());
         assert_eq!(killed.take(), Fact::Known(false));
         let mut left = leave_behind(&killed, "trap '' TERM; sleep 100; sleep 100");
         drop(killed);
-        let next = Turn::at(path);
+        let next = ContainerLock::at(path);
         assert_eq!(next.take(), Fact::Known(true));
         next.end_others().unwrap();
         assert_eq!(next.take(), Fact::Known(false));
@@ -186,7 +185,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("etcd.turn");
         fs::create_dir(&path).unwrap();
-        assert!(matches!(Turn::at(path.clone()).take(), Fact::Unknown(why) if why.contains("etcd.turn")));
-        assert!(matches!(Turn::at(path).is_anothers(), Fact::Unknown(_)));
+        assert!(matches!(ContainerLock::at(path.clone()).take(), Fact::Unknown(why) if why.contains("etcd.turn")));
+        assert!(matches!(ContainerLock::at(path).is_anothers(), Fact::Unknown(_)));
     }
 }

@@ -7,9 +7,9 @@ use crate::decide::plan::{Effect, Exit, Plan, Progress, Request};
 use crate::decide::reason::{Reason, Refusal, Step, Wait};
 use crate::decide::recovery::slow;
 use crate::decide::standing::running_exit;
-use crate::decide::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_FOR_A_TURN_MS, TURN_RESERVE_MS};
+use crate::decide::timing::{LOCK_RESERVE_MS, LOOK_AFTER_A_CHANGE_MS, LOOK_FOR_THE_LOCK_MS};
 
-/// What an action does whose turn it is not; `None` where it is, or where nothing would be changed anyway.
+/// Returns what an action without the lock does; `None` where it has the lock, or would change nothing anyway.
 pub(in crate::decide) fn wait(request: Request, evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     if evidence.launching != Fact::Known(true) {
         return None;
@@ -20,14 +20,14 @@ pub(in crate::decide) fn wait(request: Request, evidence: &Evidence, progress: &
     if request == Request::Demote || serves && !ends_it {
         return None;
     }
-    if evidence.elapsed_ms + TURN_RESERVE_MS > evidence.budget_ms {
+    if evidence.elapsed_ms + LOCK_RESERVE_MS > evidence.budget_ms {
         return Some(in_vain(request, evidence));
     }
     if ends_it && evidence.elapsed_ms > slow::patience_with_an_earlier_action_ms(evidence) {
         let because = Reason::Step(Step::EndEarlierAction);
         return Some(Plan::then_look(vec![Effect::EndLaunch], LOOK_AFTER_A_CHANGE_MS, progress.clone(), because));
     }
-    Some(Plan::then_look(Vec::new(), LOOK_FOR_A_TURN_MS, progress.clone(), Reason::Waiting(Wait::EarlierAction)))
+    Some(Plan::then_look(Vec::new(), LOOK_FOR_THE_LOCK_MS, progress.clone(), Reason::Waiting(Wait::EarlierAction)))
 }
 
 /// The time is over. An etcd that runs is not failed for that.
