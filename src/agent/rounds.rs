@@ -110,7 +110,7 @@ impl Rounds<'_> {
     fn left_to_the_next_one(&self, exit: Exit, why: &str) -> Answered {
         let recovers = matches!(
             self.progress.phase,
-            Phase::Announced | Phase::Barrier { .. } | Phase::StandIn { .. } | Phase::StoodIn
+            Phase::Announced | Phase::Barrier { .. } | Phase::VoteProxy { .. } | Phase::StoodIn
         );
         if recovers {
             self.context.programs.pace().note_postponed(true);
@@ -261,7 +261,7 @@ mod tests {
             (Phase::Begin, 0),
             (Phase::Announced, 1),
             (Phase::Barrier { nonce: 1 }, 2),
-            (Phase::StandIn { nonce: 1, term: 1 }, 3),
+            (Phase::VoteProxy { nonce: 1, term: 1 }, 3),
             (Phase::StoodIn, 4),
         ] {
             let progress = Progress::enter(phase, 0);

@@ -75,7 +75,7 @@ pub struct Evidence {
     pub own_refuses: Option<Box<NoPermission>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_refuses: Option<Box<NoPermission>>,
-    /// What our etcd tells without a leader; asked where a stand-in may vote for a peer that is confirmed off, or where this boot
+    /// What our etcd tells without a leader; asked where a vote proxy may vote for a peer that is confirmed off, or where this boot
     /// remembers a voter beside others: three may vote by now, and a majority is awaited.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub own_leaderless: Fact<Leaderless>,
@@ -97,10 +97,12 @@ pub enum Recovery {
     /// etcd is stopped, and a new cluster is forced from its data.
     #[default]
     Restart,
-    /// etcd runs on, and a stand-in casts the vote of the member that is off; on the releases that this was tested with.
-    StandIn,
+    /// etcd runs on, and a vote proxy casts the vote of the member that is off; on the releases that this was tested with.
+    #[serde(rename = "stand_in")]
+    VoteProxy,
     /// The same on every release.
-    StandInUntested,
+    #[serde(rename = "stand_in_untested")]
+    VoteProxyUntested,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -108,7 +108,8 @@ pub enum Phase {
     Barrier { nonce: u64 },
     /// It was announced with this nonce while etcd runs on. Once that shows in our own CIB, the dead member's vote is cast.
     /// The term is the one that our etcd was in before: see [`DeadVote::term`].
-    StandIn { nonce: u64, term: u64 },
+    #[serde(rename = "stand_in")]
+    VoteProxy { nonce: u64, term: u64 },
     /// It was cast, or tried to.
     StoodIn,
     /// Leadership was handed to the peer, or tried to.
@@ -211,7 +212,8 @@ pub enum Effect {
     RunContainer(RunMode),
     /// Votes in the name of a member whose machine is confirmed off until our etcd leads and has removed it. Whether that
     /// succeeded, what is observed after it says.
-    StandIn(DeadVote),
+    #[serde(rename = "stand_in")]
+    VoteProxy(DeadVote),
     /// Takes `force-new-cluster` out of the configuration, so that no later restart forces once more.
     SettleConfig,
     /// Hands leadership to another member.

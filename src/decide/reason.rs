@@ -120,11 +120,12 @@ pub enum Step {
         position: LogPosition,
     },
     StopBeforeForce,
-    /// The same where a stand-in was wanted, and why none votes.
+    /// The same where a vote proxy was wanted, and why none votes.
     RestartInstead {
-        why: NoStandIn,
+        why: NoVoteProxy,
     },
-    StandIn {
+    #[serde(rename = "stand_in")]
+    VoteProxy {
         peer: NodeName,
     },
     /// A node that had lost its peer serves again, so many milliseconds after the action began.
@@ -176,7 +177,7 @@ pub enum Step {
 /// Why nobody votes for a member that is off, and etcd is restarted instead.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NoStandIn {
+pub enum NoVoteProxy {
     /// `recovery=restart`.
     NotWanted,
     /// The peer's machine is there, and only its etcd is not: it could be started again behind us.

@@ -28,9 +28,9 @@ patiences! {
     /// What a start takes at least before it fails, once as many as are tried quickly have failed: what Pacemaker does between
     /// two of them costs both nodes something.
     PACE_MS = 16_000;
-    /// A stand-in that is announced, with a term that moves, or that is not told for a moment.
+    /// A vote proxy that is announced, with a term that moves, or that is not told for a moment.
     PATIENCE_WITH_A_TERM_MS = 2_000;
-    /// What comes after a stand-in, which took 7 s at most itself, with an etcd that does not say how it stands: as it serves
+    /// What comes after a vote proxy, which took 7 s at most itself, with an etcd that does not say how it stands: as it serves
     /// again, everybody asks it at once.
     PATIENCE_AFTER_A_VOTE_MS = 10_000;
     /// A plain start, with an etcd without a leader. It runs on without one and waits for its peer's vote.
@@ -86,8 +86,8 @@ pub const LAUNCH_NEEDS_MS: u64 = 7_000;
 /// Before it, the end of etcd and the CIB's answer.
 pub(super) const STOP_AND_LAUNCH_NEED_MS: u64 = 10_000;
 
-/// A stand-in: 3 s at most, two more for each of its proofs, and the answer.
-pub(super) const STAND_IN_NEEDS_MS: u64 = 8_000;
+/// A vote proxy: 3 s at most, two more for each of its proofs, and the answer.
+pub(super) const VOTE_PROXY_NEEDS_MS: u64 = 8_000;
 
 // How long etcd is given to end by itself, in seconds.
 

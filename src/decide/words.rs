@@ -40,7 +40,7 @@ impl fmt::Display for Phase {
             Self::Started(mode) => write!(f, "once etcd was started {}", self::mode(mode)),
             Self::Announced => f.write_str("once it was announced that this node runs standalone"),
             Self::Barrier { .. } => f.write_str("once the announcement was published anew, which has to come back"),
-            Self::StandIn { .. } => f.write_str("once the announcement was published, which has to come back"),
+            Self::VoteProxy { .. } => f.write_str("once the announcement was published, which has to come back"),
             Self::StoodIn => f.write_str("once the vote of the member that is off was cast"),
             Self::HandedOver => f.write_str("once leadership was handed over"),
             Self::Left => f.write_str("once this member left the list"),
@@ -87,7 +87,7 @@ impl fmt::Display for Effect {
             Self::DropBackups(names) => write!(f, "deletes {} old backups", names.len()),
             Self::PruneBackups => f.write_str("deletes the oldest backups above the number to keep"),
             Self::RunContainer(mode) => write!(f, "starts etcd {}", self::mode(mode)),
-            Self::StandIn(_) => {
+            Self::VoteProxy(_) => {
                 f.write_str("votes in the place of its peer's member, which is off, until etcd has removed it")
             }
             Self::SettleConfig => f.write_str("takes the force out of etcd's configuration"),

@@ -43,7 +43,7 @@ pub struct Bounds {
     /// Whether an operator has Pacemaker forget a node that is gone (`pcs cluster node remove`).
     pub forgets: bool,
     /// Whether survivors go on without a restart (`recovery=standin`).
-    pub stand_ins: bool,
+    pub vote_proxies: bool,
     /// Whether there is a third voter, outside of the pair (`etcd_guest`), which may be lost and come back.
     pub guest: bool,
     /// Whether a look may not find something out: the CIB, the note, the data, the container, either etcd; and whether Pacemaker may
@@ -75,7 +75,7 @@ impl Bounds {
             chooses: false,
             tells: false,
             forgets: false,
-            stand_ins: true,
+            vote_proxies: true,
             guest: false,
             hides: false,
         }
@@ -104,7 +104,7 @@ impl Bounds {
             chooses: true,
             tells: true,
             forgets: true,
-            stand_ins: true,
+            vote_proxies: true,
             guest: true,
             hides: true,
         }

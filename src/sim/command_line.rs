@@ -196,7 +196,7 @@ impl Check {
             chooses: self.choose,
             tells: self.tell,
             forgets: self.forget,
-            stand_ins: !self.restart,
+            vote_proxies: !self.restart,
             guest: self.guest,
             hides: self.hide,
         }

@@ -45,11 +45,11 @@
 //! | an etcd that refuses this agent lives | no etcd of the model has auth: `an_etcd_that_serves_and_refuses_this_agent_lives_and_names_the_user` |
 //! | a fork that only the peer's record tells of is kept | `peers-fork-not-kept` |
 //! | a sole voter waits for the record of a peer that is online | `silent-peer-not-awaited` |
-//! | a stand-in votes only in the term that was seen before the announcement | `term-not-looked-at` |
+//! | a vote proxy votes only in the term that was seen before the announcement | `term-not-looked-at` |
 //! | and only after it, once it came back | `stand-in-before-announcement`, `last-word-not-awaited` |
 //! | and for a peer that is confirmed off | `lost-counts-as-down`, `expected-counts-as-down`; one whose machine is there: `nobody_votes_for_a_peer_whose_machine_is_there` |
 //! | and beside exactly one other voter | the model has two nodes: `whoever_breaks_a_precondition_restarts_etcd_and_says_why`, and `etcd::peer` looks itself |
-//! | and what was announced is not taken back while a stand-in's leader has no follower | `abandoned-leader-believed` |
+//! | and what was announced is not taken back while a vote proxy's leader has no follower | `abandoned-leader-believed` |
 //! | and where no promotion is unsettled | the model copies whole logs, so a new voter has what its leader had: `what_this_boot_does_not_prove_is_restarted` |
 //! | `force_new_cluster` is no word against a peer that says it is the sole voter | found by random runs, and too long for a search: `force_new_cluster_is_no_word_against_a_peer_that_says_it_is_the_sole_voter` |
 //! | nothing is forced from a database ahead of its log | the model has logs only: `nothing_is_announced_or_forced_from_a_database_ahead_of_its_log` |
@@ -114,7 +114,7 @@ pub enum Mutant {
     PeersForkNotKept,
     SilentPeerNotAwaited,
     TermNotLookedAt,
-    StandInBeforeAnnouncement,
+    VoteProxyBeforeAnnouncement,
     AbandonedLeaderBelieved,
     ThirdVoterOverlooked,
     CalledOffForThreeCounts,
@@ -164,7 +164,7 @@ pub const ALL: [(&str, Mutant); 46] = [
     ("peers-fork-not-kept", Mutant::PeersForkNotKept),
     ("silent-peer-not-awaited", Mutant::SilentPeerNotAwaited),
     ("term-not-looked-at", Mutant::TermNotLookedAt),
-    ("stand-in-before-announcement", Mutant::StandInBeforeAnnouncement),
+    ("stand-in-before-announcement", Mutant::VoteProxyBeforeAnnouncement),
     ("abandoned-leader-believed", Mutant::AbandonedLeaderBelieved),
     ("third-voter-overlooked", Mutant::ThirdVoterOverlooked),
     ("called-off-for-three-counts", Mutant::CalledOffForThreeCounts),
@@ -198,7 +198,7 @@ impl Mutant {
                 bend_cib(evidence, |cib| cib.own_record = record.clone().or(cib.own_record.take()));
             }
             Self::LastWordNotAwaited => {
-                if let Phase::Barrier { nonce } | Phase::StandIn { nonce, .. } = progress.phase {
+                if let Phase::Barrier { nonce } | Phase::VoteProxy { nonce, .. } = progress.phase {
                     bend_cib(evidence, |cib| cib.own_record.iter_mut().for_each(|own| own.nonce = Some(nonce)));
                 }
             }
@@ -287,7 +287,7 @@ impl Mutant {
                 return Plan::exit(Vec::new(), Exit::Success, plan.because);
             }
             Self::UnseenClaimForgotten if request == Request::Monitor => forget_unseen(evidence, &mut plan),
-            Self::StandInBeforeAnnouncement => stand_in_first(evidence, &mut plan),
+            Self::VoteProxyBeforeAnnouncement => vote_proxy_first(evidence, &mut plan),
             Self::StopWithoutEtcdStopped if plan.effects.iter().any(is_stop) && request == Request::Stop => {
                 plan.effects.clear();
                 plan.next = Next::Exit(Exit::Success);
@@ -307,12 +307,12 @@ impl Mutant {
 }
 
 /// The vote is cast, and then it is announced.
-fn stand_in_first(evidence: &Evidence, plan: &mut Plan) {
+fn vote_proxy_first(evidence: &Evidence, plan: &mut Plan) {
     let announces =
-        matches!(&plan.next, Next::Reobserve { progress, .. } if matches!(progress.phase, Phase::StandIn { .. }));
+        matches!(&plan.next, Next::Reobserve { progress, .. } if matches!(progress.phase, Phase::VoteProxy { .. }));
     if let (true, Fact::Known(told)) = (announces && plan.effects.len() > 1, &evidence.own_leaderless) {
         let Leaderless { cluster_id, member_id, term, .. } = *told;
-        plan.effects.insert(0, Effect::StandIn(DeadVote { dead: 0, member_id, cluster_id, term, applied: 0 }));
+        plan.effects.insert(0, Effect::VoteProxy(DeadVote { dead: 0, member_id, cluster_id, term, applied: 0 }));
     }
 }
 

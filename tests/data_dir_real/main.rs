@@ -18,7 +18,7 @@ mod members;
 mod members_change;
 mod reading;
 mod settings;
-mod stand_in;
+mod vote_proxy;
 
 use std::path::{Path, PathBuf};
 

@@ -105,7 +105,7 @@ fn a_third_voter_is_left_to_raft() {
     assert_eq!(wrong(Mutant::None, guest), None);
     let caught = [("third-voter-overlooked", "beside a third voter")];
     assert_caught(&caught, guest);
-    assert_caught(&caught, Bounds { stand_ins: false, ..guest });
+    assert_caught(&caught, Bounds { vote_proxies: false, ..guest });
     assert_caught(&[("called-off-for-three-counts", "dead")], guest);
 }
 
@@ -125,7 +125,7 @@ fn refusals_end_where_failures_add_up() {
     assert_caught(&[("failures-add-up", "dead")], counted);
 }
 
-/// A stand-in that gives up leaves a leader without a follower, and each time it is believed one more cluster is announced.
+/// A vote proxy that gives up leaves a leader without a follower, and each time it is believed one more cluster is announced.
 #[test]
 fn an_abandoned_leader_is_not_believed() {
     let counted = Bounds { operators: true, counts_forks: true, ..bounds(1) };
@@ -217,7 +217,7 @@ fn what_is_long_or_takes_three_faults_is_played() {
             "acknowledged write w2 is lost: node1 serves without it",
         ),
         (
-            Mutant::StandInBeforeAnnouncement,
+            Mutant::VoteProxyBeforeAnnouncement,
             include_str!("../mutants/stand-in-before-announcement.scn"),
             "acknowledged write w6 is lost",
         ),

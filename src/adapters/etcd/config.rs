@@ -50,7 +50,7 @@ pub const FILE: &str = "config.yaml";
 const FORCE_KEY: &str = "force-new-cluster";
 const BUMP_KEY: &str = "force-new-cluster-bump-amount";
 /// What holds where nobody says otherwise. From etcd 3.5 on pre-vote is its own default: with it a member that waits for a vote in
-/// vain stays in its term, by which a stand-in sees that nobody was elected meanwhile.
+/// vain stays in its term, by which a vote proxy sees that nobody was elected meanwhile.
 const DEFAULTS: &[&str] = &["logger=zap", "log-level=info", "snapshot-count=10000", "pre-vote=true"];
 /// As OpenShift's static pod runs it.
 const OPENSHIFT_DEFAULTS: &[&str] =

@@ -31,8 +31,9 @@ pub enum Question {
     Check,
     /// A change of etcd's members.
     Members,
-    /// A stand-in, all of it: a tenth of its floor is much.
-    StandIn,
+    /// A vote proxy, all of it: a tenth of its floor is much.
+    #[serde(rename = "stand_in")]
+    VoteProxy,
     /// Our etcd, to confirm a read or to take a write once it is the only voter.
     Proof,
     /// One of Pacemaker's tools: the CIB's manager answers in milliseconds or is in trouble.
@@ -78,9 +79,9 @@ const SHARE_OF_OUR_ETCD: (u32, u32) = (3, 5);
 const SHARE_IN_A_PROBE: (u32, u32) = (3, 4);
 /// What a tool of Pacemaker's takes on a quick machine, at most. It is asked with every look.
 const QUICK: Duration = Duration::from_millis(500);
-/// A stand-in votes once in a boot, as a rule, so that nothing was measured of it: it may take so many times what Pacemaker's slowest tool
+/// A vote proxy votes once in a boot, as a rule, so that nothing was measured of it: it may take so many times what Pacemaker's slowest tool
 /// took, which is its floor where that was as slow as on a quick machine at most.
-const STAND_IN_PER_TOOL: u32 = 6;
+const VOTE_PROXY_PER_TOOL: u32 = 6;
 /// A launch that would be cut short is not begun: it has half as much again as the slowest one took.
 const LAUNCH_MARGIN: (u32, u32) = (3, 2);
 
@@ -92,7 +93,7 @@ impl Question {
             Self::PeerEtcd => 1_500,
             Self::Proof => 2_000,
             Self::OwnEtcd => 2_500,
-            Self::StandIn => 3_000,
+            Self::VoteProxy => 3_000,
             Self::Check => 4_000,
             Self::Members => 5_000,
             Self::Pacemaker | Self::Podman | Self::PodmanChange => 8_000,
@@ -182,7 +183,7 @@ impl Pace {
         let may_guess = question.is_of_a_program() || !is_quick;
         let wanted = kept.of(question).wanted(floor, may_guess);
         let wanted = match question {
-            Question::StandIn => wanted.max(kept.of(Question::Pacemaker).slowest() * STAND_IN_PER_TOOL),
+            Question::VoteProxy => wanted.max(kept.of(Question::Pacemaker).slowest() * VOTE_PROXY_PER_TOOL),
             _ => wanted,
         };
         drop(kept);

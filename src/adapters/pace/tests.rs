@@ -6,7 +6,7 @@ const EVERY: [Question; 12] = [
     Question::OwnPeerPort,
     Question::Check,
     Question::Members,
-    Question::StandIn,
+    Question::VoteProxy,
     Question::Proof,
     Question::Pacemaker,
     Question::Podman,
@@ -56,13 +56,13 @@ fn a_slow_machine_has_what_its_answers_took_and_more() {
     assert!((limit(&pace, Question::PeerEtcd) - 1.5).abs() < 0.1, "another kind");
 }
 
-/// Mostly nothing was measured of stand-ins yet.
+/// Mostly nothing was measured of vote proxies yet.
 #[test]
-fn a_stand_in_on_a_slow_machine_has_more_by_what_pacemakers_tools_took() {
+fn a_vote_proxy_on_a_slow_machine_has_more_by_what_pacemakers_tools_took() {
     for (tool_s, budget_s, expected_s) in [(0.5, 58.0, 3.0), (2.0, 58.0, 12.0), (2.0, 20.0, 8.0)] {
         let pace = action(budget_s);
         pace.answered(Question::Pacemaker, seconds(tool_s));
-        assert!((limit(&pace, Question::StandIn) - expected_s).abs() < 0.15, "{tool_s} {budget_s}");
+        assert!((limit(&pace, Question::VoteProxy) - expected_s).abs() < 0.15, "{tool_s} {budget_s}");
         assert!((limit(&pace, Question::Proof) - 2.0).abs() < 0.15, "another kind");
     }
 }

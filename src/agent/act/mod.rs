@@ -6,8 +6,8 @@ pub(crate) mod drop_in;
 mod image;
 mod reload;
 mod snapshot;
-mod stand_in;
 mod stop;
+mod vote_proxy;
 
 pub use reload::reload;
 
@@ -108,7 +108,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::SetRedundancy(is_redundant) => Ok(attributes::say_redundancy(programs, *is_redundant)?),
         Effect::ForgetPrimary => Ok(attributes::set_property(programs, attributes::PRIMARY, None)?),
         Effect::RunContainer(mode) => container::run(context, mode),
-        Effect::StandIn(vote) => stand_in::stand_in(context, vote),
+        Effect::VoteProxy(vote) => vote_proxy::vote_proxy(context, vote),
         Effect::SettleConfig => container::settle_config(context),
         Effect::MoveLeader { to } => {
             members(context, Via::Own, |at, with, timeout| blocking::move_leader(at, with, *to, timeout))

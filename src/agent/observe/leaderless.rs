@@ -7,7 +7,7 @@ use crate::agent::resource::context::Context;
 use crate::base::Fact;
 use crate::decide::evidence::{BootMemory, Cib, Leaderless, PeerNode, Recovery};
 
-/// Asked where a stand-in may vote: while Pacemaker says that the peer is off; and of a voter that was not the only one. Three may vote by
+/// Asked where a vote proxy may vote: while Pacemaker says that the peer is off; and of a voter that was not the only one. Three may vote by
 /// now, although this boot does not remember that yet, and one that waits for a majority is not to be taken for one that hangs.
 pub(super) fn observe(context: &Context, own: &Answer, cib: &Fact<Cib>, memory: &Fact<BootMemory>) -> Fact<Leaderless> {
     let is_off = cib.known().is_some_and(|cib| cib.peer_machine() == PeerNode::Down);

@@ -20,7 +20,7 @@ use table::{
     ALLOW_PULL, AUTHFILE, BACKUP_LOCATION, CERT_FILE, CLIENT_CERT_FILE, CLIENT_KEY_FILE, CLIENT_PORT, CONFIG_LOCATION,
     DATA_DIR, DROP_IN_DEPENDENCY, ETCD_SETTINGS, FORCE_KILL, IMAGE, KEY_FILE, KUBECONFIG, MAX_BACKUP_SNAPSHOTS,
     MONITOR_CMD, MOUNT_POINTS, NAME, NODE_IP_MAP, OOM, PEER_CERT_FILE, PEER_KEY_FILE, PEER_PORT, POD_MANIFEST,
-    PROMOTE_MAX_LAG, RECOVERY, RESTART, REUSE, RUN_CMD, RUN_CMD_OPTS, STAND_IN_UNTESTED, TRUSTED_CA_FILE,
+    PROMOTE_MAX_LAG, RECOVERY, RESTART, REUSE, RUN_CMD, RUN_CMD_OPTS, TRUSTED_CA_FILE, VOTE_PROXY_UNTESTED,
 };
 pub use table::{DEFAULT_KUBECONFIG, PARAMETERS};
 
@@ -236,8 +236,8 @@ fn recovery(env: &Env) -> Result<Recovery, Invalid> {
     let word: String = value(env, &RECOVERY)?;
     Ok(match word.as_str() {
         RESTART => Recovery::Restart,
-        STAND_IN_UNTESTED => Recovery::StandInUntested,
-        _ => Recovery::StandIn,
+        VOTE_PROXY_UNTESTED => Recovery::VoteProxyUntested,
+        _ => Recovery::VoteProxy,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::written::At;
-use super::{Health, NoStandIn, Rule, Step, Wait, grant, megabytes};
+use super::{Health, NoVoteProxy, Rule, Step, Wait, grant, megabytes};
 use crate::decide::evidence::Obstacle;
 
 impl Rule {
@@ -139,7 +139,7 @@ impl fmt::Display for Step {
             Self::RestartInstead { why } => {
                 write!(f, "stopping etcd, to force a new cluster from its data; no stand-in votes: {why}")
             }
-            Self::StandIn { peer } => {
+            Self::VoteProxy { peer } => {
                 write!(
                     f,
                     "the announcement is in force: casting the vote of {peer}, which is confirmed off, while etcd runs on"
@@ -205,7 +205,7 @@ impl fmt::Display for Step {
     }
 }
 
-impl fmt::Display for NoStandIn {
+impl fmt::Display for NoVoteProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotWanted => write!(f, "recovery=restart"),

@@ -29,7 +29,7 @@ pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan 
     let nonce = (vote.is_some() || !evidence.container_may_run()).then_some(evidence.nonce);
     let record = announced_record(evidence, &note, nonce);
     let phase = match (nonce.filter(|_| record.is_some()), vote) {
-        (Some(nonce), Some(vote)) => Phase::StandIn { nonce, term: vote.term },
+        (Some(nonce), Some(vote)) => Phase::VoteProxy { nonce, term: vote.term },
         (Some(nonce), None) => Phase::Barrier { nonce },
         (None, _) => Phase::Announced,
     };

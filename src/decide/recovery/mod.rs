@@ -5,5 +5,5 @@ pub(super) mod proof;
 pub(super) mod recover;
 pub(super) mod restart;
 pub(super) mod slow;
-pub(super) mod stand_in;
 pub(super) mod vote;
+pub(super) mod vote_proxy;

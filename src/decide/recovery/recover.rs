@@ -4,8 +4,8 @@ use super::announce::announce;
 use super::proof::{has_proof, is_confirmed, peer_is_out_of_the_way, votes_among_many};
 use super::restart::{decide_announced, decide_at_the_barrier, r2_rule_of_a_force, was_forced};
 use super::slow;
-use super::stand_in;
 use super::vote::leaderless_voter;
+use super::vote_proxy;
 use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Evidence, Recovery};
 use crate::decide::plan::{Phase, Plan, Progress};
@@ -19,8 +19,8 @@ use crate::decide::timing::{FORCE_RESERVE_MS, LOOK_FOR_A_RETURN_MS, STOP_AND_LAU
 pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     match &progress.phase {
         Phase::Announced => Some(decide_announced(evidence, progress)),
-        Phase::StandIn { nonce, term } => Some(stand_in::decide_announced(evidence, progress, *nonce, *term)),
-        Phase::StoodIn => Some(stand_in::decide_stood_in(evidence, progress)),
+        Phase::VoteProxy { nonce, term } => Some(vote_proxy::decide_announced(evidence, progress, *nonce, *term)),
+        Phase::StoodIn => Some(vote_proxy::decide_stood_in(evidence, progress)),
         Phase::Barrier { nonce } => {
             let has_time = slow::has_time_to_launch(evidence);
             Some(not_undone(evidence, decide_at_the_barrier(evidence, progress, *nonce, has_time)))
@@ -39,10 +39,10 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     if was_forced(evidence) {
         return Some(await_what_was_forced(evidence, progress));
     }
-    // A stand-in needs less than a launch; should it be in vain, that is when the launch is asked for.
+    // A vote proxy needs less than a launch; should it be in vain, that is when the launch is asked for.
     let has_time = match evidence.recovery {
         Recovery::Restart => slow::has_time_to_stop_and_launch(evidence),
-        Recovery::StandIn | Recovery::StandInUntested => slow::has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS),
+        Recovery::VoteProxy | Recovery::VoteProxyUntested => slow::has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS),
     };
     if !has_time || !slow::has_time_to_announce(evidence) {
         return Some(slow::go_on_later(evidence));

@@ -11,7 +11,7 @@ use super::vote;
 use crate::decide::evidence::{DataDir, Evidence, PublishedState};
 use crate::decide::peer::{PeerStatus, peer_word};
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
-use crate::decide::reason::{NoStandIn, Reason, Refusal, Rule, Step, Wait};
+use crate::decide::reason::{NoVoteProxy, Reason, Refusal, Rule, Step, Wait};
 use crate::decide::standing::{Standing, database_is_ahead, history_position, plain_start};
 use crate::decide::start::cold_start::{self, Cluster, ColdStart};
 use crate::decide::start::serve;
@@ -28,12 +28,12 @@ pub(super) fn was_forced(evidence: &Evidence) -> bool {
 
 /// etcd runs, and is stopped only once the announcement is seen where others see it.
 pub(in crate::decide) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan {
-    restart_instead(evidence, progress, vote::vote(evidence).err().unwrap_or(NoStandIn::NotWanted))
+    restart_instead(evidence, progress, vote::vote(evidence).err().unwrap_or(NoVoteProxy::NotWanted))
 }
 
-/// The way that is always left, where no stand-in votes.
-pub(super) fn restart_instead(evidence: &Evidence, progress: &Progress, why: NoStandIn) -> Plan {
-    let step = if why == NoStandIn::NotWanted { Step::StopBeforeForce } else { Step::RestartInstead { why } };
+/// The way that is always left, where no vote proxy votes.
+pub(super) fn restart_instead(evidence: &Evidence, progress: &Progress, why: NoVoteProxy) -> Plan {
+    let step = if why == NoVoteProxy::NotWanted { Step::StopBeforeForce } else { Step::RestartInstead { why } };
     stop_before_force(evidence, &Progress { phase: Phase::Announced, ..progress.clone() }, step)
 }
 

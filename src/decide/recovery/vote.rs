@@ -1,13 +1,13 @@
-//! The one vote that a survivor lacks: whose it was, and whether a stand-in may cast it.
+//! The one vote that a survivor lacks: whose it was, and whether a vote proxy may cast it.
 
 use super::proof::has_proof;
 use crate::base::Fact;
 use crate::decide::evidence::{Evidence, Leaderless, Recovery, RunningVoter, Version};
 use crate::decide::peer::{PeerStatus, peer_word};
 use crate::decide::plan::DeadVote;
-use crate::decide::reason::NoStandIn;
+use crate::decide::reason::NoVoteProxy;
 
-/// The releases of etcd that a stand-in is tested with: of each line from this one on. Below, a sole voter acknowledges a write
+/// The releases of etcd that a vote proxy is tested with: of each line from this one on. Below, a sole voter acknowledges a write
 /// before it is on its disk.
 const TESTED: [Version; 4] = [
     Version { minor: 4, patch: 21 },
@@ -16,38 +16,38 @@ const TESTED: [Version; 4] = [
     Version { minor: 7, patch: 0 },
 ];
 
-/// The vote that a stand-in may cast now, or why none does.
-pub(super) fn vote(evidence: &Evidence) -> Result<DeadVote, NoStandIn> {
+/// The vote that a vote proxy may cast now, or why none does.
+pub(super) fn vote(evidence: &Evidence) -> Result<DeadVote, NoVoteProxy> {
     if evidence.recovery == Recovery::Restart {
-        return Err(NoStandIn::NotWanted);
+        return Err(NoVoteProxy::NotWanted);
     }
     // A machine that is there may start its etcd at any moment, whatever its agent says.
     if peer_word(evidence) != PeerStatus::Down {
-        return Err(NoStandIn::PeerIsThere);
+        return Err(NoVoteProxy::PeerIsThere);
     }
     if evidence.memory().is_some_and(|memory| memory.in_vain) {
-        return Err(NoStandIn::InVain);
+        return Err(NoVoteProxy::InVain);
     }
     // An operator's confirmation is about data, which is read once etcd is gone.
     if evidence.confirmation.known().is_some() {
-        return Err(NoStandIn::NotProven);
+        return Err(NoVoteProxy::NotProven);
     }
     // This boot remembers a voter only once it holds all that was acknowledged before it voted: see `upkeep`. What else lets
     // a node go on is about its data, too.
-    let voter = leaderless_voter(evidence).ok_or(NoStandIn::NotProven)?;
+    let voter = leaderless_voter(evidence).ok_or(NoVoteProxy::NotProven)?;
     if voter.sole || !has_proof(evidence, voter.cluster_id, voter.member_id) {
-        return Err(NoStandIn::NotProven);
+        return Err(NoVoteProxy::NotProven);
     }
     let told = match &evidence.own_leaderless {
         Fact::Known(told) => told,
-        other => return Err(NoStandIn::NotTold { why: other.why_unknown().to_owned() }),
+        other => return Err(NoVoteProxy::NotTold { why: other.why_unknown().to_owned() }),
     };
-    let dead = other_voter(evidence, told).ok_or(NoStandIn::OtherVoters)?;
+    let dead = other_voter(evidence, told).ok_or(NoVoteProxy::OtherVoters)?;
     if (told.cluster_id, told.member_id) != (voter.cluster_id, voter.member_id) {
-        return Err(NoStandIn::OtherVoters);
+        return Err(NoVoteProxy::OtherVoters);
     }
-    if evidence.recovery != Recovery::StandInUntested && !is_tested(told.version) {
-        return Err(NoStandIn::UntestedRelease { version: told.version });
+    if evidence.recovery != Recovery::VoteProxyUntested && !is_tested(told.version) {
+        return Err(NoVoteProxy::UntestedRelease { version: told.version });
     }
     Ok(DeadVote {
         dead,

@@ -125,7 +125,7 @@ fn still_joins(evidence: &Evidence) -> Option<PublishedState> {
 }
 
 fn with_a_leader(evidence: &Evidence, progress: &Progress, etcd: &Etcd) -> Plan {
-    // A stand-in was given up after its vote: a leader of two whose follower runs no etcd is about to step down, and what was
+    // A vote proxy was given up after its vote: a leader of two whose follower runs no etcd is about to step down, and what was
     // announced is not taken back for that.
     let is_alone = matches!(evidence.peer_etcd, Fact::Absent | Fact::NotAsked) && evidence.peer.is_some();
     let are_two = etcd.voters().count() == 2 && !evidence.is_left_to_raft(&etcd.members);
@@ -161,7 +161,7 @@ pub(in crate::decide) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) ->
     };
     let runs = match phase {
         Phase::Started(_) => launches || evidence.container_may_run(),
-        Phase::Announced | Phase::StandIn { .. } | Phase::StoodIn => evidence.container_may_run(),
+        Phase::Announced | Phase::VoteProxy { .. } | Phase::StoodIn => evidence.container_may_run(),
         Phase::Begin if failed_check(evidence).is_some() => false,
         Phase::Begin => answers(evidence) || slow::may_answer_yet(evidence),
         _ => false,

@@ -65,7 +65,7 @@ fn by_phase(evidence: &Evidence, progress: &Progress) -> Plan {
         Phase::Barrier { nonce } => {
             restart::decide_at_the_barrier(evidence, progress, *nonce, slow::has_time_to_launch_at_last(evidence))
         }
-        Phase::Begin | Phase::StandIn { .. } | Phase::StoodIn | Phase::HandedOver | Phase::Left | Phase::Stopped => {
+        Phase::Begin | Phase::VoteProxy { .. } | Phase::StoodIn | Phase::HandedOver | Phase::Left | Phase::Stopped => {
             begin(evidence, progress)
         }
     }

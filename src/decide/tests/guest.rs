@@ -39,7 +39,7 @@ fn starts_plainly(plan: &Plan) -> bool {
 /// Once the peer's disk was lost, this node and the guest are two voters; the guest's machine is nobody's to fence.
 #[test]
 fn a_node_and_the_guest_are_plain_raft() {
-    for recovers_by in [Recovery::Restart, Recovery::StandIn] {
+    for recovers_by in [Recovery::Restart, Recovery::VoteProxy] {
         let beside = Evidence { recovery: recovers_by, ..waits(&[ME, GUEST], &[]) };
         assert!(recovers(Request::Monitor, &beside), "nobody has named it");
         let known = named(beside);
@@ -132,7 +132,7 @@ fn an_etcd_that_waits_for_a_majority_is_not_restarted() {
     let silent = |voters: &[u64]| Evidence {
         own_etcd: Fact::Unknown("no answer".to_owned()),
         own_leaderless: Fact::Known(told(voters)),
-        recovery: Recovery::StandIn,
+        recovery: Recovery::VoteProxy,
         ..named(waits(&[ME, PEER], &[]))
     };
     assert!(recovers(Request::Monitor, &silent(&[ME, PEER])));
@@ -256,7 +256,7 @@ fn old_data_does_not_serve_with_a_third_vote() {
 }
 
 /// The peer was lost while the guest was being promoted: that is in this node's log, and nobody knows whether it is committed. The
-/// stand-in gives up, the restart finds three voters, and what was announced is no fork: whoever of the two comes back is to vote, or
+/// vote proxy gives up, the restart finds three voters, and what was announced is no fork: whoever of the two comes back is to vote, or
 /// two of three nodes would wait for each other.
 #[test]
 fn what_was_announced_before_a_promotion_was_seen_is_called_off() {

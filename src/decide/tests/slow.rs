@@ -68,8 +68,8 @@ fn a_force_is_not_begun_without_the_time_that_launches_took_here() {
 }
 
 #[test]
-fn a_stand_in_is_not_kept_waiting_for_the_time_of_a_launch() {
-    let evidence = Evidence { recovery: Recovery::StandIn, ..survivor(MONITOR_MS, launches_take(15_000)) };
+fn a_vote_proxy_is_not_kept_waiting_for_the_time_of_a_launch() {
+    let evidence = Evidence { recovery: Recovery::VoteProxy, ..survivor(MONITOR_MS, launches_take(15_000)) };
     assert!(begins(&first(Request::Monitor, &evidence.clone().after(13_000))));
     assert!(is_left_to_the_next_one(&first(Request::Monitor, &evidence.after(13_001))));
 }
@@ -199,7 +199,7 @@ fn an_etcd_that_is_slow_after_a_vote_is_looked_at_a_few_times() {
         Evidence { own_etcd: Fact::Unknown("no answer".to_owned()), ..survivor(NOTIFICATION_MS, Pace::default()) };
     let stood_in = Progress::enter(Phase::StoodIn, 0);
     let waits = |pace| {
-        let evidence = Evidence { pace, recovery: Recovery::StandIn, ..silent.clone() }.announced().after(20_000);
+        let evidence = Evidence { pace, recovery: Recovery::VoteProxy, ..silent.clone() }.announced().after(20_000);
         decide(Request::Monitor, &evidence, &stood_in).effects.is_empty()
     };
     assert_eq!([waits(looks_take(9_000)), waits(Pace::default())], [true, false]);

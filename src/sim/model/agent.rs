@@ -7,7 +7,7 @@ use super::steps::{Step, Steps, Then, Todo};
 use super::timing::{MOMENTS, When};
 use super::view::{self, View};
 use super::world::{Action, BANNED, Blind, NAMES, Node, Run, World};
-use super::{etcd, pacemaker, stand_in};
+use super::{etcd, pacemaker, vote_proxy};
 use crate::decide::evidence::{LogPosition, PeerNode, PublishedState, RunningVoter};
 use crate::decide::plan::{DeadVote, Decision, Effect, OnFailure, Phase, RunMode};
 use crate::decide::{self, Exit, Next, Plan, Progress, Request};
@@ -69,7 +69,7 @@ fn canonical(effect: &Effect) -> Effect {
             Effect::WriteNote(note)
         }
         Effect::StopContainer { .. } => Effect::StopContainer { grace_s: 1 },
-        Effect::StandIn(vote) => Effect::StandIn(DeadVote { dead: 0, member_id: 0, ..vote }),
+        Effect::VoteProxy(vote) => Effect::VoteProxy(DeadVote { dead: 0, member_id: 0, ..vote }),
         effect => effect,
     }
 }
@@ -258,8 +258,8 @@ pub fn effect(sim: &mut Sim, world: &mut World, n: usize, gives_up: bool) -> Res
     let Some(action) = world.nodes[n].action else { return Ok(false) };
     let Some((plan, done)) = action.plan else { return Ok(false) };
     let Some(step) = sim.plans.step(plan, done).filter(|step| !gives_up || step.may_fail()) else { return Ok(false) };
-    if gives_up && step.is_of_a_stand_in() {
-        stand_in::leave_to_itself(sim, world, n);
+    if gives_up && step.is_of_a_vote_proxy() {
+        vote_proxy::leave_to_itself(sim, world, n);
         world.nodes[n].action = Some(Action { plan: None, ..action });
         finish(sim, world, n, sim.plans.get(plan).then)?;
         return Ok(true);

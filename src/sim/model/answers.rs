@@ -109,7 +109,7 @@ pub(super) fn leaderless(told: Told) -> Leaderless {
     }
 }
 
-/// One that a stand-in is tested with.
+/// One that a vote proxy is tested with.
 const RELEASE: Version = Version { minor: 6, patch: 0 };
 
 pub(super) fn peer_url(node: usize) -> String {

@@ -296,7 +296,7 @@ fn elects(sim: &Sim, world: &World, n: usize) -> Conf {
 
 fn gets_the_peers_vote(sim: &Sim, world: &World, n: usize, conf: Conf) -> bool {
     let (me, other) = (&world.nodes[n], &world.nodes[1 - n]);
-    // Of two logs with entries of their own the one is newer that has what was committed; between two voters, by a stand-in's vote.
+    // Of two logs with entries of their own the one is newer that has what was committed; between two voters, by a vote proxy's vote.
     let lacks = || world.acked & other.data.newest(&sim.logs).writes & !me.data.newest(&sim.logs).writes;
     let has_more = || if conf.votes(GUEST) { what_the_guest_knows(sim, world, n).is_none() } else { lacks() == 0 };
     let is_newer = || has_had_a_guest(sim, world) && !is_prefix(sim, me.data, other.data) && has_more();

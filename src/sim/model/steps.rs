@@ -6,8 +6,8 @@ use super::etcd;
 use super::log::{Data, Entry, Mid, bit};
 use super::members::{self, Reply};
 use super::pacemaker;
-use super::stand_in;
 use super::view;
+use super::vote_proxy;
 use super::world::{Action, Damage, Mode, NAMES, Word, World};
 use crate::decide::evidence::{DataDir, Lineage, Note};
 use crate::decide::plan::{Effect, Notice, Phase, RunMode, Via};
@@ -43,7 +43,7 @@ pub struct Steps {
     /// Whether it backs data up, and whether it forces a new cluster.
     pub moves_aside: bool,
     pub forces: bool,
-    /// Whether a stand-in votes.
+    /// Whether a vote proxy votes.
     pub stands_in: bool,
 }
 
@@ -80,10 +80,10 @@ pub enum Step {
     AdvanceCommit,
     MoveDataAside,
     RunContainer(Mode),
-    /// The stand-in casts the other voter's vote, and acknowledges what the leader sends it until the next step is done.
-    StandInVotes,
+    /// The vote proxy casts the other voter's vote, and acknowledges what the leader sends it until the next step is done.
+    VoteProxyVotes,
     /// It has the leader remove that voter.
-    StandInRemoves,
+    VoteProxyRemoves,
     SettleConfig,
     /// Lowers Pacemaker's count of failed starts, so that it bans no node.
     ForgetFailures,
@@ -113,17 +113,17 @@ impl Plans {
 }
 
 impl Sim {
-    /// Whether an action waits for the moment in which a stand-in may vote, or is about to.
+    /// Whether an action waits for the moment in which a vote proxy may vote, or is about to.
     pub(in crate::sim) fn stands_in(&self, action: Action) -> bool {
-        let waits = |progress: Id| matches!(self.progresses.get(progress).phase, Phase::StandIn { .. });
+        let waits = |progress: Id| matches!(self.progresses.get(progress).phase, Phase::VoteProxy { .. });
         let then = action.plan.map(|(plan, _)| self.plans.get(plan).then);
         waits(action.progress) || matches!(then, Some(Then::Again(progress)) if waits(progress))
     }
 
-    /// Whether a stand-in has voted for `n`, and goes on to acknowledge what it is sent.
+    /// Whether a vote proxy has voted for `n`, and goes on to acknowledge what it is sent.
     pub(in crate::sim) fn is_stood_in_for(&self, world: &World, n: usize) -> bool {
         let next = world.nodes[n].action.and_then(|action| action.plan);
-        next.and_then(|(plan, done)| self.plans.step(plan, done)) == Some(Step::StandInRemoves)
+        next.and_then(|(plan, done)| self.plans.step(plan, done)) == Some(Step::VoteProxyRemoves)
     }
 
     /// The number of a plan.
@@ -141,7 +141,7 @@ impl Sim {
             for effect in todo.effects.iter() {
                 steps.push(Step::of(self, effect));
                 // One effect, and it can end in its middle.
-                steps.extend(matches!(effect, Effect::StandIn(_)).then_some(Step::StandInRemoves));
+                steps.extend(matches!(effect, Effect::VoteProxy(_)).then_some(Step::VoteProxyRemoves));
             }
             let then = match todo.next {
                 Next::Exit(exit) => Then::Exit(exit),
@@ -150,7 +150,7 @@ impl Sim {
             self.plans.0.push(Steps {
                 moves_aside: steps.contains(&Step::MoveDataAside),
                 forces: steps.contains(&Step::RunContainer(Mode::Force)),
-                stands_in: steps.contains(&Step::StandInVotes),
+                stands_in: steps.contains(&Step::VoteProxyVotes),
                 steps,
                 then,
                 on_failure: todo.on_failure,
@@ -191,7 +191,7 @@ impl Step {
                 RunMode::ForceNewCluster => Mode::Force,
                 RunMode::JoinAsLearner { initial_cluster } => Mode::Join { members: initial_cluster.len() },
             }),
-            Effect::StandIn(_) => Self::StandInVotes,
+            Effect::VoteProxy(_) => Self::VoteProxyVotes,
             Effect::SettleConfig => Self::SettleConfig,
             Effect::SetFailures { .. } => Self::ForgetFailures,
             Effect::EndLaunch => Self::EndLaunch,
@@ -228,12 +228,12 @@ impl Step {
 
     /// Whether the next step belongs to the same effect.
     pub fn is_the_first_of_two(self) -> bool {
-        self == Self::StandInVotes
+        self == Self::VoteProxyVotes
     }
 
-    /// Whether it is a stand-in's, which may give up at any moment; what follows then is what follows its effect.
-    pub fn is_of_a_stand_in(self) -> bool {
-        matches!(self, Self::StandInVotes | Self::StandInRemoves)
+    /// Whether it is a vote proxy's, which may give up at any moment; what follows then is what follows its effect.
+    pub fn is_of_a_vote_proxy(self) -> bool {
+        matches!(self, Self::VoteProxyVotes | Self::VoteProxyRemoves)
     }
 
     /// Whether it can fail, or have to be awaited.
@@ -246,8 +246,8 @@ impl Step {
                 | Self::Remove(..)
                 | Self::Promote(..)
                 | Self::AddLearner(..)
-                | Self::StandInVotes
-                | Self::StandInRemoves
+                | Self::VoteProxyVotes
+                | Self::VoteProxyRemoves
         )
     }
 
@@ -318,13 +318,13 @@ impl Step {
                 etcd::run(sim, world, n, mode)
                     .or_else(|violation| if sim.judges() { Err(violation) } else { Ok(()) })?;
             }
-            Self::StandInVotes => {
+            Self::VoteProxyVotes => {
                 let has_moved = world.nodes[n].led && sim.mutant != Mutant::TermNotLookedAt;
                 if !has_moved {
-                    stand_in::vote(sim, world, n);
+                    vote_proxy::vote(sim, world, n);
                 }
             }
-            Self::StandInRemoves => stand_in::remove_the_dead(sim, world, n),
+            Self::VoteProxyRemoves => vote_proxy::remove_the_dead(sim, world, n),
             Self::SettleConfig => world.nodes[n].forces = false,
             Self::ForgetFailures => world.nodes[n].failures = 0,
             Self::EndLaunch => world.nodes[n].launching = None,

@@ -204,7 +204,7 @@ pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
         own_refuses: None,
         peer_refuses: None,
         own_leaderless: view.leaderless.map_or(Fact::NotAsked, |told| Fact::Known(leaderless(told))),
-        recovery: if sim.bounds.stand_ins { Recovery::StandIn } else { Recovery::Restart },
+        recovery: if sim.bounds.vote_proxies { Recovery::VoteProxy } else { Recovery::Restart },
         // The model's machines are quick.
         pace: evidence::Pace::default(),
         nonce: nonce(sim, view),

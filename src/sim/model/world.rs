@@ -232,7 +232,7 @@ pub struct Node {
     /// Whether its etcd has had a leader since its agent has published that it runs standalone and waits for that to come back;
     /// a real etcd has another term then.
     pub led: bool,
-    /// Whether its etcd leads by a stand-in's vote that was given up since: it acknowledges nothing, and has not noticed yet.
+    /// Whether its etcd leads by a vote proxy's vote that was given up since: it acknowledges nothing, and has not noticed yet.
     pub lingers: bool,
     /// Whether Pacemaker has erased its record from the CIB. Its attribute manager has it still, and here its own replica.
     pub erased: bool,

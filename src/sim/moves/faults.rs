@@ -5,7 +5,7 @@ use crate::decide::evidence::PeerAgent;
 use crate::sim::model::log::Data;
 use crate::sim::model::steps::Step;
 use crate::sim::model::world::{Damage, NAMES, World};
-use crate::sim::model::{agent, etcd, pacemaker, stand_in};
+use crate::sim::model::{agent, etcd, pacemaker, vote_proxy};
 use crate::sim::{Sim, Violation};
 
 pub(super) fn cut_power(world: &mut World, n: usize) -> bool {
@@ -44,7 +44,7 @@ pub(super) fn kill_agent(sim: &Sim, world: &mut World, n: usize) -> Result<bool,
     if world.nodes[n].action.is_none() {
         return Ok(false);
     }
-    stand_in::leave_to_itself(sim, world, n);
+    vote_proxy::leave_to_itself(sim, world, n);
     agent::answer(sim, world, n, Exit::Retriable)?;
     Ok(true)
 }

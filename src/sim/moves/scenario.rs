@@ -8,7 +8,7 @@ use crate::sim::model::initial_states::Beginning;
 pub struct Trace {
     pub begin: Beginning,
     /// Whether survivors go on without a restart (`recovery=standin`).
-    pub stand_ins: bool,
+    pub vote_proxies: bool,
     pub moves: Vec<Move>,
 }
 
@@ -22,20 +22,20 @@ pub struct Error {
 }
 
 /// The line that lets survivors go on without a restart; without it they restart etcd.
-const STAND_INS: &str = "recovery is standin";
+const VOTE_PROXIES: &str = "recovery is standin";
 
 /// Reads a scenario.
 pub fn parse(text: &str) -> Result<Trace, Error> {
     let known = kinds::all();
-    let mut trace = Trace { begin: Beginning::Voters, stand_ins: false, moves: Vec::new() };
+    let mut trace = Trace { begin: Beginning::Voters, vote_proxies: false, moves: Vec::new() };
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     for (number, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
         if let Some(begin) = Beginning::ALL.into_iter().find(|begin| begin.text() == line) {
             trace.begin = begin;
             continue;
         }
-        if line == STAND_INS {
-            trace.stand_ins = true;
+        if line == VOTE_PROXIES {
+            trace.vote_proxies = true;
             continue;
         }
         let found = known.iter().find(|what| what.text() == line);
@@ -62,7 +62,7 @@ fn unknown(line: usize, text: &str, known: &[Move]) -> Error {
 
 /// Writes a scenario.
 pub fn format(trace: &Trace) -> String {
-    let recovery = if trace.stand_ins { format!("{STAND_INS}\n") } else { String::new() };
+    let recovery = if trace.vote_proxies { format!("{VOTE_PROXIES}\n") } else { String::new() };
     let begin = format!("{}\n{recovery}", trace.begin.text());
     trace.moves.iter().fold(begin, |text, what| text + &what.text() + "\n")
 }
@@ -74,10 +74,10 @@ mod tests {
     #[test]
     fn every_move_reads_back_and_no_two_are_written_alike() {
         for begin in Beginning::ALL {
-            for stand_ins in [false, true] {
-                let trace = Trace { begin, stand_ins, moves: kinds::all() };
+            for vote_proxies in [false, true] {
+                let trace = Trace { begin, vote_proxies, moves: kinds::all() };
                 let read = parse(&format(&trace)).unwrap();
-                assert_eq!((read.begin, read.stand_ins, read.moves), (trace.begin, stand_ins, trace.moves));
+                assert_eq!((read.begin, read.vote_proxies, read.moves), (trace.begin, vote_proxies, trace.moves));
             }
         }
     }

@@ -15,7 +15,7 @@ pub struct Passing {
     acting: Option<usize>,
     stops: bool,
     boots: bool,
-    /// A stand-in acknowledges what a leader sends, clients' writes too.
+    /// A vote proxy acknowledges what a leader sends, clients' writes too.
     stands_in: bool,
 }
 

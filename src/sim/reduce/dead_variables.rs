@@ -36,7 +36,7 @@ fn drop_of_nodes(sim: &mut Sim, world: &mut World) {
         }
     }
     for node in &mut world.nodes {
-        // Read by a stand-in only, and cleared before one waits.
+        // Read by a vote proxy only, and cleared before one waits.
         node.led &= node.action.is_some_and(|action| sim.stands_in(action));
     }
     for node in world.nodes.iter_mut().filter(|node| !world.joined && !node.on) {
@@ -99,11 +99,12 @@ fn drop_of_an_action(sim: &Sim, world: &mut World, n: usize) {
     world.nodes[n].action = Some(Action { notify, ..action });
 }
 
-/// The nonce of a node's record. Only the barrier and a stand-in's announcement read it, after they have written a new one.
+/// The nonce of a node's record. Only the barrier and a vote proxy's announcement read it, after they have written a new one.
 fn drop_of_a_record(sim: &mut Sim, world: &mut World, n: usize) {
     let phase = |action: Action| sim.progresses.get(action.progress).phase.clone();
     let is_asked = |action: Action| {
-        action.plan.is_some() || matches!(phase(action), Phase::Barrier { .. } | Phase::StandIn { .. } | Phase::StoodIn)
+        action.plan.is_some()
+            || matches!(phase(action), Phase::Barrier { .. } | Phase::VoteProxy { .. } | Phase::StoodIn)
     };
     if world.nodes[n].action.is_some_and(is_asked) {
         return;

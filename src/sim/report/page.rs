@@ -24,7 +24,7 @@ const LEGEND: [(&str, &str); 6] = [
 
 /// The page of a trace.
 pub fn page(sim: &mut Sim, title: &str, trace: &Trace) -> String {
-    sim.bounds.stand_ins = trace.stand_ins;
+    sim.bounds.vote_proxies = trace.vote_proxies;
     let mut world = trace.begin.world(sim);
     let mut rows = Rows { text: head(title), number: 0, before: None };
     rows.add(sim, None, &[], &world);

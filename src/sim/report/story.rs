@@ -16,7 +16,7 @@ use crate::sim::{Sim, Violation};
 /// Replays a trace and tells it.
 pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
     let mut text = String::new();
-    sim.bounds.stand_ins = trace.stand_ins;
+    sim.bounds.vote_proxies = trace.vote_proxies;
     let mut world = trace.begin.world(sim);
     let _ = writeln!(text, "     {}", standing(sim, &world));
     for (number, what) in trace.moves.iter().enumerate() {

@@ -146,7 +146,7 @@ impl All {
             (false, false, false) => Beginning::Voters,
             (false, false, true) => Beginning::SecondLeads,
         };
-        Trace { begin, stand_ins: sim.bounds.stand_ins, moves: moves.into_iter().map(name).collect() }
+        Trace { begin, vote_proxies: sim.bounds.vote_proxies, moves: moves.into_iter().map(name).collect() }
     }
 
     /// The shortest way from one form to another, as the search may have found it.

@@ -37,11 +37,11 @@ pub enum Contestant {
     Shell,
     /// Tandem with `recovery=restart`: only a power cut tells it from the other one.
     Restart,
-    StandIn,
+    VoteProxy,
 }
 
 impl Contestant {
-    pub const ALL: [Self; 3] = [Self::Shell, Self::Restart, Self::StandIn];
+    pub const ALL: [Self; 3] = [Self::Shell, Self::Restart, Self::VoteProxy];
 
     pub fn parse(text: &str) -> Result<Self> {
         let found = Self::ALL.into_iter().find(|one| one.word() == text);
@@ -52,7 +52,7 @@ impl Contestant {
         match self {
             Self::Shell => "shell",
             Self::Restart => "restart",
-            Self::StandIn => "standin",
+            Self::VoteProxy => "standin",
         }
     }
 
@@ -95,7 +95,7 @@ pub fn run(lab: &Lab, wish: Wish, bench: &Bench) -> Result<()> {
     }
     table::print(&sheets);
     println!("  no, never: not within {} s of the crash", blows::CRASH_LIMIT.as_secs());
-    let missed = sheets.iter().filter(|sheet| sheet.of == Contestant::StandIn).map(Sheet::missed).sum::<usize>();
+    let missed = sheets.iter().filter(|sheet| sheet.of == Contestant::VoteProxy).map(Sheet::missed).sum::<usize>();
     if missed == 0 { Ok(()) } else { Err(format!("{missed} targets are missed").into()) }
 }
 

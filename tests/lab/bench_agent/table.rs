@@ -172,7 +172,7 @@ pub(super) fn print(sheets: &[Sheet]) {
     println!("  {:<58}{}{:>9}", "median (least-most)", heads.concat(), "target");
     for figure in FIGURES {
         let cells: Vec<String> = sheets.iter().map(|sheet| format!("{:>22}", sheet.cell(figure))).collect();
-        let tandem = sheets.iter().find(|sheet| sheet.of == Contestant::StandIn);
+        let tandem = sheets.iter().find(|sheet| sheet.of == Contestant::VoteProxy);
         let missed = if tandem.is_some_and(|sheet| sheet.misses(figure)) { "  MISSED" } else { "" };
         let target = figure
             .target()

@@ -37,7 +37,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("some_of", "fills a hole"),
     ("Rule::write", "a decision, not a refusal: the README explains the rules"),
     ("Step::fmt", "a step on the way"),
-    ("NoStandIn::fmt", "why a step is taken and not another one; the guide has a section"),
+    ("NoVoteProxy::fmt", "why a step is taken and not another one; the guide has a section"),
     ("LastWritten::fmt", "a fragment of others"),
     ("Changed::text", "tandem member add, remove, replace and promote, as a report"),
     ("Protected::text", "tandem member protect, as a report"),

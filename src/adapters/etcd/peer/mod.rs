@@ -1,4 +1,4 @@
-//! A stand-in for a dead member: it casts the one vote that a surviving etcd of two lacks, over etcd's own peer protocol, so
+//! A vote proxy for a dead member: it casts the one vote that a surviving etcd of two lacks, over etcd's own peer protocol, so
 //! that etcd need not be started anew. `docs/design/peer-protocol.md` says what is used of the protocol and why it is safe.
 //!
 //! It decides nothing: who calls it has shown that the other member is dead and that nobody else goes on alone. It is a
@@ -89,7 +89,7 @@ impl std::fmt::Display for Taken {
     }
 }
 
-/// The steps of a stand-in, in their order.
+/// The steps of a vote proxy, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
     Look,
@@ -118,7 +118,7 @@ impl std::fmt::Display for Step {
     }
 }
 
-/// At which step a stand-in ended without having taken over, and why.
+/// At which step a vote proxy ended without having taken over, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("given up at the step '{step}': {why}")]
 pub struct GivenUp {
@@ -134,16 +134,16 @@ pub struct GivenUp {
 /// Casts the vote of `wish.dead` for `wish.me`, and has that member removed; done only when `/members` lists it no more.
 ///
 /// etcd writes to its disk that the removal is committed with the next write, not before: until one is acknowledged, an etcd
-/// that is killed may start with two voters again, and need a stand-in or a forced new cluster once more. Nothing that was
+/// that is killed may start with two voters again, and need a vote proxy or a forced new cluster once more. Nothing that was
 /// acknowledged is lost by that.
-pub fn stand_in(place: &Place, wish: &Wish, within: Duration) -> Result<Taken, GivenUp> {
+pub fn vote_proxy(place: &Place, wish: &Wish, within: Duration) -> Result<Taken, GivenUp> {
     seat::take(place, wish, within, &mut |_| true)
 }
 
-/// As [`stand_in`], but asks `go_on` after each step: what happens in between, and what is left behind by one that ends, is
+/// As [`vote_proxy`], but asks `go_on` after each step: what happens in between, and what is left behind by one that ends, is
 /// what tests look at.
 #[doc(hidden)]
-pub fn stand_in_while(
+pub fn vote_proxy_while(
     place: &Place,
     wish: &Wish,
     within: Duration,

@@ -1,4 +1,4 @@
-//! The two streams of messages that etcd sends a peer, read without keeping what a stand-in needs not: of an entry only its
+//! The two streams of messages that etcd sends a peer, read without keeping what a vote proxy needs not: of an entry only its
 //! kind, term and index, of a snapshot nothing. The other side names lengths; nothing is allocated by them.
 
 use std::io::{Error, ErrorKind, Read, Result};

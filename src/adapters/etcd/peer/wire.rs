@@ -1,4 +1,4 @@
-//! Raft messages as a stand-in sends them. Field numbers are etcd's (`raftpb`), the same from 3.4 to 3.7.
+//! Raft messages as a vote proxy sends them. Field numbers are etcd's (`raftpb`), the same from 3.4 to 3.7.
 //!
 //! Every field that etcd itself always writes is written here too, zero or not, as etcd's own encoder does.
 

@@ -137,12 +137,12 @@ pub(super) const PROMOTE_MAX_LAG: OptionRow = OptionRow::new("promote_max_lag", 
     .reloadable()
     .long("A learner becomes a voter once it lacks at most this many entries of the leader's log in two polls in a row. From then on every write waits for it.");
 
-pub(super) const STAND_IN: &str = "standin";
+pub(super) const VOTE_PROXY: &str = "standin";
 pub(super) const RESTART: &str = "restart";
-pub(super) const STAND_IN_UNTESTED: &str = "standin-untested";
+pub(super) const VOTE_PROXY_UNTESTED: &str = "standin-untested";
 
-pub(super) const RECOVERY: OptionRow = OptionRow::new("recovery", OneOf(&[STAND_IN, RESTART, STAND_IN_UNTESTED]), "How the survivor of a pair goes on")
-    .default(STAND_IN)
+pub(super) const RECOVERY: OptionRow = OptionRow::new("recovery", OneOf(&[VOTE_PROXY, RESTART, VOTE_PROXY_UNTESTED]), "How the survivor of a pair goes on")
+    .default(VOTE_PROXY)
     .reloadable()
     .long("What happens once the peer is confirmed off. 'standin': etcd runs on, and the vote that it lacks is cast for the dead member over etcd's own peer protocol; where anything is not as it has to be, or the release of etcd is not one that this was tested with (3.4 from 3.4.21 on, 3.5 from 3.5.5 on, 3.6, 3.7), etcd is restarted as with 'restart'. 'restart': etcd is stopped and started again as a new cluster from its data, as etcd documents it. 'standin-untested': as 'standin', with every release.");
 

@@ -148,7 +148,7 @@ impl Renaming {
             | Effect::NoteFailedStart(_)
             | Effect::ForgetFailedStarts
             | Effect::RunContainer(RunMode::Normally | RunMode::Bootstrap | RunMode::ForceNewCluster)
-            | Effect::StandIn(_)
+            | Effect::VoteProxy(_)
             | Effect::SettleConfig => effect.clone(),
         }
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::super::wire::kind;
-use super::super::{GivenUp, Step, Taken, Wish, look, stand_in, stand_in_while};
+use super::super::{GivenUp, Step, Taken, Wish, look, vote_proxy, vote_proxy_while};
 use super::false_peer::{CLUSTER, CONTEXT, DEAD, Fault, How, ME, Running, TERM};
 use crate::adapters::etcd::version::Version;
 use crate::os::clock::Deadline;
@@ -17,7 +17,7 @@ const SLACK: Duration = Duration::from_millis(1500);
 
 fn outcome(peer: &Running, wish: &Wish) -> Result<Taken, GivenUp> {
     let began = Instant::now();
-    let outcome = stand_in(&peer.place(), wish, WITHIN);
+    let outcome = vote_proxy(&peer.place(), wish, WITHIN);
     assert!(began.elapsed() < WITHIN + SLACK, "{outcome:?} after {:?}", began.elapsed());
     outcome
 }
@@ -155,7 +155,7 @@ fn entries_with_a_gap_are_not_acknowledged() {
 
 #[test]
 fn a_change_of_members_that_nobody_knew_of_is_not_committed() {
-    // Neither a client's entry nor one that removes the dead member, as an earlier stand-in leaves it, is such a change.
+    // Neither a client's entry nor one that removes the dead member, as an earlier vote proxy leaves it, is such a change.
     for (kind_of_entry, removed) in [(0, ME), (1, DEAD)] {
         let peer = Running::with(Fault::Tail(kind_of_entry, removed));
         outcome(&peer, &WISH).unwrap();
@@ -184,9 +184,9 @@ fn nobody_there_is_told_at_once() {
     // Its port is closed when its last thread has seen that it is over.
     let patience = Deadline::after(SLACK);
     while look(&place, WITHIN).is_ok() && !patience.has_passed() {}
-    let given_up = stand_in(&place, &WISH, WITHIN).unwrap_err();
+    let given_up = vote_proxy(&place, &WISH, WITHIN).unwrap_err();
     assert_eq!((given_up.step, given_up.voted), (Step::Look, false));
-    let given_up = stand_in(&place, &WISH, Duration::ZERO).unwrap_err();
+    let given_up = vote_proxy(&place, &WISH, Duration::ZERO).unwrap_err();
     assert_eq!(given_up.step, Step::Look);
 }
 
@@ -194,7 +194,7 @@ fn nobody_there_is_told_at_once() {
 fn it_ends_after_a_step_where_it_is_asked_to() {
     for last in [Step::Look, Step::Attach, Step::Term, Step::Campaign, Step::Vote, Step::Acknowledge, Step::Remove] {
         let peer = Running::with(Fault::None);
-        let given_up = stand_in_while(&peer.place(), &WISH, WITHIN, &mut |step| step != last).unwrap_err();
+        let given_up = vote_proxy_while(&peer.place(), &WISH, WITHIN, &mut |step| step != last).unwrap_err();
         assert_eq!((given_up.step, given_up.voted), (last, last >= Step::Vote));
     }
 }

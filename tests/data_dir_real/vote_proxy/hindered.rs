@@ -1,5 +1,5 @@
-//! A survivor with a trouble of its own while the stand-in comes: no room for a write, a long queue of entries that it has not
-//! applied, a disk that is slow to sync. The stand-in takes over or gives up in its time; what was acknowledged is there.
+//! A survivor with a trouble of its own while the vote proxy comes: no room for a write, a long queue of entries that it has not
+//! applied, a disk that is slow to sync. The vote proxy takes over or gives up in its time; what was acknowledged is there.
 
 use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
@@ -13,18 +13,18 @@ use super::pair::{Pair, Survivor, WITHIN};
 use crate::each_version;
 use crate::etcd::{Asker, Etcd, until};
 
-/// How long the pair is without one of its members before the stand-in comes.
+/// How long the pair is without one of its members before the vote proxy comes.
 const ALONE: Duration = Duration::from_millis(1500);
 /// The smallest room for data that soon is too small.
 const QUOTA: &str = "4194304";
-/// Beyond its own limit a stand-in still has to be told that its time is over.
+/// Beyond its own limit a vote proxy still has to be told that its time is over.
 const IN_TIME: Duration = Duration::from_secs(5);
 
 /// Stands in once, with the looks anew that a caller has; how it ended, and that it ended in its time.
 fn bounded(survivor: &Survivor) -> Result<Taken, GivenUp> {
     let one = |wish: &_| {
         let began = Instant::now();
-        let outcome = tandem::adapters::etcd::peer::stand_in(&survivor.place, wish, WITHIN);
+        let outcome = tandem::adapters::etcd::peer::vote_proxy(&survivor.place, wish, WITHIN);
         assert!(began.elapsed() < IN_TIME, "it took {:?}: {outcome:?}", began.elapsed());
         outcome
     };
@@ -56,7 +56,7 @@ fn an_etcd_without_room_is_taken_over_and_says_so_still() {
         let acknowledged = fill(&survivor.etcd);
         dead.kill();
         clock::sleep(ALONE);
-        survivor.stand_in();
+        survivor.vote_proxy();
         assert_eq!(survivor.voters(), [survivor.me]);
         let mut asker = survivor.etcd.client();
         let refused = asker.put("w/after", vec![1]).unwrap_err().to_string();
@@ -163,7 +163,7 @@ impl Drop for SlowSyncs {
     }
 }
 
-/// etcd answers nobody before its log is on the disk: within its three seconds the stand-in cannot end. It gives up, and what it
+/// etcd answers nobody before its log is on the disk: within its three seconds the vote proxy cannot end. It gives up, and what it
 /// began is finished by the next one, or by a start: here by both, one after the other.
 #[test]
 fn a_disk_that_syncs_in_three_seconds_is_not_waited_for() {

@@ -9,19 +9,19 @@ use crate::decide::plan::DeadVote;
 use crate::os::clock::Deadline;
 
 /// A vote that is not cast, or in vain, is no failure: the next look finds no leader, and the restart follows.
-pub(super) fn stand_in(context: &Context, vote: &DeadVote) -> Result<(), Error> {
+pub(super) fn vote_proxy(context: &Context, vote: &DeadVote) -> Result<(), Error> {
     let DeadVote { dead, member_id, cluster_id, term, applied } = *vote;
     let wish = Wish { cluster_id, me: member_id, dead, term, applied };
     let pace = context.programs.pace();
-    let time = Deadline::after(pace.limit(Question::StandIn));
-    match peer::stand_in(&context.peer_place(), &wish, time.budget()) {
+    let time = Deadline::after(pace.limit(Question::VoteProxy));
+    match peer::vote_proxy(&context.peer_place(), &wish, time.budget()) {
         Ok(taken) => {
-            pace.answered(Question::StandIn, time.elapsed());
+            pace.answered(Question::VoteProxy, time.elapsed());
             log::info!("voted in the place of member {dead:x}: {taken}");
         }
         Err(given_up) => {
             if time.has_passed() {
-                pace.too_late(Question::StandIn, time.elapsed());
+                pace.too_late(Question::VoteProxy, time.elapsed());
             }
             log::warn!("the vote of member {dead:x} is not cast, or in vain: {given_up}");
             return Ok(());

@@ -1,4 +1,4 @@
-//! A stand-in that ends half-way, as when its process is killed, and a dead member that comes back.
+//! A vote proxy that ends half-way, as when its process is killed, and a dead member that comes back.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,32 +13,32 @@ use super::pair::{Pair, Survivor, WITHIN, Writers, borrowed};
 use crate::each_version;
 use crate::etcd::{Etcd, Version, until};
 
-/// Where a stand-in may have come to its end.
+/// Where a vote proxy may have come to its end.
 const STEPS: [Step; 7] =
     [Step::Look, Step::Attach, Step::Term, Step::Campaign, Step::Vote, Step::Acknowledge, Step::Remove];
 
-/// A pair of which one is killed under writers, and a stand-in that ends after `step`; with what was acknowledged by then.
+/// A pair of which one is killed under writers, and a vote proxy that ends after `step`; with what was acknowledged by then.
 fn ended_after(step: Step, version: &Version, root: &Path) -> (Survivor, Etcd, BTreeSet<String>) {
     let (survivor, mut dead) = Pair::start(version, root).split(true);
     let writers = Writers::start(&[(&survivor.etcd, "a"), (&dead, "b")]);
     clock::sleep(Duration::from_millis(300));
     dead.kill();
     clock::sleep(Duration::from_millis(1500));
-    let ended = survivor.stand_in_up_to(step);
+    let ended = survivor.vote_proxy_up_to(step);
     assert_eq!(ended.voted, step >= Step::Vote, "{ended}");
     clock::sleep(Duration::from_millis(200));
     (survivor, dead, writers.stop().0)
 }
 
 #[test]
-fn a_second_stand_in_finishes_what_a_first_one_began() {
+fn a_second_vote_proxy_finishes_what_a_first_one_began() {
     each_version(|version, root| {
         for step in STEPS {
             let dir = root.join(step.to_string());
             std::fs::create_dir(&dir).unwrap();
             let (mut survivor, _dead, acknowledged) = ended_after(step, version, &dir);
             if survivor.voters().len() == 2 {
-                survivor.stand_in();
+                survivor.vote_proxy();
             } else {
                 assert_eq!(step, Step::Remove);
             }
@@ -54,20 +54,20 @@ fn a_second_stand_in_finishes_what_a_first_one_began() {
 
 /// Killed before the next write, our etcd may wait for the dead member's vote once more; and gets it once more.
 #[test]
-fn a_survivor_that_is_killed_at_once_is_helped_by_another_stand_in() {
+fn a_survivor_that_is_killed_at_once_is_helped_by_another_vote_proxy() {
     each_version(|version, root| {
         let (mut survivor, mut dead) = Pair::start(version, root).split(true);
         survivor.etcd.client().put("w/before", vec![1]).unwrap();
         dead.kill();
         clock::sleep(Duration::from_millis(1500));
-        survivor.stand_in();
+        survivor.vote_proxy();
         survivor.etcd.kill();
         survivor.etcd = survivor.etcd.place.run(&borrowed(&survivor.more));
         until("its peer port", || peer::look(&survivor.place, WITHIN).ok());
         let voters = survivor.voters();
         println!("etcd {}: {} voters after a kill right after the take-over", version.number, voters.len());
         // Or it applies the removal by itself after we looked, and has no stream for the dead member any more.
-        if voters.len() == 2 && survivor.try_to_stand_in().is_err() {
+        if voters.len() == 2 && survivor.try_vote_proxy().is_err() {
             until("it to be the only voter", || (survivor.voters() == [survivor.me]).then_some(()));
         }
         survivor.has_all(&BTreeSet::from(["w/before".to_owned()]));
@@ -106,7 +106,7 @@ fn a_member_that_wakes_up_has_its_seat_back_and_nothing_is_granted_after_that() 
             frozen.signal(Signal::SIGSTOP);
             clock::sleep(Duration::from_millis(1500));
             let attempt = |wish: &_| {
-                peer::stand_in_while(&survivor.place, wish, WITHIN, &mut |step| {
+                peer::vote_proxy_while(&survivor.place, wish, WITHIN, &mut |step| {
                     if step == wakes_after {
                         frozen.signal(Signal::SIGCONT);
                         clock::sleep(Duration::from_millis(500));
@@ -125,7 +125,7 @@ fn a_member_that_wakes_up_has_its_seat_back_and_nothing_is_granted_after_that() 
     });
 }
 
-/// Its node was not fenced at all, and starts it anew while the stand-in is attached.
+/// Its node was not fenced at all, and starts it anew while the vote proxy is attached.
 #[test]
 fn a_member_that_is_started_again_has_its_seat_back() {
     each_version(|version, root| {
@@ -136,10 +136,10 @@ fn a_member_that_is_started_again_has_its_seat_back() {
         let mut again = None;
         let wish = {
             // Elections in vain move the term.
-            let moved = peer::stand_in(&survivor.place, &Wish { term: 0, ..survivor.wish() }, WITHIN).unwrap_err();
+            let moved = peer::vote_proxy(&survivor.place, &Wish { term: 0, ..survivor.wish() }, WITHIN).unwrap_err();
             Wish { term: moved.moved_to.unwrap(), ..survivor.wish() }
         };
-        let ended = peer::stand_in_while(&survivor.place, &wish, 3 * WITHIN, &mut |step| {
+        let ended = peer::vote_proxy_while(&survivor.place, &wish, 3 * WITHIN, &mut |step| {
             if step == Step::Attach {
                 again = Some(dead.place.run(&borrowed(&survivor.more)));
                 clock::sleep(Duration::from_secs(2));

@@ -1,11 +1,11 @@
-//! A stand-in in the model: what its vote, its removal of the dead member, and its end make of etcd.
+//! A vote proxy in the model: what its vote, its removal of the dead member, and its end make of etcd.
 
 use super::etcd::{append, applied};
 use super::log::{Entry, GUEST};
 use super::world::{Run, World};
 use crate::sim::Sim;
 
-/// A stand-in gives `n` the vote that it lacks. What the leader sends from then on is acknowledged: all of its log is committed. It gives
+/// A vote proxy gives `n` the vote that it lacks. What the leader sends from then on is acknowledged: all of its log is committed. It gives
 /// up where a promotion is in that log which nobody knows to be committed.
 pub(super) fn vote(sim: &Sim, world: &mut World, n: usize) {
     let hides_a_voter = world.nodes[n].data.newest(&sim.logs).conf.votes(GUEST) && !applied(sim, world, n).votes(GUEST);
@@ -14,7 +14,7 @@ pub(super) fn vote(sim: &Sim, world: &mut World, n: usize) {
     }
 }
 
-/// The stand-in ends: a leader that it elected has no follower, and notices that later.
+/// The vote proxy ends: a leader that it elected has no follower, and notices that later.
 pub(in crate::sim) fn leave_to_itself(sim: &Sim, world: &mut World, n: usize) {
     world.nodes[n].lingers |= sim.is_stood_in_for(world, n) && world.nodes[n].etcd == Run::Leader;
 }

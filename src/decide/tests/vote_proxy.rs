@@ -4,7 +4,7 @@ use super::world::*;
 use crate::base::Fact;
 use crate::decide::evidence::*;
 use crate::decide::plan::{DeadVote, Effect, Exit, Phase, Plan, Progress, Request};
-use crate::decide::reason::{NoStandIn, Reason, Step};
+use crate::decide::reason::{NoVoteProxy, Reason, Step};
 
 const TERM: u64 = 3;
 const VOTE: DeadVote = DeadVote { dead: PEER, member_id: ME, cluster_id: CLUSTER, term: TERM, applied: 1000 };
@@ -25,7 +25,7 @@ fn told() -> Leaderless {
 fn survivor() -> Evidence {
     let own = Fact::Unknown("etcdserver: no leader".to_owned());
     let voter = at_rest().running(own).seen_voting().peer_is(PeerNode::Down, PeerAgent::NoHistory);
-    Evidence { own_leaderless: Fact::Known(told()), recovery: Recovery::StandIn, ..voter }
+    Evidence { own_leaderless: Fact::Known(told()), recovery: Recovery::VoteProxy, ..voter }
 }
 
 fn telling(change: impl FnOnce(&mut Leaderless)) -> Evidence {
@@ -41,11 +41,11 @@ fn announced(evidence: Evidence) -> Evidence {
 }
 
 fn waiting(evidence: &Evidence) -> Progress {
-    Progress::enter(Phase::StandIn { nonce: evidence.nonce, term: TERM }, 0)
+    Progress::enter(Phase::VoteProxy { nonce: evidence.nonce, term: TERM }, 0)
 }
 
 fn votes(plan: &Plan) -> bool {
-    plan.effects.iter().any(|effect| matches!(effect, Effect::StandIn(_)))
+    plan.effects.iter().any(|effect| matches!(effect, Effect::VoteProxy(_)))
 }
 
 /// One look may miss what the next one finds, also where it takes longer than the patience with that.
@@ -60,7 +60,7 @@ fn on_a_slow_machine_what_is_not_told_is_looked_for_more_than_once() {
     assert_eq!([looks_again(5_000), looks_again(0)], [true, false]);
 }
 
-fn why_restarted(plan: &Plan) -> Option<NoStandIn> {
+fn why_restarted(plan: &Plan) -> Option<NoVoteProxy> {
     match &plan.because {
         Reason::Step(Step::RestartInstead { why }) => Some(why.clone()),
         _ => None,
@@ -77,12 +77,12 @@ fn the_announcement_comes_back_before_the_vote_and_the_vote_before_the_answer() 
         plan.effects.iter().position(|effect| matches!(effect, Effect::PublishRecord(own) if own.nonce.is_some()));
     assert!(note.is_some() && note < record && record == Some(told.len() - 1), "{plan:?}");
     let waits = progress(plan);
-    assert_eq!(waits.phase, Phase::StandIn { nonce: survivor().nonce, term: TERM });
+    assert_eq!(waits.phase, Phase::VoteProxy { nonce: survivor().nonce, term: TERM });
 
     let early = decide(Request::Monitor, &survivor().announced(), &waits);
     assert!(!votes(&early) && exit(&early).is_none(), "{early:?}");
     let plan = decide(Request::Monitor, &announced(survivor()), &waits);
-    assert_eq!(plan.effects, [Effect::StandIn(VOTE)]);
+    assert_eq!(plan.effects, [Effect::VoteProxy(VOTE)]);
 
     let cast = progress(plan);
     let alone = Evidence {
@@ -103,12 +103,12 @@ fn whoever_breaks_a_precondition_restarts_etcd_and_says_why() {
     let untested = Version { minor: 5, patch: 4 };
     let silent = Evidence { own_leaderless: Fact::Unknown("no answer".to_owned()), ..survivor() };
     let cases = [
-        ("one voter", telling(|told| drop(told.members.pop())), NoStandIn::OtherVoters),
-        ("a stranger", telling(elsewhere), NoStandIn::OtherVoters),
-        ("another cluster", telling(|told| told.cluster_id += 1), NoStandIn::OtherVoters),
-        ("another member", telling(|told| told.member_id = 7), NoStandIn::OtherVoters),
-        ("etcd 3.5.4", telling(|told| told.version = untested), NoStandIn::UntestedRelease { version: untested }),
-        ("silent", silent, NoStandIn::NotTold { why: "no answer".to_owned() }),
+        ("one voter", telling(|told| drop(told.members.pop())), NoVoteProxy::OtherVoters),
+        ("a stranger", telling(elsewhere), NoVoteProxy::OtherVoters),
+        ("another cluster", telling(|told| told.cluster_id += 1), NoVoteProxy::OtherVoters),
+        ("another member", telling(|told| told.member_id = 7), NoVoteProxy::OtherVoters),
+        ("etcd 3.5.4", telling(|told| told.version = untested), NoVoteProxy::UntestedRelease { version: untested }),
+        ("silent", silent, NoVoteProxy::NotTold { why: "no answer".to_owned() }),
     ];
     for (name, evidence, expected) in cases {
         let announcing = progress(first(Request::Monitor, &evidence));
@@ -145,7 +145,7 @@ fn nobody_votes_for_a_peer_whose_machine_is_there() {
         let plan = first(Request::Monitor, &evidence);
         assert_eq!(progress(plan).phase, Phase::Announced);
         let plan = decide(Request::Monitor, &announced(evidence.clone()), &waiting(&evidence));
-        assert_eq!((votes(&plan), why_restarted(&plan)), (false, Some(NoStandIn::PeerIsThere)));
+        assert_eq!((votes(&plan), why_restarted(&plan)), (false, Some(NoVoteProxy::PeerIsThere)));
     }
 }
 
@@ -159,7 +159,7 @@ fn what_this_boot_does_not_prove_is_restarted() {
     for evidence in [confirmed, both] {
         assert_eq!(progress(first(Request::Monitor, &evidence)).phase, Phase::Announced);
         let plan = decide(Request::Monitor, &announced(evidence.clone()), &waiting(&evidence));
-        assert_eq!((votes(&plan), why_restarted(&plan)), (false, Some(NoStandIn::NotProven)));
+        assert_eq!((votes(&plan), why_restarted(&plan)), (false, Some(NoVoteProxy::NotProven)));
     }
     let unproven = Evidence { boot_memory: Fact::Absent, ..survivor() };
     assert!(is_harmless(&first(Request::Monitor, &unproven)));
@@ -168,14 +168,14 @@ fn what_this_boot_does_not_prove_is_restarted() {
 }
 
 #[test]
-fn who_wants_a_restart_gets_one_and_who_trusts_every_release_a_stand_in() {
+fn who_wants_a_restart_gets_one_and_who_trusts_every_release_a_vote_proxy() {
     let restarts = Evidence { recovery: Recovery::Restart, ..survivor() };
     let plan = first(Request::Monitor, &restarts);
     assert_eq!(progress(plan).phase, Phase::Announced);
     let plan = decide(Request::Monitor, &announced(restarts), &Progress::enter(Phase::Announced, 0));
     assert_eq!(plan.because, Reason::Step(Step::StopBeforeForce));
     let old = telling(|told| told.version = Version { minor: 5, patch: 0 });
-    let trusts = Evidence { recovery: Recovery::StandInUntested, ..old };
+    let trusts = Evidence { recovery: Recovery::VoteProxyUntested, ..old };
     assert!(votes(&decide(Request::Monitor, &announced(trusts.clone()), &waiting(&trusts))));
 }
 
@@ -187,9 +187,9 @@ fn a_term_that_moved_is_announced_anew_and_not_for_ever() {
         !votes(&plan) && matches!(&plan.effects[..], [Effect::PublishRecord(own)] if own.nonce.is_some()),
         "{plan:?}"
     );
-    assert_eq!(progress(plan).phase, Phase::StandIn { nonce: moved.nonce, term: TERM + 1 });
+    assert_eq!(progress(plan).phase, Phase::VoteProxy { nonce: moved.nonce, term: TERM + 1 });
     let plan = decide(Request::Monitor, &moved.clone().after(2_500), &waiting(&moved));
-    assert_eq!(why_restarted(&plan), Some(NoStandIn::TermMoves));
+    assert_eq!(why_restarted(&plan), Some(NoVoteProxy::TermMoves));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_peer_that_comes_back_and_a_leader_call_the_vote_off() {
 fn given_up_half_way_it_is_restarted() {
     let cast = Progress::enter(Phase::StoodIn, 0);
     let plan = decide(Request::Monitor, &announced(survivor()), &cast);
-    assert_eq!(why_restarted(&plan), Some(NoStandIn::InVain));
+    assert_eq!(why_restarted(&plan), Some(NoVoteProxy::InVain));
 }
 
 /// Without its follower it steps down after an election time-out or two; until then it calls itself a leader of two.
@@ -236,7 +236,7 @@ fn given_up_after_the_vote_nothing_is_taken_back_and_it_is_restarted() {
     let next = Evidence { boot_memory: Fact::Known(memory.clone()), ..announced(survivor()) };
     assert_eq!(progress(first(Request::Monitor, &next)).phase, Phase::Announced);
     let plan = decide(Request::Monitor, &next, &Progress::enter(Phase::Announced, 0));
-    assert_eq!(why_restarted(&plan), Some(NoStandIn::InVain));
+    assert_eq!(why_restarted(&plan), Some(NoVoteProxy::InVain));
     // Once it serves that is forgotten.
     let serves = next.running(Fact::Known(etcd(ME, Some(ME), &[ME], &[])));
     let effects = decide(Request::Monitor, &serves, &cast).effects;

@@ -1,10 +1,10 @@
-//! Running standalone without a restart: etcd runs on, and a stand-in casts the vote of the member whose machine is confirmed
+//! Running standalone without a restart: etcd runs on, and a vote proxy casts the vote of the member whose machine is confirmed
 //! off. The announcement is the same as before a force and comes back from the CIB before the first vote, since from then on
 //! acknowledged writes are on this node only. Whatever is not exactly as it has to be goes the old way, by a restart.
 //!
 //! Before a force etcd is stopped, and then the announcement is published once more: behind that nobody can win our vote. Here
 //! etcd runs on, and what shows that nobody has won it is its term: it is seen before the announcement is published, and it has to
-//! be the same once the stand-in's streams are in the peer's place, from where on our etcd's vote reaches nobody else.
+//! be the same once the vote proxy's streams are in the peer's place, from where on our etcd's vote reaches nobody else.
 
 use super::announce::{announced_record, came_back};
 use super::proof::{note_unreadable, peer_is_out_of_the_way};
@@ -13,12 +13,12 @@ use super::slow;
 use super::vote;
 use crate::decide::evidence::{BootMemory, Evidence};
 use crate::decide::plan::{Effect, Next, Phase, Plan, Progress};
-use crate::decide::reason::{NoStandIn, Reason, Step, Wait};
+use crate::decide::reason::{NoVoteProxy, Reason, Step, Wait};
 use crate::decide::running::upkeep::kept;
 use crate::decide::standing::{health, running_exit};
 use crate::decide::timing::{
     LOOK_AT_ONCE_MS, LOOK_FOR_A_LEADER_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_AFTER_A_VOTE_MS, PATIENCE_WITH_A_TERM_MS,
-    STAND_IN_NEEDS_MS, STOP_AND_LAUNCH_NEED_MS,
+    STOP_AND_LAUNCH_NEED_MS, VOTE_PROXY_NEEDS_MS,
 };
 
 /// The announcement was published, and etcd runs on.
@@ -32,7 +32,7 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: 
     let vote = match vote::vote(evidence) {
         Ok(vote) => vote,
         // One look may miss what the next one finds, and costs less than a restart.
-        Err(NoStandIn::NotTold { .. }) if has_patience && evidence.container_may_run() => {
+        Err(NoVoteProxy::NotTold { .. }) if has_patience && evidence.container_may_run() => {
             let wait = Reason::Waiting(Wait::OwnLeader);
             return Plan::then_look(Vec::new(), LOOK_FOR_A_LEADER_MS, progress.clone(), wait);
         }
@@ -41,23 +41,23 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: 
     if !came_back(evidence, nonce) {
         return restart::await_own_write(evidence, progress, "the announcement does not appear in it");
     }
-    if !slow::has_time_for(evidence, STAND_IN_NEEDS_MS) {
+    if !slow::has_time_for(evidence, VOTE_PROXY_NEEDS_MS) {
         return slow::go_on_later(evidence);
     }
     if vote.term == term {
-        let because = Reason::Step(Step::StandIn { peer: evidence.peer_name().to_owned() });
+        let because = Reason::Step(Step::VoteProxy { peer: evidence.peer_name().to_owned() });
         let progress = Progress::enter(Phase::StoodIn, evidence.elapsed_ms);
-        return Plan::then_look(vec![Effect::StandIn(vote)], LOOK_AT_ONCE_MS, progress, because);
+        return Plan::then_look(vec![Effect::VoteProxy(vote)], LOOK_AT_ONCE_MS, progress, because);
     }
     // Without pre-vote a member without a leader raises its term once in a while; its last word is then said once more.
     let record = announced_record(evidence, &note, Some(evidence.nonce));
     match record.filter(|_| has_patience) {
         Some(record) => {
-            let phase = Phase::StandIn { nonce: evidence.nonce, term: vote.term };
+            let phase = Phase::VoteProxy { nonce: evidence.nonce, term: vote.term };
             let progress = Progress { phase, ..progress.clone() };
             Plan::then_look(vec![record], LOOK_FOR_A_WRITE_MS, progress, Reason::Waiting(Wait::OwnRecord))
         }
-        None => restart::restart_instead(evidence, progress, NoStandIn::TermMoves),
+        None => restart::restart_instead(evidence, progress, NoVoteProxy::TermMoves),
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn decide_stood_in(evidence: &Evidence, progress: &Progress) -> Plan 
         }
         return in_vain(evidence, slow::go_on_later(evidence));
     }
-    let plan = restart::restart_instead(evidence, progress, NoStandIn::InVain);
+    let plan = restart::restart_instead(evidence, progress, NoVoteProxy::InVain);
     if matches!(plan.next, Next::Exit(_)) { in_vain(evidence, plan) } else { plan }
 }
 

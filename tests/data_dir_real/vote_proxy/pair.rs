@@ -1,4 +1,4 @@
-//! A pair of etcds, writers on both, and the stand-in for one of them.
+//! A pair of etcds, writers on both, and the vote proxy for one of them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,7 +15,7 @@ use tandem::os::clock;
 use crate::auth;
 use crate::etcd::{Asker, Etcd, Place, Version};
 
-/// What an action gives a stand-in.
+/// What an action gives a vote proxy.
 pub(crate) const WITHIN: Duration = Duration::from_secs(3);
 /// How often the caller looks anew after the term has moved: without pre-vote it does at each election in vain.
 const LOOKS: u32 = 5;
@@ -117,23 +117,23 @@ impl Survivor {
     }
 
     /// Stands in, with the looks anew that a caller has.
-    pub(crate) fn stand_in(&self) -> Taken {
-        self.try_to_stand_in().unwrap_or_else(|error| panic!("{error}"))
+    pub(crate) fn vote_proxy(&self) -> Taken {
+        self.try_vote_proxy().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    pub(crate) fn try_to_stand_in(&self) -> Result<Taken, GivenUp> {
-        self.looking_anew(|wish| peer::stand_in(&self.place, wish, WITHIN))
+    pub(crate) fn try_vote_proxy(&self) -> Result<Taken, GivenUp> {
+        self.looking_anew(|wish| peer::vote_proxy(&self.place, wish, WITHIN))
     }
 
     /// Stands in up to the end of `step`.
-    pub(crate) fn stand_in_up_to(&self, step: Step) -> GivenUp {
+    pub(crate) fn vote_proxy_up_to(&self, step: Step) -> GivenUp {
         let ended = self.looking_anew(|wish| self.up_to(wish, step)).unwrap_err();
         assert!(ended.step == step && ended.why.starts_with("ended here"), "{ended}");
         ended
     }
 
     fn up_to(&self, wish: &Wish, last: Step) -> Result<Taken, GivenUp> {
-        peer::stand_in_while(&self.place, wish, WITHIN, &mut |step| step != last)
+        peer::vote_proxy_while(&self.place, wish, WITHIN, &mut |step| step != last)
     }
 
     /// Tries again in the term that our etcd answers; the dead member really is dead here.

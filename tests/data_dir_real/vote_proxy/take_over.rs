@@ -78,7 +78,7 @@ fn take_over(version: &Version, pair: Pair, leader_dies: bool) {
     dead.kill();
     clock::sleep(FENCED);
     let began = Instant::now();
-    let taken = survivor.stand_in();
+    let taken = survivor.vote_proxy();
     let ended = began.elapsed();
     clock::sleep(Duration::from_millis(500));
     let (acknowledged, times) = writers.stop();
@@ -108,7 +108,7 @@ fn a_survivor_that_led_goes_on_and_nothing_is_lost() {
     each_version(|version, root| take_over(version, Pair::start(version, root), false));
 }
 
-/// Fencing may be done before the old leader has noticed anything: it leads still when the stand-in comes.
+/// Fencing may be done before the old leader has noticed anything: it leads still when the vote proxy comes.
 #[test]
 fn a_survivor_that_still_leads_goes_on() {
     each_version(|version, root| {
@@ -117,7 +117,7 @@ fn a_survivor_that_still_leads_goes_on() {
         clock::sleep(Duration::from_millis(300));
         let wish = survivor.wish();
         dead.kill();
-        let taken = peer::stand_in(&survivor.place, &wish, WITHIN).unwrap();
+        let taken = peer::vote_proxy(&survivor.place, &wish, WITHIN).unwrap();
         assert!(taken.acknowledged < Duration::from_secs(1), "{taken}");
         clock::sleep(Duration::from_millis(300));
         let (acknowledged, _) = writers.stop();
@@ -158,7 +158,7 @@ fn etcds_auth_is_no_hindrance() {
         });
         dead.kill();
         clock::sleep(FENCED);
-        survivor.stand_in();
+        survivor.vote_proxy();
         assert_eq!(survivor.voters(), [survivor.me]);
         let options = etcd_client::ConnectOptions::new().with_user("root", "secret");
         let mut root_user = Asker::new(&survivor.etcd.place.client_url, options);

@@ -1,4 +1,4 @@
-//! What the stand-in cannot know: whether the other node stands in, too. Shown on purpose, so that nobody takes the module
+//! What the vote proxy cannot know: whether the other node stands in, too. Shown on purpose, so that nobody takes the module
 //! for safe by itself: the exclusion comes from confirmed fencing and from the rules in `src/decide`.
 
 use std::time::Duration;
@@ -47,7 +47,7 @@ fn without_fencing_two_that_are_cut_off_from_each_other_would_both_go_on() {
         let (leader_url, follower_url) = (listens(&leader), listens(&follower));
         let sides = [survivor(leader, leader_url, a, b), survivor(follower, follower_url, b, a)];
         for (number, side) in sides.iter().enumerate() {
-            side.stand_in();
+            side.vote_proxy();
             assert_eq!(side.voters(), [side.me]);
             side.etcd.client().put(&format!("side{number}"), vec![1]).unwrap();
         }

@@ -1,9 +1,0 @@
-//! The stand-in for a dead member, on real pairs of etcds with TLS between them and writers on both:
-//! `cargo test --test data_dir_real stand_in -- --test-threads 1 --nocapture`.
-
-mod cut;
-mod half_way;
-mod hindered;
-mod pair;
-mod proxy;
-mod take_over;
