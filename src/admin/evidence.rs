@@ -57,8 +57,8 @@ fn write_cib(cib: &Cib, peer: &str, line: &mut impl FnMut(&str, String)) {
         format!("{} (last by {})", cib.lineage.forks, cib.lineage.by)
     };
     line("forks recorded", forks);
-    if let Some(guest) = &cib.guest {
-        line("etcd_guest", format!("a third member outside of the pair, {guest}"));
+    if let Some(third_voter) = &cib.third_voter {
+        line("etcd_guest", format!("a third member outside of the pair, {third_voter}"));
     }
     if let Some(primary) = &cib.primary {
         line("etcd_primary", format!("an operator chose the data of {primary}"));

@@ -8,12 +8,12 @@ pub mod plan;
 pub mod reason;
 pub mod timing;
 
-mod guest;
 mod peer;
 mod recovery;
 mod running;
 mod standing;
 mod start;
+mod third_voter;
 mod words;
 
 #[cfg(test)]

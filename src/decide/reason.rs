@@ -152,8 +152,9 @@ pub enum Step {
     RemoveStranger {
         id: MemberId,
     },
-    /// The guest, which learns, has the one place that the peer needs.
-    GuestMakesPlace {
+    /// The third voter, which learns, has the one place that the peer needs.
+    #[serde(rename = "guest_makes_place")]
+    ThirdVoterMakesPlace {
         id: MemberId,
     },
     DropBackups {

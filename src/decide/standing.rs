@@ -15,7 +15,7 @@ pub(super) enum Standing {
     SoleVoter,
     /// A voter beside one other.
     VoterBeside(MemberId),
-    /// A voter among three or more, or beside the guest (`super::guest`).
+    /// A voter among three or more, or beside the third voter (`super::third_voter`).
     VoterAmongMany,
     /// Listed without a vote.
     Learner,
@@ -23,7 +23,7 @@ pub(super) enum Standing {
     Departed,
 }
 
-/// What the data dir's history makes of this member. It tells nothing of guests: see [`Evidence::standing`].
+/// What the data dir's history makes of this member. It tells nothing of third voters: see [`Evidence::standing`].
 pub(super) fn classify(disk: &DataDir) -> Standing {
     let DataDir::Present(history) = disk else { return Standing::Nothing };
     if history.has_left {

@@ -45,7 +45,7 @@ pub struct Bounds {
     /// Whether survivors go on without a restart (`recovery=standin`).
     pub vote_proxies: bool,
     /// Whether there is a third voter, outside of the pair (`etcd_guest`), which may be lost and come back.
-    pub guest: bool,
+    pub third_voter: bool,
     /// Whether a look may not find something out: the CIB, the note, the data, the container, either etcd; and whether Pacemaker may
     /// erase a node's record from the CIB.
     pub hides: bool,
@@ -76,7 +76,7 @@ impl Bounds {
             tells: false,
             forgets: false,
             vote_proxies: true,
-            guest: false,
+            third_voter: false,
             hides: false,
         }
     }
@@ -105,7 +105,7 @@ impl Bounds {
             tells: true,
             forgets: true,
             vote_proxies: true,
-            guest: true,
+            third_voter: true,
             hides: true,
         }
     }

@@ -147,9 +147,13 @@ pub(super) struct Check {
     tell: bool,
     #[arg(long, help = "Lets an operator have Pacemaker forget a node that is gone (pcs cluster node remove)")]
     forget: bool,
-    #[arg(long, help = "Begins with a third voter outside of the pair, which may be lost (etcd_guest)")]
+    #[arg(
+        id = "guest",
+        long = "guest",
+        help = "Begins with a third voter outside of the pair, which may be lost (etcd_guest)"
+    )]
     #[arg(conflicts_with_all = ["blank", "disks", "damage", "choose"])]
-    guest: bool,
+    third_voter: bool,
     /// Lets a look of an agent not find something out: the CIB, its note, its data, its container, an etcd; and Pacemaker erase a record
     #[arg(long)]
     hide: bool,
@@ -197,7 +201,7 @@ impl Check {
             tells: self.tell,
             forgets: self.forget,
             vote_proxies: !self.restart,
-            guest: self.guest,
+            third_voter: self.third_voter,
             hides: self.hide,
         }
     }

@@ -34,11 +34,11 @@
 //! | no force begins without the time to finish it | effects take no time: `going_on_alone_begins_only_with_the_time_to_end_it`, `podman_is_not_called_for_a_force_that_would_be_cut_short` |
 //! | three and more voters are plain Raft | `third-voter-overlooked` |
 //! | what was announced before the third one's promotion was seen is called off | `called-off-for-three-counts` |
-//! | a removal from among three counts once it is committed | no removal of the model's guest is left uncommitted: `a_removal_from_among_three_voters_counts_once_it_is_committed` in `tests/data_dir` |
-//! | and so are a node and the guest | no disk is lost beside the model's guest, so three vote: `a_node_and_the_guest_are_plain_raft` |
-//! | what a majority acknowledged without a node, that node's memory does not prove | nobody removes the model's guest: `what_three_acknowledged_is_no_proof_for_two` |
-//! | a majority does not serve what was gone on from without it | nobody is forced beside the model's guest: `old_data_does_not_serve_with_a_third_vote` |
-//! | the guest is no stranger, and gives way to the peer | the model's guest votes: `the_guest_is_no_stranger_and_gives_way_to_a_peer_that_returns` |
+//! | a removal from among three counts once it is committed | no removal of the model's third voter is left uncommitted: `a_removal_from_among_three_voters_counts_once_it_is_committed` in `tests/data_dir` |
+//! | and so are a node and the third voter | no disk is lost beside the model's third voter, so three vote: `a_node_and_the_third_voter_are_plain_raft` |
+//! | what a majority acknowledged without a node, that node's memory does not prove | nobody removes the model's third voter: `what_three_acknowledged_is_no_proof_for_two` |
+//! | a majority does not serve what was gone on from without it | nobody is forced beside the model's third voter: `old_data_does_not_serve_with_a_third_vote` |
+//! | the third voter is no stranger, and gives way to the peer | the model's third voter votes: `the_third_voter_is_no_stranger_and_gives_way_to_a_peer_that_returns` |
 //! | a node whose Machine is being deleted is not promoted | the model has no OpenShift: `a_learner_whose_machine_is_being_deleted_is_promoted_by_nobody` |
 //! | a peer that says that it is alone may have gone on (`standalone_node`) | both nodes of the model record their forks besides: `a_peer_of_another_kind_that_said_it_is_alone_may_have_gone_on` |
 //! | a peer that is gone is listed at once | it is listed when it comes back as well: `a_peer_that_is_confirmed_to_be_gone_is_listed_at_once` |
@@ -57,7 +57,7 @@
 mod forged;
 
 use self::forged::{
-    bend_cib, bend_history, carry_out_what_was_called_off, claim, forge_claim, forge_memory, overlook_the_guest,
+    bend_cib, bend_history, carry_out_what_was_called_off, claim, forge_claim, forge_memory, overlook_the_third_voter,
     pass_for_restored,
 };
 use crate::base::Fact;
@@ -202,7 +202,7 @@ impl Mutant {
                     bend_cib(evidence, |cib| cib.own_record.iter_mut().for_each(|own| own.nonce = Some(nonce)));
                 }
             }
-            Self::ThirdVoterOverlooked => overlook_the_guest(evidence),
+            Self::ThirdVoterOverlooked => overlook_the_third_voter(evidence),
             Self::CalledOffForThreeCounts => carry_out_what_was_called_off(evidence),
             Self::AbandonedLeaderBelieved if leads_two(evidence) => {
                 evidence.peer_etcd = Fact::Unknown("it is not looked at".to_owned());

@@ -17,7 +17,7 @@ use crate::state::Lab;
 pub const LOCKS: &str = "locks";
 
 /// The etcd at the client's place on the network.
-pub const GUEST: &str = "etcd-guest";
+pub const THIRD_VOTER: &str = "etcd-guest";
 
 /// Makes `ca.crt`, and `NAME.crt` and `NAME.key` for each node's etcd, the client, the alert agent and each BMC.
 pub fn create(lab: &Lab) -> Result<()> {
@@ -32,7 +32,11 @@ pub fn create(lab: &Lab) -> Result<()> {
     }
     // Of the machine that takes the second host's place in some scenarios.
     authority.issue_into(&dir, "bmc-node3", vec!["10.98.0.103".to_owned()])?;
-    authority.issue_into(&dir, GUEST, vec![CLIENT_IP.to_owned(), "127.0.0.1".to_owned(), "localhost".to_owned()])?;
+    authority.issue_into(
+        &dir,
+        THIRD_VOTER,
+        vec![CLIENT_IP.to_owned(), "127.0.0.1".to_owned(), "localhost".to_owned()],
+    )?;
     authority.issue_into(&dir, LOCKS, vec!["lab-locks".to_owned()])?;
     authority.issue_into(&dir, "client", vec!["lab-client".to_owned()])
 }

@@ -14,8 +14,8 @@ use serde_json::Value;
 use tandem::adapters::etcd::version::Version;
 use tandem::adapters::pacemaker::attributes::parse_lineage;
 use tandem::decide::evidence::{
-    BootMemory, Confirmation, DataDir, Guest, History, Lineage, LogPosition, Note, PublishedState, Redundancy,
-    RunningVoter,
+    BootMemory, Confirmation, DataDir, History, Lineage, LogPosition, Note, PublishedState, Redundancy, RunningVoter,
+    ThirdVoter,
 };
 use tandem::operate::cluster::{Certificate, Collected, MovedAside};
 use tandem::operate::events::deliver::Cursor;
@@ -130,10 +130,10 @@ fn since_when_there_are_two_voters() {
 #[test]
 fn who_votes_outside_of_the_pair() {
     let written = sample("etcd_guest.txt");
-    let guest = Guest::parse(&written);
+    let third_voter = ThirdVoter::parse(&written);
     let (name, peer_url) = ("node3".to_owned(), "https://192.0.2.3:2380".to_owned());
-    assert_eq!(guest, Guest { name, peer_url, id: Some(0x8e9e_05c5_2164_694d) });
-    assert_eq!(guest.to_string(), written.trim_end());
+    assert_eq!(third_voter, ThirdVoter { name, peer_url, id: Some(0x8e9e_05c5_2164_694d) });
+    assert_eq!(third_voter.to_string(), written.trim_end());
 }
 
 #[test]

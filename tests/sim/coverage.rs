@@ -34,7 +34,7 @@ macro_rules! variants {
 variants! { name_of_move, MOVES, Move:
     Write, Replicate, Learn, Persist, Elect, Leave, StepDown, PowerCut, Destroy, Unblock, Boot, KillEtcd, KillAgent, CutLink,
     HealLink, Lag, CatchUp, Notice, Meet, Fence, Begin, Decide, Effect, GiveUp, Want, Confirm, Choose, Tell, Forget,
-    Hide, Erase, LoseGuest, GuestBack, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage, CleanUp not because "it takes more faults than these searches have",
+    Hide, Erase, LoseThirdVoter, ThirdVoterBack, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage, CleanUp not because "it takes more faults than these searches have",
 }
 
 variants! { name_of_begin, BEGINNINGS, Begin:
@@ -154,7 +154,7 @@ variants! { name_of_step, STEPS, Step:
     ListOurselvesAsLearner,
     PromoteLearner,
     RemoveStranger not because "nobody adds a learner of another name in the model",
-    GuestMakesPlace,
+    ThirdVoterMakesPlace,
     DropBackups not because "the model's disks are never full",
     HandOverLeadership,
     LeaveBeforeStop,
@@ -281,7 +281,7 @@ fn everything_is_reached_or_has_a_reason_why_not() {
         Bounds { blank: true, operators: false, ..Bounds::of_search(1) },
         Bounds { promotable: true, ..Bounds::of_search(1) },
         Bounds { chooses: true, operators: false, ..Bounds::of_search(1) },
-        Bounds { guest: true, ..Bounds::of_search(2) },
+        Bounds { third_voter: true, ..Bounds::of_search(2) },
         Bounds { tells: true, blank: true, operators: false, ..Bounds::of_search(1) },
         Bounds { hides: true, blank: true, operators: false, ..Bounds::of_search(1) },
     ] {

@@ -101,12 +101,12 @@ fn whole_searches_catch() {
 /// A third voter outside of the pair: its majority is left alone, whoever is lost.
 #[test]
 fn a_third_voter_is_left_to_raft() {
-    let guest = Bounds { guest: true, ..bounds(2) };
-    assert_eq!(wrong(Mutant::None, guest), None);
+    let third_voter = Bounds { third_voter: true, ..bounds(2) };
+    assert_eq!(wrong(Mutant::None, third_voter), None);
     let caught = [("third-voter-overlooked", "beside a third voter")];
-    assert_caught(&caught, guest);
-    assert_caught(&caught, Bounds { vote_proxies: false, ..guest });
-    assert_caught(&[("called-off-for-three-counts", "dead")], guest);
+    assert_caught(&caught, third_voter);
+    assert_caught(&caught, Bounds { vote_proxies: false, ..third_voter });
+    assert_caught(&[("called-off-for-three-counts", "dead")], third_voter);
 }
 
 /// Who cannot read the CIB once does not know that its claim is gone.

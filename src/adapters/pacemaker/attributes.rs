@@ -19,7 +19,7 @@ pub const PRIMARY: &str = "etcd_primary";
 /// Whether two voters exist, and since when; a cluster property.
 pub const REDUNDANCY: &str = "etcd_redundancy";
 /// A member outside of the pair; a cluster property.
-pub const GUEST: &str = "etcd_guest";
+pub const THIRD_VOTER: &str = "etcd_guest";
 /// A change of the members that is under way, in its author's words; a cluster property.
 pub const MEMBER_CHANGE: &str = "etcd_member_change";
 /// When options of a fence device were last changed, in milliseconds since 1970, and which device's; a cluster property.

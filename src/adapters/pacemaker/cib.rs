@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use roxmltree::{Document, Node};
 
 use super::attributes::{
-    self, ALARM, CLUSTER_ID, GUEST, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, RECORD, REDUNDANCY, STANDALONE_NODE,
+    self, ALARM, CLUSTER_ID, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, RECORD, REDUNDANCY, STANDALONE_NODE,
+    THIRD_VOTER,
 };
 use super::element::{child, children};
 use super::{Error, run, wishes};
 use crate::adapters::command::Programs;
 use crate::base::Fact;
 use crate::decide::evidence::{
-    Cib, Guest, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy, START_OPERATION,
+    Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy, START_OPERATION, ThirdVoter,
 };
 
 /// Asks the CIB's manager for its replica and reads what matters to `resource` on `node` and `peer`.
@@ -56,7 +57,7 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
             .and_then(|state| attribute(child(state, "transient_attributes")?, ALARM).map(str::to_owned)),
         redundancy: redundancy(cib),
         primary: property(cib, PRIMARY),
-        guest: property(cib, GUEST).map(|text| Guest::parse(&text)),
+        third_voter: property(cib, THIRD_VOTER).map(|text| ThirdVoter::parse(&text)),
         others: others(cib, node, peer_there),
     })
 }
@@ -311,22 +312,22 @@ mod tests {
     }
 
     #[test]
-    fn the_guest_is_read_and_rubbish_is_one_at_an_unknown_address() {
-        assert_eq!(seen(TWO_VOTERS).guest, None);
+    fn the_third_voter_is_read_and_rubbish_is_one_at_an_unknown_address() {
+        assert_eq!(seen(TWO_VOTERS).third_voter, None);
         let said = |value: &str| {
             let property = format!("<nvpair id=\"g\" name=\"etcd_guest\" value=\"{value}\"/></cluster_property_set>");
-            seen(&TWO_VOTERS.replace("</cluster_property_set>", &property)).guest.unwrap()
+            seen(&TWO_VOTERS.replace("</cluster_property_set>", &property)).third_voter.unwrap()
         };
         let (name, peer_url) = ("node3".to_owned(), "https://192.0.2.3:2380".to_owned());
         for (value, id) in [
             ("node3=https://192.0.2.3:2380", None),
             ("node3=https://192.0.2.3:2380 8e9e05c52164694d", Some(0x8e9e_05c5_2164_694d)),
         ] {
-            let guest = Guest { name: name.clone(), peer_url: peer_url.clone(), id };
-            assert_eq!((said(value), guest.to_string().as_str()), (guest, value));
+            let third_voter = ThirdVoter { name: name.clone(), peer_url: peer_url.clone(), id };
+            assert_eq!((said(value), third_voter.to_string().as_str()), (third_voter, value));
         }
         for rubbish in ["node3", "=https://192.0.2.3:2380", "node3=192.0.2.3", "node3=https://192.0.2.3:2380 member"] {
-            assert_eq!(said(rubbish), Guest { name: rubbish.to_owned(), ..Guest::default() });
+            assert_eq!(said(rubbish), ThirdVoter { name: rubbish.to_owned(), ..ThirdVoter::default() });
         }
     }
 

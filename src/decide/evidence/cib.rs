@@ -58,7 +58,8 @@ pub struct Cib {
     pub primary: Option<NodeName>,
     /// The third member, outside of the pair, where an administrator named one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub guest: Option<Guest>,
+    #[serde(rename = "guest")]
+    pub third_voter: Option<ThirdVoter>,
     /// What this node published for others, and what others asked of it.
     #[serde(default)]
     pub others: Others,
@@ -67,7 +68,7 @@ pub struct Cib {
 /// A member at none of the two nodes, as the cluster property `etcd_guest` names it: the pair's third voter, or on its way to be.
 /// No agent starts it, stops it or fences its machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Guest {
+pub struct ThirdVoter {
     pub name: String,
     /// Empty where the property is not understood.
     pub peer_url: String,
@@ -138,15 +139,15 @@ pub struct Identity {
 }
 
 /// `NAME=URL`, and behind a space the member's id once it is listed.
-impl fmt::Display for Guest {
+impl fmt::Display for ThirdVoter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.name, self.peer_url)?;
         self.id.map_or(Ok(()), |id| write!(f, " {id:x}"))
     }
 }
 
-impl Guest {
-    /// Whoever wrote something else there named somebody all the same: it is a guest at an address that is not known.
+impl ThirdVoter {
+    /// Whoever wrote something else there named somebody all the same: it is a third voter at an address that is not known.
     pub fn parse(text: &str) -> Self {
         let (place, id) = text.trim().split_once(' ').map_or((text.trim(), None), |(place, id)| (place, Some(id)));
         let id = id.map(|id| u64::from_str_radix(id.trim(), 16));

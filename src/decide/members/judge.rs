@@ -209,7 +209,7 @@ impl<'a> Look<'a> {
     /// M3 of a third voter, which has no node: beside half a pair it would be a second one, whose loss no agent makes up for.
     fn pair_is_complete(&self, node: Option<&NodeName>) -> Result<(), Forbidden> {
         let voting = self.membership.voters().filter(|voter| voter.node.is_some()).count();
-        if self.membership.guest && node.is_none() && voting < 2 { Err(Forbidden::HalfAPair) } else { Ok(()) }
+        if self.membership.third_voter && node.is_none() && voting < 2 { Err(Forbidden::HalfAPair) } else { Ok(()) }
     }
 
     /// M3, and M12 for it.

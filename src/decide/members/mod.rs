@@ -50,7 +50,7 @@ pub struct Membership {
     /// Whether voters' Machines carry a hook that holds their deletion up.
     pub uses_hooks: bool,
     /// Whether a third voter, outside of the pair, is to be, or is.
-    pub guest: bool,
+    pub third_voter: bool,
 }
 
 /// A member.

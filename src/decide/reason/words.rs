@@ -166,7 +166,7 @@ impl fmt::Display for Step {
             Self::RemoveStranger { id } => {
                 write!(f, "removing the learner {id:x}, which is at neither node's address, to make place for the peer")
             }
-            Self::GuestMakesPlace { id } => {
+            Self::ThirdVoterMakesPlace { id } => {
                 write!(
                     f,
                     "removing the learner {id:x}, the guest's, to make place for the pair's own node: etcd has one for a learner"

@@ -42,7 +42,7 @@ fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     etcd.voters().map(|member| member.id).find(|id| *id != etcd.member_id)
 }
 
-/// Whether three or more vote, or the guest does: their majority is Raft's own business, and a member of theirs goes on with it or
+/// Whether three or more vote, or the third voter does: their majority is Raft's own business, and a member of theirs goes on with it or
 /// not at all. What the living say counts first, then what was published of them, which is older.
 pub(in crate::decide) fn votes_among_many(evidence: &Evidence) -> bool {
     let published = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());

@@ -13,17 +13,17 @@ const POLLS_NEEDED: u8 = 2;
 /// Lists the peer as a learner if it is not listed at all. A member that is listed is never touched here.
 pub(super) fn list_returning_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     let peer = evidence.peer.as_ref()?;
-    // Two voters with a leader are this node and its peer, whatever URL somebody gave the peer's member; the guest is neither.
+    // Two voters with a leader are this node and its peer, whatever URL somebody gave the peer's member; the third voter is neither.
     let is_listed =
-        etcd.member_at(peer).is_some() || etcd.voters().filter(|voter| !evidence.is_guest(voter)).count() > 1;
+        etcd.member_at(peer).is_some() || etcd.voters().filter(|voter| !evidence.is_third_voter(voter)).count() > 1;
     if !etcd.is_voter_with_leader() || is_listed || evidence.machine_is_deleted() {
         return None;
     }
     if let Some(stranger) = stranger(evidence, etcd) {
         return Some(stranger);
     }
-    if let Some(guest) = evidence.guest_in_the_learners_place(etcd) {
-        return Some(make_place(guest, Via::Own));
+    if let Some(third_voter) = evidence.third_voter_in_the_learners_place(etcd) {
+        return Some(make_place(third_voter, Via::Own));
     }
     let effects = vec![
         Effect::AddLearner { peer_url: peer.peer_url.clone(), via: Via::Own },
@@ -41,23 +41,23 @@ pub(super) fn list_absent_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan>
         PeerStatus::Stopped => peer_has_left(evidence),
         _ => false,
     };
-    // A guest that learns goes on with it while the peer is away.
-    let has_a_place = evidence.guest_in_the_learners_place(etcd).is_none();
+    // A third voter that learns goes on with it while the peer is away.
+    let has_a_place = evidence.third_voter_in_the_learners_place(etcd).is_none();
     if is_gone && has_a_place { list_returning_peer(evidence, etcd) } else { None }
 }
 
-/// etcd has one place for a learner, and a guest has it: whoever is to have it looks anew once the guest is gone.
-pub(in crate::decide) fn make_place(guest: &Member, via: Via) -> Plan {
-    let effects = vec![Effect::RemoveMember { id: guest.id, via }];
-    let because = Reason::Step(Step::GuestMakesPlace { id: guest.id });
+/// etcd has one place for a learner, and a third voter has it: whoever is to have it looks anew once the third voter is gone.
+pub(in crate::decide) fn make_place(third_voter: &Member, via: Via) -> Plan {
+    let effects = vec![Effect::RemoveMember { id: third_voter.id, via }];
+    let because = Reason::Step(Step::ThirdVoterMakesPlace { id: third_voter.id });
     Plan::then_look(effects, LOOK_AT_THE_LIST_MS, Progress::default(), because)
 }
 
 /// A peer that starts and is not listed, where the notification before its start was missed: what it does by itself, it cannot
-/// do beside a guest that this node's agent alone knows of.
+/// do beside a third voter that this node's agent alone knows of.
 pub(super) fn list_starting_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     let starts = peer_word(evidence) == PeerStatus::Starting;
-    if starts && evidence.guest_in_the_learners_place(etcd).is_some() {
+    if starts && evidence.third_voter_in_the_learners_place(etcd).is_some() {
         list_returning_peer(evidence, etcd)
     } else {
         None
@@ -80,7 +80,7 @@ pub(super) fn awaits_the_peer(evidence: &Evidence, etcd: &Etcd) -> bool {
 
 /// etcd allows one learner, so one at an address that is nobody's any more (a node that was replaced, or taken out of
 /// `node_ip_map`) would keep the peer out. A stranger that votes is never touched, nor one beside two voters: somebody adds it. Nor
-/// is the guest, which somebody has named in the CIB.
+/// is the third voter, which somebody has named in the CIB.
 pub(super) fn stranger(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     evidence.cib.known()?;
     if !etcd.has_one_voter() {
@@ -89,7 +89,7 @@ pub(super) fn stranger(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     let is_known = |entry: &Member| {
         entry.id == etcd.member_id
             || entry.is_at(&evidence.me)
-            || evidence.is_guest(entry)
+            || evidence.is_third_voter(entry)
             || evidence.peer.as_ref().is_some_and(|peer| entry.is_at(peer))
     };
     let entry = etcd.members.iter().find(|entry| entry.is_learner && !is_known(entry))?;
@@ -201,7 +201,7 @@ pub(super) fn settle(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     if etcd.is_learner || etcd.voters().count() < 2 {
         return effects;
     }
-    // Beside the guest there are two while the peer learns.
+    // Beside the third voter there are two while the peer learns.
     let is_named = evidence.cib.known().is_some_and(|cib| cib.learner_node.is_some());
     if is_named && !awaits_the_peer(evidence, etcd) {
         effects.push(Effect::SetLearner(None));

@@ -231,8 +231,8 @@ fn leaderless(evidence: &Evidence) -> Health {
 
 /// Whose return gives a majority back.
 fn others(evidence: &Evidence) -> String {
-    let guest = evidence.guest().map(|guest| format!(" or {}", guest.name)).unwrap_or_default();
-    format!("{}{guest}", evidence.peer_name())
+    let third_voter = evidence.third_voter().map(|third_voter| format!(" or {}", third_voter.name)).unwrap_or_default();
+    format!("{}{third_voter}", evidence.peer_name())
 }
 
 /// An answer that refuses us is an answer: etcd serves, and a restart would only end that. It is told once, as an alarm is.

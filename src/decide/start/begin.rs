@@ -158,8 +158,8 @@ fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
         return evidence.refuse(Refusal::MachineIsDeleted);
     }
     let entry = peer_etcd.member_at(&evidence.me);
-    if let Some(guest) = evidence.guest_in_the_learners_place(peer_etcd).filter(|_| entry.is_none()) {
-        return membership::make_place(guest, Via::Peer);
+    if let Some(third_voter) = evidence.third_voter_in_the_learners_place(peer_etcd).filter(|_| entry.is_none()) {
+        return membership::make_place(third_voter, Via::Peer);
     }
     match entry {
         Some(entry) if entry.is_learner && !entry.has_started() => {
@@ -363,7 +363,7 @@ fn alone(evidence: &Evidence, record: &PublishedState) -> Plan {
     }
 }
 
-/// Three or more voters are plain Raft, and so are this one and the guest: started plainly, whatever becomes of the peer, and
+/// Three or more voters are plain Raft, and so are this one and the third voter: started plainly, whatever becomes of the peer, and
 /// nothing is forced. A majority of them may serve what was gone on from without them, so that is refused.
 fn among_many(evidence: &Evidence, disk: &DataDir) -> Plan {
     let accepts = |history| proof::operator_confirmed(evidence, history);

@@ -1,10 +1,10 @@
 //! Rule R2: two nodes that start together, no living etcd between them. Both compute the same answer from the same
 //! two records, each from its own side.
 
-use crate::decide::evidence::{Cib, DataDir, Evidence, Guest, History, MemberId, PublishedState};
-use crate::decide::guest::beside;
+use crate::decide::evidence::{Cib, DataDir, Evidence, History, MemberId, PublishedState, ThirdVoter};
 use crate::decide::reason::{Refusal, Rule};
 use crate::decide::standing::{Standing, classify};
+use crate::decide::third_voter::beside;
 
 /// What this node does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(in crate::decide) struct Cluster<'a> {
     pub(in crate::decide) forks: u64,
     pub(in crate::decide) chosen: Chosen,
     /// Who votes besides, outside of the pair.
-    pub(in crate::decide) guest: Option<&'a Guest>,
+    pub(in crate::decide) third_voter: Option<&'a ThirdVoter>,
 }
 
 impl<'a> Cluster<'a> {
@@ -38,7 +38,7 @@ impl<'a> Cluster<'a> {
             recorded: cib.cluster_recorded,
             forks: cib.lineage.forks,
             chosen: Chosen::seen_in(evidence, cib),
-            guest: cib.guest.as_ref(),
+            third_voter: cib.third_voter.as_ref(),
         }
     }
 }
@@ -70,7 +70,7 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
     use Standing::{Departed, Learner, Nothing, SoleVoter, VoterAmongMany, VoterBeside};
     let forks = cluster.forks.max(me.lineage.forks).max(peer.lineage.forks);
     let lost_forks = forks > me.lineage.forks && !left_to(peer, me) && !peer.joins;
-    match (beside(cluster.guest, classify(&me.disk)), beside(cluster.guest, classify(&peer.disk))) {
+    match (beside(cluster.third_voter, classify(&me.disk)), beside(cluster.third_voter, classify(&peer.disk))) {
         // Their majority decides, but not over what was acknowledged without them: the third voter may be what lets old data serve.
         (VoterAmongMany, SoleVoter) if peer.lineage.is_beyond(&me.lineage) => {
             ColdStart::FollowThePeer(Rule::PeerWentOnAlone)

@@ -15,7 +15,7 @@ fn both(first: &PublishedState, second: &PublishedState) -> (ColdStart, ColdStar
 }
 
 fn cluster(i_am_first: bool) -> Cluster<'static> {
-    Cluster { i_am_first, recorded: false, forks: 0, chosen: Chosen::Nobody, guest: None }
+    Cluster { i_am_first, recorded: false, forks: 0, chosen: Chosen::Nobody, third_voter: None }
 }
 
 fn normally(rule: Rule) -> ColdStart {

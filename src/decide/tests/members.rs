@@ -160,7 +160,7 @@ fn rows() -> Vec<Row> {
 #[test]
 fn a_third_voter_comes_to_a_whole_pair() {
     let pair = |voters: usize| {
-        let mut pair = Membership { is_pair: true, guest: true, wanted: 3, ..healthy(voters) };
+        let mut pair = Membership { is_pair: true, third_voter: true, wanted: 3, ..healthy(voters) };
         pair.members.iter_mut().take(2).for_each(|member| member.node = Some(member.name.clone()));
         pair
     };
@@ -173,10 +173,10 @@ fn a_third_voter_comes_to_a_whole_pair() {
     assert_eq!(judged(&pair(1), &add(0)), Some(Forbidden::HalfAPair));
     assert_eq!(beside(pair(2), learner()), None);
     assert_eq!(beside(pair(1), learner()), Some(Forbidden::HalfAPair));
-    let mut with_guest = pair(2);
-    with_guest.members[1].node = None;
+    let mut with_third_voter = pair(2);
+    with_third_voter.members[1].node = None;
     assert_eq!(
-        beside(with_guest, Member { node: Some("node2".to_owned()), ..learner() }),
+        beside(with_third_voter, Member { node: Some("node2".to_owned()), ..learner() }),
         None,
         "the peer is no third one"
     );

@@ -74,7 +74,7 @@ fn a_stop_that_cannot_read_its_data_gives_the_claim_up_in_the_cib_as_well() {
     assert_eq!((remembers(&plan), claims(&plan)), (Some(false), Some(false)), "{plan:?}");
 }
 
-/// Who the guest is stands in the CIB.
+/// Who the third voter is stands in the CIB.
 #[test]
 fn no_learner_is_a_stranger_where_the_cib_is_not_read() {
     let mut alone = etcd(ME, Some(ME), &[ME], &[7]);

@@ -48,7 +48,7 @@ pub(super) fn at_rest() -> Evidence {
             own_alarm: None,
             redundancy: Fact::NotAsked,
             primary: None,
-            guest: None,
+            third_voter: None,
             others: Others { node_ip: Some("192.0.2.1".to_owned()), ..Others::default() },
         }),
         launching: Fact::Known(false),

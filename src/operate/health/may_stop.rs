@@ -4,7 +4,7 @@ use super::view;
 use crate::adapters::pacemaker::attributes;
 use crate::adapters::pacemaker::seen::{Node, Pacemaker};
 use crate::base::Fact;
-use crate::decide::evidence::{DataDir, Guest, PublishedState};
+use crate::decide::evidence::{DataDir, PublishedState, ThirdVoter};
 use crate::decide::may_stop::{Care, Machine, Outlook, Voice};
 use crate::operate::cluster::{Cluster, Etcd};
 
@@ -30,9 +30,12 @@ pub fn change_under_way(cluster: &Cluster) -> Option<String> {
 }
 
 /// The third member, outside of the pair, as the cluster's property has it.
-pub fn guest(cluster: &Cluster) -> Option<Guest> {
+pub fn third_voter(cluster: &Cluster) -> Option<ThirdVoter> {
     let properties = &cluster.configuration.known()?.properties;
-    properties.get(attributes::GUEST).filter(|guest| !guest.is_empty()).map(|guest| Guest::parse(guest))
+    properties
+        .get(attributes::THIRD_VOTER)
+        .filter(|third_voter| !third_voter.is_empty())
+        .map(|third_voter| ThirdVoter::parse(third_voter))
 }
 
 /// How many voters the agent of `node` has published that there are.

@@ -16,7 +16,7 @@ pub(crate) mod words;
 use serde::Serialize;
 
 pub use bmc::checked;
-pub use may_stop::{change_under_way, guest, outlook, voters_published, without_change};
+pub use may_stop::{change_under_way, outlook, third_voter, voters_published, without_change};
 pub use problems::IDS;
 pub use verdict::assess;
 pub(crate) use view::names;

@@ -52,8 +52,8 @@ mod tests {
         let mut three = samples::read("healthy");
         for etcd in three.etcd.values_mut() {
             let Fact::Known(etcd) = etcd else { panic!("no etcd") };
-            let guest = crate::operate::cluster::Member { id: "c3".to_owned(), ..etcd.members[0].clone() };
-            etcd.members.push(guest);
+            let third_voter = crate::operate::cluster::Member { id: "c3".to_owned(), ..etcd.members[0].clone() };
+            etcd.members.push(third_voter);
         }
         let is_told = |cluster: &Cluster| assess(cluster).problems.iter().any(|problem| problem.id == "more-voters");
         assert!(is_told(&three));

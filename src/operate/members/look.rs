@@ -49,15 +49,15 @@ impl Seen {
     /// What the pair's cluster says of its members: whose change is under way, and who is outside of the pair.
     pub(super) fn beside(&mut self, cluster: &Cluster) {
         self.membership.change = self.membership.change.take().or_else(|| health::change_under_way(cluster));
-        let Some(guest) = health::guest(cluster) else { return };
-        self.expect_guest();
-        let is_it = |member: &&mut Member| member.node.is_none() && member.peer_urls.contains(&guest.peer_url);
+        let Some(third_voter) = health::third_voter(cluster) else { return };
+        self.expect_third_voter();
+        let is_it = |member: &&mut Member| member.node.is_none() && member.peer_urls.contains(&third_voter.peer_url);
         self.membership.members.iter_mut().filter(is_it).for_each(|member| member.is_strange = false);
     }
 
     /// A third voter is to be, or is.
-    pub(super) fn expect_guest(&mut self) {
-        self.membership.guest = true;
+    pub(super) fn expect_third_voter(&mut self) {
+        self.membership.third_voter = true;
         self.membership.wanted = 3;
     }
 }
@@ -228,7 +228,7 @@ pub(super) fn assemble(source: &Source, reference: &Said, answers: &[(Endpoint, 
         change: others_change(source, reference),
         promote_max_lag: source.promote_max_lag,
         uses_hooks: false,
-        guest: false,
+        third_voter: false,
     };
     let lock = reference.change.as_ref().map(|lock| lock.key.clone());
     Seen { cluster_id: reference.cluster_id, lock, membership, details }

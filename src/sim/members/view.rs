@@ -39,7 +39,7 @@ pub(super) fn look(world: &World, tool: usize, mutant: Mutant) -> Membership {
         change: (someone_else && !is_ignored).then(|| "another tool's".to_owned()),
         promote_max_lag: MOST,
         uses_hooks: false,
-        guest: false,
+        third_voter: false,
     };
     if mutant == Mutant::SecondLearner {
         let own = newcomer_url(tool);

@@ -1,7 +1,7 @@
 //! The agent in the model: rounds as `agent::rounds` has them, with [`decide::decide`] itself in the middle. One move is
 //! one look with its decision, or one effect, so that a crash can come between any two of them.
 
-use super::log::GUEST;
+use super::log::THIRD_VOTER;
 use super::members::Reply;
 use super::steps::{Step, Steps, Then, Todo};
 use super::timing::{MOMENTS, When};
@@ -186,8 +186,8 @@ fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) 
     }
     // An etcd that runs tells of what it has applied: that it was promoted may be in its log alone.
     let told = if me.etcd.is_on() { me.data.applied(&sim.logs) } else { me.data.newest(&sim.logs) };
-    if told.conf.votes(GUEST) {
-        check_beside_a_guest(n, action.request, plan)?;
+    if told.conf.votes(THIRD_VOTER) {
+        check_beside_a_third_voter(n, action.request, plan)?;
     }
     let is_there = me.cib.machine[1 - n] == PeerNode::Online;
     let unconfirmed = !is_there && !pacemaker::is_confirmed_down(&me.cib, 1 - n);
@@ -236,7 +236,7 @@ fn check_memory(
 
 /// Asserts that a third voter's majority is left alone: nobody is forced or voted for, and no etcd is stopped but where Pacemaker
 /// stops it.
-fn check_beside_a_guest(n: usize, request: Request, plan: &Steps) -> Result<(), Violation> {
+fn check_beside_a_third_voter(n: usize, request: Request, plan: &Steps) -> Result<(), Violation> {
     let stops = matches!(request, Request::Monitor | Request::Notify) && plan.steps.contains(&Step::StopContainer);
     let what = match plan {
         Steps { forces: true, .. } => "is to force a new cluster",

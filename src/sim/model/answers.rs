@@ -89,8 +89,8 @@ fn members(conf: Conf) -> Vec<Member> {
         let started = conf.started & log::bit(mid) != 0;
         Member {
             id: mid.into(),
-            name: if started { (*node.unwrap_or(&GUEST_NAME)).to_owned() } else { String::new() },
-            peer_urls: vec![if node.is_some() { peer_url(log::node_of(mid)) } else { guest_url() }],
+            name: if started { (*node.unwrap_or(&THIRD_VOTER_NAME)).to_owned() } else { String::new() },
+            peer_urls: vec![if node.is_some() { peer_url(log::node_of(mid)) } else { third_voter_url() }],
             is_learner: conf.learners & log::bit(mid) != 0,
         }
     };
@@ -116,11 +116,11 @@ pub(super) fn peer_url(node: usize) -> String {
     format!("https://{}:2380", NAMES[node])
 }
 
-/// What the guest is called.
-pub(super) const GUEST_NAME: &str = "guest";
+/// What the third voter is called.
+pub(super) const THIRD_VOTER_NAME: &str = "guest";
 
-pub(super) fn guest_url() -> String {
-    format!("https://{GUEST_NAME}:2380")
+pub(super) fn third_voter_url() -> String {
+    format!("https://{THIRD_VOTER_NAME}:2380")
 }
 
 pub(super) fn mids(set: u16) -> impl Iterator<Item = Mid> {

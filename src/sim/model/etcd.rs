@@ -3,7 +3,7 @@
 mod starts;
 
 pub use self::starts::run;
-use super::log::{self, Conf, Data, Entry, GUEST, bit};
+use super::log::{self, Conf, Data, Entry, THIRD_VOTER, bit};
 use super::world::{Run, Word, World};
 use crate::sim::Sim;
 
@@ -17,7 +17,7 @@ pub fn settle(sim: &mut Sim, world: &mut World) {
     for n in 0..2 {
         let conf = applied(sim, world, n);
         let has_a_quorum = conf.has_one_voter() || is_followed(world, n, conf) || sim.is_stood_in_for(world, n);
-        let has_a_quorum = has_a_quorum || world.nodes[n].lingers || has_the_guest(world, conf);
+        let has_a_quorum = has_a_quorum || world.nodes[n].lingers || has_the_third_voter(world, conf);
         let may_lead = conf.votes(world.nodes[n].data.mid) && has_a_quorum;
         if world.nodes[n].etcd == Run::Leader && !may_lead {
             world.nodes[n].etcd = Run::Leaderless;
@@ -68,16 +68,17 @@ fn is_followed(world: &World, leader: usize, conf: Conf) -> bool {
     world.link && other.etcd == Run::Follower && conf.votes(other.data.mid)
 }
 
-/// Whether the guest votes there, and acknowledges what it is sent. It has no log of its own here: a leader that it follows has
-/// committed at once what it takes, and whoever it votes for has what was committed ([`what_the_guest_knows`]).
-pub(in crate::sim) fn has_the_guest(world: &World, conf: Conf) -> bool {
-    world.guest && conf.votes(GUEST)
+/// Whether the third voter votes there, and acknowledges what it is sent. It has no log of its own here: a leader that it follows has
+/// committed at once what it takes, and whoever it votes for has what was committed ([`what_the_third_voter_knows`]).
+pub(in crate::sim) fn has_the_third_voter(world: &World, conf: Conf) -> bool {
+    world.third_voter && conf.votes(THIRD_VOTER)
 }
 
-/// The guest comes back, and has the leader's log soon.
-pub(in crate::sim) fn guest_is_back(sim: &Sim, world: &mut World) -> bool {
-    let is_news = !std::mem::replace(&mut world.guest, true) && (0..2).any(|n| newest(sim, world, n).votes(GUEST));
-    if let Some(n) = leader(world).filter(|n| has_the_guest(world, applied(sim, world, *n))) {
+/// The third voter comes back, and has the leader's log soon.
+pub(in crate::sim) fn third_voter_is_back(sim: &Sim, world: &mut World) -> bool {
+    let is_news =
+        !std::mem::replace(&mut world.third_voter, true) && (0..2).any(|n| newest(sim, world, n).votes(THIRD_VOTER));
+    if let Some(n) = leader(world).filter(|n| has_the_third_voter(world, applied(sim, world, *n))) {
         commit_all(sim, world, n);
     }
     is_news
@@ -88,8 +89,8 @@ fn newest(sim: &Sim, world: &World, n: usize) -> Conf {
 }
 
 /// The committed part of the other node's log, where `n` lacks some of it. Of three voters two have what is committed: what `n` has
-/// not, the guest has, and gives it to `n` before it votes for it.
-fn what_the_guest_knows(sim: &Sim, world: &World, n: usize) -> Option<Vec<Entry>> {
+/// not, the third voter has, and gives it to `n` before it votes for it.
+fn what_the_third_voter_knows(sim: &Sim, world: &World, n: usize) -> Option<Vec<Entry>> {
     let (me, other) = (&world.nodes[n].data, &world.nodes[1 - n].data);
     let committed = &other.entries(&sim.logs)[..usize::from(other.commit)];
     let is_lacking = me.cluster == other.cluster && !me.entries(&sim.logs).starts_with(committed);
@@ -107,7 +108,7 @@ pub fn leader(world: &World) -> Option<usize> {
 
 /// True if there is a leader whose cluster has a learner on one of the nodes.
 pub fn has_learner(sim: &Sim, world: &World) -> bool {
-    leader(world).is_some_and(|n| applied(sim, world, n).learners & !bit(GUEST) != 0)
+    leader(world).is_some_and(|n| applied(sim, world, n).learners & !bit(THIRD_VOTER) != 0)
 }
 
 /// True if etcd has something to do that takes less time than any wait of the agent.
@@ -162,7 +163,7 @@ pub(in crate::sim) fn append(sim: &mut Sim, world: &mut World, n: usize, entry: 
     world.nodes[n].data.append(&mut sim.logs, entry);
     changed(world, n);
     let conf = applied(sim, world, n);
-    if conf.has_one_voter() || sim.is_stood_in_for(world, n) || has_the_guest(world, conf) {
+    if conf.has_one_voter() || sim.is_stood_in_for(world, n) || has_the_third_voter(world, conf) {
         commit_all(sim, world, n);
     }
 }
@@ -178,8 +179,8 @@ fn changed(world: &mut World, n: usize) {
 fn commit_all(sim: &Sim, world: &mut World, n: usize) {
     let data = &mut world.nodes[n].data;
     data.commit = data.len(&sim.logs);
-    if data.newest(&sim.logs).conf.votes(GUEST) {
-        // Whoever ends here, the guest has it: see `what_the_guest_knows`.
+    if data.newest(&sim.logs).conf.votes(THIRD_VOTER) {
+        // Whoever ends here, the third voter has it: see `what_the_third_voter_knows`.
         data.durable = data.commit;
     }
     world.acked |= data.applied(&sim.logs).writes;
@@ -202,12 +203,12 @@ fn may_replicate(sim: &Sim, world: &World) -> bool {
         && leads.log == other.log
         && (leads.commit == leads.len(&sim.logs) || !conf.votes(other.mid));
     // With a third voter, what a former leader alone has may have to give way.
-    conf.lists(other.mid) && !is_current && (has_had_a_guest(sim, world) || is_prefix(sim, *other, *leads))
+    conf.lists(other.mid) && !is_current && (has_had_a_third_voter(sim, world) || is_prefix(sim, *other, *leads))
 }
 
-/// Whether the guest votes by either log: only then may each log have entries of its own.
-fn has_had_a_guest(sim: &Sim, world: &World) -> bool {
-    (0..2).any(|n| newest(sim, world, n).votes(GUEST))
+/// Whether the third voter votes by either log: only then may each log have entries of its own.
+fn has_had_a_third_voter(sim: &Sim, world: &World) -> bool {
+    (0..2).any(|n| newest(sim, world, n).votes(THIRD_VOTER))
 }
 
 /// The leader's entries reach the other member, which joins it or goes on following it.
@@ -283,23 +284,26 @@ fn may_be_elected(sim: &Sim, world: &World, n: usize) -> bool {
     }
     let conf = elects(sim, world, n);
     conf.votes(me.data.mid)
-        && (conf.has_one_voter() || gets_the_peers_vote(sim, world, n, conf) || gets_the_guests_vote(world, n, conf))
+        && (conf.has_one_voter()
+            || gets_the_peers_vote(sim, world, n, conf)
+            || gets_the_third_voters_vote(world, n, conf))
 }
 
-/// The members that elect `n`: those that it has applied. A guest that knows its promotion to be committed leads with the vote of a
+/// The members that elect `n`: those that it has applied. A third voter that knows its promotion to be committed leads with the vote of a
 /// member that has that only in its log, and tells it; here that member leads in its place.
 fn elects(sim: &Sim, world: &World, n: usize) -> Conf {
-    let is_known = (0..2).any(|n| applied(sim, world, n).votes(GUEST));
+    let is_known = (0..2).any(|n| applied(sim, world, n).votes(THIRD_VOTER));
     let newest = newest(sim, world, n);
-    if is_known && has_the_guest(world, newest) { newest } else { applied(sim, world, n) }
+    if is_known && has_the_third_voter(world, newest) { newest } else { applied(sim, world, n) }
 }
 
 fn gets_the_peers_vote(sim: &Sim, world: &World, n: usize, conf: Conf) -> bool {
     let (me, other) = (&world.nodes[n], &world.nodes[1 - n]);
     // Of two logs with entries of their own the one is newer that has what was committed; between two voters, by a vote proxy's vote.
     let lacks = || world.acked & other.data.newest(&sim.logs).writes & !me.data.newest(&sim.logs).writes;
-    let has_more = || if conf.votes(GUEST) { what_the_guest_knows(sim, world, n).is_none() } else { lacks() == 0 };
-    let is_newer = || has_had_a_guest(sim, world) && !is_prefix(sim, me.data, other.data) && has_more();
+    let has_more =
+        || if conf.votes(THIRD_VOTER) { what_the_third_voter_knows(sim, world, n).is_none() } else { lacks() == 0 };
+    let is_newer = || has_had_a_third_voter(sim, world) && !is_prefix(sim, me.data, other.data) && has_more();
     world.link
         && matches!(other.etcd, Run::Fresh | Run::Leaderless)
         && conf.votes(other.data.mid)
@@ -308,8 +312,8 @@ fn gets_the_peers_vote(sim: &Sim, world: &World, n: usize, conf: Conf) -> bool {
 }
 
 /// It follows a leader that has its vote, and gives it to nobody else.
-fn gets_the_guests_vote(world: &World, n: usize, conf: Conf) -> bool {
-    has_the_guest(world, conf) && world.nodes[1 - n].etcd != Run::Leader
+fn gets_the_third_voters_vote(world: &World, n: usize, conf: Conf) -> bool {
+    has_the_third_voter(world, conf) && world.nodes[1 - n].etcd != Run::Leader
 }
 
 /// `n` asks for votes, and gets what it needs.
@@ -319,12 +323,12 @@ pub fn elect(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     }
     let conf = elects(sim, world, n);
     let by_the_peer = !conf.has_one_voter() && gets_the_peers_vote(sim, world, n, conf);
-    let by_the_guest = has_the_guest(world, conf);
-    if let Some(entries) = what_the_guest_knows(sim, world, n).filter(|_| by_the_guest && !by_the_peer) {
+    let by_the_third_voter = has_the_third_voter(world, conf);
+    if let Some(entries) = what_the_third_voter_knows(sim, world, n).filter(|_| by_the_third_voter && !by_the_peer) {
         world.nodes[n].data.log = sim.logs.id(entries);
     }
     world.nodes[n].etcd = Run::Leader;
-    if by_the_guest {
+    if by_the_third_voter {
         commit_all(sim, world, n);
     }
     if conf.has_one_voter() {

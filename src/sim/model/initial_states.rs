@@ -2,7 +2,7 @@
 
 use super::answers::mids as mids_of;
 use super::etcd;
-use super::log::{Conf, Data, Entry, GUEST, Mid, bit, first_mid};
+use super::log::{Conf, Data, Entry, Mid, THIRD_VOTER, bit, first_mid};
 use super::view::THIS_BOOT;
 use super::world::{HISTORY, NAMES, Run, Wanted, World};
 use crate::decide::evidence::{BootMemory, DataDir, History, Lineage, Note, PeerAgent, PublishedState, RunningVoter};
@@ -21,12 +21,12 @@ pub enum Beginning {
     Blank,
     /// Two histories, each of a voter that ran standalone.
     Parted,
-    /// Two voters and the guest; node1 leads, or node2.
-    Guest,
-    GuestSecondLeads,
-    /// Two voters, and the promotion of the guest in the log of node1, which leads, or of node2.
-    GuestPromoted,
-    GuestPromotedSecondLeads,
+    /// Two voters and the third voter; node1 leads, or node2.
+    ThirdVoter,
+    ThirdVoterSecondLeads,
+    /// Two voters, and the promotion of the third voter in the log of node1, which leads, or of node2.
+    ThirdVoterPromoted,
+    ThirdVoterPromotedSecondLeads,
 }
 
 impl Beginning {
@@ -36,10 +36,10 @@ impl Beginning {
         Self::SecondLeads,
         Self::Blank,
         Self::Parted,
-        Self::Guest,
-        Self::GuestSecondLeads,
-        Self::GuestPromoted,
-        Self::GuestPromotedSecondLeads,
+        Self::ThirdVoter,
+        Self::ThirdVoterSecondLeads,
+        Self::ThirdVoterPromoted,
+        Self::ThirdVoterPromotedSecondLeads,
     ];
 
     /// The first line of a scenario.
@@ -49,10 +49,10 @@ impl Beginning {
             Self::SecondLeads => "begin with two voters, and node2 leads",
             Self::Blank => "begin with blank",
             Self::Parted => "begin with two histories",
-            Self::Guest => "begin with a guest",
-            Self::GuestSecondLeads => "begin with a guest, and node2 leads",
-            Self::GuestPromoted => "begin with a guest that is being promoted",
-            Self::GuestPromotedSecondLeads => "begin with a guest that is being promoted, and node2 leads",
+            Self::ThirdVoter => "begin with a guest",
+            Self::ThirdVoterSecondLeads => "begin with a guest, and node2 leads",
+            Self::ThirdVoterPromoted => "begin with a guest that is being promoted",
+            Self::ThirdVoterPromotedSecondLeads => "begin with a guest that is being promoted, and node2 leads",
         }
     }
 
@@ -66,10 +66,11 @@ impl Beginning {
             }
             Self::Blank => blank(sim),
             Self::Parted => parted(sim),
-            Self::Guest => with_guest(sim),
-            Self::GuestPromoted => promoting_the_guest(sim),
-            Self::GuestSecondLeads | Self::GuestPromotedSecondLeads => {
-                let first = if self == Self::GuestSecondLeads { Self::Guest } else { Self::GuestPromoted };
+            Self::ThirdVoter => with_third_voter(sim),
+            Self::ThirdVoterPromoted => promoting_the_third_voter(sim),
+            Self::ThirdVoterSecondLeads | Self::ThirdVoterPromotedSecondLeads => {
+                let first =
+                    if self == Self::ThirdVoterSecondLeads { Self::ThirdVoter } else { Self::ThirdVoterPromoted };
                 let world = first.world(sim);
                 rename::renamed(sim, &world, &Renaming::swap())
             }
@@ -83,14 +84,14 @@ pub fn healthy(sim: &mut Sim) -> World {
 }
 
 /// The same with a third voter, outside of the pair.
-pub fn with_guest(sim: &mut Sim) -> World {
-    World { guest: true, ..voting(sim, &[first_mid(0), first_mid(1), GUEST], 0) }
+pub fn with_third_voter(sim: &mut Sim) -> World {
+    World { third_voter: true, ..voting(sim, &[first_mid(0), first_mid(1), THIRD_VOTER], 0) }
 }
 
-/// Two voters whose leader has just been asked to make the guest the third one.
-pub fn promoting_the_guest(sim: &mut Sim) -> World {
-    let mut world = World { guest: true, ..voting(sim, &[first_mid(0), first_mid(1)], bit(GUEST)) };
-    world.nodes[0].data.append(&mut sim.logs, Entry::Promote(GUEST));
+/// Two voters whose leader has just been asked to make the third voter the third one.
+pub fn promoting_the_third_voter(sim: &mut Sim) -> World {
+    let mut world = World { third_voter: true, ..voting(sim, &[first_mid(0), first_mid(1)], bit(THIRD_VOTER)) };
+    world.nodes[0].data.append(&mut sim.logs, Entry::Promote(THIRD_VOTER));
     world
 }
 
@@ -180,6 +181,6 @@ pub fn is_good(sim: &Sim, world: &World) -> bool {
         && world.nodes.iter().all(|node| node.etcd.is_led() && !node.failed && node.wanted == Wanted::Running)
         && world.nodes.iter().all(|node| node.promoted == sim.bounds.promotable)
         && (0..2).all(|n| world.nodes[n].cib.agent[n] == PeerAgent::Active && conf(n).votes(world.nodes[n].data.mid))
-        && (conf(0).voters & !bit(GUEST)).count_ones() == 2
+        && (conf(0).voters & !bit(THIRD_VOTER)).count_ones() == 2
         && world.nodes[0].data.log == world.nodes[1].data.log
 }

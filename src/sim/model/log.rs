@@ -3,15 +3,15 @@
 
 use crate::sim::store::intern::{Id, Interner};
 
-/// A member id: 1 to 7 lie on the first node, 9 to 15 on the second, 8 is the guest's; 0 is nobody.
+/// A member id: 1 to 7 lie on the first node, 9 to 15 on the second, 8 is the third voter's; 0 is nobody.
 pub type Mid = u8;
 
 /// The third voter, on neither node.
-pub const GUEST: Mid = 8;
+pub const THIRD_VOTER: Mid = 8;
 
-/// The node that a member lies on; the guest lies on neither.
+/// The node that a member lies on; the third voter lies on neither.
 pub fn node_of(mid: Mid) -> usize {
-    if mid == GUEST { 2 } else { usize::from(mid >> 3) }
+    if mid == THIRD_VOTER { 2 } else { usize::from(mid >> 3) }
 }
 
 /// The first member id of a node, which a bootstrap gives it.

@@ -55,7 +55,7 @@ pub fn change(sim: &mut Sim, world: &mut World, via: usize, from: usize, entry: 
     }
     etcd::append(sim, world, leader, entry);
     let applied = etcd::applied(sim, world, leader);
-    let is_committed = applied.has_one_voter() || etcd::has_the_guest(world, applied);
+    let is_committed = applied.has_one_voter() || etcd::has_the_third_voter(world, applied);
     if is_committed || matches!(entry, Entry::Promote(_)) { Reply::Done } else { Reply::NotYet }
 }
 

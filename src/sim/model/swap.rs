@@ -84,7 +84,7 @@ pub(in crate::sim) fn swap_between(world: &mut World) {
         unheard,
         writes: _,
         faults: _,
-        guest: _,
+        third_voter: _,
     } = world;
     *lagging = lagging.map(|node| 1 - node);
     for nodes in [words, unheard] {

@@ -1,16 +1,16 @@
 //! What one node sees, as the agent's own [`Evidence`]. A [`View`] holds the same facts without strings, so that equal
 //! situations are decided once.
 
-use super::answers::{GUEST_NAME, answer, etcd, guest_url, leaderless, mids, peer_url, told};
 pub(in crate::sim) use super::answers::{Heard, Told};
+use super::answers::{THIRD_VOTER_NAME, answer, etcd, leaderless, mids, peer_url, third_voter_url, told};
 use super::log::{self, Conf, Mid};
 use super::timing::budget_ms;
 use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Vars, Word, World};
 use crate::base::Fact;
 use crate::decide::Request;
 use crate::decide::evidence::{
-    self, Confirmation, Container, DataDir, Evidence, FailedStarts, Guest, History, Identity, Lineage, LogPosition,
-    NodeAddress, NodeName, Notify, Recovery,
+    self, Confirmation, Container, DataDir, Evidence, FailedStarts, History, Identity, Lineage, LogPosition,
+    NodeAddress, NodeName, Notify, Recovery, ThirdVoter,
 };
 use crate::sim::Sim;
 use crate::sim::store::intern::Id;
@@ -78,7 +78,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         unheard: _,
         writes: _,
         faults: _,
-        guest: _,
+        third_voter: _,
     } = world;
     let Node {
         cib,
@@ -310,7 +310,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
         own_alarm: None,
         redundancy: Fact::NotAsked,
         primary: cib.primary.map(name),
-        guest: sim.bounds.guest.then(guest),
+        third_voter: sim.bounds.third_voter.then(third_voter),
         others: evidence::Others {
             force_on_me: cib.told[me],
             force_on_peer: cib.told[peer],
@@ -327,8 +327,8 @@ fn listed_learner(own: Heard) -> Option<NodeName> {
 }
 
 /// The cluster property, which stays.
-fn guest() -> Guest {
-    Guest { name: GUEST_NAME.to_owned(), peer_url: guest_url(), id: Some(log::GUEST.into()) }
+fn third_voter() -> ThirdVoter {
+    ThirdVoter { name: THIRD_VOTER_NAME.to_owned(), peer_url: third_voter_url(), id: Some(log::THIRD_VOTER.into()) }
 }
 
 fn name(node: u8) -> NodeName {

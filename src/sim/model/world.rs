@@ -37,8 +37,8 @@ pub struct World {
     /// Which writes were begun, and how many faults are left.
     pub writes: u8,
     pub faults: u8,
-    /// Whether the guest's etcd runs and reaches whoever runs; always false where there is none.
-    pub guest: bool,
+    /// Whether the third voter's etcd runs and reaches whoever runs; always false where there is none.
+    pub third_voter: bool,
 }
 
 impl World {
@@ -90,7 +90,7 @@ impl World {
         unheard: 0,
         writes: 0,
         faults: 0,
-        guest: false,
+        third_voter: false,
     };
 }
 
@@ -136,7 +136,7 @@ impl Hash for World {
             unheard: _,
             writes,
             faults,
-            guest: _,
+            third_voter: _,
         } = self;
         for node in nodes {
             let Node {

@@ -145,8 +145,8 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::Choose(n) => operators::choose(sim, world, n),
         Move::Tell(n) => operators::tell_whose_data_counts(sim, world, n),
         Move::Forget(n) => operators::forget(sim, world, n),
-        Move::LoseGuest => std::mem::replace(&mut world.guest, false),
-        Move::GuestBack => etcd::guest_is_back(sim, world),
+        Move::LoseThirdVoter => std::mem::replace(&mut world.third_voter, false),
+        Move::ThirdVoterBack => etcd::third_voter_is_back(sim, world),
         Move::Erase(n) => sim.bounds.hides && pacemaker::erase(world, n),
         Move::Hide(n, what) => {
             let node = &mut world.nodes[n];

@@ -55,15 +55,15 @@ pub enum Move {
     Hide(usize, Blind),
     /// Pacemaker erases the record of this node from the CIB.
     Erase(usize),
-    /// The guest is lost to both nodes, and is back.
-    LoseGuest,
-    GuestBack,
+    /// The third voter is lost to both nodes, and is back.
+    LoseThirdVoter,
+    ThirdVoterBack,
 }
 
 /// Every move that there is.
 pub fn all() -> Vec<Move> {
     let mut moves = vec![Move::Write, Move::Replicate, Move::Learn, Move::CutLink, Move::HealLink];
-    moves.extend([Move::CatchUp, Move::Notice, Move::LoseGuest, Move::GuestBack]);
+    moves.extend([Move::CatchUp, Move::Notice, Move::LoseThirdVoter, Move::ThirdVoterBack]);
     for n in 0..2 {
         moves.extend([Move::Persist(n), Move::Elect(n), Move::Leave(n), Move::PowerCut(n), Move::Boot(n)]);
         moves.extend([Move::StepDown(n), Move::Destroy(n), Move::Unblock(n)]);
@@ -113,7 +113,7 @@ impl Move {
                 | Self::Forget(_)
                 | Self::Hide(..)
                 | Self::Erase(_)
-                | Self::LoseGuest
+                | Self::LoseThirdVoter
                 | Self::Want(_, Wanted::Standby | Wanted::Shutdown)
         )
     }
@@ -151,8 +151,8 @@ impl Move {
             Self::Choose(_) => 27,
             Self::Tell(_) => 28,
             Self::Hide(_, what) => 29 + what as usize,
-            Self::LoseGuest => 36,
-            Self::GuestBack => 37,
+            Self::LoseThirdVoter => 36,
+            Self::ThirdVoterBack => 37,
             Self::Erase(_) => 38,
             Self::EndStack(_) => 54,
             Self::KillStack(_) => 55,
@@ -209,8 +209,8 @@ impl Move {
             | Self::HealLink
             | Self::CatchUp
             | Self::Notice
-            | Self::LoseGuest
-            | Self::GuestBack => self,
+            | Self::LoseThirdVoter
+            | Self::ThirdVoterBack => self,
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::decide::Request;
 use crate::decide::evidence::Lineage;
 use crate::sim::Sim;
-use crate::sim::model::log::GUEST;
+use crate::sim::model::log::THIRD_VOTER;
 use crate::sim::model::world::{Stack, Wanted, Word, World};
 use crate::sim::model::{etcd, pacemaker, view};
 
@@ -38,7 +38,7 @@ pub(super) fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool)
         && is_between_actions
         && !peer_serves
         && newest.votes(node.data.mid)
-        && !newest.votes(GUEST)
+        && !newest.votes(THIRD_VOTER)
         && (accept_loss == was_left_behind);
     if can {
         world.nodes[n].word = Word::Given { accept_loss };

@@ -29,8 +29,8 @@ pub(super) fn thinkable(
     tell_if(!world.link, Move::HealLink);
     tell_if(world.lagging.is_some(), Move::CatchUp);
     tell_if(world.joined, Move::Notice);
-    tell_if(may_fail && world.guest, Move::LoseGuest);
-    tell_if(bounds.guest && !world.guest, Move::GuestBack);
+    tell_if(may_fail && world.third_voter, Move::LoseThirdVoter);
+    tell_if(bounds.third_voter && !world.third_voter, Move::ThirdVoterBack);
     for (n, node) in world.nodes.iter().enumerate() {
         tell_if(may_fail && bounds.forgets && !world.joined, Move::Forget(n));
         if !node.on {

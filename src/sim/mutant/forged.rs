@@ -2,7 +2,7 @@
 
 use crate::base::Fact;
 use crate::decide::evidence::{BootMemory, Cib, DataDir, Evidence, History, Identity, PublishedState, RunningVoter};
-use crate::sim::model::log::GUEST;
+use crate::sim::model::log::THIRD_VOTER;
 
 pub(super) fn bend_cib(evidence: &mut Evidence, bend: impl FnOnce(&mut Cib)) {
     if let Fact::Known(cib) = &mut evidence.cib {
@@ -27,22 +27,22 @@ pub(super) fn bend_history(evidence: &mut Evidence, whose: impl Fn(&History) -> 
 }
 
 /// As if the pair's two were all that vote.
-pub(super) fn overlook_the_guest(evidence: &mut Evidence) {
-    let guest = u64::from(GUEST);
+pub(super) fn overlook_the_third_voter(evidence: &mut Evidence) {
+    let third_voter = u64::from(THIRD_VOTER);
     for etcd in [&mut evidence.own_etcd, &mut evidence.peer_etcd] {
         if let Fact::Known(etcd) = etcd {
-            etcd.members.retain(|member| member.id != guest);
+            etcd.members.retain(|member| member.id != third_voter);
         }
     }
     if let Fact::Known(told) = &mut evidence.own_leaderless {
-        told.members.retain(|member| member.id != guest);
+        told.members.retain(|member| member.id != third_voter);
     }
     if let Fact::Known(memory) = &mut evidence.boot_memory {
         memory.voter.iter_mut().for_each(|voter| voter.among_many = false);
     }
     let overlook = |disk: &mut DataDir| {
         if let DataDir::Present(history) = disk {
-            history.voters.remove(&guest);
+            history.voters.remove(&third_voter);
         }
     };
     if let Fact::Known(disk) = &mut evidence.disk {

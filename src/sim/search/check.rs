@@ -137,10 +137,10 @@ impl All {
         // Its promotion is not in each log yet.
         let is_promoted = first.nodes[0].data.log != first.nodes[1].data.log;
         let begin = match (is_blank, etcd::have_parted(sim, &first), is_told_mirrored) {
-            (false, false, false) if first.guest && is_promoted => Beginning::GuestPromoted,
-            (false, false, true) if first.guest && is_promoted => Beginning::GuestPromotedSecondLeads,
-            (false, false, false) if first.guest => Beginning::Guest,
-            (false, false, true) if first.guest => Beginning::GuestSecondLeads,
+            (false, false, false) if first.third_voter && is_promoted => Beginning::ThirdVoterPromoted,
+            (false, false, true) if first.third_voter && is_promoted => Beginning::ThirdVoterPromotedSecondLeads,
+            (false, false, false) if first.third_voter => Beginning::ThirdVoter,
+            (false, false, true) if first.third_voter => Beginning::ThirdVoterSecondLeads,
             (true, _, _) => Beginning::Blank,
             (false, true, _) => Beginning::Parted,
             (false, false, false) => Beginning::Voters,
@@ -241,13 +241,14 @@ pub fn missed(sim: &mut Sim, limits: Limits, traces: &[Trace]) -> (usize, Option
 }
 
 fn beginnings(sim: &mut Sim) -> Vec<World> {
-    let healthy = if sim.bounds.guest { initial_states::with_guest(sim) } else { initial_states::healthy(sim) };
+    let healthy =
+        if sim.bounds.third_voter { initial_states::with_third_voter(sim) } else { initial_states::healthy(sim) };
     let blank = initial_states::blank(sim);
     let is_blank = sim.bounds.blank;
     let parted = sim.bounds.chooses.then(|| initial_states::parted(sim));
     // That is an operator's action, and counts as a fault.
-    let faults = sim.bounds.faults.checked_sub(1).filter(|_| sim.bounds.guest);
-    let promoting = faults.map(|faults| World { faults, ..initial_states::promoting_the_guest(sim) });
+    let faults = sim.bounds.faults.checked_sub(1).filter(|_| sim.bounds.third_voter);
+    let promoting = faults.map(|faults| World { faults, ..initial_states::promoting_the_third_voter(sim) });
     let all = [Some(healthy), is_blank.then_some(blank), parted, promoting];
     all.into_iter().flatten().collect()
 }

@@ -242,11 +242,23 @@ impl<const READS: bool> Bits<READS> {
     #[inline(always)]
     fn between(&mut self, world: &mut World) {
         // The machines are packed by themselves, and how many faults are left is kept beside the state.
-        let World { nodes: _, link, joined, lagging, newer, acked, given_up, words, unheard, writes, faults: _, guest } =
-            world;
+        let World {
+            nodes: _,
+            link,
+            joined,
+            lagging,
+            newer,
+            acked,
+            given_up,
+            words,
+            unheard,
+            writes,
+            faults: _,
+            third_voter,
+        } = world;
         self.flag(link);
         self.flag(joined);
-        self.flag(guest);
+        self.flag(third_voter);
         self.one_of(lagging);
         self.one_of(newer);
         for set in [acked, given_up, writes] {

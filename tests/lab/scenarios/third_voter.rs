@@ -1,5 +1,5 @@
 //! A third voter at the client's place on the network: with either host cut the other two go on, and no agent stops etcd, forces
-//! anything or removes the guest. Without the guest a survivor waits for a majority, and goes on once it has one.
+//! anything or removes the third voter. Without the third voter a survivor waits for a majority, and goes on once it has one.
 
 use std::thread;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use super::steps;
 use crate::check::{must, within};
 use crate::etcd::{self, View};
-use crate::guest::{self, Guest};
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::redundant;
 use crate::sh::Result;
 use crate::state::Lab;
+use crate::third_voter::{self, ThirdVoter};
 use crate::up::Wish;
 use crate::writer::Writers;
 
@@ -27,25 +27,25 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60))?;
     redundant::wait(lab)?;
     let mut writers = super::writing(lab)?;
-    let guest = added(lab)?;
+    let third_voter = added(lab)?;
     for victim in [Node::Two, Node::One] {
         cut(lab, &writers, victim)?;
     }
-    guest.kill();
+    third_voter.kill();
     steps::wait_write(&writers, ELECTED)?;
-    let guest = Guest::start(lab)?;
+    let third_voter = ThirdVoter::start(lab)?;
     three_voters(lab)?;
-    let guest = without_majority(lab, &writers, wish, guest)?;
-    let removed = host::must(lab, Node::One, &["tandem", "member", "remove", guest::NAME, "--yes"])?;
+    let third_voter = without_majority(lab, &writers, wish, third_voter)?;
+    let removed = host::must(lab, Node::One, &["tandem", "member", "remove", third_voter::NAME, "--yes"])?;
     println!("   {}", removed.trim().replace('\n', "\n   "));
     must("the property goes with the guest", named(lab), String::is_empty)?;
-    guest.kill();
+    third_voter.kill();
     super::ends_well(lab, &mut writers)
 }
 
-/// The command is typed, killed once the guest is listed, and typed again, as whoever comes back to a terminal does.
-fn added(lab: &Lab) -> Result<Guest> {
-    let outside = format!("{}={}", guest::NAME, guest::peer_url());
+/// The command is typed, killed once the third voter is listed, and typed again, as whoever comes back to a terminal does.
+fn added(lab: &Lab) -> Result<ThirdVoter> {
+    let outside = format!("{}={}", third_voter::NAME, third_voter::peer_url());
     let typed = format!("exec timeout --signal=KILL 40 tandem member add --outside {outside} --yes");
     let cut_off = host::said(lab, Node::One, &["sh", "-c", &typed]);
     println!("   {}", cut_off.trim().replace('\n', "\n   "));
@@ -55,12 +55,12 @@ fn added(lab: &Lab) -> Result<Guest> {
         let words = ["tandem", "member", "add", "--outside", &outside_, "--timeout", "3m"];
         host::must(&lab_, Node::One, &words).map_err(|error| error.to_string())
     });
-    let guest = Guest::join(lab)?;
+    let third_voter = ThirdVoter::join(lab)?;
     let done = again.join().map_err(|_| "the command's thread panicked")??;
     println!("   {}", done.trim().replace('\n', "\n   "));
     must("and its id", named(lab), |named| named.split_whitespace().count() == 2)?;
     three_voters(lab)?;
-    Ok(guest)
+    Ok(third_voter)
 }
 
 fn named(lab: &Lab) -> String {
@@ -84,7 +84,7 @@ fn three_voters(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// A host is cut: its peer and the guest go on at once, with the etcd that ran before.
+/// A host is cut: its peer and the third voter go on at once, with the etcd that ran before.
 fn cut(lab: &Lab, writers: &Writers, victim: Node) -> Result<()> {
     let left = victim.other();
     let (ran, began) = (etcd::pid(lab, left), etcd::wait_view(lab, left)?);
@@ -103,12 +103,12 @@ fn wait_peer(lab: &Lab, node: Node) -> Result<()> {
     three_voters(lab)
 }
 
-/// The guest and a host are lost: the other one waits, says for whom, and goes on as soon as the guest is back.
-fn without_majority(lab: &Lab, writers: &Writers, wish: Wish, guest: Guest) -> Result<Guest> {
+/// The third voter and a host are lost: the other one waits, says for whom, and goes on as soon as the third voter is back.
+fn without_majority(lab: &Lab, writers: &Writers, wish: Wish, third_voter: ThirdVoter) -> Result<ThirdVoter> {
     let (victim, left) = (Node::Two, Node::One);
     lab.set("boot-delay", "90")?;
     let ran = etcd::pid(lab, left);
-    guest.kill();
+    third_voter.kill();
     steps::cut(lab, victim)?;
     thread::sleep(Duration::from_secs(2));
     steps::nobody_writes(writers, A_WHILE)?;
@@ -117,9 +117,9 @@ fn without_majority(lab: &Lab, writers: &Writers, wish: Wish, guest: Guest) -> R
         said.contains("waits for a majority of its voters")
     })?;
     must("its etcd runs on", etcd::pid(lab, left), |pid| *pid == ran)?;
-    let guest = Guest::start(lab)?;
+    let third_voter = ThirdVoter::start(lab)?;
     steps::wait_write(writers, Duration::from_secs(30))?;
     lab.set("boot-delay", &wish.boot_delay.to_string())?;
     wait_peer(lab, victim)?;
-    Ok(guest)
+    Ok(third_voter)
 }

@@ -3,7 +3,7 @@
 use super::{Found, resource};
 use crate::base::Fact;
 use crate::operate::cluster::{Cluster, Etcd};
-use crate::operate::health::{guest, view};
+use crate::operate::health::{third_voter, view};
 
 /// From how much of its quota a database is named, in percent.
 const NEARLY_FULL: u64 = 80;
@@ -120,7 +120,7 @@ fn membership(cluster: &Cluster, found: &mut Found) {
         found.critical("two-clusters", None, text).typed("tandem explain");
     }
     // A third one that is named is there on purpose.
-    let expected = 2 + usize::from(guest(cluster).is_some());
+    let expected = 2 + usize::from(third_voter(cluster).is_some());
     let count = known.iter().map(|(_, etcd)| view::voters_known_to(etcd)).max();
     let Some(count) = count.filter(|count| *count > expected) else { return };
     let text = format!("etcd has {count} voters: somebody added members with etcd's own commands");

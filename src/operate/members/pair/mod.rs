@@ -323,8 +323,8 @@ mod tests {
             .1
             .properties
             .insert("etcd_guest".to_owned(), "node4=https://192.0.2.4:2380".to_owned());
-        let guest = asks(&look, None, None, &removed, false).unwrap_err();
-        assert!(guest.contains("is a third member beside the pair"), "{guest}");
+        let third_voter = asks(&look, None, None, &removed, false).unwrap_err();
+        assert!(third_voter.contains("is a third member beside the pair"), "{third_voter}");
     }
 
     #[test]

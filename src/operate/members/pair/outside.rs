@@ -1,16 +1,16 @@
 //! A third member, outside of the pair: an etcd on a machine that no agent starts or stops, for whoever leaves the pair for three.
 //!
 //! The cluster property `etcd_guest` comes before the member, so that no agent removes it as a stranger, and goes after it. The
-//! member's id is in the property before it may vote: by that alone an agent whose etcd is stopped tells a guest from its peer.
+//! member's id is in the property before it may vote: by that alone an agent whose etcd is stopped tells a third voter from its peer.
 
 use std::fs::File;
 use std::time::Duration;
 
 use super::change;
 use crate::adapters::command::Programs;
-use crate::adapters::pacemaker::attributes::{self, GUEST};
+use crate::adapters::pacemaker::attributes::{self, THIRD_VOTER};
 use crate::adapters::pacemaker::member_change;
-use crate::decide::evidence::{Guest, MemberId};
+use crate::decide::evidence::{MemberId, ThirdVoter};
 use crate::decide::members::{Forbidden, Member, Newcomer, Next, Step, Wish, Words, next};
 use crate::operate::cluster;
 use crate::operate::cluster::Cluster;
@@ -34,12 +34,12 @@ const STEP: Duration = Duration::from_secs(5);
 /// For how long after a change members may look unhealthy, and etcd may refuse what the rules allow.
 const SETTLES: Duration = Duration::from_secs(30);
 
-/// What is known of the pair and its guest at one moment.
+/// What is known of the pair and its third voter at one moment.
 struct Look {
     cluster: Cluster,
     source: Source,
     seen: Seen,
-    guest: Option<Guest>,
+    third_voter: Option<ThirdVoter>,
 }
 
 impl Look {
@@ -48,23 +48,24 @@ impl Look {
         let cluster = cluster::ask(terms.target.resource())?;
         let mut seen = look::look(&source)?;
         seen.beside(&cluster);
-        Ok(Self { guest: health::guest(&cluster), cluster, source, seen })
+        Ok(Self { third_voter: health::third_voter(&cluster), cluster, source, seen })
     }
 
     /// What somebody calls so, where it is a member at neither node, or was to be one.
-    fn called(&self, node: &str) -> Option<(Guest, Option<MemberId>)> {
+    fn called(&self, node: &str) -> Option<(ThirdVoter, Option<MemberId>)> {
         let listed = self.seen.membership.members.iter().find(|it| it.node.is_none() && judge::is_called(it, node));
-        let named = || self.guest.clone().filter(|guest| guest.name == node || guest.peer_url == node);
+        let named =
+            || self.third_voter.clone().filter(|third_voter| third_voter.name == node || third_voter.peer_url == node);
         match listed {
             Some(member) => {
                 let peer_url = member.peer_urls.first().cloned().unwrap_or_default();
-                let known = self.guest.clone().filter(|guest| guest.lists(member));
-                let guest = known.unwrap_or(Guest { name: member.shown(), peer_url, id: None });
-                Some((guest, Some(member.id)))
+                let known = self.third_voter.clone().filter(|third_voter| third_voter.lists(member));
+                let third_voter = known.unwrap_or(ThirdVoter { name: member.shown(), peer_url, id: None });
+                Some((third_voter, Some(member.id)))
             }
-            None => named().map(|guest| {
-                let id = self.seen.membership.members.iter().find(|it| it.node.is_none() && guest.lists(it));
-                (guest.clone(), id.map(|member| member.id))
+            None => named().map(|third_voter| {
+                let id = self.seen.membership.members.iter().find(|it| it.node.is_none() && third_voter.lists(it));
+                (third_voter.clone(), id.map(|member| member.id))
             }),
         }
     }
@@ -77,10 +78,10 @@ pub(super) fn is_meant(node: &str, terms: &Terms) -> bool {
 
 /// What is done to the pair itself waits: no step of it knows of a third voter.
 pub(super) fn keeps(cluster: &Cluster) -> Result<(), Failure> {
-    match health::guest(cluster) {
-        Some(guest) => Err(Failure(format!(
+    match health::third_voter(cluster) {
+        Some(third_voter) => Err(Failure(format!(
             "{0} is a third member beside the pair: 'tandem member remove {0}' first, and then the same again",
-            guest.name
+            third_voter.name
         ))),
         None => Ok(()),
     }
@@ -90,7 +91,7 @@ pub(super) fn add(new: &Newcomer, terms: &Terms, talk: &dyn Talk) -> Result<Outc
     let mut look = Look::at_all(terms)?;
     is_free(new, &look)?;
     if terms.dry_run {
-        look.seen.expect_guest();
+        look.seen.expect_third_voter();
         return judge::plan(&Wanted::Add(new.clone()), &look.seen, None).map(Outcome::Planned);
     }
     let words = adds(&new.name, &new.peer_url);
@@ -100,7 +101,7 @@ pub(super) fn add(new: &Newcomer, terms: &Terms, talk: &dyn Talk) -> Result<Outc
 
 pub(super) fn remove(node: &str, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
     let mut look = Look::at_all(terms)?;
-    let Some((guest, id)) = look.called(node) else {
+    let Some((third_voter, id)) = look.called(node) else {
         return Err(Failure(format!("no member outside of the pair is called '{node}': see 'tandem member list'")));
     };
     look.seen.membership.wanted = 2;
@@ -108,11 +109,11 @@ pub(super) fn remove(node: &str, terms: &Terms, talk: &dyn Talk) -> Result<Outco
         let wanted = Wanted::Remove { node: node.to_owned(), allow_fewer: false };
         return judge::plan(&wanted, &look.seen, None).map(Outcome::Planned);
     }
-    let words = format!("{} is removed, a third member", guest.name);
+    let words = format!("{} is removed, a third member", third_voter.name);
     // What was begun and is not to be is taken back by this.
-    let before = adds(&guest.name, &guest.peer_url);
+    let before = adds(&third_voter.name, &third_voter.peer_url);
     let wish = Wish::Remove(id.unwrap_or_default());
-    Work::begin(terms, talk, wish, &guest.name, &words, &before, look)?.run().map(Outcome::Changed)
+    Work::begin(terms, talk, wish, &third_voter.name, &words, &before, look)?.run().map(Outcome::Changed)
 }
 
 /// The lock's words, the same for whoever is called again.
@@ -127,9 +128,12 @@ fn is_free(new: &Newcomer, look: &Look) -> Result<(), Failure> {
     if let Some((node, _)) = nodes.into_iter().find(|(node, url)| *node == new.name || *url == new.peer_url) {
         return Err(Failure(format!("{node} is a node of the pair: type the name and the URL of a third machine")));
     }
-    let is_other = |guest: &&Guest| (&guest.name, &guest.peer_url) != (&new.name, &new.peer_url);
-    if let Some(guest) = look.guest.as_ref().filter(is_other) {
-        return Err(Failure(format!("{0} is the third member already: 'tandem member remove {0}' first", guest.name)));
+    let is_other = |third_voter: &&ThirdVoter| (&third_voter.name, &third_voter.peer_url) != (&new.name, &new.peer_url);
+    if let Some(third_voter) = look.third_voter.as_ref().filter(is_other) {
+        return Err(Failure(format!(
+            "{0} is the third member already: 'tandem member remove {0}' first",
+            third_voter.name
+        )));
     }
     Ok(())
 }
@@ -261,7 +265,7 @@ impl<'a> Work<'a> {
         let change = &mut look.seen.membership.change;
         *change = change.take().filter(|change| *change != self.own);
         match self.wish {
-            Wish::Add(_) => look.seen.expect_guest(),
+            Wish::Add(_) => look.seen.expect_third_voter(),
             // It may go although it is healthy: it is not wanted any more.
             _ => look.seen.membership.wanted = 2,
         }
@@ -272,10 +276,10 @@ impl<'a> Work<'a> {
     fn take(&mut self, step: &Step) -> Result<(), Failure> {
         let what = said(step, &self.look.seen.membership);
         match step {
-            Step::AddLearner(new) => self.name_guest(new, None)?,
+            Step::AddLearner(new) => self.name_third_voter(new, None)?,
             Step::Promote(id) => {
                 if let Wish::Add(new) = self.wish.clone() {
-                    self.name_guest(&new, Some(*id))?;
+                    self.name_third_voter(&new, Some(*id))?;
                 }
             }
             Step::MoveLeader { .. } | Step::Remove(_) => {}
@@ -301,10 +305,10 @@ impl<'a> Work<'a> {
     }
 
     /// Written down before the list has it: what is not named is a stranger to the agents.
-    fn name_guest(&mut self, new: &Newcomer, id: Option<MemberId>) -> Result<(), Failure> {
-        let guest = Guest { name: new.name.clone(), peer_url: new.peer_url.clone(), id };
-        if self.look.guest.as_ref() != Some(&guest) {
-            attributes::set_property(&self.programs, GUEST, Some(&guest.to_string()))?;
+    fn name_third_voter(&mut self, new: &Newcomer, id: Option<MemberId>) -> Result<(), Failure> {
+        let third_voter = ThirdVoter { name: new.name.clone(), peer_url: new.peer_url.clone(), id };
+        if self.look.third_voter.as_ref() != Some(&third_voter) {
+            attributes::set_property(&self.programs, THIRD_VOTER, Some(&third_voter.to_string()))?;
         }
         Ok(())
     }
@@ -312,20 +316,20 @@ impl<'a> Work<'a> {
     /// Once the list is as it is to be, so is what the agents go by.
     fn is_settled(&mut self) -> Result<bool, Failure> {
         let Wish::Add(new) = self.wish.clone() else {
-            if self.look.guest.is_some() {
-                attributes::set_property(&self.programs, GUEST, None)?;
+            if self.look.third_voter.is_some() {
+                attributes::set_property(&self.programs, THIRD_VOTER, None)?;
             }
             return Ok(true);
         };
         let id = self.look.seen.membership.at(&new.peer_url).map(|member| member.id);
-        self.name_guest(&new, id)?;
+        self.name_third_voter(&new, id)?;
         let nodes = self.look.source.pair.iter().flat_map(|pair| &pair.nodes);
         let voters = self.look.seen.membership.voters().count();
         Ok(nodes.into_iter().all(|(node, _)| health::voters_published(&self.look.cluster, node) == Some(voters)))
     }
 }
 
-impl Guest {
+impl ThirdVoter {
     fn lists(&self, member: &Member) -> bool {
         self.id == Some(member.id) || member.peer_urls.contains(&self.peer_url)
     }

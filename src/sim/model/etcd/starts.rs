@@ -1,7 +1,7 @@
 //! How an etcd of the model is started: as it is, as a new cluster, forced, or as one that joins.
 
 use super::{applied, changed, give_up, leader, newest, stop};
-use crate::sim::model::log::{self, Conf, Data, Entry, GUEST, Mid, bit, first_mid};
+use crate::sim::model::log::{self, Conf, Data, Entry, Mid, THIRD_VOTER, bit, first_mid};
 use crate::sim::model::world::{Damage, Mode, NAMES, Run, Word, World};
 use crate::sim::{Sim, Violation};
 
@@ -58,7 +58,7 @@ fn bootstrap(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation
 fn force(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let name = NAMES[n];
     let mut data = world.nodes[n].data;
-    if newest(sim, world, n).votes(GUEST) {
+    if newest(sim, world, n).votes(THIRD_VOTER) {
         return Err(Violation::new(format!("{name}: a new cluster is forced without the third voter")));
     }
     let held = data.newest(&sim.logs).writes;

@@ -9,18 +9,18 @@ use crate::decide::plan::{Effect, Exit, Phase, Progress, Request, RunMode, Via};
 use crate::decide::reason::{Health, Reason, Refusal, Rule};
 use crate::decide::start::cold_start::{Chosen, Cluster, ColdStart, answer};
 
-const GUEST: u64 = 7;
+const THIRD_VOTER: u64 = 7;
 
-fn guest() -> Guest {
-    Guest { name: "node7".to_owned(), peer_url: "https://node7:2380".to_owned(), id: Some(GUEST) }
+fn third_voter() -> ThirdVoter {
+    ThirdVoter { name: "node7".to_owned(), peer_url: "https://node7:2380".to_owned(), id: Some(THIRD_VOTER) }
 }
 
 fn named(evidence: Evidence) -> Evidence {
-    evidence.cib_with(|cib| cib.guest = Some(guest()))
+    evidence.cib_with(|cib| cib.third_voter = Some(third_voter()))
 }
 
 fn unnamed(evidence: Evidence) -> Evidence {
-    evidence.cib_with(|cib| cib.guest = None)
+    evidence.cib_with(|cib| cib.third_voter = None)
 }
 
 fn down(evidence: Evidence) -> Evidence {
@@ -36,28 +36,29 @@ fn starts_plainly(plan: &Plan) -> bool {
     plan.effects == [Effect::RunContainer(RunMode::Normally)]
 }
 
-/// Once the peer's disk was lost, this node and the guest are two voters; the guest's machine is nobody's to fence.
+/// Once the peer's disk was lost, this node and the third voter are two voters; the third voter's machine is nobody's to fence.
 #[test]
-fn a_node_and_the_guest_are_plain_raft() {
+fn a_node_and_the_third_voter_are_plain_raft() {
     for recovers_by in [Recovery::Restart, Recovery::VoteProxy] {
-        let beside = Evidence { recovery: recovers_by, ..waits(&[ME, GUEST], &[]) };
+        let beside = Evidence { recovery: recovers_by, ..waits(&[ME, THIRD_VOTER], &[]) };
         assert!(recovers(Request::Monitor, &beside), "nobody has named it");
         let known = named(beside);
         assert_eq!(first(Request::Monitor, &known).effects, []);
         assert_eq!(first(Request::Notify, &post_stop(known.clone())).effects, []);
-        let by_hand = known.cib_with(|cib| cib.guest = Some(Guest { id: None, ..guest() }));
+        let by_hand = known.cib_with(|cib| cib.third_voter = Some(ThirdVoter { id: None, ..third_voter() }));
         assert_eq!(first(Request::Monitor, &by_hand).effects, [], "its address tells as much while etcd runs");
-        let moved =
-            by_hand.cib_with(|cib| cib.guest = Some(Guest { peer_url: "https://node8:2380".to_owned(), ..guest() }));
+        let moved = by_hand.cib_with(|cib| {
+            cib.third_voter = Some(ThirdVoter { peer_url: "https://node8:2380".to_owned(), ..third_voter() })
+        });
         assert_eq!(
             first(Request::Monitor, &moved).effects,
             [],
             "and so does its id where it has another address by now"
         );
     }
-    let offline = || at_rest().with_disk(history(ME, &[ME, GUEST], &[]));
+    let offline = || at_rest().with_disk(history(ME, &[ME, THIRD_VOTER], &[]));
     let told = |evidence: Evidence| evidence.cib_with(|cib| cib.others.force_on_me = true);
-    let proven = down(at_rest().seen_voting()).with_disk(history(ME, &[ME, GUEST], &[]));
+    let proven = down(at_rest().seen_voting()).with_disk(history(ME, &[ME, THIRD_VOTER], &[]));
     let cases = [
         ("the peer is off, and this boot voted", proven),
         ("an operator's word", Evidence { confirmation: Fact::Known(word(false)), ..down(offline()) }),
@@ -77,26 +78,27 @@ fn a_node_and_the_guest_are_plain_raft() {
     }
 }
 
-/// The tool was cut off before it listed the guest, or the guest learns: the pair is a pair.
+/// The tool was cut off before it listed the third voter, or the third voter learns: the pair is a pair.
 #[test]
-fn a_guest_that_does_not_vote_costs_the_pair_nothing() {
-    for learners in [&[][..], &[GUEST]] {
+fn a_third_voter_that_does_not_vote_costs_the_pair_nothing() {
+    for learners in [&[][..], &[THIRD_VOTER]] {
         let survivor = named(waits(&[ME, PEER], learners));
         assert!(recovers(Request::Monitor, &survivor), "{learners:?}");
         assert!(recovers(Request::Notify, &post_stop(survivor)), "{learners:?}");
     }
     for (node, id) in [("node2", PEER), ("node1", ME)] {
         let mistaken = named(leaderless()).cib_with(|cib| {
-            cib.guest = Some(Guest { peer_url: format!("https://{node}:2380"), id: Some(id), ..guest() });
+            cib.third_voter =
+                Some(ThirdVoter { peer_url: format!("https://{node}:2380"), id: Some(id), ..third_voter() });
         });
         assert!(recovers(Request::Monitor, &down(mistaken)), "{node} is no guest, whoever says so");
     }
 }
 
-/// Either host is cut: the guest and the other one go on, or wait for each other, and no agent stops or forces anything.
+/// Either host is cut: the third voter and the other one go on, or wait for each other, and no agent stops or forces anything.
 #[test]
 fn with_three_voters_nobody_is_forced_and_no_etcd_is_stopped() {
-    let three = named(waits(&[ME, PEER, GUEST], &[]));
+    let three = named(waits(&[ME, PEER, THIRD_VOTER], &[]));
     for evidence in [three.clone(), unnamed(three.clone())] {
         let plan = first(Request::Monitor, &evidence);
         assert_eq!((&plan.effects[..], exit(&plan)), (&[][..], Some(Exit::Success)));
@@ -118,7 +120,7 @@ fn with_three_voters_nobody_is_forced_and_no_etcd_is_stopped() {
 }
 
 /// A member of etcd 3.5 without a leader answers nobody but at its peer port, where it tells who votes. What was published
-/// is older: the guest may have become a voter since.
+/// is older: the third voter may have become a voter since.
 #[test]
 fn an_etcd_that_waits_for_a_majority_is_not_restarted() {
     let told = |voters: &[u64]| Leaderless {
@@ -136,20 +138,20 @@ fn an_etcd_that_waits_for_a_majority_is_not_restarted() {
         ..named(waits(&[ME, PEER], &[]))
     };
     assert!(recovers(Request::Monitor, &silent(&[ME, PEER])));
-    let three = silent(&[ME, PEER, GUEST]);
+    let three = silent(&[ME, PEER, THIRD_VOTER]);
     for elapsed_ms in [0, 60_000] {
         let plan = first(Request::Monitor, &three.clone().after(elapsed_ms));
         assert_eq!((&plan.effects[..], exit(&plan)), (&[][..], Some(Exit::Success)), "{plan:?}");
     }
     let fails = post_stop(three.clone().peer_is(PeerNode::Online, PeerAgent::Stopped));
-    let fails = fails.with_peer_record(history(PEER, &[ME, PEER, GUEST], &[]));
+    let fails = fails.with_peer_record(history(PEER, &[ME, PEER, THIRD_VOTER], &[]));
     assert_eq!(
         first(Request::Notify, &fails).effects,
         [],
         "the peer's etcd broke down before this node remembered three"
     );
     let hangs = Evidence { own_leaderless: Fact::Unknown("no answer".to_owned()), ..three };
-    let hangs = hangs.cib_with(|cib| cib.own_record = Some(record(history(ME, &[ME, PEER, GUEST], &[]))));
+    let hangs = hangs.cib_with(|cib| cib.own_record = Some(record(history(ME, &[ME, PEER, THIRD_VOTER], &[]))));
     assert_eq!(exit(&first(Request::Monitor, &hangs.after(60_000))), Some(Exit::Retriable));
 }
 
@@ -163,7 +165,7 @@ fn a_graceful_stop_of_one_of_three_leaves_it_listed() {
     };
     let leaves = |plan: &Plan| plan.effects.iter().any(|effect| matches!(effect, Effect::RemoveMember { .. }));
     assert!(leaves(&stops(&[ME, PEER])));
-    let plan = stops(&[ME, PEER, GUEST]);
+    let plan = stops(&[ME, PEER, THIRD_VOTER]);
     assert!(matches!(plan.effects.as_slice(), [Effect::StopContainer { .. }]), "{plan:?}");
 }
 
@@ -188,18 +190,19 @@ fn what_three_acknowledged_is_no_proof_for_two() {
     let two = [ME, PEER];
     assert_eq!(follows(&two, leads(&two, 1001)), Remembered::Nobody, "it lacks an entry");
     assert_eq!(
-        follows(&two, leads(&[ME, PEER, GUEST], 1000)),
+        follows(&two, leads(&[ME, PEER, THIRD_VOTER], 1000)),
         Remembered::Nobody,
         "its leader acknowledges without it"
     );
     assert_eq!(follows(&two, leads(&two, 1000)), Remembered::OneOfTwo);
-    let removes_itself = Etcd { leader: Some(GUEST), ..leads(&two, 1000) };
+    let removes_itself = Etcd { leader: Some(THIRD_VOTER), ..leads(&two, 1000) };
     assert_eq!(
         follows(&two, removes_itself),
         Remembered::Nobody,
         "its leader is a third one, which may have acknowledged more"
     );
-    let three = named(at_rest().running(Fact::Known(etcd(ME, Some(GUEST), &[ME, PEER, GUEST], &[])))).seen_voting();
+    let three =
+        named(at_rest().running(Fact::Known(etcd(ME, Some(THIRD_VOTER), &[ME, PEER, THIRD_VOTER], &[])))).seen_voting();
     assert_eq!(remembered(&first(Request::Monitor, &three)), Remembered::AmongMany, "whoever leads");
     let new = Evidence { boot_memory: Fact::Absent, ..three.clone() };
     assert_eq!(remembered(&first(Request::Monitor, &new)), Remembered::AmongMany, "whatever it holds");
@@ -234,7 +237,7 @@ fn remembered(plan: &Plan) -> Remembered {
 /// The third vote may be what lets a majority serve data that somebody went on from.
 #[test]
 fn old_data_does_not_serve_with_a_third_vote() {
-    let many = || down(at_rest().with_disk(history(ME, &[ME, PEER, GUEST], &[])));
+    let many = || down(at_rest().with_disk(history(ME, &[ME, PEER, THIRD_VOTER], &[])));
     assert!(starts_plainly(&first(Request::Start, &many())));
     let behind = many().cib_with(|cib| cib.lineage = forks(1, "node2"));
     let refused = first(Request::Start, &behind).because;
@@ -242,12 +245,13 @@ fn old_data_does_not_serve_with_a_third_vote() {
     let given_up = Evidence { confirmation: Fact::Known(word(true)), ..behind };
     assert!(starts_plainly(&first(Request::Start, &given_up)));
 
-    let cluster = |forks| Cluster { i_am_first: true, recorded: true, forks, chosen: Chosen::Nobody, guest: None };
-    let me = record(history(ME, &[ME, PEER, GUEST], &[]));
+    let cluster =
+        |forks| Cluster { i_am_first: true, recorded: true, forks, chosen: Chosen::Nobody, third_voter: None };
+    let me = record(history(ME, &[ME, PEER, THIRD_VOTER], &[]));
     let sole = PublishedState { lineage: forks(1, "node2"), ..record(history(PEER, &[PEER], &[])) };
     assert_eq!(answer(&me, &sole, &cluster(1)), ColdStart::FollowThePeer(Rule::PeerWentOnAlone));
     let alone = record(history(ME, &[ME], &[]));
-    let many = PublishedState { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER, GUEST], &[])) };
+    let many = PublishedState { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER, THIRD_VOTER], &[])) };
     assert_eq!(answer(&alone, &many, &cluster(1)), ColdStart::Refuse(Refusal::HistoriesSplit));
     let lost = ColdStart::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: 1 });
     assert_eq!(answer(&me, &record(DataDir::Blank), &cluster(1)), lost);
@@ -255,12 +259,12 @@ fn old_data_does_not_serve_with_a_third_vote() {
     assert_eq!(answer(&me, &record(DataDir::Blank), &cluster(0)), plainly);
 }
 
-/// The peer was lost while the guest was being promoted: that is in this node's log, and nobody knows whether it is committed. The
+/// The peer was lost while the third voter was being promoted: that is in this node's log, and nobody knows whether it is committed. The
 /// vote proxy gives up, the restart finds three voters, and what was announced is no fork: whoever of the two comes back is to vote, or
 /// two of three nodes would wait for each other.
 #[test]
 fn what_was_announced_before_a_promotion_was_seen_is_called_off() {
-    let three = |me: u64| history(me, &[ME, PEER, GUEST], &[]);
+    let three = |me: u64| history(me, &[ME, PEER, THIRD_VOTER], &[]);
     let survivor = named(down(at_rest().seen_voting())).at_the_barrier();
     let plan = decide(Request::Monitor, &Evidence { disk: Fact::Known(three(ME)), ..survivor }, &barrier());
     let told = PublishedState { lineage: forks(1, "node1"), claims: true, ..record(three(ME)) };
@@ -276,12 +280,12 @@ fn what_was_announced_before_a_promotion_was_seen_is_called_off() {
         first(Request::Start, &named(evidence))
     };
     assert!(starts_plainly(&returns(said.clone(), forks(1, "node2"))));
-    let before = PublishedState { disk: history(PEER, &[ME, PEER], &[GUEST]), ..said.clone() };
+    let before = PublishedState { disk: history(PEER, &[ME, PEER], &[THIRD_VOTER]), ..said.clone() };
     assert!(starts_plainly(&returns(before, forks(1, "node2"))), "the promotion is in this node's log only");
     let cases = [
         ("it is about to go on alone", PublishedState { nonce: Some(1), ..said.clone() }, 1),
         ("it is the only voter", PublishedState { disk: history(PEER, &[PEER], &[]), ..said.clone() }, 1),
-        ("this node does not", PublishedState { disk: history(PEER, &[PEER, GUEST], &[]), ..said.clone() }, 1),
+        ("this node does not", PublishedState { disk: history(PEER, &[PEER, THIRD_VOTER], &[]), ..said.clone() }, 1),
         ("it is of an earlier fork", said, 2),
     ];
     for (name, said, count) in cases {
@@ -291,17 +295,18 @@ fn what_was_announced_before_a_promotion_was_seen_is_called_off() {
     }
 }
 
-/// Both nodes were blank or whole when they were lost with the guest alive: whoever has a voter's data starts plainly.
+/// Both nodes were blank or whole when they were lost with the third voter alive: whoever has a voter's data starts plainly.
 #[test]
-fn two_nodes_that_come_back_together_start_plainly_beside_the_guest() {
-    let named = guest();
-    let cluster = Cluster { i_am_first: true, recorded: true, forks: 0, chosen: Chosen::Nobody, guest: Some(&named) };
+fn two_nodes_that_come_back_together_start_plainly_beside_the_third_voter() {
+    let named = third_voter();
+    let cluster =
+        Cluster { i_am_first: true, recorded: true, forks: 0, chosen: Chosen::Nobody, third_voter: Some(&named) };
     let plainly = ColdStart::StartNormally(Rule::MoreThanTwoVoters);
-    let three = |me| record(history(me, &[ME, PEER, GUEST], &[]));
+    let three = |me| record(history(me, &[ME, PEER, THIRD_VOTER], &[]));
     assert_eq!(answer(&three(ME), &three(PEER), &cluster), plainly);
-    let beside = record(history(ME, &[ME, GUEST], &[]));
+    let beside = record(history(ME, &[ME, THIRD_VOTER], &[]));
     assert_eq!(answer(&beside, &record(DataDir::Blank), &cluster), plainly);
-    let unknown = Cluster { guest: None, ..cluster };
+    let unknown = Cluster { third_voter: None, ..cluster };
     let forced = ColdStart::ForceNewCluster(Rule::PeerHasNoData);
     assert_eq!(answer(&beside, &record(DataDir::Blank), &unknown), forced);
     let follows = ColdStart::FollowThePeer(Rule::PeerHasTheVotersData);
@@ -309,9 +314,10 @@ fn two_nodes_that_come_back_together_start_plainly_beside_the_guest() {
 }
 
 #[test]
-fn the_guest_is_no_stranger_and_gives_way_to_a_peer_that_returns() {
-    let learns = |evidence: Evidence| evidence.running(Fact::Known(etcd(ME, Some(ME), &[ME], &[GUEST]))).seen_voting();
-    let gone = Effect::RemoveMember { id: GUEST, via: Via::Own };
+fn the_third_voter_is_no_stranger_and_gives_way_to_a_peer_that_returns() {
+    let learns =
+        |evidence: Evidence| evidence.running(Fact::Known(etcd(ME, Some(ME), &[ME], &[THIRD_VOTER]))).seen_voting();
+    let gone = Effect::RemoveMember { id: THIRD_VOTER, via: Via::Own };
     let away = down(learns(at_rest()));
     assert_eq!(first(Request::Monitor, &away).effects, std::slice::from_ref(&gone), "nobody has named it");
     let away = named(away);
@@ -328,24 +334,25 @@ fn the_guest_is_no_stranger_and_gives_way_to_a_peer_that_returns() {
     assert!(!changes(&first(Request::Monitor, &only)));
 
     // The node that returns does it, too.
-    let joins = |guest: Option<Guest>| {
-        let evidence = Evidence { peer_etcd: Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[GUEST])), ..at_rest() };
-        first(Request::Start, &evidence.with_disk(DataDir::Blank).cib_with(|cib| cib.guest = guest)).effects
+    let joins = |third_voter: Option<ThirdVoter>| {
+        let evidence =
+            Evidence { peer_etcd: Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[THIRD_VOTER])), ..at_rest() };
+        first(Request::Start, &evidence.with_disk(DataDir::Blank).cib_with(|cib| cib.third_voter = third_voter)).effects
     };
-    assert_eq!(joins(Some(guest())), [Effect::RemoveMember { id: GUEST, via: Via::Peer }]);
+    assert_eq!(joins(Some(third_voter())), [Effect::RemoveMember { id: THIRD_VOTER, via: Via::Peer }]);
     assert!(matches!(joins(None).first(), Some(Effect::AddLearner { .. })));
     // From etcd 3.6 on there may be room for two.
-    let mut both = etcd(PEER, Some(PEER), &[PEER], &[GUEST, ME]);
+    let mut both = etcd(PEER, Some(PEER), &[PEER], &[THIRD_VOTER, ME]);
     both.members.iter_mut().filter(|member| member.id == ME).for_each(|member| member.name.clear());
     let listed = named(Evidence { peer_etcd: Fact::Known(both), ..at_rest() }.with_disk(DataDir::Blank));
     assert!(!changes(&first(Request::Start, &listed)));
 }
 
-/// The peer's disk was lost: this node and the guest vote, and the peer gets its place beside them.
+/// The peer's disk was lost: this node and the third voter vote, and the peer gets its place beside them.
 #[test]
-fn a_peer_is_listed_beside_the_guest_and_stays_named() {
+fn a_peer_is_listed_beside_the_third_voter_and_stays_named() {
     let sole = |learners: &[u64]| {
-        let mut own = etcd(ME, Some(ME), &[ME, GUEST], learners);
+        let mut own = etcd(ME, Some(ME), &[ME, THIRD_VOTER], learners);
         own.members.iter_mut().filter(|member| member.id == PEER).for_each(|member| member.name.clear());
         named(at_rest().running(Fact::Known(own)).seen_voting()).peer_is(PeerNode::Online, PeerAgent::Stopped)
     };
@@ -363,8 +370,8 @@ fn a_peer_is_listed_beside_the_guest_and_stays_named() {
 /// A learner that a property names badly is somebody's: nobody removes what somebody has named.
 #[test]
 fn a_property_that_is_not_understood_keeps_a_learner_all_the_same() {
-    let learns = down(at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[GUEST]))).seen_voting());
-    let badly = learns.cib_with(|cib| cib.guest = Some(Guest::parse("node7")));
+    let learns = down(at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[THIRD_VOTER]))).seen_voting());
+    let badly = learns.cib_with(|cib| cib.third_voter = Some(ThirdVoter::parse("node7")));
     let removes = |effect: &Effect| matches!(effect, Effect::RemoveMember { .. });
     assert!(!first(Request::Monitor, &badly).effects.iter().any(removes));
 }

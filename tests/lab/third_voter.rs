@@ -24,12 +24,12 @@ fn client_url() -> String {
 }
 
 /// It; killed when dropped.
-pub struct Guest {
+pub struct ThirdVoter {
     lab: Lab,
     child: Child,
 }
 
-impl Guest {
+impl ThirdVoter {
     /// Starts it with an empty data dir, as whom the members list already.
     pub fn join(lab: &Lab) -> Result<Self> {
         let _ = fs::remove_dir_all(data(lab));
@@ -55,7 +55,8 @@ impl Guest {
         for (prefix, auth) in [("", "ETCD_CLIENT_CERT_AUTH"), ("PEER_", "ETCD_PEER_CLIENT_CERT_AUTH")] {
             command.env(format!("ETCD_{prefix}TRUSTED_CA_FILE"), lab.pki().join("ca.crt")).env(auth, "true");
             for (name, kind) in [("CERT", "crt"), ("KEY", "key")] {
-                command.env(format!("ETCD_{prefix}{name}_FILE"), lab.pki().join(format!("{}.{kind}", tls::GUEST)));
+                command
+                    .env(format!("ETCD_{prefix}{name}_FILE"), lab.pki().join(format!("{}.{kind}", tls::THIRD_VOTER)));
             }
         }
         let log = File::options().create(true).append(true).open(lab.dir().join("guest.log"))?;
@@ -78,7 +79,7 @@ impl Guest {
     }
 }
 
-impl Drop for Guest {
+impl Drop for ThirdVoter {
     fn drop(&mut self) {
         self.end();
     }
