@@ -24,7 +24,7 @@ pub enum Reason {
     /// Nothing is done, and the action fails for now: what stands in the way, and what resolves it.
     Refused { refusal: Refusal, peer: NodeName },
     /// A step on the way.
-    Step(Step),
+    Step(ReasonStep),
     /// The state of a running member.
     Running(Health),
     /// The notification asks nothing of this node.
@@ -114,7 +114,7 @@ pub enum Wait {
 /// A step on the way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Step {
+pub enum ReasonStep {
     AnnounceGoingOnAlone {
         peer: NodeName,
         position: LogPosition,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::config::{Action, Config, Method, Timing};
 use super::limits;
 use super::outage::Outage;
-use super::plan::{self, Event, Goal, Limits, Moment, Plan, Reached, Step};
+use super::plan::{self, Event, FenceStep, Goal, Limits, Moment, Plan, Reached};
 use crate::adapters::redfish::bmc::{Bmc, Target};
 use crate::adapters::redfish::discovery::Pointer;
 use crate::adapters::redfish::failure::{Failure, FailureKind};
@@ -36,7 +36,7 @@ const ON_AFTER_OFF: Duration = Duration::from_secs(15);
 const CYCLE_GRACE: Duration = Duration::from_secs(8);
 /// What was seen in the course of an action.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct ActorSeen {
     pub(super) hosts: Vec<Target>,
     pub(super) listed: Vec<Candidate>,
     pub(super) fenced: Fenced,
@@ -87,8 +87,8 @@ impl<'a> Actor<'a> {
     }
 
     /// What the action came to see.
-    pub(super) fn into_seen(self) -> Seen {
-        Seen { hosts: self.hosts, listed: self.listed, fenced: self.fenced }
+    pub(super) fn into_seen(self) -> ActorSeen {
+        ActorSeen { hosts: self.hosts, listed: self.listed, fenced: self.fenced }
     }
 
     /// Does what the configuration asks for.
@@ -190,9 +190,9 @@ impl<'a> Actor<'a> {
             self.missed(&history, &event);
             history.push(Moment { at: now, event });
             match plan.next(&history, now) {
-                Step::Read { not_before } => self.deadline.sleep(not_before.saturating_sub(now)),
-                Step::Fail(failure) => return Err(failure),
-                Step::Post { .. } | Step::AskChassis | Step::Done(_) | Step::GiveWay => {
+                FenceStep::Read { not_before } => self.deadline.sleep(not_before.saturating_sub(now)),
+                FenceStep::Fail(failure) => return Err(failure),
+                FenceStep::Post { .. } | FenceStep::AskChassis | FenceStep::Done(_) | FenceStep::GiveWay => {
                     return Err(Failure::new(FailureKind::Refused, "nothing to do"));
                 }
             }
@@ -308,28 +308,28 @@ impl<'a> Actor<'a> {
         loop {
             let now = self.deadline.elapsed().saturating_sub(began);
             let event = match plan.next(&history, now) {
-                Step::Read { not_before } => {
+                FenceStep::Read { not_before } => {
                     self.deadline.sleep(not_before.min(plan.limits.end).saturating_sub(now));
                     match self.failed_task(at, &history) {
                         Some(failure) => Event::Refused(failure),
                         None => self.observe(at, goal),
                     }
                 }
-                Step::Post { reset_type } => self.post(at, &reset_type),
-                Step::AskChassis => self.ask_chassis(at),
-                Step::Done(reached) => {
+                FenceStep::Post { reset_type } => self.post(at, &reset_type),
+                FenceStep::AskChassis => self.ask_chassis(at),
+                FenceStep::Done(reached) => {
                     self.fenced.note(goal, &reached, &history);
                     conclude(goal, self.hosts.get(at).and_then(Target::path), &history);
                     return Ok(reached);
                 }
-                Step::GiveWay => {
+                FenceStep::GiveWay => {
                     if let Some(given_way) = self.outage.as_mut().and_then(Outage::give_way) {
                         return Err(given_way);
                     }
                     plan.limits.may_give_way = false;
                     continue;
                 }
-                Step::Fail(failure) => return Err(failure),
+                FenceStep::Fail(failure) => return Err(failure),
             };
             history.extend(self.missed(&history, &event).map(|event| Moment { at: now, event }));
             if plan.types.is_empty() && matches!(event, Event::Read { .. }) {

@@ -22,7 +22,7 @@ pub mod process;
 pub mod renewal;
 pub mod trace;
 
-use self::act::{Actor, Ending, Seen};
+use self::act::{Actor, ActorSeen, Ending};
 use self::config::{Action, Config, TrustSource};
 use self::login_memory::Remembered;
 use self::note::Noted;
@@ -102,7 +102,7 @@ fn carry_out(config: &Config, debug_file: Option<&str>, on_session: OnSession, a
     let (mut bmc, keys) = match connect(config, debug_file, deadline, on_session) {
         Ok(connected) => connected,
         Err(error) => {
-            let notes = note::of(config, None, &Seen::default(), Some(&error), deadline.elapsed());
+            let notes = note::of(config, None, &ActorSeen::default(), Some(&error), deadline.elapsed());
             return Run { ended: Err(error), notes, account: None, login: LoggedIn::default() };
         }
     };

@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
 use super::Error;
-use super::act::Seen;
+use super::act::ActorSeen;
 use super::config::{Action, Config};
 use crate::adapters::redfish::bmc::Bmc;
 use crate::adapters::redfish::discovery::Pointer;
@@ -50,7 +50,7 @@ pub struct Noted {
 pub(super) fn of(
     config: &Config,
     bmc: Option<&Bmc>,
-    seen: &Seen,
+    seen: &ActorSeen,
     failure: Option<&Error>,
     took: Duration,
 ) -> Vec<Noted> {

@@ -29,12 +29,12 @@ const SPELL: Duration = Duration::from_secs(120);
 
 /// In nanoseconds since the machine booted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Seen {
+struct OutageSeen {
     away: u64,
     gave_way: Option<u64>,
 }
 
-impl Seen {
+impl OutageSeen {
     /// Whether a run that began at `began` has to give way.
     fn holds(self, began: Duration) -> bool {
         let is_due = self.gave_way.is_none_or(|at| at < self.away) && within(self.away, RECENT, began);
@@ -59,7 +59,7 @@ fn within(at: u64, span: Duration, began: Duration) -> bool {
 #[derive(Debug)]
 pub struct Outage {
     path: PathBuf,
-    seen: Seen,
+    seen: OutageSeen,
     began: Duration,
     /// Whether this run has to give way for what earlier ones saw.
     holds: bool,
@@ -74,8 +74,8 @@ impl Outage {
     fn below(dir: &Path, address: &Address, since: Duration) -> Self {
         let path = dir.join(format!("fence_redfish_rs-{}.json", address.full()));
         let now = clock::boot_nanoseconds();
-        let is_past = |seen: &&Seen| seen.away.max(seen.gave_way.unwrap_or_default()) <= now;
-        let seen = state_file::read::<Seen>(&path).known().filter(is_past).copied();
+        let is_past = |seen: &&OutageSeen| seen.away.max(seen.gave_way.unwrap_or_default()) <= now;
+        let seen = state_file::read::<OutageSeen>(&path).known().filter(is_past).copied();
         let began = Duration::from_nanos(now).saturating_sub(since);
         let holds = seen.is_some_and(|seen| seen.holds(began));
         Self { path, seen: seen.unwrap_or_default(), began, holds }
@@ -99,7 +99,7 @@ impl Outage {
             Event::Posted | Event::Refused(_) | Event::Chassis { .. } => false,
         };
         if outage {
-            self.note(Seen { away: clock::boot_nanoseconds(), ..self.seen });
+            self.note(OutageSeen { away: clock::boot_nanoseconds(), ..self.seen });
         }
         let missed = is_first && matches!(event, Event::Read { .. }) && (outage || self.holds);
         missed.then(|| Event::Unread(Failure::new(FailureKind::Unreachable, "nobody answered at first")))
@@ -110,12 +110,12 @@ impl Outage {
     pub fn give_way(&mut self) -> Option<Failure> {
         let now = clock::boot_nanoseconds();
         let is_noted =
-            self.seen.gave_way_within(SPELL, self.began) || self.note(Seen { gave_way: Some(now), ..self.seen });
+            self.seen.gave_way_within(SPELL, self.began) || self.note(OutageSeen { gave_way: Some(now), ..self.seen });
         is_noted.then(given_way)
     }
 
     /// Writes down what the next run has to know; answers whether it will.
-    fn note(&mut self, seen: Seen) -> bool {
+    fn note(&mut self, seen: OutageSeen) -> bool {
         self.seen = seen;
         let written = state_file::write(&self.path, &seen);
         if let Err(error) = &written {
@@ -144,8 +144,8 @@ mod tests {
     #[test]
     fn the_file_keeps_its_form() {
         let text = include_str!("../../tests/fixtures/formats/0.1.0/outage.json");
-        let seen = Seen { away: 1_000_000_000, gave_way: Some(2_000_000_000) };
-        assert_eq!(serde_json::from_str::<Seen>(text).unwrap(), seen);
+        let seen = OutageSeen { away: 1_000_000_000, gave_way: Some(2_000_000_000) };
+        assert_eq!(serde_json::from_str::<OutageSeen>(text).unwrap(), seen);
         assert_eq!(serde_json::to_string(&seen).unwrap(), text.trim_end());
     }
 
@@ -186,7 +186,7 @@ mod tests {
             assert_eq!(first.missed(&looked, &event, || true), None);
             assert!(!knows("192.0.2.1", 0));
         }
-        first.note(Seen { away: clock::boot_nanoseconds() - 31_000_000_000, gave_way: None });
+        first.note(OutageSeen { away: clock::boot_nanoseconds() - 31_000_000_000, gave_way: None });
         assert!(!knows("192.0.2.1", 0));
         // What counts is when it began, however long it took to reach the BMC.
         assert!(knows("192.0.2.1", 1_500));
@@ -202,7 +202,7 @@ mod tests {
         let now = clock::boot_nanoseconds();
         let holds = |away: u64, gave_way: Option<u64>| {
             let ago = |ms: u64| now - ms * 1_000_000;
-            begun(dir.path(), "192.0.2.1", 0).note(Seen { away: ago(away), gave_way: gave_way.map(ago) });
+            begun(dir.path(), "192.0.2.1", 0).note(OutageSeen { away: ago(away), gave_way: gave_way.map(ago) });
             begun(dir.path(), "192.0.2.1", 0).holds
         };
         assert!(holds(10_000, None) && holds(10_000, Some(1_000)));
@@ -210,7 +210,7 @@ mod tests {
         assert!(!holds(10_000, Some(12_000)), "another outage, too soon");
         assert!(holds(10_000, Some(130_000)), "another outage");
         let mut first = begun(dir.path(), "192.0.2.1", 0);
-        first.note(Seen { away: now - 1, gave_way: None });
+        first.note(OutageSeen { away: now - 1, gave_way: None });
         assert!(first.may_give_way() && first.give_way().is_some());
         let gave = first.seen.gave_way;
         assert!(gave.is_some_and(|at| at >= now));
@@ -224,7 +224,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let ago = |seconds: u64| clock::boot_nanoseconds() - seconds * 1_000_000_000;
         for (gave_way, may) in [(1, true), (3, false), (14, false), (119, false), (121, true)] {
-            begun(dir.path(), "192.0.2.1", 0).note(Seen { away: ago(gave_way + 1), gave_way: Some(ago(gave_way)) });
+            begun(dir.path(), "192.0.2.1", 0)
+                .note(OutageSeen { away: ago(gave_way + 1), gave_way: Some(ago(gave_way)) });
             let mut run = begun(dir.path(), "192.0.2.1", 0);
             // It knocks in vain itself.
             knocked(&mut run, &failed(FailureKind::Unreachable), false);
@@ -232,7 +233,7 @@ mod tests {
         }
         // The fencer's second try, away again as well: the third is not put off by it.
         let first = ago(1);
-        begun(dir.path(), "192.0.2.1", 0).note(Seen { away: ago(2), gave_way: Some(first) });
+        begun(dir.path(), "192.0.2.1", 0).note(OutageSeen { away: ago(2), gave_way: Some(first) });
         let mut second = begun(dir.path(), "192.0.2.1", 0);
         knocked(&mut second, &failed(FailureKind::Unreachable), false);
         assert!(second.give_way().is_some());

@@ -91,7 +91,7 @@ pub struct Plan {
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum FenceStep {
     /// Read the power state, not before this time.
     Read {
         not_before: Duration,
@@ -124,24 +124,24 @@ pub enum Reached {
 const STATE_RETRY: Duration = Duration::from_secs(2);
 impl Plan {
     /// The next step after `history` at `now`, both since the phase began.
-    pub fn next(&self, history: &[Moment], now: Duration) -> Step {
-        let Some(last) = history.last() else { return Step::Read { not_before: Duration::ZERO } };
+    pub fn next(&self, history: &[Moment], now: Duration) -> FenceStep {
+        let Some(last) = history.last() else { return FenceStep::Read { not_before: Duration::ZERO } };
         if let Some(reached) = self.reached(history) {
-            return Step::Done(reached);
+            return FenceStep::Done(reached);
         }
         if let Some(failure) = self.hopeless(history, now) {
-            return Step::Fail(failure);
+            return FenceStep::Fail(failure);
         }
         match &last.event {
-            Event::Unread(failure) => Step::Read { not_before: last.at + retry_pause(history, failure) },
-            Event::Posted => Step::Read { not_before: last.at + self.limits.power_wait.max(FIRST_POLL) },
-            Event::Refused(failure) => Step::Read { not_before: last.at + after_refusal(failure) },
+            Event::Unread(failure) => FenceStep::Read { not_before: last.at + retry_pause(history, failure) },
+            Event::Posted => FenceStep::Read { not_before: last.at + self.limits.power_wait.max(FIRST_POLL) },
+            Event::Refused(failure) => FenceStep::Read { not_before: last.at + after_refusal(failure) },
             Event::Read { power, .. } if power.is(PowerWord::Off) && self.goal == Goal::Off => {
                 self.after_off(history, now)
             }
             Event::Read { power, .. } => self.after_reading(history, now, power),
-            Event::Chassis { on: Some(path) } => Step::Fail(contradicted(history, path)),
-            Event::Chassis { on: None } => Step::Read { not_before: now + poll_pause(history, self.limits.poll) },
+            Event::Chassis { on: Some(path) } => FenceStep::Fail(contradicted(history, path)),
+            Event::Chassis { on: None } => FenceStep::Read { not_before: now + poll_pause(history, self.limits.poll) },
         }
     }
 
@@ -199,25 +199,25 @@ impl Plan {
     }
 
     /// Off is said: what makes it a proof.
-    fn after_off(&self, history: &[Moment], now: Duration) -> Step {
+    fn after_off(&self, history: &[Moment], now: Duration) -> FenceStep {
         let confirmed = first_of_run(history) + CONFIRM;
         match word(history) {
-            Word::Unproven if tries(history).next().is_none() && self.gives_way(history) => Step::GiveWay,
+            Word::Unproven if tries(history).next().is_none() && self.gives_way(history) => FenceStep::GiveWay,
             Word::Unproven => match tries(since_outage(history)).last() {
                 Some((at, Event::Refused(failure))) => self.after_refused(history, now, at, failure),
                 _ => self.post(history),
             },
-            Word::Refused if proven_off(history) => Step::AskChassis,
-            Word::GoodFrom(from) => Step::Read { not_before: confirmed.max(from) },
-            Word::Good | Word::Refused => Step::Read { not_before: confirmed },
+            Word::Refused if proven_off(history) => FenceStep::AskChassis,
+            Word::GoodFrom(from) => FenceStep::Read { not_before: confirmed.max(from) },
+            Word::Good | Word::Refused => FenceStep::Read { not_before: confirmed },
         }
     }
 
-    fn after_reading(&self, history: &[Moment], now: Duration, power: &Power) -> Step {
-        let later = Step::Read { not_before: now + poll_pause(history, self.limits.poll) };
+    fn after_reading(&self, history: &[Moment], now: Duration, power: &Power) -> FenceStep {
+        let later = FenceStep::Read { not_before: now + poll_pause(history, self.limits.poll) };
         // Half proven: the second reading.
         if power.is(PowerWord::Off) && self.goal == Goal::Cycle {
-            return Step::Read { not_before: first_of_run(history) + CONFIRM };
+            return FenceStep::Read { not_before: first_of_run(history) + CONFIRM };
         }
         let waits = match self.goal {
             Goal::Know => return later,
@@ -227,14 +227,14 @@ impl Plan {
             Goal::Cycle => posted(history).next().is_some() || may_have_worked(history),
         };
         match tries(history).last() {
-            None if self.gives_way(history) => Step::GiveWay,
+            None if self.gives_way(history) => FenceStep::GiveWay,
             None if waits || now < self.limits.grace => later,
             None => self.post(history),
             Some(_) if waits && self.goal == Goal::On => later,
             Some((at, Event::Refused(failure))) => self.after_refused(history, now, at, failure),
             Some(_) if waits && self.goal == Goal::Cycle => later,
             Some((at, _)) if now >= at + self.limits.repost => match posted(history).count() {
-                count if count >= self.limits.attempts as usize => Step::Fail(self.out_of_time(history)),
+                count if count >= self.limits.attempts as usize => FenceStep::Fail(self.out_of_time(history)),
                 _ => self.post(history),
             },
             Some(_) => later,
@@ -248,28 +248,28 @@ impl Plan {
         self.limits.may_give_way && matches!(self.goal, Goal::Off | Goal::Cycle) && history.iter().any(was_away)
     }
 
-    fn after_refused(&self, history: &[Moment], now: Duration, at: Duration, failure: &Failure) -> Step {
+    fn after_refused(&self, history: &[Moment], now: Duration, at: Duration, failure: &Failure) -> FenceStep {
         let pause = match &failure.kind {
             FailureKind::ValueRefused if type_index(history) < self.types.len() => Duration::ZERO,
             FailureKind::WrongState => STATE_RETRY,
             FailureKind::Disliked | FailureKind::Precondition if dislikes(history) < DISLIKES => STATE_RETRY,
             // The answer was lost: what may not be done twice is only watched from now on.
             FailureKind::Interrupted | FailureKind::Silent | FailureKind::Garbled if self.goal == Goal::Cycle => {
-                return Step::Read { not_before: now + poll_pause(history, self.limits.poll) };
+                return FenceStep::Read { not_before: now + poll_pause(history, self.limits.poll) };
             }
             FailureKind::Interrupted | FailureKind::Silent | FailureKind::Garbled | FailureKind::Unreachable => {
                 FIRST_RETRY
             }
             FailureKind::Busy { retry_after } => retry_after.unwrap_or(FIRST_RETRY).max(refusal_pause(history)),
-            _ => return Step::Fail(failure.clone()),
+            _ => return FenceStep::Fail(failure.clone()),
         };
-        if now >= at + pause { self.post(history) } else { Step::Read { not_before: at + pause } }
+        if now >= at + pause { self.post(history) } else { FenceStep::Read { not_before: at + pause } }
     }
 
-    fn post(&self, history: &[Moment]) -> Step {
+    fn post(&self, history: &[Moment]) -> FenceStep {
         match self.types.get(type_index(history)) {
-            Some(reset_type) => Step::Post { reset_type: reset_type.clone() },
-            None => Step::Fail(Failure::new(FailureKind::ValueRefused, "the BMC accepts none of the reset types")),
+            Some(reset_type) => FenceStep::Post { reset_type: reset_type.clone() },
+            None => FenceStep::Fail(Failure::new(FailureKind::ValueRefused, "the BMC accepts none of the reset types")),
         }
     }
 

@@ -65,7 +65,7 @@ use crate::decide::evidence::{
     BootMemory, Cib, DataDir, Etcd, Evidence, Leaderless, Lineage, PeerAgent, PeerNode, PublishedState,
 };
 use crate::decide::plan::{DeadVote, Effect, Exit, Next, Phase, Plan, Progress, RunMode};
-use crate::decide::reason::{Reason, Refusal, Rule, Step, Wait};
+use crate::decide::reason::{Reason, ReasonStep, Refusal, Rule, Wait};
 use crate::decide::{self, Request};
 
 /// A rule that is broken.
@@ -370,7 +370,7 @@ fn run_plainly(evidence: &Evidence) -> Plan {
 
 /// A confirmation about other data decides until a start whose etcd has a leader deletes it.
 fn with_an_outdated_word(request: Request, evidence: &Evidence, progress: &Progress, mut plan: Plan) -> Plan {
-    if plan.because == Reason::Step(Step::TakeBackOutdatedConfirmation) {
+    if plan.because == Reason::Step(ReasonStep::TakeBackOutdatedConfirmation) {
         return decide::decide(request, &Evidence { confirmation: Fact::Absent, ..evidence.clone() }, progress).plan;
     }
     if request != Request::Start || plan.next != Next::Exit(Exit::Success) {

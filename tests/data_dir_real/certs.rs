@@ -89,7 +89,7 @@ impl Node {
     }
 
     /// What its etcd shows and trusts, as `by` looks at it.
-    fn seen(&self, by: &Self) -> Result<rotation::Seen, String> {
+    fn seen(&self, by: &Self) -> Result<rotation::RotationSeen, String> {
         seen::ports(&self.endpoints(), &by.credentials()).map(|seen| seen.summary())
     }
 

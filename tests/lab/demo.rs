@@ -10,7 +10,7 @@ use crate::power;
 use crate::redundant;
 use crate::sh::{self, Result};
 use crate::state::Lab;
-use crate::story::{Step, Story};
+use crate::story::{Story, StoryStep};
 use crate::teardown;
 use crate::up::{self, Wish};
 use crate::verdict::Verdict;
@@ -154,9 +154,9 @@ fn lost_now(writers: &Writers, survivor: Node, story: &Story) -> Result<usize> {
 }
 
 fn table(outcome: &Outcome) {
-    let at = |step: Step| outcome.story.steps.get(&step).copied();
-    let lost_node = at(Step::NodeLost).or(at(Step::FencingAsked));
-    let fenced = at(Step::Fenced);
+    let at = |step: StoryStep| outcome.story.steps.get(&step).copied();
+    let lost_node = at(StoryStep::NodeLost).or(at(StoryStep::FencingAsked));
+    let fenced = at(StoryStep::Fenced);
     let seconds =
         |time: Option<Duration>| time.map_or_else(|| "not seen".to_owned(), |t| format!("{:.1}", t.as_secs_f64()));
     let between = |from: Option<Duration>, to: Option<Duration>| from.zip(to).map(|(from, to)| to.saturating_sub(from));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::chain::{self, Deed, Link, Step};
+use crate::chain::{self, ChainStep, Deed, Link};
 use crate::check;
 use crate::history::{self, Ack, Header, Store};
 use crate::host::vm;
@@ -137,9 +137,9 @@ fn link(number: u64, author: &str, revision: i64) -> Link {
 }
 
 /// One question every ten milliseconds.
-fn steps(deeds: Vec<(Node, Deed)>) -> Vec<Step> {
+fn steps(deeds: Vec<(Node, Deed)>) -> Vec<ChainStep> {
     let at = |place: usize, ms: u64| Duration::from_millis(10 * u64::try_from(place).unwrap_or(0) + ms);
-    let step = |(place, (node, deed))| Step { began: at(place, 0), ended: at(place, 5), node, deed };
+    let step = |(place, (node, deed))| ChainStep { began: at(place, 0), ended: at(place, 5), node, deed };
     deeds.into_iter().enumerate().map(step).collect()
 }
 

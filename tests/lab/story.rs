@@ -12,7 +12,7 @@ use crate::state::{self, Lab};
 
 /// The steps of a recovery, in the order in which they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub enum StoryStep {
     TokenLost,
     NodeLost,
     FencingAsked,
@@ -21,7 +21,7 @@ pub enum Step {
     Forced,
 }
 
-impl Step {
+impl StoryStep {
     fn words(self) -> &'static str {
         match self {
             Self::TokenLost => "corosync hears nothing from it",
@@ -47,7 +47,7 @@ pub struct Story {
     began: Duration,
     logs: Vec<Log>,
     /// When each step was first seen, since the beginning.
-    pub steps: BTreeMap<Step, Duration>,
+    pub steps: BTreeMap<StoryStep, Duration>,
     print: bool,
 }
 
@@ -109,26 +109,26 @@ impl Story {
     }
 
     /// Which step a line tells of.
-    fn step(&self, source: &str, text: &str) -> Option<Step> {
+    fn step(&self, source: &str, text: &str) -> Option<StoryStep> {
         let victim = self.victim.name();
         let has = |words: &[&str]| words.iter().all(|word| text.contains(word));
         if source == format!("bmc-{victim}") {
-            return Some(Step::BmcAsked);
+            return Some(StoryStep::BmcAsked);
         }
         if has(&["corosync", "Token has not been received"]) || has(&["corosync", "A processor failed"]) {
-            return Some(Step::TokenLost);
+            return Some(StoryStep::TokenLost);
         }
         if has(&["pacemaker-controld", victim, "state is now lost"]) {
-            return Some(Step::NodeLost);
+            return Some(StoryStep::NodeLost);
         }
         if has(&["pacemaker-fenced", "Requesting peer fencing", victim]) {
-            return Some(Step::FencingAsked);
+            return Some(StoryStep::FencingAsked);
         }
         if has(&["pacemaker-fenced", "Operation", victim, "OK"]) {
-            return Some(Step::Fenced);
+            return Some(StoryStep::Fenced);
         }
         if has(&["podman-etcd", "forcing a new cluster"]) {
-            return Some(Step::Forced);
+            return Some(StoryStep::Forced);
         }
         None
     }

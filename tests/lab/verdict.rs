@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use etcd_client::{GetOptions, TlsOptions};
 
-use crate::chain::{self, Deed, Link, Step};
+use crate::chain::{self, ChainStep, Deed, Link};
 use crate::check;
 use crate::etcd;
 use crate::history::{self, Ack, Fork, Store};
@@ -22,7 +22,7 @@ pub type Window = (Duration, Duration);
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     pub writes: Vec<Ack>,
-    pub chain: Vec<Step>,
+    pub chain: Vec<ChainStep>,
 }
 
 /// What a node holds in the end.
@@ -54,7 +54,7 @@ impl Records {
     fn filtered(&self, keep: impl Fn(Duration) -> bool) -> Self {
         let writes = self.writes.iter().filter(|ack| keep(ack.began)).cloned().collect();
         // Who tried to put a number may be asked for of either history.
-        let is_kept = |step: &&Step| keep(step.began) || matches!(step.deed, Deed::Tried { .. });
+        let is_kept = |step: &&ChainStep| keep(step.began) || matches!(step.deed, Deed::Tried { .. });
         Self { writes, chain: self.chain.iter().filter(is_kept).cloned().collect() }
     }
 

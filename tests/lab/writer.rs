@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use etcd_client::{Client, TlsOptions};
 use nix::sched::{CloneFlags, setns};
 
-use crate::chain::{self, Deed, Link, Step};
+use crate::chain::{self, ChainStep, Deed, Link};
 use crate::etcd;
 use crate::history::{self, Ack, Header};
 use crate::net;
@@ -128,7 +128,7 @@ struct Shared {
     began: Instant,
     stop: AtomicBool,
     acks: Mutex<Vec<Ack>>,
-    chain: Mutex<Vec<Step>>,
+    chain: Mutex<Vec<ChainStep>>,
     /// The records on disk, for whoever looks into a failed run.
     acks_file: Mutex<File>,
     chain_file: Mutex<File>,
@@ -194,7 +194,7 @@ impl Writers {
     }
 
     /// Everything that became of the chain so far.
-    pub fn chain(&self) -> Vec<Step> {
+    pub fn chain(&self) -> Vec<ChainStep> {
         lock(&self.shared.chain).clone()
     }
 
@@ -258,7 +258,7 @@ impl Shared {
         lock(&self.acks).push(ack);
     }
 
-    fn record_step(&self, step: Step) {
+    fn record_step(&self, step: ChainStep) {
         let (began, ended) = (step.began.as_secs_f64(), step.ended.as_secs_f64());
         say(&self.chain_file, &format!("{began:.6}\t{ended:.6}\t{}\t{:?}", step.node, step.deed));
         lock(&self.chain).push(step);
@@ -415,7 +415,7 @@ impl Endpoint {
             Deed::Read { link, .. } => (false, Some(link.clone())),
             Deed::Tried { .. } => (false, None),
         };
-        shared.record_step(Step { began, ended: shared.began.elapsed(), node: self.node, deed });
+        shared.record_step(ChainStep { began, ended: shared.began.elapsed(), node: self.node, deed });
         known
     }
 

@@ -4,7 +4,7 @@ use tandem::adapters::pacemaker::seen::{Failure, Instance};
 use tandem::base::Fact;
 use tandem::operate::setup::action::Action;
 use tandem::operate::setup::cluster::{ClusterFacts, parse_cib, parse_corosync};
-use tandem::operate::setup::step::{Difference, State, Step};
+use tandem::operate::setup::step::{Difference, SetupStep, State};
 
 use crate::variants::{Variant, all, blank, facts, promotable};
 
@@ -28,7 +28,7 @@ fn with_resources(resources: &str) -> String {
     format!("<cib><configuration><resources>{resources}</resources></configuration></cib>")
 }
 
-fn step<'a>(steps: &'a [Step], id: &str) -> &'a Step {
+fn step<'a>(steps: &'a [SetupStep], id: &str) -> &'a SetupStep {
     steps.iter().find(|step| step.id == id).unwrap_or_else(|| panic!("no step {id} in {steps:#?}"))
 }
 

@@ -8,7 +8,7 @@ use tandem::base::Fact;
 use tandem::operate::setup::action::Action;
 use tandem::operate::setup::cluster::{ClusterFacts, parse_cib, parse_corosync};
 use tandem::operate::setup::description::{Bmc, Certificates, Clone, Description, Etcd, Node};
-use tandem::operate::setup::step::{State, Step};
+use tandem::operate::setup::step::{SetupStep, State};
 use tandem::operate::setup::{cluster, openshift};
 
 /// Where the commands are typed.
@@ -23,7 +23,7 @@ pub(crate) struct Variant {
 }
 
 impl Variant {
-    pub(crate) fn steps(&self, facts: &ClusterFacts) -> Vec<Step> {
+    pub(crate) fn steps(&self, facts: &ClusterFacts) -> Vec<SetupStep> {
         let steps = if self.is_openshift { openshift::steps } else { cluster::steps };
         steps(&self.description, facts, ON)
     }
@@ -150,7 +150,7 @@ pub(crate) fn facts(corosync_conf: &str, cib: &str, variant: &Variant) -> Cluste
 }
 
 /// The commands that are to do, in their order.
-pub(crate) fn commands(steps: &[Step]) -> Vec<Vec<String>> {
+pub(crate) fn commands(steps: &[SetupStep]) -> Vec<Vec<String>> {
     let actions = steps.iter().flat_map(|step| match &step.state {
         State::ToDo(actions) => actions.as_slice(),
         State::Done | State::Differs { .. } | State::Refused(_) => &[],

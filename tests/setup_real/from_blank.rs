@@ -1,11 +1,11 @@
 //! From nothing to what was described, and from each place on the way.
 
-use tandem::operate::setup::step::{State, Step};
+use tandem::operate::setup::step::{SetupStep, State};
 
 use crate::variants::{Variant, all, blank, commands, typed};
 use crate::workshop::{Workshop, in_namespaces};
 
-fn is_done(steps: &[Step]) -> bool {
+fn is_done(steps: &[SetupStep]) -> bool {
     steps.iter().all(|step| step.state == State::Done)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tandem::operate::setup::step::{Difference, State, Step};
+use tandem::operate::setup::step::{Difference, SetupStep, State};
 
 use crate::variants::{Variant, all, blank, commands, words};
 use crate::workshop::{Workshop, in_namespaces};
@@ -102,7 +102,7 @@ fn made(variant: &Variant) -> Workshop {
     workshop
 }
 
-fn differing(steps: &[Step]) -> Vec<&Difference> {
+fn differing(steps: &[SetupStep]) -> Vec<&Difference> {
     let differences = steps.iter().filter_map(|step| match &step.state {
         State::Differs { differences, .. } => Some(differences),
         _ => None,
@@ -111,7 +111,7 @@ fn differing(steps: &[Step]) -> Vec<&Difference> {
 }
 
 /// The commands of `--change`.
-fn changes(steps: &[Step]) -> Vec<Vec<String>> {
+fn changes(steps: &[SetupStep]) -> Vec<Vec<String>> {
     let actions = steps.iter().filter_map(|step| match &step.state {
         State::Differs { actions, .. } => Some(actions),
         _ => None,

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use tandem::decide::reason::{Health, Reason, Refusal, Rule, Step, Wait};
+use tandem::decide::reason::{Health, Reason, ReasonStep, Refusal, Rule, Wait};
 use tandem::decide::{Effect, RunMode};
 use tandem::sim::check::check;
 use tandem::sim::moves::{self, Move};
@@ -139,7 +139,7 @@ variants! { name_of_refusal, REFUSALS, Refusal:
     NoTimeToGoOn not because "the machines of the model are quick",
 }
 
-variants! { name_of_step, STEPS, Step:
+variants! { name_of_step, STEPS, ReasonStep:
     EndEarlierAction,
     RestoreRecord,
     AnnounceGoingOnAlone,

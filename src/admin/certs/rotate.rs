@@ -300,7 +300,7 @@ mod tests {
             ca: "Tandem CA of demo, 2026-11-23 08:53:20 UTC".to_owned(),
             ends: "2036-11-22T08:53:20Z".to_owned(),
             join_file: Some(join_file::path("node2")),
-            steps: vec![rotation::Step::Trust.to_string(), rotation::Step::Restart.to_string()],
+            steps: vec![rotation::RotationStep::Trust.to_string(), rotation::RotationStep::Restart.to_string()],
         };
         assert!(waiting.complaint().is_some_and(|why| why.contains("type the same again")));
         golden::compare("certs-rotate-ca", &waiting);

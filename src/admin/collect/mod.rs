@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::report::{Form, Report};
 use crate::adapters::command::Programs;
 use crate::operate;
-use crate::operate::collect::seen::{self, Seen};
+use crate::operate::collect::seen::{self, CollectSeen};
 pub(super) use crate::operate::collect::status::PATH as KEPT;
 use crate::operate::collect::{passwords, status};
 use crate::operate::events::deliver::{self, Outcome, Places};
@@ -82,7 +82,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Collected, Failure> {
     done.noted(published);
     let path = Path::new(status::PATH);
     let before = status::read(path);
-    let seen = Seen::of(cluster, before.as_ref().and_then(|before| before.pacemakercluster.as_ref()));
+    let seen = CollectSeen::of(cluster, before.as_ref().and_then(|before| before.pacemakercluster.as_ref()));
     let events = changes(before.as_ref(), &seen);
     let places = Places::default();
     done.noted(make_directory(&places.events));
@@ -103,7 +103,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Collected, Failure> {
     Ok(done)
 }
 
-fn changes(before: Option<&status::Before>, seen: &Seen) -> Vec<Event> {
+fn changes(before: Option<&status::Before>, seen: &CollectSeen) -> Vec<Event> {
     let mut events = operate::events::seen::changes(before.map(|before| &before.cluster), &seen.cluster);
     let verdict = seen.verdict();
     events.extend(operate::events::seen::verdict(

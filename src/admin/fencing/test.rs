@@ -19,7 +19,7 @@ use crate::admin::report::{Form, Report};
 use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
 use crate::operate::fencing::record::{self, Record};
-use crate::operate::fencing::watch::{Seen, Watch};
+use crate::operate::fencing::watch::{FencingSeen, Watch};
 use crate::operate::fencing::{seen, with_node};
 use crate::operate::health::fencing::{Checked, Level};
 use crate::operate::node;
@@ -182,8 +182,8 @@ fn announce(
 }
 
 /// `at` is in milliseconds, as are what it is compared with.
-fn record_of(here: &str, node: &str, at: u64, seen: Seen) -> Record {
-    let Seen { phases, why } = seen;
+fn record_of(here: &str, node: &str, at: u64, seen: FencingSeen) -> Record {
+    let FencingSeen { phases, why } = seen;
     Record {
         at: humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_millis(at)).to_string(),
         node: node.to_owned(),

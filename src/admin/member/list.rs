@@ -8,7 +8,7 @@ use crate::admin::report::{Form, Report};
 use crate::decide::members::{Health, MachineState, Member, quorum};
 use crate::operate::failure::Failure;
 use crate::operate::members::look;
-use crate::operate::members::look::Seen;
+use crate::operate::members::look::MembersSeen;
 
 const HELP: &str = "\
 It changes nothing. Healthy is who answered within 2 seconds, in this cluster, with this leader and without the alarm CORRUPT; a
@@ -67,7 +67,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<List, Failure> {
 }
 
 impl List {
-    pub(super) fn of(seen: &Seen) -> Self {
+    pub(super) fn of(seen: &MembersSeen) -> Self {
         let membership = &seen.membership;
         Self {
             cluster_id: shown_id(seen.cluster_id),
@@ -79,7 +79,7 @@ impl List {
     }
 }
 
-fn row(seen: &Seen, member: &Member) -> Row {
+fn row(seen: &MembersSeen, member: &Member) -> Row {
     let detail = seen.details.get(&member.id).cloned().unwrap_or_default();
     let (healthy, why) = match &member.health {
         Health::Yes => (Some(true), None),

@@ -5,10 +5,10 @@ use crate::admin::report::{Report, golden};
 use crate::decide::members::{Forbidden, MachineState};
 use crate::operate::members::changed::Changed;
 use crate::operate::members::judge::{Planned, Wanted, plan};
-use crate::operate::members::look::{Detail, Seen};
+use crate::operate::members::look::{Detail, MembersSeen};
 use crate::operate::members::samples::{new_node, one_of_three_dead, three_and_a_learner};
 
-fn planned(wanted: &Wanted, seen: &Seen) -> Planned {
+fn planned(wanted: &Wanted, seen: &MembersSeen) -> Planned {
     plan(wanted, seen, None).unwrap()
 }
 

@@ -9,7 +9,7 @@ use crate::agent::contract;
 use crate::agent::resource::context::Context;
 use crate::base::Fact;
 use crate::decide::evidence::Container;
-use crate::decide::reason::{Health, Step, Wait};
+use crate::decide::reason::{Health, ReasonStep, Wait};
 use crate::decide::{Effect, Evidence, Exit, Next, Plan, Reason, Request};
 use crate::records::decision_log::{self, Entry};
 use crate::records::events::own;
@@ -71,12 +71,12 @@ impl<'a> Watch<'a> {
     /// Counts from the announcement on, and tells it at the end: fencing and what was waited for before it are not the agent's.
     fn count(&mut self, round: &Round) {
         let plan = &round.decision.plan;
-        if matches!(plan.because, Reason::Step(Step::AnnounceGoingOnAlone { .. })) {
+        if matches!(plan.because, Reason::Step(ReasonStep::AnnounceGoingOnAlone { .. })) {
             self.spent = Spent::default();
         }
         self.spent.looking += round.looking;
         self.spent.acting += round.acting;
-        if matches!(plan.because, Reason::Step(Step::TookOver { .. })) {
+        if matches!(plan.because, Reason::Step(ReasonStep::TookOver { .. })) {
             let [looking, acting, waiting] =
                 [self.spent.looking, self.spent.acting, self.spent.waiting].map(|time| time.as_secs_f64());
             log::info!(

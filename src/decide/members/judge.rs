@@ -1,6 +1,6 @@
 //! Whether one step may be taken now.
 
-use super::{Forbidden, Health, MachineState, Member, Membership, Newcomer, Step, Words, quorum};
+use super::{Forbidden, Health, MachineState, Member, MemberStep, Membership, Newcomer, Words, quorum};
 use crate::decide::evidence::{MemberId, NodeName};
 
 /// A step that may be taken.
@@ -15,16 +15,16 @@ const BY_THE_RULES: Passed = Passed { uses_word: false };
 /// Judges `step`, part of a change that takes the place of `replaced` where that is given.
 pub fn judge(
     membership: &Membership,
-    step: &Step,
+    step: &MemberStep,
     replaced: Option<MemberId>,
     words: &Words,
 ) -> Result<Passed, Forbidden> {
     let look = Look { membership, replaced };
     match step {
-        Step::AddLearner(newcomer) => look.add(newcomer),
-        Step::Promote(id) => look.promote(*id),
-        Step::MoveLeader { to } => look.hand_over(*to),
-        Step::Remove(id) => look.remove(*id, words),
+        MemberStep::AddLearner(newcomer) => look.add(newcomer),
+        MemberStep::Promote(id) => look.promote(*id),
+        MemberStep::MoveLeader { to } => look.hand_over(*to),
+        MemberStep::Remove(id) => look.remove(*id, words),
     }
 }
 

@@ -127,7 +127,7 @@ pub struct Newcomer {
 
 /// One change, as etcd makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum MemberStep {
     AddLearner(Newcomer),
     Promote(MemberId),
     MoveLeader { to: MemberId },

@@ -2,7 +2,7 @@
 //! again goes on where it stands.
 
 use super::judge::{judge_learner, judge_majority};
-use super::{Forbidden, Health, Membership, Newcomer, Passed, Step, Wish, Words, judge};
+use super::{Forbidden, Health, MemberStep, Membership, Newcomer, Passed, Wish, Words, judge};
 use crate::decide::evidence::MemberId;
 
 /// What is to be done.
@@ -10,7 +10,7 @@ use crate::decide::evidence::MemberId;
 pub enum Next {
     /// Nothing is left to do.
     Done,
-    Step(Step, Passed),
+    Step(MemberStep, Passed),
     /// Nothing may be done now; [`Forbidden::passes`] says whether waiting helps.
     Forbidden(Forbidden),
 }
@@ -58,7 +58,7 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    fn judged(&self, step: Step, replaced: Option<MemberId>) -> Next {
+    fn judged(&self, step: MemberStep, replaced: Option<MemberId>) -> Next {
         match judge(self.membership, &step, replaced, self.words) {
             Ok(passed) => Next::Step(step, passed),
             Err(why) => Next::Forbidden(why),
@@ -67,7 +67,7 @@ impl Turn<'_> {
 
     /// A leader hands over first, to a healthy voter, once it may be removed for the rest.
     fn remove(&self, id: MemberId) -> Next {
-        let removed = self.judged(Step::Remove(id), None);
+        let removed = self.judged(MemberStep::Remove(id), None);
         if !matches!(removed, Next::Forbidden(Forbidden::Leads { .. })) {
             return removed;
         }
@@ -76,8 +76,8 @@ impl Turn<'_> {
         };
         // Leadership is not moved for a removal that is refused then.
         let without = Membership { leader: Some(heir.id), ..self.membership.clone() };
-        match judge(&without, &Step::Remove(id), None, self.words) {
-            Ok(_) => self.judged(Step::MoveLeader { to: heir.id }, None),
+        match judge(&without, &MemberStep::Remove(id), None, self.words) {
+            Ok(_) => self.judged(MemberStep::MoveLeader { to: heir.id }, None),
             Err(why) => Next::Forbidden(why),
         }
     }
@@ -85,14 +85,14 @@ impl Turn<'_> {
     fn promote(&self, id: MemberId, replaced: Option<MemberId>) -> Next {
         match self.membership.member(id) {
             Some(member) if !member.is_learner => Next::Done,
-            _ => self.judged(Step::Promote(id), replaced),
+            _ => self.judged(MemberStep::Promote(id), replaced),
         }
     }
 
     fn add(&self, new: &Newcomer, replaced: Option<MemberId>) -> Next {
         match self.membership.at(&new.peer_url) {
             Some(member) => self.promote(member.id, replaced),
-            None => self.judged(Step::AddLearner(new.clone()), replaced),
+            None => self.judged(MemberStep::AddLearner(new.clone()), replaced),
         }
     }
 
@@ -102,7 +102,7 @@ impl Turn<'_> {
         let may_go = match (leaves(self.membership, old, new), newcomer) {
             (Leaves::First, _) => judge_majority(self.membership),
             (Leaves::BeforeTheVote, Some(member)) => judge_learner(self.membership, member.id),
-            (_, None) => return self.judged(Step::AddLearner(new.clone()), Some(old)),
+            (_, None) => return self.judged(MemberStep::AddLearner(new.clone()), Some(old)),
             (_, Some(member)) if member.is_learner => return self.promote(member.id, Some(old)),
             // One too many now; should it not be, as another one has gone meanwhile, M4 keeps it.
             (_, Some(_)) => Ok(()),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::written::At;
-use super::{Health, NoVoteProxy, Rule, Step, Wait, grant, megabytes};
+use super::{Health, NoVoteProxy, ReasonStep, Rule, Wait, grant, megabytes};
 use crate::decide::evidence::Obstacle;
 
 impl Rule {
@@ -125,7 +125,7 @@ impl fmt::Display for Wait {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for ReasonStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AnnounceGoingOnAlone { peer, position } => {

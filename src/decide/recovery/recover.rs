@@ -9,7 +9,7 @@ use super::vote_proxy;
 use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Evidence, Recovery};
 use crate::decide::plan::{Phase, Plan, Progress};
-use crate::decide::reason::{Reason, Refusal, Rule, Step, Wait};
+use crate::decide::reason::{Reason, ReasonStep, Refusal, Rule, Wait};
 use crate::decide::standing::running_exit;
 use crate::decide::start::serve;
 use crate::decide::timing::{FORCE_RESERVE_MS, LOOK_FOR_A_RETURN_MS, STOP_AND_LAUNCH_NEED_MS};
@@ -79,7 +79,7 @@ fn reason_to_go_on(evidence: &Evidence) -> Option<Reason> {
     if leaderless_voter(evidence).is_some_and(|voter| has_proof(evidence, voter.cluster_id, voter.member_id)) {
         let position = evidence.own_etcd.known().map(Etcd::position).unwrap_or_default();
         let peer = evidence.peer_name().to_owned();
-        return Some(Reason::Step(Step::AnnounceGoingOnAlone { peer, position }));
+        return Some(Reason::Step(ReasonStep::AnnounceGoingOnAlone { peer, position }));
     }
     if !leaderless(evidence) {
         return None;

@@ -11,7 +11,7 @@ use super::vote;
 use crate::decide::evidence::{DataDir, Evidence, PublishedState};
 use crate::decide::peer::{PeerStatus, peer_word};
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
-use crate::decide::reason::{NoVoteProxy, Reason, Refusal, Rule, Step, Wait};
+use crate::decide::reason::{NoVoteProxy, Reason, ReasonStep, Refusal, Rule, Wait};
 use crate::decide::standing::{Standing, database_is_ahead, history_position, plain_start};
 use crate::decide::start::cold_start::{self, Cluster, ColdStart};
 use crate::decide::start::serve;
@@ -33,11 +33,12 @@ pub(in crate::decide) fn decide_announced(evidence: &Evidence, progress: &Progre
 
 /// The way that is always left, where no vote proxy votes.
 pub(super) fn restart_instead(evidence: &Evidence, progress: &Progress, why: NoVoteProxy) -> Plan {
-    let step = if why == NoVoteProxy::NotWanted { Step::StopBeforeForce } else { Step::RestartInstead { why } };
+    let step =
+        if why == NoVoteProxy::NotWanted { ReasonStep::StopBeforeForce } else { ReasonStep::RestartInstead { why } };
     stop_before_force(evidence, &Progress { phase: Phase::Announced, ..progress.clone() }, step)
 }
 
-fn stop_before_force(evidence: &Evidence, progress: &Progress, because: Step) -> Plan {
+fn stop_before_force(evidence: &Evidence, progress: &Progress, because: ReasonStep) -> Plan {
     let Some(note) = evidence.last_note() else { return evidence.refuse(note_unreadable(evidence)) };
     if !announcement_is_seen(evidence) {
         return await_own_write(evidence, progress, "the announcement does not appear in it");
@@ -129,7 +130,7 @@ fn decide_stopped(evidence: &Evidence) -> Plan {
         Standing::VoterBeside(_) if forces => (
             vec![Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)],
             RunMode::ForceNewCluster,
-            Reason::Step(Step::AdvanceAndForce),
+            Reason::Step(ReasonStep::AdvanceAndForce),
         ),
         Standing::VoterBeside(_) => {
             (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, evidence.rule(Rule::PeerCameBack))

@@ -13,7 +13,7 @@ use super::slow;
 use super::vote;
 use crate::decide::evidence::{BootMemory, Evidence};
 use crate::decide::plan::{Effect, Next, Phase, Plan, Progress};
-use crate::decide::reason::{NoVoteProxy, Reason, Step, Wait};
+use crate::decide::reason::{NoVoteProxy, Reason, ReasonStep, Wait};
 use crate::decide::running::upkeep::kept;
 use crate::decide::standing::{health, running_exit};
 use crate::decide::timing::{
@@ -45,7 +45,7 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: 
         return slow::go_on_later(evidence);
     }
     if vote.term == term {
-        let because = Reason::Step(Step::VoteProxy { peer: evidence.peer_name().to_owned() });
+        let because = Reason::Step(ReasonStep::VoteProxy { peer: evidence.peer_name().to_owned() });
         let progress = Progress::enter(Phase::StoodIn, evidence.elapsed_ms);
         return Plan::then_look(vec![Effect::VoteProxy(vote)], LOOK_AT_ONCE_MS, progress, because);
     }
@@ -67,7 +67,7 @@ pub(super) fn decide_stood_in(evidence: &Evidence, progress: &Progress) -> Plan 
     if let Some(etcd) = own.filter(|etcd| etcd.has_one_voter()) {
         let mut plan = kept(evidence, progress, etcd, running_exit(evidence), health(etcd));
         if matches!(plan.next, Next::Exit(_)) {
-            plan.because = Reason::Step(Step::TookOver { restarted: false, ms: evidence.elapsed_ms });
+            plan.because = Reason::Step(ReasonStep::TookOver { restarted: false, ms: evidence.elapsed_ms });
         }
         return plan;
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use crate::decide::evidence::{Cib, Evidence};
 use crate::decide::plan::{Effect, Plan, Progress};
-use crate::decide::reason::{Reason, Step};
+use crate::decide::reason::{Reason, ReasonStep};
 use crate::decide::timing::{LOOK_FOR_A_RESTORED_RECORD_MS, LOOKS_FOR_A_RESTORED_RECORD};
 
 /// Restores the record, and looks again. Where it does not come back, what can be read counts.
@@ -14,7 +14,7 @@ pub(in crate::decide) fn restore(evidence: &Evidence, progress: &Progress) -> Op
         return None;
     }
     let progress = Progress { restores: progress.restores + 1, ..progress.clone() };
-    let because = Reason::Step(Step::RestoreRecord);
+    let because = Reason::Step(ReasonStep::RestoreRecord);
     Some(Plan::then_look(vec![Effect::RestoreRecord], LOOK_FOR_A_RESTORED_RECORD_MS, progress, because))
 }
 

@@ -4,7 +4,7 @@
 use crate::decide::evidence::{Etcd, Evidence, Member, Note};
 use crate::decide::peer::{PeerStatus, peer_has_left, peer_word};
 use crate::decide::plan::{Effect, Plan, Progress, Via};
-use crate::decide::reason::{Reason, Step, Wait};
+use crate::decide::reason::{Reason, ReasonStep, Wait};
 use crate::decide::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_AT_A_LEARNER_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS};
 
 /// How many polls in a row have to see a learner close to its leader before it is promoted.
@@ -29,7 +29,7 @@ pub(super) fn list_returning_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Pl
         Effect::AddLearner { peer_url: peer.peer_url.clone(), via: Via::Own },
         Effect::SetLearner(Some(peer.name.clone())),
     ];
-    let because = Reason::Step(Step::ListPeerAsLearner { peer: peer.name.clone() });
+    let because = Reason::Step(ReasonStep::ListPeerAsLearner { peer: peer.name.clone() });
     Some(Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 
@@ -49,7 +49,7 @@ pub(super) fn list_absent_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan>
 /// etcd has one place for a learner, and a third voter has it: whoever is to have it looks anew once the third voter is gone.
 pub(in crate::decide) fn make_place(third_voter: &Member, via: Via) -> Plan {
     let effects = vec![Effect::RemoveMember { id: third_voter.id, via }];
-    let because = Reason::Step(Step::ThirdVoterMakesPlace { id: third_voter.id });
+    let because = Reason::Step(ReasonStep::ThirdVoterMakesPlace { id: third_voter.id });
     Plan::then_look(effects, LOOK_AT_THE_LIST_MS, Progress::default(), because)
 }
 
@@ -98,7 +98,7 @@ pub(super) fn stranger(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
         effects,
         LOOK_AT_THE_LIST_MS,
         Progress::default(),
-        Reason::Step(Step::RemoveStranger { id: entry.id }),
+        Reason::Step(ReasonStep::RemoveStranger { id: entry.id }),
     ))
 }
 
@@ -107,7 +107,7 @@ pub(super) fn remove_deleted_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Pl
     let peer = evidence.peer.as_ref().filter(|_| evidence.machine_is_deleted() && etcd.is_voter_with_leader())?;
     let learner = etcd.member_at(peer).filter(|entry| entry.is_learner)?;
     let effects = vec![Effect::RemoveMember { id: learner.id, via: Via::Own }];
-    let because = Reason::Step(Step::RemoveDeleted { id: learner.id });
+    let because = Reason::Step(ReasonStep::RemoveDeleted { id: learner.id });
     Some(Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 
@@ -122,7 +122,7 @@ pub(super) fn promote_caught_up_learner(evidence: &Evidence, progress: &Progress
         return Some(look_again(Progress { polls_caught_up: polls, ..progress.clone() }, lag));
     }
     let effects = vec![Effect::PromoteMember { id: learner.id, via: Via::Own }];
-    let because = Reason::Step(Step::PromoteLearner { peer: peer.name.clone(), lag });
+    let because = Reason::Step(ReasonStep::PromoteLearner { peer: peer.name.clone(), lag });
     Some(Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, Progress { polls_caught_up: 0, ..progress.clone() }, because))
 }
 

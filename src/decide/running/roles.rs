@@ -5,7 +5,7 @@ use super::upkeep::remember_voter;
 use crate::base::Fact;
 use crate::decide::evidence::{BootMemory, Evidence, NoPermission};
 use crate::decide::plan::{Effect, Exit, Plan, Progress, Via};
-use crate::decide::reason::{Health, Reason, Refusal, Step, Wait};
+use crate::decide::reason::{Health, Reason, ReasonStep, Refusal, Wait};
 use crate::decide::recovery::slow;
 use crate::decide::standing::{health, unseen};
 use crate::decide::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_WITH_A_VOTE_MS, PROMOTION_RESERVE_MS};
@@ -33,7 +33,7 @@ pub(in crate::decide) fn decide_promote(evidence: &Evidence, progress: &Progress
     let polls = polls_caught_up(evidence, progress, lag);
     let promotion = Effect::PromoteMember { id: etcd.member_id, via: Via::Peer };
     let effects = has_caught_up(polls).then_some(promotion).into_iter().collect();
-    let because = Reason::Step(Step::AskPeerToPromote { peer: evidence.peer_name().to_owned() });
+    let because = Reason::Step(ReasonStep::AskPeerToPromote { peer: evidence.peer_name().to_owned() });
     Plan::then_look(effects, LOOK_AT_A_LEARNER_MS, Progress { polls_caught_up: polls, ..progress.clone() }, because)
 }
 

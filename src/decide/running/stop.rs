@@ -6,7 +6,7 @@ use crate::base::Fact;
 use crate::decide::evidence::{BootMemory, Etcd, Evidence, Note, PublishedState};
 use crate::decide::peer::{PeerStatus, peer_word};
 use crate::decide::plan::{Effect, Exit, Notice, Phase, Plan, Progress, Via};
-use crate::decide::reason::{Health, Reason, Refusal, Step, Wait};
+use crate::decide::reason::{Health, Reason, ReasonStep, Refusal, Wait};
 use crate::decide::recovery::slow;
 use crate::decide::timing::{
     LOOK_AFTER_A_CHANGE_MS, LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_FOR_THE_END_MS, PATIENCE_WITH_LEAVING_MS,
@@ -66,7 +66,7 @@ fn leave(evidence: &Evidence, progress: &Progress, own: &Etcd) -> Plan {
             effects,
             LOOK_AFTER_A_CHANGE_MS,
             progress,
-            Reason::Step(Step::HandOverLeadership { peer }),
+            Reason::Step(ReasonStep::HandOverLeadership { peer }),
         );
     }
     // Who may leave knows its note.
@@ -76,7 +76,7 @@ fn leave(evidence: &Evidence, progress: &Progress, own: &Etcd) -> Plan {
     let lock = Effect::TellOthers(Notice::Leaving);
     let effects = vec![Effect::WriteNote(note), lock, Effect::RemoveMember { id: own.member_id, via: Via::Peer }];
     let progress = Progress::enter(Phase::Left, evidence.elapsed_ms);
-    Plan::then_look(effects, LOOK_AT_ONCE_MS, progress, Reason::Step(Step::LeaveBeforeStop { peer }))
+    Plan::then_look(effects, LOOK_AT_ONCE_MS, progress, Reason::Step(ReasonStep::LeaveBeforeStop { peer }))
 }
 
 fn stop_container(evidence: &Evidence) -> Plan {
@@ -86,7 +86,7 @@ fn stop_container(evidence: &Evidence) -> Plan {
         effects,
         LOOK_AT_ONCE_MS,
         Progress::enter(Phase::Stopped, evidence.elapsed_ms),
-        Reason::Step(Step::StopEtcd),
+        Reason::Step(ReasonStep::StopEtcd),
     )
 }
 

@@ -9,7 +9,7 @@ use crate::base::Fact;
 use crate::decide::evidence::{Cib, DataDir, Etcd, Evidence, NodeName, Note, Obstacle, PeerNode, PublishedState};
 use crate::decide::peer::{PeerStatus, peer_word};
 use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode, Via};
-use crate::decide::reason::{Reason, Refusal, Rule, Step, Wait};
+use crate::decide::reason::{Reason, ReasonStep, Refusal, Rule, Wait};
 use crate::decide::recovery::announce::announce;
 use crate::decide::recovery::proof;
 use crate::decide::recovery::restart;
@@ -88,7 +88,7 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Plan {
         return in_the_way(evidence, progress, obstacle);
     }
     if is_outdated(evidence, &disk) {
-        let because = Reason::Step(Step::TakeBackOutdatedConfirmation);
+        let because = Reason::Step(ReasonStep::TakeBackOutdatedConfirmation);
         return Plan::then_look(vec![Effect::ConsumeConfirmation], LOOK_AT_ONCE_MS, progress.clone(), because);
     }
     let (Some(cib), Some(record)) = (evidence.cib.known(), evidence.record()) else {
@@ -169,7 +169,7 @@ fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
             vec![Effect::RemoveMember { id: entry.id, via: Via::Peer }],
             LOOK_AT_THE_LIST_MS,
             Progress::default(),
-            Reason::Step(Step::RemoveStaleEntry { id: entry.id }),
+            Reason::Step(ReasonStep::RemoveStaleEntry { id: entry.id }),
         ),
         None => Plan::then_look(
             vec![
@@ -178,7 +178,7 @@ fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
             ],
             LOOK_AT_THE_LIST_MS,
             Progress::default(),
-            Reason::Step(Step::ListOurselvesAsLearner),
+            Reason::Step(ReasonStep::ListOurselvesAsLearner),
         ),
     }
 }

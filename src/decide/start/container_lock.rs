@@ -4,7 +4,7 @@
 use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Evidence};
 use crate::decide::plan::{Effect, Exit, Plan, Progress, Request};
-use crate::decide::reason::{Reason, Refusal, Step, Wait};
+use crate::decide::reason::{Reason, ReasonStep, Refusal, Wait};
 use crate::decide::recovery::slow;
 use crate::decide::standing::running_exit;
 use crate::decide::timing::{LOCK_RESERVE_MS, LOOK_AFTER_A_CHANGE_MS, LOOK_FOR_THE_LOCK_MS};
@@ -24,7 +24,7 @@ pub(in crate::decide) fn wait(request: Request, evidence: &Evidence, progress: &
         return Some(in_vain(request, evidence));
     }
     if ends_it && evidence.elapsed_ms > slow::patience_with_an_earlier_action_ms(evidence) {
-        let because = Reason::Step(Step::EndEarlierAction);
+        let because = Reason::Step(ReasonStep::EndEarlierAction);
         return Some(Plan::then_look(vec![Effect::EndLaunch], LOOK_AFTER_A_CHANGE_MS, progress.clone(), because));
     }
     Some(Plan::then_look(Vec::new(), LOOK_FOR_THE_LOCK_MS, progress.clone(), Reason::Waiting(Wait::EarlierAction)))

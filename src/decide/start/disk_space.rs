@@ -3,7 +3,7 @@
 
 use crate::decide::evidence::{DataDir, Etcd, Evidence, Room};
 use crate::decide::plan::{Effect, Plan, Progress};
-use crate::decide::reason::{Reason, Refusal, Step};
+use crate::decide::reason::{Reason, ReasonStep, Refusal};
 use crate::decide::timing::LOOK_AT_ONCE_MS;
 
 /// What etcd takes besides its database: two preallocated files of its write-ahead log, and a little for the rest.
@@ -21,7 +21,7 @@ pub(super) fn make(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd) -> Opt
         let refusal = Refusal::NoRoomToJoin { needed_bytes: needed, free_bytes: room.free_bytes };
         return Some(evidence.refuse(refusal));
     }
-    let because = Reason::Step(Step::DropBackups { names: doomed.clone(), needed_bytes: needed });
+    let because = Reason::Step(ReasonStep::DropBackups { names: doomed.clone(), needed_bytes: needed });
     Some(Plan::then_look(vec![Effect::DropBackups(doomed)], LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 

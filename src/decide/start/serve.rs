@@ -5,7 +5,7 @@ use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Evidence, Recovery};
 use crate::decide::peer::{PeerStatus, peer_has_nothing, peer_word};
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
-use crate::decide::reason::{Reason, Refusal, Rule, Step, Wait};
+use crate::decide::reason::{Reason, ReasonStep, Refusal, Rule, Wait};
 use crate::decide::recovery::slow;
 use crate::decide::running::upkeep::{Stage, missing_claim, settled_config, upkeep, upkeep_unseen};
 use crate::decide::standing::{health, is_listed, unseen};
@@ -111,7 +111,7 @@ fn serving(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd
         let because = match mode {
             // Whoever wants no other way knows which one it was.
             RunMode::ForceNewCluster if evidence.recovery != Recovery::Restart => {
-                Reason::Step(Step::TookOver { restarted: true, ms: evidence.elapsed_ms })
+                Reason::Step(ReasonStep::TookOver { restarted: true, ms: evidence.elapsed_ms })
             }
             _ => Reason::Running(health(etcd)),
         };

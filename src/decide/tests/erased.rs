@@ -4,7 +4,7 @@ use super::world::*;
 use crate::base::Fact;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Plan, Progress, Request};
-use crate::decide::reason::{Reason, Step};
+use crate::decide::reason::{Reason, ReasonStep};
 
 const REQUESTS: [Request; 8] = [
     Request::Start,
@@ -25,7 +25,9 @@ fn survivor() -> Evidence {
 }
 
 fn restores(plan: &Plan) -> bool {
-    plan.effects == [Effect::RestoreRecord] && plan.because == Reason::Step(Step::RestoreRecord) && exit(plan).is_none()
+    plan.effects == [Effect::RestoreRecord]
+        && plan.because == Reason::Step(ReasonStep::RestoreRecord)
+        && exit(plan).is_none()
 }
 
 #[test]

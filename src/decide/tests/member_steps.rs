@@ -50,21 +50,21 @@ fn a_node_may_be_stopped_where_a_majority_of_healthy_others_stays() {
 }
 
 /// What etcd makes of a step, where new members start and catch up at once.
-fn apply(membership: &mut Membership, step: &Step) {
+fn apply(membership: &mut Membership, step: &MemberStep) {
     match step {
-        Step::AddLearner(new) => {
+        MemberStep::AddLearner(new) => {
             let joined = Member { name: new.name.clone(), peer_urls: vec![new.peer_url.clone()], ..learner() };
             membership.members.push(joined);
         }
-        Step::Promote(id) => {
+        MemberStep::Promote(id) => {
             membership
                 .members
                 .iter_mut()
                 .filter(|member| member.id == *id)
                 .for_each(|member| member.is_learner = false);
         }
-        Step::MoveLeader { to } => membership.leader = Some(*to),
-        Step::Remove(id) => membership.members.retain(|member| member.id != *id),
+        MemberStep::MoveLeader { to } => membership.leader = Some(*to),
+        MemberStep::Remove(id) => membership.members.retain(|member| member.id != *id),
     }
 }
 
@@ -81,10 +81,10 @@ fn steps(mut membership: Membership, wish: &Wish, words: &Words) -> Vec<String> 
             Next::Step(step, _) => {
                 apply(&mut membership, &step);
                 steps.push(match step {
-                    Step::AddLearner(_) => "add".to_owned(),
-                    Step::Promote(id) => format!("promote {id}"),
-                    Step::MoveLeader { to } => format!("leader {to}"),
-                    Step::Remove(id) => format!("remove {id}"),
+                    MemberStep::AddLearner(_) => "add".to_owned(),
+                    MemberStep::Promote(id) => format!("promote {id}"),
+                    MemberStep::MoveLeader { to } => format!("leader {to}"),
+                    MemberStep::Remove(id) => format!("remove {id}"),
                 });
             }
         }

@@ -54,7 +54,7 @@ pub(super) fn silent() -> Health {
 
 /// A row: what is different from a healthy cluster, the step (of which the last voter's id is known), and what is said for one
 /// to five voters: a rule, or nothing where it is allowed.
-type Row = (&'static str, fn(&mut Membership), fn(u64) -> Step, fn(u64) -> Said, [&'static str; VOTERS]);
+type Row = (&'static str, fn(&mut Membership), fn(u64) -> MemberStep, fn(u64) -> Said, [&'static str; VOTERS]);
 
 /// What is said beside a step: who is replaced, and an operator's words.
 #[derive(Default)]
@@ -63,32 +63,32 @@ struct Said {
     fewer: Option<u64>,
 }
 
-fn add(_: u64) -> Step {
-    Step::AddLearner(newcomer())
+fn add(_: u64) -> MemberStep {
+    MemberStep::AddLearner(newcomer())
 }
 
-fn promote(_: u64) -> Step {
-    Step::Promote(LEARNER)
+fn promote(_: u64) -> MemberStep {
+    MemberStep::Promote(LEARNER)
 }
 
-fn remove_last(last: u64) -> Step {
-    Step::Remove(last)
+fn remove_last(last: u64) -> MemberStep {
+    MemberStep::Remove(last)
 }
 
-fn remove_before_last(last: u64) -> Step {
-    Step::Remove(last.saturating_sub(1).max(1))
+fn remove_before_last(last: u64) -> MemberStep {
+    MemberStep::Remove(last.saturating_sub(1).max(1))
 }
 
-fn remove_learner(_: u64) -> Step {
-    Step::Remove(LEARNER)
+fn remove_learner(_: u64) -> MemberStep {
+    MemberStep::Remove(LEARNER)
 }
 
-fn remove_leader(_: u64) -> Step {
-    Step::Remove(1)
+fn remove_leader(_: u64) -> MemberStep {
+    MemberStep::Remove(1)
 }
 
-fn hand_over(_: u64) -> Step {
-    Step::MoveLeader { to: 2 }
+fn hand_over(_: u64) -> MemberStep {
+    MemberStep::MoveLeader { to: 2 }
 }
 
 fn nothing(_: u64) -> Said {
@@ -164,7 +164,7 @@ fn a_third_voter_comes_to_a_whole_pair() {
         pair.members.iter_mut().take(2).for_each(|member| member.node = Some(member.name.clone()));
         pair
     };
-    let judged = |membership: &Membership, step: &Step| judge(membership, step, None, &Words::default()).err();
+    let judged = |membership: &Membership, step: &MemberStep| judge(membership, step, None, &Words::default()).err();
     let beside = |mut membership: Membership, learner: Member| {
         membership.members.push(learner);
         judged(&membership, &promote(0))
@@ -285,7 +285,7 @@ fn rows_of_learners() -> Vec<Row> {
             nothing,
             ALL(""),
         ),
-        ("a voter is promoted", same, |_| Step::Promote(1), nothing, ALL("M7")),
+        ("a voter is promoted", same, |_| MemberStep::Promote(1), nothing, ALL("M7")),
         ("a learner that is about to vote goes", caught_up, remove_learner, nothing, ALL("M8")),
         (
             "one that never started goes",
@@ -325,7 +325,7 @@ fn rows_of_who_goes() -> Vec<Row> {
         ("a list that nobody confirmed", |it| it.is_confirmed = false, add, nothing, ALL("M9")),
         ("the last change is under way", |it| last(it).knows_the_list = Some(false), add, nothing, ALL("M9")),
         ("an address in use", |it| last(it).peer_urls.push(url(8)), add, nothing, ALL("M9")),
-        ("nobody is removed", same, |_| Step::Remove(7), nothing, ALL("M9")),
+        ("nobody is removed", same, |_| MemberStep::Remove(7), nothing, ALL("M9")),
         ("the leader goes", same, remove_leader, fewer_by_leader, ALL("M10")),
         ("it hands over", same, hand_over, nothing, ["M9", "", "", "", ""]),
         (

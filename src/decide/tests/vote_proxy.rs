@@ -4,7 +4,7 @@ use super::world::*;
 use crate::base::Fact;
 use crate::decide::evidence::*;
 use crate::decide::plan::{DeadVote, Effect, Exit, Phase, Plan, Progress, Request};
-use crate::decide::reason::{NoVoteProxy, Reason, Step};
+use crate::decide::reason::{NoVoteProxy, Reason, ReasonStep};
 
 const TERM: u64 = 3;
 const VOTE: DeadVote = DeadVote { dead: PEER, member_id: ME, cluster_id: CLUSTER, term: TERM, applied: 1000 };
@@ -62,7 +62,7 @@ fn on_a_slow_machine_what_is_not_told_is_looked_for_more_than_once() {
 
 fn why_restarted(plan: &Plan) -> Option<NoVoteProxy> {
     match &plan.because {
-        Reason::Step(Step::RestartInstead { why }) => Some(why.clone()),
+        Reason::Step(ReasonStep::RestartInstead { why }) => Some(why.clone()),
         _ => None,
     }
 }
@@ -92,7 +92,7 @@ fn the_announcement_comes_back_before_the_vote_and_the_vote_before_the_answer() 
     };
     let plan = decide(Request::Monitor, &alone, &cast);
     assert_eq!(exit(&plan), Some(Exit::Success), "{plan:?}");
-    assert_eq!(plan.because, Reason::Step(Step::TookOver { restarted: false, ms: 310 }));
+    assert_eq!(plan.because, Reason::Step(ReasonStep::TookOver { restarted: false, ms: 310 }));
     assert!(plan.because.to_string().contains("without a restart, as the sole voter, 0.31 s"), "{}", plan.because);
 }
 
@@ -173,7 +173,7 @@ fn who_wants_a_restart_gets_one_and_who_trusts_every_release_a_vote_proxy() {
     let plan = first(Request::Monitor, &restarts);
     assert_eq!(progress(plan).phase, Phase::Announced);
     let plan = decide(Request::Monitor, &announced(restarts), &Progress::enter(Phase::Announced, 0));
-    assert_eq!(plan.because, Reason::Step(Step::StopBeforeForce));
+    assert_eq!(plan.because, Reason::Step(ReasonStep::StopBeforeForce));
     let old = telling(|told| told.version = Version { minor: 5, patch: 0 });
     let trusts = Evidence { recovery: Recovery::VoteProxyUntested, ..old };
     assert!(votes(&decide(Request::Monitor, &announced(trusts.clone()), &waiting(&trusts))));

@@ -322,19 +322,19 @@ fn every_history_leads_somewhere_in_time() {
                     assert!(steps < 1000, "{goal:?} {first} {second} does not end: {past:?}");
                     let word = words[if steps % 2 == 0 { first } else { second }];
                     match plan.next(&past, now) {
-                        Step::Read { not_before } => {
+                        FenceStep::Read { not_before } => {
                             now = now.max(not_before.min(plan.limits.end)) + Duration::from_millis(10);
                             let reading = word.trim_start_matches(['!', '+']);
                             let reading = if reading == "state" || reading.is_empty() { "On" } else { reading };
                             past.extend(history(&format!("{}:{reading}", now.as_secs_f64())));
                         }
-                        Step::Post { .. } => {
+                        FenceStep::Post { .. } => {
                             now += Duration::from_millis(10);
                             let answer = if word.starts_with('!') { word } else { "+" };
                             past.extend(history(&format!("{}:{answer}", now.as_secs_f64())));
                         }
-                        Step::AskChassis => past.extend(history(&format!("{}:~", now.as_secs_f64()))),
-                        Step::Done(_) | Step::Fail(_) | Step::GiveWay => break,
+                        FenceStep::AskChassis => past.extend(history(&format!("{}:~", now.as_secs_f64()))),
+                        FenceStep::Done(_) | FenceStep::Fail(_) | FenceStep::GiveWay => break,
                     }
                 }
             }

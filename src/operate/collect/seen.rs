@@ -17,14 +17,14 @@ use crate::operate::metrics::{self, Disruptions, Extras, disruptions};
 
 /// One look, and what it means.
 #[derive(Debug)]
-pub struct Seen {
+pub struct CollectSeen {
     pub cluster: Cluster,
     pub health: Health,
     conditions: Conditions,
     pub pacemakercluster: PacemakerCluster,
 }
 
-impl Seen {
+impl CollectSeen {
     /// What `cluster` means, after the object of the look before.
     pub fn of(cluster: Cluster, before: Option<&PacemakerCluster>) -> Self {
         let conditions = conditions::of(&cluster);

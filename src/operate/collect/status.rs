@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::seen::Seen;
+use super::seen::CollectSeen;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::Health;
 use crate::operate::health::pacemaker_cluster::PacemakerCluster;
@@ -48,8 +48,8 @@ pub fn read(path: &Path) -> Option<Before> {
 }
 
 /// Replaces it whole, for root's eyes.
-pub fn write(path: &Path, seen: &Seen) -> io::Result<()> {
-    let Seen { cluster, health, pacemakercluster, .. } = seen;
+pub fn write(path: &Path, seen: &CollectSeen) -> io::Result<()> {
+    let CollectSeen { cluster, health, pacemakercluster, .. } = seen;
     let text =
         serde_json::to_vec_pretty(&Status { format: FORMAT, at: cluster.at, cluster, health, pacemakercluster })?;
     state_file::replace(path, &text, 0o600)
@@ -68,7 +68,7 @@ mod tests {
         let path = dir.path().join("status.json");
         assert!(read(&path).is_none());
         let cluster = Cluster { at: 1_795_442_801, here: "node1".to_owned(), ..Cluster::default() };
-        write(&path, &Seen::of(cluster, None)).unwrap();
+        write(&path, &CollectSeen::of(cluster, None)).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let before = read(&path).unwrap();
         assert_eq!(

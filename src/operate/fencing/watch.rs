@@ -50,7 +50,7 @@ pub(crate) struct Watch<'a> {
 }
 
 /// How it ended.
-pub(crate) struct Seen {
+pub(crate) struct FencingSeen {
     pub(crate) phases: Phases,
     /// Why the test did not pass, if it did not.
     pub(crate) why: Option<String>,
@@ -70,7 +70,7 @@ struct Marks {
 
 impl Watch<'_> {
     /// Has the node fenced, and follows it until it is back.
-    pub(crate) fn fence(&self, bar: &ProgressBar) -> Seen {
+    pub(crate) fn fence(&self, bar: &ProgressBar) -> FencingSeen {
         let began_at = clock::wall_millis();
         let told: Mutex<Option<Result<Duration, String>>> = Mutex::new(None);
         let answered: Mutex<Vec<Duration>> = Mutex::new(Vec::new());
@@ -101,7 +101,7 @@ impl Watch<'_> {
             voter: marks.voter.map(seconds),
             clean: marks.clean.map(seconds),
         };
-        Seen { phases, why: self.missing(told, &marks) }
+        FencingSeen { phases, why: self.missing(told, &marks) }
     }
 
     fn missing(&self, told: Option<Result<Duration, String>>, marks: &Marks) -> Option<String> {

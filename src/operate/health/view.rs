@@ -147,12 +147,12 @@ pub(crate) fn etcd_id(cluster: &Cluster) -> String {
 
 /// What a resource's instances and histories look like in Pacemaker's eyes, and its configuration beside them.
 #[derive(Clone, Copy)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct ResourceSeen<'a> {
     pub(crate) pacemaker: &'a Pacemaker,
     pub(crate) configuration: &'a Configuration,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> ResourceSeen<'a> {
     pub(crate) fn of(cluster: &'a Cluster) -> Option<Self> {
         Some(Self { pacemaker: cluster.pacemaker.known()?, configuration: cluster.configuration.known()? })
     }

@@ -2,28 +2,28 @@
 
 use std::time::Duration;
 
-use super::look::{self, Seen};
+use super::look::{self, MembersSeen};
 use crate::adapters::etcd::blocking;
 use crate::adapters::etcd::client::{Endpoint, Error};
 use crate::decide::evidence::MemberId;
-use crate::decide::members::Step;
+use crate::decide::members::MemberStep;
 use crate::operate::members::source::Source;
 
 /// Asks for `step`, for at most `limit`.
-pub(super) fn ask(step: &Step, seen: &Seen, source: &Source, limit: Duration) -> Result<(), Error> {
+pub(super) fn ask(step: &MemberStep, seen: &MembersSeen, source: &Source, limit: Duration) -> Result<(), Error> {
     let credentials = &source.credentials;
     let voter = |except| voter(seen, source, except);
     match step {
-        Step::AddLearner(new) => blocking::add_learner(voter(None), credentials, &new.peer_url, limit),
-        Step::Promote(id) => blocking::promote_member(voter(None), credentials, *id, limit),
-        Step::Remove(id) => blocking::remove_member(voter(Some(*id)), credentials, *id, limit),
+        MemberStep::AddLearner(new) => blocking::add_learner(voter(None), credentials, &new.peer_url, limit),
+        MemberStep::Promote(id) => blocking::promote_member(voter(None), credentials, *id, limit),
+        MemberStep::Remove(id) => blocking::remove_member(voter(Some(*id)), credentials, *id, limit),
         // Only the leader itself hands over.
-        Step::MoveLeader { to } => blocking::move_leader(voter(None), credentials, *to, limit),
+        MemberStep::MoveLeader { to } => blocking::move_leader(voter(None), credentials, *to, limit),
     }
 }
 
 /// The leader, or else another healthy voter, but not the one that goes.
-pub(super) fn voter<'a>(seen: &'a Seen, source: &'a Source, except: Option<MemberId>) -> &'a Endpoint {
+pub(super) fn voter<'a>(seen: &'a MembersSeen, source: &'a Source, except: Option<MemberId>) -> &'a Endpoint {
     // Without a healthy voter no step is allowed.
     look::voter(seen, except).unwrap_or(&source.endpoints[0])
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::look::Seen;
+use super::look::MembersSeen;
 use super::step::{Names, OF_A_REPLACEMENT};
 use crate::decide::evidence::MemberId;
 use crate::decide::may_stop::{Answer, Outlook, may_stop, may_stop_among};
@@ -43,7 +43,7 @@ pub struct Planned {
     pub quorum: usize,
     pub after: After,
     pub seconds_with_one_voter: Option<u64>,
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlannedStep>,
 }
 
 /// How the cluster is once the wish is fulfilled.
@@ -55,7 +55,7 @@ pub struct After {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub struct Step {
+pub struct PlannedStep {
     pub what: String,
     /// `tandem`, `agent`, or `operator`.
     pub who: &'static str,
@@ -81,7 +81,7 @@ impl After {
 }
 
 /// Judges `wanted`; `outlook` is how stopping its node looks to a pair.
-pub fn plan(wanted: &Wanted, seen: &Seen, outlook: Option<&Outlook>) -> Result<Planned, Failure> {
+pub fn plan(wanted: &Wanted, seen: &MembersSeen, outlook: Option<&Outlook>) -> Result<Planned, Failure> {
     let turn = Turn { membership: &seen.membership, outlook };
     let (voters, healthy) = (seen.membership.voters().count(), seen.membership.healthy());
     let forbidden = turn.forbidden(wanted)?;
@@ -114,7 +114,7 @@ fn sentence(forbidden: &[Forbidden]) -> Option<String> {
 }
 
 /// How long the largest database that is known takes to reach a new member.
-fn seconds(seen: &Seen) -> Option<u64> {
+fn seconds(seen: &MembersSeen) -> Option<u64> {
     let bytes = seen.details.values().filter_map(|detail| detail.db_bytes).max()?;
     Some(bytes.div_ceil(BYTES_PER_SECOND).max(1))
 }
@@ -215,13 +215,15 @@ impl Turn<'_> {
         }
     }
 
-    fn steps(&self, wanted: &Wanted) -> Vec<Step> {
+    fn steps(&self, wanted: &Wanted) -> Vec<PlannedStep> {
         match wanted {
             Wanted::Stop(node) if self.outlook.is_some() => vec![step(format!("pcs node standby {node}"), "operator")],
             Wanted::Stop(node) => vec![step(format!("stop etcd on {node}, or its machine"), "operator")],
             Wanted::Promote(node) => vec![step(format!("promote {node}"), "tandem")],
             Wanted::Remove { node, .. } => self.removal(node),
-            Wanted::Removed(node) => self.removal(node).into_iter().map(|step| Step { done: true, ..step }).collect(),
+            Wanted::Removed(node) => {
+                self.removal(node).into_iter().map(|step| PlannedStep { done: true, ..step }).collect()
+            }
             Wanted::Add(new) => arrival(&new.name, self.membership.at(&new.peer_url)),
             Wanted::Replace { old, new } if self.membership.is_pair => {
                 let nodes = || self.membership.members.iter().filter_map(|member| member.node.as_deref());
@@ -244,7 +246,7 @@ impl Turn<'_> {
         }
     }
 
-    fn removal(&self, node: &str) -> Vec<Step> {
+    fn removal(&self, node: &str) -> Vec<PlannedStep> {
         let leads = |id: MemberId| self.membership.leader == Some(id);
         let mut steps = Vec::new();
         if find(self.membership, node).is_some_and(|member| leads(member.id)) {
@@ -260,8 +262,8 @@ fn nobody_yet() -> Newcomer {
     Newcomer { name: "NEW".to_owned(), peer_url: String::new() }
 }
 
-fn step(what: String, who: &'static str) -> Step {
-    Step { what, who, done: false }
+fn step(what: String, who: &'static str) -> PlannedStep {
+    PlannedStep { what, who, done: false }
 }
 
 pub(super) fn find<'a>(membership: &'a Membership, name: &str) -> Option<&'a Member> {
@@ -282,7 +284,7 @@ pub(super) fn wanted(membership: &Membership, old: Option<&Member>, new: &Newcom
     membership.voters().count() - usize::from(votes(old) && votes(newcomer))
 }
 
-fn in_pair(names: &Names<'_>) -> Vec<Step> {
+fn in_pair(names: &Names<'_>) -> Vec<PlannedStep> {
     OF_A_REPLACEMENT.into_iter().map(|it| step(it.words(names), it.who())).collect()
 }
 
@@ -292,8 +294,8 @@ pub(super) fn is_called(member: &Member, name: &str) -> bool {
     is_named || format!("{:x}", member.id) == name || member.peer_urls.iter().any(|url| url == name)
 }
 
-fn arrival(name: &str, arrived: Option<&Member>) -> Vec<Step> {
-    let done = |what: String, who, done| Step { what, who, done };
+fn arrival(name: &str, arrived: Option<&Member>) -> Vec<PlannedStep> {
+    let done = |what: String, who, done| PlannedStep { what, who, done };
     vec![
         done(format!("list {name} as a learner"), "tandem", arrived.is_some()),
         done(format!("start etcd on {name}"), "operator", arrived.is_some_and(Member::has_started)),

@@ -25,7 +25,7 @@ const AND_A_BIT: Duration = Duration::from_millis(500);
 
 /// All that a look found.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct MembersSeen {
     pub cluster_id: u64,
     /// Whose lock of a change was seen, by its key.
     pub lock: Option<String>,
@@ -45,7 +45,7 @@ pub struct Detail {
     pub endpoint: Option<Endpoint>,
 }
 
-impl Seen {
+impl MembersSeen {
     /// What the pair's cluster says of its members: whose change is under way, and who is outside of the pair.
     pub(super) fn beside(&mut self, cluster: &Cluster) {
         self.membership.change = self.membership.change.take().or_else(|| health::change_under_way(cluster));
@@ -63,7 +63,7 @@ impl Seen {
 }
 
 /// Where a healthy voter answered: the leader, or else another one, but not `except`.
-pub(super) fn voter(seen: &Seen, except: Option<MemberId>) -> Option<&Endpoint> {
+pub(super) fn voter(seen: &MembersSeen, except: Option<MemberId>) -> Option<&Endpoint> {
     let endpoint = |voter: &Member| seen.details.get(&voter.id)?.endpoint.as_ref();
     let healthy = || seen.membership.voters().filter(|voter| voter.is_healthy() && Some(voter.id) != except);
     let leader = healthy().find(|voter| seen.membership.leader == Some(voter.id)).and_then(endpoint);
@@ -71,7 +71,7 @@ pub(super) fn voter(seen: &Seen, except: Option<MemberId>) -> Option<&Endpoint> 
 }
 
 /// Asks everybody.
-pub(super) fn look(source: &Source) -> Result<Seen, Failure> {
+pub(super) fn look(source: &Source) -> Result<MembersSeen, Failure> {
     let typed = ask_all(&source.endpoints, &source.credentials);
     let reference = reference(&typed)?;
     let listed = reference.list.clone().unwrap_or_default();
@@ -91,7 +91,7 @@ pub(super) fn look(source: &Source) -> Result<Seen, Failure> {
 }
 
 /// Asks all members, and the cluster of a pair for its properties.
-pub fn of_target(target: &Target) -> Result<Seen, Failure> {
+pub fn of_target(target: &Target) -> Result<MembersSeen, Failure> {
     let source = target.source()?;
     let mut seen = look(&source)?;
     if source.pair.is_some()
@@ -103,7 +103,7 @@ pub fn of_target(target: &Target) -> Result<Seen, Failure> {
 }
 
 /// Two looks, where a learner is there: whether it has caught up takes both.
-pub(super) fn look_twice(source: &Source) -> Result<Seen, Failure> {
+pub(super) fn look_twice(source: &Source) -> Result<MembersSeen, Failure> {
     let first = look(source)?;
     if first.membership.learners().next().is_none() {
         return Ok(first);
@@ -175,7 +175,7 @@ fn is_of(member: &Listed, endpoint: &Endpoint, heard: &Heard) -> bool {
 }
 
 /// What was heard, as the rules take it.
-pub(super) fn assemble(source: &Source, reference: &Said, answers: &[(Endpoint, Heard)]) -> Seen {
+pub(super) fn assemble(source: &Source, reference: &Said, answers: &[(Endpoint, Heard)]) -> MembersSeen {
     let list = reference.list.clone().unwrap_or_default();
     let of = |member: &Listed| {
         let its = || answers.iter().filter(|(endpoint, heard)| is_of(member, endpoint, heard)).map(|(_, heard)| heard);
@@ -231,7 +231,7 @@ pub(super) fn assemble(source: &Source, reference: &Said, answers: &[(Endpoint, 
         third_voter: false,
     };
     let lock = reference.change.as_ref().map(|lock| lock.key.clone());
-    Seen { cluster_id: reference.cluster_id, lock, membership, details }
+    MembersSeen { cluster_id: reference.cluster_id, lock, membership, details }
 }
 
 /// Somebody's change; one's own keeps nobody.
@@ -279,7 +279,7 @@ fn health(listed: &Listed, heard: Option<&Heard>, reference: &Said) -> Health {
 }
 
 /// What is known of the members' Machines.
-pub(super) fn of_machines(seen: &mut Seen, read: Result<Machines, String>) {
+pub(super) fn of_machines(seen: &mut MembersSeen, read: Result<Machines, String>) {
     let machines = match read {
         Ok(machines) => machines,
         Err(why) => {

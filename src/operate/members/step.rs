@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Step {
+pub(super) enum PairStep {
     /// The node that stays is healthy, there is room, the new BMC answers, and there is a copy of the data.
     Check,
     /// The old node leaves the member list.
@@ -34,17 +34,17 @@ pub(super) enum Step {
 }
 
 /// Those of a replacement, in their order.
-pub(super) const OF_A_REPLACEMENT: [Step; 10] = [
-    Step::Check,
-    Step::Leave,
-    Step::Out,
-    Step::Forget,
-    Step::Device,
-    Step::Map,
-    Step::Prepare,
-    Step::Add,
-    Step::Join,
-    Step::Verify,
+pub(super) const OF_A_REPLACEMENT: [PairStep; 10] = [
+    PairStep::Check,
+    PairStep::Leave,
+    PairStep::Out,
+    PairStep::Forget,
+    PairStep::Device,
+    PairStep::Map,
+    PairStep::Prepare,
+    PairStep::Add,
+    PairStep::Join,
+    PairStep::Verify,
 ];
 
 /// The nodes of a change; one that it has not is empty.
@@ -55,7 +55,7 @@ pub(super) struct Names<'a> {
     pub(super) new: &'a str,
 }
 
-impl Step {
+impl PairStep {
     /// For whoever reads.
     pub(super) fn words(self, names: &Names<'_>) -> String {
         let Names { here, old, new } = names;

@@ -1,13 +1,13 @@
 //! What is heard becomes the facts of the rules, and their answer a plan.
 
 use super::judge::{Planned, Wanted, plan};
-use super::look::{self, Seen, assemble};
+use super::look::{self, MembersSeen, assemble};
 use super::samples::{at, heard, listed, new_node, one_of_three_dead, pair, said, source, three_and_a_learner};
 use crate::adapters::etcd::members::{Heard, Listed, Said};
 use crate::decide::members::{Health, MachineState};
 use crate::operate::health::{outlook, samples};
 
-fn planned(wanted: &Wanted, seen: &Seen) -> Planned {
+fn planned(wanted: &Wanted, seen: &MembersSeen) -> Planned {
     plan(wanted, seen, None).unwrap()
 }
 

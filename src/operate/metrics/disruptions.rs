@@ -18,11 +18,11 @@ pub const PATH: &str = "/var/lib/tandem/disruptions.json";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Disruptions {
-    nodes: BTreeMap<String, BTreeMap<String, Seen>>,
+    nodes: BTreeMap<String, BTreeMap<String, StartsSeen>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Seen {
+struct StartsSeen {
     started: bool,
     count: u64,
 }

@@ -1,6 +1,6 @@
 //! From two machines with the packages to two voters: what the operator describes, what there is, and the steps between.
 //!
-//! A [`step::Step`] looks at what there is and says which [`action::Action`]s are missing; nothing remembers how far it got.
+//! A [`step::SetupStep`] looks at what there is and says which [`action::Action`]s are missing; nothing remembers how far it got.
 
 pub mod action;
 pub mod apply;

@@ -6,7 +6,7 @@ use super::action::Action;
 
 /// A step, as it stands now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct SetupStep {
     /// For `--json` and tests: `corosync`, `properties`, `fence-node1`, `etcd`, ...
     pub id: String,
     /// For people: "fence device of node1".

@@ -25,7 +25,7 @@ pub struct Script {
 
 /// One thing that happened.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct TimelineStep {
     pub at_ms: u64,
     pub what: Move,
     pub why: Vec<String>,
@@ -117,11 +117,11 @@ struct Timeline<'a> {
     /// How many writes a bit stands for.
     weights: [u32; 7],
     figures: Figures,
-    steps: Vec<Step>,
+    steps: Vec<TimelineStep>,
 }
 
 /// Plays a script under a strategy.
-pub fn play(script: &Script, strategy: Strategy) -> (Sim, Vec<Step>, Figures) {
+pub fn play(script: &Script, strategy: Strategy) -> (Sim, Vec<TimelineStep>, Figures) {
     let mut sim = Sim::new(Bounds::for_scenarios(), crate::sim::mutant::Mutant::None);
     sim.strategy = strategy;
     let world = World { faults: u8::MAX, ..initial_states::healthy(&mut sim) };
@@ -211,7 +211,7 @@ impl Timeline<'_> {
         self.figures.acknowledged += (self.world.acked & !before.acked & !HISTORY).count_ones();
         let writers = self.world.nodes.iter().filter(|node| node.etcd == Run::Leader).count();
         self.figures.writers = self.figures.writers.max(writers);
-        self.steps.push(Step { at_ms: self.now_ms, what, why, world: self.world });
+        self.steps.push(TimelineStep { at_ms: self.now_ms, what, why, world: self.world });
         self.free_numbers();
     }
 
@@ -255,7 +255,7 @@ impl Timeline<'_> {
         }
     }
 
-    fn end(mut self) -> (Vec<Step>, Figures) {
+    fn end(mut self) -> (Vec<TimelineStep>, Figures) {
         let leader = etcd::leader(&self.world);
         let held = |n: usize| self.world.nodes[n].data.newest(&self.sim.logs).writes;
         let kept = leader.map_or_else(|| held(0) | held(1), held);

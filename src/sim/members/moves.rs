@@ -4,7 +4,7 @@ use super::mutant::Mutant;
 use super::view;
 use super::world::{Condition, Errand, Member, PLACES, Phase, Stage, TOOLS, World};
 use crate::decide::may_stop::{Answer, may_stop_among};
-use crate::decide::members::{Forbidden, Next, Step, next, quorum};
+use crate::decide::members::{Forbidden, MemberStep, Next, next, quorum};
 
 /// What must never happen.
 pub(super) type Wrong = String;
@@ -159,7 +159,7 @@ fn look(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
         Next::Step(step, passed) => (step, passed.uses_word && world.tools[tool].word),
         Next::Forbidden(why) if mutant.passes_over(&why) => {
             let Some(subject) = view::subject(world, tool) else { return };
-            (Step::Remove(subject), false)
+            (MemberStep::Remove(subject), false)
         }
         Next::Forbidden(why) => {
             // What passes is waited for, with the lock; else the tool ends, and a replacement may be called again.
@@ -175,12 +175,12 @@ fn look(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
         }
     };
     let (phase, aim) = match step {
-        Step::AddLearner(_) => (Phase::Adds, None),
-        Step::Promote(_) if mutant == Mutant::NeverPromoted => return,
-        Step::Promote(id) => (Phase::Promotes, Some(id)),
-        Step::MoveLeader { to } => (Phase::HandsOver, Some(to)),
-        Step::Remove(_) if mutant == Mutant::OldNeverGoes => return,
-        Step::Remove(id) => (Phase::Removes, Some(id)),
+        MemberStep::AddLearner(_) => (Phase::Adds, None),
+        MemberStep::Promote(_) if mutant == Mutant::NeverPromoted => return,
+        MemberStep::Promote(id) => (Phase::Promotes, Some(id)),
+        MemberStep::MoveLeader { to } => (Phase::HandsOver, Some(to)),
+        MemberStep::Remove(_) if mutant == Mutant::OldNeverGoes => return,
+        MemberStep::Remove(id) => (Phase::Removes, Some(id)),
     };
     let mut next = world.with_tool(tool, |tool| (tool.phase, tool.uses_word) = (phase, uses_word));
     if let Some(place) = aim.map(view::place) {

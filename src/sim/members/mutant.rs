@@ -1,6 +1,6 @@
 //! Rules broken on purpose, from the outside: what the rules see, or what becomes of their answer. The rules have no switch.
 
-use crate::decide::members::{Forbidden, Health, MachineState, Member, Membership, Next, Step, Wish};
+use crate::decide::members::{Forbidden, Health, MachineState, Member, MemberStep, Membership, Next, Wish};
 
 /// A rule that is broken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,10 +85,10 @@ impl Mutant {
     /// What is done instead of what is next.
     pub(super) fn instead(self, next: Next, seen: &Membership, wish: &Wish) -> Next {
         match (next, wish) {
-            (Next::Step(Step::Remove(_), passed), Wish::Replace { new, .. })
+            (Next::Step(MemberStep::Remove(_), passed), Wish::Replace { new, .. })
                 if self == Self::DeadGoesLast && seen.at(&new.peer_url).is_none() =>
             {
-                Next::Step(Step::AddLearner(new.clone()), passed)
+                Next::Step(MemberStep::AddLearner(new.clone()), passed)
             }
             (next, _) => next,
         }

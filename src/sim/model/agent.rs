@@ -3,7 +3,7 @@
 
 use super::log::THIRD_VOTER;
 use super::members::Reply;
-use super::steps::{Step, Steps, Then, Todo};
+use super::steps::{EffectStep, Steps, Then, Todo};
 use super::timing::{MOMENTS, When};
 use super::view::{self, View};
 use super::world::{Action, BANNED, Blind, NAMES, Node, Run, World};
@@ -224,7 +224,8 @@ fn check_memory(
     let is_it = |voter: &RunningVoter| is_one_of_two(voter) && voter.member_id == u64::from(me.data.mid);
     let claims = sim.records.get(me.cib.record[n]).as_ref().is_some_and(|record| record.claims);
     let is_sure = claims && sim.memories.get(me.memory).voter.as_ref().is_some_and(is_it);
-    let is_without = |step: &Step| matches!(step, Step::Remember(memory) if sim.memories.get(*memory).voter.is_none());
+    let is_without =
+        |step: &EffectStep| matches!(step, EffectStep::Remember(memory) if sim.memories.get(*memory).voter.is_none());
     if has_to_keep && is_sure && plan.steps.iter().any(is_without) {
         return Err(Violation::new(format!(
             "{} is a voter that has claimed so, and its agent is to forget it",
@@ -237,7 +238,8 @@ fn check_memory(
 /// Asserts that a third voter's majority is left alone: nobody is forced or voted for, and no etcd is stopped but where Pacemaker
 /// stops it.
 fn check_beside_a_third_voter(n: usize, request: Request, plan: &Steps) -> Result<(), Violation> {
-    let stops = matches!(request, Request::Monitor | Request::Notify) && plan.steps.contains(&Step::StopContainer);
+    let stops =
+        matches!(request, Request::Monitor | Request::Notify) && plan.steps.contains(&EffectStep::StopContainer);
     let what = match plan {
         Steps { forces: true, .. } => "is to force a new cluster",
         Steps { stands_in: true, .. } => "is to vote for its peer",

@@ -37,7 +37,7 @@ pub struct Plans(Vec<Steps>);
 /// A plan.
 #[derive(Clone, Debug)]
 pub struct Steps {
-    pub steps: Vec<Step>,
+    pub steps: Vec<EffectStep>,
     pub then: Then,
     pub on_failure: OnFailure,
     /// Whether it backs data up, and whether it forces a new cluster.
@@ -56,7 +56,7 @@ pub enum Then {
 
 /// One effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum EffectStep {
     Publish {
         record: Id,
         bears_nonce: bool,
@@ -107,7 +107,7 @@ impl Plans {
     }
 
     /// What comes after the first `done` effects of a plan.
-    pub fn step(&self, plan: Id, done: u8) -> Option<Step> {
+    pub fn step(&self, plan: Id, done: u8) -> Option<EffectStep> {
         self.get(plan).steps.get(usize::from(done)).copied()
     }
 }
@@ -123,7 +123,7 @@ impl Sim {
     /// Whether a vote proxy has voted for `n`, and goes on to acknowledge what it is sent.
     pub(in crate::sim) fn is_stood_in_for(&self, world: &World, n: usize) -> bool {
         let next = world.nodes[n].action.and_then(|action| action.plan);
-        next.and_then(|(plan, done)| self.plans.step(plan, done)) == Some(Step::VoteProxyRemoves)
+        next.and_then(|(plan, done)| self.plans.step(plan, done)) == Some(EffectStep::VoteProxyRemoves)
     }
 
     /// The number of a plan.
@@ -137,20 +137,20 @@ impl Sim {
     pub(in crate::sim) fn add_plans(&mut self) {
         for id in self.plans.0.len()..self.todos.len() {
             let todo = self.todos.get(Id::try_from(id).unwrap_or(Id::MAX)).clone();
-            let mut steps: Vec<Step> = Vec::new();
+            let mut steps: Vec<EffectStep> = Vec::new();
             for effect in todo.effects.iter() {
-                steps.push(Step::of(self, effect));
+                steps.push(EffectStep::of(self, effect));
                 // One effect, and it can end in its middle.
-                steps.extend(matches!(effect, Effect::VoteProxy(_)).then_some(Step::VoteProxyRemoves));
+                steps.extend(matches!(effect, Effect::VoteProxy(_)).then_some(EffectStep::VoteProxyRemoves));
             }
             let then = match todo.next {
                 Next::Exit(exit) => Then::Exit(exit),
                 Next::Reobserve { progress, .. } => Then::Again(self.progresses.id(progress)),
             };
             self.plans.0.push(Steps {
-                moves_aside: steps.contains(&Step::MoveDataAside),
-                forces: steps.contains(&Step::RunContainer(Mode::Force)),
-                stands_in: steps.contains(&Step::VoteProxyVotes),
+                moves_aside: steps.contains(&EffectStep::MoveDataAside),
+                forces: steps.contains(&EffectStep::RunContainer(Mode::Force)),
+                stands_in: steps.contains(&EffectStep::VoteProxyVotes),
                 steps,
                 then,
                 on_failure: todo.on_failure,
@@ -159,7 +159,7 @@ impl Sim {
     }
 }
 
-impl Step {
+impl EffectStep {
     fn of(sim: &mut Sim, effect: &Effect) -> Self {
         let by = |name: &str| u8::try_from(NAMES.iter().position(|known| *known == name).unwrap_or(0)).unwrap_or(0);
         let forks = |lineage: &Lineage| {

@@ -3,7 +3,7 @@
 use crate::decide::Exit;
 use crate::decide::evidence::PeerAgent;
 use crate::sim::model::log::Data;
-use crate::sim::model::steps::Step;
+use crate::sim::model::steps::EffectStep;
 use crate::sim::model::world::{Damage, NAMES, World};
 use crate::sim::model::{agent, etcd, pacemaker, vote_proxy};
 use crate::sim::{Sim, Violation};
@@ -52,7 +52,7 @@ pub(super) fn kill_agent(sim: &Sim, world: &mut World, n: usize) -> Result<bool,
 /// The agent is gone, and its `podman` goes on: it starts the container later.
 pub(super) fn kill_launch(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let plan = world.nodes[n].action.and_then(|action| action.plan);
-    let Some(Step::RunContainer(mode)) = plan.and_then(|(plan, done)| sim.plans.step(plan, done)) else {
+    let Some(EffectStep::RunContainer(mode)) = plan.and_then(|(plan, done)| sim.plans.step(plan, done)) else {
         return Ok(false);
     };
     if !sim.bounds.launches {

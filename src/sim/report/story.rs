@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::decide::{Exit, Progress};
 use crate::sim::model::agent;
-use crate::sim::model::steps::Step;
+use crate::sim::model::steps::EffectStep;
 use crate::sim::model::timing::MOMENTS;
 use crate::sim::model::view;
 use crate::sim::model::world::{NAMES, Run, World};
@@ -99,7 +99,8 @@ fn effect(sim: &Sim, world: &World, n: usize) -> String {
     if sim.is_stood_in_for(world, n) {
         return "has etcd remove that member".to_owned();
     }
-    let before = (0..done).filter(|step| sim.plans.step(plan, *step).is_some_and(Step::is_the_first_of_two)).count();
+    let before =
+        (0..done).filter(|step| sim.plans.step(plan, *step).is_some_and(EffectStep::is_the_first_of_two)).count();
     let effects = &sim.todos.get(plan).effects;
     effects.get(usize::from(done).saturating_sub(before)).map_or_else(String::new, ToString::to_string)
 }

@@ -42,7 +42,7 @@ pub struct Outcome {
 
 /// A part of a run, from the form of one state or its mirror image to the form of another.
 #[derive(Debug, Default)]
-struct Step {
+struct SearchStep {
     way: Vec<Move>,
     is_mirrored: bool,
     /// Whether the form that it leads to is the mirror image of where it leads.
@@ -71,7 +71,7 @@ pub fn check(sim: &mut Sim, limits: Limits) -> Outcome {
         kinds: all.shares.iter().fold(0, |kinds, share| kinds | share.kinds),
         elapsed: deadline.elapsed(),
         violations,
-        first_dead: dead.first().map(|state| all.trace(sim, *state, Step::default())),
+        first_dead: dead.first().map(|state| all.trace(sim, *state, SearchStep::default())),
         dead: dead.len(),
         first_violation: broken.and_then(|(_, _, from)| all.violation(sim, from)),
         cut_short,
@@ -102,7 +102,7 @@ impl All {
             reached.from(sim, &from_world);
             let ways = reached.broken.iter().map(|(violation, what, at)| (violation, reached.way_over(*at, *what)));
             if let Some((violation, way)) = ways.min_by_key(|(_, way)| way.len()) {
-                let last = Step { way, is_mirrored, ends_swapped: false, names_count: reached.names_count };
+                let last = SearchStep { way, is_mirrored, ends_swapped: false, names_count: reached.names_count };
                 return Some((violation.clone(), self.trace(sim, from, last)));
             }
         }
@@ -112,13 +112,13 @@ impl All {
     /// The way to a state, and the `last` step after it. The search keeps only the canonical form of each state, so
     /// every step is taken again to find out which node is which. If rules tell the nodes apart by name in a step, the
     /// names of the whole run are chosen so that this step can be taken.
-    fn trace(&self, sim: &mut Sim, to: Place, last: Step) -> Trace {
+    fn trace(&self, sim: &mut Sim, to: Place, last: SearchStep) -> Trace {
         let mut states = vec![to];
         while let Some(parent) = states.last().map(|at| self.about(*at).parent).filter(|at| *at != NOWHERE) {
             states.push(parent);
         }
         states.reverse();
-        let mut steps: Vec<Step> = states
+        let mut steps: Vec<SearchStep> = states
             .windows(2)
             .filter_map(|pair| Self::step(sim, &self.world(sim, pair[0]), &self.world(sim, pair[1])))
             .collect();
@@ -150,7 +150,7 @@ impl All {
     }
 
     /// The shortest way from one form to another, as the search may have found it.
-    fn step(sim: &mut Sim, from: &World, to: &World) -> Option<Step> {
+    fn step(sim: &mut Sim, from: &World, to: &World) -> Option<SearchStep> {
         let mut ways = Vec::new();
         let mut reached = Reached::default();
         let mirrored = rename::renamed(sim, from, &Renaming::swap());
@@ -162,7 +162,7 @@ impl All {
                 // The search found the state with exactly these faults.
                 if next.faults == to.faults && form.state == Packed::of(to) {
                     let names_count = is_named || form.names_count;
-                    ways.push(Step {
+                    ways.push(SearchStep {
                         way: reached.way_to(number),
                         is_mirrored,
                         ends_swapped: form.is_swapped,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use tandem::adapters::data_dir;
-use tandem::adapters::etcd::peer::{self, Step, Wish};
+use tandem::adapters::etcd::peer::{self, ProxyStep, Wish};
 use tandem::os::clock;
 
 use super::pair::{Pair, Survivor, WITHIN, Writers, borrowed};
@@ -14,18 +14,25 @@ use crate::each_version;
 use crate::etcd::{Etcd, Version, until};
 
 /// Where a vote proxy may have come to its end.
-const STEPS: [Step; 7] =
-    [Step::Look, Step::Attach, Step::Term, Step::Campaign, Step::Vote, Step::Acknowledge, Step::Remove];
+const STEPS: [ProxyStep; 7] = [
+    ProxyStep::Look,
+    ProxyStep::Attach,
+    ProxyStep::Term,
+    ProxyStep::Campaign,
+    ProxyStep::Vote,
+    ProxyStep::Acknowledge,
+    ProxyStep::Remove,
+];
 
 /// A pair of which one is killed under writers, and a vote proxy that ends after `step`; with what was acknowledged by then.
-fn ended_after(step: Step, version: &Version, root: &Path) -> (Survivor, Etcd, BTreeSet<String>) {
+fn ended_after(step: ProxyStep, version: &Version, root: &Path) -> (Survivor, Etcd, BTreeSet<String>) {
     let (survivor, mut dead) = Pair::start(version, root).split(true);
     let writers = Writers::start(&[(&survivor.etcd, "a"), (&dead, "b")]);
     clock::sleep(Duration::from_millis(300));
     dead.kill();
     clock::sleep(Duration::from_millis(1500));
     let ended = survivor.vote_proxy_up_to(step);
-    assert_eq!(ended.voted, step >= Step::Vote, "{ended}");
+    assert_eq!(ended.voted, step >= ProxyStep::Vote, "{ended}");
     clock::sleep(Duration::from_millis(200));
     (survivor, dead, writers.stop().0)
 }
@@ -40,7 +47,7 @@ fn a_second_vote_proxy_finishes_what_a_first_one_began() {
             if survivor.voters().len() == 2 {
                 survivor.vote_proxy();
             } else {
-                assert_eq!(step, Step::Remove);
+                assert_eq!(step, ProxyStep::Remove);
             }
             assert_eq!(survivor.voters(), [survivor.me]);
             survivor.has_all(&acknowledged);
@@ -97,7 +104,7 @@ fn the_restart_as_a_cluster_of_one_is_always_left() {
 #[test]
 fn a_member_that_wakes_up_has_its_seat_back_and_nothing_is_granted_after_that() {
     each_version(|version, root| {
-        for wakes_after in [Step::Attach, Step::Term, Step::Campaign, Step::Vote] {
+        for wakes_after in [ProxyStep::Attach, ProxyStep::Term, ProxyStep::Campaign, ProxyStep::Vote] {
             let dir = root.join(wakes_after.to_string());
             std::fs::create_dir(&dir).unwrap();
             let (mut survivor, frozen) = Pair::start(version, &dir).split(true);
@@ -116,7 +123,7 @@ fn a_member_that_wakes_up_has_its_seat_back_and_nothing_is_granted_after_that() 
             };
             let ended = survivor.looking_anew(attempt).unwrap_err();
             println!("etcd {}, awake after the step '{wakes_after}': {ended}", version.number);
-            assert_eq!(ended.voted, wakes_after == Step::Vote, "{ended}");
+            assert_eq!(ended.voted, wakes_after == ProxyStep::Vote, "{ended}");
             until("the pair to go on", || survivor.etcd.client().put("w/together", vec![1]).ok());
             let (acknowledged, _) = writers.stop();
             assert_eq!(survivor.voters().len(), 2);
@@ -140,7 +147,7 @@ fn a_member_that_is_started_again_has_its_seat_back() {
             Wish { term: moved.moved_to.unwrap(), ..survivor.wish() }
         };
         let ended = peer::vote_proxy_while(&survivor.place, &wish, 3 * WITHIN, &mut |step| {
-            if step == Step::Attach {
+            if step == ProxyStep::Attach {
                 again = Some(dead.place.run(&borrowed(&survivor.more)));
                 clock::sleep(Duration::from_secs(2));
             }
@@ -148,7 +155,7 @@ fn a_member_that_is_started_again_has_its_seat_back() {
         });
         let ended = ended.unwrap_err();
         println!("etcd {}, started again after the step 'attach': {ended}", version.number);
-        assert!(!ended.voted && ended.step == Step::Term && ended.moved_to.is_none(), "{ended}");
+        assert!(!ended.voted && ended.step == ProxyStep::Term && ended.moved_to.is_none(), "{ended}");
         until("the pair to go on", || survivor.etcd.client().put("w/together", vec![1]).ok());
         survivor.has_all(&BTreeSet::from(["w/before", "w/together"].map(str::to_owned)));
         assert_eq!(survivor.voters().len(), 2);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use etcd_client::{AlarmAction, AlarmType, ConnectOptions};
 use tandem::adapters::etcd::client::Credentials;
-use tandem::adapters::etcd::peer::{self, GivenUp, Step, Taken, Wish};
+use tandem::adapters::etcd::peer::{self, GivenUp, ProxyStep, Taken, Wish};
 use tandem::os::clock;
 
 use crate::auth;
@@ -126,13 +126,13 @@ impl Survivor {
     }
 
     /// Stands in up to the end of `step`.
-    pub(crate) fn vote_proxy_up_to(&self, step: Step) -> GivenUp {
+    pub(crate) fn vote_proxy_up_to(&self, step: ProxyStep) -> GivenUp {
         let ended = self.looking_anew(|wish| self.up_to(wish, step)).unwrap_err();
         assert!(ended.step == step && ended.why.starts_with("ended here"), "{ended}");
         ended
     }
 
-    fn up_to(&self, wish: &Wish, last: Step) -> Result<Taken, GivenUp> {
+    fn up_to(&self, wish: &Wish, last: ProxyStep) -> Result<Taken, GivenUp> {
         peer::vote_proxy_while(&self.place, wish, WITHIN, &mut |step| step != last)
     }
 

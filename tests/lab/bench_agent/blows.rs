@@ -10,7 +10,7 @@ use crate::pcs;
 use crate::power;
 use crate::sh::{self, Result};
 use crate::state::{self, Lab};
-use crate::story::{Step, Story};
+use crate::story::{Story, StoryStep};
 use crate::writer::{STEADY, Writers};
 
 /// Who is not back by then counts as not coming back; twice the shell agent's power cut at its slowest.
@@ -49,9 +49,9 @@ pub(super) fn power_cut(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()> {
     sheet.add(Figure::CutToWrite, first.saturating_sub(cut_at).as_secs_f64());
     sh::wait_for("word of the fencing", LIMIT, POLL, || {
         story.follow();
-        story.steps.get(&Step::Fenced).copied()
+        story.steps.get(&StoryStep::Fenced).copied()
     })?;
-    if let Some(fenced) = story.steps.get(&Step::Fenced) {
+    if let Some(fenced) = story.steps.get(&StoryStep::Fenced) {
         sheet.add(Figure::FencedToWrite, first.saturating_sub(cut_at).saturating_sub(*fenced).as_secs_f64());
     }
     lab.set("boot-delay", "0")?;

@@ -56,14 +56,14 @@ pub enum Deed {
 
 /// One question, and when. Times count from the beginning of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct ChainStep {
     pub began: Duration,
     pub ended: Duration,
     pub node: Node,
     pub deed: Deed,
 }
 
-impl Step {
+impl ChainStep {
     /// The number that etcd answered with.
     fn link(&self) -> Option<&Link> {
         match &self.deed {
@@ -82,8 +82,8 @@ impl Step {
 }
 
 /// The acknowledged swaps, as the writes that they are.
-pub fn writes(steps: &[Step]) -> Vec<Ack> {
-    let write = |step: &Step| match &step.deed {
+pub fn writes(steps: &[ChainStep]) -> Vec<Ack> {
+    let write = |step: &ChainStep| match &step.deed {
         Deed::Swapped { link, said, .. } => Some(step.answer(format!("the chain's {}", link.number), *said)),
         _ => None,
     };
@@ -91,8 +91,8 @@ pub fn writes(steps: &[Step]) -> Vec<Ack> {
 }
 
 /// The reads: where the whole store was when they were answered.
-pub fn reads(steps: &[Step]) -> Vec<Ack> {
-    let read = |step: &Step| match &step.deed {
+pub fn reads(steps: &[ChainStep]) -> Vec<Ack> {
+    let read = |step: &ChainStep| match &step.deed {
         Deed::Read { link, said } => Some(step.answer(format!("a read of the chain's {}", link.number), *said)),
         _ => None,
     };
@@ -103,7 +103,7 @@ pub fn reads(steps: &[Step]) -> Vec<Ack> {
 /// store holds afterwards, where that is known.
 ///
 /// As every number is put once, and by a name of its own, this is all that a register can get wrong.
-pub fn faults(steps: &[Step], end: Option<&Link>) -> Vec<String> {
+pub fn faults(steps: &[ChainStep], end: Option<&Link>) -> Vec<String> {
     let mut found = Vec::new();
     let links = by_number(steps, end, &mut found);
     found.extend(falling(&links));
@@ -116,9 +116,9 @@ pub fn faults(steps: &[Step], end: Option<&Link>) -> Vec<String> {
 }
 
 /// Each number that was seen or acknowledged. There is one of each, or an update was lost.
-fn by_number<'a>(steps: &'a [Step], end: Option<&'a Link>, found: &mut Vec<String>) -> BTreeMap<u64, &'a Link> {
+fn by_number<'a>(steps: &'a [ChainStep], end: Option<&'a Link>, found: &mut Vec<String>) -> BTreeMap<u64, &'a Link> {
     let mut links: BTreeMap<u64, &Link> = BTreeMap::new();
-    for link in steps.iter().filter_map(Step::link).chain(end) {
+    for link in steps.iter().filter_map(ChainStep::link).chain(end) {
         let first = links.entry(link.number).or_insert(link);
         if *first != link {
             found.push(format!("an update was lost: there are two of one number, {first} and {link}"));
@@ -134,7 +134,7 @@ fn falling(links: &BTreeMap<u64, &Link>) -> Vec<String> {
 }
 
 /// Numbers with their authors, as they were tried: acknowledged or not.
-fn tried(steps: &[Step]) -> BTreeSet<(u64, &str)> {
+fn tried(steps: &[ChainStep]) -> BTreeSet<(u64, &str)> {
     let tried = steps.iter().filter_map(|step| match &step.deed {
         Deed::Swapped { link, .. } => Some((link.number, link.author.as_str())),
         Deed::Tried { number, author } => Some((*number, author.as_str())),
@@ -143,7 +143,7 @@ fn tried(steps: &[Step]) -> BTreeSet<(u64, &str)> {
     tried.collect()
 }
 
-fn strangers(steps: &[Step], links: &BTreeMap<u64, &Link>) -> Vec<String> {
+fn strangers(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     let tried = tried(steps);
     let unknown = links.values().filter(|link| link.number > 0);
     let unknown = unknown.filter(|link| !tried.contains(&(link.number, link.author.as_str())));
@@ -151,7 +151,7 @@ fn strangers(steps: &[Step], links: &BTreeMap<u64, &Link>) -> Vec<String> {
 }
 
 /// The numbers that nobody tried to put, below one that is there.
-fn holes(steps: &[Step], links: &BTreeMap<u64, &Link>) -> Vec<String> {
+fn holes(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     let tried: BTreeSet<u64> = tried(steps).into_iter().map(|(number, _)| number).collect();
     let highest = links.keys().next_back().copied().unwrap_or(0);
     let missing = (1..=highest).filter(|number| !tried.contains(number));
@@ -159,7 +159,7 @@ fn holes(steps: &[Step], links: &BTreeMap<u64, &Link>) -> Vec<String> {
 }
 
 /// Swaps that were not put onto the number before theirs.
-fn misplaced(steps: &[Step], links: &BTreeMap<u64, &Link>) -> Vec<String> {
+fn misplaced(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     let wrong = steps.iter().filter_map(|step| {
         let Deed::Swapped { link, onto, .. } = &step.deed else { return None };
         let before = links.get(&link.number.saturating_sub(1))?;
@@ -169,16 +169,16 @@ fn misplaced(steps: &[Step], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     wrong.collect()
 }
 
-fn unknown_in_the_end(steps: &[Step], end: Option<&Link>) -> Option<String> {
+fn unknown_in_the_end(steps: &[ChainStep], end: Option<&Link>) -> Option<String> {
     let end = end?;
-    let highest = steps.iter().filter_map(Step::link).max_by_key(|link| link.number)?;
+    let highest = steps.iter().filter_map(ChainStep::link).max_by_key(|link| link.number)?;
     (highest.number > end.number).then(|| format!("an update was lost: {highest}, and the store ends with {end}"))
 }
 
 /// Answers from the past: a read that sees less than was answered before it began, a swap that puts no more.
-fn stale(steps: &[Step]) -> Vec<String> {
+fn stale(steps: &[ChainStep]) -> Vec<String> {
     let mut found = Vec::new();
-    let mut by_begin: Vec<(&Step, &Link)> = steps.iter().filter_map(|step| Some((step, step.link()?))).collect();
+    let mut by_begin: Vec<(&ChainStep, &Link)> = steps.iter().filter_map(|step| Some((step, step.link()?))).collect();
     let mut by_end = by_begin.clone();
     by_begin.sort_by_key(|(step, _)| step.began);
     by_end.sort_by_key(|(step, _)| step.ended);

@@ -9,7 +9,7 @@ use crate::node::{NODES, Node};
 use crate::power;
 use crate::sh::{self, Result};
 use crate::state::{self, Lab};
-use crate::story::{Step, Story};
+use crate::story::{Story, StoryStep};
 use crate::up::Wish;
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -28,7 +28,8 @@ fn cut_off(lab: &Lab, writers: &mut crate::writer::Writers, stories: &mut [Story
     let began = state::since_epoch();
     let winner = sh::wait_for("one node to be fenced", Duration::from_secs(120), Duration::from_millis(100), || {
         stories.iter_mut().for_each(Story::follow);
-        let fenced = NODES.into_iter().zip(stories.iter()).find(|(_, story)| story.steps.contains_key(&Step::Fenced));
+        let fenced =
+            NODES.into_iter().zip(stories.iter()).find(|(_, story)| story.steps.contains_key(&StoryStep::Fenced));
         fenced.map(|(victim, _)| victim.other())
     })?;
     let fenced_at = writers.now();

@@ -14,7 +14,7 @@ use crate::node::Node;
 use crate::pcs;
 use crate::sh::{self, Result};
 use crate::state::Lab;
-use crate::story::{Step, Story};
+use crate::story::{Story, StoryStep};
 use crate::up::Wish;
 use crate::writer::Writers;
 
@@ -67,7 +67,7 @@ fn race(lab: &Lab, writers: &Writers) -> Result<()> {
         for (_, story) in &mut stories {
             story.follow();
         }
-        stories.iter().find(|(_, story)| story.steps.contains_key(&Step::Fenced)).map(|(victim, _)| *victim)
+        stories.iter().find(|(_, story)| story.steps.contains_key(&StoryStep::Fenced)).map(|(victim, _)| *victim)
     })?;
     if fenced != LEARNER {
         return Err(format!("{fenced} was fenced, which held the only whole data").into());

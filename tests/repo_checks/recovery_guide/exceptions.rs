@@ -36,7 +36,9 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("grant", "fills a hole"),
     ("some_of", "fills a hole"),
     ("Rule::write", "a decision, not a refusal: the README explains the rules"),
-    ("Step::fmt", "a step on the way"),
+    ("ReasonStep::fmt", "a step on the way"),
+    ("ProxyStep::fmt", "the same"),
+    ("RotationStep::fmt", "the same"),
     ("NoVoteProxy::fmt", "why a step is taken and not another one; the guide has a section"),
     ("LastWritten::fmt", "a fragment of others"),
     ("Changed::text", "tandem member add, remove, replace and promote, as a report"),
@@ -125,7 +127,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Standing::word", "how a step stands"),
     ("Action::fmt", "what is typed"),
     ("ways_to_open", "the same"),
-    ("Step::words", "the steps of a plan"),
+    ("PairStep::words", "the steps of a plan"),
 ];
 
 /// Texts that are fragments, progress or success.

@@ -29,7 +29,7 @@ pub struct Place {
 
 /// What the peer port tells without a quorum.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct SeatSeen {
     pub cluster_id: u64,
     pub version: Version,
     /// As of what this etcd has applied.
@@ -37,13 +37,13 @@ pub struct Seen {
 }
 
 /// Asks the peer port who the members are.
-pub fn look(place: &Place, timeout: Duration) -> Result<Seen, Error> {
+pub fn look(place: &Place, timeout: Duration) -> Result<SeatSeen, Error> {
     seen(&Http::new(place, Deadline::after(timeout))?, timeout)
 }
 
-fn seen(http: &Http, patience: Duration) -> Result<Seen, Error> {
+fn seen(http: &Http, patience: Duration) -> Result<SeatSeen, Error> {
     let (cluster_id, members) = http.members(patience)?;
-    Ok(Seen { cluster_id, version: http.version(patience)?, members })
+    Ok(SeatSeen { cluster_id, version: http.version(patience)?, members })
 }
 
 /// For whom a vote is cast, in whose name, and after which term.
@@ -91,7 +91,7 @@ impl std::fmt::Display for Taken {
 
 /// The steps of a vote proxy, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub enum ProxyStep {
     Look,
     Attach,
     Term,
@@ -103,7 +103,7 @@ pub enum Step {
     Check,
 }
 
-impl std::fmt::Display for Step {
+impl std::fmt::Display for ProxyStep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Look => "look",
@@ -122,7 +122,7 @@ impl std::fmt::Display for Step {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("given up at the step '{step}': {why}")]
 pub struct GivenUp {
-    pub step: Step,
+    pub step: ProxyStep,
     pub why: String,
     /// Whether a vote may have reached our etcd: it may have led, and acknowledged what nobody else has.
     pub voted: bool,
@@ -147,7 +147,7 @@ pub fn vote_proxy_while(
     place: &Place,
     wish: &Wish,
     within: Duration,
-    go_on: &mut dyn FnMut(Step) -> bool,
+    go_on: &mut dyn FnMut(ProxyStep) -> bool,
 ) -> Result<Taken, GivenUp> {
     seat::take(place, wish, within, go_on)
 }

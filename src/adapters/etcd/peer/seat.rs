@@ -9,7 +9,7 @@ use super::beside::{self, BRIEFLY, Event, Flags, LOOKED};
 use super::http::{Http, Sender};
 use super::stream::{Kind, Message};
 use super::wire::{Outgoing, kind};
-use super::{GivenUp, Place, Step, Taken, Wish};
+use super::{GivenUp, Place, ProxyStep, Taken, Wish};
 use crate::decide::evidence::Member;
 use crate::os::clock::Deadline;
 
@@ -31,9 +31,9 @@ struct Seat<'a> {
     flags: &'a Flags,
     events: Receiver<Event>,
     bring: SyncSender<Event>,
-    step: Step,
+    step: ProxyStep,
     /// Asked after each step.
-    may_go_on: &'a mut dyn FnMut(Step) -> bool,
+    may_go_on: &'a mut dyn FnMut(ProxyStep) -> bool,
     taken: Taken,
     /// Heartbeats of a stale term that are not answered yet.
     questions: u64,
@@ -52,10 +52,10 @@ pub(super) fn take(
     place: &Place,
     wish: &Wish,
     within: Duration,
-    go_on: &mut dyn FnMut(Step) -> bool,
+    go_on: &mut dyn FnMut(ProxyStep) -> bool,
 ) -> Result<Taken, GivenUp> {
     let deadline = Deadline::after(within);
-    let no_look = |why: String| GivenUp { step: Step::Look, why, voted: false, moved_to: None };
+    let no_look = |why: String| GivenUp { step: ProxyStep::Look, why, voted: false, moved_to: None };
     let http = Http::new(place, deadline).map_err(|error| no_look(error.to_string()))?;
     let version = http.version(within).map_err(|error| no_look(error.to_string()))?;
     let sender = Sender { cluster_id: wish.cluster_id, from: wish.dead, to: wish.me, version };
@@ -70,7 +70,7 @@ pub(super) fn take(
             flags: &flags,
             events,
             bring,
-            step: Step::Look,
+            step: ProxyStep::Look,
             may_go_on: go_on,
             taken: Taken::default(),
             questions: 0,
@@ -94,32 +94,32 @@ impl<'a> Seat<'a> {
         'a: 'scope,
     {
         self.look()?;
-        self.go_on(Step::Attach)?;
+        self.go_on(ProxyStep::Attach)?;
         self.attach(scope)?;
         self.taken.attached = self.deadline.elapsed();
-        self.go_on(Step::Term)?;
+        self.go_on(ProxyStep::Term)?;
         self.ask_term()?;
         self.taken.term = self.deadline.elapsed();
-        self.go_on(Step::Campaign)?;
+        self.go_on(ProxyStep::Campaign)?;
         let request = self.have_it_campaign()?;
-        self.go_on(Step::Vote)?;
+        self.go_on(ProxyStep::Vote)?;
         self.grant(request)?;
         self.taken.vote = self.deadline.elapsed();
-        self.go_on(Step::Acknowledge)?;
+        self.go_on(ProxyStep::Acknowledge)?;
         while !self.own_entry_is_committed {
             if let Some(message) = self.listen(REPEATED)? {
                 self.answer(message)?;
             }
         }
-        self.go_on(Step::Remove)?;
+        self.go_on(ProxyStep::Remove)?;
         self.remove(scope)?;
         self.taken.removed = self.deadline.elapsed();
-        self.go_on(Step::Check)?;
+        self.go_on(ProxyStep::Check)?;
         self.check()?;
         Ok(self.taken)
     }
 
-    fn go_on(&mut self, step: Step) -> Result<(), String> {
+    fn go_on(&mut self, step: ProxyStep) -> Result<(), String> {
         if !(self.may_go_on)(self.step) {
             return Err("ended here, as it was asked to".to_owned());
         }

@@ -46,7 +46,7 @@ fn tested(why: Option<&str>) -> Tested {
         voter: why.is_none().then_some(55.4),
         clean: why.is_none().then_some(56.9),
     };
-    let record = record_of("node1", "node2", 1_795_428_000_250, Seen { phases, why: why.map(str::to_owned) });
+    let record = record_of("node1", "node2", 1_795_428_000_250, FencingSeen { phases, why: why.map(str::to_owned) });
     let before = Record {
         at: "2026-08-21T09:30:00Z".to_owned(),
         seconds: Phases { off: Some(3.9), told: Some(5.1), longest_pause: Some(5.5), ..Phases::default() },

@@ -77,16 +77,16 @@ pub(super) fn plan(goal: Goal) -> Plan {
 }
 
 /// A step in short: `read 1.25`, `post ForceOff`, `already`, `by us`, `is On`, `fail ...`.
-pub(super) fn short(step: &Step) -> String {
+pub(super) fn short(step: &FenceStep) -> String {
     match step {
-        Step::Read { not_before } => format!("read {}", not_before.as_secs_f64()),
-        Step::Post { reset_type } => format!("post {reset_type}"),
-        Step::Done(Reached::Already) => "already".to_owned(),
-        Step::Done(Reached::ByUs) => "by us".to_owned(),
-        Step::Done(Reached::State(power)) => format!("is {power}"),
-        Step::GiveWay => "give way".to_owned(),
-        Step::AskChassis => "ask chassis".to_owned(),
-        Step::Fail(failure) => format!("fail {failure}"),
+        FenceStep::Read { not_before } => format!("read {}", not_before.as_secs_f64()),
+        FenceStep::Post { reset_type } => format!("post {reset_type}"),
+        FenceStep::Done(Reached::Already) => "already".to_owned(),
+        FenceStep::Done(Reached::ByUs) => "by us".to_owned(),
+        FenceStep::Done(Reached::State(power)) => format!("is {power}"),
+        FenceStep::GiveWay => "give way".to_owned(),
+        FenceStep::AskChassis => "ask chassis".to_owned(),
+        FenceStep::Fail(failure) => format!("fail {failure}"),
     }
 }
 

@@ -22,14 +22,14 @@ pub enum Role {
 
 /// What an etcd's process was seen to have read, on all of its ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct RotationSeen {
     /// The issuers of what it shows, in DER.
     pub issuers: Vec<Vec<u8>>,
     /// The subjects of the authorities that each port trusts, in DER.
     pub trusts: Vec<Vec<Vec<u8>>>,
 }
 
-impl Seen {
+impl RotationSeen {
     fn trusts(&self, subject: &[u8]) -> bool {
         !self.trusts.is_empty() && self.trusts.iter().all(|port| port.iter().any(|one| one == subject))
     }
@@ -48,14 +48,14 @@ impl Seen {
 pub enum Other {
     /// The cluster has no other node.
     None,
-    Seen(Seen),
+    Seen(RotationSeen),
     /// Why nobody knows.
     Unseen(String),
 }
 
 impl Other {
     /// Whether it is so of the other node; where there is none, nothing keeps this one.
-    fn holds(&self, is_so: impl Fn(&Seen) -> bool, not_yet: &str) -> Result<(), String> {
+    fn holds(&self, is_so: impl Fn(&RotationSeen) -> bool, not_yet: &str) -> Result<(), String> {
         match self {
             Self::None => Ok(()),
             Self::Seen(seen) if is_so(seen) => Ok(()),
@@ -68,7 +68,7 @@ impl Other {
 /// Both etcds, in one look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    pub own: Result<Seen, String>,
+    pub own: Result<RotationSeen, String>,
     pub other: Other,
     /// Whether a restart now is one after which etcd goes on as it did; else what it has to wait for.
     pub may_restart: Result<(), String>,
@@ -112,7 +112,7 @@ impl State {
 
 /// A change to this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum RotationStep {
     /// The new CA is trusted beside the old one, from etcd's next start on.
     Trust,
     Restart,
@@ -123,7 +123,7 @@ pub enum Step {
     Finish,
 }
 
-impl Display for Step {
+impl Display for RotationStep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Trust => "have this node trust the new CA beside the old one",
@@ -138,7 +138,7 @@ impl Display for Step {
 /// What is to be done now on this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    Do(Step),
+    Do(RotationStep),
     /// For what.
     Wait(String),
     /// Everything is of the new CA, and the old one is trusted on as somebody wants it.
@@ -156,12 +156,12 @@ pub fn next(state: &State, look: &Look, role: Role, keep_old: bool) -> Next {
 
 fn walk(state: &State, look: &Look, role: Role, keep_old: bool) -> Result<Next, String> {
     let Some(new) = &state.next else { return Ok(Next::Done) };
-    let restart = || look.may_restart.clone().map(|()| Next::Do(Step::Restart));
+    let restart = || look.may_restart.clone().map(|()| Next::Do(RotationStep::Restart));
     if !state.bundle.contains(new) {
-        return Ok(Next::Do(Step::Trust));
+        return Ok(Next::Do(RotationStep::Trust));
     }
     let own = look.own.as_ref().map_err(|why| format!("this node's etcd does not answer: {why}"))?;
-    let trusts = |seen: &Seen| seen.trusts(new);
+    let trusts = |seen: &RotationSeen| seen.trusts(new);
     let other_trusts = || look.other.holds(trusts, "the new CA is not trusted by the other node yet");
     if !trusts(own) {
         // One after the other: this one only once the first one is back.
@@ -172,14 +172,14 @@ fn walk(state: &State, look: &Look, role: Role, keep_old: bool) -> Result<Next, 
     }
     other_trusts()?;
     if state.leaves.iter().any(|issuer| issuer != new) {
-        return Ok(Next::Do(Step::Issue));
+        return Ok(Next::Do(RotationStep::Issue));
     }
-    let shows = |seen: &Seen| seen.shows_nothing_but(new);
+    let shows = |seen: &RotationSeen| seen.shows_nothing_but(new);
     if !shows(own) {
         return Err("this node's etcd does not show its new certificate yet".to_owned());
     }
     look.other.holds(shows, "a certificate of the old CA is shown by the other node still")?;
-    let is_rid = |seen: &Seen| seen.trusts_nothing_but(new);
+    let is_rid = |seen: &RotationSeen| seen.trusts_nothing_but(new);
     let other_is_rid = || look.other.holds(is_rid, "the old CA is trusted by the other node still");
     let is_dropped = state.bundle.iter().all(|one| one == new) && state.signs_with_next;
     if keep_old && !is_dropped {
@@ -189,13 +189,13 @@ fn walk(state: &State, look: &Look, role: Role, keep_old: bool) -> Result<Next, 
         other_is_rid()?;
     }
     if !is_dropped {
-        return Ok(Next::Do(Step::Drop));
+        return Ok(Next::Do(RotationStep::Drop));
     }
     if !is_rid(own) {
         return restart();
     }
     other_is_rid()?;
-    Ok(Next::Do(Step::Finish))
+    Ok(Next::Do(RotationStep::Finish))
 }
 
 /// This node, as a rotation needs it.
@@ -237,21 +237,21 @@ pub fn advance(
     Ok(next)
 }
 
-fn take(step: Step, files: &Files, site: &mut impl Site, holder: &Holder, now: u64) -> Result<(), Stopped> {
+fn take(step: RotationStep, files: &Files, site: &mut impl Site, holder: &Holder, now: u64) -> Result<(), Stopped> {
     let Some(new) = files.next()? else { return Ok(()) };
     let mut about_to = |what: &str| site.about_to(what).map_err(Stopped::Site);
     match step {
-        Step::Trust => {
+        RotationStep::Trust => {
             about_to(CA_CERT)?;
             let bundle: String = files.bundle()?.iter().map(Certificate::pem).collect();
             files.write(CA_CERT, &(bundle + new.certificate_pem()))?;
         }
-        Step::Restart => {
+        RotationStep::Restart => {
             about_to("etcd")?;
             site.restart().map_err(Stopped::Site)?;
         }
         // What an attempt before has done is not done again: cut off at the same moment each time, it gets on all the same.
-        Step::Issue => {
+        RotationStep::Issue => {
             for leaf in [Leaf::Client, Leaf::Etcd] {
                 let issuer = files.leaf(leaf)?.map(|there| there.issuer_der);
                 if issuer.as_ref() != Some(&new.certificate().subject_der) || !files.fits(leaf)? {
@@ -261,7 +261,7 @@ fn take(step: Step, files: &Files, site: &mut impl Site, holder: &Holder, now: u
             }
         }
         // The key first: the bundle has the new CA all the time, so that what signs is always trusted.
-        Step::Drop => {
+        RotationStep::Drop => {
             if files.read(CA_KEY)?.is_none_or(|key| *key != **new.key_pem()) {
                 about_to(CA_KEY)?;
                 files.write(CA_KEY, new.key_pem())?;
@@ -270,7 +270,7 @@ fn take(step: Step, files: &Files, site: &mut impl Site, holder: &Holder, now: u
             files.write(CA_CERT, new.certificate_pem())?;
         }
         // The certificate last: it says that there is a rotation.
-        Step::Finish => {
+        RotationStep::Finish => {
             if files.has(NEXT_KEY) {
                 about_to(NEXT_KEY)?;
                 files.remove(NEXT_KEY)?;

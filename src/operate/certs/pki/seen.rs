@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Certificate;
-use super::rotation::Seen;
+use super::rotation::RotationSeen;
 use super::site_certs::PeerSeen;
 use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::etcd::trust::{Looked, look};
@@ -31,9 +31,9 @@ pub fn ports(ports: &[Endpoint], own: &Credentials) -> Result<PeerSeen, String> 
 
 impl PeerSeen {
     /// As a rotation goes by it.
-    pub fn summary(&self) -> Seen {
+    pub fn summary(&self) -> RotationSeen {
         let leaves = self.chains.iter().filter_map(|chain| chain.first());
-        Seen { issuers: leaves.map(|leaf| leaf.issuer_der.clone()).collect(), trusts: self.trusts.clone() }
+        RotationSeen { issuers: leaves.map(|leaf| leaf.issuer_der.clone()).collect(), trusts: self.trusts.clone() }
     }
 
     /// Whether every port shows this very certificate.

@@ -9,10 +9,10 @@ use crate::operate::cluster::Cluster;
 use crate::operate::health::Severity;
 use crate::operate::health::bmc::{self, Stranger};
 use crate::operate::health::passwords::{self, Copies};
-use crate::operate::health::view::{self, Seen};
+use crate::operate::health::view::{self, ResourceSeen};
 
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
-    let Some(seen) = Seen::of(cluster) else { return };
+    let Some(seen) = ResourceSeen::of(cluster) else { return };
     let devices = &seen.configuration.fence_devices;
     for name in view::names(cluster) {
         // A device that names no node may fence each.
@@ -53,7 +53,7 @@ impl Fault {
     }
 }
 
-fn fault(cluster: &Cluster, seen: Seen<'_>, device: &FenceDevice) -> Option<Fault> {
+fn fault(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) -> Option<Fault> {
     if view::is_disabled(&device.resource) {
         return Some(Fault::Disabled);
     }
@@ -84,12 +84,12 @@ fn may_run(cluster: &Cluster, device: &FenceDevice) -> bool {
     view::names(cluster).iter().filter(is_ready).any(|name| !device.banned_from.contains(name))
 }
 
-fn latest<'a>(seen: Seen<'a>, device: &FenceDevice) -> Option<&'a Failure> {
+fn latest<'a>(seen: ResourceSeen<'a>, device: &FenceDevice) -> Option<&'a Failure> {
     resource::latest(seen).into_iter().find(|failure| failure.resource == device.resource.id)
 }
 
 /// A password that changes: not on both nodes yet, or not at the BMC.
-fn password_file(cluster: &Cluster, seen: Seen<'_>, device: &FenceDevice, found: &mut Found) {
+fn password_file(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice, found: &mut Found) {
     let id = device.resource.id.as_str();
     let target = device.targets.first().map(String::as_str);
     match passwords::copies(cluster, &seen.configuration.nodes, device) {
@@ -112,7 +112,7 @@ fn target_names(device: &FenceDevice) -> String {
     if device.targets.is_empty() { "any node".to_owned() } else { device.targets.join(" and ") }
 }
 
-fn one(cluster: &Cluster, seen: Seen<'_>, device: &FenceDevice, found: &mut Found) {
+fn one(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice, found: &mut Found) {
     let id = device.resource.id.as_str();
     let target = match device.targets.as_slice() {
         [only] => Some(only.as_str()),
@@ -150,7 +150,7 @@ fn one(cluster: &Cluster, seen: Seen<'_>, device: &FenceDevice, found: &mut Foun
 }
 
 /// Whether each node that `device` fences is fenced by another device that works.
-fn has_another(cluster: &Cluster, seen: Seen<'_>, device: &FenceDevice) -> bool {
+fn has_another(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) -> bool {
     let works = |other: &&FenceDevice| {
         let instance = view::instance_of(seen.pacemaker, other);
         other.resource.id != device.resource.id
@@ -163,7 +163,7 @@ fn has_another(cluster: &Cluster, seen: Seen<'_>, device: &FenceDevice) -> bool 
 }
 
 /// What Pacemaker remembers of its failure, and when a login last worked: ` (TIME: REASON; its login last worked TIME)`.
-fn device_story(cluster: &Cluster, seen: Seen<'_>, device: &FenceDevice) -> String {
+fn device_story(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) -> String {
     let mut story = latest(seen, device).map(resource::failure_details).unwrap_or_default().trim_start().to_owned();
     if let Some(at) = bmc::last_success(cluster, device) {
         let between = if story.is_empty() { "" } else { "; " };
@@ -210,7 +210,7 @@ fn fencing_check(id: &str) -> String {
 }
 
 /// The last fencing of each node.
-fn history(cluster: &Cluster, seen: Seen<'_>, found: &mut Found) {
+fn history(cluster: &Cluster, seen: ResourceSeen<'_>, found: &mut Found) {
     for name in view::names(cluster) {
         let Some(last) = seen.pacemaker.fencing.iter().find(|fencing| fencing.target == name) else { continue };
         let action = &last.action;

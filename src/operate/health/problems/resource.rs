@@ -5,7 +5,7 @@ use crate::adapters::pacemaker::attributes::CLUSTER_ID;
 use crate::adapters::pacemaker::seen::{Failure, Instance, Resource};
 use crate::base::utc;
 use crate::operate::cluster::Cluster;
-use crate::operate::health::view::{self, Seen};
+use crate::operate::health::view::{self, ResourceSeen};
 
 const LOAD_THRESHOLD: &str = "load-threshold";
 /// Pacemaker's own.
@@ -14,7 +14,7 @@ const DEFAULT_THRESHOLD: &str = "80%";
 const HIGHEST_WITH_TURNS: u32 = 100;
 
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
-    let Some(seen) = Seen::of(cluster) else { return };
+    let Some(seen) = ResourceSeen::of(cluster) else { return };
     let names = view::names(cluster);
     for resource in [&seen.configuration.etcd, &seen.configuration.kubelet].into_iter().flatten() {
         whole(cluster, seen, resource, found);
@@ -30,7 +30,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
 
 /// Nobody serves, starts fail, and Pacemaker may begin one at a time: a node without data, which waits for the other's start, waits
 /// in vain then.
-fn by_turns(cluster: &Cluster, seen: Seen<'_>, found: &mut Found) {
+fn by_turns(cluster: &Cluster, seen: ResourceSeen<'_>, found: &mut Found) {
     let names = view::names(cluster);
     let is_stopped = |name: &String| view::is_online(cluster, name) && view::etcd_fact(cluster, name).is_absent();
     let known = |name: &String| seen.configuration.permanent.get(name);
@@ -50,20 +50,20 @@ fn by_turns(cluster: &Cluster, seen: Seen<'_>, found: &mut Found) {
 
 /// Whether something that is told of the resource says already why etcd does not run on `node`.
 pub(super) fn explains(cluster: &Cluster, node: &str) -> bool {
-    let Some(seen) = Seen::of(cluster) else { return cluster.pacemaker.is_absent() && node == cluster.here };
+    let Some(seen) = ResourceSeen::of(cluster) else { return cluster.pacemaker.is_absent() && node == cluster.here };
     let Some(etcd) = &seen.configuration.etcd else { return false };
     let failed = latest(seen).iter().any(|failure| failure.resource == etcd.id && failure.node == node);
     failed || view::is_disabled(etcd) || bans(seen, etcd).any(|(_, banned)| banned == node)
 }
 
 /// `stonith` for a fence device, as `pcs` has it, else `resource`.
-pub(super) fn kind(seen: Seen<'_>, id: &str) -> &'static str {
+pub(super) fn kind(seen: ResourceSeen<'_>, id: &str) -> &'static str {
     let is_device = seen.configuration.fence_devices.iter().any(|device| device.resource.id == id);
     if is_device { "stonith" } else { "resource" }
 }
 
 /// What holds for a resource on every node.
-fn whole(cluster: &Cluster, seen: Seen<'_>, resource: &Resource, found: &mut Found) {
+fn whole(cluster: &Cluster, seen: ResourceSeen<'_>, resource: &Resource, found: &mut Found) {
     let id = resource.id.as_str();
     if view::is_disabled(resource) {
         let text = format!("somebody disabled {id}, so it runs nowhere");
@@ -77,7 +77,7 @@ fn whole(cluster: &Cluster, seen: Seen<'_>, resource: &Resource, found: &mut Fou
     }
 }
 
-fn on_node(seen: Seen<'_>, resource: &Resource, node: &str, found: &mut Found) {
+fn on_node(seen: ResourceSeen<'_>, resource: &Resource, node: &str, found: &mut Found) {
     let id = resource.id.as_str();
     let instance = view::instance_on(seen.pacemaker, id, node);
     if instance.is_some_and(|instance| instance.blocked) {
@@ -105,14 +105,14 @@ fn on_node(seen: Seen<'_>, resource: &Resource, node: &str, found: &mut Found) {
 }
 
 /// Constraints that keep a resource, or its clone, from a node: their ids and the nodes.
-fn bans<'a>(seen: Seen<'a>, resource: &'a Resource) -> impl Iterator<Item = (&'a str, &'a str)> {
+fn bans<'a>(seen: ResourceSeen<'a>, resource: &'a Resource) -> impl Iterator<Item = (&'a str, &'a str)> {
     let is_its = |name: &str| name == resource.id || resource.clone.as_deref() == Some(name);
     let bans = seen.pacemaker.bans.iter().filter(move |ban| is_its(&ban.resource));
     bans.map(|ban| (ban.id.as_str(), ban.node.as_str()))
 }
 
 /// The latest failure of each resource on each node.
-pub(super) fn latest(seen: Seen<'_>) -> Vec<&Failure> {
+pub(super) fn latest(seen: ResourceSeen<'_>) -> Vec<&Failure> {
     let mut latest: Vec<&Failure> = Vec::new();
     for failure in &seen.pacemaker.failures {
         match latest.iter_mut().find(|known| known.node == failure.node && known.resource == failure.resource) {
@@ -138,7 +138,7 @@ fn failure_why(failure: &Failure) -> String {
     if why.is_empty() { String::new() } else { format!(": {why}") }
 }
 
-fn failed(seen: Seen<'_>, failure: &Failure, found: &mut Found) {
+fn failed(seen: ResourceSeen<'_>, failure: &Failure, found: &mut Found) {
     let (resource, node, task) = (failure.resource.as_str(), failure.node.as_str(), failure.task.as_str());
     let kind = kind(seen, resource);
     let runs = |instance: &Instance| view::is_well(instance) && instance.pending.is_none();

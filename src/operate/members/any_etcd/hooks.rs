@@ -1,6 +1,6 @@
 //! The hooks of the Machines that a change is about: on before a promotion, where others have one, and off once the member is gone.
 
-use super::super::look::{Seen, machine_names};
+use super::super::look::{MembersSeen, machine_names};
 use super::super::protect;
 use crate::adapters::openshift::machines::Written;
 use crate::decide::evidence::MemberId;
@@ -25,7 +25,7 @@ impl Hooks {
     }
 
     /// Puts it on; answers what was done.
-    pub(super) fn before_promotion(&mut self, source: &Source, seen: &Seen) -> Result<Option<String>, Failure> {
+    pub(super) fn before_promotion(&mut self, source: &Source, seen: &MembersSeen) -> Result<Option<String>, Failure> {
         let unprotected =
             |member: &&Member| seen.details.get(&member.id).is_some_and(|one| one.is_protected == Some(false));
         let (Some(learner), Some(kubeconfig)) = (seen.membership.learners().find(unprotected), &source.kubeconfig)
@@ -41,7 +41,7 @@ impl Hooks {
     }
 
     /// `id` is removed: its Machine has a hook as long as it is listed.
-    pub(super) fn leaves(&mut self, id: MemberId, seen: &Seen) {
+    pub(super) fn leaves(&mut self, id: MemberId, seen: &MembersSeen) {
         let is_protected = seen.details.get(&id).is_some_and(|detail| detail.is_protected == Some(true));
         let member = seen.membership.member(id).filter(|_| is_protected);
         let names = |member: &Member| machine_names(member).iter().map(|&name| name.to_owned()).collect();
@@ -49,7 +49,7 @@ impl Hooks {
     }
 
     /// Takes it off once a majority says that he is gone; answers what was done. The change is done all the same.
-    pub(super) fn after_removal(&mut self, source: &Source, seen: &Seen) -> Option<String> {
+    pub(super) fn after_removal(&mut self, source: &Source, seen: &MembersSeen) -> Option<String> {
         let is_gone =
             |(id, ..): &mut (MemberId, _, _)| seen.membership.is_confirmed && seen.membership.member(*id).is_none();
         let (_, node, names) = self.leaves.take_if(is_gone)?;
@@ -90,7 +90,7 @@ mod tests {
             Self { fake_api, source: Source { kubeconfig, ..source(false) }, dir }
         }
 
-        fn look(&self) -> Seen {
+        fn look(&self) -> MembersSeen {
             let mut seen = three_and_a_learner();
             look::of_machines(&mut seen, Machines::read(&for_server(&self.dir, &self.fake_api.server), PATIENCE));
             for member in &mut seen.membership.members {

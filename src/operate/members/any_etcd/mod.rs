@@ -18,7 +18,7 @@ use self::removed::Removed;
 use self::wanted::{Meant, Wrong};
 use self::work::{End, Work};
 use super::judge::{self, Wanted};
-use super::look::{self, Seen};
+use super::look::{self, MembersSeen};
 use super::outcome::Outcome;
 use super::planned;
 use crate::adapters::etcd::client::Endpoint;
@@ -59,7 +59,7 @@ fn planned(meant: &Meant, membership: &Membership) -> Wanted {
 /// Fulfils the wish, as far as it goes until `deadline`.
 fn change(
     meant: &Meant,
-    mut first: Seen,
+    mut first: MembersSeen,
     source: &Source,
     talk: &dyn Talk,
     deadline: Deadline,
@@ -135,7 +135,7 @@ fn words(meant: &Meant, membership: &Membership, talk: &dyn Talk) -> Result<Word
     Ok(Words { fewer_voters: Some(*id) })
 }
 
-fn changed(meant: &Meant, seen: &Seen, made: Vec<String>, deadline: Deadline) -> Changed {
+fn changed(meant: &Meant, seen: &MembersSeen, made: Vec<String>, deadline: Deadline) -> Changed {
     let is_new = |new: &&crate::decide::members::Newcomer| {
         seen.membership.at(&new.peer_url).is_some_and(|member| member.is_learner)
     };
@@ -146,7 +146,7 @@ fn changed(meant: &Meant, seen: &Seen, made: Vec<String>, deadline: Deadline) ->
 }
 
 /// Where healthy voters answered, the leader first.
-fn endpoints(seen: &Seen) -> Vec<Endpoint> {
+fn endpoints(seen: &MembersSeen) -> Vec<Endpoint> {
     let mut voters: Vec<_> = seen.membership.voters().filter(|voter| voter.is_healthy()).collect();
     voters.sort_by_key(|voter| seen.membership.leader != Some(voter.id));
     voters.iter().filter_map(|voter| seen.details.get(&voter.id)?.endpoint.clone()).collect()

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::super::look::Seen;
+use super::super::look::MembersSeen;
 use crate::decide::members::Newcomer;
 
 /// The variables that etcd reads. It is listed when it starts, so all of `ETCD_INITIAL_CLUSTER` has to be as it is in the list.
-pub(in crate::operate::members) fn variables(new: &Newcomer, seen: &Seen) -> BTreeMap<&'static str, String> {
+pub(in crate::operate::members) fn variables(new: &Newcomer, seen: &MembersSeen) -> BTreeMap<&'static str, String> {
     let others = seen.membership.members.iter().filter(|member| !member.peer_urls.contains(&new.peer_url));
     let mut cluster: Vec<String> =
         others.flat_map(|member| member.peer_urls.iter().map(|url| format!("{}={url}", member.name))).collect();
@@ -26,7 +26,7 @@ pub(in crate::operate::members) fn variables(new: &Newcomer, seen: &Seen) -> BTr
 }
 
 /// Its own address, as the others' are made; without one etcd advertises a name of its own machine, where nobody finds it.
-fn client_url(new: &Newcomer, seen: &Seen) -> Option<String> {
+fn client_url(new: &Newcomer, seen: &MembersSeen) -> Option<String> {
     let host = new.peer_url.rsplit_once(':')?.0.split_once("://")?.1;
     let mut known = seen.details.values().flat_map(|detail| &detail.client_urls);
     let (scheme, port) = known.clone().find_map(|url| {

@@ -64,7 +64,7 @@ fn what_cannot_be_meant_is_told_with_what_to_type() {
 fn a_change_that_was_cut_off_is_known_by_the_address_of_its_new_member() {
     let mut seen = one_of_three_dead();
     let order = replace("node3", "node5=192.0.2.5");
-    let of = |seen: &super::Seen| meant(&order, &seen.membership, None).unwrap();
+    let of = |seen: &super::MembersSeen| meant(&order, &seen.membership, None).unwrap();
     assert_eq!(wanted(&seen.membership, &of(&seen)), 3);
     let newcomer = Member { id: 5, peer_urls: vec!["https://192.0.2.5:2380".to_owned()], ..Member::default() };
     seen.membership.members.push(Member { is_learner: true, ..newcomer.clone() });

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::ask::{ask, voter};
-use super::super::look::{self, Seen};
+use super::super::look::{self, MembersSeen};
 use super::held::{Held, STEP};
 use super::hooks::Hooks;
 use super::progress::Progress;
@@ -11,7 +11,7 @@ use super::removed::Removed;
 use super::wanted::Meant;
 use super::{PAUSE, endpoints, new_etcd};
 use crate::decide::evidence::MemberId;
-use crate::decide::members::{Forbidden, Member, Membership, Next, Passed, Step, Words, next};
+use crate::decide::members::{Forbidden, Member, MemberStep, Membership, Next, Passed, Words, next};
 use crate::operate::failure::Failure;
 use crate::operate::members::source::Source;
 use crate::operate::talk::Talk;
@@ -37,7 +37,7 @@ pub(super) struct Work<'a> {
     talk: &'a dyn Talk,
     deadline: Deadline,
     /// The last look.
-    pub(super) seen: Seen,
+    pub(super) seen: MembersSeen,
     pub(super) made: Vec<String>,
     settling: Deadline,
     insisting: Option<Deadline>,
@@ -53,7 +53,7 @@ impl<'a> Work<'a> {
         lock: &'a Held,
         talk: &'a dyn Talk,
         deadline: Deadline,
-        seen: Seen,
+        seen: MembersSeen,
     ) -> Self {
         let (made, settling, insisting) = (Vec::new(), Deadline::after(Duration::ZERO), None);
         let (progress, hooks) = (Progress::default(), Hooks::default());
@@ -124,7 +124,7 @@ impl<'a> Work<'a> {
         passes && !self.deadline.has_passed()
     }
 
-    fn take(&mut self, step: &Step, passed: Passed) -> Result<(), Failure> {
+    fn take(&mut self, step: &MemberStep, passed: Passed) -> Result<(), Failure> {
         // The look has seen it in etcd; by the clock it has to outlive the step.
         if !self.lock.counts() {
             return Err(lost());
@@ -133,7 +133,7 @@ impl<'a> Work<'a> {
         if passed.uses_word {
             log::warn!("{said}, at an operator's word: it is healthy, and nothing replaces it");
         }
-        if let Step::Remove(id) = step
+        if let MemberStep::Remove(id) = step
             && let Some(member) = self.seen.membership.member(*id)
         {
             let new = self.meant.new.as_ref().map(|new| new.peer_url.as_str());
@@ -149,10 +149,10 @@ impl<'a> Work<'a> {
                 if passed.uses_word {
                     self.words = Words::default();
                 }
-                if let Step::Remove(id) = step {
+                if let MemberStep::Remove(id) = step {
                     self.hooks.leaves(*id, &self.seen);
                 }
-                if let Step::AddLearner(new) = step {
+                if let MemberStep::AddLearner(new) = step {
                     let (name, variables) = (&new.name, self.variables());
                     self.talk.tell(&format_args!("start etcd for {name} with an empty data dir and:{variables}"))?;
                 }
@@ -209,12 +209,12 @@ pub(in crate::operate::members) fn settles(why: &Forbidden) -> bool {
     )
 }
 
-pub(in crate::operate::members) fn said(step: &Step, membership: &Membership) -> String {
+pub(in crate::operate::members) fn said(step: &MemberStep, membership: &Membership) -> String {
     let shown = |id: &MemberId| membership.member(*id).map_or_else(|| format!("member {id:x}"), Member::shown);
     match step {
-        Step::AddLearner(new) => format!("{} is listed as a learner", new.name),
-        Step::Promote(id) => format!("{} votes", shown(id)),
-        Step::MoveLeader { to } => format!("leadership is handed over to {}", shown(to)),
-        Step::Remove(id) => format!("{} is removed", shown(id)),
+        MemberStep::AddLearner(new) => format!("{} is listed as a learner", new.name),
+        MemberStep::Promote(id) => format!("{} votes", shown(id)),
+        MemberStep::MoveLeader { to } => format!("leadership is handed over to {}", shown(to)),
+        MemberStep::Remove(id) => format!("{} is removed", shown(id)),
     }
 }

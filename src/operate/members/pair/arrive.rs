@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use super::change::{Place, node_ip_map};
 use super::facts::Look;
-use super::plan::{Old, Seen, Step};
+use super::plan::{Old, PairSeen, PairStep};
 use super::work::{Took, Work};
 use crate::adapters::openshift::machines::Written;
 use crate::adapters::pacemaker::fence_options;
@@ -168,7 +168,7 @@ impl Work {
 
     /// Corosync and Pacemaker get to know it, and start there. What was done already by a call that was cut off is done again, and
     /// changes nothing.
-    pub(super) fn add(&mut self, look: &Look, seen: &Seen) -> Result<Took, Failure> {
+    pub(super) fn add(&mut self, look: &Look, seen: &PairSeen) -> Result<Took, Failure> {
         let new = self.new_node()?;
         let name = new.name.as_str();
         if self.is_started {
@@ -201,7 +201,7 @@ impl Work {
         let added = self.hosts().and_then(|()| self.typed(&words));
         let Err(why) = added else { return Ok(()) };
         // What the new machine had may be gone: it is prepared anew.
-        self.change.takes_back(Step::Prepare);
+        self.change.takes_back(PairStep::Prepare);
         self.change.save()?;
         Err(goes_on(why))
     }
@@ -220,7 +220,7 @@ impl Work {
     }
 
     /// The agent's work.
-    pub(super) fn join(&mut self, look: &Look, seen: &Seen) -> Result<Took, Failure> {
+    pub(super) fn join(&mut self, look: &Look, seen: &PairSeen) -> Result<Took, Failure> {
         let new = self.change.new.as_ref().map(|new| new.name.clone()).unwrap_or_default();
         // What the old machine of that name was told, where the operator's jobs left it.
         if self.change.openshift.is_some() && seen.old == (Old::Online { standby: true }) {

@@ -10,7 +10,7 @@ use crate::adapters::openshift::replaced::Replaced;
 use crate::base::Fact;
 use crate::base::utc;
 use crate::operate::failure::Failure;
-use crate::operate::members::step::{Names, Step};
+use crate::operate::members::step::{Names, PairStep};
 use crate::os::clock;
 use crate::records::state_file;
 
@@ -65,7 +65,7 @@ pub(super) struct Change {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) at: u64,
-    pub(super) step: Step,
+    pub(super) step: PairStep,
     pub(super) what: String,
 }
 
@@ -104,7 +104,7 @@ impl Change {
         }
     }
 
-    pub(super) fn has(&self, step: Step) -> bool {
+    pub(super) fn has(&self, step: PairStep) -> bool {
         self.log.iter().any(|entry| entry.step == step)
     }
 
@@ -125,11 +125,11 @@ impl Change {
     }
 
     /// What was done once is done anew.
-    pub(super) fn takes_back(&mut self, step: Step) {
+    pub(super) fn takes_back(&mut self, step: PairStep) {
         self.log.retain(|entry| entry.step != step);
     }
 
-    pub(super) fn note(&mut self, step: Step, what: &str) -> Result<(), Failure> {
+    pub(super) fn note(&mut self, step: PairStep, what: &str) -> Result<(), Failure> {
         self.log.push(Entry { at: clock::wall_seconds(), step, what: what.to_owned() });
         self.save()
     }
@@ -200,9 +200,9 @@ mod tests {
     #[test]
     fn a_step_that_is_done_anew_is_not_noted_any_more_and_the_others_are() {
         let mut one = change(Kind::Add, None, Some(place("node3", 3)));
-        one.log.extend([Step::Check, Step::Prepare].map(|step| Entry { at: 0, step, what: String::new() }));
-        one.takes_back(Step::Prepare);
-        assert_eq!((one.has(Step::Check), one.has(Step::Prepare)), (true, false));
+        one.log.extend([PairStep::Check, PairStep::Prepare].map(|step| Entry { at: 0, step, what: String::new() }));
+        one.takes_back(PairStep::Prepare);
+        assert_eq!((one.has(PairStep::Check), one.has(PairStep::Prepare)), (true, false));
     }
 
     /// Whoever may open it may lock it for good.

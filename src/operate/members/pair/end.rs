@@ -2,7 +2,7 @@
 
 use super::change::{Change, node_ip_map};
 use super::facts::Look;
-use super::plan::{Old, Seen, Step};
+use super::plan::{Old, PairSeen, PairStep};
 use super::{change, changed, operators};
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::member_change;
@@ -48,7 +48,7 @@ pub(super) fn abort(existing: &Change, look: &Look, terms: &Terms, talk: &dyn Ta
     Ok(changed(existing, look, made, 0))
 }
 
-fn may_be_taken_back(existing: &Change, seen: &Seen, terms: &Terms, talk: &dyn Talk) -> Result<(), Failure> {
+fn may_be_taken_back(existing: &Change, seen: &PairSeen, terms: &Terms, talk: &dyn Talk) -> Result<(), Failure> {
     if let Some(why) = too_late(existing, seen) {
         return Err(Failure(why));
     }
@@ -59,8 +59,8 @@ fn may_be_taken_back(existing: &Change, seen: &Seen, terms: &Terms, talk: &dyn T
 }
 
 /// Who votes already is not taken out again.
-fn too_late(existing: &Change, seen: &Seen) -> Option<String> {
-    let votes = seen.new_votes && (existing.has(Step::Prepare) || existing.has(Step::Node));
+fn too_late(existing: &Change, seen: &PairSeen) -> Option<String> {
+    let votes = seen.new_votes && (existing.has(PairStep::Prepare) || existing.has(PairStep::Node));
     votes.then(|| {
         format!(
             "{}, and the new node votes: nothing can be taken back; 'tandem member replace' ends it",
@@ -70,18 +70,23 @@ fn too_late(existing: &Change, seen: &Seen) -> Option<String> {
 }
 
 /// Asked where a node was to go.
-fn is_forgotten(existing: &Change, seen: &Seen) -> bool {
-    existing.has(Step::Forget) || seen.old == Old::Gone
+fn is_forgotten(existing: &Change, seen: &PairSeen) -> bool {
+    existing.has(PairStep::Forget) || seen.old == Old::Gone
 }
 
 /// What takes a change back, and what is told then.
-fn way_back(existing: &Change, seen: &Seen, resource: &str, devices: &[&str]) -> (Vec<Vec<String>>, Option<String>) {
+fn way_back(
+    existing: &Change,
+    seen: &PairSeen,
+    resource: &str,
+    devices: &[&str],
+) -> (Vec<Vec<String>>, Option<String>) {
     let on_openshift = existing.openshift.as_ref().map(|replaced| operators::taken_back(existing, seen, replaced));
     on_openshift.unwrap_or_else(|| (back(existing, seen, resource, devices), None))
 }
 
 /// What takes a change back, as it stands; `devices` fence the new node.
-fn back(existing: &Change, seen: &Seen, resource: &str, devices: &[&str]) -> Vec<Vec<String>> {
+fn back(existing: &Change, seen: &PairSeen, resource: &str, devices: &[&str]) -> Vec<Vec<String>> {
     let mut all: Vec<Vec<&str>> = Vec::new();
     if let Some(new) = existing.new.as_ref().filter(|_| !existing.keeps_name()) {
         if seen.new_is_known {
@@ -110,32 +115,34 @@ mod tests {
     use super::*;
     use crate::adapters::openshift::replaced::Replaced;
 
-    fn noted(mut change: Change, steps: &[Step]) -> Change {
+    fn noted(mut change: Change, steps: &[PairStep]) -> Change {
         change.log.extend(steps.iter().map(|step| Entry { at: 0, step: *step, what: String::new() }));
         change
     }
 
-    fn lines(existing: &Change, seen: &Seen, devices: &[&str]) -> Vec<String> {
+    fn lines(existing: &Change, seen: &PairSeen, devices: &[&str]) -> Vec<String> {
         back(existing, seen, "etcd", devices).iter().map(|words| words.join(" ")).collect()
     }
 
     #[test]
     fn a_new_node_that_votes_stays() {
-        let replaced = noted(change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3))), &[Step::Prepare]);
-        let votes = Seen { new_votes: true, ..pair() };
+        let replaced =
+            noted(change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3))), &[PairStep::Prepare]);
+        let votes = PairSeen { new_votes: true, ..pair() };
         assert!(too_late(&replaced, &votes).unwrap().contains("nothing can be taken back"));
         assert_eq!(too_late(&replaced, &pair()), None);
         // The old machine votes still, under the name that both have.
         let same = change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2)));
         assert_eq!(too_late(&same, &votes), None);
-        assert!(too_late(&noted(same, &[Step::Node]), &votes).is_some(), "OpenShift's new machine");
+        assert!(too_late(&noted(same, &[PairStep::Node]), &votes).is_some(), "OpenShift's new machine");
     }
 
     #[test]
     fn nothing_is_taken_back_in_a_dry_run_or_too_late() {
-        let replaced = noted(change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3))), &[Step::Prepare]);
-        let votes = Seen { new_votes: true, ..pair() };
-        let may = |seen: &Seen, dry_run| {
+        let replaced =
+            noted(change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3))), &[PairStep::Prepare]);
+        let votes = PairSeen { new_votes: true, ..pair() };
+        let may = |seen: &PairSeen, dry_run| {
             let terms = Terms { dry_run, ..terms() };
             may_be_taken_back(&replaced, seen, &terms, &YES).map_err(|Failure(why)| why)
         };
@@ -147,8 +154,8 @@ mod tests {
     #[test]
     fn on_openshift_the_map_is_its_operators() {
         let node2 = Some(place("node2", 2));
-        let mut same = noted(change(Kind::Replace, node2.clone(), node2), &[Step::Save]);
-        let gone = Seen { old: Old::Gone, ..pair() };
+        let mut same = noted(change(Kind::Replace, node2.clone(), node2), &[PairStep::Save]);
+        let gone = PairSeen { old: Old::Gone, ..pair() };
         assert_eq!(way_back(&same, &gone, "etcd", &[]).0.len(), 1);
         same.openshift = Some(Replaced::default());
         assert_eq!(way_back(&same, &gone, "etcd", &[]), (Vec::new(), None));
@@ -158,16 +165,16 @@ mod tests {
     fn the_old_node_comes_back_until_it_is_forgotten() {
         let replaced = change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)));
         assert_eq!(lines(&replaced, &pair(), &[]), ["pcs node unstandby node2"]);
-        let stopped = Seen { old: Old::Stopped, ..pair() };
+        let stopped = PairSeen { old: Old::Stopped, ..pair() };
         assert_eq!(lines(&replaced, &stopped, &[]), ["pcs cluster start node2", "pcs node unstandby node2"]);
         let map = "pcs resource update etcd node_ip_map=node1:192.0.2.1";
-        let gone = Seen { old: Old::Gone, ..pair() };
+        let gone = PairSeen { old: Old::Gone, ..pair() };
         assert_eq!(lines(&replaced, &gone, &[]), [map], "pcs has removed it, and the command was killed");
-        let forgotten = noted(replaced, &[Step::Forget]);
-        let there = Seen { new_is_known: true, ..gone.clone() };
+        let forgotten = noted(replaced, &[PairStep::Forget]);
+        let there = PairSeen { new_is_known: true, ..gone.clone() };
         let removed = "pcs cluster node remove node3 --skip-offline --force";
         assert_eq!(lines(&forgotten, &there, &["fence-node3"]), [removed, "pcs stonith delete fence-node3", map]);
-        let same = noted(change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2))), &[Step::Forget]);
+        let same = noted(change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2))), &[PairStep::Forget]);
         assert_eq!(lines(&same, &there, &["fence-node2"]), [map], "its device is the old one's");
         assert_eq!(lines(&same, &pair(), &[]), [map], "who is online under that name is the new machine");
         assert_eq!(lines(&change(Kind::Add, None, Some(place("node2", 2))), &gone, &["fence-node2"])[1], map);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::change::Change;
 use super::nodes;
 use super::operators;
-use super::plan::{Old, Seen};
+use super::plan::{Old, PairSeen};
 use crate::adapters::corosync::conf;
 use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::agent::resource::context::Context;
@@ -14,7 +14,7 @@ use crate::operate::cluster;
 use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
 use crate::operate::health;
-use crate::operate::members::look::{self, Seen as Members};
+use crate::operate::members::look::{self, MembersSeen as Members};
 use crate::operate::members::order::Terms;
 use crate::operate::members::source::Source;
 use crate::operate::setup::cluster::{Corosync, parse_corosync};
@@ -64,13 +64,13 @@ impl Look {
         Self { cluster, members, context, corosync, is_new_node: None }
     }
 
-    pub(super) fn seen(&self, change: &Change) -> Seen {
+    pub(super) fn seen(&self, change: &Change) -> PairSeen {
         let old = change.old.as_ref().map_or(Old::Gone, |old| nodes::old(&self.cluster, &old.name));
         let new = change.new.as_ref().map(|new| new.name.as_str());
         let node = |name: &str| self.cluster.pacemaker.known()?.nodes.iter().find(|node| node.name == name);
         let params = &self.context.params;
         let wanted = change.nodes();
-        Seen {
+        PairSeen {
             old,
             serves_alone: self.members.as_ref().is_ok_and(|it| nodes::serves_alone(&it.membership, &change.here.name)),
             old_serves: change.old.as_ref().is_some_and(|old| self.serves(&old.name)),

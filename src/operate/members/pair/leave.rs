@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::arrive::goes_on;
 use super::change::Change;
 use super::facts::Look;
-use super::plan::{Old, Seen};
+use super::plan::{Old, PairSeen};
 use super::work::{Took, Work};
 use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::adapters::pacemaker::{by_hand, exit_code};
@@ -23,7 +23,7 @@ impl Work {
     }
 
     /// Pacemaker stops etcd there, whose agent leaves the member list first; or this node's agent goes on alone.
-    pub(super) fn leave(&mut self, look: &Look, seen: &Seen) -> Result<Took, Failure> {
+    pub(super) fn leave(&mut self, look: &Look, seen: &PairSeen) -> Result<Took, Failure> {
         let (old, here) = (self.old(), self.change.here.name.clone());
         match seen.old {
             Old::Online { standby: false } => {
@@ -37,7 +37,7 @@ impl Work {
     }
 
     /// Pacemaker is stopped there: nothing of the cluster runs any more, and nobody has to fence it.
-    pub(super) fn out(&mut self, look: &Look, seen: &Seen) -> Result<Took, Failure> {
+    pub(super) fn out(&mut self, look: &Look, seen: &PairSeen) -> Result<Took, Failure> {
         let old = self.old();
         match seen.old {
             Old::Online { .. } => {
@@ -168,11 +168,11 @@ mod tests {
         let node1 = Node1::new();
         let look = node1.look(samples::read("healthy"));
         let mut work = node1.work(change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3))), "");
-        let online = |standby| Seen { old: Old::Online { standby }, ..pair() };
+        let online = |standby| PairSeen { old: Old::Online { standby }, ..pair() };
         assert_eq!(work.leave(&look, &online(false)).unwrap(), Took::Acted("node2 is in standby".to_owned()));
         assert_eq!(node1.typed(), ["pcs node standby node2"]);
         assert_eq!(work.leave(&look, &online(true)).unwrap(), waits("waits until etcd has left node2"));
-        let stopped = Seen { old: Old::Stopped, ..pair() };
+        let stopped = PairSeen { old: Old::Stopped, ..pair() };
         assert_eq!(work.leave(&look, &stopped).unwrap(), waits("waits until node1 serves alone"));
         assert!(node1.typed().is_empty());
         work.out(&look, &online(true)).unwrap();
@@ -184,7 +184,7 @@ mod tests {
     fn pacemaker_is_told_that_a_node_is_off_by_a_word_or_by_its_bmc_alone() {
         let node1 = Node1::new();
         let look = node1.look(samples::read("peer-unclean"));
-        let seen = Seen { old: Old::Unclean, ..pair() };
+        let seen = PairSeen { old: Old::Unclean, ..pair() };
         for step in [Work::leave, Work::out] {
             let mut work = node1.work(change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3))), "");
             assert_eq!(step(&mut work, &look, &seen).unwrap(), waits("waits until node2 is fenced"));

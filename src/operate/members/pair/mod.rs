@@ -258,8 +258,11 @@ fn planned(change: &Change, look: &Look, allow_fewer: bool) -> Result<Planned, F
         _ => Planned { wish: "remove", ..judge::plan(&replace, &seen, outlook.as_ref())? },
     };
     planned = at_a_word(change, look.seen(change).old, planned);
-    let step =
-        |step: &plan::Step| judge::Step { what: step.words(&change.names()), who: step.who(), done: change.has(*step) };
+    let step = |step: &plan::PairStep| judge::PlannedStep {
+        what: step.words(&change.names()),
+        who: step.who(),
+        done: change.has(*step),
+    };
     planned.steps = plan::steps(change).iter().map(step).collect();
     Ok(planned)
 }
@@ -288,7 +291,7 @@ mod tests {
     use super::*;
     use crate::operate::health::samples;
     use crate::operate::members::judge::tests::forbidden;
-    use crate::operate::members::step::Step;
+    use crate::operate::members::step::PairStep;
     use crate::operate::talk::fake_operator::Operator;
 
     fn replaced() -> Change {
@@ -315,7 +318,7 @@ mod tests {
         assert_eq!(asks(&look, Some(&one), None, &again(), false), Ok(Meant::GoesOn(one.clone())));
         assert_eq!(asks(&look, Some(&one), None, &again(), true), Ok(Meant::TakesBack(one)));
         let mut over = change(Kind::Remove, Some(place("node2", 2)), None);
-        over.log.push(change::Entry { at: 0, step: Step::Verify, what: String::new() });
+        over.log.push(change::Entry { at: 0, step: PairStep::Verify, what: String::new() });
         look.context.params.nodes.truncate(1);
         let removed = Typed { kind: Some(Kind::Remove), ..again() };
         assert_eq!(asks(&look, None, Some(&over), &removed, false), Ok(Meant::WasDone(over)));

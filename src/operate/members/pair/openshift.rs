@@ -6,7 +6,7 @@ use std::path::Path;
 use super::change::{Change, Kind, SAVED};
 use super::facts::Look;
 use super::operators::api;
-use super::plan::{Old, Seen};
+use super::plan::{Old, PairSeen};
 use super::work::{Took, Work};
 use crate::adapters::openshift::replaced::{Api, NodeIs, Replaced, Trouble, Turn};
 use crate::operate::failure::Failure;
@@ -30,7 +30,7 @@ impl Work {
     }
 
     /// While its kubelet says that it is ready, the machine of that name may be the new one.
-    pub(super) fn save_objects(&mut self, look: &Look, seen: &Seen) -> Result<Took, Failure> {
+    pub(super) fn save_objects(&mut self, look: &Look, seen: &PairSeen) -> Result<Took, Failure> {
         let old = self.change.old.as_ref().map(|old| old.name.clone()).unwrap_or_default();
         // One that was lost stays out, too, where it comes back before it is replaced.
         if seen.old == Old::Stopped && !look.is_standby(&old) {
@@ -164,7 +164,7 @@ mod tests {
         let node1 = Node1::new();
         let (fake_api, mut look) = of_openshift(&node1);
         let mut work = node1.work(replaced(), "");
-        let stopped = Seen { old: Old::Stopped, ..pair() };
+        let stopped = PairSeen { old: Old::Stopped, ..pair() };
         assert!(matches!(work.save_objects(&look, &stopped), Ok(Took::Acted(_))));
         assert_eq!(node1.typed(), ["pcs node standby node2"]);
         parts(&mut look.cluster).0.nodes.iter_mut().for_each(|node| node.standby = node.name == "node2");

@@ -2,7 +2,7 @@
 //! how a change is taken back.
 
 use super::change::{Change, Kind, Place, SAVED};
-use super::plan::{Old, Seen, Step};
+use super::plan::{Old, PairSeen, PairStep};
 use super::wrong::Typed;
 use crate::adapters::openshift::replaced::{Api, NodeIs, PATIENCE, Replaced, Trouble};
 use crate::agent::resource::context::Context;
@@ -31,7 +31,7 @@ pub(super) fn api(old: &Place, context: &Context) -> Result<Api, Trouble> {
 /// Whether the old name is the new machine's; `None` where that is not the question, or nobody answers.
 pub(super) fn is_new_node(change: &Change, context: &Context) -> Option<bool> {
     let (replaced, old) = (change.openshift.as_ref()?, change.old.as_ref()?);
-    if !change.has(Step::Save) || change.has(Step::Node) {
+    if !change.has(PairStep::Save) || change.has(PairStep::Node) {
         return None;
     }
     let node = api(old, context).and_then(|api| api.node_is(replaced)).ok()?;
@@ -40,11 +40,11 @@ pub(super) fn is_new_node(change: &Change, context: &Context) -> Option<bool> {
 
 /// What takes a change back, and what is told then. Nothing that was deleted is brought back: the operators would take it for a new
 /// machine's.
-pub(super) fn taken_back(change: &Change, seen: &Seen, replaced: &Replaced) -> (Vec<Vec<String>>, Option<String>) {
+pub(super) fn taken_back(change: &Change, seen: &PairSeen, replaced: &Replaced) -> (Vec<Vec<String>>, Option<String>) {
     let old = change.old.as_ref().map(|old| old.name.as_str()).unwrap_or_default();
     let mut typed = Vec::new();
     if seen.old != Old::Gone {
-        if seen.old == Old::Stopped && !change.has(Step::Save) {
+        if seen.old == Old::Stopped && !change.has(PairStep::Save) {
             typed.push(["pcs", "cluster", "start", old]);
         }
         typed.push(["pcs", "node", "unstandby", old]);
@@ -86,7 +86,7 @@ mod tests {
         assert!(wrong(&Typed { kind: Some(Kind::Add), new, ..Typed::default() }).unwrap_err().contains("adds nodes"));
     }
 
-    fn did(change: &mut Change, step: Step) {
+    fn did(change: &mut Change, step: PairStep) {
         change.log.push(super::super::change::Entry { at: 0, step, what: String::new() });
     }
 
@@ -104,7 +104,7 @@ mod tests {
         let replaced = Replaced { node: uid(), ..Replaced::default() };
         let mut change = Change { openshift: Some(replaced), ..change(Kind::Replace, node2.clone(), node2) };
         assert_eq!(is_new_node(&change, &context), None, "nothing was deleted");
-        did(&mut change, Step::Save);
+        did(&mut change, PairStep::Save);
         assert_eq!(is_new_node(&change, &context), Some(false));
         fake_api.remove("/api/v1/nodes/node2");
         assert_eq!(is_new_node(&change, &context), Some(false), "there is none");
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(is_new_node(&change, &context), Some(true));
         fake_api.fail(1, "503 Service Unavailable");
         assert_eq!(is_new_node(&change, &context), None, "nobody knows");
-        did(&mut change, Step::Node);
+        did(&mut change, PairStep::Node);
         assert_eq!(is_new_node(&change, &context), None, "it is written down");
     }
 
@@ -121,14 +121,14 @@ mod tests {
         let node2 = Some(place("node2", 2));
         let mut change = Change { openshift: Some(Replaced::default()), ..change(Kind::Replace, node2.clone(), node2) };
         let back = |change: &Change, old, replaced: &Replaced| {
-            let (typed, told) = taken_back(change, &Seen { old, ..pair() }, replaced);
+            let (typed, told) = taken_back(change, &PairSeen { old, ..pair() }, replaced);
             (typed.iter().map(|words| words.join(" ")).collect::<Vec<_>>(), told)
         };
         let (typed, told) = back(&change, Old::Stopped, &Replaced::default());
         assert_eq!((typed.join("; ").as_str(), told), ("pcs cluster start node2; pcs node unstandby node2", None));
         let standby = Old::Online { standby: true };
         assert_eq!(back(&change, standby, &Replaced::default()).0, ["pcs node unstandby node2"], "its Pacemaker runs");
-        did(&mut change, Step::Save);
+        did(&mut change, PairStep::Save);
         let saved = Saved { path: "/p".to_owned(), uid: "u".to_owned(), file: "/f".into() };
         let replaced = Replaced { node: None, saved: vec![saved] };
         let (typed, told) = back(&change, Old::Stopped, &replaced);

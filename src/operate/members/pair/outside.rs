@@ -11,7 +11,7 @@ use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::attributes::{self, THIRD_VOTER};
 use crate::adapters::pacemaker::member_change;
 use crate::decide::evidence::{MemberId, ThirdVoter};
-use crate::decide::members::{Forbidden, Member, Newcomer, Next, Step, Wish, Words, next};
+use crate::decide::members::{Forbidden, Member, MemberStep, Newcomer, Next, Wish, Words, next};
 use crate::operate::cluster;
 use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
@@ -20,7 +20,7 @@ use crate::operate::members::any_etcd::{Progress, new_etcd, said, settles, shape
 use crate::operate::members::ask::ask;
 use crate::operate::members::changed::Changed;
 use crate::operate::members::judge::{self, Wanted};
-use crate::operate::members::look::{self, Seen};
+use crate::operate::members::look::{self, MembersSeen};
 use crate::operate::members::order::Terms;
 use crate::operate::members::outcome::Outcome;
 use crate::operate::members::source::{Source, endpoint};
@@ -38,7 +38,7 @@ const SETTLES: Duration = Duration::from_secs(30);
 struct Look {
     cluster: Cluster,
     source: Source,
-    seen: Seen,
+    seen: MembersSeen,
     third_voter: Option<ThirdVoter>,
 }
 
@@ -273,16 +273,16 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    fn take(&mut self, step: &Step) -> Result<(), Failure> {
+    fn take(&mut self, step: &MemberStep) -> Result<(), Failure> {
         let what = said(step, &self.look.seen.membership);
         match step {
-            Step::AddLearner(new) => self.name_third_voter(new, None)?,
-            Step::Promote(id) => {
+            MemberStep::AddLearner(new) => self.name_third_voter(new, None)?,
+            MemberStep::Promote(id) => {
                 if let Wish::Add(new) = self.wish.clone() {
                     self.name_third_voter(&new, Some(*id))?;
                 }
             }
-            Step::MoveLeader { .. } | Step::Remove(_) => {}
+            MemberStep::MoveLeader { .. } | MemberStep::Remove(_) => {}
         }
         match ask(step, &self.look.seen, &self.look.source, STEP) {
             Ok(()) => {
@@ -290,7 +290,7 @@ impl<'a> Work<'a> {
                 log::info!("{what}");
                 self.talk.tell(&what)?;
                 self.made.push(what);
-                if let Step::AddLearner(new) = step {
+                if let MemberStep::AddLearner(new) = step {
                     let lines = new_etcd::lines(&new_etcd::variables(new, &self.look.seen));
                     self.talk.tell(&format_args!("start etcd for {} with an empty data dir and:{lines}", new.name))?;
                 }

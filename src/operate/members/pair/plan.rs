@@ -5,7 +5,7 @@
 
 use super::change::{Change, Kind};
 use crate::operate::members::step::OF_A_REPLACEMENT;
-pub(super) use crate::operate::members::step::Step;
+pub(super) use crate::operate::members::step::PairStep;
 
 /// How the old node stands in Pacemaker's cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) enum Old {
 /// What a look found.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct PairSeen {
     pub(super) old: Old,
     /// This node is the only voter, and takes writes.
     pub(super) serves_alone: bool,
@@ -43,8 +43,8 @@ pub(super) struct Seen {
 }
 
 /// The steps of a change, in their order.
-pub(super) fn steps(change: &Change) -> &'static [Step] {
-    use Step::{Add, Check, Delete, Device, Forget, Join, Leave, Map, Node, Out, Prepare, Save, Verify};
+pub(super) fn steps(change: &Change) -> &'static [PairStep] {
+    use PairStep::{Add, Check, Delete, Device, Forget, Join, Leave, Map, Node, Out, Prepare, Save, Verify};
     match change.kind {
         // What is between them is the work of its operators.
         Kind::Replace if change.openshift.is_some() => &[Check, Leave, Out, Save, Delete, Node, Join, Verify],
@@ -56,23 +56,25 @@ pub(super) fn steps(change: &Change) -> &'static [Step] {
 }
 
 /// The first that is not done; `None` where all are.
-pub(super) fn next(change: &Change, seen: &Seen) -> Option<Step> {
+pub(super) fn next(change: &Change, seen: &PairSeen) -> Option<PairStep> {
     steps(change).iter().copied().find(|step| !is_done(*step, change, seen))
 }
 
-fn is_done(step: Step, change: &Change, seen: &Seen) -> bool {
+fn is_done(step: PairStep, change: &Change, seen: &PairSeen) -> bool {
     // On OpenShift the name means the new machine once its Node is there; while nobody can be asked, nothing is put out.
-    let is_new = change.has(Step::Node) || change.has(Step::Save) && seen.is_new_node != Some(false);
-    let forgotten = change.has(Step::Forget) || is_new;
+    let is_new = change.has(PairStep::Node) || change.has(PairStep::Save) && seen.is_new_node != Some(false);
+    let forgotten = change.has(PairStep::Forget) || is_new;
     match step {
-        Step::Check | Step::Forget | Step::Save | Step::Delete | Step::Node | Step::Verify => change.has(step),
-        Step::Leave => forgotten || (seen.serves_alone && !seen.old_serves),
-        Step::Out => forgotten || matches!(seen.old, Old::Gone | Old::Stopped),
-        Step::Device => seen.device_runs,
-        Step::Map => seen.map_is_right,
-        Step::Prepare => seen.new_is_known || change.has(step),
-        Step::Add => seen.new_is_online,
-        Step::Join => seen.new_votes,
+        PairStep::Check | PairStep::Forget | PairStep::Save | PairStep::Delete | PairStep::Node | PairStep::Verify => {
+            change.has(step)
+        }
+        PairStep::Leave => forgotten || (seen.serves_alone && !seen.old_serves),
+        PairStep::Out => forgotten || matches!(seen.old, Old::Gone | Old::Stopped),
+        PairStep::Device => seen.device_runs,
+        PairStep::Map => seen.map_is_right,
+        PairStep::Prepare => seen.new_is_known || change.has(step),
+        PairStep::Add => seen.new_is_online,
+        PairStep::Join => seen.new_votes,
     }
 }
 
@@ -92,13 +94,13 @@ pub(super) mod tests {
         Change { kind, here, old, new, links, fence, old_is_off: false, began: 0, log, openshift: None }
     }
 
-    fn done(change: &mut Change, steps: &[Step]) {
+    fn done(change: &mut Change, steps: &[PairStep]) {
         change.log.extend(steps.iter().map(|step| Entry { at: 0, step: *step, what: String::new() }));
     }
 
     /// A pair that nobody has touched; the new node is not there.
-    pub(in super::super) fn pair() -> Seen {
-        Seen {
+    pub(in super::super) fn pair() -> PairSeen {
+        PairSeen {
             old: Old::Online { standby: false },
             serves_alone: false,
             old_serves: true,
@@ -113,7 +115,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_replacement_goes_step_by_step_and_each_is_looked_at() {
-        use Step::{Add, Check, Device, Forget, Join, Leave, Map, Out, Prepare, Verify};
+        use PairStep::{Add, Check, Device, Forget, Join, Leave, Map, Out, Prepare, Verify};
         let mut change = change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)));
         let mut seen = pair();
         assert_eq!(next(&change, &seen), Some(Check));
@@ -149,8 +151,8 @@ pub(super) mod tests {
     #[test]
     fn a_new_machine_with_the_old_name_is_not_taken_for_the_old_one() {
         let mut change = change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2)));
-        done(&mut change, &[Step::Check]);
-        let seen = Seen {
+        done(&mut change, &[PairStep::Check]);
+        let seen = PairSeen {
             old: Old::Online { standby: false },
             device_runs: true,
             map_is_right: true,
@@ -158,19 +160,22 @@ pub(super) mod tests {
             new_is_online: true,
             ..pair()
         };
-        assert_eq!(next(&change, &seen), Some(Step::Leave));
-        done(&mut change, &[Step::Forget]);
-        assert_eq!(next(&change, &seen), Some(Step::Join));
+        assert_eq!(next(&change, &seen), Some(PairStep::Leave));
+        done(&mut change, &[PairStep::Forget]);
+        assert_eq!(next(&change, &seen), Some(PairStep::Join));
     }
 
     #[test]
     fn nothing_comes_before_it_can_be_fenced() {
         for kind in [Kind::Replace, Kind::Add] {
             let change = change(kind, None, None);
-            let at = |wanted: Step| steps(&change).iter().position(|step| *step == wanted);
-            assert!(at(Step::Device) < at(Step::Prepare) && at(Step::Device) < at(Step::Add), "{kind:?}");
+            let at = |wanted: PairStep| steps(&change).iter().position(|step| *step == wanted);
+            assert!(
+                at(PairStep::Device) < at(PairStep::Prepare) && at(PairStep::Device) < at(PairStep::Add),
+                "{kind:?}"
+            );
         }
-        assert!(!steps(&change(Kind::Remove, None, None)).contains(&Step::Add));
+        assert!(!steps(&change(Kind::Remove, None, None)).contains(&PairStep::Add));
     }
 
     fn on_openshift(kind: Kind) -> Change {
@@ -180,7 +185,7 @@ pub(super) mod tests {
 
     #[test]
     fn on_openshift_its_operators_do_what_is_between_delete_and_join() {
-        use Step::{Check, Delete, Join, Leave, Node, Out, Save, Verify};
+        use PairStep::{Check, Delete, Join, Leave, Node, Out, Save, Verify};
         let mut change = on_openshift(Kind::Replace);
         let mut seen = pair();
         for (step, then) in [(Check, Leave), (Leave, Out), (Out, Save)] {
@@ -206,10 +211,10 @@ pub(super) mod tests {
     /// back has to be.
     #[test]
     fn on_openshift_whoever_is_online_is_the_old_machine_until_the_api_says_otherwise() {
-        use Step::{Check, Delete, Join, Leave, Node, Out, Save};
+        use PairStep::{Check, Delete, Join, Leave, Node, Out, Save};
         let mut change = on_openshift(Kind::Replace);
         done(&mut change, &[Check]);
-        let at = |change: &Change, is_new_node| next(change, &Seen { is_new_node, ..pair() });
+        let at = |change: &Change, is_new_node| next(change, &PairSeen { is_new_node, ..pair() });
         assert_eq!(at(&change, Some(true)), Some(Leave), "before anything is saved, nothing was deleted");
         done(&mut change, &[Save]);
         assert_eq!(at(&change, Some(false)), Some(Leave), "it came back");
@@ -217,9 +222,9 @@ pub(super) mod tests {
         assert_eq!(at(&change, None), Some(Delete), "which only asks as long as nobody answers");
         done(&mut change, &[Delete, Node]);
         assert_eq!(at(&change, Some(false)), Some(Join));
-        let stopped = Seen { old: Old::Online { standby: true }, serves_alone: true, old_serves: false, ..pair() };
+        let stopped = PairSeen { old: Old::Online { standby: true }, serves_alone: true, old_serves: false, ..pair() };
         let mut change = on_openshift(Kind::Replace);
         done(&mut change, &[Check, Save]);
-        assert_eq!(next(&change, &Seen { is_new_node: Some(false), ..stopped }), Some(Out));
+        assert_eq!(next(&change, &PairSeen { is_new_node: Some(false), ..stopped }), Some(Out));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::change::{self, Change};
 use super::facts::Look;
-use super::plan::{self, Step};
+use super::plan::{self, PairStep};
 use super::{changed, end};
 use crate::adapters::command::Programs;
 use crate::adapters::openshift::machines::Written;
@@ -151,26 +151,26 @@ impl Work {
         }
     }
 
-    fn did(&mut self, step: Step, what: String) {
+    fn did(&mut self, step: PairStep, what: String) {
         self.progress.keep(&format!("tandem: {}: {what}", step.word()));
         self.made.push(what);
     }
 
-    fn take(&mut self, step: Step, look: &Look, seen: &plan::Seen, talk: &dyn Talk) -> Result<Took, Failure> {
+    fn take(&mut self, step: PairStep, look: &Look, seen: &plan::PairSeen, talk: &dyn Talk) -> Result<Took, Failure> {
         match step {
-            Step::Check => self.check(look),
-            Step::Leave => self.leave(look, seen),
-            Step::Out => self.out(look, seen),
-            Step::Forget => self.forget(look),
-            Step::Device => self.device(look),
-            Step::Map => self.map(look),
-            Step::Prepare => self.prepare(look, talk),
-            Step::Add => self.add(look, seen),
-            Step::Save => self.save_objects(look, seen),
-            Step::Delete => self.delete_objects(look),
-            Step::Node => self.new_machine(look),
-            Step::Join => self.join(look, seen),
-            Step::Verify => self.verify(look),
+            PairStep::Check => self.check(look),
+            PairStep::Leave => self.leave(look, seen),
+            PairStep::Out => self.out(look, seen),
+            PairStep::Forget => self.forget(look),
+            PairStep::Device => self.device(look),
+            PairStep::Map => self.map(look),
+            PairStep::Prepare => self.prepare(look, talk),
+            PairStep::Add => self.add(look, seen),
+            PairStep::Save => self.save_objects(look, seen),
+            PairStep::Delete => self.delete_objects(look),
+            PairStep::Node => self.new_machine(look),
+            PairStep::Join => self.join(look, seen),
+            PairStep::Verify => self.verify(look),
         }
     }
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::change::{Change, Kind, Place};
 use crate::decide::members::Newcomer;
-use crate::operate::members::step::Step;
+use crate::operate::members::step::PairStep;
 use crate::operate::setup::cluster::DELAYS;
 
 /// What there is.
@@ -79,7 +79,7 @@ impl Known<'_> {
 
     /// Whether `last` is what was typed, and is done: whoever types it again finds nobody of the old name.
     pub(super) fn was_done(&self, typed: &Typed, last: &Change) -> bool {
-        let is_last = typed.kind == Some(last.kind) && last.has(Step::Verify);
+        let is_last = typed.kind == Some(last.kind) && last.has(PairStep::Verify);
         let is_old = typed.old.as_ref().is_some_and(|old| last.old.as_ref().is_some_and(|was| was.name == *old));
         let is_gone = !self.map.iter().any(|place| typed.old.as_ref() == Some(&place.name));
         let is_new = match (&typed.new, &last.new) {
@@ -356,7 +356,7 @@ mod tests {
         let typed =
             |kind, old: &str, new| Typed { kind: Some(kind), old: Some(old.to_owned()), new, ..Typed::default() };
         let over = |mut change: Change| {
-            change.log.push(Entry { at: 0, step: Step::Verify, what: String::new() });
+            change.log.push(Entry { at: 0, step: PairStep::Verify, what: String::new() });
             change
         };
         let alone = || Known { map: vec![place("node1", 1)], ..known() };

@@ -1,6 +1,6 @@
 //! Members of an etcd for the tests, as their etcds list them.
 
-use super::look::{Seen, assemble};
+use super::look::{MembersSeen, assemble};
 use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::etcd::members::{Heard, Listed, Said};
 use crate::decide::members::Newcomer;
@@ -62,7 +62,7 @@ pub(crate) fn silent(id: u64) -> (Endpoint, Heard) {
 }
 
 /// Three voters, and a learner that lacks some entries.
-pub(crate) fn three_and_a_learner() -> Seen {
+pub(crate) fn three_and_a_learner() -> MembersSeen {
     let learner = Listed { is_learner: true, ..listed(4) };
     let list = [listed(1), listed(2), listed(3), learner];
     let behind = Said { is_learner: true, index: 840, applied: 840, list: None, ..said(4, &list) };
@@ -72,12 +72,12 @@ pub(crate) fn three_and_a_learner() -> Seen {
 }
 
 /// Three voters, of which the last does not answer.
-pub(crate) fn one_of_three_dead() -> Seen {
+pub(crate) fn one_of_three_dead() -> MembersSeen {
     let list = [listed(1), listed(2), listed(3)];
     assemble(&source(false), &said(1, &list), &[heard(1, &list), heard(2, &list), silent(3)])
 }
 
-pub(crate) fn pair() -> Seen {
+pub(crate) fn pair() -> MembersSeen {
     let list = [listed(1), listed(2)];
     assemble(&source(true), &said(1, &list), &[heard(1, &list), heard(2, &list)])
 }

@@ -8,7 +8,7 @@ use crate::adapters::pacemaker::layout::Cib;
 use crate::adapters::pacemaker::seen::Resource;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::description::{Certificates, Clone, Description, Node};
-use crate::operate::setup::step::{State, Step};
+use crate::operate::setup::step::{SetupStep, State};
 
 const AGENT: &str = "ocf:tandem:podman-etcd";
 const AGENT_TYPE: &str = ":podman-etcd";
@@ -67,7 +67,7 @@ impl Etcd {
         Self { agent: AGENT, options, meta, clone: description.clone }
     }
 
-    pub(crate) fn steps(&self, cib: &Cib, on: &str) -> Vec<Step> {
+    pub(crate) fn steps(&self, cib: &Cib, on: &str) -> Vec<SetupStep> {
         let (id, title) = ("etcd", TITLE);
         let mut found = Found::default();
         match cib.resource(id) {
@@ -168,7 +168,7 @@ fn is_grouped(group: &str) -> String {
 }
 
 /// Lets a resource start that is there and was made without starting it.
-pub(crate) fn enable(id: &str, cib: &Cib, on: &str) -> Step {
+pub(crate) fn enable(id: &str, cib: &Cib, on: &str) -> SetupStep {
     let is_stopped = |resource: &Resource| resource.meta.get("target-role").is_some_and(|role| role == "Stopped");
     let state = match cib.resource(id) {
         Some(resource) if !is_stopped(resource) && !cib.is_clone_stopped(id) => State::Done,

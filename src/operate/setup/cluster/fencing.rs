@@ -7,7 +7,7 @@ use crate::adapters::pacemaker::layout::Cib;
 use crate::adapters::pacemaker::seen::Pacemaker;
 use crate::base::Fact;
 use crate::operate::setup::description::{Description, Node};
-use crate::operate::setup::step::{State, Step};
+use crate::operate::setup::step::{SetupStep, State};
 
 /// How long the fencing of the preferred node waits in a split, and that of the other one.
 pub(crate) const DELAYS: [&str; 2] = ["10s", "1s"];
@@ -47,7 +47,7 @@ impl Device {
     }
 
     /// What makes or changes it, and keeps it away from its own node.
-    pub(crate) fn steps(&self, cib: &Cib, on: &str) -> Vec<Step> {
+    pub(crate) fn steps(&self, cib: &Cib, on: &str) -> Vec<SetupStep> {
         let title = format!("{DEVICE} {}", self.node);
         let mut found = Found::default();
         let there = cib.device(&self.id);
@@ -131,7 +131,7 @@ pub(crate) fn option(name: &str, value: &str) -> Wanted {
 
 /// Whether Pacemaker has all of them running, each after a monitor that succeeded: before that nothing may start whose safety is
 /// theirs.
-pub(crate) fn running(devices: &[Device], facts: &ClusterFacts, on: &str) -> Step {
+pub(crate) fn running(devices: &[Device], facts: &ClusterFacts, on: &str) -> SetupStep {
     let pacemaker = facts.pacemaker.known();
     let state = if devices.iter().all(|device| pacemaker.is_some_and(|pacemaker| runs(pacemaker, &device.id))) {
         State::Done

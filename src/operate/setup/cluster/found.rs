@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::value::Wanted;
 use crate::operate::setup::action::Action;
-use crate::operate::setup::step::{Difference, State, Step};
+use crate::operate::setup::step::{Difference, SetupStep, State};
 
 /// A command of pcs.
 pub(crate) fn pcs<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Action {
@@ -17,12 +17,12 @@ pub(crate) fn command(words: &[&str]) -> Action {
     Action::Command(words.iter().map(|word| (*word).to_owned()).collect())
 }
 
-pub(crate) fn refused(id: &str, title: &str, on: &str, why: String) -> Step {
+pub(crate) fn refused(id: &str, title: &str, on: &str, why: String) -> SetupStep {
     step(id, title, on, State::Refused(why))
 }
 
-pub(crate) fn step(id: &str, title: &str, on: &str, state: State) -> Step {
-    Step { id: id.to_owned(), title: title.to_owned(), on: on.to_owned(), state }
+pub(crate) fn step(id: &str, title: &str, on: &str, state: State) -> SetupStep {
+    SetupStep { id: id.to_owned(), title: title.to_owned(), on: on.to_owned(), state }
 }
 
 /// The pieces of one step.
@@ -76,7 +76,7 @@ impl Found {
         }
     }
 
-    pub(crate) fn steps(self, id: &str, title: &str, on: &str) -> Vec<Step> {
+    pub(crate) fn steps(self, id: &str, title: &str, on: &str) -> Vec<SetupStep> {
         let mut steps = Vec::new();
         if !self.missing.is_empty() {
             steps.push(step(id, title, on, State::ToDo(self.missing)));

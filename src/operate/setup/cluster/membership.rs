@@ -9,7 +9,7 @@ use crate::base::Fact;
 use crate::operate::setup::TOKEN;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::description::{Description, Node};
-use crate::operate::setup::step::{State, Step};
+use crate::operate::setup::step::{SetupStep, State};
 
 /// The first version whose words these are.
 const OLDEST_PCS: (u32, u32) = (0, 11);
@@ -40,14 +40,14 @@ impl Words {
     }
 }
 
-pub(crate) fn steps(description: &Description, words: &Words, facts: &ClusterFacts, on: &str) -> Vec<Step> {
+pub(crate) fn steps(description: &Description, words: &Words, facts: &ClusterFacts, on: &str) -> Vec<SetupStep> {
     let mut steps = vec![host_auth(description, facts, on)];
     steps.extend(corosync(description, words, facts, on));
     steps
 }
 
 /// A cluster that is there was made with that access; its token is gone since then.
-fn host_auth(description: &Description, facts: &ClusterFacts, on: &str) -> Step {
+fn host_auth(description: &Description, facts: &ClusterFacts, on: &str) -> SetupStep {
     let state = match (&facts.pcs, &facts.hosts) {
         (Fact::Absent, _) => State::Refused(
             "pcs is not installed on this node: type 'apt-get install pcs', or 'dnf install pcs'".to_owned(),
@@ -81,7 +81,7 @@ fn addr(address: impl std::fmt::Display) -> String {
     format!("addr={address}")
 }
 
-fn corosync(description: &Description, words: &Words, facts: &ClusterFacts, on: &str) -> Vec<Step> {
+fn corosync(description: &Description, words: &Words, facts: &ClusterFacts, on: &str) -> Vec<SetupStep> {
     let (id, title) = ("corosync", CLUSTER);
     let mut found = Found::default();
     match &facts.corosync {

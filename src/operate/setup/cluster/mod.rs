@@ -31,7 +31,7 @@ pub(super) use properties::steps as property_steps;
 pub(super) use value::{Kind, Wanted};
 
 use super::description::{Clone, Description};
-use super::step::{State, Step};
+use super::step::{SetupStep, State};
 use crate::adapters::pacemaker::seen::Pacemaker;
 use crate::base::Fact;
 
@@ -61,7 +61,7 @@ pub(super) const CIB: &str = "Pacemaker's configuration";
 ///
 /// Each begins where those before it have ended. A step of which one part is missing and another one differs is there twice, with one
 /// id: first what is to do, then what differs.
-pub fn steps(description: &Description, facts: &ClusterFacts, on: &str) -> Vec<Step> {
+pub fn steps(description: &Description, facts: &ClusterFacts, on: &str) -> Vec<SetupStep> {
     let mut steps = membership_steps(description, &Words::of(description), facts, on);
     let cib = match configuration(facts) {
         Ok(cib) => cib,
@@ -93,7 +93,7 @@ pub(super) fn configuration(facts: &ClusterFacts) -> Result<Cib, String> {
     }
 }
 
-pub(super) fn is_refused(steps: &[Step]) -> bool {
+pub(super) fn is_refused(steps: &[SetupStep]) -> bool {
     steps.iter().any(|step| matches!(step.state, State::Refused(_)))
 }
 

@@ -5,10 +5,10 @@ use super::fencing::{self, Device};
 use super::value::Kind;
 use crate::adapters::pacemaker::layout::Cib;
 use crate::operate::setup::action::Action;
-use crate::operate::setup::step::{State, Step};
+use crate::operate::setup::step::{SetupStep, State};
 
 /// The steps that make the device of `node` with `options`, in the agent's own words.
-pub fn device_steps(cib: &Cib, node: &str, options: &[(String, String)], on: &str) -> Vec<Step> {
+pub fn device_steps(cib: &Cib, node: &str, options: &[(String, String)], on: &str) -> Vec<SetupStep> {
     let mut steps = device(node, options).steps(cib, on);
     for step in &mut steps {
         if let State::ToDo(actions) | State::Differs { actions, .. } = &mut step.state {

@@ -3,12 +3,12 @@
 use super::found::{Found, pcs};
 use super::value::Wanted;
 use crate::adapters::pacemaker::layout::Cib;
-use crate::operate::setup::step::Step;
+use crate::operate::setup::step::SetupStep;
 
 const TITLE: &str = "properties of the cluster";
 
 /// One that is missing is set; one that somebody set otherwise is shown.
-pub(crate) fn steps(cib: &Cib, wanted: &[Wanted], on: &str) -> Vec<Step> {
+pub(crate) fn steps(cib: &Cib, wanted: &[Wanted], on: &str) -> Vec<SetupStep> {
     let mut found = Found::default();
     let (there, missing): (Vec<&Wanted>, Vec<&Wanted>) =
         wanted.iter().partition(|property| cib.properties.contains_key(&property.name));

@@ -10,7 +10,7 @@ use crate::adapters::pacemaker::seen::Configuration;
 use crate::operate::cluster;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::machine::{Machine as _, Request};
-use crate::operate::setup::step::{State, Step};
+use crate::operate::setup::step::{SetupStep, State};
 use crate::operate::setup::{TOKEN, cluster as steps, openshift};
 use crate::os::clock::Deadline;
 
@@ -25,7 +25,7 @@ const FOUND_OUT: [&str; 2] = ["system_uuid", "ssl_fingerprint"];
 const ALERT: &str = "tandem";
 
 impl<T: Talk> Drive<'_, T> {
-    fn cluster_steps(&self) -> Vec<Step> {
+    fn cluster_steps(&self) -> Vec<SetupStep> {
         let end = Deadline::after(LOOK);
         match &self.asked {
             None => steps::steps(&self.description, &steps::look(self.programs, end), self.name()),
@@ -38,8 +38,8 @@ impl<T: Talk> Drive<'_, T> {
     /// Each step is done and looked at again: it may take its time until it shows.
     pub(super) fn clusters(&mut self) -> Result<(), Refusal> {
         let end = Deadline::after(CLUSTER_PATIENCE);
-        let (mut passed, mut made): (Vec<Step>, Vec<String>) = (Vec::new(), Vec::new());
-        let mut settles: Option<(Step, Deadline)> = None;
+        let (mut passed, mut made): (Vec<SetupStep>, Vec<String>) = (Vec::new(), Vec::new());
+        let mut settles: Option<(SetupStep, Deadline)> = None;
         let mut overtaken: Vec<String> = Vec::new();
         let mut slowest = Duration::ZERO;
         loop {
@@ -51,7 +51,8 @@ impl<T: Talk> Drive<'_, T> {
                 return Ok(());
             }
             let Some(step) = self.next(&found, &mut passed)? else {
-                let is_new = |step: &&Step| !made.contains(&step.id) || matches!(step.state, State::Differs { .. });
+                let is_new =
+                    |step: &&SetupStep| !made.contains(&step.id) || matches!(step.state, State::Differs { .. });
                 self.shown.extend(found.iter().filter(is_new).map(Shown::of));
                 return Ok(());
             };
@@ -131,7 +132,7 @@ impl<T: Talk> Drive<'_, T> {
             }
         }
         let state = if missing.is_empty() { State::Done } else { State::ToDo(missing) };
-        self.last(&Step {
+        self.last(&SetupStep {
             id: "alerts".to_owned(),
             title: "the alert agent".to_owned(),
             on: self.name().to_owned(),
@@ -145,7 +146,7 @@ impl<T: Talk> Drive<'_, T> {
             return Ok(());
         }
         let words = ["rm", "-f", TOKEN].map(str::to_owned).to_vec();
-        self.last(&Step {
+        self.last(&SetupStep {
             id: "token".to_owned(),
             title: "the token is forgotten".to_owned(),
             on: self.name().to_owned(),
@@ -154,7 +155,7 @@ impl<T: Talk> Drive<'_, T> {
     }
 
     /// A step that is done where it is to do, and shown.
-    fn last(&mut self, step: &Step) -> Result<(), Refusal> {
+    fn last(&mut self, step: &SetupStep) -> Result<(), Refusal> {
         let is_made = step.state != State::Done && !self.wish.is_dry;
         if is_made {
             if let State::ToDo(actions) = &step.state {
@@ -179,7 +180,7 @@ fn settles_within(slowest_look: Duration) -> Duration {
 
 /// Whether a step that failed is another one by now: what a call before this one had done shows late where this node was off then, as
 /// the peer hands its CIB on once this one's Pacemaker has joined.
-fn is_overtaken(step: &Step, again: &[Step]) -> bool {
+fn is_overtaken(step: &SetupStep, again: &[SetupStep]) -> bool {
     !again.iter().any(|one| one.id == step.id && one.state == step.state)
 }
 
@@ -195,16 +196,16 @@ mod tests {
 
     #[test]
     fn a_step_that_failed_is_over_only_where_a_new_look_says_so() {
-        let step = |words: &[&str]| Step {
+        let step = |words: &[&str]| SetupStep {
             id: "fence-node1".to_owned(),
             title: String::new(),
             on: "node1".to_owned(),
             state: State::ToDo(vec![Action::Command(words.iter().map(|word| (*word).to_owned()).collect())]),
         };
         let create = step(&["pcs", "stonith", "create", "fence-node1"]);
-        let other = Step { id: "fence-node2".to_owned(), ..create.clone() };
+        let other = SetupStep { id: "fence-node2".to_owned(), ..create.clone() };
         assert!(!is_overtaken(&create, &[other.clone(), create.clone()]), "it is to do as before");
-        assert!(is_overtaken(&create, &[other.clone(), Step { state: State::Done, ..create.clone() }]));
+        assert!(is_overtaken(&create, &[other.clone(), SetupStep { state: State::Done, ..create.clone() }]));
         assert!(is_overtaken(&create, &[step(&["pcs", "constraint", "location", "fence-node1", "avoids", "node1"])]));
         assert!(is_overtaken(&create, &[other]), "it is not asked for any more");
     }

@@ -20,7 +20,7 @@ use crate::operate::setup::local::{self, Found, Question, Secret, Wanted};
 use crate::operate::setup::machine::{Machine, Request};
 use crate::operate::setup::node::ports::{self, Port};
 use crate::operate::setup::node::{Corosync, Facts};
-use crate::operate::setup::step::{State, Step};
+use crate::operate::setup::step::{SetupStep, State};
 use crate::os::clock::{self, Deadline};
 use crate::os::wiped;
 
@@ -125,8 +125,8 @@ impl<T: Talk> Drive<'_, T> {
         facts: &Facts,
         question: &Question,
         authority: Option<&Authority>,
-    ) -> Result<Vec<Step>, Refusal> {
-        let mut passed: Vec<Step> = Vec::new();
+    ) -> Result<Vec<SetupStep>, Refusal> {
+        let mut passed: Vec<SetupStep> = Vec::new();
         let mut made: Vec<String> = Vec::new();
         let mut facts = facts.clone();
         loop {
@@ -140,7 +140,7 @@ impl<T: Talk> Drive<'_, T> {
                 return Ok(passed);
             }
             let Some(step) = self.next(&steps, &mut passed)? else {
-                let is_made = |step: &&Step| !made.contains(&step.id);
+                let is_made = |step: &&SetupStep| !made.contains(&step.id);
                 self.shown.extend(steps.iter().filter(is_made).map(Shown::of));
                 return Ok(passed);
             };
@@ -160,7 +160,7 @@ impl<T: Talk> Drive<'_, T> {
     }
 
     /// Types the actions of a step; the failure names the step.
-    pub(super) fn carry_out(&self, machine: &dyn Machine, step: &Step) -> Result<(), Refusal> {
+    pub(super) fn carry_out(&self, machine: &dyn Machine, step: &SetupStep) -> Result<(), Refusal> {
         self.talk.progress(&step.title);
         let actions: &[Action] = match &step.state {
             State::ToDo(actions) | State::Differs { actions, .. } => actions,
@@ -181,7 +181,7 @@ impl<T: Talk> Drive<'_, T> {
         facts: &Facts,
         found: &Found,
         authority: Option<&Authority>,
-    ) -> Result<Vec<Step>, Refusal> {
+    ) -> Result<Vec<SetupStep>, Refusal> {
         let wanted = Wanted {
             description: &self.description,
             at: node.at,
@@ -269,7 +269,7 @@ pub(super) fn token() -> Result<Secret, Refusal> {
     Ok(Secret(Zeroizing::new(URL_SAFE_NO_PAD.encode(*bytes))))
 }
 
-pub(super) fn differs(step: &Step) -> String {
+pub(super) fn differs(step: &SetupStep) -> String {
     let what = match &step.state {
         State::Differs { differences, .. } => differences
             .iter()

@@ -10,7 +10,7 @@ use crate::operate::cluster;
 use crate::operate::setup::bmc::{self, Looked};
 use crate::operate::setup::local::Secret;
 use crate::operate::setup::machine::{Machine, Request};
-use crate::operate::setup::node::judge::{self, Judgement, Seen};
+use crate::operate::setup::node::judge::{self, Judgement, NodeSeen};
 use crate::operate::setup::node::ports::{self, Port};
 use crate::operate::setup::node::{Corosync, Facts};
 use crate::os::clock;
@@ -76,9 +76,9 @@ impl<T: Talk> Drive<'_, T> {
         let (theirs, ahead_millis) = self.look_there(other)?;
         self.talk.progress("asks each node for the other one's ports");
         let closed = self.closed(other, self.here, &theirs)?;
-        let seen_there = Seen { facts: theirs.clone(), ahead_millis, closed };
+        let seen_there = NodeSeen { facts: theirs.clone(), ahead_millis, closed };
         let closed = self.closed(self.here, other, own)?;
-        let seen_here = Seen { facts: own.clone(), ahead_millis: 0, closed };
+        let seen_here = NodeSeen { facts: own.clone(), ahead_millis: 0, closed };
         let seen = if self.at == 0 { [&seen_here, &seen_there] } else { [&seen_there, &seen_here] };
         Ok((judge::both(&self.description, seen), theirs))
     }

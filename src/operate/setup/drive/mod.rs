@@ -18,7 +18,7 @@ use super::description::Description;
 use super::machine::{Here, Machine};
 use super::node::{Cib, Corosync, Facts, judge};
 use super::openshift::Asked;
-use super::step::Step;
+use super::step::SetupStep;
 use crate::adapters::command::Programs;
 use crate::adapters::corosync::quorum;
 use crate::adapters::pace::limits::Limits;
@@ -145,7 +145,11 @@ impl<'a, T: Talk> Drive<'a, T> {
     /// Does the first of `steps` that is not done, where that may be; `None` where all are done, or passed over.
     ///
     /// What was done is shown once, when it was.
-    fn next<'s>(&mut self, steps: &'s [Step], passed: &mut Vec<Step>) -> Result<Option<&'s Step>, Refusal> {
+    fn next<'s>(
+        &mut self,
+        steps: &'s [SetupStep],
+        passed: &mut Vec<SetupStep>,
+    ) -> Result<Option<&'s SetupStep>, Refusal> {
         shown::next(steps, passed, self.wish.changes).map_err(Refusal::from)
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::operate::setup::step::{Difference, State, Step};
+use crate::operate::setup::step::{Difference, SetupStep, State};
 
 /// How a step stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -48,7 +48,7 @@ pub struct Shown {
 
 impl Shown {
     /// As it stands.
-    pub fn of(step: &Step) -> Self {
+    pub fn of(step: &SetupStep) -> Self {
         let (state, actions, differences, why) = match &step.state {
             State::Done => (Standing::Done, &[][..], Vec::new(), None),
             State::ToDo(actions) => (Standing::ToDo, actions.as_slice(), Vec::new(), None),
@@ -58,19 +58,23 @@ impl Shown {
             State::Refused(why) => (Standing::Refused, &[][..], Vec::new(), Some(why.clone())),
         };
         let commands = actions.iter().map(ToString::to_string).collect();
-        let Step { id, title, on, .. } = step.clone();
+        let SetupStep { id, title, on, .. } = step.clone();
         Self { id, title, on, state, commands, differences, why }
     }
 
     /// As it was done.
-    pub fn made(step: &Step) -> Self {
+    pub fn made(step: &SetupStep) -> Self {
         Self { state: Standing::Made, ..Self::of(step) }
     }
 }
 
 /// The first step that is to be carried out now. One that differs is passed over unless `changes` are wanted, and noted in
 /// `passed`; one that is refused ends it.
-pub(super) fn next<'s>(steps: &'s [Step], passed: &mut Vec<Step>, changes: bool) -> Result<Option<&'s Step>, String> {
+pub(super) fn next<'s>(
+    steps: &'s [SetupStep],
+    passed: &mut Vec<SetupStep>,
+    changes: bool,
+) -> Result<Option<&'s SetupStep>, String> {
     for step in steps {
         match &step.state {
             State::Done => {}
@@ -91,8 +95,8 @@ mod tests {
     use super::*;
     use crate::operate::setup::action::Action;
 
-    fn step(id: &str, state: State) -> Step {
-        Step { id: id.to_owned(), title: String::new(), on: "node1".to_owned(), state }
+    fn step(id: &str, state: State) -> SetupStep {
+        SetupStep { id: id.to_owned(), title: String::new(), on: "node1".to_owned(), state }
     }
 
     fn actions() -> Vec<Action> {

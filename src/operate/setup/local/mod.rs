@@ -16,7 +16,7 @@ use super::action::{Action, File};
 use super::description::{Certificates, Description};
 use super::found_file::{Files, digest, is_private};
 use super::node::{Cib, Corosync, Facts};
-use super::step::{Difference, State, Step};
+use super::step::{Difference, SetupStep, State};
 
 pub use self::find::look;
 
@@ -101,9 +101,9 @@ pub fn question(description: &Description, token: Option<&Secret>) -> Question {
 }
 
 /// The steps of one node, in their order.
-pub fn steps(wanted: &Wanted<'_>, facts: &Facts, found: &Found) -> Vec<Step> {
+pub fn steps(wanted: &Wanted<'_>, facts: &Facts, found: &Found) -> Vec<SetupStep> {
     let name = &wanted.description.nodes[wanted.at].name;
-    let step = |id: &str, title: &str, state: State| Step {
+    let step = |id: &str, title: &str, state: State| SetupStep {
         id: format!("{id}-{name}"),
         title: format!("{title} on {name}"),
         on: name.clone(),
@@ -124,7 +124,7 @@ pub fn steps(wanted: &Wanted<'_>, facts: &Facts, found: &Found) -> Vec<Step> {
         step("pcsd", "pcsd, and its token", pcsd(wanted, found)),
     ];
     // What runs as etcd, and what it shows, is OpenShift's own.
-    let is_left_out = |step: &Step| {
+    let is_left_out = |step: &SetupStep| {
         wanted.description.is_of_openshift() && ["image-", "certificates-"].iter().any(|id| step.id.starts_with(id))
     };
     steps.into_iter().filter(|step| !is_left_out(step)).collect()

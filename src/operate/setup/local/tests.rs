@@ -21,7 +21,11 @@ fn whole(description: &Description, token: bool) -> Found {
     Found { files, has_image: true, units, accepts_token: true, ..Found::default() }
 }
 
-fn of(description: &Description, at: usize, change: impl FnOnce(&mut Wanted<'_>, &mut Facts, &mut Found)) -> Vec<Step> {
+fn of(
+    description: &Description,
+    at: usize,
+    change: impl FnOnce(&mut Wanted<'_>, &mut Facts, &mut Found),
+) -> Vec<SetupStep> {
     let mut wanted = Wanted {
         description,
         at,

@@ -20,7 +20,7 @@ const LEAST: [(&str, [u32; 2]); 4] =
 
 /// A machine as it was found.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct NodeSeen {
     pub facts: Facts,
     /// How far its clock is ahead of this machine's, in milliseconds.
     pub ahead_millis: i64,
@@ -46,7 +46,7 @@ impl Judgement {
 }
 
 /// Both machines, in the order of the description.
-pub fn both(description: &Description, seen: [&Seen; 2]) -> Judgement {
+pub fn both(description: &Description, seen: [&NodeSeen; 2]) -> Judgement {
     let mut found = Judgement::default();
     for (at, seen) in seen.into_iter().enumerate() {
         itself(&mut found, &description.nodes[at], &seen.facts);
@@ -206,7 +206,7 @@ pub fn clocks(found: &mut Judgement, [one, other]: [&Node; 2], apart: u64) {
 }
 
 /// What only shows when both are known.
-fn together(found: &mut Judgement, description: &Description, seen: [&Seen; 2]) {
+fn together(found: &mut Judgement, description: &Description, seen: [&NodeSeen; 2]) {
     let [one, other] = &description.nodes;
     let versions = seen.map(|seen| seen.facts.tandem.as_str());
     if versions[0] != versions[1] {
@@ -254,7 +254,7 @@ pub(in crate::operate::setup) mod tests {
     }
 
     /// A machine with which nothing is wrong.
-    pub(in crate::operate::setup) fn well(node: &Node) -> Seen {
+    pub(in crate::operate::setup) fn well(node: &Node) -> NodeSeen {
         let versions = [("pacemaker", "2.1.5-1+b1"), ("corosync", "3.1.7"), ("pcs", "0.11.5"), ("podman", "4.3.1")];
         let facts = Facts {
             host: node.name.clone(),
@@ -269,10 +269,10 @@ pub(in crate::operate::setup) mod tests {
             disk: super::super::Disk { free_bytes: 100 << 30, sync_micros: Some(900), failure: None },
             ..Facts::default()
         };
-        Seen { facts, ..Seen::default() }
+        NodeSeen { facts, ..NodeSeen::default() }
     }
 
-    fn judged(change: impl FnOnce(&mut Seen, &mut Seen)) -> Judgement {
+    fn judged(change: impl FnOnce(&mut NodeSeen, &mut NodeSeen)) -> Judgement {
         let described = described();
         let [mut one, mut other] = described.nodes.each_ref().map(well);
         change(&mut one, &mut other);
@@ -293,7 +293,7 @@ pub(in crate::operate::setup) mod tests {
         assert_eq!(ours, Judgement::default());
     }
 
-    type Change = fn(&mut Seen, &mut Seen);
+    type Change = fn(&mut NodeSeen, &mut NodeSeen);
 
     #[test]
     fn each_fault_is_a_sentence_that_says_what_to_do() {

@@ -8,7 +8,7 @@ use super::cluster::{
 };
 use super::description::{Certificates, Clone, Description};
 use super::local::Secret;
-use super::step::Step;
+use super::step::SetupStep;
 use crate::adapters::command::Programs;
 use crate::adapters::openshift::{machine, tnf};
 use crate::base::Fact;
@@ -66,7 +66,7 @@ pub fn look(programs: &Programs, asked: &Asked, end: Deadline) -> ClusterFacts {
 }
 
 /// As [`cluster::steps`], in the operator's words.
-pub fn steps(description: &Description, facts: &ClusterFacts, on: &str) -> Vec<Step> {
+pub fn steps(description: &Description, facts: &ClusterFacts, on: &str) -> Vec<SetupStep> {
     if let Err(why) = is_left_to_us(&facts.jobs) {
         return vec![refused("operator", TITLES[0], on, why)];
     }
@@ -124,7 +124,7 @@ fn is_left_to_us(jobs: &Fact<Vec<String>>) -> Result<(), String> {
     }
 }
 
-fn kubelet(cib: &Cib, on: &str) -> Vec<Step> {
+fn kubelet(cib: &Cib, on: &str) -> Vec<SetupStep> {
     let title = TITLES[1];
     let mut found = Found::default();
     let meta = [Wanted::new("interleave", "true", Kind::Truth), Wanted::new("migration-threshold", "60", Kind::Text)];
@@ -176,7 +176,7 @@ fn etcd(description: &Description) -> Etcd {
     }
 }
 
-fn after_kubelet(cib: &Cib, on: &str) -> Vec<Step> {
+fn after_kubelet(cib: &Cib, on: &str) -> Vec<SetupStep> {
     let clone = |id: &str| {
         cib.resource(id).and_then(|resource| resource.clone.clone()).unwrap_or_else(|| format!("{id}-clone"))
     };

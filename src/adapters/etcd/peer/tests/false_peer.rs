@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::super::stream::{self, Message};
 use super::super::wire::{Entry, Outgoing, kind};
-use super::super::{Place, Step};
+use super::super::{Place, ProxyStep};
 use super::decoders::{framed, implied};
 use crate::adapters::etcd::client::Credentials;
 use crate::os::clock;
@@ -36,7 +36,7 @@ pub(super) enum How {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     None,
-    At(Step, How),
+    At(ProxyStep, How),
     OtherCluster,
     OtherTerm,
     /// A third voter, listed from the first look on or only before the vote.
@@ -165,22 +165,22 @@ impl FalsePeer {
     }
 
     /// To which step a request belongs.
-    fn step(&self, path: &str, message: Option<&Message>) -> Option<Step> {
+    fn step(&self, path: &str, message: Option<&Message>) -> Option<ProxyStep> {
         let state = self.state.lock().unwrap();
         let Some(message) = message else {
             return match path {
-                "/members" if state.is_removed => Some(Step::Check),
-                "/members" if state.looks == 0 => Some(Step::Look),
+                "/members" if state.is_removed => Some(ProxyStep::Check),
+                "/members" if state.looks == 0 => Some(ProxyStep::Look),
                 "/version" | "/members" => None,
-                _ => Some(Step::Attach),
+                _ => Some(ProxyStep::Attach),
             };
         };
         match message.kind {
-            kind::HEARTBEAT => Some(Step::Term),
-            kind::TIMEOUT_NOW => Some(Step::Campaign),
-            kind::VOTE_ANSWER => Some(Step::Vote),
-            kind::APPEND_ANSWER => Some(Step::Acknowledge),
-            kind::PROPOSAL => Some(Step::Remove),
+            kind::HEARTBEAT => Some(ProxyStep::Term),
+            kind::TIMEOUT_NOW => Some(ProxyStep::Campaign),
+            kind::VOTE_ANSWER => Some(ProxyStep::Vote),
+            kind::APPEND_ANSWER => Some(ProxyStep::Acknowledge),
+            kind::PROPOSAL => Some(ProxyStep::Remove),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::super::wire::kind;
-use super::super::{GivenUp, Step, Taken, Wish, look, vote_proxy, vote_proxy_while};
+use super::super::{GivenUp, ProxyStep, Taken, Wish, look, vote_proxy, vote_proxy_while};
 use super::false_peer::{CLUSTER, CONTEXT, DEAD, Fault, How, ME, Running, TERM};
 use crate::adapters::etcd::version::Version;
 use crate::os::clock::Deadline;
@@ -58,14 +58,14 @@ fn a_learner_beside_is_no_hindrance() {
 #[test]
 fn it_gives_up_in_time_at_the_step_that_fails() {
     let steps = [
-        Step::Look,
-        Step::Attach,
-        Step::Term,
-        Step::Campaign,
-        Step::Vote,
-        Step::Acknowledge,
-        Step::Remove,
-        Step::Check,
+        ProxyStep::Look,
+        ProxyStep::Attach,
+        ProxyStep::Term,
+        ProxyStep::Campaign,
+        ProxyStep::Vote,
+        ProxyStep::Acknowledge,
+        ProxyStep::Remove,
+        ProxyStep::Check,
     ];
     let tries: Vec<_> = steps
         .into_iter()
@@ -77,11 +77,11 @@ fn it_gives_up_in_time_at_the_step_that_fails() {
                 let peer = Running::with(Fault::At(step, how));
                 let given_up = outcome(&peer, &WISH).unwrap_err();
                 // What `/members` says in the end is asked by two: whoever watches the list does not hear of it either.
-                let told = if step == Step::Check { Step::Remove } else { step };
+                let told = if step == ProxyStep::Check { ProxyStep::Remove } else { step };
                 assert_eq!(given_up.step, told, "{how:?}: {given_up}");
-                assert_eq!(given_up.voted, step >= Step::Vote, "{given_up}");
+                assert_eq!(given_up.voted, step >= ProxyStep::Vote, "{given_up}");
                 let granted = !peer.posted(kind::VOTE_ANSWER).is_empty();
-                assert_eq!(granted, step > Step::Vote, "{step} {how:?}: {given_up}");
+                assert_eq!(granted, step > ProxyStep::Vote, "{step} {how:?}: {given_up}");
             });
         }
     });
@@ -90,10 +90,10 @@ fn it_gives_up_in_time_at_the_step_that_fails() {
 #[test]
 fn it_votes_in_no_other_cluster_and_with_no_other_voters() {
     for (fault, step, why) in [
-        (Fault::OtherCluster, Step::Look, "this is cluster c2, not c1"),
-        (Fault::ThirdVoter { at_first: true }, Step::Look, "the voters are a, b, d, not a and b"),
-        (Fault::ThirdVoter { at_first: false }, Step::Vote, "the voters are a, b, d, not a and b"),
-        (Fault::DeadIsNoVoter, Step::Look, "the voters are a, not a and b"),
+        (Fault::OtherCluster, ProxyStep::Look, "this is cluster c2, not c1"),
+        (Fault::ThirdVoter { at_first: true }, ProxyStep::Look, "the voters are a, b, d, not a and b"),
+        (Fault::ThirdVoter { at_first: false }, ProxyStep::Vote, "the voters are a, b, d, not a and b"),
+        (Fault::DeadIsNoVoter, ProxyStep::Look, "the voters are a, not a and b"),
     ] {
         let given_up = refused(&fault);
         assert_eq!((given_up.step, given_up.why.as_str()), (step, why));
@@ -108,12 +108,12 @@ fn it_votes_in_no_other_cluster_and_with_no_other_voters() {
 #[test]
 fn it_votes_after_no_other_term() {
     let given_up = refused(&Fault::OtherTerm);
-    assert_eq!((given_up.step, given_up.moved_to), (Step::Term, Some(TERM + 2)));
+    assert_eq!((given_up.step, given_up.moved_to), (ProxyStep::Term, Some(TERM + 2)));
     assert_eq!(given_up.why, "the term has moved from 5 to 7");
     let given_up = refused(&Fault::LaterLogTerm);
-    assert_eq!((given_up.step, given_up.why.as_str()), (Step::Vote, "its log has term 6, later than 5"));
+    assert_eq!((given_up.step, given_up.why.as_str()), (ProxyStep::Vote, "its log has term 6, later than 5"));
     let given_up = refused(&Fault::EarlierVote);
-    assert_eq!((given_up.step, given_up.why.as_str()), (Step::Vote, "it campaigns in term 5, which is over"));
+    assert_eq!((given_up.step, given_up.why.as_str()), (ProxyStep::Vote, "it campaigns in term 5, which is over"));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_stream_that_is_closed_before_the_vote_is_not_attached_again() {
     for name in ["message", "msgapp"] {
         let given_up = refused(&Fault::Closes(name));
         assert!(given_up.why.contains(&format!("the stream '{name}' was closed")), "{given_up}");
-        assert!([Step::Term, Step::Campaign].contains(&given_up.step), "{given_up}");
+        assert!([ProxyStep::Term, ProxyStep::Campaign].contains(&given_up.step), "{given_up}");
     }
 }
 
@@ -136,7 +136,7 @@ fn what_is_said_to_a_member_that_lives_ends_it() {
 /// etcd breaks off the body of such an answer, and leaves the connection open.
 #[test]
 fn the_end_of_a_refusal_is_not_waited_for() {
-    for step in [Step::Term, Step::Campaign, Step::Vote] {
+    for step in [ProxyStep::Term, ProxyStep::Campaign, ProxyStep::Vote] {
         let peer = Running::with(Fault::At(step, How::RefusesWithoutAnEnd));
         let began = Instant::now();
         let given_up = outcome(&peer, &WISH).unwrap_err();
@@ -149,7 +149,7 @@ fn the_end_of_a_refusal_is_not_waited_for() {
 fn entries_with_a_gap_are_not_acknowledged() {
     let peer = Running::with(Fault::Gap);
     let given_up = outcome(&peer, &WISH).unwrap_err();
-    assert_eq!((given_up.step, given_up.voted), (Step::Acknowledge, true));
+    assert_eq!((given_up.step, given_up.voted), (ProxyStep::Acknowledge, true));
     assert!(peer.posted(kind::APPEND_ANSWER).is_empty());
 }
 
@@ -165,7 +165,7 @@ fn a_change_of_members_that_nobody_knew_of_is_not_committed() {
     for (kind_of_entry, removed) in [(1, ME), (2, DEAD)] {
         let peer = Running::with(Fault::Tail(kind_of_entry, removed));
         let given_up = outcome(&peer, &WISH).unwrap_err();
-        assert_eq!(given_up.step, Step::Acknowledge);
+        assert_eq!(given_up.step, ProxyStep::Acknowledge);
         assert_eq!(given_up.why, "entry 10 of its log, which it has not applied, changes the members");
         assert!(peer.posted(kind::APPEND_ANSWER).iter().all(|answer| answer.reject));
     }
@@ -175,7 +175,7 @@ fn a_change_of_members_that_nobody_knew_of_is_not_committed() {
 fn it_ends_only_with_our_etcd_as_the_one_voter() {
     let peer = Running::with(Fault::AnotherVoterInTheEnd);
     let given_up = outcome(&peer, &WISH).unwrap_err();
-    assert_eq!((given_up.step, given_up.why.as_str()), (Step::Check, "the voters are now a, d of cluster c1"));
+    assert_eq!((given_up.step, given_up.why.as_str()), (ProxyStep::Check, "the voters are now a, d of cluster c1"));
 }
 
 #[test]
@@ -185,17 +185,25 @@ fn nobody_there_is_told_at_once() {
     let patience = Deadline::after(SLACK);
     while look(&place, WITHIN).is_ok() && !patience.has_passed() {}
     let given_up = vote_proxy(&place, &WISH, WITHIN).unwrap_err();
-    assert_eq!((given_up.step, given_up.voted), (Step::Look, false));
+    assert_eq!((given_up.step, given_up.voted), (ProxyStep::Look, false));
     let given_up = vote_proxy(&place, &WISH, Duration::ZERO).unwrap_err();
-    assert_eq!(given_up.step, Step::Look);
+    assert_eq!(given_up.step, ProxyStep::Look);
 }
 
 #[test]
 fn it_ends_after_a_step_where_it_is_asked_to() {
-    for last in [Step::Look, Step::Attach, Step::Term, Step::Campaign, Step::Vote, Step::Acknowledge, Step::Remove] {
+    for last in [
+        ProxyStep::Look,
+        ProxyStep::Attach,
+        ProxyStep::Term,
+        ProxyStep::Campaign,
+        ProxyStep::Vote,
+        ProxyStep::Acknowledge,
+        ProxyStep::Remove,
+    ] {
         let peer = Running::with(Fault::None);
         let given_up = vote_proxy_while(&peer.place(), &WISH, WITHIN, &mut |step| step != last).unwrap_err();
-        assert_eq!((given_up.step, given_up.voted), (last, last >= Step::Vote));
+        assert_eq!((given_up.step, given_up.voted), (last, last >= ProxyStep::Vote));
     }
 }
 
@@ -206,6 +214,6 @@ proptest! {
     #[test]
     fn a_fuzzed_peer_gets_no_vote(bytes in proptest::collection::vec(any::<u8>(), 9..300)) {
         let given_up = refused(&Fault::Sends([&bytes[..], &[255; 8]].concat()));
-        prop_assert!(given_up.step <= Step::Campaign, "{}", given_up);
+        prop_assert!(given_up.step <= ProxyStep::Campaign, "{}", given_up);
     }
 }

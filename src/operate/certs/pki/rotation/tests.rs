@@ -60,11 +60,11 @@ impl World {
         self.loaded.borrow_mut()[at] = None;
     }
 
-    fn seen(&self, at: usize) -> Option<Seen> {
+    fn seen(&self, at: usize) -> Option<RotationSeen> {
         let loaded = self.loaded.borrow()[at].clone()?;
         let issuer = self.files[at].leaf(Leaf::Etcd).unwrap().unwrap().issuer_der;
         let trusts: Vec<Vec<u8>> = loaded.into_iter().map(|one| one.subject_der).collect();
-        Some(Seen { issuers: vec![issuer.clone(), issuer], trusts: vec![trusts.clone(), trusts] })
+        Some(RotationSeen { issuers: vec![issuer.clone(), issuer], trusts: vec![trusts.clone(), trusts] })
     }
 
     /// Whatever is running or off, and whichever restarts next: both take each other's certificate.
@@ -262,7 +262,7 @@ fn of_two_rotations_at_once_the_one_that_is_joined_counts() {
     let world = World::new();
     let other = begin(&world.files[1], "demo", false, NOW + 40).unwrap().unwrap();
     let look = Site { world: &world, at: 1 };
-    take(Step::Trust, &world.files[1], &mut { look }, &holder(1), NOW + 41).unwrap();
+    take(RotationStep::Trust, &world.files[1], &mut { look }, &holder(1), NOW + 41).unwrap();
     let new = world.begin();
     adopt(&world.files[1], &new).unwrap();
     assert_ne!(new.certificate(), other.certificate());
@@ -274,7 +274,7 @@ fn of_two_rotations_at_once_the_one_that_is_joined_counts() {
 fn who_does_not_answer_is_waited_for_in_words() {
     let world = World::new();
     world.begin();
-    assert_eq!(world.advance(0, false).unwrap(), Next::Do(Step::Trust));
+    assert_eq!(world.advance(0, false).unwrap(), Next::Do(RotationStep::Trust));
     world.stop(1);
     let Next::Wait(why) = world.advance(0, false).unwrap() else { panic!("it does not wait") };
     assert_eq!(why, "the other one is to serve first");
@@ -288,9 +288,9 @@ fn subject(name: &str) -> Vec<u8> {
 }
 
 /// An etcd on its two ports: who issued what each shows, and whom each trusts.
-fn ports(issuers: [&str; 2], trusts: [&[&str]; 2]) -> Seen {
+fn ports(issuers: [&str; 2], trusts: [&[&str]; 2]) -> RotationSeen {
     let trusted = |port: &[&str]| port.iter().map(|name| subject(name)).collect();
-    Seen { issuers: issuers.map(subject).to_vec(), trusts: trusts.map(trusted).to_vec() }
+    RotationSeen { issuers: issuers.map(subject).to_vec(), trusts: trusts.map(trusted).to_vec() }
 }
 
 /// This node's part: the CAs in its bundle, who issued its two leaves, and whether `ca.key` is the new CA's.
@@ -308,22 +308,22 @@ const OLD: &[&str] = &["old"];
 const NEW: &[&str] = &["new"];
 
 /// What an etcd shows and trusts before a rotation.
-fn old() -> Seen {
+fn old() -> RotationSeen {
     ports(["old"; 2], [OLD; 2])
 }
 
 /// Restarted with both CAs.
-fn both() -> Seen {
+fn both() -> RotationSeen {
     ports(["old"; 2], [BOTH; 2])
 }
 
 /// With its new certificate.
-fn new() -> Seen {
+fn new() -> RotationSeen {
     ports(["new"; 2], [BOTH; 2])
 }
 
 /// Restarted with the new CA alone.
-fn alone() -> Seen {
+fn alone() -> RotationSeen {
     ports(["new"; 2], [NEW; 2])
 }
 
@@ -358,22 +358,22 @@ fn each_step_waits_for_what_it_needs_of_both_etcds() {
 fn each_step_is_done_once_nothing_is_in_its_way() {
     let (first, second) = (Role::First, Role::Second);
     let rows = [
-        (state(OLD, ["old"; 2], false), second, old(), old(), Step::Trust),
-        (state(BOTH, ["old"; 2], false), first, old(), old(), Step::Restart),
-        (state(BOTH, ["old"; 2], false), first, ports(["old"; 2], [BOTH, OLD]), both(), Step::Restart),
-        (state(BOTH, ["old"; 2], false), second, old(), both(), Step::Restart),
-        (state(BOTH, ["old"; 2], false), first, both(), both(), Step::Issue),
-        (state(BOTH, ["new", "old"], false), first, new(), new(), Step::Issue),
+        (state(OLD, ["old"; 2], false), second, old(), old(), RotationStep::Trust),
+        (state(BOTH, ["old"; 2], false), first, old(), old(), RotationStep::Restart),
+        (state(BOTH, ["old"; 2], false), first, ports(["old"; 2], [BOTH, OLD]), both(), RotationStep::Restart),
+        (state(BOTH, ["old"; 2], false), second, old(), both(), RotationStep::Restart),
+        (state(BOTH, ["old"; 2], false), first, both(), both(), RotationStep::Issue),
+        (state(BOTH, ["new", "old"], false), first, new(), new(), RotationStep::Issue),
         // A pair of which only one file was replaced belongs to nobody.
-        (state(BOTH, ["new", ""], false), first, new(), new(), Step::Issue),
-        (state(BOTH, ["new"; 2], false), first, new(), new(), Step::Drop),
-        (state(BOTH, ["new"; 2], false), second, new(), alone(), Step::Drop),
+        (state(BOTH, ["new", ""], false), first, new(), new(), RotationStep::Issue),
+        (state(BOTH, ["new"; 2], false), first, new(), new(), RotationStep::Drop),
+        (state(BOTH, ["new"; 2], false), second, new(), alone(), RotationStep::Drop),
         // What signs is to be the new CA's key before the certificate that says so goes.
-        (state(NEW, ["new"; 2], false), first, alone(), alone(), Step::Drop),
-        (state(BOTH, ["new"; 2], true), first, alone(), alone(), Step::Drop),
-        (state(NEW, ["new"; 2], true), first, new(), new(), Step::Restart),
-        (state(NEW, ["new"; 2], true), first, ports(["new"; 2], [NEW, BOTH]), new(), Step::Restart),
-        (state(NEW, ["new"; 2], true), second, alone(), alone(), Step::Finish),
+        (state(NEW, ["new"; 2], false), first, alone(), alone(), RotationStep::Drop),
+        (state(BOTH, ["new"; 2], true), first, alone(), alone(), RotationStep::Drop),
+        (state(NEW, ["new"; 2], true), first, new(), new(), RotationStep::Restart),
+        (state(NEW, ["new"; 2], true), first, ports(["new"; 2], [NEW, BOTH]), new(), RotationStep::Restart),
+        (state(NEW, ["new"; 2], true), second, alone(), alone(), RotationStep::Finish),
     ];
     for (state, role, own, other, step) in rows {
         let look = Look { own: Ok(own), other: Other::Seen(other), may_restart: Ok(()) };
@@ -395,7 +395,7 @@ fn a_pair_that_does_not_belong_together_is_nobodys_and_is_issued_again() {
         let before = files.need(leaf.cert()).unwrap();
         files.write(leaf.key(), &crate::operate::certs::pki::authority::new_key().unwrap()).unwrap();
         assert_eq!(State::read(files).unwrap().leaves, [Vec::<u8>::new()], "{leaf:?}");
-        take(Step::Issue, files, &mut Unwatched, &holder(0), NOW + 1).unwrap();
+        take(RotationStep::Issue, files, &mut Unwatched, &holder(0), NOW + 1).unwrap();
         assert!(files.fits(leaf).unwrap(), "{leaf:?}");
         assert_ne!(files.need(leaf.cert()).unwrap(), before, "{leaf:?}");
     }

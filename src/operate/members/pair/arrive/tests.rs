@@ -52,7 +52,7 @@ fn a_node_is_added_once_and_the_token_is_gone_then() {
     let enters = [forgets, &auth, "pcs cluster node add node3 addr=192.0.2.3", &auth, starts[0], starts[1]];
     assert_eq!(node1.typed(), enters);
     assert!(!token.exists());
-    let known = Seen { new_is_known: true, ..pair() };
+    let known = PairSeen { new_is_known: true, ..pair() };
     assert!(waits(&work.add(&look, &known).unwrap(), "waits until node3 is online"));
     assert!(node1.typed().is_empty());
     node1.work(replaced(), "").add(&look, &known).unwrap();
@@ -66,7 +66,7 @@ fn what_the_old_machine_was_told_is_taken_off_the_new_one_on_openshift_alone() {
     let node2 = Some(place("node2", 2));
     let same = change(Kind::Replace, node2.clone(), node2);
     let on_openshift = Change { openshift: Some(Replaced::default()), ..same.clone() };
-    let standby = Seen { old: Old::Online { standby: true }, ..pair() };
+    let standby = PairSeen { old: Old::Online { standby: true }, ..pair() };
     for (change, seen, typed) in [
         (&same, &standby, &[][..]),
         (&on_openshift, &pair(), &[]),

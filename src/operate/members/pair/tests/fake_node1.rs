@@ -14,7 +14,7 @@ use crate::agent::resource::context::{self, Context};
 use crate::base::Fact;
 use crate::decide::members::{Health, Member, Membership};
 use crate::operate::cluster::Cluster;
-use crate::operate::members::look::Seen;
+use crate::operate::members::look::MembersSeen;
 use crate::operate::members::order::Terms;
 use crate::operate::members::source::Target;
 use crate::operate::setup::cluster::parse_corosync;
@@ -88,7 +88,7 @@ impl Node1 {
 }
 
 /// Two healthy voters.
-pub(super) fn seen() -> Seen {
+pub(super) fn seen() -> MembersSeen {
     let voter = |id: u64| Member {
         id,
         name: format!("node{id}"),
@@ -106,7 +106,7 @@ pub(super) fn seen() -> Seen {
         promote_max_lag: 100,
         ..Membership::default()
     };
-    Seen { cluster_id: 1, lock: None, membership, details: std::collections::BTreeMap::default() }
+    MembersSeen { cluster_id: 1, lock: None, membership, details: std::collections::BTreeMap::default() }
 }
 
 /// What is known of a cluster.
