@@ -6,7 +6,7 @@ use crate::adapters::data_dir::DataDir;
 use crate::base::Fact;
 use crate::base::utc;
 use crate::decide::evidence::{
-    BootMemory, Cib, Container, Etcd, Evidence, Leaderless, LogPosition, MemberId, Note, Pace, PeerAgent, PeerNode,
+    BootState, Cib, Container, Etcd, Evidence, Leaderless, LogPosition, MemberId, Note, Pace, PeerAgent, PeerNode,
     PublishedState,
 };
 
@@ -147,7 +147,7 @@ fn note(note: &Note) -> String {
     text
 }
 
-fn boot_memory(evidence: &Evidence, memory: &BootMemory) -> String {
+fn boot_memory(evidence: &Evidence, memory: &BootState) -> String {
     if memory.boot_id != evidence.boot_id {
         return "remembers only an earlier boot".to_owned();
     }

@@ -16,7 +16,7 @@ pub use cib::{
 };
 pub use disk::{Backup, DataDir, History, Room};
 pub use etcd::{Container, Etcd, Found, Leaderless, Member, NoPermission};
-pub use note::{BootMemory, Confirmation, LogPosition, Note, RunningVoter};
+pub use note::{BootState, Confirmation, LogPosition, Note, RunningVoter};
 pub use pace::Pace;
 pub use version::Version;
 
@@ -60,7 +60,7 @@ pub struct Evidence {
     pub room: Fact<Room>,
     pub note: Fact<Note>,
     /// What this boot remembers, in a file that no reboot survives.
-    pub boot_memory: Fact<BootMemory>,
+    pub boot_memory: Fact<BootState>,
     /// The operator's confirmation that this node may run standalone.
     // Files of decisions have this name for it from the first version on.
     #[serde(rename = "authorisation")]
@@ -295,7 +295,7 @@ impl Evidence {
     }
 
     /// What this boot remembers, if it was this boot that wrote it.
-    pub fn memory(&self) -> Option<&BootMemory> {
+    pub fn boot_state(&self) -> Option<&BootState> {
         self.boot_memory.known().filter(|memory| memory.boot_id == self.boot_id)
     }
 
@@ -304,7 +304,7 @@ impl Evidence {
     /// over this node since, and what `/run` remembers proves nothing any more.
     pub fn running_voter(&self) -> Option<&RunningVoter> {
         let claims = self.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
-        self.memory()?.voter.as_ref().filter(|_| claims)
+        self.boot_state()?.voter.as_ref().filter(|_| claims)
     }
 
     /// The same for what is kept, not for what is proved: where the CIB does not answer nobody knows that the claim is gone, and a memory
@@ -312,7 +312,7 @@ impl Evidence {
     pub fn remembered_voter(&self) -> Option<&RunningVoter> {
         match self.cib {
             Fact::Known(_) => self.running_voter(),
-            Fact::Unknown(_) | Fact::Absent | Fact::NotAsked => self.memory()?.voter.as_ref(),
+            Fact::Unknown(_) | Fact::Absent | Fact::NotAsked => self.boot_state()?.voter.as_ref(),
         }
     }
 }

@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{
-    BootMemory, Evidence, FailedStarts, Identity, Lineage, MemberId, NodeName, Note, PublishedState,
-};
+use super::evidence::{BootState, Evidence, FailedStarts, Identity, Lineage, MemberId, NodeName, Note, PublishedState};
 use super::reason::{Reason, Refusal, Rule};
 
 /// What Pacemaker asked for.
@@ -173,7 +171,7 @@ pub enum Effect {
     /// Writes the durable note and reads it back.
     WriteNote(Note),
     /// Writes what this boot remembers.
-    Remember(BootMemory),
+    Remember(BootState),
     /// Writes down that etcd broke down over the data that is here.
     NoteFailedStart(FailedStarts),
     /// Forgets that it did: it serves from that data.

@@ -119,6 +119,6 @@ pub(super) fn unseen(evidence: &Evidence) -> Health {
 
 /// Promoted is what Pacemaker made of this instance; the vote is etcd's. A monitor answers what Pacemaker asked.
 pub(super) fn running_exit(evidence: &Evidence) -> Exit {
-    let promoted = evidence.memory().is_some_and(|memory| memory.promoted);
+    let promoted = evidence.boot_state().is_some_and(|memory| memory.promoted);
     if evidence.promotable && promoted { Exit::Promoted } else { Exit::Success }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::evidence::{BootMemory, DataDir, Lineage, Note, PublishedState, RunningVoter};
+use super::evidence::{BootState, DataDir, Lineage, Note, PublishedState, RunningVoter};
 use super::plan::{Effect, Exit, Notice, Phase, Request, RunMode, Via};
 
 impl fmt::Display for Request {
@@ -161,7 +161,7 @@ fn note(note: &Note) -> String {
     text
 }
 
-fn memory(memory: &BootMemory) -> String {
+fn memory(memory: &BootState) -> String {
     let promoted = if memory.promoted { ", promoted" } else { "" };
     match &memory.voter {
         None => format!("no voter that could run standalone{promoted}"),

@@ -62,7 +62,7 @@ use self::forged::{
 };
 use crate::base::Fact;
 use crate::decide::evidence::{
-    BootMemory, Cib, DataDir, Etcd, Evidence, Leaderless, Lineage, PeerAgent, PeerNode, PublishedState,
+    BootState, Cib, DataDir, Etcd, Evidence, Leaderless, Lineage, PeerAgent, PeerNode, PublishedState,
 };
 use crate::decide::plan::{DeadVote, Effect, Exit, Next, Phase, Plan, Progress, RunMode};
 use crate::decide::reason::{Reason, ReasonStep, Refusal, Rule, Wait};
@@ -319,8 +319,8 @@ fn vote_proxy_first(evidence: &Evidence, plan: &mut Plan) {
 /// A serving voter that cannot read the CIB takes its claim for gone, and gives its memory up.
 fn forget_unseen(evidence: &Evidence, plan: &mut Plan) {
     let serves = evidence.own_etcd.known().is_some_and(Etcd::is_voter_with_leader);
-    if let Some(memory) = evidence.memory().filter(|_| serves && evidence.cib.known().is_none()) {
-        plan.effects.push(Effect::Remember(BootMemory { voter: None, ..memory.clone() }));
+    if let Some(memory) = evidence.boot_state().filter(|_| serves && evidence.cib.known().is_none()) {
+        plan.effects.push(Effect::Remember(BootState { voter: None, ..memory.clone() }));
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tandem::adapters::etcd::version::Version;
 use tandem::adapters::pacemaker::attributes::parse_lineage;
 use tandem::decide::evidence::{
-    BootMemory, Confirmation, DataDir, History, Lineage, LogPosition, Note, PublishedState, Redundancy, RunningVoter,
+    BootState, Confirmation, DataDir, History, Lineage, LogPosition, Note, PublishedState, Redundancy, RunningVoter,
     ThirdVoter,
 };
 use tandem::operate::cluster::{Certificate, Collected, MovedAside};
@@ -63,10 +63,9 @@ fn the_memory_of_a_boot() {
     let voter =
         RunningVoter { cluster_id: 77, member_id: 11, lineage: lineage(1, "node1"), sole: true, among_many: false };
     let memory =
-        BootMemory { boot_id: BOOT.to_owned(), voter: Some(voter), promoted: true, start_failures: 3, in_vain: false };
+        BootState { boot_id: BOOT.to_owned(), voter: Some(voter), promoted: true, start_failures: 3, in_vain: false };
     holds("boot-memory.json", &memory);
-    let least =
-        BootMemory { boot_id: BOOT.to_owned(), voter: None, promoted: false, start_failures: 0, in_vain: false };
+    let least = BootState { boot_id: BOOT.to_owned(), voter: None, promoted: false, start_failures: 0, in_vain: false };
     reads("boot-memory-least.json", &least);
 }
 

@@ -5,11 +5,11 @@ use crate::adapters::etcd::peer;
 use crate::adapters::pace::Question;
 use crate::agent::resource::context::Context;
 use crate::base::Fact;
-use crate::decide::evidence::{BootMemory, Cib, Leaderless, PeerNode, Recovery};
+use crate::decide::evidence::{BootState, Cib, Leaderless, PeerNode, Recovery};
 
 /// Asked where a vote proxy may vote: while Pacemaker says that the peer is off; and of a voter that was not the only one. Three may vote by
 /// now, although this boot does not remember that yet, and one that waits for a majority is not to be taken for one that hangs.
-pub(super) fn observe(context: &Context, own: &Answer, cib: &Fact<Cib>, memory: &Fact<BootMemory>) -> Fact<Leaderless> {
+pub(super) fn observe(context: &Context, own: &Answer, cib: &Fact<Cib>, memory: &Fact<BootState>) -> Fact<Leaderless> {
     let is_off = cib.known().is_some_and(|cib| cib.peer_machine() == PeerNode::Down);
     let is_led = own.etcd.known().is_some_and(|etcd| etcd.leader.is_some());
     let voter = memory.known().and_then(|memory| memory.voter.as_ref());

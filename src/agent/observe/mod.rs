@@ -14,7 +14,7 @@ use crate::adapters::pacemaker::{cib, erased};
 use crate::adapters::podman::process;
 use crate::agent::resource::context::Context;
 use crate::base::Fact;
-use crate::decide::evidence::{BootMemory, Cib, DataDir, Etcd, Evidence, Pace, Room, RunningVoter};
+use crate::decide::evidence::{BootState, Cib, DataDir, Etcd, Evidence, Pace, Room, RunningVoter};
 use crate::decide::timing::LAUNCH_NEEDS_MS;
 use crate::os::clock::{self, Deadline};
 use crate::records::state_file;
@@ -91,7 +91,7 @@ fn millis(duration: Duration) -> u64 {
 }
 
 /// The sources that can make us wait are asked side by side.
-fn living_sources(context: &Context, boot_memory: &Fact<BootMemory>) -> (Answer, Answer, Fact<Cib>) {
+fn living_sources(context: &Context, boot_memory: &Fact<BootState>) -> (Answer, Answer, Fact<Cib>) {
     std::thread::scope(|scope| {
         let own = scope.spawn(|| own_etcd(context));
         let cib = query_cib(context, boot_memory);
@@ -135,11 +135,11 @@ fn is_behind(own: &Fact<Etcd>, peer: &Fact<Etcd>) -> bool {
     !own.is_learner && own.leader == Some(peer.member_id) && own.index < peer.index
 }
 
-fn remembers_a_voter(context: &Context, boot_memory: &Fact<BootMemory>) -> bool {
+fn remembers_a_voter(context: &Context, boot_memory: &Fact<BootState>) -> bool {
     voter_of_this_boot(context, boot_memory).is_some_and(|voter| !voter.among_many)
 }
 
-fn voter_of_this_boot<'a>(context: &Context, boot_memory: &'a Fact<BootMemory>) -> Option<&'a RunningVoter> {
+fn voter_of_this_boot<'a>(context: &Context, boot_memory: &'a Fact<BootState>) -> Option<&'a RunningVoter> {
     boot_memory.known().filter(|memory| memory.boot_id == context.boot_id)?.voter.as_ref()
 }
 
@@ -155,7 +155,7 @@ fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
 
 /// This node's replica of the CIB. A boot that remembers a voter has published its record: where that is missing, Pacemaker may have
 /// erased it, and its attribute manager is asked. Without an answer it is unknown whether the record is gone, or only its copy.
-fn query_cib(context: &Context, boot_memory: &Fact<BootMemory>) -> Fact<Cib> {
+fn query_cib(context: &Context, boot_memory: &Fact<BootState>) -> Fact<Cib> {
     let mut cib = ask_for_the_cib(context);
     if let Fact::Known(known) = &mut cib
         && known.own_record.is_none()

@@ -121,7 +121,8 @@ impl<'a> Watch<'a> {
         }
         // Who was alone has something to write down where there are two voters again: that it remembers it.
         if *done > 0 {
-            let was_sole = evidence.memory().and_then(|memory| memory.voter.as_ref()).is_some_and(|voter| voter.sole);
+            let was_sole =
+                evidence.boot_state().and_then(|memory| memory.voter.as_ref()).is_some_and(|voter| voter.sole);
             own::tell(directory, own::of_two_voters(node, evidence.own_etcd.known(), was_sole));
         }
         if plan.next == Next::Exit(Exit::Retriable) {

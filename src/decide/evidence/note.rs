@@ -30,7 +30,7 @@ pub struct LogPosition {
 
 /// What this boot remembers of its etcd; gone after a reboot, by being kept where no reboot reaches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct BootMemory {
+pub struct BootState {
     pub boot_id: String,
     /// Set once our etcd, as a voter of a cluster with a leader, has been seen in this boot; taken back by a stop
     /// that the peer could see. While it stands, and the claim in the CIB with it, the peer cannot have run standalone:

@@ -3,7 +3,7 @@
 use super::proof::{is_confirmed, note_unreadable};
 use super::vote;
 use crate::base::Fact;
-use crate::decide::evidence::{BootMemory, DataDir, Evidence, Lineage, LogPosition, Note, PublishedState};
+use crate::decide::evidence::{BootState, DataDir, Evidence, Lineage, LogPosition, Note, PublishedState};
 use crate::decide::plan::{Effect, Phase, Plan, Progress};
 use crate::decide::reason::Reason;
 use crate::decide::standing::{database_is_ahead, position};
@@ -39,9 +39,9 @@ pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan 
 
 /// The announcement claims anew. A memory whose claim was lost is forgotten before that, or it would count as a proof again.
 fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
-    let memory = evidence.memory().filter(|memory| memory.voter.is_some())?;
+    let memory = evidence.boot_state().filter(|memory| memory.voter.is_some())?;
     let is_void = evidence.running_voter().is_none();
-    is_void.then(|| Effect::Remember(BootMemory { voter: None, ..memory.clone() }))
+    is_void.then(|| Effect::Remember(BootState { voter: None, ..memory.clone() }))
 }
 
 /// An announcement that was made and not carried out is not made twice: the fork that it counts never happened. Not so at

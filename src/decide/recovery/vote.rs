@@ -25,7 +25,7 @@ pub(super) fn vote(evidence: &Evidence) -> Result<DeadVote, NoVoteProxy> {
     if peer_word(evidence) != PeerStatus::Down {
         return Err(NoVoteProxy::PeerIsThere);
     }
-    if evidence.memory().is_some_and(|memory| memory.in_vain) {
+    if evidence.boot_state().is_some_and(|memory| memory.in_vain) {
         return Err(NoVoteProxy::InVain);
     }
     // An operator's confirmation is about data, which is read once etcd is gone.

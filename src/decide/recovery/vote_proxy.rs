@@ -11,7 +11,7 @@ use super::proof::{note_unreadable, peer_is_out_of_the_way};
 use super::restart;
 use super::slow;
 use super::vote;
-use crate::decide::evidence::{BootMemory, Evidence};
+use crate::decide::evidence::{BootState, Evidence};
 use crate::decide::plan::{Effect, Next, Phase, Plan, Progress};
 use crate::decide::reason::{NoVoteProxy, Reason, ReasonStep, Wait};
 use crate::decide::running::upkeep::kept;
@@ -92,7 +92,7 @@ pub(super) fn decide_stood_in(evidence: &Evidence, progress: &Progress) -> Plan 
 
 /// The next action is not to try once more, or there would never be the time for the restart.
 fn in_vain(evidence: &Evidence, mut plan: Plan) -> Plan {
-    let memory = evidence.memory().map(|memory| BootMemory { in_vain: true, ..memory.clone() });
+    let memory = evidence.boot_state().map(|memory| BootState { in_vain: true, ..memory.clone() });
     plan.effects.extend(memory.map(Effect::Remember));
     plan
 }

@@ -30,6 +30,6 @@ pub(in crate::decide) fn not_restored(progress: &Progress) -> Cow<'_, Progress> 
 /// when Pacemaker ends here: then it is gone for good.
 fn is_erased(evidence: &Evidence) -> bool {
     let is_erased = |cib: &Cib| cib.own_record.is_none() && cib.keeps_own_record;
-    let remembers_a_voter = evidence.memory().is_some_and(|memory| memory.voter.is_some());
+    let remembers_a_voter = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
     remembers_a_voter && evidence.cib.known().is_some_and(is_erased)
 }

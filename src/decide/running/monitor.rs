@@ -246,7 +246,7 @@ fn silent(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
     if let Some(plan) = recover::decide(evidence, progress) {
         return plan;
     }
-    let served = evidence.memory().is_some_and(|memory| memory.voter.is_some());
+    let served = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
     let listens = !evidence.own_etcd.is_absent();
     // It lives and tells as much: what it lacks is a majority, which may come from outside of the pair, and no restart brings it.
     if proof::votes_among_many(evidence) && evidence.own_leaderless.known().is_some() {

@@ -3,7 +3,7 @@
 use super::membership::{has_caught_up, lag_behind, polls_caught_up};
 use super::upkeep::remember_voter;
 use crate::base::Fact;
-use crate::decide::evidence::{BootMemory, Evidence, NoPermission};
+use crate::decide::evidence::{BootState, Evidence, NoPermission};
 use crate::decide::plan::{Effect, Exit, Plan, Progress, Via};
 use crate::decide::reason::{Health, Reason, ReasonStep, Refusal, Wait};
 use crate::decide::recovery::slow;
@@ -39,9 +39,9 @@ pub(in crate::decide) fn decide_promote(evidence: &Evidence, progress: &Progress
 
 /// An etcd that tells us nothing of itself votes where this boot saw it vote; a promotion that fails has Pacemaker stop it.
 fn promote_unseen(evidence: &Evidence, refuses: &NoPermission) -> Plan {
-    match evidence.memory().filter(|memory| memory.voter.is_some()) {
+    match evidence.boot_state().filter(|memory| memory.voter.is_some()) {
         Some(memory) => {
-            let promoted = Effect::Remember(BootMemory { promoted: true, ..memory.clone() });
+            let promoted = Effect::Remember(BootState { promoted: true, ..memory.clone() });
             Plan::exit(vec![promoted], Exit::Success, Reason::Running(unseen(evidence)))
         }
         None => evidence.refuse(Refusal::NoPermission { user: refuses.user.clone() }),
@@ -57,9 +57,9 @@ fn promote_unanswered(evidence: &Evidence, progress: &Progress) -> Plan {
         return slow::ask_again(evidence, progress);
     }
     let listens = !evidence.own_etcd.is_absent();
-    match evidence.memory().filter(|memory| runs && listens && memory.voter.is_some()) {
+    match evidence.boot_state().filter(|memory| runs && listens && memory.voter.is_some()) {
         Some(memory) => {
-            let promoted = Effect::Remember(BootMemory { promoted: true, ..memory.clone() });
+            let promoted = Effect::Remember(BootState { promoted: true, ..memory.clone() });
             Plan::exit(vec![promoted], Exit::Success, Reason::Waiting(Wait::OwnAnswer { why }))
         }
         None => evidence.refuse(Refusal::EtcdDoesNotAnswer { why }),
@@ -67,14 +67,14 @@ fn promote_unanswered(evidence: &Evidence, progress: &Progress) -> Plan {
 }
 
 fn promoted_as_before(evidence: &Evidence) -> Effect {
-    let memory = evidence.memory().cloned().unwrap_or_default();
-    Effect::Remember(BootMemory { boot_id: evidence.boot_id.clone(), promoted: true, ..memory })
+    let memory = evidence.boot_state().cloned().unwrap_or_default();
+    Effect::Remember(BootState { boot_id: evidence.boot_id.clone(), promoted: true, ..memory })
 }
 
 /// A vote cannot be laid down without leaving, and leaving belongs to `stop`: only the role is given back.
 pub(in crate::decide) fn decide_demote(evidence: &Evidence) -> Plan {
-    let memory = evidence.memory().cloned().unwrap_or_default();
-    let effects = vec![Effect::Remember(BootMemory { boot_id: evidence.boot_id.clone(), promoted: false, ..memory })];
+    let memory = evidence.boot_state().cloned().unwrap_or_default();
+    let effects = vec![Effect::Remember(BootState { boot_id: evidence.boot_id.clone(), promoted: false, ..memory })];
     if evidence.container_may_run() {
         return Plan::exit(effects, Exit::Success, Reason::NothingToDo);
     }

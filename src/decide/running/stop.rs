@@ -3,7 +3,7 @@
 
 use super::others;
 use crate::base::Fact;
-use crate::decide::evidence::{BootMemory, Etcd, Evidence, Note, PublishedState};
+use crate::decide::evidence::{BootState, Etcd, Evidence, Note, PublishedState};
 use crate::decide::peer::{PeerStatus, peer_word};
 use crate::decide::plan::{Effect, Exit, Notice, Phase, Plan, Progress, Via};
 use crate::decide::reason::{Health, Reason, ReasonStep, Refusal, Wait};
@@ -108,7 +108,7 @@ fn wait_for_the_end(evidence: &Evidence, progress: &Progress) -> Plan {
 
 /// Whether the claim is kept is read in the CIB: one that does not answer is asked again, while there is something to keep.
 fn await_the_cib(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
-    let remembers = evidence.memory().is_some_and(|memory| memory.voter.is_some());
+    let remembers = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
     let has_time = evidence.elapsed_ms + STOP_RESERVE_MS <= evidence.budget_ms
         && progress.in_phase_ms(evidence.elapsed_ms) < slow::patience_ms(evidence, PATIENCE_WITH_THE_CIB_MS);
     (evidence.cib.known().is_none() && remembers && has_time)
@@ -121,8 +121,8 @@ fn finish(evidence: &Evidence) -> Plan {
     let claims = voter.is_some();
     // What is kept unseen is not said anew, either: whatever the CIB has of it counts.
     let is_unseen = claims && evidence.cib.known().is_none();
-    let memory = evidence.memory().cloned().unwrap_or_default();
-    let memory = BootMemory { boot_id: evidence.boot_id.clone(), voter, promoted: false, ..memory };
+    let memory = evidence.boot_state().cloned().unwrap_or_default();
+    let memory = BootState { boot_id: evidence.boot_id.clone(), voter, promoted: false, ..memory };
     let mut effects = vec![Effect::Remember(memory)];
     // Where note or data cannot be read, what was said before stays, but for the claim: a peer that waits for who gave it up in memory
     // alone waits for ever.
@@ -157,7 +157,7 @@ fn keeps_its_claim(evidence: &Evidence) -> bool {
 
 /// Whether etcd does not start here: as many starts have failed since it last served as are tried quickly.
 fn starts_in_vain(evidence: &Evidence) -> bool {
-    let before = evidence.memory().map_or(0, |memory| memory.start_failures);
+    let before = evidence.boot_state().map_or(0, |memory| memory.start_failures);
     let counted = evidence.cib.known().map_or(0, |cib| cib.own_start_failures);
     counted.saturating_sub(before) >= QUICK_FAILURES
 }

@@ -6,7 +6,7 @@ use super::alarm;
 use super::membership;
 use super::others;
 use crate::base::Fact;
-use crate::decide::evidence::{BootMemory, Etcd, Evidence, Identity, RunningVoter};
+use crate::decide::evidence::{BootState, Etcd, Evidence, Identity, RunningVoter};
 use crate::decide::plan::{Effect, Exit, Plan, Progress, RunMode};
 use crate::decide::reason::{Health, Reason, Wait};
 use crate::decide::recovery::slow;
@@ -94,9 +94,9 @@ pub(in crate::decide) fn kept(
     let effects = upkeep(evidence, etcd, Stage::Runs);
     let among_many = evidence.is_left_to_raft(&etcd.members);
     let is_it = |voter: &RunningVoter| (voter.member_id, voter.among_many) == (etcd.member_id, among_many);
-    let remembers = |memory: &BootMemory| memory.voter.as_ref().is_some_and(is_it);
+    let remembers = |memory: &BootState| memory.voter.as_ref().is_some_and(is_it);
     let may_become = !etcd.is_learner && evidence.peer.is_some() && evidence.last_note().is_some();
-    let becomes_a_voter = may_become && !evidence.memory().is_some_and(remembers);
+    let becomes_a_voter = may_become && !evidence.boot_state().is_some_and(remembers);
     let is_done = effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if remembers(memory)));
     let patience_ms = slow::patience_ms(evidence, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS);
     if becomes_a_voter && !is_done && evidence.elapsed_ms < patience_ms {
@@ -118,7 +118,7 @@ fn used_word(evidence: &Evidence) -> Option<Effect> {
 }
 
 fn is_promoted(evidence: &Evidence) -> bool {
-    evidence.memory().is_some_and(|memory| memory.promoted)
+    evidence.boot_state().is_some_and(|memory| memory.promoted)
 }
 
 /// A learner that was promoted since its start claims (visibly, in one round) and then remembers (in the next). So does a
@@ -127,7 +127,7 @@ fn claim_and_remember(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     if let Some(claim) = missing_claim(evidence, etcd) {
         return vec![claim];
     }
-    let remembered = Effect::Remember(evidence.memory().cloned().unwrap_or_default());
+    let remembered = Effect::Remember(evidence.boot_state().cloned().unwrap_or_default());
     let wanted = remember_voter(evidence, etcd, is_promoted(evidence)).filter(|wanted| *wanted != remembered);
     outdated_record(evidence, etcd).into_iter().chain(wanted).collect()
 }
@@ -160,9 +160,9 @@ pub(super) fn remember_voter(evidence: &Evidence, etcd: &Etcd, promoted: bool) -
         sole: etcd.has_one_voter(),
         among_many,
     });
-    let before = || evidence.memory().map_or(0, |memory| memory.start_failures);
+    let before = || evidence.boot_state().map_or(0, |memory| memory.start_failures);
     let start_failures = evidence.cib.known().map_or_else(before, others::start_failures_left);
-    Some(Effect::Remember(BootMemory {
+    Some(Effect::Remember(BootState {
         boot_id: evidence.boot_id.clone(),
         voter,
         promoted,
@@ -190,9 +190,9 @@ fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
 
 /// What was forced has one voter. Should it be slow once, it is not forced once more.
 fn remember_what_was_forced(evidence: &Evidence, mode: &RunMode) -> Option<Effect> {
-    let memory = evidence.memory().filter(|_| *mode == RunMode::ForceNewCluster)?;
+    let memory = evidence.boot_state().filter(|_| *mode == RunMode::ForceNewCluster)?;
     let voter = memory.voter.clone().map(|voter| RunningVoter { sole: true, ..voter });
-    Some(Effect::Remember(BootMemory { voter, in_vain: false, ..memory.clone() }))
+    Some(Effect::Remember(BootState { voter, in_vain: false, ..memory.clone() }))
 }
 
 /// The ids that others read in the CIB are those of the member that runs.

@@ -45,7 +45,7 @@ fn broken(failed: &FailedStarts) -> DataDir {
 fn is_given_up(evidence: &Evidence, disk: &DataDir) -> Option<bool> {
     let DataDir::Present(history) = disk else { return None };
     let cib = evidence.cib.known()?;
-    let claims = evidence.memory().is_some_and(|memory| memory.voter.is_some());
+    let claims = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
     let is_chosen = Chosen::seen_in(evidence, cib) == Chosen::Me
         || proof::told_to(evidence)
         || evidence.confirmation_for(history).is_some();

@@ -192,8 +192,8 @@ fn a_voter_whose_cib_does_not_answer_once_is_not_forgotten() {
     let voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
     let mut unseen = Evidence { cib: Fact::Unknown("cibadmin gave no answer within 8.0 s".to_owned()), ..voter };
     unseen.peer_etcd = Fact::Known(Etcd { index: 1001, ..etcd(PEER, Some(PEER), &[ME, PEER], &[]) });
-    let memory = unseen.memory().unwrap().clone();
-    unseen.boot_memory = Fact::Known(BootMemory { start_failures: 3, ..memory.clone() });
+    let memory = unseen.boot_state().unwrap().clone();
+    unseen.boot_memory = Fact::Known(BootState { start_failures: 3, ..memory.clone() });
     assert!(memory.voter.is_some());
     assert_eq!(first(Request::Monitor, &unseen).effects, []);
     let unseen = Evidence { elapsed_ms: unseen.budget_ms, ..unseen };
@@ -255,7 +255,7 @@ fn starts_that_failed_before_etcd_served_leave_room_for_three_more() {
         let is_known = |effect: &Effect| matches!(effect, Effect::Remember(memory) if memory.start_failures == 5);
         assert!(plan.effects.contains(&left) && plan.effects.iter().any(is_known), "{request:?}: {plan:?}");
     }
-    let memory = BootMemory { start_failures: 5, ..serving.memory().unwrap().clone() };
+    let memory = BootState { start_failures: 5, ..serving.boot_state().unwrap().clone() };
     let settled = Evidence { boot_memory: Fact::Known(memory), ..counted(serving, 5) };
     assert_eq!(first(Request::Monitor, &settled).effects, []);
 }

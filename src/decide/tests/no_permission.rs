@@ -115,7 +115,7 @@ fn a_forced_etcd_that_refuses_this_agent_is_settled_and_not_forced_again() {
     assert!(remembered.is_some_and(|voter| voter.sole), "{plan:?}");
     let mut later = refusing(true).peer_is(PeerNode::Down, PeerAgent::NoHistory);
     later.boot_memory =
-        Fact::Known(BootMemory { boot_id: "boot1".to_owned(), voter: remembered.cloned(), ..BootMemory::default() });
+        Fact::Known(BootState { boot_id: "boot1".to_owned(), voter: remembered.cloned(), ..BootState::default() });
     assert!(!recovers(&later), "one voter that is slow once is not forced once more");
     for unanswered in [1, 2] {
         later.pace.unanswered = unanswered;

@@ -108,7 +108,7 @@ fn a_restart_in_vain_gives_up_the_claim_so_that_the_peer_goes_on() {
     assert!(!keeps_its_claim(&failed(&online, 3)));
     // What failed before etcd last served does not count.
     let mut served_since = online.clone();
-    let memory = BootMemory { start_failures: 2, ..online.memory().unwrap().clone() };
+    let memory = BootState { start_failures: 2, ..online.boot_state().unwrap().clone() };
     served_since.boot_memory = Fact::Known(memory);
     assert!(keeps_its_claim(&failed(&served_since, 4)));
     assert!(!keeps_its_claim(&failed(&served_since, 5)));

@@ -173,7 +173,7 @@ fn a_graceful_stop_of_one_of_three_leaves_it_listed() {
 #[test]
 fn what_three_acknowledged_is_no_proof_for_two() {
     let among_many = |mut evidence: Evidence| {
-        if let Fact::Known(BootMemory { voter: Some(voter), .. }) = &mut evidence.boot_memory {
+        if let Fact::Known(BootState { voter: Some(voter), .. }) = &mut evidence.boot_memory {
             voter.among_many = true;
         }
         evidence

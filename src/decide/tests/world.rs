@@ -182,7 +182,7 @@ impl Evidence {
 
     /// This boot saw our etcd serve as a voter, and the claim was published.
     pub(super) fn seen_voting(mut self) -> Self {
-        self.boot_memory = Fact::Known(BootMemory {
+        self.boot_memory = Fact::Known(BootState {
             boot_id: self.boot_id.clone(),
             voter: Some(RunningVoter {
                 cluster_id: CLUSTER,
@@ -191,7 +191,7 @@ impl Evidence {
                 sole: false,
                 among_many: false,
             }),
-            ..BootMemory::default()
+            ..BootState::default()
         });
         let own = PublishedState { claims: true, ..record(history(ME, &[ME, PEER], &[])) };
         self.cib_with(|cib| cib.own_record = Some(own))

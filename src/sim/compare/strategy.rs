@@ -159,7 +159,7 @@ impl Strategy {
     /// Whether a member that lost its leader is to be restarted alone.
     fn claims(self, evidence: &Evidence) -> bool {
         let is_gone = evidence.cib.known().is_some_and(|cib| cib.peer_node != PeerNode::Online);
-        let has_served = evidence.memory().is_some_and(|memory| memory.voter.is_some());
+        let has_served = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
         let confirmed = evidence.confirmation.known().is_some();
         match self {
             Self::ShellAgent => has_served && (is_gone || evidence.peer_etcd.is_absent()),

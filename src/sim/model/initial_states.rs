@@ -5,7 +5,7 @@ use super::etcd;
 use super::log::{Conf, Data, Entry, Mid, THIRD_VOTER, bit, first_mid};
 use super::view::THIS_BOOT;
 use super::world::{HISTORY, NAMES, Run, Wanted, World};
-use crate::decide::evidence::{BootMemory, DataDir, History, Lineage, Note, PeerAgent, PublishedState, RunningVoter};
+use crate::decide::evidence::{BootState, DataDir, History, Lineage, Note, PeerAgent, PublishedState, RunningVoter};
 use crate::sim::Sim;
 use crate::sim::reduce::symmetry::rename::{self, Renaming};
 
@@ -106,8 +106,7 @@ fn voting(sim: &mut Sim, mids: &[Mid], learners: u16) -> World {
         let (cluster_id, member_id) = (u64::from(CLUSTER), u64::from(mids[n]));
         let voter = RunningVoter { cluster_id, member_id, lineage: Lineage::default(), sole: false, among_many };
         let promoted = sim.bounds.promotable;
-        let memory =
-            BootMemory { boot_id: THIS_BOOT.to_owned(), voter: Some(voter), promoted, ..BootMemory::default() };
+        let memory = BootState { boot_id: THIS_BOOT.to_owned(), voter: Some(voter), promoted, ..BootState::default() };
         let history = History {
             cluster_id,
             member_id,

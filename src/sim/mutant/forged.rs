@@ -1,7 +1,7 @@
 //! Evidence as a broken rule would have it.
 
 use crate::base::Fact;
-use crate::decide::evidence::{BootMemory, Cib, DataDir, Evidence, History, Identity, PublishedState, RunningVoter};
+use crate::decide::evidence::{BootState, Cib, DataDir, Evidence, History, Identity, PublishedState, RunningVoter};
 use crate::sim::model::log::THIRD_VOTER;
 
 pub(super) fn bend_cib(evidence: &mut Evidence, bend: impl FnOnce(&mut Cib)) {
@@ -70,13 +70,13 @@ pub(super) fn forge_memory(evidence: &mut Evidence) {
             among_many: false,
         });
         let boot_id = evidence.boot_id.clone();
-        evidence.boot_memory = Fact::Known(BootMemory { boot_id, voter, ..BootMemory::default() });
+        evidence.boot_memory = Fact::Known(BootState { boot_id, voter, ..BootState::default() });
     }
 }
 
 /// What this boot remembers counts whether or not the CIB shows a claim.
 pub(super) fn forge_claim(evidence: &mut Evidence) {
-    let remembers = evidence.memory().is_some_and(|memory| memory.voter.is_some());
+    let remembers = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
     let own = evidence.cib.known().and_then(|cib| cib.own_record.clone()).or_else(|| evidence.record());
     let own = own.unwrap_or_else(|| PublishedState {
         boot_id: evidence.boot_id.clone(),

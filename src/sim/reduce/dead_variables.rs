@@ -3,7 +3,7 @@
 //! and after, unless a rule says that it is not exact.
 
 use crate::decide::Request;
-use crate::decide::evidence::{BootMemory, Lineage, Moment, Operation, PublishedState, RunningVoter};
+use crate::decide::evidence::{BootState, Lineage, Moment, Operation, PublishedState, RunningVoter};
 use crate::decide::plan::Phase;
 use crate::sim::model::log;
 use crate::sim::model::view::THIS_BOOT;
@@ -155,7 +155,7 @@ fn has_left(sim: &Sim, node: &Node) -> bool {
 /// fenced no agent reads the memory. Only an invariant asks whether it holds a voter: no node forces a new cluster
 /// beside a peer that may run standalone (`agent::check_plan`).
 fn remembered(sim: &mut Sim, node: &Node) -> Id {
-    let BootMemory { voter, promoted, .. } = sim.memories.get(node.memory);
+    let BootState { voter, promoted, .. } = sim.memories.get(node.memory);
     if voter.is_none() && !promoted {
         return 0;
     }
@@ -164,5 +164,5 @@ fn remembered(sim: &mut Sim, node: &Node) -> Id {
     }
     let voter =
         RunningVoter { cluster_id: 0, member_id: 0, lineage: Lineage::default(), sole: false, among_many: false };
-    sim.memories.id(BootMemory { boot_id: THIS_BOOT.to_owned(), voter: Some(voter), ..BootMemory::default() })
+    sim.memories.id(BootState { boot_id: THIS_BOOT.to_owned(), voter: Some(voter), ..BootState::default() })
 }

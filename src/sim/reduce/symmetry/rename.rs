@@ -1,6 +1,6 @@
 //! Renames what a state names: members, forks of the history, and the two nodes.
 
-use crate::decide::evidence::{BootMemory, DataDir, Identity, Lineage, Note, PublishedState};
+use crate::decide::evidence::{BootState, DataDir, Identity, Lineage, Note, PublishedState};
 use crate::decide::plan::{Effect, RunMode};
 use crate::sim::Sim;
 use crate::sim::model::log::{Conf, Data, Entry, Mid, bit};
@@ -164,7 +164,7 @@ impl Renaming {
         record
     }
 
-    fn memory(&self, memory: &BootMemory) -> BootMemory {
+    fn memory(&self, memory: &BootState) -> BootState {
         let mut memory = memory.clone();
         if let Some(voter) = &mut memory.voter {
             voter.member_id = self.mid64(voter.member_id);
