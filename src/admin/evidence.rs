@@ -6,8 +6,8 @@ use crate::adapters::data_dir::DataDir;
 use crate::base::Fact;
 use crate::base::utc;
 use crate::decide::evidence::{
-    BootState, Cib, Container, Etcd, Evidence, Leaderless, LogPosition, MemberId, Note, Pace, PeerAgent, PeerNode,
-    PublishedState,
+    BootState, Cib, Container, DurableState, Etcd, Evidence, Leaderless, LogPosition, MemberId, Pace, PeerAgent,
+    PeerNode, PublishedState,
 };
 
 /// The evidence as lines of text.
@@ -131,7 +131,7 @@ pub(super) fn data(disk: &DataDir) -> String {
     }
 }
 
-fn note(note: &Note) -> String {
+fn note(note: &DurableState) -> String {
     let mut text = format!("{} forks", note.lineage.forks);
     match note.alone_since {
         None => {}

@@ -2,8 +2,8 @@
 
 mod cib;
 mod disk;
+mod durable_state;
 mod etcd;
-mod note;
 mod pace;
 mod version;
 
@@ -15,8 +15,8 @@ pub use cib::{
     Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy, START_OPERATION, ThirdVoter,
 };
 pub use disk::{Backup, DataDir, History, Room};
+pub use durable_state::{BootState, Confirmation, DurableState, LogPosition, RunningVoter};
 pub use etcd::{Container, Etcd, Found, Leaderless, Member, NoPermission};
-pub use note::{BootState, Confirmation, LogPosition, Note, RunningVoter};
 pub use pace::Pace;
 pub use version::Version;
 
@@ -58,7 +58,7 @@ pub struct Evidence {
     /// The room beside the data dir; asked like `disk`.
     #[serde(default)]
     pub room: Fact<Room>,
-    pub note: Fact<Note>,
+    pub note: Fact<DurableState>,
     /// What this boot remembers, in a file that no reboot survives.
     pub boot_memory: Fact<BootState>,
     /// The operator's confirmation that this node may run standalone.
@@ -274,10 +274,10 @@ impl Evidence {
     }
 
     /// The durable note: an empty one where none was ever written, and none where it cannot be told.
-    pub fn last_note(&self) -> Option<Note> {
+    pub fn last_note(&self) -> Option<DurableState> {
         match &self.note {
             Fact::Known(note) => Some(note.clone()),
-            Fact::Absent => Some(Note::default()),
+            Fact::Absent => Some(DurableState::default()),
             Fact::Unknown(_) | Fact::NotAsked => None,
         }
     }

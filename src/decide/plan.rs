@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{BootState, Evidence, FailedStarts, Identity, Lineage, MemberId, NodeName, Note, PublishedState};
+use super::evidence::{
+    BootState, DurableState, Evidence, FailedStarts, Identity, Lineage, MemberId, NodeName, PublishedState,
+};
 use super::reason::{Reason, Refusal, Rule};
 
 /// What Pacemaker asked for.
@@ -169,7 +171,7 @@ pub enum Effect {
     /// Says in the CIB who may start as a learner; `None` takes it back.
     SetLearner(Option<NodeName>),
     /// Writes the durable note and reads it back.
-    WriteNote(Note),
+    WriteNote(DurableState),
     /// Writes what this boot remembers.
     Remember(BootState),
     /// Writes down that etcd broke down over the data that is here.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::evidence::{BootState, DataDir, Lineage, Note, PublishedState, RunningVoter};
+use super::evidence::{BootState, DataDir, DurableState, Lineage, PublishedState, RunningVoter};
 use super::plan::{Effect, Exit, Notice, Phase, Request, RunMode, Via};
 
 impl fmt::Display for Request {
@@ -149,7 +149,7 @@ fn disk(disk: &DataDir) -> String {
     }
 }
 
-fn note(note: &Note) -> String {
+fn note(note: &DurableState) -> String {
     let mut text = forks(&note.lineage);
     for (said, is_so) in [
         (", alone from here on", note.alone_since.is_some()),

@@ -88,14 +88,14 @@ pub fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::evidence::{Lineage, Note};
+    use crate::decide::evidence::{DurableState, Lineage};
 
     #[test]
     fn what_is_written_reads_back_and_nothing_is_left_beside_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = note_path(dir.path());
-        assert!(read::<Note>(&path).is_absent());
-        let note = Note { lineage: Lineage { forks: 2, by: "node1".to_owned() }, ..Note::default() };
+        assert!(read::<DurableState>(&path).is_absent());
+        let note = DurableState { lineage: Lineage { forks: 2, by: "node1".to_owned() }, ..DurableState::default() };
         write(&path, &note).unwrap();
         assert_eq!(read(&path), Fact::Known(note));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
@@ -105,7 +105,7 @@ mod tests {
     fn a_damaged_note_is_unknown_not_absent() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(note_path(dir.path()), "{").unwrap();
-        assert!(matches!(read::<Note>(&note_path(dir.path())), Fact::Unknown(_)));
+        assert!(matches!(read::<DurableState>(&note_path(dir.path())), Fact::Unknown(_)));
     }
 
     /// A test that does not end has failed, too.
@@ -113,6 +113,6 @@ mod tests {
     fn what_would_make_a_reader_wait_is_unknown() {
         let dir = tempfile::tempdir().unwrap();
         nix::unistd::mkfifo(&note_path(dir.path()), nix::sys::stat::Mode::S_IRUSR).unwrap();
-        assert!(matches!(read::<Note>(&note_path(dir.path())), Fact::Unknown(why) if why.contains("a FIFO")));
+        assert!(matches!(read::<DurableState>(&note_path(dir.path())), Fact::Unknown(why) if why.contains("a FIFO")));
     }
 }

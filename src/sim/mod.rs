@@ -38,7 +38,7 @@ pub use report::{page, story};
 pub use search::{check, explore};
 pub use store::packed;
 
-use crate::decide::evidence::{BootState, Note, PublishedState};
+use crate::decide::evidence::{BootState, DurableState, PublishedState};
 use crate::decide::{Progress, Reason};
 use model::log::Logs;
 use model::steps::{self, Todo};
@@ -57,7 +57,7 @@ pub struct Sim {
     pub strategy: Strategy,
     pub logs: Logs,
     pub records: Interner<Option<PublishedState>>,
-    pub notes: Interner<Note>,
+    pub notes: Interner<DurableState>,
     pub memories: Interner<BootState>,
     pub progresses: Interner<Progress>,
     pub todos: Interner<Todo>,

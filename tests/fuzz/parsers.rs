@@ -15,7 +15,7 @@ use tandem::adapters::pacemaker::{attributes, cib, resource};
 use tandem::adapters::podman;
 use tandem::base::Fact;
 use tandem::decide::Evidence;
-use tandem::decide::evidence::{BootState, Confirmation, Note, PublishedState};
+use tandem::decide::evidence::{BootState, Confirmation, DurableState, PublishedState};
 use tandem::records::{decision_log, state_file};
 
 const CIB: &str = include_str!("../fixtures/cib/two-voters.xml");
@@ -180,7 +180,7 @@ fn notes_and_words() {
     let path = dir.path().join("note");
     survives(NOTE, |text| {
         fs::write(&path, text).unwrap();
-        let _: Fact<Note> = state_file::read(&path);
+        let _: Fact<DurableState> = state_file::read(&path);
         let _: Fact<BootState> = state_file::read(&path);
         let _: Fact<Confirmation> = state_file::read(&path);
     });

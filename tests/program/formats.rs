@@ -14,8 +14,8 @@ use serde_json::Value;
 use tandem::adapters::etcd::version::Version;
 use tandem::adapters::pacemaker::attributes::parse_lineage;
 use tandem::decide::evidence::{
-    BootState, Confirmation, DataDir, History, Lineage, LogPosition, Note, PublishedState, Redundancy, RunningVoter,
-    ThirdVoter,
+    BootState, Confirmation, DataDir, DurableState, History, Lineage, LogPosition, PublishedState, Redundancy,
+    RunningVoter, ThirdVoter,
 };
 use tandem::operate::cluster::{Certificate, Collected, MovedAside};
 use tandem::operate::events::deliver::Cursor;
@@ -54,8 +54,11 @@ const BOOT: &str = "39c0d5cc-263940";
 fn the_durable_note() {
     let alone_since = Some(LogPosition { term: 3, index: 1000 });
     let left_at = Some(LogPosition { term: 2, index: 900 });
-    holds("note.json", &Note { lineage: lineage(1, "node1"), alone_since, left_at, gave_up: true, joins: true });
-    reads("note-least.json", &Note::default());
+    holds(
+        "note.json",
+        &DurableState { lineage: lineage(1, "node1"), alone_since, left_at, gave_up: true, joins: true },
+    );
+    reads("note-least.json", &DurableState::default());
 }
 
 #[test]

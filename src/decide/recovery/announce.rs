@@ -3,7 +3,7 @@
 use super::proof::{is_confirmed, note_unreadable};
 use super::vote;
 use crate::base::Fact;
-use crate::decide::evidence::{BootState, DataDir, Evidence, Lineage, LogPosition, Note, PublishedState};
+use crate::decide::evidence::{BootState, DataDir, DurableState, Evidence, Lineage, LogPosition, PublishedState};
 use crate::decide::plan::{Effect, Phase, Plan, Progress};
 use crate::decide::reason::Reason;
 use crate::decide::standing::{database_is_ahead, position};
@@ -46,10 +46,10 @@ fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
 
 /// An announcement that was made and not carried out is not made twice: the fork that it counts never happened. Not so at
 /// an operator's confirmation: the peer may have taken over that count since, and gone on from it.
-fn announced_note(evidence: &Evidence) -> Option<Note> {
+fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     let note = evidence.last_note()?;
     if note.alone_since.is_some() && note.lineage.by == evidence.me.name && !is_confirmed(evidence) {
-        return Some(Note { gave_up: false, ..note });
+        return Some(DurableState { gave_up: false, ..note });
     }
     let position = match (&evidence.disk, &evidence.own_etcd) {
         (Fact::Known(DataDir::Present(history)), _) => position(history),
@@ -61,11 +61,11 @@ fn announced_note(evidence: &Evidence) -> Option<Note> {
     let lineage = Lineage { forks: known + 1, by: evidence.me.name.clone() };
     // A word that stands is about this very announcement, and names the peer.
     let gave_up = is_confirmed(evidence);
-    Some(Note { lineage, alone_since: Some(position), left_at: None, gave_up, joins: note.joins })
+    Some(DurableState { lineage, alone_since: Some(position), left_at: None, gave_up, joins: note.joins })
 }
 
 /// Our record, with the fork that was announced; `nonce` makes it a write that can be told from every other.
-pub(super) fn announced_record(evidence: &Evidence, note: &Note, nonce: Option<u64>) -> Option<Effect> {
+pub(super) fn announced_record(evidence: &Evidence, note: &DurableState, nonce: Option<u64>) -> Option<Effect> {
     let record = evidence.cib.known()?.own_record.clone().or_else(|| evidence.record())?;
     let (lineage, gave_up) = (note.lineage.clone(), note.gave_up);
     Some(Effect::PublishRecord(PublishedState { lineage, claims: true, gave_up, nonce, ..record }))

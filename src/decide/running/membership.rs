@@ -1,7 +1,7 @@
 //! The member list, kept by whoever votes: a returning peer is listed as a learner, and a learner that has caught up
 //! becomes a voter.
 
-use crate::decide::evidence::{Etcd, Evidence, Member, Note};
+use crate::decide::evidence::{DurableState, Etcd, Evidence, Member};
 use crate::decide::peer::{PeerStatus, peer_has_left, peer_word};
 use crate::decide::plan::{Effect, Plan, Progress, Via};
 use crate::decide::reason::{Reason, ReasonStep, Wait};
@@ -219,7 +219,7 @@ pub(super) fn settle(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     };
     // So has a member that asked to leave and still votes.
     let left_at = note.left_at.filter(|_| etcd.leader.is_none());
-    let settled = Note { lineage, alone_since: None, left_at, gave_up: false, joins: false };
+    let settled = DurableState { lineage, alone_since: None, left_at, gave_up: false, joins: false };
     if note.joins {
         effects.push(Effect::PruneBackups);
     }

@@ -3,7 +3,7 @@
 
 use super::others;
 use crate::base::Fact;
-use crate::decide::evidence::{BootState, Etcd, Evidence, Note, PublishedState};
+use crate::decide::evidence::{BootState, DurableState, Etcd, Evidence, PublishedState};
 use crate::decide::peer::{PeerStatus, peer_word};
 use crate::decide::plan::{Effect, Exit, Notice, Phase, Plan, Progress, Via};
 use crate::decide::reason::{Health, Reason, ReasonStep, Refusal, Wait};
@@ -72,7 +72,7 @@ fn leave(evidence: &Evidence, progress: &Progress, own: &Etcd) -> Plan {
     // Who may leave knows its note.
     let note = evidence.last_note().unwrap_or_default();
     // From here on the peer may be the one that runs standalone; what this node announced and did not do is taken back.
-    let note = Note { alone_since: None, left_at: Some(own.position()), ..note };
+    let note = DurableState { alone_since: None, left_at: Some(own.position()), ..note };
     let lock = Effect::TellOthers(Notice::Leaving);
     let effects = vec![Effect::WriteNote(note), lock, Effect::RemoveMember { id: own.member_id, via: Via::Peer }];
     let progress = Progress::enter(Phase::Left, evidence.elapsed_ms);

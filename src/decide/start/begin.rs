@@ -6,7 +6,9 @@ use super::record::joining_record;
 use super::serve::started;
 use super::unstartable;
 use crate::base::Fact;
-use crate::decide::evidence::{Cib, DataDir, Etcd, Evidence, NodeName, Note, Obstacle, PeerNode, PublishedState};
+use crate::decide::evidence::{
+    Cib, DataDir, DurableState, Etcd, Evidence, NodeName, Obstacle, PeerNode, PublishedState,
+};
 use crate::decide::peer::{PeerStatus, peer_word};
 use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode, Via};
 use crate::decide::reason::{Reason, ReasonStep, Refusal, Rule, Wait};
@@ -188,7 +190,7 @@ fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> P
 /// before: then the peer's record says so, or counts more forks than this node does.
 fn is_a_history_beside(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
     // Where the note cannot be read, it may be.
-    let Some(Note { lineage: own, alone_since, .. }) = evidence.last_note() else {
+    let Some(DurableState { lineage: own, alone_since, .. }) = evidence.last_note() else {
         return classify(disk) == Standing::SoleVoter;
     };
     let served = cib.peer_record.as_ref().map(|record| &record.lineage).or(cib.peer_lineage.as_ref());
@@ -201,7 +203,7 @@ fn is_a_history_beside(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
 fn join(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
     let lineage = cib.lineage.clone();
     // From here on our data is the peer's history, forks included.
-    let note = Effect::WriteNote(Note { lineage: lineage.clone(), joins: true, ..Note::default() });
+    let note = Effect::WriteNote(DurableState { lineage: lineage.clone(), joins: true, ..DurableState::default() });
     let (mut effects, rule) = match disk {
         DataDir::Blank => (vec![note], Rule::PeerServesAndThisNodeIsBlank),
         DataDir::Present(_) | DataDir::Broken { .. } => {

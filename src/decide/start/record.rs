@@ -1,7 +1,7 @@
 //! What this node publishes of its data, for its peer to decide from.
 
 use super::unstartable;
-use crate::decide::evidence::{DataDir, Etcd, Evidence, History, Lineage, Note, PublishedState};
+use crate::decide::evidence::{DataDir, DurableState, Etcd, Evidence, History, Lineage, PublishedState};
 
 impl Evidence {
     /// The record that this node should be publishing now; none where what it rests on is not known.
@@ -49,7 +49,7 @@ impl Evidence {
 
     /// Whether this node left to its peer or backed its data up to join it, and has not run standalone since.
     fn gave_its_data_up(&self) -> bool {
-        let gave = |note: &Note| (note.joins || note.left_at.is_some()) && note.alone_since.is_none();
+        let gave = |note: &DurableState| (note.joins || note.left_at.is_some()) && note.alone_since.is_none();
         self.note.known().is_some_and(gave)
     }
 

@@ -189,10 +189,10 @@ fn starts_without_a_peer() -> Vec<Situation> {
 fn while_running() -> Vec<Situation> {
     let fenced = voter(None).peer_is(PeerNode::Down, PeerAgent::NoHistory);
     let announced = Evidence {
-        note: Fact::Known(Note {
+        note: Fact::Known(DurableState {
             lineage: forks(1, "node1"),
             alone_since: Some(LogPosition { term: 3, index: 1000 }),
-            ..Note::default()
+            ..DurableState::default()
         }),
         ..fenced.clone().cib_with(|cib| {
             cib.lineage = forks(1, "node1");

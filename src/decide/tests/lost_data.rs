@@ -49,13 +49,13 @@ fn a_vote_that_nobody_can_give_is_not_waited_for() {
 #[test]
 fn what_this_node_announced_itself_does_not_keep_it_from_going_on() {
     let announced = left_behind().cib_with(|cib| cib.lineage = forks(1, "node1"));
-    let note = |lineage| Fact::Known(Note { lineage, ..Note::default() });
+    let note = |lineage| Fact::Known(DurableState { lineage, ..DurableState::default() });
     let goes_on =
         |evidence: &Evidence| matches!(first(Request::Monitor, evidence).effects.first(), Some(Effect::WriteNote(_)));
     assert!(goes_on(&Evidence { note: note(forks(1, "node1")), ..announced.clone() }));
     assert!(goes_on(&Evidence { note: note(forks(1, "node2")), ..left_behind() }), "taken over as a voter of two");
     assert!(!goes_on(&announced), "the note is another disk's");
-    let joined = Note { lineage: forks(1, "node1"), joins: true, ..Note::default() };
+    let joined = DurableState { lineage: forks(1, "node1"), joins: true, ..DurableState::default() };
     let moved_aside = Evidence { note: Fact::Known(joined), ..announced };
     assert!(!goes_on(&moved_aside), "what was published is of data that was backed up");
     assert_eq!(exit(&first(Request::Monitor, &moved_aside)), Some(Exit::Retriable));

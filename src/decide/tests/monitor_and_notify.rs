@@ -128,7 +128,7 @@ fn a_voter_has_the_promotion_score_and_a_learner_has_none() {
 fn two_voters_with_a_leader_have_one_history_and_one_count_of_its_forks() {
     let voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
     let voter = voter.cib_with(|cib| cib.lineage = forks(2, "node2"));
-    let adopted = Effect::WriteNote(Note { lineage: forks(2, "node2"), ..Note::default() });
+    let adopted = Effect::WriteNote(DurableState { lineage: forks(2, "node2"), ..DurableState::default() });
     assert!(first(Request::Monitor, &voter).effects.contains(&adopted));
     let leaderless = Evidence { own_etcd: Fact::Known(etcd(ME, None, &[ME, PEER], &[])), ..voter };
     assert!(!first(Request::Monitor, &leaderless).effects.contains(&adopted));
@@ -137,7 +137,7 @@ fn two_voters_with_a_leader_have_one_history_and_one_count_of_its_forks() {
 #[test]
 fn a_fork_that_the_cib_has_lost_is_told_anew_by_who_knows_it() {
     let tells = Effect::PublishLineage(forks(2, "node1"));
-    let note = Note { lineage: forks(2, "node1"), ..Note::default() };
+    let note = DurableState { lineage: forks(2, "node1"), ..DurableState::default() };
     for voters in [&[ME, PEER][..], &[ME]] {
         let voter = at_rest().running(Fact::Known(etcd(ME, Some(ME), voters, &[]))).seen_voting();
         let voter = Evidence { note: Fact::Known(note.clone()), ..voter };
@@ -264,7 +264,7 @@ fn starts_that_failed_before_etcd_served_leave_room_for_three_more() {
 #[test]
 fn a_probe_beside_a_running_learner_says_again_that_it_joins() {
     let mut learner = at_rest().running(Fact::Unknown("no leader".to_owned()));
-    learner.note = Fact::Known(Note { lineage: forks(1, "node1"), joins: true, ..Note::default() });
+    learner.note = Fact::Known(DurableState { lineage: forks(1, "node1"), joins: true, ..DurableState::default() });
     let plan = first(Request::Probe, &learner);
     let joins = |effect: &Effect| matches!(effect, Effect::PublishRecord(record) if record.joins && !record.claims);
     assert!(plan.effects.iter().any(joins) && exit(&plan) == Some(Exit::Success), "{plan:?}");

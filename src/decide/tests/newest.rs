@@ -48,7 +48,7 @@ fn while_etcd_runs_it_says_who_the_other_voter_is() {
 fn a_start_that_serves_beside_its_peer_adopts_the_forks_that_were_recorded() {
     let voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
     let voter = voter.cib_with(|cib| cib.lineage = forks(2, "node2"));
-    let adopted = Effect::WriteNote(Note { lineage: forks(2, "node2"), ..Note::default() });
+    let adopted = Effect::WriteNote(DurableState { lineage: forks(2, "node2"), ..DurableState::default() });
     assert!(first(Request::Start, &voter).effects.contains(&adopted));
 }
 
@@ -68,7 +68,7 @@ fn a_sole_voter_does_not_start_beside_a_history_of_its_peers_own() {
 #[test]
 fn a_voter_of_two_publishes_the_lineage_that_was_settled() {
     let mut voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
-    voter.note = Fact::Known(Note { lineage: forks(1, "node2"), ..Note::default() });
+    voter.note = Fact::Known(DurableState { lineage: forks(1, "node2"), ..DurableState::default() });
     let published = |own: &str| {
         let voter = voter.clone().cib_with(|cib| {
             (cib.lineage, cib.own_lineage) = (forks(1, "node2"), Some(forks(1, own)));
@@ -118,7 +118,7 @@ fn a_fork_of_a_peer_that_is_there_and_votes_beside_this_sole_voter_was_never_mad
 /// As many forks by either node, and only the peer's attribute tells of its own, which was never made.
 #[test]
 fn a_fork_that_was_never_made_counts_no_more_beside_as_many_of_its_own() {
-    let note = Note { lineage: forks(1, "node1"), ..Note::default() };
+    let note = DurableState { lineage: forks(1, "node1"), ..DurableState::default() };
     let sole = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Online, PeerAgent::Active);
     let starts = |peer_lineage: Lineage| {
         let beside = PublishedState { lineage: forks(1, "node2"), ..record(history(PEER, &[ME, PEER], &[])) };
@@ -134,22 +134,22 @@ fn a_fork_that_was_never_made_counts_no_more_beside_as_many_of_its_own() {
 
 #[test]
 fn only_data_that_was_given_up_to_join_and_not_gone_on_with_is_published_as_that() {
-    let note = Note { joins: true, ..Note::default() };
-    let joins = |disk: DataDir, note: Note| {
+    let note = DurableState { joins: true, ..DurableState::default() };
+    let joins = |disk: DataDir, note: DurableState| {
         let joiner = Evidence { note: Fact::Known(note), disk: Fact::Known(disk), ..at_rest() };
         joiner.record().is_some_and(|record| record.joins)
     };
     assert!(joins(DataDir::Blank, note.clone()));
     // Its data was backed up, and it came to write down no more than that it had left.
-    assert!(joins(DataDir::Blank, Note { left_at: Some(LogPosition::default()), ..Note::default() }));
-    assert!(!joins(DataDir::Blank, Note::default()));
+    assert!(joins(DataDir::Blank, DurableState { left_at: Some(LogPosition::default()), ..DurableState::default() }));
+    assert!(!joins(DataDir::Blank, DurableState::default()));
     assert!(!joins(history(ME, &[PEER], &[ME]), note.clone()));
-    assert!(!joins(DataDir::Blank, Note { alone_since: Some(LogPosition::default()), ..note }));
+    assert!(!joins(DataDir::Blank, DurableState { alone_since: Some(LogPosition::default()), ..note }));
 }
 
 #[test]
 fn as_many_forks_by_another_node_are_another_history() {
-    let note = Note { lineage: forks(1, "node1"), ..Note::default() };
+    let note = DurableState { lineage: forks(1, "node1"), ..DurableState::default() };
     let sole = at_rest().with_disk(history(ME, &[ME], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
     let sole = Evidence { note: Fact::Known(note), ..sole };
     let knows = |by: &str| {
@@ -166,7 +166,7 @@ fn as_many_forks_by_another_node_are_another_history() {
 #[test]
 fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
     let kept = Effect::PublishPeerLineage(forks(1, "node2"));
-    let note = Note { lineage: forks(1, "node1"), ..Note::default() };
+    let note = DurableState { lineage: forks(1, "node1"), ..DurableState::default() };
     let told = |evidence: Evidence, attribute: Option<Lineage>| {
         let peer = PublishedState { lineage: forks(1, "node2"), ..record(history(PEER, &[PEER], &[])) };
         Evidence { note: Fact::Known(note.clone()), ..evidence }.cib_with(|cib| {
@@ -192,8 +192,12 @@ fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
 #[test]
 fn a_probe_beside_a_running_fork_tells_of_it_where_the_cib_does_not() {
     let told = Effect::PublishLineage(forks(1, "node1"));
-    let alone = Note { lineage: forks(1, "node1"), alone_since: Some(LogPosition::default()), ..Note::default() };
-    let back = |note: &Note, known: Option<Lineage>| {
+    let alone = DurableState {
+        lineage: forks(1, "node1"),
+        alone_since: Some(LogPosition::default()),
+        ..DurableState::default()
+    };
+    let back = |note: &DurableState, known: Option<Lineage>| {
         let running = at_rest().running(Fact::Unknown("no answer".to_owned()));
         let looks = Evidence { note: Fact::Known(note.clone()), ..running };
         looks.cib_with(|cib| (cib.own_record, cib.own_lineage) = (None, known))
@@ -201,12 +205,12 @@ fn a_probe_beside_a_running_fork_tells_of_it_where_the_cib_does_not() {
     assert_eq!(first(Request::Probe, &back(&alone, None)).effects, [told]);
     assert_eq!(first(Request::Probe, &back(&alone, Some(forks(1, "node1")))).effects, []);
     // Somebody has joined since, and the data is of one history again.
-    assert_eq!(first(Request::Probe, &back(&Note { alone_since: None, ..alone }, None)).effects, []);
+    assert_eq!(first(Request::Probe, &back(&DurableState { alone_since: None, ..alone }, None)).effects, []);
 }
 
 #[test]
 fn who_serves_alone_is_the_history_that_the_cib_tells_of() {
-    let note = Note { lineage: forks(1, "node1"), ..Note::default() };
+    let note = DurableState { lineage: forks(1, "node1"), ..DurableState::default() };
     let tells = |voters: &[u64]| {
         let voter = at_rest().running(Fact::Known(etcd(ME, Some(ME), voters, &[]))).seen_voting();
         let voter = Evidence { note: Fact::Known(note.clone()), ..voter };

@@ -50,7 +50,7 @@ fn what_may_still_matter_is_never_dropped() {
     // A blank data dir: the newest backup may be what a join that was cut short has just backed up.
     assert_eq!(dropped(&joining(DataDir::Blank, 0)), ["a", "b"]);
     let unsettled = Evidence {
-        note: Fact::Known(Note { joins: true, ..Note::default() }),
+        note: Fact::Known(DurableState { joins: true, ..DurableState::default() }),
         ..joining(history(ME, &[PEER], &[ME]), 0)
     };
     let unread = Evidence { note: Fact::Unknown("damaged".to_owned()), ..joining(DataDir::Blank, 0) };
@@ -64,7 +64,7 @@ fn what_may_still_matter_is_never_dropped() {
 
 #[test]
 fn backups_are_pruned_once_this_node_votes_again_and_not_before() {
-    let note = Note { joins: true, ..Note::default() };
+    let note = DurableState { joins: true, ..DurableState::default() };
     let with = |voters: &[u64], learners: &[u64]| {
         let evidence = at_rest().running(Fact::Known(etcd(ME, Some(PEER), voters, learners)));
         Evidence { note: Fact::Known(note.clone()), ..evidence }
@@ -73,6 +73,6 @@ fn backups_are_pruned_once_this_node_votes_again_and_not_before() {
     assert!(!prunes(&with(&[PEER], &[ME])));
     let voter = with(&[ME, PEER], &[]).seen_voting();
     assert!(prunes(&voter));
-    assert!(first(Request::Monitor, &voter).effects.contains(&Effect::WriteNote(Note::default())));
-    assert!(!prunes(&Evidence { note: Fact::Known(Note::default()), ..voter }));
+    assert!(first(Request::Monitor, &voter).effects.contains(&Effect::WriteNote(DurableState::default())));
+    assert!(!prunes(&Evidence { note: Fact::Known(DurableState::default()), ..voter }));
 }

@@ -104,7 +104,7 @@ fn r1_a_stranger_is_listed_first_and_only_then_moves_its_data_aside() {
         plan.effects,
         [
             Effect::MoveDataAside,
-            Effect::WriteNote(Note { lineage: forks(1, "node2"), joins: true, ..Note::default() }),
+            Effect::WriteNote(DurableState { lineage: forks(1, "node2"), joins: true, ..DurableState::default() }),
             Effect::PublishRecord(PublishedState {
                 boot_id: "boot1".to_owned(),
                 lineage: forks(1, "node2"),
@@ -168,8 +168,11 @@ fn r2_the_force_is_announced_seen_and_only_then_done() {
     let evidence = at_rest().both_start().with_disk(history(ME, &[ME, PEER], &[])).with_peer_record(DataDir::Blank);
     let plan = first(Request::Start, &evidence);
     assert!(!plan.effects.contains(&Effect::AdvanceCommit));
-    let note =
-        Note { lineage: forks(1, "node1"), alone_since: Some(LogPosition { term: 3, index: 1000 }), ..Note::default() };
+    let note = DurableState {
+        lineage: forks(1, "node1"),
+        alone_since: Some(LogPosition { term: 3, index: 1000 }),
+        ..DurableState::default()
+    };
     assert_eq!(plan.effects[0], Effect::WriteNote(note.clone()));
     assert_eq!(plan.effects[1], Effect::PublishLineage(forks(1, "node1")));
     assert_eq!(plan.effects[2], Effect::SetStandalone(Some("node1".to_owned())));
@@ -333,7 +336,11 @@ fn r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside() {
     let serving = |lineage: Lineage| {
         let peer = PublishedState { lineage: lineage.clone(), claims: true, ..record(history(PEER, &[PEER], &[])) };
         let mut split = sole_with(peer).cib_with(|cib| cib.peer_lineage = Some(lineage));
-        let note = Note { lineage: forks(1, "node1"), alone_since: Some(LogPosition::default()), ..Note::default() };
+        let note = DurableState {
+            lineage: forks(1, "node1"),
+            alone_since: Some(LogPosition::default()),
+            ..DurableState::default()
+        };
         split.note = Fact::Known(note);
         split = split.with_disk(history(ME, &[ME], &[]));
         let mut etcd = etcd(PEER, Some(PEER), &[PEER], &[ME]);

@@ -30,7 +30,7 @@ fn a_voter_that_asked_to_leave_has_no_proof_that_the_peer_did_not_go_on() {
     let down = at_rest().seen_voting().peer_is(PeerNode::Down, PeerAgent::NoHistory);
     let survivor = down.with_disk(history(ME, &[ME, PEER], &[]));
     assert!(first(Request::Start, &survivor).effects.iter().any(|effect| matches!(effect, Effect::PublishLineage(_))));
-    let note = Note { left_at: Some(LogPosition { term: 3, index: 990 }), ..Note::default() };
+    let note = DurableState { left_at: Some(LogPosition { term: 3, index: 990 }), ..DurableState::default() };
     let asked = Evidence { note: Fact::Known(note), ..survivor }.with_disk(history(ME, &[ME, PEER], &[]));
     assert!(matches!(refusal(&asked), Refusal::NoProofThatPeerDidNotGoOn { .. }));
 }
@@ -186,7 +186,7 @@ fn r3_a_known_loss_is_accepted_by_name_or_not_at_all() {
 #[test]
 fn alone_two_forks_of_one_count_are_two_histories() {
     let mut sole = at_rest().peer_is(PeerNode::Down, PeerAgent::NoHistory);
-    sole.note = Fact::Known(Note { lineage: forks(1, "node2"), ..Note::default() });
+    sole.note = Fact::Known(DurableState { lineage: forks(1, "node2"), ..DurableState::default() });
     let sole = sole.with_disk(history(ME, &[ME], &[])).cib_with(|cib| cib.lineage = forks(1, "node2"));
     assert_eq!(run_mode(&sole), RunMode::Normally);
     // The greater name is the maximum, and the other fork is there all the same.

@@ -26,7 +26,7 @@ fn leaves(evidence: &Evidence) -> bool {
 #[test]
 fn the_follower_leaves_with_a_note_before_it_stops() {
     let plan = first(Request::Stop, &one_of_two(PEER));
-    assert!(matches!(plan.effects[0], Effect::WriteNote(Note { left_at: Some(_), .. })));
+    assert!(matches!(plan.effects[0], Effect::WriteNote(DurableState { left_at: Some(_), .. })));
     assert_eq!(plan.effects[2], Effect::RemoveMember { id: ME, via: Via::Peer });
 }
 

@@ -78,7 +78,11 @@ fn a_member_that_runs_writes_nothing_that_rests_on_it() {
     let alone = etcd(ME, Some(ME), &[ME], &[]);
     for etcd in [two, alone] {
         // The note has more to say than the CIB, and the claim is to be published.
-        let note = Note { lineage: forks(3, "node1"), left_at: Some(LogPosition::default()), ..Note::default() };
+        let note = DurableState {
+            lineage: forks(3, "node1"),
+            left_at: Some(LogPosition::default()),
+            ..DurableState::default()
+        };
         let runs = Evidence { note: Fact::Known(note), ..at_rest().running(Fact::Known(etcd)) };
         let rests_on_it = |effect: &Effect| {
             matches!(

@@ -87,7 +87,7 @@ fn of_two_that_boot_together_the_whole_one_goes_on() {
 #[test]
 fn data_that_may_hold_what_nobody_else_has_is_never_given_up() {
     let claiming = |evidence: Evidence| Evidence { boot_memory: at_rest().seen_voting().boot_memory, ..evidence };
-    let note = |lineage| Fact::Known(Note { lineage, ..Note::default() });
+    let note = |lineage| Fact::Known(DurableState { lineage, ..DurableState::default() });
     let peer_at = |evidence: Evidence, lineage: Lineage| {
         evidence.cib_with(|cib| cib.peer_record.iter_mut().for_each(|record| record.lineage = lineage.clone()))
     };

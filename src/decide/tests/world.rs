@@ -199,7 +199,11 @@ impl Evidence {
 
     /// What was announced is seen in the CIB.
     pub(super) fn announced(mut self) -> Self {
-        let note = Note { lineage: forks(1, "node1"), alone_since: Some(LogPosition::default()), ..Note::default() };
+        let note = DurableState {
+            lineage: forks(1, "node1"),
+            alone_since: Some(LogPosition::default()),
+            ..DurableState::default()
+        };
         self.note = Fact::Known(note);
         self.cib_with(|cib| {
             cib.lineage = forks(1, "node1");

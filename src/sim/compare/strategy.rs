@@ -4,7 +4,7 @@
 
 use crate::base::Fact;
 use crate::decide;
-use crate::decide::evidence::{DataDir, Evidence, Lineage, Note, PeerAgent, PeerNode};
+use crate::decide::evidence::{DataDir, DurableState, Evidence, Lineage, PeerAgent, PeerNode};
 use crate::decide::plan::{Decision, Effect, Exit, Phase, Plan, Progress, Request, RunMode};
 use crate::decide::reason::{Health, Reason};
 
@@ -213,7 +213,7 @@ fn force(evidence: &Evidence) -> Plan {
     let forks = evidence.cib.known().map_or(0, |cib| cib.lineage.forks) + 1;
     let lineage = Lineage { forks, by: evidence.me.name.clone() };
     let effects = vec![
-        Effect::WriteNote(Note { lineage: lineage.clone(), ..Note::default() }),
+        Effect::WriteNote(DurableState { lineage: lineage.clone(), ..DurableState::default() }),
         Effect::PublishLineage(lineage),
         Effect::SetStandalone(Some(evidence.me.name.clone())),
         Effect::RunContainer(mode.clone()),

@@ -5,7 +5,9 @@ use super::etcd;
 use super::log::{Conf, Data, Entry, Mid, THIRD_VOTER, bit, first_mid};
 use super::view::THIS_BOOT;
 use super::world::{HISTORY, NAMES, Run, Wanted, World};
-use crate::decide::evidence::{BootState, DataDir, History, Lineage, Note, PeerAgent, PublishedState, RunningVoter};
+use crate::decide::evidence::{
+    BootState, DataDir, DurableState, History, Lineage, PeerAgent, PublishedState, RunningVoter,
+};
 use crate::sim::Sim;
 use crate::sim::reduce::symmetry::rename::{self, Renaming};
 
@@ -153,7 +155,7 @@ pub fn parted(sim: &mut Sim) -> World {
         let mid = first_mid(n);
         let conf = Conf { voters: bit(mid), learners: 0, started: bit(mid) };
         let log = sim.logs.id(vec![Entry::Base { writes: HISTORY | 1 << n, conf }]);
-        let note = Note { lineage: Lineage { forks: 1, by: name.to_owned() }, ..Note::default() };
+        let note = DurableState { lineage: Lineage { forks: 1, by: name.to_owned() }, ..DurableState::default() };
         let node = &mut world.nodes[n];
         node.data = Data { mid, cluster: CLUSTER, log, commit: 1, durable: 1, folded: 0 };
         node.note = sim.notes.id(note);

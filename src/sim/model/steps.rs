@@ -9,7 +9,7 @@ use super::pacemaker;
 use super::view;
 use super::vote_proxy;
 use super::world::{Action, Damage, Mode, NAMES, Word, World};
-use crate::decide::evidence::{DataDir, Lineage, Note};
+use crate::decide::evidence::{DataDir, DurableState, Lineage};
 use crate::decide::plan::{Effect, Notice, Phase, RunMode, Via};
 use crate::decide::{Exit, Next, OnFailure};
 use crate::sim::mutant::Mutant;
@@ -176,7 +176,7 @@ impl EffectStep {
             Effect::PublishPeerLineage(lineage) => Self::PublishPeerLineage(forks(lineage)),
             Effect::SetStandalone(name) => Self::SetStandalone(name.as_deref().map(by)),
             Effect::WriteNote(note) => {
-                let is_empty = *note == Note::default();
+                let is_empty = *note == DurableState::default();
                 let announces = note.alone_since.is_some();
                 Self::WriteNote { note: if is_empty { 0 } else { sim.notes.id(note.clone()) }, announces }
             }

@@ -1,6 +1,6 @@
 //! Renames what a state names: members, forks of the history, and the two nodes.
 
-use crate::decide::evidence::{BootState, DataDir, Identity, Lineage, Note, PublishedState};
+use crate::decide::evidence::{BootState, DataDir, DurableState, Identity, Lineage, PublishedState};
 use crate::decide::plan::{Effect, RunMode};
 use crate::sim::Sim;
 use crate::sim::model::log::{Conf, Data, Entry, Mid, bit};
@@ -96,8 +96,8 @@ impl Renaming {
         node.map_or_else(|| url.to_owned(), |name| url.replace(name, &self.name(name)))
     }
 
-    fn note(&self, note: &Note) -> Note {
-        Note { lineage: self.lineage(&note.lineage), ..note.clone() }
+    fn note(&self, note: &DurableState) -> DurableState {
+        DurableState { lineage: self.lineage(&note.lineage), ..note.clone() }
     }
 
     /// A plan under other names.
@@ -197,7 +197,7 @@ pub(in crate::sim) fn rename(sim: &mut Sim, table: Table, id: Id, key: Id, renam
         Table::Note => {
             let note = renaming.note(sim.notes.get(id));
             // An empty note equals none.
-            if note == Note::default() { 0 } else { sim.notes.id(note) }
+            if note == DurableState::default() { 0 } else { sim.notes.id(note) }
         }
         Table::Memory => {
             let memory = renaming.memory(sim.memories.get(id));

@@ -6,7 +6,7 @@ use super::{Lineage, MemberId, NodeName};
 
 /// The durable note beside the data dir.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Note {
+pub struct DurableState {
     pub lineage: Lineage,
     /// Set before this node runs standalone: how far its data reached then.
     pub alone_since: Option<LogPosition>,
