@@ -71,7 +71,7 @@ pub fn look(context: &Context) -> (Evidence, Request) {
     if evidence.container_may_run() {
         return (evidence, Request::Monitor);
     }
-    let record = evidence.record();
+    let record = evidence.published_state();
     if let Fact::Known(cib) = &mut evidence.cib {
         cib.own_record = record;
     }

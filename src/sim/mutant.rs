@@ -194,7 +194,7 @@ impl Mutant {
                 });
             }
             Self::OwnRecordNotAwaited => {
-                let record = evidence.record();
+                let record = evidence.published_state();
                 bend_cib(evidence, |cib| cib.own_record = record.clone().or(cib.own_record.take()));
             }
             Self::LastWordNotAwaited => {

@@ -66,7 +66,7 @@ fn announced_note(evidence: &Evidence) -> Option<DurableState> {
 
 /// Our record, with the fork that was announced; `nonce` makes it a write that can be told from every other.
 pub(super) fn announced_record(evidence: &Evidence, note: &DurableState, nonce: Option<u64>) -> Option<Effect> {
-    let record = evidence.cib.known()?.own_record.clone().or_else(|| evidence.record())?;
+    let record = evidence.cib.known()?.own_record.clone().or_else(|| evidence.published_state())?;
     let (lineage, gave_up) = (note.lineage.clone(), note.gave_up);
     Some(Effect::PublishRecord(PublishedState { lineage, claims: true, gave_up, nonce, ..record }))
 }

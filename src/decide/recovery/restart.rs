@@ -138,7 +138,7 @@ fn decide_stopped(evidence: &Evidence) -> Plan {
         Standing::SoleVoter => (plain_start(disk), RunMode::Normally, evidence.rule(Rule::SoleVoter)),
         Standing::VoterAmongMany => {
             // A third one was promoted meanwhile: what was announced is called off, and the peer is to know (`proof::was_called_off`).
-            let told = evidence.record().map(Effect::PublishRecord);
+            let told = evidence.published_state().map(Effect::PublishRecord);
             let effects = told.into_iter().chain([Effect::RunContainer(RunMode::Normally)]).collect();
             (effects, RunMode::Normally, evidence.rule(Rule::MoreThanTwoVoters))
         }
@@ -182,7 +182,7 @@ pub(super) fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
     // newer: it knows of the fork that we announced ourselves, and of those that we took over.
     let published = cib.own_record.clone().filter(|_| !note.joins);
     let published = published.map(|record| PublishedState { lineage: note.lineage.clone(), ..record });
-    let own = evidence.record().or(published);
+    let own = evidence.published_state().or(published);
     let (me, peer) = (own?, cib.peer_record.as_ref()?);
     let may_run = matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Unknown(_));
     match cold_start::answer(&me, peer, &Cluster::seen_in(evidence, cib)) {

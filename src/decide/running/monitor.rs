@@ -13,7 +13,7 @@ use crate::decide::recovery::proof;
 use crate::decide::recovery::recover;
 use crate::decide::recovery::slow;
 use crate::decide::standing::{Standing, classify, health, running_exit, unseen};
-use crate::decide::start::record::joining_record;
+use crate::decide::start::published_state::joining_record;
 use crate::decide::timing::{
     LOOK_FOR_A_RETURN_MS, MONITOR_RESERVE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS, PATIENCE_WITH_A_RESTART_MS,
     PATIENCE_WITH_A_SILENT_ETCD_MS,
@@ -102,7 +102,7 @@ pub(in crate::decide) fn decide_probe(evidence: &Evidence) -> Plan {
     }
     if !evidence.container_may_run() {
         // Whether this node's claim stands is read in the CIB, and none is given up unread.
-        let publish = evidence.cib.known().and_then(|_| evidence.record()).map(Effect::PublishRecord);
+        let publish = evidence.cib.known().and_then(|_| evidence.published_state()).map(Effect::PublishRecord);
         let effects = membership::fork_of_the_peer(evidence).into_iter().chain(publish).collect();
         return Plan::exit(effects, Exit::NotRunning, Reason::Running(Health::NotRunning));
     }

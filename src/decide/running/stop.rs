@@ -127,7 +127,7 @@ fn finish(evidence: &Evidence) -> Plan {
     // Where note or data cannot be read, what was said before stays, but for the claim: a peer that waits for who gave it up in memory
     // alone waits for ever.
     let said_before = || evidence.cib.known().and_then(|cib| cib.own_record.clone());
-    if let Some(record) = evidence.record().or_else(said_before).filter(|_| !is_unseen) {
+    if let Some(record) = evidence.published_state().or_else(said_before).filter(|_| !is_unseen) {
         effects.push(Effect::PublishRecord(PublishedState { claims: claims && record.claims, ..record }));
     }
     effects.extend(others::revision(evidence));

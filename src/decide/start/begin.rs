@@ -2,7 +2,7 @@
 
 use super::cold_start::{self, Chosen, Cluster, ColdStart};
 use super::disk_space;
-use super::record::joining_record;
+use super::published_state::joining_record;
 use super::serve::started;
 use super::unstartable;
 use crate::base::Fact;
@@ -93,7 +93,7 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Plan {
         let because = Reason::Step(ReasonStep::TakeBackOutdatedConfirmation);
         return Plan::then_look(vec![Effect::ConsumeConfirmation], LOOK_AT_ONCE_MS, progress.clone(), because);
     }
-    let (Some(cib), Some(record)) = (evidence.cib.known(), evidence.record()) else {
+    let (Some(cib), Some(record)) = (evidence.cib.known(), evidence.published_state()) else {
         return evidence.refuse(Refusal::CibUnreadable { why: evidence.cib.why_unknown().to_owned() });
     };
     let fork = membership::fork_of_the_peer(evidence);
@@ -141,7 +141,7 @@ fn in_the_way(evidence: &Evidence, progress: &Progress, obstacle: Obstacle) -> P
     }
     let is_of_this_boot = |record: &PublishedState| record.boot_id == evidence.boot_id;
     let is_news = evidence.cib.known().is_some_and(|cib| !cib.own_record.as_ref().is_some_and(is_of_this_boot));
-    let record = evidence.record().filter(|_| is_news).map(Effect::PublishRecord);
+    let record = evidence.published_state().filter(|_| is_news).map(Effect::PublishRecord);
     let because = Reason::Waiting(Wait::WayToBeFree { obstacle });
     Plan::then_look(record.into_iter().collect(), LOOK_AGAIN_MS, progress.clone(), because)
 }

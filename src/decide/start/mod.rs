@@ -4,6 +4,6 @@ pub(super) mod begin;
 pub(super) mod cold_start;
 pub(super) mod container_lock;
 pub(super) mod disk_space;
-pub(super) mod record;
+pub(super) mod published_state;
 pub(super) mod serve;
 pub(super) mod unstartable;

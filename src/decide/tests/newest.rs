@@ -137,7 +137,7 @@ fn only_data_that_was_given_up_to_join_and_not_gone_on_with_is_published_as_that
     let note = DurableState { joins: true, ..DurableState::default() };
     let joins = |disk: DataDir, note: DurableState| {
         let joiner = Evidence { note: Fact::Known(note), disk: Fact::Known(disk), ..at_rest() };
-        joiner.record().is_some_and(|record| record.joins)
+        joiner.published_state().is_some_and(|record| record.joins)
     };
     assert!(joins(DataDir::Blank, note.clone()));
     // Its data was backed up, and it came to write down no more than that it had left.

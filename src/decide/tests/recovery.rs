@@ -90,7 +90,7 @@ fn a_memory_without_its_claim_proves_nothing() {
     // What a stop or a start publishes then claims nothing either.
     let stopped = unclaimed(&Evidence { container: Fact::Absent, own_etcd: Fact::Absent, ..fenced });
     let stopped = Evidence { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..stopped };
-    assert_eq!(stopped.record().map(|record| record.claims), Some(false));
+    assert_eq!(stopped.published_state().map(|record| record.claims), Some(false));
     let kept = |effect: &Effect| matches!(effect, Effect::Remember(memory) if memory.voter.is_some());
     assert!(!first(Request::Stop, &stopped).effects.iter().any(kept));
 }

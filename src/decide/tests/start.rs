@@ -26,7 +26,7 @@ fn nothing_happens_before_the_own_record_is_seen_in_the_cib() {
     let mut evidence = at_rest().with_disk(history(ME, &[ME, PEER], &[])).both_start();
     evidence = evidence.cib_with(|cib| cib.own_record = None);
     let plan = first(Request::Start, &evidence);
-    assert_eq!(plan.effects, [Effect::PublishRecord(evidence.record().unwrap())]);
+    assert_eq!(plan.effects, [Effect::PublishRecord(evidence.published_state().unwrap())]);
     assert_eq!(exit(&plan), None);
 }
 

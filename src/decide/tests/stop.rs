@@ -132,7 +132,7 @@ fn a_podman_that_hangs_does_not_keep_a_stop_from_its_end() {
 
 #[test]
 fn without_data_there_is_nothing_to_claim() {
-    let claims = |disk| at_rest().seen_voting().with_disk(disk).record().map(|record| record.claims);
+    let claims = |disk| at_rest().seen_voting().with_disk(disk).published_state().map(|record| record.claims);
     assert_eq!(claims(history(ME, &[ME, PEER], &[])), Some(true));
     assert_eq!(claims(DataDir::Blank), Some(false));
     assert_eq!(claims(DataDir::Broken { why: "no wal".to_owned() }), Some(false));

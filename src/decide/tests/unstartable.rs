@@ -14,12 +14,12 @@ fn failed(count: u64) -> FailedStarts {
 fn with_failed(mut evidence: Evidence, count: u64) -> Evidence {
     evidence.local.failed_starts = Some(failed(count));
     // What is published is what is known.
-    let record = evidence.record();
+    let record = evidence.published_state();
     evidence.cib_with(|cib| cib.own_record = record)
 }
 
 fn says_broken(evidence: &Evidence) -> bool {
-    let record = evidence.record().unwrap();
+    let record = evidence.published_state().unwrap();
     match &record.disk {
         DataDir::Broken { why } => {
             assert!(why.contains("etcd failed to start from it 3 times: exit code 2: panic: freepages"), "{why}");

@@ -145,7 +145,7 @@ impl Evidence {
     /// The data dir, already published.
     pub(super) fn with_disk(mut self, disk: DataDir) -> Self {
         self.disk = Fact::Known(disk);
-        let record = self.record();
+        let record = self.published_state();
         self.cib_with(|cib| cib.own_record = record)
     }
 

@@ -84,7 +84,9 @@ impl Strategy {
         if evidence.container_may_run() {
             return exit(Exit::Success);
         }
-        let (Some(cib), Some(record)) = (evidence.cib.known(), evidence.record()) else { return exit(Exit::Retriable) };
+        let (Some(cib), Some(record)) = (evidence.cib.known(), evidence.published_state()) else {
+            return exit(Exit::Retriable);
+        };
         if cib.own_record.as_ref() != Some(&record) {
             return Plan::then_look(vec![Effect::PublishRecord(record)], 50, progress.clone(), Reason::NothingToDo);
         }

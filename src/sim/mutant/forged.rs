@@ -77,7 +77,7 @@ pub(super) fn forge_memory(evidence: &mut Evidence) {
 /// What this boot remembers counts whether or not the CIB shows a claim.
 pub(super) fn forge_claim(evidence: &mut Evidence) {
     let remembers = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
-    let own = evidence.cib.known().and_then(|cib| cib.own_record.clone()).or_else(|| evidence.record());
+    let own = evidence.cib.known().and_then(|cib| cib.own_record.clone()).or_else(|| evidence.published_state());
     let own = own.unwrap_or_else(|| PublishedState {
         boot_id: evidence.boot_id.clone(),
         disk: DataDir::Blank,

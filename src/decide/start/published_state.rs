@@ -5,7 +5,7 @@ use crate::decide::evidence::{DataDir, DurableState, Etcd, Evidence, History, Li
 
 impl Evidence {
     /// The record that this node should be publishing now; none where what it rests on is not known.
-    pub fn record(&self) -> Option<PublishedState> {
+    pub fn published_state(&self) -> Option<PublishedState> {
         let disk = unstartable::usable_disk(self)?;
         Some(PublishedState {
             boot_id: self.boot_id.clone(),
