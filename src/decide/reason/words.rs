@@ -125,6 +125,11 @@ impl fmt::Display for Wait {
     }
 }
 
+const RESTORE_RECORD: &str =
+    "this node's record is gone from the CIB: its attribute manager, which has it, writes it again";
+const ADVANCE_AND_FORCE: &str = "advancing the commit index to the end of the log and forcing a new cluster: all that was acknowledged is in this \
+     log";
+
 impl fmt::Display for ReasonStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -153,12 +158,7 @@ impl fmt::Display for ReasonStep {
                     "etcd takes writes again {how}, as the sole voter, {seconds}.{hundredths:02} s after this action began"
                 )
             }
-            Self::AdvanceAndForce => {
-                write!(
-                    f,
-                    "advancing the commit index to the end of the log and forcing a new cluster: all that was acknowledged is in this log"
-                )
-            }
+            Self::AdvanceAndForce => f.write_str(ADVANCE_AND_FORCE),
             Self::TakeBackOutdatedConfirmation => {
                 write!(f, "taking 'tandem confirm-recovery' back: this node's data has changed since it was typed")
             }
@@ -194,12 +194,7 @@ impl fmt::Display for ReasonStep {
             Self::EndEarlierAction => {
                 write!(f, "ending an earlier action, or its podman: it takes too long to start or end etcd's container")
             }
-            Self::RestoreRecord => {
-                write!(
-                    f,
-                    "this node's record is gone from the CIB: its attribute manager, which has it, writes it again"
-                )
-            }
+            Self::RestoreRecord => f.write_str(RESTORE_RECORD),
             Self::AskPeerToPromote { peer } => write!(f, "asking {peer} to make this learner a voter"),
         }
     }

@@ -48,7 +48,7 @@ fn a_node_and_the_third_voter_are_plain_raft() {
         let by_hand = known.cib_with(|cib| cib.third_voter = Some(ThirdVoter { id: None, ..third_voter() }));
         assert_eq!(first(Request::Monitor, &by_hand).effects, [], "its address tells as much while etcd runs");
         let moved = by_hand.cib_with(|cib| {
-            cib.third_voter = Some(ThirdVoter { peer_url: "https://node8:2380".to_owned(), ..third_voter() })
+            cib.third_voter = Some(ThirdVoter { peer_url: "https://node8:2380".to_owned(), ..third_voter() });
         });
         assert_eq!(
             first(Request::Monitor, &moved).effects,
