@@ -169,9 +169,10 @@ fn blessed(table: &str, found: &BTreeMap<String, Found>) -> Result<String, Strin
             return Err(format!("'{rule}' has {} words in all, above {}", total(&new), total(&old)));
         }
     }
-    let head: String = table.lines().take_while(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+    let mut rows: Vec<String> = table.lines().take_while(|line| line.starts_with('#')).map(str::to_owned).collect();
     let lines = new.iter().filter(|(_, row)| **row != [0, 0]);
-    Ok(head + &lines.map(|(wing, [one, other])| format!("{wing:<14} {one:>4} {other:>4}\n")).collect::<String>())
+    rows.extend(lines.map(|(wing, [one, other])| format!("{wing:<14} {one:>4} {other:>4}")));
+    Ok(rows.join("\n") + "\n")
 }
 
 #[test]
