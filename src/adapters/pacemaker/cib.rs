@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use roxmltree::{Document, Node};
+use roxmltree::Node;
 
 use super::attributes::{
     self, ALARM, CLUSTER_ID, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, RECORD, REDUNDANCY, STANDALONE_NODE,
     THIRD_VOTER,
 };
+use super::cib_document::CibDocument;
 use super::element::{child, children};
 use super::{Error, run, wishes};
 use crate::adapters::command::Programs;
@@ -27,11 +28,8 @@ pub fn query(programs: &Programs, resource: &str, node: &str, peer: Option<&str>
 
 /// Reads a CIB document.
 pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
-    let document = Document::parse(xml).map_err(|error| Error::Parse(error.to_string()))?;
-    let cib = document.root_element();
-    if !cib.has_tag_name("cib") {
-        return Err(Error::Parse(format!("its root is '{}'", cib.tag_name().name())));
-    }
+    let document = CibDocument::parse(xml).map_err(Error::Parse)?;
+    let cib = document.root();
     let peer_state = peer.and_then(|peer| node_state(cib, peer));
     // What Pacemaker takes back when a node leaves is nobody's word any more, also where it is stuck in the CIB: see `wishes`.
     let peer_there = peer_state.filter(|state| peer_node(*state) == PeerNode::Online);

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use roxmltree::{Document, Node as Element};
+use roxmltree::Node as Element;
 
+use super::cib_document::CibDocument;
 use super::primitive::{self, Primitives};
 use super::{fence_device, seen::Configuration};
 use crate::adapters::command::{Output, Programs};
@@ -58,12 +59,8 @@ pub(crate) fn on_disk(path: &Path, resource: Option<&str>) -> Fact<Read> {
 
 /// Reads a CIB document. `wanted` is the resource that is meant where there are several of our agent.
 pub(crate) fn parse(xml: &str, wanted: Option<&str>) -> Result<Read, String> {
-    let document = Document::parse(xml).map_err(|error| error.to_string())?;
-    let cib = document.root_element();
-    if !cib.has_tag_name("cib") {
-        return Err(format!("its root is '{}'", cib.tag_name().name()));
-    }
-    let section = child(cib, "configuration").ok_or("it has no configuration")?;
+    let document = CibDocument::parse(xml)?;
+    let (cib, section) = (document.root(), document.configuration()?);
     let primitives = Primitives::of(section);
     let ours = primitives.all().filter(|element| element.agent_type() == OUR_AGENT);
     let ours: Vec<_> = ours.map(|element| element.resource()).collect();

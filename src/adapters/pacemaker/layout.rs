@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use roxmltree::{Document, Node as Element};
+use roxmltree::Node as Element;
 
+use super::cib_document::CibDocument;
 use crate::adapters::pacemaker::configuration::properties;
 use crate::adapters::pacemaker::duration::millis;
-use crate::adapters::pacemaker::element::{child, children, nvpairs, text};
+use crate::adapters::pacemaker::element::{children, nvpairs, text};
 use crate::adapters::pacemaker::fence_device;
 use crate::adapters::pacemaker::primitive::Primitives;
 use crate::adapters::pacemaker::seen::{FenceDevice, Resource};
@@ -36,9 +37,8 @@ const ALWAYS: [&str; 2] = ["INFINITY", "+INFINITY"];
 
 /// Reads a CIB document.
 pub fn parse(xml: &str) -> Result<Cib, String> {
-    let document = Document::parse(xml).map_err(|error| error.to_string())?;
-    let cib = document.root_element();
-    let section = child(cib, "configuration").filter(|_| cib.has_tag_name("cib")).ok_or("it has no configuration")?;
+    let document = CibDocument::parse(xml)?;
+    let section = document.configuration()?;
     let primitives = Primitives::of(section);
     let elements = || section.descendants().filter(|element| element.has_tag_name("primitive"));
     let meta = |clone: Element<'_, '_>| nvpairs(clone, "meta_attributes").map(owned).collect();

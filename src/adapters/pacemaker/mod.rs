@@ -4,6 +4,7 @@ pub mod alerts;
 pub mod attributes;
 pub mod by_hand;
 pub mod cib;
+mod cib_document;
 pub mod configuration;
 pub mod crm_mon;
 pub mod duration;
