@@ -29,7 +29,7 @@ pub enum Request {
 pub struct Decision {
     pub plan: Plan,
     pub on_failure: OnFailure,
-    /// The answer of an action whose time is over while the plan is carried out, where that is no failure.
+    /// Answer of an action whose time ends while its plan is carried out; `None` if that is a failure.
     pub when_over: Option<Exit>,
 }
 

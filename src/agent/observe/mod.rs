@@ -22,8 +22,8 @@ use crate::records::state_file;
 /// A look that takes less leaves no wait without several of them.
 const SLOW_LOOK: Duration = Duration::from_secs(1);
 
-/// Looks at everything that a decision may rest on. The caller has found out before whether another one is `launching`: an agent
-/// that has taken its turn knows that nothing else changes the container while it looks.
+/// Gathers everything that a decision may rest on. `launching` is whether another action holds the lock on the container.
+/// The caller asks for the lock first, so that no other action changes the container meanwhile.
 pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
     let began = context.deadline.elapsed();
     let boot_memory = state_file::read(&context.memory_path);
@@ -153,8 +153,8 @@ fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
     ask(context, Question::PeerEtcd, endpoint)
 }
 
-/// This node's replica of the CIB. A boot that remembers a voter has published its record: where that is missing, Pacemaker may have
-/// erased it, and its attribute manager is asked. Without an answer it is unknown whether the record is gone, or only its copy.
+/// Reads this node's replica of the CIB. A boot that remembers a voter has published its record. If the record is missing,
+/// Pacemaker may have erased it, so its attribute manager is asked. Without an answer the CIB counts as unknown.
 fn query_cib(context: &Context, boot_memory: &Fact<BootState>) -> Fact<Cib> {
     let mut cib = ask_for_the_cib(context);
     if let Fact::Known(known) = &mut cib

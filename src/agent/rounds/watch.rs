@@ -136,8 +136,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// What changes is told once. A monitor that finds what it found before has nothing to tell. Answers whether there
-    /// was something to tell.
+    /// Logs the reason if it differs from the last one. Returns whether anything above debug level was logged.
     fn log(&mut self, plan: &Plan) -> bool {
         if self.last_because.as_ref() == Some(&plan.because) {
             return false;
@@ -160,8 +159,8 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Whoever is found by podman alone is looked for in /proc from now on. The observer changes nothing, as people look, too.
-/// Where somebody restarted it behind Pacemaker, its scopes are new.
+/// Writes down the process of an etcd that only podman has shown so far, so that the next round finds it in /proc. The
+/// observer does not write it, because an operator's command observes, too. After a `podman restart` its scopes are new.
 fn remember(context: &Context, container: &Fact<Container>) {
     let Some(found) = container.known().and_then(|container| container.found.as_ref()) else { return };
     process::remember(&context.process_path, found.pid);
