@@ -5,6 +5,7 @@ mod disk;
 mod durable_state;
 mod etcd;
 mod pace;
+mod position;
 mod version;
 
 use std::collections::BTreeSet;
@@ -15,9 +16,10 @@ pub use cib::{
     Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy, START_OPERATION, ThirdVoter,
 };
 pub use disk::{Backup, DataDir, History, Room};
-pub use durable_state::{BootState, Confirmation, DurableState, LogPosition, RunningVoter};
+pub use durable_state::{BootState, Confirmation, DataOwner, DurableState, RunningVoter};
 pub use etcd::{Container, Etcd, Found, Leaderless, Member, NoPermission};
 pub use pace::Pace;
+pub use position::{DataEnd, LogPosition, Reached};
 pub use version::Version;
 
 use crate::base::Fact;
@@ -273,13 +275,39 @@ impl Evidence {
         self.last_note().is_none_or(|note| note.left_at.is_some())
     }
 
-    /// The durable note: an empty one where none was ever written, and none where it cannot be told.
+    /// The durable note: an empty one where none was ever written, and none where it is not known. One that is about other data
+    /// vouches for nothing: it counts as the note of data that knows no fork and may have left.
     pub fn last_note(&self) -> Option<DurableState> {
         match &self.note {
-            Fact::Known(note) => Some(note.clone()),
+            Fact::Known(note) if self.is_about_our_data(note) => Some(note.clone()),
+            Fact::Known(_) => Some(DurableState { left_at: Some(LogPosition::default()), ..DurableState::default() }),
             Fact::Absent => Some(DurableState::default()),
             Fact::Unknown(_) | Fact::NotAsked => None,
         }
+    }
+
+    /// Returns whether a note is about the data that is here. Where no data is, it is about what was. Data of another cluster is a
+    /// snapshot that was restored: the note is about the node then.
+    fn is_about_our_data(&self, note: &DurableState) -> bool {
+        let (Some(of), Some(own)) = (&note.of, self.own_data()) else { return true };
+        of.cluster_id != own.cluster_id || *of == own
+    }
+
+    /// Returns whether the note is known to be about other data than what is here.
+    pub fn has_another_ones_note(&self) -> bool {
+        self.note.known().is_some_and(|note| !self.is_about_our_data(note))
+    }
+
+    /// Names the data that is here, as far as it is known: by the disk, or by the etcd that runs from it. While that is silent, this
+    /// boot may remember it.
+    pub fn own_data(&self) -> Option<DataOwner> {
+        let (cluster_id, member_id) = match (&self.disk, &self.own_etcd) {
+            (Fact::Known(DataDir::Present(history)), _) => (history.cluster_id, history.member_id),
+            (Fact::Known(_), _) => return None,
+            (_, Fact::Known(etcd)) => (etcd.cluster_id, etcd.member_id),
+            _ => self.boot_state()?.voter.as_ref().map(|voter| (voter.cluster_id, voter.member_id))?,
+        };
+        Some(DataOwner { cluster_id, member_id, node: self.me.name.clone() })
     }
 
     /// The lineage of our own data, which is in the note.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{
-    BootState, DurableState, Evidence, FailedStarts, Identity, Lineage, MemberId, NodeName, PublishedState,
+    BootState, DurableState, Evidence, FailedStarts, Identity, Lineage, MemberId, NodeName, PublishedState, Reached,
 };
 use super::reason::{Reason, Refusal, Rule};
 
@@ -186,6 +186,8 @@ pub enum Effect {
     SetAlarm(Option<String>),
     /// Says in the CIB that from now on there are two voters, or are not.
     SetRedundancy(bool),
+    /// Publishes how far etcd has reached, for good.
+    SetReached(Reached),
     /// Takes the operator's choice between two histories back: there is one history again.
     ForgetPrimary,
     /// Says in the CIB what other programs read there.

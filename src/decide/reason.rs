@@ -245,7 +245,28 @@ pub enum Refusal {
     PeerWentOnAloneAndLostItsData {
         peer_forks: u64,
     },
+    /// This node asked to be removed, so the peer may have continued alone, and the peer's data is gone.
+    PeerMayHaveGoneOnAndLostItsData,
     DataOfARecordedClusterIsGone,
+    /// The same in a cluster of one node.
+    OnlyNodesDataIsGone,
+    /// Data ends before what it had reached: its disk was put back.
+    DiskWasPutBack {
+        /// Where this node's data ends.
+        here: LogPosition,
+        /// Where the peer's ends, where the two records prove it.
+        there: Option<LogPosition>,
+        /// How far this node's data had reached, where the cluster or this boot wrote that down.
+        reached: Option<LogPosition>,
+    },
+    /// The data here is the other node's member.
+    CopiedDisk {
+        member: MemberId,
+    },
+    /// The etcd at the peer's address is of another cluster than the peer's own data.
+    AnotherClusterAnswers {
+        address: String,
+    },
     NoVotersData,
     /// Voter data, the peer is confirmed gone, and nothing proves that it did not go on without us.
     NoProofThatPeerDidNotGoOn {

@@ -17,6 +17,7 @@ mod newest;
 mod no_permission;
 mod not_found_out;
 mod others;
+mod put_back;
 mod reasons;
 mod recovery;
 mod redundancy;

@@ -71,6 +71,7 @@ impl fmt::Display for Effect {
             Self::SetAlarm(Some(alarm)) => write!(f, "shows the alarm {alarm}"),
             Self::SetAlarm(None) => f.write_str("takes the alarm back"),
             Self::SetRedundancy(true) => f.write_str("says that there are two voters from now on"),
+            Self::SetReached(_) => f.write_str("publishes for good how far it has reached"),
             Self::SetRedundancy(false) => f.write_str("says that this voter is alone from now on"),
             Self::ForgetPrimary => f.write_str("takes the operator's choice between two histories as used"),
             Self::TellOthers(notice) => write!(f, "tells others in the CIB: {}", self::notice(notice)),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::decide::{self, Evidence, Plan, Progress, Request};
+use crate::decide::{self, Effect, Evidence, Plan, Progress, Request};
 use crate::os::clock;
 
 /// Where the decisions of all resources are kept.
@@ -57,9 +57,22 @@ impl Entry {
         Self { version: VERSION, at: clock::wall_seconds(), request, progress, evidence, plan, outcome }
     }
 
-    /// What is decided from it now.
+    /// Decides from it now. Names that the build which recorded it did not write yet are left out, where it wrote the rest.
     pub fn decide_again(&self) -> Plan {
-        decide::decide(self.request, &self.evidence, &self.progress).plan
+        let mut plan = decide::decide(self.request, &self.evidence, &self.progress).plan;
+        for (now, then) in plan.effects.iter_mut().zip(&self.plan.effects) {
+            match (now, then) {
+                (Effect::WriteNote(now), Effect::WriteNote(then)) => {
+                    now.of = now.of.take().filter(|_| then.of.is_some());
+                    now.without = now.without.filter(|_| then.without.is_some());
+                }
+                (Effect::Remember(now), Effect::Remember(then)) => {
+                    now.ended_at = now.ended_at.take().filter(|_| then.ended_at.is_some());
+                }
+                _ => {}
+            }
+        }
+        plan
     }
 }
 

@@ -185,7 +185,13 @@ impl Mutant {
             Self::ToldBesideAKnownFork => pass_for_restored(evidence),
             Self::BootstrapBesideAListener if is_blank_with_blank_peer(evidence) => evidence.peer_etcd = Fact::Absent,
             Self::LearnerCountsAsVoter => bend_history(evidence, |history| !history.has_left),
-            Self::DepartedCountsAsVoter => bend_history(evidence, |history| history.has_left),
+            Self::DepartedCountsAsVoter => {
+                bend_history(evidence, |history| history.has_left);
+                // Its own note would hold it back, too.
+                if let Fact::Known(note) = &mut evidence.note {
+                    note.left_at = None;
+                }
+            }
             Self::SilentPeerNotAwaited if has_one_voter(evidence) => {
                 bend_cib(evidence, |cib| {
                     if cib.peer_record.is_none() && cib.peer_agent == PeerAgent::NoHistory {
@@ -227,8 +233,10 @@ impl Mutant {
                     disk: DataDir::Blank,
                     lineage,
                     claims: false,
-                    joins: false,
+                    // A peer that is blank in any other way is held against a note that has left.
+                    joins: true,
                     gave_up: false,
+                    left: false,
                     nonce: None,
                 };
                 cib.peer_record = Some(record);

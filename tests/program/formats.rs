@@ -14,8 +14,8 @@ use serde_json::Value;
 use tandem::adapters::etcd::version::Version;
 use tandem::adapters::pacemaker::attributes::parse_lineage;
 use tandem::decide::evidence::{
-    BootState, Confirmation, DataDir, DurableState, History, Lineage, LogPosition, PublishedState, Redundancy,
-    RunningVoter, ThirdVoter,
+    BootState, Confirmation, DataDir, DataEnd, DataOwner, DurableState, History, Lineage, LogPosition, PublishedState,
+    Reached, Redundancy, RunningVoter, ThirdVoter,
 };
 use tandem::operate::cluster::{Certificate, Collected, MovedAside};
 use tandem::operate::events::deliver::Cursor;
@@ -54,9 +54,18 @@ const BOOT: &str = "39c0d5cc-263940";
 fn the_durable_note() {
     let alone_since = Some(LogPosition { term: 3, index: 1000 });
     let left_at = Some(LogPosition { term: 2, index: 900 });
+    let of = Some(DataOwner { cluster_id: 77, member_id: 11, node: "node1".to_owned() });
     holds(
         "note.json",
-        &DurableState { lineage: lineage(1, "node1"), alone_since, left_at, gave_up: true, joins: true },
+        &DurableState {
+            lineage: lineage(1, "node1"),
+            alone_since,
+            left_at,
+            gave_up: true,
+            joins: true,
+            of,
+            without: Some(12),
+        },
     );
     reads("note-least.json", &DurableState::default());
 }
@@ -65,10 +74,17 @@ fn the_durable_note() {
 fn the_memory_of_a_boot() {
     let voter =
         RunningVoter { cluster_id: 77, member_id: 11, lineage: lineage(1, "node1"), sole: true, among_many: false };
-    let memory =
-        BootState { boot_id: BOOT.to_owned(), voter: Some(voter), promoted: true, start_failures: 3, in_vain: false };
+    let ended_at = Some(DataEnd { cluster_id: 77, member_id: 11, position: LogPosition { term: 3, index: 1000 } });
+    let memory = BootState {
+        boot_id: BOOT.to_owned(),
+        voter: Some(voter),
+        promoted: true,
+        start_failures: 3,
+        in_vain: false,
+        ended_at,
+    };
     holds("boot-memory.json", &memory);
-    let least = BootState { boot_id: BOOT.to_owned(), voter: None, promoted: false, start_failures: 0, in_vain: false };
+    let least = BootState { boot_id: BOOT.to_owned(), ..BootState::default() };
     reads("boot-memory-least.json", &least);
 }
 
@@ -101,6 +117,7 @@ fn what_a_node_publishes() {
         claims: true,
         joins: true,
         gave_up: true,
+        left: true,
         nonce: Some(5),
     };
     holds("etcd_record.json", &published);
@@ -110,6 +127,7 @@ fn what_a_node_publishes() {
         claims: false,
         joins: false,
         gave_up: false,
+        left: false,
         nonce: None,
         ..published
     };
@@ -126,6 +144,15 @@ fn since_when_there_are_two_voters() {
     let written = sample("etcd_redundancy.txt");
     let read: Redundancy = written.trim_end().parse().unwrap();
     assert_eq!(read, Redundancy { is_redundant: true, since: 1_795_442_548 });
+    assert_eq!(read.to_string(), written.trim_end());
+}
+
+#[test]
+fn how_far_etcd_has_reached() {
+    let written = sample("etcd_reached.txt");
+    let read: Reached = written.trim_end().parse().unwrap();
+    let position = LogPosition { term: 3, index: 1000 };
+    assert_eq!(read, Reached { cluster_id: 77, forks: 1, position, is_redundant: true });
     assert_eq!(read.to_string(), written.trim_end());
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Error, run};
 use crate::adapters::command::Programs;
-use crate::decide::evidence::{Identity, Lineage, PublishedState, Redundancy};
+use crate::decide::evidence::{Identity, Lineage, PublishedState, Reached, Redundancy};
 use crate::decide::plan::Notice;
 use crate::os::clock;
 
@@ -18,6 +18,8 @@ pub const LEARNER_NODE: &str = "learner_node";
 pub const PRIMARY: &str = "etcd_primary";
 /// Whether two voters exist, and since when; a cluster property.
 pub const REDUNDANCY: &str = "etcd_redundancy";
+/// How far etcd has reached; a cluster property.
+pub const REACHED: &str = "etcd_reached";
 /// A member outside of the pair; a cluster property.
 pub const THIRD_VOTER: &str = "etcd_guest";
 /// A change of the members that is under way, in its author's words; a cluster property.
@@ -121,6 +123,11 @@ pub fn set_property(programs: &Programs, name: &str, value: Option<&str>) -> Res
 pub fn say_redundancy(programs: &Programs, is_redundant: bool) -> Result<(), Error> {
     let said = Redundancy { is_redundant, since: clock::wall_seconds() };
     set_property(programs, REDUNDANCY, Some(&said.to_string()))
+}
+
+/// Publishes how far etcd has reached.
+pub fn say_reached(programs: &Programs, reached: &Reached) -> Result<(), Error> {
+    set_property(programs, REACHED, Some(&reached.to_string()))
 }
 
 /// The node attribute in which Pacemaker keeps the promotion score of `resource`.

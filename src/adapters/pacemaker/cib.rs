@@ -1,11 +1,12 @@
 //! The CIB, read whole from this node's own replica in one query, so that all of it is of one moment.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use roxmltree::Node;
 
 use super::attributes::{
-    self, ALARM, CLUSTER_ID, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, RECORD, REDUNDANCY, STANDALONE_NODE,
+    self, ALARM, CLUSTER_ID, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, REACHED, RECORD, REDUNDANCY, STANDALONE_NODE,
     THIRD_VOTER,
 };
 use super::cib_document::CibDocument;
@@ -14,7 +15,7 @@ use super::{Error, run, wishes};
 use crate::adapters::command::Programs;
 use crate::base::Fact;
 use crate::decide::evidence::{
-    Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy, START_OPERATION, ThirdVoter,
+    Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, START_OPERATION, ThirdVoter,
 };
 
 /// Asks the CIB's manager for its replica and reads what matters to `resource` on `node` and `peer`.
@@ -53,7 +54,9 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         own_identity: nodes(cib).find(|entry| is_named(*entry, node)).and_then(identity),
         own_alarm: node_state(cib, node)
             .and_then(|state| attribute(child(state, "transient_attributes")?, ALARM).map(str::to_owned)),
-        redundancy: redundancy(cib),
+        peer_identity: peer.and_then(|peer| nodes(cib).find(|entry| is_named(*entry, peer))).and_then(identity),
+        redundancy: said(cib, REDUNDANCY),
+        reached: said(cib, REACHED),
         primary: property(cib, PRIMARY),
         third_voter: property(cib, THIRD_VOTER).map(|text| ThirdVoter::parse(&text)),
         others: others(cib, node, peer_there),
@@ -85,8 +88,9 @@ fn property(cib: Node<'_, '_>, name: &str) -> Option<String> {
     attribute(crm_config, name).map(str::to_owned)
 }
 
-fn redundancy(cib: Node<'_, '_>) -> Fact<Redundancy> {
-    let Some(said) = property(cib, REDUNDANCY) else { return Fact::Absent };
+/// Reads a cluster property that the agent wrote.
+fn said<T: FromStr<Err = ()>>(cib: Node<'_, '_>, name: &str) -> Fact<T> {
+    let Some(said) = property(cib, name) else { return Fact::Absent };
     said.parse().map_or_else(|()| Fact::Unknown(said), Fact::Known)
 }
 
@@ -195,6 +199,7 @@ fn after(operation: Option<&str>, rc: Option<&str>) -> PeerAgent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decide::evidence::Redundancy;
 
     /// CIBs of a real two-node cluster (Pacemaker 2.1.5), as node2 saw them.
     const TWO_VOTERS: &str = include_str!("../../../tests/fixtures/cib/two-voters.xml");

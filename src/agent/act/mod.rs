@@ -106,6 +106,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::PruneBackups => Ok(data_dir::prune_backups(context.data_dir(), context.params.max_backups)?),
         Effect::SetAlarm(alarm) => Ok(attributes::show_alarm(programs, node, alarm.as_deref())?),
         Effect::SetRedundancy(is_redundant) => Ok(attributes::say_redundancy(programs, *is_redundant)?),
+        Effect::SetReached(reached) => Ok(attributes::say_reached(programs, reached)?),
         Effect::ForgetPrimary => Ok(attributes::set_property(programs, attributes::PRIMARY, None)?),
         Effect::RunContainer(mode) => container::run(context, mode),
         Effect::VoteProxy(vote) => vote_proxy::vote_proxy(context, vote),

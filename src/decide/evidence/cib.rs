@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DataDir, MemberId, NodeName};
+use super::{DataDir, MemberId, NodeName, Reached};
 use crate::base::Fact;
 
 /// How Pacemaker calls a start where it counts failures.
@@ -46,6 +46,9 @@ pub struct Cib {
     pub own_promotion_score: Option<u32>,
     /// The ids that this node published last.
     pub own_identity: Option<Identity>,
+    /// The ids that the peer published last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_identity: Option<Identity>,
     /// The alarms of etcd that this node shows.
     #[serde(default)]
     pub own_alarm: Option<String>,
@@ -53,6 +56,10 @@ pub struct Cib {
     /// recorded before there was one, and nothing is written then.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub redundancy: Fact<Redundancy>,
+    /// How far the leader last said that it had reached. Not asked for where a decision was recorded before there was such a property,
+    /// and nothing is written then.
+    #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
+    pub reached: Fact<Reached>,
     /// The node whose data an operator chose where the histories split.
     #[serde(default)]
     pub primary: Option<NodeName>,
@@ -194,6 +201,7 @@ pub enum PeerAgent {
 
 /// What a node publishes about its data when it starts, in one write, and takes back by leaving the membership.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a word of its own in a format that lasts")]
 pub struct PublishedState {
     /// The boot that it was written in.
     pub boot_id: String,
@@ -209,6 +217,9 @@ pub struct PublishedState {
     /// Whether an operator gave the peer up by name for this history: see [`super::Note::gave_up`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gave_up: bool,
+    /// Whether this member may have asked the peer to remove it: the peer may be the only voter since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub left: bool,
     /// Tells this write from every earlier one of this boot. Pacemaker applies what is written in one order on all nodes,
     /// so who finds it in his own CIB finds there all that was written before it, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Lineage, MemberId, NodeName};
+use super::{DataEnd, Lineage, LogPosition, MemberId, NodeName};
 
 /// The durable note beside the data dir.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -19,13 +19,21 @@ pub struct DurableState {
     /// Set when this node joins, until it votes again: what was backed up meanwhile may be the last copy but one.
     #[serde(default)]
     pub joins: bool,
+    /// The data that all of this is about. State that was written before it named its data has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<DataOwner>,
+    /// The voter that this node announced to continue without. Its force, or a vote in its place, removes that member for good: where it
+    /// still votes with this node, the announcement was not carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without: Option<MemberId>,
 }
 
-/// A place in a Raft log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct LogPosition {
-    pub term: u64,
-    pub index: u64,
+/// Names one member's data on one node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DataOwner {
+    pub cluster_id: u64,
+    pub member_id: MemberId,
+    pub node: NodeName,
 }
 
 /// What this boot remembers of its etcd; gone after a reboot, by being kept where no reboot reaches.
@@ -44,6 +52,9 @@ pub struct BootState {
     /// Whether a vote was cast in vain for a peer that is off, and etcd is to be restarted instead; until it serves again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_vain: bool,
+    /// Where the data ended at the last stop of this boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<DataEnd>,
 }
 
 /// The operator's confirmation, given with `tandem confirm-recovery`: for one use, in one boot, for the data as it was

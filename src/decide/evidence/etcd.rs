@@ -113,6 +113,11 @@ impl Etcd {
         self.voters().count() == 1
     }
 
+    /// Returns whether three or more vote.
+    pub fn has_more_than_two_voters(&self) -> bool {
+        self.voters().count() > 2
+    }
+
     /// Whether two voters are in its member list that have both started.
     pub fn is_redundant(&self) -> bool {
         self.voters().filter(|member| member.has_started()).count() > 1

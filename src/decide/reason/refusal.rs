@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::written::At;
+use super::written::{At, Long, Short};
 use super::{LastWritten, Refusal, grant, megabytes};
 use crate::decide::evidence::{LogPosition, Obstacle};
 
@@ -16,6 +16,21 @@ struct Words {
 }
 
 impl Refusal {
+    /// Returns whether an operator may give up, by name, what is missing.
+    pub(in crate::decide) fn is_a_loss(&self) -> bool {
+        matches!(
+            self,
+            Self::PeerWentOnAloneAndLostItsData { .. }
+                | Self::PeerMayHaveGoneOnAndLostItsData
+                | Self::DiskWasPutBack { .. }
+        )
+    }
+
+    /// Returns whether an operator chooses one of two nodes' data.
+    pub(in crate::decide) fn asks_for_a_choice(&self) -> bool {
+        matches!(self, Self::HistoriesSplit | Self::DiskWasPutBack { .. })
+    }
+
     /// The exit reason.
     pub(super) fn short(&self, peer: &str) -> String {
         self.words(peer).short
@@ -60,6 +75,61 @@ impl Refusal {
                 ),
                 long: format!(
                     "{peer} ran standalone (fork {peer_forks}) and holds no data now: writes since then are only in its backups; restore them there, or confirm the loss with 'tandem confirm-recovery --accept-loss'"
+                ),
+            },
+            Self::PeerMayHaveGoneOnAndLostItsData => Words {
+                short: format!(
+                    "restore {peer}, or 'tandem confirm-recovery --accept-loss': it may have run alone and lost its data"
+                ),
+                long: format!(
+                    "this node asked to be removed before it stopped, so {peer} may have run standalone, and {peer} holds no data now: put {peer}'s data back, or give up what it may have taken with 'tandem confirm-recovery --accept-loss' here"
+                ),
+            },
+            Self::OnlyNodesDataIsGone => Words {
+                short: "mount the data's disk, or 'etcdutl snapshot restore': the recorded cluster's data is not here"
+                    .to_owned(),
+                long: "a cluster was recorded here and this node, the only one of node_ip_map, holds no data: mount the disk that holds it, restore a snapshot with 'etcdutl snapshot restore', or delete the node attribute cluster_id to begin a new cluster"
+                    .to_owned(),
+            },
+            Self::DiskWasPutBack { here, there: Some(there), .. } => Words {
+                short: format!(
+                    "'crm_attribute -n etcd_primary -v NODE' chooses: a disk went back: data ends at {} here, {} there",
+                    Short(*here),
+                    Short(*there),
+                ),
+                long: format!(
+                    "a disk was put back: this node's data ends at {} and {peer}'s at {}, and one of them knows more of the other's history than the other does: put the newer data back, or choose one with 'crm_attribute --name etcd_primary --update NODE', and the other's data is kept as a backup",
+                    Long(*here),
+                    Long(*there),
+                ),
+            },
+            Self::DiskWasPutBack { here, there: None, reached } => {
+                let reached = reached.unwrap_or_default();
+                Words {
+                    short: format!(
+                        "put the newer data back, or 'tandem confirm-recovery --accept-loss': it ends at {}, not {}",
+                        Short(*here),
+                        Short(reached),
+                    ),
+                    long: format!(
+                        "this node's data ends at {}, and etcd had reached {} with it: its disk was put back, or has lost its end; put the newer data back or start {peer}, or give up what is missing with 'tandem confirm-recovery --accept-loss' here",
+                        Long(*here),
+                        Long(reached),
+                    ),
+                }
+            }
+            Self::CopiedDisk { member } => Words {
+                short: format!("'mv member member-copy' where the copy lies: this node and {peer} hold one member"),
+                long: format!(
+                    "this node's data is of member {member:x}, and so is {peer}'s: one disk is a copy of the other's; on the node that holds the copy type 'mv member member-copy' in its data dir, and it joins anew; if the original is gone, restore this data with 'etcdutl snapshot restore --skip-hash-check member/snap/db'"
+                ),
+            },
+            Self::AnotherClusterAnswers { address } => Words {
+                short: format!(
+                    "correct node_ip_map with 'pcs resource update': another cluster answers at {address}"
+                ),
+                long: format!(
+                    "the etcd at {address}, which node_ip_map has for {peer}, is of another cluster than {peer}'s own data: correct node_ip_map with 'pcs resource update', or end the etcd that has taken that address"
                 ),
             },
             Self::DataOfARecordedClusterIsGone => Words {

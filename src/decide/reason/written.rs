@@ -15,6 +15,26 @@ impl fmt::Display for At {
     }
 }
 
+/// A place in a log, in a sentence.
+pub(super) struct Long(pub(super) LogPosition);
+
+impl fmt::Display for Long {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LogPosition { term, index } = self.0;
+        write!(f, "term {term} index {index}")
+    }
+}
+
+/// The same where there is little room: `TERM/INDEX`.
+pub(super) struct Short(pub(super) LogPosition);
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LogPosition { term, index } = self.0;
+        write!(f, "{term}/{index}")
+    }
+}
+
 /// The words that follow a place in the log; none where the time is not known.
 #[derive(Clone, Copy, Debug)]
 pub struct LastWritten(pub Option<u64>);

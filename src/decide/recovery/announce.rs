@@ -3,10 +3,12 @@
 use super::proof::{is_confirmed, note_unreadable};
 use super::vote;
 use crate::base::Fact;
-use crate::decide::evidence::{BootState, DataDir, DurableState, Evidence, Lineage, LogPosition, PublishedState};
+use crate::decide::evidence::{
+    BootState, DataDir, DurableState, Evidence, Lineage, LogPosition, Member, MemberId, PublishedState,
+};
 use crate::decide::plan::{Effect, Phase, Plan, Progress};
 use crate::decide::reason::Reason;
-use crate::decide::standing::{database_is_ahead, position};
+use crate::decide::standing::{Standing, classify, database_is_ahead, position};
 use crate::decide::timing::LOOK_FOR_AN_ANNOUNCEMENT_MS;
 
 /// Writes down that this node runs standalone, in the note and in the CIB, before it does.
@@ -44,11 +46,14 @@ fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
     is_void.then(|| Effect::Remember(BootState { voter: None, ..memory.clone() }))
 }
 
-/// An announcement that was made and not carried out is not made twice: the fork that it counts never happened. Not so at
-/// an operator's confirmation: the peer may have taken over that count since, and gone on from it.
+/// An announcement that was made and not carried out is not made twice: the fork that it counts never happened. It was not carried out
+/// while the voter that it names still votes with this node. Not so at an operator's confirmation: the peer may have taken over that
+/// count since, and continued from it.
 fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     let note = evidence.last_note()?;
-    if note.alone_since.is_some() && note.lineage.by == evidence.me.name && !is_confirmed(evidence) {
+    let without = other_voter(evidence);
+    let is_the_same = note.alone_since.is_some() && note.without.is_some() && note.without == without;
+    if is_the_same && note.lineage.by == evidence.me.name && !is_confirmed(evidence) {
         return Some(DurableState { gave_up: false, ..note });
     }
     let position = match (&evidence.disk, &evidence.own_etcd) {
@@ -61,14 +66,35 @@ fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     let lineage = Lineage { forks: known + 1, by: evidence.me.name.clone() };
     // A word that stands is about this very announcement, and names the peer.
     let gave_up = is_confirmed(evidence);
-    Some(DurableState { lineage, alone_since: Some(position), left_at: None, gave_up, joins: note.joins })
+    let (alone_since, of) = (Some(position), evidence.own_data());
+    Some(DurableState { lineage, alone_since, left_at: None, gave_up, joins: note.joins, of, without })
+}
+
+/// Returns the other voter of two: by its data, by its etcd, or, while etcd is silent, by what this node published.
+fn other_voter(evidence: &Evidence) -> Option<MemberId> {
+    let beside = |disk: &DataDir| match classify(disk) {
+        Standing::VoterBeside(other) => Some(other),
+        _ => None,
+    };
+    let among = |voters: Vec<MemberId>, me: MemberId| match voters[..] {
+        [one, other] if one == me => Some(other),
+        [other, one] if one == me => Some(other),
+        _ => None,
+    };
+    let ids = |members: &[Member]| members.iter().filter(|member| !member.is_learner).map(|member| member.id).collect();
+    match (&evidence.disk, &evidence.own_etcd, &evidence.own_leaderless) {
+        (Fact::Known(disk), _, _) => beside(disk),
+        (_, Fact::Known(etcd), _) => among(ids(&etcd.members), etcd.member_id),
+        (_, _, Fact::Known(told)) => among(ids(&told.members), told.member_id),
+        _ => evidence.cib.known()?.own_record.as_ref().and_then(|record| beside(&record.disk)),
+    }
 }
 
 /// Our record, with the fork that was announced; `nonce` makes it a write that can be told from every other.
 pub(super) fn announced_record(evidence: &Evidence, note: &DurableState, nonce: Option<u64>) -> Option<Effect> {
     let record = evidence.cib.known()?.own_record.clone().or_else(|| evidence.published_state())?;
     let (lineage, gave_up) = (note.lineage.clone(), note.gave_up);
-    Some(Effect::PublishRecord(PublishedState { lineage, claims: true, gave_up, nonce, ..record }))
+    Some(Effect::PublishRecord(PublishedState { lineage, claims: true, gave_up, left: false, nonce, ..record }))
 }
 
 pub(super) fn announcement_is_seen(evidence: &Evidence) -> bool {

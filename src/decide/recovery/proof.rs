@@ -9,6 +9,7 @@ use crate::decide::peer::{PeerStatus, peer_has_nothing, peer_word};
 use crate::decide::reason::Refusal;
 use crate::decide::standing::{Standing, classify};
 use crate::decide::start::cold_start::{self, Cluster, ColdStart};
+use crate::decide::start::put_back::{self, put_back_from};
 
 /// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to run standalone given up; or it
 /// says that it holds no data at all, and no etcd runs there: then it waits for us, however often it is started.
@@ -58,7 +59,7 @@ pub(in crate::decide) fn votes_among_many(evidence: &Evidence) -> bool {
 /// said that it is the sole voter. The latter is all that an agent of another kind says before it forces a new cluster;
 /// what is left of an earlier life was taken back before this boot remembered a voter (see `upkeep`).
 pub(in crate::decide) fn proves_that_the_peer_did_not_go_on(evidence: &Evidence, history: &History) -> bool {
-    has_proof(evidence, history.cluster_id, history.member_id)
+    has_proof(evidence, history.cluster_id, history.member_id) && put_back_from(evidence, history).is_none()
 }
 
 pub(super) fn has_proof(evidence: &Evidence, cluster_id: u64, member_id: MemberId) -> bool {
@@ -78,10 +79,17 @@ pub(super) fn has_proof(evidence: &Evidence, cluster_id: u64, member_id: MemberI
 /// claims a history of its own.
 pub(in crate::decide) fn is_newest(evidence: &Evidence, record: &PublishedState) -> bool {
     let Some(cib) = evidence.cib.known() else { return false };
+    if matches!(&record.disk, DataDir::Present(history) if put_back_from(evidence, history).is_some()) {
+        return false;
+    }
     let Some(peer) = &cib.peer_record else { return !evidence.was_left_behind() };
     let answer = cold_start::answer(record, peer, &Cluster::seen_in(evidence, cib));
-    // The record of a peer that claims nothing may be outdated: that data may be gone.
-    let split = peer.claims && answer == ColdStart::Refuse(Refusal::HistoriesSplit);
+    let split = match &answer {
+        // The record of a peer that claims nothing may be outdated: that data may be gone.
+        ColdStart::Refuse(Refusal::HistoriesSplit) => peer.claims,
+        ColdStart::Refuse(Refusal::DiskWasPutBack { .. } | Refusal::CopiedDisk { .. }) => true,
+        _ => false,
+    };
     // A lost peer may have forked since it published its record; one that is here would claim. A peer that left has no vote.
     let is_there = !matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Unknown(_));
     let votes_beside = cold_start::still_votes_beside(peer, record) && only_the_peers(cib, record, peer);
@@ -108,7 +116,8 @@ pub(in crate::decide) fn was_called_off(evidence: &Evidence, record: &PublishedS
 
 /// Whether an operator gave up the peer by name; where somebody is known to have gone on without us, the loss as well.
 pub(in crate::decide) fn operator_confirmed(evidence: &Evidence, history: &History) -> bool {
-    evidence.confirmation_for(history).is_some_and(|word| word.accept_loss || !evidence.was_left_behind())
+    let is_known = || evidence.was_left_behind() || put_back_from(evidence, history).is_some();
+    evidence.confirmation_for(history).is_some_and(|word| word.accept_loss || !is_known())
 }
 
 /// An operator's confirmation about a member that runs. What its data says, once it is stopped, is compared with the
@@ -124,7 +133,7 @@ pub(super) fn is_confirmed(evidence: &Evidence) -> bool {
 /// up what it took. A snapshot that was restored here is of another cluster id, and somebody put it here for that.
 pub(in crate::decide) fn told_to(evidence: &Evidence) -> bool {
     let is_set = |cib: &Cib| cib.others.force_on_me && !cib.others.force_on_peer;
-    let went_on = evidence.was_left_behind() || peer_votes_alone(evidence);
+    let went_on = evidence.was_left_behind() || peer_votes_alone(evidence) || was_put_back(evidence).is_some();
     evidence.cib.known().is_some_and(is_set) && (!went_on || is_restored(evidence))
 }
 
@@ -132,6 +141,12 @@ pub(in crate::decide) fn told_to(evidence: &Evidence) -> bool {
 fn peer_votes_alone(evidence: &Evidence) -> bool {
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
     record.is_some_and(|record| classify(&record.disk) == Standing::SoleVoter)
+}
+
+/// Returns how far the data that is here had reached, where it was put back to before that.
+fn was_put_back(evidence: &Evidence) -> Option<(&History, LogPosition)> {
+    let Some(DataDir::Present(history)) = evidence.disk.known() else { return None };
+    put_back_from(evidence, history).map(|reached| (history, reached))
 }
 
 fn is_restored(evidence: &Evidence) -> bool {
@@ -153,6 +168,8 @@ pub(in crate::decide) fn without_proof(evidence: &Evidence, position: LogPositio
     }
     if evidence.was_left_behind() {
         Refusal::PeerWentOnWithoutUs { position, written }
+    } else if let Some((history, reached)) = was_put_back(evidence) {
+        put_back::alone(history, reached)
     } else {
         Refusal::NoProofThatPeerDidNotGoOn { position, written }
     }

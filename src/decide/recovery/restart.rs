@@ -181,7 +181,8 @@ pub(super) fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
     // What was published before this node joined is of data that it has backed up since. For the rest the note is
     // newer: it knows of the fork that we announced ourselves, and of those that we took over.
     let published = cib.own_record.clone().filter(|_| !note.joins);
-    let published = published.map(|record| PublishedState { lineage: note.lineage.clone(), ..record });
+    let left = note.left_at.is_some();
+    let published = published.map(|record| PublishedState { lineage: note.lineage.clone(), left, ..record });
     let own = evidence.published_state().or(published);
     let (me, peer) = (own?, cib.peer_record.as_ref()?);
     let may_run = matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Unknown(_));

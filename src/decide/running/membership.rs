@@ -219,12 +219,21 @@ pub(super) fn settle(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     };
     // So has a member that asked to leave and still votes.
     let left_at = note.left_at.filter(|_| etcd.leader.is_none());
-    let settled = DurableState { lineage, alone_since: None, left_at, gave_up: false, joins: false };
+    let settled = DurableState {
+        lineage,
+        left_at,
+        alone_since: None,
+        gave_up: false,
+        joins: false,
+        without: None,
+        of: note.of.clone(),
+    };
     if note.joins {
         effects.push(Effect::PruneBackups);
     }
+    // The name of the data is no reason to write the note, and is written with the rest.
     if settled != note {
-        effects.push(Effect::WriteNote(settled));
+        effects.push(Effect::WriteNote(DurableState { of: evidence.own_data(), ..settled }));
     }
     effects
 }

@@ -2,12 +2,14 @@
 //! stop together both stay listed.
 
 use super::others;
+use super::reached;
 use crate::base::Fact;
-use crate::decide::evidence::{BootState, DurableState, Etcd, Evidence, PublishedState};
+use crate::decide::evidence::{BootState, DataDir, DataEnd, DurableState, Etcd, Evidence, PublishedState};
 use crate::decide::peer::{PeerStatus, peer_word};
 use crate::decide::plan::{Effect, Exit, Notice, Phase, Plan, Progress, Via};
 use crate::decide::reason::{Health, Reason, ReasonStep, Refusal, Wait};
 use crate::decide::recovery::slow;
+use crate::decide::standing::position;
 use crate::decide::timing::{
     LOOK_AFTER_A_CHANGE_MS, LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_FOR_THE_END_MS, PATIENCE_WITH_LEAVING_MS,
     PATIENCE_WITH_THE_CIB_MS, PATIENCE_WITH_THE_HANDOVER_MS, QUICK_FAILURES, STOP_GRACE_S, STOP_RESERVE_MS,
@@ -72,7 +74,8 @@ fn leave(evidence: &Evidence, progress: &Progress, own: &Etcd) -> Plan {
     // Who may leave knows its note.
     let note = evidence.last_note().unwrap_or_default();
     // From here on the peer may be the one that runs standalone; what this node announced and did not do is taken back.
-    let note = DurableState { alone_since: None, left_at: Some(own.position()), ..note };
+    let (left_at, of) = (Some(own.position()), evidence.own_data());
+    let note = DurableState { alone_since: None, without: None, left_at, of, ..note };
     let lock = Effect::TellOthers(Notice::Leaving);
     let effects = vec![Effect::WriteNote(note), lock, Effect::RemoveMember { id: own.member_id, via: Via::Peer }];
     let progress = Progress::enter(Phase::Left, evidence.elapsed_ms);
@@ -122,7 +125,8 @@ fn finish(evidence: &Evidence) -> Plan {
     // What is kept unseen is not said anew, either: whatever the CIB has of it counts.
     let is_unseen = claims && evidence.cib.known().is_none();
     let memory = evidence.boot_state().cloned().unwrap_or_default();
-    let memory = BootState { boot_id: evidence.boot_id.clone(), voter, promoted: false, ..memory };
+    let boot_id = evidence.boot_id.clone();
+    let memory = BootState { boot_id, voter, promoted: false, ended_at: ended_at(evidence), ..memory };
     let mut effects = vec![Effect::Remember(memory)];
     // Where note or data cannot be read, what was said before stays, but for the claim: a peer that waits for who gave it up in memory
     // alone waits for ever.
@@ -131,6 +135,7 @@ fn finish(evidence: &Evidence) -> Plan {
         effects.push(Effect::PublishRecord(PublishedState { claims: claims && record.claims, ..record }));
     }
     effects.extend(others::revision(evidence));
+    effects.extend(reached::at_the_end(evidence));
     let learner = evidence.cib.known().and_then(|cib| cib.learner_node.as_ref());
     if learner == Some(&evidence.me.name) {
         effects.push(Effect::SetLearner(None));
@@ -142,6 +147,13 @@ fn finish(evidence: &Evidence) -> Plan {
         effects.push(Effect::SetAlarm(None));
     }
     Plan::exit(effects, Exit::Success, Reason::Running(Health::Stopped))
+}
+
+/// Returns where the data ends now: until the machine boots, no start is to find it ending before that.
+fn ended_at(evidence: &Evidence) -> Option<DataEnd> {
+    let Some(DataDir::Present(history)) = evidence.disk.known() else { return None };
+    let (cluster_id, member_id) = (history.cluster_id, history.member_id);
+    Some(DataEnd { cluster_id, member_id, position: position(history) })
 }
 
 /// A stop that is half of a restart keeps the claim to run standalone, and so does one that the peer cannot see because

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::alarm;
 use super::membership;
 use super::others;
+use super::reached;
 use crate::base::Fact;
 use crate::decide::evidence::{BootState, Etcd, Evidence, Identity, RunningVoter};
 use crate::decide::plan::{Effect, Exit, Plan, Progress, RunMode};
@@ -60,6 +61,7 @@ pub(in crate::decide) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'
     if !starts {
         effects.extend(alarm_as_seen(evidence, etcd));
         effects.extend(redundancy_as_seen(evidence, etcd));
+        effects.extend(reached::as_seen(evidence, etcd));
     }
     effects
 }
@@ -168,6 +170,7 @@ pub(super) fn remember_voter(evidence: &Evidence, etcd: &Etcd, promoted: bool) -
         promoted,
         start_failures,
         in_vain: false,
+        ended_at: None,
     }))
 }
 

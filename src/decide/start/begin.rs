@@ -1,16 +1,17 @@
 //! The rules of a start, R0 to R4.
 
-use super::cold_start::{self, Chosen, Cluster, ColdStart};
-use super::disk_space;
-use super::published_state::joining_record;
+use super::alone::{alone, among_many, not_confirmed, only_node};
+use super::cold_start;
+use super::cold_start::{Cluster, ColdStart};
+use super::follow::follow;
+use super::launch::{run, run_plainly, wait_or_refuse};
+use super::put_back;
 use super::serve::started;
 use super::unstartable;
 use crate::base::Fact;
-use crate::decide::evidence::{
-    Cib, DataDir, DurableState, Etcd, Evidence, NodeName, Obstacle, PeerNode, PublishedState,
-};
+use crate::decide::evidence::{Cib, DataDir, Evidence, Obstacle, PublishedState};
 use crate::decide::peer::{PeerStatus, peer_word};
-use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode, Via};
+use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode};
 use crate::decide::reason::{Reason, ReasonStep, Refusal, Rule, Wait};
 use crate::decide::recovery::announce::announce;
 use crate::decide::recovery::proof;
@@ -18,12 +19,9 @@ use crate::decide::recovery::restart;
 use crate::decide::recovery::slow;
 use crate::decide::running::membership;
 use crate::decide::running::others;
-use crate::decide::standing::{
-    Standing, classify, database_is_ahead, history_position, is_listed, is_voter, plain_start, position,
-};
+use crate::decide::standing::{Standing, classify, is_listed, is_voter};
 use crate::decide::timing::{
-    LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS, LOOK_AT_THE_PEER_MS, LOOK_FOR_A_LEADER_MS,
-    LOOK_FOR_A_WRITE_MS, PACE_MS, PATIENCE_WITH_A_BLOCKED_PEER_MS, PATIENCE_WITH_A_JOINING_PEER_MS,
+    LOOK_AGAIN_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_WRITE_MS, PACE_MS, PATIENCE_WITH_A_BLOCKED_PEER_MS,
     PATIENCE_WITH_A_PORT_MS, PATIENCE_WITH_A_STARTING_PEER_MS, PATIENCE_WITH_THE_CIB_MS, QUICK_FAILURES,
     START_RESERVE_MS,
 };
@@ -102,7 +100,10 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Plan {
     }
     match evidence.peer_etcd.known() {
         Some(etcd) if etcd.is_voter_with_leader() => follow(evidence, &disk, etcd, cib),
-        _ => without_a_living_cluster(evidence, progress, cib, &record),
+        _ => match put_back::copied(evidence, &record, cib) {
+            Some(refusal) => evidence.refuse(refusal),
+            None => without_a_living_cluster(evidence, progress, cib, &record),
+        },
     }
 }
 
@@ -146,88 +147,6 @@ fn in_the_way(evidence: &Evidence, progress: &Progress, obstacle: Obstacle) -> P
     Plan::then_look(record.into_iter().collect(), LOOK_AGAIN_MS, progress.clone(), because)
 }
 
-/// R1: the peer serves with a leader. Follow it.
-fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
-    if is_listed(disk, peer_etcd) {
-        return run(evidence, RunMode::Normally, Rule::PeerServesAndListsThisMember);
-    }
-    match Chosen::seen_in(evidence, cib) {
-        Chosen::Me if is_voter(evidence, disk) => return evidence.refuse(Refusal::PeerServesThoughNotChosen),
-        Chosen::Nobody if is_a_history_beside(evidence, disk, cib) => return evidence.refuse(Refusal::HistoriesSplit),
-        Chosen::Me | Chosen::ThePeer | Chosen::Nobody => {}
-    }
-    if evidence.machine_is_deleted() {
-        return evidence.refuse(Refusal::MachineIsDeleted);
-    }
-    let entry = peer_etcd.member_at(&evidence.me);
-    if let Some(third_voter) = evidence.third_voter_in_the_learners_place(peer_etcd).filter(|_| entry.is_none()) {
-        return membership::make_place(third_voter, Via::Peer);
-    }
-    match entry {
-        Some(entry) if entry.is_learner && !entry.has_started() => {
-            disk_space::make(evidence, disk, peer_etcd).unwrap_or_else(|| join(evidence, disk, peer_etcd, cib))
-        }
-        Some(entry) => Plan::then_look(
-            vec![Effect::RemoveMember { id: entry.id, via: Via::Peer }],
-            LOOK_AT_THE_LIST_MS,
-            Progress::default(),
-            Reason::Step(ReasonStep::RemoveStaleEntry { id: entry.id }),
-        ),
-        None => Plan::then_look(
-            vec![
-                Effect::AddLearner { peer_url: evidence.me.peer_url.clone(), via: Via::Peer },
-                Effect::SetLearner(Some(evidence.me.name.clone())),
-            ],
-            LOOK_AT_THE_LIST_MS,
-            Progress::default(),
-            Reason::Step(ReasonStep::ListOurselvesAsLearner),
-        ),
-    }
-}
-
-/// Whether this data is a second history: this node ran standalone, nobody has joined it since, and the peer that serves does
-/// not know its fork. Neither history is the newer one, so an operator chooses, unless one has given this node up by name
-/// before: then the peer's record says so, or counts more forks than this node does.
-fn is_a_history_beside(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
-    // Where the note cannot be read, it may be.
-    let Some(DurableState { lineage: own, alone_since, .. }) = evidence.last_note() else {
-        return classify(disk) == Standing::SoleVoter;
-    };
-    let served = cib.peer_record.as_ref().map(|record| &record.lineage).or(cib.peer_lineage.as_ref());
-    let is_known_there = served.is_some_and(|served| *served == own || served.forks > own.forks);
-    let was_given_up = cib.peer_record.as_ref().is_some_and(|record| record.gave_up);
-    classify(disk) == Standing::SoleVoter && alone_since.is_some() && !is_known_there && !was_given_up
-}
-
-/// Only here is a data dir backed up: the peer serves as a voter and has listed us.
-fn join(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
-    let lineage = cib.lineage.clone();
-    // From here on our data is the peer's history, forks included.
-    let note = Effect::WriteNote(DurableState { lineage: lineage.clone(), joins: true, ..DurableState::default() });
-    let (mut effects, rule) = match disk {
-        DataDir::Blank => (vec![note], Rule::PeerServesAndThisNodeIsBlank),
-        DataDir::Present(_) | DataDir::Broken { .. } => {
-            let aside =
-                if is_a_history_beside(evidence, disk, cib) { Effect::MoveHistoryAside } else { Effect::MoveDataAside };
-            let told = Effect::PublishRecord(joining_record(evidence, lineage));
-            (vec![aside, note, told], Rule::PeerServesAndThisDataIsNotIts)
-        }
-    };
-    let mode = RunMode::JoinAsLearner { initial_cluster: initial_cluster(evidence, peer_etcd) };
-    effects.push(Effect::RunContainer(mode.clone()));
-    let progress = Progress::enter(Phase::Started(mode), evidence.elapsed_ms);
-    Plan::then_look(effects, LOOK_FOR_A_LEADER_MS, progress, evidence.rule(rule))
-}
-
-/// etcd compares this with the member list, entry by entry.
-fn initial_cluster(evidence: &Evidence, etcd: &Etcd) -> Vec<(NodeName, String)> {
-    let named = |member: &crate::decide::evidence::Member| {
-        let name = if member.is_at(&evidence.me) { evidence.me.name.clone() } else { member.name.clone() };
-        member.peer_urls.iter().map(move |url| (name.clone(), url.clone())).collect::<Vec<_>>()
-    };
-    etcd.members.iter().flat_map(named).collect()
-}
-
 /// R2 to R4: no etcd with a leader answers.
 fn without_a_living_cluster(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &PublishedState) -> Plan {
     match peer_word(evidence) {
@@ -258,7 +177,7 @@ fn together(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &Publis
             let wait = Wait::PeerToServe { peer: evidence.peer_name().to_owned() };
             wait_or_refuse(evidence, progress, patience_ms, wait, Refusal::PeerDoesNotServe)
         }
-        ColdStart::Refuse(Refusal::PeerWentOnAloneAndLostItsData { .. }) if accepts_the_loss(evidence, record) => {
+        ColdStart::Refuse(refusal) if refusal.is_a_loss() && accepts_the_loss(evidence, record) => {
             announce(evidence, evidence.rule(Rule::OperatorConfirmed))
         }
         ColdStart::Refuse(refusal) => {
@@ -314,9 +233,9 @@ fn sole_beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: 
     let cib = evidence.cib.known();
     let told = cib.and_then(|cib| Some((cib.peer_record.as_ref()?, Cluster::seen_in(evidence, cib))));
     match told.map(|(peer, cluster)| cold_start::answer(record, peer, &cluster)) {
-        Some(ColdStart::Refuse(Refusal::HistoriesSplit)) => {
+        Some(ColdStart::Refuse(refusal)) if refusal.asks_for_a_choice() => {
             as_others_say(evidence, progress, record, PATIENCE_WITH_A_BLOCKED_PEER_MS)
-                .unwrap_or_else(|| evidence.refuse(Refusal::HistoriesSplit))
+                .unwrap_or_else(|| evidence.refuse(refusal))
         }
         Some(ColdStart::ForceNewCluster(rule)) if !serves => announce(evidence, evidence.rule(rule)),
         Some(ColdStart::FollowThePeer(_) | ColdStart::ForceNewCluster(_)) => await_the_peer(evidence, progress),
@@ -335,116 +254,4 @@ fn await_the_peer(evidence: &Evidence, progress: &Progress) -> Plan {
 fn peer_claims_to_be_sole(evidence: &Evidence) -> bool {
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
     record.is_some_and(|record| record.claims && classify(&record.disk) == Standing::SoleVoter)
-}
-
-/// R3: the peer is confirmed down and is not starting.
-fn alone(evidence: &Evidence, record: &PublishedState) -> Plan {
-    let history = match &record.disk {
-        DataDir::Present(history) => history,
-        DataDir::Blank => return evidence.refuse(Refusal::BlankAlone),
-        DataDir::Broken { why } => return evidence.refuse(Refusal::BrokenAlone { why: why.clone() }),
-    };
-    let position = position(history);
-    match evidence.standing(&record.disk) {
-        Standing::SoleVoter if proof::is_newest(evidence, record) => {
-            run_plainly(evidence, &record.disk, Rule::SoleVoter)
-        }
-        Standing::VoterBeside(_) if proof::proves_that_the_peer_did_not_go_on(evidence, history) => {
-            announce(evidence, evidence.rule(Rule::SurvivorGoesOnAlone))
-        }
-        Standing::SoleVoter | Standing::VoterBeside(_)
-            if proof::operator_confirmed(evidence, history) || proof::told_to(evidence) =>
-        {
-            announce(evidence, evidence.rule(Rule::OperatorConfirmed))
-        }
-        Standing::SoleVoter | Standing::VoterBeside(_) => evidence.refuse(proof::without_proof(evidence, position)),
-        Standing::Learner => evidence.refuse(Refusal::LearnerAlone { position }),
-        Standing::Departed => evidence.refuse(Refusal::DepartedAlone { position }),
-        Standing::VoterAmongMany => among_many(evidence, &record.disk),
-        Standing::Nothing => evidence.refuse(Refusal::BlankAlone),
-    }
-}
-
-/// Three or more voters are plain Raft, and so are this one and the third voter: started plainly, whatever becomes of the peer, and
-/// nothing is forced. A majority of them may serve what was gone on from without them, so that is refused.
-fn among_many(evidence: &Evidence, disk: &DataDir) -> Plan {
-    let accepts = |history| proof::operator_confirmed(evidence, history);
-    if evidence.was_left_behind() && !matches!(disk, DataDir::Present(history) if accepts(history)) {
-        return evidence.refuse(proof::without_proof(evidence, history_position(disk)));
-    }
-    run(evidence, RunMode::Normally, Rule::MoreThanTwoVoters)
-}
-
-/// Nobody vouches for the peer. A sole voter needs nobody; everyone else waits for fencing.
-fn not_confirmed(evidence: &Evidence, progress: &Progress, record: &PublishedState, why: &str) -> Plan {
-    if classify(&record.disk) == Standing::SoleVoter && proof::is_newest(evidence, record) {
-        return sole_beside_a_silent_peer(evidence, progress, record);
-    }
-    if evidence.standing(&record.disk) == Standing::VoterAmongMany {
-        return among_many(evidence, &record.disk);
-    }
-    if is_voter(evidence, &record.disk) && proof::told_to(evidence) && proof::peer_was_never_seen(evidence) {
-        return announce(evidence, evidence.rule(Rule::OperatorConfirmed));
-    }
-    let wait = Wait::PeerConfirmed { peer: evidence.peer_name().to_owned(), why: why.to_owned() };
-    let refusal = Refusal::PeerNotConfirmed { why: why.to_owned() };
-    wait_or_refuse(evidence, progress, PATIENCE_WITH_A_BLOCKED_PEER_MS, wait, refusal)
-}
-
-/// A sole voter needs nobody's vote. But a peer that has just come back may know of a fork that our CIB has lost. Pacemaker
-/// probes that peer before it starts anything later; only a start that began before the peer came back must wait here.
-fn sole_beside_a_silent_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
-    let machine = evidence.cib.known().filter(|cib| cib.peer_record.is_none()).map(Cib::peer_machine);
-    let wait = Wait::PeerRecord { peer: evidence.peer_name().to_owned() };
-    let patience_ms = match machine {
-        Some(PeerNode::Online) => PATIENCE_WITH_A_BLOCKED_PEER_MS,
-        Some(PeerNode::Pending) => PATIENCE_WITH_A_JOINING_PEER_MS,
-        _ => return run_plainly(evidence, &record.disk, Rule::SoleVoter),
-    };
-    // A machine that hangs between Corosync and Pacemaker joins never.
-    let hangs = machine == Some(PeerNode::Pending) && progress.in_phase_ms(evidence.elapsed_ms) > patience_ms;
-    if hangs && evidence.peer_etcd.is_absent() {
-        return run_plainly(evidence, &record.disk, Rule::SoleVoter);
-    }
-    wait_or_refuse(evidence, progress, patience_ms, wait, Refusal::PeerSaysNothing)
-}
-
-fn only_node(evidence: &Evidence, record: &PublishedState) -> Plan {
-    match evidence.standing(&record.disk) {
-        Standing::Nothing if record.disk == DataDir::Blank => run(evidence, RunMode::Bootstrap, Rule::OnlyNode),
-        Standing::SoleVoter => run_plainly(evidence, &record.disk, Rule::OnlyNode),
-        // The administrator took the peer out of node_ip_map: that is the operator's confirmation on it.
-        Standing::VoterBeside(_) => announce(evidence, evidence.rule(Rule::OnlyNode)),
-        Standing::VoterAmongMany => among_many(evidence, &record.disk),
-        Standing::Nothing | Standing::Learner | Standing::Departed => evidence.refuse(Refusal::NoVotersData),
-    }
-}
-
-fn wait_or_refuse(evidence: &Evidence, progress: &Progress, patience_ms: u64, wait: Wait, refusal: Refusal) -> Plan {
-    let patience_ms = patience_ms.min(evidence.budget_ms.saturating_sub(START_RESERVE_MS));
-    if progress.in_phase_ms(evidence.elapsed_ms) > patience_ms {
-        return evidence.refuse(unless_refused(evidence, refusal));
-    }
-    Plan::then_look(Vec::new(), LOOK_AT_THE_PEER_MS, progress.clone(), Reason::Waiting(wait))
-}
-
-/// A peer that "does not serve" may serve everybody but us.
-fn unless_refused(evidence: &Evidence, refusal: Refusal) -> Refusal {
-    match &evidence.peer_refuses {
-        Some(refuses) if refusal == Refusal::PeerDoesNotServe => Refusal::NoPermission { user: refuses.user.clone() },
-        _ => refusal,
-    }
-}
-
-fn run_plainly(evidence: &Evidence, disk: &DataDir, rule: Rule) -> Plan {
-    if let Some(refusal) = database_is_ahead(disk).filter(|_| classify(disk) == Standing::SoleVoter) {
-        return evidence.refuse(refusal);
-    }
-    let progress = Progress::enter(Phase::Started(RunMode::Normally), evidence.elapsed_ms);
-    Plan::then_look(plain_start(disk), LOOK_FOR_A_LEADER_MS, progress, evidence.rule(rule))
-}
-
-fn run(evidence: &Evidence, mode: RunMode, rule: Rule) -> Plan {
-    let progress = Progress::enter(Phase::Started(mode.clone()), evidence.elapsed_ms);
-    Plan::then_look(vec![Effect::RunContainer(mode)], LOOK_FOR_A_LEADER_MS, progress, evidence.rule(rule))
 }

@@ -1,7 +1,10 @@
 //! Rule R2: two nodes that start together, no living etcd between them. Both compute the same answer from the same
 //! two records, each from its own side.
 
-use crate::decide::evidence::{Cib, DataDir, Evidence, History, MemberId, PublishedState, ThirdVoter};
+use super::put_back::{self, are_copies, is_behind, left_more, proves_put_back};
+use crate::decide::evidence::{
+    Cib, DataDir, Evidence, History, Lineage, MemberId, PublishedState, Reached, ThirdVoter,
+};
 use crate::decide::reason::{Refusal, Rule};
 use crate::decide::standing::{Standing, classify};
 use crate::decide::third_voter::beside;
@@ -27,6 +30,11 @@ pub(in crate::decide) struct Cluster<'a> {
     /// The most forks that any node recorded for good, which a blank disk does not undo.
     pub(in crate::decide) forks: u64,
     pub(in crate::decide) chosen: Chosen,
+    /// How far the leader last said that it had reached.
+    pub(in crate::decide) reached: Option<&'a Reached>,
+    /// The forks that each node once recorded for itself.
+    pub(in crate::decide) recorded_of_me: Option<&'a Lineage>,
+    pub(in crate::decide) recorded_of_peer: Option<&'a Lineage>,
     /// Who votes besides, outside of the pair.
     pub(in crate::decide) third_voter: Option<&'a ThirdVoter>,
 }
@@ -38,6 +46,9 @@ impl<'a> Cluster<'a> {
             recorded: cib.cluster_recorded,
             forks: cib.lineage.forks,
             chosen: Chosen::seen_in(evidence, cib),
+            reached: cib.reached.known(),
+            recorded_of_me: cib.own_lineage.as_ref(),
+            recorded_of_peer: cib.peer_lineage.as_ref(),
             third_voter: cib.third_voter.as_ref(),
         }
     }
@@ -70,6 +81,13 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
     use Standing::{Departed, Learner, Nothing, SoleVoter, VoterAmongMany, VoterBeside};
     let forks = cluster.forks.max(me.lineage.forks).max(peer.lineage.forks);
     let lost_forks = forks > me.lineage.forks && !left_to(peer, me) && !peer.joins;
+    let i_am_behind = || is_behind(me, cluster.recorded_of_me, cluster.reached);
+    let peer_is_behind = || is_behind(peer, cluster.recorded_of_peer, cluster.reached);
+    let put_back = || put_back(me, cluster.chosen, put_back::refusal(me, peer));
+    if are_copies(me, peer) {
+        let member = history(me).map(|me| me.member_id).unwrap_or_default();
+        return ColdStart::Refuse(Refusal::CopiedDisk { member });
+    }
     match (beside(cluster.third_voter, classify(&me.disk)), beside(cluster.third_voter, classify(&peer.disk))) {
         // Their majority decides, but not over what was acknowledged without them: the third voter may be what lets old data serve.
         (VoterAmongMany, SoleVoter) if peer.lineage.is_beyond(&me.lineage) => {
@@ -83,8 +101,9 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
             ColdStart::StartNormally(Rule::MoreThanTwoVoters)
         }
         (SoleVoter, VoterAmongMany) if peer.lineage.is_beyond(&me.lineage) => split(cluster.chosen),
+        // Raft elects the longer log, which has to be as long as it once was.
         (VoterBeside(a), VoterBeside(b)) if lists(me, a, peer) && lists(peer, b, me) => {
-            ColdStart::StartNormally(Rule::TwoPlainStarts)
+            if i_am_behind() && peer_is_behind() { put_back() } else { ColdStart::StartNormally(Rule::TwoPlainStarts) }
         }
         // The promotion is in one log and not yet in the other.
         (VoterBeside(other), Learner) if lists(me, other, peer) => ColdStart::StartNormally(Rule::TwoPlainStarts),
@@ -92,6 +111,8 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
         (SoleVoter, SoleVoter) => split(cluster.chosen),
         (SoleVoter, VoterBeside(other)) if went_its_own_way(peer, other, me) => split(cluster.chosen),
         (VoterBeside(other), SoleVoter) if went_its_own_way(me, other, peer) => split(cluster.chosen),
+        (SoleVoter, _) if proves_put_back(peer, me) || i_am_behind() => put_back(),
+        (_, SoleVoter) if proves_put_back(me, peer) || peer_is_behind() => put_back(),
         (SoleVoter, _) => ColdStart::StartNormally(Rule::SoleVoter),
         // It has come back since it said that, as the other voter: its start, which says so at its end, awaits our vote.
         (VoterBeside(other), Departed) if !lists(me, other, peer) => ColdStart::StartNormally(Rule::PeerJoinedSince),
@@ -99,6 +120,12 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
             ColdStart::StartNormally(Rule::PeerJoinedSince)
         }
         (_, SoleVoter) => ColdStart::FollowThePeer(Rule::PeerIsSoleVoter),
+        (VoterBeside(_), Nothing | Departed) if left_more(peer, me) || i_am_behind() => put_back(),
+        (Nothing | Departed, VoterBeside(_)) if left_more(me, peer) || peer_is_behind() => put_back(),
+        // The peer may have removed this member, and taken writes as the only voter.
+        (VoterBeside(_), Nothing) if me.left && !peer.joins => {
+            ColdStart::Refuse(Refusal::PeerMayHaveGoneOnAndLostItsData)
+        }
         // The peer has nothing that could hold more than we do: all that a cluster of two acknowledged is in our log.
         (VoterBeside(_), Nothing | Departed) => ColdStart::ForceNewCluster(Rule::PeerHasNoData),
         (Nothing | Departed, VoterBeside(_) | VoterAmongMany) => ColdStart::FollowThePeer(Rule::PeerHasTheVotersData),
@@ -166,6 +193,18 @@ fn split(chosen: Chosen) -> ColdStart {
     match chosen {
         Chosen::Nobody => ColdStart::Refuse(Refusal::HistoriesSplit),
         Chosen::Me => ColdStart::ForceNewCluster(Rule::ChosenPrimary),
+        Chosen::ThePeer => ColdStart::FollowThePeer(Rule::PeerIsChosenPrimary),
+    }
+}
+
+/// The answer where a disk was put back: an operator chooses, and the chosen data has to be a voter's.
+fn put_back(me: &PublishedState, chosen: Chosen, refusal: Refusal) -> ColdStart {
+    match chosen {
+        Chosen::Nobody => ColdStart::Refuse(refusal),
+        Chosen::Me if matches!(classify(&me.disk), Standing::SoleVoter | Standing::VoterBeside(_)) => {
+            ColdStart::ForceNewCluster(Rule::ChosenPrimary)
+        }
+        Chosen::Me => ColdStart::Refuse(Refusal::NoVotersData),
         Chosen::ThePeer => ColdStart::FollowThePeer(Rule::PeerIsChosenPrimary),
     }
 }

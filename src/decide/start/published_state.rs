@@ -14,6 +14,7 @@ impl Evidence {
             claims: matches!(disk, DataDir::Present(_)) && self.running_voter().is_some() && !self.may_have_left(),
             joins: disk == DataDir::Blank && self.gave_its_data_up(),
             gave_up: self.gave_up(),
+            left: matches!(&disk, DataDir::Present(history) if history.is_voter()) && self.may_have_left(),
             disk,
             nonce: None,
         })
@@ -43,6 +44,8 @@ impl Evidence {
             claims: true,
             joins: false,
             gave_up: self.gave_up(),
+            // A member that has a leader is listed.
+            left: etcd.leader.is_none() && self.may_have_left(),
             nonce: None,
         })
     }
@@ -54,7 +57,7 @@ impl Evidence {
     }
 
     fn gave_up(&self) -> bool {
-        self.note.known().is_some_and(|note| note.gave_up)
+        self.last_note().is_some_and(|note| note.gave_up)
     }
 }
 
@@ -62,5 +65,14 @@ impl Evidence {
 /// started next.
 pub(in crate::decide) fn joining_record(evidence: &Evidence, lineage: Lineage) -> PublishedState {
     let boot_id = evidence.boot_id.clone();
-    PublishedState { boot_id, disk: DataDir::Blank, lineage, claims: false, joins: true, gave_up: false, nonce: None }
+    PublishedState {
+        boot_id,
+        disk: DataDir::Blank,
+        lineage,
+        claims: false,
+        joins: true,
+        gave_up: false,
+        left: false,
+        nonce: None,
+    }
 }

@@ -76,6 +76,7 @@ fn beside_the_other_voter(evidence: &Evidence, cib: &Cib, disk: &DataDir) -> Opt
         claims: false,
         joins: false,
         gave_up: false,
+        left: false,
         nonce: None,
     };
     let answer = cold_start::answer(&me, peer, &Cluster::seen_in(evidence, cib));

@@ -15,7 +15,16 @@ fn both(first: &PublishedState, second: &PublishedState) -> (ColdStart, ColdStar
 }
 
 fn cluster(i_am_first: bool) -> Cluster<'static> {
-    Cluster { i_am_first, recorded: false, forks: 0, chosen: Chosen::Nobody, third_voter: None }
+    Cluster {
+        i_am_first,
+        recorded: false,
+        forks: 0,
+        chosen: Chosen::Nobody,
+        reached: None,
+        recorded_of_me: None,
+        recorded_of_peer: None,
+        third_voter: None,
+    }
 }
 
 fn normally(rule: Rule) -> ColdStart {

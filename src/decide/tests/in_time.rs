@@ -176,7 +176,7 @@ fn a_notification_after_which_nothing_is_done_says_why() {
         plan.because.to_string()
     };
     let own = |own| Evidence { own_etcd: own, ..survivor() };
-    for (evidence, words) in [
+    let rows = vec![
         (survivor().peer_is(PeerNode::Lost, PeerAgent::Active), "until node2 is back or confirmed stopped or fenced"),
         (survivor().cib_with(|cib| cib.lineage = forks(1, "node2")), "node2 is known to have gone on"),
         (Evidence { boot_memory: Fact::Absent, ..survivor() }, "node2 may have gone on"),
@@ -184,7 +184,8 @@ fn a_notification_after_which_nothing_is_done_says_why() {
         (own(Fact::Known(etcd(ME, Some(ME), &[ME], &[]))), "the sole voter"),
         (own(Fact::Known(etcd(ME, None, &[PEER], &[ME]))), "a learner"),
         (Evidence { container: Fact::Absent, ..own(Fact::Absent) }, "does not run"),
-    ] {
+    ];
+    for (evidence, words) in rows {
         let said = reason(evidence);
         assert!(said.contains(words), "{words}: {said}");
     }

@@ -128,7 +128,8 @@ fn a_voter_has_the_promotion_score_and_a_learner_has_none() {
 fn two_voters_with_a_leader_have_one_history_and_one_count_of_its_forks() {
     let voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
     let voter = voter.cib_with(|cib| cib.lineage = forks(2, "node2"));
-    let adopted = Effect::WriteNote(DurableState { lineage: forks(2, "node2"), ..DurableState::default() });
+    let adopted =
+        Effect::WriteNote(DurableState { lineage: forks(2, "node2"), of: Some(mine()), ..DurableState::default() });
     assert!(first(Request::Monitor, &voter).effects.contains(&adopted));
     let leaderless = Evidence { own_etcd: Fact::Known(etcd(ME, None, &[ME, PEER], &[])), ..voter };
     assert!(!first(Request::Monitor, &leaderless).effects.contains(&adopted));

@@ -48,7 +48,8 @@ fn while_etcd_runs_it_says_who_the_other_voter_is() {
 fn a_start_that_serves_beside_its_peer_adopts_the_forks_that_were_recorded() {
     let voter = at_rest().running(Fact::Known(etcd(ME, Some(PEER), &[ME, PEER], &[]))).seen_voting();
     let voter = voter.cib_with(|cib| cib.lineage = forks(2, "node2"));
-    let adopted = Effect::WriteNote(DurableState { lineage: forks(2, "node2"), ..DurableState::default() });
+    let adopted =
+        Effect::WriteNote(DurableState { lineage: forks(2, "node2"), of: Some(mine()), ..DurableState::default() });
     assert!(first(Request::Start, &voter).effects.contains(&adopted));
 }
 

@@ -73,6 +73,7 @@ fn backups_are_pruned_once_this_node_votes_again_and_not_before() {
     assert!(!prunes(&with(&[PEER], &[ME])));
     let voter = with(&[ME, PEER], &[]).seen_voting();
     assert!(prunes(&voter));
-    assert!(first(Request::Monitor, &voter).effects.contains(&Effect::WriteNote(DurableState::default())));
+    let settled = Effect::WriteNote(DurableState { of: Some(mine()), ..DurableState::default() });
+    assert!(first(Request::Monitor, &voter).effects.contains(&settled));
     assert!(!prunes(&Evidence { note: Fact::Known(DurableState::default()), ..voter }));
 }

@@ -104,7 +104,12 @@ fn r1_a_stranger_is_listed_first_and_only_then_moves_its_data_aside() {
         plan.effects,
         [
             Effect::MoveDataAside,
-            Effect::WriteNote(DurableState { lineage: forks(1, "node2"), joins: true, ..DurableState::default() }),
+            Effect::WriteNote(DurableState {
+                lineage: forks(1, "node2"),
+                joins: true,
+                of: Some(DataOwner { cluster_id: CLUSTER, member_id: 9, node: "node1".to_owned() }),
+                ..DurableState::default()
+            }),
             Effect::PublishRecord(PublishedState {
                 boot_id: "boot1".to_owned(),
                 lineage: forks(1, "node2"),
@@ -171,6 +176,8 @@ fn r2_the_force_is_announced_seen_and_only_then_done() {
     let note = DurableState {
         lineage: forks(1, "node1"),
         alone_since: Some(LogPosition { term: 3, index: 1000 }),
+        of: Some(mine()),
+        without: Some(PEER),
         ..DurableState::default()
     };
     assert_eq!(plan.effects[0], Effect::WriteNote(note.clone()));

@@ -245,8 +245,7 @@ fn old_data_does_not_serve_with_a_third_vote() {
     let given_up = Evidence { confirmation: Fact::Known(word(true)), ..behind };
     assert!(starts_plainly(&first(Request::Start, &given_up)));
 
-    let cluster =
-        |forks| Cluster { i_am_first: true, recorded: true, forks, chosen: Chosen::Nobody, third_voter: None };
+    let cluster = |forks| Cluster { forks, ..recorded(None) };
     let me = record(history(ME, &[ME, PEER, THIRD_VOTER], &[]));
     let sole = PublishedState { lineage: forks(1, "node2"), ..record(history(PEER, &[PEER], &[])) };
     assert_eq!(answer(&me, &sole, &cluster(1)), ColdStart::FollowThePeer(Rule::PeerWentOnAlone));
@@ -295,12 +294,25 @@ fn what_was_announced_before_a_promotion_was_seen_is_called_off() {
     }
 }
 
+/// What a cluster knows in addition to the two records.
+fn recorded(third_voter: Option<&ThirdVoter>) -> Cluster<'_> {
+    Cluster {
+        i_am_first: true,
+        recorded: true,
+        forks: 0,
+        chosen: Chosen::Nobody,
+        reached: None,
+        recorded_of_me: None,
+        recorded_of_peer: None,
+        third_voter,
+    }
+}
+
 /// Both nodes were blank or whole when they were lost with the third voter alive: whoever has a voter's data starts plainly.
 #[test]
 fn two_nodes_that_come_back_together_start_plainly_beside_the_third_voter() {
     let named = third_voter();
-    let cluster =
-        Cluster { i_am_first: true, recorded: true, forks: 0, chosen: Chosen::Nobody, third_voter: Some(&named) };
+    let cluster = recorded(Some(&named));
     let plainly = ColdStart::StartNormally(Rule::MoreThanTwoVoters);
     let three = |me| record(history(me, &[ME, PEER, THIRD_VOTER], &[]));
     assert_eq!(answer(&three(ME), &three(PEER), &cluster), plainly);

@@ -46,7 +46,9 @@ pub(super) fn at_rest() -> Evidence {
             own_promotion_score: None,
             own_identity: Some(Identity { cluster_id: CLUSTER, member_id: ME }),
             own_alarm: None,
+            peer_identity: None,
             redundancy: Fact::NotAsked,
+            reached: Fact::NotAsked,
             primary: None,
             third_voter: None,
             others: Others { node_ip: Some("192.0.2.1".to_owned()), ..Others::default() },
@@ -106,8 +108,14 @@ pub(super) fn record(disk: DataDir) -> PublishedState {
         claims: false,
         joins: false,
         gave_up: false,
+        left: false,
         nonce: None,
     }
+}
+
+/// Names node1's data.
+pub(super) fn mine() -> DataOwner {
+    DataOwner { cluster_id: CLUSTER, member_id: ME, node: "node1".to_owned() }
 }
 
 /// An operator's confirmation about node1's data and its peer.
@@ -202,6 +210,8 @@ impl Evidence {
         let note = DurableState {
             lineage: forks(1, "node1"),
             alone_since: Some(LogPosition::default()),
+            of: Some(mine()),
+            without: Some(PEER),
             ..DurableState::default()
         };
         self.note = Fact::Known(note);

@@ -8,7 +8,7 @@ use super::timing::{MOMENTS, When};
 use super::view::{self, View};
 use super::world::{Action, BANNED, Blind, NAMES, Node, Run, World};
 use super::{etcd, pacemaker, vote_proxy};
-use crate::decide::evidence::{LogPosition, PeerNode, PublishedState, RunningVoter};
+use crate::decide::evidence::{BootState, LogPosition, PeerNode, PublishedState, RunningVoter};
 use crate::decide::plan::{DeadVote, Decision, Effect, OnFailure, Phase, RunMode};
 use crate::decide::{self, Exit, Next, Plan, Progress, Request};
 use crate::sim::reduce::dead_variables;
@@ -66,8 +66,10 @@ fn canonical(effect: &Effect) -> Effect {
         Effect::WriteNote(mut note) => {
             note.alone_since = note.alone_since.map(|_| LogPosition::default());
             note.left_at = note.left_at.map(|_| LogPosition::default());
+            note.of = None;
             Effect::WriteNote(note)
         }
+        Effect::Remember(memory) => Effect::Remember(BootState { ended_at: None, ..memory }),
         Effect::StopContainer { .. } => Effect::StopContainer { grace_s: 1 },
         Effect::VoteProxy(vote) => Effect::VoteProxy(DeadVote { dead: 0, member_id: 0, ..vote }),
         effect => effect,

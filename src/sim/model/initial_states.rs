@@ -129,6 +129,7 @@ fn voting(sim: &mut Sim, mids: &[Mid], learners: u16) -> World {
             claims: true,
             joins: false,
             gave_up: false,
+            left: false,
             nonce: None,
         };
         let node = &mut world.nodes[n];

@@ -207,6 +207,7 @@ impl EffectStep {
             }
             Effect::SetAlarm(_)
             | Effect::SetRedundancy(_)
+            | Effect::SetReached(_)
             | Effect::DropBackups(_)
             | Effect::NoteFailedStart(_)
             | Effect::ForgetFailedStarts => Self::ForPeople { is_for_show: false },

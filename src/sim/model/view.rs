@@ -306,9 +306,11 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
         peer_lineage: recorded_lineage(cib.lineage[peer]),
         cluster_recorded: cib.recorded.contains(&true),
         own_start_failures: if view.vars.in_vain { u64::MAX } else { 0 },
+        peer_identity: None,
         own_identity: identity(view.own).filter(|_| cib.recorded[me]),
         own_alarm: None,
         redundancy: Fact::NotAsked,
+        reached: Fact::NotAsked,
         primary: cib.primary.map(name),
         third_voter: sim.bounds.third_voter.then(third_voter),
         others: evidence::Others {

@@ -85,6 +85,7 @@ pub(super) fn forge_claim(evidence: &mut Evidence) {
         claims: false,
         joins: false,
         gave_up: false,
+        left: false,
         nonce: None,
     });
     if remembers {

@@ -41,6 +41,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("RotationStep::fmt", "the same"),
     ("NoVoteProxy::fmt", "why a step is taken and not another one; the guide has a section"),
     ("LastWritten::fmt", "a fragment of others"),
+    ("Long::fmt", "fills a hole"),
+    ("Short::fmt", "fills a hole"),
     ("Changed::text", "tandem member add, remove, replace and promote, as a report"),
     ("Protected::text", "tandem member protect, as a report"),
     ("said", "a step that is taken"),

@@ -35,7 +35,7 @@ pub(in crate::sim) struct Names {
 impl Names {
     /// The members that the node's values name.
     pub(in crate::sim) fn mids(&self) -> u16 {
-        self.log.mids | self.memory.mids | self.record[0].mids | self.record[1].mids
+        self.log.mids | self.note.mids | self.memory.mids | self.record[0].mids | self.record[1].mids
     }
 
     /// The forks that they name.
@@ -85,7 +85,8 @@ fn learn(sim: &mut Sim, table: Table, id: Id) -> Known {
         Table::Note => {
             let note = sim.notes.get(id);
             // To have no note means the same as a note that knows of no fork.
-            Known { forks: Some(forks_of(&note.lineage)), announces: note.alone_since.is_some(), ..known }
+            let mids = note.without.map_or(0, |mid| bit(u8::try_from(mid).unwrap_or(0) & 15));
+            Known { mids, forks: Some(forks_of(&note.lineage)), announces: note.alone_since.is_some(), ..known }
         }
         Table::Memory => sim.memories.get(id).voter.as_ref().map_or(known, |voter| Known {
             mids: bit(u8::try_from(voter.member_id).unwrap_or(0) & 15),

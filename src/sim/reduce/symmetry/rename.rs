@@ -97,7 +97,8 @@ impl Renaming {
     }
 
     fn note(&self, note: &DurableState) -> DurableState {
-        DurableState { lineage: self.lineage(&note.lineage), ..note.clone() }
+        let without = note.without.map(|mid| self.mid64(mid));
+        DurableState { lineage: self.lineage(&note.lineage), without, ..note.clone() }
     }
 
     /// A plan under other names.
@@ -133,6 +134,7 @@ impl Renaming {
             Effect::ConsumeConfirmation
             | Effect::SetAlarm(_)
             | Effect::SetRedundancy(_)
+            | Effect::SetReached(_)
             | Effect::EndLaunch
             | Effect::RestoreRecord
             | Effect::SetFailures { .. }

@@ -1,0 +1,55 @@
+//! How far etcd has reached, published for good: a node that is alone finds by it that its disk was put back.
+
+use crate::base::Fact;
+use crate::decide::evidence::{DataDir, Etcd, Evidence, LogPosition, Reached};
+use crate::decide::plan::Effect;
+use crate::decide::standing::{Standing, classify};
+
+/// How many entries may go by before the position is published again: the CIB is written to disk with every change.
+const LAG: u64 = 10_000;
+
+/// Publishes the leader's position where it is news: another number of voters, another fork or cluster, or many entries.
+pub(super) fn as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
+    if !etcd.leads() || etcd.has_more_than_two_voters() {
+        return None;
+    }
+    let is_redundant = etcd.is_redundant();
+    let seen = Reached {
+        cluster_id: etcd.cluster_id,
+        forks: evidence.own_lineage()?.forks,
+        position: etcd.position(),
+        is_redundant,
+    };
+    let differs = |said: &Reached| {
+        let is_another = (said.cluster_id, said.forks) != (seen.cluster_id, seen.forks);
+        let has_moved = seen.position.index >= said.position.index.saturating_add(LAG);
+        let is_no_less = seen.position.index >= said.position.index;
+        is_another || has_moved || (said.is_redundant != is_redundant && is_no_less)
+    };
+    is_news(evidence, |said| said.is_none_or(differs)).then_some(Effect::SetReached(seen))
+}
+
+/// Publishes where a sole voter's log ends as it stops: all of it counts as committed at its next start.
+pub(super) fn at_the_end(evidence: &Evidence) -> Option<Effect> {
+    let disk = evidence.disk.known().filter(|disk| classify(disk) == Standing::SoleVoter)?;
+    let DataDir::Present(history) = disk else { return None };
+    let seen = Reached {
+        cluster_id: history.cluster_id,
+        forks: evidence.own_lineage()?.forks,
+        position: LogPosition { term: history.last_term, index: history.last_index },
+        is_redundant: false,
+    };
+    // What has not served yet publishes nothing: it may have been put back, or restored.
+    let is_of_it = |said: &Reached| (said.cluster_id, said.forks) == (seen.cluster_id, seen.forks);
+    let is_further = |said: &Reached| is_of_it(said) && said.position.index < seen.position.index;
+    is_news(evidence, |said| said.is_some_and(is_further)).then_some(Effect::SetReached(seen))
+}
+
+/// Returns whether the position is news, compared with what was published; never where it was not asked for.
+fn is_news(evidence: &Evidence, compare: impl FnOnce(Option<&Reached>) -> bool) -> bool {
+    evidence.cib.known().is_some_and(|cib| match &cib.reached {
+        Fact::NotAsked => false,
+        Fact::Known(said) => compare(Some(said)),
+        Fact::Absent | Fact::Unknown(_) => compare(None),
+    })
+}

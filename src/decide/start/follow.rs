@@ -1,0 +1,125 @@
+//! R1: the peer serves. What is here joins it, or is refused where it may hold what the peer does not.
+
+use super::cold_start::Chosen;
+use super::disk_space;
+use super::launch::run;
+use super::published_state::joining_record;
+use super::put_back;
+use crate::decide::evidence::{Cib, DataDir, DataOwner, DurableState, Etcd, Evidence, Lineage, NodeName};
+use crate::decide::plan::{Effect, Phase, Plan, Progress, RunMode, Via};
+use crate::decide::reason::{Reason, ReasonStep, Refusal, Rule};
+use crate::decide::running::membership;
+use crate::decide::standing::{Standing, classify, history_position, is_listed, is_voter};
+use crate::decide::timing::{LOOK_AT_THE_LIST_MS, LOOK_FOR_A_LEADER_MS};
+
+/// R1: the peer serves with a leader. Follow it.
+pub(super) fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
+    if is_listed(disk, peer_etcd) {
+        return run(evidence, RunMode::Normally, Rule::PeerServesAndListsThisMember);
+    }
+    if let Some(refusal) = put_back::another_cluster(evidence, peer_etcd, cib) {
+        return evidence.refuse(refusal);
+    }
+    match Chosen::seen_in(evidence, cib) {
+        Chosen::Me if is_voter(evidence, disk) => return evidence.refuse(Refusal::PeerServesThoughNotChosen),
+        Chosen::Nobody if is_a_history_beside(evidence, disk, cib) => return evidence.refuse(Refusal::HistoriesSplit),
+        Chosen::Nobody if put_back::reaches_beyond(disk, peer_etcd) && !was_given_up(evidence, cib) => {
+            let there = Some(peer_etcd.position());
+            return evidence.refuse(Refusal::DiskWasPutBack { here: history_position(disk), there, reached: None });
+        }
+        Chosen::Me | Chosen::ThePeer | Chosen::Nobody => {}
+    }
+    if evidence.machine_is_deleted() {
+        return evidence.refuse(Refusal::MachineIsDeleted);
+    }
+    let entry = peer_etcd.member_at(&evidence.me);
+    if let Some(third_voter) = evidence.third_voter_in_the_learners_place(peer_etcd).filter(|_| entry.is_none()) {
+        return membership::make_place(third_voter, Via::Peer);
+    }
+    match entry {
+        Some(entry) if entry.is_learner && !entry.has_started() => {
+            disk_space::make(evidence, disk, peer_etcd).unwrap_or_else(|| join(evidence, disk, peer_etcd, cib))
+        }
+        Some(entry) => Plan::then_look(
+            vec![Effect::RemoveMember { id: entry.id, via: Via::Peer }],
+            LOOK_AT_THE_LIST_MS,
+            Progress::default(),
+            Reason::Step(ReasonStep::RemoveStaleEntry { id: entry.id }),
+        ),
+        None => Plan::then_look(
+            vec![
+                Effect::AddLearner { peer_url: evidence.me.peer_url.clone(), via: Via::Peer },
+                Effect::SetLearner(Some(evidence.me.name.clone())),
+            ],
+            LOOK_AT_THE_LIST_MS,
+            Progress::default(),
+            Reason::Step(ReasonStep::ListOurselvesAsLearner),
+        ),
+    }
+}
+
+/// Whether this data is a second history: this node ran standalone, no node has joined it since, and the peer that serves does
+/// not know its fork. Neither history is the newer one, so an operator chooses, unless one has given this node up by name
+/// before: then the peer's record shows it, or counts more forks than this node does.
+fn is_a_history_beside(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
+    // Where the note cannot be read, it may be.
+    let Some(DurableState { lineage: own, alone_since, .. }) = evidence.last_note() else {
+        return classify(disk) == Standing::SoleVoter;
+    };
+    let served = cib.peer_record.as_ref().map(|record| &record.lineage).or(cib.peer_lineage.as_ref());
+    let is_known_there = served.is_some_and(|served| *served == own || served.forks > own.forks);
+    let was_given_up = cib.peer_record.as_ref().is_some_and(|record| record.gave_up);
+    classify(disk) == Standing::SoleVoter && alone_since.is_some() && !is_known_there && !was_given_up
+}
+
+/// Returns whether an operator gave up what this node's data has: the peer's record shows it, or counts more forks.
+fn was_given_up(evidence: &Evidence, cib: &Cib) -> bool {
+    let served = cib.peer_record.as_ref().map(|record| &record.lineage).or(cib.peer_lineage.as_ref());
+    let counts_more = |own: &Lineage| served.is_some_and(|served| served.forks > own.forks);
+    let own = evidence.own_lineage().filter(|_| !evidence.has_another_ones_note());
+    cib.peer_record.as_ref().is_some_and(|record| record.gave_up) || own.as_ref().is_some_and(counts_more)
+}
+
+/// Returns whether this data is kept for good where another history is joined: it is one of its own, has more than what serves, or is
+/// of a sole voter that nothing vouches for.
+fn is_kept_for_good(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> bool {
+    let is_unknown = classify(disk) == Standing::SoleVoter && evidence.has_another_ones_note();
+    is_unknown || put_back::reaches_beyond(disk, peer_etcd) || is_a_history_beside(evidence, disk, cib)
+}
+
+/// Only here is a data dir backed up: the peer serves as a voter and has listed us.
+fn join(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
+    let lineage = cib.lineage.clone();
+    // From here on our data is the peer's history, forks included.
+    let of = peer_etcd.member_at(&evidence.me).map(|entry| DataOwner {
+        cluster_id: peer_etcd.cluster_id,
+        member_id: entry.id,
+        node: evidence.me.name.clone(),
+    });
+    let note = Effect::WriteNote(DurableState { lineage: lineage.clone(), joins: true, of, ..DurableState::default() });
+    let (mut effects, rule) = match disk {
+        DataDir::Blank => (vec![note], Rule::PeerServesAndThisNodeIsBlank),
+        DataDir::Present(_) | DataDir::Broken { .. } => {
+            let aside = if is_kept_for_good(evidence, disk, peer_etcd, cib) {
+                Effect::MoveHistoryAside
+            } else {
+                Effect::MoveDataAside
+            };
+            let told = Effect::PublishRecord(joining_record(evidence, lineage));
+            (vec![aside, note, told], Rule::PeerServesAndThisDataIsNotIts)
+        }
+    };
+    let mode = RunMode::JoinAsLearner { initial_cluster: initial_cluster(evidence, peer_etcd) };
+    effects.push(Effect::RunContainer(mode.clone()));
+    let progress = Progress::enter(Phase::Started(mode), evidence.elapsed_ms);
+    Plan::then_look(effects, LOOK_FOR_A_LEADER_MS, progress, evidence.rule(rule))
+}
+
+/// etcd compares this with the member list, entry by entry.
+fn initial_cluster(evidence: &Evidence, etcd: &Etcd) -> Vec<(NodeName, String)> {
+    let named = |member: &crate::decide::evidence::Member| {
+        let name = if member.is_at(&evidence.me) { evidence.me.name.clone() } else { member.name.clone() };
+        member.peer_urls.iter().map(move |url| (name.clone(), url.clone())).collect::<Vec<_>>()
+    };
+    etcd.members.iter().flat_map(named).collect()
+}

@@ -1,0 +1,117 @@
+//! Data that ends before what was reached with it, and data that lies on the wrong node: a disk that was put back or copied.
+//! `docs/design/put-back.md` has the argument.
+
+use crate::decide::evidence::{Cib, DataDir, Etcd, Evidence, History, Lineage, LogPosition, PublishedState, Reached};
+use crate::decide::reason::Refusal;
+use crate::decide::standing::{Standing, classify, position};
+
+/// Returns the two records' data, where they are of one cluster.
+fn of_one_cluster<'a>(one: &'a PublishedState, other: &'a PublishedState) -> Option<(&'a History, &'a History)> {
+    match (&one.disk, &other.disk) {
+        (DataDir::Present(one), DataDir::Present(other)) if one.cluster_id == other.cluster_id => Some((one, other)),
+        _ => None,
+    }
+}
+
+/// Returns whether two records are of one member: one disk is a copy of the other's, as no member id is given twice.
+pub(super) fn are_copies(one: &PublishedState, other: &PublishedState) -> bool {
+    of_one_cluster(one, other).is_some_and(|(one, other)| one.member_id == other.member_id)
+}
+
+/// Returns whether a former peer's data proves that the disk of the sole voter was put back: it knows as committed what the sole voter does not
+/// have, or voted in a later term. Where the sole voter counts more forks, an operator gave up what the former peer has.
+pub(super) fn proves_put_back(former: &PublishedState, sole: &PublishedState) -> bool {
+    let Some((peer, me)) = of_one_cluster(former, sole) else { return false };
+    let voted = match classify(&former.disk) {
+        Standing::VoterBeside(other) if other == me.member_id => true,
+        Standing::Departed => true,
+        Standing::Learner => false,
+        _ => return false,
+    };
+    let has_more = peer.commit_index > me.last_index || (voted && peer.last_term > me.last_term);
+    has_more && sole.lineage.forks <= former.lineage.forks
+}
+
+/// Returns whether a peer that has left knows more as committed than the voter has that it left to.
+pub(super) fn left_more(departed: &PublishedState, voter: &PublishedState) -> bool {
+    let proves = |(peer, me): (&History, &History)| peer.commit_index > me.last_index;
+    departed.lineage.forks >= voter.lineage.forks && of_one_cluster(departed, voter).is_some_and(proves)
+}
+
+/// Returns whether a record's data ends before what was reached with it, or lacks a fork that its own node has recorded.
+pub(super) fn is_behind(record: &PublishedState, recorded: Option<&Lineage>, reached: Option<&Reached>) -> bool {
+    let DataDir::Present(history) = &record.disk else { return false };
+    let has_lost_a_fork = recorded.is_some_and(|recorded| recorded.forks > record.lineage.forks);
+    has_lost_a_fork || reached.is_some_and(|reached| ends_before(history, record.lineage.forks, reached))
+}
+
+/// Returns whether a history of so many forks ends before a position of the same cluster and as many forks.
+fn ends_before(history: &History, forks: u64, reached: &Reached) -> bool {
+    let is_of_it = history.cluster_id == reached.cluster_id && forks == reached.forks;
+    is_of_it && history.last_index < reached.position.index
+}
+
+/// The refusal of a pair, seen from this node.
+pub(super) fn refusal(me: &PublishedState, peer: &PublishedState) -> Refusal {
+    let ends = |record: &PublishedState| match &record.disk {
+        DataDir::Present(history) => Some(position(history)),
+        DataDir::Blank | DataDir::Broken { .. } => None,
+    };
+    Refusal::DiskWasPutBack { here: ends(me).unwrap_or_default(), there: ends(peer), reached: None }
+}
+
+/// Returns how far this node's data had reached by what the cluster, or this boot, wrote down, where it ends before that.
+pub(in crate::decide) fn put_back_from(evidence: &Evidence, history: &History) -> Option<LogPosition> {
+    behind_the_cluster(evidence, history).or_else(|| behind_the_last_stop(evidence, history))
+}
+
+fn behind_the_cluster(evidence: &Evidence, history: &History) -> Option<LogPosition> {
+    let reached = evidence.cib.known()?.reached.known()?;
+    ends_before(history, evidence.own_lineage()?.forks, reached).then_some(reached.position)
+}
+
+fn behind_the_last_stop(evidence: &Evidence, history: &History) -> Option<LogPosition> {
+    let end = evidence.boot_state()?.ended_at.as_ref()?;
+    let is_of_it = (end.cluster_id, end.member_id) == (history.cluster_id, history.member_id);
+    (is_of_it && position(history) < end.position).then_some(end.position)
+}
+
+/// The refusal of a node with data that ends before what it had reached.
+pub(in crate::decide) fn alone(history: &History, reached: LogPosition) -> Refusal {
+    Refusal::DiskWasPutBack { here: position(history), there: None, reached: Some(reached) }
+}
+
+/// Returns whether this data knows more of the serving cluster than that cluster does itself.
+pub(super) fn reaches_beyond(disk: &DataDir, serving: &Etcd) -> bool {
+    let DataDir::Present(history) = disk else { return false };
+    let voted = history.is_voter() || history.has_left;
+    let has_more = history.commit_index > serving.index || (voted && history.last_term > serving.term);
+    history.cluster_id == serving.cluster_id && has_more
+}
+
+/// Returns the refusal where this node's data is the other node's member, by what the CIB has of both.
+pub(super) fn copied(evidence: &Evidence, record: &PublishedState, cib: &Cib) -> Option<Refusal> {
+    let DataDir::Present(history) = &record.disk else { return None };
+    let refusal = Refusal::CopiedDisk { member: history.member_id };
+    if cib.peer_record.as_ref().is_some_and(|peer| are_copies(record, peer)) {
+        return Some(refusal);
+    }
+    let ran_there =
+        cib.peer_identity.is_some_and(|ran| (ran.cluster_id, ran.member_id) == (history.cluster_id, history.member_id));
+    let of = evidence.note.known().and_then(|note| note.of.as_ref());
+    let is_the_peers_note = of.is_some_and(|of| {
+        of.node == evidence.peer_name() && (of.cluster_id, of.member_id) == (history.cluster_id, history.member_id)
+    });
+    (ran_there || is_the_peers_note).then_some(refusal)
+}
+
+/// Returns the refusal where the etcd at the peer's address is of another cluster than the peer's own data.
+pub(super) fn another_cluster(evidence: &Evidence, serving: &Etcd, cib: &Cib) -> Option<Refusal> {
+    let published = match &cib.peer_record {
+        Some(PublishedState { disk: DataDir::Present(history), .. }) => history.cluster_id,
+        Some(_) => return None,
+        None => cib.peer_identity?.cluster_id,
+    };
+    let address = evidence.peer.as_ref().map(|peer| peer.client_url.clone()).unwrap_or_default();
+    (published != serving.cluster_id).then_some(Refusal::AnotherClusterAnswers { address })
+}

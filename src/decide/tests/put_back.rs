@@ -1,0 +1,411 @@
+//! Disks that were put back, copied, or not there; state that is about other data. `docs/design/put-back.md` has the rules.
+
+use super::world::*;
+use crate::base::Fact;
+use crate::decide::evidence::*;
+use crate::decide::plan::{Effect, Plan, Request, RunMode};
+use crate::decide::reason::{Reason, Refusal};
+use crate::decide::start::cold_start::{Chosen, Cluster, ColdStart, answer};
+
+/// Data of a member that reaches `(term, index)`, all of it known as committed.
+fn reaching(me: u64, voters: &[u64], (term, index): (u64, u64)) -> DataDir {
+    match history(me, voters, &[]) {
+        DataDir::Present(history) => {
+            DataDir::Present(History { last_term: term, last_index: index, commit_index: index, ..history })
+        }
+        other => other,
+    }
+}
+
+fn cluster(chosen: Chosen) -> Cluster<'static> {
+    Cluster {
+        i_am_first: true,
+        recorded: true,
+        forks: 0,
+        chosen,
+        reached: None,
+        recorded_of_me: None,
+        recorded_of_peer: None,
+        third_voter: None,
+    }
+}
+
+fn refusal(plan: &Plan) -> Refusal {
+    match &plan.because {
+        Reason::Refused { refusal, .. } => refusal.clone(),
+        because => panic!("not refused: {because:?}"),
+    }
+}
+
+fn is_put_back(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::DiskWasPutBack { .. })
+}
+
+fn runs(plan: &Plan) -> Option<RunMode> {
+    plan.effects.iter().find_map(|effect| match effect {
+        Effect::RunContainer(mode) => Some(mode.clone()),
+        _ => None,
+    })
+}
+
+/// Names a member's data on a node.
+fn owner(member_id: u64, node: &str) -> DataOwner {
+    DataOwner { cluster_id: CLUSTER, member_id, node: node.to_owned() }
+}
+
+/// Both start; node1's data was put back to when it was the only voter, and node2 has all that was written since.
+#[test]
+fn a_sole_voter_whose_peer_knows_more_was_put_back_and_both_nodes_refuse() {
+    let (sole, voter) = (reaching(ME, &[ME], (3, 1_000)), reaching(PEER, &[ME, PEER], (9, 1_000_000)));
+    for (me, peer) in [(&sole, &voter), (&voter, &sole)] {
+        let both = at_rest().both_start().with_disk(me.clone()).with_peer_record(peer.clone());
+        let plan = first(Request::Start, &both);
+        assert!(is_put_back(&refusal(&plan)) && is_harmless(&plan), "{plan:?}");
+        let sentence = plan.because.to_string();
+        assert!(
+            sentence.contains("at term 3 index 1000 and") || sentence.contains("at term 3 index 1000,"),
+            "{sentence}"
+        );
+    }
+}
+
+/// The peer left, or learns, and knows as committed what the only voter does not have.
+#[test]
+fn a_peer_that_has_left_or_learns_proves_it_by_what_it_knows_as_committed() {
+    let sole = record(reaching(ME, &[ME], (3, 1_000)));
+    let left = match reaching(PEER, &[ME], (3, 2_000)) {
+        DataDir::Present(history) => DataDir::Present(History { has_left: true, ..history }),
+        other => other,
+    };
+    let learns = match reaching(PEER, &[ME], (3, 2_000)) {
+        DataDir::Present(history) => DataDir::Present(History { learners: [PEER].into(), ..history }),
+        other => other,
+    };
+    for peer in [left, learns] {
+        let peer = record(peer);
+        let [mine, theirs] =
+            [answer(&sole, &peer, &cluster(Chosen::Nobody)), answer(&peer, &sole, &cluster(Chosen::Nobody))];
+        for answer in [mine, theirs] {
+            assert!(matches!(&answer, ColdStart::Refuse(refusal) if is_put_back(refusal)), "{answer:?}");
+        }
+    }
+}
+
+/// What a leader has sent and not yet on its own disk, a follower may have.
+#[test]
+fn entries_that_were_never_committed_prove_nothing() {
+    let sole = record(reaching(ME, &[ME], (3, 1_000)));
+    let ahead = |disk: DataDir, term: u64, learns: bool| match disk {
+        DataDir::Present(history) => DataDir::Present(History {
+            last_term: term,
+            last_index: 1_001,
+            learners: if learns { [PEER].into() } else { history.learners },
+            ..history
+        }),
+        other => other,
+    };
+    let voter = ahead(reaching(PEER, &[ME, PEER], (3, 1_000)), 3, false);
+    let learner = ahead(reaching(PEER, &[ME], (3, 1_000)), 4, true);
+    for peer in [voter, learner] {
+        let answer = answer(&sole, &record(peer), &cluster(Chosen::Nobody));
+        assert!(matches!(answer, ColdStart::StartNormally(_)), "{answer:?}");
+    }
+}
+
+/// A later term is proof, however many entries there are: an image that was taken without a stop has the same term.
+#[test]
+fn a_former_voter_of_a_later_term_is_proof() {
+    let sole = record(reaching(ME, &[ME], (3, 1_000)));
+    let later = record(reaching(PEER, &[ME, PEER], (4, 900)));
+    assert!(
+        matches!(answer(&sole, &later, &cluster(Chosen::Nobody)), ColdStart::Refuse(refusal) if is_put_back(&refusal))
+    );
+}
+
+#[test]
+fn an_operator_chooses_and_what_was_chosen_once_is_not_asked_again() {
+    let (sole, voter) = (record(reaching(ME, &[ME], (3, 1_000))), record(reaching(PEER, &[ME, PEER], (9, 1_000_000))));
+    assert!(matches!(answer(&sole, &voter, &cluster(Chosen::Me)), ColdStart::ForceNewCluster(_)));
+    assert!(matches!(answer(&voter, &sole, &cluster(Chosen::ThePeer)), ColdStart::FollowThePeer(_)));
+    // The chosen node counts a fork from then on.
+    let chosen = PublishedState { lineage: forks(1, "node1"), ..sole };
+    assert!(matches!(answer(&chosen, &voter, &cluster(Chosen::Nobody)), ColdStart::StartNormally(_)));
+    assert!(matches!(answer(&voter, &chosen, &cluster(Chosen::Nobody)), ColdStart::FollowThePeer(_)));
+}
+
+/// The old disk serves already: what has more is not moved aside for it.
+#[test]
+fn data_that_knows_more_than_the_cluster_that_serves_is_not_moved_aside_without_a_choice() {
+    let mut evidence = at_rest().with_disk(reaching(ME, &[ME, PEER], (9, 1_000_000)));
+    evidence.peer_etcd = Fact::Known(Etcd { term: 4, index: 1_010, ..etcd(PEER, Some(PEER), &[PEER], &[]) });
+    let evidence = evidence.peer_is(PeerNode::Online, PeerAgent::Active);
+    assert!(is_put_back(&refusal(&first(Request::Start, &evidence))));
+    // Once an operator has chosen, it is kept where nothing deletes it.
+    let mut chosen = evidence.cib_with(|cib| cib.primary = Some("node2".to_owned()));
+    let listed =
+        Member { id: 9, name: String::new(), peer_urls: vec!["https://node1:2380".to_owned()], is_learner: true };
+    if let Fact::Known(etcd) = &mut chosen.peer_etcd {
+        etcd.members.push(listed);
+    }
+    let effects = first(Request::Start, &chosen).effects;
+    assert_eq!(effects[0], Effect::MoveHistoryAside, "{effects:?}");
+}
+
+fn reached(forks: u64, index: u64) -> Fact<Reached> {
+    Fact::Known(Reached { cluster_id: CLUSTER, forks, position: LogPosition { term: 3, index }, is_redundant: true })
+}
+
+/// The peer is off: the cluster property shows that this data ended later once.
+#[test]
+fn a_node_alone_knows_by_the_cib_that_its_disk_was_put_back() {
+    let alone = |disk: DataDir| at_rest().with_disk(disk).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let sole = || alone(reaching(ME, &[ME], (3, 1_000)));
+    let behind = sole().cib_with(|cib| cib.reached = reached(0, 1_001));
+    let plan = first(Request::Start, &behind);
+    assert!(is_put_back(&refusal(&plan)) && is_harmless(&plan));
+    for as_far in [reached(0, 1_000), reached(1, 2_000), Fact::Absent, Fact::Unknown("rubbish".to_owned())] {
+        let plan = first(Request::Start, &sole().cib_with(|cib| cib.reached = as_far));
+        assert_eq!(runs(&plan), Some(RunMode::Normally));
+    }
+    // Of another cluster: a snapshot that was restored.
+    let other = sole().cib_with(|cib| {
+        cib.reached =
+            reached(0, 1_001).known().map_or(Fact::Absent, |of| Fact::Known(Reached { cluster_id: 5, ..*of }));
+    });
+    assert_eq!(runs(&first(Request::Start, &other)), Some(RunMode::Normally));
+    // A person gives up what is missing.
+    for (accept_loss, is_taken) in [(false, false), (true, true)] {
+        let word = Fact::Known(word(accept_loss));
+        let plan = first(Request::Start, &Evidence { confirmation: word, ..behind.clone() });
+        assert_eq!(plan.effects.iter().any(|effect| matches!(effect, Effect::WriteNote(_))), is_taken, "{plan:?}");
+    }
+    // A voter of two with the proof of this boot, and in a cluster of one node.
+    let voter = alone(reaching(ME, &[ME, PEER], (3, 1_000))).seen_voting();
+    let voter =
+        Evidence { boot_memory: voter.boot_memory.clone(), ..voter.with_disk(reaching(ME, &[ME, PEER], (3, 1_000))) };
+    assert!(!is_harmless(&first(Request::Start, &voter)));
+    let behind = voter.cib_with(|cib| cib.reached = reached(0, 1_001));
+    assert!(is_put_back(&refusal(&first(Request::Start, &behind))));
+    let only = Evidence { peer: None, ..behind };
+    assert!(is_put_back(&refusal(&first(Request::Start, &only))));
+}
+
+/// Both were put back: Raft would elect the longer of two old logs.
+#[test]
+fn two_voters_that_both_end_too_early_do_not_start() {
+    let both = |mine: u64, theirs: u64| {
+        let both = at_rest().both_start().with_disk(reaching(ME, &[ME, PEER], (3, mine)));
+        let both = both.with_peer_record(reaching(PEER, &[ME, PEER], (3, theirs)));
+        first(Request::Start, &both.cib_with(|cib| cib.reached = reached(0, 1_000)))
+    };
+    assert!(is_put_back(&refusal(&both(900, 999))));
+    assert_eq!(runs(&both(900, 1_000)), Some(RunMode::Normally));
+}
+
+#[test]
+fn data_that_ends_before_the_last_stop_of_this_boot_was_put_back() {
+    let at_stop = |index: u64| {
+        let evidence = at_rest().seen_voting().with_disk(reaching(ME, &[ME, PEER], (3, 1_000)));
+        let mut evidence = evidence.peer_is(PeerNode::Down, PeerAgent::NoHistory);
+        let position = LogPosition { term: 3, index };
+        if let Fact::Known(memory) = &mut evidence.boot_memory {
+            memory.ended_at = Some(DataEnd { cluster_id: CLUSTER, member_id: ME, position });
+        }
+        first(Request::Start, &evidence)
+    };
+    assert!(is_put_back(&refusal(&at_stop(1_001))));
+    assert!(!is_harmless(&at_stop(1_000)));
+    // A stop remembers it.
+    let stopped = at_rest().with_disk(reaching(ME, &[ME, PEER], (3, 1_000)));
+    let position = LogPosition { term: 3, index: 1_000 };
+    let end = Some(DataEnd { cluster_id: CLUSTER, member_id: ME, position });
+    let effects = first(Request::Stop, &stopped).effects;
+    assert!(
+        effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if memory.ended_at == end)),
+        "{effects:?}"
+    );
+}
+
+/// The node's own attribute has a fork that its durable state has not: disk and state went back together.
+#[test]
+fn a_fork_that_this_node_recorded_and_its_data_lacks_is_proof() {
+    let sole = at_rest().both_start().with_disk(reaching(ME, &[ME], (3, 1_000)));
+    let peer = PublishedState { lineage: forks(1, "node1"), ..record(history(PEER, &[ME, PEER], &[])) };
+    let sole = sole.cib_with(|cib| {
+        cib.peer_record = Some(peer);
+        (cib.lineage, cib.own_lineage) = (forks(1, "node1"), Some(forks(1, "node1")));
+    });
+    assert!(is_put_back(&refusal(&first(Request::Start, &sole))));
+}
+
+/// Node1's data was moved back, and its note was written when it joined since.
+fn moved_back() -> Evidence {
+    let mut evidence = at_rest();
+    evidence.note = Fact::Known(DurableState {
+        lineage: forks(1, "node2"),
+        joins: true,
+        of: Some(owner(7, "node1")),
+        ..DurableState::default()
+    });
+    evidence.with_disk(history(ME, &[ME, PEER], &[])).cib_with(|cib| cib.lineage = forks(1, "node2"))
+}
+
+#[test]
+fn a_note_that_is_about_other_data_vouches_for_nothing() {
+    let down = moved_back().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let plan = first(Request::Start, &down);
+    assert!(matches!(refusal(&plan), Refusal::PeerWentOnWithoutUs { .. }), "{plan:?}");
+    let blank = moved_back().both_start().with_peer_record(DataDir::Blank);
+    let plan = first(Request::Start, &blank);
+    assert!(matches!(refusal(&plan), Refusal::PeerWentOnAloneAndLostItsData { .. }), "{plan:?}");
+    // With its own note, the same data is known to have that fork.
+    let mut own = moved_back().both_start().with_peer_record(DataDir::Blank);
+    own.note = Fact::Known(DurableState { lineage: forks(1, "node2"), of: Some(mine()), ..DurableState::default() });
+    let own = own.with_disk(history(ME, &[ME, PEER], &[]));
+    assert!(!is_harmless(&first(Request::Start, &own)));
+}
+
+/// Where the CIB knows no fork, what it may have been left by still counts.
+#[test]
+fn data_of_which_nothing_is_known_may_have_left() {
+    let blank = moved_back().both_start().with_peer_record(DataDir::Blank).cib_with(|cib| cib.lineage = forks(0, ""));
+    let plan = first(Request::Start, &blank);
+    assert_eq!(refusal(&plan), Refusal::PeerMayHaveGoneOnAndLostItsData);
+}
+
+#[test]
+fn a_restored_snapshot_is_of_another_cluster_and_keeps_the_nodes_own_note() {
+    let mut restored = at_rest().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    restored.note =
+        Fact::Known(DurableState { lineage: forks(1, "node1"), of: Some(mine()), ..DurableState::default() });
+    let DataDir::Present(history) = history(ME, &[ME], &[]) else { panic!("no data") };
+    let restored = restored.with_disk(DataDir::Present(History { cluster_id: 5, ..history }));
+    let plan = first(Request::Start, &restored.cib_with(|cib| cib.lineage = forks(1, "node1")));
+    assert_eq!(runs(&plan), Some(RunMode::Normally), "{plan:?}");
+}
+
+/// It asked to be removed; the peer may have been the only voter since, and comes back without its data.
+#[test]
+fn a_node_that_asked_to_be_removed_does_not_force_beside_a_blank_peer() {
+    let mut left = at_rest().both_start().with_peer_record(DataDir::Blank);
+    let position = LogPosition { term: 3, index: 990 };
+    left.note = Fact::Known(DurableState { left_at: Some(position), of: Some(mine()), ..DurableState::default() });
+    let left = left.with_disk(history(ME, &[ME, PEER], &[]));
+    let plan = first(Request::Start, &left);
+    assert_eq!(refusal(&plan), Refusal::PeerMayHaveGoneOnAndLostItsData);
+    let confirmed = Evidence { confirmation: Fact::Known(word(true)), ..left.clone() };
+    assert!(!is_harmless(&first(Request::Start, &confirmed)));
+    // A peer that gave its data up to join has nothing of its own.
+    let joins = left.cib_with(|cib| cib.peer_record = Some(PublishedState { joins: true, ..record(DataDir::Blank) }));
+    assert!(!is_harmless(&first(Request::Start, &joins)));
+}
+
+/// The note has fork 1 announced. The voter that it names shows whether that was carried out.
+#[test]
+fn a_fork_that_served_is_not_counted_again_as_if_it_had_not() {
+    let announces = |without: Option<u64>| {
+        let voter = at_rest().with_disk(history(ME, &[ME, PEER], &[])).seen_voting();
+        let mut voter = voter.announced().peer_is(PeerNode::Down, PeerAgent::NoHistory);
+        let Fact::Known(note) = &mut voter.note else { panic!("no note") };
+        note.without = without;
+        let disk = history(ME, &[ME, PEER], &[]);
+        let effects = first(Request::Start, &voter.with_disk(disk)).effects;
+        effects.into_iter().find_map(|effect| match effect {
+            Effect::WriteNote(note) => Some((note.lineage, note.without)),
+            _ => None,
+        })
+    };
+    assert_eq!(announces(Some(PEER)), Some((forks(1, "node1"), Some(PEER))));
+    assert_eq!(announces(Some(7)), Some((forks(2, "node1"), Some(PEER))));
+    assert_eq!(announces(None), Some((forks(2, "node1"), Some(PEER))));
+}
+
+#[test]
+fn a_copy_of_the_other_nodes_disk_does_not_start() {
+    let copy = || at_rest().with_disk(history(PEER, &[ME, PEER], &[]));
+    let together = copy().both_start().with_peer_record(history(PEER, &[ME, PEER], &[]));
+    let active = copy().with_peer_record(history(PEER, &[ME, PEER], &[])).peer_is(PeerNode::Online, PeerAgent::Active);
+    // The peer is off: the CIB keeps its ids, or the note that came with the disk names it.
+    let off = at_rest().with_disk(history(PEER, &[PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+    let by_id = off.clone().cib_with(|cib| cib.peer_identity = Some(Identity { cluster_id: CLUSTER, member_id: PEER }));
+    let note = DurableState { of: Some(owner(PEER, "node2")), ..DurableState::default() };
+    let by_note = Evidence { note: Fact::Known(note), ..off }.with_disk(history(PEER, &[PEER], &[]));
+    for copied in [together, active, by_id, by_note] {
+        let plan = first(Request::Start, &copied);
+        assert_eq!(refusal(&plan), Refusal::CopiedDisk { member: PEER });
+    }
+    // While the original serves, the copy joins anew.
+    let mut serving = at_rest().with_disk(history(PEER, &[PEER], &[])).with_peer_record(history(PEER, &[PEER], &[]));
+    serving.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[]));
+    assert!(matches!(first(Request::Start, &serving).effects[0], Effect::AddLearner { .. }));
+}
+
+#[test]
+fn another_clusters_etcd_at_the_peers_address_is_not_joined() {
+    let mut evidence = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
+    evidence.peer_etcd = Fact::Known(Etcd { cluster_id: 0xbb, ..etcd(PEER, Some(PEER), &[PEER], &[]) });
+    let evidence = evidence.peer_is(PeerNode::Online, PeerAgent::Active);
+    let told = evidence.clone().with_peer_record(history(PEER, &[ME, PEER], &[]));
+    let known =
+        evidence.clone().cib_with(|cib| cib.peer_identity = Some(Identity { cluster_id: CLUSTER, member_id: PEER }));
+    for stranger in [told, known] {
+        let plan = first(Request::Start, &stranger);
+        assert_eq!(refusal(&plan), Refusal::AnotherClusterAnswers { address: "https://node2:2379".to_owned() });
+    }
+    // A snapshot that the peer restored is in its record, too.
+    let DataDir::Present(restored) = history(PEER, &[PEER], &[]) else { panic!("no data") };
+    let restored = evidence.with_peer_record(DataDir::Present(History { cluster_id: 0xbb, ..restored }));
+    assert!(matches!(first(Request::Start, &restored).effects[0], Effect::AddLearner { .. }));
+}
+
+#[test]
+fn a_cluster_of_one_node_is_held_to_what_the_cib_records() {
+    let only = |disk: DataDir| Evidence { peer: None, ..at_rest() }.with_disk(disk);
+    let plan = first(Request::Start, &only(DataDir::Blank).cib_with(|cib| cib.cluster_recorded = true));
+    assert_eq!(refusal(&plan), Refusal::OnlyNodesDataIsGone);
+    assert_eq!(runs(&first(Request::Start, &only(DataDir::Blank))), Some(RunMode::Bootstrap));
+    for voters in [&[ME][..], &[ME, PEER]] {
+        let known = only(history(ME, voters, &[]));
+        assert!(refused(&first(Request::Start, &known)).is_none());
+        let behind = known.cib_with(|cib| cib.lineage = forks(1, "node2"));
+        let plan = first(Request::Start, &behind);
+        assert!(matches!(refusal(&plan), Refusal::PeerWentOnWithoutUs { .. }), "{plan:?}");
+        let word = Confirmation { lost_node: "the peer".to_owned(), ..word(true) };
+        assert!(!is_harmless(&first(Request::Start, &Evidence { confirmation: Fact::Known(word), ..behind })));
+    }
+}
+
+fn refused(plan: &Plan) -> Option<&Refusal> {
+    match &plan.because {
+        Reason::Refused { refusal, .. } => Some(refusal),
+        _ => None,
+    }
+}
+
+/// One writer, and few writes: the leader, when the voters or the forks change, or after many entries.
+#[test]
+fn the_leader_publishes_how_far_it_has_reached() {
+    let says = |etcd: Etcd, said: Fact<Reached>| {
+        let voter = at_rest().running(Fact::Known(etcd)).seen_voting().cib_with(|cib| cib.reached = said);
+        let effects = first(Request::Monitor, &voter).effects;
+        effects.into_iter().find_map(|effect| match effect {
+            Effect::SetReached(reached) => Some(reached.position.index),
+            _ => None,
+        })
+    };
+    let two = |leader: u64, index: u64| Etcd { index, ..etcd(ME, Some(leader), &[ME, PEER], &[]) };
+    let one = |index: u64| Etcd { index, ..etcd(ME, Some(ME), &[ME], &[]) };
+    assert_eq!(says(two(ME, 5), Fact::Absent), Some(5));
+    assert_eq!(says(two(PEER, 5), Fact::Absent), None);
+    assert_eq!(says(two(ME, 5), Fact::NotAsked), None);
+    assert_eq!(says(two(ME, 10_999), reached(0, 1_000)), None);
+    assert_eq!(says(two(ME, 11_000), reached(0, 1_000)), Some(11_000));
+    assert_eq!(says(two(ME, 5), reached(1, 1_000)), Some(5));
+    assert_eq!(says(one(1_001), reached(0, 1_000)), Some(1_001));
+    // It never goes back.
+    assert_eq!(says(one(999), reached(0, 1_000)), None);
+    // A sole voter publishes at its stop where its log ends.
+    let stopped = at_rest().with_disk(reaching(ME, &[ME], (3, 1_005))).cib_with(|cib| cib.reached = reached(0, 1_000));
+    let said = |effect: &Effect| matches!(effect, Effect::SetReached(reached) if reached.position.index == 1_005);
+    assert!(first(Request::Stop, &stopped).effects.iter().any(said));
+}
